@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+
+GO  ?= go
+BIN := bin
+
+# testdata is outside ./..., so its package is named wherever all packages are meant.
+PACKAGES := ./... ./testdata/vmlinux-fixtures
+
+# Pinned, and run through the module cache: nothing to install.
+GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# Debian packages that the tests use: compilers of the fixtures, other tools to
+# compare answers with, and what boots a test kernel. A test whose tool is
+# missing skips and says so; with CI=true it fails.
+DEPS := \
+	gcc libc6-dev binutils make gzip \
+	gcc-12 clang-14 lld-14 llvm llvm-14 \
+	linux-perf gdb elfutils bpftool python3-drgn \
+	qemu-system-x86 cpio zstd
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build the tool into bin/
+	$(GO) build -trimpath -o $(BIN)/ ./cmd/...
+
+.PHONY: demo
+demo: ## Resolve and print fetch prologues for an embedded image (no root, no kernel image)
+	$(GO) run ./cmd/prolog-dump demo
+
+.PHONY: test
+test: deps ## Install what the tests need, vet, run all tests with the race detector
+	$(GO) vet $(PACKAGES)
+	$(GO) test -race -timeout 25m $(PACKAGES)
+
+.PHONY: lint
+lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
+	$(GOLANGCI_LINT) run $(PACKAGES)
+
+.PHONY: bench
+bench: ## Run the benchmarks (bench/fetch-vmlinux.sh fetches the kernel image they use)
+	$(GO) test -run '^$$' -bench . ./bench/...
+
+.PHONY: fixtures
+fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
+	$(MAKE) -C testdata/vmlinux-fixtures update
+
+.PHONY: deps
+deps: ## Install the Debian packages that the tests use, if any is missing
+	@.ci/install-packages $(DEPS)
+
+.PHONY: clean
+clean: ## Remove what was built (the benchmarks' kernel images stay)
+	rm -rf $(BIN)
+	$(MAKE) -C testdata/vmlinux-fixtures clean

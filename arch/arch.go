@@ -1,0 +1,128 @@
+// Package arch describes processor architectures as data: which DWARF number
+// belongs to which register, what the register is called, and at which byte of
+// struct pt_regs a BPF program finds it. Nothing else in this project knows one
+// architecture from another; adding one is adding a table here.
+package arch
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+)
+
+// NoOffset is the Offset of a register that struct pt_regs does not hold.
+const NoOffset = -1
+
+// Class says what a register can hold, which decides whether a BPF program can
+// fetch it.
+type Class uint8
+
+const (
+	// General is an integer register, saved in struct pt_regs.
+	General Class = iota
+	// Vector is a floating point or vector register: the kernel does not save it
+	// for a probe, so no BPF program can read it.
+	Vector
+	// Other is a flag, segment or control register.
+	Other
+)
+
+// Register is one register of an architecture.
+type Register struct {
+	DWARF  uint16 // number in the architecture's DWARF register mapping
+	Name   string // name as the architecture's manual spells it, without a sigil
+	Offset int    // bytes from the start of struct pt_regs, or NoOffset
+	Class  Class
+}
+
+// Arch is one architecture: what is needed to read its DWARF and to fetch its
+// registers in BPF.
+type Arch struct {
+	Name     string // as Debian calls it: "amd64", "arm64"
+	Machine  elf.Machine
+	WordSize int    // bytes in a general register and in an address
+	Sigil    string // written before a register's name: "%" on x86
+	// Source names where the table comes from: the psABI's register mapping and
+	// the kernel's struct pt_regs.
+	Source string
+
+	SP uint16 // DWARF number of the stack pointer
+
+	regs  []Register
+	byNum map[uint16]*Register
+}
+
+// Register returns the register with a DWARF number, or nil when the
+// architecture's mapping does not define that number.
+func (a *Arch) Register(dwarf uint64) *Register {
+	if a == nil || dwarf > 0xffff {
+		return nil
+	}
+	return a.byNum[uint16(dwarf)]
+}
+
+// Registers returns all registers in order of their DWARF numbers. The caller
+// must not change them.
+func (a *Arch) Registers() []Register { return a.regs }
+
+// RegisterName returns how a register is printed: "%rax". A number outside the
+// mapping prints as "reg71".
+func (a *Arch) RegisterName(dwarf uint64) string {
+	if r := a.Register(dwarf); r != nil {
+		return a.Sigil + r.Name
+	}
+	return "reg" + strconv.FormatUint(dwarf, 10)
+}
+
+// ForELF returns the architecture of an ELF file, or an error that names the
+// machine when there is no table for it.
+func ForELF(machine elf.Machine, class elf.Class, data elf.Data) (*Arch, error) {
+	for _, a := range all {
+		if a.Machine == machine && (class == elf.ELFCLASS64) == (a.WordSize == 8) {
+			return a, nil
+		}
+	}
+	return nil, fmt.Errorf("unsupported machine %v (%v, %v)", machine, class, data)
+}
+
+// ByName returns the architecture with a name, or nil.
+func ByName(name string) *Arch {
+	for _, a := range all {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// Order returns the byte order that an ELF data encoding stands for.
+func Order(data elf.Data) binary.ByteOrder {
+	if data == elf.ELFDATA2MSB {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+func build(a Arch, regs []Register) *Arch {
+	a.regs = regs
+	a.byNum = make(map[uint16]*Register, len(regs))
+	for i := range regs {
+		a.byNum[regs[i].DWARF] = &regs[i]
+	}
+	return &a
+}
+
+// numbered makes a run of registers called prefix+first, prefix+first+1, ... .
+// A stride of 0 stands for registers that struct pt_regs does not hold.
+func numbered(prefix string, first, count int, dwarf uint16, offset, stride int, class Class) []Register {
+	regs := make([]Register, count)
+	for i := range regs {
+		off := NoOffset
+		if stride != 0 {
+			off = offset + i*stride
+		}
+		regs[i] = Register{DWARF: dwarf + uint16(i), Name: prefix + strconv.Itoa(first+i), Offset: off, Class: class}
+	}
+	return regs
+}

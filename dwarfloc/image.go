@@ -1,0 +1,314 @@
+package dwarfloc
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
+)
+
+// ErrNoDWARF is wrapped by Open's error for an ELF file without debug
+// information.
+var ErrNoDWARF = errors.New("no DWARF debug information")
+
+// ErrNotELF is wrapped by Open's error for a file that is not ELF.
+var ErrNotELF = errors.New("not an ELF file")
+
+// FormatError says where in an image something is wrong.
+type FormatError struct {
+	Path    string
+	Section string // "" for the file as a whole
+	Offset  uint64 // bytes from the section's start
+	Msg     string
+}
+
+func (e *FormatError) Error() string {
+	if e.Section == "" {
+		return fmt.Sprintf("%s: %s", e.Path, e.Msg)
+	}
+	return fmt.Sprintf("%s: %s+%#x: %s", e.Path, e.Section, e.Offset, e.Msg)
+}
+
+// Image is one ELF file with its DWARF. Its methods may be called by several
+// goroutines at once.
+type Image struct {
+	path     string
+	file     *elf.File
+	mapped   *mapping.Mapping // nil for an image in memory
+	data     []byte
+	arch     *arch.Arch
+	be       bool
+	buildID  string
+	sections []Section
+
+	info, abbrev, str, lineStr, strOffsets, addr []byte
+	loc, loclists, ranges, rnglists, line        []byte
+	frame, ehFrame                               []byte
+	ehFrameAddr                                  uint64
+
+	units []unit
+
+	scanMu  sync.Mutex
+	scanned bool
+	scanErr error
+
+	frames  frameTable
+	symbols symbolTable
+}
+
+// Section is one section of the image that the running program has in memory.
+type Section struct {
+	Name string
+	Addr uint64 // link-time address
+	Size uint64 // bytes
+	Exec bool   // holds instructions
+}
+
+// Open maps an ELF file and finds its DWARF. It reads nothing but headers: the
+// debug information is scanned when it is first asked for.
+func Open(path string) (*Image, error) {
+	m, err := mapping.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	img, err := newImage(path, m.Data)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	img.mapped = m
+	return img, nil
+}
+
+// FromBytes makes an image of an ELF file in memory. The name stands for its
+// path in errors. The bytes must not change while the image is in use.
+func FromBytes(name string, data []byte) (*Image, error) {
+	return newImage(name, data)
+}
+
+// Close releases the file. What came from the image stays valid, except that
+// nothing more can be asked of it.
+func (img *Image) Close() error {
+	if img.mapped == nil {
+		return nil
+	}
+	return img.mapped.Close()
+}
+
+// Path returns the path the image was opened by.
+func (img *Image) Path() string { return img.path }
+
+// Arch returns the image's architecture.
+func (img *Image) Arch() *arch.Arch { return img.arch }
+
+// BigEndian reports whether the image's numbers are big-endian.
+func (img *Image) BigEndian() bool { return img.be }
+
+// BuildID returns the GNU build ID in hexadecimal, or "" when there is none.
+func (img *Image) BuildID() string { return img.buildID }
+
+// Type returns the ELF type: ET_EXEC for a vmlinux, ET_DYN for a shared library
+// or a position-independent executable.
+func (img *Image) Type() elf.Type { return img.file.Type }
+
+// Sections returns the sections with an address, in the file's order.
+func (img *Image) Sections() []Section { return img.sections }
+
+// SectionAt returns the section that holds a link-time address, or nil.
+func (img *Image) SectionAt(addr uint64) *Section {
+	for i := range img.sections {
+		s := &img.sections[i]
+		if addr >= s.Addr && addr-s.Addr < s.Size {
+			return s
+		}
+	}
+	return nil
+}
+
+// executable reports whether an address is in a section of instructions. Linkers
+// give functions that they dropped an address that is not (0, 1, -1).
+func (img *Image) executable(addr uint64) bool {
+	for i := range img.sections {
+		s := &img.sections[i]
+		if s.Exec && addr >= s.Addr && addr-s.Addr < s.Size {
+			return true
+		}
+	}
+	return false
+}
+
+func (img *Image) errorf(section string, off uint64, format string, args ...any) error {
+	return &FormatError{Path: img.path, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
+}
+
+func newImage(path string, data []byte) (*Image, error) {
+	var img *Image
+	err := mapping.Guard(func() (err error) {
+		img, err = parseImage(path, data)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return img, nil
+}
+
+func parseImage(path string, data []byte) (*Image, error) {
+	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
+		return nil, fmt.Errorf("%s: %w%s", path, ErrNotELF, notELFHint(data))
+	}
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: damaged ELF file: %w", path, err)
+	}
+	if file.Type == elf.ET_REL {
+		return nil, fmt.Errorf("%s: a relocatable file (a kernel module or an object file) is not supported: give the linked image", path)
+	}
+	img := &Image{path: path, data: data, file: file, be: file.Data == elf.ELFDATA2MSB}
+	img.arch, err = arch.ForELF(file.Machine, file.Class, file.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if img.be || img.arch.WordSize != 8 {
+		return nil, fmt.Errorf("%s: only 64-bit little-endian images are supported, this one is %v %v", path, file.Class, file.Data)
+	}
+	for _, s := range file.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 {
+			img.sections = append(img.sections, Section{Name: s.Name, Addr: s.Addr, Size: s.Size, Exec: s.Flags&elf.SHF_EXECINSTR != 0})
+		}
+	}
+	img.buildID = findBuildID(file)
+
+	dst := map[string]*[]byte{
+		"info": &img.info, "abbrev": &img.abbrev, "str": &img.str, "line_str": &img.lineStr,
+		"str_offsets": &img.strOffsets, "addr": &img.addr, "loc": &img.loc, "loclists": &img.loclists,
+		"ranges": &img.ranges, "rnglists": &img.rnglists, "line": &img.line, "frame": &img.frame,
+	}
+	for _, s := range file.Sections {
+		name, ok := strings.CutPrefix(s.Name, ".debug_")
+		zname, zok := strings.CutPrefix(s.Name, ".zdebug_")
+		switch {
+		case ok && dst[name] != nil:
+			*dst[name], err = img.sectionData(s)
+		case zok && dst[zname] != nil:
+			*dst[zname], err = img.zdebugData(s)
+		case s.Name == ".eh_frame" && s.Type != elf.SHT_NOBITS:
+			img.ehFrameAddr = s.Addr
+			img.ehFrame, err = img.sectionData(s)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(img.info) == 0 {
+		return nil, img.noDWARF(file)
+	}
+	if err := img.readUnits(); err != nil {
+		return nil, err
+	}
+	return img, nil
+}
+
+// sectionData returns a section's bytes: a part of the file itself, or, for a
+// compressed section, a decompressed copy.
+func (img *Image) sectionData(s *elf.Section) ([]byte, error) {
+	if s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	if s.Flags&elf.SHF_COMPRESSED != 0 {
+		d, err := s.Data()
+		if err != nil {
+			return nil, img.errorf(s.Name, 0, "decompress: %v", err)
+		}
+		return d, nil
+	}
+	if s.Offset > uint64(len(img.data)) || s.FileSize > uint64(len(img.data))-s.Offset {
+		return nil, img.errorf(s.Name, 0, "the section needs %d bytes from file offset %#x, and the file has %d: it was cut short",
+			s.FileSize, s.Offset, len(img.data))
+	}
+	return img.data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize], nil
+}
+
+// findBuildID reads the note of type NT_GNU_BUILD_ID (3) of owner "GNU".
+func findBuildID(file *elf.File) string {
+	for _, s := range file.Sections {
+		if s.Type != elf.SHT_NOTE {
+			continue
+		}
+		d, err := io.ReadAll(io.LimitReader(s.Open(), 1<<16))
+		if err != nil {
+			continue
+		}
+		b := buf{d: d, be: file.Data == elf.ELFDATA2MSB}
+		for !b.bad && b.p < len(b.d) {
+			nameSize, descSize, kind := b.u32(), b.u32(), b.u32()
+			name := b.bytes(uint64(nameSize))
+			b.skip(uint64(-nameSize & 3))
+			desc := b.bytes(uint64(descSize))
+			b.skip(uint64(-descSize & 3))
+			if kind == 3 && string(name) == "GNU\x00" && len(desc) > 0 {
+				return hex.EncodeToString(desc)
+			}
+		}
+	}
+	return ""
+}
+
+func (img *Image) noDWARF(file *elf.File) error {
+	hint := "build it with -g"
+	if file.Type == elf.ET_EXEC && file.Section("__ksymtab") != nil {
+		hint = "for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y"
+	} else if file.Section(".symtab") == nil {
+		hint = "the file is stripped: install its debug package or build it with -g and keep the result"
+	}
+	if img.buildID != "" {
+		hint += fmt.Sprintf("; its build ID is %s", img.buildID)
+	}
+	return fmt.Errorf("%s: %w: %s", img.path, ErrNoDWARF, hint)
+}
+
+// notELFHint recognises files that users take for a vmlinux.
+func notELFHint(data []byte) string {
+	switch {
+	case len(data) == 0:
+		return ": it is empty"
+	case len(data) > 0x206 && string(data[0x202:0x206]) == "HdrS":
+		return ": it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"
+	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}), bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}), bytes.HasPrefix(data, []byte("\xfd7zXZ")):
+		return ": it is compressed; decompress it first"
+	}
+	return ""
+}
+
+// RunningKernelPaths are the places where a vmlinux with debug information of a
+// kernel release is usually kept, in order of preference.
+func RunningKernelPaths(release string) []string {
+	return []string{
+		"/usr/lib/debug/boot/vmlinux-" + release,
+		"/usr/lib/debug/lib/modules/" + release + "/vmlinux",
+		"/lib/modules/" + release + "/build/vmlinux",
+		"/lib/modules/" + release + "/vmlinux",
+		"/boot/vmlinux-" + release,
+	}
+}
+
+// FindRunningKernel returns the first of RunningKernelPaths that exists, or an
+// error that lists them.
+func FindRunningKernel(release string) (string, error) {
+	paths := RunningKernelPaths(release)
+	for _, p := range paths {
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("no vmlinux of the running kernel %s found; looked at:\n  %s\n%s",
+		release, strings.Join(paths, "\n  "), "install the kernel's debug package, or name an image with -k FILE")
+}

@@ -1,0 +1,206 @@
+package dwarfloc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
+)
+
+// Matcher chooses functions by name. Literal returns the only name that matches,
+// where there is only one; the search is then much faster.
+type Matcher interface {
+	Match(name string) bool
+	Literal() (name string, ok bool)
+}
+
+// Name is a Matcher for one name.
+type Name string
+
+// Match reports whether name is the name.
+func (n Name) Match(name string) bool { return name == string(n) }
+
+// Literal returns the name.
+func (n Name) Literal() (string, bool) { return string(n), true }
+
+// Every is a Matcher for all functions.
+type Every struct{}
+
+// Match reports true.
+func (Every) Match(string) bool { return true }
+
+// Literal reports false.
+func (Every) Literal() (string, bool) { return "", false }
+
+// selector decides on names by reference. One is used by one goroutine.
+type selector struct {
+	img     *Image
+	m       Matcher
+	literal string
+	isLit   bool
+	offsets []nameRef // of the literal in string sections
+	memo    map[nameRef]bool
+}
+
+func (img *Image) selectorFor(m Matcher) selector {
+	s := selector{img: img, m: m}
+	if s.literal, s.isLit = m.Literal(); s.isLit {
+		s.offsets = append(findStrings(img.str, s.literal, nameStr), findStrings(img.lineStr, s.literal, nameLineStr)...)
+	}
+	return s
+}
+
+// findStrings returns where a string stands in a string section. Linkers share
+// ends of strings, so it may be the end of a longer one.
+func findStrings(d []byte, s string, section nameRef) []nameRef {
+	var out []nameRef
+	want := append([]byte(s), 0)
+	for p := 0; p < len(d); {
+		i := bytes.Index(d[p:], want)
+		if i < 0 {
+			break
+		}
+		out = append(out, section|nameRef(p+i))
+		p += i + 1
+	}
+	return out
+}
+
+func (s *selector) match(n nameRef) bool {
+	if n == nameNone {
+		return false
+	}
+	if s.isLit && n&nameSection != nameInfo {
+		for _, o := range s.offsets {
+			if o == n {
+				return true
+			}
+		}
+		return false
+	}
+	if s.isLit {
+		return s.img.nameOf(n) == s.literal
+	}
+	if v, ok := s.memo[n]; ok {
+		return v
+	}
+	if s.memo == nil {
+		s.memo = make(map[nameRef]bool)
+	}
+	v := s.m.Match(s.img.nameOf(n))
+	s.memo[n] = v
+	return v
+}
+
+// nameRefOf is the name of a record, its own or its root's.
+func (u *unit) nameRefOf(r *rec) nameRef {
+	if r.root >= 0 {
+		return u.recs[r.root].name
+	}
+	return r.name
+}
+
+// Sites returns all sites of the functions that a matcher chooses, in a stable
+// order: by function, then address, view and place in the debug information. A
+// function without a site is not in the answer.
+func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
+	if err := img.Scan(ctx, nil); err != nil {
+		return nil, err
+	}
+	proto := img.selectorFor(m)
+	found := make([][]*Site, len(img.units))
+	var mu sync.Mutex
+	free := []*selector{}
+	err := img.parallel(len(img.units), func(_ *scanner, i int) error {
+		mu.Lock()
+		var sel *selector
+		if n := len(free); n > 0 {
+			sel, free = free[n-1], free[:n-1]
+		} else {
+			c := proto
+			sel = &c
+		}
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			free = append(free, sel)
+			mu.Unlock()
+		}()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		u := &img.units[i]
+		for j := range u.recs {
+			r := &u.recs[j]
+			if r.flags&recPC == 0 || !sel.match(u.nameRefOf(r)) {
+				continue
+			}
+			s, err := u.site(int32(j))
+			if err != nil {
+				return err
+			}
+			if s != nil {
+				found[i] = append(found[i], s)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*Site
+	for _, s := range found {
+		out = append(out, s...)
+	}
+	slices.SortFunc(out, compareSites)
+	return dropCopies(out), nil
+}
+
+func compareSites(a, b *Site) int {
+	return cmp.Or(
+		cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View),
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.die, b.die),
+	)
+}
+
+// dropCopies keeps one of several descriptions of the same out-of-line code: a
+// linker that merges functions of several units leaves the debug information of
+// each.
+func dropCopies(sites []*Site) []*Site {
+	return slices.CompactFunc(sites, func(a, b *Site) bool {
+		return a.Kind == Entry && b.Kind == Entry && a.Addr == b.Addr && a.Function == b.Function
+	})
+}
+
+// FunctionNames returns the names of all functions with at least one site,
+// sorted, without repetition.
+func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
+	if err := img.Scan(ctx, nil); err != nil {
+		return nil, err
+	}
+	seen := make(map[nameRef]struct{})
+	var names []string
+	err := mapping.Guard(func() error {
+		for i := range img.units {
+			u := &img.units[i]
+			for j := range u.recs {
+				r := &u.recs[j]
+				if r.flags&recPC == 0 {
+					continue
+				}
+				n := u.nameRefOf(r)
+				if _, ok := seen[n]; ok || n == nameNone {
+					continue
+				}
+				seen[n] = struct{}{}
+				names = append(names, img.nameOf(n))
+			}
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}

@@ -1,0 +1,349 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The line table (DWARF 5 section 6.2) names the files that entries refer to, and
+// the source line of every instruction. Headers are read for file names; the line
+// program runs only when rows are asked for.
+
+// lineTable is the line table of one unit.
+type lineTable struct {
+	files []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
+	rows  []lineRow  // in order of addresses, once they were read
+
+	program     buf
+	minInst     uint64
+	maxOps      uint64
+	defaultStmt bool
+	lineBase    int64
+	lineRange   uint64
+	opcodeBase  uint8
+	opLengths   []uint8
+	off         uint64
+}
+
+type lineFile struct {
+	name string // as it stands in the table: may be relative
+	dir  string
+}
+
+// lineRow is one row: the source position of the code from addr on.
+type lineRow struct {
+	addr        uint64
+	line        uint32
+	file        uint32
+	stmt        bool
+	prologueEnd bool
+	end         bool // the first address behind a sequence
+}
+
+// table returns the unit's line table, read once.
+func (u *unit) lineTable() (*lineTable, error) {
+	u.lineOnce.Do(func() {
+		u.lines = &lineTable{}
+		if !u.hasStmtList {
+			return
+		}
+		t, err := u.readLineHeader()
+		if err != nil {
+			u.lineErr = err
+			return
+		}
+		u.lines = t
+	})
+	return u.lines, u.lineErr
+}
+
+// file returns a file's path: relative to the compilation directory when it is
+// below it, as compilers were called.
+func (u *unit) file(index uint64) string {
+	t, err := u.lineTable()
+	if err != nil || index >= uint64(len(t.files)) {
+		return ""
+	}
+	f := t.files[index]
+	p := f.name
+	if !path.IsAbs(p) && f.dir != "" {
+		p = path.Join(f.dir, p)
+	}
+	if rel, ok := strings.CutPrefix(p, u.compDir+"/"); ok && u.compDir != "" {
+		return rel
+	}
+	return p
+}
+
+const maxLineFiles = 1 << 20
+
+func (u *unit) readLineHeader() (*lineTable, error) {
+	img := u.img
+	bad := func(what string) error { return img.errorf(".debug_line", u.stmtList, "%s", what) }
+	b := buf{d: img.line, be: img.be}
+	b.seek(u.stmtList)
+	n, dwarf64 := b.unitLength()
+	if b.bad || n > uint64(len(b.d)-b.p) {
+		return nil, bad("invalid line table length")
+	}
+	b.d = b.d[:b.p+int(n)]
+	version := b.u16()
+	if version < 2 || version > 5 {
+		return nil, img.errorf(".debug_line", u.stmtList, "unsupported line table version %d", version)
+	}
+	if version == 5 {
+		b.u8() // address size
+		b.u8() // segment selector size
+	}
+	headerLen := b.offset(dwarf64)
+	if b.bad || headerLen > uint64(len(b.d)-b.p) {
+		return nil, bad("invalid header length")
+	}
+	t := &lineTable{off: u.stmtList, maxOps: 1}
+	t.program = buf{d: b.d, p: b.p + int(headerLen), be: img.be}
+	t.minInst = uint64(b.u8())
+	if version >= 4 {
+		t.maxOps = uint64(b.u8())
+	}
+	t.defaultStmt = b.u8() != 0
+	t.lineBase = int64(int8(b.u8()))
+	t.lineRange = uint64(b.u8())
+	t.opcodeBase = b.u8()
+	if t.opcodeBase > 0 {
+		t.opLengths = b.bytes(uint64(t.opcodeBase) - 1)
+	}
+	if b.bad {
+		return nil, bad("the header is cut short")
+	}
+	if version == 5 {
+		return t, u.readFilesV5(t, &b, dwarf64)
+	}
+	dirs := []string{u.compDir}
+	for len(dirs) < maxLineFiles {
+		s := b.cstr()
+		if b.bad {
+			return nil, bad("the directory table does not end")
+		}
+		if len(s) == 0 {
+			break
+		}
+		dirs = append(dirs, u.join(string(s)))
+	}
+	t.files = []lineFile{{name: u.name, dir: u.compDir}}
+	for len(t.files) < maxLineFiles {
+		s := b.cstr()
+		if len(s) == 0 && !b.bad {
+			break
+		}
+		dir := b.uleb()
+		b.uleb() // modification time
+		b.uleb() // length
+		if b.bad {
+			return nil, bad("the file table does not end")
+		}
+		f := lineFile{name: string(s)}
+		if dir < uint64(len(dirs)) {
+			f.dir = dirs[dir]
+		}
+		t.files = append(t.files, f)
+	}
+	return t, nil
+}
+
+// join makes a directory of the table absolute.
+func (u *unit) join(dir string) string {
+	if path.IsAbs(dir) || u.compDir == "" {
+		return dir
+	}
+	return path.Join(u.compDir, dir)
+}
+
+// readFilesV5 reads the directory and file tables of DWARF 5, which describe
+// their own form.
+func (u *unit) readFilesV5(t *lineTable, b *buf, dwarf64 bool) error {
+	bad := func(what string) error { return u.img.errorf(".debug_line", t.off, "%s", what) }
+	// Strings of the table have the table's own offset size.
+	reader := &unit{img: u.img, version: 5, addrSize: u.addrSize, dwarf64: dwarf64, strOffsetsBase: u.strOffsetsBase}
+	table := func(take func(name string, dir uint64)) error {
+		type format struct{ kind, form uint64 }
+		formats := make([]format, b.u8())
+		for i := range formats {
+			formats[i] = format{b.uleb(), b.uleb()}
+		}
+		count := b.uleb()
+		if b.bad || count > maxLineFiles {
+			return bad("invalid directory or file table")
+		}
+		for range count {
+			name, dir := "", uint64(0)
+			for _, f := range formats {
+				v := reader.readForm(b, form(f.form), 0)
+				switch f.kind {
+				case 1: // DW_LNCT_path
+					name = reader.text(v)
+				case 2: // DW_LNCT_directory_index
+					dir = v.u
+				}
+			}
+			if b.bad {
+				return bad("the directory or file table is cut short or has an unknown form")
+			}
+			take(name, dir)
+		}
+		return nil
+	}
+	var dirs []string
+	if err := table(func(name string, _ uint64) { dirs = append(dirs, u.join(name)) }); err != nil {
+		return err
+	}
+	return table(func(name string, dir uint64) {
+		f := lineFile{name: name}
+		if dir < uint64(len(dirs)) {
+			f.dir = dirs[dir]
+		}
+		t.files = append(t.files, f)
+	})
+}
+
+// maxLineRows bounds a line program; the longest of a kernel has some 100,000.
+const maxLineRows = 1 << 24
+
+// rowsOf runs the unit's line program.
+func (u *unit) rowsOf() ([]lineRow, error) {
+	t, err := u.lineTable()
+	if err != nil || t.program.d == nil {
+		return nil, err
+	}
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	if t.rows == nil {
+		rows, err := u.runLines(t)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(rows, func(a, b lineRow) int {
+			c := cmp.Compare(a.addr, b.addr)
+			if c == 0 && a.end != b.end {
+				// One sequence ends where the next begins.
+				if a.end {
+					return -1
+				}
+				return 1
+			}
+			return c
+		})
+		t.rows = rows
+	}
+	return t.rows, nil
+}
+
+func (u *unit) runLines(t *lineTable) ([]lineRow, error) {
+	bad := func(what string) error { return u.img.errorf(".debug_line", t.off, "%s", what) }
+	if t.lineRange == 0 || t.opcodeBase == 0 {
+		return nil, bad("invalid line program header")
+	}
+	rows := []lineRow{}
+	b := t.program
+	var r lineRow
+	var opIndex uint64
+	line := int64(1)
+	reset := func() {
+		r = lineRow{file: 1, stmt: t.defaultStmt}
+		line, opIndex = 1, 0
+	}
+	advance := func(n uint64) {
+		if t.maxOps <= 1 {
+			r.addr += n * t.minInst
+			return
+		}
+		r.addr += t.minInst * ((opIndex + n) / t.maxOps)
+		opIndex = (opIndex + n) % t.maxOps
+	}
+	emit := func() {
+		r.line = uint32(max(line, 0))
+		rows = append(rows, r)
+		r.prologueEnd = false
+	}
+	reset()
+	for b.p < len(b.d) {
+		if len(rows) > maxLineRows {
+			return nil, bad("the line program does not end")
+		}
+		c := b.u8()
+		if c >= t.opcodeBase {
+			c -= t.opcodeBase
+			advance(uint64(c) / t.lineRange)
+			line += t.lineBase + int64(uint64(c)%t.lineRange)
+			emit()
+			continue
+		}
+		switch c {
+		case 0:
+			n := b.uleb()
+			if n == 0 || n > uint64(len(b.d)-b.p) {
+				return nil, bad("invalid extended opcode")
+			}
+			next := b.p + int(n)
+			switch b.u8() {
+			case 1: // DW_LNE_end_sequence
+				r.end = true
+				emit()
+				reset()
+			case 2: // DW_LNE_set_address
+				r.addr, opIndex = b.uint(int(min(n-1, 8))), 0
+			}
+			b.p = next
+		case 1: // DW_LNS_copy
+			emit()
+		case 2: // DW_LNS_advance_pc
+			advance(b.uleb())
+		case 3: // DW_LNS_advance_line
+			line += b.sleb()
+		case 4: // DW_LNS_set_file
+			r.file = uint32(b.uleb())
+		case 6: // DW_LNS_negate_stmt
+			r.stmt = !r.stmt
+		case 8: // DW_LNS_const_add_pc
+			advance(uint64(255-t.opcodeBase) / t.lineRange)
+		case 9: // DW_LNS_fixed_advance_pc
+			r.addr, opIndex = r.addr+uint64(b.u16()), 0
+		case 10: // DW_LNS_set_prologue_end
+			r.prologueEnd = true
+		default: // set_column, set_basic_block, set_epilogue_begin, set_isa, unknown ones
+			for range t.opLengths[c-1] {
+				b.uleb()
+			}
+		}
+		if b.bad {
+			return nil, bad("the line program is cut short")
+		}
+	}
+	return rows, nil
+}
+
+// prologueEnd returns the first address behind a function's prologue: where the
+// line table marks it (clang), else where the function's second row with another
+// address begins (GCC, which emits one row for the opening brace and one for the
+// first statement; GDB and perf go by it as well).
+func (u *unit) prologueEnd(lo, hi uint64) (uint64, bool, error) {
+	rows, err := u.rowsOf()
+	if err != nil {
+		return 0, false, err
+	}
+	i, _ := slices.BinarySearchFunc(rows, lo, func(r lineRow, a uint64) int { return cmp.Compare(r.addr, a) })
+	second := uint64(0)
+	for ; i < len(rows) && rows[i].addr < hi; i++ {
+		r := rows[i]
+		switch {
+		case r.end:
+			continue
+		case r.prologueEnd:
+			return r.addr, true, nil
+		case r.stmt && r.addr > lo && second == 0:
+			second = r.addr
+		}
+	}
+	return second, second != 0, nil
+}

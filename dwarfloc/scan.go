@@ -1,0 +1,463 @@
+package dwarfloc
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
+)
+
+// rec is what the scan keeps of a subprogram or an inlined instance: enough to
+// find all sites of a name without reading the debug information again.
+type rec struct {
+	off    uint32  // entry, in bytes from its unit's start
+	parent int32   // enclosing record of the same unit, or -1
+	root   int32   // record of the same unit that holds the name; -1: see origin
+	flags  recFlag //
+	name   nameRef // of a record with a name of its own, or whose root is elsewhere
+	origin uint64  // entry of the origin in .debug_info while root is not known, or 0
+}
+
+type recFlag uint8
+
+const (
+	recInlined recFlag = 1 << iota // an inlined instance, not a subprogram
+	recPC                          // has an address
+)
+
+// nameRef is where a name stands: a string section in the upper 4 bits and an
+// offset. Equal names mostly have equal references, since linkers merge
+// .debug_str, but need not.
+type nameRef uint64
+
+const (
+	nameNone    nameRef = 0
+	nameStr     nameRef = 1 << 60
+	nameInfo    nameRef = 2 << 60
+	nameLineStr nameRef = 3 << 60
+	nameSection nameRef = 0xf << 60
+)
+
+// nameOf returns the string that a reference stands for, or "" when it is
+// damaged.
+func (img *Image) nameOf(n nameRef) string {
+	var s string
+	off := uint64(n &^ nameSection)
+	switch n & nameSection {
+	case nameStr:
+		s, _ = zstr(img.str, off)
+	case nameInfo:
+		s, _ = zstr(img.info, off)
+	case nameLineStr:
+		s, _ = zstr(img.lineStr, off)
+	}
+	return s
+}
+
+// Progress is told how far a scan is, in bytes of .debug_info. It is called from
+// several goroutines.
+type Progress func(done, total uint64)
+
+// Scan finds all functions and inlined instances. Other methods do it when they
+// need it; calling it first gives progress and a way to stop. It is done once,
+// and its error is remembered, except when the context ended it.
+func (img *Image) Scan(ctx context.Context, progress Progress) error {
+	img.scanMu.Lock()
+	defer img.scanMu.Unlock()
+	if img.scanned {
+		return img.scanErr
+	}
+	err := img.scan(ctx, progress)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	img.scanned, img.scanErr = true, err
+	return err
+}
+
+func (img *Image) scan(ctx context.Context, progress Progress) error {
+	// Large units first: the last ones to finish are then small.
+	order := make([]int32, len(img.units))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	sort.SliceStable(order, func(i, j int) bool {
+		a, b := &img.units[order[i]], &img.units[order[j]]
+		return a.end-a.off > b.end-b.off
+	})
+	var done atomic.Uint64
+	err := img.parallel(len(order), func(s *scanner, i int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		u := &img.units[order[i]]
+		if u.kind == unitType {
+			return nil // describes types only
+		}
+		if err := u.load(); err != nil {
+			return err
+		}
+		if err := s.scan(u); err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(done.Add(u.end-u.off), uint64(len(img.info)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return img.linkUnits()
+}
+
+// parallel calls f for 0 to n-1 on all processors. The error of the lowest index
+// wins, so that the answer does not depend on timing.
+func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
+	var (
+		next  atomic.Int64
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first = n
+		err   error
+	)
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			var s scanner
+			i := 0
+			e := mapping.Guard(func() error {
+				for {
+					i = int(next.Add(1) - 1)
+					if i >= n {
+						return nil
+					}
+					if err := f(&s, i); err != nil {
+						return err
+					}
+				}
+			})
+			if e != nil {
+				mu.Lock()
+				if i < first {
+					first, err = i, e
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return err
+}
+
+// scanner walks units; its memory is used again for the next one.
+type scanner struct {
+	recs   []rec
+	parent []int32
+}
+
+// maxDepth bounds how deep entries may nest. Kernels reach 30.
+const maxDepth = 4096
+
+// scan walks all entries of a unit that may be functions or contain some.
+func (s *scanner) scan(u *unit) error {
+	img := u.img
+	d := img.info[:u.end]
+	be := img.be
+	s.recs = s.recs[:0]
+	stack := s.parent[:0]
+	parent := int32(-1)
+	p := int(u.first)
+	steps := u.abbrevs.steps
+	dense := u.abbrevs.dense
+	bad := func(off int, what string) error {
+		return img.errorf(".debug_info", uint64(off), "%s", what)
+	}
+	for p < len(d) {
+		start := p
+		code := uint64(d[p])
+		p++
+		if code >= 0x80 {
+			b := buf{d: d, p: start}
+			code = b.uleb()
+			p = b.p
+		}
+		if code == 0 {
+			if len(stack) == 0 {
+				break
+			}
+			parent = stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if len(stack) == 0 {
+				break // the unit's own entry has ended
+			}
+			continue
+		}
+		var ab *abbrev
+		if code-1 < uint64(len(dense)) {
+			ab = &dense[code-1]
+		} else if ab = u.abbrevs.sparse[code]; ab == nil {
+			return img.errorf(".debug_info", uint64(start), "unknown abbreviation %d", code)
+		}
+		prog := steps[ab.step0:ab.stepN]
+		skip := ab.children && ab.sibN != 0 && !ab.search
+		if skip {
+			prog = steps[ab.step0:ab.sibN]
+		}
+		var r rec
+		sibling := 0
+		for _, st := range prog {
+			n := int(st & stepOperand)
+			switch st & stepKind {
+			case stepFixed:
+				p += n
+			case stepLEB:
+				for p < len(d) && d[p] >= 0x80 {
+					p++
+				}
+				p++
+			case stepSibling:
+				if n == 4 && !be && p+4 <= len(d) {
+					sibling = int(u.off) + int(binary.LittleEndian.Uint32(d[p:]))
+					p += 4
+					continue
+				}
+				b := buf{d: d, p: min(p, len(d)), be: be}
+				sibling = int(min(u.off+b.ulebOr(n), u.end))
+				p = b.p
+			case stepName:
+				if p > len(d) {
+					return bad(start, "the entry does not end within its unit")
+				}
+				p = s.name(u, &r, form(n), p)
+			case stepOrigin:
+				if p > len(d) {
+					return bad(start, "the entry does not end within its unit")
+				}
+				p = s.origin(u, &r, form(n), p)
+			default:
+				if p > len(d) {
+					return bad(start, "the entry does not end within its unit")
+				}
+				b := buf{d: d, p: p, be: be}
+				switch st & stepKind {
+				case stepString:
+					b.cstr()
+				case stepBlock:
+					b.skip(b.ulebOr(n))
+				case stepIndirect:
+					u.readForm(&b, formIndirect, 0)
+				}
+				p = b.p
+				if b.bad {
+					p = len(d) + 1
+				}
+			}
+		}
+		if p > len(d) {
+			return bad(start, "the entry does not end within its unit")
+		}
+		if skip {
+			if sibling <= start || sibling >= len(d) {
+				return img.errorf(".debug_info", uint64(start), "invalid sibling reference %#x", sibling)
+			}
+			p = sibling
+			continue
+		}
+		child := parent
+		if ab.record {
+			r.off = uint32(uint64(start) - u.off)
+			r.parent = parent
+			r.root = -1
+			if ab.tag == tagInlinedSubroutine {
+				r.flags |= recInlined
+			}
+			if ab.hasPC {
+				r.flags |= recPC
+			}
+			child = int32(len(s.recs))
+			s.recs = append(s.recs, r)
+		}
+		if ab.children {
+			if len(stack) >= maxDepth {
+				return img.errorf(".debug_info", uint64(start), "entries are nested more than %d deep", maxDepth)
+			}
+			stack = append(stack, parent)
+			parent = child
+		} else if len(stack) == 0 {
+			break // a unit of one entry
+		}
+	}
+	s.parent = stack
+	u.recs = append([]rec(nil), s.recs...)
+	u.linkOwn()
+	return nil
+}
+
+// name notes where a record's name stands. It returns the position behind it, or
+// one past the unit's end when it is damaged.
+func (s *scanner) name(u *unit, r *rec, f form, p int) int {
+	b := buf{d: u.img.info[:u.end], p: p, be: u.img.be}
+	switch f {
+	case formString:
+		r.name = nameInfo | nameRef(p)
+		b.cstr()
+	case formStrp:
+		r.name = nameStr | nameRef(b.offset(u.dwarf64))
+	case formLineStrp:
+		r.name = nameLineStr | nameRef(b.offset(u.dwarf64))
+	default:
+		v := u.readForm(&b, f, 0)
+		switch f {
+		case formStrx, formStrx1, formStrx2, formStrx3, formStrx4:
+			if off, err := u.strx(v.u); err == nil {
+				r.name = nameStr | nameRef(off)
+			}
+		}
+	}
+	if b.bad {
+		return len(b.d) + 1
+	}
+	return b.p
+}
+
+// origin notes which entry a record takes its name from.
+func (s *scanner) origin(u *unit, r *rec, f form, p int) int {
+	b := buf{d: u.img.info[:u.end], p: p, be: u.img.be}
+	v := u.readForm(&b, f, 0)
+	if b.bad {
+		return len(b.d) + 1
+	}
+	switch f {
+	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
+		r.origin = u.off + v.u
+	case formRefAddr:
+		r.origin = v.u
+	}
+	return b.p
+}
+
+// find returns the record of an entry, or -1.
+func (u *unit) find(off uint64) int32 {
+	if off < u.first || off >= u.end {
+		return -1
+	}
+	rel := uint32(off - u.off)
+	lo, hi := 0, len(u.recs)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if u.recs[m].off < rel {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo < len(u.recs) && u.recs[lo].off == rel {
+		return int32(lo)
+	}
+	return -1
+}
+
+// maxOrigins bounds a chain of origins: inlined instance, abstract instance,
+// declaration; a damaged file could make a loop.
+const maxOrigins = 8
+
+// linkOwn finds the root of each record whose origins are in the same unit.
+func (u *unit) linkOwn() {
+	for i := range u.recs {
+		r := &u.recs[i]
+		j := int32(i)
+		for range maxOrigins {
+			q := &u.recs[j]
+			if q.root >= 0 {
+				r.root = q.root
+				break
+			}
+			if q.origin == 0 {
+				r.root = j
+				break
+			}
+			k := u.find(q.origin)
+			if k < 0 {
+				// Not a record of this unit: a declaration inside a type, or in another unit.
+				u.crossRef = true
+				r.origin = q.origin
+				break
+			}
+			j = k
+		}
+	}
+}
+
+// linkUnits gives a name to records whose root is not in their unit.
+func (img *Image) linkUnits() error {
+	return img.parallel(len(img.units), func(_ *scanner, i int) error {
+		u := &img.units[i]
+		if !u.crossRef {
+			return nil
+		}
+		for j := range u.recs {
+			r := &u.recs[j]
+			if r.root < 0 && r.origin != 0 {
+				r.name = img.originName(r.origin)
+			}
+		}
+		return nil
+	})
+}
+
+// originName follows origins by reading entries.
+func (img *Image) originName(off uint64) nameRef {
+	for range maxOrigins {
+		u := img.unitAt(off)
+		if u == nil || u.load() != nil {
+			return nameNone
+		}
+		e, err := u.entry(off)
+		if err != nil || e.ab == nil {
+			return nameNone
+		}
+		var name nameRef
+		var next uint64
+		err = e.attrs(func(a attrName, v value) {
+			switch a {
+			case attrName_:
+				name = u.nameRef(v)
+			case attrAbstractOrigin, attrSpecification:
+				if _, o, err := u.ref(v); err == nil {
+					next = o
+				}
+			}
+		})
+		if err != nil {
+			return nameNone
+		}
+		if name != nameNone || next == 0 {
+			return name
+		}
+		off = next
+	}
+	return nameNone
+}
+
+// nameRef is the reference for a string value outside the scan.
+func (u *unit) nameRef(v value) nameRef {
+	switch v.form {
+	case formStrp:
+		return nameStr | nameRef(v.u)
+	case formLineStrp:
+		return nameLineStr | nameRef(v.u)
+	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4:
+		if off, err := u.strx(v.u); err == nil {
+			return nameStr | nameRef(off)
+		}
+	case formString:
+		// The bytes are a slice of .debug_info: their distance from its end tells
+		// where they start.
+		return nameInfo | nameRef(len(u.img.info)-cap(v.b))
+	}
+	return nameNone
+}

@@ -1,0 +1,304 @@
+package dwarfloc
+
+import (
+	"errors"
+	"slices"
+)
+
+// Role says what a variable is to the function at a site.
+type Role uint8
+
+const (
+	Parameter Role = iota
+	Local
+	Global
+)
+
+// String returns "parameter", "local" or "global".
+func (r Role) String() string { return [...]string{"parameter", "local", "global"}[r] }
+
+// Variable is a variable as one site sees it: its type, and either a location or
+// the reason why there is none.
+type Variable struct {
+	Name   string
+	Role   Role
+	Type   *Type
+	Loc    Location
+	Reason Reason // zero when Loc is where the whole value is
+
+	raw rawLocation
+}
+
+// Located reports whether the whole value is at Loc.
+func (v *Variable) Located() bool { return v.Reason.Code == Located }
+
+// rawLocation is the DWARF that a location came from.
+type rawLocation struct {
+	expr []byte
+	sec  string
+	off  uint64
+}
+
+// Expression returns the DWARF expression that the location came from, the
+// section it is in and its offset there. It is nil for a constant.
+func (v *Variable) Expression() (expr []byte, section string, off uint64) {
+	return v.raw.expr, v.raw.sec, v.raw.off
+}
+
+// varEntry is an entry of a variable as it stands.
+type varEntry struct {
+	u        *unit
+	off      uint64
+	tag      tag
+	name     value
+	origin   value
+	typ      value
+	location value
+	constant value
+	views    value
+	decl     bool
+	external bool
+}
+
+func readVar(e entry) (varEntry, error) {
+	x := varEntry{u: e.u, off: e.off, tag: e.ab.tag}
+	err := e.attrs(func(a attrName, v value) {
+		switch a {
+		case attrName_:
+			x.name = v
+		case attrAbstractOrigin, attrSpecification:
+			x.origin = v
+		case attrType:
+			x.typ = v
+		case attrLocation:
+			x.location = v
+		case attrConstValue:
+			x.constant = v
+		case attrGNULocviews:
+			x.views = v
+		case attrDeclaration:
+			x.decl = v.u != 0
+		case attrExternal:
+			x.external = v.u != 0
+		}
+	})
+	return x, err
+}
+
+// complete takes from a variable's origins what its own entry leaves out.
+func (x *varEntry) complete() error {
+	cur := *x
+	for range maxOrigins {
+		if cur.origin.form == 0 {
+			return nil
+		}
+		e, err := cur.u.target(cur.origin)
+		if err != nil {
+			return err
+		}
+		if cur, err = readVar(e); err != nil {
+			return err
+		}
+		if x.name.form == 0 && cur.name.form != 0 {
+			x.name = value{form: formString, b: []byte(cur.u.text(cur.name))}
+		}
+		if x.typ.form == 0 && cur.typ.form != 0 {
+			// The reference may be relative to another unit.
+			_, off, err := cur.u.ref(cur.typ)
+			if err != nil {
+				return err
+			}
+			x.typ = value{form: formRefAddr, u: off}
+		}
+		if x.constant.form == 0 && x.location.form == 0 {
+			x.constant = cur.constant
+		}
+	}
+	return nil
+}
+
+// variable resolves an entry at a site.
+func (s *Site) variable(x varEntry, ev *evaluator) (*Variable, error) {
+	if err := x.complete(); err != nil {
+		return nil, err
+	}
+	v := &Variable{Name: x.u.text(x.name), Role: Local}
+	if x.tag == tagFormalParameter {
+		v.Role = Parameter
+	}
+	t, err := x.u.typeOf(x.typ)
+	if err == nil {
+		v.Type = t
+		err = s.place(v, &x, ev)
+	}
+	if err != nil {
+		var fe *FormatError
+		if !errors.As(err, &fe) {
+			return nil, err
+		}
+		// Damage in one variable's description spoils no other's.
+		v.Loc, v.Reason = Location{}, Reason{Damaged, err.Error()}
+		if v.Type == nil {
+			v.Type = voidType
+		}
+	}
+	return v, nil
+}
+
+// place finds a variable's location by the rules of Rule.
+func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
+	var c chosen
+	switch {
+	case x.constant.form != 0:
+		if x.constant.isBlock() || x.constant.form == formData16 {
+			v.Loc = ev.bytesLocation(x.constant.b)
+		} else if x.constant.isConstant() {
+			v.Loc = Location{Kind: KindConstant, Expr: ev.constant(x.constant.u)}
+		} else {
+			str, err := x.u.stringValue(x.constant)
+			if err != nil {
+				return err
+			}
+			v.Loc = Location{Kind: KindBytes, Bytes: append([]byte(str), 0)}
+		}
+		v.Loc.Rule = RuleConstant
+		return nil
+	case x.location.form == 0:
+		v.Reason = Reason{Code: OptimizedOut}
+		return nil
+	case x.location.isBlock():
+		c = chosen{expr: x.location.b, sec: ".debug_info", off: x.off, rule: RuleWhole}
+	default:
+		var err error
+		if c, err = x.u.choose(x.location, x.views, s.Addr, s.View); err != nil {
+			return err
+		}
+		if c.rule == RuleNone {
+			v.Reason = Reason{Code: NotAtSite}
+			if !c.others {
+				v.Reason = Reason{OptimizedOut, "its location list is empty"}
+			}
+			return nil
+		}
+	}
+	v.raw = rawLocation{c.expr, c.sec, c.off}
+	loc, st := ev.locate(c.expr, c.sec, c.off)
+	if st != nil {
+		v.Reason = st.reason
+		return st.err
+	}
+	loc.Rule = c.rule
+	v.Loc = loc
+	switch {
+	case loc.Kind == KindImplicitPointer:
+		v.Reason = Reason{Code: ImplicitPointer}
+	case loc.Missing():
+		v.Reason = Reason{Code: MissingPiece}
+	}
+	return nil
+}
+
+func (s *Site) evaluator() *evaluator {
+	return &evaluator{
+		u: s.u, addr: s.Addr, view: s.View, frame: s.fun.frame,
+		atEntry: s.Addr == s.fun.start,
+	}
+}
+
+// abstract returns the entry that describes the function itself, without a place:
+// the origin of an inlined instance or of a clone. ok is false when the site's own
+// entry is all there is.
+func (s *Site) abstract() (e entry, ok bool, err error) {
+	cur, err := s.u.entry(s.die)
+	if err != nil {
+		return entry{}, false, err
+	}
+	for range maxOrigins {
+		var origin value
+		if err := cur.attrs(func(a attrName, v value) {
+			if a == attrAbstractOrigin {
+				origin = v
+			}
+		}); err != nil {
+			return entry{}, false, err
+		}
+		if origin.form == 0 {
+			return e, ok, nil
+		}
+		if e, err = cur.u.target(origin); err != nil {
+			return entry{}, false, err
+		}
+		ok, cur = true, e
+	}
+	return e, ok, nil
+}
+
+// Params returns the function's parameters in order, as they are at the site. A
+// parameter that the site's own entry leaves out was optimized away.
+func (s *Site) Params() ([]*Variable, error) {
+	own, err := s.u.entry(s.die)
+	if err != nil {
+		return nil, err
+	}
+	ev := s.evaluator()
+	var here []varEntry
+	err = own.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagFormalParameter && c.ab.tag != tagVariable {
+			return true, nil
+		}
+		x, err := readVar(c)
+		here = append(here, x)
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	abs, ok, err := s.abstract()
+	if err != nil {
+		return nil, err
+	}
+	var out []*Variable
+	add := func(x varEntry) error {
+		v, err := s.variable(x, ev)
+		if err != nil {
+			return err
+		}
+		v.Role = Parameter
+		out = append(out, v)
+		return nil
+	}
+	if ok {
+		err = abs.children(func(c entry) (bool, error) {
+			if c.ab.tag != tagFormalParameter {
+				return true, nil
+			}
+			x, err := readVar(c)
+			if err != nil {
+				return false, err
+			}
+			// The abstract entry has name and type; where it is, the site's own says. A
+			// clone can describe a lost parameter as a variable.
+			i := slices.IndexFunc(here, func(h varEntry) bool {
+				_, off, err := h.u.ref(h.origin)
+				return h.origin.form != 0 && err == nil && off == c.off
+			})
+			if i >= 0 {
+				x = here[i]
+				here = slices.Delete(here, i, i+1)
+			}
+			return true, add(x)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, x := range here {
+		if x.tag != tagFormalParameter {
+			continue
+		}
+		if err := add(x); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

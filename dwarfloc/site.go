@@ -1,0 +1,257 @@
+package dwarfloc
+
+import "strconv"
+
+// SiteKind tells the two kinds of sites apart.
+type SiteKind uint8
+
+const (
+	// Entry is the start of a function's own, out-of-line code, or of a clone's.
+	Entry SiteKind = iota
+	// Inline is the start of an inlined instance.
+	Inline
+)
+
+// String returns "entry" or "inline".
+func (k SiteKind) String() string {
+	if k == Inline {
+		return "inline"
+	}
+	return "entry"
+}
+
+// MarshalText makes JSON carry the name.
+func (k SiteKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Site is one place where a function's body begins.
+type Site struct {
+	Function string // the function's name in the debug information
+	Kind     SiteKind
+	Addr     uint64 // link-time address
+	View     uint64 // location view number at the address; 0 at an entry
+	Symbol   string // symbol of the code that holds the address; "" when there is none
+	Offset   uint64 // bytes from the symbol's start
+	Section  string
+
+	// AfterPrologue tells that the site is not the function's first instruction but
+	// the first one behind its prologue: in code built without optimisation the
+	// parameters have their locations only then.
+	AfterPrologue bool
+
+	// CallFile and CallLine are where an inlined instance was called from: a position
+	// in the function Callers[0].
+	CallFile string
+	CallLine int
+	// Callers are the functions that an inlined instance is inside, innermost first;
+	// the last one is the function whose code it is.
+	Callers []Caller
+
+	u   *unit
+	rec int32
+	die uint64 // entry in .debug_info
+	pcs pcAttrs
+	fun function // whose frame the site is in
+}
+
+// Caller is a function that a site is inlined into. CallFile and CallLine are where
+// it was itself called from, for all but the last of a site's callers.
+type Caller struct {
+	Function string
+	CallFile string
+	CallLine int
+}
+
+// function is what an evaluation needs of the out-of-line function that a site's
+// code is in.
+type function struct {
+	start uint64 // address of its first instruction
+	frame value  // DW_AT_frame_base
+}
+
+// Image returns the image that the site is in.
+func (s *Site) Image() *Image { return s.u.img }
+
+// DIE returns the offset of the site's entry in .debug_info.
+func (s *Site) DIE() uint64 { return s.die }
+
+// Place prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
+// address.
+func (s *Site) Place() string {
+	switch {
+	case s.Symbol == "":
+		return "0x" + strconv.FormatUint(s.Addr, 16)
+	case s.Offset == 0:
+		return s.Symbol
+	}
+	return s.Symbol + "+0x" + strconv.FormatUint(s.Offset, 16)
+}
+
+// String says in a few words where the site is: "get_page inlined in
+// vdso_fault+0x5d", "vfs_read".
+func (s *Site) String() string {
+	switch {
+	case s.Kind == Inline:
+		return s.Function + " inlined in " + s.Place()
+	case s.Place() == s.Function:
+		return s.Function
+	}
+	return s.Function + " at " + s.Place()
+}
+
+// site reads the site of a record. It returns nil for code that is not in the
+// image: linkers drop functions but not their debug information.
+func (u *unit) site(i int32) (*Site, error) {
+	r := &u.recs[i]
+	img := u.img
+	s := &Site{Function: img.nameOf(u.nameRefOf(r)), u: u, rec: i, die: u.off + uint64(r.off)}
+	if r.flags&recInlined != 0 {
+		s.Kind = Inline
+	}
+	e, err := u.entry(s.die)
+	if err != nil {
+		return nil, err
+	}
+	var callFile, callLine uint64
+	err = e.attrs(func(a attrName, v value) {
+		switch a {
+		case attrCallFile:
+			callFile = v.u
+		case attrCallLine:
+			callLine = v.u
+		case attrFrameBase:
+			s.fun.frame = v
+		default:
+			s.pcs.take(a, v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	addr, ok, err := u.start(&s.pcs)
+	if err != nil || !ok || !img.executable(addr) {
+		return nil, err
+	}
+	s.Addr, s.View = addr, s.pcs.entryView
+	s.fun.start = addr
+	if s.Kind == Inline {
+		s.CallFile, s.CallLine = u.file(callFile), int(callLine)
+		if err := s.readCallers(); err != nil {
+			return nil, err
+		}
+	} else if err := s.passPrologue(e); err != nil {
+		return nil, err
+	}
+	if sec := img.SectionAt(s.Addr); sec != nil {
+		s.Section = sec.Name
+	}
+	want := s.Function
+	if n := len(s.Callers); n > 0 {
+		want = s.Callers[n-1].Function
+	}
+	if sym := img.SymbolAt(s.Addr, want); sym != nil {
+		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
+	}
+	return s, nil
+}
+
+// readCallers follows the records that enclose an inlined instance.
+func (s *Site) readCallers() error {
+	u := s.u
+	for p := u.recs[s.rec].parent; p >= 0; p = u.recs[p].parent {
+		r := &u.recs[p]
+		c := Caller{Function: u.img.nameOf(u.nameRefOf(r))}
+		e, err := u.entry(u.off + uint64(r.off))
+		if err != nil {
+			return err
+		}
+		inlined := r.flags&recInlined != 0
+		var file, line uint64
+		var pcs pcAttrs
+		var frame value
+		err = e.attrs(func(a attrName, v value) {
+			switch a {
+			case attrCallFile:
+				file = v.u
+			case attrCallLine:
+				line = v.u
+			case attrFrameBase:
+				frame = v
+			default:
+				pcs.take(a, v)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if inlined {
+			c.CallFile, c.CallLine = u.file(file), int(line)
+		}
+		s.Callers = append(s.Callers, c)
+		if !inlined {
+			s.fun.frame = frame
+			s.fun.start, _, err = u.start(&pcs)
+			return err
+		}
+	}
+	return nil
+}
+
+// passPrologue moves the site of a function that was built without optimisation
+// behind its prologue. Its parameters are in stack slots (one DW_OP_fbreg
+// expression for the whole scope) that the prologue fills.
+func (s *Site) passPrologue(e entry) error {
+	u := s.u
+	if yes, known := u.optimized(); known && yes {
+		return nil
+	}
+	// clang does not say whether it optimised. Optimised parameters have location
+	// lists or registers; slots only, and at least one, means not optimised.
+	slots, others := 0, 0
+	err := e.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagFormalParameter {
+			return true, nil
+		}
+		return true, c.attrs(func(a attrName, v value) {
+			if a != attrLocation {
+				return
+			}
+			if v.isBlock() && len(v.b) > 0 && u.inFrame(v.b) {
+				slots++
+			} else {
+				others++
+			}
+		})
+	})
+	if err != nil || slots == 0 || others > 0 {
+		return err
+	}
+	ranges, err := u.extent(&s.pcs)
+	if err != nil {
+		return err
+	}
+	for _, r := range ranges {
+		if s.Addr < r.lo || s.Addr >= r.hi {
+			continue
+		}
+		end, ok, err := u.prologueEnd(s.Addr, r.hi)
+		if err != nil {
+			return err
+		}
+		if ok {
+			s.Addr, s.AfterPrologue = end, true
+		}
+	}
+	return nil
+}
+
+// inFrame reports whether an expression is a slot of the function's own frame:
+// below the canonical frame address, or relative to the frame pointer.
+func (u *unit) inFrame(expr []byte) bool {
+	const fbreg, breg6 = 0x91, 0x76
+	b := buf{d: expr, p: 1, be: u.img.be}
+	switch expr[0] {
+	case fbreg, breg6:
+		return b.sleb() < 0
+	}
+	return false
+}

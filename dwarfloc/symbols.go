@@ -1,0 +1,156 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"debug/elf"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// Symbol is a function symbol of the image.
+type Symbol struct {
+	Name   string
+	Addr   uint64 // link-time address
+	Size   uint64 // bytes, 0 when unknown
+	Global bool
+}
+
+type symbolTable struct {
+	once sync.Once
+	syms []sym // by address, then by preference
+	strs []byte
+}
+
+// sym is a symbol with its name still in the string table.
+type sym struct {
+	addr, size uint64
+	name       uint32
+	rank       uint8 // lower is preferred among symbols of one address
+	global     bool
+}
+
+// table reads the symbols of code once: all of .symtab, or, in a stripped image,
+// .dynsym.
+func (img *Image) table() *symbolTable {
+	t := &img.symbols
+	t.once.Do(func() {
+		sec := img.file.SectionByType(elf.SHT_SYMTAB)
+		if sec == nil {
+			sec = img.file.SectionByType(elf.SHT_DYNSYM)
+		}
+		if sec == nil || int(sec.Link) >= len(img.file.Sections) {
+			return
+		}
+		d, err := img.sectionData(sec)
+		if err != nil {
+			return
+		}
+		if t.strs, err = img.sectionData(img.file.Sections[sec.Link]); err != nil {
+			return
+		}
+		t.syms = img.readSymbols(d)
+	})
+	return t
+}
+
+// readSymbols reads Elf64_Sym entries (System V gABI, symbol table).
+func (img *Image) readSymbols(d []byte) []sym {
+	const entrySize = 24
+	exec := make([]bool, len(img.file.Sections))
+	for i, s := range img.file.Sections {
+		exec[i] = s.Flags&elf.SHF_EXECINSTR != 0
+	}
+	syms := make([]sym, 0, len(d)/entrySize/2)
+	for b := (buf{d: d, be: img.be}); len(d)-b.p >= entrySize; {
+		s := sym{name: b.u32()}
+		info := b.u8()
+		b.u8() // visibility
+		section := int(b.u16())
+		s.addr, s.size = b.u64(), b.u64()
+		if section >= len(exec) || !exec[section] || s.name == 0 {
+			continue
+		}
+		switch elf.SymType(info & 0xf) {
+		case elf.STT_FUNC, elf.STT_GNU_IFUNC:
+		case elf.STT_NOTYPE:
+			s.rank = 4 // assembler code and labels
+		default:
+			continue
+		}
+		switch elf.SymBind(info >> 4) {
+		case elf.STB_GLOBAL:
+			s.global = true
+		case elf.STB_WEAK:
+			s.global = true
+			s.rank++
+		default:
+			s.rank += 2
+		}
+		syms = append(syms, s)
+	}
+	slices.SortStableFunc(syms, func(a, b sym) int {
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.rank, b.rank))
+	})
+	return syms
+}
+
+func (t *symbolTable) symbol(s *sym) *Symbol {
+	name, _ := zstr(t.strs, uint64(s.name))
+	return &Symbol{Name: name, Addr: s.addr, Size: s.size, Global: s.global}
+}
+
+// SymbolAt returns the symbol whose code holds a link-time address, or nil. Of
+// several at one address it prefers want and want's clones (want.isra.0), then
+// functions to labels, global to local, and the first in the file.
+func (img *Image) SymbolAt(addr uint64, want string) *Symbol {
+	t := img.table()
+	i := sort.Search(len(t.syms), func(i int) bool { return t.syms[i].addr > addr }) - 1
+	// A label inside a function starts later than the function: look further back
+	// for a symbol whose size covers the address, within reason.
+	var best *sym
+	for n := 0; i >= 0 && n < 64; i, n = i-1, n+1 {
+		s := &t.syms[i]
+		inside := s.size != 0 && addr-s.addr < s.size
+		if best != nil && s.addr != best.addr {
+			break
+		}
+		if !inside && s.size != 0 {
+			continue
+		}
+		if !inside && addr != s.addr {
+			continue // a label without a size holds only its own address
+		}
+		name, _ := zstr(t.strs, uint64(s.name))
+		if best == nil || name == want || s.rank <= best.rank && !t.named(best, want) || strings.HasPrefix(name, want+".") && !t.named(best, want) {
+			best = s
+		}
+		if name == want {
+			break
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return t.symbol(best)
+}
+
+// named reports whether a symbol is a function or one of its clones.
+func (t *symbolTable) named(s *sym, want string) bool {
+	name, _ := zstr(t.strs, uint64(s.name))
+	return name == want || strings.HasPrefix(name, want+".")
+}
+
+// Symbols returns all function symbols with a name, in order of their addresses.
+func (img *Image) Symbols(name string) []*Symbol {
+	t := img.table()
+	var out []*Symbol
+	for i := range t.syms {
+		s := &t.syms[i]
+		if uint64(s.name) < uint64(len(t.strs)) && strings.HasPrefix(string(t.strs[s.name:min(len(t.strs), int(s.name)+len(name)+1)]), name+"\x00") {
+			out = append(out, t.symbol(s))
+		}
+	}
+	return out
+}

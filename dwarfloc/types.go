@@ -1,0 +1,358 @@
+package dwarfloc
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// TypeKind says what values a type has.
+type TypeKind uint8
+
+const (
+	TypeVoid TypeKind = iota
+	TypeInt
+	TypeBool
+	TypeChar
+	TypeEnum
+	TypePointer
+	TypeFloat
+	TypeStruct
+	TypeUnion
+	TypeClass
+	TypeArray
+	TypeFunc
+	TypeTypedef
+	TypeQualified // const, volatile, restrict, _Atomic
+	TypeOther
+)
+
+// Type is a type of the image's debug information. It is read when it is asked
+// for; the type it is made of, when Elem asks for that.
+type Type struct {
+	Kind   TypeKind
+	Name   string // "" for a type without a name of its own
+	Size   int64  // bytes, -1 when unknown
+	Signed bool   // of integers, characters and enumerations
+
+	u    *unit
+	off  uint64 // entry
+	tag  tag
+	elem value
+}
+
+// voidType stands where an entry has no DW_AT_type.
+var voidType = &Type{Kind: TypeVoid, Name: "void", Size: -1}
+
+// maxTypeDepth bounds chains of typedefs, qualifiers and array elements.
+const maxTypeDepth = 64
+
+// typeOf returns the type that a reference names.
+func (u *unit) typeOf(v value) (*Type, error) {
+	if v.form == 0 {
+		return voidType, nil
+	}
+	t, off, err := u.ref(v)
+	if err != nil {
+		return nil, err
+	}
+	return t.typeAt(off)
+}
+
+func (u *unit) typeAt(off uint64) (*Type, error) {
+	u.typeMu.Lock()
+	t := u.types[off]
+	u.typeMu.Unlock()
+	if t != nil {
+		return t, nil
+	}
+	t, err := u.readType(off)
+	if err != nil {
+		return nil, err
+	}
+	u.typeMu.Lock()
+	defer u.typeMu.Unlock()
+	if u.types == nil {
+		u.types = make(map[uint64]*Type)
+	}
+	u.types[off] = t
+	return t, nil
+}
+
+func (u *unit) readType(off uint64) (*Type, error) {
+	e, err := u.entry(off)
+	if err != nil {
+		return nil, err
+	}
+	if e.ab == nil {
+		return nil, u.img.errorf(".debug_info", off, "a type reference names the end of a list of entries")
+	}
+	t := &Type{u: u, off: off, tag: e.ab.tag, Size: -1}
+	var name value
+	var enc uint64
+	err = e.attrs(func(a attrName, v value) {
+		switch a {
+		case attrName_:
+			name = v
+		case attrByteSize:
+			if v.isConstant() && v.u < 1<<40 {
+				t.Size = int64(v.u)
+			}
+		case attrBitSize:
+			if t.Size < 0 && v.isConstant() && v.u < 1<<40 {
+				t.Size = int64((v.u + 7) / 8)
+			}
+		case attrEncoding:
+			enc = v.u
+		case attrType, attrSignature:
+			t.elem = v
+		case attrDeclaration:
+			if v.u != 0 {
+				t.Size = -1
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Name = u.text(name)
+	switch t.tag {
+	case tagBaseType:
+		switch enc {
+		case encBoolean:
+			t.Kind = TypeBool
+		case encSigned:
+			t.Kind, t.Signed = TypeInt, true
+		case encSignedChar:
+			t.Kind, t.Signed = TypeChar, true
+		case encUnsignedChar, encUTF:
+			t.Kind = TypeChar
+		case encUnsigned, encAddress:
+			t.Kind = TypeInt
+		case encFloat, encComplexFloat, 0x09, 0x0f:
+			t.Kind = TypeFloat
+		default:
+			t.Kind = TypeOther
+		}
+	case tagEnumerationType:
+		t.Kind = TypeEnum
+		t.Signed, err = t.enumSigned(e)
+	case tagPointerType, tagReferenceType, tagRvalueRefType:
+		t.Kind = TypePointer
+		if t.Size < 0 {
+			t.Size = int64(u.addrSize)
+		}
+	case tagStructType:
+		t.Kind = TypeStruct
+	case tagClassType, tagInterfaceType:
+		t.Kind = TypeClass
+	case tagUnionType:
+		t.Kind = TypeUnion
+	case tagArrayType:
+		t.Kind = TypeArray
+		if t.Size < 0 {
+			t.Size, err = t.arraySize(e)
+		}
+	case tagSubroutineType:
+		t.Kind = TypeFunc
+	case tagTypedef, tagTemplateAlias:
+		t.Kind = TypeTypedef
+	case tagConstType, tagVolatileType, tagRestrictType, tagAtomicType:
+		t.Kind = TypeQualified
+	case tagUnspecifiedType:
+		t.Kind = TypeVoid
+	default:
+		t.Kind = TypeOther
+	}
+	return t, err
+}
+
+// enumSigned finds whether an enumeration has negative values: GCC gives the
+// underlying type, and where a compiler does not, a negative enumerator tells.
+func (t *Type) enumSigned(e entry) (bool, error) {
+	if t.elem.form != 0 {
+		el, err := t.Elem()
+		if err != nil {
+			return false, err
+		}
+		el, err = el.Resolve()
+		if err != nil {
+			return false, err
+		}
+		return el.Signed, nil
+	}
+	signed := false
+	err := e.children(func(c entry) (bool, error) {
+		return !signed, c.attrs(func(a attrName, v value) {
+			if a == attrConstValue && (v.form == formSdata || v.form == formImplicitConst) && int64(v.u) < 0 {
+				signed = true
+			}
+		})
+	})
+	return signed, err
+}
+
+// arraySize multiplies the dimensions of an array with its element's size.
+func (t *Type) arraySize(e entry) (int64, error) {
+	el, err := t.Elem()
+	if err != nil {
+		return -1, err
+	}
+	size, err := el.ByteSize()
+	if err != nil || size < 0 {
+		return -1, err
+	}
+	dims, err := t.dims(e)
+	if err != nil {
+		return -1, err
+	}
+	for _, n := range dims {
+		if n < 0 || n != 0 && size > 1<<40/n {
+			return -1, nil
+		}
+		size *= n
+	}
+	if len(dims) == 0 {
+		return -1, nil
+	}
+	return size, nil
+}
+
+// dims returns the number of elements in each dimension, -1 for an open one.
+func (t *Type) dims(e entry) ([]int64, error) {
+	var dims []int64
+	err := e.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagSubrangeType {
+			return true, nil
+		}
+		n := int64(-1)
+		err := c.attrs(func(a attrName, v value) {
+			switch {
+			case a == attrCount && v.isConstant() && v.u < 1<<40:
+				n = int64(v.u)
+			case a == attrUpperBound && v.isConstant() && v.u < 1<<40:
+				n = int64(v.u) + 1
+			}
+		})
+		dims = append(dims, n)
+		return len(dims) < maxTypeDepth, err
+	})
+	return dims, err
+}
+
+// Elem returns what a type is made of: what a pointer points to, the element of
+// an array, the type behind a typedef or a qualifier, the result of a function,
+// the underlying type of an enumeration.
+func (t *Type) Elem() (*Type, error) {
+	if t.u == nil {
+		return voidType, nil
+	}
+	return t.u.typeOf(t.elem)
+}
+
+// Resolve goes through typedefs and qualifiers to the type behind them.
+func (t *Type) Resolve() (*Type, error) {
+	for range maxTypeDepth {
+		if t.Kind != TypeTypedef && t.Kind != TypeQualified && (t.Kind != TypeStruct && t.Kind != TypeUnion && t.Kind != TypeClass || t.elem.form != formRefSig8) {
+			return t, nil
+		}
+		next, err := t.Elem()
+		if err != nil {
+			return nil, err
+		}
+		t = next
+	}
+	return nil, t.u.img.errorf(".debug_info", t.off, "typedefs that do not end")
+}
+
+// ByteSize returns the size in bytes, through typedefs and qualifiers, or -1 when
+// it is unknown: of void, of a structure that is only declared, of an open array.
+func (t *Type) ByteSize() (int64, error) {
+	if t.Size >= 0 {
+		return t.Size, nil
+	}
+	r, err := t.Resolve()
+	if err != nil {
+		return -1, err
+	}
+	return r.Size, nil
+}
+
+// String spells a type as C does: "struct page *", "const char *", "int (*)()".
+func (t *Type) String() string {
+	prefix, suffix := t.spell(0)
+	return prefix + suffix
+}
+
+// spell returns the parts of a type's name that stand before and behind a
+// declared name.
+func (t *Type) spell(depth int) (prefix, suffix string) {
+	if depth > maxTypeDepth {
+		return "...", ""
+	}
+	elem := func() (*Type, string, string) {
+		el, err := t.Elem()
+		if err != nil {
+			return voidType, "?", ""
+		}
+		p, s := el.spell(depth + 1)
+		return el, p, s
+	}
+	switch t.Kind {
+	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
+		word := map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}[t.Kind]
+		if t.Name == "" {
+			return word + " {...}", ""
+		}
+		if t.u != nil && !isC(t.u.lang) {
+			return t.Name, ""
+		}
+		return word + " " + t.Name, ""
+	case TypePointer:
+		el, p, s := elem()
+		mark := "*"
+		switch t.tag {
+		case tagReferenceType:
+			mark = "&"
+		case tagRvalueRefType:
+			mark = "&&"
+		}
+		if el.Kind == TypeFunc || el.Kind == TypeArray {
+			return p + " (" + mark, ")" + s
+		}
+		if p[len(p)-1] != '*' && p[len(p)-1] != '(' {
+			p += " "
+		}
+		return p + mark, s
+	case TypeQualified:
+		word := map[tag]string{tagConstType: "const", tagVolatileType: "volatile", tagRestrictType: "restrict", tagAtomicType: "_Atomic"}[t.tag]
+		el, p, s := elem()
+		if el.Kind == TypePointer {
+			return p + " " + word, s
+		}
+		return word + " " + p, s
+	case TypeFunc:
+		_, p, s := elem()
+		return p, "()" + s
+	case TypeArray:
+		_, p, s := elem()
+		dims := ""
+		if e, err := t.u.entry(t.off); err == nil {
+			n, _ := t.dims(e)
+			for _, d := range n {
+				if d < 0 {
+					dims += "[]"
+				} else {
+					dims += "[" + strconv.FormatInt(d, 10) + "]"
+				}
+			}
+		}
+		return p, dims + s
+	}
+	if t.Name != "" {
+		return t.Name, ""
+	}
+	if t.Kind == TypeVoid {
+		return "void", ""
+	}
+	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
+}

@@ -1,0 +1,69 @@
+// Package glob selects names by pattern, as perf does, and suggests names when
+// a pattern selects none.
+//
+// Compile turns one pattern into something that can be asked about many names:
+//
+//	p, err := glob.Compile("tcp_*msg")
+//	p.Match("tcp_sendmsg") // true
+//
+// ParseFilter reads whole expressions over patterns, as perf probe's --filter
+// option does:
+//
+//	f, err := glob.ParseFilter("tcp_* & !(*_init | *_exit)")
+//
+// Both are a Matcher, and Nearest finds what the user may have meant.
+//
+// # Patterns
+//
+// A pattern must match the whole name. Its special characters are those of
+// perf's strglobmatch (tools/perf/util/string.c in the Linux source):
+//
+//	"*"        any sequence of characters, also an empty one
+//	"?"        exactly one character
+//	"[a-cx]"   one character of a class of characters and ranges
+//	"[!a-cx]"  one character that is not of that class
+//	"\"        the next character stands for itself
+//
+// A character is a byte, as it is there. Inside a class only "]" and "-" are
+// special: the first character (behind a "!") always stands for itself, even
+// "]", a "-" before the closing "]" stands for itself, and so does a
+// backslash. As in perf, the end of a range may start the next one:
+// "[a-c-e]" is "[a-e]".
+//
+// Where perf gives a malformed pattern that then matches nothing, or not what
+// it says, Compile gives an error: an empty pattern, a class without its "]",
+// a range whose ends are in the wrong order, a backslash at the very end.
+package glob
+
+import (
+	"fmt"
+)
+
+// A Matcher says whether it wants a name. Pattern and Filter are the two kinds.
+type Matcher interface {
+	// Match reports whether the matcher selects name.
+	Match(name string) bool
+
+	// String returns the text that compiles to an equal matcher.
+	String() string
+
+	// Literal returns the one name that the matcher selects, without any
+	// escapes, and true; or false when it may select other names too. A
+	// caller with an index looks that name up instead of trying every name.
+	Literal() (string, bool)
+}
+
+// An Error says where a pattern or a filter is malformed.
+type Error struct {
+	Text   string // the whole pattern or filter
+	Column int    // where in Text, in bytes, from 1
+	Msg    string // what was expected there, or what is wrong
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("column %d: %s: pattern %q", e.Column, e.Msg, e.Text)
+}
+
+func errorAt(text string, offset int, format string, args ...any) error {
+	return &Error{Text: text, Column: offset + 1, Msg: fmt.Sprintf(format, args...)}
+}

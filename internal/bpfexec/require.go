@@ -1,0 +1,57 @@
+package bpfexec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// TB is the part of testing.TB that RequireOrSkip uses.
+type TB interface {
+	Helper()
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// RequireOrSkip skips a test when prologues cannot run here, and says why. With
+// CI=true in the environment the test fails instead: a job that means to run
+// them must not pass without.
+func RequireOrSkip(t TB) {
+	t.Helper()
+	err := Available()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") == "true":
+		t.Fatalf("%v", err)
+	default:
+		t.Skipf("%v", err)
+	}
+}
+
+// Available tries to run a prologue, and returns why it cannot.
+var Available = sync.OnceValue(func() error {
+	// Kernels before 5.11 count programs towards a limit of locked memory.
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return fmt.Errorf("%w: %w", ErrPrivilege, err)
+	}
+	p, err := Load(Code{Insns: asm.Instructions{asm.Mov.Imm(asm.R2, 0)}})
+	var rejected *Rejected
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrPrivilege), errors.As(err, &rejected):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", ErrKernel, err)
+	}
+	defer p.Close()
+	_, err = p.Run(State{})
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		return fmt.Errorf("%w: %w", ErrKernel, err)
+	}
+	return err
+})

@@ -1,0 +1,77 @@
+package probe
+
+import (
+	"errors"
+	"testing"
+)
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"func=my_func_*_abcd arg1",
+		"get_page page",
+		"exec=/lib/libc.so.6;\ninlines=no\nforce=yes; g:f=write@*/io.c+0x10 fd n=count:u32",
+		" module = ext4 ;\n\tf=ext4_*%return\n\ta:x64\n\tb ",
+		"f=[!]a-z]?\\*\\=*[=;@+]x@[+@]\\+/\\@x",
+		"x[=]y\\=z a=b",
+		"func=g\narg1\n",
+		"exit=do_exit\ncode",
+		"modul=ext4\nf=g",
+		"foo;ret*",
+		"f=g a->b.c[3]",
+		"f=g:10 $retval %ax",
+		"f=g+0xffffffffffffffff a:u8 b:s16 c:x32",
+		"f=caf\u00e9\xff a",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		section, sectionErr := ParseSection(text)
+		d, err := Parse(text)
+		if err != nil {
+			var e *Error
+			if d != nil || section != nil || sectionErr == nil {
+				t.Fatalf("error %v, but results %v and %v (%v)", err, d, section, sectionErr)
+			}
+			if !errors.As(err, &e) || e.Text != text || e.Column < 1 || e.Column > len(text)+1 || e.Caret() == "" {
+				t.Fatalf("misplaced error %+v", err)
+			}
+			return
+		}
+		if (d.Event != "") != (sectionErr == nil) || sectionErr == nil && !section.Equal(d) {
+			t.Fatalf("Parse gives %q, ParseSection %v, %v", d, section, sectionErr)
+		}
+		if sectionErr == nil && !LooksLikeDefinition(text) {
+			t.Fatalf("%q does not look like the definition that it is", text)
+		}
+
+		printed := d.String()
+		again, err := Parse(printed)
+		if err != nil {
+			t.Fatalf("%q prints as %q: %v", text, printed, err)
+		}
+		if !again.Equal(d) {
+			t.Fatalf("%q prints as %q, which is %+v instead of %+v", text, printed, again, d)
+		}
+		if again.String() != printed {
+			t.Fatalf("%q prints as %q, and that as %q", text, printed, again)
+		}
+
+		// Each part stands where its position says.
+		names := make(map[string]bool)
+		at := func(pos int, part string) {
+			if pos < 0 || pos+len(part) > len(text) || text[pos:pos+len(part)] != part {
+				t.Fatalf("%q: no %q at offset %d", text, part, pos)
+			}
+		}
+		at(d.Point.Pos, d.Point.Function)
+		for _, a := range d.Args {
+			at(a.Pos, a.Name)
+			at(a.Expr.Pos, a.Expr.Variable)
+			at(a.Type.Pos, a.Type.String())
+			if names[a.Name] {
+				t.Fatalf("%q has two arguments %q", text, a.Name)
+			}
+			names[a.Name] = true
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package probe
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+var optionNames = []string{"exec", "force", "inlines", "module"}
+
+const anOption = "an option (exec=, force=, inlines= or module=)"
+
+// options parses all options and stops before the event.
+//
+// Whatever ends with a semicolon is an option. A line end is less clear, as it
+// may also separate arguments: "func=foo" and a line end may begin a
+// definition, or be a mistaken option. So a line is an option if its name is
+// one, or nearly one, which leaves a definition broken into lines alone and
+// still finds "modul=ext4".
+func (s *scanner) options() (Options, error) {
+	o := DefaultOptions()
+	seen := make(map[string]bool)
+	for {
+		s.skipSpace()
+		end := s.optionEnd()
+		if end < 0 {
+			return o, nil
+		}
+		if err := s.option(&o, seen, end); err != nil {
+			return o, err
+		}
+		s.pos = end + 1
+	}
+}
+
+// optionEnd returns where the terminator of the option is that the scanner
+// stands before, or -1 when it stands before none.
+func (s *scanner) optionEnd() int {
+	rest := s.rest()
+	end := strings.IndexAny(rest, ";\n")
+	if end >= 0 && rest[end] == '\n' {
+		name, _, ok := strings.Cut(rest[:end], "=")
+		if name = strings.Trim(name, white); !ok || nearestOption(name) == "" {
+			end = strings.IndexByte(rest, ';')
+		}
+	}
+	if end < 0 {
+		return -1
+	}
+	return s.pos + end
+}
+
+// option parses the option that ends before end.
+func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
+	start := s.pos
+	name, value, ok := strings.Cut(s.text[start:end], "=")
+	valueAt := start + len(name) + 1
+	name = strings.TrimRight(name, white)
+	valueAt += len(value) - len(strings.TrimLeft(value, white))
+	value = strings.Trim(value, white)
+
+	if !ok || nearestOption(name) != name {
+		return s.notAnOption(name, end)
+	}
+	if seen[name] {
+		return s.errorf(start, "expected each option once, found %q again", name)
+	}
+	seen[name] = true
+	if seen["exec"] && seen["module"] {
+		return s.errorf(start, "expected exec or module, found both")
+	}
+
+	switch name {
+	case "exec", "module":
+		if value == "" {
+			what := "a path"
+			if name == "module" {
+				what = "the name or path of a module"
+			}
+			return s.errorf(valueAt, "expected %s behind %q, found the end of the option", what, name+"=")
+		}
+		if name == "exec" {
+			o.Exec = value
+		} else {
+			o.Module = value
+		}
+	case "inlines", "force":
+		if value == "" {
+			return s.errorf(valueAt, "expected yes or no behind %q, found the end of the option", name+"=")
+		}
+		if value != "yes" && value != "no" {
+			return s.errorf(valueAt, "expected yes or no behind %q, found %q", name+"=", value)
+		}
+		if name == "inlines" {
+			o.Inlines = value == "yes"
+		} else {
+			o.Force = value == "yes"
+		}
+	}
+	return nil
+}
+
+// notAnOption returns the error for text up to end, which begins with name and
+// stands where an option should.
+func (s *scanner) notAnOption(name string, end int) error {
+	if name == "" {
+		return s.expected(anOption)
+	}
+	hint := ""
+	if near := nearestOption(name); near != "" && near != name {
+		hint = "; did you mean \"" + near + "\"?"
+	} else if after := strings.Trim(s.text[end+1:], white); after == "" {
+		hint = "; a definition itself ends without a semicolon"
+	} else if !LooksLikeDefinition(after) {
+		hint = ": a lazy pattern (FUNC;PATTERN or FILE;PATTERN) is not supported yet"
+	}
+	before := "the semicolon"
+	if s.text[end] == '\n' {
+		before = "the end of the line"
+	}
+	return s.errorf(s.pos, "expected %s before %s, found %q%s", anOption, before, name, hint)
+}
+
+// nearestOption returns the option that name is, or else looks like, or "".
+// With one letter wrong in three, or all letters right and their order not, it
+// looks like one; "exit" and "func", good names of events, do not.
+func nearestOption(name string) string {
+	// A long name is far from all options, and not worth the time to say so.
+	if len(name) > 16 {
+		return ""
+	}
+	best, bestDistance := "", len(name)+1
+	for _, option := range optionNames {
+		d := levenshtein.Distance(name, option, nil)
+		if (3*d <= len(option) || sortedBytes(name) == sortedBytes(option)) && d < bestDistance {
+			best, bestDistance = option, d
+		}
+	}
+	return best
+}
+
+func sortedBytes(s string) string {
+	b := []byte(s)
+	slices.Sort(b)
+	return string(b)
+}

@@ -1,0 +1,138 @@
+package prologue
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// aluOps are the operations that one instruction does.
+var aluOps = map[dwarfloc.ExprOp]asm.ALUOp{
+	dwarfloc.OpAdd: asm.Add, dwarfloc.OpSub: asm.Sub, dwarfloc.OpMul: asm.Mul,
+	dwarfloc.OpAnd: asm.And, dwarfloc.OpOr: asm.Or, dwarfloc.OpXor: asm.Xor,
+	dwarfloc.OpShl: asm.LSh, dwarfloc.OpShr: asm.RSh, dwarfloc.OpShra: asm.ArSh,
+	dwarfloc.OpUDiv: asm.Div, dwarfloc.OpUMod: asm.Mod,
+}
+
+// jumpOps are the comparisons: the jump that is taken when one holds, and the
+// one that is taken when it does not.
+var jumpOps = map[dwarfloc.ExprOp]struct{ yes, no asm.JumpOp }{
+	dwarfloc.OpEq: {asm.JEq, asm.JNE}, dwarfloc.OpNe: {asm.JNE, asm.JEq},
+	dwarfloc.OpLt: {asm.JSLT, asm.JSGE}, dwarfloc.OpGe: {asm.JSGE, asm.JSLT},
+	dwarfloc.OpLe: {asm.JSLE, asm.JSGT}, dwarfloc.OpGt: {asm.JSGT, asm.JSLE},
+	dwarfloc.OpULt: {asm.JLT, asm.JGE}, dwarfloc.OpUGe: {asm.JGE, asm.JLT},
+	dwarfloc.OpULe: {asm.JLE, asm.JGT}, dwarfloc.OpUGt: {asm.JGT, asm.JLE},
+}
+
+// unless goes to the label if a condition is 0.
+func (c *computer) unless(n *node, dst asm.Register, free regSet, l *label) {
+	op, ok := jumpOps[n.op]
+	switch {
+	case !ok:
+		c.compute(n, dst, free)
+		c.jumpImm(asm.JEq, dst, 0, l)
+	case immediate(n.op, n.b):
+		c.compute(n.a, dst, free)
+		c.jumpImm(op.no, dst, int32(n.b.k), l)
+	default:
+		a, b, _ := c.operands(n.a, n.b, dst, free)
+		c.jumpReg(op.no, a, b, l)
+	}
+}
+
+// arithmetic computes a binary operation that is no comparison.
+func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
+	if immediate(n.op, n.b) {
+		c.compute(n.a, dst, free)
+		switch n.op {
+		case dwarfloc.OpDiv, dwarfloc.OpMod:
+			c.signedConst(n.op, dst, int32(n.b.k), free.pick())
+		default:
+			c.imm(aluOps[n.op], dst, int32(n.b.k))
+		}
+		return
+	}
+	a, b, left := c.operands(n.a, n.b, dst, free)
+	if divides(n.op, n.b) {
+		c.jumpImm(asm.JEq, b, 0, c.fault)
+	}
+	switch n.op {
+	case dwarfloc.OpDiv, dwarfloc.OpMod:
+		c.signed(n.op, a, b, left.pick())
+	case dwarfloc.OpShl, dwarfloc.OpShr, dwarfloc.OpShra:
+		c.shift(n.op, a, b)
+	default:
+		if _, ok := swapped[n.op]; ok && b == dst {
+			a, b = b, a
+		}
+		c.reg(aluOps[n.op], a, b)
+	}
+	c.move(dst, a)
+}
+
+// shift shifts a by b. What a register shift of 64 bits or more does is left open
+// by the instruction set (Documentation/bpf/standardization), so it is not done.
+func (c *computer) shift(op dwarfloc.ExprOp, a, b asm.Register) {
+	var far, end label
+	if op == dwarfloc.OpShra {
+		c.jumpImm(asm.JLT, b, 64, &end)
+		c.imm(asm.Mov, b, 63) // all bits become the sign
+		c.bind(&end)
+		c.reg(asm.ArSh, a, b)
+		return
+	}
+	c.jumpImm(asm.JGT, b, 63, &far)
+	c.reg(aluOps[op], a, b)
+	c.jump(&end)
+	c.bind(&far)
+	c.imm(asm.Mov, a, 0)
+	c.bind(&end)
+}
+
+// signed divides a by b, which is not 0, with a temporary register. Instructions
+// for it came with Linux 6.6; here magnitudes are divided and the sign is put
+// right. The magnitude of -2^63 is 2^63 without a sign, so -2^63 / -1 wraps to
+// -2^63 and -2^63 mod -1 is 0, as in Go.
+func (c *computer) signed(op dwarfloc.ExprOp, a, b, sign asm.Register) {
+	c.reg(asm.Mov, sign, a)
+	if op == dwarfloc.OpDiv {
+		c.reg(asm.Xor, sign, b)
+	}
+	c.magnitude(b)
+	c.magnitude(a)
+	if op == dwarfloc.OpDiv {
+		c.reg(asm.Div, a, b)
+	} else {
+		c.reg(asm.Mod, a, b)
+	}
+	c.negateIf(asm.JSGE, sign, a)
+}
+
+// signedConst divides a by a constant that is neither 0 nor -2^31.
+func (c *computer) signedConst(op dwarfloc.ExprOp, a asm.Register, k int32, sign asm.Register) {
+	c.reg(asm.Mov, sign, a)
+	c.magnitude(a)
+	if op == dwarfloc.OpMod {
+		c.imm(asm.Mod, a, max(k, -k))
+		c.negateIf(asm.JSGE, sign, a)
+		return
+	}
+	c.imm(asm.Div, a, max(k, -k))
+	if k > 0 {
+		c.negateIf(asm.JSGE, sign, a)
+	} else {
+		c.negateIf(asm.JSLT, sign, a)
+	}
+}
+
+// magnitude makes a register's signed value positive.
+func (c *computer) magnitude(r asm.Register) { c.negateIf(asm.JSGE, r, r) }
+
+// negateIf negates a register unless the jump from a comparison of sign with 0
+// is taken.
+func (c *computer) negateIf(unless asm.JumpOp, sign, r asm.Register) {
+	var end label
+	c.jumpImm(unless, sign, 0, &end)
+	c.imm(asm.Neg, r, 0)
+	c.bind(&end)
+}

@@ -1,0 +1,198 @@
+package prologue
+
+import (
+	"math/bits"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// regSet is a set of BPF registers.
+type regSet uint16
+
+func setOf(regs ...asm.Register) (s regSet) {
+	for _, r := range regs {
+		s |= 1 << r
+	}
+	return s
+}
+
+// pick returns a register of the set, the lowest first: those that a helper call
+// destroys are used before those that can hold a value over one.
+func (s regSet) pick() asm.Register { return asm.Register(bits.TrailingZeros16(uint16(s))) }
+
+var (
+	// R1 is left alone: it is ctx, or takes the buffer of the next read.
+	callerSaved = setOf(asm.R0, asm.R2, asm.R3, asm.R4, asm.R5)
+	calleeSaved = setOf(asm.R6, asm.R7, asm.R8, asm.R9)
+)
+
+// computer writes the instructions that compute expressions.
+type computer struct {
+	assembler
+	o        *Options
+	ctx      asm.Register // holds ctx
+	stack    int          // bytes in use below R10
+	maxStack int
+	readSlot int    // of intermediate reads, as an offset from R10
+	fault    *label // where to go when a read faults or a divisor is 0
+}
+
+// push takes bytes of stack, a multiple of 8, and returns their offset from R10.
+func (c *computer) push(bytes int) int {
+	c.stack += bytes
+	c.maxStack = max(c.maxStack, c.stack)
+	return -c.stack
+}
+
+func (c *computer) pop(bytes int) { c.stack -= bytes }
+
+// compute sets dst to a node's value. It changes registers of free besides, at
+// least two unless the node is a leaf, and of those that a helper call destroys
+// if there is one; so a caller keeps nothing in those then.
+func (c *computer) compute(n *node, dst asm.Register, free regSet) {
+	switch n.op {
+	case dwarfloc.OpConst:
+		c.constant(dst, n.k)
+	case dwarfloc.OpAddr:
+		c.address(dst, n.k)
+	case dwarfloc.OpReg:
+		c.loadRegister(dst, n.k, c.o.Arch.WordSize)
+	case dwarfloc.OpDeref:
+		c.read(n, c.readSlot, free|setOf(dst))
+		c.jumpImm(asm.JNE, asm.R0, 0, c.fault)
+		c.loadSlot(dst, c.readSlot, int(n.size))
+	case dwarfloc.OpZExt:
+		if size := int(n.size); n.a.op == dwarfloc.OpReg && loadable(size) && size < c.o.Arch.WordSize {
+			c.loadRegister(dst, n.a.k, size)
+			break
+		}
+		c.compute(n.a, dst, free)
+		c.zeroExtend(dst, int(n.size))
+	case dwarfloc.OpSExt:
+		c.compute(n.a, dst, free)
+		c.signExtend(dst, int(n.size))
+	case dwarfloc.OpNeg:
+		c.compute(n.a, dst, free)
+		c.imm(asm.Neg, dst, 0)
+	case dwarfloc.OpNot:
+		c.compute(n.a, dst, free)
+		c.imm(asm.Xor, dst, -1)
+	case dwarfloc.OpSelect:
+		var no, end label
+		c.unless(n.a, dst, free, &no)
+		c.compute(n.b, dst, free)
+		c.jump(&end)
+		c.bind(&no)
+		c.compute(n.c, dst, free)
+		c.bind(&end)
+	default:
+		if _, ok := jumpOps[n.op]; ok {
+			var no, end label
+			c.unless(n, dst, free, &no)
+			c.imm(asm.Mov, dst, 1)
+			c.jump(&end)
+			c.bind(&no)
+			c.imm(asm.Mov, dst, 0)
+			c.bind(&end)
+			break
+		}
+		c.arithmetic(n, dst, free)
+	}
+}
+
+// loadRegister fetches the low size bytes of one of the site's registers. Kernels
+// take loads from ctx that are aligned and inside (kprobe_prog_is_valid_access
+// in kernel/trace/bpf_trace.c); the low bytes are the first ones of the slot, or
+// on a big-endian machine the last ones.
+func (c *computer) loadRegister(dst asm.Register, dwarf uint64, size int) {
+	off := c.o.Arch.Register(dwarf).Offset
+	if c.o.BigEndian {
+		off += c.o.Arch.WordSize - size
+	}
+	c.add(asm.LoadMem(dst, c.ctx, int16(off), memSize(size)))
+}
+
+// read calls the helper that reads what an OpDeref names into a slot of the
+// stack. R0 is 0 then, or negative when the read faulted; the bytes that were to
+// be read are 0 in that case, since the helpers clear them (memset in bpf_probe_read
+// of Linux 4.19, in bpf_probe_read_kernel_common and bpf_probe_read_user_common
+// since 5.5, all in kernel/trace/bpf_trace.c).
+func (c *computer) read(n *node, slot int, free regSet) {
+	size := int(n.size)
+	c.compute(n.a, asm.R3, (free|callerSaved)&^setOf(asm.R3))
+	if !loadable(size) {
+		// Read into a slot of zeros, the bytes are a number of 64 bits at once.
+		c.clearSlot(slot)
+		if c.o.BigEndian {
+			slot += 8 - size
+		}
+	}
+	c.callRead(slot, size)
+}
+
+// callRead calls the helper for the address in R3.
+func (c *computer) callRead(slot, size int) {
+	c.reg(asm.Mov, asm.R1, asm.R10)
+	c.imm(asm.Add, asm.R1, int32(slot))
+	c.imm(asm.Mov, asm.R2, int32(size))
+	c.add(helpers[c.o.Reads].Call())
+}
+
+// clearSlot sets 8 bytes of stack to 0. The asm package makes no 8-byte stores of
+// an immediate; the instruction exists and sign-extends it.
+func (c *computer) clearSlot(slot int) {
+	c.add(asm.Instruction{
+		OpCode: asm.OpCode(asm.StClass).SetMode(asm.MemMode).SetSize(asm.DWord),
+		Dst:    asm.R10,
+		Offset: int16(slot),
+	})
+}
+
+// loadSlot loads what a read of size bytes left in its slot.
+func (c *computer) loadSlot(dst asm.Register, slot, size int) {
+	c.add(asm.LoadMem(dst, asm.R10, int16(slot), memSize(size)))
+}
+
+// operands computes both operands of an operation into registers of dst and
+// free, and returns what is left to use. The one that calls helpers, or needs
+// more registers, is computed first.
+func (c *computer) operands(a, b *node, dst asm.Register, free regSet) (ra, rb asm.Register, left regSet) {
+	if a.calls+b.calls > 0 {
+		free |= callerSaved &^ setOf(dst)
+	}
+	all := free | setOf(dst)
+	first, second := a, b
+	turned := b.calls > 0 && a.calls == 0 || (b.calls > 0) == (a.calls > 0) && b.needs > a.needs
+	if turned {
+		first, second = b, a
+	}
+	var r1, r2 asm.Register
+	if second.calls > 0 && all&calleeSaved != 0 {
+		r1 = (all & calleeSaved).pick()
+		r2 = dst
+		if r1 == dst {
+			r2 = free.pick()
+		}
+		c.compute(first, r1, all&^setOf(r1))
+		c.compute(second, r2, all&^setOf(r1, r2))
+	} else {
+		r1, r2 = dst, free.pick()
+		c.compute(first, r1, free)
+		if left := free &^ setOf(r2); second.calls == 0 && (second.leaf() || bits.OnesCount16(uint16(left)) >= 2) {
+			c.compute(second, r2, left)
+		} else {
+			slot := int16(c.push(8))
+			c.add(asm.StoreMem(asm.R10, slot, r1, asm.DWord))
+			c.compute(second, r2, all&^setOf(r2))
+			c.add(asm.LoadMem(r1, asm.R10, slot, asm.DWord))
+			c.pop(8)
+		}
+	}
+	left = all &^ setOf(r1, r2)
+	if turned {
+		return r2, r1, left
+	}
+	return r1, r2, left
+}

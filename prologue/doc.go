@@ -1,0 +1,41 @@
+// Package prologue writes the BPF instructions that fetch a site's arguments.
+// Give [Emit] where the arguments are, as package dwarfloc found them, and put
+// the instructions it returns in front of a program: when the program begins,
+// its arguments are in its registers.
+//
+//	p, err := prologue.Emit([]prologue.Arg{{Name: "page", Loc: loc, Size: 8}}, prologue.Options{Arch: a})
+//	program = append(p.Insns, program...)
+//
+// # The convention
+//
+// A prologue starts as every probe's program does, with R1 = ctx, the struct
+// pt_regs of the interrupted code. It ends by falling through to what stands
+// behind it, with
+//
+//	R1            ctx, as before
+//	R2            err: 0, or bit i set when argument i was not fetched
+//	R3, R4, R5    up to three arguments; one that was not fetched is 0
+//
+// and nothing to be expected of the other registers and of the stack. It shares
+// the stack frame of the program behind it, which has not begun to use it.
+//
+// # How it is made
+//
+// A location is lowered to one expression, which says how the argument's value
+// comes from registers, constants and memory (lower.go, pieces.go). An
+// expression that reads no memory and cannot fault is computed last, straight
+// into the argument's register: a parameter in a register costs one load. What
+// calls a helper or may fault is computed before, into the stack, since a helper
+// call destroys R1 to R5 (fetch.go). Values that must outlive a call stay in
+// R7 and R8, then on the stack (compute.go).
+//
+// All instructions are ones that Linux 4.19 takes: no 32-bit jumps, no signed
+// division and no sign-extending moves. Jumps go forward, as a distance: no
+// symbol and no label enters the program. Each fetch begins with an instruction
+// that carries a comment, and so does the prologue as a whole, since a program
+// with line information must have some at its first instruction (check_btf_line
+// in kernel/bpf/verifier.c, Linux 5.0).
+//
+// Nothing here reads an image or talks to a kernel. Architectures differ by the
+// table in package arch and by byte order, not by code.
+package prologue

@@ -1,0 +1,429 @@
+package prologue_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// execCase is arguments to fetch. What they must be is computed by definition;
+// want says it once more by hand, where a test is about that.
+type execCase struct {
+	name string
+	args []prologue.Arg
+	want *bpfexec.Result
+}
+
+// value is an expression as the only argument, 8 bytes wide.
+func value(e *expr) []prologue.Arg {
+	return []prologue.Arg{{Name: "v", Loc: isValue(e), Size: 8}}
+}
+
+func result(err uint64, values ...uint64) *bpfexec.Result {
+	r := &bpfexec.Result{Err: err}
+	copy(r.Values[:], values)
+	return r
+}
+
+// execute runs cases in the interpreter, on both byte orders, and in the kernel.
+func execute(t *testing.T, make func(w *world) []execCase) {
+	t.Helper()
+	for _, be := range []bool{false, true} {
+		t.Run(fmt.Sprintf("interpreter/be=%v", be), func(t *testing.T) {
+			w := imaginary(be)
+			for _, c := range make(w) {
+				p := check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be})
+				if want := w.want(c.args); c.want != nil && want != *c.want {
+					t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)
+				}
+			}
+		})
+	}
+	t.Run("kernel", func(t *testing.T) {
+		bpfexec.RequireOrSkip(t)
+		w := actual(t)
+		cases := make(w)
+		for len(cases) > 0 {
+			n := min(len(cases), bpfexec.MaxBatch)
+			executeBatch(t, w, cases[:n])
+			cases = cases[n:]
+		}
+	})
+}
+
+func executeBatch(t *testing.T, w *world, cases []execCase) {
+	t.Helper()
+	codes := make([]bpfexec.Code, len(cases))
+	for i, c := range cases {
+		p, err := prologue.Emit(c.args, prologue.Options{Arch: amd64, BigEndian: w.be, Reads: prologue.ReadUser})
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes[i] = bpfexec.Code{Insns: p.Insns, Args: len(c.args)}
+	}
+	prog, err := bpfexec.Load(codes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	got, err := prog.Run(bpfexec.State{Regs: w.ptRegs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range cases {
+		if want := w.want(c.args); got[i] != want {
+			t.Errorf("%s: the kernel gives %#x, want %#x\n%v", c.name, got[i], want, codes[i].Insns)
+		}
+	}
+}
+
+// TestOps runs every operation: with operands at which sign, width and overflow
+// show, both in registers, and one or the other constant.
+func TestOps(t *testing.T) {
+	operands := []uint64{
+		0, 1, 2, 7, 63, 64, 65, 1 << 31, 1<<31 - 1, 1<<32 - 1, 1 << 32, math.MaxInt64, 1 << 63,
+		1<<64 - 1, 1<<64 - 7, 1<<64 - 1<<31, 1<<64 - 1<<31 - 1, 0x1234567890abcdef,
+	}
+	// A register of the world plus a constant that makes it a given number, which
+	// cannot be folded.
+	hidden := func(w *world, r, v uint64) *expr { return bin(dwarfloc.OpXor, reg(r), num(w.regs[r]^v)) }
+	execute(t, func(w *world) (cases []execCase) {
+		for op := dwarfloc.OpAdd; op.Binary(); op++ {
+			for _, a := range operands {
+				for _, b := range operands {
+					want := result(1)
+					if v, ok := dwarfloc.Fold(op, a, b); ok {
+						want = result(0, v)
+					}
+					add := func(how string, x, y *expr) {
+						cases = append(cases, execCase{
+							name: fmt.Sprintf("op %d, %s: %#x, %#x", op, how, a, b),
+							args: value(bin(op, x, y)),
+							want: want,
+						})
+					}
+					add("registers", hidden(w, 0, a), hidden(w, 1, b))
+					add("constant right", hidden(w, 0, a), num(b))
+					add("constant left", num(a), hidden(w, 1, b))
+					add("constants", num(a), num(b))
+				}
+			}
+		}
+		for _, a := range operands {
+			cases = append(cases,
+				execCase{fmt.Sprintf("neg %#x", a), value(&expr{Op: dwarfloc.OpNeg, A: hidden(w, 0, a)}), result(0, -a)},
+				execCase{fmt.Sprintf("not %#x", a), value(&expr{Op: dwarfloc.OpNot, A: hidden(w, 0, a)}), result(0, ^a)},
+				execCase{fmt.Sprintf("select %#x", a), value(sel(hidden(w, 0, a), num(3), num(4))), nil},
+			)
+		}
+		return cases
+	})
+}
+
+// TestSigns states results of signed operations outright.
+func TestSigns(t *testing.T) {
+	s := func(v int64) uint64 { return uint64(v) }
+	tests := []struct {
+		op         dwarfloc.ExprOp
+		a, b, want int64
+	}{
+		{dwarfloc.OpDiv, 7, 2, 3}, {dwarfloc.OpDiv, -7, 2, -3}, {dwarfloc.OpDiv, 7, -2, -3}, {dwarfloc.OpDiv, -7, -2, 3},
+		{dwarfloc.OpDiv, math.MinInt64, -1, math.MinInt64}, {dwarfloc.OpDiv, math.MinInt64, 1, math.MinInt64},
+		{dwarfloc.OpDiv, math.MinInt64, math.MinInt64, 1}, {dwarfloc.OpDiv, 5, math.MinInt32, 0},
+		{dwarfloc.OpMod, 7, 2, 1}, {dwarfloc.OpMod, -7, 2, -1}, {dwarfloc.OpMod, 7, -2, 1}, {dwarfloc.OpMod, -7, -2, -1},
+		{dwarfloc.OpMod, math.MinInt64, -1, 0},
+		{dwarfloc.OpUDiv, -1, 2, math.MaxInt64}, {dwarfloc.OpUMod, -1, 16, 15},
+		{dwarfloc.OpShra, -8, 1, -4}, {dwarfloc.OpShra, -8, 64, -1}, {dwarfloc.OpShra, 8, 200, 0}, {dwarfloc.OpShra, -8, -1, -1},
+		{dwarfloc.OpShr, -1, 60, 15}, {dwarfloc.OpShr, -1, 64, 0}, {dwarfloc.OpShl, 1, 64, 0}, {dwarfloc.OpShl, 1, 63, math.MinInt64},
+		{dwarfloc.OpLt, -1, 0, 1}, {dwarfloc.OpULt, -1, 0, 0}, {dwarfloc.OpGe, math.MinInt64, math.MaxInt64, 0},
+		{dwarfloc.OpUGe, math.MinInt64, math.MaxInt64, 1}, {dwarfloc.OpLe, 3, 3, 1}, {dwarfloc.OpGt, 3, 3, 0},
+	}
+	execute(t, func(w *world) (cases []execCase) {
+		for _, tt := range tests {
+			a := bin(dwarfloc.OpXor, reg(0), num(w.regs[0]^s(tt.a)))
+			b := bin(dwarfloc.OpXor, reg(1), num(w.regs[1]^s(tt.b)))
+			name := fmt.Sprintf("op %d: %d, %d", tt.op, tt.a, tt.b)
+			cases = append(cases,
+				execCase{name, value(bin(tt.op, a, b)), result(0, s(tt.want))},
+				execCase{name + " constant", value(bin(tt.op, a, num(s(tt.b)))), result(0, s(tt.want))})
+		}
+		return cases
+	})
+}
+
+// TestSizes fetches every size and sign from every kind of place.
+func TestSizes(t *testing.T) {
+	bytes := []byte{0x81, 0x92, 0xa3, 0xb4, 0xc5, 0xd6, 0xe7, 0xf8}
+	execute(t, func(w *world) (cases []execCase) {
+		places := map[string]loc{
+			"register":      inReg(0),
+			"value":         isValue(plus(reg(0), 0x7f)),
+			"memory":        inMem(plus(reg(5), 3)),
+			"stack":         inMem(plus(reg(7), 8)),
+			"constant":      isConst(0x8899aabbccddeeff),
+			"bytes":         known(bytes...),
+			"wider memory":  isValue(mem(plus(reg(5), 8), 8)),
+			"narrow memory": isValue(mem(plus(reg(5), 8), 2)),
+			"odd memory":    isValue(mem(plus(reg(5), 8), 5)),
+			"pieces":        pieces(piece(3, inReg(0)), piece(2, inMem(reg(5))), piece(3, known(bytes...))),
+		}
+		for name, l := range places {
+			for size := 1; size <= 8; size++ {
+				for _, signed := range []bool{false, true} {
+					cases = append(cases, execCase{
+						name: fmt.Sprintf("%s, %d bytes, signed %v", name, size, signed),
+						args: []prologue.Arg{{Name: "v", Loc: l, Size: size, Signed: signed}},
+					})
+				}
+			}
+		}
+		return cases
+	})
+}
+
+// TestFaults loses the argument that faults and no other.
+func TestFaults(t *testing.T) {
+	bad := inMem(plus(reg(4), 16))
+	zero := bin(dwarfloc.OpSub, reg(0), reg(0))
+	execute(t, func(w *world) []execCase {
+		good := prologue.Arg{Name: "good", Loc: inMem(reg(5)), Size: 1}
+		first := uint64(w.mem[0])
+		r := prologue.Arg{Name: "r", Loc: inReg(1), Size: 8}
+		v := w.regs[1]
+		failing := map[string]loc{
+			"memory":                     bad,
+			"null":                       inMem(num(8)),
+			"across the end":             inMem(plus(reg(5), 4092)),
+			"inner read":                 inMem(plus(mem(plus(reg(4), 8), 8), 8)),
+			"inner narrow read":          inMem(bin(dwarfloc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))),
+			"outer read":                 inMem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))),
+			"one of two":                 isValue(bin(dwarfloc.OpAdd, mem(reg(5), 8), mem(reg(4), 8))),
+			"the other of two":           isValue(bin(dwarfloc.OpAdd, mem(reg(4), 8), mem(reg(5), 8))),
+			"value of a read":            isValue(plus(mem(reg(4), 4), 1)),
+			"division":                   isValue(bin(dwarfloc.OpDiv, reg(0), zero)),
+			"unsigned modulo":            isValue(bin(dwarfloc.OpUMod, reg(0), zero)),
+			"division by constant":       isValue(bin(dwarfloc.OpUDiv, reg(0), num(0))),
+			"division of what was read":  isValue(bin(dwarfloc.OpMod, mem(reg(5), 8), zero)),
+			"masked away":                isValue(bin(dwarfloc.OpAnd, mem(reg(4), 8), num(0))),
+			"shifted away":               isValue(bin(dwarfloc.OpShl, mem(reg(4), 8), num(64))),
+			"address of a division":      inMem(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpUDiv, reg(0), zero))),
+			"a piece":                    pieces(piece(4, inReg(0)), piece(4, bad)),
+			"read by a read by a read":   inMem(mem(mem(mem(reg(4), 8), 8), 8)),
+			"condition":                  isValue(sel(mem(reg(4), 8), num(1), num(2))),
+			"the chosen side":            isValue(sel(num(1), mem(reg(4), 8), num(2))),
+			"the side that a reg choses": isValue(sel(reg(0), mem(reg(4), 8), num(2))),
+		}
+		var cases []execCase
+		for name, l := range failing {
+			f := prologue.Arg{Name: "bad", Loc: l, Size: 8}
+			cases = append(cases,
+				execCase{name, []prologue.Arg{f}, result(1)},
+				execCase{name + ", first", []prologue.Arg{f, good, r}, result(1, 0, first, v)},
+				execCase{name + ", second", []prologue.Arg{r, f, good}, result(2, v, 0, first)},
+				execCase{name + ", third", []prologue.Arg{good, r, f}, result(4, first, v)},
+				execCase{name + ", twice", []prologue.Arg{f, good, f}, result(5, 0, first)},
+				execCase{name + ", not located", []prologue.Arg{{Name: "n", Size: 8}, f, good}, result(3, 0, 0, first)},
+			)
+		}
+		return cases
+	})
+}
+
+// TestSelect computes only the side that is chosen: the other one would fault.
+func TestSelect(t *testing.T) {
+	bad := mem(reg(4), 8)
+	div := bin(dwarfloc.OpDiv, reg(0), bin(dwarfloc.OpXor, reg(0), reg(0)))
+	yes := bin(dwarfloc.OpNe, reg(0), num(0))
+	no := bin(dwarfloc.OpEq, reg(0), reg(1))
+	execute(t, func(w *world) []execCase {
+		at := w.number(w.mem[:8])
+		return []execCase{
+			{"yes", value(sel(yes, mem(reg(5), 8), bad)), result(0, at)},
+			{"no", value(sel(no, bad, mem(reg(5), 8))), result(0, at)},
+			{"not a comparison", value(sel(reg(0), num(5), bad)), result(0, 5)},
+			{"division", value(sel(no, div, num(6))), result(0, 6)},
+			{"inside", value(plus(sel(yes, sel(no, bad, num(7)), bad), 1)), result(0, 8)},
+			{"beside a read", value(bin(dwarfloc.OpAdd, mem(reg(5), 8), sel(yes, num(1), bad))), result(0, at+1)},
+			{"address", value(mem(sel(no, num(0), reg(5)), 8)), result(0, at)},
+			{"condition is read", value(sel(bin(dwarfloc.OpULt, mem(reg(5), 8), num(1)), bad, num(9))), result(0, 9)},
+		}
+	})
+}
+
+// TestPieces puts objects together, also of bits.
+func TestPieces(t *testing.T) {
+	execute(t, func(w *world) (cases []execCase) {
+		add := func(name string, size int, ps ...dwarfloc.Piece) {
+			cases = append(cases, execCase{name, []prologue.Arg{{Name: "v", Loc: pieces(ps...), Size: size}}, nil})
+		}
+		add("two registers", 8, piece(4, inReg(0)), piece(4, inReg(1)))
+		add("register, stack, constant", 8, piece(2, inReg(0)), piece(2, inMem(plus(reg(7), 6))), piece(4, isConst(0x80000001)))
+		add("known bytes", 8, piece(5, known(1, 2, 3, 4, 5)), piece(3, inMem(reg(5))))
+		add("larger than the object", 4, piece(2, inReg(0)), piece(8, inReg(1)))
+		add("only the first", 4, piece(8, inReg(0)), piece(8, inReg(1)))
+		add("bits of a register", 4, bitPiece(5, 3, inReg(0)), bitPiece(27, 37, inReg(1)))
+		for off := uint64(0); off < 24; off++ {
+			for _, n := range []uint64{1, 7, 8, 9, 31, 57, 58, 63} {
+				add(fmt.Sprintf("%d bits of memory from %d on", n, off), 8, bitPiece(n, off, inMem(plus(reg(5), 1))), bitPiece(64-n, 0, inReg(0)))
+				add(fmt.Sprintf("%d known bits from %d on", n, off), 8, bitPiece(64-n, 0, inReg(0)), bitPiece(n, off, known(w.mem[:16]...)))
+			}
+			add(fmt.Sprintf("64 bits of memory from %d on", off), 8, bitPiece(64, off, inMem(plus(reg(5), 1))))
+		}
+		return cases
+	})
+	// By hand: 3 bits, then 5, of an object of one byte.
+	args := []prologue.Arg{{Name: "v", Loc: pieces(bitPiece(3, 0, isConst(0b101)), bitPiece(5, 1, known(0b01001110))), Size: 1}}
+	for be, want := range map[bool]uint64{
+		false: 0b00111_101, // bits 1 to 5 of the byte from its low end, above the three
+		true:  0b101_10011, // bits 1 to 5 of the byte from its high end, below the three
+	} {
+		w := imaginary(be)
+		check(t, w, args, prologue.Options{Arch: amd64, BigEndian: be})
+		if got := w.want(args); got != *result(0, want) {
+			t.Errorf("big-endian %v: got %#b, want %#b", be, got.Values[0], want)
+		}
+	}
+}
+
+// TestOrders fetches three arguments of all kinds in all orders.
+func TestOrders(t *testing.T) {
+	kinds := []prologue.Arg{
+		{Name: "reg", Loc: inReg(2), Size: 8},
+		{Name: "const", Loc: isConst(1<<64 - 2), Size: 4, Signed: true},
+		{Name: "value", Loc: isValue(bin(dwarfloc.OpShl, reg(0), bin(dwarfloc.OpAnd, reg(1), num(7)))), Size: 8},
+		{Name: "stack", Loc: inMem(plus(reg(7), 24)), Size: 4, Signed: true},
+		{Name: "near", Loc: inMem(plus(reg(7), 12)), Size: 2},
+		{Name: "far", Loc: inMem(plus(reg(7), 80)), Size: 8},
+		{Name: "odd", Loc: inMem(plus(reg(7), 29)), Size: 4},
+		{Name: "indirect", Loc: inMem(plus(mem(plus(reg(5), ptrOff), 8), 8)), Size: 3, Signed: true},
+		{Name: "sum", Loc: isValue(bin(dwarfloc.OpAdd, mem(reg(5), 8), mem(plus(reg(7), 8), 4))), Size: 8},
+		{Name: "quotient", Loc: isValue(bin(dwarfloc.OpDiv, reg(3), reg(1))), Size: 8},
+		{Name: "pieces", Loc: pieces(piece(4, inReg(0)), piece(4, inMem(plus(reg(7), 4)))), Size: 8},
+		{Name: "none", Size: 8},
+	}
+	execute(t, func(w *world) (cases []execCase) {
+		for _, a := range kinds {
+			for _, b := range kinds {
+				for _, c := range kinds {
+					cases = append(cases, execCase{a.Name + ", " + b.Name + ", " + c.Name, []prologue.Arg{a, b, c}, nil})
+				}
+			}
+		}
+		return cases
+	})
+}
+
+// TestDeep computes balanced expressions, which need more registers than there
+// are.
+func TestDeep(t *testing.T) {
+	var tree func(depth int, leaf func() *expr) *expr
+	tree = func(depth int, leaf func() *expr) *expr {
+		if depth == 0 {
+			return leaf()
+		}
+		op := dwarfloc.OpSub
+		if depth == 2 {
+			op = dwarfloc.OpDiv
+		}
+		return bin(op, tree(depth-1, leaf), tree(depth-1, leaf))
+	}
+	n := uint64(0)
+	registers := func() *expr { n++; return reg(general[n%uint64(len(general))]) }
+	memory := func() *expr { n++; return mem(plus(reg(5), int64(8*(n%400))), 8) }
+	mixed := func() *expr {
+		if n%3 == 0 {
+			return memory()
+		}
+		return registers()
+	}
+	for _, tt := range []struct {
+		name    string
+		leaf    func() *expr
+		deepest int // that maxNodes allows
+	}{
+		{"registers", registers, 10},
+		{"memory", memory, 8},
+		{"mixed", mixed, 9},
+	} {
+		leaf := tt.leaf
+		t.Run(tt.name, func(t *testing.T) {
+			execute(t, func(w *world) []execCase {
+				n = 0
+				return []execCase{
+					{"deep", value(tree(tt.deepest, leaf)), nil},
+					{"three", append(append(value(tree(5, leaf)), value(tree(6, leaf))...), value(tree(5, leaf))...), nil},
+				}
+			})
+			n = 0
+			args := value(tree(tt.deepest, leaf))
+			p := check(t, imaginary(false), append(append(args, args...), args...), prologue.Options{Arch: amd64})
+			if len(p.Unfetched) > 0 {
+				t.Error(p.Unfetched)
+			}
+			t.Logf("%d instructions, %d bytes of stack", len(p.Insns), p.Stack)
+		})
+	}
+}
+
+// TestRandomKernel runs random arguments in the kernel.
+func TestRandomKernel(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	w := actual(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 10 {
+		cases := make([]execCase, 500)
+		for i := range cases {
+			s := source{randomBytes(rng, 1000)}
+			cases[i] = execCase{name: fmt.Sprint("case ", i), args: s.args()}
+		}
+		executeBatch(t, w, cases)
+	}
+}
+
+// BenchmarkExecute measures distinct prologues loaded and run, with three sets of
+// registers each.
+func BenchmarkExecute(b *testing.B) {
+	bpfexec.RequireOrSkip(b)
+	w := actual(b)
+	for _, batch := range []int{1, 50, 200, 500, bpfexec.MaxBatch} {
+		b.Run(fmt.Sprint("batch=", batch), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(7, 8))
+			done := 0
+			for b.Loop() {
+				codes := make([]bpfexec.Code, batch)
+				for i := range codes {
+					off := int64(8 * rng.IntN(64))
+					args := []prologue.Arg{
+						{Name: "a", Loc: inReg(general[rng.IntN(len(general))]), Size: 8},
+						{Name: "b", Loc: inMem(plus(reg(7), off)), Size: 4},
+						{Name: "c", Loc: inMem(plus(reg(5), off)), Size: 4, Signed: true},
+					}
+					p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Reads: prologue.ReadUser})
+					if err != nil {
+						b.Fatal(err)
+					}
+					codes[i] = bpfexec.Code{Insns: p.Insns, Args: 3}
+				}
+				prog, err := bpfexec.Load(codes...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range 3 {
+					if _, err := prog.Run(bpfexec.State{Regs: w.ptRegs()}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := prog.Close(); err != nil {
+					b.Fatal(err)
+				}
+				done += batch
+			}
+			b.ReportMetric(float64(done)/b.Elapsed().Seconds(), "prologues/s")
+		})
+	}
+}

@@ -1,0 +1,246 @@
+package prologue_test
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// interpret runs a prologue in a world, on either byte order and without a
+// kernel. It is as strict as the verifier about what the instructions use: ctx,
+// registers and stack that were set, aligned, forward.
+func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, err error) {
+	const (
+		ctx   = 0x1000000000000000 // values of R1 and R10, recognised in addresses
+		stack = 0x2000000000000000
+		size  = 512
+	)
+	var (
+		r     [11]uint64
+		known = uint16(1<<1 | 1<<10)
+		mem   [size]byte
+		set   [size]bool // bytes of the stack that were written
+		insns = map[int]*asm.Instruction{}
+		pc    int
+		end   int
+		calls int
+		le    = w.order()
+		pt    = w.ptRegs()
+	)
+	r[1], r[10] = ctx, stack
+	iter := p.Insns.Iterate()
+	for iter.Next() {
+		insns[int(iter.Offset)] = iter.Ins
+		end = int(iter.Offset) + int(iter.Ins.Width())
+	}
+	defer func() {
+		if e := recover(); e != nil {
+			err = fmt.Errorf("at %d: %v", pc, e)
+		}
+	}()
+	get := func(reg asm.Register) uint64 {
+		if known>>reg&1 == 0 {
+			panic(fmt.Sprintf("r%d is read and was not set", reg))
+		}
+		return r[reg]
+	}
+	put := func(reg asm.Register, v uint64) {
+		if reg > 9 {
+			panic("r10 is written")
+		}
+		r[reg] = v
+		known |= 1 << reg
+	}
+	// at is where on the stack an access goes.
+	at := func(addr uint64, n int) int {
+		off := int64(addr-stack) + size
+		if off < int64(size-p.Stack) || off+int64(n) > size {
+			panic(fmt.Sprintf("%d bytes at r10%+d, of a stack of %d", n, off-size, p.Stack))
+		}
+		return int(off)
+	}
+	aligned := func(addr uint64, n int) {
+		if addr%uint64(n) != 0 {
+			panic("an access that is not aligned")
+		}
+	}
+	for pc != end {
+		ins, ok := insns[pc]
+		if !ok {
+			return res, fmt.Errorf("a jump to %d, in the middle of an instruction or outside", pc)
+		}
+		pc += int(ins.Width())
+		n := ins.OpCode.Size().Sizeof()
+		switch class := ins.OpCode.Class(); class {
+		case asm.LdClass:
+			put(ins.Dst, uint64(ins.Constant))
+		case asm.LdXClass:
+			addr := get(ins.Src) + uint64(ins.Offset)
+			aligned(addr, n)
+			if off := addr - ctx; off < uint64(len(pt)) {
+				put(ins.Dst, w.number(pt[off:][:n]))
+				break
+			}
+			off := at(addr, n)
+			for i := range n {
+				if !set[off+i] {
+					panic("stack is read and was not set")
+				}
+			}
+			put(ins.Dst, w.number(mem[off:][:n]))
+		case asm.StClass, asm.StXClass:
+			v := uint64(ins.Constant)
+			if class == asm.StXClass {
+				v = get(ins.Src)
+			}
+			if n != 8 {
+				panic("a store that is not of 8 bytes")
+			}
+			addr := get(ins.Dst) + uint64(ins.Offset)
+			aligned(addr, n)
+			off := at(addr, n)
+			le.PutUint64(mem[off:], v)
+			for i := range n {
+				set[off+i] = true
+			}
+		case asm.ALUClass, asm.ALU64Class:
+			op := ins.OpCode.ALUOp()
+			src := uint64(ins.Constant)
+			if ins.OpCode.Source() == asm.RegSource {
+				src = get(ins.Src)
+			}
+			if class == asm.ALUClass {
+				if op != asm.Mov {
+					panic("a 32-bit operation other than a move")
+				}
+				put(ins.Dst, uint64(uint32(src)))
+				break
+			}
+			if op == asm.Mov {
+				put(ins.Dst, src)
+				break
+			}
+			v, err := alu(op, get(ins.Dst), src)
+			if err != nil {
+				return res, fmt.Errorf("at %d: %w", pc, err)
+			}
+			put(ins.Dst, v)
+		case asm.JumpClass:
+			op := ins.OpCode.JumpOp()
+			if op == asm.Call {
+				calls++
+				n, addr := int(get(asm.R2)), get(asm.R3)
+				off := at(get(asm.R1), n)
+				b, ok := w.read(addr, n)
+				clear(mem[off : off+n])
+				copy(mem[off:], b)
+				for i := range n {
+					set[off+i] = true
+				}
+				known &^= 0x3e // R1 to R5
+				put(asm.R0, 0)
+				if !ok {
+					put(asm.R0, 1<<64-14)
+				}
+				break
+			}
+			if ins.Offset < 0 {
+				panic("a jump backwards")
+			}
+			taken := op == asm.Ja
+			if !taken {
+				src := uint64(ins.Constant)
+				if ins.OpCode.Source() == asm.RegSource {
+					src = get(ins.Src)
+				}
+				taken = compare(op, get(ins.Dst), src)
+			}
+			if taken {
+				pc += int(ins.Offset)
+			}
+		default:
+			panic("an instruction of an unexpected class")
+		}
+	}
+	if calls > p.Helpers {
+		return res, fmt.Errorf("%d helper calls, at most %d are announced", calls, p.Helpers)
+	}
+	if get(asm.R1) != ctx {
+		return res, fmt.Errorf("r1 is %#x in the end, not ctx", r[1])
+	}
+	res.Err = get(asm.R2)
+	for i := range args {
+		res.Values[i] = get(asm.R3 + asm.Register(i))
+	}
+	return res, nil
+}
+
+func alu(op asm.ALUOp, a, b uint64) (uint64, error) {
+	switch op {
+	case asm.Add:
+		return a + b, nil
+	case asm.Sub:
+		return a - b, nil
+	case asm.Mul:
+		return a * b, nil
+	case asm.And:
+		return a & b, nil
+	case asm.Or:
+		return a | b, nil
+	case asm.Xor:
+		return a ^ b, nil
+	case asm.Neg:
+		return -a, nil
+	case asm.Div, asm.Mod:
+		if b == 0 {
+			return 0, fmt.Errorf("a division by 0")
+		}
+		q, rem := bits.Div64(0, a, b)
+		if op == asm.Div {
+			return q, nil
+		}
+		return rem, nil
+	}
+	if b > 63 {
+		return 0, fmt.Errorf("a shift by %d", b)
+	}
+	switch op {
+	case asm.LSh:
+		return a << b, nil
+	case asm.RSh:
+		return a >> b, nil
+	case asm.ArSh:
+		return uint64(int64(a) >> b), nil
+	}
+	return 0, fmt.Errorf("operation %v, which old kernels lack", op)
+}
+
+func compare(op asm.JumpOp, a, b uint64) bool {
+	switch op {
+	case asm.JEq:
+		return a == b
+	case asm.JNE:
+		return a != b
+	case asm.JLT:
+		return a < b
+	case asm.JLE:
+		return a <= b
+	case asm.JGT:
+		return a > b
+	case asm.JGE:
+		return a >= b
+	case asm.JSLT:
+		return int64(a) < int64(b)
+	case asm.JSLE:
+		return int64(a) <= int64(b)
+	case asm.JSGT:
+		return int64(a) > int64(b)
+	case asm.JSGE:
+		return int64(a) >= int64(b)
+	}
+	panic(fmt.Sprintf("jump %v, which old kernels lack", op))
+}

@@ -1,0 +1,134 @@
+package prologue
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// maxNodes bounds the operations of one argument, shared ones counted each time
+// they occur. It keeps jumps within 16 bits: no operation takes more than 13
+// instructions.
+const maxNodes = 2048
+
+// lowering turns one argument's location into an expression for its value.
+type lowering struct {
+	arch  *arch.Arch
+	be    bool
+	nodes int
+}
+
+// refusal is why an argument cannot be fetched, passed up as an error.
+type refusal struct{ reason dwarfloc.Reason }
+
+func (r *refusal) Error() string { return r.reason.String() }
+
+func refuse(code dwarfloc.ReasonCode, format string, args ...any) error {
+	return &refusal{dwarfloc.Reason{Code: code, Detail: fmt.Sprintf(format, args...)}}
+}
+
+// lower returns the expression of an argument's value, extended to 64 bits as its
+// type says, or the reason why there is none.
+func lower(arg *Arg, o *Options) (*node, dwarfloc.Reason) {
+	l := lowering{arch: o.Arch, be: o.BigEndian}
+	n, err := l.value(arg)
+	if err != nil {
+		return nil, err.(*refusal).reason
+	}
+	op := dwarfloc.OpZExt
+	if arg.Signed {
+		op = dwarfloc.OpSExt
+	}
+	return extend(op, n, arg.Size), dwarfloc.Reason{}
+}
+
+func (l *lowering) value(arg *Arg) (*node, error) {
+	loc := &arg.Loc
+	switch {
+	case loc.Kind == dwarfloc.KindNone:
+		if arg.Reason.Code == dwarfloc.Located {
+			return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.OptimizedOut}}
+		}
+		return nil, &refusal{arg.Reason}
+	case loc.Kind == dwarfloc.KindImplicitPointer:
+		return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.ImplicitPointer}}
+	case arg.Size <= 0:
+		return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.IncompleteType}}
+	case arg.Size > 8:
+		return nil, refuse(dwarfloc.TooLarge, "%d bytes, a register holds 8", arg.Size)
+	}
+	switch loc.Kind {
+	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
+		return l.expr(loc.Expr)
+	case dwarfloc.KindMemory:
+		a, err := l.expr(loc.Expr)
+		if err != nil {
+			return nil, err
+		}
+		return deref(a, arg.Size), nil
+	case dwarfloc.KindBytes:
+		return l.bits(loc, 0, uint64(8*arg.Size))
+	case dwarfloc.KindPieces:
+		return l.pieces(loc.Pieces, uint64(8*arg.Size))
+	}
+	return nil, refuse(dwarfloc.Unsupported, "a location of kind %d", loc.Kind)
+}
+
+// expr turns an expression into nodes.
+func (l *lowering) expr(e *dwarfloc.Expr) (*node, error) {
+	if l.nodes++; l.nodes > maxNodes {
+		return nil, refuse(dwarfloc.Unsupported, "an expression of more than %d operations", maxNodes)
+	}
+	if e == nil {
+		return nil, refuse(dwarfloc.Unsupported, "an operation without its operand")
+	}
+	switch e.Op {
+	case dwarfloc.OpConst:
+		return constant(e.K), nil
+	case dwarfloc.OpAddr:
+		return imageAddr(e.K), nil
+	case dwarfloc.OpReg:
+		r := l.arch.Register(e.K)
+		switch {
+		case r == nil:
+			return nil, refuse(dwarfloc.NoRegister, "DWARF register %d", e.K)
+		case r.Class == arch.Vector:
+			return nil, refuse(dwarfloc.VectorRegister, "%s", l.arch.RegisterName(e.K))
+		case r.Offset < 0:
+			return nil, refuse(dwarfloc.NoRegister, "%s", l.arch.RegisterName(e.K))
+		}
+		return register(e.K), nil
+	}
+	a, err := l.expr(e.A)
+	if err != nil {
+		return nil, err
+	}
+	switch e.Op {
+	case dwarfloc.OpDeref, dwarfloc.OpZExt, dwarfloc.OpSExt:
+		switch {
+		case e.Size == 0 || e.Size > 8:
+			return nil, refuse(dwarfloc.Unsupported, "a value of %d bytes", e.Size)
+		case e.Op == dwarfloc.OpDeref:
+			return deref(a, int(e.Size)), nil
+		}
+		return extend(e.Op, a, int(e.Size)), nil
+	case dwarfloc.OpNeg, dwarfloc.OpNot:
+		return unaryOp(e.Op, a), nil
+	}
+	if !e.Op.Binary() && e.Op != dwarfloc.OpSelect {
+		return nil, refuse(dwarfloc.Unsupported, "operation %d", e.Op)
+	}
+	b, err := l.expr(e.B)
+	if err != nil {
+		return nil, err
+	}
+	if e.Op.Binary() {
+		return binaryOp(e.Op, a, b), nil
+	}
+	c, err := l.expr(e.C)
+	if err != nil {
+		return nil, err
+	}
+	return choose(a, b, c), nil
+}

@@ -1,0 +1,135 @@
+package prologue
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// MaxArgs is how many arguments the convention has registers for.
+const MaxArgs = 3
+
+// MaxStack bounds the stack of every prologue, in bytes. Results need at most 80:
+// one read of 64 bytes that starts at an odd word, and one single. An
+// intermediate value is on the stack only while a smaller operand is computed,
+// so their depth is the logarithm of maxNodes (see needs in simplify.go), and
+// there is one buffer more for reads.
+const MaxStack = 256
+
+// Errors of misuse, for errors.Is.
+var (
+	ErrTooManyArgs = errors.New("more arguments than registers")
+	ErrNoArch      = errors.New("no architecture")
+	ErrBadReads    = errors.New("unknown kind of memory reads")
+)
+
+// Arg is one argument to fetch.
+type Arg struct {
+	Name   string
+	Loc    dwarfloc.Location // of KindNone when it is not located
+	Reason dwarfloc.Reason   // why it is not located
+	Size   int               // bytes of its C type; 0 when unknown
+	Signed bool              // its C type is signed
+}
+
+// Reads says which helper reads memory.
+type Reads uint8
+
+const (
+	ReadKernel Reads = iota // bpf_probe_read_kernel, since Linux 5.5
+	ReadUser                // bpf_probe_read_user, since Linux 5.5
+	ReadLegacy              // bpf_probe_read, for older kernels
+)
+
+var helpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead}
+
+// Options say what the prologue is for.
+type Options struct {
+	Arch      *arch.Arch
+	BigEndian bool // byte order of the image, and so of the machine
+	Reads     Reads
+	Site      string // where it will run, for comments: "get_page inlined in vdso_fault+93"
+
+	// Frame lists the DWARF numbers of registers, besides the stack pointer, that
+	// are known to point into the stack frame at the site: the frame pointer, in
+	// code that keeps one. Arguments in memory at such a register are read
+	// together.
+	Frame []uint16
+}
+
+// Unfetched is an argument that its prologue does not fetch.
+type Unfetched struct {
+	Arg    int // index in Emit's args
+	Reason dwarfloc.Reason
+}
+
+// Prologue is the instructions that fetch one site's arguments.
+type Prologue struct {
+	Insns asm.Instructions
+	// Addrs are the indices in Insns of the 64-bit immediate loads that hold a
+	// link-time address of the image. Slid moves them.
+	Addrs     []int
+	Stack     int // bytes of BPF stack used
+	Helpers   int // helper calls on the longest path
+	Unfetched []Unfetched
+}
+
+// Emit writes the prologue that fetches args. An argument that cannot be fetched
+// has its err bit set and is listed in Unfetched; errors are for misuse only.
+func Emit(args []Arg, o Options) (*Prologue, error) {
+	switch {
+	case len(args) > MaxArgs:
+		return nil, fmt.Errorf("%w: %d, at most %d", ErrTooManyArgs, len(args), MaxArgs)
+	case o.Arch == nil:
+		return nil, ErrNoArch
+	case int(o.Reads) >= len(helpers):
+		return nil, fmt.Errorf("%w: %d", ErrBadReads, o.Reads)
+	}
+	f := newFetcher(args, &o)
+	f.emit()
+	return &Prologue{
+		Insns:     f.insns,
+		Addrs:     f.addrs,
+		Stack:     f.maxStack,
+		Helpers:   f.helperCalls(),
+		Unfetched: f.unfetched,
+	}, nil
+}
+
+// Key is equal for prologues that have equal instructions and equal addresses to
+// move. It leaves comments out: sites with equal keys can share a program. It is
+// no text, and the same on all machines.
+func (p *Prologue) Key() string {
+	b := make([]byte, 0, 12*len(p.Insns))
+	le := binary.LittleEndian
+	addrs := p.Addrs
+	for i := range p.Insns {
+		ins := &p.Insns[i]
+		regs := byte(ins.Src)<<4 | byte(ins.Dst)&0xf
+		moved := byte(0)
+		if len(addrs) > 0 && addrs[0] == i {
+			moved, addrs = 1, addrs[1:]
+		}
+		b = le.AppendUint16(b, uint16(ins.OpCode))
+		b = append(b, regs, moved)
+		b = le.AppendUint16(b, uint16(ins.Offset))
+		b = le.AppendUint64(b, uint64(ins.Constant))
+	}
+	return string(b)
+}
+
+// Slid returns a copy of the instructions with the image's addresses moved by
+// delta: the kernel's KASLR slide, or the load bias of a library.
+func (p *Prologue) Slid(delta uint64) asm.Instructions {
+	out := slices.Clone(p.Insns)
+	for _, i := range p.Addrs {
+		out[i].Constant += int64(delta)
+	}
+	return out
+}

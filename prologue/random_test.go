@@ -1,0 +1,142 @@
+package prologue_test
+
+import (
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// source makes arguments of bytes, so that the fuzzer can learn which byte
+// decides what. It is all zeros at its end.
+type source struct{ data []byte }
+
+func (s *source) byte() int {
+	if len(s.data) == 0 {
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return int(b)
+}
+
+func (s *source) below(n int) int { return s.byte() % n }
+
+// constants are those at which instructions change.
+var constants = [...]uint64{
+	0, 1, 2, 3, 7, 63, 64, 65, 127, 128, 255, 256, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000,
+	0x7fffffffffffffff, 0x8000000000000000, 0xffffffff80000000, 0xffffffff7fffffff, 1<<64 - 1, 1<<64 - 2, 1<<64 - 7, 1<<64 - 128,
+}
+
+// general are registers that hold numbers rather than addresses.
+var general = [...]uint64{0, 1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+
+func (s *source) expr(depth int) *expr {
+	if depth == 0 {
+		switch s.below(4) {
+		case 0:
+			return num(constants[s.below(len(constants))])
+		case 1:
+			return num(uint64(int8(s.byte())))
+		}
+		return reg(general[s.below(len(general))])
+	}
+	switch n := s.below(40); {
+	case n < 4:
+		return s.expr(0)
+	case n < 7:
+		return mem(s.addr(depth-1), 1+s.below(8))
+	case n < 9:
+		return &expr{Op: dwarfloc.OpZExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
+	case n < 11:
+		return &expr{Op: dwarfloc.OpSExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
+	case n < 12:
+		return &expr{Op: dwarfloc.OpNeg, A: s.expr(depth - 1)}
+	case n < 13:
+		return &expr{Op: dwarfloc.OpNot, A: s.expr(depth - 1)}
+	case n < 16:
+		return sel(s.expr(depth-1), s.expr(depth-1), s.expr(depth-1))
+	case n < 18:
+		// A shift by what may be less than 64.
+		op := dwarfloc.OpShl + dwarfloc.ExprOp(s.below(3))
+		return bin(op, s.expr(depth-1), bin(dwarfloc.OpAnd, s.expr(depth-1), num(127)))
+	}
+	op := dwarfloc.OpAdd + dwarfloc.ExprOp(s.below(int(dwarfloc.OpSelect-dwarfloc.OpAdd)))
+	return bin(op, s.expr(depth-1), s.expr(depth-1))
+}
+
+// addr makes an address of which is known whether it can be read: in a real
+// process other memory may be anywhere.
+func (s *source) addr(depth int) *expr {
+	switch s.below(8) {
+	case 0:
+		return plus(reg(4), int64(s.byte())) // unmapped
+	case 1:
+		return num(uint64(s.byte()))
+	case 2:
+		if depth > 0 {
+			return bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpAnd, s.expr(depth-1), num(0xfff)))
+		}
+	case 3:
+		return plus(mem(plus(reg(5), int64(ptrOff+8*s.below(8))), 8), int64(s.byte()))
+	case 4:
+		if depth > 0 {
+			return sel(s.expr(depth-1), s.addr(depth-1), s.addr(depth-1))
+		}
+	case 5:
+		return plus(reg(5), 4080+int64(s.below(16))) // may reach beyond the end
+	}
+	return plus(reg(7), int64(int8(s.byte())))
+}
+
+// location makes a location of an object of n bits.
+func (s *source) location(n, depth int, part bool) loc {
+	switch s.below(7) {
+	case 0:
+		return inReg(general[s.below(len(general))])
+	case 1:
+		return isConst(constants[s.below(len(constants))])
+	case 2:
+		return inMem(s.addr(depth))
+	case 3:
+		b := make([]byte, (n+7)/8)
+		for i := range b {
+			b[i] = byte(s.byte())
+		}
+		return loc{Kind: dwarfloc.KindBytes, Bytes: b}
+	case 4:
+		if !part {
+			var ps []dwarfloc.Piece
+			for left := n; left > 0; {
+				size := 1 + s.below(64)
+				if s.below(2) == 0 {
+					size = 8 * (1 + s.below(8))
+				}
+				off := 0
+				l := s.location(size+64, depth-1, true)
+				if l.Kind != dwarfloc.KindMemory && l.Kind != dwarfloc.KindBytes {
+					off = s.below(65 - size)
+				} else if s.below(2) == 0 {
+					off = s.below(64)
+				}
+				ps = append(ps, bitPiece(uint64(size), uint64(off), l))
+				left -= size
+			}
+			return pieces(ps...)
+		}
+	}
+	return isValue(s.expr(depth))
+}
+
+func (s *source) args() []prologue.Arg {
+	args := make([]prologue.Arg, s.below(prologue.MaxArgs+1))
+	for i := range args {
+		a := &args[i]
+		a.Name = string(rune('a' + i))
+		a.Size = 1 + s.below(8)
+		a.Signed = s.below(2) == 1
+		if s.below(16) == 0 {
+			continue // not located
+		}
+		a.Loc = s.location(8*a.Size, 1+s.below(6), false)
+	}
+	return args
+}

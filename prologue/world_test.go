@@ -1,0 +1,246 @@
+package prologue_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// world is the state of a machine at a site: what the reference below, the
+// interpreter and the kernel all start from.
+type world struct {
+	be       bool
+	regs     [17]uint64 // by DWARF number of amd64
+	base     uint64     // address of mem
+	mem      []byte
+	unmapped uint64 // an address whose page is not there
+}
+
+// Where the interesting things of a world are.
+const (
+	ptrOff = 512  // offsets in mem of pointers into mem
+	spOff  = 2048 // where %rsp points
+)
+
+func (w *world) order() interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+} {
+	if w.be {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// newWorld fills memory with bytes that are all different from their neighbours,
+// some with the high bit set, and puts pointers into it.
+func newWorld(be bool, base uint64, mem []byte, unmapped uint64) *world {
+	w := &world{be: be, base: base, mem: mem, unmapped: unmapped}
+	for i := range mem {
+		mem[i] = byte(i*37 + i>>8 + 11)
+	}
+	for i := range 8 {
+		w.order().PutUint64(mem[ptrOff+8*i:], base+uint64(1024+100*i))
+	}
+	for i := range w.regs {
+		w.regs[i] = 0x8070605040302010 + uint64(i)*0x0f1e2d3c4b5a6978
+	}
+	w.regs[7] = base + spOff
+	w.regs[5] = base
+	w.regs[4] = unmapped
+	return w
+}
+
+// imaginary is a world for the interpreter alone.
+func imaginary(be bool) *world {
+	return newWorld(be, 0x7f0000000000, make([]byte, 4096), 0x7f0000001000)
+}
+
+// actual is a world of this process's memory, for the kernel.
+func actual(t testing.TB) *world {
+	t.Helper()
+	a, err := bpfexec.NewArena(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newWorld(binary.NativeEndian.Uint16([]byte{0, 1}) == 1, a.Addr(0), a.Bytes, a.Unmapped())
+}
+
+// ptRegs is the struct pt_regs of the world.
+func (w *world) ptRegs() []byte {
+	b := make([]byte, 168)
+	for i, v := range w.regs {
+		w.order().PutUint64(b[amd64.Register(uint64(i)).Offset:], v)
+	}
+	return b
+}
+
+// read returns bytes of memory, or false for a fault.
+func (w *world) read(addr uint64, n int) ([]byte, bool) {
+	off := addr - w.base
+	if addr < w.base || off > uint64(len(w.mem)) || uint64(n) > uint64(len(w.mem))-off {
+		return nil, false
+	}
+	return w.mem[off:][:n], true
+}
+
+// number makes a number of bytes in the world's order.
+func (w *world) number(b []byte) (v uint64) {
+	for i := range b {
+		if w.be {
+			v = v<<8 | uint64(b[i])
+		} else {
+			v |= uint64(b[i]) << (8 * i)
+		}
+	}
+	return v
+}
+
+// eval computes an expression as its definition in package dwarfloc says. ok is
+// false for a fault.
+func (w *world) eval(e *expr) (v uint64, ok bool) {
+	switch e.Op {
+	case dwarfloc.OpConst, dwarfloc.OpAddr:
+		return e.K, true
+	case dwarfloc.OpReg:
+		return w.regs[e.K], true
+	}
+	a, ok := w.eval(e.A)
+	if !ok {
+		return 0, false
+	}
+	switch e.Op {
+	case dwarfloc.OpDeref:
+		b, ok := w.read(a, int(e.Size))
+		return w.number(b), ok
+	case dwarfloc.OpZExt:
+		return widen(a, int(e.Size), false), true
+	case dwarfloc.OpSExt:
+		return widen(a, int(e.Size), true), true
+	case dwarfloc.OpNeg:
+		return -a, true
+	case dwarfloc.OpNot:
+		return ^a, true
+	case dwarfloc.OpSelect:
+		if a != 0 {
+			return w.eval(e.B)
+		}
+		return w.eval(e.C)
+	}
+	b, ok := w.eval(e.B)
+	if !ok {
+		return 0, false
+	}
+	return dwarfloc.Fold(e.Op, a, b)
+}
+
+func widen(v uint64, size int, signed bool) uint64 {
+	shift := 64 - 8*size
+	if signed {
+		return uint64(int64(v<<shift) >> shift)
+	}
+	return v << shift >> shift
+}
+
+// object returns an object's first n bits, in the order of its memory: on a
+// little-endian machine from the least significant bit of each byte, on a
+// big-endian one from the most significant.
+func (w *world) object(l *loc, off, n int) (bits []bool, ok bool) {
+	ofBytes := func(b []byte) {
+		for i := off; i < off+n; i++ {
+			bit := i % 8
+			if w.be {
+				bit = 7 - bit
+			}
+			bits = append(bits, b[i/8]>>bit&1 == 1)
+		}
+	}
+	switch l.Kind {
+	case dwarfloc.KindMemory:
+		a, ok := w.eval(l.Expr)
+		if !ok {
+			return nil, false
+		}
+		// Only the bytes that hold the bits are looked at.
+		first := off / 8
+		b, ok := w.read(a+uint64(first), (off+n+7)/8-first)
+		if !ok {
+			return nil, false
+		}
+		ofBytes(append(make([]byte, first), b...))
+	case dwarfloc.KindBytes:
+		ofBytes(l.Bytes)
+	case dwarfloc.KindPieces:
+		for i := range l.Pieces {
+			p := &l.Pieces[i]
+			size := int(p.BitSize)
+			if k := p.Loc.Kind; k == dwarfloc.KindMemory || k == dwarfloc.KindBytes {
+				size = min(size, n-len(bits)) // what is beyond the object is not read
+			}
+			part, ok := w.object(&p.Loc, int(p.BitOffset), size)
+			if !ok {
+				return nil, false
+			}
+			bits = append(bits, part...)
+			if len(bits) >= n {
+				break
+			}
+		}
+		bits = bits[:n]
+	default:
+		v, ok := w.eval(l.Expr)
+		if !ok {
+			return nil, false
+		}
+		for i := range n {
+			bit := off + i
+			if w.be {
+				bit = off + n - 1 - i
+			}
+			bits = append(bits, v>>bit&1 == 1)
+		}
+	}
+	return bits, true
+}
+
+// fetch is the value of an argument by definition. ok is false for a fault.
+func (w *world) fetch(arg *prologue.Arg) (v uint64, ok bool) {
+	bits, ok := w.object(&arg.Loc, 0, 8*arg.Size)
+	if !ok {
+		return 0, false
+	}
+	for i, b := range bits {
+		if !b {
+			continue
+		}
+		if w.be {
+			v |= 1 << (len(bits) - 1 - i)
+		} else {
+			v |= 1 << i
+		}
+	}
+	return widen(v, arg.Size, arg.Signed), true
+}
+
+// want is what a prologue must deliver.
+func (w *world) want(args []prologue.Arg) (res bpfexec.Result) {
+	for i := range args {
+		var ok bool
+		if args[i].Loc.Kind != dwarfloc.KindNone {
+			res.Values[i], ok = w.fetch(&args[i])
+		}
+		if !ok {
+			res.Err |= 1 << i
+			res.Values[i] = 0
+		}
+	}
+	return res
+}

@@ -1,0 +1,72 @@
+// Package fixtures holds small images to try things on: a toy kernel and a toy
+// shared library, built by two compilers in several ways, with DWARF of every
+// shape that this module reads. README.md says what is in which image.
+//
+// The images are embedded in the program that imports this package, so they are
+// at hand without a compiler, a kernel or a checkout:
+//
+//	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
+//
+// The go command leaves directories named testdata out of ./... patterns; the
+// package is imported, built and vetted by its full path.
+package fixtures
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed *.elf.gz
+var images embed.FS
+
+// Names returns the names of all images, sorted. They end in ".elf".
+func Names() []string {
+	entries, err := fs.ReadDir(images, ".")
+	if err != nil {
+		panic(fmt.Sprintf("fixtures: embedded directory: %v", err)) // the compiler made it
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".gz"))
+	}
+	return names
+}
+
+// Bytes returns the image of that name, decompressed. The caller owns the slice.
+// The error wraps [fs.ErrNotExist] when there is no such image.
+func Bytes(name string) ([]byte, error) {
+	packed, err := images.ReadFile(name + ".gz")
+	if err != nil {
+		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("fixture %q: %w", name, err)
+	}
+	image, err := io.ReadAll(zr)
+	if err != nil {
+		return nil, fmt.Errorf("fixture %q: %w", name, err)
+	}
+	return image, nil
+}
+
+// WriteTo writes the image of that name, decompressed, as dir/name and returns
+// that path. In a test dir is t.TempDir().
+func WriteTo(dir, name string) (string, error) {
+	image, err := Bytes(name)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		return "", fmt.Errorf("fixture %q: %w", name, err)
+	}
+	return path, nil
+}
