@@ -62,6 +62,7 @@ type Image struct {
 
 	frames  frameTable
 	symbols symbolTable
+	globals globals
 }
 
 // Section is one section of the image that the running program has in memory.
@@ -148,6 +149,9 @@ func (img *Image) executable(addr uint64) bool {
 func (img *Image) errorf(section string, off uint64, format string, args ...any) error {
 	return &FormatError{Path: img.path, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
 }
+
+// guard makes a fault on the file's mapping an error.
+func guard(f func() error) error { return mapping.Guard(f) }
 
 func newImage(path string, data []byte) (*Image, error) {
 	var img *Image

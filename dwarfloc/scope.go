@@ -113,6 +113,7 @@ func (x *varEntry) complete() error {
 		if x.constant.form == 0 && x.location.form == 0 {
 			x.constant = cur.constant
 		}
+		x.external = x.external || cur.external
 	}
 	return nil
 }
@@ -121,6 +122,12 @@ func (x *varEntry) complete() error {
 func (s *Site) variable(x varEntry, ev *evaluator) (*Variable, error) {
 	if err := x.complete(); err != nil {
 		return nil, err
+	}
+	if x.u != ev.u {
+		// A global of another unit: indices and types in its expression are that unit's.
+		other := *ev
+		other.u = x.u
+		ev = &other
 	}
 	v := &Variable{Name: x.u.text(x.name), Role: Local}
 	if x.tag == tagFormalParameter {
@@ -236,6 +243,15 @@ func (s *Site) abstract() (e entry, ok bool, err error) {
 // Params returns the function's parameters in order, as they are at the site. A
 // parameter that the site's own entry leaves out was optimized away.
 func (s *Site) Params() ([]*Variable, error) {
+	var out []*Variable
+	err := guard(func() (err error) {
+		out, err = s.params()
+		return err
+	})
+	return out, err
+}
+
+func (s *Site) params() ([]*Variable, error) {
 	own, err := s.u.entry(s.die)
 	if err != nil {
 		return nil, err

@@ -98,6 +98,67 @@ func (s *Site) String() string {
 	return s.Function + " at " + s.Place()
 }
 
+// Declared returns where the function is declared: a source file as its compiler
+// was told, and a line. The file is "" when the debug information does not say.
+func (s *Site) Declared() (file string, line int, err error) {
+	err = guard(func() error {
+		e, err := s.u.entry(s.die)
+		for i := 0; err == nil && i < maxOrigins; i++ {
+			var origin value
+			var index, at uint64
+			err = e.attrs(func(a attrName, v value) {
+				switch a {
+				case attrDeclFile:
+					index = v.u
+				case attrDeclLine:
+					at = v.u
+				case attrAbstractOrigin, attrSpecification:
+					origin = v
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if at != 0 || index != 0 {
+				file, line = e.u.file(index), int(at)
+				return nil
+			}
+			if origin.form == 0 {
+				return nil
+			}
+			e, err = e.u.target(origin)
+		}
+		return err
+	})
+	return file, line, err
+}
+
+// At returns the place that is off bytes behind an entry's first instruction, in
+// the same function: variables are resolved as they are there. ok is false when
+// that is not in the function's code.
+func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
+	addr := s.fun.start + off
+	ranges, err := s.u.extent(&s.pcs)
+	if err != nil || s.Kind != Entry {
+		return nil, false, err
+	}
+	if !covers(ranges, addr) || addr < s.fun.start {
+		return nil, false, nil
+	}
+	c := *s
+	c.Addr, c.View, c.AfterPrologue = addr, 0, false
+	c.u.locateSymbol(&c, s.Function)
+	return &c, true, nil
+}
+
+// locateSymbol fills in the symbol that holds a site.
+func (u *unit) locateSymbol(s *Site, want string) {
+	s.Symbol, s.Offset = "", 0
+	if sym := u.img.SymbolAt(s.Addr, want); sym != nil {
+		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
+	}
+}
+
 // site reads the site of a record. It returns nil for code that is not in the
 // image: linkers drop functions but not their debug information.
 func (u *unit) site(i int32) (*Site, error) {
@@ -148,9 +209,7 @@ func (u *unit) site(i int32) (*Site, error) {
 	if n := len(s.Callers); n > 0 {
 		want = s.Callers[n-1].Function
 	}
-	if sym := img.SymbolAt(s.Addr, want); sym != nil {
-		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
-	}
+	u.locateSymbol(s, want)
 	return s, nil
 }
 

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+const (
+	demoImage   = "basic-gcc12-O2-dwarf5.elf"
+	demoSection = "func=my_func_*_abcd arg1"
+)
+
+func demoCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Do the main job on a small image inside this program: no root, no kernel image",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			data, err := fixtures.Bytes(demoImage)
+			if err != nil {
+				return err
+			}
+			img, err := dwarfloc.FromBytes(demoImage, data)
+			if err != nil {
+				return err
+			}
+			def, err := probe.ParseSection(demoSection)
+			if err != nil {
+				return err
+			}
+			plan, err := instances.NewPlan(cmd.Context(), img, def, instances.Options{})
+			if err != nil {
+				return err
+			}
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			if s.format == "text" {
+				fmt.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
+			}
+			return errors.Join(s.print(w, plan), w.Flush())
+		},
+	}
+}

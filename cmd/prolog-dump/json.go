@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/bpfprologue/bpfprologue/instances"
+)
+
+// siteJSON is one line of --format json. The README documents it; fields are added,
+// never renamed.
+type siteJSON struct {
+	Function string       `json:"function"` // the DWARF name
+	Kind     string       `json:"kind"`     // "entry" or "inline"
+	Addr     string       `json:"addr"`     // link-time address, hexadecimal
+	View     uint64       `json:"view"`     // location view at the address
+	Symbol   string       `json:"symbol"`   // symbol that holds the address
+	Offset   uint64       `json:"offset"`   // bytes from the symbol
+	Section  string       `json:"section"`
+	Callers  []callerJSON `json:"callers"` // functions it is inlined into, innermost first
+	CallFile string       `json:"call_file,omitempty"`
+	CallLine int          `json:"call_line,omitempty"`
+	After    bool         `json:"after_prologue,omitempty"` // the site is behind the function's prologue
+	Args     []argJSON    `json:"args"`
+	Instance *int         `json:"instance"` // null for a site that was skipped
+}
+
+type callerJSON struct {
+	Function string `json:"function"`
+	CallFile string `json:"call_file,omitempty"`
+	CallLine int    `json:"call_line,omitempty"`
+}
+
+// argJSON has exactly one of location and reason. An argument that is located but
+// does not fit the fetch convention has a location, and says so in unfetched.
+type argJSON struct {
+	Name      string  `json:"name"`
+	Type      string  `json:"type"`
+	Location  *string `json:"location"`
+	Reason    *string `json:"reason"`
+	Detail    string  `json:"detail,omitempty"` // of the reason
+	Rule      string  `json:"rule,omitempty"`   // that chose the location
+	Unfetched string  `json:"unfetched,omitempty"`
+}
+
+// printJSON writes one object per site and nothing else.
+func printJSON(w io.Writer, p *instances.Plan) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for i := range p.Sites {
+		if err := enc.Encode(siteObject(p, &p.Sites[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
+	o := &siteJSON{
+		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
+		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, CallFile: s.CallFile, CallLine: s.CallLine,
+		After: s.AfterPrologue, Callers: []callerJSON{}, Args: []argJSON{},
+	}
+	if s.Instance >= 0 {
+		o.Instance = &s.Instance
+	}
+	for _, c := range s.Callers {
+		o.Callers = append(o.Callers, callerJSON(c))
+	}
+	for i := range s.Args {
+		a := &s.Args[i]
+		j := argJSON{Name: a.Name, Type: typeText(a)}
+		if a.Variable.Located() {
+			text := a.Variable.Loc.Text(p.Image.Arch())
+			j.Location, j.Rule = &text, a.Variable.Loc.Rule.String()
+			if !a.Fetched() {
+				j.Unfetched = a.Unfetched.String()
+			}
+		} else {
+			code := a.Variable.Reason.Code.String()
+			j.Reason, j.Detail = &code, a.Variable.Reason.Detail
+		}
+		o.Args = append(o.Args, j)
+	}
+	return o
+}

@@ -1,0 +1,47 @@
+// Command prolog-dump shows what a probe definition becomes: every place where a
+// matching function runs, where its arguments are there, and the BPF instructions
+// that fetch them. It is thin over the packages of this module; whatever it does, a
+// few lines of Go do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// Exit statuses.
+const (
+	exitError       = 1
+	exitInterrupted = 130 // as shells report Ctrl-C
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := rootCommand()
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "prolog-dump: interrupted")
+		return exitInterrupted
+	case errors.Is(err, syscall.EPIPE):
+		return exitError // the reader, a pager or head, has seen enough
+	}
+	fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err)
+	var pe *probe.Error
+	if errors.As(err, &pe) {
+		fmt.Fprintln(os.Stderr, pe.Caret())
+	}
+	return exitError
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// settings are the flags that commands share.
+type settings struct {
+	vmlinux string
+	exec    string
+	format  string
+	missing string
+	reads   string
+	sites   bool
+	explain bool
+}
+
+func rootCommand() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:   "prolog-dump [flags] 'FUNC ARG...'",
+		Short: "Show where a function's arguments are at every place it runs, and the BPF that fetches them",
+		Long: `prolog-dump reads a probe definition, finds every place in an image where a
+matching function runs, inlined or not, resolves each argument there from the
+image's DWARF, and prints the BPF instructions that fetch it.
+
+A definition is FUNC[@SRC][+OFF|%return] and arguments [NAME=]VARIABLE[:TYPE], as
+perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). Options may stand
+in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
+		Example: `  prolog-dump -k vmlinux 'get_page page'
+  prolog-dump -k vmlinux --sites 'tcp_*msg sk size'
+  prolog-dump -x ./server --format json 'handle_request req len:u32' | jq .location
+  prolog-dump demo`,
+		Args:              cobra.ArbitraryArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		ValidArgsFunction: s.completeFunctions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
+				return s.print(w, p)
+			})
+		},
+	}
+	f := cmd.PersistentFlags()
+	f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image with debug information (default: the running kernel's, in the usual places)")
+	f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
+	f.StringVar(&s.format, "format", "text", "text, or json: one object per site and line")
+	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
+	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
+	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
+	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
+	cmd.AddCommand(verifyCommand(&s), demoCommand(&s))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// choose looks a flag's value up, and lists what there is.
+func choose[T any](flag, value string, names []string, values []T) (T, error) {
+	for i, n := range names {
+		if n == value {
+			return values[i], nil
+		}
+	}
+	var zero T
+	return zero, fmt.Errorf("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
+}
+
+// withPlan makes the plan of the definition that args spell, and calls f with it
+// and a buffered standard output.
+func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances.Plan, io.Writer) error) error {
+	if _, err := choose("format", s.format, []string{"text", "json"}, []int{0, 0}); err != nil {
+		return err
+	}
+	missing, err := choose("missing", s.missing, []string{"flag", "skip", "fail"}, []instances.Missing{instances.Flag, instances.Skip, instances.Fail})
+	if err != nil {
+		return err
+	}
+	// Shells split an unquoted definition into words; together they are one.
+	def, err := probe.Parse(strings.Join(args, " "))
+	if err != nil {
+		return err
+	}
+	path, kernel, err := s.imagePath(&def.Options)
+	if err != nil {
+		return err
+	}
+	auto := prologue.ReadUser
+	if kernel {
+		auto = prologue.ReadKernel
+	}
+	reads, err := choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy})
+	if err != nil {
+		return err
+	}
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return err
+	}
+	defer img.Close()
+	if err := scan(cmd.Context(), img); err != nil {
+		return err
+	}
+	plan, err := instances.NewPlan(cmd.Context(), img, def, instances.Options{Missing: missing, Reads: reads})
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
+	return errors.Join(f(plan, w), w.Flush())
+}
+
+// imagePath is the image that flags and a definition's options name, and whether
+// it is a kernel's.
+func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err error) {
+	switch {
+	case o.Module != "":
+		return "", false, fmt.Errorf("module=%s: kernel modules are not supported yet; definitions for the kernel's own code and for executables are", o.Module)
+	case s.vmlinux != "" && s.exec != "":
+		return "", false, errors.New("-k and -x name two images; give one")
+	case o.Exec != "":
+		return o.Exec, false, nil
+	case s.exec != "":
+		return s.exec, false, nil
+	case s.vmlinux != "":
+		return s.vmlinux, true, nil
+	}
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return "", false, fmt.Errorf("uname: %w", err)
+	}
+	path, err = dwarfloc.FindRunningKernel(unix.ByteSliceToString(uts.Release[:]))
+	return path, true, err
+}
+
+// completeFunctions offers the image's functions for the shell's completion. A
+// scan takes a fraction of a second.
+func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	path, _, err := s.imagePath(&probe.Options{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer img.Close()
+	names, err := img.FunctionNames(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) {
+			out = append(out, n)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// print writes a plan in the chosen format.
+func (s *settings) print(w io.Writer, p *instances.Plan) error {
+	if s.format == "json" {
+		return printJSON(w, p)
+	}
+	return s.printText(w, p)
+}
+
+// isTerminal reports whether a file is one.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

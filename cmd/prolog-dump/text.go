@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+)
+
+// printText writes a plan for a person to read: the sites, the instances, and a
+// summary.
+func (s *settings) printText(w io.Writer, p *instances.Plan) error {
+	for i := range p.Sites {
+		if err := s.printSite(w, p, &p.Sites[i]); err != nil {
+			return err
+		}
+	}
+	if !s.sites {
+		for i := range p.Instances {
+			printInstance(w, p, &p.Instances[i])
+		}
+	}
+	printSummary(w, p)
+	return nil
+}
+
+func (s *settings) printSite(w io.Writer, p *instances.Plan, site *instances.Site) error {
+	fmt.Fprintf(w, "%s  %s", site.Place(), hex(site.Addr))
+	if site.View != 0 {
+		fmt.Fprintf(w, " view %d", site.View)
+	}
+	fmt.Fprintf(w, "  %s\n", siteKind(site.Site))
+	for i, c := range site.Callers {
+		file, line := site.CallFile, site.CallLine
+		if i > 0 {
+			file, line = site.Callers[i-1].CallFile, site.Callers[i-1].CallLine
+		}
+		fmt.Fprintf(w, "    inlined into %s at %s:%d\n", c.Function, file, line)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range site.Args {
+		a := &site.Args[i]
+		fmt.Fprintf(t, "    %s\t%s\t%s\n", a.Name, typeText(a), answerText(p, a))
+		if s.explain {
+			for _, line := range explain(a) {
+				fmt.Fprintf(t, "    \t\t  %s\n", line)
+			}
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if site.Instance >= 0 {
+		fmt.Fprintf(w, "    instance %d\n", site.Instance)
+	} else {
+		fmt.Fprintln(w, "    skipped: an argument is missing")
+	}
+	return nil
+}
+
+func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
+
+// siteKind says in words what a site is.
+func siteKind(s *dwarfloc.Site) string {
+	kind := "entry of " + s.Function
+	if s.Kind == dwarfloc.Inline {
+		kind = s.Function + " inlined"
+	}
+	if s.AfterPrologue {
+		kind += ", behind its prologue (built without optimisation)"
+	}
+	if s.Section != "" && s.Section != ".text" {
+		kind += ", in " + s.Section
+	}
+	return kind
+}
+
+func typeText(a *instances.Argument) string {
+	if a.Variable.Reason.Code == dwarfloc.NoSuchVariable {
+		return "-"
+	}
+	return a.Variable.Type.String()
+}
+
+// answerText is an argument's location or the reason for its absence.
+func answerText(p *instances.Plan, a *instances.Argument) string {
+	switch {
+	case a.Fetched():
+		return a.Variable.Loc.Text(p.Image.Arch())
+	case a.Variable.Located():
+		return fmt.Sprintf("%s, not fetched: %v", a.Variable.Loc.Text(p.Image.Arch()), a.Unfetched)
+	}
+	return a.Unfetched.String()
+}
+
+// explain says how the answer was found.
+func explain(a *instances.Argument) []string {
+	if r := a.Unfetched; r.Code != dwarfloc.Located && r.Code.Text() != "" {
+		return []string{"because " + r.Code.Text()}
+	}
+	lines := []string{"by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Text()}
+	if expr, sec, off := a.Variable.Expression(); expr != nil {
+		lines = append(lines, fmt.Sprintf("from %s (%s+%#x)", dwarfloc.ExpressionText(expr), sec, off))
+	}
+	return lines
+}
+
+func printInstance(w io.Writer, p *instances.Plan, in *instances.Instance) {
+	fmt.Fprintf(w, "\ninstance %d: %s, %s, %s\n", in.Number, count(len(in.Sites), "site"),
+		count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
+	for line := range strings.Lines(in.Prologue.String()) {
+		fmt.Fprintf(w, "    %s", line)
+	}
+}
+
+// count writes a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printSummary writes totals: sites, instances, and for each argument how often it
+// is located and why it is not.
+func printSummary(w io.Writer, p *instances.Plan) {
+	functions := make(map[string]struct{})
+	inlined := 0
+	for i := range p.Sites {
+		functions[p.Sites[i].Function] = struct{}{}
+		if p.Sites[i].Kind == dwarfloc.Inline {
+			inlined++
+		}
+	}
+	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined), %s\n", p.Definition,
+		count(len(p.Sites), "site"), count(len(functions), "function"), len(p.Sites)-inlined, inlined, count(len(p.Instances), "instance"))
+	for i := range p.Definition.Args {
+		reasons := make(map[string]int)
+		fetched := 0
+		for j := range p.Sites {
+			if a := &p.Sites[j].Args[i]; a.Fetched() {
+				fetched++
+			} else {
+				reasons[a.Unfetched.Code.String()]++
+			}
+		}
+		fmt.Fprintf(w, "  %s: fetched at %d of %s", p.Definition.Args[i].Name, fetched, count(len(p.Sites), "site"))
+		names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+			return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+		})
+		for k, n := range names {
+			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], reasons[n], n)
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,227 @@
+package dwarfloc
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// listing prints all sites of an image with their parameters:
+//
+//	function kind place addr:view section
+//	  in caller called at file:line      (innermost first)
+//	  name: type: location (rule)        (or: name: type: reason)
+func listing(t testing.TB, img *Image) string {
+	t.Helper()
+	sites, err := img.Sites(context.Background(), Every{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, s := range sites {
+		fmt.Fprintf(&b, "%s %s %s %#x:%d %s", s.Function, s.Kind, s.Place(), s.Addr, s.View, s.Section)
+		if s.AfterPrologue {
+			b.WriteString(" after-prologue")
+		}
+		b.WriteByte('\n')
+		file, line := s.CallFile, s.CallLine
+		for _, c := range s.Callers {
+			fmt.Fprintf(&b, "  in %s called at %s:%d\n", c.Function, file, line)
+			file, line = c.CallFile, c.CallLine
+		}
+		params, err := s.Params()
+		if err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+		for _, v := range params {
+			variableLine(t, img, v)
+			fmt.Fprintf(&b, "  %s: %s: ", v.Name, v.Type)
+			if v.Loc.Kind != KindNone {
+				fmt.Fprintf(&b, "%s %s (%s)", v.Loc.Kind, v.Loc.Text(img.Arch()), v.Loc.Rule)
+				if !v.Located() {
+					b.WriteByte(' ')
+				}
+			}
+			fmt.Fprintf(&b, "%s\n", v.Reason)
+		}
+	}
+	return b.String()
+}
+
+func openFixture(t testing.TB, name string) *Image {
+	t.Helper()
+	img, err := FromBytes(name, fixture(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// TestGoldenSites compares every site and parameter of every fixture with a text
+// that was read by people and compared with readelf and llvm-dwarfdump.
+func TestGoldenSites(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			got := listing(t, openFixture(t, name))
+			path := filepath.Join("testdata", strings.TrimSuffix(name, ".elf")+".sites")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatalf("%v\nTo write it: go test ./dwarfloc -run Golden -update", err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("the sites differ from %s (-want +got):\n%s\nIf the new ones are right: go test ./dwarfloc -run Golden -update", path, diff)
+			}
+		})
+	}
+}
+
+// TestCompressedFixture: compression of the sections changes no answer.
+func TestCompressedFixture(t *testing.T) {
+	plain := listing(t, openFixture(t, "basic-gcc12-O2-dwarf5.elf"))
+	packed := listing(t, openFixture(t, "basic-gcc12-O2-dwarf5-gz.elf"))
+	if diff := cmp.Diff(plain, packed); diff != "" {
+		t.Errorf("compressed sections give other sites (-plain +compressed):\n%s", diff)
+	}
+}
+
+func TestInvariants(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			img := openFixture(t, name)
+			sites, err := img.Sites(context.Background(), Every{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(sites) < 10 {
+				t.Fatalf("only %d sites: the fixture or the scan is broken", len(sites))
+			}
+			for i, s := range sites {
+				if i > 0 && compareSites(sites[i-1], s) >= 0 {
+					t.Errorf("%s is not behind %s in the order", s, sites[i-1])
+				}
+				checkSite(t, img, s)
+			}
+			names, err := img.FunctionNames(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			for _, n := range names {
+				one, err := img.Sites(context.Background(), Name(n))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range one {
+					if s.Function != n {
+						t.Errorf("Sites(%q) has %s", n, s)
+					}
+				}
+				found += len(one)
+			}
+			if found != len(sites) {
+				t.Errorf("name by name there are %d sites, all at once %d", found, len(sites))
+			}
+			if again := listing(t, openFixture(t, name)); again != listing(t, img) {
+				t.Error("two runs give different sites")
+			}
+		})
+	}
+}
+
+// checkSite checks that a site lies in the code that it claims to lie in.
+func checkSite(t *testing.T, img *Image, s *Site) {
+	t.Helper()
+	if !img.executable(s.Addr) || s.Section == "" {
+		t.Errorf("%s: %#x is not in a section of code", s, s.Addr)
+	}
+	if s.Symbol == "" || s.Offset != 0 && s.Kind == Entry && !s.AfterPrologue {
+		t.Errorf("%s: an odd place: %s", s, s.Place())
+	}
+	if s.Kind == Entry {
+		if len(s.Callers) != 0 || s.CallLine != 0 {
+			t.Errorf("%s: an out-of-line site with callers", s)
+		}
+		return
+	}
+	if len(s.Callers) == 0 || s.CallFile == "" || s.CallLine == 0 {
+		t.Fatalf("%s: no caller (%d), or none with a file and line: %s:%d", s, len(s.Callers), s.CallFile, s.CallLine)
+	}
+	// The record of the outermost caller has the code.
+	u := s.u
+	p := u.recs[s.rec].parent
+	for u.recs[p].flags&recInlined != 0 {
+		p = u.recs[p].parent
+	}
+	e, err := u.entry(u.off + uint64(u.recs[p].off))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pcs pcAttrs
+	if err := e.attrs(pcs.take); err != nil {
+		t.Fatal(err)
+	}
+	ranges, err := u.extent(&pcs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if covers(ranges, s.Addr) {
+		return
+	}
+	own, err := u.extent(&s.pcs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range ranges {
+		for _, o := range own {
+			if o.lo == o.hi && o.lo == s.Addr && s.Addr == r.hi {
+				return // an empty instance at the end of its caller
+			}
+		}
+	}
+	t.Errorf("%s at %#x is outside its caller %s, which has %x", s, s.Addr, s.Callers[len(s.Callers)-1].Function, ranges)
+}
+
+// TestProcessors: the answer does not depend on how many goroutines found it.
+func TestProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-clang14-O2-dwarf5.elf"} {
+		runtime.GOMAXPROCS(1)
+		one := listing(t, openFixture(t, name))
+		runtime.GOMAXPROCS(8)
+		if diff := cmp.Diff(one, listing(t, openFixture(t, name))); diff != "" {
+			t.Errorf("%s: 1 and 8 processors give different sites (-1 +8):\n%s", name, diff)
+		}
+	}
+}
+
+// TestConcurrentUse asks one image from many goroutines; the race detector judges.
+func TestConcurrentUse(t *testing.T) {
+	img := openFixture(t, "basic-gcc12-O2-dwarf5.elf")
+	texts := make(chan string)
+	for range 4 {
+		go func() { texts <- listing(t, img) }()
+	}
+	first := <-texts
+	for range 3 {
+		if <-texts != first {
+			t.Error("goroutines get different answers")
+		}
+	}
+}

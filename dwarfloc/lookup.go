@@ -1,0 +1,280 @@
+package dwarfloc
+
+import (
+	"slices"
+	"sync"
+)
+
+// Lookup finds the variable that a name stands for at the site, by C's rules of
+// scope: in the innermost block that holds the site's address, then in the blocks
+// around it up to the function whose site it is, then among the unit's globals,
+// then among all units'. Variables of the functions that the site is inlined into
+// are not in scope. A name that is not found is no error but a variable with the
+// reason NoSuchVariable.
+func (s *Site) Lookup(name string) (*Variable, error) {
+	var v *Variable
+	err := guard(func() (err error) {
+		v, err = s.lookup(name)
+		return err
+	})
+	return v, err
+}
+
+func (s *Site) lookup(name string) (*Variable, error) {
+	e, err := s.u.entry(s.die)
+	if err != nil {
+		return nil, err
+	}
+	ev := s.evaluator()
+	f := finder{s: s, name: name}
+	if err := f.search(e, true, 0); err != nil {
+		return nil, err
+	}
+	if f.best != nil {
+		return s.variable(*f.best, ev)
+	}
+	abs, ok, err := s.abstract()
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		// What the function declares but the site's own entry leaves out was
+		// optimized away here.
+		g := finder{s: s, name: name, abstract: true}
+		if err := g.search(abs, true, 0); err != nil {
+			return nil, err
+		}
+		if g.best != nil {
+			x := *g.best
+			if x.constant.form == 0 {
+				x.location = value{}
+			}
+			return s.variable(x, ev)
+		}
+		f.elsewhere = f.elsewhere || g.elsewhere
+	}
+	x, err := s.u.global(name)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case x != nil:
+		v, err := s.variable(*x, ev)
+		if v != nil {
+			v.Role = Global
+		}
+		return v, err
+	case f.elsewhere:
+		return &Variable{Name: name, Role: Local, Type: voidType, Reason: Reason{NotAtSite, "it is declared in a block that does not hold the site"}}, nil
+	}
+	return &Variable{Name: name, Role: Local, Type: voidType, Reason: noSuchVariable(name, nil)}, nil
+}
+
+// VariableNames returns the names of the parameters and locals of the site's
+// function, for suggestions.
+func (s *Site) VariableNames() ([]string, error) {
+	var names []string
+	err := guard(func() error {
+		e, err := s.u.entry(s.die)
+		if err != nil {
+			return err
+		}
+		abs, ok, err := s.abstract()
+		if err != nil {
+			return err
+		}
+		f := finder{s: s, abstract: true, each: func(n string) { names = append(names, n) }}
+		if ok {
+			e = abs
+		}
+		return f.search(e, true, 0)
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// finder looks for a name in a function's blocks.
+type finder struct {
+	s         *Site
+	name      string
+	abstract  bool // blocks have no addresses
+	each      func(name string)
+	best      *varEntry
+	depth     int  // of best
+	elsewhere bool // the name is declared where the site is not
+}
+
+// search goes through an entry's variables and blocks. inside tells that the
+// block holds the site.
+func (f *finder) search(e entry, inside bool, depth int) error {
+	if depth > maxTypeDepth {
+		return nil
+	}
+	return e.children(func(c entry) (bool, error) {
+		switch c.ab.tag {
+		case tagFormalParameter, tagVariable:
+			x, err := readVar(c)
+			if err != nil {
+				return false, err
+			}
+			full := x
+			if err := full.complete(); err != nil {
+				return false, err
+			}
+			name := full.u.text(full.name)
+			switch {
+			case f.each != nil:
+				f.each(name)
+			case name != f.name || name == "":
+			case !inside:
+				f.elsewhere = true
+			case f.best == nil || depth > f.depth:
+				// Several entries of one block can describe one variable; the first with a
+				// location says most.
+				f.best, f.depth = &x, depth
+			case depth == f.depth && f.best.location.form == 0 && f.best.constant.form == 0:
+				f.best = &x
+			}
+		case tagLexicalBlock:
+			in := inside && !f.abstract
+			if in {
+				var pcs pcAttrs
+				if err := c.attrs(pcs.take); err != nil {
+					return false, err
+				}
+				ranges, err := c.u.extent(&pcs)
+				if err != nil {
+					return false, err
+				}
+				in = holds(ranges, f.s.Addr)
+			}
+			return true, f.search(c, in, depth+1)
+		}
+		return true, nil
+	})
+}
+
+// holds is covers, and true for an empty range at the address: a block whose code
+// was merged into its neighbours.
+func holds(ranges []addrRange, addr uint64) bool {
+	return covers(ranges, addr) || slices.ContainsFunc(ranges, func(r addrRange) bool { return r.lo == addr && r.hi == addr })
+}
+
+// globals is what an image remembers of variables outside functions.
+type globals struct {
+	mu    sync.Mutex
+	units map[*unit]map[string]varEntry
+	found map[string]*varEntry
+}
+
+// global finds a variable outside functions: of the unit itself, or an external
+// one of any unit. It returns nil when there is none.
+func (u *unit) global(name string) (*varEntry, error) {
+	own, err := u.globalVars()
+	if err != nil {
+		return nil, err
+	}
+	x, declared := own[name]
+	if declared && (x.location.form != 0 || x.constant.form != 0) {
+		return &x, nil
+	}
+	if !declared {
+		// C needs a declaration to name another unit's variable, but compilers leave
+		// out declarations that the unit did not use.
+		x = varEntry{}
+	}
+	g := &u.img.globals
+	g.mu.Lock()
+	y, known := g.found[name]
+	g.mu.Unlock()
+	if !known {
+		if y, err = u.img.external(name); err != nil {
+			return nil, err
+		}
+		g.mu.Lock()
+		if g.found == nil {
+			g.found = make(map[string]*varEntry)
+		}
+		g.found[name] = y
+		g.mu.Unlock()
+	}
+	if y == nil && declared {
+		return &x, nil
+	}
+	return y, nil
+}
+
+// external finds the definition of an external variable in any unit.
+func (img *Image) external(name string) (*varEntry, error) {
+	found := make([]*varEntry, len(img.units))
+	err := img.parallel(len(img.units), func(_ *scanner, i int) error {
+		u := &img.units[i]
+		if u.kind == unitType {
+			return nil
+		}
+		vars, err := u.globalVars()
+		if err != nil {
+			return err
+		}
+		if x, ok := vars[name]; ok && x.external && x.location.form != 0 {
+			found[i] = &x
+		}
+		return nil
+	})
+	for _, x := range found {
+		if x != nil {
+			return x, err
+		}
+	}
+	return nil, err
+}
+
+// globalVars returns the variables that a unit has outside functions.
+func (u *unit) globalVars() (map[string]varEntry, error) {
+	g := &u.img.globals
+	g.mu.Lock()
+	vars, ok := g.units[u]
+	g.mu.Unlock()
+	if ok {
+		return vars, nil
+	}
+	if err := u.load(); err != nil {
+		return nil, err
+	}
+	root, err := u.entry(u.first)
+	if err != nil {
+		return nil, err
+	}
+	vars = make(map[string]varEntry)
+	err = root.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagVariable {
+			return true, nil
+		}
+		x, err := readVar(c)
+		if err != nil {
+			return false, err
+		}
+		full := x
+		if err := full.complete(); err != nil {
+			return false, err
+		}
+		// A definition may leave DW_AT_external to the declaration it completes.
+		full.location, full.constant = x.location, x.constant
+		name := u.text(full.name)
+		if old, ok := vars[name]; !ok || old.location.form == 0 {
+			full.external = full.external || old.external
+			vars[name] = full
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.units == nil {
+		g.units = make(map[*unit]map[string]varEntry)
+	}
+	g.units[u] = vars
+	return vars, nil
+}

@@ -1,0 +1,110 @@
+package glob
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// Selection says which sites of an image are wanted.
+type Selection struct {
+	Functions Matcher
+	// Source keeps functions that are declared in a file: a name or pattern that
+	// matches the file's last path components, as in "read_write.c" or "fs/*.c". ""
+	// keeps all.
+	Source string
+	// EntriesOnly leaves inlined instances out.
+	EntriesOnly bool
+}
+
+// NotFoundError is Expand's error for a selection without sites.
+type NotFoundError struct {
+	Image   string   // path
+	Pattern string   // what was looked for
+	Nearest []string // functions whose names are near
+	Why     string   // what removed the functions that the pattern does match; may be ""
+}
+
+func (e *NotFoundError) Error() string {
+	msg := fmt.Sprintf("%s: no function matches %q", e.Image, e.Pattern)
+	if e.Why != "" {
+		msg = fmt.Sprintf("%s: %q: %s", e.Image, e.Pattern, e.Why)
+	}
+	if len(e.Nearest) > 0 {
+		msg += "; nearest: " + strings.Join(e.Nearest, ", ")
+	}
+	return msg
+}
+
+// maxNearest is how many names an error suggests.
+const maxNearest = 5
+
+// Expand finds the sites of the functions that are selected, in a stable order: by
+// function, then address. A selection without any is a *NotFoundError.
+func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	sites, err := img.Sites(ctx, sel.Functions)
+	if err != nil {
+		return nil, err
+	}
+	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
+	if len(sites) == 0 {
+		names, err := img.FunctionNames(ctx)
+		if err != nil {
+			return nil, err
+		}
+		missing.Nearest = Nearest(missing.Pattern, slices.Values(names), maxNearest)
+		return nil, missing
+	}
+	if sel.Source != "" {
+		if sites, err = declaredIn(sites, sel.Source); err != nil {
+			return nil, err
+		}
+		if len(sites) == 0 {
+			missing.Why = fmt.Sprintf("no matching function is declared in %q", sel.Source)
+			return nil, missing
+		}
+	}
+	if sel.EntriesOnly {
+		sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool { return s.Kind == dwarfloc.Inline })
+		if len(sites) == 0 {
+			missing.Why = "all sites are inlined instances, which the definition excludes"
+			return nil, missing
+		}
+	}
+	return sites, nil
+}
+
+func declaredIn(sites []*dwarfloc.Site, source string) ([]*dwarfloc.Site, error) {
+	pattern, err := Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	var out []*dwarfloc.Site
+	for _, s := range sites {
+		file, _, err := s.Declared()
+		if err != nil {
+			return nil, err
+		}
+		if matchesTail(pattern, file, strings.Count(source, "/")+1) {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// matchesTail matches a pattern of n path components with a file's last n, or
+// with the whole path.
+func matchesTail(p *Pattern, file string, n int) bool {
+	if file == "" {
+		return false
+	}
+	if p.Match(file) {
+		return true
+	}
+	parts := strings.Split(path.Clean(file), "/")
+	return n <= len(parts) && p.Match(strings.Join(parts[len(parts)-n:], "/"))
+}

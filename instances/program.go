@@ -1,0 +1,71 @@
+package instances
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+)
+
+// maxNameLen is how much of a program's name the kernel keeps: BPF_OBJ_NAME_LEN
+// without the NUL byte (include/uapi/linux/bpf.h).
+const maxNameLen = 15
+
+// Preprocess puts an instance's prologue in front of a program: instance numbers
+// count from 0. The original instructions are not changed. What stood at their
+// first instruction about the whole function, its symbol and its type, moves to
+// the first instruction of the result, where the function now begins; line
+// information stays where it is.
+func (p *Plan) Preprocess(instance int, original asm.Instructions) (asm.Instructions, error) {
+	return p.PreprocessAt(instance, original, 0)
+}
+
+// PreprocessAt is Preprocess for an image that runs at other addresses than it was
+// linked for: slide is added to each address of the image (a kernel's KASLR slide,
+// a library's load bias).
+func (p *Plan) PreprocessAt(instance int, original asm.Instructions, slide uint64) (asm.Instructions, error) {
+	if instance < 0 || instance >= len(p.Instances) {
+		return nil, fmt.Errorf("instance %d: the plan has %d", instance, len(p.Instances))
+	}
+	if len(original) == 0 {
+		return nil, fmt.Errorf("instance %d: the program has no instructions", instance)
+	}
+	pro := p.Instances[instance].Prologue.Slid(slide)
+	out := slices.Concat(pro, original)
+	first, user := &out[0], &out[len(pro)]
+	if name := user.Symbol(); name != "" {
+		*first = first.WithSymbol(name)
+		*user = user.WithSymbol("")
+	}
+	if fn := btf.FuncMetadata(user); fn != nil {
+		*first = btf.WithFuncMetadata(*first, fn)
+		*user = btf.WithFuncMetadata(*user, nil)
+	}
+	return out, nil
+}
+
+// ProgramSpecs makes one program of each instance of the plan from a user's
+// program, which stays as it is.
+func (p *Plan) ProgramSpecs(spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, error) {
+	out := make([]*ebpf.ProgramSpec, len(p.Instances))
+	for i := range p.Instances {
+		insns, err := p.Preprocess(i, spec.Instructions)
+		if err != nil {
+			return nil, fmt.Errorf("program %s: %w", spec.Name, err)
+		}
+		out[i] = spec.Copy()
+		out[i].Instructions = insns
+		out[i].Name = p.InstanceName(spec.Name, i)
+	}
+	return out, nil
+}
+
+// InstanceName is the name of an instance's program: a base shortened so that the
+// number fits into the 15 characters that the kernel keeps.
+func (p *Plan) InstanceName(base string, instance int) string {
+	number := "_" + strconv.Itoa(instance)
+	return base[:min(len(base), maxNameLen-len(number))] + number
+}
