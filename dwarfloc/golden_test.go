@@ -109,7 +109,7 @@ func TestInvariants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(sites) < 10 {
+			if len(sites) < 8 {
 				t.Fatalf("only %d sites: the fixture or the scan is broken", len(sites))
 			}
 			for i, s := range sites {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
@@ -107,31 +107,37 @@ func (u *unit) nameRefOf(r *rec) nameRef {
 // order: by function, then address, view and place in the debug information. A
 // function without a site is not in the answer.
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
-	if err := img.Scan(ctx, nil); err != nil {
+	found := make([][]*Site, runtime.GOMAXPROCS(0))
+	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
+		found[worker] = append(found[worker], s)
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	proto := img.selectorFor(m)
-	found := make([][]*Site, len(img.units))
-	var mu sync.Mutex
-	free := []*selector{}
-	err := img.parallel(len(img.units), func(_ *scanner, i int) error {
-		mu.Lock()
-		var sel *selector
-		if n := len(free); n > 0 {
-			sel, free = free[n-1], free[:n-1]
-		} else {
-			c := proto
-			sel = &c
-		}
-		mu.Unlock()
-		defer func() {
-			mu.Lock()
-			free = append(free, sel)
-			mu.Unlock()
-		}()
+	out := slices.Concat(found...)
+	slices.SortFunc(out, compareSites)
+	return dropCopies(out), nil
+}
+
+// EachSite calls f for all sites of the functions that a matcher chooses, from
+// several goroutines at once and in no order. worker is less than GOMAXPROCS, and
+// no two calls with the same worker overlap. Code that a linker merged has a site
+// for each of its descriptions. It is for going through a whole image without
+// keeping it in memory.
+func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
+	if err := img.Scan(ctx, nil); err != nil {
+		return err
+	}
+	selectors := make([]selector, runtime.GOMAXPROCS(0))
+	for i := range selectors {
+		selectors[i] = img.selectorFor(m)
+	}
+	return img.parallel(len(img.units), func(w *scanner, i int) error {
 		if err := ctx.Err(); err != nil {
-			return err
+			return context.Cause(ctx)
 		}
+		sel := &selectors[w.worker]
 		u := &img.units[i]
 		for j := range u.recs {
 			r := &u.recs[j]
@@ -142,21 +148,15 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 			if err != nil {
 				return err
 			}
-			if s != nil {
-				found[i] = append(found[i], s)
+			if s == nil {
+				continue
+			}
+			if err := f(w.worker, s); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	var out []*Site
-	for _, s := range found {
-		out = append(out, s...)
-	}
-	slices.SortFunc(out, compareSites)
-	return dropCopies(out), nil
 }
 
 func compareSites(a, b *Site) int {

@@ -125,9 +125,9 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 		first = n
 		err   error
 	)
-	for range min(runtime.GOMAXPROCS(0), n) {
+	for worker := range min(runtime.GOMAXPROCS(0), n) {
 		wg.Go(func() {
-			var s scanner
+			s := scanner{worker: worker}
 			i := 0
 			e := mapping.Guard(func() error {
 				for {
@@ -155,6 +155,7 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 
 // scanner walks units; its memory is used again for the next one.
 type scanner struct {
+	worker int // number of the goroutine, from 0
 	recs   []rec
 	parent []int32
 }

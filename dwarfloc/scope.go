@@ -200,7 +200,12 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	case loc.Kind == KindImplicitPointer:
 		v.Reason = Reason{Code: ImplicitPointer}
 	case loc.Missing():
-		v.Reason = Reason{Code: MissingPiece}
+		if err := ev.fillPadding(&v.Loc, v.Type); err != nil {
+			return err
+		}
+		if v.Loc.Missing() {
+			v.Reason = Reason{Code: MissingPiece}
+		}
 	}
 	return nil
 }

@@ -333,4 +333,3 @@ func sitesOf(t testing.TB, img *Image, name string, n int) []*Site {
 	}
 	return sites
 }
-

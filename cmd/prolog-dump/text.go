@@ -47,10 +47,14 @@ func (s *settings) printSite(w io.Writer, p *instances.Plan, site *instances.Sit
 	for i := range site.Args {
 		a := &site.Args[i]
 		fmt.Fprintf(t, "    %s\t%s\t%s\n", a.Name, typeText(a), answerText(p, a))
-		if s.explain {
-			for _, line := range explain(a) {
-				fmt.Fprintf(t, "    \t\t  %s\n", line)
-			}
+		if !s.explain {
+			continue
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		for _, line := range explain(a) {
+			fmt.Fprintf(w, "        %s\n", line)
 		}
 	}
 	if err := t.Flush(); err != nil {

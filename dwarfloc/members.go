@@ -1,0 +1,156 @@
+package dwarfloc
+
+// Member is one member of a structure or union.
+type Member struct {
+	Name      string // "" for an anonymous structure or union
+	Type      *Type
+	BitOffset uint64 // bits from the structure's start, in memory order
+	BitSize   uint64 // bits of a bit-field, else 0
+}
+
+const (
+	attrDataMemberLoc attrName = 0x38
+	attrBitOffset     attrName = 0x0c
+	attrDataBitOffset attrName = 0x6b
+)
+
+// maxMembers bounds the members of one type.
+const maxMembers = 1 << 16
+
+// Members returns the members of a structure, union or class, in order. Other
+// types have none.
+func (t *Type) Members() ([]Member, error) {
+	switch t.Kind {
+	case TypeStruct, TypeUnion, TypeClass:
+	default:
+		return nil, nil
+	}
+	e, err := t.u.entry(t.off)
+	if err != nil {
+		return nil, err
+	}
+	var out []Member
+	err = e.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagMember {
+			return true, nil
+		}
+		m, ok, err := t.u.member(c)
+		if ok {
+			out = append(out, m)
+		}
+		return len(out) < maxMembers, err
+	})
+	return out, err
+}
+
+// member reads a member. ok is false for one without a place in the object, such
+// as a static member.
+func (u *unit) member(c entry) (m Member, ok bool, err error) {
+	var name, typ value
+	var byteOff, storage, oldBits, bits, dataBits uint64
+	var hasOld, hasData bool
+	ok = true
+	err = c.attrs(func(a attrName, v value) {
+		switch a {
+		case attrName_:
+			name = v
+		case attrType:
+			typ = v
+		case attrDataMemberLoc:
+			// An expression (DWARF 2, or a virtual base) is no fixed place.
+			ok = ok && (v.isConstant() || v.form == formSecOffset)
+			byteOff = v.u
+		case attrByteSize:
+			storage = v.u
+		case attrBitSize:
+			bits = v.u
+		case attrBitOffset:
+			oldBits, hasOld = v.u, true
+		case attrDataBitOffset:
+			dataBits, hasData = v.u, true
+		case attrExternal, attrDeclaration:
+			ok = ok && v.u == 0
+		}
+	})
+	if err != nil || !ok {
+		return m, false, err
+	}
+	if m.Type, err = u.typeOf(typ); err != nil {
+		return m, false, err
+	}
+	m.Name, m.BitSize = u.text(name), bits
+	m.BitOffset = 8 * byteOff
+	switch {
+	case hasData:
+		m.BitOffset = dataBits
+	case hasOld:
+		// DWARF 2 and 3: bits from the most significant bit of a storage unit.
+		if storage == 0 {
+			n, err := m.Type.ByteSize()
+			if err != nil {
+				return m, false, err
+			}
+			storage = uint64(max(n, 0))
+		}
+		if u.img.be {
+			m.BitOffset += oldBits
+		} else {
+			m.BitOffset += 8*storage - oldBits - bits
+		}
+	}
+	return m, m.BitOffset < 1<<43 && bits < 1<<16, nil
+}
+
+// padding reports whether the bits [lo, hi) of a type's object belong to none of
+// its members, so that their value means nothing.
+func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
+	t, err := t.Resolve()
+	if err != nil || depth > maxTypeDepth {
+		return false, err
+	}
+	if t.Kind != TypeStruct && t.Kind != TypeUnion && t.Kind != TypeClass {
+		return false, nil
+	}
+	members, err := t.Members()
+	if err != nil {
+		return false, err
+	}
+	for _, m := range members {
+		size := m.BitSize
+		if size == 0 {
+			n, err := m.Type.ByteSize()
+			if err != nil {
+				return false, err
+			}
+			size = 8 * uint64(max(n, 0))
+		}
+		from, to := max(lo, m.BitOffset), min(hi, m.BitOffset+size)
+		if from >= to {
+			continue
+		}
+		if inside, err := m.Type.padding(from-m.BitOffset, to-m.BitOffset, depth+1); err != nil || !inside {
+			return false, err
+		}
+	}
+	return len(members) > 0, nil
+}
+
+// fillPadding makes the missing pieces of a location that hold nothing but
+// padding zeros: the object is whole without them.
+func (ev *evaluator) fillPadding(l *Location, t *Type) error {
+	at := uint64(0)
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		if p.Loc.Kind == KindNone {
+			pad, err := t.padding(at, at+p.BitSize, 0)
+			if err != nil {
+				return err
+			}
+			if pad {
+				p.Loc = Location{Kind: KindConstant, Expr: ev.constant(0)}
+			}
+		}
+		at += p.BitSize
+	}
+	return nil
+}
