@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"io"
+	"slices"
 )
 
 // zdebugData decompresses a section of the old GNU form: named .zdebug_*, it
@@ -33,5 +34,5 @@ func (img *Image) zdebugData(s *elf.Section) ([]byte, error) {
 	if uint64(n) != size {
 		return nil, img.errorf(s.Name, 4, "the header announces %d bytes, the data holds %d", size, n)
 	}
-	return out.Bytes(), nil
+	return slices.Clip(out.Bytes()), nil // nameRef goes by the capacity
 }

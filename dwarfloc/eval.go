@@ -280,6 +280,17 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 	if ev.frame.form == 0 {
 		return nil, &stop{reason: Reason{NoFrameInfo, "the function has no DW_AT_frame_base"}}
 	}
+	if ev.atEntry && ev.frame.inRegister() {
+		// The prologue has yet to set the register (clang, whose stack slots are
+		// relative to the stack pointer behind the prologue), unless there is none.
+		steady, err := ev.u.img.steadyFrame(ev.addr)
+		if err != nil {
+			return nil, &stop{err: err}
+		}
+		if !steady {
+			return nil, &stop{reason: Reason{NotAtSite, "it is relative to a stack frame that the function has not set up yet"}}
+		}
+	}
 	expr, sec, off := ev.frame.b, ".debug_info", ev.u.off
 	if !ev.frame.isBlock() {
 		c, err := ev.u.choose(ev.frame, value{}, ev.addr, ev.view)

@@ -102,6 +102,13 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		b.WriteByte(')')
 	case OpNeg, OpNot:
 		b.WriteByte("-~"[e.Op-OpNeg])
+		if e.A.Op == OpAdd && e.A.B.Op == OpConst {
+			// -(%rax+8) is not (-%rax)+8
+			b.WriteByte('(')
+			e.A.write(b, a, false)
+			b.WriteByte(')')
+			return
+		}
 		e.A.write(b, a, true)
 	case OpSelect:
 		b.WriteByte('(')
@@ -115,10 +122,11 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		if e.Op == OpAdd && e.B.Op == OpConst {
 			// Register plus offset is by far the most frequent: no brackets, no spaces.
 			e.A.write(b, a, true)
-			if int64(e.B.K) >= 0 {
+			k := constText(e.B.K)
+			if k[0] != '-' {
 				b.WriteByte('+')
 			}
-			b.WriteString(constText(e.B.K))
+			b.WriteString(k)
 			return
 		}
 		if nested {

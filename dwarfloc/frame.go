@@ -16,9 +16,10 @@ import (
 // cfaRule says what the canonical frame address is: a register plus an offset, or
 // an expression.
 type cfaRule struct {
-	reg  uint64
-	off  int64
-	expr []byte
+	reg     uint64
+	off     int64
+	expr    []byte
+	defined bool // some instruction gave a rule
 }
 
 // fde is where the frame description of some code stands.
@@ -65,6 +66,33 @@ const (
 // cfa returns the rule for the canonical frame address at an address. ok is false
 // when no frame description covers it.
 func (img *Image) cfa(addr uint64) (rule cfaRule, ok bool, err error) {
+	f, err := img.frameOf(addr)
+	if f == nil || err != nil {
+		return cfaRule{}, false, err
+	}
+	rule, err = img.runFrame(f, addr, nil)
+	return rule, err == nil && rule.defined, err
+}
+
+// steadyFrame reports whether the canonical frame address has the same rule in
+// all the code whose frame description covers an address.
+func (img *Image) steadyFrame(addr uint64) (bool, error) {
+	f, err := img.frameOf(addr)
+	if f == nil || err != nil {
+		return false, err
+	}
+	first, steady := cfaRule{}, true
+	_, err = img.runFrame(f, f.hi, func(r cfaRule) {
+		if !first.defined {
+			first = r
+		}
+		steady = steady && r.expr == nil && r.reg == first.reg && r.off == first.off
+	})
+	return steady && first.defined, err
+}
+
+// frameOf returns the frame description that covers an address, or nil.
+func (img *Image) frameOf(addr uint64) (*fde, error) {
 	t := &img.frames
 	t.once.Do(func() {
 		if len(img.frame) > 0 {
@@ -80,21 +108,20 @@ func (img *Image) cfa(addr uint64) (rule cfaRule, ok bool, err error) {
 		sort.SliceStable(t.fdes, func(i, j int) bool { return t.fdes[i].lo < t.fdes[j].lo })
 	})
 	if t.err != nil {
-		return cfaRule{}, false, t.err
+		return nil, t.err
 	}
 	i := sort.Search(len(t.fdes), func(i int) bool { return t.fdes[i].lo > addr })
 	// Descriptions do not overlap, but an empty one may start at the same address.
 	for i--; i >= 0 && i < len(t.fdes); i-- {
 		f := &t.fdes[i]
 		if addr < f.hi {
-			rule, err := img.runFrame(f, addr)
-			return rule, err == nil, err
+			return f, nil
 		}
 		if f.hi > f.lo {
 			break
 		}
 	}
-	return cfaRule{}, false, nil
+	return nil, nil
 }
 
 func (img *Image) readFrames(sec string, d []byte, eh bool) ([]fde, error) {
@@ -249,8 +276,9 @@ func (img *Image) ehPointer(b *buf, enc uint8) uint64 {
 const maxFrameStates = 256
 
 // runFrame runs the instructions of a frame description up to an address and
-// returns the rule for the canonical frame address.
-func (img *Image) runFrame(f *fde, addr uint64) (cfaRule, error) {
+// returns the rule for the canonical frame address. each, unless nil, is called
+// with the rule of each stretch of code on the way.
+func (img *Image) runFrame(f *fde, addr uint64, each func(cfaRule)) (cfaRule, error) {
 	var rule cfaRule
 	loc := f.lo
 	var stack []cfaRule
@@ -264,9 +292,7 @@ func (img *Image) runFrame(f *fde, addr uint64) (cfaRule, error) {
 				advance = uint64(op & 0x3f)
 			case 2: // DW_CFA_offset
 				b.uleb()
-				continue
 			case 3: // DW_CFA_restore
-				continue
 			default:
 				switch op {
 				case 0x00: // nop
@@ -275,6 +301,9 @@ func (img *Image) runFrame(f *fde, addr uint64) (cfaRule, error) {
 						return rule, img.errorf(f.cie.sec, f.off, "unsupported DW_CFA_set_loc")
 					}
 					loc = b.uint(f.cie.addrSize)
+					if each != nil {
+						each(rule)
+					}
 					if loc > addr && part == 1 {
 						return rule, nil
 					}
@@ -304,13 +333,21 @@ func (img *Image) runFrame(f *fde, addr uint64) (cfaRule, error) {
 					rule = stack[len(stack)-1]
 					stack = stack[:len(stack)-1]
 				case 0x0c: // def_cfa
-					rule = cfaRule{reg: b.uleb(), off: int64(b.uleb())}
-				case 0x0d: // def_cfa_register
-					rule.reg = b.uleb()
-				case 0x0e: // def_cfa_offset
-					rule.off = int64(b.uleb())
+					rule = cfaRule{reg: b.uleb(), off: int64(b.uleb()), defined: true}
+				case 0x0d, 0x0e, 0x13: // change a rule of register plus offset
+					if !rule.defined || rule.expr != nil {
+						return rule, img.errorf(f.cie.sec, f.off, "call frame instruction %#02x without a register rule to change", op)
+					}
+					switch op {
+					case 0x0d: // def_cfa_register
+						rule.reg = b.uleb()
+					case 0x0e: // def_cfa_offset
+						rule.off = int64(b.uleb())
+					case 0x13: // def_cfa_offset_sf
+						rule.off = b.sleb() * f.cie.dataAlign
+					}
 				case 0x0f: // def_cfa_expression
-					rule = cfaRule{expr: b.bytes(b.uleb())}
+					rule = cfaRule{expr: b.bytes(b.uleb()), defined: true}
 				case 0x10, 0x16: // expression, val_expression
 					b.uleb()
 					b.skip(b.uleb())
@@ -318,9 +355,7 @@ func (img *Image) runFrame(f *fde, addr uint64) (cfaRule, error) {
 					b.uleb()
 					b.sleb()
 				case 0x12: // def_cfa_sf
-					rule = cfaRule{reg: b.uleb()}
-					rule.off = b.sleb() * f.cie.dataAlign
-				case 0x13: // def_cfa_offset_sf
+					rule = cfaRule{reg: b.uleb(), defined: true}
 					rule.off = b.sleb() * f.cie.dataAlign
 				case 0x2d: // AARCH64_negate_ra_state, GNU_window_save: no operand
 				case 0x2e: // GNU_args_size
@@ -336,12 +371,18 @@ func (img *Image) runFrame(f *fde, addr uint64) (cfaRule, error) {
 				return rule, img.errorf(f.cie.sec, f.off, "a call frame instruction is cut short")
 			}
 			if advance != 0 && part == 1 {
+				if each != nil {
+					each(rule)
+				}
 				loc += advance * f.cie.codeAlign
 				if loc > addr {
 					return rule, nil
 				}
 			}
 		}
+	}
+	if each != nil {
+		each(rule)
 	}
 	return rule, nil
 }

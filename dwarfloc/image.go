@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -232,7 +233,7 @@ func (img *Image) sectionData(s *elf.Section) ([]byte, error) {
 		if err != nil {
 			return nil, img.errorf(s.Name, 0, "decompress: %v", err)
 		}
-		return d, nil
+		return slices.Clip(d), nil // nameRef goes by the capacity
 	}
 	if s.Offset > uint64(len(img.data)) || s.FileSize > uint64(len(img.data))-s.Offset {
 		return nil, img.errorf(s.Name, 0, "the section needs %d bytes from file offset %#x, and the file has %d: it was cut short",

@@ -173,7 +173,8 @@ func (u *unit) readFilesV5(t *lineTable, b *buf, dwarf64 bool) error {
 			formats[i] = format{b.uleb(), b.uleb()}
 		}
 		count := b.uleb()
-		if b.bad || count > maxLineFiles {
+		// No format is so short that an entry takes no byte, whatever the count says.
+		if b.bad || count > maxLineFiles || count > uint64(len(b.d)-b.p) {
 			return bad("invalid directory or file table")
 		}
 		for range count {

@@ -305,10 +305,18 @@ func (m *machine) binary(code uint8) *stop {
 		}
 	}
 	shift := kind == OpShl || kind == OpShr || kind == OpShra
-	if !shift && (a.typ == nil) != (b.typ == nil) {
+	ae, be := a.e, b.e
+	if t != nil && b.typ == nil && !shift {
+		// DWARF wants operands of one type, but LLVM writes a constant operand of a
+		// converted value without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
+		// clang 14): it means a number of that type.
+		if be.Op != OpConst {
+			return m.damaged(opName(code) + " on operands of different types")
+		}
+		be = m.ev.extend(be, t.size, t.signed)
+	} else if t == nil && b.typ != nil && !shift {
 		return m.damaged(opName(code) + " on operands of different types")
 	}
-	ae := a.e
 	// A logical shift of a signed value, and an arithmetic one of an unsigned
 	// value, look at the value as its type's width holds it.
 	switch {
@@ -317,7 +325,7 @@ func (m *machine) binary(code uint8) *stop {
 	case kind == OpShra && t != nil && !t.signed:
 		ae = m.ev.extend(ae, t.size, true)
 	}
-	e := m.ev.binary(kind, ae, b.e)
+	e := m.ev.binary(kind, ae, be)
 	if kind >= OpEq {
 		t = nil // comparisons give a generic value
 	}

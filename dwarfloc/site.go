@@ -264,7 +264,8 @@ func (s *Site) passPrologue(e entry) error {
 		return nil
 	}
 	// clang does not say whether it optimised. Optimised parameters have location
-	// lists or registers; slots only, and at least one, means not optimised.
+	// lists or registers; slots only, and at least one, means not optimised. A
+	// parameter that the caller left on the stack tells nothing.
 	slots, others := 0, 0
 	err := e.children(func(c entry) (bool, error) {
 		if c.ab.tag != tagFormalParameter {
@@ -274,9 +275,11 @@ func (s *Site) passPrologue(e entry) error {
 			if a != attrLocation {
 				return
 			}
-			if v.isBlock() && len(v.b) > 0 && u.inFrame(v.b) {
+			inFrame, own := u.inFrame(v, s.fun.frame)
+			switch {
+			case own:
 				slots++
-			} else {
+			case !inFrame:
 				others++
 			}
 		})
@@ -303,14 +306,21 @@ func (s *Site) passPrologue(e entry) error {
 	return nil
 }
 
-// inFrame reports whether an expression is a slot of the function's own frame:
-// below the canonical frame address, or relative to the frame pointer.
-func (u *unit) inFrame(expr []byte) bool {
+// inFrame reports whether a location is at a fixed place relative to the frame,
+// and whether that is, or may be, a slot of the function's own: below the
+// canonical frame address, or relative to a register that the prologue sets
+// (clang's frame base is the stack or the frame pointer itself).
+func (u *unit) inFrame(v, frame value) (yes, own bool) {
 	const fbreg, breg6 = 0x91, 0x76
-	b := buf{d: expr, p: 1, be: u.img.be}
-	switch expr[0] {
-	case fbreg, breg6:
-		return b.sleb() < 0
+	if !v.isBlock() || len(v.b) == 0 || v.b[0] != fbreg && v.b[0] != breg6 {
+		return false, false
 	}
-	return false
+	b := buf{d: v.b, p: 1, be: u.img.be}
+	return true, b.sleb() < 0 || v.b[0] == fbreg && frame.inRegister()
+}
+
+// inRegister reports whether an expression is a register: DW_OP_reg7.
+func (v value) inRegister() bool {
+	const reg0, reg31 = 0x50, 0x6f
+	return v.isBlock() && len(v.b) == 1 && v.b[0] >= reg0 && v.b[0] <= reg31
 }

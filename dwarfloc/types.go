@@ -47,7 +47,11 @@ var voidType = &Type{Kind: TypeVoid, Name: "void", Size: -1}
 const maxTypeDepth = 64
 
 // typeOf returns the type that a reference names.
-func (u *unit) typeOf(v value) (*Type, error) {
+func (u *unit) typeOf(v value) (*Type, error) { return u.typeIn(v, 0) }
+
+// typeIn is typeOf for a type that depth others are being read for: an array's
+// size needs its element's, and a damaged file can make that a circle.
+func (u *unit) typeIn(v value, depth int) (*Type, error) {
 	if v.form == 0 {
 		return voidType, nil
 	}
@@ -55,17 +59,20 @@ func (u *unit) typeOf(v value) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.typeAt(off)
+	if depth > maxTypeDepth {
+		return nil, u.img.errorf(".debug_info", off, "types are nested more than %d deep", maxTypeDepth)
+	}
+	return t.typeAt(off, depth)
 }
 
-func (u *unit) typeAt(off uint64) (*Type, error) {
+func (u *unit) typeAt(off uint64, depth int) (*Type, error) {
 	u.typeMu.Lock()
 	t := u.types[off]
 	u.typeMu.Unlock()
 	if t != nil {
 		return t, nil
 	}
-	t, err := u.readType(off)
+	t, err := u.readType(off, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +85,7 @@ func (u *unit) typeAt(off uint64) (*Type, error) {
 	return t, nil
 }
 
-func (u *unit) readType(off uint64) (*Type, error) {
+func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	e, err := u.entry(off)
 	if err != nil {
 		return nil, err
@@ -135,7 +142,7 @@ func (u *unit) readType(off uint64) (*Type, error) {
 		}
 	case tagEnumerationType:
 		t.Kind = TypeEnum
-		t.Signed, err = t.enumSigned(e)
+		t.Signed, err = t.enumSigned(e, depth)
 	case tagPointerType, tagReferenceType, tagRvalueRefType:
 		t.Kind = TypePointer
 		if t.Size < 0 {
@@ -150,7 +157,7 @@ func (u *unit) readType(off uint64) (*Type, error) {
 	case tagArrayType:
 		t.Kind = TypeArray
 		if t.Size < 0 {
-			t.Size, err = t.arraySize(e)
+			t.Size, err = t.arraySize(e, depth)
 		}
 	case tagSubroutineType:
 		t.Kind = TypeFunc
@@ -168,13 +175,13 @@ func (u *unit) readType(off uint64) (*Type, error) {
 
 // enumSigned finds whether an enumeration has negative values: GCC gives the
 // underlying type, and where a compiler does not, a negative enumerator tells.
-func (t *Type) enumSigned(e entry) (bool, error) {
+func (t *Type) enumSigned(e entry, depth int) (bool, error) {
 	if t.elem.form != 0 {
-		el, err := t.Elem()
+		el, err := t.u.typeIn(t.elem, depth+1)
 		if err != nil {
 			return false, err
 		}
-		el, err = el.Resolve()
+		el, err = el.resolve(depth + 1)
 		if err != nil {
 			return false, err
 		}
@@ -192,14 +199,19 @@ func (t *Type) enumSigned(e entry) (bool, error) {
 }
 
 // arraySize multiplies the dimensions of an array with its element's size.
-func (t *Type) arraySize(e entry) (int64, error) {
-	el, err := t.Elem()
+func (t *Type) arraySize(e entry, depth int) (int64, error) {
+	el, err := t.u.typeIn(t.elem, depth+1)
 	if err != nil {
 		return -1, err
 	}
-	size, err := el.ByteSize()
-	if err != nil || size < 0 {
-		return -1, err
+	size := el.Size
+	if size < 0 {
+		if el, err = el.resolve(depth + 1); err != nil {
+			return -1, err
+		}
+		if size = el.Size; size < 0 {
+			return -1, nil
+		}
 	}
 	dims, err := t.dims(e)
 	if err != nil {
@@ -250,12 +262,14 @@ func (t *Type) Elem() (*Type, error) {
 }
 
 // Resolve goes through typedefs and qualifiers to the type behind them.
-func (t *Type) Resolve() (*Type, error) {
+func (t *Type) Resolve() (*Type, error) { return t.resolve(0) }
+
+func (t *Type) resolve(depth int) (*Type, error) {
 	for range maxTypeDepth {
 		if t.Kind != TypeTypedef && t.Kind != TypeQualified && (t.Kind != TypeStruct && t.Kind != TypeUnion && t.Kind != TypeClass || t.elem.form != formRefSig8) {
 			return t, nil
 		}
-		next, err := t.Elem()
+		next, err := t.u.typeIn(t.elem, depth)
 		if err != nil {
 			return nil, err
 		}

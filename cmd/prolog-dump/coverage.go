@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+func coverageCommand(s *settings) *cobra.Command {
+	var diff string
+	cmd := &cobra.Command{
+		Use:   "coverage IMAGE",
+		Short: "Count, over all functions of an image, which parameters a probe can fetch",
+		Long: `coverage resolves every parameter at every site of an image and counts the
+answers, out-of-line entries and inlined instances apart.
+
+With --diff OTHER it prints the figures that differ from OTHER's, and its exit
+status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
+gate for a kernel build.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := measure(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			if diff == "" {
+				err = s.printReport(w, r)
+			} else {
+				err = s.printDiff(cmd, w, diff, r)
+			}
+			return errors.Join(err, w.Flush())
+		},
+	}
+	cmd.Flags().StringVar(&diff, "diff", "", "compare with another image's coverage")
+	return cmd
+}
+
+func measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer img.Close()
+	if err := scan(cmd.Context(), img); err != nil {
+		return nil, err
+	}
+	return coverage.Measure(cmd.Context(), img)
+}
+
+func (s *settings) printReport(w io.Writer, r *coverage.Report) error {
+	if s.format == "json" {
+		return json.NewEncoder(w).Encode(r)
+	}
+	r.Print(w)
+	return nil
+}
+
+func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *coverage.Report) error {
+	base, err := measure(cmd, other)
+	if err != nil {
+		return err
+	}
+	changes := coverage.Diff(base, r)
+	if s.format == "json" {
+		if err := json.NewEncoder(w).Encode(changes); err != nil {
+			return err
+		}
+	} else {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintf(t, "%s\t%s\tchange\t figure\n", "old", "new")
+		for _, c := range changes {
+			fmt.Fprintf(t, "%d\t%d\t%+d\t %s\n", c.Old, c.New, c.New-c.Old, c.Name)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "located: %.3f %% in %s, %.3f %% in %s\n", 100*base.LocatedShare(), base.Image, 100*r.LocatedShare(), r.Image)
+	}
+	if r.LocatedShare() < base.LocatedShare() {
+		return fmt.Errorf("%s has a smaller share of located parameters than %s", r.Image, base.Image)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+// Package coverage measures how much of an image its debug information lets a
+// probe see: for every site of every function, which parameters have a location,
+// of what kind and found by which rule, and why the others have none.
+//
+//	report, err := coverage.Measure(ctx, img)
+//	report.Inline.Sites, report.Inline.Located()
+//
+// Two reports can be compared, to see what another compiler or other options did
+// to a kernel's parameters.
+package coverage
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// Counts are the totals of one kind of sites.
+type Counts struct {
+	Sites      int            `json:"sites"`
+	NoParams   int            `json:"sites_without_parameters"`
+	All        int            `json:"sites_all_located"`  // every parameter has its whole value
+	Some       int            `json:"sites_some_located"` // at least one has, and one has not
+	None       int            `json:"sites_none_located"`
+	Described  int            `json:"sites_all_described"` // every parameter is described at the site, whole or not
+	Parameters int            `json:"parameters"`
+	ByKind     map[string]int `json:"located_by_kind"`
+	ByRule     map[string]int `json:"located_by_rule"`
+	ByReason   map[string]int `json:"reasons"`
+}
+
+// Located is how many parameters have their whole value.
+func (c *Counts) Located() int {
+	n := 0
+	for _, v := range c.ByKind {
+		n += v
+	}
+	return n
+}
+
+// Report is the coverage of one image.
+type Report struct {
+	Image   string `json:"image"`
+	BuildID string `json:"build_id"`
+	Entry   Counts `json:"entry"`
+	Inline  Counts `json:"inline"`
+}
+
+// described tells reasons of parameters whose debug information has a location
+// for the site, though not one of a whole value.
+func described(c dwarfloc.ReasonCode) bool {
+	switch c {
+	case dwarfloc.OptimizedOut, dwarfloc.NotAtSite, dwarfloc.EntryValueOnly, dwarfloc.Damaged:
+		return false
+	}
+	return true
+}
+
+// tally is one goroutine's part of Counts, without maps: it counts millions.
+type tally struct {
+	sites, noParams, all, some, none, described, params int
+	kinds                                               [16]int
+	rules                                               [16]int
+	reasons                                             [32]int
+}
+
+func (t *tally) add(params []*dwarfloc.Variable) {
+	t.sites++
+	t.params += len(params)
+	located, seen := 0, 0
+	for _, v := range params {
+		if v.Located() {
+			located++
+			t.kinds[v.Loc.Kind]++
+			t.rules[v.Loc.Rule]++
+		} else {
+			t.reasons[v.Reason.Code]++
+		}
+		if described(v.Reason.Code) {
+			seen++
+		}
+	}
+	switch {
+	case len(params) == 0:
+		t.noParams++
+		return
+	case located == len(params):
+		t.all++
+	case located > 0:
+		t.some++
+	default:
+		t.none++
+	}
+	if seen == len(params) {
+		t.described++
+	}
+}
+
+func (c *Counts) sum(tallies []tally) {
+	c.ByKind, c.ByRule, c.ByReason = map[string]int{}, map[string]int{}, map[string]int{}
+	add := func(m map[string]int, name string, n int) {
+		if n != 0 {
+			m[name] += n
+		}
+	}
+	for i := range tallies {
+		t := &tallies[i]
+		c.Sites += t.sites
+		c.NoParams += t.noParams
+		c.All += t.all
+		c.Some += t.some
+		c.None += t.none
+		c.Described += t.described
+		c.Parameters += t.params
+		for _, k := range dwarfloc.Kinds() {
+			add(c.ByKind, k.String(), t.kinds[k])
+		}
+		for r := dwarfloc.RuleNone; r <= dwarfloc.RuleDefault; r++ {
+			add(c.ByRule, r.String(), t.rules[r])
+		}
+		for _, r := range dwarfloc.ReasonCodes() {
+			add(c.ByReason, r.String(), t.reasons[r])
+		}
+	}
+}
+
+// Measure goes through all sites of an image.
+func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
+	n := runtime.GOMAXPROCS(0)
+	tallies := [2][]tally{make([]tally, n), make([]tally, n)}
+	err := img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
+		params, err := s.Params()
+		if err != nil {
+			return err
+		}
+		tallies[s.Kind][worker].add(params)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Image: img.Path(), BuildID: img.BuildID()}
+	r.Entry.sum(tallies[dwarfloc.Entry])
+	r.Inline.sum(tallies[dwarfloc.Inline])
+	return r, nil
+}

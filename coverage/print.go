@@ -1,0 +1,123 @@
+package coverage
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// barWidth is how many characters stand for the whole.
+const barWidth = 40
+
+// bar draws a share.
+func bar(part, whole int) string {
+	if whole == 0 {
+		return strings.Repeat("·", barWidth)
+	}
+	full := (part*barWidth + whole/2) / whole
+	if full == 0 && part > 0 {
+		return "▏" + strings.Repeat("·", barWidth-1) // what exists is visible
+	}
+	return strings.Repeat("█", full) + strings.Repeat("·", barWidth-full)
+}
+
+func percent(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * float64(part) / float64(whole)
+}
+
+// Print writes a report as bar charts, for a terminal.
+func (r *Report) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n", r.Image)
+	for _, c := range []struct {
+		title string
+		*Counts
+	}{{"out of line", &r.Entry}, {"inlined", &r.Inline}} {
+		with := c.Sites - c.NoParams
+		fmt.Fprintf(w, "\n%s: %d sites, %d of them with parameters, %d parameters\n\n", c.title, c.Sites, with, c.Parameters)
+		line := func(name string, part, whole int) {
+			fmt.Fprintf(w, "  %-26s %s %8d  %5.1f %%\n", name, bar(part, whole), part, percent(part, whole))
+		}
+		fmt.Fprintln(w, " sites with parameters")
+		line("all located", c.All, with)
+		line("some located", c.Some, with)
+		line("none located", c.None, with)
+		line("all described", c.Described, with)
+		group := func(title string, m map[string]int) {
+			fmt.Fprintln(w, " "+title)
+			for _, name := range largestFirst(m) {
+				line(name, m[name], c.Parameters)
+			}
+		}
+		fmt.Fprintln(w, " parameters")
+		line("located", c.Located(), c.Parameters)
+		group("located, by kind of location", c.ByKind)
+		group("located, by rule", c.ByRule)
+		group("not located, by reason", c.ByReason)
+	}
+}
+
+func largestFirst(m map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
+	})
+}
+
+// Change is one figure of two reports.
+type Change struct {
+	Name string `json:"name"` // "inline.reasons.optimized-out"
+	Old  int    `json:"old"`
+	New  int    `json:"new"`
+}
+
+// Diff returns the figures that differ, by name.
+func Diff(a, b *Report) []Change {
+	old, now := a.figures(), b.figures()
+	for name := range old {
+		if _, ok := now[name]; !ok {
+			now[name] = 0
+		}
+	}
+	var out []Change
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if old[name] != now[name] {
+			out = append(out, Change{name, old[name], now[name]})
+		}
+	}
+	return out
+}
+
+// figures are a report's numbers by name.
+func (r *Report) figures() map[string]int {
+	m := make(map[string]int)
+	for kind, c := range map[string]*Counts{"entry": &r.Entry, "inline": &r.Inline} {
+		for name, n := range map[string]int{
+			"sites": c.Sites, "sites_without_parameters": c.NoParams, "sites_all_located": c.All,
+			"sites_some_located": c.Some, "sites_none_located": c.None, "sites_all_described": c.Described,
+			"parameters": c.Parameters, "located": c.Located(),
+		} {
+			m[kind+"."+name] = n
+		}
+		for group, g := range map[string]map[string]int{"kinds": c.ByKind, "rules": c.ByRule, "reasons": c.ByReason} {
+			for name, n := range g {
+				m[kind+"."+group+"."+name] = n
+			}
+		}
+	}
+	return m
+}
+
+// LocatedShare is the share of all parameters, of both kinds of sites, that have
+// their whole value, from 0 to 1. It is what a gate compares.
+func (r *Report) LocatedShare() float64 {
+	n := r.Entry.Parameters + r.Inline.Parameters
+	if n == 0 {
+		return 1
+	}
+	return float64(r.Entry.Located()+r.Inline.Located()) / float64(n)
+}
