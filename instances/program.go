@@ -59,6 +59,11 @@ func (p *Plan) ProgramSpecs(spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, error)
 		out[i] = spec.Copy()
 		out[i].Instructions = insns
 		out[i].Name = p.InstanceName(spec.Name, i)
+		if out[i].Type == ebpf.UnspecifiedProgram {
+			// A section name that is a definition tells cilium/ebpf no type. The kernel
+			// runs programs of this one at kprobes and at uprobes.
+			out[i].Type = ebpf.Kprobe
+		}
 	}
 	return out, nil
 }

@@ -1,0 +1,134 @@
+package instances_test
+
+import (
+	"bytes"
+	_ "embed"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+)
+
+//go:embed testdata/func.o
+var funcObject []byte
+
+func loadSpec(t *testing.T) *ebpf.ProgramSpec {
+	t.Helper()
+	coll, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(funcObject))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := coll.Programs["func"]
+	if spec == nil {
+		t.Fatal("testdata/func.o has no program func")
+	}
+	return spec
+}
+
+// TestProgramSpecs puts prologues in front of a program that clang made, and looks
+// at what the kernel then knows of it.
+func TestProgramSpecs(t *testing.T) {
+	spec := loadSpec(t)
+	before := spec.Instructions.String()
+	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", spec.SectionName, instances.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs, err := p.ProgramSpecs(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(specs) != len(p.Instances) {
+		t.Fatalf("%d programs for %d instances", len(specs), len(p.Instances))
+	}
+	if spec.Instructions.String() != before || spec.Instructions[0].Symbol() != "func" || btf.FuncMetadata(&spec.Instructions[0]) == nil {
+		t.Error("ProgramSpecs changed the user's program")
+	}
+	names := make(map[string]bool)
+	for i, s := range specs {
+		n := len(p.Instances[i].Prologue.Insns)
+		if names[s.Name] || len(s.Name) > 15 {
+			t.Errorf("instance %d: name %q is not distinct in 15 characters", i, s.Name)
+		}
+		names[s.Name] = true
+		if got := s.Instructions[0].Symbol(); got != "func" {
+			t.Errorf("instance %d begins with symbol %q, want func", i, got)
+		}
+		if btf.FuncMetadata(&s.Instructions[0]) == nil || btf.FuncMetadata(&s.Instructions[n]) != nil {
+			t.Errorf("instance %d: the function's type is not at its first instruction", i)
+		}
+		for j, ins := range spec.Instructions {
+			if got := s.Instructions[n+j].Source(); got != ins.Source() {
+				t.Errorf("instance %d: instruction %d lost its source line %v: %v", i, j, ins.Source(), got)
+			}
+		}
+	}
+
+	bpfexec.RequireOrSkip(t)
+	for i, s := range specs {
+		prog, err := ebpf.NewProgram(s)
+		if err != nil {
+			t.Errorf("instance %d: %+v", i, err)
+			continue
+		}
+		info, err := prog.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		funcs, err := info.FuncInfos()
+		if err != nil || len(funcs) != 1 || funcs[0].Func.Name != "func" || funcs[0].Offset != 0 {
+			t.Errorf("instance %d: the kernel knows functions %+v (%v), want func at 0", i, funcs, err)
+		}
+		lines, err := info.LineInfos()
+		if err != nil {
+			t.Fatal(err)
+		}
+		user := 0
+		for _, l := range lines {
+			if l.Offset >= asm.RawInstructionOffset(len(p.Instances[i].Prologue.Insns)) && bytes.HasSuffix([]byte(l.Line.FileName()), []byte("func.c")) {
+				user++
+			}
+		}
+		if user == 0 {
+			t.Errorf("instance %d: no line of func.c is left: %+v", i, lines)
+		}
+		prog.Close()
+	}
+}
+
+func TestPreprocessErrors(t *testing.T) {
+	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", "my_func_one_abcd arg1", instances.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Preprocess(len(p.Instances), asm.Instructions{asm.Return()}); err == nil {
+		t.Error("an instance that is not there was preprocessed")
+	}
+	if _, err := p.Preprocess(0, nil); err == nil {
+		t.Error("a program without instructions was preprocessed")
+	}
+}
+
+// TestSlide: what is an address of the image moves, constants do not.
+func TestSlide(t *testing.T) {
+	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", "pkt_hold", instances.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := asm.Instructions{asm.Return()}
+	a, err := p.PreprocessAt(0, user, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.PreprocessAt(0, user, 0x1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.String() != b.String() {
+		t.Error("a prologue without addresses changed with the slide")
+	}
+}
