@@ -112,9 +112,11 @@ func (u *unit) parseAbbrevs() (*abbrevTable, error) {
 	img := u.img
 	b := buf{d: img.abbrev, be: img.be}
 	b.seek(u.abbrevOff)
+	// A kernel's unit has some 300 abbreviations of 6 attributes; a unit of a few
+	// bytes has few, or uses few of them.
+	n := int(min(u.end-u.off, 2048))
 	t := &abbrevTable{
-		// A kernel's unit has some 300 abbreviations of 6 attributes.
-		dense: make([]abbrev, 0, 320), attrs: make([]attrSpec, 0, 2048), steps: make([]step, 0, 1536),
+		dense: make([]abbrev, 0, n*320/2048), attrs: make([]attrSpec, 0, n), steps: make([]step, 0, n*3/4),
 	}
 	for {
 		at := b.p

@@ -307,7 +307,15 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 		return nil, st
 	}
 	switch loc.Kind {
-	case KindMemory, KindRegister, KindValue:
+	case KindRegister:
+		// A frame pointer is set up by the prologue: at the function's entry it is
+		// still the caller's. Only the stack pointer is right from the start.
+		if a := ev.u.img.arch; ev.atEntry && loc.Expr.K != uint64(a.SP) {
+			return nil, &stop{reason: Reason{NotAtSite, a.RegisterName(loc.Expr.K) + " is not set up yet at the function's entry"}}
+		}
+		ev.fbExpr = loc.Expr
+		return loc.Expr, nil
+	case KindMemory, KindValue:
 		// A register stands for its contents here, and a bare expression for its
 		// value (DWARF 5 section 3.3.5).
 		ev.fbExpr = loc.Expr

@@ -168,11 +168,8 @@ func pointError(def *probe.Definition, err error) error {
 // resolve finds the definition's arguments at a site and writes its prologue.
 func (s *Site) resolve(def *probe.Definition, o Options) (*prologue.Prologue, error) {
 	s.Args = make([]Argument, len(def.Args))
-	fetch := make([]prologue.Arg, len(def.Args))
 	for i := range def.Args {
 		d := &def.Args[i]
-		a := &s.Args[i]
-		a.Name = d.Name
 		v, err := s.Lookup(d.Expr.Variable)
 		if err != nil {
 			return nil, err
@@ -180,11 +177,40 @@ func (s *Site) resolve(def *probe.Definition, o Options) (*prologue.Prologue, er
 		if def.Point.Return && v.Role != dwarfloc.Global && v.Reason.Code != dwarfloc.NoSuchVariable {
 			v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"}
 		}
-		a.Variable = v
-		if err := a.size(d.Type); err != nil {
-			return nil, err
-		}
-		fetch[i] = prologue.Arg{Name: a.Name, Loc: v.Loc, Reason: v.Reason, Size: a.Size, Signed: a.Signed}
+		s.Args[i] = NewArgument(d.Name, v, d.Type)
+	}
+	return Emit(s.Site, s.Args, o)
+}
+
+// NewArgument is the argument that fetches a variable: as many bytes as the type
+// of the debug information has, or fewer, when the definition's type is narrower. A
+// definition's wider type changes nothing: the bytes behind the object are not its
+// own.
+func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec) Argument {
+	a := Argument{Name: name, Variable: v}
+	size := int64(-1)
+	t, err := v.Type.Resolve()
+	if err == nil {
+		size, err = t.ByteSize()
+	}
+	if err != nil {
+		v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
+		return a
+	}
+	a.Size, a.Signed = int(max(size, 0)), t.Signed
+	if bytes := want.Bits / 8; want.Kind != probe.NoType && (bytes < a.Size || a.Size == 0) {
+		a.Size, a.Signed = bytes, want.Kind == probe.Signed
+	}
+	return a
+}
+
+// Emit writes the prologue that fetches arguments at a site, and notes in them
+// which are not fetched, and why.
+func Emit(s *dwarfloc.Site, args []Argument, o Options) (*prologue.Prologue, error) {
+	fetch := make([]prologue.Arg, len(args))
+	for i := range args {
+		a := &args[i]
+		fetch[i] = prologue.Arg{Name: a.Name, Loc: a.Variable.Loc, Reason: a.Variable.Reason, Size: a.Size, Signed: a.Signed}
 	}
 	pro, err := prologue.Emit(fetch, prologue.Options{
 		Arch: s.Image().Arch(), BigEndian: s.Image().BigEndian(), Reads: o.Reads, Site: s.String(),
@@ -193,30 +219,9 @@ func (s *Site) resolve(def *probe.Definition, o Options) (*prologue.Prologue, er
 		return nil, fmt.Errorf("%v: %w", s, err)
 	}
 	for _, u := range pro.Unfetched {
-		s.Args[u.Arg].Unfetched = u.Reason
+		args[u.Arg].Unfetched = u.Reason
 	}
 	return pro, nil
-}
-
-// size finds how many bytes are fetched and how they are extended: as the type of
-// the debug information says, or narrower as the definition does. A definition's
-// wider type changes nothing: the bytes behind the object are not its own.
-func (a *Argument) size(want probe.TypeSpec) error {
-	t, err := a.Variable.Type.Resolve()
-	if err != nil {
-		a.Variable.Reason = dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
-		return nil
-	}
-	size, err := t.ByteSize()
-	if err != nil {
-		a.Variable.Reason = dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
-		return nil
-	}
-	a.Size, a.Signed = int(max(size, 0)), t.Signed
-	if bytes := want.Bits / 8; want.Kind != probe.NoType && (bytes < a.Size || a.Size == 0) {
-		a.Size, a.Signed = bytes, want.Kind == probe.Signed
-	}
-	return nil
 }
 
 // checkNames makes a name that no site knows an error: the user has mistyped it.

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/prove"
+)
+
+func proveCommand(s *settings) *cobra.Command {
+	var o prove.Options
+	cmd := &cobra.Command{
+		Use:   "prove IMAGE|'FUNC ARG...'",
+		Short: "Execute prologues in the running kernel and compare what they fetch with an independent evaluator",
+		Long: `prove executes generated prologues for real, over random registers and memory, and
+compares each value with what a second reader of the image and a second evaluator
+of DWARF, which share no code with the first ones, say it must be.
+
+For an IMAGE that is every distinct prologue of all parameters at all sites; a
+kernel takes a minute or two. For a definition it is the definition's instances,
+in the image that -k or -x names.
+
+It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := prove.Available(); err != nil {
+				return err
+			}
+			if o.Seed == 0 {
+				o.Seed = uint64(time.Now().UnixNano())
+			}
+			if len(args) == 1 {
+				if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() {
+					return s.proveImage(cmd, args[0], o)
+				}
+			}
+			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
+				file, err := oracle.Open(p.Image.Path())
+				if err != nil {
+					return err
+				}
+				r, err := prove.Plan(cmd.Context(), p, file, o)
+				if err != nil {
+					return err
+				}
+				return s.printProof(w, r, o.Seed)
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of the random registers and memory (default: the time)")
+	cmd.Flags().IntVar(&o.States, "states", 3, "sets of registers for each prologue")
+	return cmd
+}
+
+func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) error {
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return err
+	}
+	defer img.Close()
+	if err := scan(cmd.Context(), img); err != nil {
+		return err
+	}
+	file, err := oracle.Open(path)
+	if err != nil {
+		return err
+	}
+	if isTerminal(os.Stderr) {
+		var total atomic.Uint64
+		o.Each = func(n uint64) { fmt.Fprintf(os.Stderr, "\r%d prologues ", total.Add(n)) }
+		defer fmt.Fprint(os.Stderr, "\r                              \r")
+	}
+	r, err := prove.Image(cmd.Context(), img, file, o)
+	if err != nil {
+		return err
+	}
+	return s.printProof(cmd.OutOrStdout(), r, o.Seed)
+}
+
+func (s *settings) printProof(w io.Writer, r *prove.Report, seed uint64) error {
+	if s.format == "json" {
+		if err := json.NewEncoder(w).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range r.Disagreements {
+			fmt.Fprintf(w, "%s\n", d)
+		}
+		fmt.Fprintf(w, "%v; seed %d\n", r, seed)
+	}
+	if n := r.Values - r.Agreed; n > 0 {
+		return fmt.Errorf("%d of %d values disagree", n, r.Values)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+// Package prove executes generated prologues in the running kernel and compares
+// each value they fetch with what an independent evaluator says it must be.
+//
+//	report, err := prove.Image(ctx, img, file, prove.Options{})
+//	report.Disagreements // empty, or each one in full
+//
+// The prologues run with bpf_probe_read_user in a BPF_PROG_TYPE_SYSCALL program,
+// whose context is a synthetic struct pt_regs: its registers are random numbers,
+// many of them addresses in an arena of random memory of this process. The
+// addresses of the image are slid into the same arena. The expected values come
+// from a second reader of the image (debug/dwarf for entries, delve's frame for
+// call frames) and a second evaluator of DWARF expressions, which share no code
+// with packages dwarfloc and prologue.
+//
+// It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Options say how much is tried. The zero Options are the usual ones.
+type Options struct {
+	Seed   uint64                 // of registers and memory
+	States int                    // sets of registers for each prologue; 0: 3
+	Each   func(prologues uint64) // told how many prologues have run; may be nil
+}
+
+// Report is what was tried and what came of it.
+type Report struct {
+	Sites      uint64 `json:"sites"`
+	Prologues  uint64 `json:"prologues"`   // distinct ones that ran
+	Values     uint64 `json:"values"`      // compared
+	Agreed     uint64 `json:"agreed"`      // of these
+	Faults     uint64 `json:"faults"`      // values that both sides said cannot be read
+	NotFetched uint64 `json:"not_fetched"` // arguments that both sides said have no value
+	Unchecked  uint64 `json:"unchecked"`   // arguments that the second reader has no opinion on
+	// Disagreements are the values that differ, in full; at most MaxDisagreements,
+	// Values minus Agreed counts them all.
+	Disagreements []string `json:"disagreements"`
+}
+
+// MaxDisagreements bounds how many disagreements a report spells out.
+const MaxDisagreements = 1000
+
+func (r *Report) add(o *Report) {
+	r.Sites += o.Sites
+	r.Prologues += o.Prologues
+	r.Values += o.Values
+	r.Agreed += o.Agreed
+	r.Faults += o.Faults
+	r.NotFetched += o.NotFetched
+	r.Unchecked += o.Unchecked
+	r.Disagreements = append(r.Disagreements, o.Disagreements...)
+	r.Disagreements = r.Disagreements[:min(len(r.Disagreements), MaxDisagreements)]
+}
+
+// Available returns why prologues cannot be executed here, or nil.
+func Available() error { return bpfexec.Available() }
+
+// Image proves every distinct prologue of an image: of every site, its parameters
+// up to three at a time. file is a second view of the same image.
+func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
+	return run(img, file, o, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
+		return img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
+			params, err := s.Params()
+			if err != nil {
+				return err
+			}
+			for group := range slices.Chunk(params, prologue.MaxArgs) {
+				args := make([]instances.Argument, len(group))
+				for i, v := range group {
+					args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{})
+				}
+				if err := add(worker, s, args); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// Plan proves the prologues of a plan.
+func Plan(ctx context.Context, p *instances.Plan, file *oracle.File, o Options) (*Report, error) {
+	// In the order of the debug information, each unit is read once.
+	order := make([]*instances.Site, len(p.Sites))
+	for i := range p.Sites {
+		order[i] = &p.Sites[i]
+	}
+	slices.SortStableFunc(order, func(a, b *instances.Site) int {
+		switch {
+		case a.DIE() < b.DIE():
+			return -1
+		case a.DIE() > b.DIE():
+			return 1
+		}
+		return 0
+	})
+	return run(p.Image, file, o, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
+		for _, s := range order {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			if err := add(0, s.Site, slices.Clone(s.Args)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// run feeds sites to one prover for each worker.
+func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add func(worker int, s *dwarfloc.Site, args []instances.Argument) error) error) (*Report, error) {
+	if err := bpfexec.Available(); err != nil {
+		return nil, err
+	}
+	if img.BigEndian() {
+		return nil, errors.New("a big-endian image's prologues cannot run on this machine")
+	}
+	if o.States == 0 {
+		o.States = 3
+	}
+	w, err := newWorld(img, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	defer w.arena.Close()
+	var seen sync.Map
+	provers := make([]*prover, runtime.GOMAXPROCS(0))
+	for i := range provers {
+		r, err := file.NewReader()
+		if err != nil {
+			return nil, err
+		}
+		provers[i] = &prover{
+			img: img, file: file, reader: r, world: w, o: o, seen: &seen,
+			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
+		}
+	}
+	err = feed(func(worker int, s *dwarfloc.Site, args []instances.Argument) error {
+		return provers[worker].add(s, args)
+	})
+	var total Report
+	for _, p := range provers {
+		if e := p.flush(); err == nil {
+			err = e
+		}
+		total.add(&p.report)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(total.Disagreements)
+	return &total, nil
+}
+
+// String says in a line how a proof ended.
+func (r *Report) String() string {
+	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unchecked)",
+		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unchecked)
+}

@@ -1,0 +1,308 @@
+package prove
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// batchSize is how many prologues are loaded as one program: the fastest range is
+// 10 to 200 (package bpfexec).
+const batchSize = 100
+
+// prover works on one goroutine. It reads a unit with the second reader when the
+// first site of it comes.
+type prover struct {
+	img    *dwarfloc.Image
+	file   *oracle.File
+	reader *oracle.Reader
+	world  *world
+	o      Options
+	seen   *sync.Map // keys of prologues, of all provers
+	rng    *rand.Rand
+
+	unit   oracle.Unit
+	sites  map[uint64]*oracle.Site
+	batch  []job
+	report Report
+}
+
+// job is one prologue to run, and what to compare its values with.
+type job struct {
+	code bpfexec.Code
+	site *dwarfloc.Site
+	args []expectation
+	text string // the prologue, for a disagreement
+}
+
+// expectation answers what an argument must be.
+type expectation struct {
+	arg       instances.Argument
+	unchecked bool
+	value     func(m oracle.Machine) (v uint64, ok bool, err error)
+}
+
+// add takes a site with arguments, unless its prologue has been seen.
+func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
+	p.report.Sites++
+	pro, err := instances.Emit(s, args, instances.Options{Reads: prologue.ReadUser})
+	if err != nil {
+		return err
+	}
+	// What is not fetched is part of the question: two sites with the same
+	// instructions may have different reasons, but the same values.
+	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
+		return nil
+	}
+	site, err := p.second(s)
+	if err != nil {
+		return err
+	}
+	j := job{code: bpfexec.Code{Insns: pro.Slid(p.world.bias), Args: len(args)}, site: s, text: pro.String()}
+	for _, a := range args {
+		j.args = append(j.args, expect(site, a))
+	}
+	p.batch = append(p.batch, j)
+	if len(p.batch) >= batchSize {
+		return p.flush()
+	}
+	return nil
+}
+
+// second is the second reader's view of a site, or nil when it sees none.
+func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
+	die := s.DIE()
+	if die < p.unit.Off || die >= p.unit.End {
+		// Machines of the unit before are about to go.
+		if err := p.flush(); err != nil {
+			return nil, err
+		}
+		p.sites = make(map[uint64]*oracle.Site)
+		for _, u := range p.file.Units {
+			if die < u.Off || die >= u.End {
+				continue
+			}
+			p.unit = u
+			sites, err := p.reader.Sites(u)
+			if err != nil {
+				return nil, fmt.Errorf("second reader: %w", err)
+			}
+			for _, x := range sites {
+				p.sites[x.DIE] = x
+			}
+		}
+	}
+	return p.sites[die], nil
+}
+
+// expect finds what the second reader says of an argument.
+func expect(site *oracle.Site, a instances.Argument) expectation {
+	e := expectation{arg: a}
+	if site == nil {
+		e.unchecked = true
+		return e
+	}
+	for i := range site.Params {
+		q := &site.Params[i]
+		if q.Name == a.Name && a.Variable.Role == dwarfloc.Parameter {
+			e.value = func(m oracle.Machine) (uint64, bool, error) { return param(q, &m, a) }
+			return e
+		}
+	}
+	expr, _, _ := a.Variable.Expression()
+	if expr == nil || a.Variable.Role == dwarfloc.Global {
+		// The second reader reads parameters. A local's expression is checked, though
+		// not how it was chosen; a global's may be in another unit.
+		e.unchecked = true
+		return e
+	}
+	e.value = func(m oracle.Machine) (uint64, bool, error) { return evaluate(&m, nil, expr, a) }
+	return e
+}
+
+func param(q *oracle.Param, m *oracle.Machine, a instances.Argument) (uint64, bool, error) {
+	switch q.Source {
+	case oracle.Constant:
+		v, err := m.Fetch(oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, a.Size)}, a.Size, a.Signed)
+		return v, err == nil, err
+	case oracle.Expression:
+		return evaluate(m, q, q.Expr, a)
+	}
+	return 0, false, errNoValue
+}
+
+// errNoValue: the debug information has nothing for the site.
+var errNoValue = errors.New("no location")
+
+// pad makes a constant's bytes at least as many as its object has.
+func pad(b []byte, size int) []byte {
+	if len(b) >= size {
+		return b
+	}
+	return append(append([]byte(nil), b...), make([]byte, size-len(b))...)
+}
+
+func evaluate(m *oracle.Machine, q *oracle.Param, expr []byte, a instances.Argument) (uint64, bool, error) {
+	res, err := m.Eval(expr)
+	if err == nil && q != nil {
+		res, err = q.FillPadding(res)
+	}
+	var v uint64
+	if err == nil {
+		v, err = m.Fetch(res, a.Size, a.Signed)
+	}
+	if errors.Is(err, oracle.ErrFault) {
+		return 0, false, nil
+	}
+	return v, err == nil, err
+}
+
+// flush runs the batch and compares.
+func (p *prover) flush() error {
+	if len(p.batch) == 0 {
+		return nil
+	}
+	codes := make([]bpfexec.Code, len(p.batch))
+	for i := range p.batch {
+		codes[i] = p.batch[i].code
+	}
+	prog, err := bpfexec.Load(codes...)
+	if err != nil {
+		return fmt.Errorf("%v: %w", p.batch[0].site, err)
+	}
+	defer prog.Close()
+	for state := range p.o.States {
+		regs := p.registers(state)
+		results, err := prog.Run(bpfexec.State{Regs: regs.bytes})
+		if err != nil {
+			return err
+		}
+		for i := range p.batch {
+			if err := p.compare(&p.batch[i], regs, results[i], state == 0); err != nil {
+				return err
+			}
+		}
+	}
+	p.report.Prologues += uint64(len(p.batch))
+	if p.o.Each != nil {
+		p.o.Each(uint64(len(p.batch)))
+	}
+	p.batch = p.batch[:0]
+	return nil
+}
+
+// registers are one state of all registers: as struct pt_regs, and by number.
+type registers struct {
+	bytes []byte
+	value map[uint64]uint64
+}
+
+func (p *prover) registers(state int) registers {
+	r := registers{value: make(map[uint64]uint64)}
+	for _, reg := range p.img.Arch().Registers() {
+		if reg.Offset < 0 {
+			continue
+		}
+		v := p.world.register(p.rng, state)
+		if need := reg.Offset + 8; need > len(r.bytes) {
+			r.bytes = append(r.bytes, make([]byte, need-len(r.bytes))...)
+		}
+		binary.LittleEndian.PutUint64(r.bytes[reg.Offset:], v)
+		r.value[uint64(reg.DWARF)] = v
+	}
+	return r
+}
+
+// compare checks one run of one prologue. The first run also counts what has no
+// value.
+func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool) error {
+	for i := range j.args {
+		e := &j.args[i]
+		if e.unchecked {
+			if first {
+				p.report.Unchecked++
+			}
+			continue
+		}
+		m, err := p.machine(j.site, regs)
+		if err != nil {
+			return err
+		}
+		want, ok, err := e.value(m)
+		missing := got.Err>>i&1 == 1
+		switch {
+		case errors.Is(err, oracle.ErrTooLarge), e.arg.Size > 8:
+			if first {
+				p.report.Unchecked++ // the registers convention carries 8 bytes
+			}
+			continue
+		case err != nil && missing && !e.arg.Fetched() && got.Values[i] == 0:
+			if first {
+				p.report.NotFetched++
+			}
+			continue
+		}
+		p.report.Values++
+		if ok == !missing && (ok && got.Values[i] == want || !ok && err == nil && got.Values[i] == 0) {
+			p.report.Agreed++
+			if !ok {
+				p.report.Faults++
+			}
+			continue
+		}
+		if len(p.report.Disagreements) < MaxDisagreements {
+			p.report.Disagreements = append(p.report.Disagreements, p.disagreement(j, i, regs, got, want, ok, err))
+		}
+	}
+	return nil
+}
+
+// machine is the second evaluator's state at a site.
+func (p *prover) machine(s *dwarfloc.Site, regs registers) (oracle.Machine, error) {
+	site := p.sites[s.DIE()]
+	m := site.Machine()
+	m.Reg = func(n uint64) (uint64, bool) { v, ok := regs.value[n]; return v, ok }
+	m.Mem = p.world.read
+	m.Bias = p.world.bias
+	m.AtEntry = s.Addr == site.FunctionStart
+	m.CFA = func() (uint64, error) {
+		rule, err := p.file.CFA(s.Addr)
+		if err != nil {
+			return 0, err
+		}
+		return rule.Value(m)
+	}
+	if !s.AfterPrologue {
+		var err error
+		if m.NoFrame, err = site.NoFrame(); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// disagreement tells everything that is needed to look into one.
+func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result, want uint64, ok bool, err error) string {
+	var b strings.Builder
+	arg := &j.args[i].arg
+	expr, sec, off := arg.Variable.Expression()
+	fmt.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE(), arg.Name, arg.Size, arg.Signed)
+	fmt.Fprintf(&b, "  location %s by %v, reason %q, from % x at %s+%#x\n", arg.Variable.Loc.Text(p.img.Arch()), arg.Variable.Loc.Rule, arg.Unfetched, expr, sec, off)
+	fmt.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", got.Values[i], got.Err, want, ok, err)
+	for _, reg := range p.img.Arch().Registers() {
+		if v, ok := regs.value[uint64(reg.DWARF)]; ok {
+			fmt.Fprintf(&b, " %s=%#x", reg.Name, v)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s", j.text)
+	return b.String()
+}

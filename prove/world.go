@@ -1,0 +1,85 @@
+package prove
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+)
+
+// world is the memory that prologues read: an arena of random words, half of them
+// addresses in the arena, so that chains of pointers go on. It stands for the
+// image's data as well: link-time addresses plus bias are in it.
+type world struct {
+	arena *bpfexec.Arena
+	bias  uint64
+}
+
+// Sizes of the arena in bytes: enough for the offsets of frames and structures, and
+// at most what a test may take.
+const (
+	minArena = 8 << 20
+	maxArena = 128 << 20
+)
+
+func newWorld(img *dwarfloc.Image, seed uint64) (*world, error) {
+	lo, hi := ^uint64(0), uint64(0)
+	for _, s := range img.Sections() {
+		if s.Addr == 0 {
+			continue // per-CPU data is linked at zero
+		}
+		lo, hi = min(lo, s.Addr), max(hi, s.Addr+s.Size)
+	}
+	size := uint64(minArena)
+	if hi > lo {
+		size = min(max(size, hi-lo), maxArena)
+	}
+	a, err := bpfexec.NewArena(int(size))
+	if err != nil {
+		return nil, err
+	}
+	w := &world{arena: a, bias: a.Addr(0) - lo}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for i := 0; i+8 <= len(a.Bytes); i += 8 {
+		v := rng.Uint64()
+		if v&1 == 0 {
+			v = w.pointer(rng)
+		}
+		binary.LittleEndian.PutUint64(a.Bytes[i:], v)
+	}
+	return w, nil
+}
+
+// pointer is an address in the arena's middle half, so that offsets from it are in
+// the arena too.
+func (w *world) pointer(rng *rand.Rand) uint64 {
+	n := len(w.arena.Bytes)
+	return w.arena.Addr(n/4 + rng.IntN(n/2)&^7)
+}
+
+// read copies memory at an address, unless some of it is outside the arena.
+func (w *world) read(addr uint64, p []byte) bool {
+	off := addr - w.arena.Addr(0)
+	if off >= uint64(len(w.arena.Bytes)) || uint64(len(p)) > uint64(len(w.arena.Bytes))-off {
+		return false
+	}
+	copy(p, w.arena.Bytes[off:])
+	return true
+}
+
+// register is a random register. In the first state all are addresses.
+func (w *world) register(rng *rand.Rand, state int) uint64 {
+	if state == 0 {
+		return w.pointer(rng)
+	}
+	switch rng.IntN(6) {
+	case 0:
+		return uint64(rng.IntN(256)) - 64 // small, also negative
+	case 1:
+		return rng.Uint64()
+	case 2:
+		return rng.Uint64() >> 32 // an int with nothing above it
+	}
+	return w.pointer(rng)
+}
