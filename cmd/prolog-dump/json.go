@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 )
 
@@ -18,8 +19,8 @@ type siteJSON struct {
 	Offset   uint64       `json:"offset"`   // bytes from the symbol
 	Section  string       `json:"section"`
 	Callers  []callerJSON `json:"callers"` // functions it is inlined into, innermost first
-	CallFile string       `json:"call_file,omitempty"`
-	CallLine int          `json:"call_line,omitempty"`
+	CallFile *string      `json:"call_file"` // null at an entry
+	CallLine *int         `json:"call_line"`
 	After    bool         `json:"after_prologue,omitempty"` // the site is behind the function's prologue
 	Args     []argJSON    `json:"args"`
 	Instance *int         `json:"instance"` // null for a site that was skipped
@@ -58,8 +59,11 @@ func printJSON(w io.Writer, p *instances.Plan) error {
 func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
 	o := &siteJSON{
 		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
-		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, CallFile: s.CallFile, CallLine: s.CallLine,
+		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section,
 		After: s.AfterPrologue, Callers: []callerJSON{}, Args: []argJSON{},
+	}
+	if s.Kind == dwarfloc.Inline {
+		o.CallFile, o.CallLine = &s.CallFile, &s.CallLine
 	}
 	if s.Instance >= 0 {
 		o.Instance = &s.Instance

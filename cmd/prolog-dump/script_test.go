@@ -1,0 +1,33 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"prolog-dump": func() { os.Exit(run(os.Args[1:])) }})
+}
+
+// TestScripts runs the tool as a user would: testdata/*.txtar. The images of
+// testdata/vmlinux-fixtures are in the working directory. With
+// UPDATE=1 in the environment the expected outputs are rewritten.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata",
+		UpdateScripts: os.Getenv("UPDATE") != "",
+		Setup: func(env *testscript.Env) error {
+			for _, name := range fixtures.Names() {
+				if _, err := fixtures.WriteTo(env.WorkDir, name); err != nil {
+					return err
+				}
+			}
+			return os.WriteFile(filepath.Join(env.WorkDir, "cut.elf"), nil, 0o600)
+		},
+	})
+}

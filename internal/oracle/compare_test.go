@@ -1,0 +1,416 @@
+package oracle_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+)
+
+// findings gathers differences by kind, with examples, and counts.
+type findings struct {
+	count    map[string]int
+	examples map[string][]string
+	totals   map[string]int
+}
+
+func newFindings() *findings {
+	return &findings{make(map[string]int), make(map[string][]string), make(map[string]int)}
+}
+
+const maxExamples = 8
+
+func (f *findings) differ(kind, format string, args ...any) {
+	if f.count[kind]++; f.count[kind] <= maxExamples {
+		f.examples[kind] = append(f.examples[kind], fmt.Sprintf(format, args...))
+	}
+}
+
+func (f *findings) add(g *findings) {
+	for k, n := range g.count {
+		f.count[k] += n
+		f.examples[k] = append(f.examples[k], g.examples[k]...)
+	}
+	for k, n := range g.totals {
+		f.totals[k] += n
+	}
+}
+
+func (f *findings) report(t *testing.T) {
+	t.Helper()
+	for _, k := range slices.Sorted(maps.Keys(f.count)) {
+		e := f.examples[k]
+		t.Errorf("%s: %d", k, f.count[k])
+		for _, s := range e[:min(len(e), maxExamples)] {
+			t.Logf("    %s", s)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(f.totals)) {
+		t.Logf("%9d %s", f.totals[k], k)
+	}
+}
+
+// compare reads some units of an image both ways.
+func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracle.Unit) *findings {
+	t.Helper()
+	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byDIE := make(map[uint64]*dwarfloc.Site, len(sites))
+	type entryKey struct {
+		name string
+		addr uint64
+	}
+	entries := make(map[entryKey]bool)
+	for _, s := range sites {
+		byDIE[s.DIE()] = s
+		if s.Kind == dwarfloc.Entry {
+			entries[entryKey{s.Function, s.Addr}] = true
+		}
+	}
+	var (
+		mu   sync.Mutex
+		wg   sync.WaitGroup
+		next atomic.Int64
+		all  = newFindings()
+		seen = make(map[uint64]bool)
+		errs []error
+	)
+	for range min(2, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			c := comparer{img: img, file: file, findings: newFindings()}
+			var mine []uint64
+			err := func() error {
+				r, err := file.NewReader()
+				if err != nil {
+					return err
+				}
+				for {
+					i := int(next.Add(1) - 1)
+					if i >= len(units) {
+						return nil
+					}
+					list, err := r.Sites(units[i])
+					if err != nil {
+						return err
+					}
+					for _, s := range list {
+						mine = append(mine, s.DIE)
+						other := byDIE[s.DIE]
+						if other == nil {
+							if !s.Inlined && entries[entryKey{s.Function, s.Addr}] {
+								c.totals["entries that dwarfloc leaves out as copies"]++
+								continue
+							}
+							c.differ("site missing in dwarfloc", "%s at %#x, entry %#x", s.Function, s.Addr, s.DIE)
+							continue
+						}
+						c.site(s, other)
+					}
+				}
+			}()
+			mu.Lock()
+			defer mu.Unlock()
+			all.add(c.findings)
+			for _, d := range mine {
+				seen[d] = true
+			}
+			if err != nil {
+				errs = append(errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	chosen := slices.Clone(units)
+	slices.SortFunc(chosen, func(a, b oracle.Unit) int { return int(int64(a.Off) - int64(b.Off)) })
+	for _, s := range sites {
+		i, _ := slices.BinarySearchFunc(chosen, s.DIE(), func(u oracle.Unit, die uint64) int {
+			if u.End <= die {
+				return -1
+			}
+			return 1
+		})
+		if i < len(chosen) && s.DIE() >= chosen[i].Off && !seen[s.DIE()] {
+			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE())
+		}
+	}
+	return all
+}
+
+// comparer is one goroutine's part of a comparison.
+type comparer struct {
+	*findings
+	img  *dwarfloc.Image
+	file *oracle.File
+}
+
+func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
+	kind := "out-of-line"
+	if s.Inlined {
+		kind = "inlined"
+	}
+	c.totals[kind+" sites"]++
+	at := fmt.Sprintf("%s (entry %#x)", s.Function, s.DIE)
+	if s.Function != d.Function {
+		c.differ("name", "%s: dwarfloc %q", at, d.Function)
+	}
+	if s.Inlined != (d.Kind == dwarfloc.Inline) {
+		c.differ("kind", "%s: dwarfloc %v", at, d.Kind)
+	}
+	if d.AfterPrologue {
+		c.totals[kind+" sites behind a prologue"]++
+		if s.Inlined || d.Addr <= s.Addr {
+			c.differ("prologue", "%s: starts at %#x, dwarfloc %#x", at, s.Addr, d.Addr)
+		}
+		// What is left to compare has one expression for the whole scope.
+		s.Addr = d.Addr
+	}
+	if s.Addr != d.Addr {
+		c.differ("address", "%s: %#x, dwarfloc %#x", at, s.Addr, d.Addr)
+	}
+	if s.View != d.View {
+		c.differ("view", "%s: %d, dwarfloc %d", at, s.View, d.View)
+	}
+	params, err := d.Params()
+	if err != nil {
+		c.differ("error", "%s: %v", at, err)
+		return
+	}
+	names := func() (a, b []string) {
+		for _, p := range s.Params {
+			a = append(a, p.Name)
+		}
+		for _, p := range params {
+			b = append(b, p.Name)
+		}
+		return a, b
+	}
+	if a, b := names(); !slices.Equal(a, b) {
+		c.differ("parameters", "%s: %q, dwarfloc %q", at, a, b)
+		return
+	}
+	for i := range s.Params {
+		c.param(at+" "+s.Params[i].Name, kind, s, &s.Params[i], d, params[i])
+	}
+}
+
+func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dwarfloc.Site, v *dwarfloc.Variable) {
+	c.totals[kind+" parameters"]++
+	c.types(at, p, v)
+	expr, _, _ := v.Expression()
+	if !bytes.Equal(expr, p.Expr) {
+		c.differ("expression", "%s: % x, dwarfloc % x", at, p.Expr, expr)
+		return
+	}
+	if v.Loc.Kind != dwarfloc.KindNone && v.Loc.Rule.String() != string(p.Rule) {
+		c.differ("rule", "%s: %s, dwarfloc %s", at, p.Rule, v.Loc.Rule)
+	}
+	verdict := "described"
+	want := dwarfloc.Located
+	switch p.Source {
+	case oracle.NoLocation:
+		verdict, want = "no location", dwarfloc.OptimizedOut
+	case oracle.NotAtSite:
+		verdict, want = "not at the site", dwarfloc.NotAtSite
+		if v.Reason.Code == dwarfloc.OptimizedOut { // an empty list
+			want = dwarfloc.OptimizedOut
+		}
+	case oracle.Constant:
+		c.constant(at, p, v)
+	case oracle.Expression:
+		for seed := range uint64(2) {
+			want = c.expression(at, state{mix(s.DIE ^ seed<<60)}, s, p, v, seed == 0)
+		}
+		switch want {
+		case dwarfloc.EntryValueOnly:
+			verdict = "entry value only"
+		case dwarfloc.NotAtSite:
+			verdict = "not at the site"
+		}
+		c.totals[kind+" parameters by rule "+string(p.Rule)]++
+	}
+	c.totals[kind+" parameters, oracle: "+verdict]++
+	verdict = "described"
+	switch v.Reason.Code {
+	case dwarfloc.OptimizedOut:
+		verdict = "no location"
+	case dwarfloc.NotAtSite:
+		verdict = "not at the site"
+	case dwarfloc.EntryValueOnly:
+		verdict = "entry value only"
+	case dwarfloc.Located:
+	default:
+		c.totals[kind+" parameters described but not located: "+v.Reason.Code.String()]++
+	}
+	c.totals[kind+" parameters, dwarfloc: "+verdict]++
+	if v.Reason.Code != want {
+		c.differ("reason", "%s: %q, dwarfloc %v (% x)", at, want, v.Reason, p.Expr)
+	}
+}
+
+func (c *comparer) types(at string, p *oracle.Param, v *dwarfloc.Variable) {
+	size, err := v.Type.ByteSize()
+	if err != nil {
+		c.differ("type", "%s: %v", at, err)
+		return
+	}
+	if size != p.Type.Size {
+		c.differ("type size", "%s: %d, dwarfloc %d (%v)", at, p.Type.Size, size, v.Type)
+	}
+	t, err := v.Type.Resolve()
+	if err != nil {
+		c.differ("type", "%s: %v", at, err)
+		return
+	}
+	if p.Type.Scalar && t.Signed != p.Type.Signed {
+		c.differ("type sign", "%s: %v, dwarfloc %v (%v)", at, p.Type.Signed, t.Signed, v.Type)
+	}
+	scalar := false
+	switch t.Kind {
+	case dwarfloc.TypeInt, dwarfloc.TypeBool, dwarfloc.TypeChar, dwarfloc.TypeEnum, dwarfloc.TypePointer:
+		scalar = true
+	}
+	if scalar != p.Type.Scalar {
+		c.differ("type kind", "%s: scalar %v, dwarfloc %v (%v)", at, p.Type.Scalar, t.Kind, v.Type)
+	}
+}
+
+func (c *comparer) constant(at string, p *oracle.Param, v *dwarfloc.Variable) {
+	want := shorten(oracle.Result{Kind: oracle.IsBytes, Bytes: p.Const})
+	got, ok := state{}.result(&v.Loc)
+	if !ok || !reflect.DeepEqual(got, want) {
+		c.differ("constant", "%s: %v, dwarfloc %v", at, want, got)
+	}
+}
+
+// expression evaluates a parameter's expression in both ways and returns the
+// reason that dwarfloc should give.
+func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable, third bool) dwarfloc.ReasonCode {
+	m := s.Machine()
+	var err error
+	if m.NoFrame, err = s.NoFrame(); err != nil {
+		c.differ("frame", "%s: %v", at, err)
+	}
+	m.Reg, m.Mem, m.Bias = st.reg, st.mem, st.bias()
+	m.CFA = func() (uint64, error) {
+		rule, err := c.file.CFA(s.Addr)
+		if err != nil {
+			return 0, err
+		}
+		return rule.Value(m)
+	}
+	res, err := m.Eval(p.Expr)
+	if errors.Is(err, oracle.ErrFrameNotSet) {
+		return dwarfloc.NotAtSite
+	}
+	if err != nil && !errors.Is(err, oracle.ErrFault) {
+		return reason(err)
+	}
+	if third {
+		c.third(at, st, m, p, res, err)
+	}
+	if res, err = pad(p, res, err); err != nil && !errors.Is(err, oracle.ErrFault) {
+		c.differ("padding", "%s: %v", at, err)
+	}
+	got, ok := st.result(&v.Loc)
+	if v.Loc.Kind == dwarfloc.KindNone || ok != (err == nil) || ok && !reflect.DeepEqual(got, shorten(res)) {
+		c.differ("value", "%s: % x: %+v, %v, dwarfloc %s %v: %+v, %v", at, p.Expr, res, err, v.Loc.Text(c.img.Arch()), v.Reason, got, ok)
+		return v.Reason.Code
+	}
+	if err != nil {
+		return dwarfloc.Located
+	}
+	if size := p.Type.Size; p.Type.Scalar && size >= 1 && size <= 8 {
+		// The two are equal; that they are also large enough is to be seen.
+		if _, err := m.Fetch(res, int(size), p.Type.Signed); errors.Is(err, oracle.ErrTooLarge) {
+			c.totals["locations smaller than their type"]++
+		}
+	}
+	switch res.Kind {
+	case oracle.IsImplicit:
+		return dwarfloc.ImplicitPointer
+	case oracle.InPieces:
+		for _, x := range res.Pieces {
+			if x.Kind == oracle.IsMissing || x.Kind == oracle.IsImplicit {
+				return dwarfloc.MissingPiece
+			}
+		}
+	}
+	return dwarfloc.Located
+}
+
+// pad fills the padding of a result that is one.
+func pad(p *oracle.Param, res oracle.Result, err error) (oracle.Result, error) {
+	if err != nil {
+		return res, err
+	}
+	res.Pieces = slices.Clone(res.Pieces)
+	return p.FillPadding(res)
+}
+
+// third asks delve about a result without a fault.
+func (c *comparer) third(at string, st state, m oracle.Machine, p *oracle.Param, res oracle.Result, failed error) {
+	if failed != nil {
+		return
+	}
+	var cfa, base uint64
+	if len(m.FrameBase) > 0 {
+		if fb, err := m.Eval(m.FrameBase); err == nil {
+			base = fb.Value
+		}
+	}
+	if v, err := m.CFA(); err == nil {
+		cfa = v
+	}
+	got, known, err := st.delve(p.Expr, base, cfa)
+	if !known {
+		c.totals["expressions that delve does not know"]++
+		return
+	}
+	c.totals["expressions that delve evaluated"]++
+	ops := make(map[byte]bool)
+	if bytes.IndexByte(p.Expr, 0x1d) >= 0 {
+		ops[0x1d] = true
+	}
+	if err != nil || !reflect.DeepEqual(shorten(got), shorten(res)) && !delveKnown(res, got, ops) {
+		c.differ("delve", "%s: % x: %+v, delve %+v, %v", at, p.Expr, res, got, err)
+	}
+}
+
+// reason is dwarfloc's reason for an evaluation that failed.
+func reason(err error) dwarfloc.ReasonCode {
+	for _, r := range []struct {
+		err  error
+		code dwarfloc.ReasonCode
+	}{
+		{oracle.ErrEntryValue, dwarfloc.EntryValueOnly},
+		{oracle.ErrParameterRef, dwarfloc.ParameterRef},
+		{oracle.ErrThreadLocal, dwarfloc.ThreadLocal},
+		{oracle.ErrUnsupported, dwarfloc.Unsupported},
+		{oracle.ErrNoFrame, dwarfloc.NoFrameInfo},
+		{oracle.ErrBad, dwarfloc.Damaged},
+	} {
+		if errors.Is(err, r.err) {
+			return r.code
+		}
+	}
+	var reg oracle.RegisterError
+	if errors.As(err, &reg) && reg >= firstVector && reg <= lastVector {
+		return dwarfloc.VectorRegister
+	}
+	return dwarfloc.NoRegister
+}

@@ -1,0 +1,275 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Why an expression has no value.
+var (
+	ErrBad             = errors.New("invalid expression")
+	ErrUnsupported     = errors.New("unsupported operation")
+	ErrFault           = errors.New("fault") // memory cannot be read, or a division by zero
+	ErrEntryValue      = errors.New("an entry value, not at the entry")
+	ErrParameterRef    = errors.New("a parameter that only callers know")
+	ErrThreadLocal     = errors.New("thread-local")
+	ErrNoRegister      = errors.New("a register without a value")
+	ErrImplicitPointer = errors.New("an implicit pointer")
+	ErrMissing         = errors.New("a part that was optimized away")
+	ErrFrameNotSet     = errors.New("a stack frame that is not set up yet")
+	ErrTooLarge        = errors.New("too large")
+)
+
+// RegisterError is the number of a register without a value. It is an
+// ErrNoRegister.
+type RegisterError uint64
+
+func (n RegisterError) Error() string { return fmt.Sprintf("%v: %d", ErrNoRegister, uint64(n)) }
+
+// Is makes errors.Is find ErrNoRegister.
+func (n RegisterError) Is(err error) bool { return err == ErrNoRegister }
+
+// BaseType is the type of a typed operation.
+type BaseType struct {
+	Size   int // bytes
+	Signed bool
+	Float  bool // neither an integer nor an address: not supported
+}
+
+// Machine is the state that an expression is evaluated in. Functions that are nil
+// have no answer.
+type Machine struct {
+	Reg       func(n uint64) (v uint64, ok bool)
+	Mem       func(addr uint64, p []byte) (ok bool)
+	CFA       func() (uint64, error)
+	FrameBase []byte // DW_AT_frame_base
+	AtEntry   bool   // at the entry of the function: DW_OP_entry_value is the value now
+	NoFrame   bool   // the register that is the frame base is not set up yet
+	Bias      uint64 // added to addresses in the image
+
+	BaseType   func(off uint64) (BaseType, error)
+	Indexed    func(i uint64) (uint64, error) // address i of .debug_addr
+	OffsetSize int                            // bytes of a reference in .debug_info: 8 in 64-bit DWARF
+}
+
+// ResultKind says what the result of an evaluation is.
+type ResultKind uint8
+
+const (
+	InMemory   ResultKind = iota // the object is at the address Value
+	InRegister                   // it is in the register Reg, which holds Value
+	IsValue                      // it is Value
+	IsBytes                      // it is Bytes
+	InPieces                     // it is put together from Pieces
+	IsImplicit                   // a pointer to the object at Target that does not exist
+	IsMissing                    // of a piece: optimized away
+)
+
+// Result is what an expression evaluates to.
+type Result struct {
+	Kind         ResultKind
+	Value        uint64
+	Reg          uint64
+	Bytes        []byte
+	Pieces       []Piece
+	Target       uint64
+	TargetOffset int64
+}
+
+// Piece is Bits bits of an object, from bit Skip on of what is at Result.
+type Piece struct {
+	Result
+	Bits, Skip uint64
+}
+
+// Limits on what a damaged expression may do.
+const (
+	maxOps     = 10000
+	maxNesting = 8
+)
+
+// value is an element of the stack. A nil type is the generic one.
+type value struct {
+	v     uint64
+	t     *BaseType
+	plain bool // a number in the expression, without a type
+}
+
+// run is one evaluation. It leaves with panic(stop), to keep the operations
+// readable.
+type run struct {
+	*Machine
+	cursor
+	stack []value
+	done  *Result // a finished location: only a piece may follow
+	depth int
+}
+
+type stop struct{ error }
+
+func fail(kind error, format string, args ...any) {
+	panic(stop{fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))})
+}
+
+// Eval evaluates a location expression (DWARF 5 sections 2.5 and 2.6).
+func (m *Machine) Eval(expr []byte) (Result, error) { return m.eval(expr, 0) }
+
+func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case stop:
+			err = e.error
+		default:
+			panic(e)
+		}
+	}()
+	if depth > maxNesting {
+		fail(ErrUnsupported, "nesting")
+	}
+	r := run{Machine: m, cursor: cursor{d: expr}, depth: depth}
+	var pieces []Piece
+	for ops := 0; r.p < uint64(len(expr)); ops++ {
+		if ops > maxOps {
+			fail(ErrUnsupported, "more than %d operations", maxOps)
+		}
+		op := uint8(r.uint(1))
+		switch {
+		case op == 0x93 || op == 0x9d: // piece, bit_piece
+			p := Piece{Result: Result{Kind: IsMissing}}
+			if r.done != nil {
+				p.Result = *r.done
+			} else if len(r.stack) > 0 {
+				p.Result = Result{Kind: InMemory, Value: r.pop().v}
+			}
+			p.Bits = r.uleb()
+			if op == 0x93 {
+				p.Bits *= 8
+			} else {
+				p.Skip = r.uleb()
+			}
+			pieces = append(pieces, p)
+			r.done, r.stack = nil, nil
+		case op == 0x96 || op == 0xf0: // nop, GNU_uninit
+		case r.done != nil:
+			fail(ErrBad, "operation %#x behind a finished location", op)
+		default:
+			r.op(op)
+		}
+		if r.bad {
+			fail(ErrBad, "operation %#x is cut short", op)
+		}
+	}
+	switch {
+	case pieces != nil && (r.done != nil || len(r.stack) > 0):
+		fail(ErrBad, "a part without a size")
+	case pieces != nil:
+		return Result{Kind: InPieces, Pieces: pieces}, nil
+	case r.done != nil:
+		return *r.done, nil
+	}
+	return Result{Kind: InMemory, Value: r.pop().v}, nil
+}
+
+func (r *run) push(v uint64) { r.pushTyped(v, nil) }
+
+// pushTyped pushes a value as its type's width holds it.
+func (r *run) pushTyped(v uint64, t *BaseType) {
+	if t != nil {
+		v = Extend(v, t.Size, t.Signed)
+	}
+	r.stack = append(r.stack, value{v: v, t: t})
+}
+
+func (r *run) number(v uint64) { r.stack = append(r.stack, value{v: v, plain: true}) }
+
+func (r *run) pop() value {
+	v := r.peek(0)
+	r.stack = r.stack[:len(r.stack)-1]
+	return v
+}
+
+func (r *run) peek(n int) value {
+	if n >= len(r.stack) {
+		fail(ErrBad, "the stack is not that deep")
+	}
+	return r.stack[len(r.stack)-1-n]
+}
+
+func (r *run) reg(n uint64) uint64 {
+	if r.Reg != nil {
+		if v, ok := r.Reg(n); ok {
+			return v
+		}
+	}
+	panic(stop{RegisterError(n)})
+}
+
+func (r *run) load(addr uint64, size int) uint64 {
+	switch size {
+	case 1, 2, 4, 8:
+	default:
+		fail(ErrUnsupported, "a read of %d bytes", size)
+	}
+	var b [8]byte
+	if r.Mem == nil || !r.Mem(addr, b[:size]) {
+		fail(ErrFault, "at %#x", addr)
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// baseType reads the operand of a typed operation; 0 is the generic type.
+func (r *run) baseType() *BaseType {
+	off := r.uleb()
+	if off == 0 {
+		return nil
+	}
+	if r.BaseType == nil {
+		fail(ErrUnsupported, "a typed operation")
+	}
+	t, err := r.BaseType(off)
+	if err != nil {
+		fail(ErrBad, "%v", err)
+	}
+	if t.Float || t.Size != 1 && t.Size != 2 && t.Size != 4 && t.Size != 8 {
+		fail(ErrUnsupported, "a type of %d bytes, float %v", t.Size, t.Float)
+	}
+	return &t
+}
+
+func width(t *BaseType) int {
+	if t == nil {
+		return 8
+	}
+	return t.Size
+}
+
+// nested evaluates a frame base or an entry value: a register stands for its
+// contents, and a bare expression for its value.
+func (r *run) nested(expr []byte) uint64 {
+	res, err := r.eval(expr, r.depth+1)
+	if err != nil {
+		panic(stop{err})
+	}
+	switch res.Kind {
+	case InRegister, InMemory, IsValue:
+		return res.Value
+	}
+	fail(ErrUnsupported, "a nested expression of kind %d", res.Kind)
+	return 0
+}
+
+// Extend makes the low bytes of a number as wide as 64 bits.
+func Extend(v uint64, size int, signed bool) uint64 {
+	if size >= 8 || size <= 0 {
+		return v
+	}
+	n := 64 - 8*uint(size)
+	if signed {
+		return uint64(int64(v<<n) >> n)
+	}
+	return v << n >> n
+}
+
+func littleEndian(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }

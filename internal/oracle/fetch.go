@@ -1,0 +1,70 @@
+package oracle
+
+import "fmt"
+
+// Fetch reads an object of up to 8 bytes, as a number of 64 bits.
+func (m *Machine) Fetch(res Result, size int, signed bool) (uint64, error) {
+	if size < 1 || size > 8 {
+		return 0, fmt.Errorf("%w: %d bytes", ErrTooLarge, size)
+	}
+	b, err := m.FetchBytes(res, size)
+	if err != nil {
+		return 0, err
+	}
+	c := cursor{d: b}
+	return Extend(c.uint(size), size, signed), nil
+}
+
+// FetchBytes reads an object's bytes.
+func (m *Machine) FetchBytes(res Result, size int) ([]byte, error) {
+	var b []byte
+	switch res.Kind {
+	case InMemory:
+		b = make([]byte, size)
+		if m.Mem == nil || !m.Mem(res.Value, b) {
+			return nil, fmt.Errorf("%w at %#x", ErrFault, res.Value)
+		}
+	case InRegister, IsValue:
+		b = littleEndian(res.Value)
+	case IsBytes:
+		b = res.Bytes
+	case InPieces:
+		var err error
+		if b, err = m.join(res.Pieces); err != nil {
+			return nil, err
+		}
+	case IsImplicit:
+		return nil, ErrImplicitPointer
+	default:
+		return nil, ErrMissing
+	}
+	if len(b) < size {
+		return nil, fmt.Errorf("%w: %d bytes wanted, the location has %d", ErrTooLarge, size, len(b))
+	}
+	return b[:size], nil
+}
+
+// join puts an object together bit by bit, from the lowest bit of its first byte
+// on.
+func (m *Machine) join(pieces []Piece) ([]byte, error) {
+	var out []byte
+	n := uint64(0)
+	for _, p := range pieces {
+		if p.Bits > 1<<20 || p.Skip > 1<<20 {
+			return nil, fmt.Errorf("%w: a piece of %d bits", ErrBad, p.Bits)
+		}
+		b, err := m.FetchBytes(p.Result, int((p.Skip+p.Bits+7)/8))
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.Bits {
+			if n%8 == 0 {
+				out = append(out, 0)
+			}
+			bit := b[(p.Skip+i)/8] >> ((p.Skip + i) % 8) & 1
+			out[n/8] |= bit << (n % 8)
+			n++
+		}
+	}
+	return out, nil
+}

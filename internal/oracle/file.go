@@ -1,0 +1,186 @@
+package oracle
+
+import (
+	"bytes"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+)
+
+// File is an image: its sections as bytes, and where its units are.
+type File struct {
+	Units []Unit
+
+	sections map[string][]byte
+	code     [][2]uint64 // address ranges of sections with instructions
+	ehFrame  uint64      // address of .eh_frame
+	frames   frames
+}
+
+// Unit is one unit of .debug_info.
+type Unit struct {
+	Off, End uint64 // header, and end
+	Version  int
+	Type     bool // a type unit: no code
+	Dwarf64  bool
+}
+
+// Open reads the sections of an ELF file that matter here.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(f)
+}
+
+// FromBytes is Open for a file in memory.
+func FromBytes(b []byte) (*File, error) { return read(bytes.NewReader(b)) }
+
+func read(r io.ReaderAt) (*File, error) {
+	e, err := elf.NewFile(r)
+	if err != nil {
+		return nil, err
+	}
+	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
+		return nil, fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
+	}
+	f := &File{sections: make(map[string][]byte)}
+	for _, name := range []string{
+		".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
+		".debug_ranges", ".debug_rnglists", ".debug_loc", ".debug_loclists", ".debug_frame", ".eh_frame",
+	} {
+		s := e.Section(name)
+		if s == nil || s.Type == elf.SHT_NOBITS {
+			continue
+		}
+		// Data decompresses.
+		if f.sections[name], err = s.Data(); err != nil {
+			return nil, fmt.Errorf("oracle: section %s: %w", name, err)
+		}
+		if name == ".eh_frame" {
+			f.ehFrame = s.Addr
+		}
+	}
+	for _, s := range e.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR != 0 {
+			f.code = append(f.code, [2]uint64{s.Addr, s.Addr + s.Size})
+		}
+	}
+	return f, f.readUnits()
+}
+
+// readUnits notes where units are: debug/dwarf does not tell their versions.
+func (f *File) readUnits() error {
+	d := f.sections[".debug_info"]
+	for off := uint64(0); off < uint64(len(d)); {
+		c := cursor{d: d, p: off}
+		u := Unit{Off: off}
+		n := c.uint(4)
+		if n == 0xffffffff {
+			u.Dwarf64 = true
+			n = c.uint(8)
+		}
+		if n > uint64(len(d)) {
+			return fmt.Errorf("oracle: unit at %#x: length %#x", off, n)
+		}
+		u.End = c.p + n
+		u.Version = int(c.uint(2))
+		if u.Version >= 5 {
+			kind := c.uint(1)
+			u.Type = kind == 0x02 || kind == 0x06
+		}
+		if c.bad || u.End > uint64(len(d)) {
+			return fmt.Errorf("oracle: unit at %#x does not fit into .debug_info", off)
+		}
+		f.Units = append(f.Units, u)
+		off = u.End
+	}
+	return nil
+}
+
+// executable reports whether a section with instructions holds an address.
+func (f *File) executable(addr uint64) bool {
+	for _, r := range f.code {
+		if addr >= r[0] && addr < r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// data makes a reader of the standard library. Each Reader has its own, as the
+// library does not promise that several goroutines may use one.
+func (f *File) data() (*dwarf.Data, error) {
+	s := f.sections
+	d, err := dwarf.New(s[".debug_abbrev"], nil, nil, s[".debug_info"], nil, nil, s[".debug_ranges"], s[".debug_str"])
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{".debug_line_str", ".debug_str_offsets", ".debug_addr", ".debug_rnglists"} {
+		if b, ok := s[name]; ok {
+			if err := d.AddSection(name, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}
+
+// cursor reads little-endian numbers. Reading past the end gives zeros and sets
+// bad.
+type cursor struct {
+	d   []byte
+	p   uint64
+	bad bool
+}
+
+func (c *cursor) bytes(n uint64) []byte {
+	if c.bad || c.p > uint64(len(c.d)) || n > uint64(len(c.d))-c.p {
+		c.bad = true
+		return nil
+	}
+	c.p += n
+	return c.d[c.p-n : c.p]
+}
+
+func (c *cursor) uint(n int) uint64 {
+	var b [8]byte
+	copy(b[:], c.bytes(uint64(n)))
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+func (c *cursor) sint(n int) int64 {
+	return int64(c.uint(n)<<(64-8*n)) >> (64 - 8*n)
+}
+
+func (c *cursor) uleb() uint64 {
+	var v uint64
+	for shift := uint(0); ; shift += 7 {
+		b := c.uint(1)
+		v |= (b & 0x7f) << shift
+		if b&0x80 == 0 {
+			return v
+		}
+	}
+}
+
+func (c *cursor) sleb() int64 {
+	var v uint64
+	shift := uint(0)
+	for {
+		b := c.uint(1)
+		v |= (b & 0x7f) << shift
+		shift += 7
+		if b&0x80 == 0 {
+			if b&0x40 != 0 {
+				v |= ^uint64(0) << shift
+			}
+			return int64(v)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-delve/delve/pkg/dwarf/frame"
+)
+
+// frames is the image's call frame information, as delve reads it.
+type frames struct {
+	once   sync.Once
+	tables []frame.FrameDescriptionEntries
+	err    error
+}
+
+// CFA says what the canonical frame address is: a register plus an offset, or an
+// expression.
+type CFA struct {
+	Reg  uint64
+	Off  int64
+	Expr []byte
+}
+
+// ErrNoFrame tells that no call frame information covers an address.
+var ErrNoFrame = errors.New("no call frame information")
+
+// CFA returns the rule for the canonical frame address at an address. Several
+// goroutines may call it.
+func (f *File) CFA(addr uint64) (CFA, error) {
+	fde, err := f.description(addr)
+	if err != nil {
+		return CFA{}, err
+	}
+	return rule(fde, addr)
+}
+
+// SteadyFrame reports whether the call frame address has one rule in all the code
+// that is described together with an address: the function has no prologue.
+func (f *File) SteadyFrame(addr uint64) (bool, error) {
+	fde, err := f.description(addr)
+	if errors.Is(err, ErrNoFrame) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	first, err := rule(fde, fde.Begin())
+	if err != nil {
+		return false, err
+	}
+	for pc := fde.Begin() + 1; pc < fde.End(); pc++ {
+		r, err := rule(fde, pc)
+		if err != nil || r.Expr != nil || r.Reg != first.Reg || r.Off != first.Off {
+			return false, err
+		}
+	}
+	return first.Expr == nil, nil
+}
+
+func rule(fde *frame.FrameDescriptionEntry, addr uint64) (CFA, error) {
+	fc, err := fde.EstablishFrame(addr)
+	if err != nil {
+		return CFA{}, err
+	}
+	switch fc.CFA.Rule {
+	case frame.RuleCFA:
+		return CFA{Reg: fc.CFA.Reg, Off: fc.CFA.Offset}, nil
+	case frame.RuleExpression:
+		return CFA{Expr: fc.CFA.Expression}, nil
+	}
+	return CFA{}, fmt.Errorf("oracle: call frame address at %#x by rule %d", addr, fc.CFA.Rule)
+}
+
+// description returns delve's frame description for an address.
+func (f *File) description(addr uint64) (*frame.FrameDescriptionEntry, error) {
+	f.frames.once.Do(func() {
+		for _, s := range []struct {
+			name string
+			addr uint64
+		}{{".debug_frame", 0}, {".eh_frame", f.ehFrame}} {
+			d := f.sections[s.name]
+			if len(d) == 0 {
+				continue
+			}
+			t, err := frame.Parse(d, binary.LittleEndian, 0, 8, s.addr)
+			if err != nil {
+				f.frames.err = fmt.Errorf("oracle: %s: %w", s.name, err)
+				return
+			}
+			repair(t, s.name)
+			// Append sorts, which the search relies on and Parse does not do.
+			f.frames.tables = append(f.frames.tables, frame.FrameDescriptionEntries{}.Append(t))
+		}
+	})
+	if f.frames.err != nil {
+		return nil, f.frames.err
+	}
+	for _, t := range f.frames.tables {
+		if fde, err := t.FDEForPC(addr); err == nil {
+			return fde, nil
+		}
+	}
+	return nil, ErrNoFrame
+}
+
+// repair mends what delve misreads: common entries of version 4, which clang writes,
+// have an address size and a segment selector size before the alignment factors.
+func repair(t frame.FrameDescriptionEntries, section string) {
+	seen := make(map[*frame.CommonInformationEntry]bool)
+	for _, fde := range t {
+		c := fde.CIE
+		if section != ".debug_frame" || c.Version < 4 || seen[c] {
+			continue
+		}
+		seen[c] = true
+		// Each field has the one two places before it; two are left in front of the
+		// instructions.
+		rest := cursor{d: c.InitialInstructions}
+		c.CodeAlignmentFactor = c.ReturnAddressRegister
+		c.DataAlignmentFactor = rest.sleb()
+		c.ReturnAddressRegister = rest.uleb()
+		c.InitialInstructions = rest.d[min(rest.p, uint64(len(rest.d))):]
+	}
+}
+
+// Value computes the address from registers.
+func (c CFA) Value(m Machine) (uint64, error) {
+	if c.Expr == nil {
+		v, ok := m.Reg(c.Reg)
+		if !ok {
+			return 0, RegisterError(c.Reg)
+		}
+		return v + uint64(c.Off), nil
+	}
+	m.CFA, m.FrameBase = nil, nil
+	res, err := m.Eval(c.Expr)
+	if err == nil && res.Kind != InMemory {
+		err = ErrBad
+	}
+	return res.Value, err
+}

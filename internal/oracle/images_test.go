@@ -1,0 +1,97 @@
+package oracle_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// Every site and parameter of every fixture is the same for both readers.
+func TestFixtures(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			b, err := fixtures.Bytes(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			img, err := dwarfloc.FromBytes(name, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			file, err := oracle.FromBytes(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := compare(t, img, file, file.Units)
+			f.report(t)
+			if f.totals["inlined parameters"] == 0 || f.totals["out-of-line parameters"] == 0 {
+				t.Error("nothing was compared")
+			}
+		})
+	}
+}
+
+// vmlinux returns the path of a large image, if there is one.
+func vmlinux(t *testing.T) string {
+	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
+		return path
+	}
+	cache := os.Getenv("BENCH_CACHE")
+	if cache == "" {
+		cache = "../../bench/.cache"
+	}
+	found, err := filepath.Glob(filepath.Join(cache, "vmlinux-*-amd64"))
+	if err != nil || len(found) == 0 {
+		t.Skip("no vmlinux: set BENCH_VMLINUX, or run bench/fetch-vmlinux.sh")
+	}
+	return found[len(found)-1]
+}
+
+// sampleSize is how many units of a vmlinux are compared without ORACLE_FULL=1.
+const sampleSize = 150
+
+// The same for a whole kernel. ORACLE_FULL=1 compares all units, ORACLE_SEED=N
+// chooses the sample.
+func TestVmlinux(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a whole vmlinux")
+	}
+	path := vmlinux(t)
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	file, err := oracle.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := file.Units
+	if os.Getenv("ORACLE_FULL") != "1" {
+		seed := uint64(time.Now().UnixNano())
+		if s := os.Getenv("ORACLE_SEED"); s != "" {
+			if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("%s: %d of %d units, ORACLE_SEED=%d", path, min(sampleSize, len(units)), len(units), seed)
+		rng := rand.New(rand.NewPCG(seed, 0))
+		units = slices.Clone(units) // the reader looks units up in their order
+		rng.Shuffle(len(units), func(i, j int) { units[i], units[j] = units[j], units[i] })
+		units = units[:min(sampleSize, len(units))]
+	}
+	f := compare(t, img, file, units)
+	f.report(t)
+	if f.totals["inlined parameters"] == 0 {
+		t.Error("nothing was compared")
+	}
+}

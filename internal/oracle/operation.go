@@ -1,0 +1,268 @@
+package oracle
+
+// op runs one operation. Numbers are those of DWARF 5 section 7.7.1 and of GNU's
+// operations before it.
+func (r *run) op(op uint8) {
+	switch {
+	case op >= 0x30 && op <= 0x4f: // lit0..31
+		r.number(uint64(op - 0x30))
+		return
+	case op >= 0x50 && op <= 0x6f: // reg0..31
+		r.inRegister(uint64(op - 0x50))
+		return
+	case op >= 0x70 && op <= 0x8f: // breg0..31
+		off := r.sleb()
+		r.push(r.reg(uint64(op-0x70)) + uint64(off))
+		return
+	case op >= 0x1a && op <= 0x1e, op >= 0x21 && op <= 0x22, op >= 0x24 && op <= 0x27, op >= 0x29 && op <= 0x2e:
+		r.binary(op)
+		return
+	}
+	switch op {
+	case 0x03: // addr
+		r.push(r.uint(8) + r.Bias)
+	case 0xa1, 0xfb: // addrx, GNU_addr_index
+		r.push(r.indexed() + r.Bias)
+	case 0xa2, 0xfc: // constx, GNU_const_index
+		r.push(r.indexed())
+	case 0x06: // deref
+		r.push(r.load(r.pop().v, 8))
+	case 0x94: // deref_size
+		n := int(r.uint(1))
+		r.push(r.load(r.pop().v, n))
+	case 0xa6, 0xf6: // deref_type
+		n := int(r.uint(1))
+		t := r.baseType()
+		if t != nil && t.Size != n {
+			fail(ErrBad, "deref_type of %d bytes of a type of %d", n, t.Size)
+		}
+		r.pushTyped(r.load(r.pop().v, n), t)
+	case 0x08: // const1u
+		r.number(r.uint(1))
+	case 0x09:
+		r.number(uint64(r.sint(1)))
+	case 0x0a:
+		r.number(r.uint(2))
+	case 0x0b:
+		r.number(uint64(r.sint(2)))
+	case 0x0c:
+		r.number(r.uint(4))
+	case 0x0d:
+		r.number(uint64(r.sint(4)))
+	case 0x0e, 0x0f: // const8u, const8s
+		r.number(r.uint(8))
+	case 0x10: // constu
+		r.number(r.uleb())
+	case 0x11: // consts
+		r.number(uint64(r.sleb()))
+	case 0x12: // dup
+		r.stack = append(r.stack, r.peek(0))
+	case 0x13: // drop
+		r.pop()
+	case 0x14: // over
+		r.stack = append(r.stack, r.peek(1))
+	case 0x15: // pick
+		r.stack = append(r.stack, r.peek(int(r.uint(1))))
+	case 0x16: // swap
+		a, b := r.pop(), r.pop()
+		r.stack = append(r.stack, a, b)
+	case 0x17: // rot: the top becomes the third
+		a, b, c := r.pop(), r.pop(), r.pop()
+		r.stack = append(r.stack, a, c, b)
+	case 0x19: // abs
+		a := r.pop()
+		if int64(a.v) < 0 && (a.t == nil || a.t.Signed) {
+			a.v = -a.v
+		}
+		r.pushTyped(a.v, a.t)
+	case 0x1f: // neg
+		a := r.pop()
+		r.pushTyped(-a.v, a.t)
+	case 0x20: // not
+		a := r.pop()
+		r.pushTyped(^a.v, a.t)
+	case 0x23: // plus_uconst
+		k := r.uleb()
+		a := r.pop()
+		r.pushTyped(a.v+k, a.t)
+	case 0x28, 0x2f: // bra, skip
+		delta := uint64(r.sint(2))
+		if op == 0x28 && r.pop().v == 0 {
+			return
+		}
+		if r.p += delta; r.p > uint64(len(r.d)) {
+			fail(ErrBad, "a branch out of the expression")
+		}
+	case 0x90: // regx
+		r.inRegister(r.uleb())
+	case 0x91: // fbreg
+		off := r.sleb()
+		if len(r.FrameBase) == 0 {
+			fail(ErrNoFrame, "the function has no frame base")
+		}
+		if r.NoFrame {
+			fail(ErrFrameNotSet, "")
+		}
+		r.push(r.nested(r.FrameBase) + uint64(off))
+	case 0x92: // bregx
+		n := r.uleb()
+		off := r.sleb()
+		r.push(r.reg(n) + uint64(off))
+	case 0x9b, 0xe0: // form_tls_address, GNU_push_tls_address
+		fail(ErrThreadLocal, "operation %#x", op)
+	case 0x9c: // call_frame_cfa
+		if r.CFA == nil {
+			fail(ErrNoFrame, "call frame address")
+		}
+		v, err := r.CFA()
+		if err != nil {
+			panic(stop{err})
+		}
+		r.push(v)
+	case 0x9e: // implicit_value
+		r.done = &Result{Kind: IsBytes, Bytes: r.bytes(r.uleb())}
+	case 0x9f: // stack_value
+		r.done = &Result{Kind: IsValue, Value: r.pop().v}
+	case 0xa0, 0xf2: // implicit_pointer
+		r.done = &Result{Kind: IsImplicit, Target: r.uint(max(r.OffsetSize, 4)), TargetOffset: r.sleb()}
+	case 0xa3, 0xf3: // entry_value
+		expr := r.bytes(r.uleb())
+		if !r.AtEntry {
+			fail(ErrEntryValue, "")
+		}
+		r.push(r.nested(expr))
+	case 0xfa: // GNU_parameter_ref
+		fail(ErrParameterRef, "")
+	case 0xa4, 0xf4: // const_type
+		t := r.baseType()
+		b := cursor{d: r.bytes(r.uint(1))}
+		if t == nil || len(b.d) != t.Size {
+			fail(ErrBad, "const_type of %d bytes", len(b.d))
+		}
+		r.pushTyped(b.uint(t.Size), t)
+	case 0xa5, 0xf5: // regval_type
+		n := r.uleb()
+		t := r.baseType()
+		r.pushTyped(r.reg(n), t)
+	case 0xa8, 0xf7: // convert
+		t := r.baseType()
+		r.pushTyped(r.pop().v, t)
+	case 0xa9, 0xf9: // reinterpret
+		t := r.baseType()
+		a := r.pop()
+		if width(t) != width(a.t) {
+			fail(ErrBad, "reinterpret of %d bytes as %d", width(a.t), width(t))
+		}
+		r.pushTyped(a.v, t)
+	default:
+		fail(ErrUnsupported, "operation %#x", op)
+	}
+}
+
+func (r *run) inRegister(n uint64) {
+	r.done = &Result{Kind: InRegister, Reg: n, Value: r.reg(n)}
+}
+
+func (r *run) indexed() uint64 {
+	i := r.uleb()
+	if r.Indexed == nil {
+		fail(ErrUnsupported, "an indexed address")
+	}
+	v, err := r.Indexed(i)
+	if err != nil {
+		fail(ErrBad, "%v", err)
+	}
+	return v
+}
+
+// binary runs an operation with two operands. On the generic type, division and
+// comparisons are signed, modulo is unsigned, as GDB has it and GCC relies on.
+func (r *run) binary(op uint8) {
+	second, first := r.pop(), r.pop()
+	a, b, t := first.v, second.v, first.t
+	shift := op == 0x24 || op == 0x25 || op == 0x26
+	if t != nil && second.t == nil && second.plain && !shift {
+		// LLVM leaves the conversion of a number to its neighbour's type out.
+		b, second.t = Extend(b, t.Size, t.Signed), t
+	}
+	if !shift && ((t == nil) != (second.t == nil) || t != nil && *t != *second.t) {
+		fail(ErrBad, "operands of different types")
+	}
+	signed := t == nil || t.Signed
+	sa, sb := int64(a), int64(b)
+	truth := func(v bool) {
+		n := value{plain: first.plain && second.plain}
+		if v {
+			n.v = 1
+		}
+		r.stack = append(r.stack, n)
+	}
+	less, equal := sa < sb, a == b
+	if !signed {
+		less = a < b
+	}
+	switch op {
+	case 0x29: // eq
+		truth(equal)
+		return
+	case 0x2a: // ge
+		truth(!less)
+		return
+	case 0x2b: // gt
+		truth(!less && !equal)
+		return
+	case 0x2c: // le
+		truth(less || equal)
+		return
+	case 0x2d: // lt
+		truth(less)
+		return
+	case 0x2e: // ne
+		truth(!equal)
+		return
+	}
+	var v uint64
+	switch op {
+	case 0x1a: // and
+		v = a & b
+	case 0x1b: // div
+		switch {
+		case b == 0:
+			fail(ErrFault, "division by zero")
+		case signed:
+			v = uint64(sa / sb)
+		default:
+			v = a / b
+		}
+	case 0x1c: // minus
+		v = a - b
+	case 0x1d: // mod
+		switch {
+		case b == 0:
+			fail(ErrFault, "division by zero")
+		case t != nil && signed:
+			v = uint64(sa % sb)
+		default:
+			v = a % b
+		}
+	case 0x1e: // mul
+		v = a * b
+	case 0x21: // or
+		v = a | b
+	case 0x22: // plus
+		v = a + b
+	case 0x24: // shl
+		v = a << b
+	case 0x25: // shr, of the bits that the type has
+		v = Extend(a, width(t), false) >> b
+	case 0x26: // shra
+		v = uint64(int64(Extend(a, width(t), true)) >> b)
+	case 0x27: // xor
+		v = a ^ b
+	}
+	if first.plain && second.plain {
+		r.number(v)
+		return
+	}
+	r.pushTyped(v, t)
+}

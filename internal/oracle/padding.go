@@ -1,0 +1,112 @@
+package oracle
+
+import "debug/dwarf"
+
+// maxBits bounds the objects whose padding is looked at.
+const maxBits = 1 << 16
+
+// used tells of each bit of an object of a type whether a member has it. nil is
+// for types that are too large or whose size is unknown.
+func (r *Reader) used(n *node) ([]bool, error) {
+	info, err := r.typeOf(n)
+	if err != nil || info.Size < 0 || info.Size > maxBits/8 {
+		return nil, err
+	}
+	bits := make([]bool, 8*info.Size)
+	return bits, r.mark(n, bits)
+}
+
+// mark sets the bits that belong to the type that an attribute of an entry names.
+// Unions and structures are the same here: a bit is used if any member has it.
+func (r *Reader) mark(n *node, bits []bool) error {
+	t, err := r.refer(n, dwarf.AttrType)
+	for range maxChain {
+		if err != nil || t == nil {
+			return err
+		}
+		switch t.Tag {
+		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, dwarf.TagAtomicType:
+			t, err = r.refer(t, dwarf.AttrType)
+			continue
+		}
+		break
+	}
+	if t.Tag == dwarf.TagArrayType {
+		el, err := r.typeOf(t)
+		if err != nil || el.Size <= 0 {
+			return err
+		}
+		for at := 0; at+8*int(el.Size) <= len(bits); at += 8 * int(el.Size) {
+			if err := r.mark(t, bits[at:at+8*int(el.Size)]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if t.Tag != dwarf.TagStructType && t.Tag != dwarf.TagUnionType && t.Tag != dwarf.TagClassType {
+		for i := range bits {
+			bits[i] = true
+		}
+		return nil
+	}
+	for _, m := range t.children {
+		if m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance {
+			continue
+		}
+		number := func(a dwarf.Attr) int { v, _ := m.Val(a).(int64); return int(v) }
+		info, err := r.typeOf(m)
+		if err != nil {
+			return err
+		}
+		from, size := 8*number(dwarf.AttrDataMemberLoc), 8*int(info.Size)
+		field := false
+		if m.AttrField(dwarf.AttrBitSize) != nil {
+			field = true
+			storage := size
+			if v := number(dwarf.AttrByteSize); v > 0 {
+				storage = 8 * v
+			}
+			size = number(dwarf.AttrBitSize)
+			if m.AttrField(dwarf.AttrBitOffset) != nil {
+				// DWARF 2 counts from the highest bit of the storage unit.
+				from += storage - number(dwarf.AttrBitOffset) - size
+			}
+		}
+		from += number(dwarf.AttrDataBitOffset)
+		if size < 0 || from < 0 || from+size > len(bits) {
+			continue // an open array at the end
+		}
+		if part := bits[from : from+size]; field {
+			for i := range part {
+				part[i] = true
+			}
+		} else if err := r.mark(m, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FillPadding makes zeros of pieces that are missing but hold nothing except
+// padding: the object is whole without them.
+func (p *Param) FillPadding(res Result) (Result, error) {
+	if res.Kind != InPieces || p.typed == nil {
+		return res, nil
+	}
+	bits, err := p.r.used(p.typed)
+	if err != nil || bits == nil {
+		return res, err
+	}
+	at := uint64(0)
+	for i := range res.Pieces {
+		q := &res.Pieces[i]
+		held := false
+		for b := at; b < at+q.Bits && b < uint64(len(bits)); b++ {
+			held = held || bits[b]
+		}
+		if at += q.Bits; q.Kind == IsMissing && !held {
+			q.Result = Result{Kind: IsValue}
+		}
+	}
+	return res, nil
+}

@@ -1,0 +1,179 @@
+package oracle
+
+import "debug/dwarf"
+
+// Source says what the debug information has to say about a parameter at a site.
+type Source uint8
+
+const (
+	// NoLocation: neither a location nor a constant, or no entry at the site at all.
+	NoLocation Source = iota
+	// NotAtSite: a location list that is for other addresses.
+	NotAtSite
+	// Constant: DW_AT_const_value.
+	Constant
+	// Expression: an expression.
+	Expression
+)
+
+// Param is a parameter of a function at a site.
+type Param struct {
+	Name   string
+	Type   TypeInfo
+	Absent bool // the site's own entry leaves it out
+	Source Source
+	Rule   Rule
+	Expr   []byte // of Expression
+	Const  []byte // of Constant: a block or a string, or 8 bytes of a number
+
+	r     *Reader
+	typed *node // the entry that names the type
+}
+
+// params fills in the parameters of a site. Their list and order are those of the
+// abstract instance; what the concrete entry has besides follows.
+func (r *Reader) params(s *Site, n *node) error {
+	abstract, err := r.last(n)
+	if err != nil {
+		return err
+	}
+	if abstract == n {
+		for _, c := range n.children {
+			if c.Tag == dwarf.TagFormalParameter {
+				if err := r.param(s, c, false); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	used := make(map[*node]bool)
+	for _, p := range abstract.children {
+		if p.Tag != dwarf.TagFormalParameter {
+			continue
+		}
+		var own *node
+		for _, c := range n.children {
+			// The compiler may describe a parameter that a clone lost as a variable.
+			if own != nil || used[c] || c.Tag != dwarf.TagFormalParameter && c.Tag != dwarf.TagVariable {
+				continue
+			}
+			from, err := r.madeFrom(c, p)
+			if err != nil {
+				return err
+			}
+			if from {
+				own = c
+			}
+		}
+		if own == nil {
+			if err := r.param(s, p, true); err != nil {
+				return err
+			}
+			continue
+		}
+		used[own] = true
+		if err := r.param(s, own, false); err != nil {
+			return err
+		}
+	}
+	for _, c := range n.children {
+		if c.Tag == dwarf.TagFormalParameter && !used[c] {
+			if err := r.param(s, c, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// last follows abstract origins to their end.
+func (r *Reader) last(n *node) (*node, error) {
+	for range maxChain {
+		next, err := r.refer(n, dwarf.AttrAbstractOrigin)
+		if err != nil || next == nil {
+			return n, err
+		}
+		n = next
+	}
+	return n, nil
+}
+
+// madeFrom reports whether an entry is a concrete instance of another.
+func (r *Reader) madeFrom(n, origin *node) (bool, error) {
+	for range maxChain {
+		next, err := r.refer(n, dwarf.AttrAbstractOrigin)
+		if err != nil || next == nil {
+			return false, err
+		}
+		if next == origin {
+			return true, nil
+		}
+		n = next
+	}
+	return false, nil
+}
+
+func (r *Reader) param(s *Site, n *node, absent bool) error {
+	p := Param{Absent: absent, Rule: RuleNone, r: r}
+	name, _, err := r.inherit(n, dwarf.AttrName)
+	if err != nil {
+		return err
+	}
+	if name != nil {
+		p.Name, _ = name.Val.(string)
+	}
+	_, typed, err := r.inherit(n, dwarf.AttrType)
+	if err != nil {
+		return err
+	}
+	p.Type = TypeInfo{Size: -1}
+	p.typed = typed
+	if typed != nil {
+		if p.Type, err = r.typeOf(typed); err != nil {
+			return err
+		}
+	}
+	loc := n.AttrField(dwarf.AttrLocation)
+	value := n.AttrField(dwarf.AttrConstValue)
+	if value == nil && loc == nil {
+		// A constant of the abstract instance is one everywhere.
+		if value, _, err = r.inherit(n, dwarf.AttrConstValue); err != nil {
+			return err
+		}
+	}
+	switch {
+	case value != nil:
+		p.Source, p.Rule, p.Const = Constant, RuleConstant, constant(value)
+	case loc != nil:
+		p.Expr, p.Rule, err = r.location(s, loc, n.AttrField(attrGNULocviews))
+		if err != nil {
+			return err
+		}
+		p.Source = Expression
+		if p.Rule == RuleNone {
+			p.Source = NotAtSite
+		}
+		if p.Source == Expression && len(p.Expr) == 0 {
+			p.Source = NoLocation
+		}
+	}
+	s.Params = append(s.Params, p)
+	return nil
+}
+
+// constant is the bytes of a DW_AT_const_value, sign-extended to 8 when it is a
+// number.
+func constant(f *dwarf.Field) []byte {
+	switch v := f.Val.(type) {
+	case int64:
+		return littleEndian(uint64(v))
+	case uint64:
+		return littleEndian(v)
+	case []byte:
+		return v
+	case string:
+		return append([]byte(v), 0)
+	}
+	return nil
+}

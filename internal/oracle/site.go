@@ -1,0 +1,150 @@
+package oracle
+
+import "debug/dwarf"
+
+// Site is one place where a function's body begins.
+type Site struct {
+	DIE      uint64 // entry in .debug_info
+	Function string
+	Inlined  bool
+	Addr     uint64
+	View     uint64
+	Params   []Param
+
+	// Of the out-of-line function whose code the site is in: its first address, and
+	// the expression of its frame base.
+	FunctionStart uint64
+	FrameBase     []byte
+
+	r    *Reader
+	tree *tree
+}
+
+// AtEntry reports whether the site is the first instruction of the function whose
+// frame it is in.
+func (s *Site) AtEntry() bool { return s.Addr == s.FunctionStart }
+
+// Sites reads the sites of a unit, in the order of their entries. Functions
+// without a name and code outside the image's instructions are left out. The
+// sites' machines belong to the reader.
+func (r *Reader) Sites(u Unit) ([]*Site, error) {
+	r.trees = nil // of the unit before
+	if u.Type {
+		return nil, nil
+	}
+	t, err := r.tree(u)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Site
+	var walk func(n *node) error
+	walk = func(n *node) error {
+		if n.Tag == dwarf.TagSubprogram || n.Tag == dwarf.TagInlinedSubroutine {
+			s, err := r.site(n)
+			if err != nil {
+				return err
+			}
+			if s != nil {
+				out = append(out, s)
+			}
+		}
+		for _, c := range n.children {
+			if err := walk(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return out, walk(t.root)
+}
+
+// start is where an entry's code is entered.
+func (r *Reader) start(n *node) (addr uint64, ok bool, err error) {
+	entry := n.Val(dwarf.AttrEntrypc)
+	if a, is := entry.(uint64); is {
+		return a, true, nil
+	}
+	addr, ok = n.Val(dwarf.AttrLowpc).(uint64)
+	if !ok {
+		// The base address is that of the first range, not of the lowest (DWARF 5
+		// section 2.17).
+		ranges, err := r.d.Ranges(n.Entry)
+		if err != nil || len(ranges) == 0 {
+			return 0, false, err
+		}
+		addr = ranges[0][0]
+	}
+	if off, is := entry.(int64); is {
+		addr += uint64(off)
+	}
+	return addr, true, nil
+}
+
+func (r *Reader) site(n *node) (*Site, error) {
+	addr, ok, err := r.start(n)
+	if err != nil || !ok || !r.f.executable(addr) {
+		return nil, err
+	}
+	s := &Site{DIE: uint64(n.Offset), Inlined: n.Tag == dwarf.TagInlinedSubroutine, Addr: addr, r: r, tree: n.unit}
+	name, _, err := r.inherit(n, dwarf.AttrName)
+	if err != nil || name == nil {
+		return nil, err
+	}
+	s.Function, _ = name.Val.(string)
+	if v, ok := n.Val(attrGNUEntryView).(int64); ok {
+		s.View = uint64(v)
+	}
+	fun := n
+	for fun != nil && fun.Tag != dwarf.TagSubprogram {
+		fun = fun.parent
+	}
+	if fun != nil {
+		if s.FunctionStart, _, err = r.start(fun); err != nil {
+			return nil, err
+		}
+		if fb := fun.AttrField(dwarf.AttrFrameBase); fb != nil {
+			if s.FrameBase, _, err = r.location(s, fb, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, r.params(s, n)
+}
+
+// location returns the expression that an attribute has for a site.
+func (r *Reader) location(s *Site, loc, views *dwarf.Field) ([]byte, Rule, error) {
+	if b, ok := loc.Val.([]byte); ok {
+		return b, RuleWhole, nil
+	}
+	list, err := r.list(s.tree, loc, views)
+	if err != nil {
+		return nil, RuleNone, err
+	}
+	expr, rule := choose(list, s.Addr, s.View)
+	return expr, rule, nil
+}
+
+// NoFrame reports whether the site is the entry of a function whose frame base is
+// a register that the prologue has yet to set, as clang has it.
+func (s *Site) NoFrame() (bool, error) {
+	if !s.AtEntry() || len(s.FrameBase) != 1 || s.FrameBase[0] < 0x50 || s.FrameBase[0] > 0x6f {
+		return false, nil
+	}
+	steady, err := s.r.f.SteadyFrame(s.Addr)
+	return !steady, err
+}
+
+// Machine returns what the evaluation of the site's expressions needs of the
+// image; registers, memory and call frame address are the caller's to add. It is
+// good until the reader reads another unit.
+func (s *Site) Machine() Machine {
+	offsetSize := 4
+	if s.tree.Dwarf64 {
+		offsetSize = 8
+	}
+	return Machine{
+		AtEntry: s.AtEntry(), FrameBase: s.FrameBase, OffsetSize: offsetSize,
+		BaseType: func(off uint64) (BaseType, error) { return s.r.baseType(s.tree, off) },
+		Indexed:  func(i uint64) (uint64, error) { return s.r.indexed(s.tree, i) },
+	}
+}

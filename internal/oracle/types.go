@@ -1,0 +1,133 @@
+package oracle
+
+import (
+	"debug/dwarf"
+	"fmt"
+)
+
+// TypeInfo is what a fetch must know of a type.
+type TypeInfo struct {
+	Size   int64 // bytes, -1 when unknown
+	Signed bool
+	Scalar bool // an integer, a character, a boolean, an enumeration or a pointer
+	Float  bool
+}
+
+// Encodings of base types, DWARF 5 section 7.8.
+const (
+	encSigned      = 0x05
+	encSignedChar  = 0x06
+	encFloat       = 0x04
+	encComplex     = 0x03
+	encImaginary   = 0x09
+	encDecimal     = 0x0f
+	encUTF         = 0x10
+	encUnsigned    = 0x07
+	encUnsignedChr = 0x08
+	encBoolean     = 0x02
+	encAddress     = 0x01
+)
+
+// typeOf describes the type that an attribute of an entry names; no attribute is
+// void.
+func (r *Reader) typeOf(n *node) (TypeInfo, error) {
+	for range maxChain {
+		t, err := r.refer(n, dwarf.AttrType)
+		if err != nil {
+			return TypeInfo{}, err
+		}
+		if t == nil {
+			return TypeInfo{Size: -1}, nil
+		}
+		size := int64(-1)
+		if v, ok := t.Val(dwarf.AttrByteSize).(int64); ok {
+			size = v
+		}
+		switch t.Tag {
+		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, dwarf.TagAtomicType:
+			n = t
+			continue
+		case dwarf.TagBaseType:
+			info := TypeInfo{Size: size, Scalar: true}
+			switch enc, _ := t.Val(dwarf.AttrEncoding).(int64); enc {
+			case encSigned, encSignedChar:
+				info.Signed = true
+			case encFloat, encComplex, encImaginary, encDecimal:
+				info.Scalar, info.Float = false, true
+			}
+			return info, nil
+		case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
+			if size < 0 {
+				size = 8
+			}
+			return TypeInfo{Size: size, Scalar: true}, nil
+		case dwarf.TagEnumerationType:
+			info := TypeInfo{Size: size, Scalar: true}
+			if under, err := r.typeOf(t); err != nil {
+				return info, err
+			} else if under.Size >= 0 {
+				info.Signed = under.Signed
+				return info, nil
+			}
+			for _, c := range t.children {
+				if v, ok := c.Val(dwarf.AttrConstValue).(int64); ok && v < 0 {
+					info.Signed = true
+				}
+			}
+			return info, nil
+		case dwarf.TagArrayType:
+			if size < 0 {
+				el, err := r.typeOf(t)
+				if err != nil {
+					return TypeInfo{}, err
+				}
+				size = arraySize(t, el.Size)
+			}
+		}
+		if decl, _ := t.Val(dwarf.AttrDeclaration).(bool); decl {
+			size = -1
+		}
+		return TypeInfo{Size: size}, nil
+	}
+	return TypeInfo{}, fmt.Errorf("oracle: types of the entry at %#x do not end", n.Offset)
+}
+
+func arraySize(t *node, size int64) int64 {
+	dims := 0
+	for _, c := range t.children {
+		if c.Tag != dwarf.TagSubrangeType {
+			continue
+		}
+		dims++
+		if n, ok := c.Val(dwarf.AttrCount).(int64); ok {
+			size *= n
+		} else if n, ok := c.Val(dwarf.AttrUpperBound).(int64); ok {
+			size *= n + 1
+		} else {
+			return -1
+		}
+	}
+	if dims == 0 || size < 0 {
+		return -1
+	}
+	return size
+}
+
+// baseType describes the base type at an offset from the unit's start, for typed
+// operations.
+func (r *Reader) baseType(t *tree, off uint64) (BaseType, error) {
+	n := t.nodes[dwarf.Offset(t.Off+off)]
+	if n == nil || n.Tag != dwarf.TagBaseType {
+		return BaseType{}, fmt.Errorf("no base type at %#x", t.Off+off)
+	}
+	size, _ := n.Val(dwarf.AttrByteSize).(int64)
+	b := BaseType{Size: int(size)}
+	switch enc, _ := n.Val(dwarf.AttrEncoding).(int64); enc {
+	case encSigned, encSignedChar:
+		b.Signed = true
+	case encUnsigned, encUnsignedChr, encBoolean, encAddress, encUTF:
+	default:
+		b.Float = true
+	}
+	return b, nil
+}

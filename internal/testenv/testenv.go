@@ -1,0 +1,61 @@
+// Package testenv finds what tests need outside the repository: large images and
+// other tools. What is missing skips a test with the reason; with CI=true in the
+// environment it fails it, since a job that means to test must not pass without.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// TB is what this package needs of testing.TB.
+type TB interface {
+	Helper()
+	Skipf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func missing(t TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
+
+// Vmlinux returns the path of a kernel image with debug information: BENCH_VMLINUX,
+// or what bench/fetch-vmlinux.sh fetched ("make vmlinux").
+func Vmlinux(t TB) string {
+	t.Helper()
+	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
+		return path
+	}
+	cache := os.Getenv("BENCH_CACHE")
+	if cache == "" {
+		_, file, _, _ := runtime.Caller(0)
+		cache = filepath.Join(filepath.Dir(file), "..", "..", "bench", ".cache")
+	}
+	found, err := filepath.Glob(filepath.Join(cache, "vmlinux-*-amd64"))
+	if err == nil {
+		for _, f := range found {
+			if !strings.HasSuffix(f, "-cloud-amd64") || len(found) == 1 {
+				return f
+			}
+		}
+	}
+	missing(t, "no kernel image: run \"make vmlinux\", or set BENCH_VMLINUX")
+	return ""
+}
+
+// Tool returns the path of a program.
+func Tool(t TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, "%s is not installed: run \"make deps\"", name)
+	}
+	return path
+}
