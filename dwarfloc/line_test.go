@@ -1,65 +1,254 @@
 package dwarfloc
 
 import (
-	"context"
-	"encoding/binary"
+	"fmt"
+	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/go-delve/delve/pkg/dwarf/line"
+	"github.com/google/go-cmp/cmp"
 
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// TestFilesAgainstDelve compares the file names of all units with delve's reader.
-func TestFilesAgainstDelve(t *testing.T) {
+// lineUnits returns the units that have a line table.
+func lineUnits(t *testing.T, img *Image) []*unit {
+	t.Helper()
+	var out []*unit
+	for i := range img.units {
+		u := &img.units[i]
+		if err := u.load(); err != nil {
+			t.Fatal(err)
+		}
+		if u.hasStmtList {
+			out = append(out, u)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("no unit has a line table")
+	}
+	return out
+}
+
+// dwarfdump returns the path of llvm-dwarfdump, or skips the test.
+func dwarfdump(t *testing.T) string {
+	t.Helper()
+	tool, err := exec.LookPath("llvm-dwarfdump")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return tool
+}
+
+// TestFilesAgainstLLVM compares all directories and file names with what
+// llvm-dwarfdump prints.
+func TestFilesAgainstLLVM(t *testing.T) {
+	tool := dwarfdump(t)
+	dirLine := regexp.MustCompile(`^include_directories\[ *(\d+)\] = "(.*)"$`)
+	fileLine := regexp.MustCompile(`^file_names\[ *(\d+)\]:$`)
+	nameLine := regexp.MustCompile(`^name: "(.*)"$`)
+	indexLine := regexp.MustCompile(`^dir_index: (\d+)$`)
 	for _, name := range fixtures.Names() {
+		file, err := fixtures.WriteTo(t.TempDir(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		img := openFixture(t, name)
-		compared := 0
-		for i := range img.units {
-			u := &img.units[i]
-			if err := u.load(); err != nil {
+		for _, u := range lineUnits(t, img) {
+			out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.stmtList), file).Output()
+			if err != nil {
 				t.Fatal(err)
 			}
-			if !u.hasStmtList {
+			dirs := map[string]string{"0": u.compDir}
+			number, base, last := uint64(0), "", uint64(0)
+			for l := range strings.Lines(string(out)) {
+				l = strings.TrimSpace(l)
+				if m := dirLine.FindStringSubmatch(l); m != nil {
+					dirs[m[1]] = m[2]
+				} else if m := fileLine.FindStringSubmatch(l); m != nil {
+					if number, err = strconv.ParseUint(m[1], 10, 64); err != nil {
+						t.Fatal(err)
+					}
+				} else if m := nameLine.FindStringSubmatch(l); m != nil {
+					base = m[1]
+				} else if m := indexLine.FindStringSubmatch(l); m != nil {
+					want := path.Join(u.compDir, dirs[m[1]], base)
+					if path.IsAbs(dirs[m[1]]) {
+						want = path.Join(dirs[m[1]], base)
+					}
+					if got := u.file(number); got != strings.TrimPrefix(want, u.compDir+"/") {
+						t.Errorf("%s: unit at %#x, file %d: %q, llvm-dwarfdump has %q", name, u.off, number, got, want)
+					}
+					last = number
+				}
+			}
+			if last == 0 {
+				t.Errorf("%s: no file of the unit at %#x compared", name, u.off)
+			}
+			for _, outside := range []uint64{last + 1, 1 << 40} {
+				if got := u.file(outside); got != "" {
+					t.Errorf("%s: file %d, which is not in the table, is %q", name, outside, got)
+				}
+			}
+		}
+	}
+}
+
+// TestRowsAgainstLLVM compares all rows with what llvm-dwarfdump prints.
+func TestRowsAgainstLLVM(t *testing.T) {
+	tool := dwarfdump(t)
+	rowLine := regexp.MustCompile(`^0x([0-9a-f]{16}) +(\d+) +\d+ +(\d+) +\d+ +\d+ *(.*)$`)
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			file, err := fixtures.WriteTo(t.TempDir(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			img := openFixture(t, name)
+			for _, u := range lineUnits(t, img) {
+				out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.stmtList), file).Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want, got []string
+				for l := range strings.Lines(string(out)) {
+					if m := rowLine.FindStringSubmatch(strings.TrimSpace(l)); m != nil {
+						flags := strings.Fields(m[4])
+						want = append(want, fmt.Sprintf("%s %s %s stmt=%v prologue_end=%v end=%v", m[1], m[2], m[3],
+							slices.Contains(flags, "is_stmt"), slices.Contains(flags, "prologue_end"), slices.Contains(flags, "end_sequence")))
+					}
+				}
+				rows, err := u.rowsOf()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range rows {
+					got = append(got, fmt.Sprintf("%016x %d %d stmt=%v prologue_end=%v end=%v", r.addr, r.line, r.file, r.stmt, r.prologueEnd, r.end))
+				}
+				slices.Sort(want)
+				slices.Sort(got)
+				if diff := cmp.Diff(want, got); diff != "" || len(got) < 5 {
+					t.Errorf("the %d rows of the table at %#x differ (-llvm-dwarfdump +got):\n%s", len(got), u.stmtList, diff)
+				}
+				if !slices.IsSortedFunc(rows, func(a, b lineRow) int { return int(a.addr>>1) - int(b.addr>>1) }) {
+					t.Error("the rows are not in order")
+				}
+			}
+		})
+	}
+}
+
+// TestPrologueEnd: sites of unoptimised functions are behind the instructions that
+// store the parameters (addresses from the disassembly), also when some parameters
+// come on the stack, and when slots are relative to the stack pointer.
+func TestPrologueEnd(t *testing.T) {
+	for _, tt := range []struct {
+		image, function string
+		start, want     uint64
+	}{
+		{"basic-gcc12-O0-dwarf5.elf", "my_func_one_abcd", 0xffffffff81000024, 0xffffffff8100002c},
+		{"basic-gcc12-O0-dwarf5.elf", "call_my_funcs", 0xffffffff810000c3, 0xffffffff810000f0},
+		{"basic-clang14-O0-dwarf5.elf", "my_func_one_abcd", 0xffffffff81000000, 0xffffffff81000005},
+		{"basic-clang14-O0-dwarf5.elf", "call_my_funcs", 0xffffffff810000a0, 0xffffffff810000cc},
+		{"basic-clang14-O2-dwarf5.elf", "call_my_funcs", 0xffffffff81000040, 0xffffffff81000040},
+		{"basic-gcc12-O2-dwarf5.elf", "call_my_funcs", 0xffffffff810000a0, 0xffffffff810000a0},
+	} {
+		img := openFixture(t, tt.image)
+		found := false
+		sites, err := img.Sites(t.Context(), Name(tt.function))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sites {
+			if s.Kind != Entry {
 				continue
 			}
-			h, err := line.ParseAll(img.line, img.lineStr, func(string, ...any) {}, 0, false, 8)
-			_ = h
-			_ = err
-			info := delveLines(img, u)
-			if info == nil {
-				t.Fatalf("%s: delve refuses the line table at %#x", name, u.stmtList)
-			}
-			first := 0 // delve numbers from 0; DWARF before version 5 from 1
-			if u.version < 5 {
-				first = 1
-			}
-			for j, f := range info.FileNames {
-				want := f.Path
-				if !path.IsAbs(want) {
-					want = path.Join(u.compDir, want)
-				}
-				got := u.file(uint64(j + first))
-				if !path.IsAbs(got) {
-					got = path.Join(u.compDir, got)
-				}
-				if got != path.Clean(want) || got == "" {
-					t.Errorf("%s: unit at %#x, file %d: %q, delve has %q", name, u.off, j+first, got, want)
-				}
-				compared++
-			}
-			if got := u.file(1 << 40); got != "" {
-				t.Errorf("%s: a file number outside the table is %q", name, got)
+			found = true
+			if s.fun.start != tt.start || s.Addr != tt.want || s.AfterPrologue != (tt.start != tt.want) {
+				t.Errorf("%s: %s starts at %#x, site at %#x, after the prologue: %v; want %#x and %#x",
+					tt.image, s, s.fun.start, s.Addr, s.AfterPrologue, tt.start, tt.want)
 			}
 		}
-		if compared < 1 {
-			t.Errorf("%s: no file names compared", name)
+		if !found {
+			t.Errorf("%s: no entry site of %s", tt.image, tt.function)
 		}
+	}
+}
+
+// lineProgram is a DWARF 5 line table with one directory and one file.
+func lineProgram(program ...any) []byte {
+	head := cat(1, 1, 1, 0xfb, 14, 13, // minimum instruction, operations, is_stmt, line base -5, range 14, opcode base
+		0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, // operands of opcodes 1 to 12
+		1, 1, formString, 1, "/src", // directories: path as string
+		2, 1, formString, 2, formUdata, 2, "a.c", 0, "b.c", 0) // files: path, directory
+	b := cat(le16(5), 8, 0, le32(uint64(len(head))), head, cat(program...))
+	return cat(le32(uint64(len(b))), b)
+}
+
+func TestLineProgram(t *testing.T) {
+	setAddress := cat(0, 9, 2, le64(textAddr))
+	for _, tt := range []struct {
+		name, want string
+		d          []byte
+	}{
+		{"rows", "0:1:1s 4:3:1s 4:3:2 6:4:2p 8:4:2e", lineProgram(setAddress, 1, 2, 4, 3, 2, 1, 4, 0x02, 6, 1, 10, 13+14*2+6, 2, 2, 0, 1, 1)},
+		{"const_add_pc and fixed_advance_pc", "17:1:1s 273:1:1s", lineProgram(setAddress, 8, 1, 9, le16(256), 1)},
+		{"unknown opcodes are passed over", "0:1:1s", lineProgram(setAddress, 5, 0x81, 1, 7, 11, 12, 9, 0, 3, 0x80, 1, 2, 1)},
+		{"line below 0", "0:0:1s", lineProgram(setAddress, 3, sleb(-100), 1)},
+		{"cut short", "test: .debug_line+0x0: the line program is cut short", lineProgram(2)},
+		{"extended opcode too long", "test: .debug_line+0x0: invalid extended opcode", lineProgram(0, 9, 2)},
+		{"extended opcode of no length", "test: .debug_line+0x0: invalid extended opcode", lineProgram(0, 0)},
+		{"length", "test: .debug_line+0x0: invalid line table length", le32(99)},
+		{"version", "test: .debug_line+0x0: unsupported line table version 6", cat(le32(2), le16(6))},
+		{"header length", "test: .debug_line+0x0: invalid header length", cat(le32(8), le16(4), le32(99), le16(0))},
+		{"header", "test: .debug_line+0x0: the header is cut short", cat(le32(8), le16(4), le32(2), 1, 1)},
+		{"file count", "test: .debug_line+0x0: invalid directory or file table", cat(le32(22), le16(5), 8, 0, le32(14), 1, 1, 1, 0xfb, 14, 1, 0, uleb(1<<19), make([]byte, 4))},
+		{"form of a name", "test: .debug_line+0x0: the directory or file table is cut short or has an unknown form",
+			cat(le32(22), le16(5), 8, 0, le32(14), 1, 1, 1, 0xfb, 14, 1, 1, 1, 0x7f, 1, make([]byte, 4))},
+		{"directories do not end", "test: .debug_line+0x0: the directory table does not end", cat(le32(14), le16(4), le32(8), 1, 1, 1, 0xfb, 14, 1, 'a', 'b')},
+		{"files do not end", "test: .debug_line+0x0: the file table does not end", cat(le32(15), le16(4), le32(9), 1, 1, 1, 0xfb, 14, 1, 0, 'a', 'b')},
+		{"line range 0", "test: .debug_line+0x0: invalid line program header", cat(le32(15), le16(4), le32(9), 1, 1, 1, 0xfb, 0, 1, 0, 0, 1)},
+		{"no section", "test: .debug_line+0x0: invalid line table length", []byte{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := unitRoot()
+			root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0})
+			img := testImage(t, []cu{{version: 5, root: root}}, debugSection(".debug_line", tt.d))
+			rows, err := img.units[0].rowsOf()
+			var got []string
+			for _, r := range rows {
+				s := fmt.Sprintf("%d:%d:%d", r.addr-textAddr, r.line, r.file)
+				if r.stmt {
+					s += "s"
+				}
+				if r.prologueEnd {
+					s += "p"
+				}
+				if r.end {
+					s += "e"
+				}
+				got = append(got, s)
+			}
+			text := strings.Join(got, " ")
+			if err != nil {
+				text = err.Error()
+			}
+			if text != tt.want {
+				t.Errorf("got %q, want %q", text, tt.want)
+			}
+			if err == nil {
+				if f := img.units[0].file(1); f != "/src/b.c" {
+					t.Errorf("file 1 is %q", f)
+				}
+			}
+		})
 	}
 }

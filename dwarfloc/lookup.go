@@ -129,11 +129,9 @@ func (f *finder) search(e entry, inside bool, depth int) error {
 			case !inside:
 				f.elsewhere = true
 			case f.best == nil || depth > f.depth:
-				// Several entries of one block can describe one variable; the first with a
-				// location says most.
 				f.best, f.depth = &x, depth
-			case depth == f.depth && f.best.location.form == 0 && f.best.constant.form == 0:
-				f.best = &x
+			case depth == f.depth:
+				*f.best = preferred(*f.best, x)
 			}
 		case tagLexicalBlock:
 			in := inside && !f.abstract

@@ -299,12 +299,13 @@ func (s *Site) params() ([]*Variable, error) {
 			}
 			// The abstract entry has name and type; where it is, the site's own says. A
 			// clone can describe a lost parameter as a variable.
-			i := slices.IndexFunc(here, func(h varEntry) bool {
-				_, off, err := h.u.ref(h.origin)
-				return h.origin.form != 0 && err == nil && off == c.off
-			})
-			if i >= 0 {
-				x = here[i]
+			for i := 0; i < len(here); {
+				_, off, err := here[i].u.ref(here[i].origin)
+				if here[i].origin.form == 0 || err != nil || off != c.off {
+					i++
+					continue
+				}
+				x = preferred(x, here[i])
 				here = slices.Delete(here, i, i+1)
 			}
 			return true, add(x)
@@ -322,4 +323,33 @@ func (s *Site) params() ([]*Variable, error) {
 		}
 	}
 	return out, nil
+}
+
+// preferred chooses between two descriptions of one variable at one site. For a
+// parameter that a .constprop clone lost, GCC (12 is where it was seen) writes the
+// register that callers no longer set, and behind it the constant that took the
+// parameter's place; so what is fixed wins. Else the first with a location does.
+func preferred(a, b varEntry) varEntry {
+	switch {
+	case a.origin.form == 0 && b.origin.form != 0:
+		return b // a is the abstract entry, which has no place
+	case b.fixed() && !a.fixed(), !a.described() && b.described():
+		return b
+	}
+	return a
+}
+
+// described reports whether an entry says anything about the variable's place.
+func (x *varEntry) described() bool { return x.location.form != 0 || x.constant.form != 0 }
+
+// fixed reports whether an entry gives the variable a value that depends on
+// neither registers nor memory: a constant, or an address in the image.
+func (x *varEntry) fixed() bool {
+	const addr, stackValue = 0x03, 0x9f
+	if x.constant.form != 0 {
+		return true
+	}
+	n := 2 + int(x.u.addrSize)
+	e := x.location.b
+	return x.location.isBlock() && len(e) == n && e[0] == addr && e[n-1] == stackValue
 }

@@ -3,6 +3,10 @@ package prove
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -82,4 +86,13 @@ func (w *world) register(rng *rand.Rand, state int) uint64 {
 		return rng.Uint64() >> 32 // an int with nothing above it
 	}
 	return w.pointer(rng)
+}
+
+// mapped reports whether this process can read memory at an address, without
+// reading it itself.
+func mapped(addr uint64, size int) bool {
+	buf := make([]byte, max(size, 1))
+	local := []unix.Iovec{{Base: unsafe.SliceData(buf), Len: uint64(len(buf))}}
+	n, err := unix.ProcessVMReadv(os.Getpid(), local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(buf)}}, 0)
+	return err == nil && n == len(buf)
 }

@@ -18,7 +18,7 @@ type siteJSON struct {
 	Symbol   string       `json:"symbol"`   // symbol that holds the address
 	Offset   uint64       `json:"offset"`   // bytes from the symbol
 	Section  string       `json:"section"`
-	Callers  []callerJSON `json:"callers"` // functions it is inlined into, innermost first
+	Callers  []callerJSON `json:"callers"`   // functions it is inlined into, innermost first
 	CallFile *string      `json:"call_file"` // null at an entry
 	CallLine *int         `json:"call_line"`
 	After    bool         `json:"after_prologue,omitempty"` // the site is behind the function's prologue

@@ -103,6 +103,9 @@ func (f *File) readUnits() error {
 	return nil
 }
 
+// Section returns the bytes of a section of the debug information, decompressed.
+func (f *File) Section(name string) []byte { return f.sections[name] }
+
 // executable reports whether a section with instructions holds an address.
 func (f *File) executable(addr uint64) bool {
 	for _, r := range f.code {

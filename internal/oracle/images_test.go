@@ -31,7 +31,7 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := compare(t, img, file, file.Units)
+			f := compare(t, img, file, file.Units, false)
 			f.report(t)
 			if f.totals["inlined parameters"] == 0 || f.totals["out-of-line parameters"] == 0 {
 				t.Error("nothing was compared")
@@ -89,7 +89,7 @@ func TestVmlinux(t *testing.T) {
 		rng.Shuffle(len(units), func(i, j int) { units[i], units[j] = units[j], units[i] })
 		units = units[:min(sampleSize, len(units))]
 	}
-	f := compare(t, img, file, units)
+	f := compare(t, img, file, units, false)
 	f.report(t)
 	if f.totals["inlined parameters"] == 0 {
 		t.Error("nothing was compared")

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -39,7 +40,7 @@ func TestRandomExpressions(t *testing.T) {
 	if len(places) < 20 {
 		t.Fatalf("%d expressions are long enough", len(places))
 	}
-	rounds := 3000 // MASK
+	rounds := 300
 	if testing.Short() {
 		rounds = 30
 	}
@@ -59,12 +60,12 @@ func TestRandomExpressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.add(compare(t, img, other, other.Units))
+		all.add(compare(t, img, other, other.Units, true))
 		img.Close()
 	}
-	delete(all.totals, "")
+	t.Logf("%d expressions in %d rounds", len(places), rounds)
 	for k := range all.totals {
-		if !bytes.Contains([]byte(k), []byte("expressions")) {
+		if !strings.Contains(k, "expressions") && !strings.Contains(k, "not located") {
 			delete(all.totals, k)
 		}
 	}
@@ -284,7 +285,6 @@ func (g *generator) operation() {
 		g.put(first, op)
 	case k < 6:
 		op := []byte{0x19, 0x1f, 0x20}[g.rng.IntN(3)]
-		if op == 0x19 && top != nil && !top.signed && top.size == 8 { return } // MASK
 		g.out = append(g.out, op)
 	case k < 7:
 		g.out = append(append(g.out, 0x23), byte(g.rng.IntN(128)))
