@@ -33,7 +33,7 @@ demo: ## Resolve and print fetch prologues for an embedded image (no root, no ke
 	$(GO) run ./cmd/prolog-dump demo
 
 .PHONY: test
-test: deps ## Install what the tests need, vet, run all tests with the race detector
+test: deps vmlinux ## Install what the tests need, vet, run all tests with the race detector
 	$(GO) vet $(PACKAGES)
 	$(GO) test -race -timeout 25m $(PACKAGES)
 
@@ -42,7 +42,7 @@ lint: ## Run the linters of .golangci.yml (the first run builds the linter: a mi
 	$(GOLANGCI_LINT) run $(PACKAGES)
 
 .PHONY: bench
-bench: ## Run the benchmarks (bench/fetch-vmlinux.sh fetches the kernel image they use)
+bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see "make vmlinux")
 	$(GO) test -run '^$$' -bench . ./bench/...
 
 .PHONY: fixtures
@@ -52,6 +52,10 @@ fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 .PHONY: deps
 deps: ## Install the Debian packages that the tests use, if any is missing
 	@.ci/install-packages $(DEPS)
+
+.PHONY: vmlinux
+vmlinux: ## Fetch Debian's kernel image with debug information (0.9 GB, once) for tests and benchmarks
+	@bench/fetch-vmlinux.sh >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

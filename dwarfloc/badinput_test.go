@@ -1,8 +1,17 @@
 package dwarfloc
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -117,4 +126,284 @@ func FuzzOpen(f *testing.F) {
 		defer timeLimit(30*time.Second, fmt.Sprintf("an image of %d bytes", len(data)))()
 		_, _ = everything(t, data)
 	})
+}
+
+// TestCorruptSections damages each debug section of two images at many places, one
+// at a time. The places come from a fixed seed, so a failure comes again.
+func TestCorruptSections(t *testing.T) {
+	const seed, tries = 1, 60
+	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-clang14-O2-dwarf4.elf", "lib-gcc12-O2-dwarf5.elf"} {
+		t.Run(name, func(t *testing.T) {
+			defer timeLimit(60*time.Second, "corruption of "+name)()
+			rng := rand.New(rand.NewSource(seed))
+			good := fixture(t, name)
+			file, err := elf.NewFile(bytes.NewReader(good))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := everything(t, good)
+			if err != nil {
+				t.Fatal(err)
+			}
+			differ := 0
+			try := func(what string, data []byte) {
+				defer func() {
+					if r := recover(); r != nil {
+						t.Errorf("%s (seed %d): panic: %v", what, seed, r)
+						panic(r)
+					}
+				}()
+				if got, err := everything(t, data); err != nil || got != want {
+					differ++
+				}
+			}
+			for i, s := range file.Sections {
+				if !strings.HasPrefix(s.Name, ".debug_") && s.Name != ".eh_frame" && s.Name != ".symtab" || s.FileSize == 0 {
+					continue
+				}
+				header := binary.LittleEndian.Uint64(good[40:]) + 64*uint64(i)
+				for range tries {
+					at := rng.Uint64() % s.FileSize
+					bad := bytes.Clone(good)
+					switch rng.Intn(4) {
+					case 0: // a bit
+						bad[s.Offset+at] ^= 1 << rng.Intn(8)
+					case 1: // a byte that is often special
+						bad[s.Offset+at] = []byte{0, 1, 0x7f, 0x80, 0xff}[rng.Intn(5)]
+					case 2: // a few random bytes
+						for k := at; k < min(at+uint64(1+rng.Intn(8)), s.FileSize); k++ {
+							bad[s.Offset+k] = byte(rng.Intn(256))
+						}
+					case 3: // the section ends early
+						binary.LittleEndian.PutUint64(bad[header+32:], at)
+					}
+					try(fmt.Sprintf("%s damaged at %#x", s.Name, at), bad)
+				}
+			}
+			if differ < 50 {
+				t.Errorf("only %d damages changed an answer: the test damages nothing that matters", differ)
+			}
+		})
+	}
+}
+
+func TestTruncatedFiles(t *testing.T) {
+	good := fixture(t, "lib-gcc12-O2-dwarf5.elf")
+	for n := 0; n < len(good); n += 1 + len(good)/300 {
+		if _, err := everything(t, good[:n:n]); err == nil {
+			t.Errorf("%d of %d bytes are accepted", n, len(good))
+		}
+	}
+}
+
+// TestOpenErrors checks what users read when they name the wrong file.
+func TestOpenErrors(t *testing.T) {
+	vmlinuz := make([]byte, 0x400)
+	copy(vmlinuz, "MZ")
+	copy(vmlinuz[0x202:], "HdrS")
+	relocatable := writeImage([]cu{{version: 5, root: unitRoot()}})
+	binary.LittleEndian.PutUint16(relocatable[16:], uint16(elf.ET_REL))
+	other := writeImage([]cu{{version: 5, root: unitRoot()}})
+	binary.LittleEndian.PutUint16(other[18:], uint16(elf.EM_MIPS))
+	kernel := writeELF(textSection(), debugSection("__ksymtab", []byte{1}), section{name: ".note", typ: elf.SHT_NOTE, data: cat(le32(4), le32(3), le32(3), "GNU", 0xab, 0xcd, 0xef, 0)})
+	short := writeImage([]cu{{version: 5, root: unitRoot()}})
+	for _, tt := range []struct {
+		name string
+		data []byte
+		is   error
+		want string
+	}{
+		{"empty", nil, ErrNotELF, "test: not an ELF file: it is empty"},
+		{"text", []byte("#!/bin/sh\n"), ErrNotELF, "test: not an ELF file"},
+		{"vmlinuz", vmlinuz, ErrNotELF, "test: not an ELF file: it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"},
+		{"gzip", []byte{0x1f, 0x8b, 8}, ErrNotELF, "test: not an ELF file: it is compressed; decompress it first"},
+		{"zstd", []byte{0x28, 0xb5, 0x2f, 0xfd}, ErrNotELF, "test: not an ELF file: it is compressed; decompress it first"},
+		{"stripped", writeELF(textSection()), ErrNoDWARF, "test: no DWARF debug information: the file is stripped: install its debug package or build it with -g and keep the result"},
+		{"symbols only", writeELF(textSection(), section{name: ".symtab", typ: elf.SHT_SYMTAB}), ErrNoDWARF, "test: no DWARF debug information: build it with -g"},
+		{"kernel", kernel, ErrNoDWARF, "test: no DWARF debug information: for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y; its build ID is abcdef"},
+		{"relocatable", relocatable, nil, "test: a relocatable file (a kernel module or an object file) is not supported: give the linked image"},
+		{"cut", short[:100], nil, "test: damaged ELF file: "},
+		{"other machine", other, nil, "test: "},
+		{"unit length", writeELF(textSection(), debugSection(".debug_info", le32(0x100))), nil, "test: .debug_info+0x0: invalid unit length 0x100: 0x4 bytes are left"},
+		{"unit version", writeELF(textSection(), debugSection(".debug_info", cat(le32(2), le16(9)))), nil, "test: .debug_info+0x0: unsupported DWARF version 9"},
+		{"address size", writeELF(textSection(), debugSection(".debug_info", cat(le32(8), le16(5), 1, 3, le32(0)))), nil, "test: .debug_info+0x0: invalid address size 3"},
+		{"unit type", writeELF(textSection(), debugSection(".debug_info", cat(le32(8), le16(5), 9, 8, le32(0)))), nil, "test: .debug_info+0x0: unknown unit type 0x9"},
+		{"unit header", writeELF(textSection(), debugSection(".debug_info", cat(le32(4), le16(5), 1, 8))), nil, "test: .debug_info+0x0: the unit's header does not fit into its length"},
+		{"zdebug", writeELF(textSection(), debugSection(".zdebug_info", []byte("ZLIBshort"))), nil, "test: .zdebug_info+0x0: invalid compression header"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			img, err := FromBytes("test", tt.data)
+			if err == nil || img != nil {
+				t.Fatalf("accepted: %v, %v", img, err)
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("%v is not %v", err, tt.is)
+			}
+			if err.Error() != tt.want && (!strings.HasSuffix(tt.want, ": ") || !strings.HasPrefix(err.Error(), tt.want)) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+			if strings.Contains(tt.want, "+0x") {
+				var fe *FormatError
+				if !errors.As(err, &fe) || fe.Section == "" {
+					t.Errorf("%v is no FormatError with a section", err)
+				}
+			}
+		})
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+}
+
+// TestScanErrors: damage that shows when the entries are read.
+func TestScanErrors(t *testing.T) {
+	info := func(entries ...any) []byte {
+		b := cat(le16(5), 1, 8, le32(0), cat(entries...))
+		return cat(le32(uint64(len(b))), b)
+	}
+	abbrev := cat(1, tagByte(tagCompileUnit), 1, 0, 0, 2, tagByte(tagSubprogram), 0, attrByte(attrName_), byte(formString), 0, 0, 0)
+	deep := cat(1, tagByte(tagLexicalBlock), 1, 0, 0, 0)
+	for _, tt := range []struct {
+		name, want   string
+		info, abbrev []byte
+	}{
+		{"unknown abbreviation", "test: .debug_info+0xd: unknown abbreviation 7", info(1, 7, 0), abbrev},
+		{"name cut short", "test: .debug_info+0xd: the entry does not end within its unit", info(1, 2, 'a', 'b'), abbrev},
+		{"no entries", "test: .debug_info+0xc: the unit has no entries", info(0), abbrev},
+		{"nothing at all", "test: .debug_info+0xc: the entry is outside its unit [0xc, 0xc)", info(), abbrev},
+		{"abbreviations do not end", "test: .debug_abbrev+0x5: the abbreviation table of the unit at .debug_info+0x0 does not end", info(1, 0), abbrev[:5]},
+		{"abbreviation does not end", "test: .debug_abbrev+0x5: abbreviation 2 does not end", info(1, 0), abbrev[:10]},
+		{"unknown form", "test: .debug_abbrev+0x0: abbreviation 1: unknown form 0x7e", info(1, 0), cat(1, 0x11, 0, 3, 0x7e, 0, 0, 0)},
+		{"too deep", "test: .debug_info+0x100c: entries are nested more than 4096 deep", info(bytes.Repeat([]byte{1}, 5000)), deep},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := everything(t, writeELF(textSection(), debugSection(".debug_info", tt.info), debugSection(".debug_abbrev", tt.abbrev)))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func tagByte(t tag) byte       { return byte(t) }
+func attrByte(a attrName) byte { return byte(a) }
+
+// TestScanErrorIsRemembered: the second question gets the same answer.
+func TestScanErrorIsRemembered(t *testing.T) {
+	b := cat(le16(5), 1, 8, le32(0), 1, 7, 0)
+	img, err := FromBytes("test", writeELF(textSection(), debugSection(".debug_info", cat(le32(uint64(len(b))), b)),
+		debugSection(".debug_abbrev", cat(1, 0x11, 1, 0, 0, 0))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := img.Scan(canceled, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled scan: %v", err)
+	}
+	first := img.Scan(context.Background(), nil)
+	if second := img.Scan(context.Background(), nil); first == nil || first != second {
+		t.Errorf("first %v, then %v", first, second)
+	}
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestMemory: numbers in a small file that announce much make nothing big.
+func TestMemory(t *testing.T) {
+	compressed := func(size uint64, d []byte) []byte {
+		var z bytes.Buffer
+		w := zlib.NewWriter(&z)
+		_, err := w.Write(d)
+		must(errors.Join(err, w.Close()))
+		return cat(le32(1), le32(0), le64(size), le64(1), z.Bytes())
+	}
+	zdebug := func(size uint64, d []byte) []byte {
+		return cat([]byte("ZLIB"), binary.BigEndian.AppendUint64(nil, size), compressed(0, d)[24:])
+	}
+	flagged := section{name: ".debug_str", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: compressed(1<<40, []byte("x"))}
+	lines := func(version int) section {
+		root := cat(1, 1, 1, 0xfb, 14, 1, 0, uleb(1<<20), 0, uleb(1<<20))
+		b := cat(le16(uint64(version)), 8, 0, le32(uint64(len(root))), root)
+		return debugSection(".debug_line", cat(le32(uint64(len(b))), b))
+	}
+	withLines := func(n int) []cu {
+		var units []cu
+		for range n {
+			root := unitRoot(&die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}}, kids: []*die{
+				{tag: tagInlinedSubroutine, attrs: []attribute{{attrLowpc, formAddr, uint64(textAddr)}, {attrCallFile, formData1, 1}}}}})
+			root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0})
+			units = append(units, cu{version: 5, root: root})
+		}
+		return units
+	}
+	units := []cu{{version: 5, root: unitRoot()}}
+	var tiny []cu
+	for range 2000 {
+		tiny = append(tiny, cu{version: 5, root: &die{tag: tagCompileUnit}})
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+		most uint64 // bytes
+	}{
+		{"compressed section", writeImage(units, flagged), 16 << 20}, // debug/elf reads pieces of 10 MiB
+		{"old compressed section", writeImage(units, debugSection(".zdebug_str", zdebug(1<<60, []byte("x")))), 4 << 20},
+		{"line tables without formats", writeImage(withLines(50), lines(5)), 4 << 20},
+		{"many tiny units", writeImage(tiny), 16 << 20},
+		{"block of 4 GiB", writeImage([]cu{{version: 5, root: &die{tag: tagCompileUnit, attrs: []attribute{{attrName_, formExprloc, []byte{}}}}}}), 1 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := allocated(func() {
+				text, err := everything(t, tt.data)
+				t.Logf("%q, %v", text, err)
+			})
+			if got > tt.most {
+				t.Errorf("a file of %d bytes made %d bytes of allocations, more than %d", len(tt.data), got, tt.most)
+			}
+		})
+	}
+	for name, d := range map[string][]byte{
+		"a size that is too large": zdebug(100, []byte("x")), "a size that is too small": zdebug(1, make([]byte, 100)),
+	} {
+		if _, err := everything(t, writeImage(units, debugSection(".zdebug_str", d))); err == nil || !strings.Contains(err.Error(), ".zdebug_str+0x4: the header announces") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOldCompression reads names across units from sections of the old GNU form:
+// the declaration of a function, with its name in the entry, is in another unit.
+func TestOldCompression(t *testing.T) {
+	decl := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "far_away"}, {attrInline, formData1, 1}}}
+	code := &die{tag: tagSubprogram, attrs: []attribute{{attrAbstractOrigin, formRefAddr, decl}, {attrLowpc, formAddr, uint64(textAddr)}}}
+	var w dwarfWriter
+	w.add(cu{version: 5, root: unitRoot(decl)})
+	w.add(cu{version: 5, root: unitRoot(code)})
+	pack := func(d []byte) []byte {
+		var z bytes.Buffer
+		zw := zlib.NewWriter(&z)
+		_, err := zw.Write(d)
+		must(errors.Join(err, zw.Close()))
+		return cat([]byte("ZLIB"), binary.BigEndian.AppendUint64(nil, uint64(len(d))), z.Bytes())
+	}
+	for _, data := range [][]byte{
+		writeELF(textSection(), debugSection(".debug_info", w.info), debugSection(".debug_abbrev", w.abbrev)),
+		writeELF(textSection(), debugSection(".zdebug_info", pack(w.info)), debugSection(".zdebug_abbrev", pack(w.abbrev))),
+	} {
+		img, err := FromBytes("test", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := sitesOf(t, img, "far_away", 1)[0]; s.Addr != textAddr {
+			t.Errorf("the site is at %#x", s.Addr)
+		}
+	}
 }

@@ -154,6 +154,7 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 	if s.Symbol == "" || s.Offset != 0 && s.Kind == Entry && !s.AfterPrologue {
 		t.Errorf("%s: an odd place: %s", s, s.Place())
 	}
+	checkSlots(t, img, s)
 	if s.Kind == Entry {
 		if len(s.Callers) != 0 || s.CallLine != 0 {
 			t.Errorf("%s: an out-of-line site with callers", s)
@@ -196,6 +197,31 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 		}
 	}
 	t.Errorf("%s at %#x is outside its caller %s, which has %x", s, s.Addr, s.Callers[len(s.Callers)-1].Function, ranges)
+}
+
+// checkSlots: at a function's first instruction the stack frame is not set up, so
+// nothing is at the stack pointer but the return address, and nothing below it.
+func checkSlots(t *testing.T, img *Image, s *Site) {
+	t.Helper()
+	if s.Addr != s.fun.start {
+		return
+	}
+	params, err := s.Params()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp := uint64(img.Arch().SP)
+	for _, v := range params {
+		e := v.Loc.Expr
+		if !v.Located() || v.Loc.Kind != KindMemory {
+			continue
+		}
+		below := e.Op == OpReg && e.K == sp ||
+			e.Op == OpAdd && e.A.Op == OpReg && e.A.K == sp && e.B.Op == OpConst && int64(e.B.K) < 8
+		if below {
+			t.Errorf("%s: %s is at %s, where the function has stored nothing yet", s, v.Name, v.Loc.Text(img.Arch()))
+		}
+	}
 }
 
 // TestProcessors: the answer does not depend on how many goroutines found it.

@@ -130,14 +130,14 @@ func TestTypes(t *testing.T) {
 		{page, "struct page, 64"}, {opaque, "struct opaque, -1"}, {declSize, "struct half, -1"}, {anon, "union {...}, 8"},
 		{enumU, "enum zone, 4"}, {enumS, "enum prio, 4, signed"}, {enumI, "enum implicit, 4, signed"}, {enumT, "enum typed, 4, signed"},
 		{pPage, "struct page *, 8"}, {pOpaque, "struct opaque *, 8"}, {pVoid, "void *, 8"}, {ppPage, "struct page **, 8"}, {noSize, "struct page *, 8"},
-		{pFn, "int (*)(), 8"}, {pVoidFn, "void (*)(), 8"}, {fn, "int (), -1"}, {pFnP, "struct page *(*)(), 8"},
+		{pFn, "int (*)(), 8"}, {pVoidFn, "void (*)(), 8"}, {fn, "int(), -1"}, {pFnP, "struct page * (*)(), 8"},
 		{constChar, "const char, 1, signed"}, {pConstChar, "const char *, 8"}, {constP, "struct page * const, 8"},
 		{volatileConst, "volatile const char, 1, signed"}, {restrictP, "const char * restrict, 8"}, {atomic, "_Atomic int, 4, signed"},
 		{arr, "int[10], 40"}, {arr2, "int[3][5], 60"}, {open, "char[], -1"}, {zero, "char[0], 0"}, {huge, "unsigned long[549755813889][549755813889], -1"},
 		{pArr, "int (*)[10], 8"}, {arrP, "struct page *[4], 32"}, {arrFn, "int (*[4])(), 32"}, {constArr, "const char[16], 16"},
 		{s32, "s32, 4, signed"}, {constTypedef, "const s32, 4, signed"}, {arrOpaque, "struct opaque[4], -1"}, {constVoid, "const void *, 8"},
 		{ref, "struct page &, 8"}, {rref, "struct page &&, 8"}, {bits, "_BitInt(17), 3, signed"},
-		{loopPtr, strings.Repeat("*", 0) + "... " + strings.Repeat("*", 65) + ", 8"},
+		{loopPtr, "... " + strings.Repeat("*", 65) + ", 8"},
 	}
 	var kids []*die
 	for _, c := range cases {

@@ -76,6 +76,8 @@ func cat(parts ...any) []byte {
 			out = append(out, byte(p))
 		case byte:
 			out = append(out, p)
+		case rune:
+			out = append(out, byte(p))
 		case []byte:
 			out = append(out, p...)
 		case string:

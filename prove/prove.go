@@ -77,22 +77,28 @@ func Available() error { return bpfexec.Available() }
 // up to three at a time. file is a second view of the same image.
 func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
 	return run(img, file, o, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
-		return img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
-			params, err := s.Params()
-			if err != nil {
+		return eachGroup(ctx, img, add)
+	})
+}
+
+// eachGroup calls f for the parameters of every site, up to three at a time, from
+// several goroutines.
+func eachGroup(ctx context.Context, img *dwarfloc.Image, f func(worker int, s *dwarfloc.Site, args []instances.Argument) error) error {
+	return img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
+		params, err := s.Params()
+		if err != nil {
+			return err
+		}
+		for group := range slices.Chunk(params, prologue.MaxArgs) {
+			args := make([]instances.Argument, len(group))
+			for i, v := range group {
+				args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{})
+			}
+			if err := f(worker, s, args); err != nil {
 				return err
 			}
-			for group := range slices.Chunk(params, prologue.MaxArgs) {
-				args := make([]instances.Argument, len(group))
-				for i, v := range group {
-					args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{})
-				}
-				if err := add(worker, s, args); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	})
 }
 

@@ -38,10 +38,8 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 			if o.Seed == 0 {
 				o.Seed = uint64(time.Now().UnixNano())
 			}
-			if len(args) == 1 {
-				if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() {
-					return s.proveImage(cmd, args[0], o)
-				}
+			if isFile(args) {
+				return s.proveImage(cmd, args[0], o)
 			}
 			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
 				file, err := oracle.Open(p.Image.Path())

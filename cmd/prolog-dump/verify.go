@@ -5,32 +5,79 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/prove"
 )
 
 func verifyCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify 'FUNC ARG...'",
+		Use:   "verify IMAGE|'FUNC ARG...'",
 		Short: "Load every distinct instance into the running kernel's verifier",
 		Long: `verify makes the plan of a definition and loads each of its instances, with a
 trivial program behind the prologue that uses all arguments, into the running
-kernel's verifier. Nothing is attached. It needs root, or CAP_BPF and
-CAP_PERFMON.`,
+kernel's verifier. Nothing is attached. For an IMAGE it does so with every distinct
+prologue of all parameters at all sites. It needs root, or CAP_BPF and CAP_PERFMON.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := bpfexec.Available(); err != nil && errors.Is(err, bpfexec.ErrPrivilege) {
 				return err
 			}
+			if isFile(args) {
+				return s.verifyImage(cmd, args[0])
+			}
 			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
 				return s.verify(cmd, p, w)
 			})
 		},
 	}
+}
+
+// isFile reports whether a command's arguments are an image, not a definition.
+func isFile(args []string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	st, err := os.Stat(args[0])
+	return err == nil && st.Mode().IsRegular()
+}
+
+// verifyImage loads all of an image's prologues.
+func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return err
+	}
+	defer img.Close()
+	if err := scan(cmd.Context(), img); err != nil {
+		return err
+	}
+	v, err := prove.VerifyImage(cmd.Context(), img, prologue.ReadKernel)
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if s.format == "json" {
+		if err := json.NewEncoder(w).Encode(v); err != nil {
+			return err
+		}
+	} else {
+		for _, r := range v.Rejected {
+			fmt.Fprintf(w, "rejected: %s\n", r)
+		}
+		fmt.Fprintf(w, "%s: %d distinct prologues: %d accepted, %d rejected\n", path, v.Prologues, v.Accepted, len(v.Rejected))
+	}
+	if n := len(v.Rejected); n > 0 {
+		return fmt.Errorf("the kernel's verifier rejected %s", count(n, "prologue"))
+	}
+	return nil
 }
 
 // verdictJSON is one line of verify --format json.

@@ -1,0 +1,219 @@
+// Package bench measures each stage of the work, so that a regression has an
+// address: open, index, expand, resolve, emit. The images are a small fixture and,
+// with BENCH_VMLINUX=FILE, a kernel ("make vmlinux" fetches Debian's).
+//
+//	BENCH_VMLINUX=$(bench/fetch-vmlinux.sh) make bench
+package bench
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// image is one image to measure, and a definition that fits it.
+type image struct {
+	name       string
+	definition string
+	wide       string
+	open       func() (*dwarfloc.Image, error)
+}
+
+func images(b *testing.B) []image {
+	const name = "basic-gcc12-O2-dwarf5.elf"
+	data, err := fixtures.Bytes(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	out := []image{{
+		name: "fixture", definition: "my_func_*_abcd arg1", wide: "*",
+		open: func() (*dwarfloc.Image, error) { return dwarfloc.FromBytes(name, data) },
+	}}
+	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
+		out = append(out, image{
+			name: "vmlinux", definition: "get_page page", wide: "tcp_*",
+			open: func() (*dwarfloc.Image, error) { return dwarfloc.Open(path) },
+		})
+	}
+	return out
+}
+
+func each(b *testing.B, f func(b *testing.B, im image)) {
+	for _, im := range images(b) {
+		b.Run(im.name, func(b *testing.B) {
+			b.ReportAllocs()
+			f(b, im)
+		})
+	}
+}
+
+func open(b *testing.B, im image) *dwarfloc.Image {
+	b.Helper()
+	img, err := im.open()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { img.Close() })
+	return img
+}
+
+func scanned(b *testing.B, im image) *dwarfloc.Image {
+	b.Helper()
+	img := open(b, im)
+	if err := img.Scan(context.Background(), nil); err != nil {
+		b.Fatal(err)
+	}
+	return img
+}
+
+// BenchmarkOpen maps the file and reads its headers.
+func BenchmarkOpen(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		for b.Loop() {
+			img, err := im.open()
+			if err != nil {
+				b.Fatal(err)
+			}
+			img.Close()
+		}
+	})
+}
+
+// BenchmarkIndex opens and finds all functions and inlined instances.
+func BenchmarkIndex(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		for b.Loop() {
+			img, err := im.open()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := img.Scan(context.Background(), nil); err != nil {
+				b.Fatal(err)
+			}
+			img.Close()
+		}
+	})
+}
+
+// BenchmarkExpand finds the sites of one function and of a pattern in an indexed
+// image.
+func BenchmarkExpand(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		for _, text := range []string{im.definition, im.wide} {
+			def, err := probe.Parse(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := glob.Compile(def.Point.Function)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(def.Point.Function, func(b *testing.B) {
+				b.ReportAllocs()
+				n := 0
+				for b.Loop() {
+					sites, err := glob.Expand(context.Background(), img, glob.Selection{Functions: p})
+					if err != nil {
+						b.Fatal(err)
+					}
+					n = len(sites)
+				}
+				b.ReportMetric(float64(n), "sites")
+			})
+		}
+	})
+}
+
+// BenchmarkResolve finds every parameter of a pattern's sites.
+func BenchmarkResolve(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		p, err := glob.Compile(im.wide)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sites, err := glob.Expand(context.Background(), img, glob.Selection{Functions: p})
+		if err != nil {
+			b.Fatal(err)
+		}
+		n := 0
+		for b.Loop() {
+			n = 0
+			for _, s := range sites {
+				params, err := s.Params()
+				if err != nil {
+					b.Fatal(err)
+				}
+				n += len(params)
+			}
+		}
+		b.ReportMetric(float64(n), "parameters")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/parameter")
+	})
+}
+
+// BenchmarkEmit writes the prologues of resolved arguments.
+func BenchmarkEmit(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		def, err := probe.Parse(im.definition)
+		if err != nil {
+			b.Fatal(err)
+		}
+		plan, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		insns, helpers := 0, 0
+		for b.Loop() {
+			insns, helpers = 0, 0
+			for i := range plan.Sites {
+				s := &plan.Sites[i]
+				pro, err := instances.Emit(s.Site, s.Args, instances.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				insns += len(pro.Insns)
+				helpers += pro.Helpers
+			}
+		}
+		b.ReportMetric(float64(insns)/float64(len(plan.Sites)), "insns/site")
+		b.ReportMetric(float64(helpers)/float64(len(plan.Sites)), "helpers/site")
+	})
+}
+
+// BenchmarkPlan is the main job on an indexed image: definition in, instances out.
+func BenchmarkPlan(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		def, err := probe.Parse(im.definition)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := instances.NewPlan(context.Background(), img, def, instances.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkCoverage resolves every parameter of every site.
+func BenchmarkCoverage(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		for b.Loop() {
+			if _, err := coverage.Measure(context.Background(), img); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
