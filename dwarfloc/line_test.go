@@ -187,8 +187,8 @@ func TestPrologueEnd(t *testing.T) {
 func lineProgram(program ...any) []byte {
 	head := cat(1, 1, 1, 0xfb, 14, 13, // minimum instruction, operations, is_stmt, line base -5, range 14, opcode base
 		0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, // operands of opcodes 1 to 12
-		1, 1, formString, 1, "/src", // directories: path as string
-		2, 1, formString, 2, formUdata, 2, "a.c", 0, "b.c", 0) // files: path, directory
+		1, 1, byte(formString), 1, "/src", // directories: path as string
+		2, 1, byte(formString), 2, byte(formUdata), 2, "a.c", 0, "b.c", 0) // files: path, directory
 	b := cat(le16(5), 8, 0, le32(uint64(len(head))), head, cat(program...))
 	return cat(le32(uint64(len(b))), b)
 }

@@ -311,12 +311,20 @@ func (s *Site) passPrologue(e entry) error {
 // canonical frame address, or relative to a register that the prologue sets
 // (clang's frame base is the stack or the frame pointer itself).
 func (u *unit) inFrame(v, frame value) (yes, own bool) {
-	const fbreg, breg6 = 0x91, 0x76
-	if !v.isBlock() || len(v.b) == 0 || v.b[0] != fbreg && v.b[0] != breg6 {
+	const fbreg, breg0, breg6 = 0x91, 0x70, 0x76
+	if !v.isBlock() || len(v.b) == 0 {
 		return false, false
 	}
 	b := buf{d: v.b, p: 1, be: u.img.be}
-	return true, b.sleb() < 0 || v.b[0] == fbreg && frame.inRegister()
+	switch v.b[0] {
+	case fbreg:
+		return true, b.sleb() < 0 || frame.inRegister()
+	case breg6:
+		return true, b.sleb() < 0
+	case breg0 + uint8(u.img.arch.SP):
+		return true, true // GCC, in functions that use a frame pointer for variable arguments only
+	}
+	return false, false
 }
 
 // inRegister reports whether an expression is a register: DW_OP_reg7.

@@ -250,6 +250,14 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		c.totals[kind+" parameters by rule "+string(p.Rule)]++
 	}
 	c.totals[kind+" parameters, oracle: "+verdict]++
+	if len(p.Others) > 0 {
+		c.totals[kind+" parameters with several entries"]++
+		for _, o := range p.Others {
+			if verdict == "not at the site" && (o.Source == oracle.Expression || o.Source == oracle.Constant) {
+				c.totals[kind+" parameters not at the site of which another entry is"]++
+			}
+		}
+	}
 	verdict = "described"
 	switch v.Reason.Code {
 	case dwarfloc.OptimizedOut:

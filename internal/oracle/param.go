@@ -26,6 +26,8 @@ type Param struct {
 	Expr   []byte // of Expression
 	Const  []byte // of Constant: a block or a string, or 8 bytes of a number
 
+	Others []Param // further entries for the same parameter
+
 	r     *Reader
 	typed *node // the entry that names the type
 }
@@ -52,10 +54,10 @@ func (r *Reader) params(s *Site, n *node) error {
 		if p.Tag != dwarf.TagFormalParameter {
 			continue
 		}
-		var own *node
+		var own []*node
 		for _, c := range n.children {
 			// The compiler may describe a parameter that a clone lost as a variable.
-			if own != nil || used[c] || c.Tag != dwarf.TagFormalParameter && c.Tag != dwarf.TagVariable {
+			if used[c] || c.Tag != dwarf.TagFormalParameter && c.Tag != dwarf.TagVariable {
 				continue
 			}
 			from, err := r.madeFrom(c, p)
@@ -63,18 +65,30 @@ func (r *Reader) params(s *Site, n *node) error {
 				return err
 			}
 			if from {
-				own = c
+				used[c] = true
+				own = append(own, c)
 			}
 		}
-		if own == nil {
+		if len(own) == 0 {
 			if err := r.param(s, p, true); err != nil {
 				return err
 			}
 			continue
 		}
-		used[own] = true
-		if err := r.param(s, own, false); err != nil {
+		first := best(own)
+		if err := r.param(s, own[first], false); err != nil {
 			return err
+		}
+		at := len(s.Params) - 1
+		for i, c := range own {
+			if i == first {
+				continue
+			}
+			if err := r.param(s, c, false); err != nil {
+				return err
+			}
+			s.Params[at].Others = append(s.Params[at].Others, s.Params[at+1])
+			s.Params = s.Params[:at+1]
 		}
 	}
 	for _, c := range n.children {
@@ -85,6 +99,24 @@ func (r *Reader) params(s *Site, n *node) error {
 		}
 	}
 	return nil
+}
+
+// best chooses between several entries for one parameter. A constant or an address
+// wins: GCC writes it behind the register that callers of a .constprop clone no
+// longer set. Else it is the first that says anything, else the first.
+func best(own []*node) int {
+	for i, c := range own {
+		b, _ := c.Val(dwarf.AttrLocation).([]byte)
+		if c.AttrField(dwarf.AttrConstValue) != nil || len(b) == 10 && b[0] == 0x03 && b[9] == 0x9f {
+			return i
+		}
+	}
+	for i, c := range own {
+		if c.AttrField(dwarf.AttrLocation) != nil {
+			return i
+		}
+	}
+	return 0
 }
 
 // last follows abstract origins to their end.

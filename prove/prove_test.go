@@ -1,0 +1,158 @@
+package prove
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// seed makes a failure repeatable.
+const seed = 20150715
+
+func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
+	t.Helper()
+	data, err := fixtures.Bytes(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := dwarfloc.FromBytes(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := oracle.FromBytes(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img, file
+}
+
+func check(t *testing.T, r *Report) {
+	t.Helper()
+	t.Log(r)
+	for _, d := range r.Disagreements {
+		t.Error(d)
+	}
+	if r.Values == 0 || r.Values != r.Agreed {
+		t.Errorf("%d values compared, %d agreed", r.Values, r.Agreed)
+	}
+}
+
+func TestFixtures(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			img, file := open(t, name)
+			r, err := Image(context.Background(), img, file, Options{Seed: seed, States: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, r)
+			v, err := VerifyImage(context.Background(), img, prologue.ReadKernel)
+			if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
+				t.Errorf("verifier: %+v, %v", v, err)
+			}
+		})
+	}
+}
+
+// TestFindsWrong: a location that is wrong by one register or by eight bytes is
+// found.
+func TestFindsWrong(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, wrong := range []struct {
+		name   string
+		change func(l *dwarfloc.Location)
+	}{
+		{"register", func(l *dwarfloc.Location) {
+			if l.Kind == dwarfloc.KindRegister {
+				l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpReg, K: l.Expr.K ^ 1}
+			}
+		}},
+		{"offset", func(l *dwarfloc.Location) {
+			if l.Kind == dwarfloc.KindMemory {
+				l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpAdd, A: l.Expr, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: 8}}
+			}
+		}},
+		{"memory for value", func(l *dwarfloc.Location) {
+			if l.Kind == dwarfloc.KindValue {
+				l.Kind = dwarfloc.KindMemory
+			}
+		}},
+	} {
+		t.Run(wrong.name, func(t *testing.T) {
+			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
+			r, err := run(img, file, Options{Seed: seed}, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
+				return eachGroup(context.Background(), img, func(w int, s *dwarfloc.Site, args []instances.Argument) error {
+					for i := range args {
+						wrong.change(&args[i].Variable.Loc)
+					}
+					return add(w, s, args)
+				})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Disagreements) == 0 {
+				t.Errorf("nothing was found: %v", r)
+			}
+		})
+	}
+}
+
+// TestKernel proves definitions on a kernel image, and with PROVE_FULL=1 the whole
+// image.
+func TestKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a kernel image")
+	}
+	bpfexec.RequireOrSkip(t)
+	path := testenv.Vmlinux(t)
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	file, err := oracle.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("PROVE_FULL") == "1" {
+		r, err := Image(context.Background(), img, file, Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, r)
+		v, err := VerifyImage(context.Background(), img, prologue.ReadKernel)
+		if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
+			t.Errorf("verifier: %d of %d accepted, %v\n%q", v.Accepted, v.Prologues, err, v.Rejected)
+		}
+		return
+	}
+	for _, text := range []string{"get_page page", "native_load_gdt dtr", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size"} {
+		def, err := probe.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Plan(context.Background(), plan, file, Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Values != r.Agreed {
+			t.Errorf("%s: %v", text, r.Disagreements)
+		}
+		t.Logf("%s: %v", text, r)
+	}
+}
