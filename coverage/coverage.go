@@ -16,7 +16,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
-// Counts are the totals of one kind of sites.
+// Counts are the totals of one kind of sites. Parameters are counted as the debug
+// information lists them, as other readers count: one that it describes twice at a
+// site, as GCC 12 does with 0.4 % of a kernel's inlined ones, counts twice.
 type Counts struct {
 	Sites      int            `json:"sites"`
 	NoParams   int            `json:"sites_without_parameters"`
@@ -25,6 +27,7 @@ type Counts struct {
 	None       int            `json:"sites_none_located"`
 	Described  int            `json:"sites_all_described"` // every parameter is described at the site, whole or not
 	Parameters int            `json:"parameters"`
+	Repeated   int            `json:"parameters_repeated"` // how many of them are further entries for a parameter
 	ByKind     map[string]int `json:"located_by_kind"`
 	ByRule     map[string]int `json:"located_by_rule"`
 	ByReason   map[string]int `json:"reasons"`
@@ -59,23 +62,25 @@ func described(c dwarfloc.ReasonCode) bool {
 
 // tally is one goroutine's part of Counts, without maps: it counts millions.
 type tally struct {
-	sites, noParams, all, some, none, described, params int
-	kinds                                               [16]int
-	rules                                               [16]int
-	reasons                                             [32]int
+	sites, noParams, all, some, none, described, params, repeated int
+	kinds                                                         [16]int
+	rules                                                         [16]int
+	reasons                                                       [32]int
 }
 
 func (t *tally) add(params []*dwarfloc.Variable) {
 	t.sites++
-	t.params += len(params)
 	located, seen := 0, 0
 	for _, v := range params {
+		n := v.Entries
+		t.params += n
+		t.repeated += n - 1
 		if v.Located() {
 			located++
-			t.kinds[v.Loc.Kind]++
-			t.rules[v.Loc.Rule]++
+			t.kinds[v.Loc.Kind] += n
+			t.rules[v.Loc.Rule] += n
 		} else {
-			t.reasons[v.Reason.Code]++
+			t.reasons[v.Reason.Code] += n
 		}
 		if described(v.Reason.Code) {
 			seen++
@@ -113,6 +118,7 @@ func (c *Counts) sum(tallies []tally) {
 		c.None += t.none
 		c.Described += t.described
 		c.Parameters += t.params
+		c.Repeated += t.repeated
 		for _, k := range dwarfloc.Kinds() {
 			add(c.ByKind, k.String(), t.kinds[k])
 		}

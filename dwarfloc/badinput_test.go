@@ -274,7 +274,7 @@ func TestScanErrors(t *testing.T) {
 		{"abbreviations do not end", "test: .debug_abbrev+0x5: the abbreviation table of the unit at .debug_info+0x0 does not end", info(1, 0), abbrev[:5]},
 		{"abbreviation does not end", "test: .debug_abbrev+0x5: abbreviation 2 does not end", info(1, 0), abbrev[:10]},
 		{"unknown form", "test: .debug_abbrev+0x0: abbreviation 1: unknown form 0x7e", info(1, 0), cat(1, 0x11, 0, 3, 0x7e, 0, 0, 0)},
-		{"too deep", "test: .debug_info+0x100c: entries are nested more than 4096 deep", info(bytes.Repeat([]byte{1}, 5000)), deep},
+		{"too deep", "test: .debug_info+0x20c: entries are nested more than 512 deep", info(bytes.Repeat([]byte{1}, 5000)), deep},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := everything(t, writeELF(textSection(), debugSection(".debug_info", tt.info), debugSection(".debug_abbrev", tt.abbrev)))
@@ -314,6 +314,22 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// nest is n inlined instances inside each other, with width more in the innermost.
+func nest(n, width int) *die {
+	at := []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}}
+	root := &die{tag: tagSubprogram, attrs: at}
+	d := root
+	for range n {
+		k := &die{tag: tagInlinedSubroutine, attrs: at}
+		d.kids = []*die{k}
+		d = k
+	}
+	for range width {
+		d.kids = append(d.kids, &die{tag: tagInlinedSubroutine, attrs: at})
+	}
+	return unitRoot(root)
 }
 
 // TestMemory: numbers in a small file that announce much make nothing big.
@@ -357,8 +373,10 @@ func TestMemory(t *testing.T) {
 		{"compressed section", writeImage(units, flagged), 16 << 20}, // debug/elf reads pieces of 10 MiB
 		{"old compressed section", writeImage(units, debugSection(".zdebug_str", zdebug(1<<60, []byte("x")))), 4 << 20},
 		{"line tables without formats", writeImage(withLines(50), lines(5)), 4 << 20},
+		{"deeply inlined", writeImage([]cu{{version: 5, root: nest(400, 400)}}), 64 << 20},
 		{"many tiny units", writeImage(tiny), 16 << 20},
-		{"block of 4 GiB", writeImage([]cu{{version: 5, root: &die{tag: tagCompileUnit, attrs: []attribute{{attrName_, formExprloc, []byte{}}}}}}), 1 << 20},
+		{"block of 4 GiB", writeELF(textSection(), debugSection(".debug_info", cat(le32(13), le16(5), 1, 8, le32(0), 1, le32(0xffffffff))),
+			debugSection(".debug_abbrev", cat(1, 0x11, 0, 3, byte(formBlock4), 0, 0, 0))), 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := allocated(func() {

@@ -11,8 +11,8 @@ import (
 
 // zdebugData decompresses a section of the old GNU form: named .zdebug_*, it
 // starts with "ZLIB" and the size as 8 big-endian bytes (binutils before 2.26).
-func (img *Image) zdebugData(s *elf.Section) ([]byte, error) {
-	d, err := img.sectionData(s)
+func (img *Image) zdebugData(data []byte, s *elf.Section) ([]byte, error) {
+	d, err := img.sectionData(data, s)
 	if err != nil {
 		return nil, err
 	}

@@ -280,15 +280,9 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 	if ev.frame.form == 0 {
 		return nil, &stop{reason: Reason{NoFrameInfo, "the function has no DW_AT_frame_base"}}
 	}
-	if ev.atEntry && ev.frame.inRegister() {
-		// The prologue has yet to set the register (clang, whose stack slots are
-		// relative to the stack pointer behind the prologue), unless there is none.
-		steady, err := ev.u.img.steadyFrame(ev.addr)
-		if err != nil {
-			return nil, &stop{err: err}
-		}
-		if !steady {
-			return nil, &stop{reason: Reason{NotAtSite, "it is relative to a stack frame that the function has not set up yet"}}
+	if ev.frame.inRegister() {
+		if st := ev.frameIsSet(); st != nil {
+			return nil, st
 		}
 	}
 	expr, sec, off := ev.frame.b, ".debug_info", ev.u.off
@@ -322,6 +316,23 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 		return loc.Expr, nil
 	}
 	return nil, unsupported("a DW_AT_frame_base that is %v", loc.Kind)
+}
+
+// frameIsSet refuses what is relative to the stack or frame pointer at the entry of
+// a function whose prologue has yet to set it. Compilers that describe a slot so for
+// a whole scope mean the code behind the prologue (clang; GCC without optimisation).
+func (ev *evaluator) frameIsSet() *stop {
+	if !ev.atEntry {
+		return nil
+	}
+	steady, err := ev.u.img.steadyFrame(ev.addr)
+	switch {
+	case err != nil:
+		return &stop{err: err}
+	case !steady:
+		return &stop{reason: Reason{NotAtSite, "it is relative to a stack frame that the function has not set up yet"}}
+	}
+	return nil
 }
 
 // cfa is the value of DW_OP_call_frame_cfa.

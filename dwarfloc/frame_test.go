@@ -144,14 +144,15 @@ func TestFrameInstructions(t *testing.T) {
 func TestFrameSections(t *testing.T) {
 	plain := frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8)
 	fde := frameEntry(le32(0), le64(textAddr), le64(16))
+	cie64 := cat(le64(^uint64(0)), 3, "", 1, sleb(-8), 16, 0x0c, 7, 8)
+	fde64 := cat(le64(0), le64(textAddr), le64(16))
 	for _, tt := range []struct {
 		name, want string
 		d          []byte
 	}{
 		{"good", "r7+8", cat(plain, fde)},
 		{"terminator", "r7+8", cat(le32(0), frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8), frameEntry(le32(4), le64(textAddr), le64(16)))},
-		{"64-bit DWARF", "r7+8", cat(le32(0xffffffff), le64(8+7), le64(^uint64(0)), 3, "", 1, sleb(-8), 16, 0x0c, 7, // 7+8 bytes, then DW_CFA_def_cfa's 8 is cut
-			[]byte{})},
+		{"64-bit DWARF", "r7+8", cat(le32(0xffffffff), le64(uint64(len(cie64))), cie64, le32(0xffffffff), le64(uint64(len(fde64))), fde64)},
 		{"an empty description at the same address", "r7+8", cat(plain, fde, frameEntry(le32(0), le64(textAddr), le64(0)))},
 		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", frameEntry(le32(0xffffffff), 9, "")},
 		{"address size", "test: .debug_frame+0x0: invalid address size 3", frameEntry(le32(0xffffffff), 4, "", 3, 0)},
@@ -164,11 +165,6 @@ func TestFrameSections(t *testing.T) {
 		{"length cut short", "test: .debug_frame+0x0: invalid entry length 0x0", []byte{1, 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.name == "64-bit DWARF" {
-				c := cat(le64(^uint64(0)), 3, "", 1, sleb(-8), 16, 0x0c, 7, 8)
-				f := cat(le64(0), le64(textAddr), le64(16))
-				tt.d = cat(le32(0xffffffff), le64(uint64(len(c))), c, le32(0xffffffff), le64(uint64(len(f))), f)
-			}
 			img := testImage(t, []cu{{version: 5, root: unitRoot()}}, debugSection(".debug_frame", tt.d))
 			for range 2 { // the second question gets the same answer
 				if got := cfaText(img, 0); got != tt.want {

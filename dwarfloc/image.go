@@ -41,14 +41,17 @@ func (e *FormatError) Error() string {
 // Image is one ELF file with its DWARF. Its methods may be called by several
 // goroutines at once.
 type Image struct {
-	path     string
-	file     *elf.File
-	mapped   *mapping.Mapping // nil for an image in memory
-	data     []byte
-	arch     *arch.Arch
-	be       bool
-	buildID  string
-	sections []Section
+	path         string
+	file         *elf.File
+	mapped       *mapping.Mapping // nil for an image in memory
+	separate     *mapping.Mapping // the file with the debug information, when it is another
+	separatePath string
+	symFile      *elf.File // the file with the symbol table
+	symData      []byte
+	arch         *arch.Arch
+	be           bool
+	buildID      string
+	sections     []Section
 
 	info, abbrev, str, lineStr, strOffsets, addr []byte
 	loc, loclists, ranges, rnglists, line        []byte
@@ -99,10 +102,7 @@ func FromBytes(name string, data []byte) (*Image, error) {
 // Close releases the file. What came from the image stays valid, except that
 // nothing more can be asked of it.
 func (img *Image) Close() error {
-	if img.mapped == nil {
-		return nil
-	}
-	return img.mapped.Close()
+	return errors.Join(img.mapped.Close(), img.separate.Close())
 }
 
 // Path returns the path the image was opened by.
@@ -177,7 +177,7 @@ func parseImage(path string, data []byte) (*Image, error) {
 	if file.Type == elf.ET_REL {
 		return nil, fmt.Errorf("%s: a relocatable file (a kernel module or an object file) is not supported: give the linked image", path)
 	}
-	img := &Image{path: path, data: data, file: file, be: file.Data == elf.ELFDATA2MSB}
+	img := &Image{path: path, file: file, be: file.Data == elf.ELFDATA2MSB}
 	img.arch, err = arch.ForELF(file.Machine, file.Class, file.Data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -192,24 +192,12 @@ func parseImage(path string, data []byte) (*Image, error) {
 	}
 	img.buildID = findBuildID(file)
 
-	dst := map[string]*[]byte{
-		"info": &img.info, "abbrev": &img.abbrev, "str": &img.str, "line_str": &img.lineStr,
-		"str_offsets": &img.strOffsets, "addr": &img.addr, "loc": &img.loc, "loclists": &img.loclists,
-		"ranges": &img.ranges, "rnglists": &img.rnglists, "line": &img.line, "frame": &img.frame,
+	if err := img.takeSections(file, data, true); err != nil {
+		return nil, err
 	}
-	for _, s := range file.Sections {
-		name, ok := strings.CutPrefix(s.Name, ".debug_")
-		zname, zok := strings.CutPrefix(s.Name, ".zdebug_")
-		switch {
-		case ok && dst[name] != nil:
-			*dst[name], err = img.sectionData(s)
-		case zok && dst[zname] != nil:
-			*dst[zname], err = img.zdebugData(s)
-		case s.Name == ".eh_frame" && s.Type != elf.SHT_NOBITS:
-			img.ehFrameAddr = s.Addr
-			img.ehFrame, err = img.sectionData(s)
-		}
-		if err != nil {
+	img.symFile, img.symData = file, data
+	if len(img.info) == 0 {
+		if err := img.openSeparate(); err != nil {
 			return nil, err
 		}
 	}
@@ -222,9 +210,37 @@ func parseImage(path string, data []byte) (*Image, error) {
 	return img, nil
 }
 
+// takeSections finds the sections with debug information in a file: the image, or
+// the separate file of its debug information.
+func (img *Image) takeSections(file *elf.File, data []byte, frames bool) error {
+	dst := map[string]*[]byte{
+		"info": &img.info, "abbrev": &img.abbrev, "str": &img.str, "line_str": &img.lineStr,
+		"str_offsets": &img.strOffsets, "addr": &img.addr, "loc": &img.loc, "loclists": &img.loclists,
+		"ranges": &img.ranges, "rnglists": &img.rnglists, "line": &img.line, "frame": &img.frame,
+	}
+	for _, s := range file.Sections {
+		name, ok := strings.CutPrefix(s.Name, ".debug_")
+		zname, zok := strings.CutPrefix(s.Name, ".zdebug_")
+		var err error
+		switch {
+		case ok && dst[name] != nil:
+			*dst[name], err = img.sectionData(data, s)
+		case zok && dst[zname] != nil:
+			*dst[zname], err = img.zdebugData(data, s)
+		case frames && s.Name == ".eh_frame" && s.Type != elf.SHT_NOBITS:
+			img.ehFrameAddr = s.Addr
+			img.ehFrame, err = img.sectionData(data, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sectionData returns a section's bytes: a part of the file itself, or, for a
 // compressed section, a decompressed copy.
-func (img *Image) sectionData(s *elf.Section) ([]byte, error) {
+func (img *Image) sectionData(data []byte, s *elf.Section) ([]byte, error) {
 	if s.Type == elf.SHT_NOBITS {
 		return nil, nil
 	}
@@ -235,11 +251,11 @@ func (img *Image) sectionData(s *elf.Section) ([]byte, error) {
 		}
 		return slices.Clip(d), nil // nameRef goes by the capacity
 	}
-	if s.Offset > uint64(len(img.data)) || s.FileSize > uint64(len(img.data))-s.Offset {
+	if s.Offset > uint64(len(data)) || s.FileSize > uint64(len(data))-s.Offset {
 		return nil, img.errorf(s.Name, 0, "the section needs %d bytes from file offset %#x, and the file has %d: it was cut short",
-			s.FileSize, s.Offset, len(img.data))
+			s.FileSize, s.Offset, len(data))
 	}
-	return img.data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize], nil
+	return data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize], nil
 }
 
 // findBuildID reads the note of type NT_GNU_BUILD_ID (3) of owner "GNU".

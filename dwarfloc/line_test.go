@@ -158,6 +158,9 @@ func TestPrologueEnd(t *testing.T) {
 		{"basic-gcc12-O0-dwarf5.elf", "call_my_funcs", 0xffffffff810000c3, 0xffffffff810000f0},
 		{"basic-clang14-O0-dwarf5.elf", "my_func_one_abcd", 0xffffffff81000000, 0xffffffff81000005},
 		{"basic-clang14-O0-dwarf5.elf", "call_my_funcs", 0xffffffff810000a0, 0xffffffff810000cc},
+		{"basic-gcc12-O0-dwarf5.elf", "toy_log", 0xffffffff81000f09, 0xffffffff81000f2e},
+		{"basic-gcc12-O0-dwarf5.elf", "queue_span", 0xffffffff8100079d, 0xffffffff810007c0},
+		{"basic-clang14-O0-dwarf5.elf", "toy_log", 0xffffffff81000f20, 0xffffffff81000f4d},
 		{"basic-clang14-O2-dwarf5.elf", "call_my_funcs", 0xffffffff81000040, 0xffffffff81000040},
 		{"basic-gcc12-O2-dwarf5.elf", "call_my_funcs", 0xffffffff810000a0, 0xffffffff810000a0},
 	} {

@@ -72,6 +72,11 @@ func (u *unit) choose(loc, views value, addr, view uint64) (chosen, error) {
 			return chosen{}, err
 		}
 	}
+	switch loc.form {
+	case formSecOffset, formLoclistx, formData4, formData8: // the latter two up to DWARF 3
+	default:
+		return chosen{}, u.img.errorf(".debug_info", u.off, "form %#x is no location", uint32(loc.form))
+	}
 	c := chooser{u: u, sec: sec, off: off, addr: addr, view: view, b: buf{d: d, be: u.img.be}}
 	c.b.seek(off)
 	if views.form != 0 {

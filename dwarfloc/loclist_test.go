@@ -120,6 +120,14 @@ func TestLocationLists(t *testing.T) {
 	}
 }
 
+// TestListForm: an attribute of another class is no place in a list.
+func TestListForm(t *testing.T) {
+	u := listImage(t, 5, cat(lleOffsetPair, 0, 8, loc5(0), lleEndOfList))
+	if got, want := chosenText(u, value{form: formString}, value{}, 0, 0), "test: .debug_info+0x0: form 0x8 is no location"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestListIndex looks up lists by index, with and without DW_AT_loclists_base.
 func TestListIndex(t *testing.T) {
 	head := cat(le32(0), 5, 0, 8, 0, le32(2)) // 12 bytes, then two offsets from there

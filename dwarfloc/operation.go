@@ -104,6 +104,10 @@ func (m *machine) operation(code uint8) *stop {
 		if st != nil {
 			return st
 		}
+		if v.typ != nil && !v.typ.signed {
+			m.push(v.e, v.typ)
+			return nil
+		}
 		neg := ev.node(Expr{Op: OpNeg, A: v.e})
 		isNeg := ev.binary(OpLt, v.e, ev.constant(0))
 		m.push(ev.wrap(ev.node(Expr{Op: OpSelect, A: isNeg, B: neg, C: v.e}), v.typ), v.typ)

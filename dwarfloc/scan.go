@@ -161,7 +161,7 @@ type scanner struct {
 }
 
 // maxDepth bounds how deep entries may nest. Kernels reach 30.
-const maxDepth = 4096
+const maxDepth = 512
 
 // scan walks all entries of a unit that may be functions or contain some.
 func (s *scanner) scan(u *unit) error {

@@ -25,6 +25,9 @@ type Variable struct {
 	Type   *Type
 	Loc    Location
 	Reason Reason // zero when Loc is where the whole value is
+	// Entries is how many entries of the debug information describe the variable at
+	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
+	Entries int
 
 	raw rawLocation
 }
@@ -39,8 +42,9 @@ type rawLocation struct {
 	off  uint64
 }
 
-// Expression returns the DWARF expression that the location came from, the
-// section it is in and its offset there. It is nil for a constant.
+// Expression returns the DWARF expression that the location came from, the section
+// it is in and an offset there: its own in a section of location lists, that of
+// the variable's entry in .debug_info. It is nil for a constant.
 func (v *Variable) Expression() (expr []byte, section string, off uint64) {
 	return v.raw.expr, v.raw.sec, v.raw.off
 }
@@ -129,7 +133,7 @@ func (s *Site) variable(x varEntry, ev *evaluator) (*Variable, error) {
 		other.u = x.u
 		ev = &other
 	}
-	v := &Variable{Name: x.u.text(x.name), Role: Local}
+	v := &Variable{Name: x.u.text(x.name), Role: Local, Entries: 1}
 	if x.tag == tagFormalParameter {
 		v.Role = Parameter
 	}
@@ -190,6 +194,9 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	}
 	v.raw = rawLocation{c.expr, c.sec, c.off}
 	loc, st := ev.locate(c.expr, c.sec, c.off)
+	if breg0 := byte(0x70); st == nil && c.rule == RuleWhole && c.expr[0] == breg0+byte(x.u.img.arch.SP) {
+		st = ev.frameIsSet()
+	}
 	if st != nil {
 		v.Reason = st.reason
 		return st.err
@@ -279,12 +286,12 @@ func (s *Site) params() ([]*Variable, error) {
 		return nil, err
 	}
 	var out []*Variable
-	add := func(x varEntry) error {
+	add := func(x varEntry, entries int) error {
 		v, err := s.variable(x, ev)
 		if err != nil {
 			return err
 		}
-		v.Role = Parameter
+		v.Role, v.Entries = Parameter, entries
 		out = append(out, v)
 		return nil
 	}
@@ -299,6 +306,7 @@ func (s *Site) params() ([]*Variable, error) {
 			}
 			// The abstract entry has name and type; where it is, the site's own says. A
 			// clone can describe a lost parameter as a variable.
+			entries := 0
 			for i := 0; i < len(here); {
 				_, off, err := here[i].u.ref(here[i].origin)
 				if here[i].origin.form == 0 || err != nil || off != c.off {
@@ -306,9 +314,10 @@ func (s *Site) params() ([]*Variable, error) {
 					continue
 				}
 				x = preferred(x, here[i])
+				entries++
 				here = slices.Delete(here, i, i+1)
 			}
-			return true, add(x)
+			return true, add(x, max(entries, 1))
 		})
 		if err != nil {
 			return nil, err
@@ -318,7 +327,7 @@ func (s *Site) params() ([]*Variable, error) {
 		if x.tag != tagFormalParameter {
 			continue
 		}
-		if err := add(x); err != nil {
+		if err := add(x, 1); err != nil {
 			return nil, err
 		}
 	}

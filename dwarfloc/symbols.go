@@ -36,18 +36,18 @@ type sym struct {
 func (img *Image) table() *symbolTable {
 	t := &img.symbols
 	t.once.Do(func() {
-		sec := img.file.SectionByType(elf.SHT_SYMTAB)
+		sec := img.symFile.SectionByType(elf.SHT_SYMTAB)
 		if sec == nil {
-			sec = img.file.SectionByType(elf.SHT_DYNSYM)
+			sec = img.symFile.SectionByType(elf.SHT_DYNSYM)
 		}
-		if sec == nil || int(sec.Link) >= len(img.file.Sections) {
+		if sec == nil || int(sec.Link) >= len(img.symFile.Sections) {
 			return
 		}
-		d, err := img.sectionData(sec)
+		d, err := img.sectionData(img.symData, sec)
 		if err != nil {
 			return
 		}
-		if t.strs, err = img.sectionData(img.file.Sections[sec.Link]); err != nil {
+		if t.strs, err = img.sectionData(img.symData, img.symFile.Sections[sec.Link]); err != nil {
 			return
 		}
 		t.syms = img.readSymbols(d)
@@ -58,8 +58,8 @@ func (img *Image) table() *symbolTable {
 // readSymbols reads Elf64_Sym entries (System V gABI, symbol table).
 func (img *Image) readSymbols(d []byte) []sym {
 	const entrySize = 24
-	exec := make([]bool, len(img.file.Sections))
-	for i, s := range img.file.Sections {
+	exec := make([]bool, len(img.symFile.Sections))
+	for i, s := range img.symFile.Sections {
 		exec[i] = s.Flags&elf.SHF_EXECINSTR != 0
 	}
 	syms := make([]sym, 0, len(d)/entrySize/2)

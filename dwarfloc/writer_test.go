@@ -219,7 +219,7 @@ func (w *dwarfWriter) add(c cu) {
 	w.info = append(w.info, b...)
 }
 
-// section is a section to write. A nil data with a size is SHT_NOBITS.
+// section is a section to write.
 type section struct {
 	name  string
 	typ   elf.SectionType

@@ -48,7 +48,9 @@ type Report struct {
 	Faults     uint64 `json:"faults"`      // values that both sides said cannot be read
 	NotFetched uint64 `json:"not_fetched"` // arguments that both sides said have no value
 	Unchecked  uint64 `json:"unchecked"`   // arguments that the second reader has no opinion on
-	Stray      uint64 `json:"stray"`       // values not compared: they came from memory of this process outside the arena
+	// Unsupported are arguments whose location cannot be compiled, which say so.
+	Unsupported uint64 `json:"unsupported"`
+	Stray       uint64 `json:"stray"` // values not compared: they came from memory of this process outside the arena
 	// Disagreements are the values that differ, in full; at most MaxDisagreements,
 	// Values minus Agreed counts them all.
 	Disagreements []string `json:"disagreements"`
@@ -65,6 +67,7 @@ func (r *Report) add(o *Report) {
 	r.Faults += o.Faults
 	r.NotFetched += o.NotFetched
 	r.Unchecked += o.Unchecked
+	r.Unsupported += o.Unsupported
 	r.Stray += o.Stray
 	r.Disagreements = append(r.Disagreements, o.Disagreements...)
 	r.Disagreements = r.Disagreements[:min(len(r.Disagreements), MaxDisagreements)]
@@ -178,6 +181,6 @@ func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add func(w
 
 // String says in a line how a proof ended.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unchecked, %d stray)",
-		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unchecked, r.Stray)
+	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d unchecked, %d stray)",
+		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.Unchecked, r.Stray)
 }

@@ -121,7 +121,7 @@ func TestKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	file, err := oracle.Open(path)
+	file, err := oracle.Open(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 				return s.proveImage(cmd, args[0], o)
 			}
 			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
-				file, err := oracle.Open(p.Image.Path())
+				file, err := oracle.Open(p.Image.Path(), p.Image.SeparatePath())
 				if err != nil {
 					return err
 				}
@@ -68,7 +68,7 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 	if err := scan(cmd.Context(), img); err != nil {
 		return err
 	}
-	file, err := oracle.Open(path)
+	file, err := oracle.Open(path, img.SeparatePath())
 	if err != nil {
 		return err
 	}

@@ -28,50 +28,70 @@ type Unit struct {
 	Dwarf64  bool
 }
 
-// Open reads the sections of an ELF file that matter here.
-func Open(path string) (*File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// Open reads the sections of an image that matter here. Sections that the image
+// does not have are taken from separate, the file with its debug information, which
+// is "" when there is none.
+func Open(path, separate string) (*File, error) {
+	f := &File{sections: make(map[string][]byte)}
+	for _, p := range []string{path, separate} {
+		if p == "" {
+			continue
+		}
+		r, err := os.Open(p)
+		if err != nil {
+			return nil, err
+		}
+		err = f.read(r)
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
 	}
-	defer f.Close()
-	return read(f)
+	return f, f.readUnits()
 }
 
 // FromBytes is Open for a file in memory.
-func FromBytes(b []byte) (*File, error) { return read(bytes.NewReader(b)) }
-
-func read(r io.ReaderAt) (*File, error) {
-	e, err := elf.NewFile(r)
-	if err != nil {
+func FromBytes(b []byte) (*File, error) {
+	f := &File{sections: make(map[string][]byte)}
+	if err := f.read(bytes.NewReader(b)); err != nil {
 		return nil, err
 	}
-	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
-		return nil, fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
+	return f, f.readUnits()
+}
+
+func (f *File) read(r io.ReaderAt) error {
+	e, err := elf.NewFile(r)
+	if err != nil {
+		return err
 	}
-	f := &File{sections: make(map[string][]byte)}
+	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
+		return fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
+	}
 	for _, name := range []string{
 		".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
 		".debug_ranges", ".debug_rnglists", ".debug_loc", ".debug_loclists", ".debug_frame", ".eh_frame",
 	} {
 		s := e.Section(name)
-		if s == nil || s.Type == elf.SHT_NOBITS {
+		if s == nil || s.Type == elf.SHT_NOBITS || f.sections[name] != nil {
 			continue
 		}
 		// Data decompresses.
 		if f.sections[name], err = s.Data(); err != nil {
-			return nil, fmt.Errorf("oracle: section %s: %w", name, err)
+			return fmt.Errorf("oracle: section %s: %w", name, err)
 		}
 		if name == ".eh_frame" {
 			f.ehFrame = s.Addr
 		}
+	}
+	if f.code != nil {
+		return nil // the image's own
 	}
 	for _, s := range e.Sections {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR != 0 {
 			f.code = append(f.code, [2]uint64{s.Addr, s.Addr + s.Size})
 		}
 	}
-	return f, f.readUnits()
+	return nil
 }
 
 // readUnits notes where units are: debug/dwarf does not tell their versions.

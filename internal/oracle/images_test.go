@@ -71,7 +71,7 @@ func TestVmlinux(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	file, err := oracle.Open(path)
+	file, err := oracle.Open(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
