@@ -35,7 +35,9 @@ demo: ## Resolve and print fetch prologues for an embedded image (no root, no ke
 .PHONY: test
 test: deps vmlinux ## Install what the tests need, vet, run all tests with the race detector
 	$(GO) vet $(PACKAGES)
-	$(GO) test -race -timeout 25m $(PACKAGES)
+	$(GO) test -race -timeout 20m $(PACKAGES)
+	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
+	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel' -v ./internal/oracle ./prove
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)

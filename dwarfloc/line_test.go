@@ -255,3 +255,57 @@ func TestLineProgram(t *testing.T) {
 		})
 	}
 }
+
+// TestPrologueEndMark: the mark counts, not the second row before it; without a
+// mark the second row does; beyond the function nothing does.
+func TestPrologueEndMark(t *testing.T) {
+	setAddress := cat(0, 9, 2, le64(textAddr))
+	row := func(advance int) []byte { return cat(2, advance, 1) } // DW_LNS_advance_pc, DW_LNS_copy
+	end := cat(2, 16, 0, 1, 1)
+	for _, tt := range []struct {
+		name string
+		d    []byte
+		want uint64 // 0 for none
+	}{
+		{"mark", lineProgram(setAddress, 1, row(4), row(4), 10, row(4), end), 12},
+		{"mark at the start", lineProgram(setAddress, 10, 1, row(4), end), 0x1000},
+		{"second row", lineProgram(setAddress, 1, 1, row(4), row(4), end), 4},
+		{"second row that is a statement", lineProgram(setAddress, 1, 6, row(4), 6, row(4), end), 8},
+		{"one row", lineProgram(setAddress, 1, end), 0},
+		{"beyond the function", lineProgram(setAddress, 1, row(100), end), 0},
+	} {
+		root := unitRoot()
+		root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0})
+		img := testImage(t, []cu{{version: 5, root: root}}, debugSection(".debug_line", tt.d))
+		got, ok, err := img.units[0].prologueEnd(textAddr, textAddr+64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, wantOK := textAddr+tt.want, tt.want != 0
+		switch tt.want {
+		case 0:
+			want = 0
+		case 0x1000:
+			want = textAddr
+		}
+		if got != want || ok != wantOK {
+			t.Errorf("%s: got %#x, %v, want %#x, %v", tt.name, got, ok, want, wantOK)
+		}
+	}
+}
+
+// TestFilesV4 reads directories and files of the older form.
+func TestFilesV4(t *testing.T) {
+	head := cat(1, 1, 1, 0xfb, 14, 1, // minimum instruction, operations, is_stmt, line base, range, opcode base
+		"include", "/abs", 0, // directories 1 and 2
+		"a.c", 0, 0, 0, "b.h", 1, 0, 0, "c.h", 2, 0, 0, "d.h", 9, 0, 0, 0) // name, directory, time, size
+	b := cat(le16(4), le32(uint64(len(head))), head)
+	root := unitRoot()
+	root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0}, attribute{attrCompDir, formString, "/src"}, attribute{attrName_, formString, "main.c"})
+	img := testImage(t, []cu{{version: 4, root: root}}, debugSection(".debug_line", cat(le32(uint64(len(b))), b)))
+	for i, want := range []string{"main.c", "a.c", "include/b.h", "/abs/c.h", "d.h", ""} {
+		if got := img.units[0].file(uint64(i)); got != want {
+			t.Errorf("file %d is %q, want %q", i, got, want)
+		}
+	}
+}

@@ -136,3 +136,39 @@ func TestReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestSlotAtEntry: what is relative to the stack pointer for a whole scope holds at
+// the function's first instruction only when the frame never changes.
+func TestSlotAtEntry(t *testing.T) {
+	fbreg := cat(xFbreg, sleb(16))
+	breg := cat(xBreg0+rsp, sleb(16))
+	for _, tt := range []struct {
+		name  string
+		frame []byte // call frame instructions behind rsp+8
+		want  string
+	}{
+		{"steady", nil, "memory [%rsp+16], whole-scope"},
+		{"unsteady", cat(0x44, 0x0e, 32), "not-at-site: it is relative to a stack frame that the function has not set up yet"},
+	} {
+		f := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)},
+			{attrHighpc, formData1, 64}, {attrFrameBase, formExprloc, cat(xReg0 + rsp)}}}
+		for _, e := range [][]byte{fbreg, breg, cat(xReg0 + rdi)} { // the register tells that the code is optimised
+			f.kids = append(f.kids, &die{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, "p"}, {attrLocation, formExprloc, e}}})
+		}
+		frame := cat(frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8), frameEntry(le32(0), le64(textAddr), le64(64), tt.frame))
+		img := testImage(t, []cu{{version: 5, root: unitRoot(f)}}, debugSection(".debug_frame", frame))
+		s := sitesOf(t, img, "f", 1)[0]
+		params, err := s.Params()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range params[:2] {
+			if got := paramText(img, v); !strings.HasSuffix(got, tt.want) {
+				t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+			}
+		}
+		if got := paramText(img, params[2]); s.AfterPrologue || got != "parameter p (void) register %rdi, whole-scope" {
+			t.Errorf("%s: %s, after the prologue: %v", tt.name, got, s.AfterPrologue)
+		}
+	}
+}

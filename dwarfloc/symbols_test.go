@@ -28,11 +28,11 @@ func symbolImage(t *testing.T, syms []testSymbol) *Image {
 func TestSymbolAt(t *testing.T) {
 	const text = 1 // the section of code
 	img := symbolImage(t, []testSymbol{
+		{"label", 0, 0, elf.STT_NOTYPE, elf.STB_GLOBAL, text},
 		{"local", 0, 0x10, elf.STT_FUNC, elf.STB_LOCAL, text},
 		{"weak", 0, 0x10, elf.STT_FUNC, elf.STB_WEAK, text},
 		{"global", 0, 0x10, elf.STT_FUNC, elf.STB_GLOBAL, text},
 		{"alias", 0, 0x10, elf.STT_FUNC, elf.STB_GLOBAL, text},
-		{"label", 0, 0, elf.STT_NOTYPE, elf.STB_GLOBAL, text},
 		{"object", 0, 0x10, elf.STT_OBJECT, elf.STB_GLOBAL, text},
 		{"elsewhere", 0, 0x10, elf.STT_FUNC, elf.STB_GLOBAL, 2},
 		{"undefined", 0, 0x10, elf.STT_FUNC, elf.STB_GLOBAL, 0},
