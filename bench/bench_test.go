@@ -60,7 +60,7 @@ func open(b *testing.B, im image) *dwarfloc.Image {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { img.Close() })
+	b.Cleanup(func() { _ = img.Close() })
 	return img
 }
 
@@ -81,7 +81,7 @@ func BenchmarkOpen(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			img.Close()
+			_ = img.Close()
 		}
 	})
 }
@@ -97,7 +97,7 @@ func BenchmarkIndex(b *testing.B) {
 			if err := img.Scan(context.Background(), nil); err != nil {
 				b.Fatal(err)
 			}
-			img.Close()
+			_ = img.Close()
 		}
 	})
 }

@@ -86,7 +86,7 @@ func Open(path string) (*Image, error) {
 	}
 	img, err := newImage(path, m.Data)
 	if err != nil {
-		m.Close()
+		_ = m.Close()
 		return nil, err
 	}
 	img.mapped = m

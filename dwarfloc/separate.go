@@ -58,11 +58,11 @@ func (img *Image) openSeparate() error {
 		}
 		file, err := elf.NewFile(bytes.NewReader(m.Data))
 		if err != nil || img.buildID != "" && findBuildID(file) != img.buildID {
-			m.Close() // another program's, or damaged: the next place may be better
+			_ = m.Close() // another program's, or damaged: the next place may be better
 			continue
 		}
 		if err := img.takeSections(file, m.Data, false); err != nil {
-			m.Close()
+			_ = m.Close()
 			return err
 		}
 		if file.SectionByType(elf.SHT_SYMTAB) != nil {

@@ -67,10 +67,10 @@ func (e *Error) Caret() string {
 func (e *Error) Format(f fmt.State, verb rune) {
 	switch {
 	case verb == 'v' && f.Flag('+'):
-		io.WriteString(f, e.Error()+"\n"+e.Caret())
+		_, _ = io.WriteString(f, e.Error()+"\n"+e.Caret())
 	case verb == 'q':
 		fmt.Fprintf(f, "%q", e.Error())
 	default:
-		io.WriteString(f, e.Error())
+		_, _ = io.WriteString(f, e.Error())
 	}
 }

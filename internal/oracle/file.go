@@ -42,7 +42,7 @@ func Open(path, separate string) (*File, error) {
 			return nil, err
 		}
 		err = f.read(r)
-		r.Close()
+		_ = r.Close()
 		if err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ func TestRandomExpressions(t *testing.T) {
 			t.Fatal(err)
 		}
 		all.add(compare(t, img, other, other.Units, true))
-		img.Close()
+		_ = img.Close()
 	}
 	t.Logf("%d expressions in %d rounds", len(places), rounds)
 	for k := range all.totals {
