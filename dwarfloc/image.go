@@ -84,7 +84,7 @@ func Open(path string) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := newImage(path, m.Data)
+	img, err := newImage(path, m.Data, true)
 	if err != nil {
 		_ = m.Close()
 		return nil, err
@@ -96,7 +96,7 @@ func Open(path string) (*Image, error) {
 // FromBytes makes an image of an ELF file in memory. The name stands for its
 // path in errors. The bytes must not change while the image is in use.
 func FromBytes(name string, data []byte) (*Image, error) {
-	return newImage(name, data)
+	return newImage(name, data, false)
 }
 
 // Close releases the file. What came from the image stays valid, except that
@@ -154,10 +154,10 @@ func (img *Image) errorf(section string, off uint64, format string, args ...any)
 // guard makes a fault on the file's mapping an error.
 func guard(f func() error) error { return mapping.Guard(f) }
 
-func newImage(path string, data []byte) (*Image, error) {
+func newImage(path string, data []byte, onDisk bool) (*Image, error) {
 	var img *Image
 	err := mapping.Guard(func() (err error) {
-		img, err = parseImage(path, data)
+		img, err = parseImage(path, data, onDisk)
 		return err
 	})
 	if err != nil {
@@ -166,7 +166,7 @@ func newImage(path string, data []byte) (*Image, error) {
 	return img, nil
 }
 
-func parseImage(path string, data []byte) (*Image, error) {
+func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
 		return nil, fmt.Errorf("%s: %w%s", path, ErrNotELF, notELFHint(data))
 	}
@@ -196,7 +196,7 @@ func parseImage(path string, data []byte) (*Image, error) {
 		return nil, err
 	}
 	img.symFile, img.symData = file, data
-	if len(img.info) == 0 {
+	if len(img.info) == 0 && onDisk {
 		if err := img.openSeparate(); err != nil {
 			return nil, err
 		}

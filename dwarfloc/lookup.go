@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -68,6 +69,40 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		return &Variable{Name: name, Role: Local, Type: voidType, Reason: Reason{NotAtSite, "it is declared in a block that does not hold the site"}}, nil
 	}
 	return &Variable{Name: name, Role: Local, Type: voidType, Reason: noSuchVariable(name, nil)}, nil
+}
+
+// Pointee returns the object that an implicit pointer points to, as it is at the
+// site: the pointer was optimized away, its object often was not. l.TargetOffset is
+// where in the object it points to, in bytes. The object of a string literal has no
+// name and no type.
+func (s *Site) Pointee(l *Location) (*Variable, error) {
+	if l.Kind != KindImplicitPointer {
+		return nil, fmt.Errorf("%v: a location that is %v has no pointee", s, l.Kind)
+	}
+	var v *Variable
+	err := guard(func() error {
+		u := s.u.img.unitAt(l.Target)
+		if u == nil {
+			return s.u.img.errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
+		}
+		if err := u.load(); err != nil {
+			return err
+		}
+		e, err := u.entry(l.Target)
+		if err != nil {
+			return err
+		}
+		if e.ab == nil {
+			return s.u.img.errorf(".debug_info", l.Target, "an implicit pointer names the end of a list of entries")
+		}
+		x, err := readVar(e)
+		if err != nil {
+			return err
+		}
+		v, err = s.variable(x, s.evaluator())
+		return err
+	})
+	return v, err
 }
 
 // VariableNames returns the names of the parameters and locals of the site's

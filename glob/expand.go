@@ -13,6 +13,8 @@ import (
 // Selection says which sites of an image are wanted.
 type Selection struct {
 	Functions Matcher
+	// Filter keeps functions that it matches too; nil keeps all.
+	Filter Matcher
 	// Source keeps functions that are declared in a file: a name or pattern that
 	// matches the file's last path components, as in "read_write.c" or "fs/*.c". ""
 	// keeps all.
@@ -46,11 +48,19 @@ const maxNearest = 5
 // Expand finds the sites of the functions that are selected, in a stable order: by
 // function, then address. A selection without any is a *NotFoundError.
 func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
-	sites, err := img.Sites(ctx, sel.Functions)
+	var m dwarfloc.Matcher = sel.Functions
+	if sel.Filter != nil {
+		m = both{sel.Functions, sel.Filter}
+	}
+	sites, err := img.Sites(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
+	if len(sites) == 0 && sel.Filter != nil {
+		missing.Why = fmt.Sprintf("no function matches it and the filter %q", sel.Filter)
+		return nil, missing
+	}
 	if len(sites) == 0 {
 		names, err := img.FunctionNames(ctx)
 		if err != nil {
@@ -77,6 +87,12 @@ func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 	}
 	return sites, nil
 }
+
+// both matches what two matchers match.
+type both struct{ a, b Matcher }
+
+func (m both) Match(name string) bool  { return m.a.Match(name) && m.b.Match(name) }
+func (m both) Literal() (string, bool) { return "", false }
 
 func declaredIn(sites []*dwarfloc.Site, source string) ([]*dwarfloc.Site, error) {
 	pattern, err := Compile(source)

@@ -29,6 +29,7 @@ const (
 type Options struct {
 	Missing Missing
 	Reads   prologue.Reads
+	Filter  glob.Matcher // keeps functions that it matches too; nil keeps all
 }
 
 // Argument is one argument of the definition at one site.
@@ -82,7 +83,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	if len(def.Args) > prologue.MaxArgs {
 		return nil, probe.Errorf(def, def.Args[prologue.MaxArgs].Pos, "at most %d arguments fit into registers, the definition has %d", prologue.MaxArgs, len(def.Args))
 	}
-	sites, err := expand(ctx, img, def)
+	sites, err := expand(ctx, img, def, o.Filter)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 }
 
 // expand finds the sites of a definition.
-func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition) ([]*dwarfloc.Site, error) {
+func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
 	pattern, err := glob.Compile(def.Point.Function)
 	if err != nil {
 		return nil, pointError(def, err)
@@ -129,7 +130,7 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition) ([]
 	// An offset into a function and its return mean nothing inside an inlined
 	// instance, whose code is scattered.
 	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
-	sites, err := glob.Expand(ctx, img, glob.Selection{Functions: pattern, Source: def.Point.Source, EntriesOnly: entries})
+	sites, err := glob.Expand(ctx, img, glob.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries})
 	if err != nil {
 		var missing *glob.NotFoundError
 		if errors.As(err, &missing) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -24,6 +25,7 @@ type settings struct {
 	format  string
 	missing string
 	reads   string
+	filter  string
 	sites   bool
 	explain bool
 }
@@ -63,6 +65,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.format, "format", "text", "text, or json: one object per site and line")
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
+	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(verifyCommand(&s), coverageCommand(&s), proveCommand(&s), demoCommand(&s))
@@ -110,6 +113,12 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 	if err != nil {
 		return err
 	}
+	o := instances.Options{Missing: missing, Reads: reads}
+	if s.filter != "" {
+		if o.Filter, err = glob.ParseFilter(s.filter); err != nil {
+			return fmt.Errorf("--filter: %w", err)
+		}
+	}
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		return err
@@ -118,7 +127,7 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 	if err := scan(cmd.Context(), img); err != nil {
 		return err
 	}
-	plan, err := instances.NewPlan(cmd.Context(), img, def, instances.Options{Missing: missing, Reads: reads})
+	plan, err := instances.NewPlan(cmd.Context(), img, def, o)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (s *settings) printSite(w io.Writer, p *instances.Plan, site *instances.Sit
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		for _, line := range explain(a) {
+		for _, line := range explain(p, site, a) {
 			fmt.Fprintf(w, "        %s\n", line)
 		}
 	}
@@ -104,9 +104,15 @@ func answerText(p *instances.Plan, a *instances.Argument) string {
 }
 
 // explain says how the answer was found.
-func explain(a *instances.Argument) []string {
+func explain(p *instances.Plan, site *instances.Site, a *instances.Argument) []string {
 	if r := a.Unfetched; r.Code != dwarfloc.Located && r.Code.Text() != "" {
-		return []string{"because " + r.Code.Text()}
+		lines := []string{"because " + r.Code.Text()}
+		if a.Variable.Loc.Kind == dwarfloc.KindImplicitPointer {
+			if o, err := site.Pointee(&a.Variable.Loc); err == nil && o.Loc.Kind != dwarfloc.KindNone {
+				lines = append(lines, fmt.Sprintf("it points to %s %s+%d, which is %s", o.Type, o.Name, a.Variable.Loc.TargetOffset, o.Loc.Text(p.Image.Arch())))
+			}
+		}
+		return lines
 	}
 	lines := []string{"by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Text()}
 	if expr, sec, off := a.Variable.Expression(); expr != nil {
