@@ -150,10 +150,7 @@ func TestTypes(t *testing.T) {
 	for d := range errors {
 		kids = append(kids, d)
 	}
-	kids = append(kids, voidFn, outside)
-	for _, c := range []*die{pFnP.attrs[1].v.(*die), constVoid.attrs[1].v.(*die)} {
-		kids = append(kids, c)
-	}
+	kids = append(kids, voidFn, outside, pFnP.attrs[1].v.(*die), constVoid.attrs[1].v.(*die))
 	img := testImage(t, []cu{{version: 5, root: unitRoot(kids...)}})
 	u := &img.units[0]
 	for _, c := range cases {
