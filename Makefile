@@ -15,7 +15,7 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 DEPS := \
 	gcc libc6-dev binutils make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
-	linux-perf gdb elfutils bpftool python3-drgn \
+	linux-perf gdb elfutils bpftool python3-drgn libc6-dbg \
 	qemu-system-x86 cpio zstd
 
 .DEFAULT_GOAL := help

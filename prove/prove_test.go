@@ -2,9 +2,13 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -154,5 +158,43 @@ func TestKernel(t *testing.T) {
 			t.Errorf("%s: %v", text, r.Disagreements)
 		}
 		t.Logf("%s: %v", text, r)
+	}
+}
+
+// TestUserPrograms: the same, unchanged, on programs of user space: this module's
+// tool, which Go's compiler made, and a C library with separate debug information.
+func TestUserPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	bpfexec.RequireOrSkip(t)
+	tool := filepath.Join(t.TempDir(), "prolog-dump")
+	if out, err := exec.Command("go", "build", "-o", tool, "../cmd/prolog-dump").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	libc := "/lib/x86_64-linux-gnu/libc.so.6"
+	for _, path := range []string{tool, libc} {
+		img, err := dwarfloc.Open(path)
+		if path == libc && (errors.Is(err, dwarfloc.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
+			testenv.Missing(t, "no debug information of the C library (package libc6-dbg): %v", err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		c, err := coverage.Measure(context.Background(), img)
+		if err != nil || c.Entry.Located() < 1000 || c.Inline.Located() < 1000 {
+			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located(), c.Inline.Located(), err)
+		}
+		file, err := oracle.Open(path, img.SeparatePath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Image(context.Background(), img, file, Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, r)
 	}
 }

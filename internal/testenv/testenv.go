@@ -18,7 +18,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-func missing(t TB, format string, args ...any) {
+// Missing skips or fails a test for what is not there.
+func Missing(t TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf(format, args...)
@@ -46,7 +47,7 @@ func Vmlinux(t TB) string {
 			}
 		}
 	}
-	missing(t, "no kernel image: run \"make vmlinux\", or set BENCH_VMLINUX")
+	Missing(t, "no kernel image: run \"make vmlinux\", or set BENCH_VMLINUX")
 	return ""
 }
 
@@ -55,7 +56,7 @@ func Tool(t TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, "%s is not installed: run \"make deps\"", name)
+		Missing(t, "%s is not installed: run \"make deps\"", name)
 	}
 	return path
 }
