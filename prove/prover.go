@@ -69,7 +69,7 @@ func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
 	}
 	j := job{code: bpfexec.Code{Insns: pro.Slid(p.world.bias), Args: len(args)}, site: s, text: pro.String()}
 	for _, a := range args {
-		j.args = append(j.args, expect(site, a))
+		j.args = append(j.args, expect(s, site, a))
 	}
 	p.batch = append(p.batch, j)
 	if len(p.batch) >= batchSize {
@@ -105,7 +105,7 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 }
 
 // expect finds what the second reader says of an argument.
-func expect(site *oracle.Site, a instances.Argument) expectation {
+func expect(s *dwarfloc.Site, site *oracle.Site, a instances.Argument) expectation {
 	e := expectation{arg: a}
 	if site == nil {
 		e.unchecked = true
@@ -114,7 +114,12 @@ func expect(site *oracle.Site, a instances.Argument) expectation {
 	for i := range site.Params {
 		q := &site.Params[i]
 		if q.Name == a.Name && a.Variable.Role == dwarfloc.Parameter {
-			e.value = func(m oracle.Machine) (uint64, bool, error) { return param(q, &m, a) }
+			e.value = func(m oracle.Machine) (uint64, bool, error) {
+				if early, err := site.TooEarly(q); err != nil || early && !s.AfterPrologue {
+					return 0, false, errors.Join(err, errNoValue)
+				}
+				return param(q, &m, a)
+			}
 			return e
 		}
 	}

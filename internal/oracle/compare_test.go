@@ -319,6 +319,11 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 	if m.NoFrame, err = s.NoFrame(); err != nil {
 		c.differ("frame", "%s: %v", at, err)
 	}
+	if early, err := s.TooEarly(p); err != nil {
+		c.differ("frame", "%s: %v", at, err)
+	} else if early {
+		return dwarfloc.NotAtSite
+	}
 	m.Reg, m.Mem, m.Bias = st.reg, st.mem, st.bias()
 	m.CFA = func() (uint64, error) {
 		rule, err := c.file.CFA(s.Addr)

@@ -134,6 +134,18 @@ func (s *Site) NoFrame() (bool, error) {
 	return !steady, err
 }
 
+// TooEarly reports whether a parameter's expression for the whole scope is relative
+// to the stack pointer at the entry of a function that has yet to move it: the slot
+// is meant as it is behind the prologue.
+func (s *Site) TooEarly(p *Param) (bool, error) {
+	const breg7 = 0x77 // the stack pointer of amd64
+	if !s.AtEntry() || p.Rule != RuleWhole || len(p.Expr) == 0 || p.Expr[0] != breg7 {
+		return false, nil
+	}
+	steady, err := s.r.f.SteadyFrame(s.Addr)
+	return !steady, err
+}
+
 // Machine returns what the evaluation of the site's expressions needs of the
 // image; registers, memory and call frame address are the caller's to add. It is
 // good until the reader reads another unit.
