@@ -91,6 +91,7 @@ type evaluator struct {
 	atEntry bool   // the site is the entry of the function whose frame it is in
 	frame   value  // DW_AT_frame_base of that function
 	pool    []Expr // nodes not yet handed out
+	chunk   int    // how many were made at once
 
 	cfaExpr *Expr // remembered answers
 	fbExpr  *Expr
@@ -110,7 +111,9 @@ func unsupported(format string, args ...any) *stop {
 
 func (ev *evaluator) node(e Expr) *Expr {
 	if len(ev.pool) == 0 {
-		ev.pool = make([]Expr, 64)
+		// Most sites need two or three nodes, some hundreds.
+		ev.chunk = min(max(2*ev.chunk, 4), 256)
+		ev.pool = make([]Expr, ev.chunk)
 	}
 	n := &ev.pool[0]
 	ev.pool = ev.pool[1:]

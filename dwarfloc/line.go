@@ -30,6 +30,7 @@ type lineTable struct {
 type lineFile struct {
 	name string // as it stands in the table: may be relative
 	dir  string
+	path string // as file returns it, once it was asked for
 }
 
 // lineRow is one row: the source position of the code from addr on.
@@ -66,15 +67,20 @@ func (u *unit) file(index uint64) string {
 	if err != nil || index >= uint64(len(t.files)) {
 		return ""
 	}
-	f := t.files[index]
-	p := f.name
-	if !path.IsAbs(p) && f.dir != "" {
-		p = path.Join(f.dir, p)
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	f := &t.files[index]
+	if f.path != "" {
+		return f.path
 	}
-	if rel, ok := strings.CutPrefix(p, u.compDir+"/"); ok && u.compDir != "" {
-		return rel
+	f.path = f.name
+	if !path.IsAbs(f.path) && f.dir != "" {
+		f.path = path.Join(f.dir, f.path)
 	}
-	return p
+	if rel, ok := strings.CutPrefix(f.path, u.compDir+"/"); ok && u.compDir != "" {
+		f.path = rel
+	}
+	return f.path
 }
 
 const maxLineFiles = 1 << 20

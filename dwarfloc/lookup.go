@@ -32,7 +32,7 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		return nil, err
 	}
 	if f.best != nil {
-		return s.variable(*f.best, ev)
+		return s.variable(f.best, ev)
 	}
 	abs, ok, err := s.abstract()
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Site) lookup(name string) (*Variable, error) {
 			if x.constant.form == 0 {
 				x.location = value{}
 			}
-			return s.variable(x, ev)
+			return s.variable(&x, ev)
 		}
 		f.elsewhere = f.elsewhere || g.elsewhere
 	}
@@ -60,7 +60,8 @@ func (s *Site) lookup(name string) (*Variable, error) {
 	}
 	switch {
 	case x != nil:
-		v, err := s.variable(*x, ev)
+		y := *x // shared by all sites
+		v, err := s.variable(&y, ev)
 		if v != nil {
 			v.Role = Global
 		}
@@ -99,7 +100,7 @@ func (s *Site) Pointee(l *Location) (*Variable, error) {
 		if err != nil {
 			return err
 		}
-		v, err = s.variable(x, s.evaluator())
+		v, err = s.variable(&x, s.evaluator())
 		return err
 	})
 	return v, err
@@ -166,7 +167,9 @@ func (f *finder) search(e entry, inside bool, depth int) error {
 			case f.best == nil || depth > f.depth:
 				f.best, f.depth = &x, depth
 			case depth == f.depth:
-				*f.best = preferred(*f.best, x)
+				if x.better(f.best) {
+					f.best = &x
+				}
 			}
 		case tagLexicalBlock:
 			in := inside && !f.abstract

@@ -2,7 +2,7 @@ package dwarfloc
 
 import (
 	"errors"
-	"slices"
+	"sync"
 )
 
 // Role says what a variable is to the function at a site.
@@ -93,7 +93,7 @@ func readVar(e entry) (varEntry, error) {
 func (x *varEntry) complete() error {
 	cur := *x
 	for range maxOrigins {
-		if cur.origin.form == 0 {
+		if cur.origin.form == 0 || x.name.form != 0 && x.typ.form != 0 && x.described() {
 			return nil
 		}
 		e, err := cur.u.target(cur.origin)
@@ -123,7 +123,7 @@ func (x *varEntry) complete() error {
 }
 
 // variable resolves an entry at a site.
-func (s *Site) variable(x varEntry, ev *evaluator) (*Variable, error) {
+func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
 	if err := x.complete(); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *Site) variable(x varEntry, ev *evaluator) (*Variable, error) {
 	t, err := x.u.typeOf(x.typ)
 	if err == nil {
 		v.Type = t
-		err = s.place(v, &x, ev)
+		err = s.place(v, x, ev)
 	}
 	if err != nil {
 		var fe *FormatError
@@ -269,7 +269,13 @@ func (s *Site) params() ([]*Variable, error) {
 		return nil, err
 	}
 	ev := s.evaluator()
-	var here []varEntry
+	scratch := scratchPool.Get().(*[]varEntry)
+	here := (*scratch)[:0]
+	defer func() {
+		clear(here[:cap(here)]) // keeps nothing of the image alive
+		*scratch = here[:0]
+		scratchPool.Put(scratch)
+	}()
 	err = own.children(func(c entry) (bool, error) {
 		if c.ab.tag != tagFormalParameter && c.ab.tag != tagVariable {
 			return true, nil
@@ -281,12 +287,12 @@ func (s *Site) params() ([]*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	abs, ok, err := s.abstract()
+	declared, err := s.declaredParams()
 	if err != nil {
 		return nil, err
 	}
-	var out []*Variable
-	add := func(x varEntry, entries int) error {
+	out := make([]*Variable, 0, max(len(declared), len(here)))
+	add := func(x *varEntry, entries int) error {
 		v, err := s.variable(x, ev)
 		if err != nil {
 			return err
@@ -295,57 +301,117 @@ func (s *Site) params() ([]*Variable, error) {
 		out = append(out, v)
 		return nil
 	}
-	if ok {
-		err = abs.children(func(c entry) (bool, error) {
-			if c.ab.tag != tagFormalParameter {
-				return true, nil
+	for i := range declared {
+		// The abstract entry has name and type; where it is, the site's own says. A clone
+		// can describe a lost parameter as a variable.
+		d := &declared[i]
+		x, entries := d, 0
+		for j := range here {
+			h := &here[j]
+			if h.origin.form == 0 {
+				continue
 			}
-			x, err := readVar(c)
-			if err != nil {
-				return false, err
+			if _, off, err := h.u.ref(h.origin); err != nil || off != d.off {
+				continue
 			}
-			// The abstract entry has name and type; where it is, the site's own says. A
-			// clone can describe a lost parameter as a variable.
-			entries := 0
-			for i := 0; i < len(here); {
-				_, off, err := here[i].u.ref(here[i].origin)
-				if here[i].origin.form == 0 || err != nil || off != c.off {
-					i++
-					continue
-				}
-				x = preferred(x, here[i])
-				entries++
-				here = slices.Delete(here, i, i+1)
+			if entries == 0 || h.better(x) {
+				x = h
 			}
-			return true, add(x, max(entries, 1))
-		})
-		if err != nil {
+			entries++
+			h.tag = 0 // taken
+		}
+		if x == d {
+			c := *d // shared by all sites
+			x = &c
+		} else {
+			x.completeFrom(d)
+		}
+		if err := add(x, max(entries, 1)); err != nil {
 			return nil, err
 		}
 	}
-	for _, x := range here {
-		if x.tag != tagFormalParameter {
+	for j := range here {
+		if here[j].tag != tagFormalParameter {
 			continue
 		}
-		if err := add(x, 1); err != nil {
+		if err := add(&here[j], 1); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// preferred chooses between two descriptions of one variable at one site. For a
-// parameter that a .constprop clone lost, GCC (12 is where it was seen) writes the
-// register that callers no longer set, and behind it the constant that took the
-// parameter's place; so what is fixed wins. Else the first with a location does.
-func preferred(a, b varEntry) varEntry {
-	switch {
-	case a.origin.form == 0 && b.origin.form != 0:
-		return b // a is the abstract entry, which has no place
-	case b.fixed() && !a.fixed(), !a.described() && b.described():
-		return b
+// scratchPool holds memory for the entries of a site's variables.
+var scratchPool = sync.Pool{New: func() any { return new([]varEntry) }}
+
+// declaredParams returns the parameters of the function's abstract entry, complete
+// with name and type, or nothing when the site's own entry is all there is. They
+// are remembered: a function is inlined many times.
+func (s *Site) declaredParams() ([]varEntry, error) {
+	abs, ok, err := s.abstract()
+	if err != nil || !ok {
+		return nil, err
 	}
-	return a
+	u := abs.u
+	u.typeMu.Lock()
+	params, known := u.params[abs.off]
+	u.typeMu.Unlock()
+	if known {
+		return params, nil
+	}
+	err = abs.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagFormalParameter {
+			return true, nil
+		}
+		x, err := readVar(c)
+		if err == nil {
+			err = x.complete()
+		}
+		params = append(params, x)
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.typeMu.Lock()
+	defer u.typeMu.Unlock()
+	if u.params == nil {
+		u.params = make(map[uint64][]varEntry)
+	}
+	u.params[abs.off] = params
+	return params, nil
+}
+
+// completeFrom is complete for an entry whose origin has been read.
+func (x *varEntry) completeFrom(d *varEntry) {
+	if x.name.form == 0 {
+		x.name = value{form: formString, b: []byte(d.u.text(d.name))}
+		if x.u == d.u {
+			x.name = d.name
+		}
+	}
+	if x.typ.form == 0 && d.typ.form != 0 {
+		x.typ = d.typ
+		if x.u != d.u {
+			if _, off, err := d.u.ref(d.typ); err == nil {
+				x.typ = value{form: formRefAddr, u: off}
+			}
+		}
+	}
+	if !x.described() {
+		x.constant = d.constant
+	}
+	x.external = x.external || d.external
+	x.origin = value{}
+}
+
+// better reports whether x says more about a variable's place than y, another
+// description of the same variable at the same site. For a parameter that a
+// .constprop clone lost, GCC (12 is where it was seen) writes the register that
+// callers no longer set, and behind it the constant that took the parameter's
+// place; so what is fixed wins. Else the first with a location does.
+func (x *varEntry) better(y *varEntry) bool {
+	return x.fixed() && !y.fixed() || x.described() && !y.described()
 }
 
 // described reports whether an entry says anything about the variable's place.

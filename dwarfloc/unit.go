@@ -31,6 +31,7 @@ type unit struct {
 	name, compDir, producer                    string
 	stmtList                                   uint64
 	hasStmtList                                bool
+	optimized                                  bool // its compiler says so
 	strOffsetsBase, addrBase, rngBase, locBase uint64
 
 	// filled by the scan
@@ -39,6 +40,7 @@ type unit struct {
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type
+	params map[uint64][]varEntry // of abstract functions, by entry
 
 	lineOnce sync.Once
 	lines    *lineTable
@@ -171,6 +173,7 @@ func (u *unit) doLoad() error {
 	}
 	// Only now are the bases known that indexed forms need.
 	u.name, u.compDir, u.producer = u.text(name), u.text(compDir), u.text(producer)
+	u.readProducer()
 	if lowpc.form != 0 {
 		if u.lowpc, err = u.address(lowpc); err != nil {
 			return err
@@ -370,12 +373,11 @@ func zstr(d []byte, off uint64) (string, bool) {
 	return string(d[off : off+uint64(i)]), true
 }
 
-// optimized reports whether the unit's producer says that it optimised. GCC
-// records its options in DW_AT_producer; clang does not, and then the answer is
-// unknown.
-func (u *unit) optimized() (yes, known bool) {
+// readProducer finds whether the unit's compiler says that it optimised. GCC records
+// its options in DW_AT_producer; clang does not, and then the answer is unknown.
+func (u *unit) readProducer() {
 	if !strings.HasPrefix(u.producer, "GNU ") {
-		return false, false
+		return
 	}
 	level := ""
 	for _, f := range strings.Fields(u.producer) {
@@ -383,5 +385,5 @@ func (u *unit) optimized() (yes, known bool) {
 			level = f
 		}
 	}
-	return level != "" && level != "-O0", true
+	u.optimized = level != "" && level != "-O0"
 }
