@@ -108,16 +108,22 @@ func varStep(f form) (step, bool) {
 	return 0, false
 }
 
-func (u *unit) parseAbbrevs() (*abbrevTable, error) {
+// parseAbbrevs reads the unit's table. It takes the memory of used, a table that is
+// not needed any more, or nil.
+func (u *unit) parseAbbrevs(used *abbrevTable) (*abbrevTable, error) {
 	img := u.img
 	b := buf{d: img.abbrev, be: img.be}
 	b.seek(u.abbrevOff)
-	// A kernel's unit has some 300 abbreviations of 6 attributes; a unit of a few
-	// bytes has few, or uses few of them.
-	n := int(min(u.end-u.off, 2048))
-	t := &abbrevTable{
-		dense: make([]abbrev, 0, n*320/2048), attrs: make([]attrSpec, 0, n), steps: make([]step, 0, n*3/4),
+	t := used
+	if t == nil {
+		// A kernel's unit has some 300 abbreviations of 6 attributes; a unit of a few
+		// bytes has few, or uses few of them.
+		n := int(min(u.end-u.off, 2048))
+		t = &abbrevTable{
+			dense: make([]abbrev, 0, n*320/2048), attrs: make([]attrSpec, 0, n), steps: make([]step, 0, n*3/4),
+		}
 	}
+	*t = abbrevTable{dense: t.dense[:0], attrs: t.attrs[:0], steps: t.steps[:0]}
 	for {
 		at := b.p
 		code := b.uleb()

@@ -144,6 +144,9 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if r.flags&recPC == 0 || !sel.match(u.nameRefOf(r)) {
 				continue
 			}
+			if err := u.load(); err != nil {
+				return err
+			}
 			s, err := u.site(int32(j))
 			if err != nil {
 				return err

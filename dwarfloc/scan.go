@@ -98,9 +98,6 @@ func (img *Image) scan(ctx context.Context, progress Progress) error {
 		if u.kind == unitType {
 			return nil // describes types only
 		}
-		if err := u.load(); err != nil {
-			return err
-		}
 		if err := s.scan(u); err != nil {
 			return err
 		}
@@ -156,6 +153,7 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 // scanner walks units; its memory is used again for the next one.
 type scanner struct {
 	worker int // number of the goroutine, from 0
+	table  *abbrevTable
 	recs   []rec
 	parent []int32
 }
@@ -163,8 +161,26 @@ type scanner struct {
 // maxDepth bounds how deep entries may nest. Kernels reach 30.
 const maxDepth = 512
 
-// scan walks all entries of a unit that may be functions or contain some.
+// scan reads a unit's own entry and its records. The abbreviations are the
+// scanner's: kept for all units they would take 120 MB of a kernel's.
 func (s *scanner) scan(u *unit) error {
+	t, err := u.parseAbbrevs(s.table)
+	if err != nil {
+		return err
+	}
+	s.table, u.abbrevs = t, t
+	if err := u.readRoot(); err != nil {
+		return err
+	}
+	if err := s.records(u); err != nil {
+		return err
+	}
+	u.abbrevs = nil
+	return nil
+}
+
+// records walks all entries of a unit that may be functions or contain some.
+func (s *scanner) records(u *unit) error {
 	img := u.img
 	d := img.info[:u.end]
 	be := img.be

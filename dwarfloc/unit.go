@@ -23,7 +23,8 @@ type unit struct {
 
 	loadOnce sync.Once
 	loadErr  error
-	abbrevs  *abbrevTable
+	abbrevs  *abbrevTable // nil until then
+	hasRoot  bool         // the attributes below have been read
 
 	// attributes of the unit's own entry
 	lang                                       uint64
@@ -129,13 +130,19 @@ func (u *unit) load() error {
 }
 
 func (u *unit) doLoad() error {
-	// The language decides how types are searched, so the entry comes first: its
-	// abbreviation is found with a table that searches everything.
-	t, err := u.parseAbbrevs()
+	t, err := u.parseAbbrevs(nil)
 	if err != nil {
 		return err
 	}
 	u.abbrevs = t
+	if u.hasRoot {
+		return nil // the scan has read it
+	}
+	return u.readRoot()
+}
+
+// readRoot reads the unit's own entry.
+func (u *unit) readRoot() error {
 	e, err := u.entry(u.first)
 	if err != nil {
 		return err
@@ -179,7 +186,10 @@ func (u *unit) doLoad() error {
 			return err
 		}
 	}
-	if isC(u.lang) {
+	u.hasRoot = true
+	if t := u.abbrevs; isC(u.lang) {
+		// The language decides how types are searched, and was not known when their
+		// abbreviations were read.
 		for i := range t.dense {
 			t.dense[i].dropTypeSearch()
 		}

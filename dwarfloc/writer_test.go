@@ -312,6 +312,11 @@ func testImage(t testing.TB, units []cu, more ...section) *Image {
 	if err := img.Scan(context.Background(), nil); err != nil {
 		t.Fatalf("scan of the image that the test wrote: %v", err)
 	}
+	for i := range img.units {
+		if err := img.units[i].load(); err != nil {
+			t.Fatalf("unit %d of the image that the test wrote: %v", i, err)
+		}
+	}
 	return img
 }
 
