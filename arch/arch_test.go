@@ -1,0 +1,59 @@
+package arch
+
+import (
+	"debug/elf"
+	"strings"
+	"testing"
+
+	"github.com/go-delve/delve/pkg/dwarf/regnum"
+)
+
+// TestTables compares register names with delve's tables, which others wrote.
+func TestTables(t *testing.T) {
+	delve := map[string]func(uint64) string{"amd64": regnum.AMD64ToName, "arm64": regnum.ARM64ToName}
+	// Delve's other spellings of the same registers.
+	same := map[string]string{"r30": "x30", "lr": "x30"}
+	for _, a := range all {
+		seen := make(map[int]string)
+		for _, r := range a.Registers() {
+			if r.Class == General {
+				want := strings.ToLower(delve[a.Name](uint64(r.DWARF)))
+				if s, ok := same[want]; ok {
+					want = s
+				}
+				if r.Name != want {
+					t.Errorf("%s register %d: %s, delve says %s", a.Name, r.DWARF, r.Name, want)
+				}
+				if r.Offset == NoOffset || r.Offset%a.WordSize != 0 {
+					t.Errorf("%s register %s has offset %d in struct pt_regs", a.Name, r.Name, r.Offset)
+				}
+			}
+			if other, dup := seen[r.Offset]; dup && r.Offset != NoOffset {
+				t.Errorf("%s registers %s and %s have the same offset", a.Name, r.Name, other)
+			}
+			seen[r.Offset] = r.Name
+			if a.Register(uint64(r.DWARF)).Name != r.Name {
+				t.Errorf("%s register %d is in the table twice", a.Name, r.DWARF)
+			}
+		}
+		if a.Register(uint64(a.SP)) == nil {
+			t.Errorf("%s has no stack pointer", a.Name)
+		}
+	}
+}
+
+func TestForELF(t *testing.T) {
+	a, err := ForELF(elf.EM_X86_64, elf.ELFCLASS64, elf.ELFDATA2LSB)
+	if err != nil || a != ByName("amd64") {
+		t.Errorf("%v, %v", a, err)
+	}
+	if _, err := ForELF(elf.EM_X86_64, elf.ELFCLASS32, elf.ELFDATA2LSB); err == nil {
+		t.Error("x32 has no table, and got one")
+	}
+	if got := a.RegisterName(0); got != "%rax" {
+		t.Errorf("got %s", got)
+	}
+	if got := a.RegisterName(4711); got != "reg4711" {
+		t.Errorf("got %s", got)
+	}
+}
