@@ -9,20 +9,13 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 func measure(t *testing.T, name string) *coverage.Report {
 	t.Helper()
-	data, err := fixtures.Bytes(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.FromBytes(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := coverage.Measure(context.Background(), img)
+	r, err := coverage.Measure(context.Background(), testenv.Fixture(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,15 +25,7 @@ func measure(t *testing.T, name string) *coverage.Report {
 // TestMeasure counts what Sites and Params say, one by one.
 func TestMeasure(t *testing.T) {
 	for _, name := range fixtures.Names() {
-		data, err := fixtures.Bytes(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, err := dwarfloc.FromBytes(name, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+		sites, err := testenv.Fixture(t, name).Sites(context.Background(), dwarfloc.Every{})
 		if err != nil {
 			t.Fatal(err)
 		}

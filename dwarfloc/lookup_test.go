@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestLookup finds names by C's rules of scope. What the names stand for is in
@@ -25,14 +25,7 @@ func TestLookup(t *testing.T) {
 		{"lib-gcc12-O2-dwarf5.elf", "session_write", "session_write", "session_current", "global u64 thread-local"},
 		{"lib-gcc12-O2-dwarf5.elf", "session_write", "session_write", "rate", "parameter double vector-register: %xmm0"},
 	} {
-		data, err := fixtures.Bytes(c.image)
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, err := dwarfloc.FromBytes(c.image, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := testenv.Fixture(t, c.image)
 		sites, err := img.Sites(context.Background(), dwarfloc.Name(c.function))
 		if err != nil {
 			t.Fatal(err)
@@ -63,14 +56,7 @@ func TestLookup(t *testing.T) {
 // TestPointee: the object of an implicit pointer resolves where the pointer does
 // not.
 func TestPointee(t *testing.T) {
-	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.FromBytes("fixture", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
 	sites, err := img.Sites(context.Background(), dwarfloc.Name("cursor_step"))
 	if err != nil || len(sites) == 0 {
 		t.Fatalf("%d sites, %v", len(sites), err)

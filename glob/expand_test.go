@@ -5,21 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 func TestExpand(t *testing.T) {
 	const name = "basic-gcc12-O2-dwarf5.elf"
-	data, err := fixtures.Bytes(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.FromBytes(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := testenv.Fixture(t, name)
 	for _, c := range []struct {
 		pattern, filter, source string
 		entries                 bool

@@ -9,24 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
-
-func openFixture(t testing.TB, name string) *dwarfloc.Image {
-	t.Helper()
-	data, err := fixtures.Bytes(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.FromBytes(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img
-}
 
 func newPlan(t testing.TB, image, definition string, o instances.Options) (*instances.Plan, error) {
 	t.Helper()
@@ -34,7 +20,7 @@ func newPlan(t testing.TB, image, definition string, o instances.Options) (*inst
 	if err != nil {
 		t.Fatal(err)
 	}
-	return instances.NewPlan(context.Background(), openFixture(t, image), def, o)
+	return instances.NewPlan(context.Background(), testenv.Fixture(t, image), def, o)
 }
 
 // describe prints a plan: a line a site.

@@ -28,15 +28,11 @@ func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := dwarfloc.FromBytes(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
 	file, err := oracle.FromBytes(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return img, file
+	return testenv.Fixture(t, name), file
 }
 
 func check(t *testing.T, r *Report) {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
 func coverageCommand(s *settings) *cobra.Command {
@@ -45,14 +44,11 @@ gate for a kernel build.`,
 }
 
 func measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
-	img, err := dwarfloc.Open(path)
+	img, err := open(cmd.Context(), path)
 	if err != nil {
 		return nil, err
 	}
 	defer img.Close()
-	if err := scan(cmd.Context(), img); err != nil {
-		return nil, err
-	}
 	return coverage.Measure(cmd.Context(), img)
 }
 

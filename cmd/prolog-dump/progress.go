@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -14,6 +15,18 @@ import (
 // patience is how long work may take before it shows a bar: a scan of a kernel in
 // the page cache is done before a bar could be read.
 const patience = 400 * time.Millisecond
+
+// open opens and indexes an image.
+func open(ctx context.Context, path string) (*dwarfloc.Image, error) {
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := scan(ctx, img); err != nil {
+		return nil, errors.Join(err, img.Close())
+	}
+	return img, nil
+}
 
 // scan indexes an image. On a terminal it shows how far it is; in a pipe it is
 // silent.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/prove"
@@ -60,14 +59,11 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 }
 
 func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) error {
-	img, err := dwarfloc.Open(path)
+	img, err := open(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
 	defer img.Close()
-	if err := scan(cmd.Context(), img); err != nil {
-		return err
-	}
 	file, err := oracle.Open(path, img.SeparatePath())
 	if err != nil {
 		return err

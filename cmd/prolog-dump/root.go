@@ -119,14 +119,11 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 			return fmt.Errorf("--filter: %w", err)
 		}
 	}
-	img, err := dwarfloc.Open(path)
+	img, err := open(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
 	defer img.Close()
-	if err := scan(cmd.Context(), img); err != nil {
-		return err
-	}
 	plan, err := instances.NewPlan(cmd.Context(), img, def, o)
 	if err != nil {
 		return err

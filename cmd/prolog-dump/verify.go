@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -51,14 +50,11 @@ func isFile(args []string) bool {
 
 // verifyImage loads all of an image's prologues.
 func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
-	img, err := dwarfloc.Open(path)
+	img, err := open(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
 	defer img.Close()
-	if err := scan(cmd.Context(), img); err != nil {
-		return err
-	}
 	v, err := prove.VerifyImage(cmd.Context(), img, prologue.ReadKernel)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package oracle_test
 import (
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -40,22 +40,6 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// vmlinux returns the path of a large image, if there is one.
-func vmlinux(t *testing.T) string {
-	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
-		return path
-	}
-	cache := os.Getenv("BENCH_CACHE")
-	if cache == "" {
-		cache = "../../bench/.cache"
-	}
-	found, err := filepath.Glob(filepath.Join(cache, "vmlinux-*-amd64"))
-	if err != nil || len(found) == 0 {
-		t.Skip("no vmlinux: set BENCH_VMLINUX, or run bench/fetch-vmlinux.sh")
-	}
-	return found[len(found)-1]
-}
-
 // sampleSize is how many units of a vmlinux are compared without ORACLE_FULL=1.
 const sampleSize = 150
 
@@ -65,7 +49,7 @@ func TestVmlinux(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a whole vmlinux")
 	}
-	path := vmlinux(t)
+	path := testenv.Vmlinux(t)
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		t.Fatal(err)

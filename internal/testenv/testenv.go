@@ -1,5 +1,5 @@
-// Package testenv finds what tests need outside the repository: large images and
-// other tools. What is missing skips a test with the reason; with CI=true in the
+// Package testenv opens test images, and finds what tests need outside the
+// repository: large images and other tools. What is missing skips a test with the reason; with CI=true in the
 // environment it fails it, since a job that means to test must not pass without.
 package testenv
 
@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // TB is what this package needs of testing.TB.
@@ -25,6 +28,20 @@ func Missing(t TB, format string, args ...any) {
 		t.Fatalf(format, args...)
 	}
 	t.Skipf(format, args...)
+}
+
+// Fixture opens an image of testdata/vmlinux-fixtures.
+func Fixture(t TB, name string) *dwarfloc.Image {
+	t.Helper()
+	data, err := fixtures.Bytes(name)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	img, err := dwarfloc.FromBytes(name, data)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return img
 }
 
 // Vmlinux returns the path of a kernel image with debug information: BENCH_VMLINUX,
