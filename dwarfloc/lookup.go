@@ -64,6 +64,9 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		v, err := s.variable(&y, ev)
 		if v != nil {
 			v.Role = Global
+			if v.Reason == (Reason{Code: OptimizedOut}) && y.decl {
+				v.Reason.Detail = "it is declared, and no unit of the image defines it"
+			}
 		}
 		return v, err
 	case f.elsewhere:

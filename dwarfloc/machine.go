@@ -314,7 +314,7 @@ func (m *machine) binary(code uint8) *stop {
 			return m.damaged(opName(code) + " on operands of different types")
 		}
 		be = m.ev.extend(be, t.size, t.signed)
-	} else if t == nil && b.typ != nil && !shift {
+	} else if !shift && b.typ != nil && (t == nil || t.size != b.typ.size || t.signed != b.typ.signed) {
 		return m.damaged(opName(code) + " on operands of different types")
 	}
 	// A logical shift of a signed value, and an arithmetic one of an unsigned

@@ -27,7 +27,8 @@ type symbolTable struct {
 type sym struct {
 	addr, size uint64
 	name       uint32
-	rank       uint8 // lower is preferred among symbols of one address
+	order      uint32 // place in the symbol table
+	rank       uint8  // lower is preferred among symbols of one address
 	global     bool
 }
 
@@ -64,7 +65,7 @@ func (img *Image) readSymbols(d []byte) []sym {
 	}
 	syms := make([]sym, 0, len(d)/entrySize/2)
 	for b := (buf{d: d, be: img.be}); len(d)-b.p >= entrySize; {
-		s := sym{name: b.u32()}
+		s := sym{order: uint32(b.p / entrySize), name: b.u32()}
 		info := b.u8()
 		b.u8() // visibility
 		section := int(b.u16())
@@ -90,8 +91,11 @@ func (img *Image) readSymbols(d []byte) []sym {
 		}
 		syms = append(syms, s)
 	}
-	slices.SortStableFunc(syms, func(a, b sym) int {
-		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.rank, b.rank))
+	slices.SortFunc(syms, func(a, b sym) int {
+		if c := cmp.Compare(a.addr, b.addr); c != 0 {
+			return c
+		}
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.order, b.order))
 	})
 	return syms
 }
