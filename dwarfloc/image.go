@@ -67,6 +67,9 @@ type Image struct {
 	frames  frameTable
 	symbols symbolTable
 	globals globals
+
+	cache Cache
+	kept  *kept // a scan that was kept, in place of one of our own
 }
 
 // Section is one section of the image that the running program has in memory.
@@ -102,7 +105,11 @@ func FromBytes(name string, data []byte) (*Image, error) {
 // Close releases the file. What came from the image stays valid, except that
 // nothing more can be asked of it.
 func (img *Image) Close() error {
-	return errors.Join(img.mapped.Close(), img.separate.Close())
+	err := errors.Join(img.mapped.Close(), img.separate.Close())
+	if img.kept != nil {
+		err = errors.Join(err, img.kept.mapped.Close())
+	}
+	return err
 }
 
 // Path returns the path the image was opened by.

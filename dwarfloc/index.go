@@ -133,12 +133,28 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	for i := range selectors {
 		selectors[i] = img.selectorFor(m)
 	}
-	return img.parallel(len(img.units), func(w *scanner, i int) error {
+	units := make([]int, len(img.units))
+	for i := range units {
+		units[i] = i
+	}
+	if img.kept != nil {
+		err := guard(func() error {
+			units = img.kept.unitsOf(&selectors[0], len(img.units))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return img.parallel(len(units), func(w *scanner, i int) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		sel := &selectors[w.worker]
-		u := &img.units[i]
+		u := &img.units[units[i]]
+		if err := u.records(); err != nil {
+			return err
+		}
 		for j := range u.recs {
 			r := &u.recs[j]
 			if r.flags&recPC == 0 || !sel.match(u.nameRefOf(r)) {
@@ -187,6 +203,14 @@ func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 	seen := make(map[nameRef]struct{})
 	var names []string
 	err := mapping.Guard(func() error {
+		if img.kept != nil {
+			for i := range img.kept.names {
+				if n := img.kept.names[i].name; n != nameNone {
+					names = append(names, img.nameOf(n))
+				}
+			}
+			return nil
+		}
 		for i := range img.units {
 			u := &img.units[i]
 			for j := range u.recs {

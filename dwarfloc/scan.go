@@ -71,9 +71,18 @@ func (img *Image) Scan(ctx context.Context, progress Progress) error {
 	if img.scanned {
 		return img.scanErr
 	}
-	err := img.scan(ctx, progress)
+	ok, err := img.recall()
+	img.cache.warn(err)
+	if ok {
+		img.scanned = true
+		return nil
+	}
+	err = img.scan(ctx, progress)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err == nil {
+		img.cache.warn(guard(img.keep))
 	}
 	img.scanned, img.scanErr = true, err
 	return err
@@ -172,15 +181,15 @@ func (s *scanner) scan(u *unit) error {
 	if err := u.readRoot(); err != nil {
 		return err
 	}
-	if err := s.records(u); err != nil {
+	if err := s.walk(u); err != nil {
 		return err
 	}
 	u.abbrevs = nil
 	return nil
 }
 
-// records walks all entries of a unit that may be functions or contain some.
-func (s *scanner) records(u *unit) error {
+// walk goes through all entries of a unit that may be functions or contain some.
+func (s *scanner) walk(u *unit) error {
 	img := u.img
 	d := img.info[:u.end]
 	be := img.be

@@ -37,23 +37,38 @@ type sym struct {
 func (img *Image) table() *symbolTable {
 	t := &img.symbols
 	t.once.Do(func() {
-		sec := img.symFile.SectionByType(elf.SHT_SYMTAB)
-		if sec == nil {
-			sec = img.symFile.SectionByType(elf.SHT_DYNSYM)
+		d, strs := img.symbolSections()
+		if strs != nil {
+			t.strs = strs
+			t.syms = img.readSymbols(d)
 		}
-		if sec == nil || int(sec.Link) >= len(img.symFile.Sections) {
-			return
-		}
-		d, err := img.sectionData(img.symData, sec)
-		if err != nil {
-			return
-		}
-		if t.strs, err = img.sectionData(img.symData, img.symFile.Sections[sec.Link]); err != nil {
-			return
-		}
-		t.syms = img.readSymbols(d)
 	})
 	return t
+}
+
+// symbolSections returns the symbol table and its strings, or nothing.
+func (img *Image) symbolSections() (d, strs []byte) {
+	sec := img.symFile.SectionByType(elf.SHT_SYMTAB)
+	if sec == nil {
+		sec = img.symFile.SectionByType(elf.SHT_DYNSYM)
+	}
+	if sec == nil || int(sec.Link) >= len(img.symFile.Sections) {
+		return nil, nil
+	}
+	d, err := img.sectionData(img.symData, sec)
+	if err != nil {
+		return nil, nil
+	}
+	if strs, err = img.sectionData(img.symData, img.symFile.Sections[sec.Link]); err != nil {
+		return nil, nil
+	}
+	return d, strs
+}
+
+// symbolStrings returns the names of symbols.
+func (img *Image) symbolStrings() []byte {
+	_, strs := img.symbolSections()
+	return strs
 }
 
 // readSymbols reads Elf64_Sym entries (System V gABI, symbol table).

@@ -37,6 +37,8 @@ type unit struct {
 
 	// filled by the scan
 	recs     []rec
+	recOnce  sync.Once // decodes recs of a kept scan
+	recErr   error
 	crossRef bool // some record's origin is in another unit
 
 	typeMu sync.Mutex

@@ -26,7 +26,7 @@ status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
 gate for a kernel build.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := measure(cmd, args[0])
+			r, err := s.measure(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -43,8 +43,8 @@ gate for a kernel build.`,
 	return cmd
 }
 
-func measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
-	img, err := open(cmd.Context(), path)
+func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
+	img, err := s.open(cmd.Context(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *settings) printReport(w io.Writer, r *coverage.Report) error {
 }
 
 func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *coverage.Report) error {
-	base, err := measure(cmd, other)
+	base, err := s.measure(cmd, other)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,13 @@ import (
 const patience = 400 * time.Millisecond
 
 // open opens and indexes an image.
-func open(ctx context.Context, path string) (*dwarfloc.Image, error) {
+func (s *settings) open(ctx context.Context, path string) (*dwarfloc.Image, error) {
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	if !s.noCache {
+		img.UseCache(userCache())
 	}
 	if err := scan(ctx, img); err != nil {
 		return nil, errors.Join(err, img.Close())

@@ -26,6 +26,7 @@ type settings struct {
 	missing string
 	reads   string
 	filter  string
+	noCache bool
 	sites   bool
 	explain bool
 }
@@ -66,9 +67,10 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
 	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
+	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
-	cmd.AddCommand(verifyCommand(&s), coverageCommand(&s), proveCommand(&s), demoCommand(&s))
+	cmd.AddCommand(verifyCommand(&s), coverageCommand(&s), proveCommand(&s), cacheCommand(), demoCommand(&s))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy"}, cobra.ShellCompDirectiveNoFileComp))
@@ -119,7 +121,7 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 			return fmt.Errorf("--filter: %w", err)
 		}
 	}
-	img, err := open(cmd.Context(), path)
+	img, err := s.open(cmd.Context(), path)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	img, err := dwarfloc.Open(path)
+	img, err := s.open(cmd.Context(), path)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -22,6 +22,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata",
 		UpdateScripts: os.Getenv("UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("BPFPROLOGUE_CACHE", filepath.Join(env.WorkDir, "cache"))
 			for _, name := range fixtures.Names() {
 				if _, err := fixtures.WriteTo(env.WorkDir, name); err != nil {
 					return err

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// userCache is where the tool keeps indexes: BPFPROLOGUE_CACHE, or bpfprologue in
+// the user's cache directory. Without either it keeps none.
+func userCache() dwarfloc.Cache {
+	dir := os.Getenv("BPFPROLOGUE_CACHE")
+	if dir == "" {
+		var err error
+		if dir, err = dwarfloc.UserCacheDir(); err != nil {
+			return dwarfloc.Cache{}
+		}
+	}
+	return dwarfloc.Cache{Dir: dir, Warn: func(err error) { fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err) }}
+}
+
+func cacheCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "List or clear the kept indexes of images",
+		Long: `The index of an image, by its build ID, is kept in the user's cache directory
+(or in the directory BPFPROLOGUE_CACHE), so that the next question about the image
+is answered without a scan. It is safe to delete at any time.`,
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "list", Short: "List the kept indexes, the one used last first", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				list, err := userCache().List()
+				if err != nil {
+					return err
+				}
+				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				for _, k := range list {
+					fmt.Fprintf(w, "%s\t%d bytes\tused %s\n", k.BuildID, k.Size, k.Used.Format(time.DateTime))
+				}
+				return w.Flush()
+			},
+		},
+		&cobra.Command{
+			Use: "clear", Short: "Remove all kept indexes", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return userCache().Clear() },
+		},
+	)
+	return cmd
+}

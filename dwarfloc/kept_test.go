@@ -1,0 +1,219 @@
+package dwarfloc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// keptImage opens a fixture that keeps its scan in dir.
+func keptImage(t testing.TB, name string, c Cache) *Image {
+	t.Helper()
+	data, err := fixtures.Bytes(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := FromBytes(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img.UseCache(c)
+	return img
+}
+
+// answers is everything an image says of its sites.
+func answers(t testing.TB, img *Image) string {
+	t.Helper()
+	sites, err := img.Sites(context.Background(), Every{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, s := range sites {
+		b.WriteString(s.String() + " " + s.Section)
+		for _, c := range s.Callers {
+			b.WriteString(" < " + c.Function)
+		}
+		params, err := s.Params()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range params {
+			b.WriteString("\n\t" + v.Name + " " + v.Loc.Text(img.Arch()) + " " + v.Reason.String())
+		}
+		b.WriteByte('\n')
+	}
+	names, err := img.FunctionNames(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String() + strings.Join(names, " ")
+}
+
+// TestKept: with a kept scan the answers are those of a scan, and there is none.
+func TestKept(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		c := Cache{Dir: filepath.Join(t.TempDir(), "new"), Warn: func(err error) { t.Errorf("%s: %v", name, err) }}
+		want := answers(t, keptImage(t, name, Cache{}))
+		if got := answers(t, keptImage(t, name, c)); got != want {
+			t.Errorf("%s: the scan that was kept answers otherwise", name)
+		}
+		img := keptImage(t, name, c)
+		if got := answers(t, img); got != want {
+			t.Errorf("%s: the kept scan answers otherwise:\n%s\nwant\n%s", name, got, want)
+		}
+		if img.kept == nil {
+			t.Errorf("%s: the kept scan was not used", name)
+		}
+		sites, err := img.Sites(context.Background(), Name("pkt_hold"))
+		other, err2 := keptImage(t, name, Cache{}).Sites(context.Background(), Name("pkt_hold"))
+		if err != nil || err2 != nil || len(sites) != len(other) {
+			t.Errorf("%s: one function: %d sites, without the cache %d", name, len(sites), len(other))
+		}
+		if err := img.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestKeptDamaged: whatever a kept file holds, the answer is that of a scan, with one
+// warning, and the file is made anew.
+func TestKeptDamaged(t *testing.T) {
+	const name = "basic-gcc12-O2-dwarf5.elf"
+	dir := t.TempDir()
+	want := answers(t, keptImage(t, name, Cache{Dir: dir}))
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("kept files: %v, %v", files, err)
+	}
+	good, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, bad := range map[string][]byte{
+		"empty":          {},
+		"cut short":      good[:len(good)/2],
+		"another format": append([]byte("bpfprologue index 0\n"), good[len(keptMagic):]...),
+		"a bit":          slices.Concat(good[:len(good)-7], []byte{good[len(good)-7] ^ 1}, good[len(good)-6:]),
+		"more":           append(slices.Clone(good), 0),
+	} {
+		if err := os.WriteFile(files[0], bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var warnings []error
+		img := keptImage(t, name, Cache{Dir: dir, Warn: func(err error) { warnings = append(warnings, err) }})
+		if got := answers(t, img); got != want {
+			t.Errorf("%s: the answers differ", what)
+		}
+		if len(warnings) != 1 || !errors.Is(warnings[0], errDamagedIndex) {
+			t.Errorf("%s: warnings %v", what, warnings)
+		}
+		if now, err := os.ReadFile(files[0]); err != nil || string(now) != string(good) {
+			t.Errorf("%s: the file was not made anew: %v", what, err)
+		}
+	}
+}
+
+// TestKeptOtherSections: one build ID, other sections: the kept scan is not used.
+func TestKeptOtherSections(t *testing.T) {
+	dir := t.TempDir()
+	a := keptImage(t, "basic-gcc12-O2-dwarf5.elf", Cache{Dir: dir})
+	if err := a.Scan(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	b := keptImage(t, "basic-gcc12-O0-dwarf5.elf", Cache{Dir: dir})
+	b.buildID = a.buildID
+	if err := b.Scan(context.Background(), nil); err != nil || b.kept != nil {
+		t.Errorf("the scan of another image was used (%v)", err)
+	}
+}
+
+// TestCacheLimit: what was not used for longest goes first.
+func TestCacheLimit(t *testing.T) {
+	dir := t.TempDir()
+	c := Cache{Dir: dir}
+	var ids []string
+	for i, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O0-dwarf5.elf"} {
+		img := keptImage(t, name, c)
+		if err := img.Scan(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, img.BuildID())
+		old := time.Now().Add(time.Duration(i-10) * time.Hour)
+		if err := os.Chtimes(filepath.Join(dir, img.BuildID()+keptSuffix), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := c.List()
+	if err != nil || len(list) != 3 || list[0].BuildID != ids[2] || list[2].BuildID != ids[0] {
+		t.Fatalf("list: %v, %v", list, err)
+	}
+	// Using the oldest makes it the newest.
+	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", c).Scan(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c.Limit = list[0].Size + list[2].Size + 1
+	if err := c.evict(""); err != nil {
+		t.Fatal(err)
+	}
+	list, err = c.List()
+	if err != nil || len(list) != 2 || list[0].BuildID != ids[0] || list[1].BuildID != ids[2] {
+		t.Errorf("after eviction: %v, %v", list, err)
+	}
+	if err := c.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err = c.List(); err != nil || len(list) != 0 {
+		t.Errorf("after clearing: %v, %v", list, err)
+	}
+}
+
+// FuzzDecodeRecs: any bytes decode to records that are safe to follow, or not.
+func FuzzDecodeRecs(f *testing.F) {
+	img := keptImage(f, "basic-gcc12-O2-dwarf5.elf", Cache{})
+	if err := img.Scan(context.Background(), nil); err != nil {
+		f.Fatal(err)
+	}
+	for i := range img.units {
+		f.Add(encodeRecs(img.units[i].recs))
+	}
+	f.Fuzz(func(t *testing.T, d []byte) {
+		recs, ok := decodeRecs(d)
+		if !ok {
+			return
+		}
+		for i, r := range recs {
+			if int(r.parent) >= i || r.parent < -1 || int(r.root) >= len(recs) || r.root < -1 {
+				t.Fatalf("record %d: %+v", i, r)
+			}
+		}
+	})
+}
+
+// TestEncodeRecs: what is written is what is read.
+func TestEncodeRecs(t *testing.T) {
+	img := keptImage(t, "basic-clang14-O2-dwarf5.elf", Cache{})
+	if err := img.Scan(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range img.units {
+		want := slices.Clone(img.units[i].recs)
+		got, ok := decodeRecs(encodeRecs(want))
+		for j := range want {
+			want[j].origin = 0 // of no use once roots are known
+			if want[j].root >= 0 && int(want[j].root) != j {
+				want[j].name = nameNone
+			}
+		}
+		if !ok || !slices.Equal(got, want) {
+			t.Errorf("unit %d: got %+v, want %+v", i, got, want)
+		}
+	}
+}
