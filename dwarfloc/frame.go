@@ -1,7 +1,9 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 )
@@ -24,13 +26,14 @@ type cfaRule struct {
 
 // fde is where the frame description of some code stands.
 type fde struct {
-	lo, hi uint64
-	cie    *cie
-	instr  []byte
-	off    uint64 // in its section
+	lo, hi     uint64
+	off        uint64 // in its section
+	cie        *cie
+	start, end uint32 // of its instructions, in bytes from off
 }
 
 type cie struct {
+	d          []byte // the section
 	sec        string
 	codeAlign  uint64
 	dataAlign  int64
@@ -105,7 +108,17 @@ func (img *Image) frameOf(addr uint64) (*fde, error) {
 			eh, t.err = img.readFrames(".eh_frame", img.ehFrame, true)
 			t.fdes = append(t.fdes, eh...)
 		}
-		sort.SliceStable(t.fdes, func(i, j int) bool { return t.fdes[i].lo < t.fdes[j].lo })
+		// Linkers write them almost in order. The place in the section decides between
+		// equal addresses.
+		byAddr := func(a, b fde) int {
+			if c := cmp.Compare(a.lo, b.lo); c != 0 {
+				return c
+			}
+			return cmp.Compare(a.off, b.off)
+		}
+		if !slices.IsSortedFunc(t.fdes, byAddr) {
+			slices.SortFunc(t.fdes, byAddr)
+		}
 	})
 	if t.err != nil {
 		return nil, t.err
@@ -125,7 +138,8 @@ func (img *Image) frameOf(addr uint64) (*fde, error) {
 }
 
 func (img *Image) readFrames(sec string, d []byte, eh bool) ([]fde, error) {
-	var out []fde
+	// A kernel's descriptions take 50 bytes each.
+	out := make([]fde, 0, len(d)/48)
 	cies := make(map[uint64]*cie)
 	b := buf{d: d, be: img.be}
 	for b.p < len(d) {
@@ -134,7 +148,7 @@ func (img *Image) readFrames(sec string, d []byte, eh bool) ([]fde, error) {
 		if n == 0 && !b.bad {
 			continue // the terminator of .eh_frame; more may follow in a linked image
 		}
-		if b.bad || n > uint64(len(d)-b.p) {
+		if b.bad || n > uint64(len(d)-b.p) || n > 1<<31 {
 			return nil, img.errorf(sec, start, "invalid entry length %#x", n)
 		}
 		e := buf{d: d[:b.p+int(n)], p: b.p, be: img.be}
@@ -150,7 +164,7 @@ func (img *Image) readFrames(sec string, d []byte, eh bool) ([]fde, error) {
 			if err != nil {
 				return nil, img.errorf(sec, start, "%v", err)
 			}
-			c.sec = sec
+			c.sec, c.d = sec, d
 			cies[start] = c
 			continue
 		}
@@ -176,7 +190,7 @@ func (img *Image) readFrames(sec string, d []byte, eh bool) ([]fde, error) {
 		if e.bad {
 			return nil, img.errorf(sec, start, "the frame description does not fit into its length")
 		}
-		f.instr = e.d[e.p:]
+		f.start, f.end = uint32(uint64(e.p)-start), uint32(uint64(len(e.d))-start)
 		out = append(out, f)
 	}
 	return out, nil
@@ -282,7 +296,7 @@ func (img *Image) runFrame(f *fde, addr uint64, each func(cfaRule)) (cfaRule, er
 	var rule cfaRule
 	loc := f.lo
 	var stack []cfaRule
-	for part, code := range [][]byte{f.cie.instr, f.instr} {
+	for part, code := range [][]byte{f.cie.instr, f.cie.d[f.off+uint64(f.start) : f.off+uint64(f.end)]} {
 		b := buf{d: code, be: img.be}
 		for b.p < len(b.d) {
 			op := b.u8()
