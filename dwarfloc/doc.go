@@ -1,0 +1,40 @@
+// Package dwarfloc finds where functions run in an image, and where their
+// variables are there.
+//
+//	img, err := dwarfloc.Open("vmlinux")
+//	sites, err := img.Sites(ctx, dwarfloc.Name("get_page"))
+//	for _, s := range sites {
+//		v, err := s.Lookup("page")
+//		fmt.Println(s, v.Loc.Text(img.Arch()), v.Reason)
+//	}
+//
+// A [Site] is one place where a function's body begins: its out-of-line entry, a
+// clone's, or an inlined instance. A [Variable] is a parameter, local or global as
+// one site sees it, with either a [Location] or the [Reason] why there is none. A
+// location is symbolic: it names registers, offsets and addresses, and is never
+// evaluated here. Package prologue makes BPF of it; a debugger could make something
+// else. This package imports nothing of BPF.
+//
+// It reads DWARF 4 and 5 as GCC, clang and Go write them, with the GNU extensions
+// in use: location views (see [Rule]), entry values, implicit pointers, parameter
+// references, typed operations. Call frame information comes from .debug_frame and
+// .eh_frame. Sections may be compressed, and the debug information of a stripped
+// file may be in a separate one. Documents: DWARF 5 (dwarfstd.org), LSB 5.0 for
+// .eh_frame, and the GCC source for its extensions; comments name the sections.
+//
+// # How it works
+//
+// Opening an image reads headers only. The first question scans all units in
+// parallel and keeps a record of each subprogram and inlined instance, nothing else;
+// abbreviations are compiled into short programs that pass over what is not wanted.
+// Ranges, location lists, types, frame rules and line tables are read for the sites
+// that are asked about. The scan's result may be kept in a directory ([Cache]).
+//
+// # Security
+//
+// Images are not trusted: offsets, lengths and references are checked, recursion and
+// loops are bounded, and what is allocated follows what the file can hold. Damage is
+// a [FormatError] that names section and offset, or, where it concerns one variable
+// at one site, that variable's reason. A file that shrinks while it is mapped is an
+// error as well. The package does not promise to be fast on hostile files.
+package dwarfloc
