@@ -47,6 +47,10 @@ lint: ## Run the linters of .golangci.yml (the first run builds the linter: a mi
 bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see "make vmlinux")
 	$(GO) test -run '^$$' -bench . ./bench/...
 
+.PHONY: bench-peers
+bench-peers: ## Measure beside perf, gdb, drgn and others on VMLINUX=FILE; writes bench/RESULTS.md
+	bench/peers.sh $(VMLINUX)
+
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 	$(MAKE) -C testdata/vmlinux-fixtures update
