@@ -10,13 +10,12 @@ PACKAGES := ./... ./testdata/vmlinux-fixtures
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # Debian packages that the tests use: compilers of the fixtures, other tools to
-# compare answers with, and what boots a test kernel. A test whose tool is
+# compare answers with, debug information of the C library. A test whose tool is
 # missing skips and says so; with CI=true it fails.
 DEPS := \
 	gcc libc6-dev binutils make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
-	linux-perf gdb elfutils bpftool python3-drgn libc6-dbg \
-	qemu-system-x86 cpio zstd
+	linux-perf gdb libc6-dbg
 
 .DEFAULT_GOAL := help
 

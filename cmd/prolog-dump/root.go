@@ -45,7 +45,7 @@ perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). Options may st
 in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 		Example: `  prolog-dump -k vmlinux 'get_page page'
   prolog-dump -k vmlinux --sites 'tcp_*msg sk size'
-  prolog-dump -x ./server --format json 'handle_request req len:u32' | jq .location
+  prolog-dump -x ./server --format json 'handle_request req len:u32' | jq '.args[].location'
   prolog-dump demo`,
 		Args:              cobra.ArbitraryArgs,
 		SilenceUsage:      true,
