@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // TestLookup finds names by C's rules of scope. What the names stand for is in
@@ -74,5 +75,36 @@ func TestPointee(t *testing.T) {
 	}
 	if _, err := sites[0].Pointee(&o.Loc); err == nil {
 		t.Error("a location that is no implicit pointer has a pointee")
+	}
+}
+
+// TestParamsOnce: no parameter is told twice, and asking again gives the same.
+func TestParamsOnce(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		img := testenv.Fixture(t, name)
+		sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range sites {
+			var texts [2]string
+			for i := range texts {
+				params, err := s.Params()
+				if err != nil {
+					t.Fatal(err)
+				}
+				seen := make(map[string]bool)
+				for _, v := range params {
+					if seen[v.Name] && v.Name != "" {
+						t.Errorf("%s: %v: parameter %s twice", name, s, v.Name)
+					}
+					seen[v.Name] = true
+					texts[i] += v.Name + " " + v.Type.String() + " " + v.Loc.Text(img.Arch()) + " " + v.Reason.String() + "\n"
+				}
+			}
+			if texts[0] != texts[1] {
+				t.Errorf("%s: %v: first\n%sthen\n%s", name, s, texts[0], texts[1])
+			}
+		}
 	}
 }
