@@ -6,8 +6,6 @@ import (
 	"context"
 	"runtime"
 	"slices"
-
-	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
 // Matcher chooses functions by name. Literal returns the only name that matches,
@@ -129,10 +127,9 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	if err := img.Scan(ctx, nil); err != nil {
 		return err
 	}
-	selectors := make([]selector, runtime.GOMAXPROCS(0))
-	for i := range selectors {
-		selectors[i] = img.selectorFor(m)
-	}
+	// The strings of a literal are looked for once; what a selector remembers later is
+	// its own.
+	selectors := slices.Repeat([]selector{img.selectorFor(m)}, runtime.GOMAXPROCS(0))
 	units := make([]int, len(img.units))
 	for i := range units {
 		units[i] = i
@@ -202,7 +199,7 @@ func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 	}
 	seen := make(map[nameRef]struct{})
 	var names []string
-	err := mapping.Guard(func() error {
+	err := guard(func() error {
 		if img.kept != nil {
 			for i := range img.kept.names {
 				if n := img.kept.names[i].name; n != nameNone {

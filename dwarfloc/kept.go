@@ -300,7 +300,10 @@ func (img *Image) readKept(d []byte) error {
 		return errDamagedIndex
 	}
 	t := &img.symbols
-	t.once.Do(func() { t.syms, t.strs = syms, img.symbolStrings() })
+	t.once.Do(func() {
+		t.syms = syms
+		_, t.strs = img.symbolSections()
+	})
 	img.kept = k
 	return nil
 }

@@ -217,11 +217,8 @@ func (u *unit) global(name string) (*varEntry, error) {
 	if declared && (x.location.form != 0 || x.constant.form != 0) {
 		return &x, nil
 	}
-	if !declared {
-		// C needs a declaration to name another unit's variable, but compilers leave
-		// out declarations that the unit did not use.
-		x = varEntry{}
-	}
+	// C needs a declaration to name another unit's variable, but compilers leave out
+	// declarations that the unit did not use: the search goes on without one.
 	g := &u.img.globals
 	g.mu.Lock()
 	y, known := g.found[name]

@@ -7,8 +7,6 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
-
-	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
 // rec is what the scan keeps of a subprogram or an inlined instance: enough to
@@ -135,7 +133,7 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 		wg.Go(func() {
 			s := scanner{worker: worker}
 			i := 0
-			e := mapping.Guard(func() error {
+			e := guard(func() error {
 				for {
 					i = int(next.Add(1) - 1)
 					if i >= n {

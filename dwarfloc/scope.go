@@ -103,21 +103,9 @@ func (x *varEntry) complete() error {
 		if cur, err = readVar(e); err != nil {
 			return err
 		}
-		if x.name.form == 0 && cur.name.form != 0 {
-			x.name = value{form: formString, b: []byte(cur.u.text(cur.name))}
+		if err := x.inherit(&cur); err != nil {
+			return err
 		}
-		if x.typ.form == 0 && cur.typ.form != 0 {
-			// The reference may be relative to another unit.
-			_, off, err := cur.u.ref(cur.typ)
-			if err != nil {
-				return err
-			}
-			x.typ = value{form: formRefAddr, u: off}
-		}
-		if x.constant.form == 0 && x.location.form == 0 {
-			x.constant = cur.constant
-		}
-		x.external = x.external || cur.external
 	}
 	return nil
 }
@@ -324,7 +312,10 @@ func (s *Site) params() ([]*Variable, error) {
 			c := *d // shared by all sites
 			x = &c
 		} else {
-			x.completeFrom(d)
+			if err := x.inherit(d); err != nil {
+				return nil, err
+			}
+			x.origin = value{} // which has been read
 		}
 		if err := add(x, max(entries, 1)); err != nil {
 			return nil, err
@@ -382,27 +373,29 @@ func (s *Site) declaredParams() ([]varEntry, error) {
 	return params, nil
 }
 
-// completeFrom is complete for an entry whose origin has been read.
-func (x *varEntry) completeFrom(d *varEntry) {
-	if x.name.form == 0 {
-		x.name = value{form: formString, b: []byte(d.u.text(d.name))}
-		if x.u == d.u {
-			x.name = d.name
+// inherit takes from one origin, which may be in another unit.
+func (x *varEntry) inherit(d *varEntry) error {
+	if x.name.form == 0 && d.name.form != 0 {
+		x.name = d.name
+		if x.u != d.u {
+			x.name = value{form: formString, b: []byte(d.u.text(d.name))}
 		}
 	}
 	if x.typ.form == 0 && d.typ.form != 0 {
 		x.typ = d.typ
 		if x.u != d.u {
-			if _, off, err := d.u.ref(d.typ); err == nil {
-				x.typ = value{form: formRefAddr, u: off}
+			_, off, err := d.u.ref(d.typ)
+			if err != nil {
+				return err
 			}
+			x.typ = value{form: formRefAddr, u: off}
 		}
 	}
 	if !x.described() {
 		x.constant = d.constant
 	}
 	x.external = x.external || d.external
-	x.origin = value{}
+	return nil
 }
 
 // better reports whether x says more about a variable's place than y, another

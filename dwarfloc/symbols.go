@@ -65,12 +65,6 @@ func (img *Image) symbolSections() (d, strs []byte) {
 	return d, strs
 }
 
-// symbolStrings returns the names of symbols.
-func (img *Image) symbolStrings() []byte {
-	_, strs := img.symbolSections()
-	return strs
-}
-
 // readSymbols reads Elf64_Sym entries (System V gABI, symbol table).
 func (img *Image) readSymbols(d []byte) []sym {
 	const entrySize = 24
