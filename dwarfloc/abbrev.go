@@ -42,12 +42,29 @@ const (
 	stepOperand  = 1<<24 - 1
 )
 
-// abbrevTable is the abbreviations of one or more units.
+// A word is all that a scan needs to know of most kinds of entries: what to do in
+// its lower 3 bits, and an operand above.
+type word uint64
+
+const (
+	wordRest  word = iota // look at the abbreviation
+	wordEnd               // the end of a list of children
+	wordPlain             // nothing to note, no children: pass over operand bytes
+	wordOpen              // nothing to note, but children may be functions: pass over operand bytes and go down
+	wordJump              // go to the DW_AT_sibling that stands operand bytes behind the code
+	wordKind  word = 7
+	wordShift      = 3
+)
+
+// abbrevTable is the abbreviations of one unit.
 type abbrevTable struct {
 	dense  []abbrev           // by code-1, while codes come in order from 1
+	words  []word             // by code, of dense
 	sparse map[uint64]*abbrev // the others
 	attrs  []attrSpec
 	steps  []step
+	keep   bool // attributes of all abbreviations, not just of the one that the unit's entry has
+	inC    bool // types contain no functions
 }
 
 func (t *abbrevTable) get(code uint64) *abbrev {
@@ -108,36 +125,117 @@ func varStep(f form) (step, bool) {
 	return 0, false
 }
 
-// parseAbbrevs reads the unit's table. It takes the memory of used, a table that is
-// not needed any more, or nil.
-func (u *unit) parseAbbrevs(used *abbrevTable) (*abbrevTable, error) {
+// formSteps are what to do for each form below 256: the bytes of a fixed size, or a
+// step. They depend on three properties of a unit.
+type formSteps [256]step
+
+// stepUnknown marks forms that this package does not know.
+const stepUnknown step = stepKind
+
+var formTables = func() (t [8]formSteps) {
+	for i := range t {
+		u := unit{dwarf64: i&1 != 0, addrSize: 4, version: 5}
+		if i&2 != 0 {
+			u.addrSize = 8
+		}
+		if i&4 != 0 {
+			u.version = 2
+		}
+		for f := range t[i] {
+			t[i][f] = formStep(form(f), &u)
+		}
+	}
+	return t
+}()
+
+func formStep(f form, u *unit) step {
+	if n := fixedSize(f, u); n >= 0 {
+		return stepFixed | step(n)
+	}
+	if s, ok := varStep(f); ok {
+		return s
+	}
+	return stepUnknown
+}
+
+// formSteps returns the unit's table.
+func (u *unit) formSteps() *formSteps {
+	i := 0
+	if u.dwarf64 {
+		i |= 1
+	}
+	if u.addrSize == 8 {
+		i |= 2
+	}
+	if u.version <= 2 {
+		i |= 4
+	}
+	return &formTables[i]
+}
+
+// parseAbbrevs reads the unit's table for good, and its own entry.
+func (u *unit) parseAbbrevs() (*abbrevTable, error) {
+	// A kernel's unit has some 300 abbreviations of 6 attributes; a unit of a few
+	// bytes has few, or uses few of them.
+	n := int(min(u.end-u.off, 2048))
+	t := &abbrevTable{
+		dense: make([]abbrev, 0, n*320/2048), attrs: make([]attrSpec, 0, n), steps: make([]step, 0, n*3/4),
+		inC: true, keep: true,
+	}
+	return t, u.begin(t)
+}
+
+// begin reads the unit's table into t, whose memory is used again, and the unit's
+// own entry. That entry's language decides how types are passed over. Its
+// abbreviation can be the last one of the table, so the language is taken to be that
+// of the unit before, and the table read again where it is not.
+func (u *unit) begin(t *abbrevTable) error {
+	b := u.buf(int(u.first))
+	root := b.uleb()
+	if b.bad || root == 0 {
+		return u.img.errorf(".debug_info", u.first, "the unit has no entries")
+	}
+	for {
+		if err := u.readAbbrevs(t, root); err != nil {
+			return err
+		}
+		u.rootOnce.Do(func() { u.rootErr = u.readRoot(t.get(root), t.attrs, b) })
+		if u.rootErr != nil || t.inC == isC(u.lang) {
+			return u.rootErr
+		}
+		t.inC = isC(u.lang)
+	}
+}
+
+// readAbbrevs reads the unit's table into t. root is the abbreviation code of the
+// unit's entry.
+func (u *unit) readAbbrevs(t *abbrevTable, root uint64) error {
 	img := u.img
 	b := buf{d: img.abbrev, be: img.be}
 	b.seek(u.abbrevOff)
-	t := used
-	if t == nil {
-		// A kernel's unit has some 300 abbreviations of 6 attributes; a unit of a few
-		// bytes has few, or uses few of them.
-		n := int(min(u.end-u.off, 2048))
-		t = &abbrevTable{
-			dense: make([]abbrev, 0, n*320/2048), attrs: make([]attrSpec, 0, n), steps: make([]step, 0, n*3/4),
-		}
-	}
-	*t = abbrevTable{dense: t.dense[:0], attrs: t.attrs[:0], steps: t.steps[:0]}
+	t.dense, t.words, t.attrs, t.steps, t.sparse = t.dense[:0], append(t.words[:0], wordEnd), t.attrs[:0], t.steps[:0], nil
+	forms := u.formSteps()
 	for {
 		at := b.p
 		code := b.uleb()
 		if b.bad {
-			return nil, img.errorf(".debug_abbrev", uint64(at), "the abbreviation table of the unit at .debug_info+%#x does not end", u.off)
+			return img.errorf(".debug_abbrev", uint64(at), "the abbreviation table of the unit at .debug_info+%#x does not end", u.off)
 		}
 		if code == 0 {
-			return t, nil
+			return nil
 		}
 		a := abbrev{tag: tag(b.uleb()), children: b.u8() != 0, attr0: uint32(len(t.attrs))}
 		for {
-			name, f := attrName(b.uleb()), form(b.uleb())
+			var name attrName
+			var f form
+			if p := b.p; p+1 < len(b.d) && b.d[p]|b.d[p+1] < 0x80 { // nearly all
+				name, f = attrName(b.d[p]), form(b.d[p+1])
+				b.p += 2
+			} else {
+				name, f = attrName(b.uleb()), form(b.uleb())
+			}
 			if b.bad {
-				return nil, img.errorf(".debug_abbrev", uint64(at), "abbreviation %d does not end", code)
+				return img.errorf(".debug_abbrev", uint64(at), "abbreviation %d does not end", code)
 			}
 			if name == 0 && f == 0 {
 				break
@@ -149,11 +247,16 @@ func (u *unit) parseAbbrevs(used *abbrevTable) (*abbrevTable, error) {
 			t.attrs = append(t.attrs, attrSpec{name, f, implicit})
 		}
 		a.attrN = uint32(len(t.attrs))
-		if err := u.compile(t, &a); err != nil {
-			return nil, img.errorf(".debug_abbrev", uint64(at), "abbreviation %d: %v", code, err)
+		w, err := u.compile(t, &a, forms)
+		if err != nil {
+			return img.errorf(".debug_abbrev", uint64(at), "abbreviation %d: %v", code, err)
+		}
+		if !t.keep && code != root {
+			t.attrs = t.attrs[:a.attr0]
 		}
 		if code == uint64(len(t.dense))+1 {
 			t.dense = append(t.dense, a)
+			t.words = append(t.words, w)
 		} else {
 			if t.sparse == nil {
 				t.sparse = make(map[uint64]*abbrev)
@@ -163,27 +266,29 @@ func (u *unit) parseAbbrevs(used *abbrevTable) (*abbrevTable, error) {
 	}
 }
 
-// compile writes the program of an abbreviation.
-func (u *unit) compile(t *abbrevTable, a *abbrev) error {
+// classify tells what entries of a kind may contain. inC tells that types contain no
+// functions.
+func (a *abbrev) classify(inC bool) {
 	switch a.tag {
 	case tagSubprogram, tagInlinedSubroutine:
 		a.search, a.record = true, true
-	case tagCompileUnit, tagPartialUnit, tagLexicalBlock, tagNamespace, tagModule:
-		a.search = true
 	case tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagEnumerationType:
-		a.search = !isC(u.lang)
+		a.search = !inC
 	case tagArrayType, tagSubroutineType, tagCallSite, tagGNUCallSite, tagFormalParameter, tagVariable, tagMember:
 	default:
-		// A tag unknown here (try blocks, vendor scopes) may contain anything.
+		// Units, blocks, namespaces; and a tag unknown here (try blocks, vendor scopes)
+		// may contain anything.
 		a.search = true
 	}
+}
+
+// compile writes the program of an abbreviation, and its word.
+func (u *unit) compile(t *abbrevTable, a *abbrev, forms *formSteps) (word, error) {
+	a.classify(t.inC)
 	a.step0 = uint32(len(t.steps))
-	fixed := 0
-	flush := func() {
-		for ; fixed > 0; fixed -= min(fixed, stepOperand) {
-			t.steps = append(t.steps, stepFixed|step(min(fixed, stepOperand)))
-		}
-	}
+	fixed := 0          // bytes since the last step
+	pos, sib := 0, -1   // bytes from the first attribute, while all sizes are fixed
+	simple := !a.record // the word tells all
 	for _, at := range t.attrs[a.attr0:a.attrN] {
 		switch at.name {
 		case attrLowpc, attrEntrypc, attrRanges:
@@ -191,29 +296,62 @@ func (u *unit) compile(t *abbrevTable, a *abbrev) error {
 		case attrInline:
 			a.abstract = true
 		}
-		size := fixedSize(at.form, u)
-		varying, known := varStep(at.form)
+		var s step
+		if at.form < 256 {
+			s = forms[at.form]
+		} else {
+			s = formStep(at.form, u)
+		}
+		size := int(s & stepOperand)
 		switch {
-		case size < 0 && !known:
-			return fmt.Errorf("unknown form %#x", uint32(at.form))
+		case s == stepUnknown:
+			return 0, fmt.Errorf("unknown form %#x", uint32(at.form))
 		case a.record && at.name == attrName_ && at.form != formIndirect:
-			flush()
-			t.steps = append(t.steps, stepName|step(at.form))
+			s = stepName | step(at.form)
 		case a.record && (at.name == attrAbstractOrigin || at.name == attrSpecification) && at.form != formIndirect:
-			flush()
-			t.steps = append(t.steps, stepOrigin|step(at.form))
-		case at.name == attrSibling && (size > 0 || at.form == formRefUdata) && at.form != formRefAddr:
-			flush()
-			t.steps = append(t.steps, stepSibling|step(max(size, 0)))
-			a.sibN = uint32(len(t.steps))
-		case size >= 0:
+			s = stepOrigin | step(at.form)
+		case at.name == attrSibling && (s == stepFixed|1 || s == stepFixed|2 || s == stepFixed|4 || s == stepFixed|8 || at.form == formRefUdata) && at.form != formRefAddr:
+			if s == stepFixed|4 && simple && a.children && !a.search && !u.img.be {
+				sib = pos
+			}
+			if s&stepKind != stepFixed {
+				size = 0
+			}
+			s = stepSibling | step(size)
+		}
+		if s&stepKind == stepFixed {
 			fixed += size
-		default:
-			flush()
-			t.steps = append(t.steps, varying)
+			pos += size
+			continue
+		}
+		if fixed > 0 {
+			t.flush(&fixed)
+		}
+		t.steps = append(t.steps, s)
+		if s&stepKind == stepSibling {
+			a.sibN = uint32(len(t.steps))
+			pos += size
+			simple = simple && size > 0
+		} else {
+			simple = false
 		}
 	}
-	flush()
+	t.flush(&fixed)
 	a.stepN = uint32(len(t.steps))
-	return nil
+	switch {
+	case sib >= 0:
+		return wordJump | word(sib)<<wordShift, nil
+	case !simple || a.children && a.sibN != 0 && !a.search:
+		return wordRest, nil
+	case a.children:
+		return wordOpen | word(pos)<<wordShift, nil
+	}
+	return wordPlain | word(pos)<<wordShift, nil
+}
+
+// flush writes the step over attributes of fixed size.
+func (t *abbrevTable) flush(fixed *int) {
+	for ; *fixed > 0; *fixed -= min(*fixed, stepOperand) {
+		t.steps = append(t.steps, stepFixed|step(min(*fixed, stepOperand)))
+	}
 }

@@ -270,7 +270,7 @@ func TestScanErrors(t *testing.T) {
 		{"unknown abbreviation", "test: .debug_info+0xd: unknown abbreviation 7", info(1, 7, 0), abbrev},
 		{"name cut short", "test: .debug_info+0xd: the entry does not end within its unit", info(1, 2, 'a', 'b'), abbrev},
 		{"no entries", "test: .debug_info+0xc: the unit has no entries", info(0), abbrev},
-		{"nothing at all", "test: .debug_info+0xc: the entry is outside its unit [0xc, 0xc)", info(), abbrev},
+		{"nothing at all", "test: .debug_info+0xc: the unit has no entries", info(), abbrev},
 		{"abbreviations do not end", "test: .debug_abbrev+0x5: the abbreviation table of the unit at .debug_info+0x0 does not end", info(1, 0), abbrev[:5]},
 		{"abbreviation does not end", "test: .debug_abbrev+0x5: abbreviation 2 does not end", info(1, 0), abbrev[:10]},
 		{"unknown form", "test: .debug_abbrev+0x0: abbreviation 1: unknown form 0x7e", info(1, 0), cat(1, 0x11, 0, 3, 0x7e, 0, 0, 0)},

@@ -13,8 +13,9 @@ import (
 
 // lineTable is the line table of one unit.
 type lineTable struct {
-	files []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
-	rows  []lineRow  // in order of addresses, once they were read
+	compDir string
+	files   []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
+	rows    []lineRow  // in order of addresses, once they were read
 
 	program     buf
 	minInst     uint64
@@ -77,7 +78,7 @@ func (u *unit) file(index uint64) string {
 	if !path.IsAbs(f.path) && f.dir != "" {
 		f.path = path.Join(f.dir, f.path)
 	}
-	if rel, ok := strings.CutPrefix(f.path, u.compDir+"/"); ok && u.compDir != "" {
+	if rel, ok := strings.CutPrefix(f.path, t.compDir+"/"); ok && t.compDir != "" {
 		f.path = rel
 	}
 	return f.path
@@ -107,7 +108,7 @@ func (u *unit) readLineHeader() (*lineTable, error) {
 	if b.bad || headerLen > uint64(len(b.d)-b.p) {
 		return nil, bad("invalid header length")
 	}
-	t := &lineTable{off: u.stmtList, maxOps: 1}
+	t := &lineTable{compDir: u.compDir(), off: u.stmtList, maxOps: 1}
 	t.program = buf{d: b.d, p: b.p + int(headerLen), be: img.be}
 	t.minInst = uint64(b.u8())
 	if version >= 4 {
@@ -126,7 +127,7 @@ func (u *unit) readLineHeader() (*lineTable, error) {
 	if version == 5 {
 		return t, u.readFilesV5(t, &b, dwarf64)
 	}
-	dirs := []string{u.compDir}
+	dirs := []string{t.compDir}
 	for len(dirs) < maxLineFiles {
 		s := b.cstr()
 		if b.bad {
@@ -137,7 +138,7 @@ func (u *unit) readLineHeader() (*lineTable, error) {
 		}
 		dirs = append(dirs, u.join(string(s)))
 	}
-	t.files = []lineFile{{name: u.name, dir: u.compDir}}
+	t.files = []lineFile{{name: u.name(), dir: t.compDir}}
 	for len(t.files) < maxLineFiles {
 		s := b.cstr()
 		if len(s) == 0 && !b.bad {
@@ -160,10 +161,10 @@ func (u *unit) readLineHeader() (*lineTable, error) {
 
 // join makes a directory of the table absolute.
 func (u *unit) join(dir string) string {
-	if path.IsAbs(dir) || u.compDir == "" {
+	if path.IsAbs(dir) || u.compDir() == "" {
 		return dir
 	}
-	return path.Join(u.compDir, dir)
+	return path.Join(u.compDir(), dir)
 }
 
 // readFilesV5 reads the directory and file tables of DWARF 5, which describe

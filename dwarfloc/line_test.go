@@ -67,7 +67,7 @@ func TestFilesAgainstLLVM(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dirs := map[string]string{"0": u.compDir}
+			dirs := map[string]string{"0": u.compDir()}
 			number, base, last := uint64(0), "", uint64(0)
 			for l := range strings.Lines(string(out)) {
 				l = strings.TrimSpace(l)
@@ -80,11 +80,11 @@ func TestFilesAgainstLLVM(t *testing.T) {
 				} else if m := nameLine.FindStringSubmatch(l); m != nil {
 					base = m[1]
 				} else if m := indexLine.FindStringSubmatch(l); m != nil {
-					want := path.Join(u.compDir, dirs[m[1]], base)
+					want := path.Join(u.compDir(), dirs[m[1]], base)
 					if path.IsAbs(dirs[m[1]]) {
 						want = path.Join(dirs[m[1]], base)
 					}
-					if got := u.file(number); got != strings.TrimPrefix(want, u.compDir+"/") {
+					if got := u.file(number); got != strings.TrimPrefix(want, u.compDir()+"/") {
 						t.Errorf("%s: unit at %#x, file %d: %q, llvm-dwarfdump has %q", name, u.off, number, got, want)
 					}
 					last = number

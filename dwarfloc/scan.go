@@ -131,7 +131,7 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 	)
 	for worker := range min(runtime.GOMAXPROCS(0), n) {
 		wg.Go(func() {
-			s := scanner{worker: worker}
+			s := scanner{worker: worker, table: abbrevTable{inC: true}}
 			i := 0
 			e := guard(func() error {
 				for {
@@ -160,7 +160,7 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 // scanner walks units; its memory is used again for the next one.
 type scanner struct {
 	worker int // number of the goroutine, from 0
-	table  *abbrevTable
+	table  abbrevTable
 	recs   []rec
 	parent []int32
 }
@@ -168,38 +168,25 @@ type scanner struct {
 // maxDepth bounds how deep entries may nest. Kernels reach 30.
 const maxDepth = 512
 
-// scan reads a unit's own entry and its records. The abbreviations are the
-// scanner's: kept for all units they would take 120 MB of a kernel's.
+// scan reads a unit's records. The abbreviations are the scanner's: kept for all
+// units they would take 120 MB of a kernel's.
 func (s *scanner) scan(u *unit) error {
-	t, err := u.parseAbbrevs(s.table)
-	if err != nil {
+	if err := u.begin(&s.table); err != nil {
 		return err
 	}
-	s.table, u.abbrevs = t, t
-	if err := u.readRoot(); err != nil {
-		return err
-	}
-	if err := s.walk(u); err != nil {
-		return err
-	}
-	u.abbrevs = nil
-	return nil
+	return s.walk(u)
 }
 
 // walk goes through all entries of a unit that may be functions or contain some.
+// Most are passed over by their word alone.
 func (s *scanner) walk(u *unit) error {
 	img := u.img
 	d := img.info[:u.end]
-	be := img.be
+	words := s.table.words
 	s.recs = s.recs[:0]
 	stack := s.parent[:0]
 	parent := int32(-1)
 	p := int(u.first)
-	steps := u.abbrevs.steps
-	dense := u.abbrevs.dense
-	bad := func(off int, what string) error {
-		return img.errorf(".debug_info", uint64(off), "%s", what)
-	}
 	for p < len(d) {
 		start := p
 		code := uint64(d[p])
@@ -209,111 +196,65 @@ func (s *scanner) walk(u *unit) error {
 			code = b.uleb()
 			p = b.p
 		}
-		if code == 0 {
-			if len(stack) == 0 {
-				break
+		w := wordRest
+		if code < uint64(len(words)) {
+			w = words[code]
+		}
+		n := int(w >> wordShift)
+		switch w & wordKind {
+		case wordPlain:
+			p += n
+			if p <= len(d) {
+				if len(stack) == 0 {
+					break // a unit of one entry
+				}
+				continue
 			}
-			parent = stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if len(stack) == 0 {
-				break // the unit's own entry has ended
+		case wordJump:
+			if p += n; p+4 <= len(d) {
+				p = int(u.off) + int(binary.LittleEndian.Uint32(d[p:]))
+				if p <= start || p >= len(d) {
+					return img.errorf(".debug_info", uint64(start), "invalid sibling reference %#x", p)
+				}
+				continue
 			}
-			continue
-		}
-		var ab *abbrev
-		if code-1 < uint64(len(dense)) {
-			ab = &dense[code-1]
-		} else if ab = u.abbrevs.sparse[code]; ab == nil {
-			return img.errorf(".debug_info", uint64(start), "unknown abbreviation %d", code)
-		}
-		prog := steps[ab.step0:ab.stepN]
-		skip := ab.children && ab.sibN != 0 && !ab.search
-		if skip {
-			prog = steps[ab.step0:ab.sibN]
-		}
-		var r rec
-		sibling := 0
-		for _, st := range prog {
-			n := int(st & stepOperand)
-			switch st & stepKind {
-			case stepFixed:
-				p += n
-			case stepLEB:
-				for p < len(d) && d[p] >= 0x80 {
-					p++
-				}
-				p++
-			case stepSibling:
-				if n == 4 && !be && p+4 <= len(d) {
-					sibling = int(u.off) + int(binary.LittleEndian.Uint32(d[p:]))
-					p += 4
-					continue
-				}
-				b := buf{d: d, p: min(p, len(d)), be: be}
-				sibling = int(min(u.off+b.ulebOr(n), u.end))
-				p = b.p
-			case stepName:
-				if p > len(d) {
-					return bad(start, "the entry does not end within its unit")
-				}
-				p = s.name(u, &r, form(n), p)
-			case stepOrigin:
-				if p > len(d) {
-					return bad(start, "the entry does not end within its unit")
-				}
-				p = s.origin(u, &r, form(n), p)
-			default:
-				if p > len(d) {
-					return bad(start, "the entry does not end within its unit")
-				}
-				b := buf{d: d, p: p, be: be}
-				switch st & stepKind {
-				case stepString:
-					b.cstr()
-				case stepBlock:
-					b.skip(b.ulebOr(n))
-				case stepIndirect:
-					u.readForm(&b, formIndirect, 0)
-				}
-				p = b.p
-				if b.bad {
-					p = len(d) + 1
-				}
+			p = len(d) + 1
+		case wordOpen:
+			p += n
+			if p <= len(d) && len(stack) < maxDepth {
+				stack = append(stack, parent)
+				continue
+			}
+		case wordEnd:
+			if len(stack) > 0 {
+				parent = stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+			}
+			if len(stack) > 0 {
+				continue
+			}
+		default:
+			next, child, err := s.rest(u, code, start, p, parent)
+			if err != nil {
+				return err
+			}
+			p = next
+			if child == leaf && len(stack) > 0 || child == passed {
+				continue
+			}
+			if child != leaf && len(stack) < maxDepth {
+				stack = append(stack, parent)
+				parent = child
+				continue
 			}
 		}
-		if p > len(d) {
-			return bad(start, "the entry does not end within its unit")
+		switch {
+		case p > len(d):
+			return img.errorf(".debug_info", uint64(start), "the entry does not end within its unit")
+		case len(stack) >= maxDepth:
+			return img.errorf(".debug_info", uint64(start), "entries are nested more than %d deep", maxDepth)
 		}
-		if skip {
-			if sibling <= start || sibling >= len(d) {
-				return img.errorf(".debug_info", uint64(start), "invalid sibling reference %#x", sibling)
-			}
-			p = sibling
-			continue
-		}
-		child := parent
-		if ab.record {
-			r.off = uint32(uint64(start) - u.off)
-			r.parent = parent
-			r.root = -1
-			if ab.tag == tagInlinedSubroutine {
-				r.flags |= recInlined
-			}
-			if ab.hasPC {
-				r.flags |= recPC
-			}
-			child = int32(len(s.recs))
-			s.recs = append(s.recs, r)
-		}
-		if ab.children {
-			if len(stack) >= maxDepth {
-				return img.errorf(".debug_info", uint64(start), "entries are nested more than %d deep", maxDepth)
-			}
-			stack = append(stack, parent)
-			parent = child
-		} else if len(stack) == 0 {
-			break // a unit of one entry
-		}
+		break // the unit's own entry has ended
 	}
 	s.parent = stack
 	u.recs = append([]rec(nil), s.recs...)
@@ -321,20 +262,93 @@ func (s *scanner) walk(u *unit) error {
 	return nil
 }
 
-// name notes where a record's name stands. It returns the position behind it, or
-// one past the unit's end when it is damaged.
-func (s *scanner) name(u *unit, r *rec, f form, p int) int {
-	b := buf{d: u.img.info[:u.end], p: p, be: u.img.be}
+// What rest returns in place of the record that is the parent of an entry's
+// children.
+const (
+	leaf   = -2 // the entry has no children
+	passed = -3 // they have been passed over
+)
+
+// rest reads an entry that a word does not describe: a function, or one with an
+// attribute of varying size. It returns the position behind it and the record that
+// its children belong to.
+func (s *scanner) rest(u *unit, code uint64, start, p int, parent int32) (next int, child int32, err error) {
+	img := u.img
+	d := img.info[:u.end]
+	ab := s.table.get(code)
+	if ab == nil {
+		return 0, 0, img.errorf(".debug_info", uint64(start), "unknown abbreviation %d", code)
+	}
+	prog := s.table.steps[ab.step0:ab.stepN]
+	skip := ab.children && ab.sibN != 0 && !ab.search
+	if skip {
+		prog = s.table.steps[ab.step0:ab.sibN]
+	}
+	var r rec
+	sibling := 0
+	b := buf{d: d, p: p, be: img.be}
+	for _, st := range prog {
+		n := int(st & stepOperand)
+		switch st & stepKind {
+		case stepFixed:
+			b.skip(uint64(n))
+		case stepLEB:
+			b.uleb()
+		case stepSibling:
+			sibling = int(min(u.off+b.ulebOr(n), u.end))
+		case stepName:
+			s.name(u, &b, &r, form(n))
+		case stepOrigin:
+			s.origin(u, &b, &r, form(n))
+		case stepString:
+			b.cstr()
+		case stepBlock:
+			b.skip(b.ulebOr(n))
+		case stepIndirect:
+			u.readForm(&b, formIndirect, 0)
+		}
+	}
+	switch {
+	case b.bad:
+		return 0, 0, img.errorf(".debug_info", uint64(start), "the entry does not end within its unit")
+	case skip:
+		if sibling <= start || sibling >= len(d) {
+			return 0, 0, img.errorf(".debug_info", uint64(start), "invalid sibling reference %#x", sibling)
+		}
+		return sibling, passed, nil
+	}
+	child = parent
+	if ab.record {
+		r.off = uint32(uint64(start) - u.off)
+		r.parent = parent
+		r.root = -1
+		if ab.tag == tagInlinedSubroutine {
+			r.flags |= recInlined
+		}
+		if ab.hasPC {
+			r.flags |= recPC
+		}
+		child = int32(len(s.recs))
+		s.recs = append(s.recs, r)
+	}
+	if !ab.children {
+		child = leaf
+	}
+	return b.p, child, nil
+}
+
+// name notes where a record's name stands.
+func (s *scanner) name(u *unit, b *buf, r *rec, f form) {
 	switch f {
 	case formString:
-		r.name = nameInfo | nameRef(p)
+		r.name = nameInfo | nameRef(b.p)
 		b.cstr()
 	case formStrp:
 		r.name = nameStr | nameRef(b.offset(u.dwarf64))
 	case formLineStrp:
 		r.name = nameLineStr | nameRef(b.offset(u.dwarf64))
 	default:
-		v := u.readForm(&b, f, 0)
+		v := u.readForm(b, f, 0)
 		switch f {
 		case formStrx, formStrx1, formStrx2, formStrx3, formStrx4:
 			if off, err := u.strx(v.u); err == nil {
@@ -342,26 +356,17 @@ func (s *scanner) name(u *unit, r *rec, f form, p int) int {
 			}
 		}
 	}
-	if b.bad {
-		return len(b.d) + 1
-	}
-	return b.p
 }
 
 // origin notes which entry a record takes its name from.
-func (s *scanner) origin(u *unit, r *rec, f form, p int) int {
-	b := buf{d: u.img.info[:u.end], p: p, be: u.img.be}
-	v := u.readForm(&b, f, 0)
-	if b.bad {
-		return len(b.d) + 1
-	}
+func (s *scanner) origin(u *unit, b *buf, r *rec, f form) {
+	v := u.readForm(b, f, 0)
 	switch f {
 	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
 		r.origin = u.off + v.u
 	case formRefAddr:
 		r.origin = v.u
 	}
-	return b.p
 }
 
 // find returns the record of an entry, or -1.

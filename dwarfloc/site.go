@@ -260,7 +260,7 @@ func (s *Site) readCallers() error {
 // expression for the whole scope) that the prologue fills.
 func (s *Site) passPrologue(e entry) error {
 	u := s.u
-	if u.optimized {
+	if u.optimized() {
 		return nil
 	}
 	// clang does not say whether it optimised. Optimised parameters have location

@@ -21,19 +21,22 @@ type unit struct {
 	kind      uint8
 	dwarf64   bool
 
-	loadOnce sync.Once
+	rootOnce sync.Once // reads the attributes below
+	rootErr  error
+	loadOnce sync.Once // reads the abbreviations as well
 	loadErr  error
 	abbrevs  *abbrevTable // nil until then
-	hasRoot  bool         // the attributes below have been read
 
 	// attributes of the unit's own entry
 	lang                                       uint64
 	lowpc                                      uint64
-	name, compDir, producer                    string
+	nameValue, compDirValue, producerValue     value // see name, compDir, optimized
 	stmtList                                   uint64
 	hasStmtList                                bool
-	optimized                                  bool // its compiler says so
 	strOffsetsBase, addrBase, rngBase, locBase uint64
+
+	optimizedOnce sync.Once
+	isOptimized   bool
 
 	// filled by the scan
 	recs     []rec
@@ -132,35 +135,32 @@ func (u *unit) load() error {
 }
 
 func (u *unit) doLoad() error {
-	t, err := u.parseAbbrevs(nil)
+	t, err := u.parseAbbrevs()
 	if err != nil {
 		return err
 	}
 	u.abbrevs = t
-	if u.hasRoot {
-		return nil // the scan has read it
-	}
-	return u.readRoot()
+	return nil
 }
 
-// readRoot reads the unit's own entry.
-func (u *unit) readRoot() error {
-	e, err := u.entry(u.first)
-	if err != nil {
-		return err
+// readRoot reads the unit's own entry, whose attributes begin at b.
+func (u *unit) readRoot(ab *abbrev, attrs []attrSpec, b buf) error {
+	if ab == nil {
+		return u.img.errorf(".debug_info", u.first, "the unit's entry has an unknown abbreviation")
 	}
-	if e.ab == nil {
-		return u.img.errorf(".debug_info", u.first, "the unit has no entries")
-	}
-	var name, compDir, producer, lowpc value
-	err = e.attrs(func(a attrName, v value) {
-		switch a {
+	var lowpc value
+	for _, at := range attrs[ab.attr0:ab.attrN] {
+		v := u.readForm(&b, at.form, at.implicit)
+		if b.bad {
+			return u.damagedAttr(u.first, at)
+		}
+		switch at.name {
 		case attrName_:
-			name = v
+			u.nameValue = v
 		case attrCompDir:
-			compDir = v
+			u.compDirValue = v
 		case attrProducer:
-			producer = v
+			u.producerValue = v
 		case attrLowpc:
 			lowpc = v
 		case attrLanguage:
@@ -176,38 +176,41 @@ func (u *unit) readRoot() error {
 		case attrLoclistsBase:
 			u.locBase = v.u
 		}
-	})
-	if err != nil {
-		return err
 	}
-	// Only now are the bases known that indexed forms need.
-	u.name, u.compDir, u.producer = u.text(name), u.text(compDir), u.text(producer)
-	u.readProducer()
-	if lowpc.form != 0 {
-		if u.lowpc, err = u.address(lowpc); err != nil {
-			return err
-		}
+	if lowpc.form == 0 {
+		return nil
 	}
-	u.hasRoot = true
-	if t := u.abbrevs; isC(u.lang) {
-		// The language decides how types are searched, and was not known when their
-		// abbreviations were read.
-		for i := range t.dense {
-			t.dense[i].dropTypeSearch()
-		}
-		for _, a := range t.sparse {
-			a.dropTypeSearch()
-		}
-	}
-	return nil
+	// Only now is the base known that an indexed form needs.
+	var err error
+	u.lowpc, err = u.address(lowpc)
+	return err
 }
 
-// dropTypeSearch is for languages whose types contain no functions.
-func (a *abbrev) dropTypeSearch() {
-	switch a.tag {
-	case tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagEnumerationType:
-		a.search = false
-	}
+func (u *unit) damagedAttr(off uint64, at attrSpec) error {
+	return u.img.errorf(".debug_info", off, "attribute %#x of form %#x does not end within its unit", uint32(at.name), uint32(at.form))
+}
+
+// name is the unit's source file, and compDir where it was compiled.
+func (u *unit) name() string    { return u.text(u.nameValue) }
+func (u *unit) compDir() string { return u.text(u.compDirValue) }
+
+// optimized reports whether the unit's compiler says that it optimised. GCC records
+// its options in DW_AT_producer; clang does not, and then the answer is unknown.
+func (u *unit) optimized() bool {
+	u.optimizedOnce.Do(func() {
+		producer := u.text(u.producerValue)
+		if !strings.HasPrefix(producer, "GNU ") {
+			return
+		}
+		level := ""
+		for f := range strings.FieldsSeq(producer) {
+			if strings.HasPrefix(f, "-O") {
+				level = f
+			}
+		}
+		u.isOptimized = level != "" && level != "-O0"
+	})
+	return u.isOptimized
 }
 
 // entry is one debugging information entry, found but not read.
@@ -256,7 +259,7 @@ func (e entry) read(f func(attrName, value)) (int, error) {
 	for _, at := range e.u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
 		v := e.u.readForm(&b, at.form, at.implicit)
 		if b.bad {
-			return 0, e.u.img.errorf(".debug_info", e.off, "attribute %#x of form %#x does not end within its unit", uint32(at.name), uint32(at.form))
+			return 0, e.u.damagedAttr(e.off, at)
 		}
 		f(at.name, v)
 	}
@@ -383,19 +386,4 @@ func zstr(d []byte, off uint64) (string, bool) {
 		return "", false
 	}
 	return string(d[off : off+uint64(i)]), true
-}
-
-// readProducer finds whether the unit's compiler says that it optimised. GCC records
-// its options in DW_AT_producer; clang does not, and then the answer is unknown.
-func (u *unit) readProducer() {
-	if !strings.HasPrefix(u.producer, "GNU ") {
-		return
-	}
-	level := ""
-	for _, f := range strings.Fields(u.producer) {
-		if strings.HasPrefix(f, "-O") {
-			level = f
-		}
-	}
-	u.optimized = level != "" && level != "-O0"
 }
