@@ -67,7 +67,7 @@ func open(b *testing.B, im image) *dwarfloc.Image {
 func scanned(b *testing.B, im image) *dwarfloc.Image {
 	b.Helper()
 	img := open(b, im)
-	if err := img.Scan(context.Background(), nil); err != nil {
+	if err := img.Scan(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	return img
@@ -94,7 +94,7 @@ func BenchmarkIndex(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := img.Scan(context.Background(), nil); err != nil {
+			if err := img.Scan(context.Background()); err != nil {
 				b.Fatal(err)
 			}
 			_ = img.Close()

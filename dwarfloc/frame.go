@@ -1,9 +1,7 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"sort"
 	"sync"
 )
@@ -108,17 +106,8 @@ func (img *Image) frameOf(addr uint64) (*fde, error) {
 			eh, t.err = img.readFrames(".eh_frame", img.ehFrame, true)
 			t.fdes = append(t.fdes, eh...)
 		}
-		// Linkers write them almost in order. The place in the section decides between
-		// equal addresses.
-		byAddr := func(a, b fde) int {
-			if c := cmp.Compare(a.lo, b.lo); c != 0 {
-				return c
-			}
-			return cmp.Compare(a.off, b.off)
-		}
-		if !slices.IsSortedFunc(t.fdes, byAddr) {
-			slices.SortFunc(t.fdes, byAddr)
-		}
+		// The place in the section decides between equal addresses.
+		t.fdes = byKey(t.fdes, func(f *fde) uint64 { return f.lo })
 	})
 	if t.err != nil {
 		return nil, t.err

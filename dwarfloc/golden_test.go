@@ -62,6 +62,9 @@ func listing(t testing.TB, img *Image) string {
 func openFixture(t testing.TB, name string) *Image {
 	t.Helper()
 	img, err := FromBytes(name, fixture(t, name))
+	if err == nil {
+		err = img.prepare()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

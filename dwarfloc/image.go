@@ -58,9 +58,12 @@ type Image struct {
 	frame, ehFrame                               []byte
 	ehFrameAddr                                  uint64
 
-	units []unit
+	unitsOnce sync.Once
+	unitsErr  error
+	units     []unit // see prepare
 
-	scanMu  sync.Mutex
+	progress Progress
+	scanMu   sync.Mutex
 	scanned bool
 	scanErr error
 
@@ -210,9 +213,6 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	}
 	if len(img.info) == 0 {
 		return nil, img.noDWARF(file)
-	}
-	if err := img.readUnits(); err != nil {
-		return nil, err
 	}
 	return img, nil
 }

@@ -41,6 +41,7 @@ type selector struct {
 	isLit   bool
 	offsets []nameRef // of the literal in string sections
 	memo    map[nameRef]bool
+	known   bool // memo holds all that match, and no other matches
 }
 
 func (img *Image) selectorFor(m Matcher) selector {
@@ -70,6 +71,9 @@ func findStrings(d []byte, s string, section nameRef) []nameRef {
 func (s *selector) match(n nameRef) bool {
 	if n == nameNone {
 		return false
+	}
+	if s.known {
+		return s.memo[n]
 	}
 	if s.isLit && n&nameSection != nameInfo {
 		for _, o := range s.offsets {
@@ -124,34 +128,14 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 // for each of its descriptions. It is for going through a whole image without
 // keeping it in memory.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
-	if err := img.Scan(ctx, nil); err != nil {
+	sel, units, err := img.candidates(ctx, m)
+	if err != nil {
 		return err
 	}
-	// The strings of a literal are looked for once; what a selector remembers later is
-	// its own.
-	selectors := slices.Repeat([]selector{img.selectorFor(m)}, runtime.GOMAXPROCS(0))
-	units := make([]int, len(img.units))
-	for i := range units {
-		units[i] = i
-	}
-	if img.kept != nil {
-		err := guard(func() error {
-			units = img.kept.unitsOf(&selectors[0], len(img.units))
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return img.parallel(len(units), func(w *scanner, i int) error {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
+	// What a selector remembers is its own.
+	selectors := slices.Repeat([]selector{sel}, runtime.GOMAXPROCS(0))
+	return img.eachUnit(ctx, units, func(w *scanner, u *unit) error {
 		sel := &selectors[w.worker]
-		u := &img.units[units[i]]
-		if err := u.records(); err != nil {
-			return err
-		}
 		for j := range u.recs {
 			r := &u.recs[j]
 			if r.flags&recPC == 0 || !sel.match(u.nameRefOf(r)) {
@@ -175,6 +159,38 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	})
 }
 
+// candidates returns the units that can have sites of the functions that a matcher
+// chooses, with a selector that finds them there.
+func (img *Image) candidates(ctx context.Context, m Matcher) (sel selector, units []int, err error) {
+	if err := img.prepare(); err != nil {
+		return sel, nil, err
+	}
+	if img.keptPath() != "" && img.kept == nil {
+		// All is scanned even for one name, so that it is kept for the next question.
+		if err := img.Scan(ctx); err != nil {
+			return sel, nil, err
+		}
+	}
+	err = guard(func() error {
+		if img.kept != nil {
+			sel, units = img.kept.choose(img, m)
+			return nil
+		}
+		sel = img.selectorFor(m)
+		return nil
+	})
+	if err != nil || img.kept != nil {
+		return sel, units, err
+	}
+	if sel.isLit {
+		ok := false
+		if units, ok, err = img.mentions(ctx, &sel); ok || err != nil {
+			return sel, units, err
+		}
+	}
+	return sel, img.allUnits(), nil
+}
+
 func compareSites(a, b *Site) int {
 	return cmp.Or(
 		cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View),
@@ -194,20 +210,16 @@ func dropCopies(sites []*Site) []*Site {
 // FunctionNames returns the names of all functions with at least one site,
 // sorted, without repetition.
 func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
-	if err := img.Scan(ctx, nil); err != nil {
+	if err := img.Scan(ctx); err != nil {
 		return nil, err
 	}
-	seen := make(map[nameRef]struct{})
 	var names []string
 	err := guard(func() error {
 		if img.kept != nil {
-			for i := range img.kept.names {
-				if n := img.kept.names[i].name; n != nameNone {
-					names = append(names, img.nameOf(n))
-				}
-			}
+			names = img.kept.functions(img)
 			return nil
 		}
+		seen := make(map[nameRef]struct{})
 		for i := range img.units {
 			u := &img.units[i]
 			for j := range u.recs {
@@ -223,8 +235,8 @@ func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 				names = append(names, img.nameOf(n))
 			}
 		}
+		slices.Sort(names)
 		return nil
 	})
-	slices.Sort(names)
 	return slices.Compact(names), err
 }

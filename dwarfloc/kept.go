@@ -1,11 +1,11 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,21 +18,33 @@ import (
 
 // A scan's result can be kept in a directory, one file for each image, so that the
 // next question about the same image needs no scan. A file is named by the image's
-// build ID and holds, behind a header:
+// build ID and the format, and holds, behind a header:
 //
-//   - each function name with the units that have sites of it,
-//   - each unit's records, which are decoded when a question needs the unit,
-//   - the symbols of code, in order of addresses.
+//   - the units,
+//   - each function name, in the order of names, with the units that have sites of it,
+//   - the symbols of code, in order of addresses,
+//   - each unit's records, which are decoded when a question needs the unit.
 //
-// Numbers are ULEB128 where nothing else is said. A file is written under another
-// name and then renamed, so several processes may keep and read at once; it is
-// checked as a whole before it is used; and it may be deleted at any time.
+// All but the last are tables that are read where they are: a question touches only
+// the pages it needs, and nothing of .debug_info but the units of its answer. Numbers
+// are little-endian. A file is written under another name and then renamed, so
+// several processes may keep and read at once; it is checked as a whole before it is
+// used; and it may be deleted at any time.
 
-// keptMagic names the format; another one must have another name.
-const keptMagic = "bpfprologue index 1\n"
+// keptMagic names the format; another one must have another name, and another
+// suffix, so that two versions do not overwrite each other's files.
+const (
+	keptMagic  = "bpfprologue index 3\n"
+	keptSuffix = ".3.idx"
+)
 
-// keptSuffix ends the names of kept files.
-const keptSuffix = ".idx"
+// Sizes in bytes of the parts of a kept file.
+const (
+	keptHead     = len(keptMagic) + 4 // and a checksum of all that follows
+	keptCounts   = 12 * 8             // shape, and lengths
+	keptUnitSize = 56
+	keptNameSize = 16
+)
 
 var keptCRC = crc32.MakeTable(crc32.Castagnoli)
 
@@ -78,19 +90,19 @@ func (img *Image) keptPath() string {
 // kept is a scan that was read back.
 type kept struct {
 	mapped *mapping.Mapping
-	names  []keptName
-	units  [][]byte // records of each unit, encoded
-}
-
-type keptName struct {
-	name  nameRef
-	units []byte // encoded list
+	names  []byte // table of nameRef, offset in lists
+	lists  []byte // units of a name: a count, then differences, in ULEB128
+	syms   []byte
+	recs   [][]byte // of each unit
 }
 
 // shape tells images with one build ID but different sections apart: the debug
-// information may be in the file or beside it, compressed or not.
-func (img *Image) shape() []uint64 {
-	return []uint64{uint64(len(img.info)), uint64(len(img.abbrev)), uint64(len(img.str)), uint64(len(img.lineStr)), uint64(len(img.units)), uint64(len(img.symData))}
+// information may be in the file or beside it.
+func (img *Image) shape() [6]uint64 {
+	return [...]uint64{
+		uint64(len(img.info)), uint64(len(img.abbrev)), uint64(len(img.str)), uint64(len(img.lineStr)),
+		uint64(len(img.loclists) + len(img.loc)), uint64(len(img.symData)),
+	}
 }
 
 // keep writes the scan's result.
@@ -99,45 +111,7 @@ func (img *Image) keep() error {
 	if path == "" {
 		return nil
 	}
-	var body []byte
-	for _, n := range img.shape() {
-		body = binary.AppendUvarint(body, n)
-	}
-	byName := make(map[nameRef][]int)
-	for i := range img.units {
-		u := &img.units[i]
-		for j := range u.recs {
-			r := &u.recs[j]
-			if r.flags&recPC == 0 {
-				continue
-			}
-			n := u.nameRefOf(r)
-			if l := byName[n]; len(l) == 0 || l[len(l)-1] != i {
-				byName[n] = append(l, i)
-			}
-		}
-	}
-	body = binary.AppendUvarint(body, uint64(len(byName)))
-	last := uint64(0)
-	for _, n := range slices.Sorted(maps.Keys(byName)) {
-		body = binary.AppendUvarint(body, uint64(n)-last)
-		last = uint64(n)
-		var list []byte
-		prev := 0
-		for _, i := range byName[n] {
-			list = binary.AppendUvarint(list, uint64(i-prev))
-			prev = i
-		}
-		body = binary.AppendUvarint(body, uint64(len(list)))
-		body = append(body, list...)
-	}
-	for i := range img.units {
-		recs := encodeRecs(img.units[i].recs)
-		body = binary.AppendUvarint(body, uint64(len(recs)))
-		body = append(body, recs...)
-	}
-	body = appendSymbols(body, img.table().syms)
-
+	body := img.encodeScan()
 	head := append([]byte(keptMagic), 0, 0, 0, 0)
 	binary.LittleEndian.PutUint32(head[len(keptMagic):], crc32.Checksum(body, keptCRC))
 	if err := os.MkdirAll(img.cache.Dir, 0o700); err != nil {
@@ -158,9 +132,70 @@ func (img *Image) keep() error {
 	return img.cache.evict(path)
 }
 
-// encodeRecs writes a unit's records; parents and roots as distances.
-func encodeRecs(recs []rec) []byte {
-	var b []byte
+// encodeScan writes everything behind the checksum.
+func (img *Image) encodeScan() []byte {
+	le := binary.LittleEndian
+	var units, recs []byte
+	byName := make(map[nameRef][]int)
+	for i := range img.units {
+		u := &img.units[i]
+		at := len(recs)
+		recs = appendRecs(recs, u.recs)
+		for _, v := range [...]uint64{u.off, u.end, u.first, u.abbrevOff, u.signature, u.typeOff} {
+			units = le.AppendUint64(units, v)
+		}
+		units = le.AppendUint32(units, uint32(len(recs)-at))
+		dwarf64 := byte(0)
+		if u.dwarf64 {
+			dwarf64 = 0x80
+		}
+		units = append(units, byte(u.version), u.addrSize, u.kind, dwarf64)
+		for j := range u.recs {
+			r := &u.recs[j]
+			n := u.nameRefOf(r)
+			if r.flags&recPC == 0 || n == nameNone {
+				continue
+			}
+			if l := byName[n]; len(l) == 0 || l[len(l)-1] != i {
+				byName[n] = append(l, i)
+			}
+		}
+	}
+	type entry struct {
+		name string
+		ref  nameRef
+	}
+	entries := make([]entry, 0, len(byName))
+	for n := range byName {
+		entries = append(entries, entry{img.nameOf(n), n})
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.ref, b.ref))
+	})
+	var names, lists []byte
+	for _, e := range entries {
+		names = le.AppendUint64(names, uint64(e.ref))
+		names = le.AppendUint64(names, uint64(len(lists)))
+		lists = binary.AppendUvarint(lists, uint64(len(byName[e.ref])))
+		prev := 0
+		for _, i := range byName[e.ref] {
+			lists = binary.AppendUvarint(lists, uint64(i-prev))
+			prev = i
+		}
+	}
+	syms := img.table().data
+	var body []byte
+	for _, v := range img.shape() {
+		body = le.AppendUint64(body, v)
+	}
+	for _, n := range []int{len(img.units), len(names), len(lists), len(syms), len(recs), 0} {
+		body = le.AppendUint64(body, uint64(n))
+	}
+	return slices.Concat(body, units, names, lists, syms, recs)
+}
+
+// appendRecs writes a unit's records; parents and roots as distances.
+func appendRecs(b []byte, recs []rec) []byte {
 	prev := uint32(0)
 	for i := range recs {
 		r := &recs[i]
@@ -176,7 +211,7 @@ func encodeRecs(recs []rec) []byte {
 	return b
 }
 
-// decodeRecs reads them back. ok is false when they are not what encodeRecs wrote.
+// decodeRecs reads them back. ok is false when they are not what appendRecs wrote.
 func decodeRecs(d []byte) (recs []rec, ok bool) {
 	b := buf{d: d}
 	off := uint64(0)
@@ -210,41 +245,6 @@ func (b *buf) zigzag() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-func appendSymbols(b []byte, syms []sym) []byte {
-	b = binary.AppendUvarint(b, uint64(len(syms)))
-	addr := uint64(0)
-	for i := range syms {
-		s := &syms[i]
-		b = binary.AppendUvarint(b, s.addr-addr)
-		addr = s.addr
-		b = binary.AppendUvarint(b, s.size)
-		b = binary.AppendUvarint(b, uint64(s.name))
-		kind := s.rank << 1
-		if s.global {
-			kind |= 1
-		}
-		b = append(b, kind)
-	}
-	return b
-}
-
-func readSymbols(b *buf) ([]sym, bool) {
-	n := b.uleb()
-	if n > uint64(len(b.d)-b.p) {
-		return nil, false
-	}
-	syms := make([]sym, n)
-	addr := uint64(0)
-	for i := range syms {
-		s := &syms[i]
-		addr += b.uleb()
-		s.addr, s.size, s.name = addr, b.uleb(), uint32(b.uleb())
-		kind := b.u8()
-		s.rank, s.global = kind>>1, kind&1 != 0
-	}
-	return syms, !b.bad
-}
-
 // recall looks for a kept scan. It reports whether there was one.
 func (img *Image) recall() (bool, error) {
 	path := img.keptPath()
@@ -269,84 +269,112 @@ func (img *Image) recall() (bool, error) {
 }
 
 func (img *Image) readKept(d []byte) error {
-	head := len(keptMagic) + 4
-	if len(d) < head || string(d[:len(keptMagic)]) != keptMagic {
+	if len(d) < keptHead+keptCounts || string(d[:len(keptMagic)]) != keptMagic {
 		return errDamagedIndex
 	}
-	if crc32.Checksum(d[head:], keptCRC) != binary.LittleEndian.Uint32(d[len(keptMagic):]) {
+	if crc32.Checksum(d[keptHead:], keptCRC) != binary.LittleEndian.Uint32(d[len(keptMagic):]) {
 		return errDamagedIndex
 	}
-	b := buf{d: d, p: head}
+	b := buf{d: d, p: keptHead}
 	for _, n := range img.shape() {
-		if b.uleb() != n {
+		if b.u64() != n {
 			return errors.New("of an image with other sections")
 		}
 	}
-	count := b.uleb()
-	if count > uint64(len(d)) {
+	count, names, lists, syms, recs := b.u64(), b.u64(), b.u64(), b.u64(), b.u64()
+	b.u64()
+	if count > uint64(len(d))/keptUnitSize {
 		return errDamagedIndex
 	}
-	k := &kept{names: make([]keptName, count), units: make([][]byte, len(img.units))}
-	last := uint64(0)
-	for i := range k.names {
-		last += b.uleb()
-		k.names[i] = keptName{nameRef(last), b.bytes(b.uleb())}
+	table := buf{d: b.bytes(count * keptUnitSize)}
+	k := &kept{names: b.bytes(names), lists: b.bytes(lists), syms: b.bytes(syms), recs: make([][]byte, count)}
+	r := buf{d: b.bytes(recs)}
+	if b.bad || b.p != len(d) || names%keptNameSize != 0 || syms%symSize != 0 {
+		return errDamagedIndex
 	}
-	for i := range k.units {
-		k.units[i] = b.bytes(b.uleb())
+	units := make([]unit, count)
+	for i := range units {
+		u := &units[i]
+		u.img, u.off, u.end, u.first, u.abbrevOff = img, table.u64(), table.u64(), table.u64(), table.u64()
+		u.signature, u.typeOff = table.u64(), table.u64()
+		k.recs[i] = r.bytes(uint64(table.u32()))
+		u.version, u.addrSize, u.kind, u.dwarf64 = uint16(table.u8()), table.u8(), table.u8(), table.u8() != 0
+		if u.end > uint64(len(img.info)) || u.first > u.end || u.off > u.first || i > 0 && u.off < units[i-1].end {
+			return errDamagedIndex
+		}
 	}
-	syms, ok := readSymbols(&b)
-	if b.bad || !ok {
+	if r.bad || table.bad {
 		return errDamagedIndex
 	}
 	t := &img.symbols
 	t.once.Do(func() {
-		t.syms = syms
+		t.data = k.syms
 		_, t.strs = img.symbolSections()
 	})
-	img.kept = k
+	img.kept, img.units = k, units
 	return nil
 }
 
-// unitsOf returns the units that have sites of the names that are selected.
-func (k *kept) unitsOf(sel *selector, total int) []int {
-	want := make([]bool, total)
-	for i := range k.names {
-		n := &k.names[i]
-		if !sel.match(n.name) {
+// name returns the i-th of the names, which are in order.
+func (k *kept) name(i int) nameRef {
+	return nameRef(binary.LittleEndian.Uint64(k.names[i*keptNameSize:]))
+}
+
+// choose returns the units that have sites of the functions that a matcher chooses,
+// with a selector for them.
+func (k *kept) choose(img *Image, m Matcher) (sel selector, units []int) {
+	n := len(k.names) / keptNameSize
+	want := make([]bool, len(img.units))
+	sel = selector{img: img, m: m, known: true, memo: make(map[nameRef]bool)}
+	from := 0
+	literal, isLit := m.Literal()
+	if isLit {
+		from = sort.Search(n, func(i int) bool { return img.nameOf(k.name(i)) >= literal })
+	}
+	for i := from; i < n; i++ {
+		name := img.nameOf(k.name(i))
+		if isLit && name != literal {
+			break
+		}
+		if !isLit && !m.Match(name) {
 			continue
 		}
-		b := buf{d: n.units}
+		sel.memo[k.name(i)] = true
+		b := buf{d: k.lists}
+		b.seek(binary.LittleEndian.Uint64(k.names[i*keptNameSize+8:]))
 		unit := uint64(0)
-		for b.p < len(b.d) && !b.bad {
-			if unit += b.uleb(); unit < uint64(total) {
+		for left := b.uleb(); left > 0 && !b.bad; left-- {
+			if unit += b.uleb(); unit < uint64(len(want)) {
 				want[unit] = true
 			}
 		}
 	}
-	var out []int
 	for i, w := range want {
 		if w {
-			out = append(out, i)
+			units = append(units, i)
 		}
 	}
-	return out
+	return sel, units
 }
 
-// records returns the unit's records, decoding those of a kept scan.
-func (u *unit) records() error {
-	if u.img.kept == nil {
-		return nil
+// functions returns all names, sorted.
+func (k *kept) functions(img *Image) []string {
+	names := make([]string, len(k.names)/keptNameSize)
+	for i := range names {
+		names[i] = img.nameOf(k.name(i))
 	}
-	u.recOnce.Do(func() {
-		var ok bool
-		units := u.img.units
-		i := sort.Search(len(units), func(i int) bool { return units[i].off >= u.off })
-		if u.recs, ok = decodeRecs(u.img.kept.units[i]); !ok {
-			u.recErr = fmt.Errorf("%s: the kept index is %w: delete it, or do without", u.img.keptPath(), errDamagedIndex)
-		}
-	})
-	return u.recErr
+	return names
+}
+
+// recallRecords decodes the unit's records of a kept scan.
+func (u *unit) recallRecords() error {
+	units := u.img.units
+	i := sort.Search(len(units), func(i int) bool { return units[i].off >= u.off })
+	var ok bool
+	if u.recs, ok = decodeRecs(u.img.kept.recs[i]); !ok {
+		return fmt.Errorf("%s: the kept index is %w: delete it, or do without", u.img.keptPath(), errDamagedIndex)
+	}
+	return nil
 }
 
 // KeptScan is one file of a cache.

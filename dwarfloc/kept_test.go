@@ -125,12 +125,12 @@ func TestKeptDamaged(t *testing.T) {
 func TestKeptOtherSections(t *testing.T) {
 	dir := t.TempDir()
 	a := keptImage(t, "basic-gcc12-O2-dwarf5.elf", Cache{Dir: dir})
-	if err := a.Scan(context.Background(), nil); err != nil {
+	if err := a.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	b := keptImage(t, "basic-gcc12-O0-dwarf5.elf", Cache{Dir: dir})
 	b.buildID = a.buildID
-	if err := b.Scan(context.Background(), nil); err != nil || b.kept != nil {
+	if err := b.Scan(context.Background()); err != nil || b.kept != nil {
 		t.Errorf("the scan of another image was used (%v)", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestCacheLimit(t *testing.T) {
 	var ids []string
 	for i, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O0-dwarf5.elf"} {
 		img := keptImage(t, name, c)
-		if err := img.Scan(context.Background(), nil); err != nil {
+		if err := img.Scan(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, img.BuildID())
@@ -156,7 +156,7 @@ func TestCacheLimit(t *testing.T) {
 		t.Fatalf("list: %v, %v", list, err)
 	}
 	// Using the oldest makes it the newest.
-	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", c).Scan(context.Background(), nil); err != nil {
+	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", c).Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	c.Limit = list[0].Size + list[2].Size + 1
@@ -178,11 +178,11 @@ func TestCacheLimit(t *testing.T) {
 // FuzzDecodeRecs: any bytes decode to records that are safe to follow, or not.
 func FuzzDecodeRecs(f *testing.F) {
 	img := keptImage(f, "basic-gcc12-O2-dwarf5.elf", Cache{})
-	if err := img.Scan(context.Background(), nil); err != nil {
+	if err := img.Scan(context.Background()); err != nil {
 		f.Fatal(err)
 	}
 	for i := range img.units {
-		f.Add(encodeRecs(img.units[i].recs))
+		f.Add(appendRecs(nil, img.units[i].recs))
 	}
 	f.Fuzz(func(t *testing.T, d []byte) {
 		recs, ok := decodeRecs(d)
@@ -197,15 +197,15 @@ func FuzzDecodeRecs(f *testing.F) {
 	})
 }
 
-// TestEncodeRecs: what is written is what is read.
-func TestEncodeRecs(t *testing.T) {
+// TestAppendRecs: what is written is what is read.
+func TestAppendRecs(t *testing.T) {
 	img := keptImage(t, "basic-clang14-O2-dwarf5.elf", Cache{})
-	if err := img.Scan(context.Background(), nil); err != nil {
+	if err := img.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range img.units {
 		want := slices.Clone(img.units[i].recs)
-		got, ok := decodeRecs(encodeRecs(want))
+		got, ok := decodeRecs(appendRecs(nil, want))
 		for j := range want {
 			want[j].origin = 0 // of no use once roots are known
 			if want[j].root >= 0 && int(want[j].root) != j {

@@ -1,10 +1,11 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"runtime"
-	"sort"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -60,22 +61,23 @@ func (img *Image) nameOf(n nameRef) string {
 // several goroutines.
 type Progress func(done, total uint64)
 
-// Scan finds all functions and inlined instances. Other methods do it when they
-// need it; calling it first gives progress and a way to stop. It is done once,
-// and its error is remembered, except when the context ended it.
-func (img *Image) Scan(ctx context.Context, progress Progress) error {
+// OnProgress sets who is told of the progress of scans. It must be called before the
+// first question to the image.
+func (img *Image) OnProgress(f Progress) { img.progress = f }
+
+// Scan finds all functions and inlined instances, or reads back what a cache has
+// kept of that. Other methods do as much of it as they need. It is done once, and
+// its error is remembered, except when the context ended it.
+func (img *Image) Scan(ctx context.Context) error {
+	if err := img.prepare(); err != nil || img.kept != nil {
+		return err
+	}
 	img.scanMu.Lock()
 	defer img.scanMu.Unlock()
 	if img.scanned {
 		return img.scanErr
 	}
-	ok, err := img.recall()
-	img.cache.warn(err)
-	if ok {
-		img.scanned = true
-		return nil
-	}
-	err = img.scan(ctx, progress)
+	err := img.eachUnit(ctx, img.allUnits(), func(*scanner, *unit) error { return nil })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -86,37 +88,71 @@ func (img *Image) Scan(ctx context.Context, progress Progress) error {
 	return err
 }
 
-func (img *Image) scan(ctx context.Context, progress Progress) error {
-	// Large units first: the last ones to finish are then small.
-	order := make([]int32, len(img.units))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	sort.SliceStable(order, func(i, j int) bool {
-		a, b := &img.units[order[i]], &img.units[order[j]]
-		return a.end-a.off > b.end-b.off
+// prepare finds the units: in a kept scan or in .debug_info.
+func (img *Image) prepare() error {
+	img.unitsOnce.Do(func() {
+		ok, err := img.recall()
+		img.cache.warn(err)
+		if !ok {
+			img.unitsErr = guard(img.readUnits)
+		}
 	})
+	return img.unitsErr
+}
+
+// allUnits returns the numbers of all units, large ones first: the last ones to
+// finish are then small.
+func (img *Image) allUnits() []int {
+	order := make([]int, len(img.units))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(img.units[b].end-img.units[b].off, img.units[a].end-img.units[a].off)
+	})
+	return order
+}
+
+// eachUnit calls f for units whose records are there, on all processors. Units of
+// types are left out: they have no functions of their own.
+func (img *Image) eachUnit(ctx context.Context, units []int, f func(*scanner, *unit) error) error {
 	var done atomic.Uint64
-	err := img.parallel(len(order), func(s *scanner, i int) error {
-		if err := ctx.Err(); err != nil {
-			return err
+	total := uint64(0)
+	if img.progress != nil {
+		for _, i := range units {
+			total += img.units[i].end - img.units[i].off
 		}
-		u := &img.units[order[i]]
-		if u.kind == unitType {
-			return nil // describes types only
+	}
+	return img.parallel(len(units), func(s *scanner, i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		if err := s.scan(u); err != nil {
-			return err
+		u := &img.units[units[i]]
+		if u.kind != unitType {
+			if err := u.records(s); err != nil {
+				return err
+			}
+			if err := f(s, u); err != nil {
+				return err
+			}
 		}
-		if progress != nil {
-			progress(done.Add(u.end-u.off), uint64(len(img.info)))
+		if img.progress != nil {
+			img.progress(done.Add(u.end-u.off), total)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return img.linkUnits()
+}
+
+// records finds the unit's records once: in a kept scan, or by reading the unit.
+func (u *unit) records(s *scanner) error {
+	u.recOnce.Do(func() {
+		if u.img.kept != nil {
+			u.recErr = u.recallRecords()
+		} else if u.recErr = s.scan(u); u.recErr != nil {
+			u.recs = nil
+		}
+	})
+	return u.recErr
 }
 
 // parallel calls f for 0 to n-1 on all processors. The error of the lowest index
@@ -258,7 +294,7 @@ func (s *scanner) walk(u *unit) error {
 	}
 	s.parent = stack
 	u.recs = append([]rec(nil), s.recs...)
-	u.linkOwn()
+	u.link()
 	return nil
 }
 
@@ -394,8 +430,9 @@ func (u *unit) find(off uint64) int32 {
 // declaration; a damaged file could make a loop.
 const maxOrigins = 8
 
-// linkOwn finds the root of each record whose origins are in the same unit.
-func (u *unit) linkOwn() {
+// link finds the root of each record whose origins are in the same unit, and the name
+// of the others.
+func (u *unit) link() {
 	for i := range u.recs {
 		r := &u.recs[i]
 		j := int32(i)
@@ -412,30 +449,13 @@ func (u *unit) linkOwn() {
 			k := u.find(q.origin)
 			if k < 0 {
 				// Not a record of this unit: a declaration inside a type, or in another unit.
-				u.crossRef = true
 				r.origin = q.origin
+				r.name = u.img.originName(r.origin)
 				break
 			}
 			j = k
 		}
 	}
-}
-
-// linkUnits gives a name to records whose root is not in their unit.
-func (img *Image) linkUnits() error {
-	return img.parallel(len(img.units), func(_ *scanner, i int) error {
-		u := &img.units[i]
-		if !u.crossRef {
-			return nil
-		}
-		for j := range u.recs {
-			r := &u.recs[j]
-			if r.root < 0 && r.origin != 0 {
-				r.name = img.originName(r.origin)
-			}
-		}
-		return nil
-	})
 }
 
 // originName follows origins by reading entries.

@@ -1,9 +1,8 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"debug/elf"
-	"slices"
+	"encoding/binary"
 	"sort"
 	"strings"
 	"sync"
@@ -17,19 +16,34 @@ type Symbol struct {
 	Global bool
 }
 
+// symbolTable is the symbols of code as they are kept in files too: symSize bytes
+// each, by address, then by preference.
 type symbolTable struct {
 	once sync.Once
-	syms []sym // by address, then by preference
+	data []byte
 	strs []byte
 }
+
+// symSize is the bytes of one: address, size, offset of the name, rank, whether it
+// is global, two bytes that are zero.
+const symSize = 24
 
 // sym is a symbol with its name still in the string table.
 type sym struct {
 	addr, size uint64
 	name       uint32
-	order      uint32 // place in the symbol table
-	rank       uint8  // lower is preferred among symbols of one address
+	rank       uint8 // lower is preferred among symbols of one address
 	global     bool
+}
+
+func (t *symbolTable) len() int { return len(t.data) / symSize }
+
+func (t *symbolTable) addr(i int) uint64 { return binary.LittleEndian.Uint64(t.data[i*symSize:]) }
+
+func (t *symbolTable) at(i int) sym {
+	d := t.data[i*symSize : (i+1)*symSize]
+	le := binary.LittleEndian
+	return sym{addr: le.Uint64(d), size: le.Uint64(d[8:]), name: le.Uint32(d[16:]), rank: d[20], global: d[21] != 0}
 }
 
 // table reads the symbols of code once: all of .symtab, or, in a stripped image,
@@ -40,7 +54,7 @@ func (img *Image) table() *symbolTable {
 		d, strs := img.symbolSections()
 		if strs != nil {
 			t.strs = strs
-			t.syms = img.readSymbols(d)
+			t.data = img.readSymbols(d)
 		}
 	})
 	return t
@@ -66,7 +80,7 @@ func (img *Image) symbolSections() (d, strs []byte) {
 }
 
 // readSymbols reads Elf64_Sym entries (System V gABI, symbol table).
-func (img *Image) readSymbols(d []byte) []sym {
+func (img *Image) readSymbols(d []byte) []byte {
 	const entrySize = 24
 	exec := make([]bool, len(img.symFile.Sections))
 	for i, s := range img.symFile.Sections {
@@ -74,7 +88,7 @@ func (img *Image) readSymbols(d []byte) []sym {
 	}
 	syms := make([]sym, 0, len(d)/entrySize/2)
 	for b := (buf{d: d, be: img.be}); len(d)-b.p >= entrySize; {
-		s := sym{order: uint32(b.p / entrySize), name: b.u32()}
+		s := sym{name: b.u32()}
 		info := b.u8()
 		b.u8() // visibility
 		section := int(b.u16())
@@ -100,13 +114,22 @@ func (img *Image) readSymbols(d []byte) []sym {
 		}
 		syms = append(syms, s)
 	}
-	slices.SortFunc(syms, func(a, b sym) int {
-		if c := cmp.Compare(a.addr, b.addr); c != 0 {
-			return c
+	// By address, then by rank; the place in the file decides between equals.
+	syms = byKey(byKey(syms, func(s *sym) uint64 { return uint64(s.rank) }), func(s *sym) uint64 { return s.addr })
+	le := binary.LittleEndian
+	out := make([]byte, 0, len(syms)*symSize)
+	for i := range syms {
+		s := &syms[i]
+		out = le.AppendUint64(out, s.addr)
+		out = le.AppendUint64(out, s.size)
+		out = le.AppendUint32(out, s.name)
+		global := byte(0)
+		if s.global {
+			global = 1
 		}
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.order, b.order))
-	})
-	return syms
+		out = append(out, s.rank, global, 0, 0)
+	}
+	return out
 }
 
 func (t *symbolTable) symbol(s *sym) *Symbol {
@@ -119,14 +142,15 @@ func (t *symbolTable) symbol(s *sym) *Symbol {
 // functions to labels, global to local, and the first in the file.
 func (img *Image) SymbolAt(addr uint64, want string) *Symbol {
 	t := img.table()
-	i := sort.Search(len(t.syms), func(i int) bool { return t.syms[i].addr > addr }) - 1
+	i := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr }) - 1
 	// A label inside a function starts later than the function: look further back
 	// for a symbol whose size covers the address, within reason.
-	var best *sym
+	var best sym
+	found := false
 	for n := 0; i >= 0 && n < 64; i, n = i-1, n+1 {
-		s := &t.syms[i]
+		s := t.at(i)
 		inside := s.size != 0 && addr-s.addr < s.size
-		if best != nil && s.addr != best.addr {
+		if found && s.addr != best.addr {
 			break
 		}
 		if !inside && s.size != 0 {
@@ -136,17 +160,17 @@ func (img *Image) SymbolAt(addr uint64, want string) *Symbol {
 			continue // a label without a size holds only its own address
 		}
 		name, _ := zstr(t.strs, uint64(s.name))
-		if best == nil || name == want || s.rank <= best.rank && !t.named(best, want) || strings.HasPrefix(name, want+".") && !t.named(best, want) {
-			best = s
+		if !found || name == want || s.rank <= best.rank && !t.named(&best, want) || strings.HasPrefix(name, want+".") && !t.named(&best, want) {
+			best, found = s, true
 		}
 		if name == want {
 			break
 		}
 	}
-	if best == nil {
+	if !found {
 		return nil
 	}
-	return t.symbol(best)
+	return t.symbol(&best)
 }
 
 // named reports whether a symbol is a function or one of its clones.
@@ -159,10 +183,10 @@ func (t *symbolTable) named(s *sym, want string) bool {
 func (img *Image) Symbols(name string) []*Symbol {
 	t := img.table()
 	var out []*Symbol
-	for i := range t.syms {
-		s := &t.syms[i]
+	for i := range t.len() {
+		s := t.at(i)
 		if uint64(s.name) < uint64(len(t.strs)) && strings.HasPrefix(string(t.strs[s.name:min(len(t.strs), int(s.name)+len(name)+1)]), name+"\x00") {
-			out = append(out, t.symbol(s))
+			out = append(out, t.symbol(&s))
 		}
 	}
 	return out

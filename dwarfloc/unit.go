@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// unit is one unit of .debug_info. Its header is read when the image is opened,
-// the rest when the unit is first needed.
+// unit is one unit of .debug_info. Its header is read with those of all others, the
+// rest when the unit is first needed.
 type unit struct {
 	img       *Image
 	off, end  uint64 // in .debug_info: header, and end
@@ -39,10 +39,9 @@ type unit struct {
 	isOptimized   bool
 
 	// filled by the scan
-	recs     []rec
-	recOnce  sync.Once // decodes recs of a kept scan
-	recErr   error
-	crossRef bool // some record's origin is in another unit
+	recs    []rec
+	recOnce sync.Once
+	recErr  error
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type

@@ -309,7 +309,7 @@ func testImage(t testing.TB, units []cu, more ...section) *Image {
 	if err != nil {
 		t.Fatalf("the image that the test wrote: %v", err)
 	}
-	if err := img.Scan(context.Background(), nil); err != nil {
+	if err := img.Scan(context.Background()); err != nil {
 		t.Fatalf("scan of the image that the test wrote: %v", err)
 	}
 	for i := range img.units {

@@ -44,7 +44,7 @@ gate for a kernel build.`,
 }
 
 func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
-	img, err := s.open(cmd.Context(), path)
+	img, err := s.open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"os"
 	"sync"
 	"time"
@@ -16,8 +14,8 @@ import (
 // the page cache is done before a bar could be read.
 const patience = 400 * time.Millisecond
 
-// open opens and indexes an image.
-func (s *settings) open(ctx context.Context, path string) (*dwarfloc.Image, error) {
+// open opens an image.
+func (s *settings) open(path string) (*dwarfloc.Image, error) {
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		return nil, err
@@ -25,38 +23,36 @@ func (s *settings) open(ctx context.Context, path string) (*dwarfloc.Image, erro
 	if !s.noCache {
 		img.UseCache(userCache())
 	}
-	if err := scan(ctx, img); err != nil {
-		return nil, errors.Join(err, img.Close())
+	if isTerminal(os.Stderr) {
+		img.OnProgress(showProgress())
 	}
 	return img, nil
 }
 
-// scan indexes an image. On a terminal it shows how far it is; in a pipe it is
-// silent.
-func scan(ctx context.Context, img *dwarfloc.Image) error {
-	if !isTerminal(os.Stderr) {
-		return img.Scan(ctx, nil)
-	}
+// showProgress draws how far a scan is, unless it is done soon.
+func showProgress() dwarfloc.Progress {
 	var (
 		mu    sync.Mutex
 		bar   *progressbar.ProgressBar
-		start = time.Now()
+		start time.Time
 	)
-	err := img.Scan(ctx, func(done, total uint64) {
+	return func(done, total uint64) {
 		mu.Lock()
 		defer mu.Unlock()
-		if bar == nil {
-			if time.Since(start) < patience {
-				return
+		switch {
+		case start.IsZero():
+			start = time.Now()
+		case done >= total:
+			if bar != nil {
+				_ = bar.Clear() // a bar that cannot be drawn is no reason to stop
 			}
+			bar, start = nil, time.Time{}
+		case bar != nil:
+			_ = bar.Set64(int64(done))
+		case time.Since(start) > patience:
 			bar = progressbar.NewOptions64(int64(total), progressbar.OptionSetDescription("indexing"),
 				progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowBytes(true),
 				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 		}
-		_ = bar.Set64(int64(done)) // a bar that cannot be drawn is no reason to stop
-	})
-	if bar != nil {
-		_ = bar.Clear()
 	}
-	return err
 }

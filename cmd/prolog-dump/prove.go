@@ -59,7 +59,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 }
 
 func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) error {
-	img, err := s.open(cmd.Context(), path)
+	img, err := s.open(path)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 			return fmt.Errorf("--filter: %w", err)
 		}
 	}
-	img, err := s.open(cmd.Context(), path)
+	img, err := s.open(path)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	img, err := s.open(cmd.Context(), path)
+	img, err := s.open(path)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
