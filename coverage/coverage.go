@@ -135,8 +135,9 @@ func (c *Counts) sum(tallies []tally) {
 func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	n := runtime.GOMAXPROCS(0)
 	tallies := [2][]tally{make([]tally, n), make([]tally, n)}
+	resolvers := make([]dwarfloc.Resolver, n)
 	err := img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
-		params, err := s.Params()
+		params, err := resolvers[worker].Params(s)
 		if err != nil {
 			return err
 		}

@@ -83,20 +83,38 @@ const (
 	maxPieces   = 64
 )
 
-// evaluator holds what the expressions of one site have in common.
+// evaluator holds what the expressions of one site have in common. Its memory can
+// serve one site after the other.
 type evaluator struct {
-	u       *unit
-	addr    uint64 // of the site
-	view    uint64
-	atEntry bool   // the site is the entry of the function whose frame it is in
-	frame   value  // DW_AT_frame_base of that function
-	pool    []Expr // nodes not yet handed out
-	chunk   int    // how many were made at once
+	u    *unit // that expressions refer to
+	site *Site
+
+	chunks [][]Expr // nodes; those of one site are used again for the next
+	chunk  int      // the one that nodes are taken from
+	used   int      // nodes of it
+	stacks [maxNesting + 1][]operand
 
 	cfaExpr *Expr // remembered answers
 	fbExpr  *Expr
 	ops     int
 	depth   int
+}
+
+// begin makes the evaluator ready for a site. What it found for the last one is gone.
+func (ev *evaluator) begin(s *Site) {
+	ev.u, ev.site = s.u, s
+	ev.chunk, ev.used = 0, 0
+	ev.cfaExpr, ev.fbExpr, ev.ops, ev.depth = nil, nil, 0, 0
+}
+
+// atEntry tells that the site is the first instruction of the function whose frame it
+// is in.
+func (ev *evaluator) atEntry() (bool, *stop) {
+	fun, err := ev.site.function()
+	if err != nil {
+		return false, &stop{err: err}
+	}
+	return ev.site.Addr == fun.start, nil
 }
 
 // stop is how an evaluation ends without a location.
@@ -110,13 +128,19 @@ func unsupported(format string, args ...any) *stop {
 }
 
 func (ev *evaluator) node(e Expr) *Expr {
-	if len(ev.pool) == 0 {
-		// Most sites need two or three nodes, some hundreds.
-		ev.chunk = min(max(2*ev.chunk, 4), 256)
-		ev.pool = make([]Expr, ev.chunk)
+	if ev.chunk < len(ev.chunks) && ev.used == len(ev.chunks[ev.chunk]) {
+		ev.chunk, ev.used = ev.chunk+1, 0
 	}
-	n := &ev.pool[0]
-	ev.pool = ev.pool[1:]
+	if ev.chunk == len(ev.chunks) {
+		// Most sites need two or three nodes, some hundreds.
+		n := 4
+		if ev.chunk > 0 {
+			n = min(2*len(ev.chunks[ev.chunk-1]), 256)
+		}
+		ev.chunks = append(ev.chunks, make([]Expr, n))
+	}
+	n := &ev.chunks[ev.chunk][ev.used]
+	ev.used++
 	*n = e
 	return n
 }
@@ -246,20 +270,34 @@ func (ev *evaluator) baseType(rel uint64) (*baseType, *stop) {
 // locate evaluates a location expression.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64) (Location, *stop) {
 	ev.ops = 0
-	m := machine{ev: ev, b: buf{d: expr, be: ev.u.img.be}, sec: sec, off: off}
 	if len(expr) == 0 {
 		return Location{}, &stop{reason: Reason{Code: OptimizedOut}}
 	}
-	loc, st := m.location()
+	loc, st := ev.run(expr, sec, off)
 	if st != nil {
 		return Location{}, st
 	}
-	size := 0
-	loc.Exprs(func(e *Expr) { size += e.size(maxExprSize + 1 - size) })
-	if size > maxExprSize {
+	if loc.size(maxExprSize+1) > maxExprSize {
 		return Location{}, unsupported("an expression of more than %d operations", maxExprSize)
 	}
 	return loc, nil
+}
+
+// run evaluates an expression with the stack of the evaluator's depth.
+func (ev *evaluator) run(expr []byte, sec string, off uint64) (Location, *stop) {
+	m := machine{ev: ev, b: buf{d: expr, be: ev.u.img.be}, sec: sec, off: off, stack: ev.stacks[ev.depth][:0]}
+	loc, st := m.location()
+	ev.stacks[ev.depth] = m.stack[:0]
+	return loc, st
+}
+
+// size counts the nodes of a location's expressions, and stops counting at limit.
+func (l *Location) size(limit int) int {
+	n := l.Expr.size(limit)
+	for i := range l.Pieces {
+		n += l.Pieces[i].Loc.size(limit - n)
+	}
+	return n
 }
 
 // size counts an expression's nodes, and stops counting at limit.
@@ -280,17 +318,22 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 	if ev.fbExpr != nil {
 		return ev.fbExpr, nil
 	}
-	if ev.frame.form == 0 {
+	fun, err := ev.site.function()
+	if err != nil {
+		return nil, &stop{err: err}
+	}
+	frame := fun.frame
+	if frame.form == 0 {
 		return nil, &stop{reason: Reason{NoFrameInfo, "the function has no DW_AT_frame_base"}}
 	}
-	if ev.frame.inRegister() {
+	if frame.inRegister() {
 		if st := ev.frameIsSet(); st != nil {
 			return nil, st
 		}
 	}
-	expr, sec, off := ev.frame.b, ".debug_info", ev.u.off
-	if !ev.frame.isBlock() {
-		c, err := ev.u.choose(ev.frame, value{}, ev.addr, ev.view)
+	expr, sec, off := frame.b, ".debug_info", ev.u.off
+	if !frame.isBlock() {
+		c, err := ev.u.choose(frame, value{}, ev.site.Addr, ev.site.View)
 		if err != nil {
 			return nil, &stop{err: err}
 		}
@@ -307,7 +350,7 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 	case KindRegister:
 		// A frame pointer is set up by the prologue: at the function's entry it is
 		// still the caller's. Only the stack pointer is right from the start.
-		if a := ev.u.img.arch; ev.atEntry && loc.Expr.K != uint64(a.SP) {
+		if a := ev.u.img.arch; ev.site.Addr == fun.start && loc.Expr.K != uint64(a.SP) {
 			return nil, &stop{reason: Reason{NotAtSite, a.RegisterName(loc.Expr.K) + " is not set up yet at the function's entry"}}
 		}
 		ev.fbExpr = loc.Expr
@@ -325,10 +368,10 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 // a function whose prologue has yet to set it. Compilers that describe a slot so for
 // a whole scope mean the code behind the prologue (clang; GCC without optimisation).
 func (ev *evaluator) frameIsSet() *stop {
-	if !ev.atEntry {
-		return nil
+	if at, st := ev.atEntry(); st != nil || !at {
+		return st
 	}
-	steady, err := ev.u.img.steadyFrame(ev.addr)
+	steady, err := ev.u.img.steadyFrame(ev.site.Addr)
 	switch {
 	case err != nil:
 		return &stop{err: err}
@@ -343,7 +386,7 @@ func (ev *evaluator) cfa() (*Expr, *stop) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, nil
 	}
-	rule, ok, err := ev.u.img.cfa(ev.addr)
+	rule, ok, err := ev.u.img.cfa(ev.site.Addr)
 	switch {
 	case err != nil:
 		return nil, &stop{err: err}
@@ -369,12 +412,13 @@ func (ev *evaluator) cfa() (*Expr, *stop) {
 
 // nested evaluates an expression inside another one.
 func (ev *evaluator) nested(expr []byte, sec string, off uint64) (Location, *stop) {
-	if ev.depth++; ev.depth > maxNesting {
+	if ev.depth == maxNesting {
 		return Location{}, unsupported("expressions nested more than %d deep", maxNesting)
 	}
-	defer func() { ev.depth-- }()
-	m := machine{ev: ev, b: buf{d: expr, be: ev.u.img.be}, sec: sec, off: off}
-	return m.location()
+	ev.depth++
+	loc, st := ev.run(expr, sec, off)
+	ev.depth--
+	return loc, st
 }
 
 // checkRegister refuses registers that a probe does not see.

@@ -82,10 +82,11 @@ func newEvalUnit(t testing.TB) *evalUnit {
 
 // locate evaluates an expression and prints what came out.
 func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
-	ev := &evaluator{u: x.u, addr: addr, atEntry: addr == textAddr}
+	site := &Site{Addr: addr, u: x.u, fun: function{start: textAddr}}
 	if frame != nil {
-		ev.frame = value{form: formExprloc, b: frame}
+		site.fun.frame = value{form: formExprloc, b: frame}
 	}
+	ev := &evaluator{u: x.u, site: site}
 	loc, st := ev.locate(expr, ".debug_loclists", 0x10)
 	if st != nil {
 		if st.err != nil {

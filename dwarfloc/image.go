@@ -64,8 +64,8 @@ type Image struct {
 
 	progress Progress
 	scanMu   sync.Mutex
-	scanned bool
-	scanErr error
+	scanned  bool
+	scanErr  error
 
 	frames  frameTable
 	symbols symbolTable

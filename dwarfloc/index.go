@@ -111,8 +111,9 @@ func (u *unit) nameRefOf(r *rec) nameRef {
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 	found := make([][]*Site, runtime.GOMAXPROCS(0))
 	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
-		found[worker] = append(found[worker], s)
-		return nil
+		c := s.Clone()
+		found[worker] = append(found[worker], c)
+		return c.Describe()
 	})
 	if err != nil {
 		return nil, err
@@ -126,7 +127,8 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 // several goroutines at once and in no order. worker is less than GOMAXPROCS, and
 // no two calls with the same worker overlap. Code that a linker merged has a site
 // for each of its descriptions. It is for going through a whole image without
-// keeping it in memory.
+// keeping it in memory: the site is lent until f returns, Clone makes a copy to keep,
+// and Describe tells what the site is called.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
 	sel, units, err := img.candidates(ctx, m)
 	if err != nil {
@@ -134,8 +136,10 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	}
 	// What a selector remembers is its own.
 	selectors := slices.Repeat([]selector{sel}, runtime.GOMAXPROCS(0))
+	lent := make([]Site, runtime.GOMAXPROCS(0))
 	return img.eachUnit(ctx, units, func(w *scanner, u *unit) error {
-		sel := &selectors[w.worker]
+		sel, s := &selectors[w.worker], &lent[w.worker]
+		s.funOf = -1
 		for j := range u.recs {
 			r := &u.recs[j]
 			if r.flags&recPC == 0 || !sel.match(u.nameRefOf(r)) {
@@ -144,11 +148,11 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if err := u.load(); err != nil {
 				return err
 			}
-			s, err := u.site(int32(j))
+			ok, err := u.site(int32(j), s)
 			if err != nil {
 				return err
 			}
-			if s == nil {
+			if !ok {
 				continue
 			}
 			if err := f(w.worker, s); err != nil {

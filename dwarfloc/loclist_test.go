@@ -30,7 +30,7 @@ func chosenText(u *unit, loc, views value, addr, view uint64) string {
 	if c.rule == RuleNone {
 		return fmt.Sprintf("none, others %v", c.others)
 	}
-	ev := &evaluator{u: u, addr: textAddr + addr}
+	ev := &evaluator{u: u, site: &Site{u: u, Addr: textAddr + addr}}
 	l, st := ev.locate(c.expr, c.sec, c.off)
 	if st != nil {
 		return st.reason.String()

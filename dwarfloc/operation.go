@@ -220,7 +220,11 @@ func (m *machine) entryValue(expr []byte) *stop {
 	if m.b.bad {
 		return m.damaged("the block of an entry value is cut short")
 	}
-	if !m.ev.atEntry {
+	at, st := m.ev.atEntry()
+	if st != nil {
+		return st
+	}
+	if !at {
 		return &stop{reason: Reason{Code: EntryValueOnly}}
 	}
 	if len(expr) == 0 {

@@ -1,9 +1,6 @@
 package dwarfloc
 
-import (
-	"errors"
-	"sync"
-)
+import "errors"
 
 // Role says what a variable is to the function at a site.
 type Role uint8
@@ -65,9 +62,21 @@ type varEntry struct {
 }
 
 func readVar(e entry) (varEntry, error) {
-	x := varEntry{u: e.u, off: e.off, tag: e.ab.tag}
-	err := e.attrs(func(a attrName, v value) {
-		switch a {
+	x, _, err := readVarEnd(e)
+	return x, err
+}
+
+// readVarEnd returns the position behind the entry as well.
+func readVarEnd(e entry) (x varEntry, end int, err error) {
+	u := e.u
+	x.u, x.off, x.tag = u, e.off, e.ab.tag
+	b := u.buf(e.pos)
+	for _, at := range u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
+		v := u.readForm(&b, at.form, at.implicit)
+		if b.bad {
+			return x, 0, u.damagedAttr(e.off, at)
+		}
+		switch at.name {
 		case attrName_:
 			x.name = v
 		case attrAbstractOrigin, attrSpecification:
@@ -85,8 +94,8 @@ func readVar(e entry) (varEntry, error) {
 		case attrExternal:
 			x.external = v.u != 0
 		}
-	})
-	return x, err
+	}
+	return x, b.p, nil
 }
 
 // complete takes from a variable's origins what its own entry leaves out.
@@ -126,22 +135,26 @@ func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
 		v.Role = Parameter
 	}
 	t, err := x.u.typeOf(x.typ)
+	return v, s.settle(v, x, ev, t, err)
+}
+
+// settle gives a variable its type, unless reading that was an error, and its
+// location. Damage in one variable's description spoils no other's.
+func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err error) error {
+	v.Type = voidType
 	if err == nil {
 		v.Type = t
 		err = s.place(v, x, ev)
 	}
-	if err != nil {
-		var fe *FormatError
-		if !errors.As(err, &fe) {
-			return nil, err
-		}
-		// Damage in one variable's description spoils no other's.
-		v.Loc, v.Reason = Location{}, Reason{Damaged, err.Error()}
-		if v.Type == nil {
-			v.Type = voidType
-		}
+	if err == nil {
+		return nil
 	}
-	return v, nil
+	var fe *FormatError
+	if !errors.As(err, &fe) {
+		return err
+	}
+	v.Loc, v.Reason = Location{}, Reason{Damaged, err.Error()}
+	return nil
 }
 
 // place finds a variable's location by the rules of Rule.
@@ -206,10 +219,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 }
 
 func (s *Site) evaluator() *evaluator {
-	return &evaluator{
-		u: s.u, addr: s.Addr, view: s.View, frame: s.fun.frame,
-		atEntry: s.Addr == s.fun.start,
-	}
+	return &evaluator{u: s.u, site: s}
 }
 
 // abstract returns the entry that describes the function itself, without a place:
@@ -238,139 +248,6 @@ func (s *Site) abstract() (e entry, ok bool, err error) {
 		ok, cur = true, e
 	}
 	return e, ok, nil
-}
-
-// Params returns the function's parameters in order, as they are at the site. A
-// parameter that the site's own entry leaves out was optimized away.
-func (s *Site) Params() ([]*Variable, error) {
-	var out []*Variable
-	err := guard(func() (err error) {
-		out, err = s.params()
-		return err
-	})
-	return out, err
-}
-
-func (s *Site) params() ([]*Variable, error) {
-	own, err := s.u.entry(s.die)
-	if err != nil {
-		return nil, err
-	}
-	ev := s.evaluator()
-	scratch := scratchPool.Get().(*[]varEntry)
-	here := (*scratch)[:0]
-	defer func() {
-		clear(here[:cap(here)]) // keeps nothing of the image alive
-		*scratch = here[:0]
-		scratchPool.Put(scratch)
-	}()
-	err = own.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagFormalParameter && c.ab.tag != tagVariable {
-			return true, nil
-		}
-		x, err := readVar(c)
-		here = append(here, x)
-		return true, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	declared, err := s.declaredParams()
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*Variable, 0, max(len(declared), len(here)))
-	add := func(x *varEntry, entries int) error {
-		v, err := s.variable(x, ev)
-		if err != nil {
-			return err
-		}
-		v.Role, v.Entries = Parameter, entries
-		out = append(out, v)
-		return nil
-	}
-	for i := range declared {
-		// The abstract entry has name and type; where it is, the site's own says. A clone
-		// can describe a lost parameter as a variable.
-		d := &declared[i]
-		x, entries := d, 0
-		for j := range here {
-			h := &here[j]
-			if h.origin.form == 0 {
-				continue
-			}
-			if _, off, err := h.u.ref(h.origin); err != nil || off != d.off {
-				continue
-			}
-			if entries == 0 || h.better(x) {
-				x = h
-			}
-			entries++
-			h.tag = 0 // taken
-		}
-		if x == d {
-			c := *d // shared by all sites
-			x = &c
-		} else {
-			if err := x.inherit(d); err != nil {
-				return nil, err
-			}
-			x.origin = value{} // which has been read
-		}
-		if err := add(x, max(entries, 1)); err != nil {
-			return nil, err
-		}
-	}
-	for j := range here {
-		if here[j].tag != tagFormalParameter {
-			continue
-		}
-		if err := add(&here[j], 1); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// scratchPool holds memory for the entries of a site's variables.
-var scratchPool = sync.Pool{New: func() any { return new([]varEntry) }}
-
-// declaredParams returns the parameters of the function's abstract entry, complete
-// with name and type, or nothing when the site's own entry is all there is. They
-// are remembered: a function is inlined many times.
-func (s *Site) declaredParams() ([]varEntry, error) {
-	abs, ok, err := s.abstract()
-	if err != nil || !ok {
-		return nil, err
-	}
-	u := abs.u
-	u.typeMu.Lock()
-	params, known := u.params[abs.off]
-	u.typeMu.Unlock()
-	if known {
-		return params, nil
-	}
-	err = abs.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagFormalParameter {
-			return true, nil
-		}
-		x, err := readVar(c)
-		if err == nil {
-			err = x.complete()
-		}
-		params = append(params, x)
-		return true, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	u.typeMu.Lock()
-	defer u.typeMu.Unlock()
-	if u.params == nil {
-		u.params = make(map[uint64][]varEntry)
-	}
-	u.params[abs.off] = params
-	return params, nil
 }
 
 // inherit takes from one origin, which may be in another unit.

@@ -25,10 +25,13 @@ func (k SiteKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil
 
 // Site is one place where a function's body begins.
 type Site struct {
+	Kind SiteKind
+	Addr uint64 // link-time address
+	View uint64 // location view number at the address; 0 at an entry
+
+	// The rest is there once Describe was called, as it is for the sites of Sites.
+
 	Function string // the function's name in the debug information
-	Kind     SiteKind
-	Addr     uint64 // link-time address
-	View     uint64 // location view number at the address; 0 at an entry
 	Symbol   string // symbol of the code that holds the address; "" when there is none
 	Offset   uint64 // bytes from the symbol's start
 	Section  string
@@ -46,11 +49,16 @@ type Site struct {
 	// the last one is the function whose code it is.
 	Callers []Caller
 
-	u   *unit
-	rec int32
-	die uint64 // entry in .debug_info
-	pcs pcAttrs
-	fun function // whose frame the site is in
+	u         *unit
+	rec       int32
+	described bool
+	die       uint64 // entry in .debug_info
+	pcs       pcAttrs
+	origin    value // DW_AT_abstract_origin
+	callFile  uint64
+
+	fun   function // whose frame the site is in; of an inlined instance see function
+	funOf int32    // record that fun is of
 }
 
 // Caller is a function that a site is inlined into. CallFile and CallLine are where
@@ -89,6 +97,9 @@ func (s *Site) Place() string {
 // String says in a few words where the site is: "get_page inlined in
 // vdso_fault+0x5d", "vfs_read".
 func (s *Site) String() string {
+	if err := s.Describe(); err != nil {
+		return s.Place()
+	}
 	switch {
 	case s.Kind == Inline:
 		return s.Function + " inlined in " + s.Place()
@@ -137,18 +148,21 @@ func (s *Site) Declared() (file string, line int, err error) {
 // the same function: variables are resolved as they are there. ok is false when
 // that is not in the function's code.
 func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
-	addr := s.fun.start + off
-	ranges, err := s.u.extent(&s.pcs)
-	if err != nil || s.Kind != Entry {
-		return nil, false, err
-	}
-	if !covers(ranges, addr) || addr < s.fun.start {
+	if s.Kind != Entry {
 		return nil, false, nil
 	}
-	c := *s
-	c.Addr, c.View, c.AfterPrologue = addr, 0, false
-	c.u.locateSymbol(&c, s.Function)
-	return &c, true, nil
+	err = guard(func() error {
+		addr := s.fun.start + off
+		ranges, err := s.u.extent(&s.pcs)
+		if err != nil || !covers(ranges, addr) || addr < s.fun.start {
+			return err
+		}
+		at, ok = s.Clone(), true
+		at.Addr, at.View, at.AfterPrologue = addr, 0, false
+		at.u.locateSymbol(at, s.Function)
+		return nil
+	})
+	return at, ok && err == nil, err
 }
 
 // locateSymbol fills in the symbol that holds a site.
@@ -159,58 +173,120 @@ func (u *unit) locateSymbol(s *Site, want string) {
 	}
 }
 
-// site reads the site of a record. It returns nil for code that is not in the
-// image: linkers drop functions but not their debug information.
-func (u *unit) site(i int32) (*Site, error) {
+// site reads the site of a record into s, which holds another site of the same unit
+// or none. ok is false for code that is not in the image: linkers drop functions but
+// not their debug information.
+func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	r := &u.recs[i]
-	img := u.img
-	s := &Site{Function: img.nameOf(u.nameRefOf(r)), u: u, rec: i, die: u.off + uint64(r.off)}
+	*s = Site{u: u, rec: i, die: u.off + uint64(r.off), fun: s.fun, funOf: s.funOf}
 	if r.flags&recInlined != 0 {
 		s.Kind = Inline
 	}
 	e, err := u.entry(s.die)
 	if err != nil {
+		return false, err
+	}
+	var frame value
+	b := u.buf(e.pos)
+	for _, at := range u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
+		v := u.readForm(&b, at.form, at.implicit)
+		if b.bad {
+			return false, u.damagedAttr(e.off, at)
+		}
+		switch at.name {
+		case attrCallFile:
+			s.callFile = v.u
+		case attrCallLine:
+			s.CallLine = int(v.u)
+		case attrFrameBase:
+			frame = v
+		case attrAbstractOrigin:
+			s.origin = v
+		default:
+			s.pcs.take(at.name, v)
+		}
+	}
+	addr, ok, err := u.start(&s.pcs)
+	if err != nil || !ok || !u.img.executable(addr) {
+		return false, err
+	}
+	s.Addr, s.View = addr, s.pcs.entryView
+	if s.Kind == Entry {
+		s.fun, s.funOf = function{start: addr, frame: frame}, i
+		err = s.passPrologue(e)
+	}
+	return true, err
+}
+
+// function is what an evaluation needs of the out-of-line function that the site's
+// code is in.
+func (s *Site) function() (*function, error) {
+	if s.Kind == Entry {
+		return &s.fun, nil
+	}
+	u := s.u
+	top := s.rec
+	for u.recs[top].flags&recInlined != 0 && u.recs[top].parent >= 0 {
+		top = u.recs[top].parent
+	}
+	if s.funOf == top {
+		return &s.fun, nil
+	}
+	e, err := u.entry(u.off + uint64(u.recs[top].off))
+	if err != nil {
 		return nil, err
 	}
-	var callFile, callLine uint64
+	var fun function
+	var pcs pcAttrs
 	err = e.attrs(func(a attrName, v value) {
-		switch a {
-		case attrCallFile:
-			callFile = v.u
-		case attrCallLine:
-			callLine = v.u
-		case attrFrameBase:
-			s.fun.frame = v
-		default:
-			s.pcs.take(a, v)
+		if a == attrFrameBase {
+			fun.frame = v
+			return
 		}
+		pcs.take(a, v)
 	})
 	if err != nil {
 		return nil, err
 	}
-	addr, ok, err := u.start(&s.pcs)
-	if err != nil || !ok || !img.executable(addr) {
+	if fun.start, _, err = u.start(&pcs); err != nil {
 		return nil, err
 	}
-	s.Addr, s.View = addr, s.pcs.entryView
-	s.fun.start = addr
-	if s.Kind == Inline {
-		s.CallFile, s.CallLine = u.file(callFile), int(callLine)
-		if err := s.readCallers(); err != nil {
-			return nil, err
+	s.fun, s.funOf = fun, top
+	return &s.fun, nil
+}
+
+// Describe fills in what a site of EachSite leaves out: names, callers, symbol and
+// section.
+func (s *Site) Describe() error {
+	if s.described {
+		return nil
+	}
+	return guard(func() error {
+		u := s.u
+		s.Function = u.img.nameOf(u.nameRefOf(&u.recs[s.rec]))
+		if s.Kind == Inline {
+			s.CallFile = u.file(s.callFile)
+			if err := s.readCallers(); err != nil {
+				return err
+			}
 		}
-	} else if err := s.passPrologue(e); err != nil {
-		return nil, err
-	}
-	if sec := img.SectionAt(s.Addr); sec != nil {
-		s.Section = sec.Name
-	}
-	want := s.Function
-	if n := len(s.Callers); n > 0 {
-		want = s.Callers[n-1].Function
-	}
-	u.locateSymbol(s, want)
-	return s, nil
+		if sec := u.img.SectionAt(s.Addr); sec != nil {
+			s.Section = sec.Name
+		}
+		want := s.Function
+		if n := len(s.Callers); n > 0 {
+			want = s.Callers[n-1].Function
+		}
+		u.locateSymbol(s, want)
+		s.described = true
+		return nil
+	})
+}
+
+// Clone returns a copy to keep of a site that EachSite has lent.
+func (s *Site) Clone() *Site {
+	c := *s
+	return &c
 }
 
 // readCallers follows the records that enclose an inlined instance.
@@ -219,38 +295,28 @@ func (s *Site) readCallers() error {
 	for p := u.recs[s.rec].parent; p >= 0; p = u.recs[p].parent {
 		r := &u.recs[p]
 		c := Caller{Function: u.img.nameOf(u.nameRefOf(r))}
+		if r.flags&recInlined == 0 {
+			s.Callers = append(s.Callers, c)
+			return nil
+		}
 		e, err := u.entry(u.off + uint64(r.off))
 		if err != nil {
 			return err
 		}
-		inlined := r.flags&recInlined != 0
-		var file, line uint64
-		var pcs pcAttrs
-		var frame value
+		var file uint64
 		err = e.attrs(func(a attrName, v value) {
 			switch a {
 			case attrCallFile:
 				file = v.u
 			case attrCallLine:
-				line = v.u
-			case attrFrameBase:
-				frame = v
-			default:
-				pcs.take(a, v)
+				c.CallLine = int(v.u)
 			}
 		})
 		if err != nil {
 			return err
 		}
-		if inlined {
-			c.CallFile, c.CallLine = u.file(file), int(line)
-		}
+		c.CallFile = u.file(file)
 		s.Callers = append(s.Callers, c)
-		if !inlined {
-			s.fun.frame = frame
-			s.fun.start, _, err = u.start(&pcs)
-			return err
-		}
 	}
 	return nil
 }

@@ -45,7 +45,6 @@ type unit struct {
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type
-	params map[uint64][]varEntry // of abstract functions, by entry
 
 	lineOnce sync.Once
 	lines    *lineTable

@@ -1,0 +1,197 @@
+package dwarfloc
+
+// Params returns the function's parameters in order, as they are at the site. A
+// parameter that the site's own entry leaves out was optimized away.
+func (s *Site) Params() ([]*Variable, error) {
+	var r Resolver
+	return r.Params(s)
+}
+
+// Resolver finds parameters as Site.Params does, for many sites: its memory serves
+// one site after the other, and it remembers what a function declares, which may be
+// inlined often. The zero Resolver is ready. It is for one goroutine.
+type Resolver struct {
+	ev   evaluator
+	here []varEntry
+	vars []Variable
+	out  []*Variable
+
+	unit *unit // whose functions are remembered
+	funs map[uint64][]declared
+}
+
+// declared is a parameter of a function's abstract entry.
+type declared struct {
+	varEntry // complete
+	text     string
+	t        *Type
+	err      error // of reading the type
+}
+
+// Params returns the parameters of a site. They are valid until the next call.
+func (r *Resolver) Params(s *Site) ([]*Variable, error) {
+	err := guard(func() error { return r.params(s) })
+	if err != nil {
+		return nil, err
+	}
+	return r.out, nil
+}
+
+func (r *Resolver) params(s *Site) error {
+	r.ev.begin(s)
+	r.out = r.out[:0]
+	decl, err := r.declaration(s)
+	if err != nil {
+		return err
+	}
+	if err := r.read(s); err != nil {
+		return err
+	}
+	// No variable moves once it is in out.
+	if n := len(decl) + len(r.here); cap(r.vars) < n {
+		r.vars = make([]Variable, 0, 2*n)
+	}
+	r.vars = r.vars[:0]
+	for i := range decl {
+		// The abstract entry has name and type; where it is, the site's own says. A clone
+		// can describe a lost parameter as a variable.
+		d := &decl[i]
+		var x *varEntry
+		entries := 0
+		for j := range r.here {
+			h := &r.here[j]
+			if h.tag == 0 || h.origin.form == 0 {
+				continue
+			}
+			if _, off, err := h.u.ref(h.origin); err != nil || off != d.off {
+				continue
+			}
+			if entries == 0 || h.better(x) {
+				x = h
+			}
+			entries++
+			h.tag = 0 // taken
+		}
+		if err := r.add(s, x, d, max(entries, 1)); err != nil {
+			return err
+		}
+	}
+	for j := range r.here {
+		if r.here[j].tag != tagFormalParameter {
+			continue
+		}
+		if err := r.add(s, &r.here[j], nil, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the variables below the site's own entry, without those of blocks.
+func (r *Resolver) read(s *Site) error {
+	r.here = r.here[:0]
+	u := s.u
+	e, err := u.entry(s.die)
+	if err != nil || !e.ab.children {
+		return err
+	}
+	pos, err := u.skipAttrs(e)
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := u.entry(uint64(pos))
+		if err != nil || c.ab == nil {
+			return err
+		}
+		if c.ab.tag == tagFormalParameter || c.ab.tag == tagVariable {
+			x, end, err := readVarEnd(c)
+			if err != nil {
+				return err
+			}
+			r.here = append(r.here, x)
+			if !c.ab.children {
+				pos = end
+				continue
+			}
+		}
+		if pos, err = u.skipTree(c); err != nil {
+			return err
+		}
+	}
+}
+
+// add resolves a parameter that the site's own entry x, or its declaration d, or
+// both describe.
+func (r *Resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
+	r.vars = r.vars[:len(r.vars)+1]
+	v := &r.vars[len(r.vars)-1]
+	r.out = append(r.out, v)
+	if x == nil {
+		c := d.varEntry // remembered
+		x = &c
+	} else if d != nil {
+		x.origin = value{} // which has been read
+	}
+	var err error
+	if d != nil && x.u == d.u && s.u == d.u && (x.off == d.off || x.name.form == 0 && x.typ.form == 0) {
+		if !x.described() {
+			x.constant = d.constant
+		}
+		*v = Variable{Name: d.text}
+		err = s.settle(v, x, &r.ev, d.t, d.err)
+	} else {
+		if d != nil && x.off != d.off {
+			if err := x.inherit(&d.varEntry); err != nil {
+				return err
+			}
+		}
+		var w *Variable
+		if w, err = s.variable(x, &r.ev); err == nil {
+			*v = *w
+		}
+	}
+	v.Role, v.Entries = Parameter, entries
+	return err
+}
+
+// declaration returns the parameters of the function's abstract entry, complete with
+// name and type, or nothing when the site's own entry is all there is.
+func (r *Resolver) declaration(s *Site) ([]declared, error) {
+	if s.origin.form == 0 {
+		return nil, nil
+	}
+	_, off, err := s.u.ref(s.origin)
+	if err != nil {
+		return nil, err
+	}
+	if r.unit != s.u {
+		r.unit, r.funs = s.u, make(map[uint64][]declared)
+	}
+	params, known := r.funs[off]
+	if known {
+		return params, nil
+	}
+	abs, ok, err := s.abstract()
+	if err != nil || !ok {
+		return nil, err
+	}
+	err = abs.children(func(c entry) (bool, error) {
+		if c.ab.tag != tagFormalParameter {
+			return true, nil
+		}
+		x, err := readVar(c)
+		if err == nil {
+			err = x.complete()
+		}
+		d := declared{varEntry: x, text: x.u.text(x.name)}
+		d.t, d.err = x.u.typeOf(x.typ)
+		params = append(params, d)
+		return true, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.funs[off] = params
+	return params, nil
+}
