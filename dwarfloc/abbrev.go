@@ -1,12 +1,16 @@
 package dwarfloc
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
 
 // attrSpec is one attribute of an abbreviation.
 type attrSpec struct {
-	name     attrName
-	form     form
-	implicit int64 // value of DW_FORM_implicit_const
+	name  attrName
+	form  form
+	konst uint32 // of DW_FORM_implicit_const: index of the value in the table's consts
 }
 
 // abbrev is one abbreviation declaration. Besides its attributes it has a short
@@ -62,6 +66,7 @@ type abbrevTable struct {
 	words  []word             // by code, of dense
 	sparse map[uint64]*abbrev // the others
 	attrs  []attrSpec
+	consts []int64
 	steps  []step
 	keep   bool // attributes of all abbreviations, not just of the one that the unit's entry has
 	inC    bool // types contain no functions
@@ -173,16 +178,25 @@ func (u *unit) formSteps() *formSteps {
 	return &formTables[i]
 }
 
+// tables holds memory to read tables into.
+var tables = sync.Pool{New: func() any { return &abbrevTable{inC: true, keep: true} }}
+
 // parseAbbrevs reads the unit's table for good, and its own entry.
 func (u *unit) parseAbbrevs() (*abbrevTable, error) {
-	// A kernel's unit has some 300 abbreviations of 6 attributes; a unit of a few
-	// bytes has few, or uses few of them.
-	n := int(min(u.end-u.off, 2048))
-	t := &abbrevTable{
-		dense: make([]abbrev, 0, n*320/2048), attrs: make([]attrSpec, 0, n), steps: make([]step, 0, n*3/4),
-		inC: true, keep: true,
+	t := tables.Get().(*abbrevTable)
+	defer tables.Put(t)
+	if err := u.begin(t); err != nil {
+		return nil, err
 	}
-	return t, u.begin(t)
+	return t.clone(), nil
+}
+
+// clone returns a copy that is no larger than it need be.
+func (t *abbrevTable) clone() *abbrevTable {
+	return &abbrevTable{
+		dense: slices.Clone(t.dense), sparse: t.sparse, attrs: slices.Clone(t.attrs), consts: slices.Clone(t.consts),
+		steps: slices.Clone(t.steps), keep: t.keep, inC: t.inC,
+	}
 }
 
 // begin reads the unit's table into t, whose memory is used again, and the unit's
@@ -199,7 +213,7 @@ func (u *unit) begin(t *abbrevTable) error {
 		if err := u.readAbbrevs(t, root); err != nil {
 			return err
 		}
-		u.rootOnce.Do(func() { u.rootErr = u.readRoot(t.get(root), t.attrs, b) })
+		u.rootOnce.Do(func() { u.rootErr = u.readRoot(t.get(root), t, b) })
 		if u.rootErr != nil || t.inC == isC(u.lang) {
 			return u.rootErr
 		}
@@ -213,7 +227,8 @@ func (u *unit) readAbbrevs(t *abbrevTable, root uint64) error {
 	img := u.img
 	b := buf{d: img.abbrev, be: img.be}
 	b.seek(u.abbrevOff)
-	t.dense, t.words, t.attrs, t.steps, t.sparse = t.dense[:0], append(t.words[:0], wordEnd), t.attrs[:0], t.steps[:0], nil
+	t.dense, t.words, t.sparse = t.dense[:0], append(t.words[:0], wordEnd), nil
+	t.attrs, t.consts, t.steps = t.attrs[:0], t.consts[:0], t.steps[:0]
 	forms := u.formSteps()
 	for {
 		at := b.p
@@ -224,7 +239,8 @@ func (u *unit) readAbbrevs(t *abbrevTable, root uint64) error {
 		if code == 0 {
 			return nil
 		}
-		a := abbrev{tag: tag(b.uleb()), children: b.u8() != 0, attr0: uint32(len(t.attrs))}
+		a := abbrev{tag: tag(min(b.uleb(), 1<<16-1)), children: b.u8() != 0, attr0: uint32(len(t.attrs))}
+		consts := len(t.consts)
 		for {
 			var name attrName
 			var f form
@@ -232,7 +248,7 @@ func (u *unit) readAbbrevs(t *abbrevTable, root uint64) error {
 				name, f = attrName(b.d[p]), form(b.d[p+1])
 				b.p += 2
 			} else {
-				name, f = attrName(b.uleb()), form(b.uleb())
+				name, f = attrName(min(b.uleb(), 1<<16-1)), form(min(b.uleb(), 1<<16-1))
 			}
 			if b.bad {
 				return img.errorf(".debug_abbrev", uint64(at), "abbreviation %d does not end", code)
@@ -240,11 +256,12 @@ func (u *unit) readAbbrevs(t *abbrevTable, root uint64) error {
 			if name == 0 && f == 0 {
 				break
 			}
-			var implicit int64
+			at := attrSpec{name: name, form: f}
 			if f == formImplicitConst {
-				implicit = b.sleb()
+				at.konst = uint32(len(t.consts))
+				t.consts = append(t.consts, b.sleb())
 			}
-			t.attrs = append(t.attrs, attrSpec{name, f, implicit})
+			t.attrs = append(t.attrs, at)
 		}
 		a.attrN = uint32(len(t.attrs))
 		w, err := u.compile(t, &a, forms)
@@ -252,7 +269,7 @@ func (u *unit) readAbbrevs(t *abbrevTable, root uint64) error {
 			return img.errorf(".debug_abbrev", uint64(at), "abbreviation %d: %v", code, err)
 		}
 		if !t.keep && code != root {
-			t.attrs = t.attrs[:a.attr0]
+			t.attrs, t.consts = t.attrs[:a.attr0], t.consts[:consts]
 		}
 		if code == uint64(len(t.dense))+1 {
 			t.dense = append(t.dense, a)

@@ -3,7 +3,7 @@ package dwarfloc
 // Tags, attributes, forms and encodings of DWARF 5 (section 7.5) and the GNU
 // extensions in use, as far as this package reads them.
 
-type tag uint32
+type tag uint16
 
 const (
 	tagArrayType         tag = 0x01
@@ -41,7 +41,7 @@ const (
 	tagGNUCallSite       tag = 0x4109
 )
 
-type attrName uint32
+type attrName uint16
 
 const (
 	attrSibling        attrName = 0x01
@@ -84,7 +84,7 @@ const (
 	attrGNUEntryView   attrName = 0x2138
 )
 
-type form uint32
+type form uint16
 
 const (
 	formAddr          form = 0x01

@@ -28,15 +28,31 @@ func (v value) isConstant() bool {
 	return false
 }
 
+// readAttr reads the value of an attribute of a table.
+func (u *unit) readAttr(b *buf, t *abbrevTable, at attrSpec) value {
+	if at.form == formImplicitConst {
+		return value{form: formImplicitConst, u: uint64(t.consts[at.konst])}
+	}
+	return u.readForm(b, at.form)
+}
+
 // readForm reads a value. An unknown form marks the buffer bad; abbreviations
 // with unknown forms are refused before, so that takes DW_FORM_indirect.
-func (u *unit) readForm(b *buf, f form, implicit int64) value {
+func (u *unit) readForm(b *buf, f form) value {
 	v := value{form: f}
 	switch f {
+	case formData1, formRef1, formFlag, formStrx1, formAddrx1:
+		v.u = uint64(b.u8())
+	case formData2, formRef2:
+		v.u = uint64(b.u16())
+	case formData4, formRef4:
+		v.u = uint64(b.u32())
+	case formData8:
+		v.u = b.u64()
+	case formSecOffset, formStrp, formLineStrp:
+		v.u = b.offset(u.dwarf64)
 	case formFlagPresent:
 		v.u = 1
-	case formImplicitConst:
-		v.u = uint64(implicit)
 	case formSdata:
 		v.u = uint64(b.sleb())
 	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx:
@@ -54,12 +70,12 @@ func (u *unit) readForm(b *buf, f form, implicit int64) value {
 	case formData16:
 		v.b = b.bytes(16)
 	case formIndirect:
-		actual := form(b.uleb())
+		actual := form(min(b.uleb(), 1<<16-1))
 		if actual == formIndirect || actual == formImplicitConst {
 			b.fail()
 			return v
 		}
-		return u.readForm(b, actual, 0)
+		return u.readForm(b, actual)
 	default:
 		n := fixedSize(f, u)
 		if n < 0 {

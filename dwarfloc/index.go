@@ -137,7 +137,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	// What a selector remembers is its own.
 	selectors := slices.Repeat([]selector{sel}, runtime.GOMAXPROCS(0))
 	lent := make([]Site, runtime.GOMAXPROCS(0))
-	return img.eachUnit(ctx, units, func(w *scanner, u *unit) error {
+	return img.eachUnit(ctx, units, true, func(w *scanner, u *unit) error {
 		sel, s := &selectors[w.worker], &lent[w.worker]
 		s.funOf = -1
 		for j := range u.recs {

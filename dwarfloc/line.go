@@ -187,7 +187,7 @@ func (u *unit) readFilesV5(t *lineTable, b *buf, dwarf64 bool) error {
 		for range count {
 			name, dir := "", uint64(0)
 			for _, f := range formats {
-				v := reader.readForm(b, form(f.form), 0)
+				v := reader.readForm(b, form(f.form))
 				switch f.kind {
 				case 1: // DW_LNCT_path
 					name = reader.text(v)

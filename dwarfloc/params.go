@@ -16,9 +16,13 @@ type Resolver struct {
 	vars []Variable
 	out  []*Variable
 
-	unit *unit // whose functions are remembered
-	funs map[uint64][]declared
+	unit  *unit // whose functions are remembered
+	funs  map[uint64]span
+	decls []declared
 }
+
+// span is a part of a Resolver's decls.
+type span struct{ from, to int }
 
 // declared is a parameter of a function's abstract entry.
 type declared struct {
@@ -166,16 +170,20 @@ func (r *Resolver) declaration(s *Site) ([]declared, error) {
 		return nil, err
 	}
 	if r.unit != s.u {
-		r.unit, r.funs = s.u, make(map[uint64][]declared)
+		r.unit, r.decls = s.u, r.decls[:0]
+		if r.funs == nil {
+			r.funs = make(map[uint64]span)
+		}
+		clear(r.funs)
 	}
-	params, known := r.funs[off]
-	if known {
-		return params, nil
+	if f, known := r.funs[off]; known {
+		return r.decls[f.from:f.to], nil
 	}
 	abs, ok, err := s.abstract()
 	if err != nil || !ok {
 		return nil, err
 	}
+	f := span{from: len(r.decls)}
 	err = abs.children(func(c entry) (bool, error) {
 		if c.ab.tag != tagFormalParameter {
 			return true, nil
@@ -186,12 +194,13 @@ func (r *Resolver) declaration(s *Site) ([]declared, error) {
 		}
 		d := declared{varEntry: x, text: x.u.text(x.name)}
 		d.t, d.err = x.u.typeOf(x.typ)
-		params = append(params, d)
+		r.decls = append(r.decls, d)
 		return true, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.funs[off] = params
-	return params, nil
+	f.to = len(r.decls)
+	r.funs[off] = f
+	return r.decls[f.from:f.to], nil
 }

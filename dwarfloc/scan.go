@@ -77,7 +77,7 @@ func (img *Image) Scan(ctx context.Context) error {
 	if img.scanned {
 		return img.scanErr
 	}
-	err := img.eachUnit(ctx, img.allUnits(), func(*scanner, *unit) error { return nil })
+	err := img.eachUnit(ctx, img.allUnits(), false, func(*scanner, *unit) error { return nil })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -115,7 +115,8 @@ func (img *Image) allUnits() []int {
 
 // eachUnit calls f for units whose records are there, on all processors. Units of
 // types are left out: they have no functions of their own.
-func (img *Image) eachUnit(ctx context.Context, units []int, f func(*scanner, *unit) error) error {
+// sites tells that f reads sites.
+func (img *Image) eachUnit(ctx context.Context, units []int, sites bool, f func(*scanner, *unit) error) error {
 	var done atomic.Uint64
 	total := uint64(0)
 	if img.progress != nil {
@@ -128,6 +129,7 @@ func (img *Image) eachUnit(ctx context.Context, units []int, f func(*scanner, *u
 			return context.Cause(ctx)
 		}
 		u := &img.units[units[i]]
+		s.sites = sites
 		if u.kind != unitType {
 			if err := u.records(s); err != nil {
 				return err
@@ -195,7 +197,8 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 
 // scanner walks units; its memory is used again for the next one.
 type scanner struct {
-	worker int // number of the goroutine, from 0
+	worker int  // number of the goroutine, from 0
+	sites  bool // the sites of units will be asked for: their abbreviations are worth keeping
 	table  abbrevTable
 	recs   []rec
 	parent []int32
@@ -207,10 +210,15 @@ const maxDepth = 512
 // scan reads a unit's records. The abbreviations are the scanner's: kept for all
 // units they would take 120 MB of a kernel's.
 func (s *scanner) scan(u *unit) error {
+	s.table.keep = s.sites
 	if err := u.begin(&s.table); err != nil {
 		return err
 	}
-	return s.walk(u)
+	if err := s.walk(u); err != nil || !s.sites || len(u.recs) == 0 {
+		return err
+	}
+	u.loadOnce.Do(func() { u.abbrevs = s.table.clone() })
+	return u.loadErr
 }
 
 // walk goes through all entries of a unit that may be functions or contain some.
@@ -341,7 +349,7 @@ func (s *scanner) rest(u *unit, code uint64, start, p int, parent int32) (next i
 		case stepBlock:
 			b.skip(b.ulebOr(n))
 		case stepIndirect:
-			u.readForm(&b, formIndirect, 0)
+			u.readForm(&b, formIndirect)
 		}
 	}
 	switch {
@@ -384,7 +392,7 @@ func (s *scanner) name(u *unit, b *buf, r *rec, f form) {
 	case formLineStrp:
 		r.name = nameLineStr | nameRef(b.offset(u.dwarf64))
 	default:
-		v := u.readForm(b, f, 0)
+		v := u.readForm(b, f)
 		switch f {
 		case formStrx, formStrx1, formStrx2, formStrx3, formStrx4:
 			if off, err := u.strx(v.u); err == nil {
@@ -396,7 +404,7 @@ func (s *scanner) name(u *unit, b *buf, r *rec, f form) {
 
 // origin notes which entry a record takes its name from.
 func (s *scanner) origin(u *unit, b *buf, r *rec, f form) {
-	v := u.readForm(b, f, 0)
+	v := u.readForm(b, f)
 	switch f {
 	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
 		r.origin = u.off + v.u

@@ -72,7 +72,7 @@ func readVarEnd(e entry) (x varEntry, end int, err error) {
 	x.u, x.off, x.tag = u, e.off, e.ab.tag
 	b := u.buf(e.pos)
 	for _, at := range u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
-		v := u.readForm(&b, at.form, at.implicit)
+		v := u.readAttr(&b, u.abbrevs, at)
 		if b.bad {
 			return x, 0, u.damagedAttr(e.off, at)
 		}

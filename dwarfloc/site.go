@@ -189,7 +189,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	var frame value
 	b := u.buf(e.pos)
 	for _, at := range u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
-		v := u.readForm(&b, at.form, at.implicit)
+		v := u.readAttr(&b, u.abbrevs, at)
 		if b.bad {
 			return false, u.damagedAttr(e.off, at)
 		}

@@ -142,13 +142,13 @@ func (u *unit) doLoad() error {
 }
 
 // readRoot reads the unit's own entry, whose attributes begin at b.
-func (u *unit) readRoot(ab *abbrev, attrs []attrSpec, b buf) error {
+func (u *unit) readRoot(ab *abbrev, t *abbrevTable, b buf) error {
 	if ab == nil {
 		return u.img.errorf(".debug_info", u.first, "the unit's entry has an unknown abbreviation")
 	}
 	var lowpc value
-	for _, at := range attrs[ab.attr0:ab.attrN] {
-		v := u.readForm(&b, at.form, at.implicit)
+	for _, at := range t.attrs[ab.attr0:ab.attrN] {
+		v := u.readAttr(&b, t, at)
 		if b.bad {
 			return u.damagedAttr(u.first, at)
 		}
@@ -254,8 +254,9 @@ func (e entry) attrs(f func(attrName, value)) error {
 // read calls f for each attribute and returns the position behind the last.
 func (e entry) read(f func(attrName, value)) (int, error) {
 	b := e.u.buf(e.pos)
-	for _, at := range e.u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
-		v := e.u.readForm(&b, at.form, at.implicit)
+	t := e.u.abbrevs
+	for _, at := range t.attrs[e.ab.attr0:e.ab.attrN] {
+		v := e.u.readAttr(&b, t, at)
 		if b.bad {
 			return 0, e.u.damagedAttr(e.off, at)
 		}
@@ -353,11 +354,11 @@ func (u *unit) runSteps(pos int, steps []step) (p, sibling int) {
 		case stepBlock:
 			b.skip(b.ulebOr(n))
 		case stepIndirect:
-			u.readForm(&b, formIndirect, 0)
+			u.readForm(&b, formIndirect)
 		case stepSibling:
 			sibling = int(min(u.off+b.ulebOr(n), u.end))
 		case stepName, stepOrigin:
-			u.readForm(&b, form(n), 0)
+			u.readForm(&b, form(n))
 		}
 	}
 	if b.bad {
