@@ -28,6 +28,10 @@ type abbrev struct {
 	attr0, attrN uint32 // attributes: table.attrs[attr0:attrN]
 	step0, stepN uint32 // program: table.steps[step0:stepN]
 	sibN         uint32 // the program's part up to DW_AT_sibling, or 0
+
+	// Where all sizes are fixed: bytes of the attributes, and of those before a
+	// DW_AT_sibling of 4 bytes, little-endian; else -1.
+	size, sibAt int32
 }
 
 // A step is what to do in its upper 8 bits and an operand in the lower 24.
@@ -133,6 +137,9 @@ func varStep(f form) (step, bool) {
 // formSteps are what to do for each form below 256: the bytes of a fixed size, or a
 // step. They depend on three properties of a unit.
 type formSteps [256]step
+
+// fixed reports whether a form's size is known without its data.
+func (s *formSteps) fixed(f form) bool { return f < 256 && s[f]&stepKind == stepFixed }
 
 // stepUnknown marks forms that this package does not know.
 const stepUnknown step = stepKind
@@ -303,9 +310,9 @@ func (a *abbrev) classify(inC bool) {
 func (u *unit) compile(t *abbrevTable, a *abbrev, forms *formSteps) (word, error) {
 	a.classify(t.inC)
 	a.step0 = uint32(len(t.steps))
-	fixed := 0          // bytes since the last step
-	pos, sib := 0, -1   // bytes from the first attribute, while all sizes are fixed
-	simple := !a.record // the word tells all
+	fixed := 0 // bytes since the last step
+	pos := 0   // bytes from the first attribute, while all sizes are fixed
+	a.sibAt = -1
 	for _, at := range t.attrs[a.attr0:a.attrN] {
 		switch at.name {
 		case attrLowpc, attrEntrypc, attrRanges:
@@ -328,17 +335,23 @@ func (u *unit) compile(t *abbrevTable, a *abbrev, forms *formSteps) (word, error
 		case a.record && (at.name == attrAbstractOrigin || at.name == attrSpecification) && at.form != formIndirect:
 			s = stepOrigin | step(at.form)
 		case at.name == attrSibling && (s == stepFixed|1 || s == stepFixed|2 || s == stepFixed|4 || s == stepFixed|8 || at.form == formRefUdata) && at.form != formRefAddr:
-			if s == stepFixed|4 && simple && a.children && !a.search && !u.img.be {
-				sib = pos
+			if s == stepFixed|4 && pos >= 0 && a.children && !u.img.be {
+				a.sibAt = int32(pos)
 			}
 			if s&stepKind != stepFixed {
 				size = 0
 			}
 			s = stepSibling | step(size)
 		}
+		switch {
+		case pos < 0:
+		case forms.fixed(at.form) && pos < 1<<16:
+			pos += int(forms[at.form] & stepOperand)
+		default:
+			pos = -1
+		}
 		if s&stepKind == stepFixed {
 			fixed += size
-			pos += size
 			continue
 		}
 		if fixed > 0 {
@@ -347,18 +360,15 @@ func (u *unit) compile(t *abbrevTable, a *abbrev, forms *formSteps) (word, error
 		t.steps = append(t.steps, s)
 		if s&stepKind == stepSibling {
 			a.sibN = uint32(len(t.steps))
-			pos += size
-			simple = simple && size > 0
-		} else {
-			simple = false
 		}
 	}
 	t.flush(&fixed)
 	a.stepN = uint32(len(t.steps))
+	a.size = int32(pos)
 	switch {
-	case sib >= 0:
-		return wordJump | word(sib)<<wordShift, nil
-	case !simple || a.children && a.sibN != 0 && !a.search:
+	case a.sibAt >= 0 && !a.search:
+		return wordJump | word(a.sibAt)<<wordShift, nil
+	case a.record || pos < 0 || a.children && a.sibN != 0 && !a.search:
 		return wordRest, nil
 	case a.children:
 		return wordOpen | word(pos)<<wordShift, nil

@@ -41,11 +41,13 @@ type selector struct {
 	isLit   bool
 	offsets []nameRef // of the literal in string sections
 	memo    map[nameRef]bool
+	every   bool // all match
 	known   bool // memo holds all that match, and no other matches
 }
 
 func (img *Image) selectorFor(m Matcher) selector {
 	s := selector{img: img, m: m}
+	_, s.every = m.(Every)
 	if s.literal, s.isLit = m.Literal(); s.isLit {
 		s.offsets = append(findStrings(img.str, s.literal, nameStr), findStrings(img.lineStr, s.literal, nameLineStr)...)
 	}
@@ -71,6 +73,9 @@ func findStrings(d []byte, s string, section nameRef) []nameRef {
 func (s *selector) match(n nameRef) bool {
 	if n == nameNone {
 		return false
+	}
+	if s.every {
+		return true
 	}
 	if s.known {
 		return s.memo[n]

@@ -326,6 +326,7 @@ func (k *kept) choose(img *Image, m Matcher) (sel selector, units []int) {
 	n := len(k.names) / keptNameSize
 	want := make([]bool, len(img.units))
 	sel = selector{img: img, m: m, known: true, memo: make(map[nameRef]bool)}
+	_, sel.every = m.(Every)
 	from := 0
 	literal, isLit := m.Literal()
 	if isLit {

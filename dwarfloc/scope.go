@@ -226,26 +226,20 @@ func (s *Site) evaluator() *evaluator {
 // the origin of an inlined instance or of a clone. ok is false when the site's own
 // entry is all there is.
 func (s *Site) abstract() (e entry, ok bool, err error) {
-	cur, err := s.u.entry(s.die)
-	if err != nil {
-		return entry{}, false, err
-	}
-	for range maxOrigins {
-		var origin value
-		if err := cur.attrs(func(a attrName, v value) {
+	origin := s.origin
+	u := s.u
+	for i := 0; origin.form != 0 && i < maxOrigins; i++ {
+		if e, err = u.target(origin); err != nil {
+			return entry{}, false, err
+		}
+		u, ok, origin = e.u, true, value{}
+		if err := e.attrs(func(a attrName, v value) {
 			if a == attrAbstractOrigin {
 				origin = v
 			}
 		}); err != nil {
 			return entry{}, false, err
 		}
-		if origin.form == 0 {
-			return e, ok, nil
-		}
-		if e, err = cur.u.target(origin); err != nil {
-			return entry{}, false, err
-		}
-		ok, cur = true, e
 	}
 	return e, ok, nil
 }

@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"sort"
 	"strings"
 	"sync"
@@ -296,6 +297,9 @@ func (e entry) children(f func(entry) (bool, error)) error {
 
 // skipAttrs returns the position behind an entry's attributes.
 func (u *unit) skipAttrs(e entry) (int, error) {
+	if n := int(e.ab.size); n >= 0 && e.pos+n <= int(u.end) {
+		return e.pos + n, nil
+	}
 	p, _ := u.runSteps(e.pos, u.abbrevs.steps[e.ab.step0:e.ab.stepN])
 	if p < 0 {
 		return 0, u.img.errorf(".debug_info", e.off, "the entry does not end within its unit")
@@ -313,7 +317,12 @@ func (u *unit) skipTree(e entry) (int, error) {
 			depth--
 			p = e.pos
 		case e.ab.children && e.ab.sibN != 0:
-			_, sib := u.runSteps(e.pos, u.abbrevs.steps[e.ab.step0:e.ab.sibN])
+			sib := 0
+			if at := e.pos + int(e.ab.sibAt); e.ab.sibAt >= 0 && at+4 <= int(u.end) {
+				sib = int(u.off) + int(binary.LittleEndian.Uint32(u.img.info[at:]))
+			} else {
+				_, sib = u.runSteps(e.pos, u.abbrevs.steps[e.ab.step0:e.ab.sibN])
+			}
 			if sib <= e.pos || uint64(sib) >= u.end {
 				return 0, u.img.errorf(".debug_info", e.off, "invalid sibling reference %#x", sib)
 			}
