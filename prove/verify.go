@@ -23,7 +23,7 @@ type Verdicts struct {
 // VerifyImage loads every distinct prologue of an image, of each site's parameters
 // up to three at a time, into the running kernel's verifier.
 func VerifyImage(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads) (*Verdicts, error) {
-	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) {
+	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 		return nil, err
 	}
 	var (
