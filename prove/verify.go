@@ -31,7 +31,7 @@ func VerifyImage(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads)
 		mu   sync.Mutex
 		v    Verdicts
 	)
-	err := eachGroup(ctx, img, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
+	_, err := eachDistinct(ctx, img, reads, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
 		pro, err := instances.Emit(s, args, instances.Options{Reads: reads})
 		if err != nil {
 			return err
