@@ -50,6 +50,10 @@ bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see
 bench-peers: ## Measure beside perf, gdb, drgn and others on VMLINUX=FILE; writes bench/RESULTS.md
 	bench/peers.sh $(VMLINUX)
 
+.PHONY: bench-emitted
+bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit costs; writes bench/EMITTED.md (root)
+	bench/emitted.sh $(VMLINUX)
+
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 	$(MAKE) -C testdata/vmlinux-fixtures update

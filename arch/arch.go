@@ -50,16 +50,16 @@ type Arch struct {
 	SP uint16 // DWARF number of the stack pointer
 
 	regs  []Register
-	byNum map[uint16]*Register
+	byNum []*Register // nil where the mapping has no register
 }
 
 // Register returns the register with a DWARF number, or nil when the
 // architecture's mapping does not define that number.
 func (a *Arch) Register(dwarf uint64) *Register {
-	if a == nil || dwarf > 0xffff {
+	if a == nil || dwarf >= uint64(len(a.byNum)) {
 		return nil
 	}
-	return a.byNum[uint16(dwarf)]
+	return a.byNum[dwarf]
 }
 
 // Registers returns all registers in order of their DWARF numbers. The caller
@@ -106,9 +106,12 @@ func Order(data elf.Data) binary.ByteOrder {
 
 func build(a Arch, regs []Register) *Arch {
 	a.regs = regs
-	a.byNum = make(map[uint16]*Register, len(regs))
 	for i := range regs {
-		a.byNum[regs[i].DWARF] = &regs[i]
+		n := int(regs[i].DWARF)
+		if grow := n + 1 - len(a.byNum); grow > 0 {
+			a.byNum = append(a.byNum, make([]*Register, grow)...)
+		}
+		a.byNum[n] = &regs[i]
 	}
 	return &a
 }

@@ -8,6 +8,7 @@ package bench
 import (
 	"context"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
@@ -215,5 +216,38 @@ func BenchmarkCoverage(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	})
+}
+
+// BenchmarkShare writes and shares the prologues of every site whose parameters
+// have been resolved: what coverage does besides.
+func BenchmarkShare(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		var mu sync.Mutex
+		var sites [][]*dwarfloc.Variable
+		err := img.EachSite(context.Background(), dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+			params, err := s.Params()
+			mu.Lock()
+			defer mu.Unlock()
+			sites = append(sites, params)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var totals instances.Totals
+		for b.Loop() {
+			s := instances.NewSharer(img, instances.Options{})
+			for _, params := range sites {
+				if _, err := s.Parameters(params); err != nil {
+					b.Fatal(err)
+				}
+			}
+			totals = s.Totals()
+		}
+		b.ReportMetric(float64(totals.Prologues), "prologues")
+		b.ReportMetric(float64(totals.Distinct), "distinct")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(sites)), "ns/site")
 	})
 }

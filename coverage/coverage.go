@@ -1,9 +1,10 @@
 // Package coverage measures how much of an image its debug information lets a
 // probe see: for every site of every function, which parameters have a location,
-// of what kind and found by which rule, and why the others have none.
+// of what kind and found by which rule, and why the others have none; and how many
+// prologues, distinct ones and instructions it takes to fetch them all.
 //
 //	report, err := coverage.Measure(ctx, img)
-//	report.Inline.Sites, report.Inline.Located()
+//	report.Inline.Sites, report.Inline.Located(), report.Emitted.Distinct
 //
 // Two reports can be compared, to see what another compiler or other options did
 // to a kernel's parameters.
@@ -14,6 +15,7 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 )
 
 // Counts are the totals of one kind of sites. Parameters are counted as the debug
@@ -48,6 +50,9 @@ type Report struct {
 	BuildID string `json:"build_id"`
 	Entry   Counts `json:"entry"`
 	Inline  Counts `json:"inline"`
+	// Emitted are the prologues that fetch every parameter of every site, up to three
+	// a prologue.
+	Emitted instances.Totals `json:"emitted"`
 }
 
 // described tells reasons of parameters whose debug information has a location
@@ -131,18 +136,24 @@ func (c *Counts) sum(tallies []tally) {
 	}
 }
 
-// Measure goes through all sites of an image.
+// Measure goes through all sites of an image: it resolves their parameters, and
+// writes and shares the prologues that fetch them.
 func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	n := runtime.GOMAXPROCS(0)
 	tallies := [2][]tally{make([]tally, n), make([]tally, n)}
 	resolvers := make([]dwarfloc.Resolver, n)
+	sharers := make([]*instances.Sharer, n)
+	for i := range sharers {
+		sharers[i] = instances.NewSharer(img, instances.Options{})
+	}
 	err := img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
 		params, err := resolvers[worker].Params(s)
 		if err != nil {
 			return err
 		}
 		tallies[s.Kind][worker].add(params)
-		return nil
+		_, err = sharers[worker].Parameters(params)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -150,5 +161,9 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	r := &Report{Image: img.Path(), BuildID: img.BuildID()}
 	r.Entry.sum(tallies[dwarfloc.Entry])
 	r.Inline.sum(tallies[dwarfloc.Inline])
+	for _, s := range sharers[1:] {
+		sharers[0].Merge(s)
+	}
+	r.Emitted = sharers[0].Totals()
 	return r, nil
 }

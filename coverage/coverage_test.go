@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -29,10 +30,14 @@ func TestMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		emitted := instances.NewSharer(testenv.Fixture(t, name), instances.Options{})
 		want := map[dwarfloc.SiteKind]map[string]int{dwarfloc.Entry: {}, dwarfloc.Inline: {}}
 		for _, s := range sites {
 			params, err := s.Params()
 			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := emitted.Parameters(params); err != nil {
 				t.Fatal(err)
 			}
 			w := want[s.Kind]
@@ -52,6 +57,9 @@ func TestMeasure(t *testing.T) {
 			}
 		}
 		r := measure(t, name)
+		if r.Emitted != emitted.Totals() || r.Emitted.Prologues == 0 {
+			t.Errorf("%s: emitted %+v, want %+v", name, r.Emitted, emitted.Totals())
+		}
 		for kind, c := range map[dwarfloc.SiteKind]*coverage.Counts{dwarfloc.Entry: &r.Entry, dwarfloc.Inline: &r.Inline} {
 			got := map[string]int{"sites": c.Sites, "parameters": c.Parameters, "located": c.Located(), "all": c.All}
 			for k, n := range c.ByReason {
@@ -96,7 +104,7 @@ func TestDiff(t *testing.T) {
 func TestPrint(t *testing.T) {
 	var b strings.Builder
 	measure(t, "basic-gcc12-O2-dwarf5.elf").Print(&b)
-	for _, want := range []string{"out of line: ", "inlined: ", "all located", "optimized-out", "█"} {
+	for _, want := range []string{"out of line: ", "inlined: ", "all located", "optimized-out", "█", "distinct: ", " helper calls, "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in the report:\n%s", want, b.String())
 		}

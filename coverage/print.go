@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // barWidth is how many characters stand for the whole.
@@ -60,7 +62,13 @@ func (r *Report) Print(w io.Writer) {
 		group("located, by rule", c.ByRule)
 		group("not located, by reason", c.ByReason)
 	}
+	e := &r.Emitted
+	fmt.Fprintf(w, "\nprologues that fetch every parameter, up to %d each: %d, distinct: %d\n", prologue.MaxArgs, e.Prologues, e.Distinct)
+	fmt.Fprintf(w, "  %d instructions, %.2f a prologue; %d helper calls, %.2f a prologue\n",
+		e.Instructions, ratio(e.Instructions, e.Prologues), e.HelperCalls, ratio(e.HelperCalls, e.Prologues))
 }
+
+func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
 func largestFirst(m map[string]int) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
@@ -94,7 +102,11 @@ func Diff(a, b *Report) []Change {
 
 // figures are a report's numbers by name.
 func (r *Report) figures() map[string]int {
-	m := make(map[string]int)
+	e := &r.Emitted
+	m := map[string]int{
+		"emitted.prologues": e.Prologues, "emitted.distinct": e.Distinct,
+		"emitted.instructions": e.Instructions, "emitted.helper_calls": e.HelperCalls,
+	}
 	for kind, c := range map[string]*Counts{"entry": &r.Entry, "inline": &r.Inline} {
 		for name, n := range map[string]int{
 			"sites": c.Sites, "sites_without_parameters": c.NoParams, "sites_all_located": c.All,

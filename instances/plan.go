@@ -89,16 +89,24 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	}
 	p := &Plan{Definition: def, Image: img, Sites: make([]Site, len(sites))}
 	byKey := make(map[string]int)
+	var emitter prologue.Emitter
+	var wanted []prologue.Arg
+	po := prologueOptions(img, o)
 	for i, s := range sites {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
 		ps := &p.Sites[i]
 		ps.Site, ps.Instance = s, -1
-		pro, err := ps.resolve(def, o)
-		if err != nil {
+		if err := ps.resolve(def); err != nil {
 			return nil, err
 		}
+		wanted = fetches(wanted[:0], ps.Args)
+		code, err := emitter.Emit(wanted, &po)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", s, err)
+		}
+		noteUnfetched(ps.Args, code.Unfetched)
 		if missing := slices.IndexFunc(ps.Args, func(a Argument) bool { return !a.Fetched() }); missing >= 0 {
 			switch o.Missing {
 			case Skip:
@@ -108,11 +116,14 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 				return nil, probe.Errorf(def, def.Args[missing].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
 			}
 		}
-		key := pro.Key()
-		n, ok := byKey[key]
+		n, ok := byKey[string(code.Key)]
 		if !ok {
+			pro, err := Emit(s, ps.Args, o) // with comments
+			if err != nil {
+				return nil, err
+			}
 			n = len(p.Instances)
-			byKey[key] = n
+			byKey[pro.Key()] = n
 			p.Instances = append(p.Instances, Instance{Number: n, Prologue: pro})
 		}
 		ps.Instance = n
@@ -166,21 +177,21 @@ func pointError(def *probe.Definition, err error) error {
 	return err
 }
 
-// resolve finds the definition's arguments at a site and writes its prologue.
-func (s *Site) resolve(def *probe.Definition, o Options) (*prologue.Prologue, error) {
+// resolve finds the definition's arguments at a site.
+func (s *Site) resolve(def *probe.Definition) error {
 	s.Args = make([]Argument, len(def.Args))
 	for i := range def.Args {
 		d := &def.Args[i]
 		v, err := s.Lookup(d.Expr.Variable)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if def.Point.Return && v.Role != dwarfloc.Global && v.Reason.Code != dwarfloc.NoSuchVariable {
 			v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"}
 		}
 		s.Args[i] = NewArgument(d.Name, v, d.Type)
 	}
-	return Emit(s.Site, s.Args, o)
+	return nil
 }
 
 // NewArgument is the argument that fetches a variable: as many bytes as the type
@@ -189,40 +200,65 @@ func (s *Site) resolve(def *probe.Definition, o Options) (*prologue.Prologue, er
 // own.
 func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec) Argument {
 	a := Argument{Name: name, Variable: v}
-	size := int64(-1)
-	t, err := v.Type.Resolve()
-	if err == nil {
-		size, err = t.ByteSize()
-	}
-	if err != nil {
-		v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
-		return a
-	}
-	a.Size, a.Signed = int(max(size, 0)), t.Signed
-	if bytes := want.Bits / 8; want.Kind != probe.NoType && (bytes < a.Size || a.Size == 0) {
-		a.Size, a.Signed = bytes, want.Kind == probe.Signed
+	var err error
+	if a.Size, a.Signed, err = extent(v, want); err != nil {
+		v.Loc, v.Reason = dwarfloc.Location{}, damaged(err)
 	}
 	return a
+}
+
+// extent is how many bytes of a variable are fetched, 0 when that is unknown, and
+// how they are extended.
+func extent(v *dwarfloc.Variable, want probe.TypeSpec) (size int, signed bool, err error) {
+	t, err := v.Type.Resolve()
+	if err != nil {
+		return 0, false, err
+	}
+	bytes, err := t.ByteSize()
+	if err != nil {
+		return 0, false, err
+	}
+	size, signed = int(max(bytes, 0)), t.Signed
+	if bytes := want.Bits / 8; want.Kind != probe.NoType && (bytes < size || size == 0) {
+		size, signed = bytes, want.Kind == probe.Signed
+	}
+	return size, signed, nil
+}
+
+func damaged(err error) dwarfloc.Reason {
+	return dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
 }
 
 // Emit writes the prologue that fetches arguments at a site, and notes in them
 // which are not fetched, and why.
 func Emit(s *dwarfloc.Site, args []Argument, o Options) (*prologue.Prologue, error) {
-	fetch := make([]prologue.Arg, len(args))
-	for i := range args {
-		a := &args[i]
-		fetch[i] = prologue.Arg{Name: a.Name, Loc: a.Variable.Loc, Reason: a.Variable.Reason, Size: a.Size, Signed: a.Signed}
-	}
-	pro, err := prologue.Emit(fetch, prologue.Options{
-		Arch: s.Image().Arch(), BigEndian: s.Image().BigEndian(), Reads: o.Reads, Site: s.String(),
-	})
+	po := prologueOptions(s.Image(), o)
+	po.Site = s.String()
+	pro, err := prologue.Emit(fetches(nil, args), po)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", s, err)
 	}
-	for _, u := range pro.Unfetched {
+	noteUnfetched(args, pro.Unfetched)
+	return pro, nil
+}
+
+func prologueOptions(img *dwarfloc.Image, o Options) prologue.Options {
+	return prologue.Options{Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads}
+}
+
+// fetches appends arguments as package prologue has them.
+func fetches(to []prologue.Arg, args []Argument) []prologue.Arg {
+	for i := range args {
+		a := &args[i]
+		to = append(to, prologue.Arg{Name: a.Name, Loc: a.Variable.Loc, Reason: a.Variable.Reason, Size: a.Size, Signed: a.Signed})
+	}
+	return to
+}
+
+func noteUnfetched(args []Argument, unfetched []prologue.Unfetched) {
+	for _, u := range unfetched {
 		args[u.Arg].Unfetched = u.Reason
 	}
-	return pro, nil
 }
 
 // checkNames makes a name that no site knows an error: the user has mistyped it.

@@ -96,7 +96,7 @@ func TestProgramSpecs(t *testing.T) {
 		if user == 0 {
 			t.Errorf("instance %d: no line of func.c is left: %+v", i, lines)
 		}
-		_ = prog.Close()
+		_ = bpfexec.Close(prog)
 	}
 }
 

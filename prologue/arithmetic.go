@@ -7,36 +7,37 @@ import (
 )
 
 // aluOps are the operations that one instruction does.
-var aluOps = map[dwarfloc.ExprOp]asm.ALUOp{
+var aluOps = [...]asm.ALUOp{
 	dwarfloc.OpAdd: asm.Add, dwarfloc.OpSub: asm.Sub, dwarfloc.OpMul: asm.Mul,
 	dwarfloc.OpAnd: asm.And, dwarfloc.OpOr: asm.Or, dwarfloc.OpXor: asm.Xor,
 	dwarfloc.OpShl: asm.LSh, dwarfloc.OpShr: asm.RSh, dwarfloc.OpShra: asm.ArSh,
 	dwarfloc.OpUDiv: asm.Div, dwarfloc.OpUMod: asm.Mod,
 }
 
-// jumpOps are the comparisons: the jump that is taken when one holds, and the
-// one that is taken when it does not.
-var jumpOps = map[dwarfloc.ExprOp]struct{ yes, no asm.JumpOp }{
-	dwarfloc.OpEq: {asm.JEq, asm.JNE}, dwarfloc.OpNe: {asm.JNE, asm.JEq},
-	dwarfloc.OpLt: {asm.JSLT, asm.JSGE}, dwarfloc.OpGe: {asm.JSGE, asm.JSLT},
-	dwarfloc.OpLe: {asm.JSLE, asm.JSGT}, dwarfloc.OpGt: {asm.JSGT, asm.JSLE},
-	dwarfloc.OpULt: {asm.JLT, asm.JGE}, dwarfloc.OpUGe: {asm.JGE, asm.JLT},
-	dwarfloc.OpULe: {asm.JLE, asm.JGT}, dwarfloc.OpUGt: {asm.JGT, asm.JLE},
+// unlessOps are the comparisons, each with the jump that is taken when it does not
+// hold.
+var unlessOps = [...]asm.JumpOp{
+	dwarfloc.OpEq: asm.JNE, dwarfloc.OpNe: asm.JEq,
+	dwarfloc.OpLt: asm.JSGE, dwarfloc.OpGe: asm.JSLT,
+	dwarfloc.OpLe: asm.JSGT, dwarfloc.OpGt: asm.JSLE,
+	dwarfloc.OpULt: asm.JGE, dwarfloc.OpUGe: asm.JLT,
+	dwarfloc.OpULe: asm.JGT, dwarfloc.OpUGt: asm.JLE,
 }
+
+func comparison(op dwarfloc.ExprOp) bool { return op >= dwarfloc.OpEq && op <= dwarfloc.OpUGe }
 
 // unless goes to the label if a condition is 0.
 func (c *computer) unless(n *node, dst asm.Register, free regSet, l *label) {
-	op, ok := jumpOps[n.op]
 	switch {
-	case !ok:
+	case !comparison(n.op):
 		c.compute(n, dst, free)
 		c.jumpImm(asm.JEq, dst, 0, l)
 	case immediate(n.op, n.b):
 		c.compute(n.a, dst, free)
-		c.jumpImm(op.no, dst, int32(n.b.k), l)
+		c.jumpImm(unlessOps[n.op], dst, int32(n.b.k), l)
 	default:
 		a, b, _ := c.operands(n.a, n.b, dst, free)
-		c.jumpReg(op.no, a, b, l)
+		c.jumpReg(unlessOps[n.op], a, b, l)
 	}
 }
 
@@ -62,7 +63,7 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 	case dwarfloc.OpShl, dwarfloc.OpShr, dwarfloc.OpShra:
 		c.shift(n.op, a, b)
 	default:
-		if _, ok := swapped[n.op]; ok && b == dst {
+		if swapped[n.op] != 0 && b == dst {
 			a, b = b, a
 		}
 		c.reg(aluOps[n.op], a, b)

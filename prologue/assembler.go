@@ -1,64 +1,130 @@
 package prologue
 
 import (
+	"encoding/binary"
 	"math"
 
 	"github.com/cilium/ebpf/asm"
 )
 
-// assembler collects instructions. Jumps are resolved to distances here, because
-// the asm package's labels are names, which could meet a name of the program
-// behind the prologue.
+// assembler collects instructions as the kernel's 8-byte words, little-endian on
+// all machines: an asm.Instruction is ten times as large, and whole images have
+// hundreds of thousands of prologues, most of which are only compared. A 64-bit
+// immediate takes two words. One that is an address of the image has addrMark in
+// its source register, where other immediates have 0.
+//
+// Jumps are resolved to distances here, because the asm package's labels are
+// names, which could meet a name of the program behind the prologue.
 type assembler struct {
-	insns   asm.Instructions
-	at      []int // raw offset of each instruction; a 64-bit immediate takes two
-	end     int   // raw offset of the next instruction
-	addrs   []int
+	code    []byte
+	count   int // instructions in code
+	noted   bool
+	notes   []note
 	comment string // of the next instruction
+}
+
+// note is a comment of the instruction at an offset in code.
+type note struct {
+	at   int
+	text string
+}
+
+const (
+	wordSize = asm.InstructionSize
+	addrMark = 0xf // no source register and none of the kernel's BPF_PSEUDO_ values
+)
+
+// The numbers of an instruction's operation code (linux/bpf.h). The asm package's
+// constructors are checked to give the same ones by TestEncoding.
+const (
+	opLoadImm = uint8(asm.LdClass) | uint8(asm.ImmMode) | uint8(asm.DWord)
+	opLoad    = uint8(asm.LdXClass) | uint8(asm.MemMode)
+	opStore   = uint8(asm.StXClass) | uint8(asm.MemMode)
+	opStoreK  = uint8(asm.StClass) | uint8(asm.MemMode)
+	opALU     = uint8(asm.ALU64Class)
+	opALU32   = uint8(asm.ALUClass)
+	opJump    = uint8(asm.JumpClass)
+	srcReg    = uint8(asm.RegSource)
+)
+
+// reset drops what was collected and keeps its memory. noted tells whether
+// comments are wanted.
+func (a *assembler) reset(noted bool) {
+	*a = assembler{code: a.code[:0], notes: a.notes[:0], noted: noted}
+}
+
+func (a *assembler) add(op uint8, dst, src asm.Register, off int16, k int32) {
+	if a.comment != "" {
+		a.notes = append(a.notes, note{len(a.code), a.comment})
+		a.comment = ""
+	}
+	a.count++
+	a.word(op, dst, src, off, k)
+}
+
+func (a *assembler) word(op uint8, dst, src asm.Register, off int16, k int32) {
+	w := uint64(op) | uint64(dst&0xf)<<8 | uint64(src&0xf)<<12 | uint64(uint16(off))<<16 | uint64(uint32(k))<<32
+	a.code = binary.LittleEndian.AppendUint64(a.code, w)
 }
 
 // label is a point further on that jumps lead to.
 type label struct {
-	from []int // indices of the jumps
-}
-
-func (a *assembler) add(ins asm.Instruction) {
-	if a.comment != "" {
-		ins = ins.WithSource(asm.Comment(a.comment))
-		a.comment = ""
-	}
-	a.at = append(a.at, a.end)
-	a.end += int(ins.Width())
-	a.insns = append(a.insns, ins)
+	from []int // offsets of the jumps
 }
 
 // bind sets the label to the next instruction.
 func (a *assembler) bind(l *label) {
-	for _, i := range l.from {
-		a.insns[i].Offset = int16(a.end - a.at[i] - 1)
+	for _, at := range l.from {
+		words := (len(a.code)-at)/wordSize - 1
+		binary.LittleEndian.PutUint16(a.code[at+2:], uint16(words))
 	}
+	l.from = l.from[:0]
 }
 
 // jump goes to the label without a condition.
 func (a *assembler) jump(l *label) {
-	l.from = append(l.from, len(a.insns))
-	a.add(asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Ja)})
+	l.from = append(l.from, len(a.code))
+	a.add(opJump|uint8(asm.Ja), 0, 0, 0, 0)
 }
 
 // jumpImm goes to the label if dst compares with a number as op says.
 func (a *assembler) jumpImm(op asm.JumpOp, dst asm.Register, k int32, l *label) {
-	l.from = append(l.from, len(a.insns))
-	a.add(asm.Instruction{OpCode: op.Op(asm.ImmSource), Dst: dst, Constant: int64(k)})
+	l.from = append(l.from, len(a.code))
+	a.add(opJump|uint8(op), dst, 0, 0, k)
 }
 
 // jumpReg goes to the label if dst compares with src as op says.
 func (a *assembler) jumpReg(op asm.JumpOp, dst, src asm.Register, l *label) {
-	l.from = append(l.from, len(a.insns))
-	a.add(asm.Instruction{OpCode: op.Op(asm.RegSource), Dst: dst, Src: src})
+	l.from = append(l.from, len(a.code))
+	a.add(opJump|uint8(op)|srcReg, dst, src, 0, 0)
 }
 
-func (a *assembler) imm(op asm.ALUOp, dst asm.Register, k int32) { a.add(op.Imm(dst, k)) }
-func (a *assembler) reg(op asm.ALUOp, dst, src asm.Register)     { a.add(op.Reg(dst, src)) }
+func (a *assembler) imm(op asm.ALUOp, dst asm.Register, k int32) {
+	a.add(opALU|uint8(op), dst, 0, 0, k)
+}
+
+func (a *assembler) reg(op asm.ALUOp, dst, src asm.Register) {
+	a.add(opALU|uint8(op)|srcReg, dst, src, 0, 0)
+}
+
+// load sets dst to size bytes of memory, which BPF can load at once.
+func (a *assembler) load(dst, base asm.Register, off, size int) {
+	a.add(opLoad|uint8(memSize(size)), dst, base, int16(off), 0)
+}
+
+// store writes 8 bytes of the stack.
+func (a *assembler) store(slot int, src asm.Register) {
+	a.add(opStore|uint8(asm.DWord), asm.R10, src, int16(slot), 0)
+}
+
+// clearSlot sets 8 bytes of the stack to 0.
+func (a *assembler) clearSlot(slot int) {
+	a.add(opStoreK|uint8(asm.DWord), asm.R10, 0, int16(slot), 0)
+}
+
+func (a *assembler) call(f asm.BuiltinFunc) {
+	a.add(opJump|uint8(asm.Call), 0, 0, 0, int32(f))
+}
 
 // move copies a register, or does nothing when it is there already.
 func (a *assembler) move(dst, src asm.Register) {
@@ -73,17 +139,20 @@ func (a *assembler) constant(dst asm.Register, k uint64) {
 	case fitsImm(k):
 		a.imm(asm.Mov, dst, int32(k))
 	case k <= math.MaxUint32:
-		a.add(asm.Mov.Imm32(dst, int32(uint32(k)))) // clears the upper half
+		a.add(opALU32|uint8(asm.Mov), dst, 0, 0, int32(uint32(k))) // clears the upper half
 	default:
-		a.add(asm.LoadImm(dst, int64(k), asm.DWord))
+		a.wide(dst, 0, k)
 	}
 }
 
 // address sets a register to a link-time address of the image. It takes a 64-bit
 // immediate whatever the address is: what it becomes when moved is not known.
-func (a *assembler) address(dst asm.Register, addr uint64) {
-	a.addrs = append(a.addrs, len(a.insns))
-	a.add(asm.LoadImm(dst, int64(addr), asm.DWord))
+func (a *assembler) address(dst asm.Register, addr uint64) { a.wide(dst, addrMark, addr) }
+
+// wide sets a register to a 64-bit immediate.
+func (a *assembler) wide(dst, src asm.Register, k uint64) {
+	a.add(opLoadImm, dst, src, 0, int32(uint32(k)))
+	a.word(0, 0, 0, 0, int32(uint32(k>>32)))
 }
 
 // zeroExtend clears all but the low size bytes.
@@ -91,7 +160,7 @@ func (a *assembler) zeroExtend(dst asm.Register, size int) {
 	switch {
 	case size >= 8:
 	case size == 4:
-		a.add(asm.Mov.Reg32(dst, dst))
+		a.add(opALU32|uint8(asm.Mov)|srcReg, dst, dst, 0, 0)
 	case size < 4:
 		a.imm(asm.And, dst, 1<<(8*size)-1)
 	default:
@@ -107,6 +176,37 @@ func (a *assembler) signExtend(dst asm.Register, size int) {
 		a.imm(asm.LSh, dst, int32(64-8*size))
 		a.imm(asm.ArSh, dst, int32(64-8*size))
 	}
+}
+
+// instructions returns the code as the asm package has it, with comments, and
+// which instructions hold an address of the image.
+func (a *assembler) instructions() (insns asm.Instructions, addrs []int) {
+	insns = make(asm.Instructions, 0, a.count)
+	notes := a.notes
+	for at := 0; at < len(a.code); at += wordSize {
+		w := binary.LittleEndian.Uint64(a.code[at:])
+		ins := asm.Instruction{
+			OpCode:   asm.OpCode(uint8(w)),
+			Dst:      asm.Register(w >> 8 & 0xf),
+			Src:      asm.Register(w >> 12 & 0xf),
+			Offset:   int16(w >> 16),
+			Constant: int64(int32(w >> 32)),
+		}
+		if len(notes) > 0 && notes[0].at == at {
+			ins = ins.WithSource(asm.Comment(notes[0].text))
+			notes = notes[1:]
+		}
+		if uint8(w) == opLoadImm {
+			if ins.Src == addrMark {
+				ins.Src = 0
+				addrs = append(addrs, len(insns))
+			}
+			at += wordSize
+			ins.Constant = int64(w>>32 | binary.LittleEndian.Uint64(a.code[at:])>>32<<32)
+		}
+		insns = append(insns, ins)
+	}
+	return insns, addrs
 }
 
 // fitsImm reports whether a number is the sign extension of its low 32 bits, as

@@ -88,7 +88,7 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 		c.compute(n.c, dst, free)
 		c.bind(&end)
 	default:
-		if _, ok := jumpOps[n.op]; ok {
+		if comparison(n.op) {
 			var no, end label
 			c.unless(n, dst, free, &no)
 			c.imm(asm.Mov, dst, 1)
@@ -111,7 +111,7 @@ func (c *computer) loadRegister(dst asm.Register, dwarf uint64, size int) {
 	if c.o.BigEndian {
 		off += c.o.Arch.WordSize - size
 	}
-	c.add(asm.LoadMem(dst, c.ctx, int16(off), memSize(size)))
+	c.load(dst, c.ctx, off, size)
 }
 
 // read calls the helper that reads what an OpDeref names into a slot of the
@@ -132,27 +132,27 @@ func (c *computer) read(n *node, slot int, free regSet) {
 	c.callRead(slot, size)
 }
 
+// addConst adds a number to a register, with the help of R0 when it is a large one.
+func (c *computer) addConst(dst asm.Register, k uint64) {
+	if fitsImm(k) {
+		c.imm(asm.Add, dst, int32(k))
+		return
+	}
+	c.constant(asm.R0, k)
+	c.reg(asm.Add, dst, asm.R0)
+}
+
 // callRead calls the helper for the address in R3.
 func (c *computer) callRead(slot, size int) {
 	c.reg(asm.Mov, asm.R1, asm.R10)
 	c.imm(asm.Add, asm.R1, int32(slot))
 	c.imm(asm.Mov, asm.R2, int32(size))
-	c.add(helpers[c.o.Reads].Call())
-}
-
-// clearSlot sets 8 bytes of stack to 0. The asm package makes no 8-byte stores of
-// an immediate; the instruction exists and sign-extends it.
-func (c *computer) clearSlot(slot int) {
-	c.add(asm.Instruction{
-		OpCode: asm.OpCode(asm.StClass).SetMode(asm.MemMode).SetSize(asm.DWord),
-		Dst:    asm.R10,
-		Offset: int16(slot),
-	})
+	c.call(helpers[c.o.Reads])
 }
 
 // loadSlot loads what a read of size bytes left in its slot.
 func (c *computer) loadSlot(dst asm.Register, slot, size int) {
-	c.add(asm.LoadMem(dst, asm.R10, int16(slot), memSize(size)))
+	c.load(dst, asm.R10, slot, size)
 }
 
 // operands computes both operands of an operation into registers of dst and
@@ -183,10 +183,10 @@ func (c *computer) operands(a, b *node, dst asm.Register, free regSet) (ra, rb a
 		if left := free &^ setOf(r2); second.calls == 0 && (second.leaf() || bits.OnesCount16(uint16(left)) >= 2) {
 			c.compute(second, r2, left)
 		} else {
-			slot := int16(c.push(8))
-			c.add(asm.StoreMem(asm.R10, slot, r1, asm.DWord))
+			slot := c.push(8)
+			c.store(slot, r1)
 			c.compute(second, r2, all&^setOf(r2))
-			c.add(asm.LoadMem(r1, asm.R10, slot, asm.DWord))
+			c.loadSlot(r1, slot, 8)
 			c.pop(8)
 		}
 	}

@@ -26,7 +26,7 @@
 // expression that reads no memory and cannot fault is computed last, straight
 // into the argument's register: a parameter in a register costs one load. What
 // calls a helper or may fault is computed before, into the stack, since a helper
-// call destroys R1 to R5 (fetch.go). Values that must outlive a call stay in
+// call destroys R1 to R5 (fetch.go, join.go). Values that must outlive a call stay in
 // R7 and R8, then on the stack (compute.go).
 //
 // All instructions are ones that Linux 4.19 takes: no 32-bit jumps, no signed

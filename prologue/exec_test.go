@@ -234,6 +234,46 @@ func TestFaults(t *testing.T) {
 	})
 }
 
+// TestJoinedFaults reads arguments together that hang at one base, on both sides of
+// the end of a page: those that can be read are.
+func TestJoinedFaults(t *testing.T) {
+	parts := []struct {
+		off    int64 // from the end of the page on
+		size   int
+		signed bool
+	}{{-16, 8, false}, {-8, 8, true}, {-8, 4, false}, {-4, 4, true}, {-2, 2, false}, {-1, 1, true}, {0, 8, false}, {4, 4, false}, {16, 8, true}}
+	execute(t, func(w *world) (cases []execCase) {
+		for name, place := range map[string]func(off int64) *expr{
+			"register": func(off int64) *expr { return plus(reg(5), 4096+off) },
+			"sum": func(off int64) *expr {
+				return plus(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpAnd, reg(0), num(0))), 4096+off)
+			},
+			"pointer":     func(off int64) *expr { return plus(mem(plus(reg(5), ptrOff), 8), 4096-1024+off) },
+			"bad pointer": func(off int64) *expr { return plus(mem(plus(reg(4), 8), 8), off) },
+			"narrow pointer": func(off int64) *expr {
+				return plus(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpAnd, mem(reg(5), 3), num(8))), 4096-8+off)
+			},
+			"large offset":   func(off int64) *expr { return plus(bin(dwarfloc.OpSub, reg(5), num(1<<40)), 1<<40+4096+off) },
+			"all of it bad":  func(off int64) *expr { return plus(reg(4), 64+off) },
+			"all of it good": func(off int64) *expr { return plus(reg(5), 64+off) },
+		} {
+			for i := range parts {
+				for j := range parts {
+					for k := range parts {
+						var args []prologue.Arg
+						for n, x := range []int{i, j, k} {
+							p := parts[x]
+							args = append(args, prologue.Arg{Name: string(rune('a' + n)), Loc: inMem(place(p.off)), Size: p.size, Signed: p.signed})
+						}
+						cases = append(cases, execCase{name: fmt.Sprint(name, " ", i, j, k), args: args})
+					}
+				}
+			}
+		}
+		return cases
+	})
+}
+
 // TestSelect computes only the side that is chosen: the other one would fault.
 func TestSelect(t *testing.T) {
 	bad := mem(reg(4), 8)

@@ -20,16 +20,17 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		size  = 512
 	)
 	var (
-		r     [11]uint64
-		known = uint16(1<<1 | 1<<10)
-		mem   [size]byte
-		set   [size]bool // bytes of the stack that were written
-		insns = map[int]*asm.Instruction{}
-		pc    int
-		end   int
-		calls int
-		le    = w.order()
-		pt    = w.ptRegs()
+		r       [11]uint64
+		known   = uint16(1<<1 | 1<<10)
+		mem     [size]byte
+		set     [size]bool // bytes of the stack that were written
+		insns   = map[int]*asm.Instruction{}
+		pc      int
+		end     int
+		calls   int
+		faulted bool
+		le      = w.order()
+		pt      = w.ptRegs()
 	)
 	r[1], r[10] = ctx, stack
 	iter := p.Insns.Iterate()
@@ -144,6 +145,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 				known &^= 0x3e // R1 to R5
 				put(asm.R0, 0)
 				if !ok {
+					faulted = true
 					put(asm.R0, 1<<64-14)
 				}
 				break
@@ -166,7 +168,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			panic("an instruction of an unexpected class")
 		}
 	}
-	if calls > p.Helpers {
+	if calls > p.Helpers && !faulted {
 		return res, fmt.Errorf("%d helper calls, at most %d are announced", calls, p.Helpers)
 	}
 	if get(asm.R1) != ctx {

@@ -16,6 +16,7 @@ const maxNodes = 2048
 type lowering struct {
 	arch  *arch.Arch
 	be    bool
+	pool  *nodes
 	nodes int
 }
 
@@ -30,8 +31,14 @@ func refuse(code dwarfloc.ReasonCode, format string, args ...any) error {
 
 // lower returns the expression of an argument's value, extended to 64 bits as its
 // type says, or the reason why there is none.
-func lower(arg *Arg, o *Options) (*node, dwarfloc.Reason) {
-	l := lowering{arch: o.Arch, be: o.BigEndian}
+func (p *nodes) lower(arg *Arg, o *Options) (*node, dwarfloc.Reason) {
+	if arg.Loc.Kind == dwarfloc.KindNone {
+		if arg.Reason.Code == dwarfloc.Located {
+			return nil, dwarfloc.Reason{Code: dwarfloc.OptimizedOut}
+		}
+		return nil, arg.Reason
+	}
+	l := lowering{arch: o.Arch, be: o.BigEndian, pool: p}
 	n, err := l.value(arg)
 	if err != nil {
 		return nil, err.(*refusal).reason
@@ -40,17 +47,12 @@ func lower(arg *Arg, o *Options) (*node, dwarfloc.Reason) {
 	if arg.Signed {
 		op = dwarfloc.OpSExt
 	}
-	return extend(op, n, arg.Size), dwarfloc.Reason{}
+	return p.extend(op, n, arg.Size), dwarfloc.Reason{}
 }
 
 func (l *lowering) value(arg *Arg) (*node, error) {
 	loc := &arg.Loc
 	switch {
-	case loc.Kind == dwarfloc.KindNone:
-		if arg.Reason.Code == dwarfloc.Located {
-			return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.OptimizedOut}}
-		}
-		return nil, &refusal{arg.Reason}
 	case loc.Kind == dwarfloc.KindImplicitPointer:
 		return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.ImplicitPointer}}
 	case arg.Size <= 0:
@@ -66,7 +68,7 @@ func (l *lowering) value(arg *Arg) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return deref(a, arg.Size), nil
+		return l.pool.deref(a, arg.Size), nil
 	case dwarfloc.KindBytes:
 		return l.bits(loc, 0, uint64(8*arg.Size))
 	case dwarfloc.KindPieces:
@@ -85,9 +87,9 @@ func (l *lowering) expr(e *dwarfloc.Expr) (*node, error) {
 	}
 	switch e.Op {
 	case dwarfloc.OpConst:
-		return constant(e.K), nil
+		return l.pool.constant(e.K), nil
 	case dwarfloc.OpAddr:
-		return imageAddr(e.K), nil
+		return l.pool.imageAddr(e.K), nil
 	case dwarfloc.OpReg:
 		r := l.arch.Register(e.K)
 		switch {
@@ -98,7 +100,7 @@ func (l *lowering) expr(e *dwarfloc.Expr) (*node, error) {
 		case r.Offset < 0:
 			return nil, refuse(dwarfloc.NoRegister, "%s", l.arch.RegisterName(e.K))
 		}
-		return register(e.K), nil
+		return l.pool.register(e.K), nil
 	}
 	a, err := l.expr(e.A)
 	if err != nil {
@@ -110,11 +112,11 @@ func (l *lowering) expr(e *dwarfloc.Expr) (*node, error) {
 		case e.Size == 0 || e.Size > 8:
 			return nil, refuse(dwarfloc.Unsupported, "a value of %d bytes", e.Size)
 		case e.Op == dwarfloc.OpDeref:
-			return deref(a, int(e.Size)), nil
+			return l.pool.deref(a, int(e.Size)), nil
 		}
-		return extend(e.Op, a, int(e.Size)), nil
+		return l.pool.extend(e.Op, a, int(e.Size)), nil
 	case dwarfloc.OpNeg, dwarfloc.OpNot:
-		return unaryOp(e.Op, a), nil
+		return l.pool.unaryOp(e.Op, a), nil
 	}
 	if !e.Op.Binary() && e.Op != dwarfloc.OpSelect {
 		return nil, refuse(dwarfloc.Unsupported, "operation %d", e.Op)
@@ -124,11 +126,11 @@ func (l *lowering) expr(e *dwarfloc.Expr) (*node, error) {
 		return nil, err
 	}
 	if e.Op.Binary() {
-		return binaryOp(e.Op, a, b), nil
+		return l.pool.binaryOp(e.Op, a, b), nil
 	}
 	c, err := l.expr(e.C)
 	if err != nil {
 		return nil, err
 	}
-	return choose(a, b, c), nil
+	return l.pool.choose(a, b, c), nil
 }

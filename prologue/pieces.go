@@ -14,7 +14,7 @@ import (
 
 // pieces puts the first total bits of an object together.
 func (l *lowering) pieces(pieces []dwarfloc.Piece, total uint64) (*node, error) {
-	value := constant(0)
+	value := l.pool.constant(0)
 	at := uint64(0) // bits of the object done
 	for i := range pieces {
 		p := &pieces[i]
@@ -38,7 +38,7 @@ func (l *lowering) pieces(pieces []dwarfloc.Piece, total uint64) (*node, error) 
 		if l.be {
 			shift = total - at - n
 		}
-		value = binaryOp(dwarfloc.OpOr, value, binaryOp(dwarfloc.OpShl, v, constant(shift)))
+		value = l.pool.binaryOp(dwarfloc.OpOr, value, l.pool.binaryOp(dwarfloc.OpShl, v, l.pool.constant(shift)))
 		at += n
 		l.nodes += 4
 	}
@@ -68,14 +68,14 @@ func (l *lowering) bits(loc *dwarfloc.Location, off, n uint64) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return lowBits(binaryOp(dwarfloc.OpShr, v, constant(off)), n), nil
+		return l.lowBits(l.pool.binaryOp(dwarfloc.OpShr, v, l.pool.constant(off)), n), nil
 	case dwarfloc.KindMemory:
 		var a *node
 		if a, err = l.expr(loc.Expr); err != nil {
 			return nil, err
 		}
 		word = func(byteOff, bytes uint64) (*node, error) {
-			return deref(binaryOp(dwarfloc.OpAdd, a, constant(byteOff)), int(bytes)), nil
+			return l.pool.deref(l.pool.binaryOp(dwarfloc.OpAdd, a, l.pool.constant(byteOff)), int(bytes)), nil
 		}
 	case dwarfloc.KindBytes:
 		word = func(byteOff, bytes uint64) (*node, error) {
@@ -91,7 +91,7 @@ func (l *lowering) bits(loc *dwarfloc.Location, off, n uint64) (*node, error) {
 					v |= b << (8 * i)
 				}
 			}
-			return constant(v), nil
+			return l.pool.constant(v), nil
 		}
 	default:
 		return nil, refuse(dwarfloc.Unsupported, "a piece of kind %d", loc.Kind)
@@ -109,7 +109,7 @@ func (l *lowering) bits(loc *dwarfloc.Location, off, n uint64) (*node, error) {
 	if l.be {
 		drop = 8*bytes - skip - first
 	}
-	v = lowBits(binaryOp(dwarfloc.OpShr, v, constant(drop)), first)
+	v = l.lowBits(l.pool.binaryOp(dwarfloc.OpShr, v, l.pool.constant(drop)), first)
 	if first == n {
 		return v, nil
 	}
@@ -118,20 +118,20 @@ func (l *lowering) bits(loc *dwarfloc.Location, off, n uint64) (*node, error) {
 		return nil, err
 	}
 	if l.be {
-		return binaryOp(dwarfloc.OpOr, binaryOp(dwarfloc.OpShl, v, constant(n-first)), rest), nil
+		return l.pool.binaryOp(dwarfloc.OpOr, l.pool.binaryOp(dwarfloc.OpShl, v, l.pool.constant(n-first)), rest), nil
 	}
-	return binaryOp(dwarfloc.OpOr, v, binaryOp(dwarfloc.OpShl, rest, constant(first))), nil
+	return l.pool.binaryOp(dwarfloc.OpOr, v, l.pool.binaryOp(dwarfloc.OpShl, rest, l.pool.constant(first))), nil
 }
 
 // lowBits clears all but the n low-order bits.
-func lowBits(v *node, n uint64) *node {
+func (l *lowering) lowBits(v *node, n uint64) *node {
 	switch {
 	case n >= 64:
 		return v
 	case v.op == dwarfloc.OpShr && v.b.isConst() && v.b.k+n >= 64:
 		return v // the shift brought zeros in
 	case n%8 == 0:
-		return extend(dwarfloc.OpZExt, v, int(n/8))
+		return l.pool.extend(dwarfloc.OpZExt, v, int(n/8))
 	}
-	return binaryOp(dwarfloc.OpAnd, v, constant(1<<n-1))
+	return l.pool.binaryOp(dwarfloc.OpAnd, v, l.pool.constant(1<<n-1))
 }

@@ -1,9 +1,7 @@
 package prologue
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -58,8 +56,8 @@ type Options struct {
 
 	// Frame lists the DWARF numbers of registers, besides the stack pointer, that
 	// are known to point into the stack frame at the site: the frame pointer, in
-	// code that keeps one. Arguments in memory at such a register are read
-	// together.
+	// code that keeps one. Arguments in memory at such a register fault together or
+	// not at all.
 	Frame []uint16
 }
 
@@ -76,52 +74,51 @@ type Prologue struct {
 	// link-time address of the image. Slid moves them.
 	Addrs     []int
 	Stack     int // bytes of BPF stack used
-	Helpers   int // helper calls on the longest path
+	Helpers   int // helper calls on the longest path on which no read faults
 	Unfetched []Unfetched
+
+	key string
 }
 
 // Emit writes the prologue that fetches args. An argument that cannot be fetched
 // has its err bit set and is listed in Unfetched; errors are for misuse only.
 func Emit(args []Arg, o Options) (*Prologue, error) {
-	switch {
-	case len(args) > MaxArgs:
-		return nil, fmt.Errorf("%w: %d, at most %d", ErrTooManyArgs, len(args), MaxArgs)
-	case o.Arch == nil:
-		return nil, ErrNoArch
-	case int(o.Reads) >= len(helpers):
-		return nil, fmt.Errorf("%w: %d", ErrBadReads, o.Reads)
+	var f fetcher
+	if err := f.write(args, &o, true); err != nil {
+		return nil, err
 	}
-	f := newFetcher(args, &o)
-	f.emit()
-	return &Prologue{
-		Insns:     f.insns,
-		Addrs:     f.addrs,
-		Stack:     f.maxStack,
-		Helpers:   f.helperCalls(),
-		Unfetched: f.unfetched,
-	}, nil
+	p := &Prologue{Stack: f.maxStack, Helpers: f.helperCalls(), Unfetched: f.unfetched, key: string(f.code)}
+	p.Insns, p.Addrs = f.instructions()
+	return p, nil
 }
 
 // Key is equal for prologues that have equal instructions and equal addresses to
 // move. It leaves comments out: sites with equal keys can share a program. It is
 // no text, and the same on all machines.
-func (p *Prologue) Key() string {
-	b := make([]byte, 0, 12*len(p.Insns))
-	le := binary.LittleEndian
-	addrs := p.Addrs
-	for i := range p.Insns {
-		ins := &p.Insns[i]
-		regs := byte(ins.Src)<<4 | byte(ins.Dst)&0xf
-		moved := byte(0)
-		if len(addrs) > 0 && addrs[0] == i {
-			moved, addrs = 1, addrs[1:]
-		}
-		b = le.AppendUint16(b, uint16(ins.OpCode))
-		b = append(b, regs, moved)
-		b = le.AppendUint16(b, uint16(ins.Offset))
-		b = le.AppendUint64(b, uint64(ins.Constant))
+func (p *Prologue) Key() string { return p.key }
+
+// Emitter writes prologues one after the other into memory that it uses again, to
+// compare and to count them: it writes no comments and nothing to load. An Emitter
+// is for one goroutine.
+type Emitter struct{ f fetcher }
+
+// Code is what an Emitter has written. It is lent: Key and Unfetched change when
+// the Emitter writes again.
+type Code struct {
+	Key       []byte // as Prologue.Key
+	Insns     int    // instructions, as many as Prologue.Insns has
+	Helpers   int
+	Unfetched []Unfetched
+}
+
+// Emit writes the prologue that the function Emit writes. It does not keep args.
+func (e *Emitter) Emit(args []Arg, o *Options) (Code, error) {
+	f := &e.f
+	if err := f.write(args, o, false); err != nil {
+		return Code{}, err
 	}
-	return string(b)
+	f.args = nil
+	return Code{Key: f.code, Insns: f.count, Helpers: f.helperCalls(), Unfetched: f.unfetched}, nil
 }
 
 // Slid returns a copy of the instructions with the image's addresses moved by

@@ -1,7 +1,10 @@
 package prologue_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +116,37 @@ if r0 != 0 goto pc+6
 r3 = *(u64 *)(r10 -8)
 r3 += 16
 ` + strings.ReplaceAll(read8, "_kernel", "")},
+		{"neighbours behind a register", []prologue.Arg{arg(inMem(plus(reg(5), 16)), 8), arg(inMem(plus(reg(5), 8)), 4)}, prologue.Options{}, `r6 = r1
+r9 = 0
+r7 = *(u64 *)(r6 +112)
+r3 = r7
+r3 += 8
+r1 = r10
+r1 += -16
+r2 = 16
+call bpf_probe_read_kernel
+if r0 == 0 goto pc+17
+r3 = r7
+r3 += 16
+r1 = r10
+r1 += -8
+r2 = 8
+call bpf_probe_read_kernel
+r0 >>= 63
+r9 |= r0
+r3 = r7
+r3 += 8
+r1 = r10
+r1 += -16
+r2 = 4
+call bpf_probe_read_kernel
+r0 s>>= 63
+r0 &= 2
+r9 |= r0
+r3 = *(u64 *)(r10 -8)
+r4 = *(u32 *)(r10 -16)
+r2 = r9
+r1 = r6`},
 		{"3 bytes of memory, big-endian", []prologue.Arg{arg(inMem(reg(0)), 3)}, be, `r6 = r1
 r3 = *(u64 *)(r6 +0)
 *(u64 *)(r10 -8) = 0
@@ -152,8 +186,8 @@ r2 = 0`},
 	}
 }
 
-// TestMerge reads together what is in one frame and near, and nothing else.
-func TestMerge(t *testing.T) {
+// TestJoin reads together what hangs at one base and is near, and nothing else.
+func TestJoin(t *testing.T) {
 	sp := func(off int64) loc { return inMem(plus(reg(7), off)) }
 	tests := []struct {
 		name  string
@@ -172,7 +206,15 @@ func TestMerge(t *testing.T) {
 		{"of the ends of the address space", []prologue.Arg{arg(sp(-1<<63), 8), arg(sp(1<<63-8), 8)}, nil, 2, 16},
 		{"two of three", []prologue.Arg{arg(sp(8), 8), arg(sp(800), 8), arg(sp(0), 8)}, nil, 2, 24},
 		{"not aligned", []prologue.Arg{arg(sp(9), 8), arg(sp(1), 8)}, nil, 2, 16},
-		{"not a frame", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(reg(6)), 8)}, nil, 2, 16},
+		{"not a frame", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(reg(6)), 8)}, nil, 1, 16},
+		{"behind one pointer", []prologue.Arg{arg(inMem(plus(mem(reg(6), 8), 24)), 4), arg(inMem(plus(mem(reg(6), 8), 16)), 8)}, nil, 2, 24},
+		{"behind two pointers", []prologue.Arg{arg(inMem(plus(mem(reg(6), 8), 8)), 8), arg(inMem(mem(reg(6), 4)), 8)}, nil, 4, 24},
+		{"not a frame, over each other", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(plus(reg(6), 8)), 4)}, nil, 2, 16},
+		{"not a frame, over each other in part", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(plus(reg(6), 12)), 4)}, nil, 2, 16},
+		{"not a frame, the same", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), signed(inMem(plus(reg(6), 8)), 8)}, nil, 1, 8},
+		{"of the image", []prologue.Arg{arg(inMem(image(0x1ff8)), 8), arg(inMem(image(0x1ff4)), 4)}, nil, 1, 16},
+		{"of two pages of the image", []prologue.Arg{arg(inMem(image(0x1ff8)), 8), arg(inMem(image(0x2000)), 4)}, nil, 2, 16},
+		{"a bad divisor in the address", []prologue.Arg{arg(inMem(plus(bin(dwarfloc.OpDiv, reg(6), reg(1)), 8)), 8), arg(inMem(bin(dwarfloc.OpDiv, reg(6), reg(1))), 8)}, nil, 2, 24},
 		{"frame pointer", []prologue.Arg{arg(inMem(plus(reg(6), -20)), 4), arg(inMem(plus(reg(6), -32)), 8)}, []uint16{6}, 1, 16},
 		{"two frames", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(sp(0), 8)}, []uint16{6}, 2, 16},
 	}
@@ -260,6 +302,66 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// TestEncoding: a key is the code that the asm package makes of the instructions,
+// with the addresses marked.
+func TestEncoding(t *testing.T) {
+	encode := func(p *prologue.Prologue) []byte {
+		var b bytes.Buffer
+		if err := p.Insns.Marshal(&b, binary.LittleEndian); err != nil {
+			t.Fatal(err)
+		}
+		code := b.Bytes()
+		at, addrs := 0, p.Addrs
+		for i := range p.Insns {
+			if len(addrs) > 0 && addrs[0] == i {
+				code[at+1] |= 0xf0
+				addrs = addrs[1:]
+			}
+			at += int(p.Insns[i].Width().Bytes())
+		}
+		return code
+	}
+	rng := rand.New(rand.NewPCG(11, 12))
+	var e prologue.Emitter
+	for range 20000 {
+		s := source{randomBytes(rng, 600)}
+		args := s.args()
+		if len(args) > 0 && rng.IntN(4) == 0 {
+			args[0].Loc = inMem(image(rng.Uint64()))
+		}
+		o := prologue.Options{Arch: amd64, BigEndian: rng.IntN(2) == 0, Reads: prologue.Reads(rng.IntN(3)), Frame: []uint16{5}}
+		p, err := prologue.Emit(args, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := encode(p); p.Key() != string(want) {
+			t.Fatalf("key\n% x, want\n% x\n%v", p.Key(), want, p)
+		}
+		// An emitter that has written others before writes the same.
+		c, err := e.Emit(args, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(c.Key) != p.Key() || c.Insns != len(p.Insns) || c.Helpers != p.Helpers || !slices.Equal(c.Unfetched, p.Unfetched) {
+			t.Fatalf("the emitter wrote another prologue:\n% x, want\n% x\n%+v\n%v", c.Key, p.Key(), c, p)
+		}
+	}
+}
+
+// TestEmitterAllocates: nothing is left to collect in the frequent cases.
+func TestEmitterAllocates(t *testing.T) {
+	var e prologue.Emitter
+	o := prologue.Options{Arch: amd64}
+	args := []prologue.Arg{arg(inReg(0), 4), arg(inMem(plus(reg(7), 8)), 8), {Name: "x"}}
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := e.Emit(args, &o); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestKey(t *testing.T) {
 	emit := func(site string, args ...prologue.Arg) *prologue.Prologue {
 		p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Site: site})
@@ -325,16 +427,32 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// BenchmarkEmit measures the frequent cases.
+// BenchmarkEmit measures the frequent cases: to load, and to compare.
 func BenchmarkEmit(b *testing.B) {
-	for name, a := range map[string]prologue.Arg{
-		"register": arg(inReg(0), 8),
-		"memory":   arg(inMem(plus(reg(7), 8)), 4),
+	r, m := arg(inReg(0), 8), arg(inMem(plus(reg(7), 8)), 4)
+	for _, bb := range []struct {
+		name string
+		args []prologue.Arg
+	}{
+		{"register", []prologue.Arg{r}},
+		{"registers", []prologue.Arg{r, arg(inReg(1), 4), arg(inReg(2), 1)}},
+		{"memory", []prologue.Arg{m}},
+		{"neighbours", []prologue.Arg{m, r, arg(inMem(plus(reg(7), 16)), 8)}},
 	} {
-		b.Run(name, func(b *testing.B) {
+		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := prologue.Emit([]prologue.Arg{a}, prologue.Options{Arch: amd64, Site: "f+1"}); err != nil {
+				if _, err := prologue.Emit(bb.args, prologue.Options{Arch: amd64, Site: "f+1"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(bb.name+"/again", func(b *testing.B) {
+			b.ReportAllocs()
+			var e prologue.Emitter
+			o := prologue.Options{Arch: amd64}
+			for b.Loop() {
+				if _, err := e.Emit(bb.args, &o); err != nil {
 					b.Fatal(err)
 				}
 			}

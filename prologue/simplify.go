@@ -13,10 +13,42 @@ type node struct {
 	k       uint64
 	a, b, c *node
 
-	needs   int  // registers that computing it takes, without spilling
-	calls   int  // helper calls on the longest path
-	divides bool // may fault without a helper call
-	narrow  bool // reads fewer than 8 bytes at a time
+	needs   int32 // registers that computing it takes, without spilling
+	calls   int32 // helper calls on the longest path
+	divides bool  // may fault without a helper call
+	narrow  bool  // reads fewer than 8 bytes at a time
+}
+
+// nodes is where nodes are made: in blocks that are used again for the next
+// prologue.
+type nodes struct {
+	blocks [][]node
+	block  int // the one in use
+	used   int // nodes of it
+}
+
+// nodesPerBlock is enough for nearly all prologues.
+const nodesPerBlock = 16
+
+func (p *nodes) reset() { p.block, p.used = 0, 0 }
+
+// next returns memory for a node, which still holds another one.
+func (p *nodes) next() *node {
+	if p.used == nodesPerBlock {
+		p.block, p.used = p.block+1, 0
+	}
+	if p.block == len(p.blocks) {
+		p.blocks = append(p.blocks, make([]node, nodesPerBlock))
+	}
+	n := &p.blocks[p.block][p.used]
+	p.used++
+	return n
+}
+
+func (p *nodes) leaf(op dwarfloc.ExprOp, k uint64) *node {
+	n := p.next()
+	*n = node{op: op, k: k, needs: 1}
+	return n
 }
 
 // pure reports whether a node neither calls a helper nor faults: it can be
@@ -63,33 +95,37 @@ func divides(op dwarfloc.ExprOp, b *node) bool {
 	return false
 }
 
-func constant(k uint64) *node { return &node{op: dwarfloc.OpConst, k: k, needs: 1} }
+func (p *nodes) constant(k uint64) *node { return p.leaf(dwarfloc.OpConst, k) }
 
-func register(dwarf uint64) *node { return &node{op: dwarfloc.OpReg, k: dwarf, needs: 1} }
+func (p *nodes) register(dwarf uint64) *node { return p.leaf(dwarfloc.OpReg, dwarf) }
 
-func imageAddr(addr uint64) *node { return &node{op: dwarfloc.OpAddr, k: addr, needs: 1} }
+func (p *nodes) imageAddr(addr uint64) *node { return p.leaf(dwarfloc.OpAddr, addr) }
 
 // deref reads size bytes at an address.
-func deref(a *node, size int) *node {
-	return &node{
+func (p *nodes) deref(a *node, size int) *node {
+	n := p.next()
+	*n = node{
 		op: dwarfloc.OpDeref, size: uint8(size), a: a,
 		needs: a.needs, calls: a.calls + 1, divides: a.divides, narrow: a.narrow || size < 8,
 	}
+	return n
 }
 
 // unary makes an OpNeg or OpNot.
-func unaryOp(op dwarfloc.ExprOp, a *node) *node {
+func (p *nodes) unaryOp(op dwarfloc.ExprOp, a *node) *node {
 	if a.isConst() {
 		if op == dwarfloc.OpNeg {
-			return constant(-a.k)
+			return p.constant(-a.k)
 		}
-		return constant(^a.k)
+		return p.constant(^a.k)
 	}
-	return &node{op: op, a: a, needs: a.needs, calls: a.calls, divides: a.divides, narrow: a.narrow}
+	n := p.next()
+	*n = node{op: op, a: a, needs: a.needs, calls: a.calls, divides: a.divides, narrow: a.narrow}
+	return n
 }
 
 // extend makes a value as wide as size bytes: op is OpZExt or OpSExt.
-func extend(op dwarfloc.ExprOp, a *node, size int) *node {
+func (p *nodes) extend(op dwarfloc.ExprOp, a *node, size int) *node {
 	if size >= 8 {
 		return a
 	}
@@ -98,9 +134,9 @@ func extend(op dwarfloc.ExprOp, a *node, size int) *node {
 	case dwarfloc.OpConst:
 		shift := 64 - 8*size
 		if signed {
-			return constant(uint64(int64(a.k<<shift) >> shift))
+			return p.constant(uint64(int64(a.k<<shift) >> shift))
 		}
-		return constant(a.k << shift >> shift)
+		return p.constant(a.k << shift >> shift)
 	case dwarfloc.OpZExt, dwarfloc.OpDeref:
 		if int(a.size) < size || int(a.size) == size && !signed {
 			return a // zeros above already
@@ -111,14 +147,16 @@ func extend(op dwarfloc.ExprOp, a *node, size int) *node {
 		}
 	}
 	if (a.op == dwarfloc.OpZExt || a.op == dwarfloc.OpSExt) && int(a.size) >= size {
-		return extend(op, a.a, size)
+		return p.extend(op, a.a, size)
 	}
-	return &node{op: op, size: uint8(size), a: a, needs: a.needs, calls: a.calls, divides: a.divides, narrow: a.narrow}
+	n := p.next()
+	*n = node{op: op, size: uint8(size), a: a, needs: a.needs, calls: a.calls, divides: a.divides, narrow: a.narrow}
+	return n
 }
 
 // swapped are the operations whose operands can change sides, and what they
-// become then.
-var swapped = map[dwarfloc.ExprOp]dwarfloc.ExprOp{
+// become then; others are 0.
+var swapped = [dwarfloc.OpSelect + 1]dwarfloc.ExprOp{
 	dwarfloc.OpAdd: dwarfloc.OpAdd, dwarfloc.OpMul: dwarfloc.OpMul,
 	dwarfloc.OpAnd: dwarfloc.OpAnd, dwarfloc.OpOr: dwarfloc.OpOr, dwarfloc.OpXor: dwarfloc.OpXor,
 	dwarfloc.OpEq: dwarfloc.OpEq, dwarfloc.OpNe: dwarfloc.OpNe,
@@ -128,24 +166,25 @@ var swapped = map[dwarfloc.ExprOp]dwarfloc.ExprOp{
 	dwarfloc.OpUGt: dwarfloc.OpULt, dwarfloc.OpUGe: dwarfloc.OpULe,
 }
 
-func binaryOp(op dwarfloc.ExprOp, a, b *node) *node {
+func (p *nodes) binaryOp(op dwarfloc.ExprOp, a, b *node) *node {
 	if a.isConst() && b.isConst() {
 		if v, ok := dwarfloc.Fold(op, a.k, b.k); ok {
-			return constant(v)
+			return p.constant(v)
 		}
 	}
-	if to, ok := swapped[op]; ok && a.isConst() {
+	if to := swapped[op]; to != 0 && a.isConst() {
 		op, a, b = to, b, a
 	}
 	if b.isConst() {
 		if op == dwarfloc.OpSub {
-			op, b = dwarfloc.OpAdd, constant(-b.k)
+			op, b = dwarfloc.OpAdd, p.constant(-b.k)
 		}
-		if n := simplifyConst(op, a, b.k); n != nil {
+		if n := p.simplifyConst(op, a, b.k); n != nil {
 			return n
 		}
 	}
-	n := &node{
+	n := p.next()
+	*n = node{
 		op: op, a: a, b: b,
 		calls: a.calls + b.calls, divides: a.divides || b.divides || divides(op, b), narrow: a.narrow || b.narrow,
 	}
@@ -162,16 +201,16 @@ func binaryOp(op dwarfloc.ExprOp, a, b *node) *node {
 
 // simplifyConst simplifies an operation with a constant, or returns nil. It never
 // loses a fault: what is left out is pure.
-func simplifyConst(op dwarfloc.ExprOp, a *node, k uint64) *node {
+func (p *nodes) simplifyConst(op dwarfloc.ExprOp, a *node, k uint64) *node {
 	switch op {
 	case dwarfloc.OpAdd:
 		switch {
 		case k == 0:
 			return a
 		case a.op == dwarfloc.OpAdd && a.b.isConst():
-			return binaryOp(dwarfloc.OpAdd, a.a, constant(a.b.k+k))
+			return p.binaryOp(dwarfloc.OpAdd, a.a, p.constant(a.b.k+k))
 		case a.op == dwarfloc.OpAddr:
-			return imageAddr(a.k + k)
+			return p.imageAddr(a.k + k)
 		}
 	case dwarfloc.OpOr, dwarfloc.OpXor:
 		if k == 0 {
@@ -184,7 +223,7 @@ func simplifyConst(op dwarfloc.ExprOp, a *node, k uint64) *node {
 	case dwarfloc.OpAnd:
 		switch {
 		case k == 0 && a.pure():
-			return constant(0)
+			return p.constant(0)
 		case k == 1<<64-1:
 			return a
 		case k == 1<<8-1, k == 1<<16-1, k == 1<<32-1:
@@ -192,39 +231,41 @@ func simplifyConst(op dwarfloc.ExprOp, a *node, k uint64) *node {
 			for k>>(8*size) != 0 {
 				size *= 2
 			}
-			return extend(dwarfloc.OpZExt, a, size)
+			return p.extend(dwarfloc.OpZExt, a, size)
 		}
 	case dwarfloc.OpShl, dwarfloc.OpShr:
 		switch {
 		case k == 0:
 			return a
 		case k >= 64:
-			return binaryOp(dwarfloc.OpAnd, a, constant(0))
+			return p.binaryOp(dwarfloc.OpAnd, a, p.constant(0))
 		}
 	case dwarfloc.OpShra:
 		switch {
 		case k == 0:
 			return a
 		case k >= 64:
-			return binaryOp(dwarfloc.OpShra, a, constant(63))
+			return p.binaryOp(dwarfloc.OpShra, a, p.constant(63))
 		}
 	}
 	return nil
 }
 
 // choose makes an OpSelect.
-func choose(cond, yes, no *node) *node {
+func (p *nodes) choose(cond, yes, no *node) *node {
 	if cond.isConst() {
 		if cond.k != 0 {
 			return yes
 		}
 		return no
 	}
-	return &node{
+	n := p.next()
+	*n = node{
 		op: dwarfloc.OpSelect, a: cond, b: yes, c: no,
 		needs:   max(cond.needs, yes.needs, no.needs),
 		calls:   cond.calls + max(yes.calls, no.calls),
 		divides: cond.divides || yes.divides || no.divides,
 		narrow:  cond.narrow || yes.narrow || no.narrow,
 	}
+	return n
 }

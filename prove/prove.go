@@ -60,7 +60,6 @@ type Report struct {
 const MaxDisagreements = 1000
 
 func (r *Report) add(o *Report) {
-	r.Sites += o.Sites
 	r.Prologues += o.Prologues
 	r.Values += o.Values
 	r.Agreed += o.Agreed
@@ -79,30 +78,70 @@ func Available() error { return bpfexec.Available() }
 // Image proves every distinct prologue of an image: of every site, its parameters
 // up to three at a time. file is a second view of the same image.
 func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
-	return run(img, file, o, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
-		return eachGroup(ctx, img, add)
+	return run(img, file, o, func(add addFunc) (uint64, error) {
+		return eachDistinct(ctx, img, prologue.ReadUser, add)
 	})
 }
 
-// eachGroup calls f for the parameters of every site, up to three at a time, from
-// several goroutines.
-func eachGroup(ctx context.Context, img *dwarfloc.Image, f func(worker int, s *dwarfloc.Site, args []instances.Argument) error) error {
-	return img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
-		params, err := s.Params()
+// addFunc takes arguments of a site that one prologue fetches.
+type addFunc func(worker int, s *dwarfloc.Site, args []instances.Argument) error
+
+// eachDistinct calls f for parameters of sites, up to three at a time as an
+// instances.Sharer groups them, from several goroutines. What has the prologue of
+// others that the same goroutine has met is left out. It returns the number of
+// sites.
+func eachDistinct(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads, f addFunc) (sites uint64, err error) {
+	type worker struct {
+		sites    uint64
+		sharer   *instances.Sharer
+		resolver dwarfloc.Resolver
+	}
+	workers := make([]worker, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		workers[i].sharer = instances.NewSharer(img, instances.Options{Reads: reads})
+	}
+	err = img.EachSite(ctx, dwarfloc.Every{}, func(number int, s *dwarfloc.Site) error {
+		w := &workers[number]
+		w.sites++
+		params, err := w.resolver.Params(s)
 		if err != nil {
 			return err
 		}
-		for group := range slices.Chunk(params, prologue.MaxArgs) {
-			args := make([]instances.Argument, len(group))
-			for i, v := range group {
+		groups, err := w.sharer.Parameters(params)
+		if err != nil {
+			return fmt.Errorf("%v: %w", s, err)
+		}
+		var kept []*dwarfloc.Variable
+		at := 0
+		for _, g := range groups {
+			from := at
+			at += len(g.Params)
+			if !g.First {
+				continue
+			}
+			if kept == nil {
+				s = s.Clone()
+				if err := s.Describe(); err != nil {
+					return err
+				}
+				if kept, err = s.Params(); err != nil {
+					return err
+				}
+			}
+			args := make([]instances.Argument, len(g.Params))
+			for i, v := range kept[from:at] {
 				args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{})
 			}
-			if err := f(worker, s, args); err != nil {
+			if err := f(number, s, args); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	for i := range workers {
+		sites += workers[i].sites
+	}
+	return sites, err
 }
 
 // Plan proves the prologues of a plan.
@@ -121,21 +160,21 @@ func Plan(ctx context.Context, p *instances.Plan, file *oracle.File, o Options) 
 		}
 		return 0
 	})
-	return run(p.Image, file, o, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
+	return run(p.Image, file, o, func(add addFunc) (uint64, error) {
 		for _, s := range order {
 			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
+				return 0, context.Cause(ctx)
 			}
 			if err := add(0, s.Site, slices.Clone(s.Args)); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return nil
+		return uint64(len(order)), nil
 	})
 }
 
-// run feeds sites to one prover for each worker.
-func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add func(worker int, s *dwarfloc.Site, args []instances.Argument) error) error) (*Report, error) {
+// run feeds sites to one prover for each worker. feed returns the number of sites.
+func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add addFunc) (uint64, error)) (*Report, error) {
 	if err := bpfexec.Available(); err != nil {
 		return nil, err
 	}
@@ -162,10 +201,10 @@ func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add func(w
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}
-	err = feed(func(worker int, s *dwarfloc.Site, args []instances.Argument) error {
+	sites, err := feed(func(worker int, s *dwarfloc.Site, args []instances.Argument) error {
 		return provers[worker].add(s, args)
 	})
-	var total Report
+	total := Report{Sites: sites}
 	for _, p := range provers {
 		if e := p.flush(); err == nil {
 			err = e

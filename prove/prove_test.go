@@ -90,8 +90,8 @@ func TestFindsWrong(t *testing.T) {
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
-			r, err := run(img, file, Options{Seed: seed}, func(add func(int, *dwarfloc.Site, []instances.Argument) error) error {
-				return eachGroup(context.Background(), img, func(w int, s *dwarfloc.Site, args []instances.Argument) error {
+			r, err := run(img, file, Options{Seed: seed}, func(add addFunc) (uint64, error) {
+				return eachDistinct(context.Background(), img, prologue.ReadUser, func(w int, s *dwarfloc.Site, args []instances.Argument) error {
 					for i := range args {
 						wrong.change(&args[i].Variable.Loc)
 					}

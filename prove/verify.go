@@ -23,7 +23,7 @@ type Verdicts struct {
 // VerifyImage loads every distinct prologue of an image, of each site's parameters
 // up to three at a time, into the running kernel's verifier.
 func VerifyImage(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads) (*Verdicts, error) {
-	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) {
+	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 		return nil, err
 	}
 	var (
@@ -31,7 +31,7 @@ func VerifyImage(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads)
 		mu   sync.Mutex
 		v    Verdicts
 	)
-	err := eachGroup(ctx, img, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
+	_, err := eachDistinct(ctx, img, reads, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
 		pro, err := instances.Emit(s, args, instances.Options{Reads: reads})
 		if err != nil {
 			return err

@@ -19,7 +19,8 @@ func coverageCommand(s *settings) *cobra.Command {
 		Use:   "coverage IMAGE",
 		Short: "Count, over all functions of an image, which parameters a probe can fetch",
 		Long: `coverage resolves every parameter at every site of an image and counts the
-answers, out-of-line entries and inlined instances apart.
+answers, out-of-line entries and inlined instances apart. It writes the prologues
+that fetch them, and counts those, the distinct ones and their instructions.
 
 With --diff OTHER it prints the figures that differ from OTHER's, and its exit
 status is 1 when IMAGE has a smaller share of located parameters than OTHER: a

@@ -14,6 +14,9 @@
 //
 // Verify asks the kernel's verifier about a prologue in front of a kprobe
 // program, where it belongs.
+//
+// A kernel can be overrun with programs: [Close] closes them at a pace that it
+// bears, and [Available] tells a kernel that hangs from one that does not.
 package bpfexec
 
 import (
@@ -130,7 +133,7 @@ func (p *Program) Run(s State) ([]Result, error) {
 }
 
 // Close removes the program from the kernel.
-func (p *Program) Close() error { return p.prog.Close() }
+func (p *Program) Close() error { return Close(p.prog) }
 
 // Rejected is a prologue that the verifier did not take.
 type Rejected struct {
@@ -158,7 +161,7 @@ func Verify(c Code) error {
 	if err != nil {
 		return explain(err)
 	}
-	return prog.Close()
+	return Close(prog)
 }
 
 // explain gives an error of the kernel its cause.

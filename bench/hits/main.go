@@ -1,0 +1,228 @@
+// Command hits measures what a fetch prologue costs when its probe fires: the
+// kernel's own statistics of programs (the time of each run), at a uprobe on a
+// small function of this process. Beside prologues there are programs that
+// interpret a description of the arguments at each hit, as libbpf's do for USDT
+// probes. It prints a table in Markdown.
+//
+//	hits [-rounds N] [-hits N]
+//
+// It needs Linux 5.15 and root, or CAP_BPF and CAP_PERFMON. The machine should
+// have nothing else to do.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"runtime"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// probed is where the probe is. It has arguments in registers, the third a pointer,
+// and more than Go passes in registers on any machine, so that the last two are on
+// the stack.
+//
+//go:noinline
+func probed(a, b uint64, c *[16]uint64, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r uint64) uint64 {
+	return a ^ b ^ c[0] ^ d ^ e ^ f ^ g ^ h ^ i ^ j ^ k ^ l ^ m ^ n ^ o ^ p ^ q ^ r
+}
+
+const symbol = "main.probed"
+
+// kind is a program to measure.
+type kind struct {
+	name string
+	args []prologue.Arg
+	spec bool // interpret the arguments at each hit
+	same int  // index of the kind that must fetch the same values, or itself
+}
+
+func reg(n uint16) *dwarfloc.Expr { return &dwarfloc.Expr{Op: dwarfloc.OpReg, K: uint64(n)} }
+
+func inRegister(n uint16) prologue.Arg {
+	return prologue.Arg{Loc: dwarfloc.Location{Kind: dwarfloc.KindRegister, Expr: reg(n)}, Size: 8}
+}
+
+func inMemory(n uint16, off uint64) prologue.Arg {
+	at := &dwarfloc.Expr{Op: dwarfloc.OpAdd, A: reg(n), B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: off}}
+	return prologue.Arg{Loc: dwarfloc.Location{Kind: dwarfloc.KindMemory, Expr: at}, Size: 8}
+}
+
+// third is the DWARF number of the register that holds probed's third argument
+// (Go's internal ABI).
+var third = map[string]uint16{"amd64": 2, "arm64": 2}
+
+func kinds(a *arch.Arch) []kind {
+	p := third[a.Name]
+	registers := []prologue.Arg{inRegister(0), inRegister(p), inRegister(a.SP)}
+	near := []prologue.Arg{inMemory(a.SP, 8), inMemory(a.SP, 16)}
+	far := []prologue.Arg{inMemory(a.SP, 8), inMemory(a.SP, 80)}
+	behind := []prologue.Arg{inMemory(p, 8), inMemory(p, 16)}
+	return []kind{
+		{"an empty program", nil, false, 0},
+		{"prologue: three registers", registers, false, 1},
+		{"prologue: two neighbouring stack slots", near, false, 2},
+		{"prologue: two stack slots, a helper call each", far, false, 3},
+		{"prologue: two neighbours behind a pointer", behind, false, 4},
+		{"interpreted: three registers", registers, true, 1},
+		{"interpreted: two neighbouring stack slots", near, true, 2},
+		{"interpreted: two neighbours behind a pointer", behind, true, 4},
+	}
+}
+
+// subject is a kind that is loaded.
+type subject struct {
+	kind
+	prog  *ebpf.Program
+	times []float64 // nanoseconds per hit, of each round
+}
+
+func main() {
+	rounds := flag.Int("rounds", 21, "rounds; each measures every program once")
+	hits := flag.Int("hits", 5000, "hits of a program in a round")
+	flag.Parse()
+	if err := run(*rounds, *hits); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(rounds, hits int) error {
+	if err := bpfexec.Available(); err != nil {
+		return err
+	}
+	a := arch.ByName(runtime.GOARCH)
+	if a == nil {
+		return fmt.Errorf("no table of registers for %s", runtime.GOARCH)
+	}
+	runtime.LockOSThread()
+	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+	if err != nil {
+		return fmt.Errorf("enabling the kernel's statistics of programs: %w", err)
+	}
+	defer stats.Close()
+	values, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8 * (1 + prologue.MaxArgs), MaxEntries: 1})
+	if err != nil {
+		return err
+	}
+	defer values.Close()
+
+	var subjects []*subject
+	for _, k := range kinds(a) {
+		s := &subject{kind: k}
+		if s.prog, err = load(a, k, values); err != nil {
+			return fmt.Errorf("%s: %w", k.name, err)
+		}
+		defer func() { _ = bpfexec.Close(s.prog) }()
+		subjects = append(subjects, s)
+	}
+	self, err := link.OpenExecutable("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	fetched := make([][]uint64, len(subjects))
+	for range rounds {
+		for i, s := range subjects {
+			if err := s.measure(self, hits); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			fetched[i] = make([]uint64, 1+prologue.MaxArgs)
+			if err := values.Lookup(uint32(0), fetched[i]); err != nil {
+				return err
+			}
+			n := 1 + len(s.args) // err and arguments
+			if s.args != nil && (fetched[i][0] != 0 || !slices.Equal(fetched[i][:n], fetched[s.same][:n])) {
+				return fmt.Errorf("%s: fetched %#x, %s fetched %#x", s.name, fetched[i][:n], subjects[s.same].name, fetched[s.same][:n])
+			}
+		}
+	}
+	print(subjects, rounds, hits)
+	return nil
+}
+
+// measure lets the probe fire and notes the time of a run.
+func (s *subject) measure(self *link.Executable, hits int) error {
+	up, err := self.Uprobe(symbol, s.prog, &link.UprobeOptions{PID: unix.Getpid()})
+	if err != nil {
+		return err
+	}
+	before, err := s.prog.Stats()
+	if err != nil {
+		return errors.Join(err, up.Close())
+	}
+	var memory [16]uint64
+	for i := range memory {
+		memory[i] = uint64(i) * 0x0101010101010101
+	}
+	for i := range hits {
+		memory[0] = probed(1, 2, &memory, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18) + uint64(i)
+	}
+	after, err := s.prog.Stats()
+	if err := errors.Join(err, up.Close()); err != nil {
+		return err
+	}
+	n := after.RunCount - before.RunCount
+	if n < uint64(hits) {
+		return fmt.Errorf("%d hits, %d runs", hits, n)
+	}
+	s.times = append(s.times, float64((after.Runtime-before.Runtime).Nanoseconds())/float64(n))
+	return nil
+}
+
+// load puts a kind's way of fetching in front of a program that stores err and the
+// arguments.
+func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
+	var insns asm.Instructions
+	switch {
+	case k.spec:
+		specs, err := newSpecs(a, k.args)
+		if err != nil {
+			return nil, err
+		}
+		defer specs.Close() // the program holds it
+		insns = interpreter(specs, len(k.args))
+	case k.args != nil:
+		p, err := prologue.Emit(k.args, prologue.Options{Arch: a, Reads: prologue.ReadUser})
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Unfetched) > 0 {
+			return nil, fmt.Errorf("not fetched: %v", p.Unfetched)
+		}
+		insns = p.Insns
+	}
+	if k.args != nil {
+		insns = append(insns, asm.LoadMapValue(asm.R0, values.FD(), 0))
+		for i := range 1 + len(k.args) {
+			insns = append(insns, asm.StoreMem(asm.R0, int16(8*i), asm.R2+asm.Register(i), asm.DWord))
+		}
+	}
+	insns = append(insns, asm.Mov.Imm(asm.R0, 0), asm.Return())
+	return ebpf.NewProgram(&ebpf.ProgramSpec{Name: "hits", Type: ebpf.Kprobe, License: "GPL", Instructions: insns})
+}
+
+func print(subjects []*subject, rounds, hits int) {
+	fmt.Printf("Medians of %d rounds of %d hits, all programs in each round; nanoseconds of a run by the kernel's statistics, whose own\n", rounds, hits)
+	fmt.Printf("cost is in all of them (the empty program's time).\n\n")
+	fmt.Println("| program | ns/hit | more than empty | quartiles |")
+	fmt.Println("| --- | ---: | ---: | ---: |")
+	at := func(s *subject, share float64) float64 { return s.times[int(share*float64(len(s.times)-1)+0.5)] }
+	for _, s := range subjects {
+		slices.Sort(s.times)
+	}
+	empty := at(subjects[0], 0.5)
+	for _, s := range subjects {
+		m := at(s, 0.5)
+		fmt.Printf("| %s | %.1f | %.1f | %.1f to %.1f |\n", s.name, m, m-empty, at(s, 0.25), at(s, 0.75))
+	}
+}

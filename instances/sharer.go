@@ -1,0 +1,108 @@
+package instances
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Sharer writes the prologues of whole images and shares equal ones: all
+// parameters of a site, as many in a prologue as the registers convention
+// carries. It keeps one key for each distinct prologue and nothing of a site. It
+// is for one goroutine: give each its own and add them up with Merge.
+type Sharer struct {
+	emitter prologue.Emitter
+	options prologue.Options
+	numbers map[string]int
+	totals  Totals
+
+	// Memory of the last answer.
+	args   [prologue.MaxArgs]prologue.Arg
+	groups []Group
+}
+
+// Totals are what a Sharer has written.
+type Totals struct {
+	Prologues    int `json:"prologues"`    // of all sites
+	Distinct     int `json:"distinct"`     // of these
+	Instructions int `json:"instructions"` // of all prologues
+	HelperCalls  int `json:"helper_calls"` // of all prologues
+}
+
+// Group is parameters of a site that one prologue fetches.
+type Group struct {
+	Params       []*dwarfloc.Variable
+	Number       int  // equal for equal prologues; counts from 0
+	First        bool // the Sharer has not seen the prologue before
+	Instructions int
+	HelperCalls  int // when no read faults
+}
+
+// NewSharer makes a Sharer for the sites of an image.
+func NewSharer(img *dwarfloc.Image, o Options) *Sharer {
+	return &Sharer{options: prologueOptions(img, o), numbers: make(map[string]int)}
+}
+
+// Parameters writes and shares the prologues for the parameters of one site. The
+// answer is lent until the next call.
+func (s *Sharer) Parameters(params []*dwarfloc.Variable) ([]Group, error) {
+	s.groups = s.groups[:0]
+	for len(params) > 0 {
+		n := min(len(params), prologue.MaxArgs)
+		g, err := s.share(params[:n])
+		if err != nil {
+			return nil, err
+		}
+		s.groups = append(s.groups, g)
+		params = params[n:]
+	}
+	return s.groups, nil
+}
+
+func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
+	for i, v := range params {
+		a := &s.args[i]
+		a.Loc, a.Reason = v.Loc, v.Reason
+		var err error
+		if a.Size, a.Signed, err = extent(v, probe.TypeSpec{}); err != nil {
+			a.Loc, a.Reason = dwarfloc.Location{}, damaged(err)
+		}
+	}
+	c, err := s.emitter.Emit(s.args[:len(params)], &s.options)
+	if err != nil {
+		return Group{}, fmt.Errorf("a prologue of %d parameters: %w", len(params), err)
+	}
+	g := Group{Params: params, Instructions: c.Insns, HelperCalls: c.Helpers}
+	number, ok := s.numbers[string(c.Key)]
+	if !ok {
+		number, g.First = len(s.numbers), true
+		s.numbers[string(c.Key)] = number
+	}
+	g.Number = number
+	s.totals.Prologues++
+	s.totals.Instructions += c.Insns
+	s.totals.HelperCalls += c.Helpers
+	return g, nil
+}
+
+// Totals returns what was written so far.
+func (s *Sharer) Totals() Totals {
+	t := s.totals
+	t.Distinct = len(s.numbers)
+	return t
+}
+
+// Merge adds what another Sharer has written for the same image. Prologues that
+// are new get numbers of this one.
+func (s *Sharer) Merge(o *Sharer) {
+	for key := range o.numbers {
+		if _, ok := s.numbers[key]; !ok {
+			s.numbers[key] = len(s.numbers)
+		}
+	}
+	s.totals.Prologues += o.totals.Prologues
+	s.totals.Instructions += o.totals.Instructions
+	s.totals.HelperCalls += o.totals.HelperCalls
+}

@@ -1,0 +1,185 @@
+package prologue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// Arguments in neighbouring memory are read with one helper call. Without faults
+// that would be all. But an argument's bad page must not take another argument
+// with it, so what a fault of the common read means is asked first:
+//
+//   - In the stack frame of the site, all arguments fault or none does: a stack is
+//     mapped as a whole. So they do in one page of the image, and when they are
+//     all the same bytes.
+//   - Elsewhere, behind a pointer, it is not known. When the common read faults
+//     each argument is read again, alone. This costs instructions, but they run
+//     only then.
+//
+// The memory between the arguments is read with them. It is a variable's
+// neighbourhood, not a device's.
+
+// maxSpan is how many bytes one read for several arguments covers at most.
+const maxSpan = 64
+
+// pageSize is the smallest there is: what is in one such page is in one page
+// everywhere. Images are moved by whole pages.
+const pageSize = 4096
+
+// place is where a read is: at a base plus an offset. The base is nil for an
+// address of the image.
+type place struct {
+	base *node
+	off  int64
+}
+
+// placeOf splits the address of a read.
+func placeOf(read *node) place {
+	a := read.a
+	switch {
+	case a.op == dwarfloc.OpAddr:
+		return place{nil, int64(a.k)}
+	case a.op == dwarfloc.OpAdd && a.b.isConst():
+		return place{a.a, int64(a.b.k)}
+	}
+	return place{a, 0}
+}
+
+// same reports whether two nodes compute the same value.
+func same(a, b *node) bool {
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	return a.op == b.op && a.size == b.size && a.k == b.k && same(a.a, b.a) && same(a.b, b.b) && same(a.c, b.c)
+}
+
+// join joins units that read neighbouring memory.
+//
+// BPF loads from the stack only what is aligned (check_ptr_alignment in
+// kernel/bpf/verifier.c is strict there on all machines), hence only arguments
+// that are aligned with respect to the base are joined, and the buffer begins at
+// the same offset within 8 bytes as they do.
+func (f *fetcher) join() {
+	var near [MaxArgs]*fetch
+	n := 0
+	for i := range f.fetches {
+		t := &f.fetches[i]
+		if t.unit == nil || t.unit.read == nil || !loadable(t.size) {
+			continue
+		}
+		if t.at = placeOf(t.unit.read); t.at.off%int64(t.size) == 0 {
+			near[n] = t
+			n++
+		}
+	}
+	for i := range n {
+		// A group is what has the same base; it stays in near as nil.
+		if near[i] == nil {
+			continue
+		}
+		group := [MaxArgs]*fetch{near[i]}
+		g := 1
+		for j := i + 1; j < n; j++ {
+			if near[j] != nil && same(near[j].at.base, near[i].at.base) {
+				group[g], near[j] = near[j], nil
+				g++
+			}
+		}
+		if g > 1 {
+			f.joinGroup(group[:g])
+		}
+	}
+}
+
+// joinGroup joins what is near enough in a group with one base.
+func (f *fetcher) joinGroup(group []*fetch) {
+	slices.SortStableFunc(group, func(a, b *fetch) int { return cmp.Compare(a.at.off, b.at.off) })
+	for len(group) > 1 {
+		n := 1
+		for n < len(group) && f.together(group[:n+1]) {
+			n++
+		}
+		if n > 1 {
+			f.joinAll(group[:n])
+		}
+		group = group[n:]
+	}
+}
+
+// span is the number of bytes from the first argument to the end of the last.
+func span(group []*fetch) uint64 {
+	end := uint64(0)
+	for _, t := range group {
+		end = max(end, uint64(t.at.off-group[0].at.off)+uint64(t.size))
+	}
+	return end
+}
+
+// together reports whether a group that is sorted by offset can be read at once.
+func (f *fetcher) together(group []*fetch) bool {
+	first := group[0].at.off
+	last := group[len(group)-1]
+	if uint64(last.at.off-first) > maxSpan || span(group) > maxSpan {
+		return false
+	}
+	if f.faultTogether(group) {
+		return true
+	}
+	if group[0].at.base == nil {
+		return false // in two pages of the image: two immediates are no better than one
+	}
+	// Those that are read again must not be read over each other.
+	for i, t := range group[1:] {
+		before := group[i]
+		apart := uint64(t.at.off - before.at.off)
+		if apart < uint64(before.size) && (apart != 0 || t.size != before.size) {
+			return false
+		}
+	}
+	return true
+}
+
+// faultTogether reports whether all arguments of a group fault or none does.
+func (f *fetcher) faultTogether(group []*fetch) bool {
+	at := group[0].at
+	switch {
+	case at.base == nil:
+		return uint64(at.off)/pageSize == (uint64(at.off)+span(group)-1)/pageSize
+	case at.base.op == dwarfloc.OpReg && (at.base.k == uint64(f.o.Arch.SP) || slices.Contains(f.o.Frame, uint16(at.base.k))):
+		return true
+	}
+	for _, t := range group[1:] {
+		if t.at.off != at.off || t.size != group[0].size {
+			return false
+		}
+	}
+	return true
+}
+
+// joinAll makes one unit of a group, at the place of the unit of its first
+// argument in memory.
+func (f *fetcher) joinAll(group []*fetch) {
+	u := group[0].unit
+	u.span = int(span(group))
+	u.alone = !f.faultTogether(group)
+	for _, t := range group[1:] {
+		f.drop(t.unit)
+	}
+	u.n = 0
+	for i := range f.fetches { // in the order of the arguments
+		if t := &f.fetches[i]; slices.Contains(group, t) {
+			t.unit, t.slot = u, int(t.at.off-group[0].at.off)
+			u.fetches[u.n] = t
+			u.n++
+		}
+	}
+}
+
+// drop takes a unit out of the fetcher's.
+func (f *fetcher) drop(u *unit) {
+	i := slices.Index(f.units[:f.unitCount], u)
+	copy(f.units[i:], f.units[i+1:f.unitCount])
+	f.unitCount--
+}
