@@ -331,7 +331,7 @@ func (ev *evaluator) frameBase() (*Expr, *stop) {
 			return nil, st
 		}
 	}
-	expr, sec, off := frame.b, ".debug_info", ev.u.off
+	expr, sec, off := frame.bytes(), ".debug_info", ev.u.off
 	if !frame.isBlock() {
 		c, err := ev.u.choose(frame, value{}, ev.site.Addr, ev.site.View)
 		if err != nil {

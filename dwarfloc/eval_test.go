@@ -84,7 +84,7 @@ func newEvalUnit(t testing.TB) *evalUnit {
 func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
 	site := &Site{Addr: addr, u: x.u, fun: function{start: textAddr}}
 	if frame != nil {
-		site.fun.frame = value{form: formExprloc, b: frame}
+		site.fun.frame = blockValue(formExprloc, frame)
 	}
 	ev := &evaluator{u: x.u, site: site}
 	loc, st := ev.locate(expr, ".debug_loclists", 0x10)

@@ -1,13 +1,26 @@
 package dwarfloc
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // value is an attribute's value as it stands in the data: a number, an offset,
 // an index, a reference, or bytes.
 type value struct {
+	u    uint64 // of a string in place, where in its section it is
+	p    *byte  // block, expression or string: see bytes
+	n    uint32
 	form form // 0: the attribute is absent
-	u    uint64
-	b    []byte // block, expression or string
+}
+
+// bytes is the value of a block, an expression or a string in place. A slice would
+// make a value 40 bytes instead of 24, and sites are read into many of them.
+func (v value) bytes() []byte { return unsafe.Slice(v.p, v.n) }
+
+// blockValue is a value of bytes.
+func blockValue(f form, b []byte) value {
+	return value{form: f, p: unsafe.SliceData(b), n: uint32(len(b))}
 }
 
 // isBlock reports whether the value is a block or an expression.
@@ -58,17 +71,19 @@ func (u *unit) readForm(b *buf, f form) value {
 	case formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx:
 		v.u = b.uleb()
 	case formString:
-		v.b = b.cstr()
+		at := uint64(b.p)
+		v = blockValue(f, b.cstr())
+		v.u = at
 	case formBlock1:
-		v.b = b.bytes(uint64(b.u8()))
+		v = blockValue(f, b.bytes(uint64(b.u8())))
 	case formBlock2:
-		v.b = b.bytes(uint64(b.u16()))
+		v = blockValue(f, b.bytes(uint64(b.u16())))
 	case formBlock4:
-		v.b = b.bytes(uint64(b.u32()))
+		v = blockValue(f, b.bytes(uint64(b.u32())))
 	case formBlock, formExprloc:
-		v.b = b.bytes(b.uleb())
+		v = blockValue(f, b.bytes(b.uleb()))
 	case formData16:
-		v.b = b.bytes(16)
+		v = blockValue(f, b.bytes(16))
 	case formIndirect:
 		actual := form(min(b.uleb(), 1<<16-1))
 		if actual == formIndirect || actual == formImplicitConst {
@@ -101,7 +116,7 @@ func (u *unit) stringValue(v value) (string, error) {
 	case 0:
 		return "", nil
 	case formString:
-		return string(v.b), nil
+		return string(v.bytes()), nil
 	case formStrp:
 		sec, d = ".debug_str", img.str
 	case formLineStrp:

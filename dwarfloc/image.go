@@ -58,6 +58,7 @@ type Image struct {
 	frame, ehFrame                               []byte
 	ehFrameAddr                                  uint64
 
+	aside     sync.WaitGroup // work that Close waits for
 	unitsOnce sync.Once
 	unitsErr  error
 	units     []unit // see prepare
@@ -108,6 +109,7 @@ func FromBytes(name string, data []byte) (*Image, error) {
 // Close releases the file. What came from the image stays valid, except that
 // nothing more can be asked of it.
 func (img *Image) Close() error {
+	img.aside.Wait()
 	err := errors.Join(img.mapped.Close(), img.separate.Close())
 	if img.kept != nil {
 		err = errors.Join(err, img.kept.mapped.Close())

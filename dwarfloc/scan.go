@@ -91,7 +91,19 @@ func (img *Image) Scan(ctx context.Context) error {
 // prepare finds the units: in a kept scan or in .debug_info.
 func (img *Image) prepare() error {
 	img.unitsOnce.Do(func() {
+		// Most questions need frames and symbols in the end. Units are found by one
+		// processor alone, so that another can read these meanwhile. Who needs them is
+		// told what is wrong with them.
+		aside := func(f func()) {
+			img.aside.Go(func() {
+				_ = guard(func() error { f(); return nil })
+			})
+		}
+		aside(func() { _, _ = img.frameOf(0) })
 		ok, err := img.recall()
+		if !ok {
+			aside(func() { img.table() })
+		}
 		img.cache.warn(err)
 		if !ok {
 			img.unitsErr = guard(img.readUnits)
@@ -512,9 +524,7 @@ func (u *unit) nameRef(v value) nameRef {
 			return nameStr | nameRef(off)
 		}
 	case formString:
-		// The bytes are a slice of .debug_info: their distance from its end tells
-		// where they start.
-		return nameInfo | nameRef(len(u.img.info)-cap(v.b))
+		return nameInfo | nameRef(v.u)
 	}
 	return nameNone
 }

@@ -163,7 +163,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	switch {
 	case x.constant.form != 0:
 		if x.constant.isBlock() || x.constant.form == formData16 {
-			v.Loc = ev.bytesLocation(x.constant.b)
+			v.Loc = ev.bytesLocation(x.constant.bytes())
 		} else if x.constant.isConstant() {
 			v.Loc = Location{Kind: KindConstant, Expr: ev.constant(x.constant.u)}
 		} else {
@@ -179,7 +179,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		v.Reason = Reason{Code: OptimizedOut}
 		return nil
 	case x.location.isBlock():
-		c = chosen{expr: x.location.b, sec: ".debug_info", off: x.off, rule: RuleWhole}
+		c = chosen{expr: x.location.bytes(), sec: ".debug_info", off: x.off, rule: RuleWhole}
 	default:
 		var err error
 		if c, err = x.u.choose(x.location, x.views, s.Addr, s.View); err != nil {
@@ -249,7 +249,7 @@ func (x *varEntry) inherit(d *varEntry) error {
 	if x.name.form == 0 && d.name.form != 0 {
 		x.name = d.name
 		if x.u != d.u {
-			x.name = value{form: formString, b: []byte(d.u.text(d.name))}
+			x.name = blockValue(formString, []byte(d.u.text(d.name)))
 		}
 	}
 	if x.typ.form == 0 && d.typ.form != 0 {
@@ -289,6 +289,6 @@ func (x *varEntry) fixed() bool {
 		return true
 	}
 	n := 2 + int(x.u.addrSize)
-	e := x.location.b
+	e := x.location.bytes()
 	return x.location.isBlock() && len(e) == n && e[0] == addr && e[n-1] == stackValue
 }

@@ -378,11 +378,11 @@ func (s *Site) passPrologue(e entry) error {
 // (clang's frame base is the stack or the frame pointer itself).
 func (u *unit) inFrame(v, frame value) (yes, own bool) {
 	const fbreg, breg0, breg6 = 0x91, 0x70, 0x76
-	if !v.isBlock() || len(v.b) == 0 {
+	if !v.isBlock() || v.n == 0 {
 		return false, false
 	}
-	b := buf{d: v.b, p: 1, be: u.img.be}
-	switch v.b[0] {
+	b := buf{d: v.bytes(), p: 1, be: u.img.be}
+	switch *v.p {
 	case fbreg:
 		return true, b.sleb() < 0 || frame.inRegister()
 	case breg6:
@@ -396,5 +396,5 @@ func (u *unit) inFrame(v, frame value) (yes, own bool) {
 // inRegister reports whether an expression is a register: DW_OP_reg7.
 func (v value) inRegister() bool {
 	const reg0, reg31 = 0x50, 0x6f
-	return v.isBlock() && len(v.b) == 1 && v.b[0] >= reg0 && v.b[0] <= reg31
+	return v.isBlock() && v.n == 1 && *v.p >= reg0 && *v.p <= reg31
 }
