@@ -196,6 +196,7 @@ func (img *Image) encodeScan() []byte {
 
 // appendRecs writes a unit's records; parents and roots as distances.
 func appendRecs(b []byte, recs []rec) []byte {
+	b = binary.AppendUvarint(b, uint64(len(recs)))
 	prev := uint32(0)
 	for i := range recs {
 		r := &recs[i]
@@ -215,8 +216,12 @@ func appendRecs(b []byte, recs []rec) []byte {
 func decodeRecs(d []byte) (recs []rec, ok bool) {
 	b := buf{d: d}
 	off := uint64(0)
-	for b.p < len(b.d) && !b.bad {
-		i := int64(len(recs))
+	n := b.uleb()
+	if n > uint64(len(d))/4 { // each takes 4 bytes or more
+		return nil, false
+	}
+	recs = make([]rec, 0, n)
+	for i := int64(0); i < int64(n); i++ {
 		off += b.uleb()
 		r := rec{off: uint32(off), flags: recFlag(b.u8())}
 		parent := i - int64(b.uleb())
@@ -231,12 +236,15 @@ func decodeRecs(d []byte) (recs []rec, ok bool) {
 		}
 		recs = append(recs, r)
 	}
+	if b.bad || b.p != len(d) {
+		return nil, false
+	}
 	for i := range recs {
 		if int(recs[i].root) >= len(recs) {
 			return nil, false
 		}
 	}
-	return recs, !b.bad
+	return recs, true
 }
 
 // zigzag reads what binary.AppendVarint writes.
