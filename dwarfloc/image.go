@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -78,7 +77,7 @@ type Image struct {
 // Section is one section of the image that the running program has in memory.
 type Section struct {
 	Name string
-	Addr uint64 // link-time address
+	Addr uint64 // link-time address; of a module or an object file see Image.LoadsApart
 	Size uint64 // bytes
 	Exec bool   // holds instructions
 }
@@ -128,7 +127,8 @@ func (img *Image) BigEndian() bool { return img.be }
 func (img *Image) BuildID() string { return img.buildID }
 
 // Type returns the ELF type: ET_EXEC for a vmlinux, ET_DYN for a shared library
-// or a position-independent executable.
+// or a position-independent executable, ET_REL for a kernel module or an object
+// file.
 func (img *Image) Type() elf.Type { return img.file.Type }
 
 // Sections returns the sections with an address, in the file's order.
@@ -184,9 +184,6 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged ELF file: %w", path, err)
 	}
-	if file.Type == elf.ET_REL {
-		return nil, fmt.Errorf("%s: a relocatable file (a kernel module or an object file) is not supported: give the linked image", path)
-	}
 	img := &Image{path: path, file: file, be: file.Data == elf.ELFDATA2MSB}
 	img.arch, err = arch.ForELF(file.Machine, file.Class, file.Data)
 	if err != nil {
@@ -195,6 +192,9 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	if img.be || img.arch.WordSize != 8 {
 		return nil, fmt.Errorf("%s: only 64-bit little-endian images are supported, this one is %v %v", path, file.Class, file.Data)
 	}
+	if err := layOut(path, file); err != nil {
+		return nil, err
+	}
 	for _, s := range file.Sections {
 		if s.Flags&elf.SHF_ALLOC != 0 {
 			img.sections = append(img.sections, Section{Name: s.Name, Addr: s.Addr, Size: s.Size, Exec: s.Flags&elf.SHF_EXECINSTR != 0})
@@ -202,10 +202,10 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	}
 	img.buildID = findBuildID(file)
 
-	if err := img.takeSections(file, data, true); err != nil {
+	img.symFile, img.symData = file, data
+	if err := img.takeSections(source{path, file, data}, true); err != nil {
 		return nil, err
 	}
-	img.symFile, img.symData = file, data
 	if len(img.info) == 0 && onDisk {
 		if err := img.openSeparate(); err != nil {
 			return nil, err
@@ -215,54 +215,6 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 		return nil, img.noDWARF(file)
 	}
 	return img, nil
-}
-
-// takeSections finds the sections with debug information in a file: the image, or
-// the separate file of its debug information.
-func (img *Image) takeSections(file *elf.File, data []byte, frames bool) error {
-	dst := map[string]*[]byte{
-		"info": &img.info, "abbrev": &img.abbrev, "str": &img.str, "line_str": &img.lineStr,
-		"str_offsets": &img.strOffsets, "addr": &img.addr, "loc": &img.loc, "loclists": &img.loclists,
-		"ranges": &img.ranges, "rnglists": &img.rnglists, "line": &img.line, "frame": &img.frame,
-	}
-	for _, s := range file.Sections {
-		name, ok := strings.CutPrefix(s.Name, ".debug_")
-		zname, zok := strings.CutPrefix(s.Name, ".zdebug_")
-		var err error
-		switch {
-		case ok && dst[name] != nil:
-			*dst[name], err = img.sectionData(data, s)
-		case zok && dst[zname] != nil:
-			*dst[zname], err = img.zdebugData(data, s)
-		case frames && s.Name == ".eh_frame" && s.Type != elf.SHT_NOBITS:
-			img.ehFrameAddr = s.Addr
-			img.ehFrame, err = img.sectionData(data, s)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sectionData returns a section's bytes: a part of the file itself, or, for a
-// compressed section, a decompressed copy.
-func (img *Image) sectionData(data []byte, s *elf.Section) ([]byte, error) {
-	if s.Type == elf.SHT_NOBITS {
-		return nil, nil
-	}
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		d, err := s.Data()
-		if err != nil {
-			return nil, img.errorf(s.Name, 0, "decompress: %v", err)
-		}
-		return slices.Clip(d), nil // nameRef goes by the capacity
-	}
-	if s.Offset > uint64(len(data)) || s.FileSize > uint64(len(data))-s.Offset {
-		return nil, img.errorf(s.Name, 0, "the section needs %d bytes from file offset %#x, and the file has %d: it was cut short",
-			s.FileSize, s.Offset, len(data))
-	}
-	return data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize], nil
 }
 
 // findBuildID reads the note of type NT_GNU_BUILD_ID (3) of owner "GNU".
