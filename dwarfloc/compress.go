@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/klauspost/compress/zlib"
@@ -27,20 +27,29 @@ type packing struct {
 	// bytes in 2 bits (RFC 1951). Zstandard: a block of 128 KiB in 4 bytes (RFC 8878).
 	ratio uint64
 	open  func(io.Reader) (io.Reader, func(), error)
+	// whole decompresses all data at once, up to the capacity of dst; nil: there is
+	// no faster way than reading.
+	whole func(dst, d []byte) ([]byte, error)
 }
 
 var packings = map[elf.CompressionType]*packing{
-	elf.COMPRESS_ZLIB: {"zlib", 258 * 4, func(r io.Reader) (io.Reader, func(), error) {
+	elf.COMPRESS_ZLIB: {name: "zlib", ratio: 258 * 4, open: func(r io.Reader) (io.Reader, func(), error) {
 		z, err := zlib.NewReader(r)
 		return z, func() {}, err
 	}},
-	elf.COMPRESS_ZSTD: {"zstd", 128 << 10 / 4, func(r io.Reader) (io.Reader, func(), error) {
-		// Reading ahead, decoding and copying go on at the same time.
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(max(2, runtime.GOMAXPROCS(0))), zstd.WithDecoderMaxWindow(maxWindow))
+	elf.COMPRESS_ZSTD: {name: "zstd", ratio: 128 << 10 / 4, open: func(r io.Reader) (io.Reader, func(), error) {
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, nil, err
 		}
 		return z, z.Close, nil
+	}, whole: func(dst, d []byte) ([]byte, error) {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		return z.DecodeAll(d, dst)
 	}},
 }
 
@@ -77,14 +86,27 @@ func (src *source) unpack(s *elf.Section, p *packing, d []byte, off, size, sizeA
 	if size > maxSection || size > (uint64(len(d))+1)*p.ratio {
 		return nil, src.errorf(s.Name, sizeAt, "the header announces %d bytes, more than %d bytes of %s can hold", size, len(d), p.name)
 	}
+	// Debug information is compressed to a third, its tables to a twentieth. What
+	// claims much more is read by and by, so that memory follows the data.
+	likely := 64 * uint64(len(d))
+	if p.whole != nil && size <= likely {
+		out, err := p.whole(make([]byte, 0, size), d)
+		switch {
+		case errors.Is(err, zstd.ErrDecoderSizeExceeded):
+			return nil, src.errorf(s.Name, sizeAt, "the header announces %d bytes, the data holds more", size)
+		case err != nil:
+			return nil, src.errorf(s.Name, off, "decompress: %v", err)
+		case uint64(len(out)) != size:
+			return nil, src.errorf(s.Name, sizeAt, "the header announces %d bytes, the data holds %d", size, len(out))
+		}
+		return slices.Clip(out), nil // nameRef goes by the capacity
+	}
 	r, done, err := p.open(bytes.NewReader(d))
 	if err != nil {
 		return nil, src.errorf(s.Name, off, "decompress: %v", err)
 	}
 	defer done()
-	// Debug information is compressed to a third, its tables to a twentieth; only what
-	// claims much more is read by and by.
-	out := make([]byte, 0, min(size, 64*uint64(len(d))))
+	out := make([]byte, 0, min(size, likely))
 	for {
 		if len(out) == cap(out) {
 			if uint64(len(out)) >= size {

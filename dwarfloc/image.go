@@ -83,11 +83,24 @@ type Section struct {
 }
 
 // Open maps an ELF file and finds its DWARF. It reads nothing but headers: the
-// debug information is scanned when it is first asked for.
+// debug information is scanned when it is first asked for. Compressed sections are
+// decompressed, and those of a relocatable file (a kernel module) are relocated. A
+// file that is compressed as a whole, as modules may be, is decompressed.
 func Open(path string) (*Image, error) {
 	m, err := mapping.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	if isCompressed(m.Data) {
+		var data []byte
+		err := guard(func() (err error) {
+			data, err = unpackWhole(path, m.Data)
+			return err
+		})
+		if err := errors.Join(err, m.Close()); err != nil {
+			return nil, err
+		}
+		return newImage(path, data, true)
 	}
 	img, err := newImage(path, m.Data, true)
 	if err != nil {
@@ -262,7 +275,7 @@ func notELFHint(data []byte) string {
 		return ": it is empty"
 	case len(data) > 0x206 && string(data[0x202:0x206]) == "HdrS":
 		return ": it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"
-	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}), bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}), bytes.HasPrefix(data, []byte("\xfd7zXZ")):
+	case isCompressed(data):
 		return ": it is compressed; decompress it first"
 	}
 	return ""
