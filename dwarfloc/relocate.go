@@ -74,8 +74,8 @@ func (img *Image) sameLayout(path string, file *elf.File) bool {
 }
 
 const (
-	relaSize = 24 // of an Elf64_Rela
-	symSize  = 24 // of an Elf64_Sym
+	elfRelaSize = 24 // of an Elf64_Rela
+	elfSymSize  = 24 // of an Elf64_Sym
 	// relaChunk is how many relocations one processor applies at a time.
 	relaChunk = 1 << 17
 )
@@ -156,9 +156,9 @@ func (src *source) relocator(a *arch.Arch, symtab uint32) (*relocator, error) {
 			}
 		}
 	}
-	r.symbols = make([]relocSymbol, len(d)/symSize)
+	r.symbols = make([]relocSymbol, len(d)/elfSymSize)
 	for i := range r.symbols {
-		e := d[i*symSize:]
+		e := d[i*elfSymSize:]
 		s := &r.symbols[i]
 		section := uint32(binary.LittleEndian.Uint16(e[6:]))
 		value := binary.LittleEndian.Uint64(e[8:])
@@ -175,7 +175,7 @@ func (src *source) relocator(a *arch.Arch, symtab uint32) (*relocator, error) {
 			}
 		}
 		if section == 0 || section >= uint32(len(sections)) {
-			return nil, src.errorf(sections[symtab].Name, uint64(i*symSize), "the symbol is in section %d, and there are %d", section, len(sections))
+			return nil, src.errorf(sections[symtab].Name, uint64(i*elfSymSize), "the symbol is in section %d, and there are %d", section, len(sections))
 		}
 		s.base = sections[section].Addr
 		s.addr = s.base + value
@@ -187,8 +187,8 @@ func (src *source) relocator(a *arch.Arch, symtab uint32) (*relocator, error) {
 // assemblers and linkers write them, so that each processor copies and fills a part
 // of the section; those that are not sorted are applied by one.
 func (r *relocator) apply(t *taken, rel *elf.Section, relas []byte) ([]byte, error) {
-	n := len(relas) / relaSize
-	offset := func(i int) uint64 { return binary.LittleEndian.Uint64(relas[i*relaSize:]) }
+	n := len(relas) / elfRelaSize
+	offset := func(i int) uint64 { return binary.LittleEndian.Uint64(relas[i*elfRelaSize:]) }
 	out := make([]byte, len(t.d))
 	chunks := (n + relaChunk - 1) / relaChunk
 	bounds := make([]uint64, chunks+1)
@@ -223,10 +223,10 @@ func (r *relocator) apply(t *taken, rel *elf.Section, relas []byte) ([]byte, err
 // [lo, hi) of the section; within reports whether they are.
 func (r *relocator) fill(sec, rel *elf.Section, out, relas []byte, first, last int, lo, hi uint64) (within bool, err error) {
 	bad := func(i int, format string, args ...any) error {
-		return r.src.errorf(rel.Name, uint64(i*relaSize), format, args...)
+		return r.src.errorf(rel.Name, uint64(i*elfRelaSize), format, args...)
 	}
 	for i := first; i < last; i++ {
-		e := relas[i*relaSize : i*relaSize+relaSize]
+		e := relas[i*elfRelaSize : i*elfRelaSize+elfRelaSize]
 		at := binary.LittleEndian.Uint64(e)
 		typ, index := binary.LittleEndian.Uint32(e[8:]), binary.LittleEndian.Uint32(e[12:])
 		v := binary.LittleEndian.Uint64(e[16:])

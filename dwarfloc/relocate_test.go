@@ -96,10 +96,10 @@ func TestUnsortedRelocations(t *testing.T) {
 	want := listing(t, openFixture(t, aModule))
 	data := fixture(t, aModule)
 	relas := sectionOf(t, data, ".rela.debug_info")
-	n := len(relas) / relaSize
+	n := len(relas) / elfRelaSize
 	for i := range n / 2 {
-		a, b := relas[i*relaSize:][:relaSize], relas[(n-1-i)*relaSize:][:relaSize]
-		var tmp [relaSize]byte
+		a, b := relas[i*elfRelaSize:][:elfRelaSize], relas[(n-1-i)*elfRelaSize:][:elfRelaSize]
+		var tmp [elfRelaSize]byte
 		copy(tmp[:], a)
 		copy(a, b)
 		copy(b, tmp[:])
@@ -122,18 +122,18 @@ func TestChunks(t *testing.T) {
 	amd64 := openFixture(t, aModule).arch
 	for _, swap := range []bool{false, true} {
 		d := bytes.Repeat([]byte{0xee}, 8*n+3)
-		relas := make([]byte, n*relaSize)
+		relas := make([]byte, n*elfRelaSize)
 		for i := range n {
-			e := relas[i*relaSize:]
+			e := relas[i*elfRelaSize:]
 			binary.LittleEndian.PutUint64(e, uint64(8*i))
 			binary.LittleEndian.PutUint32(e[8:], uint32(elf.R_X86_64_32))
 			binary.LittleEndian.PutUint64(e[16:], uint64(i))
 		}
 		if swap { // the first chunk writes into the last one's part
 			binary.LittleEndian.PutUint64(relas, uint64(8*(n-1)))
-			binary.LittleEndian.PutUint64(relas[(n-1)*relaSize:], 0)
+			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize:], 0)
 			binary.LittleEndian.PutUint64(relas[16:], n-1)
-			binary.LittleEndian.PutUint64(relas[(n-1)*relaSize+16:], 0)
+			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize+16:], 0)
 		}
 		r := relocator{src: src, symbols: make([]relocSymbol, 1)}
 		for i := range amd64.Relocations() {
@@ -172,16 +172,16 @@ func TestRelocationErrors(t *testing.T) {
 			binary.LittleEndian.PutUint32(sectionOf(t, d, rela)[8:], uint32(elf.R_X86_64_GOTPCREL))
 		},
 			".rela.debug_info+0x0: unknown relocation type 9 (R_X86_64_GOTPCREL)"},
-		{"place", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[relaSize:], 1<<60) },
+		{"place", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[elfRelaSize:], 1<<60) },
 			".rela.debug_info+0x18: the relocation is for offset 0x1000000000000000 of .debug_info, which has "},
 		{"last byte", func(d []byte) {
-			binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[relaSize:], uint64(len(sectionOf(t, d, ".debug_info"))-1))
+			binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[elfRelaSize:], uint64(len(sectionOf(t, d, ".debug_info"))-1))
 		}, ".rela.debug_info+0x18: the relocation is for offset "},
 		{"symbol", func(d []byte) { binary.LittleEndian.PutUint32(sectionOf(t, d, rela)[12:], 1<<30) },
 			".rela.debug_info+0x0: the relocation names symbol 1073741824, and there are "},
 		{"value", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[16:], 1<<40) },
 			".rela.debug_info+0x0: R_X86_64_32 does not hold the value 0x10000000000"},
-		{"section of a symbol", func(d []byte) { binary.LittleEndian.PutUint16(sectionOf(t, d, ".symtab")[symSize+6:], 0xfe00) },
+		{"section of a symbol", func(d []byte) { binary.LittleEndian.PutUint16(sectionOf(t, d, ".symtab")[elfSymSize+6:], 0xfe00) },
 			".symtab+0x18: the symbol is in section 65024, and there are "},
 		{"without addends", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, rela)[4:], uint32(elf.SHT_REL)) },
 			".rela.debug_info+0x0: unsupported relocations without addends (SHT_REL): the ABI of amd64 has none"},
