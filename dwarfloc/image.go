@@ -91,21 +91,26 @@ func Open(path string) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isCompressed(m.Data) {
-		var data []byte
-		err := guard(func() (err error) {
-			data, err = unpackWhole(path, m.Data)
-			return err
-		})
-		if err := errors.Join(err, m.Close()); err != nil {
-			return nil, err
+	data, packed := m.Data, false
+	err = guard(func() (err error) {
+		if packed = isCompressed(data); packed {
+			data, err = unpackWhole(path, data)
 		}
-		return newImage(path, data, true)
+		return err
+	})
+	var img *Image
+	if err == nil {
+		img, err = newImage(path, data, true)
 	}
-	img, err := newImage(path, m.Data, true)
+	if changed := m.Changed(); changed != nil {
+		err = changed
+	}
 	if err != nil {
 		_ = m.Close()
 		return nil, err
+	}
+	if packed {
+		return img, m.Close()
 	}
 	img.mapped = m
 	return img, nil
@@ -173,9 +178,6 @@ func (img *Image) executable(addr uint64) bool {
 func (img *Image) errorf(section string, off uint64, format string, args ...any) error {
 	return &FormatError{Path: img.path, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
 }
-
-// guard makes a fault on the file's mapping an error.
-func guard(f func() error) error { return mapping.Guard(f) }
 
 func newImage(path string, data []byte, onDisk bool) (*Image, error) {
 	var img *Image

@@ -149,7 +149,15 @@ func (t *symbolTable) symbol(s *sym) *Symbol {
 // SymbolAt returns the symbol whose code holds a link-time address, or nil. Of
 // several at one address it prefers want and want's clones (want.isra.0), then
 // functions to labels, global to local, and the first in the file.
-func (img *Image) SymbolAt(addr uint64, want string) *Symbol {
+func (img *Image) SymbolAt(addr uint64, want string) (sym *Symbol) {
+	_ = guard(func() error {
+		sym = img.symbolAt(addr, want)
+		return nil
+	})
+	return sym
+}
+
+func (img *Image) symbolAt(addr uint64, want string) *Symbol {
 	t := img.table()
 	i := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr }) - 1
 	// A label inside a function starts later than the function: look further back
@@ -189,7 +197,15 @@ func (t *symbolTable) named(s *sym, want string) bool {
 }
 
 // Symbols returns all function symbols with a name, in order of their addresses.
-func (img *Image) Symbols(name string) []*Symbol {
+func (img *Image) Symbols(name string) (out []*Symbol) {
+	_ = guard(func() error {
+		out = img.symbolsOf(name)
+		return nil
+	})
+	return out
+}
+
+func (img *Image) symbolsOf(name string) []*Symbol {
 	t := img.table()
 	var out []*Symbol
 	for i := range t.len() {
