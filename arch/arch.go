@@ -49,8 +49,10 @@ type Arch struct {
 
 	SP uint16 // DWARF number of the stack pointer
 
-	regs  []Register
-	byNum []*Register // nil where the mapping has no register
+	regs           []Register
+	byNum          []*Register // nil where the mapping has no register
+	relocations    []Relocation
+	relocationName func(uint32) string
 }
 
 // Register returns the register with a DWARF number, or nil when the

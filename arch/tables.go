@@ -12,7 +12,8 @@ var all = []*Arch{amd64, arm64}
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
 	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7,
-	Source: "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
+	Source:      "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
+	relocations: amd64Relocations, relocationName: amd64RelocationName,
 }, slices.Concat(
 	[]Register{
 		{0, "rax", 80, General},
@@ -56,7 +57,8 @@ var amd64 = build(Arch{
 // struct pt_regs.
 var arm64 = build(Arch{
 	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31,
-	Source: "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
+	Source:      "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
+	relocations: arm64Relocations, relocationName: arm64RelocationName,
 }, slices.Concat(
 	numbered("x", 0, 31, 0, 0, 8, General),
 	[]Register{

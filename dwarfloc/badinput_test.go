@@ -202,8 +202,6 @@ func TestOpenErrors(t *testing.T) {
 	vmlinuz := make([]byte, 0x400)
 	copy(vmlinuz, "MZ")
 	copy(vmlinuz[0x202:], "HdrS")
-	relocatable := writeImage([]cu{{version: 5, root: unitRoot()}})
-	binary.LittleEndian.PutUint16(relocatable[16:], uint16(elf.ET_REL))
 	other := writeImage([]cu{{version: 5, root: unitRoot()}})
 	binary.LittleEndian.PutUint16(other[18:], uint16(elf.EM_MIPS))
 	kernel := writeELF(textSection(), debugSection("__ksymtab", []byte{1}), section{name: ".note", typ: elf.SHT_NOTE, data: cat(le32(4), le32(3), le32(3), "GNU", 0xab, 0xcd, 0xef, 0)})
@@ -222,7 +220,6 @@ func TestOpenErrors(t *testing.T) {
 		{"stripped", writeELF(textSection()), ErrNoDWARF, "test: no DWARF debug information: the file is stripped: install its debug package or build it with -g and keep the result"},
 		{"symbols only", writeELF(textSection(), section{name: ".symtab", typ: elf.SHT_SYMTAB}), ErrNoDWARF, "test: no DWARF debug information: build it with -g"},
 		{"kernel", kernel, ErrNoDWARF, "test: no DWARF debug information: for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y; its build ID is abcdef"},
-		{"relocatable", relocatable, nil, "test: a relocatable file (a kernel module or an object file) is not supported: give the linked image"},
 		{"cut", short[:100], nil, "test: damaged ELF file: "},
 		{"other machine", other, nil, "test: "},
 		{"unit length", writeELF(textSection(), debugSection(".debug_info", le32(0x100))), nil, "test: .debug_info+0x0: invalid unit length 0x100: 0x4 bytes are left"},

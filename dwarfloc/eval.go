@@ -280,6 +280,9 @@ func (ev *evaluator) locate(expr []byte, sec string, off uint64) (Location, *sto
 	if loc.size(maxExprSize+1) > maxExprSize {
 		return Location{}, unsupported("an expression of more than %d operations", maxExprSize)
 	}
+	if st := ev.u.img.moduleAddress(&loc); st != nil {
+		return Location{}, st
+	}
 	return loc, nil
 }
 

@@ -74,10 +74,10 @@ func openFixture(t testing.TB, name string) *Image {
 // TestGoldenSites compares every site and parameter of every fixture with a text
 // that was read by people and compared with readelf and llvm-dwarfdump.
 func TestGoldenSites(t *testing.T) {
-	for _, name := range fixtures.Names() {
+	for _, name := range append(fixtures.Names(), fixtures.Relocatable()...) {
 		t.Run(name, func(t *testing.T) {
 			got := listing(t, openFixture(t, name))
-			path := filepath.Join("testdata", strings.TrimSuffix(name, ".elf")+".sites")
+			path := filepath.Join("testdata", strings.TrimSuffix(name, filepath.Ext(name))+".sites")
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -105,7 +105,7 @@ func TestCompressedFixture(t *testing.T) {
 }
 
 func TestInvariants(t *testing.T) {
-	for _, name := range fixtures.Names() {
+	for _, name := range append(fixtures.Names(), fixtures.Relocatable()...) {
 		t.Run(name, func(t *testing.T) {
 			img := openFixture(t, name)
 			sites, err := img.Sites(context.Background(), Every{})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -79,22 +78,40 @@ type Image struct {
 // Section is one section of the image that the running program has in memory.
 type Section struct {
 	Name string
-	Addr uint64 // link-time address
+	Addr uint64 // link-time address; of a module or an object file see Image.LoadsApart
 	Size uint64 // bytes
 	Exec bool   // holds instructions
 }
 
 // Open maps an ELF file and finds its DWARF. It reads nothing but headers: the
-// debug information is scanned when it is first asked for.
+// debug information is scanned when it is first asked for. Compressed sections are
+// decompressed, and those of a relocatable file (a kernel module) are relocated. A
+// file that is compressed as a whole, as modules may be, is decompressed.
 func Open(path string) (*Image, error) {
 	m, err := mapping.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	img, err := newImage(path, m.Data, true)
+	data, packed := m.Data, false
+	err = guard(func() (err error) {
+		if packed = isCompressed(data); packed {
+			data, err = unpackWhole(path, data)
+		}
+		return err
+	})
+	var img *Image
+	if err == nil {
+		img, err = newImage(path, data, true)
+	}
+	if changed := m.Changed(); changed != nil {
+		err = changed
+	}
 	if err != nil {
 		_ = m.Close()
 		return nil, err
+	}
+	if packed {
+		return img, m.Close()
 	}
 	img.mapped = m
 	return img, nil
@@ -130,7 +147,8 @@ func (img *Image) BigEndian() bool { return img.be }
 func (img *Image) BuildID() string { return img.buildID }
 
 // Type returns the ELF type: ET_EXEC for a vmlinux, ET_DYN for a shared library
-// or a position-independent executable.
+// or a position-independent executable, ET_REL for a kernel module or an object
+// file.
 func (img *Image) Type() elf.Type { return img.file.Type }
 
 // Sections returns the sections with an address, in the file's order.
@@ -163,9 +181,6 @@ func (img *Image) errorf(section string, off uint64, format string, args ...any)
 	return &FormatError{Path: img.path, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
 }
 
-// guard makes a fault on the file's mapping an error.
-func guard(f func() error) error { return mapping.Guard(f) }
-
 func newImage(path string, data []byte, onDisk bool) (*Image, error) {
 	var img *Image
 	err := mapping.Guard(func() (err error) {
@@ -186,9 +201,6 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged ELF file: %w", path, err)
 	}
-	if file.Type == elf.ET_REL {
-		return nil, fmt.Errorf("%s: a relocatable file (a kernel module or an object file) is not supported: give the linked image", path)
-	}
 	img := &Image{path: path, file: file, be: file.Data == elf.ELFDATA2MSB}
 	img.arch, err = arch.ForELF(file.Machine, file.Class, file.Data)
 	if err != nil {
@@ -197,6 +209,9 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	if img.be || img.arch.WordSize != 8 {
 		return nil, fmt.Errorf("%s: only 64-bit little-endian images are supported, this one is %v %v", path, file.Class, file.Data)
 	}
+	if err := layOut(path, file); err != nil {
+		return nil, err
+	}
 	for _, s := range file.Sections {
 		if s.Flags&elf.SHF_ALLOC != 0 {
 			img.sections = append(img.sections, Section{Name: s.Name, Addr: s.Addr, Size: s.Size, Exec: s.Flags&elf.SHF_EXECINSTR != 0})
@@ -204,10 +219,10 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	}
 	img.buildID = findBuildID(file)
 
-	if err := img.takeSections(file, data, true); err != nil {
+	img.symFile, img.symData = file, data
+	if err := img.takeSections(source{path, file, data}, true); err != nil {
 		return nil, err
 	}
-	img.symFile, img.symData = file, data
 	if len(img.info) == 0 && onDisk {
 		if err := img.openSeparate(); err != nil {
 			return nil, err
@@ -217,54 +232,6 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 		return nil, img.noDWARF(file)
 	}
 	return img, nil
-}
-
-// takeSections finds the sections with debug information in a file: the image, or
-// the separate file of its debug information.
-func (img *Image) takeSections(file *elf.File, data []byte, frames bool) error {
-	dst := map[string]*[]byte{
-		"info": &img.info, "abbrev": &img.abbrev, "str": &img.str, "line_str": &img.lineStr,
-		"str_offsets": &img.strOffsets, "addr": &img.addr, "loc": &img.loc, "loclists": &img.loclists,
-		"ranges": &img.ranges, "rnglists": &img.rnglists, "line": &img.line, "frame": &img.frame,
-	}
-	for _, s := range file.Sections {
-		name, ok := strings.CutPrefix(s.Name, ".debug_")
-		zname, zok := strings.CutPrefix(s.Name, ".zdebug_")
-		var err error
-		switch {
-		case ok && dst[name] != nil:
-			*dst[name], err = img.sectionData(data, s)
-		case zok && dst[zname] != nil:
-			*dst[zname], err = img.zdebugData(data, s)
-		case frames && s.Name == ".eh_frame" && s.Type != elf.SHT_NOBITS:
-			img.ehFrameAddr = s.Addr
-			img.ehFrame, err = img.sectionData(data, s)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sectionData returns a section's bytes: a part of the file itself, or, for a
-// compressed section, a decompressed copy.
-func (img *Image) sectionData(data []byte, s *elf.Section) ([]byte, error) {
-	if s.Type == elf.SHT_NOBITS {
-		return nil, nil
-	}
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		d, err := s.Data()
-		if err != nil {
-			return nil, img.errorf(s.Name, 0, "decompress: %v", err)
-		}
-		return slices.Clip(d), nil // nameRef goes by the capacity
-	}
-	if s.Offset > uint64(len(data)) || s.FileSize > uint64(len(data))-s.Offset {
-		return nil, img.errorf(s.Name, 0, "the section needs %d bytes from file offset %#x, and the file has %d: it was cut short",
-			s.FileSize, s.Offset, len(data))
-	}
-	return data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize], nil
 }
 
 // findBuildID reads the note of type NT_GNU_BUILD_ID (3) of owner "GNU".
@@ -312,7 +279,7 @@ func notELFHint(data []byte) string {
 		return ": it is empty"
 	case len(data) > 0x206 && string(data[0x202:0x206]) == "HdrS":
 		return ": it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"
-	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}), bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}), bytes.HasPrefix(data, []byte("\xfd7zXZ")):
+	case isCompressed(data):
 		return ": it is compressed; decompress it first"
 	}
 	return ""

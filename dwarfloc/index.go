@@ -142,7 +142,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	// What a selector remembers is its own.
 	selectors := slices.Repeat([]selector{sel}, runtime.GOMAXPROCS(0))
 	lent := make([]Site, runtime.GOMAXPROCS(0))
-	return img.eachUnit(ctx, units, true, func(w *scanner, u *unit) error {
+	err = img.eachUnit(ctx, units, true, func(w *scanner, u *unit) error {
 		sel, s := &selectors[w.worker], &lent[w.worker]
 		s.funOf = -1
 		for j := range u.recs {
@@ -166,6 +166,10 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return img.changed()
 }
 
 // candidates returns the units that can have sites of the functions that a matcher
@@ -180,7 +184,7 @@ func (img *Image) candidates(ctx context.Context, m Matcher) (sel selector, unit
 			return sel, nil, err
 		}
 	}
-	err = guard(func() error {
+	err = img.guard(func() error {
 		if img.kept != nil {
 			sel, units = img.kept.choose(img, m)
 			return nil
@@ -223,7 +227,7 @@ func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	err := guard(func() error {
+	err := img.guard(func() error {
 		if img.kept != nil {
 			names = img.kept.functions(img)
 			return nil

@@ -14,7 +14,7 @@ import (
 // reason NoSuchVariable.
 func (s *Site) Lookup(name string) (*Variable, error) {
 	var v *Variable
-	err := guard(func() (err error) {
+	err := s.u.img.guard(func() (err error) {
 		v, err = s.lookup(name)
 		return err
 	})
@@ -84,7 +84,7 @@ func (s *Site) Pointee(l *Location) (*Variable, error) {
 		return nil, fmt.Errorf("%v: a location that is %v has no pointee", s, l.Kind)
 	}
 	var v *Variable
-	err := guard(func() error {
+	err := s.u.img.guard(func() error {
 		u := s.u.img.unitAt(l.Target)
 		if u == nil {
 			return s.u.img.errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
@@ -113,7 +113,7 @@ func (s *Site) Pointee(l *Location) (*Variable, error) {
 // function, for suggestions.
 func (s *Site) VariableNames() ([]string, error) {
 	var names []string
-	err := guard(func() error {
+	err := s.u.img.guard(func() error {
 		e, err := s.u.entry(s.die)
 		if err != nil {
 			return err

@@ -1,6 +1,8 @@
 package dwarfloc
 
 import (
+	"bytes"
+
 	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
@@ -243,7 +245,7 @@ func (ev *evaluator) bytesLocation(b []byte) Location {
 	if len(b) > 0 && len(b) <= 8 {
 		return Location{Kind: KindConstant, Expr: ev.constant(bytesUint(b, ev.u.img.be))}
 	}
-	return Location{Kind: KindBytes, Bytes: b}
+	return Location{Kind: KindBytes, Bytes: bytes.Clone(b)} // b goes with the file
 }
 
 func (m *machine) push(e *Expr, t *baseType) { m.stack = append(m.stack, operand{e, t}) }

@@ -19,7 +19,15 @@ const maxMembers = 1 << 16
 
 // Members returns the members of a structure, union or class, in order. Other
 // types have none.
-func (t *Type) Members() ([]Member, error) {
+func (t *Type) Members() (out []Member, err error) {
+	err = t.guard(func() (err error) {
+		out, err = t.members()
+		return err
+	})
+	return out, err
+}
+
+func (t *Type) members() ([]Member, error) {
 	switch t.Kind {
 	case TypeStruct, TypeUnion, TypeClass:
 	default:

@@ -27,7 +27,7 @@ func (img *Image) mentions(ctx context.Context, sel *selector) (units []int, ok 
 	}
 	var always []bool
 	needles := make([]needle, 0, len(sel.offsets)+1)
-	err = guard(func() error {
+	err = img.guard(func() error {
 		always = img.crossing()
 		rare := rarity(img.info)
 		for _, n := range sel.offsets {

@@ -34,7 +34,7 @@ type declared struct {
 
 // Params returns the parameters of a site. They are valid until the next call.
 func (r *Resolver) Params(s *Site) ([]*Variable, error) {
-	err := guard(func() error { return r.params(s) })
+	err := s.u.img.guard(func() error { return r.params(s) })
 	if err != nil {
 		return nil, err
 	}

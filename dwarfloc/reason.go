@@ -19,6 +19,7 @@ const (
 	VectorRegister
 	NoRegister
 	ThreadLocal
+	ModuleAddress
 	Unsupported
 	NoFrameInfo
 	IncompleteType
@@ -39,6 +40,7 @@ var reasonText = [reasonCount]struct{ name, text string }{
 	VectorRegister:  {"vector-register", "it is in a floating point or vector register, which a probe does not see"},
 	NoRegister:      {"no-register", "it is in a register that struct pt_regs does not hold"},
 	ThreadLocal:     {"thread-local", "it is thread-local, and its address depends on the thread"},
+	ModuleAddress:   {"module-address", "it is, or is at, an address of a relocatable file (a module), whose sections the kernel loads wherever it likes"},
 	Unsupported:     {"unsupported-operation", "its location uses an operation that has no BPF equivalent"},
 	NoFrameInfo:     {"no-frame-info", "its location is relative to the call frame, and no call frame information covers the site"},
 	IncompleteType:  {"incomplete-type", "the size of its type is unknown"},

@@ -82,7 +82,10 @@ func (img *Image) Scan(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		img.cache.warn(guard(img.keep))
+		err = img.changed()
+	}
+	if err == nil {
+		img.cache.warn(img.guard(img.keep))
 	}
 	img.scanned, img.scanErr = true, err
 	return err
@@ -106,7 +109,7 @@ func (img *Image) prepare() error {
 		}
 		img.cache.warn(err)
 		if !ok {
-			img.unitsErr = guard(img.readUnits)
+			img.unitsErr = img.guard(img.readUnits)
 		}
 	})
 	return img.unitsErr
@@ -183,7 +186,7 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 		wg.Go(func() {
 			s := scanner{worker: worker, table: abbrevTable{inC: true}}
 			i := 0
-			e := guard(func() error {
+			e := img.guard(func() error {
 				for {
 					i = int(next.Add(1) - 1)
 					if i >= n {

@@ -1,6 +1,9 @@
 package dwarfloc
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // Role says what a variable is to the function at a site.
 type Role uint8
@@ -43,7 +46,11 @@ type rawLocation struct {
 // it is in and an offset there: its own in a section of location lists, that of
 // the variable's entry in .debug_info. It is nil for a constant.
 func (v *Variable) Expression() (expr []byte, section string, off uint64) {
-	return v.raw.expr, v.raw.sec, v.raw.off
+	_ = guard(func() error {
+		expr = bytes.Clone(v.raw.expr) // which goes with the file
+		return nil
+	})
+	return expr, v.raw.sec, v.raw.off
 }
 
 // varEntry is an entry of a variable as it stands.

@@ -25,7 +25,8 @@ func (img *Image) separatePaths() []string {
 	if sec == nil {
 		return out
 	}
-	d, err := img.sectionData(img.symData, sec)
+	src := img.symSource()
+	d, err := src.sectionData(sec)
 	if err != nil {
 		return out
 	}
@@ -57,11 +58,11 @@ func (img *Image) openSeparate() error {
 			return err
 		}
 		file, err := elf.NewFile(bytes.NewReader(m.Data))
-		if err != nil || img.buildID != "" && findBuildID(file) != img.buildID {
+		if err != nil || img.buildID != "" && findBuildID(file) != img.buildID || !img.sameLayout(path, file) {
 			_ = m.Close() // another program's, or damaged: the next place may be better
 			continue
 		}
-		if err := img.takeSections(file, m.Data, false); err != nil {
+		if err := img.takeSections(source{path, file, m.Data}, false); err != nil {
 			_ = m.Close()
 			return err
 		}

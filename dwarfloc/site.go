@@ -112,7 +112,7 @@ func (s *Site) String() string {
 // Declared returns where the function is declared: a source file as its compiler
 // was told, and a line. The file is "" when the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
-	err = guard(func() error {
+	err = s.u.img.guard(func() error {
 		e, err := s.u.entry(s.die)
 		for i := 0; err == nil && i < maxOrigins; i++ {
 			var origin value
@@ -151,7 +151,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 	if s.Kind != Entry {
 		return nil, false, nil
 	}
-	err = guard(func() error {
+	err = s.u.img.guard(func() error {
 		addr := s.fun.start + off
 		ranges, err := s.u.extent(&s.pcs)
 		if err != nil || !covers(ranges, addr) || addr < s.fun.start {
@@ -168,7 +168,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 // locateSymbol fills in the symbol that holds a site.
 func (u *unit) locateSymbol(s *Site, want string) {
 	s.Symbol, s.Offset = "", 0
-	if sym := u.img.SymbolAt(s.Addr, want); sym != nil {
+	if sym := u.img.symbolAt(s.Addr, want); sym != nil {
 		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
 	}
 }
@@ -261,7 +261,7 @@ func (s *Site) Describe() error {
 	if s.described {
 		return nil
 	}
-	return guard(func() error {
+	return s.u.img.guard(func() error {
 		u := s.u
 		s.Function = u.img.nameOf(u.nameRefOf(&u.recs[s.rec]))
 		if s.Kind == Inline {

@@ -60,6 +60,9 @@ func (img *Image) table() *symbolTable {
 	return t
 }
 
+// symSource is the file with the symbol table.
+func (img *Image) symSource() source { return source{img.path, img.symFile, img.symData} }
+
 // symbolSections returns the symbol table and its strings, or nothing.
 func (img *Image) symbolSections() (d, strs []byte) {
 	sec := img.symFile.SectionByType(elf.SHT_SYMTAB)
@@ -69,11 +72,12 @@ func (img *Image) symbolSections() (d, strs []byte) {
 	if sec == nil || int(sec.Link) >= len(img.symFile.Sections) {
 		return nil, nil
 	}
-	d, err := img.sectionData(img.symData, sec)
+	src := img.symSource()
+	d, err := src.sectionData(sec)
 	if err != nil {
 		return nil, nil
 	}
-	if strs, err = img.sectionData(img.symData, img.symFile.Sections[sec.Link]); err != nil {
+	if strs, err = src.sectionData(img.symFile.Sections[sec.Link]); err != nil {
 		return nil, nil
 	}
 	return d, strs
@@ -83,8 +87,12 @@ func (img *Image) symbolSections() (d, strs []byte) {
 func (img *Image) readSymbols(d []byte) []byte {
 	const entrySize = 24
 	exec := make([]bool, len(img.symFile.Sections))
+	starts := make([]uint64, len(img.symFile.Sections)) // what values are relative to
 	for i, s := range img.symFile.Sections {
 		exec[i] = s.Flags&elf.SHF_EXECINSTR != 0
+		if img.LoadsApart() {
+			starts[i] = s.Addr
+		}
 	}
 	syms := make([]sym, 0, len(d)/entrySize/2)
 	for b := (buf{d: d, be: img.be}); len(d)-b.p >= entrySize; {
@@ -96,6 +104,7 @@ func (img *Image) readSymbols(d []byte) []byte {
 		if section >= len(exec) || !exec[section] || s.name == 0 {
 			continue
 		}
+		s.addr += starts[section]
 		switch elf.SymType(info & 0xf) {
 		case elf.STT_FUNC, elf.STT_GNU_IFUNC:
 		case elf.STT_NOTYPE:
@@ -140,7 +149,15 @@ func (t *symbolTable) symbol(s *sym) *Symbol {
 // SymbolAt returns the symbol whose code holds a link-time address, or nil. Of
 // several at one address it prefers want and want's clones (want.isra.0), then
 // functions to labels, global to local, and the first in the file.
-func (img *Image) SymbolAt(addr uint64, want string) *Symbol {
+func (img *Image) SymbolAt(addr uint64, want string) (sym *Symbol) {
+	_ = guard(func() error {
+		sym = img.symbolAt(addr, want)
+		return nil
+	})
+	return sym
+}
+
+func (img *Image) symbolAt(addr uint64, want string) *Symbol {
 	t := img.table()
 	i := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr }) - 1
 	// A label inside a function starts later than the function: look further back
@@ -180,7 +197,15 @@ func (t *symbolTable) named(s *sym, want string) bool {
 }
 
 // Symbols returns all function symbols with a name, in order of their addresses.
-func (img *Image) Symbols(name string) []*Symbol {
+func (img *Image) Symbols(name string) (out []*Symbol) {
+	_ = guard(func() error {
+		out = img.symbolsOf(name)
+		return nil
+	})
+	return out
+}
+
+func (img *Image) symbolsOf(name string) []*Symbol {
 	t := img.table()
 	var out []*Symbol
 	for i := range t.len() {

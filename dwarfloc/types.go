@@ -254,15 +254,37 @@ func (t *Type) dims(e entry) ([]int64, error) {
 // Elem returns what a type is made of: what a pointer points to, the element of
 // an array, the type behind a typedef or a qualifier, the result of a function,
 // the underlying type of an enumeration.
-func (t *Type) Elem() (*Type, error) {
+func (t *Type) Elem() (el *Type, err error) {
+	err = t.guard(func() (err error) {
+		el, err = t.element()
+		return err
+	})
+	return el, err
+}
+
+func (t *Type) element() (*Type, error) {
 	if t.u == nil {
 		return voidType, nil
 	}
 	return t.u.typeOf(t.elem)
 }
 
+// guard makes a fault on the image's mapping an error.
+func (t *Type) guard(f func() error) error {
+	if t.u == nil {
+		return f()
+	}
+	return t.u.img.guard(f)
+}
+
 // Resolve goes through typedefs and qualifiers to the type behind them.
-func (t *Type) Resolve() (*Type, error) { return t.resolve(0) }
+func (t *Type) Resolve() (r *Type, err error) {
+	err = t.guard(func() (err error) {
+		r, err = t.resolve(0)
+		return err
+	})
+	return r, err
+}
 
 func (t *Type) resolve(depth int) (*Type, error) {
 	for range maxTypeDepth {
@@ -291,10 +313,19 @@ func (t *Type) ByteSize() (int64, error) {
 	return r.Size, nil
 }
 
-// String spells a type as C does: "struct page *", "const char *", "int (*)()".
+// String spells a type as C does: "struct page *", "const char *", "int (*)()". What
+// cannot be read any more is a question mark.
 func (t *Type) String() string {
-	prefix, suffix := t.spell(0)
-	return prefix + suffix
+	text := ""
+	err := t.guard(func() error {
+		prefix, suffix := t.spell(0)
+		text = prefix + suffix
+		return nil
+	})
+	if err != nil {
+		return "?"
+	}
+	return text
 }
 
 // spell returns the parts of a type's name that stand before and behind a
@@ -304,7 +335,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		return "...", ""
 	}
 	elem := func() (*Type, string, string) {
-		el, err := t.Elem()
+		el, err := t.element()
 		if err != nil {
 			return voidType, "?", ""
 		}

@@ -45,6 +45,7 @@ perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). Options may st
 in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 		Example: `  prolog-dump -k vmlinux 'get_page page'
   prolog-dump -k vmlinux --sites 'tcp_*msg sk size'
+  prolog-dump -k vmlinux 'module=ext4;ext4_file_read_iter iocb to'
   prolog-dump -x ./server --format json 'handle_request req len:u32' | jq '.args[].location'
   prolog-dump demo`,
 		Args:              cobra.ArbitraryArgs,
@@ -61,7 +62,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 		},
 	}
 	f := cmd.PersistentFlags()
-	f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image with debug information (default: the running kernel's, in the usual places)")
+	f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
 	f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
 	f.StringVar(&s.format, "format", "text", "text, or json: one object per site and line")
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
@@ -139,7 +140,8 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err error) {
 	switch {
 	case o.Module != "":
-		return "", false, fmt.Errorf("module=%s: kernel modules are not supported yet; definitions for the kernel's own code and for executables are", o.Module)
+		path, err = s.modulePath(o.Module)
+		return path, true, err
 	case s.vmlinux != "" && s.exec != "":
 		return "", false, errors.New("-k and -x name two images; give one")
 	case o.Exec != "":
@@ -149,12 +151,37 @@ func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err er
 	case s.vmlinux != "":
 		return s.vmlinux, true, nil
 	}
+	release, err := runningRelease()
+	if err != nil {
+		return "", false, err
+	}
+	path, err = dwarfloc.FindRunningKernel(release)
+	return path, true, err
+}
+
+// modulePath is the file of a module of the kernel that -k names, or of the running
+// one.
+func (s *settings) modulePath(name string) (string, error) {
+	var release string
+	var err error
+	if s.vmlinux != "" {
+		release, err = dwarfloc.KernelRelease(s.vmlinux)
+	} else {
+		release, err = runningRelease()
+	}
+	if err != nil {
+		return "", err
+	}
+	return dwarfloc.FindModule(name, dwarfloc.ModuleDirs(release, s.vmlinux))
+}
+
+// runningRelease is what uname -r prints.
+func runningRelease() (string, error) {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
-		return "", false, fmt.Errorf("uname: %w", err)
+		return "", fmt.Errorf("uname: %w", err)
 	}
-	path, err = dwarfloc.FindRunningKernel(unix.ByteSliceToString(uts.Release[:]))
-	return path, true, err
+	return unix.ByteSliceToString(uts.Release[:]), nil
 }
 
 // completeFunctions offers the image's functions for the shell's completion. A

@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: os.Getenv("UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BPFPROLOGUE_CACHE", filepath.Join(env.WorkDir, "cache"))
-			for _, name := range fixtures.Names() {
+			for _, name := range append(fixtures.Names(), fixtures.Relocatable()...) {
 				if _, err := fixtures.WriteTo(env.WorkDir, name); err != nil {
 					return err
 				}

@@ -31,7 +31,7 @@ func (s *settings) printText(w io.Writer, p *instances.Plan) error {
 }
 
 func (s *settings) printSite(w io.Writer, p *instances.Plan, site *instances.Site) error {
-	fmt.Fprintf(w, "%s  %s", site.Place(), hex(site.Addr))
+	fmt.Fprintf(w, "%s  %s", site.Place(), address(site.Site))
 	if site.View != 0 {
 		fmt.Fprintf(w, " view %d", site.View)
 	}
@@ -169,4 +169,14 @@ func printSummary(w io.Writer, p *instances.Plan) {
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+// address prints where a site is: its link-time address, or, in a module, whose
+// sections have none, the bytes from its section's start.
+func address(site *dwarfloc.Site) string {
+	img := site.Image()
+	if sec := img.SectionAt(site.Addr); img.LoadsApart() && sec != nil {
+		return sec.Name + "+" + hex(site.Addr-sec.Addr)
+	}
+	return hex(site.Addr)
 }

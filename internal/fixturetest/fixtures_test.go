@@ -80,7 +80,7 @@ func TestImagesMatchManifest(t *testing.T) {
 	}
 
 	var present []string
-	for _, pattern := range []string{"Makefile", "src/*", "*.elf.gz"} {
+	for _, pattern := range []string{"Makefile", "src/*", "*.gz"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestImagesMatchManifest(t *testing.T) {
 		}
 	}
 	slices.Sort(listed)
-	if diff := cmp.Diff(listed, fixtures.Names()); diff != "" {
+	if diff := cmp.Diff(listed, all()); diff != "" {
 		t.Errorf("images in SHA256SUMS (-) and embedded (+) differ:\n%s", diff)
 	}
 }
@@ -138,14 +138,14 @@ func TestRebuild(t *testing.T) {
 	if out, err := command("make", "-s", "-C", dir, "OUT="+tmp).CombinedOutput(); err != nil {
 		t.Fatalf("make: %v\n%s", err, out)
 	}
-	built, err := filepath.Glob(filepath.Join(tmp, "*.elf"))
+	built, err := os.ReadDir(tmp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(built) != len(fixtures.Names()) {
-		t.Errorf("the recipe makes %d images, %d are committed", len(built), len(fixtures.Names()))
+	if len(built) != len(all()) {
+		t.Errorf("the recipe makes %d images, %d are committed", len(built), len(all()))
 	}
-	for _, name := range fixtures.Names() {
+	for _, name := range all() {
 		committed, err := fixtures.Bytes(name)
 		if err != nil {
 			t.Error(err)
@@ -160,6 +160,13 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("%s: the committed image (%d bytes) is not what its sources give (%d bytes); %s", name, len(committed), len(fresh), remedy)
 		}
 	}
+}
+
+// all are the names of all committed images.
+func all() []string {
+	names := append(fixtures.Names(), fixtures.Relocatable()...)
+	slices.Sort(names)
+	return names
 }
 
 // command is [exec.Command] without what an outer make, as in make test, hands down.
@@ -178,7 +185,7 @@ func TestImageContents(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, name := range fixtures.Names() {
+	for _, name := range all() {
 		t.Run(name, func(t *testing.T) {
 			packed, err := os.Stat(filepath.Join(dir, name+".gz"))
 			if err != nil {
@@ -200,7 +207,17 @@ func TestImageContents(t *testing.T) {
 			}
 
 			var sections, symbols []string
-			if strings.HasPrefix(name, "lib-") {
+			if slices.Contains(fixtures.Relocatable(), name) {
+				if f.Type != elf.ET_REL {
+					t.Errorf("type %v, want ET_REL", f.Type)
+				}
+				sections = []string{".text", ".debug_info", ".rela.debug_info"}
+				symbols = []string{"my_func_lib_abcd", "session_current", "lib_opaque"}
+				if strings.HasPrefix(name, "module-") {
+					sections = append(sections, ".init.text", ".note.gnu.build-id", ".rela.debug_frame")
+					symbols = []string{"my_func_one_abcd", "page_cache_init", "toy_ticks"}
+				}
+			} else if strings.HasPrefix(name, "lib-") {
 				if f.Type != elf.ET_DYN {
 					t.Errorf("type %v, want ET_DYN", f.Type)
 				}
@@ -254,7 +271,7 @@ func TestImageContents(t *testing.T) {
 }
 
 func TestLoader(t *testing.T) {
-	if len(fixtures.Names()) == 0 {
+	if len(fixtures.Names()) == 0 || len(fixtures.Relocatable()) == 0 {
 		t.Fatal("no images")
 	}
 	name := fixtures.Names()[0]

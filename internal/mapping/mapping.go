@@ -9,17 +9,34 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// ErrFault is wrapped by the error of a function under Guard when the file
-// behind a mapping no longer holds the bytes that were read.
-var ErrFault = errors.New("the file was cut short or its device failed while it was being read")
+// ErrFault is wrapped by the error of a function under Guard when the file behind a
+// mapping no longer holds the bytes that were read, and by Changed's error.
+var ErrFault = errors.New("the file was changed while it was being read: open it again when it is complete")
 
 // Mapping is a file mapped read-only.
 type Mapping struct {
 	Data []byte
+
+	path    string
+	file    *os.File
+	size    int64
+	written time.Time
+	fault   atomic.Bool // a part of Data has gone
+}
+
+// open are the mappings that a fault can come from.
+var open struct {
+	mu   sync.Mutex
+	list []*Mapping
 }
 
 // Open maps a regular file. An empty file maps to no bytes.
@@ -28,41 +45,81 @@ func Open(path string) (*Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
+	m := &Mapping{path: path, file: f}
+	if err := m.mmap(); err != nil {
+		_ = f.Close()
 		return nil, err
 	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	size := st.Size()
-	if size == 0 {
-		return &Mapping{}, nil
-	}
-	if size > math.MaxInt {
-		return nil, fmt.Errorf("%s: %d bytes do not fit into this machine's address space", path, size)
-	}
-	data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	open.list = append(open.list, m)
+	return m, nil
+}
+
+func (m *Mapping) mmap() error {
+	st, err := m.file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%s: map: %w", path, err)
+		return err
 	}
-	return &Mapping{Data: data}, nil
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", m.path)
+	}
+	m.size, m.written = st.Size(), st.ModTime()
+	if m.size == 0 {
+		return nil
+	}
+	if m.size > math.MaxInt {
+		return fmt.Errorf("%s: %d bytes do not fit into this machine's address space", m.path, m.size)
+	}
+	m.Data, err = unix.Mmap(int(m.file.Fd()), 0, int(m.size), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return fmt.Errorf("%s: map: %w", m.path, err)
+	}
+	return nil
 }
 
 // Close unmaps the file. Slices of Data must not be used afterwards.
 func (m *Mapping) Close() error {
-	if m == nil || m.Data == nil {
+	if m == nil || m.file == nil {
 		return nil
 	}
-	data := m.Data
-	m.Data = nil
-	return unix.Munmap(data)
+	open.mu.Lock()
+	open.list = slices.DeleteFunc(open.list, func(o *Mapping) bool { return o == m })
+	open.mu.Unlock()
+	err := m.file.Close()
+	m.file = nil
+	if m.Data != nil {
+		err = errors.Join(err, unix.Munmap(m.Data))
+		m.Data = nil
+	}
+	return err
 }
 
-// Guard runs f, and returns an error that wraps ErrFault if f touches a page of
-// a mapping that is no longer there. Every goroutine that reads a mapping needs
-// its own Guard. Other panics pass through.
+// Faulted returns an error that wraps ErrFault when some Guard has met a part of the
+// mapping that is no longer there: what was being read then is not to be relied on.
+func (m *Mapping) Faulted() error {
+	if m == nil || !m.fault.Load() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", m.path, ErrFault)
+}
+
+// Changed returns an error that wraps ErrFault when the file was written to since it
+// was opened.
+func (m *Mapping) Changed() error {
+	if m == nil || m.file == nil {
+		return nil
+	}
+	if st, err := m.file.Stat(); err == nil && st.Size() == m.size && st.ModTime().Equal(m.written) {
+		return m.Faulted()
+	}
+	m.fault.Store(true)
+	return m.Faulted()
+}
+
+// Guard runs f, and returns an error that wraps ErrFault and names the file if f
+// touches a page of a mapping that is no longer there. Every goroutine that reads a
+// mapping needs its own Guard. Other panics pass through.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -76,7 +133,24 @@ func Guard(f func() error) (err error) {
 		if !ok {
 			panic(r)
 		}
-		err = fmt.Errorf("%w (at address %#x)", ErrFault, fault.Addr())
+		if m := holder(fault.Addr()); m != nil {
+			m.fault.Store(true)
+			err = m.Faulted()
+			return
+		}
+		err = fmt.Errorf("a file was closed while it was being read (at address %#x): %w", fault.Addr(), ErrFault)
 	}()
 	return f()
+}
+
+// holder returns the mapping that an address is in, or nil.
+func holder(addr uintptr) *Mapping {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	for _, m := range open.list {
+		if start := uintptr(unsafe.Pointer(unsafe.SliceData(m.Data))); addr >= start && addr-start < uintptr(len(m.Data)) {
+			return m
+		}
+	}
+	return nil
 }

@@ -51,12 +51,7 @@ func Vmlinux(t TB) string {
 	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
 		return path
 	}
-	cache := os.Getenv("BENCH_CACHE")
-	if cache == "" {
-		_, file, _, _ := runtime.Caller(0)
-		cache = filepath.Join(filepath.Dir(file), "..", "..", "bench", ".cache")
-	}
-	found, err := filepath.Glob(filepath.Join(cache, "vmlinux-*-amd64"))
+	found, err := filepath.Glob(filepath.Join(benchCache(), "vmlinux-*-amd64"))
 	if err == nil {
 		for _, f := range found {
 			if !strings.HasSuffix(f, "-cloud-amd64") || len(found) == 1 {
@@ -66,6 +61,15 @@ func Vmlinux(t TB) string {
 	}
 	Missing(t, "no kernel image: run \"make vmlinux\", or set BENCH_VMLINUX")
 	return ""
+}
+
+// benchCache is where bench/fetch-vmlinux.sh puts what it fetches.
+func benchCache() string {
+	if cache := os.Getenv("BENCH_CACHE"); cache != "" {
+		return cache
+	}
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "bench", ".cache")
 }
 
 // Tool returns the path of a program.

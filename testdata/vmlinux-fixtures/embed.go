@@ -20,23 +20,33 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-//go:embed *.elf.gz
+//go:embed *.elf.gz *.ko.gz *.o.gz
 var images embed.FS
 
-// Names returns the names of all images, sorted. They end in ".elf".
-func Names() []string {
+// Names returns the names of all linked images, sorted. They end in ".elf".
+func Names() []string { return names(".elf") }
+
+// Relocatable returns the names of the relocatable files, sorted: kernel modules,
+// which end in ".ko", and an object file, which ends in ".o".
+func Relocatable() []string { return names(".ko", ".o") }
+
+func names(suffixes ...string) []string {
 	entries, err := fs.ReadDir(images, ".")
 	if err != nil {
 		panic(fmt.Sprintf("fixtures: embedded directory: %v", err)) // the compiler made it
 	}
-	names := make([]string, 0, len(entries))
+	var out []string
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".gz"))
+		name := strings.TrimSuffix(e.Name(), ".gz")
+		if slices.Contains(suffixes, filepath.Ext(name)) {
+			out = append(out, name)
+		}
 	}
-	return names
+	return out
 }
 
 // Bytes returns the image of that name, decompressed. The caller owns the slice.
@@ -44,7 +54,7 @@ func Names() []string {
 func Bytes(name string) ([]byte, error) {
 	packed, err := images.ReadFile(name + ".gz")
 	if err != nil {
-		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(append(Names(), Relocatable()...), ", "))
 	}
 	zr, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

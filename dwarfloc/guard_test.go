@@ -1,0 +1,236 @@
+package dwarfloc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// asked is what a question has to work with.
+type asked struct {
+	img  *Image
+	site *Site
+	typ  *Type // of a pointer to a structure
+	v    *Variable
+}
+
+// questions are all exported ways into an image that read its file. tells is false
+// for those that have no error to tell.
+var questions = []struct {
+	name  string
+	tells bool
+	ask   func(a asked) error
+}{
+	{"Scan", true, func(a asked) error { return a.img.Scan(context.Background()) }},
+	{"Sites", true, func(a asked) error {
+		_, err := a.img.Sites(context.Background(), Every{})
+		return err
+	}},
+	{"Sites of a name", true, func(a asked) error {
+		_, err := a.img.Sites(context.Background(), Name("pkt_hold"))
+		return err
+	}},
+	{"EachSite", true, func(a asked) error {
+		return a.img.EachSite(context.Background(), Every{}, func(_ int, s *Site) error {
+			_, err := s.Params()
+			return err
+		})
+	}},
+	{"FunctionNames", true, func(a asked) error {
+		_, err := a.img.FunctionNames(context.Background())
+		return err
+	}},
+	{"SymbolAt", false, func(a asked) error {
+		a.img.SymbolAt(a.img.sections[0].Addr, "")
+		return nil
+	}},
+	{"Symbols", false, func(a asked) error {
+		a.img.Symbols("pkt_hold")
+		return nil
+	}},
+	{"Site.Params", true, func(a asked) error {
+		_, err := a.site.Params()
+		return err
+	}},
+	{"Resolver.Params", true, func(a asked) error {
+		var r Resolver
+		_, err := r.Params(a.site)
+		return err
+	}},
+	{"Site.Lookup", true, func(a asked) error {
+		_, err := a.site.Lookup("ring_zero")
+		return err
+	}},
+	{"Site.VariableNames", true, func(a asked) error {
+		_, err := a.site.VariableNames()
+		return err
+	}},
+	{"Site.Declared", true, func(a asked) error {
+		_, _, err := a.site.Declared()
+		return err
+	}},
+	{"Site.Pointee", true, func(a asked) error {
+		_, err := a.site.Pointee(&Location{Kind: KindImplicitPointer, Target: a.site.DIE()})
+		return err
+	}},
+	{"Site.At", true, func(a asked) error {
+		_, _, err := a.site.At(1)
+		return err
+	}},
+	{"Site.Describe", true, func(a asked) error {
+		s := a.site.Clone()
+		s.described = false
+		return s.Describe()
+	}},
+	{"Site.String", false, func(a asked) error {
+		s := a.site.Clone()
+		s.described = false
+		_ = s.String()
+		return nil
+	}},
+	{"Type.Elem", true, func(a asked) error {
+		_, err := a.typ.Elem()
+		return err
+	}},
+	{"Type.Resolve", true, func(a asked) error {
+		t := *a.typ
+		t.Kind = TypeTypedef
+		_, err := t.Resolve()
+		return err
+	}},
+	{"Type.ByteSize", true, func(a asked) error {
+		t := *a.typ
+		t.Kind, t.Size = TypeTypedef, -1
+		_, err := t.ByteSize()
+		return err
+	}},
+	{"Type.Members", true, func(a asked) error {
+		t := *a.typ
+		t.Kind = TypeStruct
+		_, err := t.Members()
+		return err
+	}},
+	{"Type.String", false, func(a asked) error {
+		_ = a.typ.String()
+		return nil
+	}},
+	{"Variable.Expression", false, func(a asked) error {
+		expr, _, _ := a.v.Expression()
+		_ = ExpressionText(expr)
+		return nil
+	}},
+}
+
+// copyOf opens a copy of a fixture. With warm, all has been asked before.
+func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
+	t.Helper()
+	path, err := fixtures.WriteTo(t.TempDir(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.img, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.img.Close() })
+	sites, err := a.img.Sites(context.Background(), Name("queue_send"))
+	if err != nil || len(sites) == 0 {
+		t.Fatalf("%d sites, %v", len(sites), err)
+	}
+	a.site = sites[0]
+	params, err := a.site.Params()
+	if err != nil || len(params) == 0 {
+		t.Fatalf("%d parameters, %v", len(params), err)
+	}
+	a.v, a.typ = params[0], params[0].Type
+	if warm {
+		for _, q := range questions {
+			if err := q.ask(a); err != nil && q.name != "Site.Pointee" {
+				t.Fatalf("%s: %v", q.name, err)
+			}
+		}
+	}
+	return a, path
+}
+
+// TestTruncated: when the file is cut short under an open image, each question ends
+// with an error that names the file, and so do all that follow.
+func TestTruncated(t *testing.T) {
+	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-clang14-O2-dwarf5.elf"} {
+		for _, q := range questions {
+			for _, warm := range []bool{false, true} {
+				a, path := copyOf(t, name, warm)
+				if err := os.Truncate(path, 0); err != nil {
+					t.Fatal(err)
+				}
+				want := path + ": the file was changed while it was being read: open it again when it is complete"
+				err := q.ask(a)
+				if q.tells && (!errors.Is(err, ErrChanged) || err.Error() != want) {
+					// What is remembered needs no file, but then a later question tells.
+					if warm && err == nil && (q.name == "Scan" || strings.HasPrefix(q.name, "Type.")) {
+						continue
+					}
+					t.Errorf("%s (asked before: %v): %v, want %s", q.name, warm, err, want)
+				}
+				if _, err := a.img.Sites(context.Background(), Every{}); !errors.Is(err, ErrChanged) {
+					t.Errorf("%s and then Sites: %v", q.name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestTruncatedKept: the same for an image whose scan was kept, and for the kept
+// scan's own file.
+func TestTruncatedKept(t *testing.T) {
+	for _, which := range []string{"image", "kept scan"} {
+		dir := t.TempDir()
+		open := func() (*Image, string) {
+			path := filepath.Join(dir, "image.elf")
+			if err := os.WriteFile(path, fixture(t, "basic-gcc12-O2-dwarf5.elf"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			img, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = img.Close() })
+			img.UseCache(Cache{Dir: filepath.Join(dir, "cache")})
+			if err := img.Scan(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			return img, path
+		}
+		open()
+		img, cut := open()
+		if img.kept == nil {
+			t.Fatal("the scan was not kept")
+		}
+		if which == "kept scan" {
+			cut = img.keptPath()
+		}
+		if err := os.Truncate(cut, 0); err != nil {
+			t.Fatal(err)
+		}
+		_, err := img.Sites(context.Background(), Every{})
+		if !errors.Is(err, ErrChanged) || !strings.HasPrefix(err.Error(), cut+": ") {
+			t.Errorf("%s: %v", which, err)
+		}
+	}
+}
+
+// TestWrittenTo: a file that is written to in place is not what was opened.
+func TestWrittenTo(t *testing.T) {
+	a, path := copyOf(t, "basic-gcc12-O2-dwarf5.elf", false)
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.img.Sites(context.Background(), Every{}); !errors.Is(err, ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,252 @@
+package dwarfloc
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/binary"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+const aModule = "module-gcc12-O2-dwarf5.ko"
+
+// sectionOf returns a section of an ELF file in memory, to be changed there.
+func sectionOf(t testing.TB, data []byte, name string) []byte {
+	t.Helper()
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := file.Section(name)
+	if s == nil {
+		t.Fatalf("no section %s", name)
+	}
+	return data[s.Offset : s.Offset+s.FileSize]
+}
+
+// headerOf returns the header of a section of an ELF file in memory.
+func headerOf(t testing.TB, data []byte, name string) []byte {
+	t.Helper()
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range file.Sections {
+		if s.Name == name {
+			at := int(binary.LittleEndian.Uint64(data[40:])) + 64*i
+			return data[at : at+64]
+		}
+	}
+	t.Fatalf("no section %s", name)
+	return nil
+}
+
+// TestLayout: each section of a relocatable file has its own addresses, code first.
+func TestLayout(t *testing.T) {
+	for _, name := range fixtures.Relocatable() {
+		img := openFixture(t, name)
+		if !img.LoadsApart() || img.Type() != elf.ET_REL {
+			t.Errorf("%s: type %v, LoadsApart %v", name, img.Type(), img.LoadsApart())
+		}
+		if img.SectionAt(0) != nil {
+			t.Errorf("%s: a section holds address 0", name)
+		}
+		secs := img.Sections()
+		data := uint64(1 << 63) // where the first section without code is
+		for i, s := range secs {
+			if !s.Exec {
+				data = min(data, s.Addr)
+			}
+			for _, o := range secs[:i] {
+				if s.Addr <= o.Addr+o.Size && o.Addr <= s.Addr+s.Size {
+					t.Errorf("%s: %+v and %+v touch", name, o, s)
+				}
+			}
+		}
+		for _, s := range secs {
+			if s.Exec && s.Addr >= data {
+				t.Errorf("%s: %s has code and is behind data", name, s.Name)
+			}
+		}
+	}
+	if img := openFixture(t, "basic-gcc12-O2-dwarf5.elf"); img.LoadsApart() {
+		t.Error("a linked image is taken for a relocatable file")
+	}
+}
+
+// TestModuleKept: a module's scan can be kept as well.
+func TestModuleKept(t *testing.T) {
+	c := Cache{Dir: t.TempDir(), Warn: func(err error) { t.Error(err) }}
+	want := answers(t, keptImage(t, aModule, Cache{}))
+	for _, what := range []string{"that was kept", "of a kept scan"} {
+		if diff := cmp.Diff(want, answers(t, keptImage(t, aModule, c))); diff != "" {
+			t.Errorf("the answers %s differ:\n%s", what, diff)
+		}
+	}
+}
+
+// TestUnsortedRelocations: the order of relocations changes no answer.
+func TestUnsortedRelocations(t *testing.T) {
+	want := listing(t, openFixture(t, aModule))
+	data := fixture(t, aModule)
+	relas := sectionOf(t, data, ".rela.debug_info")
+	n := len(relas) / elfRelaSize
+	for i := range n / 2 {
+		a, b := relas[i*elfRelaSize:][:elfRelaSize], relas[(n-1-i)*elfRelaSize:][:elfRelaSize]
+		var tmp [elfRelaSize]byte
+		copy(tmp[:], a)
+		copy(a, b)
+		copy(b, tmp[:])
+	}
+	img, err := FromBytes(aModule, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, listing(t, img)); diff != "" {
+		t.Errorf("relocations in another order give other sites:\n%s", diff)
+	}
+}
+
+// TestChunks: relocations that are applied by several processors give what one
+// gives, sorted or not.
+func TestChunks(t *testing.T) {
+	const n = 3*relaChunk + 5
+	file := &elf.File{FileHeader: elf.FileHeader{Type: elf.ET_REL}}
+	src := &source{path: "test", file: file}
+	amd64 := openFixture(t, aModule).arch
+	for _, swap := range []bool{false, true} {
+		d := bytes.Repeat([]byte{0xee}, 8*n+3)
+		relas := make([]byte, n*elfRelaSize)
+		for i := range n {
+			e := relas[i*elfRelaSize:]
+			binary.LittleEndian.PutUint64(e, uint64(8*i))
+			binary.LittleEndian.PutUint32(e[8:], uint32(elf.R_X86_64_32))
+			binary.LittleEndian.PutUint64(e[16:], uint64(i))
+		}
+		if swap { // the first chunk writes into the last one's part
+			binary.LittleEndian.PutUint64(relas, uint64(8*(n-1)))
+			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize:], 0)
+			binary.LittleEndian.PutUint64(relas[16:], n-1)
+			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize+16:], 0)
+		}
+		r := relocator{src: src, symbols: make([]relocSymbol, 1)}
+		for i := range amd64.Relocations() {
+			rel := &amd64.Relocations()[i]
+			for uint32(len(r.types)) <= rel.Type {
+				r.types = append(r.types, nil)
+			}
+			r.types[rel.Type] = rel
+		}
+		sec := &elf.Section{SectionHeader: elf.SectionHeader{Name: ".debug_info"}}
+		out, err := r.apply(&taken{sec: sec, d: d}, &elf.Section{SectionHeader: elf.SectionHeader{Name: ".rela.debug_info"}}, relas)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if got := binary.LittleEndian.Uint64(out[8*i:]); got != 0xeeeeeeee<<32|uint64(i) {
+				t.Fatalf("swapped %v: %#x at place %d", swap, got, i)
+			}
+		}
+		if !bytes.Equal(out[8*n:], []byte{0xee, 0xee, 0xee}) {
+			t.Errorf("swapped %v: the end was not copied: % x", swap, out[8*n:])
+		}
+	}
+}
+
+// TestRelocationErrors: damage in what a relocatable file needs is an error that
+// says where.
+func TestRelocationErrors(t *testing.T) {
+	const rela = ".rela.debug_info"
+	for _, tt := range []struct {
+		name   string
+		change func(data []byte)
+		want   string
+	}{
+		{"type", func(d []byte) {
+			binary.LittleEndian.PutUint32(sectionOf(t, d, rela)[8:], uint32(elf.R_X86_64_GOTPCREL))
+		},
+			".rela.debug_info+0x0: unknown relocation type 9 (R_X86_64_GOTPCREL)"},
+		{"place", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[elfRelaSize:], 1<<60) },
+			".rela.debug_info+0x18: the relocation is for offset 0x1000000000000000 of .debug_info, which has "},
+		{"last byte", func(d []byte) {
+			binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[elfRelaSize:], uint64(len(sectionOf(t, d, ".debug_info"))-1))
+		}, ".rela.debug_info+0x18: the relocation is for offset "},
+		{"symbol", func(d []byte) { binary.LittleEndian.PutUint32(sectionOf(t, d, rela)[12:], 1<<30) },
+			".rela.debug_info+0x0: the relocation names symbol 1073741824, and there are "},
+		{"value", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[16:], 1<<40) },
+			".rela.debug_info+0x0: R_X86_64_32 does not hold the value 0x10000000000"},
+		{"section of a symbol", func(d []byte) { binary.LittleEndian.PutUint16(sectionOf(t, d, ".symtab")[elfSymSize+6:], 0xfe00) },
+			".symtab+0x18: the symbol is in section 65024, and there are "},
+		{"without addends", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, rela)[4:], uint32(elf.SHT_REL)) },
+			".rela.debug_info+0x0: unsupported relocations without addends (SHT_REL): the ABI of amd64 has none"},
+		{"no symbol table", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, rela)[40:], 1) },
+			"the relocations name section 1 as their symbol table, which is none"},
+		{"alignment", func(d []byte) { binary.LittleEndian.PutUint64(headerOf(t, d, ".text")[48:], 3<<20) },
+			".text+0x0: invalid size or alignment"},
+		{"size", func(d []byte) { binary.LittleEndian.PutUint64(headerOf(t, d, ".bss")[32:], 1<<62) },
+			".bss+0x0: invalid size or alignment"},
+		{"sizes", func(d []byte) { binary.LittleEndian.PutUint64(headerOf(t, d, ".bss")[32:], layoutLimit-1) },
+			".bss+0x0: the sections are too large for a relocatable file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			data := fixture(t, aModule)
+			tt.change(data)
+			img, err := FromBytes("test", data)
+			if err == nil {
+				t.Fatalf("accepted: %v", img)
+			}
+			if want := "test: " + tt.want; !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+// TestModuleAddress: what is an address in a module has a reason that says where,
+// by whatever name it is asked for.
+func TestModuleAddress(t *testing.T) {
+	img := openFixture(t, aModule)
+	sites, err := img.Sites(context.Background(), Name("page_fault"))
+	if err != nil || len(sites) == 0 {
+		t.Fatalf("%d sites, %v", len(sites), err)
+	}
+	for name, want := range map[string]string{"ring_zero": "module-address: .data+0x", "page_root": "module-address: .bss+0x"} {
+		v, err := sites[0].Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Reason.String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestSeparateModule: the debug information of a stripped module is in another
+// file, with its sections at the same addresses.
+func TestSeparateModule(t *testing.T) {
+	dir := t.TempDir()
+	path, err := fixtures.WriteTo(dir, aModule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	debug, bare := filepath.Join(dir, "toy.debug"), filepath.Join(dir, "toy.ko")
+	run(t, "objcopy", "--only-keep-debug", path, debug)
+	run(t, "objcopy", "--strip-debug", "--add-gnu-debuglink="+debug, path, bare)
+	img, err := Open(bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	if img.SeparatePath() != debug {
+		t.Errorf("taken from %q", img.SeparatePath())
+	}
+	if diff := cmp.Diff(listing(t, openFixture(t, aModule)), listing(t, img)); diff != "" {
+		t.Errorf("the sites differ (-whole +separate):\n%s", diff)
+	}
+}

@@ -1,0 +1,135 @@
+package oracle_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// A relocatable file and what GNU ld makes of it at the same addresses have the
+// same sites, with the same parameters at the same places. Only what is an address
+// has a reason in the one and a location in the other.
+func TestRelocatable(t *testing.T) {
+	apart := 0
+	for _, name := range fixtures.Relocatable() {
+		t.Run(name, func(t *testing.T) {
+			path, err := fixtures.WriteTo(t.TempDir(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			linked := testenv.Linked(t, t.TempDir(), path)
+			apart += compareLinked(t, path, linked)
+
+			// What ld made is an image like any other: both readers agree on it.
+			img, err := dwarfloc.Open(linked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			file, err := oracle.Open(linked, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, img, file, file.Units, false).report(t)
+		})
+	}
+	if apart == 0 {
+		t.Error("no parameter is an address: nothing of that was tested")
+	}
+}
+
+// The same for a real module.
+func TestModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links a whole module")
+	}
+	path := testenv.Module(t)
+	linked := testenv.Linked(t, t.TempDir(), path)
+	compareLinked(t, path, linked)
+}
+
+// compareLinked returns how many parameters are addresses.
+func compareLinked(t *testing.T, path, linked string) (apart int) {
+	t.Helper()
+	if _, err := os.Stat(linked); err != nil {
+		t.Fatal(err)
+	}
+	open := func(p string) ([]*dwarfloc.Site, *dwarfloc.Image) {
+		img, err := dwarfloc.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = img.Close() })
+		sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sites, img
+	}
+	mine, img := open(path)
+	theirs, other := open(linked)
+	if !img.LoadsApart() || other.LoadsApart() {
+		t.Fatalf("relocatable: %v, and linked by ld: %v", img.LoadsApart(), other.LoadsApart())
+	}
+	if len(mine) != len(theirs) || len(mine) == 0 {
+		t.Fatalf("%d sites, linked by ld %d", len(mine), len(theirs))
+	}
+	params, differ := 0, 0
+	bad := func(s *dwarfloc.Site, format string, args ...any) {
+		if differ++; differ <= maxExamples {
+			t.Errorf("%v (entry %#x): "+format, append([]any{s, s.DIE()}, args...)...)
+		}
+	}
+	for i, s := range mine {
+		l := theirs[i]
+		if s.Function != l.Function || s.Addr != l.Addr || s.View != l.View || s.Kind != l.Kind || s.DIE() != l.DIE() || s.Section != l.Section || s.Place() != l.Place() {
+			bad(s, "%#x view %d in %s, linked by ld %v at %#x view %d in %s", s.Addr, s.View, s.Section, l, l.Addr, l.View, l.Section)
+			continue
+		}
+		if s.CallFile != l.CallFile || s.CallLine != l.CallLine || len(s.Callers) != len(l.Callers) {
+			bad(s, "called from %s:%d, linked by ld %s:%d", s.CallFile, s.CallLine, l.CallFile, l.CallLine)
+		}
+		a, err := s.Params()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Params()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(a) != len(b) {
+			bad(s, "%d parameters, linked by ld %d", len(a), len(b))
+			continue
+		}
+		for j, v := range a {
+			w := b[j]
+			params++
+			at := w.Loc.Text(other.Arch())
+			if v.Reason.Code == dwarfloc.ModuleAddress {
+				apart++
+				if !strings.Contains(at, "@") {
+					bad(s, "%s: %v, linked by ld it is at %s", v.Name, v.Reason, at)
+				}
+				continue
+			}
+			if strings.Contains(at, "@") {
+				bad(s, "%s: %s (%v), linked by ld it is the address %s", v.Name, v.Loc.Text(img.Arch()), v.Reason, at)
+				continue
+			}
+			if v.Name != w.Name || v.Type.String() != w.Type.String() || v.Loc.Text(img.Arch()) != at || v.Reason != w.Reason {
+				bad(s, "%s %s: %s (%v), linked by ld %s %s: %s (%v)", v.Type, v.Name, v.Loc.Text(img.Arch()), v.Reason, w.Type, w.Name, at, w.Reason)
+			}
+		}
+	}
+	t.Logf("%d sites, %d parameters, %d of them addresses", len(mine), params, apart)
+	if differ > maxExamples {
+		t.Errorf("%d differences", differ)
+	}
+	return apart
+}

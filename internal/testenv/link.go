@@ -1,0 +1,64 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// Linked gives a relocatable file to GNU ld, which puts each section at the address
+// that dwarfloc has chosen for it and fills the gaps in the debug information by
+// its own code. It returns the path of the result in dir.
+func Linked(t TB, dir, path string) string {
+	t.Helper()
+	ld := Tool(t, "ld.bfd")
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer img.Close()
+	sections := slices.Clone(img.Sections())
+	slices.SortFunc(sections, func(a, b dwarfloc.Section) int { return int(int64(a.Addr) - int64(b.Addr)) })
+	var script strings.Builder
+	script.WriteString("SECTIONS {\n")
+	for _, s := range sections {
+		fmt.Fprintf(&script, "\t%q %#x : { KEEP(*(%q)) }\n", s.Name, s.Addr, s.Name)
+	}
+	for _, name := range []string{
+		"abbrev", "addr", "frame", "info", "line", "line_str", "loc", "loclists", "ranges", "rnglists", "str", "str_offsets",
+	} {
+		fmt.Fprintf(&script, "\t.debug_%[1]s 0 : { *(.debug_%[1]s) }\n", name)
+	}
+	script.WriteString("\t/DISCARD/ : { *(.discard*) }\n}\n")
+	lds, out := filepath.Join(dir, "layout.lds"), filepath.Join(dir, filepath.Base(path)+".linked")
+	if err := os.WriteFile(lds, []byte(script.String()), 0o600); err != nil {
+		t.Fatalf("%v", err)
+	}
+	// Nothing is merged (-O0), and .eh_frame is left as it is.
+	cmd := exec.Command(ld, "-T", lds, "-e", "0", "-O0", "--unresolved-symbols=ignore-all", "--no-warn-rwx-segments",
+		"--no-check-sections", "--no-ld-generated-unwind-info", "-o", out, path)
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("ld: %v\n%s", err, b)
+	}
+	return out
+}
+
+// Module returns the path of a kernel module with debug information: BENCH_MODULE,
+// or what bench/fetch-vmlinux.sh fetched ("make vmlinux").
+func Module(t TB) string {
+	t.Helper()
+	if path := os.Getenv("BENCH_MODULE"); path != "" {
+		return path
+	}
+	found, err := filepath.Glob(filepath.Join(benchCache(), "*.ko"))
+	if err != nil || len(found) == 0 {
+		Missing(t, "no kernel module: run \"make vmlinux\", or set BENCH_MODULE")
+		return ""
+	}
+	return found[0]
+}
