@@ -25,7 +25,7 @@ func TestKeySet(t *testing.T) {
 		}
 	}
 	for range 100000 {
-		check(rng.IntN(2), fmt.Sprint(rng.IntN(1<<rng.IntN(16)))[rng.IntN(2):])
+		check(rng.IntN(2), fmt.Sprint(rng.IntN(1 << rng.IntN(16)))[rng.IntN(2):])
 	}
 	for i := range sets { // as the joined set orders them
 		for n := range sets[i].len() {
