@@ -88,7 +88,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 		return nil, err
 	}
 	p := &Plan{Definition: def, Image: img, Sites: make([]Site, len(sites))}
-	byKey := make(map[string]int)
+	var keys keySet
 	var emitter prologue.Emitter
 	var wanted []prologue.Arg
 	po := prologueOptions(img, o)
@@ -116,14 +116,12 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 				return nil, probe.Errorf(def, def.Args[missing].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
 			}
 		}
-		n, ok := byKey[string(code.Key)]
-		if !ok {
+		n, first := keys.number(code.Key)
+		if first {
 			pro, err := Emit(s, ps.Args, o) // with comments
 			if err != nil {
 				return nil, err
 			}
-			n = len(p.Instances)
-			byKey[pro.Key()] = n
 			p.Instances = append(p.Instances, Instance{Number: n, Prologue: pro})
 		}
 		ps.Instance = n

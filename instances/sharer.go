@@ -15,7 +15,7 @@ import (
 type Sharer struct {
 	emitter prologue.Emitter
 	options prologue.Options
-	numbers map[string]int
+	keys    keySet
 	totals  Totals
 
 	// Memory of the last answer.
@@ -42,7 +42,7 @@ type Group struct {
 
 // NewSharer makes a Sharer for the sites of an image.
 func NewSharer(img *dwarfloc.Image, o Options) *Sharer {
-	return &Sharer{options: prologueOptions(img, o), numbers: make(map[string]int)}
+	return &Sharer{options: prologueOptions(img, o)}
 }
 
 // Parameters writes and shares the prologues for the parameters of one site. The
@@ -75,12 +75,7 @@ func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
 		return Group{}, fmt.Errorf("a prologue of %d parameters: %w", len(params), err)
 	}
 	g := Group{Params: params, Instructions: c.Insns, HelperCalls: c.Helpers}
-	number, ok := s.numbers[string(c.Key)]
-	if !ok {
-		number, g.First = len(s.numbers), true
-		s.numbers[string(c.Key)] = number
-	}
-	g.Number = number
+	g.Number, g.First = s.keys.number(c.Key)
 	s.totals.Prologues++
 	s.totals.Instructions += c.Insns
 	s.totals.HelperCalls += c.Helpers
@@ -90,18 +85,14 @@ func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
 // Totals returns what was written so far.
 func (s *Sharer) Totals() Totals {
 	t := s.totals
-	t.Distinct = len(s.numbers)
+	t.Distinct = s.keys.len()
 	return t
 }
 
 // Merge adds what another Sharer has written for the same image. Prologues that
 // are new get numbers of this one.
 func (s *Sharer) Merge(o *Sharer) {
-	for key := range o.numbers {
-		if _, ok := s.numbers[key]; !ok {
-			s.numbers[key] = len(s.numbers)
-		}
-	}
+	s.keys.merge(&o.keys)
 	s.totals.Prologues += o.totals.Prologues
 	s.totals.Instructions += o.totals.Instructions
 	s.totals.HelperCalls += o.totals.HelperCalls

@@ -74,7 +74,7 @@ func (f *fetcher) write(args []Arg, o *Options, noted bool) error {
 	case int(o.Reads) >= len(helpers):
 		return fmt.Errorf("%w: %d", ErrBadReads, o.Reads)
 	}
-	f.assembler.reset(noted)
+	f.reset(noted)
 	f.pool.reset()
 	f.opts = *o
 	f.o, f.ctx = &f.opts, asm.R1

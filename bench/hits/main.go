@@ -189,7 +189,7 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer specs.Close() // the program holds it
+		defer specs.Close()
 		insns = interpreter(specs, len(k.args))
 	case k.args != nil:
 		p, err := prologue.Emit(k.args, prologue.Options{Arch: a, Reads: prologue.ReadUser})
