@@ -24,6 +24,9 @@
 // definition give the same plan, byte by byte, on any machine. What depends on
 // the running kernel is decided when programs are loaded.
 //
+// A [Sharer] does the same for whole images, without a definition: it writes the
+// prologues of all parameters of all sites, and keeps one key of each distinct one.
+//
 // # The preprocessor
 //
 // [Plan.Preprocess] is what libbpf's bpf_program__set_prep called, once for each

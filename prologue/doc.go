@@ -29,6 +29,14 @@
 // call destroys R1 to R5 (fetch.go, join.go). Values that must outlive a call stay in
 // R7 and R8, then on the stack (compute.go).
 //
+// Arguments in neighbouring memory are read with one helper call, without one's
+// bad page taking another with it (join.go).
+//
+// Instructions are made as the kernel's words (assembler.go), whose bytes are a
+// prologue's key. An [Emitter] stops there: it is for whole images, where nearly
+// every prologue has been written before and is only compared. Emit goes on to
+// comments and to what package asm loads.
+//
 // All instructions are ones that Linux 4.19 takes: no 32-bit jumps, no signed
 // division and no sign-extending moves. Jumps go forward, as a distance: no
 // symbol and no label enters the program. Each fetch begins with an instruction

@@ -42,6 +42,13 @@ func FuzzEmit(f *testing.F) {
 		if err != nil || again.Key() != p.Key() || again.String() != p.String() {
 			t.Errorf("two runs differ: %v\n%v%v", err, p, again)
 		}
+		var e prologue.Emitter
+		for range 2 {
+			c, err := e.Emit(args, &o)
+			if err != nil || string(c.Key) != p.Key() || c.Insns != len(p.Insns) || c.Helpers != p.Helpers {
+				t.Errorf("the emitter wrote another one: %v\n% x\n%v", err, c.Key, p)
+			}
+		}
 		if be || bpfexec.Available() != nil {
 			return
 		}

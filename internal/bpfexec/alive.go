@@ -40,11 +40,7 @@ func init() {
 func alive() error { return answers(childName, childTime) }
 
 func answers(child string, limit time.Duration) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := &exec.Cmd{Path: self, Args: []string{child}}
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{child}}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("a child process that loads a BPF program: %w", err)
 	}
