@@ -180,7 +180,7 @@ func (s *Site) resolve(def *probe.Definition) error {
 	s.Args = make([]Argument, len(def.Args))
 	for i := range def.Args {
 		d := &def.Args[i]
-		v, err := s.Lookup(d.Expr.Variable)
+		v, err := s.Lookup(d.Expr.Name)
 		if err != nil {
 			return err
 		}
@@ -284,15 +284,15 @@ func (p *Plan) checkNames() error {
 			all = append(all, n)
 		}
 		slices.Sort(all)
-		hint := glob.Nearest(arg.Expr.Variable, slices.Values(all), 3)
+		hint := glob.Nearest(arg.Expr.Name, slices.Values(all), 3)
 		text := "nearest: "
 		if len(hint) == 0 {
 			hint, text = all[:min(len(all), 12)], "there are: "
 		}
 		if len(hint) == 0 {
-			return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s, which has no parameters or locals", arg.Expr.Variable, p.functions())
+			return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s, which has no parameters or locals", arg.Expr.Name, p.functions())
 		}
-		return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s; %s%s", arg.Expr.Variable, p.functions(), text, strings.Join(hint, ", "))
+		return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s; %s%s", arg.Expr.Name, p.functions(), text, strings.Join(hint, ", "))
 	}
 	return nil
 }

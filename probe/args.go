@@ -38,7 +38,7 @@ func (s *scanner) arg() (Arg, error) {
 		return a, err
 	}
 	if a.Name == "" {
-		a.Name = a.Expr.Variable
+		a.Name = a.Expr.Name
 	}
 	behind := `":TYPE" or a space behind the variable`
 	if s.accept(":") {
@@ -59,7 +59,7 @@ func (s *scanner) arg() (Arg, error) {
 // expr parses what to fetch; expecting says for messages what stands here.
 func (s *scanner) expr(expecting string) (Expr, error) {
 	e := Expr{Pos: s.pos}
-	if e.Variable = s.identifier(); e.Variable == "" {
+	if e.Name = s.identifier(); e.Name == "" {
 		for _, u := range []struct{ prefix, form string }{
 			{"$", "a special variable ($retval, $params, $vars and others) is"},
 			{"%", "a register (%REG) is"},

@@ -66,7 +66,7 @@ func FuzzParse(f *testing.F) {
 		at(d.Point.Pos, d.Point.Function)
 		for _, a := range d.Args {
 			at(a.Pos, a.Name)
-			at(a.Expr.Pos, a.Expr.Variable)
+			at(a.Expr.Pos, a.Expr.Name)
 			at(a.Type.Pos, a.Type.String())
 			if names[a.Name] {
 				t.Fatalf("%q has two arguments %q", text, a.Name)

@@ -11,7 +11,7 @@ func defined(group, event, function string, args ...Arg) Definition {
 	return Definition{Options: DefaultOptions(), Group: group, Event: event, Point: Point{Function: function}, Args: args}
 }
 
-func variable(name string) Arg { return Arg{Name: name, Expr: Expr{Variable: name}} }
+func variable(name string) Arg { return Arg{Name: name, Expr: Expr{Name: name}} }
 
 func TestParse(t *testing.T) {
 	with := func(d Definition, change func(*Definition)) Definition {
@@ -50,18 +50,18 @@ func TestParse(t *testing.T) {
 
 		{"f=g a b=c d:u32 e=f:x8", defined("", "f", "g",
 			variable("a"),
-			Arg{Name: "b", Expr: Expr{Variable: "c"}},
-			Arg{Name: "d", Expr: Expr{Variable: "d"}, Type: TypeSpec{Kind: Unsigned, Bits: 32}},
-			Arg{Name: "e", Expr: Expr{Variable: "f"}, Type: TypeSpec{Kind: Hex, Bits: 8}},
+			Arg{Name: "b", Expr: Expr{Name: "c"}},
+			Arg{Name: "d", Expr: Expr{Name: "d"}, Type: TypeSpec{Kind: Unsigned, Bits: 32}},
+			Arg{Name: "e", Expr: Expr{Name: "f"}, Type: TypeSpec{Kind: Hex, Bits: 8}},
 		), ""},
 		{"f=g a:s64 b:s16", defined("", "f", "g",
-			Arg{Name: "a", Expr: Expr{Variable: "a"}, Type: TypeSpec{Kind: Signed, Bits: 64}},
-			Arg{Name: "b", Expr: Expr{Variable: "b"}, Type: TypeSpec{Kind: Signed, Bits: 16}},
+			Arg{Name: "a", Expr: Expr{Name: "a"}, Type: TypeSpec{Kind: Signed, Bits: 64}},
+			Arg{Name: "b", Expr: Expr{Name: "b"}, Type: TypeSpec{Kind: Signed, Bits: 16}},
 		), ""},
-		{"g a=a b=a", defined("", "", "g", variable("a"), Arg{Name: "b", Expr: Expr{Variable: "a"}}), "g a b=a"},
+		{"g a=a b=a", defined("", "", "g", variable("a"), Arg{Name: "b", Expr: Expr{Name: "a"}}), "g a b=a"},
 		{" f=g\ta \n\tb\n", defined("", "f", "g", variable("a"), variable("b")), "f=g a b"},
 		{"func=g\narg1\n", defined("", "func", "g", variable("arg1")), "func=g arg1"},
-		{"exit=do_exit\nc=code", defined("", "exit", "do_exit", Arg{Name: "c", Expr: Expr{Variable: "code"}}), "exit=do_exit c=code"},
+		{"exit=do_exit\nc=code", defined("", "exit", "do_exit", Arg{Name: "c", Expr: Expr{Name: "code"}}), "exit=do_exit c=code"},
 
 		{"exec=/lib/libc.so.6;f=write fd", with(defined("", "f", "write", variable("fd")), func(d *Definition) {
 			d.Options.Exec = "/lib/libc.so.6"
