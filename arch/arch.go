@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // NoOffset is the Offset of a register that struct pt_regs does not hold.
@@ -48,7 +49,11 @@ type Arch struct {
 	Source string
 
 	SP uint16 // DWARF number of the stack pointer
+	// Return is the DWARF number of the register that holds a function's result, for
+	// results of up to a word.
+	Return uint16
 
+	kernelNames    map[string]string // where they differ from the manual's
 	regs           []Register
 	byNum          []*Register // nil where the mapping has no register
 	relocations    []Relocation
@@ -75,6 +80,32 @@ func (a *Arch) RegisterName(dwarf uint64) string {
 		return a.Sigil + r.Name
 	}
 	return "reg" + strconv.FormatUint(dwarf, 10)
+}
+
+// RegisterByName returns the register with a name: as the manual spells it, with or
+// without the sigil, or as the kernel's probes do (ax for rax, arch/*/kernel/ptrace.c,
+// regs_query_register_offset). It returns nil for a name that is neither.
+func (a *Arch) RegisterByName(name string) *Register {
+	name = strings.TrimPrefix(name, "%")
+	for i := range a.regs {
+		r := &a.regs[i]
+		if name != "" && (r.Name == name || a.KernelName(r) == name) {
+			return r
+		}
+	}
+	return nil
+}
+
+// KernelName returns what the kernel's kprobe and uprobe events call a register, or ""
+// for one that they do not know.
+func (a *Arch) KernelName(r *Register) string {
+	if r.Offset < 0 {
+		return ""
+	}
+	if k, ok := a.kernelNames[r.Name]; ok {
+		return k
+	}
+	return r.Name
 }
 
 // ForELF returns the architecture of an ELF file, or an error that names the

@@ -11,7 +11,11 @@ var all = []*Arch{amd64, arm64}
 // (DWARF register number mapping); struct pt_regs of
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
-	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7,
+	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, Return: 0,
+	// arch/x86/kernel/ptrace.c (6.1), regoffset_table
+	kernelNames: map[string]string{
+		"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
+	},
 	Source:      "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
 	relocations: amd64Relocations, relocationName: amd64RelocationName,
 }, slices.Concat(
@@ -56,7 +60,7 @@ var amd64 = build(Arch{
 // struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h, which starts
 // struct pt_regs.
 var arm64 = build(Arch{
-	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31,
+	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, Return: 0,
 	Source:      "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
 	relocations: arm64Relocations, relocationName: arm64RelocationName,
 }, slices.Concat(

@@ -33,6 +33,7 @@ const (
 	tagNamespace         tag = 0x39
 	tagUnspecifiedType   tag = 0x3b
 	tagPartialUnit       tag = 0x3c
+	tagInheritance       tag = 0x1c
 	tagRvalueRefType     tag = 0x42
 	tagTemplateAlias     tag = 0x43
 	tagAtomicType        tag = 0x47

@@ -70,6 +70,7 @@ type Image struct {
 	frames  frameTable
 	symbols symbolTable
 	globals globals
+	full    fullTypes
 
 	cache Cache
 	kept  *kept // a scan that was kept, in place of one of our own

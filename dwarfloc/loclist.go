@@ -29,6 +29,11 @@ const (
 	RuleAddress
 	// RuleDefault: DW_LLE_default_location, for addresses that no entry covers.
 	RuleDefault
+	// RuleGiven: the definition itself names a place.
+	RuleGiven
+	// RuleABI: the calling convention says where it is.
+	RuleABI
+	ruleCount
 )
 
 var ruleText = [...]struct{ name, text string }{
@@ -39,6 +44,8 @@ var ruleText = [...]struct{ name, text string }{
 	RuleLaterView: {"later-view", "the first list entry at this address with a later view"},
 	RuleAddress:   {"address", "the list entry that covers the address (a list without views)"},
 	RuleDefault:   {"default", "the list's default location"},
+	RuleGiven:     {"given", "the place that the definition names"},
+	RuleABI:       {"abi", "the place that the calling convention says"},
 }
 
 // String returns the rule's short, stable name.

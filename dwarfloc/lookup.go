@@ -84,29 +84,33 @@ func (s *Site) Pointee(l *Location) (*Variable, error) {
 		return nil, fmt.Errorf("%v: a location that is %v has no pointee", s, l.Kind)
 	}
 	var v *Variable
-	err := s.u.img.guard(func() error {
-		u := s.u.img.unitAt(l.Target)
-		if u == nil {
-			return s.u.img.errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
-		}
-		if err := u.load(); err != nil {
-			return err
-		}
-		e, err := u.entry(l.Target)
-		if err != nil {
-			return err
-		}
-		if e.ab == nil {
-			return s.u.img.errorf(".debug_info", l.Target, "an implicit pointer names the end of a list of entries")
-		}
-		x, err := readVar(e)
-		if err != nil {
-			return err
-		}
-		v, err = s.variable(&x, s.evaluator())
+	err := s.u.img.guard(func() (err error) {
+		v, err = s.pointee(l)
 		return err
 	})
 	return v, err
+}
+
+func (s *Site) pointee(l *Location) (*Variable, error) {
+	u := s.u.img.unitAt(l.Target)
+	if u == nil {
+		return nil, s.u.img.errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
+	}
+	if err := u.load(); err != nil {
+		return nil, err
+	}
+	e, err := u.entry(l.Target)
+	if err != nil {
+		return nil, err
+	}
+	if e.ab == nil {
+		return nil, s.u.img.errorf(".debug_info", l.Target, "an implicit pointer names the end of a list of entries")
+	}
+	x, err := readVar(e)
+	if err != nil {
+		return nil, err
+	}
+	return s.variable(&x, s.evaluator())
 }
 
 // VariableNames returns the names of the parameters and locals of the site's

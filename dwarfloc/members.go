@@ -2,7 +2,7 @@ package dwarfloc
 
 // Member is one member of a structure or union.
 type Member struct {
-	Name      string // "" for an anonymous structure or union
+	Name      string // "" for an anonymous structure or union, and for a base class
 	Type      *Type
 	BitOffset uint64 // bits from the structure's start, in memory order
 	BitSize   uint64 // bits of a bit-field, else 0
@@ -39,7 +39,7 @@ func (t *Type) members() ([]Member, error) {
 	}
 	var out []Member
 	err = e.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagMember {
+		if c.ab.tag != tagMember && c.ab.tag != tagInheritance {
 			return true, nil
 		}
 		m, ok, err := t.u.member(c)
@@ -107,6 +107,62 @@ func (u *unit) member(c entry) (m Member, ok bool, err error) {
 		}
 	}
 	return m, m.BitOffset < 1<<43 && bits < 1<<16, nil
+}
+
+// find finds a member by name, also in anonymous structures and unions. tries counts
+// the types that were looked at: a damaged file can make them a circle.
+func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err error) {
+	if *tries++; depth > maxTypeDepth || *tries > maxMembers {
+		return m, false, nil
+	}
+	members, err := t.members()
+	if err != nil {
+		return m, false, err
+	}
+	for _, m := range members {
+		if m.Name == name && name != "" {
+			return m, true, nil
+		}
+	}
+	for _, a := range members {
+		if a.Name != "" {
+			continue
+		}
+		in, err := a.Type.resolve(0)
+		if err != nil {
+			return m, false, err
+		}
+		if m, ok, err = in.find(name, depth+1, tries); ok || err != nil {
+			m.BitOffset += a.BitOffset
+			return m, ok, err
+		}
+	}
+	return m, false, nil
+}
+
+// memberNames appends the names that find knows.
+func (t *Type) memberNames(names []string, depth int) ([]string, error) {
+	if depth > maxTypeDepth || len(names) > maxMembers {
+		return names, nil
+	}
+	members, err := t.members()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		if m.Name != "" {
+			names = append(names, m.Name)
+			continue
+		}
+		in, err := m.Type.resolve(0)
+		if err == nil {
+			names, err = in.memberNames(names, depth+1)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 // padding reports whether the bits [lo, hi) of a type's object belong to none of

@@ -24,6 +24,8 @@ const (
 	NoFrameInfo
 	IncompleteType
 	NoSuchVariable
+	NoSuchMember
+	TypeMismatch
 	MissingPiece
 	TooLarge
 	Damaged
@@ -45,6 +47,8 @@ var reasonText = [reasonCount]struct{ name, text string }{
 	NoFrameInfo:     {"no-frame-info", "its location is relative to the call frame, and no call frame information covers the site"},
 	IncompleteType:  {"incomplete-type", "the size of its type is unknown"},
 	NoSuchVariable:  {"no-such-variable", "no variable of this name is in scope"},
+	NoSuchMember:    {"no-such-member", "its type has no member of this name"},
+	TypeMismatch:    {"type-mismatch", "its type does not allow what the definition asks of it"},
 	MissingPiece:    {"missing-piece", "parts of it were optimized away"},
 	TooLarge:        {"too-large", "it does not fit into the fetch convention"},
 	Damaged:         {"damaged", "its debug information is damaged"},

@@ -12,10 +12,11 @@ const (
 	Parameter Role = iota
 	Local
 	Global
+	Given // a register, memory, a constant or a result that a definition names
 )
 
-// String returns "parameter", "local" or "global".
-func (r Role) String() string { return [...]string{"parameter", "local", "global"}[r] }
+// String returns "parameter", "local", "global" or "given".
+func (r Role) String() string { return [...]string{"parameter", "local", "global", "given"}[r] }
 
 // Variable is a variable as one site sees it: its type, and either a location or
 // the reason why there is none.
@@ -28,6 +29,12 @@ type Variable struct {
 	// Entries is how many entries of the debug information describe the variable at
 	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
 	Entries int
+	// Bits is the size of a bit-field that Follow has found, else 0. Its location is
+	// that of the bits alone, extended.
+	Bits int
+	// Wrong says what was wrong with a path, for the reasons NoSuchMember and
+	// TypeMismatch of Follow; else it is nil.
+	Wrong *PathError
 
 	raw rawLocation
 }

@@ -38,6 +38,7 @@ type Type struct {
 	off  uint64 // entry
 	tag  tag
 	elem value
+	skip int // dimensions of an array that were indexed already
 }
 
 // voidType stands where an entry has no DW_AT_type.
@@ -248,7 +249,7 @@ func (t *Type) dims(e entry) ([]int64, error) {
 		dims = append(dims, n)
 		return len(dims) < maxTypeDepth, err
 	})
-	return dims, err
+	return dims[min(t.skip, len(dims)):], err
 }
 
 // Elem returns what a type is made of: what a pointer points to, the element of
@@ -311,6 +312,84 @@ func (t *Type) ByteSize() (int64, error) {
 		return -1, err
 	}
 	return r.Size, nil
+}
+
+// byteSize is ByteSize under the caller's guard.
+func (t *Type) byteSize() (int64, error) {
+	if t.Size >= 0 {
+		return t.Size, nil
+	}
+	r, err := t.resolve(0)
+	if err != nil {
+		return -1, err
+	}
+	return r.Size, nil
+}
+
+// Count returns the number of elements of an array, in its first dimension, and their
+// type, which is an array for an array of several dimensions. The number is -1 when
+// it is open.
+func (t *Type) Count() (el *Type, n int64, err error) {
+	err = t.guard(func() (err error) {
+		el, n, err = t.slot()
+		return err
+	})
+	return el, n, err
+}
+
+func (t *Type) slot() (el *Type, n int64, err error) {
+	if el, err = t.element(); err != nil {
+		return nil, 0, err
+	}
+	e, err := t.u.entry(t.off)
+	if err != nil {
+		return nil, 0, err
+	}
+	dims, err := t.dims(e)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(dims) == 0 {
+		return el, -1, nil
+	}
+	if len(dims) == 1 {
+		return el, dims[0], nil
+	}
+	row := *t
+	row.skip++
+	if row.Size, err = row.arraySize(e, 0); err != nil {
+		return nil, 0, err
+	}
+	return &row, dims[0], nil
+}
+
+// Declared returns where a type is declared: a source file as its compiler was told,
+// and a line. The file is "" when the debug information does not say.
+func (t *Type) Declared() (file string, line int, err error) {
+	err = t.guard(func() (err error) {
+		file, line, err = t.declared()
+		return err
+	})
+	return file, line, err
+}
+
+func (t *Type) declared() (file string, line int, err error) {
+	if t.u == nil {
+		return "", 0, nil
+	}
+	e, err := t.u.entry(t.off)
+	if err != nil {
+		return "", 0, err
+	}
+	err = e.attrs(func(a attrName, v value) {
+		switch a {
+		case attrDeclFile:
+			file = t.u.file(v.u)
+		case attrDeclLine:
+			line = int(v.u)
+		}
+	})
+	return file, line, err
 }
 
 // String spells a type as C does: "struct page *", "const char *", "int (*)()". What

@@ -1,0 +1,337 @@
+package dwarfloc
+
+import (
+	"errors"
+	"fmt"
+)
+
+// StepKind says how a Step leads on.
+type StepKind uint8
+
+const (
+	// StepDot leads to a member of a structure: s.m.
+	StepDot StepKind = iota
+	// StepArrow leads to a member of the structure that a pointer points to: p->m.
+	StepArrow
+	// StepIndex leads to an element of an array, or behind a pointer: a[n].
+	StepIndex
+)
+
+// Step leads from an object to a part of it, or to what it points to.
+type Step struct {
+	Kind   StepKind
+	Member string    // of StepDot and StepArrow
+	Index  int64     // of StepIndex, when By is nil
+	By     *Variable // whose value is the index, or nil
+}
+
+// PathError says which step of a path the types do not allow. Whether they do depends
+// on the site: functions that one pattern matches have variables of different types.
+type PathError struct {
+	Step     int      // index in the path
+	Msg      string   // what is wrong
+	Members  []string // what there is in place of a member that is not
+	Type     string   // the type that has them
+	Declared string   // "file:line" of the type, or ""
+}
+
+func (e *PathError) Error() string { return e.Msg }
+
+// Follow returns what a path leads to from a variable: a variable of the type of the
+// last member or element, with its location at the site. Members of anonymous
+// structures and unions are found, and pointers are followed through memory, or,
+// where a pointer was optimized away, to its object. A type that the unit only
+// declares is taken from another unit. What the types do not allow is a reason, and
+// the variable's Wrong has the details.
+func (s *Site) Follow(v *Variable, path []Step) (*Variable, error) {
+	if len(path) == 0 {
+		return v, nil
+	}
+	out := &Variable{Name: v.Name, Role: v.Role, Type: v.Type, Entries: v.Entries, raw: v.raw}
+	err := s.u.img.guard(func() error {
+		f := follower{s: s, ev: s.evaluator()}
+		o := object{loc: v.Loc, reason: v.Reason, t: v.Type}
+		for i := range path {
+			err := f.step(&o, &path[i])
+			var wrong *PathError
+			if errors.As(err, &wrong) {
+				wrong.Step = i
+				out.Wrong, out.Type = wrong, o.t
+				code := TypeMismatch
+				if wrong.Members != nil {
+					code = NoSuchMember
+				}
+				out.Loc, out.Reason = Location{}, Reason{code, wrong.Msg}
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
+		out.Loc.Rule = v.Loc.Rule
+		if out.Reason.Code != Located {
+			out.Loc = Location{}
+		}
+		return nil
+	})
+	if err != nil {
+		var fe *FormatError
+		if !errors.As(err, &fe) {
+			return nil, err
+		}
+		out.Loc, out.Reason = Location{}, Reason{Damaged, err.Error()}
+	}
+	return out, nil
+}
+
+// object is where a path has led so far.
+type object struct {
+	loc    Location
+	reason Reason // why loc is not the whole object; a part may still be there
+	t      *Type
+	bits   int // of a bit-field
+}
+
+// lost makes an object one without a location.
+func (o *object) lost(r Reason) {
+	o.loc, o.reason = Location{}, r
+}
+
+type follower struct {
+	s  *Site
+	ev *evaluator
+}
+
+func wrong(format string, args ...any) error {
+	return &PathError{Msg: fmt.Sprintf(format, args...)}
+}
+
+func (f *follower) step(o *object, p *Step) error {
+	if o.bits != 0 {
+		return wrong("a bit-field has no parts")
+	}
+	t, err := o.t.resolve(0)
+	if err != nil {
+		return err
+	}
+	switch p.Kind {
+	case StepArrow:
+		if t.Kind != TypePointer {
+			if isRecord(t) {
+				return wrong("%v is not a pointer: its members are reached with \".\"", o.t)
+			}
+			return wrong("%v is not a pointer to a structure", o.t)
+		}
+		if err := f.deref(o, t); err != nil {
+			return err
+		}
+		return f.member(o, p.Member)
+	case StepDot:
+		if t.Kind == TypePointer {
+			if el, err := t.element(); err == nil {
+				if el, err = el.resolve(0); err == nil && isRecord(el) {
+					return wrong("%v is a pointer: its members are reached with \"->\"", o.t)
+				}
+			}
+		}
+		return f.member(o, p.Member)
+	}
+	return f.element(o, t, p)
+}
+
+func isRecord(t *Type) bool {
+	return t.Kind == TypeStruct || t.Kind == TypeUnion || t.Kind == TypeClass
+}
+
+// deref leads to what a pointer points to. t is the pointer's type.
+func (f *follower) deref(o *object, t *Type) error {
+	el, err := t.element()
+	if err != nil {
+		return err
+	}
+	o.t = el
+	if o.loc.Kind == KindImplicitPointer {
+		return f.pointee(o)
+	}
+	if o.reason.Code != Located {
+		o.lost(o.reason)
+		return nil
+	}
+	value, r := f.ev.valueOf(&o.loc, f.s.u.img.arch.WordSize)
+	if r.Code != Located {
+		o.lost(r)
+		return nil
+	}
+	o.loc, o.reason = Location{Kind: KindMemory, Expr: value}, Reason{}
+	return nil
+}
+
+// pointee leads to the object of a pointer that was optimized away.
+func (f *follower) pointee(o *object) error {
+	target, err := f.s.pointee(&o.loc)
+	if err != nil {
+		return err
+	}
+	size, err := o.t.byteSize()
+	if err != nil {
+		return err
+	}
+	if o.loc.TargetOffset < 0 {
+		o.lost(Reason{ImplicitPointer, "it points in front of its object"})
+		return nil
+	}
+	off := o.loc.TargetOffset
+	o.loc, o.reason = target.Loc, target.Reason
+	if size < 0 {
+		if size, err = target.Type.byteSize(); err != nil {
+			return err
+		}
+		size -= off
+	}
+	f.ev.narrow(o, 8*uint64(off), 8*uint64(max(size, 0)))
+	return nil
+}
+
+// member leads to a member of a structure or union.
+func (f *follower) member(o *object, name string) error {
+	t, err := o.t.resolve(0)
+	if err != nil {
+		return err
+	}
+	if !isRecord(t) {
+		return wrong("%v has no members: it is no structure or union", o.t)
+	}
+	if t.Size < 0 {
+		if t, err = t.complete(); err != nil {
+			return err
+		}
+		if t.Size < 0 {
+			o.t = t
+			return wrong("%v is only declared: no unit of the image defines it", t)
+		}
+		o.t = t
+	}
+	m, ok, err := t.find(name, 0, new(int))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		names, err := t.memberNames(nil, 0)
+		if err != nil {
+			return err
+		}
+		e := &PathError{Msg: fmt.Sprintf("%v has no member %q", t, name), Members: names, Type: t.String()}
+		if e.Members == nil {
+			e.Members = []string{}
+		}
+		if file, line, err := t.declared(); err == nil && file != "" {
+			e.Declared = fmt.Sprintf("%s:%d", file, line)
+		}
+		return e
+	}
+	o.t = m.Type
+	if m.BitSize != 0 {
+		signed := false
+		if r, err := m.Type.resolve(0); err == nil {
+			signed = r.Signed
+		}
+		o.bits = int(m.BitSize)
+		f.ev.bitField(o, m.BitOffset, m.BitSize, signed)
+		return nil
+	}
+	size, err := m.Type.byteSize()
+	if err != nil {
+		return err
+	}
+	f.ev.narrow(o, m.BitOffset, 8*uint64(max(size, 0)))
+	return nil
+}
+
+// element leads to an element of an array, or behind a pointer.
+func (f *follower) element(o *object, t *Type, p *Step) error {
+	var el *Type
+	var err error
+	switch t.Kind {
+	case TypeArray:
+		var n int64
+		if el, n, err = t.slot(); err != nil {
+			return err
+		}
+		if p.By == nil && (p.Index < 0 || n >= 0 && p.Index >= n) {
+			if n < 0 {
+				return wrong("index %d is in front of %v", p.Index, o.t)
+			}
+			return wrong("index %d is outside %v, which has elements 0 to %d", p.Index, o.t, n-1)
+		}
+	case TypePointer:
+		if err := f.deref(o, t); err != nil {
+			return err
+		}
+		el = o.t
+	default:
+		return wrong("%v is neither an array nor a pointer: it has no elements", o.t)
+	}
+	size, err := el.byteSize()
+	if err != nil {
+		return err
+	}
+	if size < 0 {
+		if r, err := el.resolve(0); err == nil && isRecord(r) {
+			if r, err = r.complete(); err != nil {
+				return err
+			}
+			el, size = r, r.Size
+		}
+	}
+	if size <= 0 {
+		return wrong("the elements of %v have no size", o.t)
+	}
+	o.t = el
+	if p.By == nil {
+		if t.Kind == TypePointer && o.loc.Kind == KindMemory {
+			if o.reason.Code == Located {
+				o.loc.Expr = f.ev.binary(OpAdd, o.loc.Expr, f.ev.constant(uint64(p.Index*size)))
+			}
+			return nil
+		}
+		if p.Index < 0 {
+			o.lost(Reason{ImplicitPointer, "its pointer was optimized away, and the element is in front of its object"})
+			return nil
+		}
+		f.ev.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
+		return nil
+	}
+	return f.indexBy(o, p.By, size)
+}
+
+// indexBy leads to the element whose number is another variable's value.
+func (f *follower) indexBy(o *object, by *Variable, size int64) error {
+	t, err := by.Type.resolve(0)
+	if err != nil {
+		return err
+	}
+	switch t.Kind {
+	case TypeInt, TypeChar, TypeBool, TypeEnum:
+	default:
+		return wrong("an index is a number, and %s is %v", by.Name, by.Type)
+	}
+	switch {
+	case o.reason.Code != Located:
+		return nil
+	case !by.Located():
+		o.lost(Reason{by.Reason.Code, "the index " + by.Name + " is not located"})
+		return nil
+	case o.loc.Kind != KindMemory:
+		o.lost(Reason{Unsupported, "an index by variable into what is not in memory"})
+		return nil
+	}
+	n, r := f.ev.valueOf(&by.Loc, int(t.Size))
+	if r.Code != Located {
+		o.lost(r)
+		return nil
+	}
+	n = f.ev.extend(n, int(t.Size), t.Signed)
+	o.loc.Expr = f.ev.binary(OpAdd, o.loc.Expr, f.ev.binary(OpMul, n, f.ev.constant(uint64(size))))
+	return nil
+}
