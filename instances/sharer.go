@@ -16,6 +16,7 @@ type Sharer struct {
 	emitter prologue.Emitter
 	options prologue.Options
 	keys    keySet
+	plain   memo
 	totals  Totals
 
 	// Memory of the last answer.
@@ -70,15 +71,26 @@ func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
 			a.Loc, a.Reason = dwarfloc.Location{}, damaged(err)
 		}
 	}
-	c, err := s.emitter.Emit(s.args[:len(params)], &s.options)
-	if err != nil {
-		return Group{}, fmt.Errorf("a prologue of %d parameters: %w", len(params), err)
+	args := s.args[:len(params)]
+	g := Group{Params: params}
+	p := plainOf(args)
+	known := s.plain.entry(p)
+	if p != 0 && known.plain == p {
+		g.Number, g.Instructions = int(known.number), int(known.insns)
+	} else {
+		c, err := s.emitter.Emit(args, &s.options)
+		if err != nil {
+			return Group{}, fmt.Errorf("a prologue of %d parameters: %w", len(params), err)
+		}
+		g.Instructions, g.HelperCalls = c.Insns, c.Helpers
+		g.Number, g.First = s.keys.number(c.Key)
+		if p != 0 { // there are no helper calls to remember
+			*known = remembered{p, uint32(g.Number), uint32(c.Insns)}
+		}
 	}
-	g := Group{Params: params, Instructions: c.Insns, HelperCalls: c.Helpers}
-	g.Number, g.First = s.keys.number(c.Key)
 	s.totals.Prologues++
-	s.totals.Instructions += c.Insns
-	s.totals.HelperCalls += c.Helpers
+	s.totals.Instructions += g.Instructions
+	s.totals.HelperCalls += g.HelperCalls
 	return g, nil
 }
 
