@@ -7,89 +7,104 @@ import (
 
 func (s *scanner) args() ([]Arg, error) {
 	var args []Arg
-	first := make(map[string]int) // position of the argument of each name
 	for {
 		s.skipSpace()
 		if s.atEnd() {
-			return args, nil
+			return args, s.nameArgs(args)
 		}
 		a, err := s.arg()
 		if err != nil {
 			return nil, err
 		}
-		if pos, ok := first[a.Name]; ok {
-			return nil, s.errorf(a.Pos, "expected each argument name once, found %q again (first at column %d)", a.Name, pos+1)
-		}
-		first[a.Name] = a.Pos
 		args = append(args, a)
 	}
 }
 
+// nameArgs names the arguments that have no name. Given names and those of variables
+// must differ; a name that is made from an expression gets a number where it would not.
+func (s *scanner) nameArgs(args []Arg) error {
+	first := make(map[string]int) // position of the argument of each name
+	made := make([]bool, len(args))
+	for i := range args {
+		a := &args[i]
+		if a.Name == "" {
+			a.Name = a.Expr.name()
+			made[i] = a.Expr.Kind != Variable || len(a.Expr.Path) > 0
+		}
+		if made[i] {
+			continue
+		}
+		if pos, ok := first[a.Name]; ok {
+			return s.errorf(a.Pos, "expected each argument name once, found %q again (first at column %d)", a.Name, pos+1)
+		}
+		first[a.Name] = a.Pos
+	}
+	for i := range args {
+		if !made[i] {
+			continue
+		}
+		a := &args[i]
+		base := a.Name
+		for n := 2; ; n++ {
+			if _, ok := first[a.Name]; !ok {
+				break
+			}
+			a.Name = base + "_" + strconv.Itoa(n)
+		}
+		first[a.Name] = a.Pos
+	}
+	return nil
+}
+
 func (s *scanner) arg() (Arg, error) {
 	a := Arg{Pos: s.pos}
-	expecting := "an argument ([NAME=]VARIABLE[:TYPE])"
+	expecting := "an argument ([NAME=]EXPRESSION[:TYPE])"
 	if n := identifierLen(s.rest()); n > 0 && strings.HasPrefix(s.rest()[n:], "=") {
 		a.Name = s.identifier()
 		s.accept("=")
-		expecting = "a variable behind the argument's name"
+		expecting = "an expression behind the argument's name"
 	}
 	var err error
 	if a.Expr, err = s.expr(expecting); err != nil {
 		return a, err
 	}
-	if a.Name == "" {
-		a.Name = a.Expr.Name
+	several := a.Expr.Kind == Params || a.Expr.Kind == Vars
+	if several && a.Name != "" {
+		return a, s.errorf(a.Pos, "expected no name for %q, which stands for several arguments, found %q", a.Expr.String(), a.Name)
 	}
-	behind := `":TYPE" or a space behind the variable`
-	if s.accept(":") {
+	behind := `":TYPE", "@user" or a space behind the expression`
+	if !several && s.accept(":") {
 		if a.Type, err = s.typeSpec(); err != nil {
 			return a, err
 		}
-		behind = "a space behind the type"
+		behind = `"@user" or a space behind the type`
+	}
+	if s.accept("@user") {
+		a.User = true
+		behind = `a space behind "@user"`
+	}
+	if several && !a.User {
+		behind = "a space behind " + strconv.Quote(a.Expr.String())
 	}
 	if !s.atWordEnd() {
-		if a.Type.Kind != NoType && s.at("[") {
-			return a, s.unsupported(behind, "an array is")
-		}
 		return a, s.expected(behind)
 	}
 	return a, nil
 }
 
-// expr parses what to fetch; expecting says for messages what stands here.
-func (s *scanner) expr(expecting string) (Expr, error) {
-	e := Expr{Pos: s.pos}
-	if e.Name = s.identifier(); e.Name == "" {
-		for _, u := range []struct{ prefix, form string }{
-			{"$", "a special variable ($retval, $params, $vars and others) is"},
-			{"%", "a register (%REG) is"},
-			{"@", "a symbol or an address (@SYMBOL) is"},
-			{`\`, `an immediate value (\VALUE) is`},
-			{"(", "a type cast is"},
-		} {
-			if s.at(u.prefix) {
-				return e, s.unsupported(expecting, u.form)
-			}
-		}
-		if rest := s.rest(); len(rest) > 1 && (rest[0] == '+' || rest[0] == '-') && isDigit(rest[1]) {
-			return e, s.unsupported(expecting, "memory at an offset (+OFFSET(...)) is")
-		}
-		return e, s.expected(expecting)
-	}
-	for _, u := range []struct{ prefix, form string }{
-		{"->", "a member (VARIABLE->MEMBER) is"},
-		{".", "a member (VARIABLE.MEMBER) is"},
-		{"[", "an array element (VARIABLE[INDEX]) is"},
-		{"@", "user memory (VARIABLE@user) is"},
-	} {
-		if s.at(u.prefix) {
-			return e, s.unsupported(`":TYPE" or a space behind the variable`, u.form)
-		}
-	}
-	return e, nil
+const aType = "a type (u8 to u64, s8 to s64, x8 to x64, u, s, x, char, bool, string, ustring, symbol or bBITS@OFFSET/SIZE)"
+
+// maxCount bounds arrays, as the kernel does (MAX_ARRAY_LEN in
+// kernel/trace/trace_probe.h, 6.1).
+const maxCount = 64
+
+// typeNames are the types without a number.
+var typeNames = map[string]TypeKind{
+	"char": Char, "bool": Bool, "string": String, "ustring": UString, "symbol": SymbolOf, "symstr": SymbolOf,
 }
 
-const aType = "a type (u8, u16, u32, u64, s8 to s64 or x8 to x64)"
+// numberTypes are the types of numbers, by their letter.
+var numberTypes = map[byte]TypeKind{'u': Unsigned, 's': Signed, 'x': Hex}
 
 // typeSpec parses the type behind ":".
 func (s *scanner) typeSpec() (TypeSpec, error) {
@@ -98,27 +113,119 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 	if name == "" {
 		return t, s.expected(aType)
 	}
-	switch name[1:] {
-	case "8", "16", "32", "64":
-		t.Bits, _ = strconv.Atoi(name[1:])
-		switch name[0] {
-		case 'u':
-			t.Kind = Unsigned
-		case 's':
-			t.Kind = Signed
-		case 'x':
-			t.Kind = Hex
+	switch {
+	case typeNames[name] != NoType:
+		t.Kind = typeNames[name]
+	case name[0] == 'b' && len(name) > 1 && isDigit(name[1]):
+		return t, s.bitfield(&t)
+	case numberTypes[name[0]] != NoType:
+		switch name[1:] {
+		case "8", "16", "32", "64":
+			t.Bits, _ = strconv.Atoi(name[1:])
+			t.Kind = numberTypes[name[0]]
+		case "":
+			t.Kind = numberTypes[name[0]]
 		}
 	}
 	if t.Kind == NoType {
-		switch {
-		case name == "char", name == "bool", name == "string", name == "ustring", name == "symbol", name == "symstr":
-			return t, s.unsupported(aType, "this type is")
-		case name[0] == 'b' && len(name) > 1 && isDigit(name[1]):
-			return t, s.unsupported(aType, "a bit-field (bBITS@OFFSET/SIZE) is")
-		}
 		return t, s.expected(aType)
 	}
 	s.pos += len(name)
+	if !s.at("[") {
+		return t, nil
+	}
+	at := s.pos
+	if t.Kind == String || t.Kind == UString || numberTypes[name[0]] == t.Kind && t.Bits == 0 {
+		return t, s.errorf(at, "expected no array of %q, found %s", name, s.found())
+	}
+	s.pos++
+	n, err := s.number("the number of elements")
+	if err != nil {
+		return t, err
+	}
+	if n < 1 || n > maxCount {
+		return t, s.errorf(at+1, "expected 1 to %d elements, found %q", maxCount, s.text[at+1:s.pos])
+	}
+	t.Count = int(n)
+	if !s.accept("]") {
+		return t, s.expected(`"]" behind the number of elements`)
+	}
 	return t, nil
+}
+
+// bitfield parses bBITS@OFFSET/SIZE.
+func (s *scanner) bitfield(t *TypeSpec) error {
+	t.Kind = Bitfield
+	at := s.pos
+	s.pos++
+	for _, part := range []struct {
+		to           *int
+		what, behind string
+	}{
+		{&t.Bits, "the bits of a bit-field", "@"},
+		{&t.Offset, "the offset of a bit-field, in bits", "/"},
+		{&t.Whole, "the size of what holds a bit-field, in bits", ""},
+	} {
+		n, err := s.number(part.what)
+		if err != nil {
+			return err
+		}
+		*part.to = int(min(n, 1<<16))
+		if !s.accept(part.behind) {
+			return s.expected(strconv.Quote(part.behind) + " behind " + part.what)
+		}
+	}
+	switch t.Whole {
+	case 8, 16, 32, 64:
+		if t.Bits >= 1 && t.Bits+t.Offset <= t.Whole {
+			return nil
+		}
+	}
+	return s.errorf(at, "expected bits that fit into a container of 8, 16, 32 or 64, found %q", s.text[at:s.pos])
+}
+
+func (a Arg) String() string {
+	s := a.Expr.String()
+	if several := a.Expr.Kind == Params || a.Expr.Kind == Vars; !several && a.Name != a.Expr.name() {
+		s = a.Name + "=" + s
+	}
+	if a.Type.Kind != NoType {
+		s += ":" + a.Type.String()
+	}
+	if a.User {
+		s += "@user"
+	}
+	return s
+}
+
+// String returns the type's name, such as "u32", or "" for no type.
+func (t TypeSpec) String() string {
+	name := ""
+	switch t.Kind {
+	case NoType:
+		return ""
+	case Bitfield:
+		return "b" + strconv.Itoa(t.Bits) + "@" + strconv.Itoa(t.Offset) + "/" + strconv.Itoa(t.Whole)
+	case SymbolOf:
+		name = "symbol"
+	case Unsigned, Signed, Hex:
+		for c, k := range numberTypes {
+			if k == t.Kind {
+				name = string(c)
+			}
+		}
+		if t.Bits != 0 {
+			name += strconv.Itoa(t.Bits)
+		}
+	default:
+		for n, k := range typeNames {
+			if k == t.Kind {
+				name = n
+			}
+		}
+	}
+	if t.Count > 0 {
+		name += "[" + strconv.Itoa(t.Count) + "]"
+	}
+	return name
 }

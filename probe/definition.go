@@ -174,42 +174,25 @@ func (o Options) String() string {
 
 func (p Point) String() string {
 	s := p.Function
-	if p.Source != "" {
+	switch {
+	case p.HasAddr:
+		return fmt.Sprintf("%#x", p.Address)
+	case p.Function == "":
+		s = p.Source
+	case p.Source != "":
 		s += "@" + p.Source
 	}
-	if p.Return {
-		return s + "%return"
-	}
-	if p.Offset != 0 {
-		return s + fmt.Sprintf("+%#x", p.Offset)
-	}
-	return s
-}
-
-func (a Arg) String() string {
-	s := a.Expr.String()
-	if a.Name != s {
-		s = a.Name + "=" + s
-	}
-	if a.Type.Kind != NoType {
-		s += ":" + a.Type.String()
+	switch {
+	case p.Return:
+		s += "%return"
+	case p.HasLine:
+		s += fmt.Sprintf(":%d", p.Line)
+	case p.Lazy != "":
+		s += ";" + p.Lazy
+	case p.Offset != 0:
+		s += fmt.Sprintf("+%#x", p.Offset)
 	}
 	return s
-}
-
-func (e Expr) String() string { return e.Name }
-
-// String returns the type's name, such as "u32", or "" for no type.
-func (t TypeSpec) String() string {
-	switch t.Kind {
-	case Unsigned:
-		return fmt.Sprintf("u%d", t.Bits)
-	case Signed:
-		return fmt.Sprintf("s%d", t.Bits)
-	case Hex:
-		return fmt.Sprintf("x%d", t.Bits)
-	}
-	return ""
 }
 
 // Equal reports whether d and o define the same probe, whatever their texts.

@@ -16,30 +16,42 @@
 //
 //	definition = { option (";" | line end) } [ [GROUP ":"] EVENT "=" ] point { argument }
 //	option     = "exec=" PATH | "module=" NAME | "inlines=" ("yes" | "no") | "force=" ("yes" | "no")
-//	point      = FUNC [ "@" SRC ] [ "+" OFFSET | "%return" ]
-//	argument   = [ NAME "=" ] VARIABLE [ ":" TYPE ]
+//	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" ] | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
+//	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | "$params" | "$vars"
+//	expression = ( VARIABLE | "$retval" ) { "->" MEMBER | "." MEMBER | "[" ( INDEX | VARIABLE ) "]" }
+//	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER | "$comm" | "$stack" | "$stack" N
 //
 // White space (spaces, tabs, line ends) separates arguments, and is free around
 // options, their names and their values, but not elsewhere. So a path may
 // contain spaces, but no semicolon. Each option may be given once, exec and
 // module not together; without them inlines is yes and force is no.
 //
-// GROUP, EVENT, NAME and VARIABLE are C identifiers. FUNC and SRC are names or
+// GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
 // patterns as package glob matches them, with "*", "?", "[...]" and "\". FUNC
 // consists of letters, digits, "_", "." and "$"; SRC of anything but white space
-// and "@", "+", "%" and ":". Other characters need a backslash, except in a class,
+// and "@", "+", "%", ":" and ";". Other characters need a backslash, except in a class,
 // and white space and semicolons have no place in either. That the ends of
 // ranges are in order is checked by package glob, not here.
 //
-// OFFSET is a number of bytes, decimal or, with 0x, hexadecimal. TYPE is one of
-// u8 u16 u32 u64 s8 s16 s32 s64 x8 x16 x32 x64.
+// What begins a point is a source file, as in perf, when it has a period or a slash and
+// a line or pattern behind it. A LINE behind a function counts from the function's
+// first line, which is 0; one behind a file, from 1. PATTERN is a lazy pattern: it
+// matches source lines whose white space was taken out; white space in it needs a
+// backslash, and so does the "=" of one that could be taken for another definition
+// behind an option ("i\=0"). ADDRESS is link-time, with 0x.
 //
-// # Not supported yet
+// Numbers are decimal or, with 0x, hexadecimal. OFFSET is in bytes. TYPE is one of u8
+// u16 u32 u64, s8 to s64, x8 to x64 (shown in hexadecimal), u s x (of the size that the
+// debug information gives), char, bool, string, ustring (in user memory), symbol or
+// symstr, bBITS@OFFSET/SIZE (a bit-field), and an array of those but for strings and u s x:
+// u32[4]. With "@user" what pointers lead to is read from user memory.
 //
-// These forms of perf's are recognized, and rejected with an error that names
-// them: lines (FUNC:LINE, FILE:LINE), lazy patterns, addresses, statically
-// defined events (%sdt_...); registers (%ax), @symbols, \immediates, $retval and
-// the other special variables, member access (->, ., [n]), @user; and the types
-// char, bool, string, ustring, symbol, symstr, bit-fields (b4@2/32) and arrays
-// (u32[4]).
+// An argument without NAME is called as its variable, or the last member on its path,
+// with a number behind where another has that name.
+//
+// # Not supported
+//
+// These forms of perf's and the kernel's are recognized, and rejected with an error
+// that names them: statically defined events (%sdt_...), type casts, and memory at an
+// offset (+8(%di)).
 package probe

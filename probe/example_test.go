@@ -25,12 +25,12 @@ func ExampleParseSection() {
 }
 
 func ExampleParse_error() {
-	_, err := probe.Parse("get_page page->flags")
+	_, err := probe.Parse("get_page page=>flags")
 	fmt.Printf("%+v\n", err)
 	// Output:
-	// column 14: expected ":TYPE" or a space behind the variable, found "->": a member (VARIABLE->MEMBER) is not supported yet: definition "get_page page->flags"
-	// get_page page->flags
-	//              ^
+	// column 15: expected an expression behind the argument's name, found ">": definition "get_page page=>flags"
+	// get_page page=>flags
+	//               ^
 }
 
 func ExampleErrorf() {

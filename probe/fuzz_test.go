@@ -65,9 +65,15 @@ func FuzzParse(f *testing.F) {
 		}
 		at(d.Point.Pos, d.Point.Function)
 		for _, a := range d.Args {
-			at(a.Pos, a.Name)
-			at(a.Expr.Pos, a.Expr.Name)
-			at(a.Type.Pos, a.Type.String())
+			if a.Expr.Kind == Variable {
+				at(a.Expr.Pos, a.Expr.Name)
+			}
+			for _, p := range a.Expr.Path {
+				at(p.Pos, map[StepKind]string{Dot: ".", Arrow: "->", Index: "["}[p.Kind])
+			}
+			if a.Type.Count == 0 && a.Type.Kind != Bitfield && a.Type.Kind != SymbolOf {
+				at(a.Type.Pos, a.Type.String())
+			}
 			if names[a.Name] {
 				t.Fatalf("%q has two arguments %q", text, a.Name)
 			}

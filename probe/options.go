@@ -45,10 +45,25 @@ func (s *scanner) optionEnd() int {
 			end = strings.IndexByte(rest, ';')
 		}
 	}
-	if end < 0 {
+	if end < 0 || lazyPoint(rest[:end], rest[end+1:]) {
 		return -1
 	}
 	return s.pos + end
+}
+
+// lazyPoint reports whether the semicolon between two texts begins a lazy pattern: the
+// first is one word and no option, and the second goes on at once. Behind an event's
+// name, which could be a mistaken option's, it must not look like another definition:
+// "f=g;i=0" needs a backslash, "f=g;i\=0".
+func lazyPoint(before, after string) bool {
+	name, _, ok := strings.Cut(before, "=")
+	switch {
+	case before == "" || strings.ContainsAny(before, white):
+		return false
+	case nearestOption(name) != "", after == "", isSpace(after[0]):
+		return false
+	}
+	return !ok || !LooksLikeDefinition(after)
 }
 
 // option parses the option that ends before end.
@@ -112,8 +127,6 @@ func (s *scanner) notAnOption(name string, end int) error {
 		hint = "; did you mean \"" + near + "\"?"
 	} else if after := strings.Trim(s.text[end+1:], white); after == "" {
 		hint = "; a definition itself ends without a semicolon"
-	} else if !LooksLikeDefinition(after) {
-		hint = ": a lazy pattern (FUNC;PATTERN or FILE;PATTERN) is not supported yet"
 	}
 	before := "the semicolon"
 	if s.text[end] == '\n' {

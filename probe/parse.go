@@ -81,8 +81,9 @@ func (s *scanner) event(need bool) (group, event string, err error) {
 }
 
 // hasEvent reports whether word contains the "=" that ends an event's name. In
-// a class, behind a backslash or in the name of a source file it is another.
+// a class, behind a backslash, in the name of a source file or in a lazy pattern it
+// is another.
 func hasEvent(word string) bool {
-	n := strings.IndexAny(word, `=@[\`)
+	n := strings.IndexAny(word, `=@[\;`)
 	return n >= 0 && word[n] == '='
 }

@@ -97,6 +97,109 @@ func TestParse(t *testing.T) {
 }
 
 // Each position must be where the part stands in the text.
+// TestForms parses every form of points, expressions and types, and prints it: the
+// same text, unless another is given.
+func TestForms(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want Definition
+		out  string
+	}{
+		{"g:10", Definition{Point: Point{Function: "g", Line: 10, HasLine: true}}, ""},
+		{"g:0", Definition{Point: Point{Function: "g", HasLine: true}}, ""},
+		{"g@mm/a.c:3", Definition{Point: Point{Function: "g", Source: "mm/a.c", Line: 3, HasLine: true}}, ""},
+		{"fs/read_write.c:450", Definition{Point: Point{Source: "fs/read_write.c", Line: 450, HasLine: true}}, ""},
+		{"e=a.c:1", Definition{Event: "e", Point: Point{Source: "a.c", Line: 1, HasLine: true}}, ""},
+		{"g;ret*", Definition{Point: Point{Function: "g", Lazy: "ret*"}}, ""},
+		{"e=g@a.c;i\\=*", Definition{Event: "e", Point: Point{Function: "g", Source: "a.c", Lazy: "i\\=*"}}, ""},
+		{"a.c;i\\ =\\ 0", Definition{Point: Point{Source: "a.c", Lazy: "i\\ =\\ 0"}}, ""},
+		{"force=yes;g;x", Definition{Options: Options{Force: true}, Point: Point{Function: "g", Lazy: "x"}}, "force=yes; g;x"},
+		{"0xffffffff81000000", Definition{Point: Point{HasAddr: true, Address: 0xffffffff81000000}}, ""},
+		{"g a->b.c[3][i]", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "c", Expr: Expr{Name: "a", Path: []Step{
+			{Kind: Arrow, Member: "b"}, {Member: "c"}, {Kind: Index, Index: 3}, {Kind: Index, IndexBy: &Expr{Name: "i"}},
+		}}}}}, ""},
+		{"g a[-1]", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "a", Expr: Expr{Name: "a", Path: []Step{{Kind: Index, Index: -1}}}}}}, ""},
+		{"g a->x b->x x", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "x_2", Expr: Expr{Name: "a", Path: []Step{{Kind: Arrow, Member: "x"}}}},
+			{Name: "x_3", Expr: Expr{Name: "b", Path: []Step{{Kind: Arrow, Member: "x"}}}},
+			{Name: "x", Expr: Expr{Name: "x"}},
+		}}, "g x_2=a->x x_3=b->x x"},
+		{"g %ax %r10:x32", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "ax", Expr: Expr{Kind: Register, Name: "ax"}},
+			{Name: "r10", Expr: Expr{Kind: Register, Name: "r10"}, Type: TypeSpec{Kind: Hex, Bits: 32}},
+		}}, ""},
+		{"g @jiffies @a.b-8 @0xffff0000+", Definition{}, "error"},
+		{"g @jiffies @a.b-8 @x+16 @0xffff0000", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "jiffies", Expr: Expr{Kind: Symbol, Name: "jiffies"}},
+			{Name: "a_b", Expr: Expr{Kind: Symbol, Name: "a.b", Number: 1<<64 - 8}},
+			{Name: "x", Expr: Expr{Kind: Symbol, Name: "x", Number: 16}},
+			{Name: "memory", Expr: Expr{Kind: Address, Number: 0xffff0000}},
+		}}, "g @jiffies @a.b-0x8 @x+0x10 @0xffff0000"},
+		{"g \\-3 k=\\0x10", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "value", Expr: Expr{Kind: Immediate, Number: 1<<64 - 3}}, {Name: "k", Expr: Expr{Kind: Immediate, Number: 16}},
+		}}, "g \\-3 k=\\16"},
+		{"g%return $retval", Definition{Point: Point{Function: "g", Return: true}, Args: []Arg{{Name: "retval", Expr: Expr{Kind: Retval}}}}, ""},
+		{"g $comm $stack $stack3 $params $vars", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "comm", Expr: Expr{Kind: Comm}}, {Name: "stack", Expr: Expr{Kind: StackAddr}}, {Name: "stack3", Expr: Expr{Kind: Stack, Number: 3}},
+			{Name: "params", Expr: Expr{Kind: Params}}, {Name: "vars", Expr: Expr{Kind: Vars}},
+		}}, ""},
+		{"g a:char b:bool c:string d:ustring e:symbol f:symstr h:b4@2/32 i:u32[4] j:u k:string@user l@user", Definition{Point: Point{Function: "g"}, Args: []Arg{
+			{Name: "a", Expr: Expr{Name: "a"}, Type: TypeSpec{Kind: Char}}, {Name: "b", Expr: Expr{Name: "b"}, Type: TypeSpec{Kind: Bool}},
+			{Name: "c", Expr: Expr{Name: "c"}, Type: TypeSpec{Kind: String}}, {Name: "d", Expr: Expr{Name: "d"}, Type: TypeSpec{Kind: UString}},
+			{Name: "e", Expr: Expr{Name: "e"}, Type: TypeSpec{Kind: SymbolOf}}, {Name: "f", Expr: Expr{Name: "f"}, Type: TypeSpec{Kind: SymbolOf}},
+			{Name: "h", Expr: Expr{Name: "h"}, Type: TypeSpec{Kind: Bitfield, Bits: 4, Offset: 2, Whole: 32}},
+			{Name: "i", Expr: Expr{Name: "i"}, Type: TypeSpec{Kind: Unsigned, Bits: 32, Count: 4}},
+			{Name: "j", Expr: Expr{Name: "j"}, Type: TypeSpec{Kind: Unsigned}},
+			{Name: "k", Expr: Expr{Name: "k"}, Type: TypeSpec{Kind: String}, User: true}, {Name: "l", Expr: Expr{Name: "l"}, User: true},
+		}}, "g a:char b:bool c:string d:ustring e:symbol f:symbol h:b4@2/32 i:u32[4] j:u k:string@user l@user"},
+	} {
+		d, err := Parse(tt.text)
+		if tt.out == "error" {
+			if err == nil {
+				t.Errorf("%q is no error", tt.text)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		tt.want.Options.Inlines = true
+		if !d.Equal(&tt.want) {
+			t.Errorf("%q is\n%+v, want\n%+v", tt.text, d, tt.want)
+		}
+		if tt.out == "" {
+			tt.out = tt.text
+		}
+		if d.String() != tt.out {
+			t.Errorf("%q prints as %q, want %q", tt.text, d.String(), tt.out)
+		}
+		if again, err := Parse(d.String()); err != nil || !again.Equal(d) {
+			t.Errorf("%q prints as %q, which is another: %v", tt.text, d.String(), err)
+		}
+	}
+}
+
+// TestPerfExamples: what perf-probe(1) of Linux 6.1 shows as examples parses.
+func TestPerfExamples(t *testing.T) {
+	for _, text := range []string{
+		"schedule", "schedule:12 cpu", "schedule:10 cpu", "schedule;rq\\ =\\ cpu_rq*", "vfs_read $vars",
+		"malloc", "zfree*", "vfs_read%return $retval", "myprobe=main", "grp:myprobe=schedule+4",
+		"kernel/sched/core.c:1234", "kernel/sched/core.c;switch_count=*", "foo@bar.c+8 a b:u32", "do_fork%return",
+		"getname_flags filename:string", "getname_flags filename:ustring", "do_sys_open filename:string@user",
+		"__switch_to prev->comm:string", "tcp_sendmsg size sk->__sk_common.skc_dport:u16", "proc_set_foo i:s64 f=foo->bar.baz[2]",
+	} {
+		d, err := Parse(text)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if again, err := Parse(d.String()); err != nil || !again.Equal(d) {
+			t.Errorf("%q prints as %q, which is another: %v", text, d, err)
+		}
+	}
+}
+
 func TestPositions(t *testing.T) {
 	d, err := Parse("exec=/bin/x;\n ev=main+4 a  b=cc:u32")
 	if err != nil {

@@ -1,21 +1,18 @@
 package probe
 
-import (
-	"math"
-	"strconv"
-	"strings"
-)
+import "strings"
 
-// point parses FUNC, SRC and OFFSET or %return.
+// point parses FUNC, SRC and what is behind them.
 func (s *scanner) point() (Point, error) {
-	p := Point{Pos: s.pos}
+	p := Point{Pos: s.pos, LinePos: s.pos}
 	const aFunction = "a function name or pattern"
-	const aLine = "a line (FUNC:LINE or FILE:LINE) is"
 	switch {
 	case s.at("%"):
 		return p, s.unsupported(aFunction, "a statically defined event is")
 	case !s.atEnd() && isDigit(s.text[s.pos]):
-		return p, s.unsupported(aFunction, "an address is")
+		return p, s.address(&p)
+	case s.atFile():
+		return p, s.inFile(&p)
 	}
 
 	var err error
@@ -25,27 +22,30 @@ func (s *scanner) point() (Point, error) {
 	if err != nil {
 		return p, err
 	}
-	behind := `"@SRC", "+OFFSET", "%return" or a space behind the function`
+	behind := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return" or a space behind the function`
 	switch {
-	case s.at("/"):
-		return p, s.unsupported(behind, aLine)
 	case s.at("::"):
 		return p, s.unsupported(behind, "a qualified name is")
 	case s.accept("@"):
-		p.Source, err = s.pattern("the path or pattern of a source file", func(b byte) bool {
-			return strings.IndexByte("@+%:", b) < 0
-		})
-		if err != nil {
+		if p.Source, err = s.source(); err != nil {
 			return p, err
 		}
-		behind = `"+OFFSET", "%return" or a space behind the source file`
+		behind = `":LINE", ";PATTERN", "+OFFSET", "%return" or a space behind the source file`
 	}
 
+	p.LinePos = s.pos + 1
 	switch {
-	case s.at(":"):
-		return p, s.unsupported(behind, aLine)
+	case s.accept(":"):
+		if err := s.line(&p, 0); err != nil {
+			return p, err
+		}
+		behind = "a space behind the line"
+	case s.accept(";"):
+		if err := s.lazy(&p); err != nil {
+			return p, err
+		}
 	case s.accept("+"):
-		if p.Offset, err = s.offset(); err != nil {
+		if p.Offset, err = s.number("an offset in bytes"); err != nil {
 			return p, err
 		}
 		behind = "a space behind the offset"
@@ -63,6 +63,91 @@ func (s *scanner) point() (Point, error) {
 		return p, s.expected(behind)
 	}
 	return p, nil
+}
+
+// address parses the link-time address of an instruction.
+func (s *scanner) address(p *Point) error {
+	const what = "a function name or pattern, or an address in hexadecimal with 0x"
+	if !s.at("0x") {
+		return s.expected(what)
+	}
+	var err error
+	if p.Address, err = s.number(what); err != nil {
+		return err
+	}
+	p.HasAddr = true
+	if !s.atWordEnd() {
+		return s.expected("a space behind the address")
+	}
+	return nil
+}
+
+// atFile reports whether a source file stands here and not a function. perf's rule
+// (parse_perf_probe_point in tools/perf/util/probe-event.c, 6.1): there is a line or a
+// lazy pattern, a period in the name, and none of "+@%".
+func (s *scanner) atFile() bool {
+	word := s.word()
+	n := strings.IndexAny(word, ":;")
+	return n > 0 && strings.ContainsAny(word[:n], "./") && !strings.ContainsAny(word[:n], "+@%")
+}
+
+// source parses the path or pattern of a source file.
+func (s *scanner) source() (string, error) {
+	return s.pattern("the path or pattern of a source file", func(b byte) bool {
+		return strings.IndexByte("@+%:;", b) < 0
+	})
+}
+
+// inFile parses FILE:LINE and FILE;PATTERN.
+func (s *scanner) inFile(p *Point) error {
+	var err error
+	if p.Source, err = s.source(); err != nil {
+		return err
+	}
+	p.LinePos = s.pos + 1
+	if s.accept(";") {
+		return s.lazy(p)
+	}
+	if !s.accept(":") {
+		return s.expected(`":LINE" or ";PATTERN" behind the source file`)
+	}
+	if err := s.line(p, 1); err != nil {
+		return err
+	}
+	if !s.atWordEnd() {
+		return s.expected("a space behind the line")
+	}
+	return nil
+}
+
+// line parses a line's number, of no less than first.
+func (s *scanner) line(p *Point, first uint64) error {
+	at := s.pos
+	const what = "the number of a line"
+	n, err := s.number(what)
+	if err != nil {
+		return err
+	}
+	if n < first || n >= 1<<31 {
+		return s.errorf(at, "expected %s from %d on, found %q", what, first, s.text[at:s.pos])
+	}
+	p.Line, p.HasLine = int(n), true
+	return nil
+}
+
+// lazy parses a lazy pattern: up to white space, which needs a backslash in it.
+func (s *scanner) lazy(p *Point) error {
+	start := s.pos
+	for !s.atWordEnd() {
+		if s.text[s.pos] == '\\' && s.pos+1 < len(s.text) {
+			s.pos++
+		}
+		s.pos++
+	}
+	if p.Lazy = s.text[start:s.pos]; p.Lazy == "" {
+		return s.expected("a lazy pattern behind the semicolon")
+	}
+	return nil
 }
 
 // pattern steps over a pattern whose plain characters are those that isPlain
@@ -105,29 +190,4 @@ func (s *scanner) pattern(what string, isPlain func(byte) bool) (string, error) 
 		return "", s.expected(what)
 	}
 	return s.text[start:s.pos], nil
-}
-
-// offset parses the number behind "+".
-func (s *scanner) offset() (uint64, error) {
-	start := s.pos
-	digits := s.rest()[:numberLen(s.rest())]
-	if digits == "" || !isDigit(digits[0]) {
-		return 0, s.expected("an offset in bytes")
-	}
-	number, base := digits, 10
-	if hex, ok := strings.CutPrefix(digits, "0x"); ok {
-		number, base = hex, 16
-	} else if len(digits) > 1 && digits[0] == '0' {
-		// To perf this is octal, to others decimal.
-		return 0, s.errorf(start, "expected a decimal offset without leading zeros, or one in hexadecimal with 0x, found %q", digits)
-	}
-	offset, err := strconv.ParseUint(number, base, 64)
-	if err != nil {
-		if err.(*strconv.NumError).Err == strconv.ErrRange {
-			return 0, s.errorf(start, "expected an offset of no more than %#x, found %q", uint64(math.MaxUint64), digits)
-		}
-		return 0, s.errorf(start, "expected an offset in bytes, decimal or hexadecimal with 0x, found %q", digits)
-	}
-	s.pos += len(digits)
-	return offset, nil
 }

@@ -1,0 +1,260 @@
+package probe
+
+import (
+	"strconv"
+	"strings"
+)
+
+// specials are the names behind "$", but for those with a number.
+var specials = []struct {
+	name string
+	kind ExprKind
+}{
+	{"retval", Retval}, {"comm", Comm}, {"stack", StackAddr}, {"params", Params}, {"vars", Vars},
+}
+
+// hasPath tells the kinds of expressions that have a type in the debug information,
+// and so can have members and elements.
+func (k ExprKind) hasPath() bool { return k == Variable || k == Retval }
+
+// expr parses what to fetch; expecting says for messages what stands here.
+func (s *scanner) expr(expecting string) (Expr, error) {
+	e := Expr{Pos: s.pos}
+	var err error
+	switch {
+	case s.accept("$"):
+		err = s.special(&e)
+	case s.accept("%"):
+		e.Kind = Register
+		if e.Name = s.identifier(); e.Name == "" {
+			err = s.expected(`a register behind "%"`)
+		}
+	case s.accept("@"):
+		err = s.memory(&e)
+	case s.accept(`\`):
+		e.Kind = Immediate
+		e.Number, err = s.signed("a number behind the backslash")
+	case s.at("("):
+		err = s.unsupported(expecting, "a type cast is")
+	case len(s.rest()) > 1 && (s.at("+") || s.at("-")) && isDigit(s.rest()[1]):
+		err = s.unsupported(expecting, "memory at an offset (+OFFSET(...)) is")
+	default:
+		if e.Name = s.identifier(); e.Name == "" {
+			err = s.expected(expecting)
+		}
+	}
+	if err != nil {
+		return e, err
+	}
+	return e, s.path(&e)
+}
+
+// special parses the name behind "$".
+func (s *scanner) special(e *Expr) error {
+	at := s.pos
+	name := s.identifier()
+	for _, v := range specials {
+		if v.name == name {
+			e.Kind = v.kind
+			return nil
+		}
+	}
+	if n, ok := strings.CutPrefix(name, "stack"); ok && n != "" && (n == "0" || n[0] != '0') {
+		// The kernel's limit is the size of a stack, in words.
+		if v, err := strconv.ParseUint(n, 10, 32); err == nil && v < 1<<12 {
+			e.Kind, e.Number = Stack, v
+			return nil
+		}
+	}
+	s.pos = at
+	return s.expected("retval, params, vars, comm, stack or stackN behind \"$\"")
+}
+
+// memory parses what is behind "@".
+func (s *scanner) memory(e *Expr) error {
+	if !s.atEnd() && isDigit(s.text[s.pos]) {
+		e.Kind = Address
+		var err error
+		e.Number, err = s.number("an address behind \"@\"")
+		return err
+	}
+	e.Kind = Symbol
+	start := s.pos
+	for !s.atWordEnd() {
+		if b := s.text[s.pos]; !isLetter(b) && b != '.' && b != '$' && (s.pos == start || !isDigit(b)) {
+			break
+		}
+		s.pos++
+	}
+	if e.Name = s.text[start:s.pos]; e.Name == "" {
+		return s.expected("a symbol or an address behind \"@\"")
+	}
+	if s.at("+") || s.at("-") {
+		var err error
+		e.Number, err = s.signed("an offset in bytes")
+		return err
+	}
+	return nil
+}
+
+// path parses what leads on from a variable.
+func (s *scanner) path(e *Expr) error {
+	for {
+		p := Step{Pos: s.pos}
+		switch {
+		case s.at("->"), s.at("."), s.at("["):
+			if !e.Kind.hasPath() {
+				return s.errorf(s.pos, "expected no member or element of %q, whose type is not known, found %s", e.String(), s.found())
+			}
+		default:
+			return nil
+		}
+		if s.accept("[") {
+			p.Kind = Index
+			if err := s.index(&p); err != nil {
+				return err
+			}
+		} else {
+			if s.accept("->") {
+				p.Kind = Arrow
+			} else {
+				s.accept(".")
+			}
+			if p.Member = s.identifier(); p.Member == "" {
+				return s.expected("the name of a member")
+			}
+		}
+		e.Path = append(e.Path, p)
+	}
+}
+
+// index parses what is behind "[".
+func (s *scanner) index(p *Step) error {
+	at := s.pos
+	if name := s.identifier(); name != "" {
+		p.IndexBy = &Expr{Name: name, Pos: at}
+	} else {
+		n, err := s.signed("an index: a number or a variable")
+		if err != nil {
+			return err
+		}
+		if p.Index = int64(n); p.Index >= 1<<31 || p.Index < -1<<31 {
+			return s.errorf(at, "expected an index of no more than 31 bits, found %q", s.text[at:s.pos])
+		}
+	}
+	if !s.accept("]") {
+		return s.expected(`"]" behind the index`)
+	}
+	return nil
+}
+
+// number parses a number, decimal or hexadecimal; what says for messages what it is.
+func (s *scanner) number(what string) (uint64, error) {
+	start := s.pos
+	digits := s.rest()[:numberLen(s.rest())]
+	if digits == "" || !isDigit(digits[0]) {
+		return 0, s.expected(what)
+	}
+	number, base := digits, 10
+	if hex, ok := strings.CutPrefix(digits, "0x"); ok {
+		number, base = hex, 16
+	} else if len(digits) > 1 && digits[0] == '0' {
+		// To perf this is octal, to others decimal.
+		return 0, s.errorf(start, "expected a decimal number without leading zeros, or one in hexadecimal with 0x, found %q", digits)
+	}
+	v, err := strconv.ParseUint(number, base, 64)
+	if err != nil {
+		return 0, s.errorf(start, "expected %s: a number of up to 64 bits, decimal or hexadecimal with 0x, found %q", what, digits)
+	}
+	s.pos += len(digits)
+	return v, nil
+}
+
+// signed parses a number that may have a sign, as two's complement.
+func (s *scanner) signed(what string) (uint64, error) {
+	start := s.pos
+	negative := s.accept("-")
+	if !negative {
+		s.accept("+")
+	}
+	v, err := s.number(what)
+	if err == nil && negative {
+		if v > 1<<63 {
+			return 0, s.errorf(start, "expected %s of up to 64 bits, found %q", what, s.text[start:s.pos])
+		}
+		v = -v
+	}
+	return v, err
+}
+
+// String returns text that parses to an equal expression.
+func (e Expr) String() string {
+	var b strings.Builder
+	switch e.Kind {
+	case Variable:
+		b.WriteString(e.Name)
+	case Register:
+		b.WriteString("%" + e.Name)
+	case Symbol:
+		b.WriteString("@" + e.Name)
+		if n := int64(e.Number); n > 0 {
+			b.WriteString("+0x" + strconv.FormatInt(n, 16))
+		} else if n < 0 {
+			b.WriteString("-0x" + strconv.FormatUint(-e.Number, 16))
+		}
+	case Address:
+		b.WriteString("@0x" + strconv.FormatUint(e.Number, 16))
+	case Immediate:
+		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
+	case Stack:
+		b.WriteString("$stack" + strconv.FormatUint(e.Number, 10))
+	default:
+		for _, v := range specials {
+			if v.kind == e.Kind {
+				b.WriteString("$" + v.name)
+			}
+		}
+	}
+	for i := range e.Path {
+		b.WriteString(e.Path[i].String())
+	}
+	return b.String()
+}
+
+func (p Step) String() string {
+	switch {
+	case p.Kind == Dot:
+		return "." + p.Member
+	case p.Kind == Arrow:
+		return "->" + p.Member
+	case p.IndexBy != nil:
+		return "[" + p.IndexBy.String() + "]"
+	}
+	return "[" + strconv.FormatInt(p.Index, 10) + "]"
+}
+
+// name is what an argument is called that has no name of its own: as its variable, or
+// as the last member on its path.
+func (e Expr) name() string {
+	for i := len(e.Path) - 1; i >= 0; i-- {
+		if m := e.Path[i].Member; m != "" {
+			return m
+		}
+	}
+	switch e.Kind {
+	case Variable, Register:
+		return e.Name
+	case Symbol:
+		return strings.Map(func(r rune) rune {
+			if r == '.' || r == '$' {
+				return '_'
+			}
+			return r
+		}, e.Name)
+	case Address:
+		return "memory"
+	case Immediate:
+		return "value"
+	}
+	return strings.TrimPrefix(Expr{Kind: e.Kind, Number: e.Number}.String(), "$")
+}
