@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
@@ -35,6 +34,7 @@ type Options struct {
 // Argument is one argument of the definition at one site.
 type Argument struct {
 	Name string
+	Arg  int // index of the definition's argument; $params stands for several here
 	// Variable is what the argument's name stands for at the site, with its
 	// location or the reason why there is none.
 	Variable *dwarfloc.Variable
@@ -88,6 +88,10 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 		return nil, err
 	}
 	p := &Plan{Definition: def, Image: img, Sites: make([]Site, len(sites))}
+	find, err := newFinder(img, def)
+	if err != nil {
+		return nil, err
+	}
 	var keys keySet
 	var emitter prologue.Emitter
 	var wanted []prologue.Arg
@@ -98,7 +102,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 		}
 		ps := &p.Sites[i]
 		ps.Site, ps.Instance = s, -1
-		if err := ps.resolve(def); err != nil {
+		if ps.Args, err = find.arguments(s); err != nil {
 			return nil, err
 		}
 		wanted = fetches(wanted[:0], ps.Args)
@@ -113,7 +117,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 				continue
 			case Fail:
 				a := &ps.Args[missing]
-				return nil, probe.Errorf(def, def.Args[missing].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
+				return nil, probe.Errorf(def, def.Args[a.Arg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
 			}
 		}
 		n, first := keys.number(code.Key)
@@ -128,68 +132,6 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 		p.Instances[n].Sites = append(p.Instances[n].Sites, i)
 	}
 	return p, p.checkNames()
-}
-
-// expand finds the sites of a definition.
-func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
-	pattern, err := glob.Compile(def.Point.Function)
-	if err != nil {
-		return nil, pointError(def, err)
-	}
-	// An offset into a function and its return mean nothing inside an inlined
-	// instance, whose code is scattered.
-	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
-	sites, err := glob.Expand(ctx, img, glob.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries})
-	if err != nil {
-		var missing *glob.NotFoundError
-		if errors.As(err, &missing) {
-			return nil, probe.Errorf(def, def.Point.Pos, "%w", err)
-		}
-		return nil, pointError(def, err)
-	}
-	if def.Point.Offset == 0 {
-		return sites, nil
-	}
-	var at []*dwarfloc.Site
-	for _, s := range sites {
-		t, ok, err := s.At(def.Point.Offset)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			at = append(at, t)
-		}
-	}
-	if len(at) == 0 {
-		return nil, probe.Errorf(def, def.Point.Pos, "offset %#x is outside the code of every matching function", def.Point.Offset)
-	}
-	return at, nil
-}
-
-// pointError puts an error of a pattern into the definition's text.
-func pointError(def *probe.Definition, err error) error {
-	var ge *glob.Error
-	if errors.As(err, &ge) {
-		return probe.Errorf(def, def.Point.Pos+ge.Column-1, "%s", ge.Msg)
-	}
-	return err
-}
-
-// resolve finds the definition's arguments at a site.
-func (s *Site) resolve(def *probe.Definition) error {
-	s.Args = make([]Argument, len(def.Args))
-	for i := range def.Args {
-		d := &def.Args[i]
-		v, err := s.Lookup(d.Expr.Name)
-		if err != nil {
-			return err
-		}
-		if def.Point.Return && v.Role != dwarfloc.Global && v.Reason.Code != dwarfloc.NoSuchVariable {
-			v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"}
-		}
-		s.Args[i] = NewArgument(d.Name, v, d.Type)
-	}
-	return nil
 }
 
 // NewArgument is the argument that fetches a variable: as many bytes as the type
@@ -257,53 +199,4 @@ func noteUnfetched(args []Argument, unfetched []prologue.Unfetched) {
 	for _, u := range unfetched {
 		args[u.Arg].Unfetched = u.Reason
 	}
-}
-
-// checkNames makes a name that no site knows an error: the user has mistyped it.
-func (p *Plan) checkNames() error {
-	for i := range p.Definition.Args {
-		known := slices.ContainsFunc(p.Sites, func(s Site) bool {
-			return s.Args[i].Variable.Reason.Code != dwarfloc.NoSuchVariable
-		})
-		if known {
-			continue
-		}
-		arg := &p.Definition.Args[i]
-		names := make(map[string]struct{})
-		for j := range p.Sites[:min(len(p.Sites), 64)] {
-			at, err := p.Sites[j].VariableNames()
-			if err != nil {
-				return err
-			}
-			for _, n := range at {
-				names[n] = struct{}{}
-			}
-		}
-		all := make([]string, 0, len(names))
-		for n := range names {
-			all = append(all, n)
-		}
-		slices.Sort(all)
-		hint := glob.Nearest(arg.Expr.Name, slices.Values(all), 3)
-		text := "nearest: "
-		if len(hint) == 0 {
-			hint, text = all[:min(len(all), 12)], "there are: "
-		}
-		if len(hint) == 0 {
-			return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s, which has no parameters or locals", arg.Expr.Name, p.functions())
-		}
-		return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s; %s%s", arg.Expr.Name, p.functions(), text, strings.Join(hint, ", "))
-	}
-	return nil
-}
-
-// functions names the plan's functions in an error.
-func (p *Plan) functions() string {
-	first := p.Sites[0].Function
-	for i := range p.Sites {
-		if p.Sites[i].Function != first {
-			return fmt.Sprintf("any function that %q matches", p.Definition.Point.Function)
-		}
-	}
-	return first
 }
