@@ -1,7 +1,6 @@
 package instances
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
