@@ -29,7 +29,7 @@ say() { echo "peers: $*" >&2; }
 
 (cd "$here/.." && go build -o "$work/" ./cmd/prolog-dump ./bench/walk ./bench/peak ./bench/params ./bench/growth)
 export PATH=$work:$PATH
-printf 'import drgn, sys\np = drgn.Program()\np.load_debug_info([sys.argv[1]])\nprint(p.type("struct page").name)\n' >"$work/load.py"
+printf 'import drgn, sys\np = drgn.Program()\np.load_debug_info([sys.argv[1]])\nprint("loaded")\n' >"$work/load.py"
 
 # SystemTap wants the build directory of the kernel that it reads; of it, a vmlinux and
 # a release are enough for the passes that only read debug information.
@@ -57,7 +57,7 @@ add() {
 	fi
 }
 set +o pipefail # of what runs below only the output counts: perf exits with 1 when it gives up some sites
-add "drgn: load_debug_info (no inlined sites, no locations)" drgn '^page$' "/usr/bin/python3 $work/load.py $image"
+add "drgn: load_debug_info (no inlined sites, no locations)" drgn '^loaded$' "/usr/bin/python3 $work/load.py $image"
 add "cold: get_page page" prolog-dump 'fetched at' "prolog-dump --no-cache -k $image --sites 'get_page page'"
 add "cold: tcp_*, every parameter" params 'located$' "params $image 'tcp_*'"
 add "kept index: get_page page" prolog-dump 'fetched at' "prolog-dump -k $image --sites 'get_page page'"
@@ -96,8 +96,8 @@ done
 instructions() {
 	local try
 	for try in 1 2 3; do
-		if GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-			bash -c "exec $1" 2>&1 >/dev/null </dev/null | awk '/I +refs:/ { gsub(",", "", $NF); print $NF; found = 1 } END { exit !found }'; then
+		if GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 bash -c "exec valgrind --tool=callgrind --callgrind-out-file=/dev/null $1" \
+			2>&1 >/dev/null </dev/null | awk '/I +refs:/ { gsub(",", "", $NF); print $NF; found = 1 } END { exit !found }'; then
 			return
 		fi
 		say "valgrind failed, attempt $try: $1"
@@ -122,7 +122,7 @@ base=
 {
 	echo "# Results"
 	echo
-	echo "Written by \`bench/peers.sh\` (\`make bench-peers VMLINUX=FILE\`): medians of $rounds rounds, all commands once a"
+	echo "Written by \`bench/peers.sh\` (\`make bench-peers VMLINUX=FILE\`): medians of $rounds round(s), all commands once a"
 	echo "round, side by side; whole processes; files in the page cache; \"cold\" is without a kept index."
 	echo
 	echo "Image: \`$(basename "$image")\`, $(($(stat -c %s "$image") / 1000000)) MB, of which $(($(section_bytes "$image") / 1000000)) MB are sections with debug information."
@@ -165,7 +165,7 @@ base=
 		echo "| --- | ---: |"
 		for name in "cold: get_page page" "kept index: get_page page" "coverage: every site, every parameter, with its prologue"; do
 			say "instructions: $name"
-			echo "| $name | $(awk -v n="$(instructions "${command[$name]}")" 'BEGIN { print n > 0 ? sprintf("%.0f", n / 1e6) : "-" }') |"
+			echo "| $name | $(awk -v n="$(instructions "${command[$name]}")" 'BEGIN { print (n > 0 ? sprintf("%.0f", n / 1e6) : "-") }') |"
 		done
 	else
 		say "left out, valgrind is not installed: instructions"
