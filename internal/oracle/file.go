@@ -67,6 +67,9 @@ func (f *File) read(r io.ReaderAt) error {
 	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
 		return fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
 	}
+	if e.Type == elf.ET_REL {
+		return fmt.Errorf("oracle: a relocatable file: only linked ones are read")
+	}
 	for _, name := range []string{
 		".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
 		".debug_ranges", ".debug_rnglists", ".debug_loc", ".debug_loclists", ".debug_frame", ".eh_frame",
