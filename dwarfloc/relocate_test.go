@@ -227,6 +227,18 @@ func TestModuleAddress(t *testing.T) {
 	}
 }
 
+// TestModuleAddressOf: symbols of data have their section's address too.
+func TestModuleAddressOf(t *testing.T) {
+	img := openFixture(t, aModule)
+	addr, ok, err := img.AddressOf("ring_zero")
+	if sec := img.SectionAt(addr); err != nil || !ok || sec == nil || sec.Name != ".data" {
+		t.Errorf("%#x, %v, %v, in section %+v", addr, ok, err, sec)
+	}
+	if addr, ok, err := img.AddressOf("toy_ticks"); ok || err != nil {
+		t.Errorf("a symbol of another file: %#x, %v, %v", addr, ok, err)
+	}
+}
+
 // TestSeparateModule: the debug information of a stripped module is in another
 // file, with its sections at the same addresses.
 func TestSeparateModule(t *testing.T) {
