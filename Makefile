@@ -47,8 +47,8 @@ bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see
 	$(GO) test -run '^$$' -bench . ./bench/...
 
 .PHONY: bench-peers
-bench-peers: ## Measure beside perf, gdb, drgn and others on VMLINUX=FILE; writes bench/RESULTS.md
-	bench/peers.sh $(VMLINUX)
+bench-peers: ## Measure beside drgn, perf, gdb and others on VMLINUX=FILE, growth on IMAGES="..." too; writes bench/RESULTS.md
+	bench/peers.sh $(VMLINUX) $(IMAGES)
 
 .PHONY: bench-emitted
 bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit costs; writes bench/EMITTED.md (root)

@@ -116,7 +116,7 @@ func timeLimit(d time.Duration, what string) (stop func()) {
 
 // FuzzOpen feeds damaged images. An error is fine, a panic or a hang is not.
 func FuzzOpen(f *testing.F) {
-	for _, n := range fixtures.Names() {
+	for _, n := range append(fixtures.Names(), fixtures.Relocatable()...) {
 		if !strings.Contains(n, "-gz") { // decompression takes most of the time of each try
 			f.Add(fixture(f, n))
 		}

@@ -19,7 +19,8 @@
 // in use: location views (see [Rule]), entry values, implicit pointers, parameter
 // references, typed operations. Call frame information comes from .debug_frame and
 // .eh_frame. Sections may be compressed, and the debug information of a stripped
-// file may be in a separate one. Documents: DWARF 5 (dwarfstd.org), LSB 5.0 for
+// file may be in a separate one. Relocatable files, which kernel modules are, get
+// addresses and relocations when they are opened (see [Image.LoadsApart]). Documents: DWARF 5 (dwarfstd.org), LSB 5.0 for
 // .eh_frame, and the GCC source for its extensions; comments name the sections.
 //
 // # How it works
@@ -35,6 +36,6 @@
 // Images are not trusted: offsets, lengths and references are checked, recursion and
 // loops are bounded, and what is allocated follows what the file can hold. Damage is
 // a [FormatError] that names section and offset, or, where it concerns one variable
-// at one site, that variable's reason. A file that shrinks while it is mapped is an
-// error as well. The package does not promise to be fast on hostile files.
+// at one site, that variable's reason. A file that is cut short or written to while
+// it is open is an error as well ([ErrChanged]). The package does not promise to be fast on hostile files.
 package dwarfloc

@@ -142,6 +142,9 @@ func (img *Image) AddressOf(name string) (addr uint64, ok bool, err error) {
 				continue
 			}
 			global := elf.SymBind(info>>4) != elf.STB_LOCAL
+			if sections := img.symFile.Sections; img.LoadsApart() && int(section) < len(sections) {
+				value += sections[section].Addr
+			}
 			if !ok || global && local {
 				addr, ok, local = value, true, !global
 			}

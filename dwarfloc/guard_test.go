@@ -94,6 +94,26 @@ var questions = []struct {
 		_ = s.String()
 		return nil
 	}},
+	{"Site.Follow", true, func(a asked) error {
+		_, err := a.site.Follow(a.v, []Step{{Kind: StepArrow, Member: "len"}})
+		return err
+	}},
+	{"Site.Result", true, func(a asked) error {
+		_, err := a.site.Result()
+		return err
+	}},
+	{"AddressOf", true, func(a asked) error {
+		_, _, err := a.img.AddressOf("ring_zero")
+		return err
+	}},
+	{"Type.Count", true, func(a asked) error {
+		_, _, err := a.typ.Count()
+		return err
+	}},
+	{"Type.Declared", true, func(a asked) error {
+		_, _, err := a.typ.Declared()
+		return err
+	}},
 	{"Type.Elem", true, func(a asked) error {
 		_, err := a.typ.Elem()
 		return err
@@ -150,7 +170,7 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 	a.v, a.typ = params[0], params[0].Type
 	if warm {
 		for _, q := range questions {
-			if err := q.ask(a); err != nil && q.name != "Site.Pointee" {
+			if err := q.ask(a); err != nil && q.name != "Site.Pointee" { // which is asked for what it is not
 				t.Fatalf("%s: %v", q.name, err)
 			}
 		}

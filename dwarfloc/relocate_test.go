@@ -162,30 +162,30 @@ func TestChunks(t *testing.T) {
 // TestRelocationErrors: damage in what a relocatable file needs is an error that
 // says where.
 func TestRelocationErrors(t *testing.T) {
-	const rela = ".rela.debug_info"
+	const table = ".rela.debug_info"
 	for _, tt := range []struct {
 		name   string
 		change func(data []byte)
 		want   string
 	}{
 		{"type", func(d []byte) {
-			binary.LittleEndian.PutUint32(sectionOf(t, d, rela)[8:], uint32(elf.R_X86_64_GOTPCREL))
+			binary.LittleEndian.PutUint32(sectionOf(t, d, table)[8:], uint32(elf.R_X86_64_GOTPCREL))
 		},
 			".rela.debug_info+0x0: unknown relocation type 9 (R_X86_64_GOTPCREL)"},
-		{"place", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[elfRelaSize:], 1<<60) },
+		{"place", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, table)[elfRelaSize:], 1<<60) },
 			".rela.debug_info+0x18: the relocation is for offset 0x1000000000000000 of .debug_info, which has "},
 		{"last byte", func(d []byte) {
-			binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[elfRelaSize:], uint64(len(sectionOf(t, d, ".debug_info"))-1))
+			binary.LittleEndian.PutUint64(sectionOf(t, d, table)[elfRelaSize:], uint64(len(sectionOf(t, d, ".debug_info"))-1))
 		}, ".rela.debug_info+0x18: the relocation is for offset "},
-		{"symbol", func(d []byte) { binary.LittleEndian.PutUint32(sectionOf(t, d, rela)[12:], 1<<30) },
+		{"symbol", func(d []byte) { binary.LittleEndian.PutUint32(sectionOf(t, d, table)[12:], 1<<30) },
 			".rela.debug_info+0x0: the relocation names symbol 1073741824, and there are "},
-		{"value", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, rela)[16:], 1<<40) },
+		{"value", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, table)[16:], 1<<40) },
 			".rela.debug_info+0x0: R_X86_64_32 does not hold the value 0x10000000000"},
 		{"section of a symbol", func(d []byte) { binary.LittleEndian.PutUint16(sectionOf(t, d, ".symtab")[elfSymSize+6:], 0xfe00) },
 			".symtab+0x18: the symbol is in section 65024, and there are "},
-		{"without addends", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, rela)[4:], uint32(elf.SHT_REL)) },
+		{"without addends", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, table)[4:], uint32(elf.SHT_REL)) },
 			".rela.debug_info+0x0: unsupported relocations without addends (SHT_REL): the ABI of amd64 has none"},
-		{"no symbol table", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, rela)[40:], 1) },
+		{"no symbol table", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, table)[40:], 1) },
 			"the relocations name section 1 as their symbol table, which is none"},
 		{"alignment", func(d []byte) { binary.LittleEndian.PutUint64(headerOf(t, d, ".text")[48:], 3<<20) },
 			".text+0x0: invalid size or alignment"},
@@ -224,6 +224,18 @@ func TestModuleAddress(t *testing.T) {
 		if got := v.Reason.String(); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+}
+
+// TestModuleAddressOf: symbols of data have their section's address too.
+func TestModuleAddressOf(t *testing.T) {
+	img := openFixture(t, aModule)
+	addr, ok, err := img.AddressOf("ring_zero")
+	if sec := img.SectionAt(addr); err != nil || !ok || sec == nil || sec.Name != ".data" {
+		t.Errorf("%#x, %v, %v, in section %+v", addr, ok, err, sec)
+	}
+	if addr, ok, err := img.AddressOf("toy_ticks"); ok || err != nil {
+		t.Errorf("a symbol of another file: %#x, %v, %v", addr, ok, err)
 	}
 }
 

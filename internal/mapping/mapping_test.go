@@ -17,6 +17,15 @@ func TestGuardTruncatedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	whole := filepath.Join(t.TempDir(), "g")
+	if err := os.WriteFile(whole, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
 	if err := os.Truncate(path, 4096); err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +36,74 @@ func TestGuardTruncatedFile(t *testing.T) {
 		}
 		return nil
 	})
+	if want := path + ": the file was changed while it was being read: open it again when it is complete"; !errors.Is(err, ErrFault) || err.Error() != want {
+		t.Errorf("reading a truncated mapping: got error %v, want %s", err, want)
+	}
+	if !errors.Is(m.Faulted(), ErrFault) || other.Faulted() != nil || other.Changed() != nil {
+		t.Errorf("faulted: %v, and another file: %v, %v", m.Faulted(), other.Faulted(), other.Changed())
+	}
+}
+
+// TestChanged: a file that was written to is not what was opened; one that was
+// replaced is.
+func TestChanged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	open := func() *Mapping {
+		if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		if err := m.Changed(); err != nil {
+			t.Error(err)
+		}
+		return m
+	}
+	m := open()
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("another"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Changed(); err != nil {
+		t.Errorf("replaced: %v", err)
+	}
+	m = open()
+	if err := os.WriteFile(path, []byte("behind its back"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Changed(); !errors.Is(err, ErrFault) {
+		t.Errorf("written to: %v", err)
+	}
+	if err := m.Faulted(); !errors.Is(err, ErrFault) {
+		t.Errorf("written to, and asked again: %v", err)
+	}
+}
+
+// TestGuardAfterClose: what was closed is an error too, as long as nothing else took
+// its place.
+func TestGuardAfterClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := m.Data
+	if err := errors.Join(m.Close(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	err = Guard(func() error {
+		if data[0] == 1 {
+			return errors.New("read")
+		}
+		return nil
+	})
 	if !errors.Is(err, ErrFault) {
-		t.Errorf("reading a truncated mapping: got error %v, want ErrFault", err)
+		t.Errorf("got %v", err)
 	}
 }
 

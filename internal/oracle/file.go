@@ -5,6 +5,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,7 +45,7 @@ func Open(path, separate string) (*File, error) {
 		err = f.read(r)
 		_ = r.Close()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 	}
 	return f, f.readUnits()
@@ -66,6 +67,9 @@ func (f *File) read(r io.ReaderAt) error {
 	}
 	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
 		return fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
+	}
+	if e.Type == elf.ET_REL {
+		return errors.New("oracle: a relocatable file, such as a module: the second reader reads linked ones only")
 	}
 	for _, name := range []string{
 		".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",

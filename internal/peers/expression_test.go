@@ -226,10 +226,13 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	var sites []*dwarfloc.Site
 	err := img.EachSite(context.Background(), dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
 		if wanted(s) {
-			c := *s // the caller's is used again
+			c := s.Clone() // it is lent
+			if err := c.Describe(); err != nil {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			sites = append(sites, &c)
+			sites = append(sites, c)
 		}
 		return nil
 	})

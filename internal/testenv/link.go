@@ -11,23 +11,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
-// Linked gives a relocatable file to GNU ld, which puts each section at the address
+// linkers are programs that link files of an architecture.
+var linkers = map[string]string{"amd64": "ld.bfd", "arm64": "ld.lld-14"}
+
+// Linked gives a relocatable file to a linker, which puts each section at the address
 // that dwarfloc has chosen for it and fills the gaps in the debug information by
 // its own code. It returns the path of the result in dir.
 func Linked(t TB, dir, path string) string {
 	t.Helper()
-	ld := Tool(t, "ld.bfd")
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	defer img.Close()
+	ld := Tool(t, linkers[img.Arch().Name])
 	sections := slices.Clone(img.Sections())
 	slices.SortFunc(sections, func(a, b dwarfloc.Section) int { return int(int64(a.Addr) - int64(b.Addr)) })
 	var script strings.Builder
 	script.WriteString("SECTIONS {\n")
 	for _, s := range sections {
-		fmt.Fprintf(&script, "\t%q %#x : { KEEP(*(%q)) }\n", s.Name, s.Addr, s.Name)
+		fmt.Fprintf(&script, "\t%s %#x : { KEEP(*(%s)) }\n", s.Name, s.Addr, s.Name)
 	}
 	for _, name := range []string{
 		"abbrev", "addr", "frame", "info", "line", "line_str", "loc", "loclists", "ranges", "rnglists", "str", "str_offsets",
@@ -40,8 +43,7 @@ func Linked(t TB, dir, path string) string {
 		t.Fatalf("%v", err)
 	}
 	// Nothing is merged (-O0), and .eh_frame is left as it is.
-	cmd := exec.Command(ld, "-T", lds, "-e", "0", "-O0", "--unresolved-symbols=ignore-all", "--no-warn-rwx-segments",
-		"--no-check-sections", "--no-ld-generated-unwind-info", "-o", out, path)
+	cmd := exec.Command(ld, "-T", lds, "-e", "0", "-O0", "--unresolved-symbols=ignore-all", "--no-check-sections", "-o", out, path)
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("ld: %v\n%s", err, b)
 	}
@@ -55,9 +57,12 @@ func Module(t TB) string {
 	if path := os.Getenv("BENCH_MODULE"); path != "" {
 		return path
 	}
+	if os.Getenv("BENCH_VMLINUX") != "" {
+		t.Skipf("no kernel module: an image was chosen with BENCH_VMLINUX, and none with BENCH_MODULE")
+	}
 	found, err := filepath.Glob(filepath.Join(benchCache(), "*.ko"))
 	if err != nil || len(found) == 0 {
-		Missing(t, "no kernel module: run \"make vmlinux\", or set BENCH_MODULE")
+		Missing(t, "no kernel module: delete the vmlinux in bench/.cache and run \"make vmlinux\", or set BENCH_MODULE")
 		return ""
 	}
 	return found[0]

@@ -1,0 +1,77 @@
+// Command peak runs another command and prints the most memory of its own that it
+// had at one time, in MB (10^6 bytes).
+//
+//	peak COMMAND ARGUMENT...
+//
+// Memory of its own is what the process would need without the file that it maps:
+// anonymous pages (heap, stacks, private copies of file pages) and shared memory,
+// RssAnon and RssShmem of /proc/PID/status (proc(5)). The kernel keeps a high-water
+// mark of all resident pages only (VmHWM), in which a mapped file counts as far as it
+// was touched, so the status is read every half millisecond. A process that grows and
+// ends within that time is measured too low. Processes that it starts do not count.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const interval = 500 * time.Microsecond
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) < 2 {
+		log.Fatal("usage: peak COMMAND ARGUMENT...")
+	}
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
+	if err := cmd.Start(); err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- cmd.Wait() }()
+	var peak uint64
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				log.Printf("%s: %v", os.Args[1], err)
+			}
+			fmt.Printf("%.1f\n", float64(peak)/1e6)
+			return
+		case <-tick.C:
+			peak = max(peak, own(cmd.Process.Pid))
+		}
+	}
+}
+
+// own returns the bytes of a process's own memory, or 0 when it has ended.
+func own(pid int) uint64 {
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var sum uint64
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		name, value, _ := strings.Cut(sc.Text(), ":")
+		if name != "RssAnon" && name != "RssShmem" {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return 0
+		}
+		sum += n * 1024
+	}
+	return sum
+}
