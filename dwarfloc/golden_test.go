@@ -63,7 +63,7 @@ func openFixture(t testing.TB, name string) *Image {
 	t.Helper()
 	img, err := FromBytes(name, fixture(t, name))
 	if err == nil {
-		err = img.prepare()
+		err = img.prepare(true)
 	}
 	if err != nil {
 		t.Fatal(err)

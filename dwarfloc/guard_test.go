@@ -119,19 +119,19 @@ var questions = []struct {
 		return err
 	}},
 	{"Type.Resolve", true, func(a asked) error {
-		t := *a.typ
+		t := another(a.typ)
 		t.Kind = TypeTypedef
 		_, err := t.Resolve()
 		return err
 	}},
 	{"Type.ByteSize", true, func(a asked) error {
-		t := *a.typ
+		t := another(a.typ)
 		t.Kind, t.Size = TypeTypedef, -1
 		_, err := t.ByteSize()
 		return err
 	}},
 	{"Type.Members", true, func(a asked) error {
-		t := *a.typ
+		t := another(a.typ)
 		t.Kind = TypeStruct
 		_, err := t.Members()
 		return err
@@ -253,4 +253,9 @@ func TestWrittenTo(t *testing.T) {
 	if _, err := a.img.Sites(context.Background(), Every{}); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// another is a type that has not been asked yet.
+func another(t *Type) *Type {
+	return &Type{Kind: t.Kind, Name: t.Name, Size: t.Size, u: t.u, off: t.off, tag: t.tag, elem: t.elem}
 }

@@ -175,7 +175,8 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 // candidates returns the units that can have sites of the functions that a matcher
 // chooses, with a selector that finds them there.
 func (img *Image) candidates(ctx context.Context, m Matcher) (sel selector, units []int, err error) {
-	if err := img.prepare(); err != nil {
+	_, every := m.(Every) // counts, and seldom asks what sites are called
+	if err := img.prepare(!every); err != nil {
 		return sel, nil, err
 	}
 	if img.keptPath() != "" && img.kept == nil {

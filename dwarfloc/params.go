@@ -34,7 +34,12 @@ type declared struct {
 
 // Params returns the parameters of a site. They are valid until the next call.
 func (r *Resolver) Params(s *Site) ([]*Variable, error) {
-	err := s.u.img.guard(func() error { return r.params(s) })
+	var err error
+	if s.lent {
+		err = r.params(s) // EachSite stands guard already
+	} else {
+		err = s.u.img.guard(func() error { return r.params(s) })
+	}
 	if err != nil {
 		return nil, err
 	}

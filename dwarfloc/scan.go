@@ -69,7 +69,7 @@ func (img *Image) OnProgress(f Progress) { img.progress = f }
 // kept of that. Other methods do as much of it as they need. It is done once, and
 // its error is remembered, except when the context ended it.
 func (img *Image) Scan(ctx context.Context) error {
-	if err := img.prepare(); err != nil || img.kept != nil {
+	if err := img.prepare(img.keptPath() != ""); err != nil || img.kept != nil {
 		return err
 	}
 	img.scanMu.Lock()
@@ -91,28 +91,31 @@ func (img *Image) Scan(ctx context.Context) error {
 	return err
 }
 
-// prepare finds the units: in a kept scan or in .debug_info.
-func (img *Image) prepare() error {
+// prepare finds the units: in a kept scan or in .debug_info. That is work for one
+// processor, so another reads meanwhile what most questions need in the end: frames,
+// and symbols, unless the caller knows better. What is wrong with them is told to
+// those who do need them.
+func (img *Image) prepare(symbols bool) error {
 	img.unitsOnce.Do(func() {
-		// Most questions need frames and symbols in the end. Units are found by one
-		// processor alone, so that another can read these meanwhile. Who needs them is
-		// told what is wrong with them.
-		aside := func(f func()) {
-			img.aside.Go(func() {
-				_ = guard(func() error { f(); return nil })
-			})
-		}
-		aside(func() { _, _ = img.frameOf(0) })
+		img.readAside(func() { _, _ = img.frameOf(0) })
 		ok, err := img.recall()
-		if !ok {
-			aside(func() { img.table() })
-		}
 		img.cache.warn(err)
-		if !ok {
-			img.unitsErr = img.guard(img.readUnits)
+		if ok {
+			return
 		}
+		if symbols {
+			img.readAside(func() { img.table() })
+		}
+		img.unitsErr = img.guard(img.readUnits)
 	})
 	return img.unitsErr
+}
+
+// readAside calls f in the background. Close waits for it.
+func (img *Image) readAside(f func()) {
+	img.aside.Go(func() {
+		_ = img.guard(func() error { f(); return nil })
+	})
 }
 
 // allUnits returns the numbers of all units, large ones first: the last ones to

@@ -52,6 +52,7 @@ type Site struct {
 	u         *unit
 	rec       int32
 	described bool
+	lent      bool // by EachSite
 	die       uint64 // entry in .debug_info
 	pcs       pcAttrs
 	origin    value // DW_AT_abstract_origin
@@ -178,7 +179,7 @@ func (u *unit) locateSymbol(s *Site, want string) {
 // not their debug information.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	r := &u.recs[i]
-	*s = Site{u: u, rec: i, die: u.off + uint64(r.off), fun: s.fun, funOf: s.funOf}
+	*s = Site{lent: true, u: u, rec: i, die: u.off + uint64(r.off), fun: s.fun, funOf: s.funOf}
 	if r.flags&recInlined != 0 {
 		s.Kind = Inline
 	}
@@ -286,6 +287,7 @@ func (s *Site) Describe() error {
 // Clone returns a copy to keep of a site that EachSite has lent.
 func (s *Site) Clone() *Site {
 	c := *s
+	c.lent = false
 	return &c
 }
 

@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"fmt"
 	"strconv"
+	"sync/atomic"
 )
 
 // TypeKind says what values a type has.
@@ -39,6 +40,8 @@ type Type struct {
 	tag  tag
 	elem value
 	skip int // dimensions of an array that were indexed already
+
+	real atomic.Pointer[Type] // what Resolve has found
 }
 
 // voidType stands where an entry has no DW_AT_type.
@@ -280,6 +283,9 @@ func (t *Type) guard(f func() error) error {
 
 // Resolve goes through typedefs and qualifiers to the type behind them.
 func (t *Type) Resolve() (r *Type, err error) {
+	if r := t.real.Load(); r != nil {
+		return r, nil
+	}
 	err = t.guard(func() (err error) {
 		r, err = t.resolve(0)
 		return err
@@ -288,15 +294,20 @@ func (t *Type) Resolve() (r *Type, err error) {
 }
 
 func (t *Type) resolve(depth int) (*Type, error) {
+	if r := t.real.Load(); r != nil {
+		return r, nil
+	}
+	r := t
 	for range maxTypeDepth {
-		if t.Kind != TypeTypedef && t.Kind != TypeQualified && (t.Kind != TypeStruct && t.Kind != TypeUnion && t.Kind != TypeClass || t.elem.form != formRefSig8) {
-			return t, nil
+		if r.Kind != TypeTypedef && r.Kind != TypeQualified && (r.Kind != TypeStruct && r.Kind != TypeUnion && r.Kind != TypeClass || r.elem.form != formRefSig8) {
+			t.real.Store(r)
+			return r, nil
 		}
-		next, err := t.u.typeIn(t.elem, depth)
+		next, err := r.u.typeIn(r.elem, depth)
 		if err != nil {
 			return nil, err
 		}
-		t = next
+		r = next
 	}
 	return nil, t.u.img.errorf(".debug_info", t.off, "typedefs that do not end")
 }
@@ -355,12 +366,11 @@ func (t *Type) slot() (el *Type, n int64, err error) {
 	if len(dims) == 1 {
 		return el, dims[0], nil
 	}
-	row := *t
-	row.skip++
+	row := &Type{Kind: t.Kind, Name: t.Name, u: t.u, off: t.off, tag: t.tag, elem: t.elem, skip: t.skip + 1}
 	if row.Size, err = row.arraySize(e, 0); err != nil {
 		return nil, 0, err
 	}
-	return &row, dims[0], nil
+	return row, dims[0], nil
 }
 
 // Declared returns where a type is declared: a source file as its compiler was told,
