@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-//go:embed *.elf.gz *.ko.gz *.o.gz
+//go:embed *.elf.gz *.ko.gz *.o.gz *.exe.gz
 var images embed.FS
 
 // Names returns the names of all linked images, sorted. They end in ".elf".
@@ -33,6 +33,9 @@ func Names() []string { return names(".elf") }
 // Relocatable returns the names of the relocatable files, sorted: kernel modules,
 // which end in ".ko", and an object file, which ends in ".o".
 func Relocatable() []string { return names(".ko", ".o") }
+
+// Programs returns the names of the programs that run, sorted. They end in ".exe".
+func Programs() []string { return names(".exe") }
 
 func names(suffixes ...string) []string {
 	entries, err := fs.ReadDir(images, ".")
@@ -54,7 +57,7 @@ func names(suffixes ...string) []string {
 func Bytes(name string) ([]byte, error) {
 	packed, err := images.ReadFile(name + ".gz")
 	if err != nil {
-		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(append(Names(), Relocatable()...), ", "))
+		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(slices.Concat(Names(), Relocatable(), Programs()), ", "))
 	}
 	zr, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
