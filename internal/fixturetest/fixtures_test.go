@@ -164,7 +164,7 @@ func TestRebuild(t *testing.T) {
 
 // all are the names of all committed images.
 func all() []string {
-	names := append(fixtures.Names(), fixtures.Relocatable()...)
+	names := slices.Concat(fixtures.Names(), fixtures.Relocatable(), fixtures.Programs())
 	slices.Sort(names)
 	return names
 }
@@ -217,6 +217,12 @@ func TestImageContents(t *testing.T) {
 					sections = append(sections, ".init.text", ".note.gnu.build-id", ".rela.debug_frame")
 					symbols = []string{"my_func_one_abcd", "page_cache_init", "toy_ticks"}
 				}
+			} else if strings.HasPrefix(name, "run-") {
+				if f.Type != elf.ET_EXEC {
+					t.Errorf("type %v, want ET_EXEC", f.Type)
+				}
+				sections = []string{".text", ".debug_info", ".note.gnu.build-id"}
+				symbols = []string{"scalars", "walk", "second", "root"}
 			} else if strings.HasPrefix(name, "lib-") {
 				if f.Type != elf.ET_DYN {
 					t.Errorf("type %v, want ET_DYN", f.Type)
