@@ -155,6 +155,24 @@ func (img *Image) Type() elf.Type { return img.file.Type }
 // Sections returns the sections with an address, in the file's order.
 func (img *Image) Sections() []Section { return img.sections }
 
+// Segment is a part of the file that a running program has in memory.
+type Segment struct {
+	Addr     uint64 // link-time address
+	Offset   uint64 // bytes from the file's start
+	FileSize uint64 // bytes
+}
+
+// Segments returns the parts of the file that are loaded (PT_LOAD), in its order.
+func (img *Image) Segments() []Segment {
+	var out []Segment
+	for _, p := range img.file.Progs {
+		if p.Type == elf.PT_LOAD {
+			out = append(out, Segment{p.Vaddr, p.Off, p.Filesz})
+		}
+	}
+	return out
+}
+
 // SectionAt returns the section that holds a link-time address, or nil.
 func (img *Image) SectionAt(addr uint64) *Section {
 	for i := range img.sections {

@@ -52,7 +52,7 @@ type Site struct {
 	u         *unit
 	rec       int32
 	described bool
-	lent      bool // by EachSite
+	lent      bool   // by EachSite
 	die       uint64 // entry in .debug_info
 	pcs       pcAttrs
 	origin    value // DW_AT_abstract_origin

@@ -1,0 +1,128 @@
+package instances
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// A probe is a perf event of the kprobe or uprobe PMU (since Linux 4.17) with a
+// program attached to it. Package link of cilium/ebpf makes them too, but takes
+// kernel addresses as symbols only and turns several causes of a refusal into one.
+
+// probeEvent says where to probe.
+type probeEvent struct {
+	pmu    string // "kprobe" or "uprobe"
+	path   string // of a uprobe
+	addr   uint64 // run-time address of a kprobe, offset in the file of a uprobe, in bytes
+	ret    bool   // where the function returns
+	pid    int    // of a uprobe: the process, or 0 for all
+	cookie uint64
+}
+
+// probeLink is an attached probe. Closing it ends it, and so does the end of the
+// process that holds it.
+type probeLink struct{ event, link int }
+
+func (l *probeLink) Close() error {
+	var err error
+	if l.link >= 0 {
+		err = unix.Close(l.link)
+	}
+	return errors.Join(err, unix.Close(l.event))
+}
+
+const pmuDir = "/sys/bus/event_source/devices"
+
+// pmuType reads the number of a PMU and the bit of its config that makes a return
+// probe.
+func pmuType(name string) (kind uint32, retBit uint64, err error) {
+	text, err := os.ReadFile(filepath.Join(pmuDir, name, "type"))
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return 0, 0, fmt.Errorf("%w: the running kernel has no %s events (CONFIG_%s_EVENTS, Linux 4.17)", ErrNotSupported, name, strings.ToUpper(name))
+		}
+		return 0, 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s/%s/type: %w", pmuDir, name, err)
+	}
+	format, err := os.ReadFile(filepath.Join(pmuDir, name, "format/retprobe"))
+	if err != nil {
+		return 0, 0, err
+	}
+	bit, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(string(format)), "config:"))
+	if err != nil || bit < 0 || bit > 63 {
+		return 0, 0, fmt.Errorf("%s/%s/format/retprobe: %q is no bit of config", pmuDir, name, format)
+	}
+	return uint32(n), 1 << bit, nil
+}
+
+// open makes the event and attaches the program.
+func (e *probeEvent) open(prog *ebpf.Program) (*probeLink, error) {
+	kind, retBit, err := pmuType(e.pmu)
+	if err != nil {
+		return nil, err
+	}
+	attr := unix.PerfEventAttr{Type: kind, Ext2: e.addr}
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	if e.ret {
+		attr.Config |= retBit
+	}
+	pid, cpu := -1, 0
+	var path *byte
+	if e.path != "" {
+		if path, err = unix.BytePtrFromString(e.path); err != nil {
+			return nil, err
+		}
+		attr.Ext1 = uint64(uintptr(unsafe.Pointer(path)))
+		if e.pid > 0 {
+			pid, cpu = e.pid, -1
+		}
+	}
+	event, err := unix.PerfEventOpen(&attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	runtime.KeepAlive(path)
+	if err != nil {
+		return nil, err
+	}
+	link, err := attachEvent(prog, event, e.cookie)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(event))
+	}
+	return &probeLink{event, link}, nil
+}
+
+// attachEvent attaches a program by a BPF link (BPF_LINK_CREATE, with a cookie since
+// Linux 5.15), or, on older kernels and without a cookie, by ioctl; then link is -1.
+func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err error) {
+	const linkCreate, perfEvent = 28, 41 // BPF_LINK_CREATE, BPF_PERF_EVENT in linux/bpf.h
+	attr := struct {
+		prog, target, attachType, flags uint32
+		cookie                          uint64
+		_                               [8]byte
+	}{uint32(prog.FD()), uint32(event), perfEvent, 0, cookie, [8]byte{}}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, linkCreate, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	runtime.KeepAlive(prog)
+	if errno == 0 {
+		return int(fd), nil
+	}
+	if cookie != 0 || errno != unix.EINVAL {
+		return -1, fmt.Errorf("attach the program: %w", errno)
+	}
+	if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
+		return -1, fmt.Errorf("attach the program: %w", err)
+	}
+	if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+		return -1, fmt.Errorf("enable the probe: %w", err)
+	}
+	return -1, nil
+}
