@@ -490,3 +490,43 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	}
 	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
 }
+
+// Enumerator returns the name of an enumeration's value, or "" when it has none.
+func (t *Type) Enumerator(n int64) (name string, err error) {
+	if t.Kind != TypeEnum {
+		return "", nil
+	}
+	err = t.guard(func() error {
+		unused := 64 - 8*min(max(t.Size, 1), 8)
+		e, err := t.u.entry(t.off)
+		if err != nil {
+			return err
+		}
+		return e.children(func(c entry) (bool, error) {
+			var text value
+			var v int64
+			err := c.attrs(func(a attrName, x value) {
+				switch a {
+				case attrName_:
+					text = x
+				case attrConstValue:
+					v = int64(x.u)
+					switch x.form {
+					case formData1:
+						v = int64(int8(x.u))
+					case formData2:
+						v = int64(int16(x.u))
+					case formData4:
+						v = int64(int32(x.u))
+					}
+				}
+			})
+			// Only the bits of the type count: forms of few bytes do not tell the sign.
+			if err == nil && uint64(v^n)<<unused == 0 {
+				name = t.u.text(text)
+			}
+			return name == "", err
+		})
+	})
+	return name, err
+}

@@ -76,7 +76,7 @@ func (f *finder) arguments(s *dwarfloc.Site) ([]Argument, error) {
 				name = free(v.Name, out)
 			}
 			a := NewArgument(name, v, d.Type)
-			a.Arg = i
+			a.Arg, a.Type = i, d.Type
 			out = append(out, a)
 		}
 	}

@@ -34,7 +34,8 @@ type Options struct {
 // Argument is one argument of the definition at one site.
 type Argument struct {
 	Name string
-	Arg  int // index of the definition's argument; $params stands for several here
+	Arg  int            // index of the definition's argument; $params stands for several here
+	Type probe.TypeSpec // that of the definition
 	// Variable is what the argument's name stands for at the site, with its
 	// location or the reason why there is none.
 	Variable *dwarfloc.Variable
