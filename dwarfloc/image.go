@@ -45,6 +45,7 @@ type Image struct {
 	mapped       *mapping.Mapping // nil for an image in memory
 	separate     *mapping.Mapping // the file with the debug information, when it is another
 	separatePath string
+	data         []byte
 	symFile      *elf.File // the file with the symbol table
 	symData      []byte
 	arch         *arch.Arch
@@ -173,6 +174,28 @@ func (img *Image) Segments() []Segment {
 	return out
 }
 
+// Contents returns the n bytes that the image has at a link-time address: a part of
+// the file, which must not be changed.
+func (img *Image) Contents(addr, n uint64) ([]byte, error) {
+	src := source{img.path, img.file, img.data}
+	for _, sec := range img.file.Sections {
+		if sec.Flags&elf.SHF_ALLOC == 0 || sec.Type == elf.SHT_NOBITS || addr < sec.Addr || addr-sec.Addr >= sec.FileSize {
+			continue
+		}
+		off := addr - sec.Addr
+		var out []byte
+		err := img.guard(func() error {
+			d, err := src.sectionData(sec)
+			if err == nil {
+				out = d[min(off, uint64(len(d))):min(off+n, uint64(len(d)))]
+			}
+			return err
+		})
+		return out, err
+	}
+	return nil, fmt.Errorf("%s: the file has nothing at %#x", img.path, addr)
+}
+
 // SectionAt returns the section that holds a link-time address, or nil.
 func (img *Image) SectionAt(addr uint64) *Section {
 	for i := range img.sections {
@@ -238,7 +261,7 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	}
 	img.buildID = findBuildID(file)
 
-	img.symFile, img.symData = file, data
+	img.data, img.symFile, img.symData = data, file, data
 	if err := img.takeSections(source{path, file, data}, true); err != nil {
 		return nil, err
 	}

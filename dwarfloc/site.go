@@ -284,6 +284,24 @@ func (s *Site) Describe() error {
 	})
 }
 
+// Range is a range of link-time addresses, [Lo, Hi).
+type Range struct{ Lo, Hi uint64 }
+
+// Ranges returns where the code of the function's body is that begins at the site.
+// It may be in several places, and is empty for a body that was merged into its
+// neighbours.
+func (s *Site) Ranges() ([]Range, error) {
+	var out []Range
+	err := s.u.img.guard(func() error {
+		ranges, err := s.u.extent(&s.pcs)
+		for _, r := range ranges {
+			out = append(out, Range{r.lo, r.hi})
+		}
+		return err
+	})
+	return out, err
+}
+
 // Clone returns a copy to keep of a site that EachSite has lent.
 func (s *Site) Clone() *Site {
 	c := *s

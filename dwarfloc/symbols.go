@@ -190,6 +190,37 @@ func (img *Image) symbolAt(addr uint64, want string) *Symbol {
 	return t.symbol(&best)
 }
 
+// CodeAround returns the symbol at or before a link-time address, whatever its size,
+// and the code from there to the next symbol of another address, or to the section's
+// end: what the kernel's kallsyms takes for the function at the address. Of several
+// symbols at one address the name is that of the one that SymbolAt prefers.
+func (img *Image) CodeAround(addr uint64) (name string, lo, hi uint64, ok bool) {
+	err := img.guard(func() error {
+		t := img.table()
+		next := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr })
+		if next == 0 {
+			return nil
+		}
+		first := next - 1
+		for first > 0 && t.addr(first-1) == t.addr(next-1) {
+			first--
+		}
+		s := t.at(first)
+		name, _ = zstr(t.strs, uint64(s.name))
+		lo = s.addr
+		sec := img.SectionAt(lo)
+		if sec == nil {
+			return nil
+		}
+		if hi = sec.Addr + sec.Size; next < t.len() {
+			hi = min(hi, t.addr(next))
+		}
+		ok = addr < hi
+		return nil
+	})
+	return name, lo, hi, ok && err == nil
+}
+
 // named reports whether a symbol is a function or one of its clones.
 func (t *symbolTable) named(s *sym, want string) bool {
 	name, _ := zstr(t.strs, uint64(s.name))

@@ -1,0 +1,95 @@
+package attachable
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+const fixture = "basic-gcc12-O2-dwarf5.elf"
+
+// TestSites: the causes of all sites of a toy kernel, whose source puts functions into
+// each section and table of the kernel's.
+func TestSites(t *testing.T) {
+	img := testenv.Fixture(t, fixture)
+	table, err := New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range sites {
+		if c := table.At(s.Addr); c != None {
+			got = append(got, c.String()+" "+s.Place())
+		}
+		if again, checked, err := table.Refires(s); err != nil || !checked || again {
+			t.Errorf("%v: fires again: %v, checked %v, %v", s, again, checked, err)
+		}
+	}
+	sort.Strings(got)
+	want := strings.Fields(strings.ReplaceAll(`
+entry-code·page_gate entry-code·page_gate entry-code·page_gate
+freed-init·page_cache_exit freed-init·page_cache_exit freed-init·page_cache_exit+0x7
+freed-init·page_cache_init freed-init·page_cache_init+0x7 freed-init·page_cache_init+0x7
+kprobes-text·page_trap kprobes-text·page_trap kprobes-text·page_trap
+noinstr·page_enter noinstr·page_enter noinstr·page_enter
+nokprobe·page_forbidden nokprobe·page_forbidden nokprobe·page_forbidden
+static-call·patch_call`, "\n", " "))
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "·", " ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("causes (-want +got):\n%s", diff)
+	}
+}
+
+// TestAddresses: what tables list, and the middle of instructions.
+func TestAddresses(t *testing.T) {
+	img := testenv.Fixture(t, fixture)
+	table, err := New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.jumps) != 1 || len(table.statics) != 1 || len(table.bugs) != 1 {
+		t.Fatalf("%d jump labels, %d static calls, %d bugs; the fixture has one of each", len(table.jumps), len(table.statics), len(table.bugs))
+	}
+	bug := uint64(0)
+	for bug = range table.bugs {
+	}
+	entry, ok, err := img.AddressOf("queue_send")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	second := entry + table.instructionSize(entry)
+	for _, tt := range []struct {
+		what string
+		addr uint64
+		want Cause
+	}{
+		{"a jump label", table.jumps[0], JumpLabel},
+		{"inside a jump label", table.jumps[0] + 1, JumpLabel},
+		{"a static call", table.statics[0], StaticCall},
+		{"a bug", bug, Bug},
+		{"a function", entry, None},
+		{"its second instruction", second, None},
+		{"before it", second - 1, MidInstruction},
+		{"data", img.Sections()[len(img.Sections())-1].Addr, NotCode},
+		{"nowhere", 0x1000, NotCode},
+	} {
+		if tt.addr == second-1 && second-1 == entry {
+			t.Fatal("the first instruction has one byte")
+		}
+		if got := table.At(tt.addr); got != tt.want {
+			t.Errorf("%s, at %#x: %q, want %q", tt.what, tt.addr, got, tt.want)
+		}
+	}
+}

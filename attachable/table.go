@@ -1,0 +1,253 @@
+// Package attachable tells, from a kernel image alone, at which addresses the kernel
+// will take a kprobe, and why not at the others: before any is asked for.
+//
+//	table, err := attachable.New(img)
+//	cause := table.At(site.Addr)       // attachable.None: go ahead
+//	again, checked, err := table.Refires(site)
+//
+// The rules are those of Linux 6.1: check_kprobe_address_safe and
+// check_ftrace_location in kernel/kprobes.c, within_notrace_func in
+// kernel/trace/trace_kprobe.c, and can_probe in arch/x86/kernel/kprobes/core.c. Each
+// looks into a table that the image has too.
+//
+// Refires tells inlined sites whose probe fires more than once for each time that the
+// inlined body is entered: their first instruction is also the head of a loop.
+package attachable
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// span is a range of link-time addresses, [lo, hi).
+type span struct{ lo, hi uint64 }
+
+// Table knows the addresses of one image that take no probe.
+type Table struct {
+	img       *dwarfloc.Image
+	sections  []area // by name, as kernel and linker script have them
+	areas     []area // between two symbols
+	blacklist []span // functions, in order
+	mcount    []uint64
+	jumps     []uint64
+	statics   []uint64
+	bugs      map[uint64]struct{}
+
+	mu   sync.Mutex
+	base map[string]span // what unsuffixed has found; empty where there is none
+}
+
+type area struct {
+	span
+	cause Cause
+}
+
+// sectionCauses are the sections that take no probes.
+var sectionCauses = map[string]Cause{
+	".init.text": FreedInit, ".exit.text": FreedInit, ".altinstr_replacement": FreedInit, ".altinstr_aux": FreedInit,
+	".noinstr.text": NoInstr, ".entry.text": Entry, ".kprobes.text": KprobesText,
+}
+
+// symbolAreas are the same where a linker script puts the sections into .text.
+var symbolAreas = []struct {
+	from, to string
+	cause    Cause
+}{
+	{"__noinstr_text_start", "__noinstr_text_end", NoInstr},
+	{"__entry_text_start", "__entry_text_end", Entry},
+	{"__kprobes_text_start", "__kprobes_text_end", KprobesText},
+	{"_sinittext", "_einittext", FreedInit},
+}
+
+// A listed table of the kernel: entries between two symbols, each with the address it
+// is about at a place of its own.
+type listed struct {
+	from, to string
+	size     int  // bytes of an entry
+	relative bool // the address is 32 bits from its own place, else 64 bits
+}
+
+var (
+	// include/linux/kprobes.h, NOKPROBE_SYMBOL
+	blacklistTable = listed{"__start_kprobe_blacklist", "__stop_kprobe_blacklist", 8, false}
+	// include/asm-generic/vmlinux.lds.h, MCOUNT_REC
+	mcountTable = listed{"__start_mcount_loc", "__stop_mcount_loc", 8, false}
+	// include/linux/jump_label.h, struct jump_entry with CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE
+	jumpTable = listed{"__start___jump_table", "__stop___jump_table", 16, true}
+	// include/linux/static_call_types.h, struct static_call_site
+	staticTable = listed{"__start_static_call_sites", "__stop_static_call_sites", 8, true}
+	// include/asm-generic/bug.h, struct bug_entry with CONFIG_DEBUG_BUGVERBOSE
+	bugTable = listed{"__start___bug_table", "__stop___bug_table", 12, true}
+)
+
+// New reads an image's tables. A table that the image does not have refuses nothing.
+func New(img *dwarfloc.Image) (*Table, error) {
+	t := &Table{img: img, bugs: make(map[uint64]struct{}), base: make(map[string]span)}
+	for _, s := range img.Sections() {
+		if c, ok := sectionCauses[s.Name]; ok {
+			t.sections = append(t.sections, area{span{s.Addr, s.Addr + s.Size}, c})
+		}
+	}
+	for _, a := range symbolAreas {
+		lo, hi, ok, err := t.between(a.from, a.to)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			t.areas = append(t.areas, area{span{lo, hi}, a.cause})
+		}
+	}
+	for _, l := range []struct {
+		table listed
+		add   func(uint64)
+	}{
+		{mcountTable, func(a uint64) { t.mcount = append(t.mcount, a) }},
+		{jumpTable, func(a uint64) { t.jumps = append(t.jumps, a) }},
+		{staticTable, func(a uint64) { t.statics = append(t.statics, a) }},
+		{bugTable, func(a uint64) { t.bugs[a] = struct{}{} }},
+		{blacklistTable, func(a uint64) {
+			if r, ok := t.function(a); ok {
+				t.blacklist = append(t.blacklist, r)
+			}
+		}},
+	} {
+		if err := t.read(l.table, l.add); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(t.mcount)
+	slices.Sort(t.jumps)
+	slices.Sort(t.statics)
+	slices.SortFunc(t.blacklist, func(a, b span) int {
+		switch {
+		case a.lo < b.lo:
+			return -1
+		case a.lo > b.lo:
+			return 1
+		}
+		return 0
+	})
+	return t, nil
+}
+
+// between returns the addresses of two symbols.
+func (t *Table) between(from, to string) (lo, hi uint64, ok bool, err error) {
+	lo, ok, err = t.img.AddressOf(from)
+	if err != nil || !ok {
+		return 0, 0, false, err
+	}
+	hi, ok, err = t.img.AddressOf(to)
+	return lo, hi, ok && hi > lo, err
+}
+
+func (t *Table) read(l listed, add func(uint64)) error {
+	lo, hi, ok, err := t.between(l.from, l.to)
+	if err != nil || !ok {
+		return err
+	}
+	d, err := t.img.Contents(lo, hi-lo)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.from, err)
+	}
+	le := binary.LittleEndian
+	for at := 0; at+l.size <= len(d); at += l.size {
+		if l.relative {
+			add(lo + uint64(at) + uint64(int64(int32(le.Uint32(d[at:])))))
+		} else {
+			add(le.Uint64(d[at:]))
+		}
+	}
+	return nil
+}
+
+// function is the code from the symbol at or before an address to the next symbol, as
+// kallsyms reckons it.
+func (t *Table) function(addr uint64) (span, bool) {
+	_, lo, hi, ok := t.img.CodeAround(addr)
+	return span{lo, hi}, ok
+}
+
+// At returns why the kernel takes no probe at a link-time address, or None.
+func (t *Table) At(addr uint64) Cause {
+	if s := t.img.SectionAt(addr); s == nil || !s.Exec {
+		return NotCode
+	}
+	for _, areas := range [][]area{t.sections, t.areas} {
+		for _, a := range areas {
+			if addr >= a.lo && addr < a.hi {
+				return a.cause
+			}
+		}
+	}
+	name, lo, hi, ok := t.img.CodeAround(addr)
+	if !ok {
+		return NotCode
+	}
+	f := span{lo, hi}
+	whole, hasWhole := t.unsuffixed(name)
+	switch {
+	case t.listed(addr), hasWhole && t.listed(whole.lo):
+		return Blacklisted
+	case len(t.mcount) > 0 && !within(t.mcount, f) && !(hasWhole && within(t.mcount, whole)):
+		return NoFtrace
+	}
+	if i, _ := slices.BinarySearch(t.mcount, addr+1); i > 0 && addr != t.mcount[i-1] && addr-t.mcount[i-1] < t.callSize() {
+		return InFtrace
+	}
+	switch {
+	case t.covered(t.jumps, addr):
+		return JumpLabel
+	case t.covered(t.statics, addr):
+		return StaticCall
+	}
+	if _, ok := t.bugs[addr]; ok {
+		return Bug
+	}
+	if at, checked := t.boundary(lo, addr); checked && !at {
+		return MidInstruction
+	}
+	return None
+}
+
+// unsuffixed is the function that one with a suffix was made from: foo.isra.0 and
+// foo.cold of foo. The kernel looks at that one too.
+func (t *Table) unsuffixed(name string) (span, bool) {
+	base, _, ok := strings.Cut(name, ".")
+	if !ok || base == "" {
+		return span{}, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, known := t.base[base]
+	if !known {
+		if addr, ok, err := t.img.AddressOf(base); err == nil && ok {
+			f, _ = t.function(addr)
+		}
+		t.base[base] = f
+	}
+	return f, f.hi > f.lo
+}
+
+// within reports whether one of some addresses, in order, is in a range.
+func within(addrs []uint64, r span) bool {
+	i, _ := slices.BinarySearch(addrs, r.lo)
+	return i < len(addrs) && addrs[i] < r.hi
+}
+
+// listed reports whether an address is in a function of the blacklist.
+func (t *Table) listed(addr uint64) bool {
+	i := sort.Search(len(t.blacklist), func(i int) bool { return t.blacklist[i].lo > addr })
+	return i > 0 && addr < t.blacklist[i-1].hi
+}
+
+// covered reports whether an address is in an instruction that is listed.
+func (t *Table) covered(list []uint64, addr uint64) bool {
+	i, _ := slices.BinarySearch(list, addr+1)
+	return i > 0 && addr-list[i-1] < t.instructionSize(list[i-1])
+}
