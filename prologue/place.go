@@ -8,6 +8,9 @@ import (
 
 // placed is how an argument gets into its place in a record.
 type placed struct {
+	// read is what a scalar is computed from, in registers alone; nil when it is
+	// computed otherwise.
+	read *node
 	// addr is the address of bytes that a helper reads there, and bytes how many they
 	// are at most.
 	addr   *node

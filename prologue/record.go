@@ -53,8 +53,8 @@ func (f *fetcher) planRecord() {
 		case t.value != nil && !t.value.pure():
 			f.addUnit(t)
 			t.size = 8
-			if read := readBelow(t.value); read != nil {
-				t.unit.read, t.size = read, int(read.size)
+			if t.read = readBelow(t.value); t.read != nil {
+				t.unit.read, t.size = t.read, int(t.read.size)
 			}
 		case t.addr != nil:
 			f.helpers += int(t.addr.calls)
@@ -191,7 +191,7 @@ func (f *fetcher) storeValue(slot int, v *node) {
 func (f *fetcher) emitScalar(t *fetch) {
 	f.fault = &f.done
 	u := t.unit
-	plain := t.value == u.read
+	plain := t.value == t.read
 	t.slot = f.field(t)
 	f.readSlot = t.slot
 	temp := u.read.a.calls > 0 && (u.read.a.narrow || !loadable(t.size))
@@ -217,11 +217,11 @@ func (f *fetcher) emitScalar(t *fetch) {
 // deliverField brings a scalar that was read to its place.
 func (f *fetcher) deliverField(t *fetch) {
 	to := f.field(t)
-	if t.value == t.unit.read && t.slot == to && t.size == 8 {
+	if t.value == t.read && t.slot == to && t.size == 8 {
 		return
 	}
 	f.loadSlot(asm.R0, t.slot, t.size)
-	f.above(t.value, t.unit.read, asm.R0)
+	f.above(t.value, t.read, asm.R0)
 	f.store(to, asm.R0)
 }
 
