@@ -236,7 +236,12 @@ func (f *fetcher) emitJoined(u *unit) {
 	skew := int(first.at.off & 7)
 	room := (skew + u.span + 7) &^ 7
 	base := u.read.a
-	buf := f.push(room)
+	var buf int
+	if f.inPlace(u, first) {
+		buf = f.field(first)
+	} else {
+		buf = f.push(room)
+	}
 	for _, t := range u.fetches[:u.n] {
 		t.slot += buf + skew
 	}

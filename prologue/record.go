@@ -214,6 +214,20 @@ func (f *fetcher) emitScalar(t *fetch) {
 	}
 }
 
+// inPlace reports whether what a unit reads at once has the form of its places in a
+// record, from the first one in memory on.
+func (f *fetcher) inPlace(u *unit, first *fetch) bool {
+	if f.o.Convention != Record || u.span != 8*u.n {
+		return false
+	}
+	for _, t := range u.fetches[:u.n] {
+		if t.size != 8 || t.value != t.read || f.field(t)-f.field(first) != t.slot {
+			return false
+		}
+	}
+	return true
+}
+
 // deliverField brings a scalar that was read to its place.
 func (f *fetcher) deliverField(t *fetch) {
 	to := f.field(t)
