@@ -69,14 +69,6 @@ func execute(t *testing.T, make func(w *world) []execCase) {
 	})
 }
 
-// code is a prologue as package bpfexec has it.
-func code(p *prologue.Prologue, args int) bpfexec.Code {
-	if p.Convention == prologue.Record {
-		return bpfexec.Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true}
-	}
-	return bpfexec.Code{Insns: p.Insns, Args: args}
-}
-
 func executeBatch(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
 	t.Helper()
 	codes := make([]bpfexec.Code, len(cases))
@@ -85,7 +77,7 @@ func executeBatch(t *testing.T, w *world, convention prologue.Convention, cases 
 		if err != nil {
 			t.Fatal(err)
 		}
-		codes[i] = code(p, len(c.args))
+		codes[i] = bpfexec.CodeOf(p, len(c.args))
 	}
 	prog, err := bpfexec.Load(codes...)
 	if err != nil {

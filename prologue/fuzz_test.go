@@ -56,7 +56,7 @@ func FuzzEmit(f *testing.F) {
 		if be || bpfexec.Available() != nil {
 			return
 		}
-		if err := bpfexec.Verify(code(p, len(args))); err != nil {
+		if err := bpfexec.Verify(bpfexec.CodeOf(p, len(args))); err != nil {
 			var r *bpfexec.Rejected
 			if errors.As(err, &r) {
 				t.Log(r.Log)

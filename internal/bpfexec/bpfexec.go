@@ -28,6 +28,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Errors of Load, Run and Verify, for errors.Is.
@@ -59,6 +61,14 @@ type Code struct {
 	Record int // bytes of the record, a multiple of 8
 	// IsRecord tells a record, which may be empty, from arguments in registers.
 	IsRecord bool
+}
+
+// CodeOf is a prologue for so many arguments, its addresses where they were linked.
+func CodeOf(p *prologue.Prologue, args int) Code {
+	if p.Convention == prologue.Record {
+		return Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true}
+	}
+	return Code{Insns: p.Insns, Args: args}
 }
 
 // result is how many bytes of the context the code's result takes.
