@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // finder turns a definition's arguments into variables of sites.
@@ -59,7 +60,7 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 }
 
 // arguments finds the definition's arguments at a site.
-func (f *finder) arguments(s *dwarfloc.Site) ([]Argument, error) {
+func (f *finder) arguments(s *dwarfloc.Site, o *Options) ([]Argument, error) {
 	out := make([]Argument, 0, len(f.def.Args))
 	for i := range f.def.Args {
 		d := &f.def.Args[i]
@@ -75,8 +76,11 @@ func (f *finder) arguments(s *dwarfloc.Site) ([]Argument, error) {
 			if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
 				name = free(v.Name, out)
 			}
-			a := NewArgument(name, v, d.Type)
-			a.Arg, a.Type = i, d.Type
+			a := NewArgument(name, v, d.Type, *o)
+			a.Arg, a.User = i, d.User
+			if d.Expr.Kind == probe.Comm {
+				a.Kind = prologue.Comm
+			}
 			out = append(out, a)
 		}
 	}

@@ -55,7 +55,8 @@ func (p *Plan) checkNames() error {
 func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 	w := v.Wrong
 	if w == nil {
-		return probe.Errorf(p.Definition, arg.Pos, "%s", v.Reason.Detail)
+		// It is the definition's type that does not fit.
+		return probe.Errorf(p.Definition, arg.Type.Pos, "%s", v.Reason.Detail)
 	}
 	pos := arg.Expr.Pos
 	if w.Step < len(arg.Expr.Path) {

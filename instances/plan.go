@@ -26,29 +26,12 @@ const (
 
 // Options say how a plan is made. The zero Options are the usual ones.
 type Options struct {
-	Missing Missing
-	Reads   prologue.Reads
-	Filter  glob.Matcher // keeps functions that it matches too; nil keeps all
+	Missing     Missing
+	Reads       prologue.Reads
+	Filter      glob.Matcher // keeps functions that it matches too; nil keeps all
+	Convention  Convention
+	StringBytes int // of a string in a record, its NUL included; 0: DefaultStringBytes
 }
-
-// Argument is one argument of the definition at one site.
-type Argument struct {
-	Name string
-	Arg  int            // index of the definition's argument; $params stands for several here
-	Type probe.TypeSpec // that of the definition
-	// Variable is what the argument's name stands for at the site, with its
-	// location or the reason why there is none.
-	Variable *dwarfloc.Variable
-	Size     int  // bytes that are fetched, 0 when unknown
-	Signed   bool // how they are extended to 64 bits
-	// Unfetched says why a located argument is not fetched all the same: it does not
-	// fit into a register. It is zero for an argument that is fetched, and the
-	// variable's own reason for one that is not located.
-	Unfetched dwarfloc.Reason
-}
-
-// Fetched reports whether the prologue delivers the argument.
-func (a *Argument) Fetched() bool { return a.Unfetched.Code == dwarfloc.Located }
 
 // Site is one site of a plan.
 type Site struct {
@@ -70,6 +53,7 @@ type Instance struct {
 type Plan struct {
 	Definition *probe.Definition
 	Image      *dwarfloc.Image
+	Convention prologue.Convention // of all instances
 	Sites      []Site
 	Instances  []Instance
 }
@@ -81,8 +65,8 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 // NewPlan expands a definition over an image and writes the prologue of each
 // site. Errors about the definition are a *probe.Error and point into its text.
 func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
-	if len(def.Args) > prologue.MaxArgs {
-		return nil, probe.Errorf(def, def.Args[prologue.MaxArgs].Pos, "at most %d arguments fit into registers, the definition has %d", prologue.MaxArgs, len(def.Args))
+	if n := o.stringBytes(); n > prologue.MaxObject {
+		return nil, fmt.Errorf("strings of %d bytes: a record holds at most %d", n, prologue.MaxObject)
 	}
 	sites, err := expand(ctx, img, def, o.Filter)
 	if err != nil {
@@ -93,23 +77,43 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	if err != nil {
 		return nil, err
 	}
-	var keys keySet
-	var emitter prologue.Emitter
-	var wanted []prologue.Arg
-	po := prologueOptions(img, o)
 	for i, s := range sites {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
 		ps := &p.Sites[i]
 		ps.Site, ps.Instance = s, -1
-		if ps.Args, err = find.arguments(s); err != nil {
+		if ps.Args, err = find.arguments(s, &o); err != nil {
 			return nil, err
 		}
+	}
+	if err := p.choose(&o); err != nil {
+		return nil, err
+	}
+	p.agree()
+	if err := p.write(ctx, &o); err != nil {
+		return nil, err
+	}
+	return p, p.checkNames()
+}
+
+// write writes the sites' prologues, and makes instances of the distinct ones.
+func (p *Plan) write(ctx context.Context, o *Options) error {
+	var keys keySet
+	var emitter prologue.Emitter
+	var wanted []prologue.Arg
+	def := p.Definition
+	po := prologueOptions(p.Image, o, p.Convention)
+	for i := range p.Sites {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		ps := &p.Sites[i]
+		s := ps.Site
 		wanted = fetches(wanted[:0], ps.Args)
 		code, err := emitter.Emit(wanted, &po)
 		if err != nil {
-			return nil, fmt.Errorf("%v: %w", s, err)
+			return fmt.Errorf("%v: %w", s, err)
 		}
 		noteUnfetched(ps.Args, code.Unfetched)
 		if missing := slices.IndexFunc(ps.Args, func(a Argument) bool { return !a.Fetched() }); missing >= 0 {
@@ -118,62 +122,30 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 				continue
 			case Fail:
 				a := &ps.Args[missing]
-				return nil, probe.Errorf(def, def.Args[a.Arg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
+				return probe.Errorf(def, def.Args[a.Arg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
 			}
 		}
 		n, first := keys.number(code.Key)
 		if first {
-			pro, err := Emit(s, ps.Args, o) // with comments
+			pro, err := emit(s, ps.Args, po) // with comments
 			if err != nil {
-				return nil, err
+				return err
 			}
 			p.Instances = append(p.Instances, Instance{Number: n, Prologue: pro})
 		}
 		ps.Instance = n
 		p.Instances[n].Sites = append(p.Instances[n].Sites, i)
 	}
-	return p, p.checkNames()
-}
-
-// NewArgument is the argument that fetches a variable: as many bytes as the type
-// of the debug information has, or fewer, when the definition's type is narrower. A
-// definition's wider type changes nothing: the bytes behind the object are not its
-// own.
-func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec) Argument {
-	a := Argument{Name: name, Variable: v}
-	var err error
-	if a.Size, a.Signed, err = extent(v, want); err != nil {
-		v.Loc, v.Reason = dwarfloc.Location{}, damaged(err)
-	}
-	return a
-}
-
-// extent is how many bytes of a variable are fetched, 0 when that is unknown, and
-// how they are extended.
-func extent(v *dwarfloc.Variable, want probe.TypeSpec) (size int, signed bool, err error) {
-	t, err := v.Type.Resolve()
-	if err != nil {
-		return 0, false, err
-	}
-	bytes, err := t.ByteSize()
-	if err != nil {
-		return 0, false, err
-	}
-	size, signed = int(max(bytes, 0)), t.Signed
-	if bytes := want.Bits / 8; want.Kind != probe.NoType && (bytes < size || size == 0) {
-		size, signed = bytes, want.Kind == probe.Signed
-	}
-	return size, signed, nil
-}
-
-func damaged(err error) dwarfloc.Reason {
-	return dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
+	return nil
 }
 
 // Emit writes the prologue that fetches arguments at a site, and notes in them
 // which are not fetched, and why.
 func Emit(s *dwarfloc.Site, args []Argument, o Options) (*prologue.Prologue, error) {
-	po := prologueOptions(s.Image(), o)
+	return emit(s, args, prologueOptions(s.Image(), &o, o.convention(args)))
+}
+
+func emit(s *dwarfloc.Site, args []Argument, po prologue.Options) (*prologue.Prologue, error) {
 	po.Site = s.String()
 	pro, err := prologue.Emit(fetches(nil, args), po)
 	if err != nil {
@@ -183,15 +155,18 @@ func Emit(s *dwarfloc.Site, args []Argument, o Options) (*prologue.Prologue, err
 	return pro, nil
 }
 
-func prologueOptions(img *dwarfloc.Image, o Options) prologue.Options {
-	return prologue.Options{Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads}
+func prologueOptions(img *dwarfloc.Image, o *Options, c prologue.Convention) prologue.Options {
+	return prologue.Options{Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads, Convention: c}
 }
 
 // fetches appends arguments as package prologue has them.
 func fetches(to []prologue.Arg, args []Argument) []prologue.Arg {
 	for i := range args {
 		a := &args[i]
-		to = append(to, prologue.Arg{Name: a.Name, Loc: a.Variable.Loc, Reason: a.Variable.Reason, Size: a.Size, Signed: a.Signed})
+		to = append(to, prologue.Arg{
+			Name: a.Name, Kind: a.Kind, User: a.User, Signed: a.Signed,
+			Loc: *a.Location(), Reason: a.Variable.Reason, Size: a.Size, Bound: a.Bound,
+		})
 	}
 	return to
 }

@@ -123,9 +123,10 @@ func TestPlanErrors(t *testing.T) {
 		{"my_func_[z-a] arg1", "column "},
 		{"my_func_one_abcd@nowhere.c arg1", `column 1: basic-gcc12-O2-dwarf5.elf: "my_func_one_abcd": no matching function is declared in "nowhere.c"`},
 		{"my_func_one_abcd+0x1000 arg1", "column 1: offset 0x1000 is outside the code"},
-		{"my_func_one_abcd arg1 a=arg1 b=arg1 c=arg1", "column 37: at most 3 arguments fit into registers, the definition has 4"},
+		{"my_func_one_abcd arg1 a=arg1 b=arg1 c=arg1", "column 37: at most 3 arguments fit into registers, and 4 are fetched; a record holds more (--convention record)"},
+		{"my_func_one_abcd arg1 c=$comm", "column 23: a task's name does not fit into a register; a record holds it (--convention record)"},
 	} {
-		_, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", c.def, instances.Options{})
+		_, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", c.def, instances.Options{Convention: instances.Registers})
 		var pe *probe.Error
 		if !errors.As(err, &pe) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want a *probe.Error that begins with %q", c.def, err, c.want)

@@ -8,6 +8,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // maxNameLen is how much of a program's name the kernel keeps: BPF_OBJ_NAME_LEN
@@ -15,10 +17,18 @@ import (
 const maxNameLen = 15
 
 // Preprocess puts an instance's prologue in front of a program: instance numbers
-// count from 0. The original instructions are not changed. What stood at their
-// first instruction about the whole function, its symbol and its type, moves to
-// the first instruction of the result, where the function now begins; line
-// information stays where it is.
+// count from 0. The original instructions are not changed, and line information stays
+// where it is.
+//
+// In the registers convention the prologue becomes part of the program's function:
+// what stood at its first instruction about the whole function, its symbol and its
+// type, moves to the first instruction of the result, where the function now begins.
+//
+// In the record convention it becomes a function of its own, the entry, which calls
+// the program's. That must be a static function then, whose arguments the verifier
+// follows from the call; C makes programs global ones, so its type is marked anew.
+// When both functions together need more stack than a kernel gives, Preprocess returns
+// a *prologue.StackError.
 func (p *Plan) Preprocess(instance int, original asm.Instructions) (asm.Instructions, error) {
 	return p.PreprocessAt(instance, original, 0)
 }
@@ -33,7 +43,18 @@ func (p *Plan) PreprocessAt(instance int, original asm.Instructions, slide uint6
 	if len(original) == 0 {
 		return nil, fmt.Errorf("instance %d: the program has no instructions", instance)
 	}
-	pro := p.Instances[instance].Prologue.Slid(slide)
+	pro := p.Instances[instance].Prologue
+	if p.Convention == prologue.Record {
+		if err := pro.CheckStack(stackOf(original)); err != nil {
+			return nil, fmt.Errorf("instance %d: %w", instance, err)
+		}
+		return callFrom(pro.Slid(slide), original), nil
+	}
+	return prepend(pro.Slid(slide), original), nil
+}
+
+// prepend makes a prologue part of the function that a program begins with.
+func prepend(pro, original asm.Instructions) asm.Instructions {
 	out := slices.Concat(pro, original)
 	first, user := &out[0], &out[len(pro)]
 	if name := user.Symbol(); name != "" {
@@ -44,7 +65,7 @@ func (p *Plan) PreprocessAt(instance int, original asm.Instructions, slide uint6
 		*first = btf.WithFuncMetadata(*first, fn)
 		*user = btf.WithFuncMetadata(*user, nil)
 	}
-	return out, nil
+	return out
 }
 
 // ProgramSpecs makes one program of each instance of the plan from a user's

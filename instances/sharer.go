@@ -9,18 +9,19 @@ import (
 )
 
 // Sharer writes the prologues of whole images and shares equal ones: all
-// parameters of a site, as many in a prologue as the registers convention
-// carries. It keeps one key for each distinct prologue and nothing of a site. It
+// parameters of a site, as many in a prologue as the convention carries: registers
+// unless Options ask for records. It keeps one key for each distinct prologue and nothing of a site. It
 // is for one goroutine: give each its own and add them up with Merge.
 type Sharer struct {
 	emitter prologue.Emitter
 	options prologue.Options
+	o       Options
 	keys    keySet
 	plain   memo
 	totals  Totals
 
 	// Memory of the last answer.
-	args   [prologue.MaxArgs]prologue.Arg
+	args   []prologue.Arg
 	groups []Group
 }
 
@@ -43,7 +44,36 @@ type Group struct {
 
 // NewSharer makes a Sharer for the sites of an image.
 func NewSharer(img *dwarfloc.Image, o Options) *Sharer {
-	return &Sharer{options: prologueOptions(img, o)}
+	if o.Convention == Auto {
+		o.Convention = Registers
+	}
+	return &Sharer{options: prologueOptions(img, &o, o.convention()), o: o}
+}
+
+// fit is how many parameters, from the first one on, are fetched together. Those of
+// a record leave half of the stack to the prologue and to the program.
+func (s *Sharer) fit(params []*dwarfloc.Variable) int {
+	most, room := prologue.MaxArgs, prologue.StackLimit/2
+	if s.options.Convention == prologue.Record {
+		most = prologue.MaxRecordArgs
+	}
+	s.args = s.args[:0]
+	for i, v := range params[:min(len(params), most)] {
+		a := Argument{Variable: v}
+		var p prologue.Arg
+		if err := a.shape(probe.TypeSpec{}, &s.o); err != nil {
+			p.Reason = damaged(err)
+		} else {
+			p = prologue.Arg{Kind: a.Kind, Signed: a.Signed, Loc: v.Loc, Reason: v.Reason, Size: a.Size}
+		}
+		if s.options.Convention == prologue.Record {
+			if room -= prologue.NewLayout([]prologue.Arg{p}).Size; room < 0 && i > 0 {
+				break
+			}
+		}
+		s.args = append(s.args, p)
+	}
+	return len(s.args)
 }
 
 // Parameters writes and shares the prologues for the parameters of one site. The
@@ -51,7 +81,7 @@ func NewSharer(img *dwarfloc.Image, o Options) *Sharer {
 func (s *Sharer) Parameters(params []*dwarfloc.Variable) ([]Group, error) {
 	s.groups = s.groups[:0]
 	for len(params) > 0 {
-		n := min(len(params), prologue.MaxArgs)
+		n := s.fit(params)
 		g, err := s.share(params[:n])
 		if err != nil {
 			return nil, err
@@ -63,17 +93,12 @@ func (s *Sharer) Parameters(params []*dwarfloc.Variable) ([]Group, error) {
 }
 
 func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
-	for i, v := range params {
-		a := &s.args[i]
-		a.Loc, a.Reason = v.Loc, v.Reason
-		var err error
-		if a.Size, a.Signed, err = extent(v, probe.TypeSpec{}); err != nil {
-			a.Loc, a.Reason = dwarfloc.Location{}, damaged(err)
-		}
-	}
-	args := s.args[:len(params)]
+	args := s.args
 	g := Group{Params: params}
-	p := plainOf(args)
+	p := plain(0)
+	if s.options.Convention == prologue.Registers {
+		p = plainOf(args)
+	}
 	known := s.plain.entry(p)
 	if p != 0 && known.plain == p {
 		g.Number, g.Instructions = int(known.number), int(known.insns)

@@ -45,10 +45,10 @@ func TestSharer(t *testing.T) {
 					if v != params[fetched+i] {
 						t.Fatalf("%s: %v: parameter %d is in another place", name, s, fetched+i)
 					}
-					args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{})
+					args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{}, instances.Options{Convention: instances.Registers})
 				}
 				fetched += len(args)
-				pro, err := instances.Emit(s, args, instances.Options{})
+				pro, err := instances.Emit(s, args, instances.Options{Convention: instances.Registers})
 				if err != nil {
 					t.Fatal(err)
 				}

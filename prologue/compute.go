@@ -35,6 +35,7 @@ type computer struct {
 	ctx      asm.Register // holds ctx
 	stack    int          // bytes in use below R10
 	maxStack int
+	reads    Reads
 	readSlot int    // of intermediate reads, as an offset from R10
 	fault    *label // where to go when a read faults or a divisor is 0
 }
@@ -120,16 +121,23 @@ func (c *computer) loadRegister(dst asm.Register, dwarf uint64, size int) {
 // of Linux 4.19, in bpf_probe_read_kernel_common and bpf_probe_read_user_common
 // since 5.5, all in kernel/trace/bpf_trace.c).
 func (c *computer) read(n *node, slot int, free regSet) {
-	size := int(n.size)
-	c.compute(n.a, asm.R3, (free|callerSaved)&^setOf(asm.R3))
-	if !loadable(size) {
-		// Read into a slot of zeros, the bytes are a number of 64 bits at once.
-		c.clearSlot(slot)
-		if c.o.BigEndian {
-			slot += 8 - size
-		}
+	if !loadable(int(n.size)) {
+		c.readPart(n, slot, free)
+		return
 	}
-	c.callRead(slot, size)
+	c.compute(n.a, asm.R3, (free|callerSaved)&^setOf(asm.R3))
+	c.callRead(slot, int(n.size))
+}
+
+// readPart is read for fewer bytes than 8: read into a slot of zeros, they are a
+// number of 64 bits at once.
+func (c *computer) readPart(n *node, slot int, free regSet) {
+	c.compute(n.a, asm.R3, (free|callerSaved)&^setOf(asm.R3))
+	c.clearSlot(slot)
+	if c.o.BigEndian {
+		slot += 8 - int(n.size)
+	}
+	c.callRead(slot, int(n.size))
 }
 
 // addConst adds a number to a register, with the help of R0 when it is a large one.
@@ -144,10 +152,15 @@ func (c *computer) addConst(dst asm.Register, k uint64) {
 
 // callRead calls the helper for the address in R3.
 func (c *computer) callRead(slot, size int) {
+	c.callInto(helpers[c.reads], slot, size)
+}
+
+// callInto calls a helper that fills bytes of the stack.
+func (c *computer) callInto(helper asm.BuiltinFunc, slot, size int) {
 	c.reg(asm.Mov, asm.R1, asm.R10)
 	c.imm(asm.Add, asm.R1, int32(slot))
 	c.imm(asm.Mov, asm.R2, int32(size))
-	c.call(helpers[c.o.Reads])
+	c.call(helper)
 }
 
 // loadSlot loads what a read of size bytes left in its slot.

@@ -79,7 +79,11 @@ func text(ins *asm.Instruction) string {
 }
 
 var helperNames = map[asm.BuiltinFunc]string{
-	asm.FnProbeReadKernel: "bpf_probe_read_kernel",
-	asm.FnProbeReadUser:   "bpf_probe_read_user",
-	asm.FnProbeRead:       "bpf_probe_read",
+	asm.FnProbeReadKernel:    "bpf_probe_read_kernel",
+	asm.FnProbeReadUser:      "bpf_probe_read_user",
+	asm.FnProbeRead:          "bpf_probe_read",
+	asm.FnProbeReadKernelStr: "bpf_probe_read_kernel_str",
+	asm.FnProbeReadUserStr:   "bpf_probe_read_user_str",
+	asm.FnProbeReadStr:       "bpf_probe_read_str",
+	asm.FnGetCurrentComm:     "bpf_get_current_comm",
 }

@@ -30,7 +30,22 @@ func result(err uint64, values ...uint64) *bpfexec.Result {
 	return r
 }
 
-// execute runs cases in the interpreter, on both byte orders, and in the kernel.
+// executeAll runs cases in the kernel, as many at once as can be.
+func executeAll(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
+	t.Helper()
+	for len(cases) > 0 {
+		size, n := 0, 0
+		for n < len(cases) && size < 25000 {
+			size += 8 + max(24, prologue.NewLayout(cases[n].args).Size)
+			n++
+		}
+		executeBatch(t, w, convention, cases[:n])
+		cases = cases[n:]
+	}
+}
+
+// execute runs cases in the interpreter, on both byte orders, and in the kernel: in
+// both conventions, with the same results.
 func execute(t *testing.T, make func(w *world) []execCase) {
 	t.Helper()
 	for _, be := range []bool{false, true} {
@@ -41,6 +56,7 @@ func execute(t *testing.T, make func(w *world) []execCase) {
 				if want := w.want(c.args); c.want != nil && want != *c.want {
 					t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)
 				}
+				check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.Record})
 			}
 		})
 	}
@@ -48,23 +64,20 @@ func execute(t *testing.T, make func(w *world) []execCase) {
 		bpfexec.RequireOrSkip(t)
 		w := actual(t)
 		cases := make(w)
-		for len(cases) > 0 {
-			n := min(len(cases), bpfexec.MaxBatch)
-			executeBatch(t, w, cases[:n])
-			cases = cases[n:]
-		}
+		executeAll(t, w, prologue.Registers, cases)
+		executeAll(t, w, prologue.Record, cases)
 	})
 }
 
-func executeBatch(t *testing.T, w *world, cases []execCase) {
+func executeBatch(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
 	t.Helper()
 	codes := make([]bpfexec.Code, len(cases))
 	for i, c := range cases {
-		p, err := prologue.Emit(c.args, prologue.Options{Arch: amd64, BigEndian: w.be, Reads: prologue.ReadUser})
+		p, err := prologue.Emit(c.args, prologue.Options{Arch: amd64, BigEndian: w.be, Reads: prologue.ReadUser, Convention: convention})
 		if err != nil {
 			t.Fatal(err)
 		}
-		codes[i] = bpfexec.Code{Insns: p.Insns, Args: len(c.args)}
+		codes[i] = bpfexec.CodeOf(p, len(c.args))
 	}
 	prog, err := bpfexec.Load(codes...)
 	if err != nil {
@@ -76,7 +89,7 @@ func executeBatch(t *testing.T, w *world, cases []execCase) {
 		t.Fatal(err)
 	}
 	for i, c := range cases {
-		if want := w.want(c.args); got[i] != want {
+		if want := w.wantBy(convention, c.args); got[i] != want {
 			t.Errorf("%s: the kernel gives %#x, want %#x\n%v", c.name, got[i], want, codes[i].Insns)
 		}
 	}
@@ -421,7 +434,8 @@ func TestRandomKernel(t *testing.T) {
 			s := source{randomBytes(rng, 1000)}
 			cases[i] = execCase{name: fmt.Sprint("case ", i), args: s.args()}
 		}
-		executeBatch(t, w, cases)
+		executeBatch(t, w, prologue.Registers, cases)
+		executeAll(t, w, prologue.Record, cases)
 	}
 }
 

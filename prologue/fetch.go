@@ -17,18 +17,21 @@ type fetcher struct {
 	pool      nodes
 	args      []Arg
 	fetches   []fetch // one for each argument
-	units     [MaxArgs]*unit
-	unitCount int
+	units     []*unit // in the order in which they run
+	layout    Layout
+	helpers   int // calls on the longest path on which no read faults
 	unfetched []Unfetched
-	missing   int32 // err bits that are known to be set
+	missing   uint64 // err bits that are known to be set
 
 	err    asm.Register // collects the err bits of units
 	hasErr bool         // err holds a value
 
 	// Memory of the above.
 	opts     Options
-	fetchMem [MaxArgs]fetch
-	unitMem  [MaxArgs]unit
+	fetchMem []fetch
+	unitMem  []unit
+	near     []*fetch
+	keyMem   []byte
 	done     label
 	end      label
 }
@@ -40,6 +43,7 @@ type fetch struct {
 	reason dwarfloc.Reason
 	unit   *unit // nil: computed last
 	at     place // of a read that may be joined with others
+	placed       // of what a record holds and no register does
 
 	// Of what waits in the stack: where, how wide, and how it is extended.
 	slot   int
@@ -49,7 +53,7 @@ type fetch struct {
 
 // unit is a part of the prologue that may fault.
 type unit struct {
-	fetches [MaxArgs]*fetch
+	fetches [maxJoined]*fetch
 	n       int
 	read    *node // the read whose result is the value; nil for a computation
 	span    int   // bytes to read for several arguments, from the first one in memory on
@@ -57,7 +61,7 @@ type unit struct {
 }
 
 // mask is the err bits of the unit.
-func (u *unit) mask() (m int32) {
+func (u *unit) mask() (m uint64) {
 	for _, t := range u.fetches[:u.n] {
 		m |= 1 << t.arg
 	}
@@ -66,9 +70,13 @@ func (u *unit) mask() (m int32) {
 
 // write writes the prologue that fetches args.
 func (f *fetcher) write(args []Arg, o *Options, noted bool) error {
+	most := MaxArgs
+	if o.Convention == Record {
+		most = MaxRecordArgs
+	}
 	switch {
-	case len(args) > MaxArgs:
-		return fmt.Errorf("%w: %d, at most %d", ErrTooManyArgs, len(args), MaxArgs)
+	case len(args) > most:
+		return fmt.Errorf("%w: %d, at most %d", ErrTooManyArgs, len(args), most)
 	case o.Arch == nil:
 		return ErrNoArch
 	case int(o.Reads) >= len(helpers):
@@ -78,20 +86,43 @@ func (f *fetcher) write(args []Arg, o *Options, noted bool) error {
 	f.pool.reset()
 	f.opts = *o
 	f.o, f.ctx = &f.opts, asm.R1
-	f.stack, f.maxStack = 0, 0
-	f.args, f.fetches, f.unitCount = args, f.fetchMem[:len(args)], 0
+	f.stack, f.maxStack, f.helpers = 0, 0, 0
+	if len(args) > len(f.fetchMem) {
+		f.fetchMem, f.unitMem = make([]fetch, len(args)), make([]unit, len(args))
+	}
+	f.args, f.fetches, f.units = args, f.fetchMem[:len(args)], f.units[:0]
 	f.unfetched, f.missing, f.hasErr = f.unfetched[:0], 0, false
+	if o.Convention == Record {
+		return f.writeRecord()
+	}
 	for i := range args {
+		if args[i].Kind >= kindCount {
+			return fmt.Errorf("%w: %d", ErrBadKind, args[i].Kind)
+		}
 		t := &f.fetches[i]
 		*t = fetch{arg: i}
-		if t.value, t.reason = f.pool.lower(&args[i], f.o); t.value == nil {
-			f.missing |= 1 << i
-			f.unfetched = append(f.unfetched, Unfetched{i, t.reason})
-		}
+		t.value, t.reason = f.pool.lower(&args[i], f.o)
+		f.noteMissing(t, t.value == nil)
 	}
 	f.plan()
 	f.emit()
 	return nil
+}
+
+// noteMissing lists an argument among those that are not fetched.
+func (f *fetcher) noteMissing(t *fetch, missing bool) {
+	if missing {
+		f.missing |= 1 << t.arg
+		f.unfetched = append(f.unfetched, Unfetched{t.arg, t.reason})
+	}
+}
+
+// readsOf is how an argument's memory is read.
+func (f *fetcher) readsOf(t *fetch) Reads {
+	if f.args[t.arg].User {
+		return f.o.Reads.user()
+	}
+	return f.o.Reads
 }
 
 // plan decides which arguments are fetched first, and which are read together.
@@ -101,10 +132,7 @@ func (f *fetcher) plan() {
 		if t.value == nil || t.value.pure() {
 			continue
 		}
-		t.unit = &f.unitMem[i]
-		*t.unit = unit{fetches: [MaxArgs]*fetch{t}, n: 1}
-		f.units[f.unitCount] = t.unit
-		f.unitCount++
+		f.addUnit(t)
 		read := t.value
 		if (read.op == dwarfloc.OpZExt || read.op == dwarfloc.OpSExt) && read.a.op == dwarfloc.OpDeref {
 			t.extend, read = read, read.a
@@ -117,23 +145,24 @@ func (f *fetcher) plan() {
 		t.unit.read = read
 		t.size = int(read.size)
 	}
-	if f.unitCount > 1 {
+	if len(f.units) > 1 {
 		f.join()
+	}
+	for _, u := range f.units {
+		f.helpers += int(u.fetches[0].value.calls)
 	}
 }
 
-// helperCalls counts the calls on the longest path on which no read faults.
-func (f *fetcher) helperCalls() int {
-	n := 0
-	for _, u := range f.units[:f.unitCount] {
-		n += int(u.fetches[0].value.calls)
-	}
-	return n
+// addUnit makes a unit of one argument.
+func (f *fetcher) addUnit(t *fetch) {
+	t.unit = &f.unitMem[t.arg]
+	*t.unit = unit{fetches: [maxJoined]*fetch{t}, n: 1}
+	f.units = append(f.units, t.unit)
 }
 
 func (f *fetcher) emit() {
-	units := f.units[:f.unitCount]
-	calls := f.helperCalls() > 0
+	units := f.units
+	calls := f.helpers > 0
 	// One read alone, or no read at all, leaves nothing that could destroy R2.
 	f.err = asm.R9
 	if !calls || len(units) == 1 && units[0].read != nil && !units[0].alone {
@@ -148,6 +177,7 @@ func (f *fetcher) emit() {
 		if i > 0 || !calls {
 			f.noteUnit(u)
 		}
+		f.reads = f.readsOf(u.fetches[0])
 		switch {
 		case u.read == nil:
 			f.emitComputation(u)
@@ -206,7 +236,12 @@ func (f *fetcher) emitJoined(u *unit) {
 	skew := int(first.at.off & 7)
 	room := (skew + u.span + 7) &^ 7
 	base := u.read.a
-	buf := f.push(room)
+	var buf int
+	if f.inPlace(u, first) {
+		buf = f.field(first)
+	} else {
+		buf = f.push(room)
+	}
 	for _, t := range u.fetches[:u.n] {
 		t.slot += buf + skew
 	}
@@ -250,17 +285,14 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 	// other one as a case of it.
 	f.jumpImm(asm.JEq, asm.R0, 0, &f.end)
 	for i, t := range u.fetches[:u.n] {
-		mask := int32(0)
+		mask, done := uint64(0), false
 		for j, s := range u.fetches[:u.n] {
-			switch {
-			case s.slot != t.slot:
-			case j < i:
-				mask = -1 // read already
-			case mask >= 0:
+			if s.slot == t.slot {
 				mask |= 1 << s.arg
+				done = done || j < i
 			}
 		}
-		if mask > 0 {
+		if !done {
 			readAt(t, t.size)
 			f.collect(mask)
 		}
@@ -268,7 +300,7 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 	if first.at.base.calls > 0 {
 		f.jump(&f.end)
 		f.bind(&f.done)
-		f.imm(asm.Or, f.err, u.mask())
+		f.maskImm(asm.Or, f.err, u.mask(), asm.R0)
 	}
 	f.bind(&f.end)
 }
@@ -276,12 +308,12 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 // collect adds bits to err if R0 is negative: helpers return 0 or a negative errno.
 // There is no jump in it, so that the verifier need not go both ways through the
 // program behind.
-func (f *fetcher) collect(mask int32) {
+func (f *fetcher) collect(mask uint64) {
 	if mask == 1 {
 		f.imm(asm.RSh, asm.R0, 63)
 	} else {
 		f.imm(asm.ArSh, asm.R0, 63)
-		f.imm(asm.And, asm.R0, mask)
+		f.maskImm(asm.And, asm.R0, mask, asm.R2)
 	}
 	if f.hasErr {
 		f.reg(asm.Or, f.err, asm.R0)
@@ -296,13 +328,7 @@ func (f *fetcher) collect(mask int32) {
 func (f *fetcher) emitComputation(u *unit) {
 	f.fault = &f.done
 	t := u.fetches[0]
-	bit := int32(1) << t.arg
-	if f.hasErr {
-		f.imm(asm.Or, f.err, bit)
-	} else {
-		f.imm(asm.Mov, f.err, bit)
-	}
-	f.hasErr = true
+	bit := f.assumeFault(t)
 	t.slot = f.push(8)
 	f.clearSlot(t.slot)
 	if t.value.calls > 0 {
@@ -313,8 +339,31 @@ func (f *fetcher) emitComputation(u *unit) {
 		f.pop(8)
 	}
 	f.store(t.slot, asm.R0)
-	f.imm(asm.Xor, f.err, bit)
+	f.maskImm(asm.Xor, f.err, bit, asm.R0)
 	f.bind(&f.done)
+}
+
+// assumeFault sets an argument's bit in err, and returns it.
+func (f *fetcher) assumeFault(t *fetch) (bit uint64) {
+	bit = 1 << t.arg
+	if f.hasErr {
+		f.maskImm(asm.Or, f.err, bit, asm.R0)
+	} else {
+		f.constant(f.err, bit)
+	}
+	f.hasErr = true
+	return bit
+}
+
+// maskImm changes bits of err with the help of a register when there are high ones
+// among them.
+func (f *fetcher) maskImm(op asm.ALUOp, dst asm.Register, mask uint64, temp asm.Register) {
+	if fitsImm(mask) {
+		f.imm(op, dst, int32(mask))
+		return
+	}
+	f.constant(temp, mask)
+	f.reg(op, dst, temp)
 }
 
 // deliver sets an argument's register.
@@ -355,11 +404,11 @@ func (f *fetcher) deliver(t *fetch) {
 func (f *fetcher) deliverErr() {
 	f.noteErr()
 	if !f.hasErr {
-		f.imm(asm.Mov, asm.R2, f.missing)
+		f.constant(asm.R2, f.missing)
 		return
 	}
 	f.move(asm.R2, f.err)
 	if f.missing != 0 {
-		f.imm(asm.Or, asm.R2, f.missing)
+		f.maskImm(asm.Or, asm.R2, f.missing, asm.R0)
 	}
 }

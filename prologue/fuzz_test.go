@@ -16,13 +16,17 @@ func check(t *testing.T, w *world, args []prologue.Arg, o prologue.Options) *pro
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Stack > prologue.MaxStack || p.Stack%8 != 0 {
-		t.Errorf("%d bytes of stack, at most %d", p.Stack, prologue.MaxStack)
+	most := prologue.MaxStack
+	if o.Convention == prologue.Record {
+		most = prologue.MaxObject
+	}
+	if p.Stack > most || p.Stack%8 != 0 {
+		t.Errorf("%d bytes of stack, at most %d", p.Stack, most)
 	}
 	got, err := w.interpret(p, len(args))
 	if err != nil {
 		t.Errorf("%v\n%v", err, p)
-	} else if want := w.want(args); got != want {
+	} else if want := w.wantBy(o.Convention, args); got != want {
 		t.Errorf("got %#x, want %#x\n%v", got, want, p)
 	}
 	return p
@@ -52,7 +56,7 @@ func FuzzEmit(f *testing.F) {
 		if be || bpfexec.Available() != nil {
 			return
 		}
-		if err := bpfexec.Verify(bpfexec.Code{Insns: p.Insns, Args: len(args)}); err != nil {
+		if err := bpfexec.Verify(bpfexec.CodeOf(p, len(args))); err != nil {
 			var r *bpfexec.Rejected
 			if errors.As(err, &r) {
 				t.Log(r.Log)
@@ -84,4 +88,69 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	t.Logf("at most %d bytes of stack", most)
+}
+
+// TestRandomRecord is TestRandom for records of arguments of all kinds.
+func TestRandomRecord(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	most := 0
+	for range 20000 {
+		be := rng.IntN(2) == 0
+		s := source{randomBytes(rng, 3000)}
+		p := check(t, imaginary(be), s.recordArgs(), prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.Record})
+		most = max(most, p.Stack-p.Layout.Size)
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("at most %d bytes of stack besides the record", most)
+}
+
+// FuzzRecord emits records of any arguments and runs them in the interpreter. What
+// is emitted fits on the stack; what does not is an error that says by how much.
+func FuzzRecord(f *testing.F) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 100 {
+		f.Add(randomBytes(rng, 1000), rng.IntN(2) == 0, uint16(rng.IntN(100)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, be bool, bound uint16) {
+		s := source{data}
+		args := s.recordArgs()
+		for i := range args {
+			if args[i].Kind == prologue.String && bound >= 64 {
+				args[i].Bound = int(bound) % (prologue.MaxObject + 1)
+			}
+		}
+		o := prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.Record}
+		layout := prologue.NewLayout(args)
+		p, err := prologue.Emit(args, o)
+		var full *prologue.StackError
+		if errors.As(err, &full) {
+			if full.Record != layout.Size || full.Together() <= prologue.StackLimit || prologue.Frame(full.Record+full.Prologue) <= prologue.MaxObject {
+				t.Errorf("%+v for a layout of %d bytes: %v", full, layout.Size, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, imaginary(be), args, o)
+		if p.Layout.Size != layout.Size || p.CheckStack(0) != nil || p.CheckStack(prologue.StackLimit-p.Stack+1) == nil {
+			t.Errorf("%d bytes of stack, a record of %d: %v, %v", p.Stack, p.Layout.Size, p.CheckStack(0), p.CheckStack(prologue.StackLimit-p.Stack+1))
+		}
+		at := 0
+		for i, x := range p.Layout.Fields {
+			if x.Offset != at || x.Size%8 != 0 {
+				t.Errorf("argument %d is at %d with %d bytes, behind %d", i, x.Offset, x.Size, at)
+			}
+			at += x.Size
+		}
+		var e prologue.Emitter
+		for range 2 {
+			c, err := e.Emit(args, &o)
+			if err != nil || string(c.Key) != p.Key() || c.Insns != len(p.Insns) || c.Helpers != p.Helpers {
+				t.Errorf("the emitter wrote another one: %v\n% x\n%v", err, c.Key, p)
+			}
+		}
+	})
 }

@@ -134,16 +134,36 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			op := ins.OpCode.JumpOp()
 			if op == asm.Call {
 				calls++
-				n, addr := int(get(asm.R2)), get(asm.R3)
+				n := int(get(asm.R2))
 				off := at(get(asm.R1), n)
-				b, ok := w.read(addr, n)
-				clear(mem[off : off+n])
+				var b []byte
+				ok := true
+				result := uint64(0)
+				switch helper := asm.BuiltinFunc(ins.Constant); helper {
+				case asm.FnGetCurrentComm:
+					clear(mem[off : off+n])
+					b = []byte(w.comm)
+				case asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr:
+					// What is behind the NUL is left as it was.
+					if b, ok = w.str(get(asm.R3), n); !ok {
+						clear(mem[off : off+n])
+					}
+					result = uint64(len(b))
+				case asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead:
+					b, ok = w.read(get(asm.R3), n)
+					clear(mem[off : off+n])
+				default:
+					panic(fmt.Sprintf("a call of %v", helper))
+				}
+				if w.helper != nil {
+					w.helper(asm.BuiltinFunc(ins.Constant), ok)
+				}
 				copy(mem[off:], b)
 				for i := range n {
 					set[off+i] = true
 				}
 				known &^= 0x3e // R1 to R5
-				put(asm.R0, 0)
+				put(asm.R0, result)
 				if !ok {
 					faulted = true
 					put(asm.R0, 1<<64-14)
@@ -175,6 +195,16 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		return res, fmt.Errorf("r1 is %#x in the end, not ctx", r[1])
 	}
 	res.Err = get(asm.R2)
+	if n := p.Layout.Size; p.Convention == prologue.Record {
+		off := at(get(asm.R3), n)
+		for i := range n {
+			if !set[off+i] {
+				return res, fmt.Errorf("byte %d of the record was not set", i)
+			}
+		}
+		res.Record = string(mem[off : off+n])
+		return res, nil
+	}
 	for i := range args {
 		res.Values[i] = get(asm.R3 + asm.Register(i))
 	}

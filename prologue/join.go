@@ -21,8 +21,12 @@ import (
 // The memory between the arguments is read with them. It is a variable's
 // neighbourhood, not a device's.
 
-// maxSpan is how many bytes one read for several arguments covers at most.
-const maxSpan = 64
+// maxSpan is how many bytes one read for several arguments covers at most, and
+// maxJoined for how many arguments it is.
+const (
+	maxSpan   = 64
+	maxJoined = 8
+)
 
 // pageSize is the smallest there is: what is in one such page is in one page
 // everywhere. Images are moved by whole pages.
@@ -62,34 +66,31 @@ func same(a, b *node) bool {
 // that are aligned with respect to the base are joined, and the buffer begins at
 // the same offset within 8 bytes as they do.
 func (f *fetcher) join() {
-	var near [MaxArgs]*fetch
-	n := 0
+	f.near = f.near[:0]
 	for i := range f.fetches {
 		t := &f.fetches[i]
 		if t.unit == nil || t.unit.read == nil || !loadable(t.size) {
 			continue
 		}
 		if t.at = placeOf(t.unit.read); t.at.off%int64(t.size) == 0 {
-			near[n] = t
-			n++
+			f.near = append(f.near, t)
 		}
 	}
-	for i := range n {
-		// A group is what has the same base; it stays in near as nil.
-		if near[i] == nil {
-			continue
-		}
-		group := [MaxArgs]*fetch{near[i]}
+	// A group is what has the same base. It is brought to the front of near, with the
+	// others behind it in their order.
+	for near := f.near; len(near) > 1; {
 		g := 1
-		for j := i + 1; j < n; j++ {
-			if near[j] != nil && same(near[j].at.base, near[i].at.base) {
-				group[g], near[j] = near[j], nil
+		for j := 1; j < len(near); j++ {
+			if t := near[j]; f.readsOf(t) == f.readsOf(near[0]) && same(t.at.base, near[0].at.base) {
+				copy(near[g+1:j+1], near[g:j])
+				near[g] = t
 				g++
 			}
 		}
 		if g > 1 {
-			f.joinGroup(group[:g])
+			f.joinGroup(near[:g])
 		}
+		near = near[g:]
 	}
 }
 
@@ -98,7 +99,7 @@ func (f *fetcher) joinGroup(group []*fetch) {
 	slices.SortStableFunc(group, func(a, b *fetch) int { return cmp.Compare(a.at.off, b.at.off) })
 	for len(group) > 1 {
 		n := 1
-		for n < len(group) && f.together(group[:n+1]) {
+		for n < min(len(group), maxJoined) && f.together(group[:n+1]) {
 			n++
 		}
 		if n > 1 {
@@ -179,7 +180,6 @@ func (f *fetcher) joinAll(group []*fetch) {
 
 // drop takes a unit out of the fetcher's.
 func (f *fetcher) drop(u *unit) {
-	i := slices.Index(f.units[:f.unitCount], u)
-	copy(f.units[i:], f.units[i+1:f.unitCount])
-	f.unitCount--
+	i := slices.Index(f.units, u)
+	f.units = slices.Delete(f.units, i, i+1)
 }

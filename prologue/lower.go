@@ -32,11 +32,16 @@ func refuse(code dwarfloc.ReasonCode, format string, args ...any) error {
 // lower returns the expression of an argument's value, extended to 64 bits as its
 // type says, or the reason why there is none.
 func (p *nodes) lower(arg *Arg, o *Options) (*node, dwarfloc.Reason) {
-	if arg.Loc.Kind == dwarfloc.KindNone {
+	switch {
+	case arg.Kind == Comm:
+		return nil, dwarfloc.Reason{Code: dwarfloc.TooLarge, Detail: "a task's name needs the record convention"}
+	case arg.Loc.Kind == dwarfloc.KindNone:
 		if arg.Reason.Code == dwarfloc.Located {
 			return nil, dwarfloc.Reason{Code: dwarfloc.OptimizedOut}
 		}
 		return nil, arg.Reason
+	case arg.Kind != Scalar:
+		return nil, dwarfloc.Reason{Code: dwarfloc.TooLarge, Detail: "strings and objects need the record convention"}
 	}
 	l := lowering{arch: o.Arch, be: o.BigEndian, pool: p}
 	n, err := l.value(arg)
@@ -72,7 +77,7 @@ func (l *lowering) value(arg *Arg) (*node, error) {
 	case dwarfloc.KindBytes:
 		return l.bits(loc, 0, uint64(8*arg.Size))
 	case dwarfloc.KindPieces:
-		return l.pieces(loc.Pieces, uint64(8*arg.Size))
+		return l.pieces(loc.Pieces, 0, uint64(8*arg.Size))
 	}
 	return nil, refuse(dwarfloc.Unsupported, "a location of kind %d", loc.Kind)
 }

@@ -17,6 +17,9 @@ func (f *fetcher) say(text string) {
 
 func (f *fetcher) argText(t *fetch) string {
 	arg := &f.args[t.arg]
+	if arg.Kind == Comm {
+		return arg.Name + ": the task's name"
+	}
 	return arg.Name + ": " + arg.Loc.Text(f.o.Arch)
 }
 
@@ -24,6 +27,15 @@ func (f *fetcher) argText(t *fetch) string {
 func (f *fetcher) noteArg(t *fetch) {
 	if f.noted {
 		f.say(f.argText(t))
+	}
+}
+
+// notePlace says where an argument of a record is, or why it is not fetched.
+func (f *fetcher) notePlace(t *fetch) {
+	if t.value == nil && !t.fetched() {
+		f.noteReason(t)
+	} else {
+		f.noteArg(t)
 	}
 }
 

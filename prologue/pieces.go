@@ -12,23 +12,29 @@ import (
 // computed value, on every machine. DW_OP_piece leaves to the ABI which part of a
 // register it means; all ABIs here, GCC and GDB take the low-order bytes.
 
-// pieces puts the first total bits of an object together.
-func (l *lowering) pieces(pieces []dwarfloc.Piece, total uint64) (*node, error) {
+// pieces puts total bits of an object together, at most 64, from bit from on.
+func (l *lowering) pieces(pieces []dwarfloc.Piece, from, total uint64) (*node, error) {
 	value := l.pool.constant(0)
-	at := uint64(0) // bits of the object done
+	start := uint64(0) // of the piece, in the object
+	at := uint64(0)    // bits of the value done
 	for i := range pieces {
 		p := &pieces[i]
-		n := min(p.BitSize, total-at)
+		skip := min(from+at-start, p.BitSize)
+		n := min(p.BitSize-skip, total-at)
+		start += p.BitSize
 		if n == 0 {
+			if at == total {
+				break
+			}
 			continue
 		}
 		if k := p.Loc.Kind; k == dwarfloc.KindNone || k == dwarfloc.KindImplicitPointer {
-			return nil, refuse(dwarfloc.MissingPiece, "bits %d to %d", at, at+n-1)
+			return nil, refuse(dwarfloc.MissingPiece, "bits %d to %d", from+at, from+at+n-1)
 		}
-		off := p.BitOffset
+		off := p.BitOffset + skip
 		if l.be && fromLSB(p.Loc.Kind) {
-			// Of a piece that reaches beyond the object, the first bits belong to it.
-			off += p.BitSize - n
+			// The first bits of a piece are its most significant ones.
+			off = p.BitOffset + p.BitSize - skip - n
 		}
 		v, err := l.bits(&p.Loc, off, n)
 		if err != nil {
@@ -43,7 +49,7 @@ func (l *lowering) pieces(pieces []dwarfloc.Piece, total uint64) (*node, error) 
 		l.nodes += 4
 	}
 	if at < total {
-		return nil, refuse(dwarfloc.MissingPiece, "bits %d to %d are not described", at, total-1)
+		return nil, refuse(dwarfloc.MissingPiece, "bits %d to %d are not described", from+at, from+total-1)
 	}
 	return value, nil
 }

@@ -10,10 +10,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
-// MaxArgs is how many arguments the convention has registers for.
+// MaxArgs is how many arguments the registers convention carries.
 const MaxArgs = 3
 
-// MaxStack bounds the stack of every prologue, in bytes. Results need at most 80:
+// MaxRecordArgs is how many arguments a record has: each has a bit of err, and an
+// err of 64 bits is never negative.
+const MaxRecordArgs = 63
+
+// MaxStack bounds the stack of every prologue of the registers convention, in bytes. Results need at most 80:
 // one read of 64 bytes that starts at an odd word, and one single. An
 // intermediate value is on the stack only while a smaller operand is computed,
 // so their depth is the logarithm of maxNodes (see needs in simplify.go), and
@@ -22,18 +26,55 @@ const MaxStack = 256
 
 // Errors of misuse, for errors.Is.
 var (
-	ErrTooManyArgs = errors.New("more arguments than registers")
+	ErrTooManyArgs = errors.New("more arguments than the convention carries")
 	ErrNoArch      = errors.New("no architecture")
 	ErrBadReads    = errors.New("unknown kind of memory reads")
+	ErrBadKind     = errors.New("unknown kind of argument")
 )
 
 // Arg is one argument to fetch.
 type Arg struct {
 	Name   string
-	Loc    dwarfloc.Location // of KindNone when it is not located
-	Reason dwarfloc.Reason   // why it is not located
-	Size   int               // bytes of its C type; 0 when unknown
+	Kind   ArgKind
+	User   bool              // the memory that it is read from is user memory
 	Signed bool              // its C type is signed
+	Loc    dwarfloc.Location // of KindNone when it is not located; of strings and objects, where their bytes are
+	Reason dwarfloc.Reason   // why it is not located
+	// Size is the bytes of its C type; 0 when unknown. Of a string, those of the array
+	// that it is in, 0 when it is behind a pointer.
+	Size  int
+	Bound int // of a string: how many bytes it has in the record at most, its NUL included
+}
+
+// ArgKind is how an argument is delivered. All but Scalar need a record.
+type ArgKind uint8
+
+const (
+	Scalar     ArgKind = iota // a number of at most 8 bytes, extended to 8
+	String                    // bytes up to a NUL, then zeros
+	UserString                // a String in user memory, whatever its address was read from
+	Object                    // bytes as they are in memory: of a structure, of an array
+	Comm                      // the name of the current task; it has no location
+	kindCount
+)
+
+// CommSize is the bytes of a task's name, TASK_COMM_LEN in linux/sched.h.
+const CommSize = 16
+
+// Convention is where a program finds its arguments.
+type Convention uint8
+
+const (
+	Registers Convention = iota // up to MaxArgs scalars in R3 to R5
+	Record                      // up to MaxRecordArgs of any kind in memory at R3
+)
+
+// String returns the convention's short, stable name.
+func (c Convention) String() string {
+	if c == Record {
+		return "record"
+	}
+	return "registers"
 }
 
 // Reads says which helper reads memory.
@@ -45,14 +86,26 @@ const (
 	ReadLegacy              // bpf_probe_read, for older kernels
 )
 
-var helpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead}
+var (
+	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead}
+	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr}
+)
+
+// user is the kind of reads of user memory: older kernels have one for all memory.
+func (r Reads) user() Reads {
+	if r == ReadLegacy {
+		return r
+	}
+	return ReadUser
+}
 
 // Options say what the prologue is for.
 type Options struct {
-	Arch      *arch.Arch
-	BigEndian bool // byte order of the image, and so of the machine
-	Reads     Reads
-	Site      string // where it will run, for comments: "get_page inlined in vdso_fault+93"
+	Arch       *arch.Arch
+	BigEndian  bool // byte order of the image, and so of the machine
+	Reads      Reads
+	Convention Convention
+	Site       string // where it will run, for comments: "get_page inlined in vdso_fault+93"
 
 	// Frame lists the DWARF numbers of registers, besides the stack pointer, that
 	// are known to point into the stack frame at the site: the frame pointer, in
@@ -73,9 +126,12 @@ type Prologue struct {
 	// Addrs are the indices in Insns of the 64-bit immediate loads that hold a
 	// link-time address of the image. Slid moves them.
 	Addrs     []int
-	Stack     int // bytes of BPF stack used
+	Stack     int // bytes of BPF stack used, a record included
 	Helpers   int // helper calls on the longest path on which no read faults
 	Unfetched []Unfetched
+
+	Convention Convention
+	Layout     Layout // of a record
 
 	key string
 }
@@ -87,13 +143,16 @@ func Emit(args []Arg, o Options) (*Prologue, error) {
 	if err := f.write(args, &o, true); err != nil {
 		return nil, err
 	}
-	p := &Prologue{Stack: f.maxStack, Helpers: f.helperCalls(), Unfetched: f.unfetched, key: string(f.code)}
+	p := &Prologue{
+		Stack: f.maxStack, Helpers: f.helpers, Unfetched: f.unfetched,
+		Convention: o.Convention, Layout: f.layout, key: string(f.key()),
+	}
 	p.Insns, p.Addrs = f.instructions()
 	return p, nil
 }
 
-// Key is equal for prologues that have equal instructions and equal addresses to
-// move. It leaves comments out: sites with equal keys can share a program. It is
+// Key is equal for prologues that have equal instructions, equal addresses to
+// move, and the same convention with the same layout. It leaves comments out: sites with equal keys can share a program. It is
 // no text, and the same on all machines.
 func (p *Prologue) Key() string { return p.key }
 
@@ -118,7 +177,7 @@ func (e *Emitter) Emit(args []Arg, o *Options) (Code, error) {
 		return Code{}, err
 	}
 	f.args = nil
-	return Code{Key: f.code, Insns: f.count, Helpers: f.helperCalls(), Unfetched: f.unfetched}, nil
+	return Code{Key: f.key(), Insns: f.count, Helpers: f.helpers, Unfetched: f.unfetched}, nil
 }
 
 // Slid returns a copy of the instructions with the image's addresses moved by

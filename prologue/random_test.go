@@ -97,33 +97,43 @@ func (s *source) location(n, depth int, part bool) loc {
 	case 2:
 		return inMem(s.addr(depth))
 	case 3:
-		b := make([]byte, (n+7)/8)
-		for i := range b {
-			b[i] = byte(s.byte())
-		}
-		return loc{Kind: dwarfloc.KindBytes, Bytes: b}
+		return s.known((n + 7) / 8)
 	case 4:
 		if !part {
-			var ps []dwarfloc.Piece
-			for left := n; left > 0; {
-				size := 1 + s.below(64)
-				if s.below(2) == 0 {
-					size = 8 * (1 + s.below(8))
-				}
-				off := 0
-				l := s.location(size+64, depth-1, true)
-				if l.Kind != dwarfloc.KindMemory && l.Kind != dwarfloc.KindBytes {
-					off = s.below(65 - size)
-				} else if s.below(2) == 0 {
-					off = s.below(64)
-				}
-				ps = append(ps, bitPiece(uint64(size), uint64(off), l))
-				left -= size
-			}
-			return pieces(ps...)
+			return s.pieces(n, depth)
 		}
 	}
 	return isValue(s.expr(depth))
+}
+
+// known makes bytes that are known.
+func (s *source) known(n int) loc {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(s.byte())
+	}
+	return loc{Kind: dwarfloc.KindBytes, Bytes: b}
+}
+
+// pieces puts an object of n bits together.
+func (s *source) pieces(n, depth int) loc {
+	var ps []dwarfloc.Piece
+	for left := n; left > 0; {
+		size := 1 + s.below(64)
+		if s.below(2) == 0 {
+			size = 8 * (1 + s.below(8))
+		}
+		off := 0
+		l := s.location(size+64, depth-1, true)
+		if l.Kind != dwarfloc.KindMemory && l.Kind != dwarfloc.KindBytes {
+			off = s.below(65 - size)
+		} else if s.below(2) == 0 {
+			off = s.below(64)
+		}
+		ps = append(ps, bitPiece(uint64(size), uint64(off), l))
+		left -= size
+	}
+	return pieces(ps...)
 }
 
 func (s *source) args() []prologue.Arg {
@@ -137,6 +147,63 @@ func (s *source) args() []prologue.Arg {
 			continue // not located
 		}
 		a.Loc = s.location(8*a.Size, 1+s.below(6), false)
+	}
+	return args
+}
+
+// recordArgs makes arguments of all kinds, as many as fit on the stack.
+func (s *source) recordArgs() []prologue.Arg {
+	args := make([]prologue.Arg, s.below(prologue.MaxRecordArgs+1))
+	left := 300 // bytes, with room for what the prologue needs besides
+	for i := range args {
+		a := &args[i]
+		a.Name = "arg" + string(rune('a'+i%26))
+		a.User = s.below(8) == 0
+		located := s.below(12) != 0
+		switch kind := s.below(10); {
+		case kind < 5:
+			a.Size = 1 + s.below(8)
+			a.Signed = s.below(2) == 1
+			if located {
+				a.Loc = s.location(8*a.Size, 1+s.below(4), false)
+			}
+			left -= 8
+		case kind < 6:
+			a.Kind = prologue.Comm
+			left -= 16
+		case kind < 8:
+			a.Kind = prologue.Object
+			a.Size = 1 + s.below(60)
+			switch n := s.below(4); {
+			case !located:
+			case n == 0:
+				a.Loc = s.pieces(8*a.Size, 2)
+			case n == 1:
+				a.Loc = s.known(a.Size)
+			case n == 2 && a.Size <= 8:
+				a.Loc = s.location(8*a.Size, 2, true)
+			default:
+				a.Loc = inMem(s.addr(2))
+			}
+			left -= (a.Size + 7) &^ 7
+		default:
+			a.Kind = prologue.String + prologue.ArgKind(s.below(2))
+			a.Bound = 1 + s.below(70)
+			if s.below(2) == 0 {
+				a.Size = 1 + s.below(70)
+			}
+			switch n := s.below(4); {
+			case !located:
+			case n == 0:
+				a.Loc = s.known(max(a.Size, 1+s.below(70)))
+			default:
+				a.Loc = inMem(s.addr(2))
+			}
+			left -= (a.Bound + 7) &^ 7
+		}
+		if left < 0 {
+			return args[:i]
+		}
 	}
 	return args
 }

@@ -145,6 +145,15 @@ func (p *nodes) extend(op dwarfloc.ExprOp, a *node, size int) *node {
 		if int(a.size) <= size && signed {
 			return a
 		}
+	case dwarfloc.OpAnd:
+		// A mask of fewer bits, the sign's not among them.
+		bits := 8 * size
+		if signed {
+			bits--
+		}
+		if a.b.isConst() && a.b.k>>bits == 0 {
+			return a
+		}
 	}
 	if (a.op == dwarfloc.OpZExt || a.op == dwarfloc.OpSExt) && int(a.size) >= size {
 		return p.extend(op, a.a, size)

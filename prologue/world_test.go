@@ -1,8 +1,13 @@
 package prologue_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"os"
+	"strings"
 	"testing"
+
+	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -17,6 +22,10 @@ type world struct {
 	base     uint64     // address of mem
 	mem      []byte
 	unmapped uint64 // an address whose page is not there
+	comm     string // of the current task
+	// helper is told of each call of a helper that the interpreter makes, and whether
+	// it faulted; it may be nil.
+	helper func(f asm.BuiltinFunc, ok bool)
 }
 
 // Where the interesting things of a world are.
@@ -38,7 +47,7 @@ func (w *world) order() interface {
 // newWorld fills memory with bytes that are all different from their neighbours,
 // some with the high bit set, and puts pointers into it.
 func newWorld(be bool, base uint64, mem []byte, unmapped uint64) *world {
-	w := &world{be: be, base: base, mem: mem, unmapped: unmapped}
+	w := &world{be: be, base: base, mem: mem, unmapped: unmapped, comm: "imaginary"}
 	for i := range mem {
 		mem[i] = byte(i*37 + i>>8 + 11)
 	}
@@ -71,7 +80,13 @@ func actual(t testing.TB) *world {
 			t.Error(err)
 		}
 	})
-	return newWorld(binary.NativeEndian.Uint16([]byte{0, 1}) == 1, a.Addr(0), a.Bytes, a.Unmapped())
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(binary.NativeEndian.Uint16([]byte{0, 1}) == 1, a.Addr(0), a.Bytes, a.Unmapped())
+	w.comm = strings.TrimSuffix(string(comm), "\n")
+	return w
 }
 
 // ptRegs is the struct pt_regs of the world.
@@ -230,6 +245,103 @@ func (w *world) fetch(arg *prologue.Arg) (v uint64, ok bool) {
 	return widen(v, arg.Size, arg.Signed), true
 }
 
+// str is what the helpers that read strings return: at most limit bytes, the last of
+// them a NUL, or false for a fault before the string ends.
+func (w *world) str(addr uint64, limit int) (b []byte, ok bool) {
+	for i := range limit {
+		c, ok := w.read(addr+uint64(i), 1)
+		if !ok {
+			return nil, false
+		}
+		b = append(b, c[0])
+		if c[0] == 0 {
+			return b, true
+		}
+	}
+	b[limit-1] = 0
+	return b, true
+}
+
+// place is what stands in an argument's place in a record, without padding.
+func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
+	l := &arg.Loc
+	switch {
+	case arg.Kind == prologue.Comm:
+		return []byte(w.comm), true
+	case l.Kind == dwarfloc.KindNone:
+		return nil, false
+	case arg.Kind == prologue.Scalar:
+		v, ok := w.fetch(arg)
+		return w.order().AppendUint64(nil, v), ok
+	case arg.Kind == prologue.Object && arg.Size > 0 && arg.Size <= prologue.MaxObject:
+		bits, ok := w.object(l, 0, 8*arg.Size)
+		b := make([]byte, arg.Size)
+		for i, set := range bits {
+			bit := i % 8
+			if w.be {
+				bit = 7 - bit
+			}
+			if set {
+				b[i/8] |= 1 << bit
+			}
+		}
+		return b, ok
+	case arg.Kind == prologue.Object:
+		return nil, false
+	case l.Kind == dwarfloc.KindMemory:
+		addr, ok := w.eval(l.Expr)
+		if !ok {
+			return nil, false
+		}
+		limit := arg.Bound
+		if arg.Size > 0 {
+			limit = min(limit, arg.Size+1) // the array is no longer
+		}
+		return w.str(addr, limit)
+	case l.Kind == dwarfloc.KindBytes:
+		b := l.Bytes
+		if arg.Size > 0 {
+			b = b[:arg.Size]
+		}
+		b = b[:min(len(b), arg.Bound-1)]
+		if end := bytes.IndexByte(b, 0); end >= 0 {
+			b = b[:end]
+		}
+		return b, true
+	}
+	return nil, false
+}
+
+// wantRecord is what a prologue must deliver in a record. An argument's place is a
+// multiple of 8 bytes, 0 where nothing else is.
+func (w *world) wantRecord(args []prologue.Arg) (res bpfexec.Result) {
+	var record []byte
+	for i := range args {
+		a := &args[i]
+		b, ok := w.place(a)
+		size := 8
+		switch a.Kind {
+		case prologue.String, prologue.UserString:
+			size = a.Bound
+		case prologue.Object:
+			if size = a.Size; size > prologue.MaxObject {
+				size = 0
+			}
+		case prologue.Comm:
+			size = 16
+		}
+		place := make([]byte, (size+7)/8*8)
+		if ok {
+			copy(place, b)
+		} else {
+			res.Err |= 1 << i
+		}
+		record = append(record, place...)
+	}
+	res.Record = string(record)
+	return res
+}
+
 // want is what a prologue must deliver.
 func (w *world) want(args []prologue.Arg) (res bpfexec.Result) {
 	for i := range args {
@@ -243,4 +355,12 @@ func (w *world) want(args []prologue.Arg) (res bpfexec.Result) {
 		}
 	}
 	return res
+}
+
+// wantBy is what a prologue of a convention must deliver.
+func (w *world) wantBy(c prologue.Convention, args []prologue.Arg) bpfexec.Result {
+	if c == prologue.Record {
+		return w.wantRecord(args)
+	}
+	return w.want(args)
 }

@@ -79,18 +79,20 @@ func Available() error { return bpfexec.Available() }
 // up to three at a time. file is a second view of the same image.
 func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
 	return run(img, file, o, func(add addFunc) (uint64, error) {
-		return eachDistinct(ctx, img, prologue.ReadUser, add)
+		return eachDistinct(ctx, img, proved, add)
 	})
 }
+
+// proved is how the prologues that run here are made.
+var proved = instances.Options{Reads: prologue.ReadUser, Convention: instances.Registers}
 
 // addFunc takes arguments of a site that one prologue fetches.
 type addFunc func(worker int, s *dwarfloc.Site, args []instances.Argument) error
 
-// eachDistinct calls f for parameters of sites, up to three at a time as an
-// instances.Sharer groups them, from several goroutines. What has the prologue of
+// eachDistinct calls f for parameters of sites, as an instances.Sharer groups them, from several goroutines. What has the prologue of
 // others that the same goroutine has met is left out. It returns the number of
 // sites.
-func eachDistinct(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads, f addFunc) (sites uint64, err error) {
+func eachDistinct(ctx context.Context, img *dwarfloc.Image, o instances.Options, f addFunc) (sites uint64, err error) {
 	type worker struct {
 		sites    uint64
 		sharer   *instances.Sharer
@@ -98,7 +100,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads
 	}
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
-		workers[i].sharer = instances.NewSharer(img, instances.Options{Reads: reads})
+		workers[i].sharer = instances.NewSharer(img, o)
 	}
 	err = img.EachSite(ctx, dwarfloc.Every{}, func(number int, s *dwarfloc.Site) error {
 		w := &workers[number]
@@ -130,7 +132,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads
 			}
 			args := make([]instances.Argument, len(g.Params))
 			for i, v := range kept[from:at] {
-				args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{})
+				args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{}, o)
 			}
 			if err := f(number, s, args); err != nil {
 				return err

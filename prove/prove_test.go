@@ -15,7 +15,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -56,7 +55,7 @@ func TestFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, r)
-			v, err := VerifyImage(context.Background(), img, prologue.ReadKernel)
+			v, err := VerifyImage(context.Background(), img, instances.Options{})
 			if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
 				t.Errorf("verifier: %+v, %v", v, err)
 			}
@@ -91,7 +90,7 @@ func TestFindsWrong(t *testing.T) {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
 			r, err := run(img, file, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, prologue.ReadUser, func(w int, s *dwarfloc.Site, args []instances.Argument) error {
+				return eachDistinct(context.Background(), img, proved, func(w int, s *dwarfloc.Site, args []instances.Argument) error {
 					for i := range args {
 						wrong.change(&args[i].Variable.Loc)
 					}
@@ -131,7 +130,7 @@ func TestKernel(t *testing.T) {
 			t.Fatal(err)
 		}
 		check(t, r)
-		v, err := VerifyImage(context.Background(), img, prologue.ReadKernel)
+		v, err := VerifyImage(context.Background(), img, instances.Options{})
 		if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
 			t.Errorf("verifier: %d of %d accepted, %v\n%q", v.Accepted, v.Prologues, err, v.Rejected)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // batchSize is how many prologues are loaded as one program: the fastest range is
@@ -53,7 +52,7 @@ type expectation struct {
 
 // add takes a site with arguments, unless its prologue has been seen.
 func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
-	pro, err := instances.Emit(s, args, instances.Options{Reads: prologue.ReadUser})
+	pro, err := instances.Emit(s, args, proved)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Verdicts are what the running kernel's verifier said of prologues.
@@ -20,9 +19,13 @@ type Verdicts struct {
 	Rejected  []string `json:"rejected"` // site, and the telling line of the log
 }
 
-// VerifyImage loads every distinct prologue of an image, of each site's parameters
-// up to three at a time, into the running kernel's verifier.
-func VerifyImage(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads) (*Verdicts, error) {
+// VerifyImage loads every distinct prologue of an image into the running kernel's
+// verifier: of each site's parameters, up to three at a time in registers, or all of
+// them in a record.
+func VerifyImage(ctx context.Context, img *dwarfloc.Image, o instances.Options) (*Verdicts, error) {
+	if o.Convention == instances.Auto {
+		o.Convention = instances.Registers
+	}
 	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 		return nil, err
 	}
@@ -31,15 +34,15 @@ func VerifyImage(ctx context.Context, img *dwarfloc.Image, reads prologue.Reads)
 		mu   sync.Mutex
 		v    Verdicts
 	)
-	_, err := eachDistinct(ctx, img, reads, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
-		pro, err := instances.Emit(s, args, instances.Options{Reads: reads})
+	_, err := eachDistinct(ctx, img, o, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
+		pro, err := instances.Emit(s, args, o)
 		if err != nil {
 			return err
 		}
 		if _, dup := seen.LoadOrStore(pro.Key(), struct{}{}); dup {
 			return nil
 		}
-		err = bpfexec.Verify(bpfexec.Code{Insns: pro.Insns, Args: len(args)})
+		err = bpfexec.Verify(bpfexec.CodeOf(pro, len(args)))
 		var no *bpfexec.Rejected
 		if err != nil && !errors.As(err, &no) {
 			return fmt.Errorf("%v: %w", s, err)

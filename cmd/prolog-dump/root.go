@@ -28,7 +28,10 @@ type settings struct {
 	filter  string
 	noCache bool
 	sites   bool
-	explain bool
+
+	convention  string
+	stringBytes int
+	explain     bool
 }
 
 func rootCommand() *cobra.Command {
@@ -67,6 +70,8 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.format, "format", "text", "text, or json: one object per site and line")
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
+	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
+	f.IntVar(&s.stringBytes, "string-bytes", instances.DefaultStringBytes, "bytes of a string in a record, its NUL included")
 	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
@@ -74,6 +79,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	cmd.AddCommand(verifyCommand(&s), coverageCommand(&s), proveCommand(&s), cacheCommand(), demoCommand(&s))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -95,10 +101,6 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 	if _, err := choose("format", s.format, []string{"text", "json"}, []int{0, 0}); err != nil {
 		return err
 	}
-	missing, err := choose("missing", s.missing, []string{"flag", "skip", "fail"}, []instances.Missing{instances.Flag, instances.Skip, instances.Fail})
-	if err != nil {
-		return err
-	}
 	// Shells split an unquoted definition into words; together they are one.
 	def, err := probe.Parse(strings.Join(args, " "))
 	if err != nil {
@@ -108,19 +110,9 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 	if err != nil {
 		return err
 	}
-	auto := prologue.ReadUser
-	if kernel {
-		auto = prologue.ReadKernel
-	}
-	reads, err := choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy})
+	o, err := s.options(kernel)
 	if err != nil {
 		return err
-	}
-	o := instances.Options{Missing: missing, Reads: reads}
-	if s.filter != "" {
-		if o.Filter, err = glob.ParseFilter(s.filter); err != nil {
-			return fmt.Errorf("--filter: %w", err)
-		}
 	}
 	img, err := s.open(path)
 	if err != nil {
@@ -133,6 +125,33 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
 	return errors.Join(f(plan, w), w.Flush())
+}
+
+// options are what flags say about a plan.
+func (s *settings) options(kernel bool) (o instances.Options, err error) {
+	if o.Missing, err = choose("missing", s.missing, []string{"flag", "skip", "fail"}, []instances.Missing{instances.Flag, instances.Skip, instances.Fail}); err != nil {
+		return o, err
+	}
+	auto := prologue.ReadUser
+	if kernel {
+		auto = prologue.ReadKernel
+	}
+	if o.Reads, err = choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy}); err != nil {
+		return o, err
+	}
+	if o.Convention, err = choose("convention", s.convention, []string{"auto", "registers", "record"}, []instances.Convention{instances.Auto, instances.Registers, instances.Record}); err != nil {
+		return o, err
+	}
+	if s.stringBytes < 1 || s.stringBytes > prologue.MaxObject {
+		return o, fmt.Errorf("--string-bytes %d: a string has from 1 to %d bytes", s.stringBytes, prologue.MaxObject)
+	}
+	o.StringBytes = s.stringBytes
+	if s.filter != "" {
+		if o.Filter, err = glob.ParseFilter(s.filter); err != nil {
+			return o, fmt.Errorf("--filter: %w", err)
+		}
+	}
+	return o, nil
 }
 
 // imagePath is the image that flags and a definition's options name, and whether

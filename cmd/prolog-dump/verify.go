@@ -11,7 +11,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/prove"
 )
 
@@ -22,7 +21,8 @@ func verifyCommand(s *settings) *cobra.Command {
 		Long: `verify makes the plan of a definition and loads each of its instances, with a
 trivial program behind the prologue that uses all arguments, into the running
 kernel's verifier. Nothing is attached. For an IMAGE it does so with every distinct
-prologue of all parameters at all sites. It needs root, or CAP_BPF and CAP_PERFMON.`,
+prologue of all parameters at all sites, in registers or, with --convention record, in
+records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,11 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer img.Close()
-	v, err := prove.VerifyImage(cmd.Context(), img, prologue.ReadKernel)
+	o, err := s.options(true)
+	if err != nil {
+		return err
+	}
+	v, err := prove.VerifyImage(cmd.Context(), img, o)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (s *settings) verify(cmd *cobra.Command, p *instances.Plan, w io.Writer) er
 		}
 		in := &p.Instances[i]
 		v := verdictJSON{Instance: i, Sites: len(in.Sites), Accepted: true}
-		err := bpfexec.Verify(bpfexec.Code{Insns: in.Prologue.Insns, Args: len(p.Definition.Args)})
+		err := bpfexec.Verify(bpfexec.CodeOf(in.Prologue, len(p.Sites[in.Sites[0]].Args)))
 		var no *bpfexec.Rejected
 		switch {
 		case errors.As(err, &no):

@@ -1,6 +1,6 @@
 // Package bpfexec runs fetch prologues in the running kernel, for tests: give it
 // prologues and the registers of an imaginary site, and it returns what the
-// user's program would have found in R2 to R5.
+// user's program would have found in R2 to R5, or in the record at R3.
 //
 //	bpfexec.RequireOrSkip(t)
 //	prog, err := bpfexec.Load(bpfexec.Code{Insns: p.Insns, Args: 2})
@@ -28,6 +28,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Errors of Load, Run and Verify, for errors.Is.
@@ -38,21 +40,54 @@ var (
 	ErrKernel = errors.New("running prologues needs Linux 5.14 or later (BPF_PROG_TYPE_SYSCALL)")
 )
 
-// The context of the program: the registers, then four words for each prologue.
+// The context of the program: the registers, then some words for each prologue.
 const (
 	regsSize   = 512 // bytes; struct pt_regs has 168 on amd64, 336 on arm64
 	resultSize = 4 * 8
 
-	// MaxBatch is how many prologues one program can hold: their results must be
-	// within the 16 bits of a store's offset.
-	MaxBatch = (math.MaxInt16 - regsSize) / resultSize
+	// resultsSize is how much the results of all prologues may be: they must be within
+	// the 16 bits of a store's offset.
+	resultsSize = math.MaxInt16 - regsSize
+
+	// MaxBatch is how many prologues that deliver registers one program can hold.
+	MaxBatch = resultsSize / resultSize
 )
 
-// Code is one prologue: its instructions, in place for this machine, and how
-// many arguments it delivers.
+// Code is one prologue: its instructions, in place for this machine, and what it
+// delivers: arguments in registers, or a record.
 type Code struct {
-	Insns asm.Instructions
-	Args  int
+	Insns  asm.Instructions
+	Args   int // in registers
+	Record int // bytes of the record, a multiple of 8
+	// IsRecord tells a record, which may be empty, from arguments in registers.
+	IsRecord bool
+}
+
+// CodeOf is a prologue for so many arguments, its addresses where they were linked.
+func CodeOf(p *prologue.Prologue, args int) Code {
+	if p.Convention == prologue.Record {
+		return Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true}
+	}
+	return Code{Insns: p.Insns, Args: args}
+}
+
+// result is how many bytes of the context the code's result takes.
+func (c *Code) result() int {
+	if c.IsRecord {
+		return 8 + c.Record
+	}
+	return resultSize
+}
+
+// Fits returns how many of the codes, from the first one on, one program can hold.
+func Fits(codes []Code) int {
+	at := 0
+	for i := range codes {
+		if at += codes[i].result(); at > resultsSize {
+			return i
+		}
+	}
+	return len(codes)
 }
 
 // State is what a prologue finds.
@@ -61,20 +96,21 @@ type State struct {
 }
 
 // Result is what a prologue delivers: R2, and R3 to R5 as far as it has
-// arguments.
+// arguments, or the bytes of the record at R3.
 type Result struct {
 	Err    uint64
 	Values [3]uint64
+	Record string
 }
 
 // Program is prologues in the kernel, ready to run.
 type Program struct {
 	prog  *ebpf.Program
-	codes int
+	codes []Code // without their instructions
 	ctx   []byte
 }
 
-// Load makes one program of prologues, at most MaxBatch. They run one after the
+// Load makes one program of prologues, as many as Fits allows. They run one after the
 // other, each with R1 as its forerunner left it, as the convention says. To load
 // and run some 10 to 200 together is fastest: on Linux 6.18 that took 3 us for
 // each prologue that fetches a register and 10 us for each that reads memory, and
@@ -84,11 +120,17 @@ type Program struct {
 // Prologues of one program share its stack. What one of them leaves there makes
 // the verifier blind to another that reads it; Verify is not.
 func Load(codes ...Code) (*Program, error) {
-	if len(codes) == 0 || len(codes) > MaxBatch {
-		return nil, fmt.Errorf("%d prologues, from 1 to %d fit into a program", len(codes), MaxBatch)
+	if n := Fits(codes); len(codes) == 0 || n < len(codes) {
+		return nil, fmt.Errorf("%d prologues, from 1 to %d fit into a program", len(codes), n)
 	}
 	var insns asm.Instructions
+	kept := make([]Code, len(codes))
+	end := regsSize
 	for i, c := range codes {
+		at := int16(end)
+		end += c.result()
+		kept[i] = c
+		kept[i].Insns = nil
 		for _, ins := range c.Insns {
 			// Comments would become line information, which takes longer to load
 			// than the program.
@@ -96,7 +138,12 @@ func Load(codes ...Code) (*Program, error) {
 			insns = append(insns, ins)
 		}
 		for r := range 1 + c.Args {
-			insns = append(insns, asm.StoreMem(asm.R1, int16(regsSize+i*resultSize+8*r), asm.R2+asm.Register(r), asm.DWord))
+			insns = append(insns, asm.StoreMem(asm.R1, at+int16(8*r), asm.R2+asm.Register(r), asm.DWord))
+		}
+		for off := int16(0); int(off) < c.Record; off += 8 {
+			insns = append(insns,
+				asm.LoadMem(asm.R0, asm.R3, off, asm.DWord),
+				asm.StoreMem(asm.R1, at+8+off, asm.R0, asm.DWord))
 		}
 	}
 	insns = append(insns, asm.Mov.Imm(asm.R0, 0), asm.Return())
@@ -110,7 +157,7 @@ func Load(codes ...Code) (*Program, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	return &Program{prog: prog, codes: len(codes), ctx: make([]byte, regsSize+len(codes)*resultSize)}, nil
+	return &Program{prog: prog, codes: kept, ctx: make([]byte, end)}, nil
 }
 
 // Run runs the program's prologues with the same registers. It is not safe for
@@ -124,10 +171,19 @@ func (p *Program) Run(s State) ([]Result, error) {
 	if _, err := p.prog.Run(&ebpf.RunOptions{Context: p.ctx, ContextOut: p.ctx}); err != nil {
 		return nil, explain(err)
 	}
-	out := make([]Result, p.codes)
-	for i := range out {
-		word := func(n int) uint64 { return native.Uint64(p.ctx[regsSize+i*resultSize+8*n:]) }
-		out[i] = Result{Err: word(0), Values: [3]uint64{word(1), word(2), word(3)}}
+	out := make([]Result, len(p.codes))
+	at := regsSize
+	for i, c := range p.codes {
+		b := p.ctx[at : at+c.result()]
+		at += len(b)
+		out[i].Err = native.Uint64(b)
+		if c.IsRecord {
+			out[i].Record = string(b[8:])
+			continue
+		}
+		for r := range out[i].Values {
+			out[i].Values[r] = native.Uint64(b[8+8*r:])
+		}
 	}
 	return out, nil
 }
@@ -144,12 +200,24 @@ type Rejected struct {
 func (r *Rejected) Error() string { return "rejected by the verifier: " + r.Line }
 
 // Verify asks the verifier whether a prologue may stand in front of a kprobe
-// program that uses ctx, err and all arguments. It returns a *Rejected if not.
+// program that uses ctx, err and all arguments. Behind a record it is a program of
+// its own, which the prologue's calls. It returns a *Rejected if not.
 func Verify(c Code) error {
 	insns := append(asm.Instructions(nil), c.Insns...)
+	if c.IsRecord {
+		for i := range insns {
+			// Comments would become line information, which the other function has not.
+			insns[i].Metadata = asm.Metadata{}
+		}
+		call := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: 1}
+		insns = append(insns, call, asm.Return())
+	}
 	insns = append(insns, asm.LoadMem(asm.R0, asm.R1, 0, asm.DWord))
 	for r := range 1 + c.Args {
 		insns = append(insns, asm.Or.Reg(asm.R0, asm.R2+asm.Register(r)))
+	}
+	for off := int16(0); int(off) < c.Record; off += 8 {
+		insns = append(insns, asm.LoadMem(asm.R4, asm.R3, off, asm.DWord), asm.Xor.Reg(asm.R0, asm.R4))
 	}
 	insns = append(insns, asm.Mov.Imm(asm.R0, 0), asm.Return())
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{

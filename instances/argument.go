@@ -1,0 +1,236 @@
+package instances
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Argument is one argument of the definition at one site.
+type Argument struct {
+	Name string
+	Arg  int // index of the definition's argument; $params stands for several here
+	// Variable is what the argument's name stands for at the site, with its
+	// location or the reason why there is none.
+	Variable *dwarfloc.Variable
+	// At is where the bytes of a string or of an array are, when a pointer leads there,
+	// or the bits that the definition's type picks; nil when it is the variable's location.
+	At     *dwarfloc.Location
+	Kind   prologue.ArgKind
+	Type   probe.TypeSpec // that the definition gives
+	User   bool           // it is read from user memory
+	Size   int            // bytes that are fetched, 0 when unknown
+	Signed bool           // how they are extended to 64 bits
+	Bound  int            // bytes of a string in a record
+	// Unfetched says why a located argument is not fetched all the same: it does not
+	// fit into a register. It is zero for an argument that is fetched, and the
+	// variable's own reason for one that is not located.
+	Unfetched dwarfloc.Reason
+}
+
+// Fetched reports whether the prologue delivers the argument.
+func (a *Argument) Fetched() bool { return a.Unfetched.Code == dwarfloc.Located }
+
+// Location is where the argument's bytes are.
+func (a *Argument) Location() *dwarfloc.Location {
+	if a.At != nil {
+		return a.At
+	}
+	return &a.Variable.Loc
+}
+
+// NewArgument is the argument that fetches a variable: as many bytes as the type
+// of the debug information has, or fewer, when the definition's type is narrower. A
+// definition's wider type changes nothing: the bytes behind the object are not its
+// own. What the type does not allow is a reason of the variable.
+func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) Argument {
+	a := Argument{Name: name, Variable: v}
+	if err := a.shape(want, &o); err != nil {
+		v.Loc, v.Reason = dwarfloc.Location{}, damaged(err)
+	}
+	return a
+}
+
+func damaged(err error) dwarfloc.Reason {
+	return dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
+}
+
+// mismatch notes that the variable's type does not allow the definition's.
+func (a *Argument) mismatch(format string, args ...any) {
+	if a.Variable.Located() {
+		a.Variable.Loc, a.At = dwarfloc.Location{}, nil
+		a.Variable.Reason = dwarfloc.Reason{Code: dwarfloc.TypeMismatch, Detail: fmt.Sprintf(format, args...)}
+	}
+}
+
+// shape finds what is fetched of the argument's variable.
+func (a *Argument) shape(want probe.TypeSpec, o *Options) error {
+	a.Type = want
+	t, err := a.Variable.Type.Resolve()
+	if err != nil {
+		return err
+	}
+	bytes, err := t.ByteSize()
+	if err != nil {
+		return err
+	}
+	a.Size, a.Signed = int(max(bytes, 0)), t.Signed
+	switch {
+	case want.Kind == probe.String, want.Kind == probe.UString:
+		return a.str(t, o)
+	case want.Count > 0:
+		return a.array(t)
+	case want.Kind == probe.Bitfield:
+		a.bitField(t)
+	case want.Kind != probe.NoType:
+		a.number()
+	case o.Convention != Registers && a.Size > 0 && (a.Size > 8 || aggregate(t)):
+		a.Kind = prologue.Object
+	}
+	return nil
+}
+
+func aggregate(t *dwarfloc.Type) bool {
+	switch t.Kind {
+	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass, dwarfloc.TypeArray:
+		return true
+	}
+	return false
+}
+
+// elementBits is the size of one element of a definition's type, or 0 for the
+// variable's own.
+func elementBits(t probe.TypeSpec) int {
+	switch t.Kind {
+	case probe.Char, probe.Bool:
+		return 8
+	case probe.SymbolOf:
+		return 64
+	}
+	return t.Bits
+}
+
+// number narrows a scalar.
+func (a *Argument) number() {
+	bytes := elementBits(a.Type) / 8
+	if bytes == 0 {
+		a.Signed = a.Type.Kind == probe.Signed
+		return
+	}
+	if bytes < a.Size || a.Size == 0 {
+		a.Size, a.Signed = bytes, a.Type.Kind == probe.Signed
+	}
+}
+
+// character reports whether a string can be made of a type.
+func character(t *dwarfloc.Type) bool {
+	return t.Size == 1 && (t.Kind == dwarfloc.TypeChar || t.Kind == dwarfloc.TypeInt)
+}
+
+// str makes the argument a string: the array that its variable is, or what its
+// variable points to.
+func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
+	a.Kind = prologue.String
+	if a.Type.Kind == probe.UString {
+		a.Kind = prologue.UserString
+	}
+	a.Bound = o.stringBytes()
+	size := a.Size
+	a.Size, a.Signed = 0, false
+	v := a.Variable
+	if v.Role == dwarfloc.Given && v.Loc.Kind == dwarfloc.KindMemory {
+		return nil // memory that the definition names has no other type
+	}
+	var el *dwarfloc.Type
+	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {
+		var err error
+		if el, err = t.Elem(); err == nil {
+			el, err = el.Resolve()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case el == nil || !character(el):
+		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
+	case t.Kind == dwarfloc.TypeArray:
+		if a.Size = size; size > 0 {
+			a.Bound = min(a.Bound, size+1)
+		}
+	default:
+		a.follow()
+	}
+	return nil
+}
+
+// array makes the argument so many elements: of the object that its variable is, or
+// of what its variable points to.
+func (a *Argument) array(t *dwarfloc.Type) error {
+	has := a.Size
+	a.Kind, a.Signed = prologue.Object, false
+	a.Size = a.Type.Count * elementBits(a.Type) / 8
+	v := a.Variable
+	switch {
+	case t.Kind == dwarfloc.TypePointer:
+		a.follow()
+	case v.Role == dwarfloc.Given && v.Loc.Kind == dwarfloc.KindMemory:
+	case has > 0 && a.Size > has:
+		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.Type, a.Size)
+	}
+	return nil
+}
+
+// follow puts the argument where its variable points to.
+func (a *Argument) follow() {
+	v := a.Variable
+	l := dwarfloc.Location{Kind: dwarfloc.KindMemory, Rule: v.Loc.Rule}
+	switch v.Loc.Kind {
+	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
+		l.Expr = v.Loc.Expr
+	case dwarfloc.KindMemory:
+		l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
+	default:
+		return // without a location, or an implicit pointer: there is a reason for either
+	}
+	a.At = &l
+}
+
+func pointerSize(t *dwarfloc.Type) uint8 {
+	if n, err := t.ByteSize(); err == nil && n > 0 && n <= 8 {
+		return uint8(n)
+	}
+	return 8
+}
+
+// bitField picks bits of what the variable's location holds.
+func (a *Argument) bitField(t *dwarfloc.Type) {
+	whole := a.Type.Whole / 8
+	if aggregate(t) || a.Size > 0 && whole > a.Size {
+		a.mismatch("%q is %v of %d bytes, and %v is cut from %d", a.Name, a.Variable.Type, a.Size, a.Type, whole)
+		return
+	}
+	a.Size, a.Signed = (a.Type.Bits+7)/8, false
+	loc := &a.Variable.Loc
+	var e *dwarfloc.Expr
+	switch loc.Kind {
+	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
+		e = loc.Expr
+	case dwarfloc.KindMemory:
+		e = &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: uint8(whole), A: loc.Expr}
+	case dwarfloc.KindNone, dwarfloc.KindImplicitPointer:
+		return
+	default:
+		a.mismatch("%q is not in one piece, and %v is cut from one", a.Name, a.Type)
+		return
+	}
+	if a.Type.Offset > 0 {
+		e = &dwarfloc.Expr{Op: dwarfloc.OpShr, A: e, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: uint64(a.Type.Offset)}}
+	}
+	if a.Type.Bits < 64 {
+		e = &dwarfloc.Expr{Op: dwarfloc.OpAnd, A: e, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: 1<<a.Type.Bits - 1}}
+	}
+	a.At = &dwarfloc.Location{Kind: dwarfloc.KindValue, Rule: loc.Rule, Expr: e}
+}

@@ -1,0 +1,187 @@
+package instances
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// callFrom makes a prologue the entry function of a program: it calls what the program
+// began with, and returns what that returns.
+func callFrom(pro, original asm.Instructions) asm.Instructions {
+	name := original[0].Symbol()
+	if name == "" {
+		name = "program"
+	}
+	call := asm.Instruction{
+		OpCode:   asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call),
+		Src:      asm.PseudoCall,
+		Constant: 1, // the function behind the next instruction
+	}.WithSource(asm.Comment("call " + name + " with ctx, err and the record"))
+	out := slices.Concat(pro, asm.Instructions{call, asm.Return()}, original)
+	entry, user := &out[0], &out[len(pro)+2]
+
+	taken := make(map[string]bool)
+	for i := range original {
+		taken[original[i].Symbol()] = true
+	}
+	own := name + "_fetch"
+	for taken[own] {
+		own += "_"
+	}
+	*entry = entry.WithSymbol(own)
+	if user.Symbol() == "" {
+		*user = user.WithSymbol(name)
+	}
+	if fn := btf.FuncMetadata(user); fn != nil {
+		// The kernel wants the types of all functions or of none.
+		*entry = btf.WithFuncMetadata(*entry, entryType(own))
+		static := *fn
+		static.Linkage = btf.StaticFunc
+		*user = btf.WithFuncMetadata(*user, &static)
+	}
+	// The prologue's comments are line information, which must be at the first
+	// instruction of every function when it is anywhere (check_btf_line).
+	for start := range functions(original) {
+		if ins := &out[len(pro)+2+start]; ins.Source() == nil {
+			text := ins.Symbol()
+			if text == "" {
+				text = "a function"
+			}
+			*ins = ins.WithSource(asm.Comment(text))
+		}
+	}
+	return out
+}
+
+// entryType is int name(void *ctx).
+func entryType(name string) *btf.Func {
+	return &btf.Func{
+		Name: name,
+		Type: &btf.FuncProto{
+			Return: &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed},
+			Params: []btf.FuncParam{{Name: "ctx", Type: &btf.Pointer{Target: (*btf.Void)(nil)}}},
+		},
+		Linkage: btf.StaticFunc,
+	}
+}
+
+// functions returns the indices of the instructions that functions begin with, and
+// which of them each one names: those it calls, and those it hands to helpers.
+func functions(insns asm.Instructions) map[int][]int {
+	bySymbol := make(map[string]int)
+	byOffset := make(map[asm.RawInstructionOffset]int)
+	offsets := make([]asm.RawInstructionOffset, len(insns))
+	for i, iter := 0, insns.Iterate(); iter.Next(); i++ {
+		if s := iter.Ins.Symbol(); s != "" {
+			bySymbol[s] = i
+		}
+		byOffset[iter.Offset] = i
+		offsets[i] = iter.Offset
+	}
+	starts := map[int][]int{0: nil}
+	type edge struct{ from, to int }
+	var edges []edge
+	for i := range insns {
+		ins := &insns[i]
+		if !ins.IsFunctionReference() {
+			continue
+		}
+		to, ok := bySymbol[ins.Reference()]
+		if ins.Reference() == "" {
+			to, ok = byOffset[offsets[i]+1+asm.RawInstructionOffset(ins.Constant)]
+		}
+		if ok {
+			starts[to] = nil
+			edges = append(edges, edge{i, to})
+		}
+	}
+	for _, e := range edges {
+		f := e.from
+		for !begins(starts, f) {
+			f--
+		}
+		starts[f] = append(starts[f], e.to)
+	}
+	return starts
+}
+
+func begins(starts map[int][]int, i int) bool {
+	_, ok := starts[i]
+	return ok
+}
+
+// stackOf estimates how much stack a program uses, as the kernel counts it: its first
+// function, and the deepest of those that it names, each with the deepest of its own.
+// What a function uses is told by its lowest access to its frame, or address in it.
+func stackOf(insns asm.Instructions) int {
+	starts := functions(insns)
+	var deepest func(f int, above []int) int
+	deepest = func(f int, above []int) int {
+		end := f + 1
+		for end < len(insns) && !begins(starts, end) {
+			end++
+		}
+		own := frameOf(insns[f:end])
+		below := 0
+		for _, g := range starts[f] {
+			// The kernel takes no recursion, and a call depth of 8 at most.
+			if g != f && !slices.Contains(above, g) && len(above) < maxCallDepth {
+				below = max(below, prologue.Frame(deepest(g, append(above, f))))
+			}
+		}
+		if below == 0 {
+			return own
+		}
+		return prologue.Frame(own) + below
+	}
+	return deepest(0, nil)
+}
+
+// maxCallDepth is MAX_CALL_FRAMES of include/linux/bpf_verifier.h.
+const maxCallDepth = 8
+
+// frameOf is how far down from R10 a function's instructions reach.
+func frameOf(insns asm.Instructions) int {
+	lowest := int64(0)
+	frame := map[asm.Register]int64{asm.R10: 0} // registers that point into the frame, and where
+	for i := range insns {
+		ins := &insns[i]
+		op := ins.OpCode
+		dst, isFrame := frame[ins.Dst]
+		switch op.Class() {
+		case asm.StClass, asm.StXClass:
+			if isFrame {
+				lowest = min(lowest, dst+int64(ins.Offset))
+			}
+		case asm.LdXClass, asm.LdClass:
+			if src, ok := frame[ins.Src]; ok && op.Class() == asm.LdXClass {
+				lowest = min(lowest, src+int64(ins.Offset))
+			}
+			delete(frame, ins.Dst)
+		case asm.ALU64Class:
+			src, fromFrame := frame[ins.Src]
+			switch {
+			case op.ALUOp() == asm.Mov && op.Source() == asm.RegSource && fromFrame:
+				frame[ins.Dst] = src
+			case op.ALUOp() == asm.Add && op.Source() == asm.ImmSource && isFrame:
+				frame[ins.Dst] = dst + ins.Constant
+				lowest = min(lowest, dst+ins.Constant)
+			default:
+				delete(frame, ins.Dst)
+			}
+		case asm.ALUClass:
+			delete(frame, ins.Dst)
+		case asm.JumpClass:
+			if op.JumpOp() == asm.Call {
+				for r := asm.R0; r <= asm.R5; r++ {
+					delete(frame, r)
+				}
+			}
+		}
+	}
+	return int(-lowest)
+}

@@ -1,0 +1,322 @@
+package prologue
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// The record convention. The record is on the stack, and each argument goes to its
+// place there at once: nothing waits in registers but ctx and err. All bytes of the
+// record are written on all paths, padding included, so a program can use it as the
+// key of a map or hand it to a helper whole.
+
+// writeRecord writes the prologue that fetches f.args into a record.
+func (f *fetcher) writeRecord() error {
+	// The layout of a prologue outlives the fetcher.
+	f.layout = Layout{Fields: make([]Field, len(f.args))}
+	f.layout.place(f.args)
+	for i := range f.args {
+		a := &f.args[i]
+		t := &f.fetches[i]
+		*t = fetch{arg: i}
+		switch {
+		case a.Kind >= kindCount:
+			return fmt.Errorf("%w: %d", ErrBadKind, a.Kind)
+		case a.Kind == Scalar:
+			t.value, t.reason = f.pool.lower(a, f.o)
+			f.noteMissing(t, t.value == nil)
+		default:
+			t.placed, t.reason = f.pool.lowerPlaced(a, f.o)
+			f.noteMissing(t, t.reason.Code != dwarfloc.Located)
+			if t.reason.Code != dwarfloc.Located {
+				t.placed = placed{}
+			}
+		}
+	}
+	f.planRecord()
+	f.emitRecord()
+	e := StackError{Record: f.layout.Size, Prologue: f.maxStack - f.layout.Size}
+	if e.Together() > StackLimit {
+		return &e
+	}
+	return nil
+}
+
+// planRecord decides how scalars are fetched, and which are read together.
+func (f *fetcher) planRecord() {
+	for i := range f.fetches {
+		t := &f.fetches[i]
+		switch {
+		case t.value != nil && !t.value.pure():
+			f.addUnit(t)
+			t.size = 8
+			if t.read = readBelow(t.value); t.read != nil {
+				t.unit.read, t.size = t.read, int(t.read.size)
+			}
+		case t.addr != nil:
+			f.helpers += int(t.addr.calls)
+		}
+		if t.helper != 0 {
+			f.helpers++
+		}
+		for _, w := range t.words {
+			f.helpers += int(w.calls)
+		}
+	}
+	if len(f.units) > 1 {
+		f.join()
+	}
+	for _, u := range f.units {
+		f.helpers += int(u.fetches[0].value.calls)
+	}
+}
+
+// readBelow returns the read that a value is computed from with constants alone, or
+// nil when the value is another one, or not 0 when what is read is. So a fault, which
+// reads as 0, makes the value 0: most bit-fields are such values.
+func readBelow(n *node) *node {
+	switch n.op {
+	case dwarfloc.OpDeref:
+		if n.divides {
+			return nil
+		}
+		return n
+	case dwarfloc.OpZExt, dwarfloc.OpSExt, dwarfloc.OpNeg:
+		return readBelow(n.a)
+	case dwarfloc.OpMul, dwarfloc.OpAnd, dwarfloc.OpShl, dwarfloc.OpShr, dwarfloc.OpShra:
+		if immediate(n.op, n.b) {
+			return readBelow(n.a)
+		}
+	}
+	return nil
+}
+
+// above computes from what was read, which is in a register, the value.
+func (f *fetcher) above(n, read *node, r asm.Register) {
+	if n == read {
+		return
+	}
+	f.above(n.a, read, r)
+	switch n.op {
+	case dwarfloc.OpZExt:
+		f.zeroExtend(r, int(n.size))
+	case dwarfloc.OpSExt:
+		f.signExtend(r, int(n.size))
+	case dwarfloc.OpNeg:
+		f.imm(asm.Neg, r, 0)
+	default:
+		f.imm(aluOps[n.op], r, int32(n.b.k))
+	}
+}
+
+// field is where an argument's place is, as an offset from R10.
+func (f *fetcher) field(t *fetch) int { return f.layout.Fields[t.arg].Offset - f.layout.Size }
+
+func (f *fetcher) emitRecord() {
+	f.push(f.layout.Size)
+	f.err = asm.R9
+	calls := f.helpers > 0
+	for i := range f.fetches {
+		t := &f.fetches[i]
+		f.reads = f.readsOf(t)
+		if t.unit != nil && t.unit.fetches[0] == t {
+			f.noteUnit(t.unit)
+		} else if t.unit == nil {
+			f.notePlace(t)
+		}
+		if i == 0 && calls {
+			f.reg(asm.Mov, asm.R6, asm.R1)
+			f.ctx = asm.R6
+		}
+		f.emitField(t)
+	}
+	f.deliverErr()
+	if calls {
+		f.reg(asm.Mov, asm.R1, asm.R6)
+	}
+	f.reg(asm.Mov, asm.R3, asm.R10)
+	if f.layout.Size > 0 {
+		f.imm(asm.Add, asm.R3, int32(-f.layout.Size))
+	}
+}
+
+// emitField fetches one argument into its place, or several with it.
+func (f *fetcher) emitField(t *fetch) {
+	switch {
+	case t.words != nil:
+		f.emitWords(t)
+	case t.helper != 0:
+		f.emitInPlace(t)
+	case t.value == nil:
+		f.clearPlace(t)
+	case t.unit == nil:
+		f.storeValue(f.field(t), t.value)
+	case t.unit.fetches[0] != t:
+		// It was read with another one.
+	case t.unit.read == nil:
+		f.emitWord(t)
+	case t.unit.span > 0:
+		f.emitJoined(t.unit)
+		for _, t := range t.unit.fetches[:t.unit.n] {
+			f.deliverField(t)
+		}
+		f.stack = f.layout.Size
+	default:
+		f.emitScalar(t)
+	}
+}
+
+// clearPlace makes an argument's place 0.
+func (f *fetcher) clearPlace(t *fetch) {
+	for at := range f.layout.Fields[t.arg].Size / 8 {
+		f.clearSlot(f.field(t) + 8*at)
+	}
+}
+
+// storeValue computes a word of the record.
+func (f *fetcher) storeValue(slot int, v *node) {
+	if v.isConst() && fitsImm(v.k) {
+		f.add(opStoreK|uint8(asm.DWord), asm.R10, 0, int16(slot), int32(v.k))
+		return
+	}
+	f.compute(v, asm.R0, f.scratch())
+	f.store(slot, asm.R0)
+}
+
+// emitScalar reads one scalar, as emitRead does, with what is made of it. A value that
+// is just what was read is put where it belongs by the read.
+func (f *fetcher) emitScalar(t *fetch) {
+	f.fault = &f.done
+	u := t.unit
+	plain := t.value == t.read
+	t.slot = f.field(t)
+	f.readSlot = t.slot
+	temp := u.read.a.calls > 0 && (u.read.a.narrow || !loadable(t.size))
+	if temp {
+		f.readSlot = f.push(8)
+		f.clearSlot(t.slot)
+	}
+	if plain && t.size < 8 {
+		f.readPart(u.read, t.slot, f.scratch())
+	} else {
+		f.read(u.read, t.slot, f.scratch())
+	}
+	if temp {
+		f.pop(8)
+	}
+	f.bind(&f.done)
+	f.collect(u.mask())
+	if !plain {
+		f.deliverField(t)
+	}
+}
+
+// inPlace reports whether what a unit reads at once has the form of its places in a
+// record, from the first one in memory on.
+func (f *fetcher) inPlace(u *unit, first *fetch) bool {
+	if f.o.Convention != Record || u.span != 8*u.n {
+		return false
+	}
+	for _, t := range u.fetches[:u.n] {
+		if t.size != 8 || t.value != t.read || f.field(t)-f.field(first) != t.slot {
+			return false
+		}
+	}
+	return true
+}
+
+// deliverField brings a scalar that was read to its place.
+func (f *fetcher) deliverField(t *fetch) {
+	to := f.field(t)
+	if t.value == t.read && t.slot == to && t.size == 8 {
+		return
+	}
+	f.loadSlot(asm.R0, t.slot, t.size)
+	f.above(t.value, t.read, asm.R0)
+	f.store(to, asm.R0)
+}
+
+// emitWord computes a scalar that may fault anywhere.
+func (f *fetcher) emitWord(t *fetch) {
+	f.emitFaulting(t, []*node{t.value})
+}
+
+// emitWords computes a string or an object 8 bytes at a time.
+func (f *fetcher) emitWords(t *fetch) {
+	for _, w := range t.words {
+		if !w.pure() {
+			f.emitFaulting(t, t.words)
+			return
+		}
+	}
+	for i, w := range t.words {
+		f.storeValue(f.field(t)+8*i, w)
+	}
+}
+
+// emitFaulting computes the words of an argument. It counts as not fetched until
+// all are.
+func (f *fetcher) emitFaulting(t *fetch, words []*node) {
+	f.fault = &f.done
+	bit := f.assumeFault(t)
+	temp := false
+	for _, w := range words {
+		temp = temp || w.calls > 0
+	}
+	if temp {
+		f.readSlot = f.push(8)
+	}
+	for i, w := range words {
+		f.storeValue(f.field(t)+8*i, w)
+	}
+	if temp {
+		f.pop(8)
+	}
+	f.maskImm(asm.Xor, f.err, bit, asm.R0)
+	f.jump(&f.end)
+	f.bind(&f.done)
+	f.clearPlace(t)
+	f.bind(&f.end)
+}
+
+// emitInPlace has a helper fill a place. When a helper faults it clears the bytes
+// that it was to fill; what is behind them is cleared before, and so is all of it
+// when a string may end early or a read for the address may fault.
+func (f *fetcher) emitInPlace(t *fetch) {
+	f.fault = &f.done
+	slot, size := f.field(t), f.layout.Fields[t.arg].Size
+	chain := t.addr != nil && !t.addr.pure()
+	if kind := f.args[t.arg].Kind; chain || kind == String || kind == UserString {
+		f.clearPlace(t)
+	} else if t.bytes%8 != 0 {
+		f.clearSlot(slot + size - 8)
+	}
+	if t.addr == nil {
+		f.callInto(t.helper, slot, t.bytes)
+		f.collect(1 << t.arg)
+		return
+	}
+	var bit uint64
+	if t.addr.divides {
+		bit = f.assumeFault(t) // a division by 0 leaves nothing in R0
+	}
+	if t.addr.calls > 0 {
+		f.readSlot = f.push(8)
+	}
+	f.compute(t.addr, asm.R3, f.scratch()&^setOf(asm.R3))
+	f.callInto(t.helper, slot, t.bytes)
+	if t.addr.calls > 0 {
+		f.pop(8)
+	}
+	if t.addr.divides {
+		f.jumpImm(asm.JSLT, asm.R0, 0, &f.done)
+		f.maskImm(asm.Xor, f.err, bit, asm.R0)
+		f.bind(&f.done)
+		return
+	}
+	f.bind(&f.done)
+	f.collect(1 << t.arg)
+}

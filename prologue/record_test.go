@@ -1,0 +1,431 @@
+package prologue_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+func str(l loc, bound int) prologue.Arg {
+	return prologue.Arg{Name: "s", Kind: prologue.String, Loc: l, Bound: bound}
+}
+
+func object(l loc, size int) prologue.Arg {
+	return prologue.Arg{Name: "o", Kind: prologue.Object, Loc: l, Size: size}
+}
+
+// TestRecordInstructions pins the instructions of the frequent cases.
+func TestRecordInstructions(t *testing.T) {
+	const end = `r1 = r6
+r3 = r10
+`
+	user := func(a prologue.Arg) prologue.Arg { a.User = true; return a }
+	tests := []struct {
+		name string
+		args []prologue.Arg
+		o    prologue.Options
+		want string
+	}{
+		{"none", nil, prologue.Options{}, `r2 = 0
+r3 = r10`},
+		{"registers", []prologue.Arg{arg(inReg(5), 8), signed(inReg(4), 4), arg(isConst(7), 4)}, prologue.Options{}, `r0 = *(u64 *)(r1 +112)
+*(u64 *)(r10 -24) = r0
+r0 = *(u64 *)(r1 +104)
+r0 <<= 32
+r0 s>>= 32
+*(u64 *)(r10 -16) = r0
+*(u64 *)(r10 -8) = 7
+r2 = 0
+r3 = r10
+r3 += -24`},
+		{"memory", []prologue.Arg{arg(inMem(reg(5)), 8), arg(inMem(reg(4)), 4)}, prologue.Options{}, `r6 = r1
+r3 = *(u64 *)(r6 +112)
+r1 = r10
+r1 += -16
+r2 = 8
+call bpf_probe_read_kernel
+r0 >>= 63
+r9 = r0
+r3 = *(u64 *)(r6 +104)
+*(u64 *)(r10 -8) = 0
+r1 = r10
+r1 += -8
+r2 = 4
+call bpf_probe_read_kernel
+r0 s>>= 63
+r0 &= 2
+r9 |= r0
+r2 = r9
+` + end + `r3 += -16`},
+		{"a bit-field", []prologue.Arg{arg(isValue(bin(dwarfloc.OpAnd, bin(dwarfloc.OpShr, mem(reg(5), 1), num(3)), num(7))), 1)}, prologue.Options{}, `r6 = r1
+r3 = *(u64 *)(r6 +112)
+r1 = r10
+r1 += -8
+r2 = 1
+call bpf_probe_read_kernel
+r0 >>= 63
+r9 = r0
+r0 = *(u8 *)(r10 -8)
+r0 >>= 3
+r0 &= 7
+*(u64 *)(r10 -8) = r0
+r2 = r9
+` + end + `r3 += -8`},
+		{"an object", []prologue.Arg{object(inMem(plus(reg(7), 8)), 12)}, prologue.Options{}, `r6 = r1
+*(u64 *)(r10 -8) = 0
+r3 = *(u64 *)(r6 +152)
+r3 += 8
+r1 = r10
+r1 += -16
+r2 = 12
+call bpf_probe_read_kernel
+r0 >>= 63
+r9 = r0
+r2 = r9
+` + end + `r3 += -16`},
+		{"a structure in registers", []prologue.Arg{object(pieces(piece(8, inReg(0)), piece(4, inReg(1))), 12)}, prologue.Options{}, `r0 = *(u64 *)(r1 +80)
+*(u64 *)(r10 -16) = r0
+r0 = *(u32 *)(r1 +96)
+*(u64 *)(r10 -8) = r0
+r2 = 0
+r3 = r10
+r3 += -16`},
+		{"a string in user memory behind a pointer on the stack", []prologue.Arg{{Kind: prologue.UserString, Name: "s", Loc: inMem(mem(plus(reg(7), 8), 8)), Bound: 16}}, prologue.Options{}, `r6 = r1
+*(u64 *)(r10 -16) = 0
+*(u64 *)(r10 -8) = 0
+r3 = *(u64 *)(r6 +152)
+r3 += 8
+r1 = r10
+r1 += -24
+r2 = 8
+call bpf_probe_read_kernel
+if r0 != 0 goto pc+5
+r3 = *(u64 *)(r10 -24)
+r1 = r10
+r1 += -16
+r2 = 16
+call bpf_probe_read_user_str
+r0 >>= 63
+r9 = r0
+r2 = r9
+` + end + `r3 += -16`},
+		{"all of it in user memory", []prologue.Arg{user(str(inMem(mem(reg(5), 8)), 8))}, prologue.Options{}, `r6 = r1
+*(u64 *)(r10 -8) = 0
+r3 = *(u64 *)(r6 +112)
+r1 = r10
+r1 += -16
+r2 = 8
+call bpf_probe_read_user
+if r0 != 0 goto pc+5
+r3 = *(u64 *)(r10 -16)
+r1 = r10
+r1 += -8
+r2 = 8
+call bpf_probe_read_user_str
+r0 >>= 63
+r9 = r0
+r2 = r9
+` + end + `r3 += -8`},
+		{"an array of characters, for an old kernel", []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(reg(5)), Size: 4, Bound: 8}}, prologue.Options{Reads: prologue.ReadLegacy}, `r6 = r1
+*(u64 *)(r10 -8) = 0
+r3 = *(u64 *)(r6 +112)
+r1 = r10
+r1 += -8
+r2 = 5
+call bpf_probe_read_str
+r0 >>= 63
+r9 = r0
+r2 = r9
+` + end + `r3 += -8`},
+		{"a known string", []prologue.Arg{str(known('h', 'i', 0, 'x'), 8)}, prologue.Options{}, `*(u64 *)(r10 -8) = 26984
+r2 = 0
+r3 = r10
+r3 += -8`},
+		{"the task's name, and what is missing", []prologue.Arg{{Name: "o", Kind: prologue.Object, Size: 10}, {Name: "c", Kind: prologue.Comm}}, prologue.Options{}, `r6 = r1
+*(u64 *)(r10 -32) = 0
+*(u64 *)(r10 -24) = 0
+r1 = r10
+r1 += -16
+r2 = 16
+call bpf_get_current_comm
+r0 s>>= 63
+r0 &= 2
+r9 = r0
+r2 = r9
+r2 |= 1
+` + end + `r3 += -32`},
+		{"neighbours on the stack, in place", []prologue.Arg{arg(inMem(plus(reg(7), 8)), 8), arg(inMem(plus(reg(7), 16)), 8)}, prologue.Options{}, `r6 = r1
+r3 = *(u64 *)(r6 +152)
+r3 += 8
+r1 = r10
+r1 += -16
+r2 = 16
+call bpf_probe_read_kernel
+r0 s>>= 63
+r0 &= 3
+r9 = r0
+r2 = r9
+` + end + `r3 += -16`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.o.Convention = prologue.Record
+			if tt.o.Arch == nil {
+				tt.o.Arch = amd64
+			}
+			p, err := prologue.Emit(tt.args, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := instructions(p); got != strings.TrimSpace(tt.want) {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+			check(t, imaginary(false), tt.args, tt.o)
+		})
+	}
+}
+
+// recordCases are records of strings, objects and scalars, with one or the other
+// that cannot be read.
+func recordCases(w *world) (cases []execCase) {
+	text := inMem(plus(reg(5), 100))
+	good := []prologue.Arg{
+		arg(inReg(0), 8), signed(inMem(plus(reg(7), 8)), 4), str(text, 16), object(inMem(plus(reg(5), 40)), 21),
+		{Name: "c", Kind: prologue.Comm}, arg(inMem(plus(mem(plus(reg(5), ptrOff), 8), 3)), 2),
+		{Name: "u", Kind: prologue.UserString, Loc: inMem(mem(plus(reg(5), ptrOff), 8)), Bound: 30},
+		object(pieces(piece(8, inReg(3)), piece(3, known(1, 2, 3)), piece(8, inMem(reg(5)))), 17),
+		str(known('a', 'b', 'c', 0, 'd', 'e', 'f', 'g', 'h', 'i'), 9),
+		{Name: "f", Kind: prologue.String, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, Bound: 16},
+	}
+	cases = append(cases, execCase{name: "good", args: good})
+	bad := inMem(plus(reg(4), 16))
+	zero := bin(dwarfloc.OpSub, reg(0), reg(0))
+	failing := []struct {
+		name string
+		arg  prologue.Arg
+	}{
+		{"scalar", arg(bad, 4)},
+		{"bit-field", arg(isValue(bin(dwarfloc.OpShr, mem(plus(reg(4), 16), 8), num(5))), 8)},
+		{"not a bit-field", arg(isValue(plus(mem(plus(reg(4), 16), 8), 5)), 8)},
+		{"chain, first link", arg(inMem(plus(mem(mem(reg(4), 8), 8), 8)), 4)},
+		{"chain, second link", arg(inMem(mem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30)), 8)), 4)},
+		{"chain, last link", arg(inMem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 4)},
+		{"chain of a string, first link", str(inMem(mem(reg(4), 8)), 24)},
+		{"chain of a string, last link", str(inMem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
+		{"string", str(bad, 24)},
+		{"string across the end", str(inMem(plus(reg(5), 4096-4)), 24)},
+		{"string at 0", str(inMem(num(0)), 24)},
+		{"string, narrow link", str(inMem(bin(dwarfloc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))), 24)},
+		{"string, divided", str(inMem(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpUDiv, reg(0), zero))), 24)},
+		{"string, divided and read", str(inMem(bin(dwarfloc.OpAdd, mem(plus(reg(4), 8), 8), bin(dwarfloc.OpUDiv, reg(0), reg(1)))), 24)},
+		{"object", object(bad, 20)},
+		{"object across the end", object(inMem(plus(reg(5), 4096-9)), 20)},
+		{"chain of an object", object(inMem(plus(mem(plus(reg(4), 8), 8), 4)), 20)},
+		{"object, divided", object(inMem(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpUMod, reg(0), zero))), 16)},
+		{"pieces", object(pieces(piece(8, inReg(0)), piece(8, inMem(reg(5))), piece(4, bad)), 20)},
+		{"pieces, first one", object(pieces(piece(4, bad), piece(8, inReg(0)), piece(8, inMem(reg(5)))), 20)},
+		{"missing", object(loc{}, 9)},
+		{"missing string", str(loc{}, 9)},
+		{"too large", object(inMem(reg(5)), prologue.MaxObject+1)},
+		{"a string that is not in memory", str(inReg(0), 9)},
+	}
+	for _, f := range failing {
+		cases = append(cases, execCase{name: f.name, args: []prologue.Arg{f.arg}})
+		for i := range good {
+			args := slices.Clone(good)
+			args[i] = f.arg
+			cases = append(cases, execCase{name: fmt.Sprint(f.name, " as argument ", i), args: args})
+		}
+		cases = append(cases, execCase{name: f.name + ", twice", args: []prologue.Arg{f.arg, good[1], f.arg, good[2]}})
+	}
+	// Strings of all lengths, cut and not, up to the end of the page.
+	for bound := 1; bound <= 24; bound++ {
+		for _, at := range []int64{100, 4096 - 24} {
+			cases = append(cases, execCase{fmt.Sprint("a bound of ", bound), []prologue.Arg{str(inMem(plus(reg(5), at)), bound), arg(inReg(0), 8)}, nil})
+		}
+	}
+	for size := 1; size <= 24; size++ {
+		cases = append(cases,
+			execCase{fmt.Sprintf("%d bytes", size), []prologue.Arg{object(inMem(plus(reg(5), 3)), size), object(known(w.mem[:24]...), size)}, nil},
+			execCase{fmt.Sprintf("an array of %d", size), []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(plus(reg(5), 200)), Size: size, Bound: 16}}, nil})
+		if size <= 8 {
+			cases = append(cases, execCase{fmt.Sprintf("%d bytes of a register", size), []prologue.Arg{object(inReg(0), size), object(isConst(0x8877665544332211), size), object(isValue(plus(reg(1), 1)), size)}, nil})
+		}
+	}
+	return cases
+}
+
+// many is as many scalars as a record can have on the stack, so that err has high bits.
+func many(l func(i int) loc) []prologue.Arg {
+	args := make([]prologue.Arg, 50)
+	for i := range args {
+		args[i] = prologue.Arg{Name: fmt.Sprint("a", i), Loc: l(i), Size: 1 + i%8, Signed: i%2 == 0}
+	}
+	return args
+}
+
+func manyCases(*world) []execCase {
+	bad, divided := inMem(plus(reg(4), 16)), isValue(bin(dwarfloc.OpUDiv, reg(0), bin(dwarfloc.OpSub, reg(1), reg(1))))
+	pick := func(every int, yes, no loc) func(i int) loc {
+		return func(i int) loc {
+			if i%every == 0 {
+				return yes
+			}
+			return no
+		}
+	}
+	return []execCase{
+		{"none located", many(func(int) loc { return loc{} }), nil},
+		{"registers", many(func(i int) loc { return inReg(general[i%len(general)]) }), nil},
+		{"neighbours", many(func(i int) loc { return inMem(plus(reg(5), int64(8*i))) }), nil},
+		{"neighbours, two kinds", many(func(i int) loc { return inMem(plus(reg(uint64(5+i%2*2)), int64(8*i))) }), nil},
+		{"neighbours across the end", many(func(i int) loc { return inMem(plus(reg(5), 4096-200+int64(8*i))) }), nil},
+		{"bad ones", many(pick(3, bad, inReg(0))), nil},
+		{"divisions", many(pick(7, divided, inMem(reg(5)))), nil},
+		{"missing ones", many(pick(5, loc{}, bad)), nil},
+	}
+}
+
+// TestRecord runs records of everything in the interpreter and in the kernel.
+func TestRecord(t *testing.T) {
+	for _, be := range []bool{false, true} {
+		w := imaginary(be)
+		w.mem[100+9], w.mem[100+17] = 0, 0
+		for _, c := range append(recordCases(w), manyCases(w)...) {
+			check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.Record, Frame: []uint16{7}})
+			if t.Failed() {
+				t.Fatalf("%s, big-endian %v", c.name, be)
+			}
+		}
+	}
+	bpfexec.RequireOrSkip(t)
+	w := actual(t)
+	w.mem[100+9], w.mem[100+17] = 0, 0
+	executeAll(t, w, prologue.Record, append(recordCases(w), manyCases(w)...))
+	rng := rand.New(rand.NewPCG(15, 16))
+	cases := make([]execCase, 1500)
+	for i := range cases {
+		s := source{randomBytes(rng, 3000)}
+		cases[i] = execCase{name: fmt.Sprint("random ", i), args: s.recordArgs()}
+	}
+	executeAll(t, w, prologue.Record, cases)
+}
+
+// TestChainStops: behind a link that faults nothing is read any more.
+func TestChainStops(t *testing.T) {
+	w := imaginary(false)
+	var calls []bool
+	w.helper = func(_ asm.BuiltinFunc, ok bool) { calls = append(calls, ok) }
+	chain := inMem(mem(mem(mem(reg(4), 8), 8), 8))
+	for _, tt := range []struct {
+		args []prologue.Arg
+		want []bool
+	}{
+		{[]prologue.Arg{arg(chain, 8), arg(inMem(reg(5)), 8)}, []bool{false, true}},
+		{[]prologue.Arg{str(chain, 8), object(chain, 8), arg(inMem(reg(5)), 8)}, []bool{false, false, true}},
+		{[]prologue.Arg{object(pieces(piece(8, chain), piece(8, inMem(reg(5)))), 16)}, []bool{false}},
+	} {
+		calls = nil
+		check(t, w, tt.args, prologue.Options{Arch: amd64, Convention: prologue.Record})
+		if !slices.Equal(calls, tt.want) {
+			t.Errorf("reads that succeed: %v, want %v", calls, tt.want)
+		}
+	}
+}
+
+// TestUserReads: an argument's reads are of user memory or not, and no two that
+// differ are joined.
+func TestUserReads(t *testing.T) {
+	var calls []asm.BuiltinFunc
+	w := imaginary(false)
+	w.helper = func(f asm.BuiltinFunc, _ bool) { calls = append(calls, f) }
+	args := []prologue.Arg{
+		{Name: "k", Loc: inMem(plus(reg(7), 8)), Size: 8},
+		{Name: "u", Loc: inMem(plus(reg(7), 16)), Size: 8, User: true},
+		{Name: "l", Loc: inMem(plus(reg(7), 24)), Size: 8},
+	}
+	for _, tt := range []struct {
+		o    prologue.Options
+		want []asm.BuiltinFunc
+	}{
+		{prologue.Options{}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
+		{prologue.Options{Convention: prologue.Record}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
+		{prologue.Options{Reads: prologue.ReadLegacy}, []asm.BuiltinFunc{asm.FnProbeRead}},
+	} {
+		calls = nil
+		tt.o.Arch = amd64
+		check(t, w, args, tt.o)
+		if !slices.Equal(calls, tt.want) {
+			t.Errorf("%+v: helpers %v, want %v", tt.o, calls, tt.want)
+		}
+	}
+}
+
+// TestRecordErrors: what does not fit is an error that says by how much.
+func TestRecordErrors(t *testing.T) {
+	o := prologue.Options{Arch: amd64, Convention: prologue.Record}
+	chain := inMem(mem(reg(5), 8))
+	_, err := prologue.Emit([]prologue.Arg{str(chain, 200), object(chain, 300)}, o)
+	want := "the record needs 504 bytes of stack, the prologue 8, the program 0: together, in frames of whole 32 bytes, 544, 32 more than 512; " +
+		"shorten strings (--string-bytes) or fetch fewer arguments"
+	var full *prologue.StackError
+	if !errors.As(err, &full) || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+	p, err := prologue.Emit([]prologue.Arg{str(chain, 200), object(chain, 272)}, o)
+	if err != nil || p.Stack != 480 {
+		t.Fatalf("%v, %v", p, err)
+	}
+	if err := p.CheckStack(32); err != nil {
+		t.Error(err)
+	}
+	if err := p.CheckStack(33); err == nil {
+		t.Error("a program of 33 bytes of stack fits")
+	}
+	if _, err := prologue.Emit(make([]prologue.Arg, prologue.MaxRecordArgs+1), o); !errors.Is(err, prologue.ErrTooManyArgs) {
+		t.Error(err)
+	}
+	if _, err := prologue.Emit([]prologue.Arg{{Kind: 99}}, o); !errors.Is(err, prologue.ErrBadKind) {
+		t.Error(err)
+	}
+	// In registers strings and objects have a reason.
+	p, err = prologue.Emit([]prologue.Arg{str(chain, 8), object(chain, 8), {Kind: prologue.Comm}}, prologue.Options{Arch: amd64})
+	if err != nil || len(p.Unfetched) != 3 {
+		t.Fatalf("%v, %v", p, err)
+	}
+	for _, u := range p.Unfetched {
+		if u.Reason.Code != dwarfloc.TooLarge {
+			t.Errorf("argument %d: %v", u.Arg, u.Reason)
+		}
+	}
+}
+
+// TestRecordKeys: equal code of different conventions and layouts has different keys.
+func TestRecordKeys(t *testing.T) {
+	keys := make(map[string]string)
+	for name, args := range map[string][]prologue.Arg{
+		"object, scalar": {object(loc{}, 16), arg(loc{}, 8)},
+		"scalar, object": {arg(loc{}, 8), object(loc{}, 16)},
+		"none":           {},
+	} {
+		for _, c := range []prologue.Convention{prologue.Registers, prologue.Record} {
+			p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Convention: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if old, dup := keys[p.Key()]; dup && c == prologue.Record {
+				t.Errorf("%s has the key of %s", name, old)
+			}
+			keys[p.Key()] = name
+		}
+	}
+}
