@@ -29,6 +29,8 @@ type Options struct {
 	Missing Missing
 	Reads   prologue.Reads
 	Filter  glob.Matcher // keeps functions that it matches too; nil keeps all
+	// Sources are where the texts are that a lazy pattern needs.
+	Sources glob.Sources
 }
 
 // Argument is one argument of the definition at one site.
@@ -84,7 +86,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	if len(def.Args) > prologue.MaxArgs {
 		return nil, probe.Errorf(def, def.Args[prologue.MaxArgs].Pos, "at most %d arguments fit into registers, the definition has %d", prologue.MaxArgs, len(def.Args))
 	}
-	sites, err := expand(ctx, img, def, o.Filter)
+	sites, err := expand(ctx, img, def, &o)
 	if err != nil {
 		return nil, err
 	}

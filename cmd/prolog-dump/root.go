@@ -26,6 +26,7 @@ type settings struct {
 	missing string
 	reads   string
 	filter  string
+	sources []string
 	noCache bool
 	sites   bool
 	explain bool
@@ -68,6 +69,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
 	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
+	f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
@@ -121,6 +123,9 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 		if o.Filter, err = glob.ParseFilter(s.filter); err != nil {
 			return fmt.Errorf("--filter: %w", err)
 		}
+	}
+	if o.Sources, err = glob.ParseSources(s.sources); err != nil {
+		return fmt.Errorf("--source: %w", err)
 	}
 	img, err := s.open(path)
 	if err != nil {
