@@ -101,3 +101,9 @@ func pointError(def *probe.Definition, err error) error {
 	}
 	return err
 }
+
+// Sites finds the sites of a definition's probe point, as NewPlan does, without its
+// arguments.
+func Sites(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) ([]*dwarfloc.Site, error) {
+	return expand(ctx, img, def, &o)
+}
