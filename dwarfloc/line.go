@@ -14,6 +14,7 @@ import (
 // lineTable is the line table of one unit.
 type lineTable struct {
 	compDir string
+	dirs    []value    // by DWARF index
 	files   []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
 	rows    []lineRow  // in order of addresses, once they were read
 
@@ -29,8 +30,8 @@ type lineTable struct {
 }
 
 type lineFile struct {
-	name string // as it stands in the table: may be relative
-	dir  string
+	name value // as it stands in the table: may be relative
+	dir  uint64
 	path string // as file returns it, once it was asked for
 }
 
@@ -39,6 +40,7 @@ type lineRow struct {
 	addr        uint64
 	line        uint32
 	file        uint32
+	view        uint32 // number of the row among those of its address
 	stmt        bool
 	prologueEnd bool
 	end         bool // the first address behind a sequence
@@ -51,12 +53,10 @@ func (u *unit) lineTable() (*lineTable, error) {
 		if !u.hasStmtList {
 			return
 		}
-		t, err := u.readLineHeader()
-		if err != nil {
-			u.lineErr = err
-			return
+		var t lineTable
+		if u.lineErr = u.readLineTable(&t); u.lineErr == nil {
+			u.lines = &t
 		}
-		u.lines = t
 	})
 	return u.lines, u.lineErr
 }
@@ -71,34 +71,42 @@ func (u *unit) file(index uint64) string {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	f := &t.files[index]
-	if f.path != "" {
-		return f.path
-	}
-	f.path = f.name
-	if !path.IsAbs(f.path) && f.dir != "" {
-		f.path = path.Join(f.dir, f.path)
-	}
-	if rel, ok := strings.CutPrefix(f.path, t.compDir+"/"); ok && t.compDir != "" {
-		f.path = rel
+	if f.path == "" {
+		f.path = u.filePath(t, f)
 	}
 	return f.path
 }
 
+// filePath puts a file's path together.
+func (u *unit) filePath(t *lineTable, f *lineFile) string {
+	name := u.text(f.name)
+	if !path.IsAbs(name) && f.dir < uint64(len(t.dirs)) {
+		if dir := u.join(u.text(t.dirs[f.dir])); dir != "" {
+			name = path.Join(dir, name)
+		}
+	}
+	if rel, ok := strings.CutPrefix(name, t.compDir+"/"); ok && t.compDir != "" {
+		name = rel
+	}
+	return name
+}
+
 const maxLineFiles = 1 << 20
 
-func (u *unit) readLineHeader() (*lineTable, error) {
+// readLineTable reads the header with its tables into t, whose memory is used again.
+func (u *unit) readLineTable(t *lineTable) error {
 	img := u.img
 	bad := func(what string) error { return img.errorf(".debug_line", u.stmtList, "%s", what) }
 	b := buf{d: img.line, be: img.be}
 	b.seek(u.stmtList)
 	n, dwarf64 := b.unitLength()
 	if b.bad || n > uint64(len(b.d)-b.p) {
-		return nil, bad("invalid line table length")
+		return bad("invalid line table length")
 	}
 	b.d = b.d[:b.p+int(n)]
 	version := b.u16()
 	if version < 2 || version > 5 {
-		return nil, img.errorf(".debug_line", u.stmtList, "unsupported line table version %d", version)
+		return img.errorf(".debug_line", u.stmtList, "unsupported line table version %d", version)
 	}
 	if version == 5 {
 		b.u8() // address size
@@ -106,9 +114,9 @@ func (u *unit) readLineHeader() (*lineTable, error) {
 	}
 	headerLen := b.offset(dwarf64)
 	if b.bad || headerLen > uint64(len(b.d)-b.p) {
-		return nil, bad("invalid header length")
+		return bad("invalid header length")
 	}
-	t := &lineTable{compDir: u.compDir(), off: u.stmtList, maxOps: 1}
+	*t = lineTable{compDir: u.compDir(), off: u.stmtList, maxOps: 1, dirs: t.dirs[:0], files: t.files[:0]}
 	t.program = buf{d: b.d, p: b.p + int(headerLen), be: img.be}
 	t.minInst = uint64(b.u8())
 	if version >= 4 {
@@ -122,41 +130,37 @@ func (u *unit) readLineHeader() (*lineTable, error) {
 		t.opLengths = b.bytes(uint64(t.opcodeBase) - 1)
 	}
 	if b.bad {
-		return nil, bad("the header is cut short")
+		return bad("the header is cut short")
 	}
 	if version == 5 {
-		return t, u.readFilesV5(t, &b, dwarf64)
+		return u.readFilesV5(t, &b, dwarf64)
 	}
-	dirs := []string{t.compDir}
-	for len(dirs) < maxLineFiles {
+	t.dirs = append(t.dirs, u.compDirValue)
+	for len(t.dirs) < maxLineFiles {
 		s := b.cstr()
 		if b.bad {
-			return nil, bad("the directory table does not end")
+			return bad("the directory table does not end")
 		}
 		if len(s) == 0 {
 			break
 		}
-		dirs = append(dirs, u.join(string(s)))
+		t.dirs = append(t.dirs, blockValue(formString, s))
 	}
-	t.files = []lineFile{{name: u.name(), dir: t.compDir}}
+	t.files = append(t.files, lineFile{name: u.nameValue})
 	for len(t.files) < maxLineFiles {
 		s := b.cstr()
 		if len(s) == 0 && !b.bad {
 			break
 		}
-		dir := b.uleb()
+		f := lineFile{name: blockValue(formString, s), dir: b.uleb()}
 		b.uleb() // modification time
 		b.uleb() // length
 		if b.bad {
-			return nil, bad("the file table does not end")
-		}
-		f := lineFile{name: string(s)}
-		if dir < uint64(len(dirs)) {
-			f.dir = dirs[dir]
+			return bad("the file table does not end")
 		}
 		t.files = append(t.files, f)
 	}
-	return t, nil
+	return nil
 }
 
 // join makes a directory of the table absolute.
@@ -172,8 +176,8 @@ func (u *unit) join(dir string) string {
 func (u *unit) readFilesV5(t *lineTable, b *buf, dwarf64 bool) error {
 	bad := func(what string) error { return u.img.errorf(".debug_line", t.off, "%s", what) }
 	// Strings of the table have the table's own offset size.
-	reader := &unit{img: u.img, version: 5, addrSize: u.addrSize, dwarf64: dwarf64, strOffsetsBase: u.strOffsetsBase}
-	table := func(take func(name string, dir uint64)) error {
+	reader := unit{img: u.img, version: 5, addrSize: u.addrSize, dwarf64: dwarf64}
+	table := func(take func(f lineFile)) error {
 		type format struct{ kind, form uint64 }
 		formats := make([]format, b.u8())
 		for i := range formats {
@@ -185,34 +189,27 @@ func (u *unit) readFilesV5(t *lineTable, b *buf, dwarf64 bool) error {
 			return bad("invalid directory or file table")
 		}
 		for range count {
-			name, dir := "", uint64(0)
+			var file lineFile
 			for _, f := range formats {
 				v := reader.readForm(b, form(f.form))
 				switch f.kind {
 				case 1: // DW_LNCT_path
-					name = reader.text(v)
+					file.name = v
 				case 2: // DW_LNCT_directory_index
-					dir = v.u
+					file.dir = v.u
 				}
 			}
 			if b.bad {
 				return bad("the directory or file table is cut short or has an unknown form")
 			}
-			take(name, dir)
+			take(file)
 		}
 		return nil
 	}
-	var dirs []string
-	if err := table(func(name string, _ uint64) { dirs = append(dirs, u.join(name)) }); err != nil {
+	if err := table(func(f lineFile) { t.dirs = append(t.dirs, f.name) }); err != nil {
 		return err
 	}
-	return table(func(name string, dir uint64) {
-		f := lineFile{name: name}
-		if dir < uint64(len(dirs)) {
-			f.dir = dirs[dir]
-		}
-		t.files = append(t.files, f)
-	})
+	return table(func(f lineFile) { t.files = append(t.files, f) })
 }
 
 // maxLineRows bounds a line program; the longest of a kernel has some 100,000.
@@ -227,8 +224,8 @@ func (u *unit) rowsOf() ([]lineRow, error) {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
-		rows, err := u.runLines(t)
-		if err != nil {
+		rows := []lineRow{}
+		if err := u.eachRow(t, func(r *lineRow) { rows = append(rows, *r) }); err != nil {
 			return nil, err
 		}
 		slices.SortStableFunc(rows, func(a, b lineRow) int {
@@ -247,12 +244,16 @@ func (u *unit) rowsOf() ([]lineRow, error) {
 	return t.rows, nil
 }
 
-func (u *unit) runLines(t *lineTable) ([]lineRow, error) {
+// eachRow runs the line program and calls f for each row, in the program's order. It
+// counts views as GCC's and binutils' assembler does: from 0 at each new address. (A
+// DW_LNS_fixed_advance_pc that the assembler cannot compute keeps the count, as
+// readelf has it.)
+func (u *unit) eachRow(t *lineTable, f func(*lineRow)) error {
 	bad := func(what string) error { return u.img.errorf(".debug_line", t.off, "%s", what) }
 	if t.lineRange == 0 || t.opcodeBase == 0 {
-		return nil, bad("invalid line program header")
+		return bad("invalid line program header")
 	}
-	rows := []lineRow{}
+	count := 0
 	b := t.program
 	var r lineRow
 	var opIndex uint64
@@ -262,22 +263,25 @@ func (u *unit) runLines(t *lineTable) ([]lineRow, error) {
 		line, opIndex = 1, 0
 	}
 	advance := func(n uint64) {
-		if t.maxOps <= 1 {
-			r.addr += n * t.minInst
-			return
+		if t.maxOps > 1 {
+			n, opIndex = (opIndex+n)/t.maxOps, (opIndex+n)%t.maxOps
 		}
-		r.addr += t.minInst * ((opIndex + n) / t.maxOps)
-		opIndex = (opIndex + n) % t.maxOps
+		if n *= t.minInst; n != 0 {
+			r.addr += n
+			r.view = 0
+		}
 	}
 	emit := func() {
 		r.line = uint32(max(line, 0))
-		rows = append(rows, r)
+		f(&r)
+		count++
+		r.view++
 		r.prologueEnd = false
 	}
 	reset()
 	for b.p < len(b.d) {
-		if len(rows) > maxLineRows {
-			return nil, bad("the line program does not end")
+		if count > maxLineRows {
+			return bad("the line program does not end")
 		}
 		c := b.u8()
 		if c >= t.opcodeBase {
@@ -291,7 +295,7 @@ func (u *unit) runLines(t *lineTable) ([]lineRow, error) {
 		case 0:
 			n := b.uleb()
 			if n == 0 || n > uint64(len(b.d)-b.p) {
-				return nil, bad("invalid extended opcode")
+				return bad("invalid extended opcode")
 			}
 			next := b.p + int(n)
 			switch b.u8() {
@@ -300,7 +304,7 @@ func (u *unit) runLines(t *lineTable) ([]lineRow, error) {
 				emit()
 				reset()
 			case 2: // DW_LNE_set_address
-				r.addr, opIndex = b.uint(int(min(n-1, 8))), 0
+				r.addr, r.view, opIndex = b.uint(int(min(n-1, 8))), 0, 0
 			}
 			b.p = next
 		case 1: // DW_LNS_copy
@@ -325,10 +329,10 @@ func (u *unit) runLines(t *lineTable) ([]lineRow, error) {
 			}
 		}
 		if b.bad {
-			return nil, bad("the line program is cut short")
+			return bad("the line program is cut short")
 		}
 	}
-	return rows, nil
+	return nil
 }
 
 // prologueEnd returns the first address behind a function's prologue: where the

@@ -206,6 +206,16 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 			}
 			return nil
 		}
+		if c.rule == RuleLaterView && !s.bindsLater(x) {
+			v.Reason = Reason{NotAtSite, "it begins at a later line of this address"}
+			return nil
+		}
+	}
+	if s.early {
+		if _, own := x.u.inFrame(x.location, s.fun.frame); own {
+			v.Reason = Reason{NotAtSite, "the function's prologue has not stored it yet"}
+			return nil
+		}
 	}
 	v.raw = rawLocation{c.expr, c.sec, c.off}
 	loc, st := ev.locate(c.expr, c.sec, c.off)
@@ -230,6 +240,14 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		}
 	}
 	return nil
+}
+
+// bindsLater reports whether a variable whose location begins at a later view of the
+// site's address has that location at the site. So it is where a body begins, whose
+// parameters are bound a few views behind the mark of the entry. Elsewhere the later
+// view is behind a later line, which may be the one that assigns the variable.
+func (s *Site) bindsLater(x *varEntry) bool {
+	return s.Kind != Line || x.tag == tagFormalParameter && s.Addr == s.body
 }
 
 func (s *Site) evaluator() *evaluator {

@@ -10,20 +10,23 @@ const (
 	Entry SiteKind = iota
 	// Inline is the start of an inlined instance.
 	Inline
+	// Line is where a source line begins in the body of a function, out of line or
+	// inlined: see LineSites.
+	Line
+	// Instruction is an instruction that was named by its address: see SiteAt.
+	Instruction
 )
 
-// String returns "entry" or "inline".
-func (k SiteKind) String() string {
-	if k == Inline {
-		return "inline"
-	}
-	return "entry"
-}
+var siteKindNames = [...]string{"entry", "inline", "line", "address"}
+
+// String returns "entry", "inline", "line" or "address".
+func (k SiteKind) String() string { return siteKindNames[k] }
 
 // MarshalText makes JSON carry the name.
 func (k SiteKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Site is one place where a function's body begins.
+// Site is one place where a function's body begins, or, when it was asked for, a
+// place in a body.
 type Site struct {
 	Kind SiteKind
 	Addr uint64 // link-time address
@@ -41,6 +44,11 @@ type Site struct {
 	// parameters have their locations only then.
 	AfterPrologue bool
 
+	// File and Line are the source position of a site of the kinds Line and
+	// Instruction; the file is "" when the debug information does not say.
+	File string
+	Line int
+
 	// CallFile and CallLine are where an inlined instance was called from: a position
 	// in the function Callers[0].
 	CallFile string
@@ -57,6 +65,10 @@ type Site struct {
 	pcs       pcAttrs
 	origin    value // DW_AT_abstract_origin
 	callFile  uint64
+
+	body   uint64 // of the kinds Line and Instruction: address where the body begins
+	inside bool   // of these kinds: the body is an inlined instance
+	early  bool   // in the prologue of code built without optimisation
 
 	fun   function // whose frame the site is in; of an inlined instance see function
 	funOf int32    // record that fun is of
@@ -80,6 +92,10 @@ type function struct {
 // Image returns the image that the site is in.
 func (s *Site) Image() *Image { return s.u.img }
 
+// Inlined reports whether the site is the start of an inlined instance, or inside
+// one.
+func (s *Site) Inlined() bool { return s.Kind == Inline || s.inside }
+
 // DIE returns the offset of the site's entry in .debug_info.
 func (s *Site) DIE() uint64 { return s.die }
 
@@ -101,13 +117,17 @@ func (s *Site) String() string {
 	if err := s.Describe(); err != nil {
 		return s.Place()
 	}
-	switch {
-	case s.Kind == Inline:
-		return s.Function + " inlined in " + s.Place()
-	case s.Place() == s.Function:
-		return s.Function
+	name := s.Function
+	if s.Kind == Line {
+		name = s.File + ":" + strconv.Itoa(s.Line) + " (" + name + ")"
 	}
-	return s.Function + " at " + s.Place()
+	switch {
+	case s.Inlined():
+		return name + " inlined in " + s.Place()
+	case s.Place() == name:
+		return name
+	}
+	return name + " at " + s.Place()
 }
 
 // Declared returns where the function is declared: a source file as its compiler
@@ -115,34 +135,43 @@ func (s *Site) String() string {
 func (s *Site) Declared() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
 		e, err := s.u.entry(s.die)
-		for i := 0; err == nil && i < maxOrigins; i++ {
-			var origin value
-			var index, at uint64
-			err = e.attrs(func(a attrName, v value) {
-				switch a {
-				case attrDeclFile:
-					index = v.u
-				case attrDeclLine:
-					at = v.u
-				case attrAbstractOrigin, attrSpecification:
-					origin = v
-				}
-			})
-			if err != nil {
-				return err
-			}
-			if at != 0 || index != 0 {
-				file, line = e.u.file(index), int(at)
-				return nil
-			}
-			if origin.form == 0 {
-				return nil
-			}
-			e, err = e.u.target(origin)
+		if err == nil {
+			file, line, err = declaredAt(e)
 		}
 		return err
 	})
 	return file, line, err
+}
+
+// declaredAt returns where the function of an entry is declared.
+func declaredAt(e entry) (file string, line int, err error) {
+	for range maxOrigins {
+		var origin value
+		var index, at uint64
+		err = e.attrs(func(a attrName, v value) {
+			switch a {
+			case attrDeclFile:
+				index = v.u
+			case attrDeclLine:
+				at = v.u
+			case attrAbstractOrigin, attrSpecification:
+				origin = v
+			}
+		})
+		if err != nil {
+			return "", 0, err
+		}
+		if at != 0 || index != 0 {
+			return e.u.file(index), int(at), nil
+		}
+		if origin.form == 0 {
+			return "", 0, nil
+		}
+		if e, err = e.u.target(origin); err != nil {
+			return "", 0, err
+		}
+	}
+	return "", 0, nil
 }
 
 // At returns the place that is off bytes behind an entry's first instruction, in
@@ -160,6 +189,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 		}
 		at, ok = s.Clone(), true
 		at.Addr, at.View, at.AfterPrologue = addr, 0, false
+		at.early = s.AfterPrologue && addr < s.Addr
 		at.u.locateSymbol(at, s.Function)
 		return nil
 	})
@@ -222,7 +252,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 // function is what an evaluation needs of the out-of-line function that the site's
 // code is in.
 func (s *Site) function() (*function, error) {
-	if s.Kind == Entry {
+	if !s.Inlined() {
 		return &s.fun, nil
 	}
 	u := s.u
@@ -265,7 +295,7 @@ func (s *Site) Describe() error {
 	return s.u.img.guard(func() error {
 		u := s.u
 		s.Function = u.img.nameOf(u.nameRefOf(&u.recs[s.rec]))
-		if s.Kind == Inline {
+		if s.Inlined() {
 			s.CallFile = u.file(s.callFile)
 			if err := s.readCallers(); err != nil {
 				return err

@@ -31,6 +31,7 @@ type unit struct {
 	// attributes of the unit's own entry
 	lang                                       uint64
 	lowpc                                      uint64
+	pcs                                        pcAttrs
 	nameValue, compDirValue, producerValue     value // see name, compDir, optimized
 	stmtList                                   uint64
 	hasStmtList                                bool
@@ -175,6 +176,7 @@ func (u *unit) readRoot(ab *abbrev, t *abbrevTable, b buf) error {
 		case attrLoclistsBase:
 			u.locBase = v.u
 		}
+		u.pcs.take(at.name, v)
 	}
 	if lowpc.form == 0 {
 		return nil

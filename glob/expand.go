@@ -79,7 +79,7 @@ func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 		}
 	}
 	if sel.EntriesOnly {
-		sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool { return s.Kind == dwarfloc.Inline })
+		sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool { return s.Inlined() })
 		if len(sites) == 0 {
 			missing.Why = "all sites are inlined instances, which the definition excludes"
 			return nil, missing

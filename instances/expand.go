@@ -10,7 +10,55 @@ import (
 )
 
 // expand finds the sites of a definition.
-func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
+func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
+	p := &def.Point
+	switch {
+	case p.HasAddr:
+		s, err := img.SiteAt(ctx, p.Address)
+		var none *dwarfloc.NoCodeError
+		if errors.As(err, &none) {
+			return nil, probe.Errorf(def, p.Pos, "%w", err)
+		}
+		return []*dwarfloc.Site{s}, err
+	case p.HasLine, p.Lazy != "":
+		sites, err := expandLines(ctx, img, def, o)
+		return sites, lineError(def, err)
+	}
+	return expandFunctions(ctx, img, def, o.Filter)
+}
+
+// expandLines finds the sites of lines, in functions or in a file.
+func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
+	p := &def.Point
+	lines := glob.Lines{Number: p.Line, Lazy: p.Lazy, Sources: o.Sources}
+	sel := glob.Selection{Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
+	if p.Function == "" {
+		return glob.ExpandFile(ctx, img, p.Source, sel, lines)
+	}
+	pattern, err := glob.Compile(p.Function)
+	if err != nil {
+		return nil, err
+	}
+	sel.Functions = pattern
+	return glob.ExpandLines(ctx, img, sel, lines)
+}
+
+// lineError puts an error of lines into the definition's text.
+func lineError(def *probe.Definition, err error) error {
+	var missing *glob.NotFoundError
+	var line *glob.NoLineError
+	var source *glob.NoSourceError
+	switch {
+	case errors.As(err, &missing):
+		return probe.Errorf(def, def.Point.Pos, "%w", err)
+	case errors.As(err, &line), errors.As(err, &source):
+		return probe.Errorf(def, def.Point.LinePos, "%w", err)
+	}
+	return pointError(def, err)
+}
+
+// expandFunctions finds the sites of functions.
+func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
 	pattern, err := glob.Compile(def.Point.Function)
 	if err != nil {
 		return nil, pointError(def, err)
@@ -52,4 +100,10 @@ func pointError(def *probe.Definition, err error) error {
 		return probe.Errorf(def, def.Point.Pos+ge.Column-1, "%s", ge.Msg)
 	}
 	return err
+}
+
+// Sites finds the sites of a definition's probe point, as NewPlan does, without its
+// arguments.
+func Sites(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) ([]*dwarfloc.Site, error) {
+	return expand(ctx, img, def, &o)
 }

@@ -31,6 +31,8 @@ type Options struct {
 	Filter      glob.Matcher // keeps functions that it matches too; nil keeps all
 	Convention  Convention
 	StringBytes int // of a string in a record, its NUL included; 0: DefaultStringBytes
+	// Sources are where the texts are that a lazy pattern needs.
+	Sources glob.Sources
 }
 
 // Site is one site of a plan.
@@ -68,7 +70,7 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	if n := o.stringBytes(); n > prologue.MaxObject {
 		return nil, fmt.Errorf("strings of %d bytes: a record holds at most %d", n, prologue.MaxObject)
 	}
-	sites, err := expand(ctx, img, def, o.Filter)
+	sites, err := expand(ctx, img, def, &o)
 	if err != nil {
 		return nil, err
 	}

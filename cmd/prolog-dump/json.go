@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 )
 
@@ -12,12 +11,14 @@ import (
 // never renamed.
 type siteJSON struct {
 	Function string       `json:"function"` // the DWARF name
-	Kind     string       `json:"kind"`     // "entry" or "inline"
+	Kind     string       `json:"kind"`     // "entry", "inline", "line" or "address"
 	Addr     string       `json:"addr"`     // link-time address, hexadecimal
 	View     uint64       `json:"view"`     // location view at the address
 	Symbol   string       `json:"symbol"`   // symbol that holds the address
 	Offset   uint64       `json:"offset"`   // bytes from the symbol
 	Section  string       `json:"section"`
+	File     string       `json:"file,omitempty"` // source position of a line or an address
+	Line     int          `json:"line,omitempty"`
 	Callers  []callerJSON `json:"callers"`   // functions it is inlined into, innermost first
 	CallFile *string      `json:"call_file"` // null at an entry
 	CallLine *int         `json:"call_line"`
@@ -59,10 +60,10 @@ func printJSON(w io.Writer, p *instances.Plan) error {
 func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
 	o := &siteJSON{
 		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
-		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section,
+		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, File: s.File, Line: s.Line,
 		After: s.AfterPrologue, Callers: []callerJSON{}, Args: []argJSON{},
 	}
-	if s.Kind == dwarfloc.Inline {
+	if s.Inlined() {
 		o.CallFile, o.CallLine = &s.CallFile, &s.CallLine
 	}
 	if s.Instance >= 0 {

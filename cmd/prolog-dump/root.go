@@ -26,6 +26,7 @@ type settings struct {
 	missing string
 	reads   string
 	filter  string
+	sources []string
 	noCache bool
 	sites   bool
 
@@ -73,6 +74,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
 	f.IntVar(&s.stringBytes, "string-bytes", instances.DefaultStringBytes, "bytes of a string in a record, its NUL included")
 	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
+	f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
@@ -150,6 +152,9 @@ func (s *settings) options(kernel bool) (o instances.Options, err error) {
 		if o.Filter, err = glob.ParseFilter(s.filter); err != nil {
 			return o, fmt.Errorf("--filter: %w", err)
 		}
+	}
+	if o.Sources, err = glob.ParseSources(s.sources); err != nil {
+		return o, fmt.Errorf("--source: %w", err)
 	}
 	return o, nil
 }

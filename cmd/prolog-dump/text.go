@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -72,9 +73,14 @@ func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
 
 // siteKind says in words what a site is.
 func siteKind(s *dwarfloc.Site) string {
-	kind := "entry of " + s.Function
-	if s.Kind == dwarfloc.Inline {
+	var kind string
+	switch s.Kind {
+	case dwarfloc.Entry:
+		kind = "entry of " + s.Function
+	case dwarfloc.Inline:
 		kind = s.Function + " inlined"
+	default:
+		kind = inBody(s)
 	}
 	if s.AfterPrologue {
 		kind += ", behind its prologue (built without optimisation)"
@@ -83,6 +89,21 @@ func siteKind(s *dwarfloc.Site) string {
 		kind += ", in " + s.Section
 	}
 	return kind
+}
+
+// inBody says which line of which function a site is at.
+func inBody(s *dwarfloc.Site) string {
+	at := s.Function
+	if file, line, err := s.Declared(); err == nil && file == s.File && s.Line >= line && file != "" {
+		at += ":" + strconv.Itoa(s.Line-line)
+	}
+	if s.File != "" {
+		at += fmt.Sprintf(" (%s:%d)", s.File, s.Line)
+	}
+	if s.Inlined() {
+		at += " inlined"
+	}
+	return at
 }
 
 func typeText(a *instances.Argument) string {
@@ -144,7 +165,7 @@ func printSummary(w io.Writer, p *instances.Plan) {
 	inlined := 0
 	for i := range p.Sites {
 		functions[p.Sites[i].Function] = struct{}{}
-		if p.Sites[i].Kind == dwarfloc.Inline {
+		if p.Sites[i].Inlined() {
 			inlined++
 		}
 	}

@@ -1,0 +1,306 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// holder is a body that holds an address.
+type holder struct {
+	rec   int32
+	depth int // how many bodies are around it
+	file  string
+	line  int    // where its function is declared
+	view  uint64 // entry view, when the address is the one that the body is entered at
+	empty bool   // only its entry is at the address; its code was merged into its neighbours
+}
+
+// place is an address and a view.
+type place struct{ addr, view uint64 }
+
+// holders finds the bodies of a unit that hold each of some places, which are in order
+// of their addresses. The outer ones come first.
+func (u *unit) holders(places []place) ([][]holder, error) {
+	out := make([][]holder, len(places))
+	depth := make([]int, len(u.recs)) // of the bodies that are around; -1: holds none of the places
+	declarations := make(map[int32]holder)
+	for i := range u.recs {
+		r := &u.recs[i]
+		if r.parent >= 0 {
+			depth[i] = depth[r.parent]
+		}
+		if depth[i] < 0 || r.flags&recPC == 0 {
+			continue // what has no address may contain what has one
+		}
+		e, err := u.entry(u.off + uint64(r.off))
+		if err != nil {
+			return nil, err
+		}
+		var pcs pcAttrs
+		if err := e.attrs(pcs.take); err != nil {
+			return nil, err
+		}
+		ranges, err := u.extent(&pcs)
+		if err != nil {
+			return nil, err
+		}
+		start, ok, err := u.start(&pcs)
+		if err != nil {
+			return nil, err
+		}
+		live := false
+		for _, rg := range ranges {
+			j, _ := slices.BinarySearchFunc(places, rg.lo, func(p place, a uint64) int { return cmp.Compare(p.addr, a) })
+			for ; j < len(places) && places[j].addr <= rg.hi; j++ {
+				live = true
+				p := places[j]
+				h := holder{rec: int32(i), depth: depth[i], empty: rg.lo == rg.hi}
+				if p.addr == rg.hi && !h.empty || !ok {
+					continue // behind it; an empty body may be there
+				}
+				if p.addr == start {
+					if h.view = pcs.entryView; p.view < h.view {
+						continue
+					}
+				}
+				if n := len(out[j]); n > 0 && out[j][n-1].rec == h.rec {
+					continue
+				}
+				if h.file, h.line, err = u.declaration(int32(i), e, declarations); err != nil {
+					return nil, err
+				}
+				out[j] = append(out[j], h)
+			}
+		}
+		if depth[i]++; !live {
+			depth[i] = -1
+		}
+	}
+	return out, nil
+}
+
+// declaration is where the function of a record is declared. known has the answers
+// for the roots of records.
+func (u *unit) declaration(i int32, e entry, known map[int32]holder) (string, int, error) {
+	root := u.recs[i].root
+	if h, ok := known[root]; ok && root >= 0 {
+		return h.file, h.line, nil
+	}
+	file, line, err := declaredAt(e)
+	known[root] = holder{file: file, line: line}
+	return file, line, err
+}
+
+// owner picks the body that a line belongs to. ok is false when no body holds it.
+func owner(hs []holder, file string, line int) (best holder, ok bool) {
+	// Lines outside any function's text are of macros, or of files that are included
+	// in a body: they are where their address is.
+	above := func(h *holder) int {
+		if h.file == file && h.line <= line {
+			return h.line
+		}
+		return -1
+	}
+	for i := range hs {
+		h := &hs[i]
+		if above(h) < 0 && h.empty {
+			continue
+		}
+		if !ok || cmp.Or(cmp.Compare(above(h), above(&best)), cmp.Compare(h.depth, best.depth), cmp.Compare(h.view, best.view)) >= 0 {
+			best, ok = *h, true
+		}
+	}
+	return best, ok
+}
+
+// sitesOfRows makes sites of rows, given by their indices in order, as the comment in
+// lines.go says.
+func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, r *lineRow) bool) ([]*Site, error) {
+	places := make([]place, len(picked))
+	for i, p := range picked {
+		places[i] = place{rows[p].addr, uint64(rows[p].view)}
+	}
+	held, err := u.holders(places)
+	if err != nil {
+		return nil, err
+	}
+	type spot struct {
+		rec  int32
+		addr uint64
+		file uint32
+		line uint32
+	}
+	taken := make(map[spot]bool)
+	var out []*Site
+	last, lastRec, used := -2, int32(-1), false // the row before, if it was picked, its body, whether its run has its site
+	for i, p := range picked {
+		r := &rows[p]
+		h, ok := owner(held[i], u.file(uint64(r.file)), int(r.line))
+		if !ok || !accept(h.rec, r) {
+			last = -2
+			continue
+		}
+		if p != last+1 || h.rec != lastRec || rows[last].line != r.line || rows[last].file != r.file {
+			used = false
+		}
+		last, lastRec = p, h.rec
+		if used || !r.stmt {
+			continue
+		}
+		used = true
+		s, ok, err := u.siteIn(h.rec, r.addr, uint64(r.view))
+		if err != nil {
+			return nil, err
+		}
+		at := spot{h.rec, s.Addr, r.file, r.line}
+		if !ok || taken[at] {
+			continue
+		}
+		taken[at] = true
+		s.Kind, s.File, s.Line = Line, u.file(uint64(r.file)), int(r.line)
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// siteIn is a site inside the body of a record. In code built without optimisation
+// it is not in the function's prologue, where parameters do not have their locations
+// yet, but behind it.
+func (u *unit) siteIn(rec int32, addr, view uint64) (*Site, bool, error) {
+	s := &Site{funOf: -1}
+	ok, err := u.site(rec, s)
+	if err != nil || !ok {
+		return s, false, err
+	}
+	s.body, s.inside = s.Addr, s.Kind == Inline
+	if s.AfterPrologue {
+		s.body = s.fun.start
+		if addr >= s.body && addr < s.Addr {
+			return s, true, nil
+		}
+	}
+	s.Addr, s.View, s.AfterPrologue = addr, view, false
+	return s, true, nil
+}
+
+// NoCodeError is SiteAt's error for an address that is in no function.
+type NoCodeError struct {
+	Image string // path
+	Addr  uint64
+	Why   string
+}
+
+func (e *NoCodeError) Error() string {
+	return fmt.Sprintf("%s: no function holds the address %#x: %s", e.Image, e.Addr, e.Why)
+}
+
+// SiteAt returns the site of the instruction at a link-time address: in the innermost
+// body that holds it, with the machine as it is before the instruction, behind
+// whatever else the line table has at that address. An address that is in no
+// function is a *NoCodeError.
+func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
+	none := &NoCodeError{Image: img.path, Addr: addr, Why: "no section of instructions holds it"}
+	if !img.executable(addr) {
+		return nil, none
+	}
+	if err := img.prepare(true); err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var best *Site
+	err := img.parallel(len(img.units), func(w *scanner, i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		s, err := img.units[i].siteAt(w, addr)
+		if err != nil || s == nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if best == nil || s.die < best.die {
+			best = s
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if best == nil {
+		none.Why = "the debug information describes no code there"
+		if sym := img.SymbolAt(addr, ""); sym != nil {
+			none.Why += fmt.Sprintf("; it is %s+%#x", sym.Name, addr-sym.Addr)
+		}
+		return nil, none
+	}
+	if err := best.Describe(); err != nil {
+		return nil, err
+	}
+	return best, img.changed()
+}
+
+// siteAt is SiteAt for one unit; it returns nil when the unit has no function there.
+func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
+	if u.kind == unitType {
+		return nil, nil
+	}
+	if err := u.begin(&w.table); err != nil {
+		return nil, err
+	}
+	ranges, err := u.extent(&u.pcs)
+	if err != nil {
+		return nil, err
+	}
+	bounded := u.pcs.ranges.form != 0 || u.pcs.high.form != 0
+	if bounded && !covers(ranges, addr) {
+		return nil, nil
+	}
+	w.sites = true
+	if err := u.records(w); err != nil {
+		return nil, err
+	}
+	if err := u.load(); err != nil {
+		return nil, err
+	}
+	rows, err := u.rowsOf()
+	if err != nil {
+		return nil, err
+	}
+	at := -1 // the last row that is not behind the address
+	for i := range rows {
+		if rows[i].addr > addr {
+			break
+		}
+		if at = i; rows[i].end {
+			at = -1
+		}
+	}
+	var view uint64
+	if at >= 0 && rows[at].addr == addr {
+		view = uint64(rows[at].view)
+	}
+	held, err := u.holders([]place{{addr, view}})
+	if err != nil {
+		return nil, err
+	}
+	hs := slices.DeleteFunc(held[0], func(h holder) bool { return h.empty })
+	if len(hs) == 0 {
+		return nil, nil
+	}
+	in := slices.MaxFunc(hs, func(a, b holder) int { return cmp.Compare(a.depth, b.depth) })
+	s := &Site{funOf: -1}
+	ok, err := u.site(in.rec, s)
+	if err != nil || !ok {
+		return nil, err
+	}
+	s.body, s.inside = s.Addr, s.Kind == Inline
+	s.early = s.AfterPrologue && addr < s.Addr
+	s.Kind, s.Addr, s.View, s.AfterPrologue = Instruction, addr, view, false
+	if at >= 0 {
+		s.File, s.Line = u.file(uint64(rows[at].file)), int(rows[at].line)
+	}
+	return s, nil
+}

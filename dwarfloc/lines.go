@@ -1,0 +1,396 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// A source line has code at several places: its statements are moved apart, copied
+// and inlined. In each body of a function, the out-of-line one and each inlined
+// instance, the rows of the line table that name the line are taken in order of
+// addresses and views; rows that follow each other are a run. A run that begins a
+// statement (is_stmt) has one site, at its first row that does; what the compiler has
+// moved elsewhere of a statement has none. Sites of one body at one address are one
+// site, the first, for one probe is all that the address can have.
+//
+// A row belongs to the body that holds its address and view and whose function is
+// the nearest one that is declared above the line in the line's file. So a line of a
+// caller stays the caller's where the address is also the start of an inlined
+// instance, and an inlined instance whose code was merged into its neighbours has the
+// rows between its entry view and the next instance's.
+//
+// The line that declares a function has the start of each body as its site, where the
+// line table has nothing of it (its first row is mostly that of the opening brace).
+
+// LineMatcher chooses rows of line tables.
+type LineMatcher interface {
+	// MatchBase reports whether any file with this last path component may be wanted.
+	MatchBase(base string) bool
+	// Match reports whether a line of a file is wanted. The file is as compilers were
+	// called, relative to the directory of compilation where it is below that.
+	Match(file string, line int) bool
+}
+
+// LineSites returns the sites of lines in the bodies of given functions' sites, which
+// must be of the kinds Entry and Inline, in a stable order: by function, line,
+// address, view. want is asked about the rows in the code of a body.
+func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body *Site, file string, line int) bool) ([]*Site, error) {
+	byUnit := make(map[*unit][]*Site)
+	for _, s := range bodies {
+		if s.u.img == img {
+			byUnit[s.u] = append(byUnit[s.u], s)
+		}
+	}
+	units := slices.SortedFunc(maps.Keys(byUnit), func(a, b *unit) int { return cmp.Compare(a.off, b.off) })
+	found := make([][]*Site, len(units))
+	err := img.parallel(len(units), func(_ *scanner, i int) (err error) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		found[i], err = units[i].linesOf(byUnit[units[i]], want)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return img.describeLines(slices.Concat(found...))
+}
+
+// linesOf is LineSites for the bodies in one unit.
+func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*Site, error) {
+	rows, err := u.rowsOf()
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[int32]*Site)
+	var picked []int
+	for _, s := range bodies {
+		wanted[s.rec] = s
+		ranges, err := u.extent(&s.pcs)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range ranges {
+			i, _ := slices.BinarySearchFunc(rows, r.lo, func(r lineRow, a uint64) int { return cmp.Compare(r.addr, a) })
+			for ; i < len(rows) && (rows[i].addr < r.hi || rows[i].addr == r.lo); i++ {
+				if !rows[i].end && want(s, u.file(uint64(rows[i].file)), int(rows[i].line)) {
+					picked = append(picked, i)
+				}
+			}
+		}
+	}
+	slices.Sort(picked)
+	sites, err := u.sitesOfRows(rows, slices.Compact(picked), func(rec int32, r *lineRow) bool {
+		s := wanted[rec]
+		return s != nil && want(s, u.file(uint64(r.file)), int(r.line))
+	})
+	if err != nil {
+		return nil, err
+	}
+	have := make(map[mark]bool)
+	for _, s := range sites {
+		have[mark{s.rec, s.File, s.Line}] = true
+	}
+	for _, s := range bodies {
+		file, line, err := s.Declared()
+		if err != nil {
+			return nil, err
+		}
+		if file == "" || !want(s, file, line) || have[mark{s.rec, file, line}] {
+			continue
+		}
+		start, err := u.declarationSite(s.rec, file, line)
+		if err != nil {
+			return nil, err
+		}
+		if start != nil {
+			sites = append(sites, start)
+		}
+	}
+	return sites, nil
+}
+
+// mark is a line in a body.
+type mark struct {
+	rec  int32
+	file string
+	line int
+}
+
+// declarationSite is the start of a body as a site of the line that declares the
+// function, or nil.
+func (u *unit) declarationSite(rec int32, file string, line int) (*Site, error) {
+	s := &Site{funOf: -1}
+	ok, err := u.site(rec, s)
+	if err != nil || !ok {
+		return nil, err
+	}
+	s.body, s.inside = s.Addr, s.Kind == Inline
+	s.Kind, s.File, s.Line = Line, file, line
+	return s, nil
+}
+
+// FileLineSites returns the sites of lines that a matcher chooses, of whatever
+// functions they are, in a stable order.
+func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, error) {
+	var mu sync.Mutex
+	var found []*Site
+	err := img.eachTable(ctx, m, func(w *scanner, u *unit, t *lineTable, files []bool) error {
+		any := false
+		err := u.eachRow(t, func(r *lineRow) {
+			any = any || r.stmt && !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && m.Match(u.file(uint64(r.file)), int(r.line))
+		})
+		if err != nil || !any {
+			return err
+		}
+		w.sites = true
+		if err := u.records(w); err != nil {
+			return err
+		}
+		if err := u.load(); err != nil {
+			return err
+		}
+		rows, err := u.rowsOf()
+		if err != nil {
+			return err
+		}
+		var picked []int
+		for i := range rows {
+			if r := &rows[i]; !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && m.Match(u.file(uint64(r.file)), int(r.line)) {
+				picked = append(picked, i)
+			}
+		}
+		sites, err := u.sitesOfRows(rows, picked, func(int32, *lineRow) bool { return true })
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, sites...)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		found, err = img.declaredSites(ctx, m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return img.describeLines(found)
+}
+
+// declaredSites are the bodies of functions that are declared at lines that a matcher
+// chooses.
+func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, error) {
+	var mu sync.Mutex
+	var found []*Site
+	err := img.eachTable(ctx, m, func(w *scanner, u *unit, _ *lineTable, _ []bool) error {
+		w.sites = true
+		if err := u.records(w); err != nil {
+			return err
+		}
+		if err := u.load(); err != nil {
+			return err
+		}
+		known := make(map[int32]holder)
+		for i := range u.recs {
+			if u.recs[i].flags&recPC == 0 {
+				continue
+			}
+			e, err := u.entry(u.off + uint64(u.recs[i].off))
+			if err != nil {
+				return err
+			}
+			file, line, err := u.declaration(int32(i), e, known)
+			if err != nil {
+				return err
+			}
+			if file == "" || !m.Match(file, line) {
+				continue
+			}
+			s, err := u.declarationSite(int32(i), file, line)
+			if err != nil {
+				return err
+			}
+			if s != nil {
+				mu.Lock()
+				found = append(found, s)
+				mu.Unlock()
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// FileLines returns, for each file that a matcher chooses by name, the lines with
+// code, in order. It asks Match about line 0 only.
+func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]int, error) {
+	var mu sync.Mutex
+	all := make(map[string]map[int]struct{})
+	err := img.eachTable(ctx, m, func(_ *scanner, u *unit, t *lineTable, files []bool) error {
+		lines := make(map[uint32]map[int]struct{})
+		err := u.eachRow(t, func(r *lineRow) {
+			if r.stmt && !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && u.img.executable(r.addr) {
+				if lines[r.file] == nil {
+					lines[r.file] = make(map[int]struct{})
+				}
+				lines[r.file][int(r.line)] = struct{}{}
+			}
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		for f, set := range lines {
+			name := u.file(uint64(f))
+			if !m.Match(name, 0) {
+				continue
+			}
+			if all[name] == nil {
+				all[name] = make(map[int]struct{})
+			}
+			maps.Copy(all[name], set)
+		}
+		return err
+	})
+	out := make(map[string][]int)
+	for f, set := range all {
+		out[f] = slices.Sorted(maps.Keys(set))
+	}
+	return out, err
+}
+
+// SourceFiles returns the names of all files of all line tables, sorted.
+func (img *Image) SourceFiles(ctx context.Context) ([]string, error) {
+	var mu sync.Mutex
+	all := make(map[string]struct{})
+	err := img.eachTable(ctx, anyFile{}, func(_ *scanner, u *unit, t *lineTable, _ []bool) error {
+		names := make([]string, len(t.files))
+		for i := range t.files {
+			names[i] = u.filePath(t, &t.files[i])
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, n := range names {
+			all[n] = struct{}{}
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(all)), err
+}
+
+type anyFile struct{}
+
+func (anyFile) MatchBase(string) bool  { return true }
+func (anyFile) Match(string, int) bool { return true }
+
+// eachTable calls f, on all processors, for each unit whose line table has a file
+// with a name that may be wanted: with the table, lent, and the wanted files of it by
+// their index. Looking at the names of all files of a kernel (2.9 million) is most
+// of the work, so each distinct name is matched once.
+func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *scanner, u *unit, t *lineTable, files []bool) error) error {
+	if err := img.prepare(true); err != nil {
+		return err
+	}
+	type memory struct {
+		table lineTable
+		files []bool
+		known map[nameRef]bool
+	}
+	workers := make([]memory, runtime.GOMAXPROCS(0))
+	units := img.allUnits()
+	err := img.parallel(len(units), func(w *scanner, i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		u := &img.units[units[i]]
+		if u.kind == unitType {
+			return nil
+		}
+		if err := u.begin(&w.table); err != nil || !u.hasStmtList {
+			return err
+		}
+		mem := &workers[w.worker]
+		if mem.known == nil {
+			mem.known = make(map[nameRef]bool)
+		}
+		if err := u.readLineTable(&mem.table); err != nil {
+			return err
+		}
+		mem.files = mem.files[:0]
+		any := false
+		for j := range mem.table.files {
+			name := mem.table.files[j].name
+			ref := u.nameRef(name)
+			ok, known := mem.known[ref]
+			if !known || ref&nameSection == nameInfo {
+				ok = m.MatchBase(base(u.text(name)))
+				mem.known[ref] = ok
+			}
+			any = any || ok
+			mem.files = append(mem.files, ok)
+		}
+		if !any {
+			return nil
+		}
+		return f(w, u, &mem.table, mem.files)
+	})
+	if err != nil {
+		return err
+	}
+	return img.changed()
+}
+
+// base is the last component of a path.
+func base(p string) string {
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i] == '/' {
+			return p[i+1:]
+		}
+	}
+	return p
+}
+
+// describeLines describes sites of lines and brings them into order.
+func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
+	for _, s := range sites {
+		if err := s.Describe(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(sites, func(a, b *Site) int {
+		return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), compareSites(a, b))
+	})
+	sites = slices.CompactFunc(sites, func(a, b *Site) bool {
+		return !a.Inlined() && !b.Inlined() && a.Addr == b.Addr && a.Function == b.Function && a.File == b.File && a.Line == b.Line
+	})
+	return sites, img.changed()
+}
+
+// CompilationDir returns the directory that a relative file name of the debug
+// information is relative to: that of the unit whose own file it is, else of the
+// first unit that has one.
+func (img *Image) CompilationDir(file string) string {
+	dir := ""
+	_ = img.guard(func() error {
+		if err := img.prepare(true); err != nil {
+			return err
+		}
+		t := tables.Get().(*abbrevTable)
+		defer tables.Put(t)
+		for i := range img.units {
+			u := &img.units[i]
+			if u.begin(t) != nil || u.compDir() == "" {
+				continue
+			}
+			own := u.name() == file
+			if own || dir == "" {
+				dir = u.compDir()
+			}
+			if own {
+				break
+			}
+		}
+		return nil
+	})
+	return dir
+}
