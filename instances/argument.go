@@ -42,8 +42,8 @@ func (a *Argument) Location() *dwarfloc.Location {
 }
 
 // NewArgument is the argument that fetches a variable: as many bytes as the type
-// of the debug information has, or fewer, when the definition's type is narrower. A
-// definition's wider type changes nothing: the bytes behind the object are not its
+// of the debug information has, or fewer, when the definition's type is narrower, and
+// as signed as the definition's type. A definition's wider type changes nothing: the bytes behind the object are not its
 // own. What the type does not allow is a reason of the variable.
 func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) Argument {
 	a := Argument{Name: name, Variable: v}
@@ -119,7 +119,7 @@ func (a *Argument) number() {
 		a.Signed = a.Type.Kind == probe.Signed
 		return
 	}
-	if bytes < a.Size || a.Size == 0 {
+	if bytes <= a.Size || a.Size == 0 {
 		a.Size, a.Signed = bytes, a.Type.Kind == probe.Signed
 	}
 }
@@ -140,9 +140,6 @@ func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 	size := a.Size
 	a.Size, a.Signed = 0, false
 	v := a.Variable
-	if v.Role == dwarfloc.Given && v.Loc.Kind == dwarfloc.KindMemory {
-		return nil // memory that the definition names has no other type
-	}
 	var el *dwarfloc.Type
 	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {
 		var err error
@@ -154,6 +151,8 @@ func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 		}
 	}
 	switch {
+	case el == nil && v.Role == dwarfloc.Given && v.Loc.Kind == dwarfloc.KindMemory:
+		// Memory that the definition names has no type that could forbid it.
 	case el == nil || !character(el):
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
 	case t.Kind == dwarfloc.TypeArray:
@@ -193,7 +192,12 @@ func (a *Argument) follow() {
 	case dwarfloc.KindMemory:
 		l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
 	default:
-		return // without a location, or an implicit pointer: there is a reason for either
+		// Without a location, or with an implicit pointer, there is a reason already. A
+		// pointer in pieces must not be taken for what it points to.
+		if v.Located() {
+			v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.Unsupported, Detail: "a pointer that is " + v.Loc.Kind.String()}
+		}
+		return
 	}
 	a.At = &l
 }

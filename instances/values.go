@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Value is what a program was given for one argument.
@@ -15,6 +16,27 @@ type Value struct {
 	*Argument
 	Lost bool   // its err bit was set: it was not fetched at this hit
 	Data []byte // in the machine's byte order; 8 bytes for a number
+}
+
+// Values are the arguments of one hit at a site: err and the record as the program got
+// them, or its three arguments one behind the other. The data is not copied.
+func (p *Plan) Values(site int, err uint64, data []byte) []Value {
+	s := &p.Sites[site]
+	out := make([]Value, len(s.Args))
+	for i := range s.Args {
+		v := Value{Argument: &s.Args[i], Lost: err&(1<<i) != 0}
+		from, to := 8*i, 8*i+8
+		if p.Convention == prologue.Record && s.Instance >= 0 {
+			f := p.Instances[s.Instance].Prologue.Layout.Fields[i]
+			from, to = f.Offset, f.Offset+f.Size
+			if v.Kind == prologue.Object {
+				to = min(to, from+v.Size) // without what fills it up
+			}
+		}
+		v.Data = data[min(from, len(data)):min(to, len(data))]
+		out[i] = v
+	}
+	return out
 }
 
 // Uint is a number as the program finds it: extended to 64 bits.
@@ -58,7 +80,7 @@ func (v *Value) String() string {
 	if v.Type.Count > 0 {
 		return v.elements()
 	}
-	if v.Variable.Name == "$comm" {
+	if v.Kind == prologue.Comm {
 		return quote(v.Data)
 	}
 	return format(v.Variable.Type, v.Data, 0)
@@ -130,7 +152,8 @@ func format(t *dwarfloc.Type, b []byte, depth int) string {
 	case dwarfloc.TypeBool:
 		return strconv.FormatBool(number(obj) != 0)
 	case dwarfloc.TypeChar:
-		if c := byte(number(obj)); c >= ' ' && c < 0x7f {
+		// "unsigned char" and "signed char" are C's small numbers.
+		if c := byte(number(obj)); r.Name == "char" && c >= ' ' && c < 0x7f {
 			return quoteChar(c)
 		}
 	case dwarfloc.TypeEnum:
@@ -211,7 +234,7 @@ func formatElements(t *dwarfloc.Type, b []byte, depth int) string {
 	if err != nil || size <= 0 {
 		return fmt.Sprintf("%x", b)
 	}
-	if r, err := el.Resolve(); err == nil && r.Kind == dwarfloc.TypeChar && size == 1 && printable(b) {
+	if r, err := el.Resolve(); err == nil && r.Kind == dwarfloc.TypeChar && r.Name == "char" && printable(b) {
 		return quote(b)
 	}
 	var parts []string
@@ -232,7 +255,7 @@ func printable(b []byte) bool {
 		if c == 0 {
 			return i > 0
 		}
-		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
 			return false
 		}
 	}
