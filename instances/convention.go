@@ -87,6 +87,9 @@ func kindText(a *Argument) string {
 	return fmt.Sprintf("an object of %d bytes", a.Size)
 }
 
+// Layout says where the site's arguments are in a record.
+func (s *Site) Layout() prologue.Layout { return prologue.NewLayout(fetches(nil, s.Args)) }
+
 // agree gives arguments of unknown shape, such as one that a function does not have,
 // that of the other sites, and strings the longest bound of all, so that as many sites
 // as can be have one layout. $params and $vars stand for other arguments at each site.

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // siteJSON is one line of --format json. The README documents it; fields are added,
@@ -24,7 +25,8 @@ type siteJSON struct {
 	CallLine *int         `json:"call_line"`
 	After    bool         `json:"after_prologue,omitempty"` // the site is behind the function's prologue
 	Args     []argJSON    `json:"args"`
-	Instance *int         `json:"instance"` // null for a site that was skipped
+	Instance *int         `json:"instance"`         // null for a site that was skipped
+	Record   int          `json:"record,omitempty"` // bytes of the record that the program gets
 }
 
 type callerJSON struct {
@@ -43,6 +45,13 @@ type argJSON struct {
 	Detail    string  `json:"detail,omitempty"` // of the reason
 	Rule      string  `json:"rule,omitempty"`   // that chose the location
 	Unfetched string  `json:"unfetched,omitempty"`
+	// Field is the argument's place in the record; there is none in registers.
+	Field *fieldJSON `json:"field,omitempty"`
+}
+
+type fieldJSON struct {
+	Offset int `json:"offset"`
+	Bytes  int `json:"bytes"` // a multiple of 8
 }
 
 // printJSON writes one object per site and nothing else.
@@ -69,6 +78,11 @@ func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
 	if s.Instance >= 0 {
 		o.Instance = &s.Instance
 	}
+	var fields []prologue.Field
+	if p.Convention == prologue.Record {
+		layout := s.Layout()
+		o.Record, fields = layout.Size, layout.Fields
+	}
 	for _, c := range s.Callers {
 		o.Callers = append(o.Callers, callerJSON(c))
 	}
@@ -76,7 +90,7 @@ func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
 		a := &s.Args[i]
 		j := argJSON{Name: a.Name, Type: typeText(a)}
 		if a.Variable.Located() {
-			text := a.Variable.Loc.Text(p.Image.Arch())
+			text := locationText(p, a)
 			j.Location, j.Rule = &text, a.Variable.Loc.Rule.String()
 			if !a.Fetched() {
 				j.Unfetched = a.Unfetched.String()
@@ -84,6 +98,9 @@ func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
 		} else {
 			code := a.Variable.Reason.Code.String()
 			j.Reason, j.Detail = &code, a.Variable.Reason.Detail
+		}
+		if fields != nil {
+			j.Field = &fieldJSON{fields[i].Offset, fields[i].Size}
 		}
 		o.Args = append(o.Args, j)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // printText writes a plan for a person to read: the sites, the instances, and a
@@ -117,11 +118,19 @@ func typeText(a *instances.Argument) string {
 func answerText(p *instances.Plan, a *instances.Argument) string {
 	switch {
 	case a.Fetched():
-		return a.Variable.Loc.Text(p.Image.Arch())
+		return locationText(p, a)
 	case a.Variable.Located():
-		return fmt.Sprintf("%s, not fetched: %v", a.Variable.Loc.Text(p.Image.Arch()), a.Unfetched)
+		return fmt.Sprintf("%s, not fetched: %v", locationText(p, a), a.Unfetched)
 	}
 	return a.Unfetched.String()
+}
+
+// locationText says where what is fetched of an argument is.
+func locationText(p *instances.Plan, a *instances.Argument) string {
+	if a.Kind == prologue.Comm {
+		return "the task's name"
+	}
+	return a.Location().Text(p.Image.Arch())
 }
 
 // explain says how the answer was found.
@@ -143,8 +152,12 @@ func explain(p *instances.Plan, site *instances.Site, a *instances.Argument) []s
 }
 
 func printInstance(w io.Writer, p *instances.Plan, in *instances.Instance) {
-	fmt.Fprintf(w, "\ninstance %d: %s, %s, %s\n", in.Number, count(len(in.Sites), "site"),
+	fmt.Fprintf(w, "\ninstance %d: %s, %s, %s", in.Number, count(len(in.Sites), "site"),
 		count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
+	if p.Convention == prologue.Record {
+		fmt.Fprintf(w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
+	}
+	fmt.Fprintln(w)
 	for line := range strings.Lines(in.Prologue.String()) {
 		fmt.Fprintf(w, "    %s", line)
 	}
