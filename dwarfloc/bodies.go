@@ -206,7 +206,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 	if !img.executable(addr) {
 		return nil, none
 	}
-	if err := img.prepare(); err != nil {
+	if err := img.prepare(true); err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex

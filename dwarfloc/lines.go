@@ -288,7 +288,7 @@ func (anyFile) Match(string, int) bool { return true }
 // their index. Looking at the names of all files of a kernel (2.9 million) is most
 // of the work, so each distinct name is matched once.
 func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *scanner, u *unit, t *lineTable, files []bool) error) error {
-	if err := img.prepare(); err != nil {
+	if err := img.prepare(true); err != nil {
 		return err
 	}
 	type memory struct {
@@ -372,7 +372,7 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 func (img *Image) CompilationDir(file string) string {
 	dir := ""
 	_ = img.guard(func() error {
-		if err := img.prepare(); err != nil {
+		if err := img.prepare(true); err != nil {
 			return err
 		}
 		t := tables.Get().(*abbrevTable)
