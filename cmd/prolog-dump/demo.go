@@ -24,6 +24,9 @@ func demoCommand(s *settings) *cobra.Command {
 		Short: "Do the main job on a small image inside this program: no root, no kernel image",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.checkFormat("text", "json"); err != nil {
+				return err
+			}
 			data, err := fixtures.Bytes(demoImage)
 			if err != nil {
 				return err

@@ -31,6 +31,9 @@ in the image that -k or -x names.
 It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.checkFormat("text", "json"); err != nil {
+				return err
+			}
 			if err := prove.Available(); err != nil {
 				return err
 			}

@@ -60,6 +60,9 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 			if len(args) == 0 {
 				return cmd.Help()
 			}
+			if err := s.checkFormat("text", "json"); err != nil {
+				return err
+			}
 			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
 				return s.print(w, p)
 			})
@@ -78,7 +81,8 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
-	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s), cacheCommand(), demoCommand(&s))
+	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
+		linesCommand(&s), varsCommand(&s), funcsCommand(&s), cacheCommand(), demoCommand(&s))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))
@@ -97,12 +101,27 @@ func choose[T any](flag, value string, names []string, values []T) (T, error) {
 	return zero, fmt.Errorf("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
 }
 
+// checkFormat refuses a format that a command does not have.
+func (s *settings) checkFormat(names ...string) error {
+	_, err := choose("format", s.format, names, make([]struct{}, len(names)))
+	return err
+}
+
 // withPlan makes the plan of the definition that args spell, and calls f with it
 // and a buffered standard output.
 func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances.Plan, io.Writer) error) error {
-	if _, err := choose("format", s.format, []string{"text", "json"}, []int{0, 0}); err != nil {
-		return err
-	}
+	return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
+		plan, err := instances.NewPlan(cmd.Context(), img, def, o)
+		if err != nil {
+			return err
+		}
+		return f(plan, w)
+	})
+}
+
+// withImage opens the image of the definition that args spell, and calls f with both,
+// the options that flags say, and a buffered standard output.
+func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*dwarfloc.Image, *probe.Definition, instances.Options, io.Writer) error) error {
 	// Shells split an unquoted definition into words; together they are one.
 	def, err := probe.Parse(strings.Join(args, " "))
 	if err != nil {
@@ -121,12 +140,8 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances
 		return err
 	}
 	defer img.Close()
-	plan, err := instances.NewPlan(cmd.Context(), img, def, o)
-	if err != nil {
-		return err
-	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	return errors.Join(f(plan, w), w.Flush())
+	return errors.Join(f(img, def, o, w), w.Flush())
 }
 
 // options are what flags say about a plan.

@@ -26,6 +26,9 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.checkFormat("text", "json"); err != nil {
+				return err
+			}
 			if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 				return err
 			}

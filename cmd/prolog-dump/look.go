@@ -1,0 +1,279 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// Commands to look around with before a probe is written, as perf probe's -L, -V and
+// -F; all offline.
+
+func linesCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lines FUNC",
+		Short: "Show the source lines of a function, and how many sites a probe at each has",
+		Long: `lines lists the source lines of a function, counted from the line that declares it,
+with the number of sites of each: of all bodies, out of line and inlined. A line
+without a number has no code of its own. FUNC:LINE is a probe point.
+
+The text is shown where the sources are found: where they were compiled, or below a
+directory that --source names.`,
+		Example: `  prolog-dump -k vmlinux --source ~/linux lines vfs_read
+  prolog-dump -k vmlinux 'vfs_read:6 file pos'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.completeFunctions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.withFunctions(cmd, args, func(img *dwarfloc.Image, sel glob.Selection, o instances.Options, w io.Writer) error {
+				all, err := glob.LinesOf(cmd.Context(), img, sel, o.Sources)
+				if err != nil {
+					return err
+				}
+				return s.printLines(w, all)
+			})
+		},
+	}
+}
+
+func varsCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "vars FUNC[:LINE]|FILE:LINE|ADDRESS",
+		Short: "Show the variables that a probe can fetch, and at how many of its sites",
+		Long: `vars lists the parameters and locals in scope at the sites of a probe point, with
+their types and the number of sites where each has a location; and why it has none at
+the others.`,
+		Example: `  prolog-dump -k vmlinux vars get_page
+  prolog-dump -k vmlinux vars vfs_read:6`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.completeFunctions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.checkFormat("text", "json"); err != nil {
+				return err
+			}
+			return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
+				sites, err := instances.Sites(cmd.Context(), img, def, o)
+				if err != nil {
+					return err
+				}
+				all, err := glob.Variables(cmd.Context(), sites)
+				if err != nil {
+					return err
+				}
+				return s.printVars(w, all)
+			})
+		},
+	}
+}
+
+func funcsCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:               "funcs PATTERN",
+		Short:             "List functions with the number of their sites, out of line and inlined",
+		Example:           `  prolog-dump -k vmlinux funcs 'vfs_r*'`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: s.completeFunctions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.withFunctions(cmd, args, func(img *dwarfloc.Image, sel glob.Selection, _ instances.Options, w io.Writer) error {
+				all, err := glob.Functions(cmd.Context(), img, sel)
+				if err != nil {
+					return err
+				}
+				return s.printFunctions(w, all)
+			})
+		},
+	}
+}
+
+// withFunctions calls f with the functions that a probe point without a place in
+// them names.
+func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*dwarfloc.Image, glob.Selection, instances.Options, io.Writer) error) error {
+	if err := s.checkFormat("text", "json"); err != nil {
+		return err
+	}
+	return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
+		p := def.Point
+		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return {
+			return probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
+		}
+		pattern, err := glob.Compile(p.Function)
+		if err != nil {
+			return err
+		}
+		sel := glob.Selection{Functions: pattern, Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
+		err = f(img, sel, o, w)
+		var missing *glob.NotFoundError
+		if errors.As(err, &missing) {
+			return probe.Errorf(def, p.Pos, "%w", err)
+		}
+		return err
+	})
+}
+
+// functionJSON begins the objects of lines, vars and funcs.
+type functionJSON struct {
+	Function  string `json:"function"`
+	File      string `json:"file,omitempty"` // where it is declared
+	Line      int    `json:"line,omitempty"`
+	OutOfLine int    `json:"out_of_line"` // sites
+	Inlined   int    `json:"inlined"`
+}
+
+func functionObject(f *glob.Function) functionJSON {
+	return functionJSON{f.Name, f.File, f.Line, f.OutOfLine, f.Inlined}
+}
+
+func declaredAt(f *glob.Function) string {
+	if f.File == "" {
+		return "?"
+	}
+	return f.File + ":" + strconv.Itoa(f.Line)
+}
+
+func (s *settings) printFunctions(w io.Writer, all []glob.Function) error {
+	if s.format == "json" {
+		for i := range all {
+			if err := printObject(w, functionObject(&all[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range all {
+		f := &all[i]
+		fmt.Fprintf(t, "%s\t%d out of line\t%d inlined\t%s\n", f.Name, f.OutOfLine, f.Inlined, declaredAt(f))
+	}
+	return t.Flush()
+}
+
+// lineJSON is one line of a function.
+type lineJSON struct {
+	Line  int    `json:"line"` // counted from the declaration
+	Sites int    `json:"sites"`
+	Text  string `json:"text,omitempty"`
+}
+
+func (s *settings) printLines(w io.Writer, all []glob.FunctionLines) error {
+	for i := range all {
+		f := &all[i]
+		if s.format == "json" {
+			o := struct {
+				functionJSON
+				Lines []lineJSON `json:"lines"`
+			}{functionObject(&f.Function), []lineJSON{}}
+			for _, l := range f.Lines {
+				o.Lines = append(o.Lines, lineJSON{l.Number, l.Sites, l.Text})
+			}
+			if err := printObject(w, o); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s  %s  %s\n", f.Name, declaredAt(&f.Function), sitesText(&f.Function))
+		if len(f.Lines) == 0 {
+			fmt.Fprintln(w, "    no line has code")
+		}
+		for _, l := range f.Lines {
+			switch {
+			case l.Sites == 0:
+				fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%17s  %s", "", l.Text), " \t"))
+			case f.HasText:
+				fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", l.Text)
+			default:
+				fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", f.File+":"+strconv.Itoa(f.Line+l.Number))
+			}
+		}
+	}
+	return nil
+}
+
+func sitesText(f *glob.Function) string {
+	return fmt.Sprintf("%s (%d out of line, %d inlined)", count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+}
+
+// variableJSON is one variable of a function.
+type variableJSON struct {
+	Name    string         `json:"name"`
+	Role    string         `json:"role"` // "parameter" or "local"
+	Type    string         `json:"type"`
+	Located int            `json:"located"` // sites
+	Sites   int            `json:"sites"`
+	Reasons map[string]int `json:"reasons,omitempty"` // of the other sites
+}
+
+func (s *settings) printVars(w io.Writer, all []glob.FunctionVariables) error {
+	for i := range all {
+		f := &all[i]
+		if s.format == "json" {
+			o := struct {
+				functionJSON
+				Variables []variableJSON `json:"variables"`
+			}{functionObject(&f.Function), []variableJSON{}}
+			for _, v := range f.Variables {
+				j := variableJSON{Name: v.Name, Role: v.Role.String(), Type: v.Type, Located: v.Located, Sites: f.Sites}
+				for r, n := range v.Reasons {
+					if j.Reasons == nil {
+						j.Reasons = make(map[string]int)
+					}
+					j.Reasons[r.String()] = n
+				}
+				o.Variables = append(o.Variables, j)
+			}
+			if err := printObject(w, o); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s  %s  %s\n", f.Name, declaredAt(&f.Function), sitesText(&f.Function))
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, v := range f.Variables {
+			fmt.Fprintf(t, "    %s\t%s\t%s\t%d/%d%s\n", v.Name, v.Role, v.Type, v.Located, f.Sites, reasonsText(v.Reasons))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		if len(f.Variables) == 0 {
+			fmt.Fprintln(w, "    no parameters or locals")
+		}
+	}
+	return nil
+}
+
+// reasonsText counts reasons, in the order of the list of reasons, as the last cell of
+// a table.
+func reasonsText(reasons map[dwarfloc.ReasonCode]int) string {
+	if len(reasons) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, r := range slices.Sorted(maps.Keys(reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", reasons[r], r))
+	}
+	return "\t" + strings.Join(parts, ", ")
+}
+
+// printObject writes one line of JSON.
+func printObject(w io.Writer, o any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(o)
+}
