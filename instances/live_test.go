@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -149,6 +150,35 @@ var liveTests = []struct {
 	{"follow n->name:string n->l", `name="root-node" l=-8303603439`},
 	{"first v", "v=40"},
 
+	// Lines, by number and by text.
+	{"lines:0 n", "n=40"},
+	{"lines:1 n", "n=40"},
+	{"lines:5 n", "n=40"},
+	{"lines:6 n sum", "n=40 sum=42"},
+	{"lines:7 sum", "sum=42"},
+	{"lines:8 sum n", "sum=42 n=40"},
+	{"lines:10 odd sum", "odd=126 sum=42"},
+	{"lines:11 odd sum n", "odd=126 sum=42 n=40"},
+	{"lines:13 sum n", "sum=168 n=40"},
+	{"lines:14 sum $comm", `sum=168 comm="run-gcc12-O2-dw"`},
+	{"run.c:199 sum n", "sum=168 n=40"},
+	{"run.c:191 n", "n=40"},
+	{"lines@run.c:13 sum", "sum=168"},
+	{"mix:2 key k", "key=41 k=7 | key=80 k=49"},
+	{"mix:5 sum", "sum=48 | sum=129"},
+	{"run.c:155 sum p->s", "sum=48 s=-11 | sum=129 s=-12"},
+	{"lines;odd=* sum", "error"},
+	{"lines;sum\\+=odd; odd sum", "odd=126 sum=42"},
+	{"lines;KEEP(sum); sum", "sum=42 | sum=168"},
+	{"run.c;return\\ 2\\*v; v", "v=40"},
+	{"lines $vars", "n=40 odd=? sum=0"},
+	{"lines:13 $vars", "n=40 odd=? sum=168"},
+	{"second:6 v", "v=40"},
+	{"lines+0 n", "n=40"},
+	{"scalars:30 c i", "error"},
+	{"lines:99 n", "error"},
+	{"nosuch.c:3 n", "error"},
+
 	// Patterns: several functions.
 	{"ne*ative v", "v=40"},
 	{"na*ow v", "v=808"},
@@ -176,6 +206,9 @@ var liveTests = []struct {
 	{"nosuch v", "error"},
 	{"walk nosuch", "error"},
 }
+
+// liveSources are where the fixture's source is.
+var liveSources = glob.Sources{{Dir: "../testdata/vmlinux-fixtures/src"}}
 
 // capture is a program that keeps what it is given, in maps by attach cookie: err, and
 // its three arguments or the record.
@@ -295,7 +328,9 @@ func runLive(t *testing.T, name string) {
 		l := live{row: i}
 		def, err := probe.Parse(row.def)
 		if err == nil {
-			l.plan, err = instances.NewPlan(context.Background(), img, def, instances.Options{Reads: prologue.ReadUser})
+			l.plan, err = instances.NewPlan(context.Background(), img, def, instances.Options{
+				Reads: prologue.ReadUser, Sources: liveSources,
+			})
 		}
 		if row.want == "error" {
 			if err == nil {

@@ -60,10 +60,14 @@ func lazyPoint(before, after string) bool {
 	switch {
 	case before == "" || strings.ContainsAny(before, white):
 		return false
-	case nearestOption(name) != "", after == "", isSpace(after[0]):
+	case after == "", isSpace(after[0]):
 		return false
 	}
-	return !ok || !LooksLikeDefinition(after)
+	near := nearestOption(name)
+	if !ok {
+		return near != name || name == "" // an option has a value
+	}
+	return near == "" && !LooksLikeDefinition(after)
 }
 
 // option parses the option that ends before end.
