@@ -37,6 +37,9 @@ type Options struct {
 	Seed   uint64                 // of registers and memory
 	States int                    // sets of registers for each prologue; 0: 3
 	Each   func(prologues uint64) // told how many prologues have run; may be nil
+	// Convention is that of an image's prologues: up to three parameters in registers,
+	// or all of a site in a record. A plan has its own.
+	Convention instances.Convention
 }
 
 // Report is what was tried and what came of it.
@@ -76,15 +79,21 @@ func (r *Report) add(o *Report) {
 func Available() error { return bpfexec.Available() }
 
 // Image proves every distinct prologue of an image: of every site, its parameters
-// up to three at a time. file is a second view of the same image.
+// up to three at a time, or as Options ask for. file is a second view of the same
+// image.
 func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
-	return run(img, file, o, func(add addFunc) (uint64, error) {
-		return eachDistinct(ctx, img, proved, add)
+	return run(img, file, nil, o, func(add addFunc) (uint64, error) {
+		return eachDistinct(ctx, img, how(o.Convention), add)
 	})
 }
 
-// proved is how the prologues that run here are made.
-var proved = instances.Options{Reads: prologue.ReadUser, Convention: instances.Registers}
+// how says how the prologues that run here are made.
+func how(c instances.Convention) instances.Options {
+	if c == instances.Auto {
+		c = instances.Registers
+	}
+	return instances.Options{Reads: prologue.ReadUser, Convention: c}
+}
 
 // addFunc takes arguments of a site that one prologue fetches.
 type addFunc func(worker int, s *dwarfloc.Site, args []instances.Argument) error
@@ -162,7 +171,11 @@ func Plan(ctx context.Context, p *instances.Plan, file *oracle.File, o Options) 
 		}
 		return 0
 	})
-	return run(p.Image, file, o, func(add addFunc) (uint64, error) {
+	o.Convention = instances.Registers
+	if p.Convention == prologue.Record {
+		o.Convention = instances.Record
+	}
+	return run(p.Image, file, p.Definition, o, func(add addFunc) (uint64, error) {
 		for _, s := range order {
 			if err := ctx.Err(); err != nil {
 				return 0, context.Cause(ctx)
@@ -176,7 +189,7 @@ func Plan(ctx context.Context, p *instances.Plan, file *oracle.File, o Options) 
 }
 
 // run feeds sites to one prover for each worker. feed returns the number of sites.
-func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add addFunc) (uint64, error)) (*Report, error) {
+func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Options, feed func(add addFunc) (uint64, error)) (*Report, error) {
 	if err := bpfexec.Available(); err != nil {
 		return nil, err
 	}
@@ -199,7 +212,7 @@ func run(img *dwarfloc.Image, file *oracle.File, o Options, feed func(add addFun
 			return nil, err
 		}
 		provers[i] = &prover{
-			img: img, file: file, reader: r, world: w, o: o, seen: &seen,
+			img: img, file: file, reader: r, world: w, o: o, how: how(o.Convention), def: def, seen: &seen,
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}

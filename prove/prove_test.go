@@ -21,6 +21,10 @@ import (
 // seed makes a failure repeatable.
 const seed = 20150715
 
+// conventions are those in which the verifier sees all of an image's prologues: up to
+// three parameters in registers, and all of a site in a record.
+var conventions = []instances.Convention{instances.Registers, instances.Record}
+
 func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
 	t.Helper()
 	data, err := fixtures.Bytes(name)
@@ -50,14 +54,16 @@ func TestFixtures(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
 			img, file := open(t, name)
-			r, err := Image(context.Background(), img, file, Options{Seed: seed, States: 8})
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, r)
-			v, err := VerifyImage(context.Background(), img, instances.Options{})
-			if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
-				t.Errorf("verifier: %+v, %v", v, err)
+			for _, c := range conventions {
+				r, err := Image(context.Background(), img, file, Options{Seed: seed, States: 8, Convention: c})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r)
+				v, err := VerifyImage(context.Background(), img, instances.Options{Convention: c})
+				if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
+					t.Errorf("verifier, convention %d: %+v, %v", c, v, err)
+				}
 			}
 		})
 	}
@@ -89,8 +95,8 @@ func TestFindsWrong(t *testing.T) {
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
-			r, err := run(img, file, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, proved, func(w int, s *dwarfloc.Site, args []instances.Argument) error {
+			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
+				return eachDistinct(context.Background(), img, how(instances.Registers), func(w int, s *dwarfloc.Site, args []instances.Argument) error {
 					for i := range args {
 						wrong.change(&args[i].Variable.Loc)
 					}
@@ -125,18 +131,20 @@ func TestKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getenv("PROVE_FULL") == "1" {
-		r, err := Image(context.Background(), img, file, Options{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, r)
-		v, err := VerifyImage(context.Background(), img, instances.Options{})
-		if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
-			t.Errorf("verifier: %d of %d accepted, %v\n%q", v.Accepted, v.Prologues, err, v.Rejected)
+		for _, c := range conventions {
+			r, err := Image(context.Background(), img, file, Options{Seed: seed, Convention: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, r)
+			v, err := VerifyImage(context.Background(), img, instances.Options{Convention: c})
+			if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
+				t.Errorf("verifier, convention %d: %d of %d accepted, %v\n%q", c, v.Accepted, v.Prologues, err, v.Rejected)
+			}
 		}
 		return
 	}
-	for _, text := range []string{"get_page page", "native_load_gdt dtr", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size"} {
+	for _, text := range []string{"get_page page", "native_load_gdt dtr", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size", "vfs_read file buf count pos name=file->f_path.dentry->d_iname:string $comm"} {
 		def, err := probe.Parse(text)
 		if err != nil {
 			t.Fatal(err)

@@ -12,11 +12,17 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // batchSize is how many prologues are loaded as one program: the fastest range is
 // 10 to 200 (package bpfexec).
 const batchSize = 100
+
+// batchBytes is how many bytes of records they may have together, far from what a
+// program can hold.
+const batchBytes = 16 << 10
 
 // prover works on one goroutine. It reads a unit with the second reader when the
 // first site of it comes.
@@ -26,21 +32,38 @@ type prover struct {
 	reader *oracle.Reader
 	world  *world
 	o      Options
-	seen   *sync.Map // keys of prologues, of all provers
+	how    instances.Options
+	def    *probe.Definition // of a plan
+	seen   *sync.Map         // keys of prologues, of all provers
 	rng    *rand.Rand
 
 	unit   oracle.Unit
 	sites  map[uint64]*oracle.Site
 	batch  []job
+	bytes  int // of records in the batch
 	report Report
 }
 
 // job is one prologue to run, and what to compare its values with.
 type job struct {
-	code bpfexec.Code
-	site *dwarfloc.Site
-	args []expectation
-	text string // the prologue, for a disagreement
+	code   bpfexec.Code
+	layout prologue.Layout // of a record
+	site   *dwarfloc.Site
+	args   []expectation
+	text   string // the prologue, for a disagreement
+}
+
+// value is what the prologue delivered for an argument: of a record, the first 8 bytes
+// of its place.
+func (j *job) value(r *bpfexec.Result, i int) uint64 {
+	if !j.code.IsRecord {
+		return r.Values[i]
+	}
+	x := j.layout.Fields[i]
+	if x.Size == 0 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64([]byte(r.Record[x.Offset:][:8]))
 }
 
 // expectation answers what an argument must be.
@@ -52,7 +75,7 @@ type expectation struct {
 
 // add takes a site with arguments, unless its prologue has been seen.
 func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
-	pro, err := instances.Emit(s, args, proved)
+	pro, err := instances.Emit(s, args, p.how)
 	if err != nil {
 		return err
 	}
@@ -65,15 +88,28 @@ func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
 	if err != nil {
 		return err
 	}
-	j := job{code: bpfexec.Code{Insns: pro.Slid(p.world.bias), Args: len(args)}, site: s, text: pro.String()}
+	j := job{code: bpfexec.CodeOf(pro, len(args)), layout: pro.Layout, site: s, text: pro.String()}
+	j.code.Insns = pro.Slid(p.world.bias)
 	for _, a := range args {
-		j.args = append(j.args, expect(s, site, a))
+		e := expectation{arg: a, unchecked: true}
+		if !p.derived(&a) {
+			e = expect(s, site, a)
+		}
+		j.args = append(j.args, e)
 	}
 	p.batch = append(p.batch, j)
-	if len(p.batch) >= batchSize {
+	p.bytes += j.layout.Size
+	if len(p.batch) >= batchSize || p.bytes >= batchBytes {
 		return p.flush()
 	}
 	return nil
+}
+
+// derived reports whether an argument is made of a variable: the second reader knows
+// variables only.
+func (p *prover) derived(a *instances.Argument) bool {
+	number := a.Kind == prologue.Scalar || a.Kind == prologue.Object
+	return !number || a.At != nil || p.def != nil && len(p.def.Args[a.Arg].Expr.Path) > 0
 }
 
 // second is the second reader's view of a site, or nil when it sees none.
@@ -199,7 +235,7 @@ func (p *prover) flush() error {
 	if p.o.Each != nil {
 		p.o.Each(uint64(len(p.batch)))
 	}
-	p.batch = p.batch[:0]
+	p.batch, p.bytes = p.batch[:0], 0
 	return nil
 }
 
@@ -243,6 +279,7 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 		}
 		want, ok, err := e.value(m)
 		missing := got.Err>>i&1 == 1
+		value := j.value(&got, i)
 		switch {
 		case stray:
 			p.report.Stray++
@@ -252,13 +289,13 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 				p.report.Unchecked++ // the registers convention carries 8 bytes
 			}
 			continue
-		case err != nil && missing && !e.arg.Fetched() && got.Values[i] == 0:
+		case err != nil && missing && !e.arg.Fetched() && value == 0:
 			if first {
 				p.report.NotFetched++
 			}
 			continue
 		}
-		if e.arg.Unfetched.Code == dwarfloc.Unsupported && missing && got.Values[i] == 0 {
+		if e.arg.Unfetched.Code == dwarfloc.Unsupported && missing && value == 0 {
 			// The second evaluator runs what cannot be compiled, such as a loop.
 			if first {
 				p.report.Unsupported++
@@ -266,7 +303,7 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 			continue
 		}
 		p.report.Values++
-		if ok == !missing && (ok && got.Values[i] == want || !ok && err == nil && got.Values[i] == 0) {
+		if ok == !missing && (ok && value == want || !ok && err == nil && value == 0) {
 			p.report.Agreed++
 			if !ok {
 				p.report.Faults++
@@ -319,7 +356,7 @@ func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result,
 	expr, sec, off := arg.Variable.Expression()
 	fmt.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE(), arg.Name, arg.Size, arg.Signed)
 	fmt.Fprintf(&b, "  location %s by %v, reason %q, from % x at %s+%#x\n", arg.Variable.Loc.Text(p.img.Arch()), arg.Variable.Loc.Rule, arg.Unfetched, expr, sec, off)
-	fmt.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", got.Values[i], got.Err, want, ok, err)
+	fmt.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", j.value(&got, i), got.Err, want, ok, err)
 	for _, reg := range p.img.Arch().Registers() {
 		if v, ok := regs.value[uint64(reg.DWARF)]; ok {
 			fmt.Fprintf(&b, " %s=%#x", reg.Name, v)

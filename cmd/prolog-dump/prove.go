@@ -25,7 +25,8 @@ compares each value with what a second reader of the image and a second evaluato
 of DWARF, which share no code with the first ones, say it must be.
 
 For an IMAGE that is every distinct prologue of all parameters at all sites; a
-kernel takes a minute or two. For a definition it is the definition's instances,
+kernel takes a minute or two. With --convention record all parameters of a site are
+fetched by one. For a definition it is the definition's instances,
 in the image that -k or -x names.
 
 It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
@@ -62,6 +63,11 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 }
 
 func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) error {
+	how, err := s.options(true)
+	if err != nil {
+		return err
+	}
+	o.Convention = how.Convention
 	img, err := s.open(path)
 	if err != nil {
 		return err
