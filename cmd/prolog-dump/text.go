@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -185,16 +186,34 @@ func printSummary(w io.Writer, p *instances.Plan) {
 	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined), %s\n", p.Definition,
 		count(len(p.Sites), "site"), count(len(functions), "function"), len(p.Sites)-inlined, inlined, count(len(p.Instances), "instance"))
 	for i := range p.Definition.Args {
+		d := &p.Definition.Args[i]
 		reasons := make(map[string]int)
-		fetched := 0
+		sites, args := 0, 0 // where all that the argument stands for is fetched; what is
+		total := 0
 		for j := range p.Sites {
-			if a := &p.Sites[j].Args[i]; a.Fetched() {
-				fetched++
-			} else {
-				reasons[a.Unfetched.Code.String()]++
+			all := true
+			for k := range p.Sites[j].Args {
+				a := &p.Sites[j].Args[k]
+				switch {
+				case a.Arg != i:
+					continue
+				case a.Fetched():
+					args++
+				default:
+					all = false
+					reasons[a.Unfetched.Code.String()]++
+				}
+				total++
+			}
+			if all {
+				sites++
 			}
 		}
-		fmt.Fprintf(w, "  %s: fetched at %d of %s", p.Definition.Args[i].Name, fetched, count(len(p.Sites), "site"))
+		if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
+			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, count(len(p.Sites), "site"))
+		} else {
+			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, count(len(p.Sites), "site"))
+		}
 		names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
 			return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
 		})
