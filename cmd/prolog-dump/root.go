@@ -82,7 +82,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
-		linesCommand(&s), varsCommand(&s), funcsCommand(&s), cacheCommand(), demoCommand(&s))
+		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))

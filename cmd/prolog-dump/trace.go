@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+func traceCommand(s *settings) *cobra.Command {
+	var o tracer.Options
+	cmd := &cobra.Command{
+		Use:   "trace 'FUNC ARG...'... [-- COMMAND...]",
+		Short: "Attach everywhere and print each hit with its values",
+		Long: `trace attaches a small program at every site of one or more definitions, and
+prints a line for each hit: time, task, place, and the arguments by name, as their
+types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
+kernel refuses are told first, and hits that were lost last. It needs root, or CAP_BPF
+and CAP_PERFMON, and Linux 5.15.
+
+Each definition is one argument here: quote it.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.checkFormat("text", "json"); err != nil {
+				return err
+			}
+			var command []string
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args, command = args[:n], args[n:]
+			}
+			if len(args) == 0 {
+				return errors.New("no definition in front of --")
+			}
+			return s.trace(cmd, args, command, o)
+		},
+	}
+	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process (user space)")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "attach even if the build IDs of image and running code differ")
+	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two")
+	return cmd
+}
+
+// trace runs definitions, which are all about one image.
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, o tracer.Options) error {
+	defs := make([]*probe.Definition, len(texts))
+	for i, t := range texts {
+		var err error
+		if defs[i], err = probe.Parse(t); err != nil {
+			return err
+		}
+		if a, b := defs[i].Options, defs[0].Options; a.Exec != b.Exec || a.Module != b.Module {
+			return fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
+		}
+	}
+	path, kernel, err := s.imagePath(&defs[0].Options)
+	if err != nil {
+		return err
+	}
+	po, err := s.options(kernel)
+	if err != nil {
+		return err
+	}
+	po.Convention = instances.Record
+	img, err := s.open(path)
+	if err != nil {
+		return err
+	}
+	defer img.Close()
+	ctx := cmd.Context()
+	plans, err := plansOf(ctx, img, defs, po)
+	if err != nil {
+		return err
+	}
+	o.Kernel = kernel
+	session, err := tracer.Open(ctx, plans, o)
+	if err != nil {
+		return err
+	}
+	err = s.run(ctx, cmd.OutOrStdout(), session, plans, command)
+	return errors.Join(err, session.Close())
+}
+
+func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o instances.Options) ([]*instances.Plan, error) {
+	plans := make([]*instances.Plan, len(defs))
+	for i, def := range defs {
+		var err error
+		if plans[i], err = instances.NewPlan(ctx, img, def, o); err != nil {
+			return nil, err
+		}
+	}
+	return plans, nil
+}
+
+// run prints hits until the command or the context ends.
+func (s *settings) run(ctx context.Context, w io.Writer, session *tracer.Session, plans []*instances.Plan, command []string) error {
+	for i, a := range session.Attachments {
+		for _, r := range a.Refused {
+			fmt.Fprintf(os.Stderr, "not attached: %v: %v\n", plans[i].Sites[r.Site], r.Err)
+		}
+		fmt.Fprintf(os.Stderr, "%v: attached at %d of %s\n", plans[i].Definition, len(a.Attached), count(len(a.Attached)+len(a.Refused), "site"))
+	}
+	tracing, stop := context.WithCancel(ctx)
+	defer stop()
+	var child error
+	if len(command) > 0 {
+		c := exec.CommandContext(ctx, command[0], command[1:]...)
+		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr
+		if err := c.Start(); err != nil {
+			return err
+		}
+		go func() {
+			child = c.Wait()
+			stop()
+		}()
+	}
+	hits := 0
+	print := printHit
+	if s.format == "json" {
+		print = printHitJSON
+	}
+	err := session.Run(tracing, func(h *tracer.Hit) error {
+		hits++
+		return print(w, h)
+	})
+	lost, lostErr := session.Lost()
+	fmt.Fprintf(os.Stderr, "%s, %d lost\n", count(hits, "hit"), lost)
+	if ctx.Err() == nil && child != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", command[0], child)
+	}
+	return errors.Join(err, lostErr)
+}
+
+func printHit(w io.Writer, h *tracer.Hit) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%12.6f  %-15s %7d  %v", h.Time.Seconds(), h.Comm, h.TID, &h.Plan.Sites[h.Site])
+	for i := range h.Values {
+		fmt.Fprintf(&b, "  %s=%s", h.Values[i].Name, h.Values[i].String())
+	}
+	b.WriteByte('\n')
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printHitJSON(w io.Writer, h *tracer.Hit) error {
+	type value struct {
+		Name  string `json:"name"`
+		Value string `json:"value,omitempty"`
+		Lost  bool   `json:"lost,omitempty"`
+	}
+	site := &h.Plan.Sites[h.Site]
+	out := struct {
+		Time  float64 `json:"time"` // seconds
+		Comm  string  `json:"comm"`
+		PID   int     `json:"pid"`
+		TID   int     `json:"tid"`
+		Event string  `json:"event,omitempty"`
+		Func  string  `json:"function"`
+		Place string  `json:"place"`
+		Addr  uint64  `json:"address"`
+		Args  []value `json:"args"`
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.Place(), site.Addr, []value{}}
+	for i := range h.Values {
+		v := &h.Values[i]
+		x := value{Name: v.Name, Lost: v.Lost}
+		if !v.Lost {
+			x.Value = v.String()
+		}
+		out.Args = append(out.Args, x)
+	}
+	return json.NewEncoder(w).Encode(out)
+}

@@ -1,0 +1,70 @@
+package tracer
+
+import (
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
+
+// A hit's event in the ring buffer: a head, then the record. Numbers are the
+// machine's.
+const (
+	atTime   = 0  // bpf_ktime_get_ns
+	atCookie = 8  // the plan's number in the upper half, the site's in the lower
+	atTask   = 16 // bpf_get_current_pid_tgid
+	atComm   = 24
+	atErr    = 40
+	atRecord = 48
+
+	commSize = 16
+)
+
+// program is what runs at each hit: it copies the record into the ring buffer. It uses
+// no stack, so that the record can have it all.
+func program(events, lost *ebpf.Map, recordSize int) asm.Instructions {
+	const exit, full = "exit", "full"
+	insns := asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.Mov.Reg(asm.R7, asm.R2),
+		asm.Mov.Reg(asm.R8, asm.R3),
+		asm.LoadMapPtr(asm.R1, events.FD()),
+		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize)),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.FnRingbufReserve.Call(),
+		asm.JEq.Imm(asm.R0, 0, full),
+		asm.Mov.Reg(asm.R9, asm.R0),
+
+		asm.FnKtimeGetNs.Call(),
+		asm.StoreMem(asm.R9, atTime, asm.R0, asm.DWord),
+		asm.Mov.Reg(asm.R1, asm.R6),
+		asm.FnGetAttachCookie.Call(),
+		asm.StoreMem(asm.R9, atCookie, asm.R0, asm.DWord),
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+		asm.Mov.Reg(asm.R1, asm.R9),
+		asm.Add.Imm(asm.R1, atComm),
+		asm.Mov.Imm(asm.R2, commSize),
+		asm.FnGetCurrentComm.Call(),
+		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
+	}
+	for at := 0; at < recordSize; at += 8 {
+		insns = append(insns,
+			asm.LoadMem(asm.R0, asm.R8, int16(at), asm.DWord),
+			asm.StoreMem(asm.R9, int16(atRecord+at), asm.R0, asm.DWord),
+		)
+	}
+	return append(insns,
+		asm.Mov.Reg(asm.R1, asm.R9),
+		asm.Mov.Imm(asm.R2, 0),
+		asm.FnRingbufSubmit.Call(),
+		asm.Ja.Label(exit),
+
+		// The buffer is full: count what is lost. The map has one value, which a program
+		// can reach without a lookup.
+		asm.LoadMapValue(asm.R1, lost.FD(), 0).WithSymbol(full),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
+
+		asm.Mov.Imm(asm.R0, 0).WithSymbol(exit),
+		asm.Return(),
+	)
+}
