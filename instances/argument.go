@@ -43,8 +43,9 @@ func (a *Argument) Location() *dwarfloc.Location {
 
 // NewArgument is the argument that fetches a variable: as many bytes as the type
 // of the debug information has, or fewer, when the definition's type is narrower, and
-// as signed as the definition's type. A definition's wider type changes nothing: the bytes behind the object are not its
-// own. What the type does not allow is a reason of the variable.
+// as signed as the definition's type. A definition's wider type changes nothing: the
+// bytes behind the object are not its own. What the type does not allow is a reason of
+// the variable.
 func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) Argument {
 	a := Argument{Name: name, Variable: v}
 	if err := a.shape(want, &o); err != nil {
@@ -59,7 +60,7 @@ func damaged(err error) dwarfloc.Reason {
 
 // mismatch notes that the variable's type does not allow the definition's.
 func (a *Argument) mismatch(format string, args ...any) {
-	if a.Variable.Located() {
+	if !mistaken(a.Variable.Reason.Code) {
 		a.Variable.Loc, a.At = dwarfloc.Location{}, nil
 		a.Variable.Reason = dwarfloc.Reason{Code: dwarfloc.TypeMismatch, Detail: fmt.Sprintf(format, args...)}
 	}

@@ -27,6 +27,15 @@
 // A [Sharer] does the same for whole images, without a definition: it writes the
 // prologues of all parameters of all sites, and keeps one key of each distinct one.
 //
+// # Conventions
+//
+// Up to three numbers are in registers when the user's program begins. More of them,
+// strings, structures and arrays are in a record, whose address is its third argument.
+// [Options] choose one or the other, by default as the arguments need it; all instances
+// of a plan have the same, and Plan.Convention names it. [Plan.Header] declares the
+// record in C. Its layout is the same at all sites, unless the definition's functions
+// differ in the types of their arguments: [Site.Layout] is that of one site.
+//
 // # The preprocessor
 //
 // [Plan.Preprocess] is what libbpf's bpf_program__set_prep called, once for each

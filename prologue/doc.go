@@ -6,11 +6,11 @@
 //	p, err := prologue.Emit([]prologue.Arg{{Name: "page", Loc: loc, Size: 8}}, prologue.Options{Arch: a})
 //	program = append(p.Insns, program...)
 //
-// # The convention
+// # The conventions
 //
 // A prologue starts as every probe's program does, with R1 = ctx, the struct
 // pt_regs of the interrupted code. It ends by falling through to what stands
-// behind it, with
+// behind it. In the [Registers] convention that is with
 //
 //	R1            ctx, as before
 //	R2            err: 0, or bit i set when argument i was not fetched
@@ -18,6 +18,15 @@
 //
 // and nothing to be expected of the other registers and of the stack. It shares
 // the stack frame of the program behind it, which has not begun to use it.
+//
+// In the [Record] convention it ends with R1 and R2 as above, and
+//
+//	R3            the address of a record on the stack
+//
+// The record holds any number of arguments, up to 63, of all kinds: see [ArgKind] and
+// [Layout]. What was not fetched is 0 there. The program behind it must have a stack
+// frame of its own, so it is to be called, not fallen into; [Prologue.CheckStack] says
+// whether the kernel gives both frames enough.
 //
 // # How it is made
 //
@@ -31,6 +40,10 @@
 //
 // Arguments in neighbouring memory are read with one helper call, without one's
 // bad page taking another with it (join.go).
+//
+// Into a record each argument is brought at once, in the order of the arguments: read
+// into its place, or computed and stored there (record.go, place.go). Strings and objects
+// in memory take one helper call. Objects in pieces are computed 8 bytes at a time.
 //
 // Instructions are made as the kernel's words (assembler.go), whose bytes are a
 // prologue's key. An [Emitter] stops there: it is for whole images, where nearly

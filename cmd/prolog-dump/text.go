@@ -109,6 +109,9 @@ func inBody(s *dwarfloc.Site) string {
 }
 
 func typeText(a *instances.Argument) string {
+	if a.Kind == prologue.Comm {
+		return fmt.Sprintf("char[%d]", prologue.CommSize)
+	}
 	if a.Variable.Reason.Code == dwarfloc.NoSuchVariable {
 		return "-"
 	}
