@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -33,6 +34,8 @@ type settings struct {
 	convention  string
 	stringBytes int
 	explain     bool
+
+	kernel bool // the image is a kernel's, once withImage has looked
 }
 
 func rootCommand() *cobra.Command {
@@ -60,7 +63,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			if err := s.checkFormat("text", "json"); err != nil {
+			if err := s.checkFormat(planFormats...); err != nil {
 				return err
 			}
 			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
@@ -71,7 +74,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f := cmd.PersistentFlags()
 	f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
 	f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
-	f.StringVar(&s.format, "format", "text", "text, or json: one object per site and line")
+	f.StringVar(&s.format, "format", "text", "text; json: one object per site and line; of a plan also tracefs, bpftrace, go and c")
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
 	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
@@ -83,7 +86,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
 		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s))
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(planFormats, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy"}, cobra.ShellCompDirectiveNoFileComp))
@@ -131,6 +134,7 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*dwarfloc
 	if err != nil {
 		return err
 	}
+	s.kernel = kernel
 	o, err := s.options(kernel)
 	if err != nil {
 		return err
@@ -251,10 +255,23 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
+// planFormats are the formats of a plan.
+var planFormats = []string{"text", "json", "tracefs", "bpftrace", "go", "c"}
+
 // print writes a plan in the chosen format.
 func (s *settings) print(w io.Writer, p *instances.Plan) error {
-	if s.format == "json" {
+	o := export.Options{Kernel: s.kernel}
+	switch s.format {
+	case "json":
 		return printJSON(w, p)
+	case "tracefs":
+		return export.Tracefs(w, p, o)
+	case "bpftrace":
+		return export.Bpftrace(w, p, o)
+	case "go":
+		return export.Go(w, p)
+	case "c":
+		return export.C(w, p, o)
 	}
 	return s.printText(w, p)
 }

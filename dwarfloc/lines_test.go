@@ -1,0 +1,218 @@
+package dwarfloc
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// readelf prints rows with their views and whether they begin a statement:
+//
+//	queue.c      379  0xffffffff81000000       1       x
+var elfRow = regexp.MustCompile(`^\S+ +(\d+|-) +(0x[0-9a-f]+|0)(?: +(\d+))?(?: +(x))?(?: +END)?$`)
+
+// TestViewsAgainstReadelf compares the numbers of all rows with readelf's, which counts
+// views as the assembler does.
+func TestViewsAgainstReadelf(t *testing.T) {
+	tool, err := exec.LookPath("readelf")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			file, err := fixtures.WriteTo(t.TempDir(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(tool, "--wide", "--debug-dump=decodedline", file)
+			cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got []string
+			for l := range strings.Lines(string(out)) {
+				m := elfRow.FindStringSubmatch(strings.TrimSpace(l))
+				if m == nil || m[1] == "-" { // the end of a sequence
+					continue
+				}
+				view := m[3]
+				if view == "" {
+					view = "0"
+				}
+				want = append(want, fmt.Sprintf("%s %s view %s stmt=%v", m[2], m[1], view, m[4] != ""))
+			}
+			img := openFixture(t, name)
+			views := 0
+			for _, u := range lineUnits(t, img) {
+				rows, err := u.rowsOf()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range rows {
+					if r.end {
+						continue
+					}
+					if r.view > 0 {
+						views++
+					}
+					got = append(got, fmt.Sprintf("%#x %d view %d stmt=%v", r.addr, r.line, r.view, r.stmt))
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" || views < 5 {
+				t.Errorf("%d rows, %d with views (-readelf +got):\n%s", len(got), views, diff)
+			}
+		})
+	}
+}
+
+func lineText(s *Site) string {
+	var callers []string
+	for _, c := range s.Callers {
+		callers = append(callers, c.Function)
+	}
+	return fmt.Sprintf("%s %s:%d at %s view %d %v in %v", s.Function, s.File, s.Line, s.Place(), s.View, s.AfterPrologue, callers)
+}
+
+// TestLinesBothWays: the lines of all functions are the lines of all files, but for
+// those of declarations, which belong to functions alone.
+func TestLinesBothWays(t *testing.T) {
+	for _, name := range append(fixtures.Names(), fixtures.Relocatable()...) {
+		t.Run(name, func(t *testing.T) {
+			img := openFixture(t, name)
+			bodies, err := img.Sites(t.Context(), Every{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			byFunction, err := img.LineSites(t.Context(), bodies, func(*Site, string, int) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			byFile, err := img.FileLineSites(t.Context(), anyFile{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := func(sites []*Site) []string {
+				var out []string
+				for _, s := range sites {
+					if s.Kind != Line {
+						t.Errorf("%s is of the kind %s", s, s.Kind)
+					}
+					if _, line, err := s.Declared(); err != nil || line != s.Line {
+						out = append(out, lineText(s))
+					}
+				}
+				slices.Sort(out)
+				return out
+			}
+			want, got := text(byFile), text(byFunction)
+			if diff := cmp.Diff(want, got); diff != "" || len(got) < 20 {
+				t.Errorf("%d sites of lines (-by file +by function):\n%s", len(got), diff)
+			}
+			if len(byFunction) < len(bodies) {
+				t.Errorf("%d bodies have %d lines: each has one that declares it", len(bodies), len(byFunction))
+			}
+		})
+	}
+}
+
+// TestLineSites: where lines are, in printed form. The addresses and views are those
+// of readelf's decoded line table.
+func TestLineSites(t *testing.T) {
+	for _, tt := range []struct {
+		image, function string
+		line            int
+		want            []string
+	}{
+		// Instances without code, at one address: each has its own row, by its view.
+		{"basic-gcc12-O2-dwarf5.elf", "note_text", 3, []string{
+			"note_text toy.h:173 at queue_classify+0x44 view 11 false in [queue_classify]",
+			"note_text toy.h:173 at queue_classify+0x44 view 17 false in [queue_classify]",
+			"note_text toy.h:173 at queue_classify+0x44 view 23 false in [queue_classify]",
+			"note_text toy.h:173 at queue_classify+0x44 view 29 false in [queue_classify]",
+		}},
+		{"basic-gcc12-O2-dwarf5.elf", "call_my_funcs", 7, []string{"call_my_funcs queue.c:51 at call_my_funcs+0x2e view 1 false in []"}},
+		{"basic-gcc12-O2-dwarf5.elf", "call_my_funcs", 3, nil}, // an empty line
+		{"basic-gcc12-O2-dwarf5.elf", "my_func_one_abcd", 2, []string{
+			"my_func_one_abcd queue.c:19 at my_func_one_abcd view 1 false in []",
+			"my_func_one_abcd queue.c:19 at call_my_funcs view 3 false in [call_my_funcs]",
+			"my_func_one_abcd queue.c:19 at call_my_funcs+0x11 view 5 false in [call_my_funcs]",
+			"my_func_one_abcd queue.c:19 at call_my_funcs+0x19 view 5 false in [call_my_funcs]",
+		}},
+		// Built without optimisation: not inside the prologue.
+		{"basic-gcc12-O0-dwarf5.elf", "my_func_one_abcd", 1, []string{"my_func_one_abcd queue.c:18 at my_func_one_abcd+0x8 view 0 true in []"}},
+	} {
+		img := openFixture(t, tt.image)
+		bodies, err := img.Sites(t.Context(), Name(tt.function))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites, err := img.LineSites(t.Context(), bodies, func(s *Site, file string, line int) bool {
+			at, first, err := s.Declared()
+			return err == nil && at == file && line == first+tt.line
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range sites {
+			got = append(got, lineText(s))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s:%d (-want +got):\n%s", tt.image, tt.function, tt.line, diff)
+		}
+	}
+}
+
+// TestSiteAtErrors: addresses that no function holds.
+func TestSiteAtErrors(t *testing.T) {
+	img := openFixture(t, "basic-gcc12-O2-dwarf5.elf")
+	for addr, want := range map[uint64]string{
+		0x1234:             "no function holds the address 0x1234: no section of instructions holds it",
+		0xffffffff8fffffff: "no section of instructions holds it",
+	} {
+		s, err := img.SiteAt(t.Context(), addr)
+		var none *NoCodeError
+		if s != nil || !errors.As(err, &none) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%#x: %v, %v", addr, s, err)
+		}
+	}
+}
+
+// TestEarly: in the prologue of a function that was built without optimisation its
+// slots do not hold the parameters yet.
+func TestEarly(t *testing.T) {
+	img := openFixture(t, "basic-gcc12-O0-dwarf5.elf")
+	sites, err := img.Sites(t.Context(), Name("my_func_one_abcd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sites {
+		if s.Kind != Entry {
+			continue
+		}
+		for addr := s.fun.start; addr <= s.Addr; addr += s.Addr - s.fun.start {
+			at, err := img.SiteAt(t.Context(), addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := at.Lookup("arg1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Located() != (addr == s.Addr) {
+				t.Errorf("%s, %#x bytes before the end of the prologue: arg1 is %s %v", at, s.Addr-addr, v.Loc.Text(img.arch), v.Reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package export
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// Bpftrace writes a program for bpftrace that prints the arguments at each site:
+// sites that share an instance share an action. What bpftrace's language, or its
+// probes, cannot express has a comment.
+func Bpftrace(w io.Writer, p *instances.Plan, o Options) error {
+	x, err := newExporter(p, o)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	for i := range p.Sites {
+		if s := &p.Sites[i]; s.Instance < 0 {
+			fmt.Fprintf(b, "// %s: left out: an argument is missing\n", oneLine(s.String()))
+		}
+	}
+	for i := range p.Instances {
+		if err := x.bpftraceInstance(b, &p.Instances[i]); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
+func (x *exporter) bpftraceInstance(w io.Writer, in *instances.Instance) error {
+	var places []string
+	for _, i := range in.Sites {
+		s := &x.p.Sites[i]
+		place, err := x.bpftracePlace(s)
+		if why := left(""); errors.As(err, &why) {
+			fmt.Fprintf(w, "// %s: %s\n", oneLine(s.String()), oneLine(why.Error()))
+			continue
+		} else if err != nil {
+			return err
+		}
+		places = append(places, place)
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	s := &x.p.Sites[in.Sites[0]]
+	format, values := "", ""
+	for j := range s.Args {
+		a := &s.Args[j]
+		verb, e, err := x.bpftraceArg(a)
+		if why := left(""); errors.As(err, &why) {
+			fmt.Fprintf(w, "// %s: %s: %s\n", oneLine(s.String()), oneLine(a.Name), oneLine(why.Error()))
+			continue
+		} else if err != nil {
+			return err
+		}
+		format += " " + identifier(a.Name) + "=" + verb
+		values += ", " + e
+	}
+	fmt.Fprintf(w, "%s\n{\n\tprintf(\"%%s%s\\n\", probe%s);\n}\n", strings.Join(places, ",\n"), format, values)
+	return nil
+}
+
+// bpftracePlace is the probe of a site.
+func (x *exporter) bpftracePlace(s *instances.Site) (string, error) {
+	ret := x.p.Definition.Point.Return
+	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[ret]
+	name, off, ok := x.symbol(s.Site)
+	if !x.o.Kernel {
+		kind = map[bool]string{false: "uprobe:", true: "uretprobe:"}[ret] + x.o.Path + ":"
+		if !ok {
+			return fmt.Sprintf("%s%#x", kind, s.Addr), nil
+		}
+	}
+	switch {
+	case !ok:
+		return "", leave("its symbol %q is not the only one of that name", s.Symbol)
+	case off == 0:
+		return kind + probeName(name), nil
+	}
+	return kind + probeName(name) + "+" + strconv.FormatUint(off, 10), nil
+}
+
+// probeName quotes a name that bpftrace would not take for one.
+func probeName(name string) string {
+	if identifier(name) == name {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// bpftraceArg is an argument as an expression, with its conversion for printf.
+func (x *exporter) bpftraceArg(a *instances.Argument) (verb, expr string, err error) {
+	d := x.arg(a)
+	if d.Expr.Kind == probe.Comm {
+		return "%s", "comm", nil
+	}
+	if d.Type.Kind == probe.String || d.Type.Kind == probe.UString {
+		e, err := text(a)
+		if err != nil {
+			return "", "", err
+		}
+		if x.o.Kernel && d.Type.Kind == probe.UString && reads(e) {
+			return "", "", leave("it reads memory of user space on the way")
+		}
+		t, err := x.bpftraceExpr(e)
+		if x.o.Kernel && (d.Type.Kind == probe.UString || d.User) {
+			t = "uptr(" + t + ")"
+		}
+		return "%s", "str(" + t + ")", err
+	}
+	if d.Type.Count != 0 || d.Type.Kind == probe.Bitfield {
+		return "", "", leave("the type %s", d.Type)
+	}
+	e, err := value(a)
+	if err != nil {
+		return "", "", err
+	}
+	if x.o.Kernel && d.User && reads(e) {
+		return "", "", leave("it reads memory of user space")
+	}
+	t, err := x.bpftraceExpr(e)
+	if err != nil {
+		return "", "", err
+	}
+	letter := x.letter(a, d)
+	t = cut(t, e, a.Size, letter == "s")
+	switch letter {
+	case "x":
+		return "0x%llx", t, nil
+	case "s":
+		return "%lld", t, nil
+	}
+	return "%llu", t, nil
+}
+
+// cut makes a value as wide as its type: with arithmetic, whose meaning is the same
+// in all versions of bpftrace.
+func cut(t string, e *dwarfloc.Expr, size int, signed bool) string {
+	if size >= 8 || e.Op == dwarfloc.OpConst {
+		return t
+	}
+	if !signed {
+		if (e.Op == dwarfloc.OpDeref || e.Op == dwarfloc.OpZExt) && int(e.Size) <= size {
+			return t
+		}
+		return fmt.Sprintf("(%s & %#x)", t, uint64(1)<<(8*size)-1)
+	}
+	return extended(t, size)
+}
+
+// extended is the sign-extension of the low bytes of a value.
+func extended(t string, size int) string {
+	sign := uint64(1) << (8*size - 1)
+	return fmt.Sprintf("(int64)(((%s & %#x) ^ %#x) - %#x)", t, 2*sign-1, sign, sign)
+}
+
+// bpftraceSigns are the operations that bpftrace computes as the prologue does:
+// unsigned, in 64 bits.
+var bpftraceSigns = map[dwarfloc.ExprOp]string{
+	dwarfloc.OpAdd: "+", dwarfloc.OpSub: "-", dwarfloc.OpMul: "*",
+	dwarfloc.OpAnd: "&", dwarfloc.OpOr: "|", dwarfloc.OpXor: "^",
+}
+
+func (x *exporter) bpftraceExpr(e *dwarfloc.Expr) (string, error) {
+	sub := func(e *dwarfloc.Expr) (string, error) { return x.bpftraceExpr(e) }
+	switch e.Op {
+	case dwarfloc.OpReg:
+		r, err := x.register(e.K)
+		return fmt.Sprintf("reg(%q)", strings.TrimPrefix(r, "%")), err
+	case dwarfloc.OpConst:
+		return strconv.FormatInt(int64(e.K), 10), nil
+	case dwarfloc.OpAddr:
+		switch {
+		case x.o.Kernel && x.base != "" && e.K >= x.baseAddr:
+			return fmt.Sprintf("(kaddr(%q) + %d)", x.base, e.K-x.baseAddr), nil
+		}
+		return "", leave("an address of the image, which moves")
+	case dwarfloc.OpDeref:
+		a, err := sub(e.A)
+		return fmt.Sprintf("*(uint%d*)(%s)", 8*e.Size, a), err
+	case dwarfloc.OpZExt, dwarfloc.OpSExt:
+		a, err := sub(e.A)
+		if e.Size >= 8 || err != nil {
+			return a, err
+		}
+		if e.Op == dwarfloc.OpSExt {
+			return extended(a, int(e.Size)), nil
+		}
+		return fmt.Sprintf("(%s & %#x)", a, uint64(1)<<(8*e.Size)-1), nil
+	case dwarfloc.OpNot:
+		a, err := sub(e.A)
+		return "(" + a + " ^ -1)", err
+	case dwarfloc.OpNeg:
+		a, err := sub(e.A)
+		return "(0 - " + a + ")", err
+	case dwarfloc.OpShl, dwarfloc.OpShr:
+		if e.B.Op == dwarfloc.OpConst && e.B.K < 64 {
+			a, err := sub(e.A)
+			sign := map[dwarfloc.ExprOp]string{dwarfloc.OpShl: "<<", dwarfloc.OpShr: ">>"}[e.Op]
+			return fmt.Sprintf("((uint64)%s %s %d)", a, sign, e.B.K), err
+		}
+	}
+	if sign, ok := bpftraceSigns[e.Op]; ok {
+		a, err := sub(e.A)
+		if err != nil {
+			return "", err
+		}
+		b, err := sub(e.B)
+		return "(" + a + " " + sign + " " + b + ")", err
+	}
+	return "", leave("arithmetic (%s)", e.Text(x.p.Image.Arch()))
+}

@@ -1,0 +1,93 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// C writes BPF programs in C for clang, one for each instance: a macro that makes a
+// program of a prologue in BPF assembly and the function of the user's that it calls
+//
+//	int func(void *ctx, int err, long arg1, ...)
+//
+// which must be global, or static and noinline. A comment lists the sites that each is
+// to be attached to. An instance with an address of the image, which moves when the
+// kernel or a library is loaded, is left out: C has no place for what it is moved by.
+func C(w io.Writer, p *instances.Plan, o Options) error {
+	x, err := newExporter(p, o)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "/* Fetch prologues of %s\n *\n", comment(p.Definition.String()))
+	fmt.Fprint(b, ` * int func(void *ctx, int err, long arg1, ...) gets the arguments; bit i of err is
+ * set when argument i was not fetched. For each instance, write
+ *
+ *     PROLOGUE_0(name, func, "kprobe/...")
+ *
+ * and attach the program "name" to the sites above the macro.
+ */
+`)
+	for i := range p.Instances {
+		in := &p.Instances[i]
+		fmt.Fprintf(b, "\n/* instance %d:\n", i)
+		for _, n := range in.Sites {
+			fmt.Fprintf(b, " *   %s\n", comment(x.cPlace(&p.Sites[n])))
+		}
+		if len(in.Prologue.Addrs) > 0 {
+			fmt.Fprint(b, " * left out: it has an address of the image, which moves\n */\n")
+			continue
+		}
+		fmt.Fprintf(b, " */\n#define PROLOGUE_%d(name, func, section) \\\n", i)
+		b.WriteString("__attribute__((naked, used, section(section))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
+		for j := range in.Prologue.Insns {
+			ins := &in.Prologue.Insns[j]
+			line := fmt.Sprintf("\t\t\"%s;\"", cText(ins))
+			if src := ins.Source(); src != nil {
+				line += " /* " + comment(src.String()) + " */"
+			}
+			fmt.Fprintf(b, "%s \\\n", line)
+		}
+		b.WriteString("\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
+	}
+	return b.Flush()
+}
+
+// cPlace is a site, by its symbol where that says where it is.
+func (x *exporter) cPlace(s *instances.Site) string {
+	place, err := x.tracePlace(s)
+	if err != nil {
+		place = fmt.Sprintf("%#x", s.Addr)
+	}
+	return place + "  " + s.String()
+}
+
+// comment keeps text inside a comment of C.
+func comment(s string) string {
+	return strings.ReplaceAll(oneLine(s), "*/", "* /")
+}
+
+// cText is an instruction for clang's assembler, which writes jumps and calls of
+// helpers in its own way. It knew no store of a constant before clang 18: that one is
+// given by its bytes.
+func cText(ins *asm.Instruction) string {
+	op := ins.OpCode
+	switch op.Class() {
+	case asm.StClass:
+		word := uint64(uint8(op)) | uint64(ins.Dst&0xf)<<8 | uint64(ins.Src&0xf)<<12 | uint64(uint16(ins.Offset))<<16 | uint64(uint32(ins.Constant))<<32
+		return fmt.Sprintf(".8byte %#x", word)
+	case asm.JumpClass:
+		if op.JumpOp() == asm.Call {
+			return fmt.Sprintf("call %d", ins.Constant)
+		}
+		return strings.Replace(prologue.Text(ins), "goto pc", "goto ", 1)
+	}
+	return prologue.Text(ins)
+}

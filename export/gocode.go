@@ -1,0 +1,84 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"go/format"
+	"io"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/instances"
+)
+
+// Go writes a Go file with the plan's prologues, as functions that
+// return them for an image that is loaded slide bytes behind its link-time addresses,
+// and the places of the sites of each. In front of a program they do what
+// Plan.PreprocessAt does.
+func Go(w io.Writer, p *instances.Plan) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Fetch prologues of %q.\n\npackage prologues\n\nimport \"github.com/cilium/ebpf/asm\"\n\n", oneLine(p.Definition.String()))
+	b.WriteString("// prologues are the instances: what stands in front of a program at the sites.\n")
+	b.WriteString("var prologues = []func(slide uint64) asm.Instructions{\n")
+	for i := range p.Instances {
+		fmt.Fprintf(&b, "prologue%d,\n", i)
+	}
+	b.WriteString("}\n\n// sites are link-time addresses, and which instance serves each.\nvar sites = []struct {\naddr uint64\ninstance int\n}{\n")
+	for i := range p.Sites {
+		if s := &p.Sites[i]; s.Instance >= 0 {
+			fmt.Fprintf(&b, "{%#x, %d}, // %s\n", s.Addr, s.Instance, oneLine(s.String()))
+		}
+	}
+	b.WriteString("}\n")
+	for i := range p.Instances {
+		in := &p.Instances[i]
+		moves := make(map[int]bool)
+		for _, at := range in.Prologue.Addrs {
+			moves[at] = true
+		}
+		slide := "slide"
+		if len(moves) == 0 {
+			slide = "_"
+		}
+		fmt.Fprintf(&b, "\nfunc prologue%d(%s uint64) asm.Instructions {\nreturn asm.Instructions{\n", i, slide)
+		for j := range in.Prologue.Insns {
+			ins := &in.Prologue.Insns[j]
+			fmt.Fprintf(&b, "{%s},", strings.Join(literal(ins, moves[j]), ", "))
+			if src := ins.Source(); src != nil {
+				fmt.Fprintf(&b, " // %s", oneLine(src.String()))
+			}
+			b.WriteByte('\n')
+		}
+		b.WriteString("}\n}\n")
+	}
+	text, err := format.Source([]byte(b.String()))
+	if err != nil {
+		return fmt.Errorf("the program does not parse: %w", err)
+	}
+	out := bufio.NewWriter(w)
+	_, _ = out.Write(text)
+	return out.Flush()
+}
+
+// literal is an instruction's fields.
+func literal(ins *asm.Instruction, moves bool) []string {
+	f := []string{fmt.Sprintf("OpCode: %#x", uint16(ins.OpCode))}
+	if ins.Dst != 0 {
+		f = append(f, fmt.Sprintf("Dst: asm.R%d", ins.Dst))
+	}
+	if ins.Src != 0 {
+		f = append(f, fmt.Sprintf("Src: asm.R%d", ins.Src))
+	}
+	if ins.Offset != 0 {
+		f = append(f, fmt.Sprintf("Offset: %d", ins.Offset))
+	}
+	switch {
+	case moves:
+		// The sum may pass the end of an int64, which a constant must not.
+		f = append(f, fmt.Sprintf("Constant: int64(%#x + slide)", uint64(ins.Constant)))
+	case ins.Constant != 0:
+		f = append(f, fmt.Sprintf("Constant: %d", ins.Constant))
+	}
+	return f
+}

@@ -1,0 +1,239 @@
+package export
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// Tracefs writes one definition for each site, for /sys/kernel/tracing/kprobe_events
+// or uprobe_events (Documentation/trace/kprobetrace.rst): "p:probe/vfs_read vfs_read+0
+// file=%di:x64". A site or an argument that they cannot express has a comment. The
+// sites are never those of another function with the same symbol: a kernel's are then
+// relative to _text, as perf's are.
+func Tracefs(w io.Writer, p *instances.Plan, o Options) error {
+	x, err := newExporter(p, o)
+	if err != nil {
+		return err
+	}
+	group := p.Definition.Group
+	if group == "" {
+		group = "probe"
+	}
+	kind := "p"
+	if p.Definition.Point.Return {
+		kind = "r"
+	}
+	used := make(names)
+	b := bufio.NewWriter(w)
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Instance < 0 {
+			fmt.Fprintf(b, "# %s: left out: an argument is missing\n", oneLine(s.String()))
+			continue
+		}
+		place, err := x.tracePlace(s)
+		if why := left(""); errors.As(err, &why) {
+			fmt.Fprintf(b, "# %s: %s\n", oneLine(s.String()), oneLine(why.Error()))
+			continue
+		} else if err != nil {
+			return err
+		}
+		line := fmt.Sprintf("%s:%s/%s %s", kind, identifier(group), used.next(x.eventName(s.Function)), place)
+		for j := range s.Args {
+			a := &s.Args[j]
+			text, err := x.traceArg(s, a)
+			if why := left(""); errors.As(err, &why) {
+				fmt.Fprintf(b, "# %s: %s: %s\n", oneLine(s.String()), oneLine(a.Name), oneLine(why.Error()))
+				continue
+			} else if err != nil {
+				return err
+			}
+			line += " " + identifier(a.Name) + "=" + text
+		}
+		fmt.Fprintln(b, line)
+	}
+	return b.Flush()
+}
+
+// tracePlace is where a site is: SYMBOL+OFF, MODULE:SYMBOL+OFF, PATH:OFFSET.
+func (x *exporter) tracePlace(s *instances.Site) (string, error) {
+	if !x.o.Kernel {
+		off, err := instances.FileOffset(x.p.Image, s.Addr)
+		if err != nil {
+			return "", leave("no place in the file holds its address")
+		}
+		return fmt.Sprintf("%s:%#x", x.o.Path, off), nil
+	}
+	prefix := ""
+	if x.module != "" {
+		prefix = x.module + ":"
+	}
+	if name, off, ok := x.symbol(s.Site); ok {
+		return prefix + name + "+" + strconv.FormatUint(off, 10), nil
+	}
+	if x.base == "" {
+		return "", leave("its symbol %q is not the only one of that name", s.Symbol)
+	}
+	return x.base + "+" + strconv.FormatUint(s.Addr-x.baseAddr, 10), nil
+}
+
+// traceArg is an argument as trace events fetch it, with its type.
+func (x *exporter) traceArg(s *instances.Site, a *instances.Argument) (string, error) {
+	d := x.arg(a)
+	if d.Expr.Kind == probe.Comm {
+		return "$comm", nil
+	}
+	if d.Type.Kind == probe.String || d.Type.Kind == probe.UString {
+		return x.traceString(s, a, d)
+	}
+	if d.Type.Count != 0 {
+		return "", leave("an array")
+	}
+	e, err := value(a)
+	if err != nil {
+		return "", err
+	}
+	if d.User && reads(e) {
+		return "", leave("it reads memory of user space on the way")
+	}
+	return x.traceValue(s, a, d, e)
+}
+
+func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe.Arg, e *dwarfloc.Expr) (string, error) {
+	size, letter := a.Size, x.letter(a, d)
+	// A narrower operand that is extended is that operand with its own type.
+	switch {
+	case (e.Op == dwarfloc.OpZExt || e.Op == dwarfloc.OpSExt) && int(e.Size) <= size:
+		if size = int(e.Size); e.Op == dwarfloc.OpSExt {
+			letter = "s"
+		} else if letter == "s" && size < a.Size {
+			letter = "u"
+		}
+		e = e.A
+	case e.Op == dwarfloc.OpDeref && int(e.Size) < size:
+		if size = int(e.Size); letter == "s" {
+			letter = "u"
+		}
+	}
+	if of, off, bits, ok := field(e); ok && bits <= uint64(8*a.Size) {
+		at, err := x.traceMemory(s, of.A)
+		return fmt.Sprintf("%s:b%d@%d/%d", at, bits, off, 8*of.Size), err
+	}
+	switch size {
+	case 1, 2, 4, 8:
+	default:
+		return "", leave("%d bytes", size)
+	}
+	typ := ":" + letter + strconv.Itoa(8*size)
+	switch {
+	case d.Type.Kind == probe.Bitfield:
+		typ = ":" + d.Type.String()
+	case d.Type.Kind == probe.SymbolOf && size == 8:
+		typ = ":symbol"
+	}
+	switch e.Op {
+	case dwarfloc.OpReg:
+		r, err := x.register(e.K)
+		return r + typ, err
+	case dwarfloc.OpConst:
+		return `\` + strconv.FormatInt(int64(e.K), 10) + typ, nil
+	case dwarfloc.OpDeref:
+		at, err := x.traceMemory(s, e.A)
+		return at + typ, err
+	}
+	return "", leave("arithmetic (%s)", e.Text(x.p.Image.Arch()))
+}
+
+// letter is the first of a type's name.
+func (x *exporter) letter(a *instances.Argument, d *probe.Arg) string {
+	switch d.Type.Kind {
+	case probe.Hex:
+		return "x"
+	case probe.Signed:
+		return "s"
+	case probe.Unsigned:
+		return "u"
+	}
+	if t, err := a.Variable.Type.Resolve(); err == nil && t.Kind == dwarfloc.TypePointer || a.Variable.Role == dwarfloc.Given {
+		return "x"
+	}
+	if a.Signed {
+		return "s"
+	}
+	return "u"
+}
+
+func (x *exporter) traceString(s *instances.Site, a *instances.Argument, d *probe.Arg) (string, error) {
+	e, err := text(a)
+	if err != nil {
+		return "", err
+	}
+	if d.User && reads(e) {
+		return "", leave("it reads memory of user space on the way")
+	}
+	at, err := x.traceMemory(s, e)
+	if d.Type.Kind == probe.UString || d.User && x.o.Kernel {
+		return at + ":ustring", err
+	}
+	return at + ":string", err
+}
+
+// traceMemory is memory at an address: "+8(%di)", "+0(+8(%di))", "@_text+4096".
+func (x *exporter) traceMemory(s *instances.Site, addr *dwarfloc.Expr) (string, error) {
+	base, off := split(addr)
+	at := ""
+	switch {
+	case base.Op == dwarfloc.OpReg:
+		r, err := x.register(base.K)
+		if err != nil {
+			return "", err
+		}
+		at = r
+	case base.Op == dwarfloc.OpDeref && base.Size == 8:
+		inner, err := x.traceMemory(s, base.A)
+		if err != nil {
+			return "", err
+		}
+		at = inner
+	case base.Op == dwarfloc.OpAddr:
+		return x.traceAddress(s, base.K+uint64(off))
+	default:
+		return "", leave("arithmetic in an address (%s)", addr.Text(x.p.Image.Arch()))
+	}
+	return fmt.Sprintf("%+d(%s)", off, at), nil
+}
+
+// traceAddress is memory at an address of the image, wherever that was loaded to: in a
+// kernel relative to _text; in a program, to the probe: "@+N" is as far from where
+// the file's byte N would be as the probe is from its own.
+func (x *exporter) traceAddress(s *instances.Site, addr uint64) (string, error) {
+	if x.o.Kernel {
+		if x.base == "" || addr < x.baseAddr {
+			return "", leave("an address that no symbol is there for")
+		}
+		return fmt.Sprintf("@%s+%d", x.base, addr-x.baseAddr), nil
+	}
+	off, err := instances.FileOffset(x.p.Image, s.Addr)
+	if err != nil || off+addr < s.Addr {
+		return "", leave("an address that cannot be told from the probe's")
+	}
+	return fmt.Sprintf("@+%#x", off+addr-s.Addr), nil
+}
+
+// register is a register as the kernel calls it.
+func (x *exporter) register(n uint64) (string, error) {
+	a := x.p.Image.Arch()
+	if r := a.Register(n); r != nil {
+		if name := a.KernelName(r); name != "" {
+			return "%" + name, nil
+		}
+	}
+	return "", leave("the register %s", a.RegisterName(n))
+}
