@@ -97,9 +97,9 @@ func (img *Image) Scan(ctx context.Context) error {
 // those who do need them.
 func (img *Image) prepare(symbols bool) error {
 	img.unitsOnce.Do(func() {
-		img.readAside(func() { _, _ = img.frameOf(0) })
 		ok, err := img.recall()
 		img.cache.warn(err)
+		img.readAside(func() { _, _ = img.frameOf(0) })
 		if ok {
 			return
 		}

@@ -99,7 +99,7 @@ func way(err error) string {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return ": probes need root, or CAP_PERFMON and CAP_BPF"
 	case errors.Is(err, unix.EMFILE):
-		return ": each probe needs two file descriptors: raise the limit (ulimit -n)"
+		return ": each probe needs a file descriptor: raise the limit (ulimit -n)"
 	case errors.Is(err, unix.EILSEQ), errors.Is(err, unix.EINVAL):
 		return ": no probe can be at this instruction"
 	}

@@ -30,15 +30,9 @@ type probeEvent struct {
 
 // probeLink is an attached probe. Closing it ends it, and so does the end of the
 // process that holds it.
-type probeLink struct{ event, link int }
+type probeLink struct{ fd int }
 
-func (l *probeLink) Close() error {
-	var err error
-	if l.link >= 0 {
-		err = unix.Close(l.link)
-	}
-	return errors.Join(err, unix.Close(l.event))
-}
+func (l *probeLink) Close() error { return unix.Close(l.fd) }
 
 const pmuDir = "/sys/bus/event_source/devices"
 
@@ -98,7 +92,11 @@ func (e *probeEvent) open(prog *ebpf.Program) (*probeLink, error) {
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(event))
 	}
-	return &probeLink{event, link}, nil
+	if link < 0 {
+		return &probeLink{event}, nil
+	}
+	// The link keeps the event.
+	return &probeLink{link}, unix.Close(event)
 }
 
 // attachEvent attaches a program by a BPF link (BPF_LINK_CREATE, with a cookie since

@@ -19,13 +19,17 @@ const (
 )
 
 // program is what runs at each hit: it copies the record into the ring buffer. It uses
-// no stack, so that the record can have it all.
-func program(events, lost *ebpf.Map, recordSize int) asm.Instructions {
+// no stack, so that the record can have it all. What the process self does is left
+// out: a tracer that is hit by what it does to report a hit would never end.
+func program(events, lost *ebpf.Map, recordSize, self int) asm.Instructions {
 	const exit, full = "exit", "full"
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
 		asm.Mov.Reg(asm.R8, asm.R3),
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.RSh.Imm(asm.R0, 32),
+		asm.JEq.Imm(asm.R0, int32(self), exit),
 		asm.LoadMapPtr(asm.R1, events.FD()),
 		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize)),
 		asm.Mov.Imm(asm.R3, 0),

@@ -9,7 +9,8 @@
 //	})
 //
 // Plans must be of the record convention (instances.Options.Convention). Probes end
-// with the session, and with the process, however it ends. It needs Linux 5.15: a ring
+// with the session, and with the process, however it ends. What this process itself
+// does is not reported. It needs Linux 5.15: a ring
 // buffer and cookies.
 package tracer
 
@@ -25,6 +26,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -74,6 +76,7 @@ func Open(ctx context.Context, plans []*instances.Plan, o Options) (s *Session, 
 			return nil, fmt.Errorf("%v: %w", p.Definition, ErrConvention)
 		}
 	}
+	raiseFiles(plans)
 	// Kernels before 5.11 count maps against the limit of locked memory; on others it
 	// does no harm that this fails.
 	_ = rlimit.RemoveMemlock()
@@ -103,6 +106,19 @@ func Open(ctx context.Context, plans []*instances.Plan, o Options) (s *Session, 
 	return s, err
 }
 
+// raiseFiles makes room for a file descriptor for each probe and program. Where that is
+// not allowed, attaching says what is missing.
+func raiseFiles(plans []*instances.Plan) {
+	need := uint64(256)
+	for _, p := range plans {
+		need += uint64(len(p.Sites) + len(p.Instances))
+	}
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && l.Cur < need {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: need, Max: max(l.Max, need)})
+	}
+}
+
 func hint(err error) string {
 	if errors.Is(err, os.ErrPermission) {
 		return ": tracing needs root, or CAP_BPF and CAP_PERFMON"
@@ -125,7 +141,7 @@ func (s *Session) attach(ctx context.Context, number int, p *instances.Plan, o *
 	}
 	programs := make([]*ebpf.Program, len(p.Instances))
 	for i := range p.Instances {
-		insns, err := p.PreprocessAt(i, program(s.events, s.lost, p.Instances[i].Prologue.Layout.Size), slide)
+		insns, err := p.PreprocessAt(i, program(s.events, s.lost, p.Instances[i].Prologue.Layout.Size, os.Getpid()), slide)
 		if err != nil {
 			return err
 		}
