@@ -290,6 +290,9 @@ func manyCases(*world) []execCase {
 		{"neighbours", many(func(i int) loc { return inMem(plus(reg(5), int64(8*i))) }), nil},
 		{"neighbours, two kinds", many(func(i int) loc { return inMem(plus(reg(uint64(5+i%2*2)), int64(8*i))) }), nil},
 		{"neighbours across the end", many(func(i int) loc { return inMem(plus(reg(5), 4096-200+int64(8*i))) }), nil},
+		{"one between two that another one is read with", []prologue.Arg{
+			arg(inMem(plus(reg(7), 8)), 8), arg(inMem(reg(5)), 8), arg(inMem(plus(reg(7), 16)), 8), arg(inMem(plus(reg(5), 16)), 8),
+		}, nil},
 		{"bad ones", many(pick(3, bad, inReg(0))), nil},
 		{"divisions", many(pick(7, divided, inMem(reg(5)))), nil},
 		{"missing ones", many(pick(5, loc{}, bad)), nil},
