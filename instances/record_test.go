@@ -153,16 +153,20 @@ func TestStack(t *testing.T) {
 		return asm.Instructions{
 			asm.Mov.Reg(asm.R1, asm.R10),
 			asm.Add.Imm(asm.R1, -bytes),
-			asm.StoreMem(asm.R1, 0, asm.R1, asm.DWord),
+			asm.Mov.Imm(asm.R2, 8),
+			asm.FnGetCurrentComm.Call(),
 			asm.Mov.Imm(asm.R0, 0),
 			asm.Return(),
 		}
+	}
+	store := func(bytes int16) asm.Instructions {
+		return asm.Instructions{asm.StoreMem(asm.R10, -bytes, asm.R1, asm.DWord), asm.Mov.Imm(asm.R0, 0), asm.Return()}
 	}
 	calling := func(own, below int32) asm.Instructions {
 		sub := use(below)
 		sub[0] = sub[0].WithSymbol("sub")
 		insns := use(own)
-		insns[3] = asm.Call.Label("sub")
+		insns[4] = asm.Call.Label("sub")
 		insns[0] = insns[0].WithSymbol("main")
 		return append(insns, sub...)
 	}
@@ -179,6 +183,7 @@ func TestStack(t *testing.T) {
 		more  int // than 512; 0: it fits
 	}{
 		{use(8), 0}, {use(288), 0}, {use(296), 32}, {use(512), 224},
+		{store(288), 0}, {store(296), 32},
 		{calling(128, 160), 0}, {calling(136, 160), 32}, {calling(128, 168), 32}, {calling(8, 256), 0}, {calling(8, 264), 32},
 	} {
 		specs, err := p.ProgramSpecs(&ebpf.ProgramSpec{Name: "stack", Instructions: c.insns, License: "GPL"})

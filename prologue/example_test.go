@@ -51,8 +51,8 @@ func ExampleEmit_stack() {
 	//   4: r1 += -24
 	//   5: r2 = 24
 	//   6: call bpf_probe_read_kernel
-	//   7: r0 s>>= 63
-	//   8: r0 &= 3
+	//   7: r0 >>= 63
+	//   8: r0 *= 3
 	//   9: r2 = r0
 	//  10: r3 = *(u32 *)(r10 -4)
 	//  11: r3 <<= 32

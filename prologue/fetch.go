@@ -2,6 +2,7 @@ package prologue
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -307,13 +308,17 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 
 // collect adds bits to err if R0 is negative: helpers return 0 or a negative errno.
 // There is no jump in it, so that the verifier need not go both ways through the
-// program behind.
+// program behind. Nor is there an arithmetic shift with an AND behind it: the verifier of
+// Linux 6.18 goes both ways there too (maybe_fork_scalars in kernel/bpf/verifier.c), and
+// did so 2^n times through a program that asked for err behind n arguments.
 func (f *fetcher) collect(mask uint64) {
-	if mask == 1 {
-		f.imm(asm.RSh, asm.R0, 63)
-	} else {
-		f.imm(asm.ArSh, asm.R0, 63)
-		f.maskImm(asm.And, asm.R0, mask, asm.R2)
+	f.imm(asm.RSh, asm.R0, 63)
+	switch {
+	case mask == 1:
+	case mask&(mask-1) == 0:
+		f.imm(asm.LSh, asm.R0, int32(bits.TrailingZeros64(mask)))
+	default:
+		f.maskImm(asm.Mul, asm.R0, mask, asm.R2)
 	}
 	if f.hasErr {
 		f.reg(asm.Or, f.err, asm.R0)
@@ -328,7 +333,13 @@ func (f *fetcher) collect(mask uint64) {
 func (f *fetcher) emitComputation(u *unit) {
 	f.fault = &f.done
 	t := u.fetches[0]
-	bit := f.assumeFault(t)
+	bit := uint64(1) << t.arg
+	if f.hasErr {
+		f.maskImm(asm.Or, f.err, bit, asm.R0)
+	} else {
+		f.constant(f.err, bit)
+	}
+	f.hasErr = true
 	t.slot = f.push(8)
 	f.clearSlot(t.slot)
 	if t.value.calls > 0 {
@@ -341,18 +352,6 @@ func (f *fetcher) emitComputation(u *unit) {
 	f.store(t.slot, asm.R0)
 	f.maskImm(asm.Xor, f.err, bit, asm.R0)
 	f.bind(&f.done)
-}
-
-// assumeFault sets an argument's bit in err, and returns it.
-func (f *fetcher) assumeFault(t *fetch) (bit uint64) {
-	bit = 1 << t.arg
-	if f.hasErr {
-		f.maskImm(asm.Or, f.err, bit, asm.R0)
-	} else {
-		f.constant(f.err, bit)
-	}
-	f.hasErr = true
-	return bit
 }
 
 // maskImm changes bits of err with the help of a register when there are high ones

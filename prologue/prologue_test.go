@@ -97,8 +97,8 @@ r1 = r10
 r1 += -8
 r2 = 4
 call bpf_probe_read_user
-r0 s>>= 63
-r0 &= 2
+r0 >>= 63
+r0 <<= 1
 r2 = r0
 r3 = *(u64 *)(r6 +112)
 r4 = *(u32 *)(r10 -8)
@@ -140,8 +140,8 @@ r1 = r10
 r1 += -16
 r2 = 4
 call bpf_probe_read_kernel
-r0 s>>= 63
-r0 &= 2
+r0 >>= 63
+r0 <<= 1
 r9 |= r0
 r3 = *(u64 *)(r10 -8)
 r4 = *(u32 *)(r10 -16)

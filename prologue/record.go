@@ -257,11 +257,13 @@ func (f *fetcher) emitWords(t *fetch) {
 	}
 }
 
-// emitFaulting computes the words of an argument. It counts as not fetched until
-// all are.
+// emitFaulting computes the words of an argument, which may fault anywhere.
+//
+// A verifier that knew how the way without a fault differs from the one with it would
+// go through the rest of the program twice, and through that behind n such arguments
+// 2^n times. So what is not the same on both is made of numbers that it does not know.
 func (f *fetcher) emitFaulting(t *fetch, words []*node) {
 	f.fault = &f.done
-	bit := f.assumeFault(t)
 	temp := false
 	for _, w := range words {
 		temp = temp || w.calls > 0
@@ -270,16 +272,32 @@ func (f *fetcher) emitFaulting(t *fetch, words []*node) {
 		f.readSlot = f.push(8)
 	}
 	for i, w := range words {
-		f.storeValue(f.field(t)+8*i, w)
+		f.compute(w, asm.R0, f.scratch())
+		f.store(f.field(t)+8*i, asm.R0)
 	}
 	if temp {
 		f.pop(8)
 	}
-	f.maskImm(asm.Xor, f.err, bit, asm.R0)
+	f.unknown(asm.And) // 0
 	f.jump(&f.end)
 	f.bind(&f.done)
-	f.clearPlace(t)
+	f.unknown(asm.Or) // -1
+	f.reg(asm.Mov, asm.R2, asm.R0)
+	f.imm(asm.Xor, asm.R2, -1)
+	for i := range words {
+		f.store(f.field(t)+8*i, asm.R2)
+	}
 	f.bind(&f.end)
+	f.collect(1 << t.arg)
+}
+
+// unknown sets R0 to 0, for asm.And, or to -1, for asm.Or, in a way that the verifier
+// does not see through: some number and its complement.
+func (f *fetcher) unknown(op asm.ALUOp) {
+	f.loadRegister(asm.R0, uint64(f.o.Arch.SP), f.o.Arch.WordSize)
+	f.reg(asm.Mov, asm.R2, asm.R0)
+	f.imm(asm.Xor, asm.R2, -1)
+	f.reg(op, asm.R0, asm.R2)
 }
 
 // emitInPlace has a helper fill a place. When a helper faults it clears the bytes
@@ -299,10 +317,6 @@ func (f *fetcher) emitInPlace(t *fetch) {
 		f.collect(1 << t.arg)
 		return
 	}
-	var bit uint64
-	if t.addr.divides {
-		bit = f.assumeFault(t) // a division by 0 leaves nothing in R0
-	}
 	if t.addr.calls > 0 {
 		f.readSlot = f.push(8)
 	}
@@ -312,10 +326,11 @@ func (f *fetcher) emitInPlace(t *fetch) {
 		f.pop(8)
 	}
 	if t.addr.divides {
-		f.jumpImm(asm.JSLT, asm.R0, 0, &f.done)
-		f.maskImm(asm.Xor, f.err, bit, asm.R0)
+		// A division by 0 leaves nothing in R0.
+		f.jump(&f.end)
 		f.bind(&f.done)
-		return
+		f.unknown(asm.Or)
+		f.bind(&f.end)
 	}
 	f.bind(&f.done)
 	f.collect(1 << t.arg)

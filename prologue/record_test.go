@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -61,8 +62,8 @@ r1 = r10
 r1 += -8
 r2 = 4
 call bpf_probe_read_kernel
-r0 s>>= 63
-r0 &= 2
+r0 >>= 63
+r0 <<= 1
 r9 |= r0
 r2 = r9
 ` + end + `r3 += -16`},
@@ -157,8 +158,8 @@ r1 = r10
 r1 += -16
 r2 = 16
 call bpf_get_current_comm
-r0 s>>= 63
-r0 &= 2
+r0 >>= 63
+r0 <<= 1
 r9 = r0
 r2 = r9
 r2 |= 1
@@ -170,8 +171,8 @@ r1 = r10
 r1 += -16
 r2 = 16
 call bpf_probe_read_kernel
-r0 s>>= 63
-r0 &= 3
+r0 >>= 63
+r0 *= 3
 r9 = r0
 r2 = r9
 ` + end + `r3 += -16`},
@@ -289,6 +290,9 @@ func manyCases(*world) []execCase {
 		{"neighbours", many(func(i int) loc { return inMem(plus(reg(5), int64(8*i))) }), nil},
 		{"neighbours, two kinds", many(func(i int) loc { return inMem(plus(reg(uint64(5+i%2*2)), int64(8*i))) }), nil},
 		{"neighbours across the end", many(func(i int) loc { return inMem(plus(reg(5), 4096-200+int64(8*i))) }), nil},
+		{"one between two that another one is read with", []prologue.Arg{
+			arg(inMem(plus(reg(7), 8)), 8), arg(inMem(reg(5)), 8), arg(inMem(plus(reg(7), 16)), 8), arg(inMem(plus(reg(5), 16)), 8),
+		}, nil},
 		{"bad ones", many(pick(3, bad, inReg(0))), nil},
 		{"divisions", many(pick(7, divided, inMem(reg(5)))), nil},
 		{"missing ones", many(pick(5, loc{}, bad)), nil},
@@ -426,6 +430,58 @@ func TestRecordKeys(t *testing.T) {
 				t.Errorf("%s has the key of %s", name, old)
 			}
 			keys[p.Key()] = name
+		}
+	}
+}
+
+// TestVerifierPaths: the verifier goes once through a program that asks for err, however
+// many arguments were fetched before, and however they may fault.
+func TestVerifierPaths(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	at := func(i int) *expr { return plus(reg(5), int64(100*i)) }
+	for name, kind := range map[string]func(i int) prologue.Arg{
+		"reads":        func(i int) prologue.Arg { return arg(inMem(at(i)), 4) },
+		"chains":       func(i int) prologue.Arg { return arg(inMem(mem(at(i), 8)), 8) },
+		"bit-fields":   func(i int) prologue.Arg { return arg(isValue(bin(dwarfloc.OpShr, mem(at(i), 8), num(7))), 8) },
+		"computations": func(i int) prologue.Arg { return arg(isValue(plus(mem(mem(at(i), 8), 8), 5)), 8) },
+		"divisions":    func(i int) prologue.Arg { return arg(isValue(bin(dwarfloc.OpUDiv, reg(0), reg(uint64(i%4)))), 8) },
+		"neighbours":   func(i int) prologue.Arg { return arg(inMem(plus(reg(uint64(8+i/2%4)), int64(200*(i/8)+i*8))), 8) },
+		"strings":      func(i int) prologue.Arg { return str(inMem(mem(at(i), 8)), 8) },
+		"divided strings": func(i int) prologue.Arg {
+			return str(inMem(bin(dwarfloc.OpAdd, mem(at(i), 8), bin(dwarfloc.OpUDiv, reg(0), reg(1)))), 8)
+		},
+		"objects": func(i int) prologue.Arg { return object(inMem(mem(at(i), 8)), 7) },
+		"pieces":  func(i int) prologue.Arg { return object(pieces(piece(4, inMem(at(i))), piece(3, inReg(0))), 7) },
+	} {
+		args := make([]prologue.Arg, 30)
+		for i := range args {
+			args[i] = kind(i)
+		}
+		p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Convention: prologue.Record})
+		if err != nil {
+			t.Fatal(err)
+		}
+		insns := slices.Clone(p.Insns)
+		for i := range insns {
+			insns[i].Metadata = asm.Metadata{}
+		}
+		insns = append(insns,
+			asm.Mov.Imm(asm.R0, 0),
+			asm.JNE.Imm(asm.R2, 0, "out"),
+			asm.LoadMem(asm.R0, asm.R3, 8, asm.DWord),
+			asm.Return().WithSymbol("out"))
+		prog, err := ebpf.NewProgramWithOptions(&ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "GPL", Instructions: insns}, ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var processed int
+		_, rest, _ := strings.Cut(prog.VerifierLog, "processed ")
+		if _, err := fmt.Sscan(rest, &processed); err != nil || processed > 3*len(insns) {
+			t.Errorf("%s: the verifier processed %d of %d instructions (%v)", name, processed, len(insns), err)
+		}
+		if err := bpfexec.Close(prog); err != nil {
+			t.Error(err)
 		}
 	}
 }
