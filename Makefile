@@ -15,7 +15,7 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 DEPS := \
 	gcc libc6-dev binutils make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
-	linux-perf gdb libc6-dbg
+	linux-perf gdb libc6-dbg bpftrace
 
 .DEFAULT_GOAL := help
 

@@ -15,7 +15,9 @@ type holder struct {
 	file  string
 	line  int    // where its function is declared
 	view  uint64 // entry view, when the address is the one that the body is entered at
-	empty bool   // only its entry is at the address; its code was merged into its neighbours
+	// outside: no instruction of the body is at the address. Its code was merged into its
+	// neighbours, or ends in front of the address: a last statement without code is there.
+	outside bool
 }
 
 // place is an address and a view.
@@ -57,9 +59,9 @@ func (u *unit) holders(places []place) ([][]holder, error) {
 			for ; j < len(places) && places[j].addr <= rg.hi; j++ {
 				live = true
 				p := places[j]
-				h := holder{rec: int32(i), depth: depth[i], empty: rg.lo == rg.hi}
-				if p.addr == rg.hi && !h.empty || !ok {
-					continue // behind it; an empty body may be there
+				h := holder{rec: int32(i), depth: depth[i], outside: p.addr == rg.hi}
+				if !ok {
+					continue
 				}
 				if p.addr == start {
 					if h.view = pcs.entryView; p.view < h.view {
@@ -67,6 +69,7 @@ func (u *unit) holders(places []place) ([][]holder, error) {
 					}
 				}
 				if n := len(out[j]); n > 0 && out[j][n-1].rec == h.rec {
+					out[j][n-1].outside = out[j][n-1].outside && h.outside
 					continue
 				}
 				if h.file, h.line, err = u.declaration(int32(i), e, declarations); err != nil {
@@ -95,25 +98,65 @@ func (u *unit) declaration(i int32, e entry, known map[int32]holder) (string, in
 }
 
 // owner picks the body that a line belongs to. ok is false when no body holds it.
-func owner(hs []holder, file string, line int) (best holder, ok bool) {
-	// Lines outside any function's text are of macros, or of files that are included
-	// in a body: they are where their address is.
+func (u *unit) owner(hs []holder, file string, line int, texts *functionTexts) (best holder, ok bool, err error) {
 	above := func(h *holder) int {
 		if h.file == file && h.line <= line {
 			return h.line
 		}
 		return -1
 	}
+	inside := func(h *holder) int {
+		if h.outside {
+			return 0
+		}
+		return 1
+	}
 	for i := range hs {
 		h := &hs[i]
-		if above(h) < 0 && h.empty {
+		if above(h) < 0 && h.outside {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(above(h), above(&best)), cmp.Compare(h.depth, best.depth), cmp.Compare(h.view, best.view)) >= 0 {
+		if !ok || cmp.Or(cmp.Compare(above(h), above(&best)), cmp.Compare(inside(h), inside(&best)), cmp.Compare(h.depth, best.depth), cmp.Compare(h.view, best.view)) >= 0 {
 			best, ok = *h, true
 		}
 	}
-	return best, ok
+	if ok && above(&best) < 0 {
+		// The line is of no function that is here. It may be of a macro's file, or of a file
+		// that is included in a body; but not of another function's text, whose variables
+		// would be looked for in the wrong one.
+		other, err := texts.has(u, file, line)
+		return best, err == nil && !other, err
+	}
+	return best, ok, nil
+}
+
+// functionTexts is where the functions of a unit begin, once that was asked for: the
+// first line of each file.
+type functionTexts struct{ first map[string]int }
+
+// has reports whether a line is behind the first function of a file.
+func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
+	if t.first == nil {
+		t.first = make(map[string]int)
+		for i := range u.recs {
+			if u.recs[i].root != int32(i) {
+				continue
+			}
+			e, err := u.entry(u.off + uint64(u.recs[i].off))
+			if err != nil {
+				return false, err
+			}
+			f, l, err := declaredAt(e)
+			if err != nil {
+				return false, err
+			}
+			if first, ok := t.first[f]; !ok || l < first {
+				t.first[f] = l
+			}
+		}
+	}
+	first, ok := t.first[file]
+	return ok && line >= first, nil
 }
 
 // sitesOfRows makes sites of rows, given by their indices in order, as the comment in
@@ -134,11 +177,15 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 		line uint32
 	}
 	taken := make(map[spot]bool)
+	var texts functionTexts
 	var out []*Site
 	last, lastRec, used := -2, int32(-1), false // the row before, if it was picked, its body, whether its run has its site
 	for i, p := range picked {
 		r := &rows[p]
-		h, ok := owner(held[i], u.file(uint64(r.file)), int(r.line))
+		h, ok, err := u.owner(held[i], u.file(uint64(r.file)), int(r.line), &texts)
+		if err != nil {
+			return nil, err
+		}
 		if !ok || !accept(h.rec, r) {
 			last = -2
 			continue
@@ -286,7 +333,7 @@ func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	hs := slices.DeleteFunc(held[0], func(h holder) bool { return h.empty })
+	hs := slices.DeleteFunc(held[0], func(h holder) bool { return h.outside })
 	if len(hs) == 0 {
 		return nil, nil
 	}

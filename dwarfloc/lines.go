@@ -21,7 +21,8 @@ import (
 // the nearest one that is declared above the line in the line's file. So a line of a
 // caller stays the caller's where the address is also the start of an inlined
 // instance, and an inlined instance whose code was merged into its neighbours has the
-// rows between its entry view and the next instance's.
+// rows between its entry view and the next instance's. A last statement without code
+// has its row where the body's code has just ended.
 //
 // The line that declares a function has the start of each body as its site, where the
 // line table has nothing of it (its first row is mostly that of the opening brace).
@@ -76,7 +77,7 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 		}
 		for _, r := range ranges {
 			i, _ := slices.BinarySearchFunc(rows, r.lo, func(r lineRow, a uint64) int { return cmp.Compare(r.addr, a) })
-			for ; i < len(rows) && (rows[i].addr < r.hi || rows[i].addr == r.lo); i++ {
+			for ; i < len(rows) && rows[i].addr <= r.hi; i++ {
 				if !rows[i].end && want(s, u.file(uint64(rows[i].file)), int(rows[i].line)) {
 					picked = append(picked, i)
 				}

@@ -45,8 +45,8 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 			fmt.Fprint(b, " * left out: it has an address of the image, which moves\n */\n")
 			continue
 		}
-		fmt.Fprintf(b, " */\n#define PROLOGUE_%d(name, func, section) \\\n", i)
-		b.WriteString("__attribute__((naked, used, section(section))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
+		fmt.Fprintf(b, " */\n#define PROLOGUE_%d(name, func, sec) \\\n", i)
+		b.WriteString("__attribute__((naked, used, section(sec))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
 		for j := range in.Prologue.Insns {
 			ins := &in.Prologue.Insns[j]
 			line := fmt.Sprintf("\t\t\"%s;\"", cText(ins))
@@ -75,19 +75,17 @@ func comment(s string) string {
 }
 
 // cText is an instruction for clang's assembler, which writes jumps and calls of
-// helpers in its own way. It knew no store of a constant before clang 18: that one is
-// given by its bytes.
+// helpers in its own way. Clang 14 knows no store of a constant and no remainder:
+// these are given by their bytes.
 func cText(ins *asm.Instruction) string {
 	op := ins.OpCode
-	switch op.Class() {
-	case asm.StClass:
+	class := op.Class()
+	switch {
+	case class == asm.StClass, class == asm.ALU64Class && op.ALUOp() == asm.Mod, class == asm.ALUClass && op.ALUOp() == asm.Mod:
 		word := uint64(uint8(op)) | uint64(ins.Dst&0xf)<<8 | uint64(ins.Src&0xf)<<12 | uint64(uint16(ins.Offset))<<16 | uint64(uint32(ins.Constant))<<32
 		return fmt.Sprintf(".8byte %#x", word)
-	case asm.JumpClass:
-		if op.JumpOp() == asm.Call {
-			return fmt.Sprintf("call %d", ins.Constant)
-		}
-		return strings.Replace(prologue.Text(ins), "goto pc", "goto ", 1)
+	case class == asm.JumpClass && op.JumpOp() == asm.Call:
+		return fmt.Sprintf("call %d", ins.Constant)
 	}
-	return prologue.Text(ins)
+	return strings.Replace(prologue.Text(ins), "goto pc", "goto ", 1)
 }

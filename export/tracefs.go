@@ -122,7 +122,12 @@ func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe
 			letter = "u"
 		}
 	}
-	if of, off, bits, ok := field(e); ok && bits <= uint64(8*a.Size) {
+	if of, off, bits, ok := field(e); ok && bits == 8*uint64(of.Size) && int(of.Size) <= size {
+		e, size = of, int(of.Size) // all of it: no field
+		if letter == "s" && size < a.Size {
+			letter = "u"
+		}
+	} else if ok && off+bits <= uint64(8*of.Size) && bits <= uint64(8*a.Size) {
 		at, err := x.traceMemory(s, of.A)
 		return fmt.Sprintf("%s:b%d@%d/%d", at, bits, off, 8*of.Size), err
 	}

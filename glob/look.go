@@ -150,14 +150,14 @@ type FunctionVariables struct {
 type VariableSummary struct {
 	Name    string
 	Role    dwarfloc.Role
-	Type    string // as it is at the first site that knows the variable
+	Type    string // as it is at the first site that has the variable in scope
 	Located int
 	Reasons map[dwarfloc.ReasonCode]int // at the other sites
 }
 
 // Variables returns the parameters and locals of the functions whose sites are given,
-// parameters first, as they are declared. A variable of a block that no site is in is
-// in the answer too.
+// parameters first, as they are declared. Variables of blocks that no site is in are
+// not in the answer.
 func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables, error) {
 	groups, err := grouped(sites)
 	if err != nil {
@@ -177,6 +177,7 @@ func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables
 				return nil, err
 			}
 		}
+		f.Variables = slices.DeleteFunc(f.Variables, func(v VariableSummary) bool { return v.Type == "" })
 		for k := range f.Variables {
 			// A site whose own description leaves a variable out does not know its name.
 			v := &f.Variables[k]

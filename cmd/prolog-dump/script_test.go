@@ -28,6 +28,11 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
+			src, err := filepath.Abs("../../testdata/vmlinux-fixtures/src")
+			if err != nil {
+				return err
+			}
+			env.Setenv("SRC", src)
 			return os.WriteFile(filepath.Join(env.WorkDir, "cut.elf"), nil, 0o600)
 		},
 	})
