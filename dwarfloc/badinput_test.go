@@ -69,7 +69,49 @@ func everything(t testing.TB, data []byte) (string, error) {
 			fmt.Fprintf(&out, "%s: %s\n", s, variableLine(t, img, v))
 		}
 	}
-	return out.String(), nil
+	return out.String() + everyLine(t, img, sites), nil
+}
+
+// everyLine asks an image for all lines, by function and by file, and for the
+// instructions at some.
+func everyLine(t testing.TB, img *Image, bodies []*Site) string {
+	t.Helper()
+	ctx := context.Background()
+	var out strings.Builder
+	say := func(what string, n int, err error) {
+		if err != nil {
+			n = 0
+			_ = checkError(t, err)
+		}
+		fmt.Fprintf(&out, "%d %s, %v\n", n, what, err)
+	}
+	lines, err := img.LineSites(ctx, bodies, func(*Site, string, int) bool { return true })
+	say("lines of functions", len(lines), err)
+	for i, s := range lines {
+		if s.Line == 0 && s.File == "" || s.Kind != Line {
+			t.Fatalf("%s is no line", s)
+		}
+		if i%64 != 0 {
+			continue
+		}
+		if _, err := s.Params(); err != nil {
+			_ = checkError(t, err)
+		}
+		at, err := img.SiteAt(ctx, s.Addr)
+		if err != nil {
+			_ = checkError(t, err)
+			continue
+		}
+		fmt.Fprintf(&out, "%s\n", at)
+	}
+	lines, err = img.FileLineSites(ctx, anyFile{})
+	say("lines of files", len(lines), err)
+	files, err := img.FileLines(ctx, anyFile{})
+	say("files with lines", len(files), err)
+	names, err := img.SourceFiles(ctx)
+	say("files", len(names), err)
+	img.CompilationDir("a.c")
+	return out.String()
 }
 
 // variableLine prints a variable in one line and checks what holds for each.

@@ -23,10 +23,15 @@ type holder struct {
 // place is an address and a view.
 type place struct{ addr, view uint64 }
 
-// holders finds the bodies of a unit that hold each of some places, which are in order
-// of their addresses. The outer ones come first.
-func (u *unit) holders(places []place) ([][]holder, error) {
-	out := make([][]holder, len(places))
+// maxHolders bounds how many pairs of bodies and places are looked at in one unit. A
+// kernel's largest unit has some million, for all its lines.
+const maxHolders = 1 << 26
+
+// holders calls visit with the bodies of a unit that hold each of some places, which
+// are in order of their addresses: for each place, the outer ones first. A body of
+// several ranges may come more than once.
+func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
+	pairs := 0
 	depth := make([]int, len(u.recs)) // of the bodies that are around; -1: holds none of the places
 	declarations := make(map[int32]holder)
 	for i := range u.recs {
@@ -39,25 +44,28 @@ func (u *unit) holders(places []place) ([][]holder, error) {
 		}
 		e, err := u.entry(u.off + uint64(r.off))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var pcs pcAttrs
 		if err := e.attrs(pcs.take); err != nil {
-			return nil, err
+			return err
 		}
 		ranges, err := u.extent(&pcs)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		start, ok, err := u.start(&pcs)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		live := false
 		for _, rg := range ranges {
 			j, _ := slices.BinarySearchFunc(places, rg.lo, func(p place, a uint64) int { return cmp.Compare(p.addr, a) })
 			for ; j < len(places) && places[j].addr <= rg.hi; j++ {
 				live = true
+				if pairs++; pairs > maxHolders {
+					return u.img.errorf(".debug_info", u.off, "the unit has more than %d pairs of functions and lines that overlap", maxHolders)
+				}
 				p := places[j]
 				h := holder{rec: int32(i), depth: depth[i], outside: p.addr == rg.hi}
 				if !ok {
@@ -68,21 +76,17 @@ func (u *unit) holders(places []place) ([][]holder, error) {
 						continue
 					}
 				}
-				if n := len(out[j]); n > 0 && out[j][n-1].rec == h.rec {
-					out[j][n-1].outside = out[j][n-1].outside && h.outside
-					continue
-				}
 				if h.file, h.line, err = u.declaration(int32(i), e, declarations); err != nil {
-					return nil, err
+					return err
 				}
-				out[j] = append(out[j], h)
+				visit(j, &h)
 			}
 		}
 		if depth[i]++; !live {
 			depth[i] = -1
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // declaration is where the function of a record is declared. known has the answers
@@ -97,37 +101,36 @@ func (u *unit) declaration(i int32, e entry, known map[int32]holder) (string, in
 	return file, line, err
 }
 
-// owner picks the body that a line belongs to. ok is false when no body holds it.
-func (u *unit) owner(hs []holder, file string, line int, texts *functionTexts) (best holder, ok bool, err error) {
-	above := func(h *holder) int {
-		if h.file == file && h.line <= line {
-			return h.line
-		}
-		return -1
+// candidate is the body that a line seems to belong to, of those that were looked at.
+type candidate struct {
+	holder
+	ok bool
+}
+
+// above is the line that a body's function is declared at, when that is above a line
+// of the same file, else -1.
+func (h *holder) above(file string, line int) int {
+	if h.file == file && h.line <= line {
+		return h.line
 	}
+	return -1
+}
+
+// consider takes another body into account.
+func (c *candidate) consider(h *holder, file string, line int) {
 	inside := func(h *holder) int {
 		if h.outside {
 			return 0
 		}
 		return 1
 	}
-	for i := range hs {
-		h := &hs[i]
-		if above(h) < 0 && h.outside {
-			continue
-		}
-		if !ok || cmp.Or(cmp.Compare(above(h), above(&best)), cmp.Compare(inside(h), inside(&best)), cmp.Compare(h.depth, best.depth), cmp.Compare(h.view, best.view)) >= 0 {
-			best, ok = *h, true
-		}
+	above := h.above(file, line)
+	if above < 0 && h.outside {
+		return
 	}
-	if ok && above(&best) < 0 {
-		// The line is of no function that is here. It may be of a macro's file, or of a file
-		// that is included in a body; but not of another function's text, whose variables
-		// would be looked for in the wrong one.
-		other, err := texts.has(u, file, line)
-		return best, err == nil && !other, err
+	if !c.ok || cmp.Or(cmp.Compare(above, c.above(file, line)), cmp.Compare(inside(h), inside(&c.holder)), cmp.Compare(h.depth, c.depth), cmp.Compare(h.view, c.view)) >= 0 {
+		c.holder, c.ok = *h, true
 	}
-	return best, ok, nil
 }
 
 // functionTexts is where the functions of a unit begin, once that was asked for: the
@@ -166,7 +169,12 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 	for i, p := range picked {
 		places[i] = place{rows[p].addr, uint64(rows[p].view)}
 	}
-	held, err := u.holders(places)
+	position := func(i int) (string, int) { return u.file(uint64(rows[picked[i]].file)), int(rows[picked[i]].line) }
+	owners := make([]candidate, len(picked))
+	err := u.holders(places, func(i int, h *holder) {
+		file, line := position(i)
+		owners[i].consider(h, file, line)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +190,19 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 	last, lastRec, used := -2, int32(-1), false // the row before, if it was picked, its body, whether its run has its site
 	for i, p := range picked {
 		r := &rows[p]
-		h, ok, err := u.owner(held[i], u.file(uint64(r.file)), int(r.line), &texts)
-		if err != nil {
-			return nil, err
+		h := &owners[i]
+		file, line := position(i)
+		if h.ok && h.above(file, line) < 0 {
+			// The line is of no function that is here. It may be of a macro's file, or of a
+			// file that is included in a body; but not of another function's text, whose
+			// variables would be looked for in the wrong one.
+			other, err := texts.has(u, file, line)
+			if err != nil {
+				return nil, err
+			}
+			h.ok = !other
 		}
-		if !ok || !accept(h.rec, r) {
+		if !h.ok || !accept(h.rec, r) {
 			last = -2
 			continue
 		}
@@ -207,7 +223,7 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 			continue
 		}
 		taken[at] = true
-		s.Kind, s.File, s.Line = Line, u.file(uint64(r.file)), int(r.line)
+		s.Kind, s.File, s.Line = Line, file, line
 		out = append(out, s)
 	}
 	return out, nil
@@ -329,15 +345,15 @@ func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
 	if at >= 0 && rows[at].addr == addr {
 		view = uint64(rows[at].view)
 	}
-	held, err := u.holders([]place{{addr, view}})
-	if err != nil {
+	in := holder{rec: -1}
+	err = u.holders([]place{{addr, view}}, func(_ int, h *holder) {
+		if !h.outside && (in.rec < 0 || h.depth >= in.depth) {
+			in = *h
+		}
+	})
+	if err != nil || in.rec < 0 {
 		return nil, err
 	}
-	hs := slices.DeleteFunc(held[0], func(h holder) bool { return h.outside })
-	if len(hs) == 0 {
-		return nil, nil
-	}
-	in := slices.MaxFunc(hs, func(a, b holder) int { return cmp.Compare(a.depth, b.depth) })
 	s := &Site{funOf: -1}
 	ok, err := u.site(in.rec, s)
 	if err != nil || !ok {
