@@ -276,7 +276,7 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	return img, nil
 }
 
-// findBuildID reads the note of type NT_GNU_BUILD_ID (3) of owner "GNU".
+// findBuildID finds a file's build ID in its note sections.
 func findBuildID(file *elf.File) string {
 	for _, s := range file.Sections {
 		if s.Type != elf.SHT_NOTE {
@@ -286,19 +286,39 @@ func findBuildID(file *elf.File) string {
 		if err != nil {
 			continue
 		}
-		b := buf{d: d, be: file.Data == elf.ELFDATA2MSB}
-		for !b.bad && b.p < len(b.d) {
-			nameSize, descSize, kind := b.u32(), b.u32(), b.u32()
-			name := b.bytes(uint64(nameSize))
-			b.skip(uint64(-nameSize & 3))
-			desc := b.bytes(uint64(descSize))
-			b.skip(uint64(-descSize & 3))
-			if kind == 3 && string(name) == "GNU\x00" && len(desc) > 0 {
-				return hex.EncodeToString(desc)
-			}
+		if id := BuildIDIn(d, file.Data == elf.ELFDATA2MSB); id != "" {
+			return id
 		}
 	}
 	return ""
+}
+
+// BuildIDIn returns the GNU build ID in hexadecimal that some notes hold, as of a
+// note section or of /sys/kernel/notes, or "": a note of type NT_GNU_BUILD_ID (3) of
+// owner "GNU".
+func BuildIDIn(notes []byte, bigEndian bool) string {
+	b := buf{d: notes, be: bigEndian}
+	for !b.bad && b.p < len(b.d) {
+		nameSize, descSize, kind := b.u32(), b.u32(), b.u32()
+		name := b.bytes(uint64(nameSize))
+		b.skip(uint64(-nameSize & 3))
+		desc := b.bytes(uint64(descSize))
+		b.skip(uint64(-descSize & 3))
+		if kind == 3 && string(name) == "GNU\x00" && len(desc) > 0 {
+			return hex.EncodeToString(desc)
+		}
+	}
+	return ""
+}
+
+// FileBuildID returns the GNU build ID of an ELF file, or "" when it has none.
+func FileBuildID(path string) (string, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	defer f.Close()
+	return findBuildID(f), nil
 }
 
 func (img *Image) noDWARF(file *elf.File) error {

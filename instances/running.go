@@ -2,10 +2,6 @@ package instances
 
 import (
 	"bufio"
-	"bytes"
-	"debug/elf"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +26,7 @@ func CheckKernel(img *dwarfloc.Image) error {
 	if err != nil {
 		return fmt.Errorf("the running kernel's build ID: %w", err)
 	}
-	running := buildIDOf(notes)
+	running := dwarfloc.BuildIDIn(notes, img.BigEndian())
 	switch {
 	case running == "":
 		return fmt.Errorf("/sys/kernel/notes: no build ID")
@@ -45,24 +41,6 @@ func orNone(id string) string {
 		return "none"
 	}
 	return id
-}
-
-// buildIDOf finds the note of owner "GNU" and type 3 (NT_GNU_BUILD_ID).
-func buildIDOf(notes []byte) string {
-	for len(notes) >= 12 {
-		le := binary.NativeEndian
-		name, desc, kind := le.Uint32(notes), le.Uint32(notes[4:]), le.Uint32(notes[8:])
-		notes = notes[12:]
-		nameLen, descLen := uint64(name+3)&^3, uint64(desc+3)&^3
-		if uint64(len(notes)) < nameLen+descLen {
-			return ""
-		}
-		if kind == 3 && bytes.HasPrefix(notes, []byte("GNU\x00")) && name == 4 {
-			return hex.EncodeToString(notes[nameLen : nameLen+uint64(desc)])
-		}
-		notes = notes[nameLen+descLen:]
-	}
-	return ""
 }
 
 // KernelSlide is how far the running kernel's code is from the image's link-time
@@ -121,19 +99,9 @@ func checkFile(img *dwarfloc.Image, path string) error {
 	if path == img.Path() {
 		return nil
 	}
-	f, err := elf.Open(path)
+	id, err := dwarfloc.FileBuildID(path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	defer f.Close()
-	id := ""
-	for _, s := range f.Sections {
-		if s.Type != elf.SHT_NOTE || id != "" {
-			continue
-		}
-		if d, err := s.Data(); err == nil {
-			id = buildIDOf(d)
-		}
+		return err
 	}
 	if id == "" || id != img.BuildID() {
 		return fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrOtherImage, path, orNone(id), img.Path(), orNone(img.BuildID()))
