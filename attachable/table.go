@@ -31,9 +31,10 @@ type span struct{ lo, hi uint64 }
 // Table knows the addresses of one image that take no probe.
 type Table struct {
 	img       *dwarfloc.Image
-	sections  []area // by name, as kernel and linker script have them
-	areas     []area // between two symbols
-	blacklist []span // functions, in order
+	marks     map[string]uint64 // symbols that a linker script puts around tables
+	sections  []area            // by name, as kernel and linker script have them
+	areas     []area            // between two symbols
+	blacklist []span            // functions, in order
 	mcount    []uint64
 	jumps     []uint64
 	statics   []uint64
@@ -94,12 +95,19 @@ func New(img *dwarfloc.Image) (*Table, error) {
 			t.sections = append(t.sections, area{span{s.Addr, s.Addr + s.Size}, c})
 		}
 	}
+	var names []string
 	for _, a := range symbolAreas {
-		lo, hi, ok, err := t.between(a.from, a.to)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		names = append(names, a.from, a.to)
+	}
+	for _, l := range []listed{mcountTable, jumpTable, staticTable, bugTable, blacklistTable} {
+		names = append(names, l.from, l.to)
+	}
+	var err error
+	if t.marks, err = img.AddressesOf(names...); err != nil {
+		return nil, err
+	}
+	for _, a := range symbolAreas {
+		if lo, hi, ok := t.between(a.from, a.to); ok {
 			t.areas = append(t.areas, area{span{lo, hi}, a.cause})
 		}
 	}
@@ -137,19 +145,16 @@ func New(img *dwarfloc.Image) (*Table, error) {
 }
 
 // between returns the addresses of two symbols.
-func (t *Table) between(from, to string) (lo, hi uint64, ok bool, err error) {
-	lo, ok, err = t.img.AddressOf(from)
-	if err != nil || !ok {
-		return 0, 0, false, err
-	}
-	hi, ok, err = t.img.AddressOf(to)
-	return lo, hi, ok && hi > lo, err
+func (t *Table) between(from, to string) (lo, hi uint64, ok bool) {
+	lo, ok = t.marks[from]
+	hi, also := t.marks[to]
+	return lo, hi, ok && also && hi > lo
 }
 
 func (t *Table) read(l listed, add func(uint64)) error {
-	lo, hi, ok, err := t.between(l.from, l.to)
-	if err != nil || !ok {
-		return err
+	lo, hi, ok := t.between(l.from, l.to)
+	if !ok {
+		return nil
 	}
 	d, err := t.img.Contents(lo, hi-lo)
 	if err != nil {

@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 )
@@ -126,9 +127,24 @@ func resultType(e entry) (*Type, error) {
 // AddressOf returns the link-time address of a symbol: code or data. A global one is
 // preferred, then the first in the file.
 func (img *Image) AddressOf(name string) (addr uint64, ok bool, err error) {
-	err = img.guard(func() error {
+	all, err := img.AddressesOf(name)
+	addr, ok = all[name]
+	return addr, ok, err
+}
+
+// AddressesOf is AddressOf for several symbols in one pass over the symbol table.
+// Those that are not there are left out.
+func (img *Image) AddressesOf(names ...string) (map[string]uint64, error) {
+	want := make(map[string]bool, len(names))
+	longest := 0
+	for _, n := range names {
+		want[n] = true
+		longest = max(longest, len(n))
+	}
+	out := make(map[string]uint64)
+	local := make(map[string]bool)
+	err := img.guard(func() error {
 		d, strs := img.symbolSections()
-		local := false
 		for b := (buf{d: d, be: img.be}); len(d)-b.p >= symSize; {
 			at := uint64(b.u32())
 			info := b.u8()
@@ -138,18 +154,23 @@ func (img *Image) AddressOf(name string) (addr uint64, ok bool, err error) {
 			if elf.SectionIndex(section) == elf.SHN_UNDEF || elf.SymType(info&0xf) == elf.STT_FILE || elf.SymType(info&0xf) == elf.STT_SECTION {
 				continue
 			}
-			if at >= uint64(len(strs)) || len(strs)-int(at) <= len(name) || strs[int(at)+len(name)] != 0 || string(strs[at:int(at)+len(name)]) != name {
+			if at >= uint64(len(strs)) {
 				continue
 			}
+			n := bytes.IndexByte(strs[at:min(at+uint64(longest)+1, uint64(len(strs)))], 0)
+			if n < 0 || !want[string(strs[at:int(at)+n])] {
+				continue
+			}
+			name := string(strs[at : int(at)+n])
 			global := elf.SymBind(info>>4) != elf.STB_LOCAL
 			if sections := img.symFile.Sections; img.LoadsApart() && int(section) < len(sections) {
 				value += sections[section].Addr
 			}
-			if !ok || global && local {
-				addr, ok, local = value, true, !global
+			if _, ok := out[name]; !ok || global && local[name] {
+				out[name], local[name] = value, !global
 			}
 		}
 		return nil
 	})
-	return addr, ok, err
+	return out, err
 }

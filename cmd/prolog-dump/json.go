@@ -25,8 +25,10 @@ type siteJSON struct {
 	CallLine *int         `json:"call_line"`
 	After    bool         `json:"after_prologue,omitempty"` // the site is behind the function's prologue
 	Args     []argJSON    `json:"args"`
-	Instance *int         `json:"instance"`         // null for a site that was skipped
-	Record   int          `json:"record,omitempty"` // bytes of the record that the program gets
+	Instance *int         `json:"instance"`           // null for a site that was skipped
+	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
+	NoProbe  string       `json:"no_probe,omitempty"` // why the kernel takes no probe there, with --attachable
+	Again    bool         `json:"refires,omitempty"`  // a probe there fires on every turn of a loop, likewise
 }
 
 type callerJSON struct {
@@ -55,11 +57,19 @@ type fieldJSON struct {
 }
 
 // printJSON writes one object per site and nothing else.
-func printJSON(w io.Writer, p *instances.Plan) error {
+func (s *settings) printJSON(w io.Writer, p *instances.Plan) error {
+	probing, err := s.probing(p)
+	if err != nil {
+		return err
+	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for i := range p.Sites {
-		if err := enc.Encode(siteObject(p, &p.Sites[i])); err != nil {
+		o := siteObject(p, &p.Sites[i])
+		if probing != nil {
+			o.NoProbe, o.Again = probing.sites[i].cause.String(), probing.sites[i].again
+		}
+		if err := enc.Encode(o); err != nil {
 			return err
 		}
 	}

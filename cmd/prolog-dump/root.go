@@ -35,6 +35,8 @@ type settings struct {
 	stringBytes int
 	explain     bool
 
+	attachable bool
+
 	kernel bool // the image is a kernel's, once withImage has looked
 }
 
@@ -83,6 +85,7 @@ in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
+	f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why, and which fire on every turn of a loop")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
 		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s))
@@ -263,7 +266,7 @@ func (s *settings) print(w io.Writer, p *instances.Plan) error {
 	o := export.Options{Kernel: s.kernel}
 	switch s.format {
 	case "json":
-		return printJSON(w, p)
+		return s.printJSON(w, p)
 	case "tracefs":
 		return export.Tracefs(w, p, o)
 	case "bpftrace":

@@ -19,9 +19,16 @@ import (
 // printText writes a plan for a person to read: the sites, the instances, and a
 // summary.
 func (s *settings) printText(w io.Writer, p *instances.Plan) error {
+	probing, err := s.probing(p)
+	if err != nil {
+		return err
+	}
 	for i := range p.Sites {
 		if err := s.printSite(w, p, &p.Sites[i]); err != nil {
 			return err
+		}
+		if probing != nil {
+			probing.sites[i].print(w)
 		}
 	}
 	if !s.sites {
@@ -30,6 +37,9 @@ func (s *settings) printText(w io.Writer, p *instances.Plan) error {
 		}
 	}
 	printSummary(w, p)
+	if probing != nil {
+		probing.printTotals(w)
+	}
 	return nil
 }
 

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/instances"
+)
+
+// probing is whether the kernel takes probes at a plan's sites.
+type probing struct {
+	sites []probeAt
+}
+
+// probeAt is what is known of a probe at one site.
+type probeAt struct {
+	cause   attachable.Cause
+	again   bool // it fires on every turn of a loop
+	checked bool // whether it does was checked
+}
+
+// probing looks at all sites of a plan, if that was asked for.
+func (s *settings) probing(p *instances.Plan) (*probing, error) {
+	if !s.attachable {
+		return nil, nil
+	}
+	if !s.kernel {
+		return nil, errors.New("--attachable is about kernels: an executable takes uprobes everywhere")
+	}
+	table, err := attachable.New(p.Image)
+	if err != nil {
+		return nil, err
+	}
+	out := &probing{sites: make([]probeAt, len(p.Sites))}
+	for i := range p.Sites {
+		a := &out.sites[i]
+		a.cause = table.At(p.Sites[i].Addr)
+		if a.again, a.checked, err = table.Refires(p.Sites[i].Site); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// print says what is to be known of one site.
+func (a *probeAt) print(w io.Writer) {
+	if a.cause != attachable.None {
+		fmt.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Text())
+	}
+	switch {
+	case a.again:
+		fmt.Fprintln(w, "    fires on every turn of a loop: a branch of the body leads back here")
+	case !a.checked:
+		fmt.Fprintln(w, "    whether it fires on every turn of a loop was not checked")
+	}
+}
+
+// printTotals is a line of the summary.
+func (p *probing) printTotals(w io.Writer) {
+	causes := make(map[attachable.Cause]int)
+	refused, again := 0, 0
+	for _, a := range p.sites {
+		if a.cause != attachable.None {
+			causes[a.cause]++
+			refused++
+		}
+		if a.again {
+			again++
+		}
+	}
+	var parts []string
+	for _, c := range slices.SortedFunc(maps.Keys(causes), func(a, b attachable.Cause) int {
+		return cmp.Or(cmp.Compare(causes[b], causes[a]), cmp.Compare(a, b))
+	}) {
+		parts = append(parts, fmt.Sprintf("%d %v", causes[c], c))
+	}
+	if again > 0 {
+		parts = append(parts, fmt.Sprintf("%d fire again in a loop", again))
+	}
+	fmt.Fprintf(w, "  probes can be at %d of %s", len(p.sites)-refused, count(len(p.sites), "site"))
+	if len(parts) > 0 {
+		fmt.Fprintf(w, "; %s", strings.Join(parts, ", "))
+	}
+	fmt.Fprintln(w)
+}
