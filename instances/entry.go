@@ -2,6 +2,7 @@ package instances
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
@@ -9,9 +10,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// callFrom makes a prologue the entry function of a program: it calls what the program
-// began with, and returns what that returns.
-func callFrom(pro, original asm.Instructions) asm.Instructions {
+// callFrom makes an instance's prologue the entry function of a program: it calls what
+// the program began with, and returns what that returns. Its name has the instance's
+// number: the kernel's symbols are called as functions are, not as programs.
+func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
 		name = "program"
@@ -28,7 +30,7 @@ func callFrom(pro, original asm.Instructions) asm.Instructions {
 	for i := range original {
 		taken[original[i].Symbol()] = true
 	}
-	own := name + "_fetch"
+	own := name + "_fetch_" + strconv.Itoa(instance)
 	for taken[own] {
 		own += "_"
 	}

@@ -48,7 +48,7 @@ func (p *Plan) PreprocessAt(instance int, original asm.Instructions, slide uint6
 		if err := pro.CheckStack(stackOf(original)); err != nil {
 			return nil, fmt.Errorf("instance %d: %w", instance, err)
 		}
-		return callFrom(pro.Slid(slide), original), nil
+		return callFrom(instance, pro.Slid(slide), original), nil
 	}
 	return prepend(pro.Slid(slide), original), nil
 }

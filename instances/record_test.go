@@ -52,7 +52,7 @@ func TestRecordPrograms(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	for i, s := range specs {
 		entry := len(p.Instances[i].Prologue.Insns) + 2
-		if got := s.Instructions[0].Symbol() + " " + s.Instructions[entry].Symbol(); got != "func_fetch func" {
+		if got := s.Instructions[0].Symbol() + " " + s.Instructions[entry].Symbol(); got != "func_fetch_0 func" {
 			t.Errorf("instance %d has the functions %s", i, got)
 		}
 		prog, err := ebpf.NewProgramWithOptions(s, ebpf.ProgramOptions{LogLevel: ebpf.LogLevelInstruction, LogSizeStart: 1 << 20})
@@ -72,7 +72,7 @@ func TestRecordPrograms(t *testing.T) {
 		for _, f := range funcs {
 			names = append(names, f.Func.Name)
 		}
-		if want := []string{"func_fetch", "func", "print"}; !cmp.Equal(names, want) || funcs[1].Offset != raw {
+		if want := []string{"func_fetch_0", "func", "print"}; !cmp.Equal(names, want) || funcs[1].Offset != raw {
 			t.Errorf("instance %d: the kernel knows functions %v, want %v with func at %d", i, names, want, raw)
 		}
 		lines, err := info.LineInfos()
@@ -127,9 +127,9 @@ func TestRecordAssembled(t *testing.T) {
 		},
 		"whose name is taken": {
 			asm.Mov.Reg(asm.R1, asm.R3).WithSymbol("main"),
-			asm.Call.Label("main_fetch"),
+			asm.Call.Label("main_fetch_0"),
 			asm.Return(),
-			asm.LoadMem(asm.R0, asm.R1, 0, asm.DWord).WithSymbol("main_fetch"),
+			asm.LoadMem(asm.R0, asm.R1, 0, asm.DWord).WithSymbol("main_fetch_0"),
 			asm.Return(),
 		},
 	} {
