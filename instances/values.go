@@ -90,7 +90,7 @@ func (v *Value) String() string {
 func (v *Value) elements() string {
 	n := len(v.Data) / v.Type.Count
 	parts := make([]string, 0, v.Type.Count)
-	size := max(v.Type.Bits/8, 1)
+	size := max(elementBits(v.Type)/8, 1)
 	for i := 0; i < v.Type.Count && (i+1)*size <= len(v.Data) && n > 0; i++ {
 		u := number(v.Data[i*size : (i+1)*size])
 		switch v.Type.Kind {
