@@ -71,9 +71,15 @@ func prepend(pro, original asm.Instructions) asm.Instructions {
 // ProgramSpecs makes one program of each instance of the plan from a user's
 // program, which stays as it is.
 func (p *Plan) ProgramSpecs(spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, error) {
+	return p.ProgramSpecsAt(spec, 0)
+}
+
+// ProgramSpecsAt is ProgramSpecs for an image that runs at other addresses than it
+// was linked for, as PreprocessAt.
+func (p *Plan) ProgramSpecsAt(spec *ebpf.ProgramSpec, slide uint64) ([]*ebpf.ProgramSpec, error) {
 	out := make([]*ebpf.ProgramSpec, len(p.Instances))
 	for i := range p.Instances {
-		insns, err := p.Preprocess(i, spec.Instructions)
+		insns, err := p.PreprocessAt(i, spec.Instructions, slide)
 		if err != nil {
 			return nil, fmt.Errorf("program %s: %w", spec.Name, err)
 		}

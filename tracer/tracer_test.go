@@ -69,9 +69,12 @@ func TestTrace(t *testing.T) {
 	cmd.Stdin = strings.NewReader("x")
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error, 1)
 	go func() {
-		done <- cmd.Run()
+		done <- cmd.Wait()
 		stop()
 	}()
 	var got []string

@@ -1,0 +1,153 @@
+package instances_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// hitsObject is the example's object, which clang made.
+func hitsObject(t *testing.T) *ebpf.CollectionSpec {
+	t.Helper()
+	object, err := os.ReadFile("../examples/hits/bpf/hits.o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// TestCollection loads an object in one call, attaches it, and finds its counts in the
+// one map that all instances share.
+func TestCollection(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
+	if err == nil {
+		err = os.Chmod(path, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	spec := hitsObject(t)
+	spec.Programs["other"] = &ebpf.ProgramSpec{
+		Name: "other", Type: ebpf.SocketFilter, SectionName: "socket", License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	}
+	loader, err := instances.Open(context.Background(), spec, func(*probe.Definition) (instances.Target, error) {
+		return instances.Target{Image: img, Options: instances.Options{Reads: prologue.ReadUser}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Programs["func"] == nil || loader.Spec.Programs["func"] != nil || loader.Spec.Programs["other"] == nil {
+		t.Error("the specification given was changed, or another program was")
+	}
+	c, err := loader.Load(ebpf.CollectionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	plan := c.Plans["func"]
+	if len(c.Instances("func")) != len(plan.Instances) || c.Programs["other"] == nil {
+		t.Fatalf("%d programs for %d instances", len(c.Instances("func")), len(plan.Instances))
+	}
+	for i, p := range c.Instances("func") {
+		info, err := p.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _ := info.ID()
+		if name, n, ok := c.InstanceOf(id); !ok || name != "func" || n != i {
+			t.Errorf("program %d is instance %d of %q", id, n, name)
+		}
+	}
+	if _, err := c.Attach(context.Background(), "other", instances.AttachOptions{}); !errors.Is(err, instances.ErrNoDefinition) {
+		t.Errorf("attaching a program without a definition: %v", err)
+	}
+	a, err := c.Attach(context.Background(), "func", instances.AttachOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	cmd := exec.Command(path)
+	cmd.Stdin = strings.NewReader("x")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][3]uint64{"many": {1, 0, 1}, "mix inlined in first": {1, 41, 0}, "mix inlined in second": {1, 80, 0}}
+	for i := range plan.Sites {
+		var got struct{ Hits, Sum, Missing uint64 }
+		if err := c.Maps["counts"].Lookup(uint32(i), &got); err != nil {
+			t.Fatal(err)
+		}
+		if s := plan.Sites[i].String(); [3]uint64{got.Hits, got.Sum, got.Missing} != want[s] {
+			t.Errorf("%s: %+v, want %v", s, got, want[s])
+		}
+	}
+	if len(plan.Sites) != len(want) {
+		t.Errorf("%d sites, want %d", len(plan.Sites), len(want))
+	}
+}
+
+// TestOpenCollection: names stay distinct, and errors name the program.
+func TestOpenCollection(t *testing.T) {
+	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
+	user := func(section string) *ebpf.ProgramSpec {
+		return &ebpf.ProgramSpec{Name: "p", SectionName: section, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	}
+	find := func(*probe.Definition) (instances.Target, error) { return instances.Target{Image: img}, nil }
+	open := func(programs map[string]*ebpf.ProgramSpec) (*instances.Loader, error) {
+		for name, p := range programs {
+			p.Name = name
+		}
+		return instances.Open(context.Background(), &ebpf.CollectionSpec{Programs: programs}, find)
+	}
+	l, err := open(map[string]*ebpf.ProgramSpec{
+		"a_long_name_of_one":     user("e=my_func_*_abcd arg1"),
+		"a_long_name_of_another": user("e=my_func_*_abcd arg1"),
+		"a_long_name_o_0":        user("kprobe/x"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(l.Plans["a_long_name_of_one"].Instances)
+	kept := make(map[string]bool)
+	for name := range l.Spec.Programs {
+		kept[name[:min(len(name), 15)]] = true
+	}
+	if len(l.Spec.Programs) != 2*n+1 || len(kept) != 2*n+1 {
+		t.Errorf("%d programs, %d names of 15 characters, want %d", len(l.Spec.Programs), len(kept), 2*n+1)
+	}
+	for section, want := range map[string]string{
+		"e=my_func_one_abcd ->x": "program p: column ",
+		"e=no_such_function x":   "program p: column 3: ",
+		"e=my_func_one_abcd a":   "program p: column 20: no variable",
+	} {
+		if _, err := open(map[string]*ebpf.ProgramSpec{"p": user(section)}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s...", section, err, want)
+		}
+	}
+}
