@@ -47,7 +47,7 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 			continue
 		}
 		fmt.Fprintf(b, " */\n#define PROLOGUE_%d(name, func, sec) \\\n", i)
-		b.WriteString("__attribute__((naked, used, section(sec))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
+		fmt.Fprint(b, "__attribute__((naked, used, section(sec))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
 		for j := range in.Prologue.Insns {
 			ins := &in.Prologue.Insns[j]
 			line := fmt.Sprintf("\t\t\"%s;\"", cText(ins))
@@ -56,7 +56,7 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 			}
 			fmt.Fprintf(b, "%s \\\n", line)
 		}
-		b.WriteString("\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
+		fmt.Fprint(b, "\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
 	}
 	return b.Flush()
 }
