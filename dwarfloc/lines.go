@@ -25,7 +25,9 @@ import (
 // has its row where the body's code has just ended.
 //
 // The line that declares a function has the start of each body as its site, where the
-// line table has nothing of it (its first row is mostly that of the opening brace).
+// line table has nothing of it (its first row is mostly that of the opening brace). So
+// has a line that calls an inlined function the start of that instance: clang writes
+// no row for a call of which nothing but the inlined code is left.
 
 // LineMatcher chooses rows of line tables.
 type LineMatcher interface {
@@ -112,7 +114,71 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 			sites = append(sites, start)
 		}
 	}
-	return sites, nil
+	calls, err := u.callSites(have, func(rec int32, file string, line int) bool {
+		s := wanted[rec]
+		return s != nil && want(s, file, line)
+	})
+	return append(sites, calls...), err
+}
+
+// callSites are the starts of inlined instances, as sites of the lines that call them
+// in the bodies around. accept chooses them by body and line; those in have are left
+// out.
+func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string, line int) bool) ([]*Site, error) {
+	if u.rowsOfCalls() {
+		return nil, nil
+	}
+	var out []*Site
+	type spot struct {
+		mark
+		addr uint64
+	}
+	taken := make(map[spot]bool)
+	for i := range u.recs {
+		r := &u.recs[i]
+		if r.flags&recInlined == 0 || r.flags&recPC == 0 || r.parent < 0 || u.recs[r.parent].flags&recPC == 0 {
+			continue
+		}
+		e, err := u.entry(u.off + uint64(r.off))
+		if err != nil {
+			return nil, err
+		}
+		var index, at uint64
+		var pcs pcAttrs
+		if err := e.attrs(func(a attrName, v value) {
+			switch a {
+			case attrCallFile:
+				index = v.u
+			case attrCallLine:
+				at = v.u
+			default:
+				pcs.take(a, v)
+			}
+		}); err != nil {
+			return nil, err
+		}
+		file, line := u.file(index), int(uint32(at))
+		if file == "" || have[mark{r.parent, file, line}] || !accept(r.parent, file, line) {
+			continue
+		}
+		addr, ok, err := u.start(&pcs)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || !u.img.executable(addr) {
+			continue
+		}
+		s, ok, err := u.siteIn(r.parent, addr, pcs.entryView)
+		if err != nil {
+			return nil, err
+		}
+		if at := (spot{mark{r.parent, file, line}, s.Addr}); ok && !taken[at] {
+			taken[at] = true
+			s.Kind, s.File, s.Line = Line, file, line
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }
 
 // mark is a line in a body.
@@ -145,7 +211,7 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 		err := u.eachRow(t, func(r *lineRow) {
 			any = any || r.stmt && !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && m.Match(u.file(uint64(r.file)), int(r.line))
 		})
-		if err != nil || !any {
+		if err != nil || !any && u.rowsOfCalls() {
 			return err
 		}
 		w.sites = true
@@ -166,9 +232,17 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 			}
 		}
 		sites, err := u.sitesOfRows(rows, picked, func(int32, *lineRow) bool { return true })
+		if err != nil {
+			return err
+		}
+		have := make(map[mark]bool)
+		for _, s := range sites {
+			have[mark{s.rec, s.File, s.Line}] = true
+		}
+		calls, err := u.callSites(have, func(_ int32, file string, line int) bool { return m.Match(file, line) })
 		mu.Lock()
 		defer mu.Unlock()
-		found = append(found, sites...)
+		found = append(append(found, sites...), calls...)
 		return err
 	})
 	if err == nil && len(found) == 0 {

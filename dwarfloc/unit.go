@@ -214,6 +214,10 @@ func (u *unit) optimized() bool {
 	return u.isOptimized
 }
 
+// rowsOfCalls reports whether the line table has a row for each call, even of an
+// inlined function: GCC's has.
+func (u *unit) rowsOfCalls() bool { return strings.HasPrefix(u.text(u.producerValue), "GNU ") }
+
 // entry is one debugging information entry, found but not read.
 type entry struct {
 	u   *unit

@@ -13,13 +13,11 @@ import (
 )
 
 // C writes BPF programs in C for clang, one for each instance: a macro that makes a
-// program of a prologue in BPF assembly and the function of the user's that it calls
-//
-//	int func(void *ctx, int err, long arg1, ...)
-//
-// which must be global, or static and noinline. A comment lists the sites that each is
-// to be attached to. An instance with an address of the image, which moves when the
-// kernel or a library is loaded, is left out: C has no place for what it is moved by.
+// program of a prologue in BPF assembly and a function of the user's that it calls, as
+// Plan.Header declares it. That must be global, or static and noinline. A comment lists
+// the sites that each is to be attached to. An instance with an address of the image,
+// which moves when the kernel or a library is loaded, is left out: C has no place for
+// what it is moved by.
 func C(w io.Writer, p *instances.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
@@ -27,14 +25,17 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 	}
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "/* Fetch prologues of %s\n *\n", comment(p.Definition.String()))
-	fmt.Fprint(b, ` * int func(void *ctx, int err, long arg1, ...) gets the arguments; bit i of err is
- * set when argument i was not fetched. For each instance, write
+	fmt.Fprint(b, ` * The functions below get the arguments; bit i of err is set when argument i was not
+ * fetched. For each instance, write
  *
  *     PROLOGUE_0(name, func, "kprobe/...")
  *
  * and attach the program "name" to the sites above the macro.
  */
+#include <linux/types.h>
+
 `)
+	fmt.Fprint(b, p.Header())
 	for i := range p.Instances {
 		in := &p.Instances[i]
 		fmt.Fprintf(b, "\n/* instance %d:\n", i)
@@ -46,7 +47,7 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 			continue
 		}
 		fmt.Fprintf(b, " */\n#define PROLOGUE_%d(name, func, sec) \\\n", i)
-		b.WriteString("__attribute__((naked, used, section(sec))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
+		fmt.Fprint(b, "__attribute__((naked, used, section(sec))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
 		for j := range in.Prologue.Insns {
 			ins := &in.Prologue.Insns[j]
 			line := fmt.Sprintf("\t\t\"%s;\"", cText(ins))
@@ -55,7 +56,7 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 			}
 			fmt.Fprintf(b, "%s \\\n", line)
 		}
-		b.WriteString("\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
+		fmt.Fprint(b, "\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
 	}
 	return b.Flush()
 }

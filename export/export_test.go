@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,6 +29,8 @@ var definitions = []string{
 	"page_fault page->map[1][2] page->age page->tree.left->index",
 	"ref_get ref->count by",
 	"queue_audit %ax \\5 @toy_ticks",
+	"note_text $params text:string", // a record
+	"queue_route $params",
 }
 
 func plans(t *testing.T, image string) []*instances.Plan {
@@ -107,6 +110,9 @@ func TestGo(t *testing.T) {
 	}
 }
 
+// prototype is a declaration of Plan.Header.
+var prototype = regexp.MustCompile(`(?m)^(int (\w+)\(.*\));$`)
+
 // TestC compiles what C writes with clang, and compares the bytes of the programs with
 // those of the plan's instructions.
 func TestC(t *testing.T) {
@@ -118,12 +124,19 @@ func TestC(t *testing.T) {
 			if err := export.C(&b, p, export.Options{Kernel: true}); err != nil {
 				t.Fatal(err)
 			}
-			b.WriteString("\n__attribute__((noinline)) int func(void *ctx, int err, long a, long b, long c) { asm volatile(\"\"); return 0; }\n")
+			// The declarations become definitions.
+			text := prototype.ReplaceAllString(b.String(), "$1\n{\n\treturn 0;\n}")
+			user := prototype.FindStringSubmatch(b.String())
+			if user == nil {
+				t.Fatalf("%s: no function is declared", p.Definition)
+			}
+			b.Reset()
+			b.WriteString(text)
 			dir := t.TempDir()
 			made := 0
 			for j := range p.Instances {
 				if len(p.Instances[j].Prologue.Addrs) == 0 {
-					fmt.Fprintf(&b, "PROLOGUE_%[1]d(prog%[1]d, func, \"kprobe/%[1]d\")\n", j)
+					fmt.Fprintf(&b, "PROLOGUE_%[1]d(prog%[1]d, %[2]s, \"kprobe/%[1]d\")\n", j, user[2])
 					made++
 				}
 			}
@@ -131,7 +144,7 @@ func TestC(t *testing.T) {
 			if err := os.WriteFile(src, b.Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := exec.Command(clang, "-target", "bpf", "-O2", "-Wall", "-Werror", "-c", src, "-o", obj).CombinedOutput(); err != nil {
+			if out, err := exec.Command(clang, "-target", "bpf", "-O2", "-Wall", "-Werror", "-I/usr/include/x86_64-linux-gnu", "-c", src, "-o", obj).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %s: clang: %v\n%s", image, definitions[i], err, out)
 			}
 			for j := range p.Instances {

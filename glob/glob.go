@@ -13,6 +13,9 @@
 //
 // Both are a Matcher, and Nearest finds what the user may have meant.
 //
+// Expand, ExpandLines and ExpandFile find the sites of functions and of source lines;
+// Functions, LinesOf and Variables tell what there is to probe.
+//
 // # Patterns
 //
 // A pattern must match the whole name. Its special characters are those of

@@ -24,6 +24,9 @@ with 512 bytes of stack, less what the record and its prologue need.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.checkFormat("text"); err != nil {
+				return err
+			}
 			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
 				_, err := io.WriteString(w, p.Header())
 				return err

@@ -50,9 +50,13 @@ matching function runs, inlined or not, resolves each argument there from the
 image's DWARF, and prints the BPF instructions that fetch it.
 
 A definition is FUNC[@SRC][+OFF|%return] and arguments [NAME=]VARIABLE[:TYPE], as
-perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). Options may stand
-in front, as in a BPF section name: 'exec=/bin/true;func=main argc'.`,
+perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). In place of a
+function it may be a source line (FUNC:LINE, FILE:LINE), lines by their text
+(FUNC;PATTERN, FILE;PATTERN) or an address (0x...). Options may stand in front, as
+in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 		Example: `  prolog-dump -k vmlinux 'get_page page'
+  prolog-dump -k vmlinux 'vfs_read:6 file pos'
+  prolog-dump -k vmlinux --format tracefs 'vfs_read file->f_path.dentry->d_name.len'
   prolog-dump -k vmlinux --sites 'tcp_*msg sk size'
   prolog-dump -k vmlinux 'module=ext4;ext4_file_read_iter iocb to'
   prolog-dump -x ./server --format json 'handle_request req len:u32' | jq '.args[].location'
