@@ -199,7 +199,7 @@ func (t *Table) At(addr uint64) Cause {
 	switch {
 	case t.listed(addr), hasWhole && t.listed(whole.lo):
 		return Blacklisted
-	case len(t.mcount) > 0 && !within(t.mcount, f) && !(hasWhole && within(t.mcount, whole)):
+	case len(t.mcount) > 0 && !within(t.mcount, f) && (!hasWhole || !within(t.mcount, whole)):
 		return NoFtrace
 	}
 	if i, _ := slices.BinarySearch(t.mcount, addr+1); i > 0 && addr != t.mcount[i-1] && addr-t.mcount[i-1] < t.callSize() {

@@ -231,7 +231,7 @@ func newCapture(t *testing.T, p *instances.Plan) *capture {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { m.Close() })
+		t.Cleanup(func() { _ = m.Close() })
 		return m
 	}
 	c.errs, c.data = make(8), make(max(c.size, 8))
@@ -387,7 +387,7 @@ func attachLive(t *testing.T, l *live, pid int) {
 	if err != nil {
 		t.Fatalf("%v: %v", def, err)
 	}
-	t.Cleanup(func() { a.Close() })
+	t.Cleanup(func() { _ = a.Close() })
 }
 
 // hits prints what was fetched at the plan's sites.

@@ -35,7 +35,7 @@ func program(t *testing.T) (path string, img *dwarfloc.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { img.Close() })
+	t.Cleanup(func() { _ = img.Close() })
 	return path, img
 }
 
