@@ -59,7 +59,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 		return "", checkError(t, err)
 	}
 	fmt.Fprintf(&out, "%d functions, %d sites\n", len(names), len(sites))
-	for _, s := range sites {
+	for i, s := range sites {
 		params, err := s.Params()
 		if err != nil {
 			fmt.Fprintf(&out, "%s: %v\n", s, checkError(t, err))
@@ -67,9 +67,50 @@ func everything(t testing.TB, data []byte) (string, error) {
 		}
 		for _, v := range params {
 			fmt.Fprintf(&out, "%s: %s\n", s, variableLine(t, img, v))
+			if i%32 == 0 {
+				everyPart(t, img, s, v, &out)
+			}
+		}
+		v, err := s.Result()
+		if err != nil {
+			_ = checkError(t, err)
+		} else {
+			fmt.Fprintf(&out, "%s: %s\n", s, variableLine(t, img, v))
 		}
 	}
 	return out.String() + everyLine(t, img, sites), nil
+}
+
+// everyPart follows a variable to all parts of its object, and of what it points to:
+// a few steps, not all that there are in a kernel.
+func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Builder) {
+	t.Helper()
+	for _, first := range []StepKind{StepDot, StepArrow, StepIndex} {
+		step := Step{Kind: first, Member: "?"}
+		part, err := s.Follow(v, []Step{step})
+		if err != nil {
+			_ = checkError(t, err)
+			continue
+		}
+		names := []string{"?"}
+		if part.Wrong != nil {
+			names = part.Wrong.Members
+		}
+		for _, n := range names[:min(len(names), 4)] {
+			step.Member = n
+			for _, path := range [][]Step{{step}, {step, {Kind: StepIndex, Index: 1}}, {step, {Kind: StepIndex, By: v}}, {step, step}} {
+				part, err := s.Follow(v, path)
+				if err != nil {
+					_ = checkError(t, err)
+					continue
+				}
+				if (part.Reason.Code == Located) != (part.Loc.Kind != KindNone) {
+					t.Fatalf("%s of %s: reason %v and a location that is %v", n, v.Name, part.Reason, part.Loc.Kind)
+				}
+				fmt.Fprintf(out, "\t%s: %s\n", n, variableLine(t, img, part))
+			}
+		}
+	}
 }
 
 // everyLine asks an image for all lines, by function and by file, and for the
