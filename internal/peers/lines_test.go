@@ -240,7 +240,7 @@ func TestPerfDefinitions(t *testing.T) {
 	}
 	for _, d := range []string{
 		"vfs_read file->f_path.dentry->d_name.len count", "vfs_read:6 file pos", "vfs_write file->f_flags count buf",
-		"tcp_sendmsg sk size msg->msg_flags", "do_sys_openat2 dfd", "ksys_read fd count", "vfs_fsync file",
+		"tcp_sendmsg sk size msg->msg_flags", "do_sys_openat2 dfd", "ksys_read fd count",
 		"wake_up_new_task p->pid p->comm:string", "vfs_read%return",
 	} {
 		out, err := exec.Command(perf, "probe", "-k", path, "--no-inlines", "-D", d).Output()
