@@ -225,6 +225,7 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 		if err != nil {
 			return err
 		}
+		defer u.forgetRows()
 		var picked []int
 		for i := range rows {
 			if r := &rows[i]; !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && m.Match(u.file(uint64(r.file)), int(r.line)) {

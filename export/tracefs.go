@@ -140,7 +140,7 @@ func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe
 	switch {
 	case d.Type.Kind == probe.Bitfield:
 		typ = ":" + d.Type.String()
-	case d.Type.Kind == probe.SymbolOf && size == 8:
+	case d.Type.Kind == probe.SymbolOf && size == 8 && x.o.Kernel: // uprobe_events refuses the type
 		typ = ":symbol"
 	}
 	switch e.Op {
@@ -159,15 +159,16 @@ func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe
 // letter is the first of a type's name.
 func (x *exporter) letter(a *instances.Argument, d *probe.Arg) string {
 	switch d.Type.Kind {
-	case probe.Hex:
+	case probe.Hex, probe.SymbolOf:
 		return "x"
 	case probe.Signed:
 		return "s"
 	case probe.Unsigned:
 		return "u"
 	}
-	if t, err := a.Variable.Type.Resolve(); err == nil && t.Kind == dwarfloc.TypePointer || a.Variable.Role == dwarfloc.Given {
-		return "x"
+	t, err := a.Variable.Type.Resolve()
+	if err == nil && (t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeFloat) || a.Variable.Role == dwarfloc.Given {
+		return "x" // of a floating point number, its bits
 	}
 	if a.Signed {
 		return "s"
