@@ -331,6 +331,9 @@ func (f *follower) indexBy(o *object, by *Variable, size int64) error {
 		o.lost(r)
 		return nil
 	}
+	if n.Op == OpZExt && t.Signed {
+		n = n.A // what valueOf has put there
+	}
 	n = f.ev.extend(n, int(t.Size), t.Signed)
 	o.loc.Expr = f.ev.binary(OpAdd, o.loc.Expr, f.ev.binary(OpMul, n, f.ev.constant(uint64(size))))
 	return nil

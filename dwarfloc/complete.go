@@ -15,6 +15,11 @@ type fullTypes struct {
 	found map[typeName]*Type
 }
 
+// UseTypesOf makes another image complete types that this one only declares: a
+// module's, of the kernel that it was built for. It must be called before the first
+// question, and the other image must stay open as long as this one.
+func (img *Image) UseTypesOf(other *Image) { img.typesOf = other }
+
 type typeName struct {
 	tag  tag
 	name string
@@ -36,6 +41,15 @@ func (t *Type) complete() (*Type, error) {
 		var err error
 		if full, err = img.define(key); err != nil {
 			return nil, err
+		}
+		if other := img.typesOf; full == nil && other != nil {
+			err := other.prepare(false)
+			if err == nil {
+				full, err = other.define(key)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		f.mu.Lock()
 		if f.found == nil {

@@ -72,6 +72,7 @@ type Image struct {
 	symbols symbolTable
 	globals globals
 	full    fullTypes
+	typesOf *Image // that completes types that are only declared here
 
 	cache Cache
 	kept  *kept // a scan that was kept, in place of one of our own
