@@ -331,7 +331,7 @@ func (f *follower) indexBy(o *object, by *Variable, size int64) error {
 		o.lost(r)
 		return nil
 	}
-	if n.Op == OpZExt && t.Signed {
+	if n.Op == OpZExt && int64(n.Size) == t.Size && t.Signed {
 		n = n.A // what valueOf has put there
 	}
 	n = f.ev.extend(n, int(t.Size), t.Signed)

@@ -151,6 +151,15 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*dwarfloc
 		return err
 	}
 	defer img.Close()
+	if def.Options.Module != "" && s.vmlinux != "" {
+		// What the module only declares, the kernel may define.
+		vmlinux, err := s.open(s.vmlinux)
+		if err != nil {
+			return err
+		}
+		defer vmlinux.Close()
+		img.UseTypesOf(vmlinux)
+	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
 	return errors.Join(f(img, def, o, w), w.Flush())
 }
