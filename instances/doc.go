@@ -41,5 +41,16 @@
 // [Plan.Preprocess] is what libbpf's bpf_program__set_prep called, once for each
 // instance: it takes an instance's number and the user's instructions and returns
 // the instructions to load. A loader with its own load path needs nothing else.
-// [Plan.ProgramSpecs] does it for cilium/ebpf.
+// [Plan.ProgramSpecs] does it for cilium/ebpf, and [Open] for a whole collection: each
+// program whose section name is a definition is replaced by its instances, which share
+// the collection's maps.
+//
+// # Probes
+//
+// [Plan.Attach] puts a probe at every site: a uprobe by the file's offset, for one
+// process or all, or a kprobe by address, moved by the kernel's slide ([KernelSlide]).
+// What runs must be the image: build IDs are compared first. That some sites are refused
+// is a result, not an error. The attach cookie tells the program its site, and
+// [Plan.Values] gives what it was given there, by name and type. Probes end with the
+// process that holds them, however it ends.
 package instances
