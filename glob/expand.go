@@ -3,9 +3,11 @@ package glob
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
@@ -57,6 +59,11 @@ func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 		return nil, err
 	}
 	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
+	if name, ok := sel.Functions.Literal(); len(sites) == 0 && ok && sel.Filter == nil {
+		if sites, err = aliased(ctx, img, name); err != nil {
+			return nil, err
+		}
+	}
 	if len(sites) == 0 && sel.Filter != nil {
 		missing.Why = fmt.Sprintf("no function matches it and the filter %q", sel.Filter)
 		return nil, missing
@@ -86,6 +93,49 @@ func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 		}
 	}
 	return sites, nil
+}
+
+// aliased finds the functions whose code has a symbol that the debug information does
+// not know: malloc is a symbol of __libc_malloc. What is inlined has no symbol.
+func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
+	at := make(map[uint64]bool)
+	for _, s := range img.Symbols(name) {
+		at[s.Addr] = true
+	}
+	if len(at) == 0 {
+		return nil, nil
+	}
+	var mu sync.Mutex
+	names := make(map[string]bool)
+	err := img.EachSite(ctx, dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+		if s.Kind != dwarfloc.Entry || !at[s.Addr] {
+			return nil
+		}
+		c := s.Clone()
+		if err := c.Describe(); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		names[c.Function] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*dwarfloc.Site
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		sites, err := img.Sites(ctx, dwarfloc.Name(n))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sites {
+			if s.Kind == dwarfloc.Entry && at[s.Addr] {
+				out = append(out, s)
+			}
+		}
+	}
+	return out, nil
 }
 
 // both matches what two matchers match.

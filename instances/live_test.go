@@ -179,6 +179,9 @@ var liveTests = []struct {
 	{"lines:99 n", "error"},
 	{"nosuch.c:3 n", "error"},
 
+	// A symbol that the debug information does not know.
+	{"doubled v", "v=40"},
+
 	// Patterns: several functions.
 	{"ne*ative v", "v=40"},
 	{"na*ow v", "v=808"},

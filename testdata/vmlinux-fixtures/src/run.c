@@ -295,3 +295,6 @@ void start(void)
 }
 
 __asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall start\n");
+
+// Another symbol of the same code, as libraries have them.
+long doubled(long v) __attribute__((alias("twice")));
