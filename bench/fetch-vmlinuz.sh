@@ -25,8 +25,8 @@ fi
 work=$(mktemp -d "${vmlinux%/*}/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# The debug package's version: the image must be of the same build. Debian's mirrors
-# keep one build of a release, so a vmlinux that was fetched long ago may be too old.
+# A release has several builds in turn, and only the newest is kept. When that is not
+# the vmlinux's, the build IDs differ, and the tests say so.
 download() { (cd "$work" && apt-get -q -o APT::Sandbox::User=root download "linux-image-$release" >&2); }
 
 say "downloading linux-image-$release"

@@ -37,6 +37,7 @@ func TestValues(t *testing.T) {
 			checkResults(t, r)
 			checkRefused(t, img, plans, r)
 			n := checkHits(t, plans, r)
+			t.Log(n.kinds)
 			t.Logf("slide %#x, %d plans, %d hits; %d values compared at %d pairs of definition and site (%d inlined); %v",
 				r.Done.Slide, len(plans), len(r.Hits), n.values, n.pairs, n.inlined, time.Since(start).Round(time.Millisecond))
 			if n.pairs < 60 || n.inlined < 20 {
@@ -75,6 +76,10 @@ func definitions() []string {
 
 func valuesTask(t *testing.T, img *dwarfloc.Image) ([]*instances.Plan, *guest.Task) {
 	t.Helper()
+	table, err := attachable.New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var plans []*instances.Plan
 	task := &guest.Task{Limit: 3 * time.Minute}
 	for _, text := range definitions() {
@@ -84,13 +89,21 @@ func valuesTask(t *testing.T, img *dwarfloc.Image) ([]*instances.Plan, *guest.Ta
 		}
 		p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Record})
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
+			continue
+		}
+		if !slices.ContainsFunc(p.Sites, func(s instances.Site) bool { return table.At(s.Addr) == attachable.None }) {
+			t.Errorf("%q: a probe can be at none of %d sites", text, len(p.Sites))
+			continue
 		}
 		packed, err := guest.Pack(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		plans, task.Plans = append(plans, p), append(task.Plans, packed)
+	}
+	if t.Failed() {
+		t.FailNow()
 	}
 	for _, tt := range valueTests {
 		task.Calls = append(task.Calls, tt.call)
@@ -134,15 +147,19 @@ func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*instances.Plan, r 
 	}
 }
 
-type counts struct{ pairs, inlined, values int }
+type counts struct {
+	pairs, inlined, values int
+	kinds                  map[string]int
+}
 
 // checkHits compares the hits of each call with what is wanted. Each hit of a
 // definition must have one of its wanted values, and each of these must have been seen.
 func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
 	t.Helper()
-	var n counts
+	n := counts{kinds: make(map[string]int)}
 	pairs := make(map[[2]int]bool)
 	call := -1 // that is being made
+	defs := definitions()
 	seen := make(map[string]bool)
 	other := 0
 	for i := range r.Hits {
@@ -166,7 +183,7 @@ func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
 		if call < 0 || call >= len(valueTests) {
 			continue
 		}
-		at := slices.IndexFunc(valueTests[call].wants, func(w want) bool { return plans[h.Plan].Definition.String() == w.def })
+		at := slices.IndexFunc(valueTests[call].wants, func(w want) bool { return w.def == defs[h.Plan] })
 		if at < 0 {
 			continue
 		}
@@ -180,6 +197,7 @@ func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
 		for j := range values {
 			if values[j].Fetched() {
 				n.values++
+				n.kinds[describe(&values[j])]++
 			}
 		}
 		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v instances.Value) bool { return v.Fetched() }) {
@@ -208,26 +226,33 @@ func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
 	return n
 }
 
+// describe tells the location of a value: its kind, what it is made of, and the rule that chose it.
+func describe(v *instances.Value) string {
+	l := &v.Variable.Loc
+	return fmt.Sprintf("%v %v", l.Kind, l.Rule)
+}
+
 // same compares values with a text of names and values. What the plan says is not
 // fetched at a site may be anything; what it says is fetched must be there.
 func same(text string, values []instances.Value) bool {
-	wants := strings.Fields(text)
-	if len(wants) != len(values) {
-		return false
-	}
 	for i := range values {
 		v := &values[i]
-		if !v.Fetched() {
-			if !v.Lost {
-				return false
-			}
-			continue
-		}
-		if v.Name+"="+v.String() != wants[i] {
+		rest, ok := strings.CutPrefix(text, v.Name+"=")
+		if !ok || v.Lost == v.Fetched() {
 			return false
 		}
+		end := len(rest)
+		if i+1 < len(values) {
+			if end = strings.Index(rest, " "+values[i+1].Name+"="); end < 0 {
+				return false
+			}
+		}
+		if v.Fetched() && rest[:end] != v.String() {
+			return false
+		}
+		text = strings.TrimPrefix(rest[end:], " ")
 	}
-	return true
+	return text == ""
 }
 
 func printed(values []instances.Value) string {

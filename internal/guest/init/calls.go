@@ -17,7 +17,7 @@ import (
 var numbers = map[string]uintptr{
 	"close": unix.SYS_CLOSE, "dup": unix.SYS_DUP, "dup3": unix.SYS_DUP3, "eventfd2": unix.SYS_EVENTFD2,
 	"fadvise64": unix.SYS_FADVISE64, "fallocate": unix.SYS_FALLOCATE, "fchmod": unix.SYS_FCHMOD, "fchown": unix.SYS_FCHOWN,
-	"fcntl": unix.SYS_FCNTL, "ftruncate": unix.SYS_FTRUNCATE, "getpriority": unix.SYS_GETPRIORITY, "kill": unix.SYS_KILL,
+	"fcntl": unix.SYS_FCNTL, "ftruncate": unix.SYS_FTRUNCATE, "futex": unix.SYS_FUTEX, "getpriority": unix.SYS_GETPRIORITY, "kill": unix.SYS_KILL,
 	"linkat": unix.SYS_LINKAT, "listen": unix.SYS_LISTEN, "lseek": unix.SYS_LSEEK, "memfd_create": unix.SYS_MEMFD_CREATE,
 	"mkdirat": unix.SYS_MKDIRAT, "mmap": unix.SYS_MMAP, "msgget": unix.SYS_MSGGET, "openat": unix.SYS_OPENAT,
 	"prctl": unix.SYS_PRCTL, "pread64": unix.SYS_PREAD64, "preadv": unix.SYS_PREADV, "prlimit64": unix.SYS_PRLIMIT64,
