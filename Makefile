@@ -15,7 +15,8 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 DEPS := \
 	gcc libc6-dev binutils make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
-	linux-perf gdb libc6-dbg bpftrace
+	linux-perf gdb libc6-dbg bpftrace \
+	qemu-system-x86
 
 .DEFAULT_GOAL := help
 
@@ -37,6 +38,8 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 	$(GO) test -race -timeout 20m $(PACKAGES)
 	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
 	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel' -v ./internal/oracle ./prove
+	@echo "probes in a live kernel that an emulator runs:"
+	$(GO) test -timeout 10m -v ./internal/guest
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
@@ -67,8 +70,8 @@ deps: ## Install the Debian packages that the tests use, if any is missing
 	@.ci/install-packages $(DEPS)
 
 .PHONY: vmlinux
-vmlinux: ## Fetch Debian's kernel image with debug information (0.9 GB, once) for tests and benchmarks
-	@bench/fetch-vmlinux.sh >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
+vmlinux: ## Fetch Debian's kernel images with debug information (1.2 GB, once) for tests and benchmarks
+	@bench/fetch-vmlinux.sh >/dev/null && bench/fetch-vmlinuz.sh >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

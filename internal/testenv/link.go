@@ -60,7 +60,7 @@ func Module(t TB) string {
 	if os.Getenv("BENCH_VMLINUX") != "" {
 		t.Skipf("no kernel module: an image was chosen with BENCH_VMLINUX, and none with BENCH_MODULE")
 	}
-	found, err := filepath.Glob(filepath.Join(benchCache(), "*.ko"))
+	found, err := filepath.Glob(filepath.Join(Cache(), "*.ko"))
 	if err != nil || len(found) == 0 {
 		Missing(t, "no kernel module: delete the vmlinux in bench/.cache and run \"make vmlinux\", or set BENCH_MODULE")
 		return ""

@@ -51,7 +51,7 @@ func Vmlinux(t TB) string {
 	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
 		return path
 	}
-	found, err := filepath.Glob(filepath.Join(benchCache(), "vmlinux-*-amd64"))
+	found, err := filepath.Glob(filepath.Join(Cache(), "vmlinux-*-amd64"))
 	if err == nil {
 		for _, f := range found {
 			if !strings.HasSuffix(f, "-cloud-amd64") || len(found) == 1 {
@@ -63,8 +63,8 @@ func Vmlinux(t TB) string {
 	return ""
 }
 
-// benchCache is where bench/fetch-vmlinux.sh puts what it fetches.
-func benchCache() string {
+// Cache is where bench/fetch-vmlinux.sh puts what it fetches.
+func Cache() string {
 	if cache := os.Getenv("BENCH_CACHE"); cache != "" {
 		return cache
 	}

@@ -1,0 +1,124 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+// Machine is what is to be known of an architecture to boot its kernel.
+type Machine struct {
+	GOARCH  string
+	Flavour string   // of Debian's kernel package: linux-image-VERSION-FLAVOUR
+	QEMU    string   // the emulator's program
+	Args    []string // its machine
+	// Console and Results are the guest's devices of the first and the second serial
+	// line: what the kernel prints, and what init reports.
+	Console, Results string
+}
+
+// AMD64 is a PC. It is emulated, since machines that tests run on are often virtual
+// themselves; one virtual CPU keeps the order of hits.
+var AMD64 = Machine{
+	GOARCH: "amd64", Flavour: "cloud-amd64",
+	QEMU: "qemu-system-x86_64", Args: []string{"-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512"},
+	Console: "ttyS0", Results: "ttyS1",
+}
+
+// Kernel is a kernel to boot and its image with debug information.
+type Kernel struct {
+	Machine
+	Vmlinux string // with debug information; it stays outside the guest
+	Boots   string // the file that is booted
+	qemu    string
+}
+
+// FindKernel finds the emulator and what bench/fetch-vmlinux.sh fetched ("make
+// vmlinux"). Without, the test skips, and fails with CI=true.
+func FindKernel(t testenv.TB, m Machine) *Kernel {
+	t.Helper()
+	k := &Kernel{Machine: m, qemu: testenv.Tool(t, m.QEMU)}
+	found, err := filepath.Glob(filepath.Join(testenv.Cache(), "vmlinuz-*[0-9]-"+m.Flavour))
+	if err != nil || len(found) == 0 {
+		testenv.Missing(t, "no kernel to boot: run \"make vmlinux\"")
+	}
+	k.Boots = found[len(found)-1]
+	release := strings.TrimPrefix(filepath.Base(k.Boots), "vmlinuz-")
+	k.Vmlinux = filepath.Join(testenv.Cache(), "vmlinux-"+release)
+	if _, err := os.Stat(k.Vmlinux); err != nil {
+		testenv.Missing(t, "no image of the kernel to boot: run \"make vmlinux\": %v", err)
+	}
+	return k
+}
+
+// DefaultLimit is the time that a boot may take. An idle machine needs a tenth.
+const DefaultLimit = time.Minute
+
+// ErrGuest is wrapped by Boot's error when the guest did not end as it should. The
+// error has the end of what its kernel printed.
+var ErrGuest = errors.New("the guest failed")
+
+// Boot boots the kernel with a task, and returns what its init reported.
+func (k *Kernel) Boot(ctx context.Context, task *Task) (*Report, error) {
+	dir, err := os.MkdirTemp("", "guest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	task.Results = "/dev/" + k.Results
+	initrd := filepath.Join(dir, "initrd")
+	if err := k.writeInitramfs(ctx, initrd, task); err != nil {
+		return nil, err
+	}
+	limit := task.Limit
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	console, results := filepath.Join(dir, "console"), filepath.Join(dir, "results")
+	line := "console=" + k.Console + " panic=-1 quiet"
+	if !task.KASLR {
+		line += " nokaslr"
+	}
+	bounded, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	cmd := exec.CommandContext(bounded, k.qemu, append([]string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-net", "none",
+		"-serial", "file:" + console, "-serial", "file:" + results,
+		"-kernel", k.Boots, "-initrd", initrd, "-append", line,
+	}, k.Args...)...)
+	// The emulator and whatever it starts are one process group, which ends as one, and
+	// with this process.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err = cmd.Run()
+	if bounded.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it took more than %v", limit)
+	}
+	report, readErr := readReport(results)
+	if err = errors.Join(err, readErr); err != nil {
+		return nil, fmt.Errorf("%w: %w\n%s%s", ErrGuest, err, said.String(), tail(console))
+	}
+	return report, nil
+}
+
+// tail is the end of a text file, for errors.
+func tail(path string) string {
+	d, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	const enough = 4000
+	return string(d[max(0, len(d)-enough):])
+}

@@ -1,0 +1,264 @@
+package guest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// TestValues attaches definitions in a live kernel, with and without KASLR, makes
+// system calls with chosen values, and compares each value that was fetched.
+func TestValues(t *testing.T) {
+	k, img := kernel(t)
+	plans, task := valuesTask(t, img)
+	for _, kaslr := range []bool{true, false} {
+		t.Run(fmt.Sprintf("kaslr=%v", kaslr), func(t *testing.T) {
+			task.KASLR = kaslr
+			start := time.Now()
+			r, err := k.Boot(t.Context(), task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !kaslr && r.Done.Slide != 0 {
+				t.Errorf("without KASLR the kernel is %#x bytes from its link-time addresses", r.Done.Slide)
+			}
+			if r.Done.Lost != 0 {
+				t.Errorf("%d hits were lost", r.Done.Lost)
+			}
+			checkResults(t, r)
+			checkRefused(t, img, plans, r)
+			n := checkHits(t, plans, r)
+			t.Log(n.kinds)
+			t.Logf("slide %#x, %d plans, %d hits; %d values compared at %d pairs of definition and site (%d inlined); %v",
+				r.Done.Slide, len(plans), len(r.Hits), n.values, n.pairs, n.inlined, time.Since(start).Round(time.Millisecond))
+			if n.pairs < 60 || n.inlined < 20 {
+				t.Errorf("only %d pairs of definition and site were hit, %d of them inlined", n.pairs, n.inlined)
+			}
+		})
+	}
+}
+
+func kernel(t *testing.T) (*guest.Kernel, *dwarfloc.Image) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it boots kernels")
+	}
+	k := guest.FindKernel(t, guest.AMD64)
+	img, err := dwarfloc.Open(k.Vmlinux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = img.Close() })
+	return k, img
+}
+
+// definitions are those of valueTests, each once, behind the marker's.
+func definitions() []string {
+	out := []string{guest.Marker}
+	for _, tt := range valueTests {
+		for _, w := range tt.wants {
+			if !slices.Contains(out, w.def) {
+				out = append(out, w.def)
+			}
+		}
+	}
+	return out
+}
+
+func valuesTask(t *testing.T, img *dwarfloc.Image) ([]*instances.Plan, *guest.Task) {
+	t.Helper()
+	table, err := attachable.New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plans []*instances.Plan
+	task := &guest.Task{Limit: 3 * time.Minute}
+	for _, text := range definitions() {
+		def, err := probe.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Record})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !slices.ContainsFunc(p.Sites, func(s instances.Site) bool { return table.At(s.Addr) == attachable.None }) {
+			t.Errorf("%q: a probe can be at none of %d sites", text, len(p.Sites))
+			continue
+		}
+		packed, err := guest.Pack(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, task.Plans = append(plans, p), append(task.Plans, packed)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	for _, tt := range valueTests {
+		task.Calls = append(task.Calls, tt.call)
+	}
+	return plans, task
+}
+
+// checkResults looks at what the calls returned: values that the kernel did not take
+// prove nothing.
+func checkResults(t *testing.T, r *guest.Report) {
+	t.Helper()
+	if len(r.Child.Results) != len(valueTests) {
+		t.Fatalf("%d calls returned, of %d", len(r.Child.Results), len(valueTests))
+	}
+	for i, tt := range valueTests {
+		got := r.Child.Results[i]
+		if ok := got == tt.returns || tt.returns == anything && got >= 0; !ok {
+			t.Errorf("call %d, %s, returned %d", i, tt.call.Name, got)
+		}
+	}
+}
+
+// checkRefused: the kernel refuses the sites that package attachable says, no others.
+func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*instances.Plan, r *guest.Report) {
+	t.Helper()
+	table, err := attachable.New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := make(map[[2]int]string)
+	for _, x := range r.Refused {
+		refused[[2]int{x.Plan, x.Site}] = x.Text
+	}
+	for i, p := range plans {
+		for j := range p.Sites {
+			text, no := refused[[2]int{i, j}]
+			if cause := table.At(p.Sites[j].Addr); no != (cause != attachable.None) {
+				t.Errorf("%v: the kernel says %q, the image %q", p.Sites[j], text, cause)
+			}
+		}
+	}
+}
+
+type counts struct {
+	pairs, inlined, values int
+	kinds                  map[string]int
+}
+
+// checkHits compares the hits of each call with what is wanted. Each hit of a
+// definition must have one of its wanted values, and each of these must have been seen.
+func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
+	t.Helper()
+	n := counts{kinds: make(map[string]int)}
+	pairs := make(map[[2]int]bool)
+	call := -1 // that is being made
+	defs := definitions()
+	seen := make(map[string]bool)
+	other := 0
+	for i := range r.Hits {
+		h := &r.Hits[i]
+		if h.Task != r.Child.Task {
+			other++
+			continue
+		}
+		p := plans[h.Plan]
+		s := &p.Sites[h.Site]
+		values := make([]instances.Value, len(s.Args))
+		for j := range values {
+			values[j] = instances.Value{Argument: &s.Args[j], Lost: h.Err&(1<<j) != 0, Data: h.Data[j]}
+		}
+		if h.Plan == 0 {
+			if call++; values[0].Uint() != uint64(guest.FirstMark+call) {
+				t.Fatalf("the marker before call %d has %v", call, values[0].String())
+			}
+			continue
+		}
+		if call < 0 || call >= len(valueTests) {
+			continue
+		}
+		at := slices.IndexFunc(valueTests[call].wants, func(w want) bool { return w.def == defs[h.Plan] })
+		if at < 0 {
+			continue
+		}
+		w := &valueTests[call].wants[at]
+		which := slices.IndexFunc(w.hits, func(text string) bool { return same(text, values) })
+		if which < 0 {
+			t.Errorf("call %d, %s: %v: got %s, want %s", call, valueTests[call].call.Name, s, printed(values), strings.Join(w.hits, " or "))
+			continue
+		}
+		seen[fmt.Sprint(call, at, which)] = true
+		for j := range values {
+			if values[j].Fetched() {
+				n.values++
+				n.kinds[describe(&values[j])]++
+			}
+		}
+		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v instances.Value) bool { return v.Fetched() }) {
+			pairs[key] = true
+			n.pairs++
+			if s.Kind == dwarfloc.Inline {
+				n.inlined++
+			}
+		}
+	}
+	if call != len(valueTests) {
+		t.Errorf("%d markers were seen, of %d", call+1, len(valueTests)+1)
+	}
+	for i, tt := range valueTests {
+		for at, w := range tt.wants {
+			for which, text := range w.hits {
+				if !seen[fmt.Sprint(i, at, which)] {
+					t.Errorf("call %d, %s: no hit of %q with %s", i, tt.call.Name, w.def, text)
+				}
+			}
+		}
+	}
+	if other > 0 {
+		t.Logf("%d hits of the child's other threads", other)
+	}
+	return n
+}
+
+// describe tells the location of a value: its kind, what it is made of, and the rule that chose it.
+func describe(v *instances.Value) string {
+	l := &v.Variable.Loc
+	return fmt.Sprintf("%v %v", l.Kind, l.Rule)
+}
+
+// same compares values with a text of names and values. What the plan says is not
+// fetched at a site may be anything; what it says is fetched must be there.
+func same(text string, values []instances.Value) bool {
+	for i := range values {
+		v := &values[i]
+		rest, ok := strings.CutPrefix(text, v.Name+"=")
+		if !ok || v.Lost == v.Fetched() {
+			return false
+		}
+		end := len(rest)
+		if i+1 < len(values) {
+			if end = strings.Index(rest, " "+values[i+1].Name+"="); end < 0 {
+				return false
+			}
+		}
+		if v.Fetched() && rest[:end] != v.String() {
+			return false
+		}
+		text = strings.TrimPrefix(rest[end:], " ")
+	}
+	return text == ""
+}
+
+func printed(values []instances.Value) string {
+	var out []string
+	for i := range values {
+		out = append(out, values[i].Name+"="+values[i].String())
+	}
+	return strings.Join(out, " ")
+}
