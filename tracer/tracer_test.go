@@ -41,19 +41,27 @@ func program(t *testing.T) (path string, img *dwarfloc.Image) {
 
 func plans(t *testing.T, img *dwarfloc.Image, texts ...string) []*instances.Plan {
 	t.Helper()
+	out, err := plansOf(img, texts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func plansOf(img *dwarfloc.Image, texts ...string) ([]*instances.Plan, error) {
 	var out []*instances.Plan
 	for _, text := range texts {
 		def, err := probe.Parse(text)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Record, Reads: prologue.ReadUser})
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		out = append(out, p)
 	}
-	return out
+	return out, nil
 }
 
 // TestTrace: the hits of a program that passes known values.

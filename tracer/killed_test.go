@@ -1,0 +1,103 @@
+package tracer_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// ownerEnv makes the test binary a process that attaches probes to the program it
+// names, prints the IDs of their programs, and waits.
+const ownerEnv = "TRACER_TEST_OWNER"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(ownerEnv); path != "" {
+		fmt.Println(own(path))
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// own attaches probes and returns the IDs of all programs called trace_N, or an error.
+func own(path string) string {
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	p, err := plansOf(img, "mix key", "twice v")
+	if err != nil {
+		return err.Error()
+	}
+	if _, err := tracer.Open(context.Background(), p, tracer.Options{}); err != nil {
+		return err.Error()
+	}
+	return strings.Join(tracing(), " ")
+}
+
+// tracing lists the IDs of the kernel's programs that a Session loads.
+func tracing() []string {
+	var out []string
+	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue
+		}
+		if info, err := p.Info(); err == nil && strings.HasPrefix(info.Name, "trace_") {
+			out = append(out, strconv.Itoa(int(id)))
+		}
+		_ = p.Close()
+	}
+	return out
+}
+
+// TestKilled: probes end with their owner, also when it is killed without a chance to
+// detach them.
+func TestKilled(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, _ := program(t)
+	owner := exec.Command("/proc/self/exe")
+	owner.Env = append(os.Environ(), ownerEnv+"="+path)
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	ids := strings.Fields(line)
+	if err != nil || len(ids) < 2 {
+		t.Fatalf("the owner says %q, %v", line, err)
+	}
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait() // killed
+	left := ids
+	for end := time.Now().Add(20 * time.Second); len(left) > 0 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		left = nil
+		now := tracing()
+		for _, id := range ids {
+			for _, n := range now {
+				if n == id {
+					left = append(left, id)
+				}
+			}
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("programs %v are still there", left)
+	}
+}
