@@ -1,0 +1,61 @@
+// Package examples runs the example programs as their users would.
+package examples
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// build compiles an example.
+func build(t *testing.T, name string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), name)
+	if text, err := exec.Command("go", "build", "-o", out, "./"+name).CombinedOutput(); err != nil {
+		t.Fatalf("go build ./%s: %v\n%s", name, err, text)
+	}
+	return out
+}
+
+func TestHits(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
+	if err == nil {
+		err = os.Chmod(path, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(build(t, "hits"), path, path)
+	cmd.Stdin = strings.NewReader("x")
+	got, err := cmd.Output()
+	want := `many                            1 hits, sum 0, 1 without a value
+mix inlined in first            1 hits, sum 41, 0 without a value
+mix inlined in second           1 hits, sum 80, 0 without a value
+`
+	if err != nil || string(got) != want {
+		t.Errorf("got\n%s%v, want\n%s", got, err, want)
+	}
+}
+
+func TestPreprocessor(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, err := fixtures.WriteTo(t.TempDir(), "basic-gcc12-O2-dwarf5.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := exec.Command(build(t, "preprocessor"), path, "func=my_func_two_abcd arg1").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`descriptor \d+`).ReplaceAllString(string(got), "descriptor N")
+	if !strings.HasPrefix(text, "instance 0: 4 instructions, descriptor N, for ") || strings.Count(text, "\n") != 3 {
+		t.Errorf("got\n%s", text)
+	}
+}

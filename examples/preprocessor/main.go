@@ -1,0 +1,50 @@
+// Command preprocessor is a loader with a load path of its own: it asks the plan for the
+// instructions of each instance, as libbpf's bpf_program__set_prep was asked, and hands
+// them to the kernel itself. Nothing is attached.
+//
+//	preprocessor IMAGE 'EVENT=FUNC ARG...'
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+func check[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		log.Fatalf("usage: %s IMAGE 'EVENT=FUNC ARG...'", os.Args[0])
+	}
+	img := check(dwarfloc.Open(os.Args[1]))
+	def := check(probe.ParseSection(os.Args[2]))
+	plan := check(instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Registers}))
+
+	// The program: it returns err.
+	user := asm.Instructions{asm.Mov.Reg(asm.R0, asm.R2), asm.Return()}
+	for n, instance := range plan.Instances {
+		insns := check(plan.Preprocess(n, user))
+		prog := check(ebpf.NewProgram(&ebpf.ProgramSpec{
+			Name: plan.InstanceName(def.Event, n), Type: ebpf.Kprobe, License: "GPL", Instructions: insns,
+		}))
+		fmt.Printf("instance %d: %d instructions, descriptor %d, for", n, len(insns), prog.FD())
+		for _, i := range instance.Sites {
+			fmt.Printf(" %s", plan.Sites[i].Place())
+		}
+		fmt.Println()
+	}
+}
