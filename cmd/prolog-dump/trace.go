@@ -20,8 +20,9 @@ import (
 
 func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
+	var object string
 	cmd := &cobra.Command{
-		Use:   "trace 'FUNC ARG...'... [-- COMMAND...]",
+		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
 		Long: `trace attaches a small program at every site of one or more definitions, and
 prints a line for each hit: time, task, place, and the arguments by name, as their
@@ -29,8 +30,9 @@ types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that th
 kernel refuses are told first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON, and Linux 5.15.
 
-Each definition is one argument here: quote it.`,
-		Args: cobra.MinimumNArgs(1),
+Each definition is one argument here: quote it. With --object the programs of an
+object file run instead, at the definitions that are their section names; what they do
+with their arguments is theirs.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.checkFormat("text", "json"); err != nil {
 				return err
@@ -39,12 +41,18 @@ Each definition is one argument here: quote it.`,
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
 				args, command = args[:n], args[n:]
 			}
-			if len(args) == 0 {
-				return errors.New("no definition in front of --")
+			switch {
+			case object != "" && len(args) > 0:
+				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object)
+			case object != "":
+				return s.runObject(cmd, object, command, o)
+			case len(args) == 0:
+				return errors.New("no definition; one looks like 'vfs_read file count'")
 			}
 			return s.trace(cmd, args, command, o)
 		},
 	}
+	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process (user space)")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "attach even if the build IDs of image and running code differ")
 	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two")
@@ -105,40 +113,46 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 // run prints hits until the command or the context ends.
 func (s *settings) run(ctx context.Context, w io.Writer, session *tracer.Session, plans []*instances.Plan, command []string) error {
 	for i, a := range session.Attachments {
-		for _, r := range a.Refused {
-			fmt.Fprintf(os.Stderr, "not attached: %v: %v\n", plans[i].Sites[r.Site], r.Err)
-		}
-		fmt.Fprintf(os.Stderr, "%v: attached at %d of %s\n", plans[i].Definition, len(a.Attached), count(len(a.Attached)+len(a.Refused), "site"))
+		tellAttached(plans[i], a)
 	}
-	tracing, stop := context.WithCancel(ctx)
-	defer stop()
-	var child error
-	if len(command) > 0 {
-		c := exec.CommandContext(ctx, command[0], command[1:]...)
-		c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr
-		if err := c.Start(); err != nil {
-			return err
-		}
-		go func() {
-			child = c.Wait()
-			stop()
-		}()
+	tracing, child, err := start(ctx, command)
+	if err != nil {
+		return err
 	}
 	hits := 0
 	print := printHit
 	if s.format == "json" {
 		print = printHitJSON
 	}
-	err := session.Run(tracing, func(h *tracer.Hit) error {
+	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
 		return print(w, h)
 	})
 	lost, lostErr := session.Lost()
 	fmt.Fprintf(os.Stderr, "%s, %d lost\n", count(hits, "hit"), lost)
-	if ctx.Err() == nil && child != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", command[0], child)
-	}
+	child(ctx)
 	return errors.Join(err, lostErr)
+}
+
+// start starts a command, if there is one. The context that it returns ends with the
+// command, or with ctx; told says how the command ended, where that is news.
+func start(ctx context.Context, command []string) (running context.Context, told func(context.Context), err error) {
+	if len(command) == 0 {
+		return ctx, func(context.Context) {}, nil
+	}
+	running, stop := context.WithCancelCause(ctx)
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr
+	if err := c.Start(); err != nil {
+		stop(err)
+		return nil, nil, err
+	}
+	go func() { stop(c.Wait()) }()
+	return running, func(ctx context.Context) {
+		if err := context.Cause(running); ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", command[0], err)
+		}
+	}, nil
 }
 
 func printHit(w io.Writer, h *tracer.Hit) error {
