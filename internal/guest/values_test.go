@@ -37,6 +37,14 @@ func TestValues(t *testing.T) {
 			checkResults(t, r)
 			checkRefused(t, img, plans, r)
 			n := checkHits(t, plans, r)
+			for _, kind := range []string{
+				"register, view", "register, abi", "memory, view", "memory, later-view", "memory on the stack, later-view",
+				"value, view", "value, later-view", "constant, view", "constant, later-view",
+			} {
+				if n.kinds[kind] == 0 {
+					t.Errorf("no value was in a location of the kind %q", kind)
+				}
+			}
 			t.Log(n.kinds)
 			t.Logf("slide %#x, %d plans, %d hits; %d values compared at %d pairs of definition and site (%d inlined); %v",
 				r.Done.Slide, len(plans), len(r.Hits), n.values, n.pairs, n.inlined, time.Since(start).Round(time.Millisecond))
@@ -51,6 +59,9 @@ func kernel(t *testing.T) (*guest.Kernel, *dwarfloc.Image) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it boots kernels")
+	}
+	if race {
+		t.Skip("a guest is slow enough without the race detector, which sees nothing of it: run without -race")
 	}
 	k := guest.FindKernel(t, guest.AMD64)
 	img, err := dwarfloc.Open(k.Vmlinux)
