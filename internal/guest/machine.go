@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -96,7 +97,9 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (*Report, error) {
 		"-kernel", k.Boots, "-initrd", initrd, "-append", line,
 	}, k.Args...)...)
 	// The emulator and whatever it starts are one process group, which ends as one, and
-	// with this process.
+	// with this process. The kernel means the thread that has started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second

@@ -123,6 +123,9 @@ func (p *Plan) Unpack(img *dwarfloc.Image) (*instances.Plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: instance %d: %w", p.Definition, i, err)
 		}
+		if len(insns) == 0 {
+			return nil, fmt.Errorf("%s: instance %d has no instructions", p.Definition, i)
+		}
 		// The first of them has a comment, as prologue.Emit writes: line information is
 		// there for all functions or for none.
 		insns[0] = insns[0].WithSource(asm.Comment(p.Definition))

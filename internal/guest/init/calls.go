@@ -19,7 +19,7 @@ var numbers = map[string]uintptr{
 	"fadvise64": unix.SYS_FADVISE64, "fallocate": unix.SYS_FALLOCATE, "fchmod": unix.SYS_FCHMOD, "fchown": unix.SYS_FCHOWN,
 	"fcntl": unix.SYS_FCNTL, "ftruncate": unix.SYS_FTRUNCATE, "futex": unix.SYS_FUTEX, "getpriority": unix.SYS_GETPRIORITY, "kill": unix.SYS_KILL,
 	"linkat": unix.SYS_LINKAT, "listen": unix.SYS_LISTEN, "lseek": unix.SYS_LSEEK, "memfd_create": unix.SYS_MEMFD_CREATE,
-	"mkdirat": unix.SYS_MKDIRAT, "mmap": unix.SYS_MMAP, "msgget": unix.SYS_MSGGET, "openat": unix.SYS_OPENAT,
+	"mkdirat": unix.SYS_MKDIRAT, "mmap": unix.SYS_MMAP, "msgget": unix.SYS_MSGGET, "open_by_handle_at": unix.SYS_OPEN_BY_HANDLE_AT, "openat": unix.SYS_OPENAT,
 	"prctl": unix.SYS_PRCTL, "pread64": unix.SYS_PREAD64, "preadv": unix.SYS_PREADV, "prlimit64": unix.SYS_PRLIMIT64,
 	"pwrite64": unix.SYS_PWRITE64, "pwritev": unix.SYS_PWRITEV, "read": unix.SYS_READ, "readlinkat": unix.SYS_READLINKAT,
 	"semget": unix.SYS_SEMGET, "sendfile": unix.SYS_SENDFILE, "setpriority": unix.SYS_SETPRIORITY, "setsockopt": unix.SYS_SETSOCKOPT,

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -192,7 +191,6 @@ func trace(task *guest.Task, img *dwarfloc.Image, r *reporter) (lost uint64, err
 	failed := make(chan error, 1)
 	go func() {
 		failed <- errors.Join(json.NewDecoder(out).Decode(&c), cmd.Wait())
-		time.Sleep(100 * time.Millisecond) // the last hits are on their way
 		stop()
 	}()
 	err = session.Run(ctx, func(h *tracer.Hit) error {
