@@ -150,7 +150,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if r.flags&recPC == 0 || !sel.match(u.nameRefOf(r)) {
 				continue
 			}
-			if err := u.load(); err != nil {
+			if err := w.load(u); err != nil {
 				return err
 			}
 			ok, err := u.site(int32(j), s)

@@ -215,8 +215,9 @@ func (img *Image) parallel(n int, f func(s *scanner, i int) error) error {
 
 // scanner walks units; its memory is used again for the next one.
 type scanner struct {
-	worker int  // number of the goroutine, from 0
-	sites  bool // the sites of units will be asked for: their abbreviations are worth keeping
+	worker int   // number of the goroutine, from 0
+	sites  bool  // the sites of units may be asked for: their abbreviations are worth keeping
+	of     *unit // that table was read for last
 	table  abbrevTable
 	recs   []rec
 	parent []int32
@@ -232,11 +233,17 @@ func (s *scanner) scan(u *unit) error {
 	if err := u.begin(&s.table); err != nil {
 		return err
 	}
-	if err := s.walk(u); err != nil || !s.sites || len(u.recs) == 0 {
-		return err
+	s.of = u
+	return s.walk(u)
+}
+
+// load is the unit's own load, but for a unit that the scanner has just read, whose
+// table is there already.
+func (s *scanner) load(u *unit) error {
+	if s.of == u && s.table.keep {
+		u.loadOnce.Do(func() { u.abbrevs = s.table.clone() })
 	}
-	u.loadOnce.Do(func() { u.abbrevs = s.table.clone() })
-	return u.loadErr
+	return u.load()
 }
 
 // walk goes through all entries of a unit that may be functions or contain some.
