@@ -1,6 +1,8 @@
 package attachable
 
 import (
+	"bytes"
+
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -24,14 +26,46 @@ var decoders = map[string]*decoder{
 
 func nextX86(code []byte) (size int, branch int64, branches, ok bool) {
 	inst, err := x86asm.Decode(code, 64)
-	if err != nil {
-		return 0, 0, false, false
+	// What x86asm does not know behind a prefix, it makes the prefix an instruction.
+	if err != nil || inst.Len == 1 && bytes.IndexByte(x86Prefixes, code[0]) >= 0 {
+		prefixes, other := alike(code)
+		if inst, err = x86asm.Decode(other, 64); err != nil || inst.Len < 3 {
+			return 0, 0, false, false
+		}
+		return prefixes + inst.Len, 0, false, true
 	}
 	if rel, is := inst.Args[0].(x86asm.Rel); is && inst.Op != x86asm.CALL {
 		return inst.Len, int64(rel), true, true
 	}
 	return inst.Len, 0, false, true
 }
+
+// alike is, behind the prefixes, an instruction of the same size in place of one of
+// the groups 0F 01, 0F AE and 0F C7, many of which x86asm does not know (ENCLS, RDPKRU,
+// VMGEXIT, XSAVES): all have a ModRM byte and no immediate, as IMUL, 0F AF, has. It is
+// empty for others.
+func alike(code []byte) (prefixes int, other []byte) {
+	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
+		prefixes++
+	}
+	other = bytes.Clone(code[min(prefixes, 15):min(len(code), 15)])
+	at := 0
+	if len(other) > 0 && other[0]&0xf0 == 0x40 {
+		at = 1 // REX
+	}
+	if len(other) < at+3 || other[at] != 0x0f {
+		return 0, nil
+	}
+	switch other[at+1] {
+	case 0x01, 0xae, 0xc7:
+		other[at+1] = 0xaf
+		return prefixes, other
+	}
+	return 0, nil
+}
+
+// x86Prefixes are the prefixes of an instruction besides REX.
+var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
 
 func (t *Table) decoder() *decoder { return decoders[t.img.Arch().Name] }
 

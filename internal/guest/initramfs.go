@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -84,18 +83,18 @@ func (k *Kernel) writeInitramfs(ctx context.Context, path string, task *Task) er
 // buffer-format.rst has it ("newc"): a head of 13 numbers of 8 digits, the name, the
 // data, each filled up to 4 bytes.
 func writeCPIO(w io.Writer, files []file) error {
-	b := bufio.NewWriter(w)
+	var b bytes.Buffer
 	for i, f := range append(files, file{name: "TRAILER!!!"}) {
-		head := []any{i + 1, f.mode, 0, 0, 1, 0, len(f.data), 0, 0, 0, 0, len(f.name) + 1, 0}
 		b.WriteString("070701")
-		for _, n := range head {
-			fmt.Fprintf(b, "%08x", n)
+		for _, n := range []any{i + 1, f.mode, 0, 0, 1, 0, len(f.data), 0, 0, 0, 0, len(f.name) + 1, 0} {
+			fmt.Fprintf(&b, "%08x", n)
 		}
 		b.WriteString(f.name)
-		// The head has 110 bytes.
+		// The head has 110 bytes, and the name ends with a NUL.
 		b.Write(make([]byte, 1+-(110+len(f.name)+1)&3))
 		b.Write(f.data)
 		b.Write(make([]byte, -len(f.data)&3))
 	}
-	return b.Flush()
+	_, err := w.Write(b.Bytes())
+	return err
 }

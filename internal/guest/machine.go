@@ -69,12 +69,12 @@ const DefaultLimit = time.Minute
 var ErrGuest = errors.New("the guest failed")
 
 // Boot boots the kernel with a task, and returns what its init reported.
-func (k *Kernel) Boot(ctx context.Context, task *Task) (*Report, error) {
+func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err error) {
 	dir, err := os.MkdirTemp("", "guest")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	task.Results = "/dev/" + k.Results
 	initrd := filepath.Join(dir, "initrd")
 	if err := k.writeInitramfs(ctx, initrd, task); err != nil {

@@ -2,6 +2,7 @@ package guest_test
 
 import (
 	"context"
+	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -42,37 +43,94 @@ func TestPrediction(t *testing.T) {
 	all := len(sites)
 	sites = sites[:min(int(size), all)]
 	task := &guest.Task{KASLR: true, Limit: 2*time.Minute + time.Duration(len(sites))*200*time.Millisecond}
+	// Of each site also the byte behind its first: mostly the middle of an instruction.
 	for _, s := range sites {
-		task.Sites = append(task.Sites, s.Addr)
+		task.Sites = append(task.Sites, s.Addr, s.Addr+1)
+	}
+	patched, err := readPatches(img)
+	if err != nil {
+		t.Fatal(err)
 	}
 	start := time.Now()
 	r, err := k.Boot(t.Context(), task)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	if len(r.Attach) != len(sites) {
-		t.Fatalf("%d answers for %d sites", len(r.Attach), len(sites))
+	if len(r.Attach) != len(task.Sites) {
+		t.Fatalf("%d answers for %d addresses", len(r.Attach), len(task.Sites))
 	}
-	refused, wrong := 0, 0
+	refused, wrong, explained := 0, 0, 0
 	causes := make(map[string]int)
 	for _, a := range r.Attach {
-		s := sites[a.Site]
-		cause := table.At(s.Addr)
+		s, addr := sites[a.Site/2], task.Sites[a.Site]
+		cause := table.At(addr)
 		if a.Errno != 0 {
 			refused++
 			causes[cause.String()]++
 		}
+		if wrongly := (a.Errno != 0) != (cause != attachable.None); wrongly && a.Site%2 == 1 && patched.covers(addr) {
+			explained++
+			continue
+		}
 		if (a.Errno != 0) != (cause != attachable.None) {
 			wrong++
-			t.Errorf("%v at %#x (%s): the image says %q, the kernel %q", s, s.Addr, s.Section, cause, a.Text)
+			t.Errorf("%v at %#x (%s): the image says %q, the kernel %q", s, addr, s.Section, cause, a.Text)
 			continue
 		}
 		if got, want := unix.Errno(a.Errno), errnoOf(cause); got != want {
-			t.Errorf("%v at %#x: %s: the kernel's answer is %v, want %v", s, s.Addr, cause, got, want)
+			t.Errorf("%v at %#x: %s: the kernel's answer is %v, want %v", s, addr, cause, got, want)
 		}
 	}
-	t.Logf("seed %d: %d of %d addresses of sites: %d attached, %d refused (%v), %d mispredicted; %v",
-		seed, len(sites), all, len(sites)-refused, refused, causes, wrong, time.Since(start).Round(time.Millisecond))
+	t.Logf("seed %d: %d of %d sites, each and the byte behind: %d attached, %d refused (%v), %d mispredicted; %d differ in code that the kernel has patched; %v",
+		seed, len(sites), all, len(task.Sites)-refused, refused, causes, wrong, explained, time.Since(start).Round(time.Millisecond))
+}
+
+// patches are the instructions that the kernel replaces when it boots, by address, with
+// their sizes. It decodes what runs: where the image has the middle of an indirect call,
+// there may be a NOP and a probe on it, and where it has the second of three NOPs, the
+// middle of STAC. No site is there.
+type patches map[uint64]uint64
+
+func (p patches) covers(addr uint64) bool {
+	for back := uint64(1); back < 64; back++ {
+		if p[addr-back] > back {
+			return true
+		}
+	}
+	return false
+}
+
+// readPatches reads the tables of paravirtual calls (arch/x86/include/asm/
+// paravirt_types.h, struct paravirt_patch_site) and of alternatives
+// (arch/x86/include/asm/alternative.h, struct alt_instr).
+func readPatches(img *dwarfloc.Image) (patches, error) {
+	out := make(patches)
+	for _, table := range []struct {
+		from, to    string
+		entry, size int
+		relative    bool
+	}{
+		{"__parainstructions", "__parainstructions_end", 16, 9, false},
+		{"__alt_instructions", "__alt_instructions_end", 12, 10, true},
+	} {
+		marks, err := img.AddressesOf(table.from, table.to)
+		if err != nil {
+			return nil, err
+		}
+		lo, hi := marks[table.from], marks[table.to]
+		d, err := img.Contents(lo, hi-lo)
+		if err != nil {
+			return nil, err
+		}
+		for at := 0; at+table.entry <= len(d); at += table.entry {
+			addr := binary.LittleEndian.Uint64(d[at:])
+			if table.relative {
+				addr = lo + uint64(at) + uint64(int64(int32(addr)))
+			}
+			out[addr] = max(out[addr], uint64(d[at+table.size]))
+		}
+	}
+	return out, nil
 }
 
 // errnoOf is what the kernel answers for a cause.
