@@ -2,7 +2,6 @@
 package examples
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -25,13 +25,7 @@ func build(t *testing.T, name string) string {
 
 func TestHits(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	path, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
-	if err == nil {
-		err = os.Chmod(path, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, _ := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
 	cmd := exec.Command(build(t, "hits"), path, path)
 	cmd.Stdin = strings.NewReader("x")
 	got, err := cmd.Output()

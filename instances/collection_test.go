@@ -12,13 +12,11 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // hitsObject is the example's object, which clang made.
@@ -39,18 +37,7 @@ func hitsObject(t *testing.T) *ebpf.CollectionSpec {
 // one map that all instances share.
 func TestCollection(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	path, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
-	if err == nil {
-		err = os.Chmod(path, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer img.Close()
+	path, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
 	spec := hitsObject(t)
 	spec.Programs["other"] = &ebpf.ProgramSpec{
 		Name: "other", Type: ebpf.SocketFilter, SectionName: "socket", License: "GPL",

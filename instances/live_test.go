@@ -2,7 +2,6 @@ package instances_test
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -10,10 +9,10 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -298,18 +297,7 @@ func TestLive(t *testing.T) {
 }
 
 func runLive(t *testing.T, name string) {
-	path, err := fixtures.WriteTo(t.TempDir(), name)
-	if err == nil {
-		err = os.Chmod(path, 0o700)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := dwarfloc.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer img.Close()
+	path, img := testenv.Program(t, name)
 	cmd := exec.Command(path)
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -1,7 +1,6 @@
 package tracer_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
@@ -23,37 +21,16 @@ import (
 
 // traced runs a command under some plans, and returns "FUNCTION NAME=VALUE" for each
 // value that was fetched, by the task of the command.
-func traced(t *testing.T, p []*instances.Plan, o tracer.Options, stdin, name string, args ...string) []string {
+func traced(t *testing.T, p []*instances.Plan, stdin string, command ...string) []string {
 	t.Helper()
-	s, err := tracer.Open(context.Background(), p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	cmd := exec.Command(name, args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		done <- cmd.Wait()
-		stop()
-	}()
 	var out []string
-	err = s.Run(ctx, func(h *tracer.Hit) error {
+	run(t, p, stdin, command, func(pid int, h *tracer.Hit) {
 		for i := range h.Values {
-			if v := &h.Values[i]; h.PID == cmd.Process.Pid && !v.Lost {
+			if v := &h.Values[i]; h.PID == pid && !v.Lost {
 				out = append(out, fmt.Sprintf("%s %s=%s", h.Plan.Sites[h.Site].Place(), v.Name, v))
 			}
 		}
-		return nil
 	})
-	if err := errors.Join(err, <-done); err != nil {
-		t.Fatal(err)
-	}
 	return out
 }
 
@@ -85,7 +62,7 @@ func TestGdb(t *testing.T) {
 			t.Fatalf("gdb at %s: %v\n%s", function, err, text)
 		}
 		theirs := number.FindAllStringSubmatch(answers, -1)
-		ours := traced(t, plans(t, img, def), tracer.Options{}, "x", path)
+		ours := traced(t, plans(t, img, def), "x", path)
 		if len(theirs) != len(list) || len(ours) != len(list) {
 			t.Errorf("%s: %d values, gdb has %d, want %d:\n%s\n%s", function, len(ours), len(theirs), len(list), ours, answers)
 			continue
@@ -120,7 +97,7 @@ func TestLibrary(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := traced(t, plans(t, img, "getenv name:string", "open64 file:string", "setlocale category"), tracer.Options{}, "", "cat", file)
+	got := traced(t, plans(t, img, "getenv name:string", "open64 file:string", "setlocale category"), "", "cat", file)
 	for _, want := range []string{
 		`__libc_open64 file=` + strconv.Quote(file), `getenv name="POSIXLY_CORRECT"`, `setlocale category=6`,
 	} {

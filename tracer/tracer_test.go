@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,27 +15,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// program writes the fixture that runs to a file.
+// program is the fixture that runs.
 func program(t *testing.T) (path string, img *dwarfloc.Image) {
 	t.Helper()
-	path, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
-	if err == nil {
-		err = os.Chmod(path, 0o700)
-	}
-	if err == nil {
-		img, err = dwarfloc.Open(path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = img.Close() })
-	return path, img
+	return testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
 }
 
 func plans(t *testing.T, img *dwarfloc.Image, texts ...string) []*instances.Plan {
@@ -64,17 +52,17 @@ func plansOf(img *dwarfloc.Image, texts ...string) ([]*instances.Plan, error) {
 	return out, nil
 }
 
-// TestTrace: the hits of a program that passes known values.
-func TestTrace(t *testing.T) {
-	bpfexec.RequireOrSkip(t)
-	path, img := program(t)
-	s, err := tracer.Open(context.Background(), plans(t, img, "mix key k p->port", "walk n->name:string n->next->inp->s i", "label%return $retval:string", "nothing"), tracer.Options{})
+// run runs a command under some plans, and calls f for each hit with the command's
+// process. No hit may be lost.
+func run(t *testing.T, p []*instances.Plan, stdin string, command []string, f func(pid int, h *tracer.Hit)) {
+	t.Helper()
+	s, err := tracer.Open(context.Background(), p, tracer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	cmd := exec.Command(path)
-	cmd.Stdin = strings.NewReader("x")
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin = strings.NewReader(stdin)
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	if err := cmd.Start(); err != nil {
@@ -85,21 +73,34 @@ func TestTrace(t *testing.T) {
 		done <- cmd.Wait()
 		stop()
 	}()
-	var got []string
 	err = s.Run(ctx, func(h *tracer.Hit) error {
-		line := h.Plan.Sites[h.Site].String()
-		for i := range h.Values {
-			line += " " + h.Values[i].Name + "=" + h.Values[i].String()
-		}
-		if h.PID != cmd.Process.Pid || h.TID != h.PID || !strings.HasPrefix(h.Comm, "run-gcc12") || h.Time <= 0 {
-			t.Errorf("%s: task %d/%d %q at %v", line, h.PID, h.TID, h.Comm, h.Time)
-		}
-		got = append(got, line)
+		f(cmd.Process.Pid, h)
 		return nil
 	})
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}
+	if lost, err := s.Lost(); lost != 0 || err != nil {
+		t.Errorf("%d lost, %v", lost, err)
+	}
+}
+
+// TestTrace: the hits of a program that passes known values.
+func TestTrace(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := program(t)
+	var got []string
+	run(t, plans(t, img, "mix key k p->port", "walk n->name:string n->next->inp->s i", "label%return $retval:string", "nothing"), "x", []string{path},
+		func(pid int, h *tracer.Hit) {
+			line := h.Plan.Sites[h.Site].String()
+			for i := range h.Values {
+				line += " " + h.Values[i].Name + "=" + h.Values[i].String()
+			}
+			if h.PID != pid || h.TID != h.PID || !strings.HasPrefix(h.Comm, "run-gcc12") || h.Time <= 0 {
+				t.Errorf("%s: task %d/%d %q at %v", line, h.PID, h.TID, h.Comm, h.Time)
+			}
+			got = append(got, line)
+		})
 	// The probe of a result is delivered on return, the others in the order of calls.
 	slices.Sort(got)
 	want := []string{
@@ -111,9 +112,6 @@ func TestTrace(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
-	}
-	if lost, err := s.Lost(); lost != 0 || err != nil {
-		t.Errorf("%d lost, %v", lost, err)
 	}
 }
 

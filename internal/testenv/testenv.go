@@ -44,6 +44,28 @@ func Fixture(t TB, name string) *dwarfloc.Image {
 	return img
 }
 
+// Program writes a program of testdata/vmlinux-fixtures to a file that can be run, and
+// opens it as an image.
+func Program(t interface {
+	TB
+	TempDir() string
+	Cleanup(f func())
+}, name string) (path string, img *dwarfloc.Image) {
+	t.Helper()
+	path, err := fixtures.WriteTo(t.TempDir(), name)
+	if err == nil {
+		err = os.Chmod(path, 0o700)
+	}
+	if err == nil {
+		img, err = dwarfloc.Open(path)
+	}
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() { _ = img.Close() })
+	return path, img
+}
+
 // Vmlinux returns the path of a kernel image with debug information: BENCH_VMLINUX,
 // or what bench/fetch-vmlinux.sh fetched ("make vmlinux").
 func Vmlinux(t TB) string {
