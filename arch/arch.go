@@ -8,6 +8,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -52,6 +53,9 @@ type Arch struct {
 	// Return is the DWARF number of the register that holds a function's result, for
 	// results of up to a word.
 	Return uint16
+	// Args are the DWARF numbers of the registers that hold arguments at a function's
+	// entry, in their order.
+	Args []uint16
 
 	kernelNames    map[string]string // where they differ from the manual's
 	regs           []Register
@@ -106,6 +110,17 @@ func (a *Arch) KernelName(r *Register) string {
 		return k
 	}
 	return r.Name
+}
+
+// FtraceSaves reports whether a program that ftrace calls at a function's entry, or at its
+// return, finds a register's value in its struct pt_regs. Since Linux 6.14 only those of
+// arguments and results are saved there (HAVE_FTRACE_REGS_HAVING_PT_REGS and
+// ftrace_partial_regs in include/linux/ftrace.h), at a return the result's.
+func (a *Arch) FtraceSaves(dwarf uint16, isReturn bool) bool {
+	if isReturn {
+		return dwarf == a.Return
+	}
+	return dwarf == a.SP || slices.Contains(a.Args, dwarf)
 }
 
 // ForELF returns the architecture of an ELF file, or an error that names the

@@ -12,6 +12,7 @@ var all = []*Arch{amd64, arm64}
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
 	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, Return: 0,
+	Args: []uint16{5, 4, 1, 2, 8, 9}, // figure 3.4
 	// arch/x86/kernel/ptrace.c (6.1), regoffset_table
 	kernelNames: map[string]string{
 		"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
@@ -61,6 +62,7 @@ var amd64 = build(Arch{
 // struct pt_regs.
 var arm64 = build(Arch{
 	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, Return: 0,
+	Args:        []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Source:      "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
 	relocations: arm64Relocations, relocationName: arm64RelocationName,
 }, slices.Concat(

@@ -1,30 +1,28 @@
 package instances
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
-// AttachOptions say what to attach to.
+// AttachOptions say how to attach.
 type AttachOptions struct {
-	// Exec is the path of the executable or library to probe, for user-space plans; ""
-	// is the definition's exec=, or else the path of the plan's image.
-	Exec string
-	// Kernel tells that the image is the running kernel's. Its build ID must be the
-	// image's.
-	Kernel bool
-	PID    int  // probe one process, 0 for all; of user-space plans
-	Force  bool // attach even if the build IDs differ
+	PID int // probe one process, 0 for all; of user space
 	// Cookie is what bpf_get_attach_cookie gives to the program at a site. nil gives the
 	// site's index in Plan.Sites. Kernels before 5.15 know no cookies.
 	Cookie func(site int) uint64
 	// All makes a site that is refused an error, and then nothing stays attached. The
 	// default keeps what could be attached.
 	All bool
+	// Progress is called as sites are done, if it is not nil.
+	Progress func(done, total int)
 }
 
 // Attachment is the probes of a plan. Closing it ends them; so does the end of the
@@ -32,7 +30,7 @@ type AttachOptions struct {
 type Attachment struct {
 	Attached []int     // indices of Plan.Sites
 	Refused  []Refusal // the others that have an instance
-	links    []*probeLink
+	links    []io.Closer
 }
 
 // Refusal is a site that the kernel takes no probe at.
@@ -47,50 +45,118 @@ var ErrRefused = errors.New("the kernel refused the probe")
 
 // Attach attaches a plan's programs, one for each instance, at all its sites. Partial
 // success is no error, unless all was asked for.
-func (p *Plan) Attach(ctx context.Context, programs []*ebpf.Program, o AttachOptions) (*Attachment, error) {
+func (p *Plan) Attach(ctx context.Context, programs []*ebpf.Program, r *Running, o AttachOptions) (*Attachment, error) {
 	if len(programs) != len(p.Instances) {
 		return nil, fmt.Errorf("the plan has %d instances, and there are %d programs", len(p.Instances), len(programs))
 	}
-	place, err := p.placer(&o)
-	if err != nil {
-		return nil, err
+	if r == nil || r.img != p.Image {
+		return nil, ErrNowhere
 	}
-	a := &Attachment{}
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.Instance < 0 {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, errors.Join(context.Cause(ctx), a.Close())
-		}
-		var link *probeLink
-		event, err := place(s.Addr)
-		if err == nil {
-			event.ret = p.Definition.Point.Return
-			event.cookie = uint64(i)
-			if o.Cookie != nil {
-				event.cookie = o.Cookie(i)
-			}
-			link, err = event.open(programs[s.Instance])
-		}
-		switch {
-		case err == nil:
-			a.Attached = append(a.Attached, i)
-			a.links = append(a.links, link)
-		case errors.Is(err, ErrNotSupported), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMFILE):
-			// No site fares better.
-			return nil, errors.Join(fmt.Errorf("%v: %w%s", s, err, way(err)), a.Close())
-		default:
-			a.Refused = append(a.Refused, Refusal{i, err})
+	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: p.Served(), out: &Attachment{}}
+	for i := range p.Instances {
+		if err := w.instance(&p.Instances[i], programs[i]); err != nil {
+			return nil, errors.Join(err, w.out.Close())
 		}
 	}
+	a := w.out
+	slices.Sort(a.Attached)
+	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
 	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0) {
 		first := &a.Refused[0]
-		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w%s", ErrRefused, len(a.Refused), len(a.Refused)+len(a.Attached), &p.Sites[first.Site], first.Err, way(first.Err))
+		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w%s", ErrRefused, len(a.Refused), w.total, &p.Sites[first.Site], first.Err, way(first.Err))
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+// attacher attaches the programs of one plan.
+type attacher struct {
+	ctx         context.Context
+	plan        *Plan
+	r           *Running
+	o           *AttachOptions
+	done, total int
+	out         *Attachment
+}
+
+// instance attaches one program at all its sites.
+func (w *attacher) instance(in *Instance, prog *ebpf.Program) error {
+	if in.Multi == Single {
+		for _, site := range in.Sites {
+			if err := w.together([]int{site}, w.single, prog); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// The kernel finds the cookie by the address: sites that share one have links of their
+	// own.
+	for left := in.Sites; len(left) > 0; {
+		taken := make(map[uint64]bool)
+		var now, later []int
+		for _, site := range left {
+			if addr := w.plan.Sites[site].Addr; taken[addr] {
+				later = append(later, site)
+			} else {
+				taken[addr] = true
+				now = append(now, site)
+			}
+		}
+		if err := w.together(now, w.many, prog); err != nil {
+			return err
+		}
+		left = later
+	}
+	return nil
+}
+
+// place is where to make a probe.
+type place struct {
+	addr   uint64 // as Running.address has it
+	cookie uint64
+}
+
+// together attaches a program at some sites by one link. When the kernel refuses, each
+// half is tried for itself, until those that it refuses are alone.
+func (w *attacher) together(sites []int, open func([]place, *ebpf.Program) (io.Closer, error), prog *ebpf.Program) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	places := make([]place, len(sites))
+	var err error
+	for i, site := range sites {
+		places[i].cookie = uint64(site)
+		if w.o.Cookie != nil {
+			places[i].cookie = w.o.Cookie(site)
+		}
+		if places[i].addr, err = w.r.address(w.plan.Sites[site].Addr); err != nil {
+			break
+		}
+	}
+	var link io.Closer
+	if err == nil {
+		link, err = open(places, prog)
+	}
+	switch {
+	case err == nil:
+		w.out.Attached = append(w.out.Attached, sites...)
+		w.out.links = append(w.out.links, link)
+	case errors.Is(err, ErrNotSupported), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMFILE):
+		// No site fares better.
+		return fmt.Errorf("%v: %w%s", &w.plan.Sites[sites[0]], err, way(err))
+	case len(sites) > 1:
+		half := len(sites) / 2
+		if err := w.together(sites[:half], open, prog); err != nil {
+			return err
+		}
+		return w.together(sites[half:], open, prog)
+	default:
+		w.out.Refused = append(w.out.Refused, Refusal{sites[0], err})
+	}
+	if w.done += len(sites); w.o.Progress != nil {
+		w.o.Progress(w.done, w.total)
+	}
+	return nil
 }
 
 // way is a hint at the way out of an error.
@@ -104,41 +170,6 @@ func way(err error) string {
 		return ": no probe can be at this instruction"
 	}
 	return ""
-}
-
-// placer checks that what runs is the image, and returns what makes events of
-// link-time addresses.
-func (p *Plan) placer(o *AttachOptions) (func(addr uint64) (*probeEvent, error), error) {
-	if o.Kernel {
-		if !o.Force {
-			if err := CheckKernel(p.Image); err != nil {
-				return nil, err
-			}
-		}
-		slide, err := KernelSlide(p.Image)
-		if err != nil {
-			return nil, err
-		}
-		return func(addr uint64) (*probeEvent, error) {
-			return &probeEvent{pmu: "kprobe", addr: addr + slide}, nil
-		}, nil
-	}
-	path := o.Exec
-	if path == "" {
-		path = p.Definition.Options.Exec
-	}
-	if path == "" {
-		path = p.Image.Path()
-	}
-	if !o.Force {
-		if err := checkFile(p.Image, path); err != nil {
-			return nil, err
-		}
-	}
-	return func(addr uint64) (*probeEvent, error) {
-		off, err := FileOffset(p.Image, addr)
-		return &probeEvent{pmu: "uprobe", path: path, addr: off, pid: o.PID}, err
-	}, nil
 }
 
 // Close ends all probes.

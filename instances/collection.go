@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -18,9 +20,8 @@ import (
 type Target struct {
 	Image   *dwarfloc.Image
 	Options Options
-	// Slide is how far the running code is from the image's link-time addresses, in
-	// bytes: KernelSlide for the running kernel, 0 where addresses do not move.
-	Slide uint64
+	// Running is where the image runs. Without, programs can be loaded and not attached.
+	Running *Running
 }
 
 // Loader is a collection whose definitions were expanded, before it is loaded. Its
@@ -32,14 +33,24 @@ type Loader struct {
 	// Plans are the plans of these programs, by the program's name.
 	Plans map[string]*Plan
 
-	names map[string][]string // of the instances of each program, in Spec
+	instances map[string][]instance // of each program; what is known before it is loaded
+	running   map[string]*Running   // by the program's name
+}
+
+// instance is one program that stands for one of the specification.
+type instance struct {
+	spec  string   // its name in the specification
+	names []string // of its functions, as the kernel's symbols have them
+	prog  *ebpf.Program
+	id    ebpf.ProgramID
+	tag   string
 }
 
 // Open expands the definitions that are section names of a collection's programs. find
 // says what each is about; for one whose image is nil the error names the program. The
 // specification given is not changed.
 func Open(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Definition) (Target, error)) (*Loader, error) {
-	l := &Loader{Spec: spec.Copy(), Plans: make(map[string]*Plan), names: make(map[string][]string)}
+	l := &Loader{Spec: spec.Copy(), Plans: make(map[string]*Plan), instances: make(map[string][]instance), running: make(map[string]*Running)}
 	taken := make(map[string]bool) // names as the kernel keeps them
 	var defined []string
 	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
@@ -71,15 +82,19 @@ func (l *Loader) expand(ctx context.Context, name string, user *ebpf.ProgramSpec
 	if t.Image == nil {
 		return fmt.Errorf("no image for the definition %q", def)
 	}
+	slide := uint64(0)
+	if t.Running != nil {
+		slide, t.Options.Multi = t.Running.Slide(), t.Running.Multi()
+	}
 	plan, err := NewPlan(ctx, t.Image, def, t.Options)
 	if err != nil {
 		return err
 	}
-	specs, err := plan.ProgramSpecsAt(user, t.Slide)
+	specs, err := plan.ProgramSpecsAt(user, slide)
 	if err != nil {
 		return err
 	}
-	l.Plans[name] = plan
+	l.Plans[name], l.running[name] = plan, t.Running
 	for i, s := range specs {
 		// Programs whose names begin alike would have instances of one name.
 		for n := 2; taken[s.Name]; n++ {
@@ -88,9 +103,21 @@ func (l *Loader) expand(ctx context.Context, name string, user *ebpf.ProgramSpec
 		}
 		taken[s.Name] = true
 		l.Spec.Programs[s.Name] = s
-		l.names[name] = append(l.names[name], s.Name)
+		l.instances[name] = append(l.instances[name], instance{spec: s.Name, names: functionNames(s, user, i)})
 	}
 	return nil
+}
+
+// functionNames are the names of the types of an instance's own functions: of the entry,
+// and of what the user's program begins with.
+func functionNames(s, user *ebpf.ProgramSpec, number int) (names []string) {
+	if fn := btf.FuncMetadata(&s.Instructions[0]); fn != nil {
+		names = append(names, fn.Name)
+	}
+	if fn := btf.FuncMetadata(&user.Instructions[0]); fn != nil {
+		names = append(names, FunctionName(fn.Name, number))
+	}
+	return names
 }
 
 // Load loads maps once and all programs.
@@ -99,10 +126,18 @@ func (l *Loader) Load(o ebpf.CollectionOptions) (*Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Collection{Collection: c, Plans: l.Plans, instances: make(map[string][]*ebpf.Program)}
-	for name, instances := range l.names {
-		for _, n := range instances {
-			out.instances[name] = append(out.instances[name], c.Programs[n])
+	out := &Collection{Collection: c, Plans: l.Plans, running: l.running, instances: make(map[string][]instance)}
+	for name, all := range l.instances {
+		for _, in := range all {
+			in.prog = c.Programs[in.spec]
+			info, err := in.prog.Info()
+			if err != nil {
+				c.Close()
+				return nil, fmt.Errorf("program %s: %w", in.spec, err)
+			}
+			in.id, _ = info.ID()
+			in.tag = info.Tag
+			out.instances[name] = append(out.instances[name], in)
 		}
 	}
 	return out, nil
@@ -111,8 +146,10 @@ func (l *Loader) Load(o ebpf.CollectionOptions) (*Collection, error) {
 // Collection is a loaded collection. All instances of all programs share its maps.
 type Collection struct {
 	*ebpf.Collection
-	Plans     map[string]*Plan // by the name that the program had
-	instances map[string][]*ebpf.Program
+	Plans map[string]*Plan // by the name that the program had
+
+	instances map[string][]instance
+	running   map[string]*Running
 }
 
 // ErrNoDefinition: a program's section name is no definition, or there is no such
@@ -120,18 +157,43 @@ type Collection struct {
 var ErrNoDefinition = errors.New("no program with a definition")
 
 // Instances returns the programs that stand for one of the specification, by instance
-// number: what bpf_program__nth_fd gave the descriptors of.
-func (c *Collection) Instances(program string) []*ebpf.Program { return c.instances[program] }
+// number. Instances(program)[n].FD() is what bpf_program__nth_fd gave.
+func (c *Collection) Instances(program string) []*ebpf.Program {
+	var out []*ebpf.Program
+	for _, in := range c.instances[program] {
+		out = append(out, in.prog)
+	}
+	return out
+}
 
 // InstanceOf tells which program, and which instance of it, has an ID in the kernel.
-func (c *Collection) InstanceOf(id ebpf.ProgramID) (program string, instance int, ok bool) {
+func (c *Collection) InstanceOf(id ebpf.ProgramID) (program string, number int, ok bool) {
+	return c.find(func(in *instance) bool { return in.id == id })
+}
+
+// InstanceNamed tells which program, and which instance of it, something in the kernel
+// has its name from: a program's name, a function's symbol, bpf_prog_TAG_NAME as
+// /proc/kallsyms and perf's KSYMBOL records have it, or a program's tag. A function of a
+// program without BTF has no name of its own: the symbol of one behind the first is
+// found in no instance.
+func (c *Collection) InstanceNamed(name string) (program string, number int, ok bool) {
+	if rest, is := strings.CutPrefix(name, "bpf_prog_"); is {
+		tag, function, _ := strings.Cut(rest, "_")
+		program, number, ok = c.find(func(in *instance) bool { return slices.Contains(in.names, function) })
+		if ok {
+			return program, number, ok
+		}
+		name = tag
+	}
+	return c.find(func(in *instance) bool {
+		return in.tag == name || in.spec[:min(len(in.spec), maxNameLen)] == name || slices.Contains(in.names, name)
+	})
+}
+
+func (c *Collection) find(is func(*instance) bool) (program string, number int, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.instances)) {
-		for i, p := range c.instances[name] {
-			info, err := p.Info()
-			if err != nil {
-				continue
-			}
-			if have, known := info.ID(); known && have == id {
+		for i := range c.instances[name] {
+			if is(&c.instances[name][i]) {
 				return name, i, true
 			}
 		}
@@ -145,5 +207,23 @@ func (c *Collection) Attach(ctx context.Context, program string, o AttachOptions
 	if plan == nil {
 		return nil, fmt.Errorf("%w: %q; there are %q", ErrNoDefinition, program, slices.Sorted(maps.Keys(c.Plans)))
 	}
-	return plan.Attach(ctx, c.instances[program], o)
+	return plan.Attach(ctx, c.Instances(program), c.running[program], o)
+}
+
+// AttachAll attaches all programs that have definitions. When one cannot be, nothing
+// stays attached, and the error names it.
+func (c *Collection) AttachAll(ctx context.Context, o AttachOptions) (map[string]*Attachment, error) {
+	out := make(map[string]*Attachment)
+	for _, name := range slices.Sorted(maps.Keys(c.Plans)) {
+		a, err := c.Attach(ctx, name, o)
+		if err != nil {
+			errs := []error{fmt.Errorf("program %s: %w", name, err)}
+			for _, a := range out {
+				errs = append(errs, a.Close())
+			}
+			return nil, errors.Join(errs...)
+		}
+		out[name] = a
+	}
+	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,7 +46,8 @@ func TestCollection(t *testing.T) {
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 	}
 	loader, err := instances.Open(context.Background(), spec, func(*probe.Definition) (instances.Target, error) {
-		return instances.Target{Image: img, Options: instances.Options{Reads: prologue.ReadUser}}, nil
+		running, err := instances.InFile(img, "", false)
+		return instances.Target{Image: img, Options: instances.Options{Reads: prologue.ReadUser}, Running: running}, err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +72,16 @@ func TestCollection(t *testing.T) {
 		id, _ := info.ID()
 		if name, n, ok := c.InstanceOf(id); !ok || name != "func" || n != i {
 			t.Errorf("program %d is instance %d of %q", id, n, name)
+		}
+		for _, kernelName := range append(symbolsOf(t, p), info.Tag, info.Name) {
+			if name, n, ok := c.InstanceNamed(kernelName); !ok || name != "func" || n != i {
+				t.Errorf("%s is instance %d of %q, want %d of func", kernelName, n, name, i)
+			}
+		}
+	}
+	for _, unknown := range []string{"", "bpf_prog_", "bpf_prog_0123456789abcdef_func", "bpf_prog_0123456789abcdef_func_9", "other", "func"} {
+		if name, n, ok := c.InstanceNamed(unknown); ok {
+			t.Errorf("%q is instance %d of %s", unknown, n, name)
 		}
 	}
 	if _, err := c.Attach(context.Background(), "other", instances.AttachOptions{}); !errors.Is(err, instances.ErrNoDefinition) {
@@ -97,6 +110,33 @@ func TestCollection(t *testing.T) {
 	if len(plan.Sites) != len(want) {
 		t.Errorf("%d sites, want %d", len(plan.Sites), len(want))
 	}
+}
+
+// symbolsOf are the names that /proc/kallsyms has for a program's functions.
+func symbolsOf(t *testing.T, p *ebpf.Program) (names []string) {
+	t.Helper()
+	info, err := p.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, ok := info.JitedKsymAddrs()
+	if !ok || len(addrs) == 0 {
+		testenv.Missing(t, "the kernel tells no addresses of compiled programs (net.core.bpf_jit_enable)")
+	}
+	text, err := os.ReadFile("/proc/kallsyms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if addr, err := strconv.ParseUint(f[0], 16, 64); err == nil && slices.Contains(addrs, uintptr(addr)) {
+			names = append(names, f[2])
+		}
+	}
+	if len(names) != len(addrs) {
+		testenv.Missing(t, "/proc/kallsyms has %q for %d functions (net.core.bpf_jit_kallsyms)", names, len(addrs))
+	}
+	return names
 }
 
 // TestOpenCollection: names stay distinct, and errors name the program.

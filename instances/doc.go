@@ -47,10 +47,11 @@
 //
 // # Probes
 //
-// [Plan.Attach] puts a probe at every site: a uprobe by the file's offset, for one
-// process or all, or a kprobe by address, moved by the kernel's slide ([KernelSlide]).
-// What runs must be the image: build IDs are compared first. That some sites are refused
-// is a result, not an error. The attach cookie tells the program its site, and
+// [InKernel] and [InFile] say where an image runs. What runs must be the image: they
+// compare build IDs. [Plan.Attach] then puts a probe at every site: a uprobe by the
+// file's offset, for one process or all, or a kprobe by address, moved by the kernel's
+// slide, or from where a module's section was loaded; many of them at once where the
+// kernel can ([Multi]). That some sites are refused is a result, not an error. The attach cookie tells the program its site, and
 // [Plan.Values] gives what it was given there, by name and type. Probes end with the
 // process that holds them, however it ends.
 package instances

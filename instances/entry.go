@@ -41,9 +41,9 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	if fn := btf.FuncMetadata(user); fn != nil {
 		// The kernel wants the types of all functions or of none.
 		*entry = btf.WithFuncMetadata(*entry, entryType(own))
-		static := *fn
+		static := named(fn, instance)
 		static.Linkage = btf.StaticFunc
-		*user = btf.WithFuncMetadata(*user, &static)
+		*user = btf.WithFuncMetadata(*user, static)
 	}
 	// The prologue's comments are line information, which must be at the first
 	// instruction of every function when it is anywhere (check_btf_line).

@@ -3,6 +3,7 @@ package instances
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,22 +12,14 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 )
 
 // A probe is a perf event of the kprobe or uprobe PMU (since Linux 4.17) with a
 // program attached to it. Package link of cilium/ebpf makes them too, but takes
 // kernel addresses as symbols only and turns several causes of a refusal into one.
-
-// probeEvent says where to probe.
-type probeEvent struct {
-	pmu    string // "kprobe" or "uprobe"
-	path   string // of a uprobe
-	addr   uint64 // run-time address of a kprobe, offset in the file of a uprobe, in bytes
-	ret    bool   // where the function returns
-	pid    int    // of a uprobe: the process, or 0 for all
-	cookie uint64
-}
 
 // probeLink is an attached probe. Closing it ends it, and so does the end of the
 // process that holds it.
@@ -61,26 +54,26 @@ func pmuType(name string) (kind uint32, retBit uint64, err error) {
 	return uint32(n), 1 << bit, nil
 }
 
-// open makes the event and attaches the program.
-func (e *probeEvent) open(prog *ebpf.Program) (*probeLink, error) {
-	kind, retBit, err := pmuType(e.pmu)
+// single makes one probe.
+func (w *attacher) single(places []place, prog *ebpf.Program) (io.Closer, error) {
+	kind, retBit, err := pmuType(w.r.pmu)
 	if err != nil {
 		return nil, err
 	}
-	attr := unix.PerfEventAttr{Type: kind, Ext2: e.addr}
+	attr := unix.PerfEventAttr{Type: kind, Ext2: places[0].addr}
 	attr.Size = uint32(unsafe.Sizeof(attr))
-	if e.ret {
+	if w.plan.Definition.Point.Return {
 		attr.Config |= retBit
 	}
 	pid, cpu := -1, 0
 	var path *byte
-	if e.path != "" {
-		if path, err = unix.BytePtrFromString(e.path); err != nil {
+	if w.r.path != "" {
+		if path, err = unix.BytePtrFromString(w.r.path); err != nil {
 			return nil, err
 		}
 		attr.Ext1 = uint64(uintptr(unsafe.Pointer(path)))
-		if e.pid > 0 {
-			pid, cpu = e.pid, -1
+		if w.o.PID > 0 {
+			pid, cpu = w.o.PID, -1
 		}
 	}
 	event, err := unix.PerfEventOpen(&attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -88,7 +81,7 @@ func (e *probeEvent) open(prog *ebpf.Program) (*probeLink, error) {
 	if err != nil {
 		return nil, err
 	}
-	link, err := attachEvent(prog, event, e.cookie)
+	link, err := attachEvent(prog, event, places[0].cookie)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(event))
 	}
@@ -99,8 +92,8 @@ func (e *probeEvent) open(prog *ebpf.Program) (*probeLink, error) {
 	return &probeLink{link}, unix.Close(event)
 }
 
-// attachEvent attaches a program by a BPF link (BPF_LINK_CREATE, with a cookie since
-// Linux 5.15), or, on older kernels and without a cookie, by ioctl; then link is -1.
+// attachEvent attaches a program by a BPF link with a cookie, or, on kernels before 5.15,
+// which know neither such links nor cookies, by ioctl; then link is -1.
 func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err error) {
 	const linkCreate, perfEvent = 28, 41 // BPF_LINK_CREATE, BPF_PERF_EVENT in linux/bpf.h
 	attr := struct {
@@ -113,7 +106,7 @@ func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err er
 	if errno == 0 {
 		return int(fd), nil
 	}
-	if cookie != 0 || errno != unix.EINVAL {
+	if errno != unix.EINVAL || !errors.Is(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie), ebpf.ErrNotSupported) {
 		return -1, fmt.Errorf("attach the program: %w", errno)
 	}
 	if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {

@@ -374,7 +374,11 @@ func attachLive(t *testing.T, l *live, pid int) {
 		t.Cleanup(func() { _ = bpfexec.Close(p) })
 		programs = append(programs, p)
 	}
-	a, err := l.plan.Attach(context.Background(), programs, instances.AttachOptions{PID: pid, All: true})
+	r, err := instances.InFile(l.plan.Image, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := l.plan.Attach(context.Background(), programs, r, instances.AttachOptions{PID: pid, All: true})
 	if err != nil {
 		t.Fatalf("%v: %v", def, err)
 	}

@@ -26,8 +26,11 @@ const (
 
 // Options say how a plan is made. The zero Options are the usual ones.
 type Options struct {
-	Missing     Missing
-	Reads       prologue.Reads
+	Missing Missing
+	Reads   prologue.Reads
+	// Multi is at which sites the kernel can be asked for many probes at once, as
+	// Running.Multi says. Instances are then of sites that are probed alike.
+	Multi       Multi
 	Filter      glob.Matcher // keeps functions that it matches too; nil keeps all
 	Convention  Convention
 	StringBytes int // of a string in a record, its NUL included; 0: DefaultStringBytes
@@ -49,6 +52,8 @@ type Instance struct {
 	Number   int
 	Prologue *prologue.Prologue
 	Sites    []int // indices of Plan.Sites
+	// Multi says how the sites are probed: the program is loaded with its AttachType.
+	Multi Multi
 }
 
 // Plan is the whole mapping from a definition to sites to instances.
@@ -58,6 +63,15 @@ type Plan struct {
 	Convention prologue.Convention // of all instances
 	Sites      []Site
 	Instances  []Instance
+}
+
+// Served is how many sites have an instance.
+func (p *Plan) Served() int {
+	n := 0
+	for i := range p.Instances {
+		n += len(p.Instances[i].Sites)
+	}
+	return n
 }
 
 // ErrMissingArgument is wrapped by NewPlan's error when a site lacks an argument
@@ -101,7 +115,9 @@ func NewPlan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 
 // write writes the sites' prologues, and makes instances of the distinct ones.
 func (p *Plan) write(ctx context.Context, o *Options) error {
-	var keys keySet
+	// Instances by their prologues' keys, for each way of probing.
+	var keys [UprobeMulti + 1]keySet
+	var numbers [UprobeMulti + 1][]int
 	var emitter prologue.Emitter
 	var wanted []prologue.Arg
 	def := p.Definition
@@ -127,16 +143,19 @@ func (p *Plan) write(ctx context.Context, o *Options) error {
 				return probe.Errorf(def, def.Args[a.Arg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s, a.Name, a.Unfetched)
 			}
 		}
-		n, first := keys.number(code.Key)
+		multi := o.Multi.at(ps, def.Point.Return)
+		n, first := keys[multi].number(code.Key)
 		if first {
 			pro, err := emit(s, ps.Args, po) // with comments
 			if err != nil {
 				return err
 			}
-			p.Instances = append(p.Instances, Instance{Number: n, Prologue: pro})
+			numbers[multi] = append(numbers[multi], len(p.Instances))
+			p.Instances = append(p.Instances, Instance{Number: len(p.Instances), Prologue: pro, Multi: multi})
 		}
-		ps.Instance = n
-		p.Instances[n].Sites = append(p.Instances[n].Sites, i)
+		ps.Instance = numbers[multi][n]
+		in := &p.Instances[ps.Instance]
+		in.Sites = append(in.Sites, i)
 	}
 	return nil
 }

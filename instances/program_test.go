@@ -80,8 +80,8 @@ func TestProgramSpecs(t *testing.T) {
 			t.Fatal(err)
 		}
 		funcs, err := info.FuncInfos()
-		if err != nil || len(funcs) != 1 || funcs[0].Func.Name != "func" || funcs[0].Offset != 0 {
-			t.Errorf("instance %d: the kernel knows functions %+v (%v), want func at 0", i, funcs, err)
+		if err != nil || len(funcs) != 1 || funcs[0].Func.Name != instances.FunctionName("func", i) || funcs[0].Offset != 0 {
+			t.Errorf("instance %d: the kernel knows functions %+v (%v), want func_%d at 0", i, funcs, err, i)
 		}
 		lines, err := info.LineInfos()
 		if err != nil {

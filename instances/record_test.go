@@ -72,8 +72,8 @@ func TestRecordPrograms(t *testing.T) {
 		for _, f := range funcs {
 			names = append(names, f.Func.Name)
 		}
-		if want := []string{"func_fetch_0", "func", "print"}; !cmp.Equal(names, want) || funcs[1].Offset != raw {
-			t.Errorf("instance %d: the kernel knows functions %v, want %v with func at %d", i, names, want, raw)
+		if want := []string{"func_fetch_0", "func_0", "print"}; !cmp.Equal(names, want) || funcs[1].Offset != raw {
+			t.Errorf("instance %d: the kernel knows functions %v, want %v with func_0 at %d", i, names, want, raw)
 		}
 		lines, err := info.LineInfos()
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -36,11 +37,15 @@ func own(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	p, err := plansOf(img, "mix key", "twice v")
+	running, err := instances.InFile(img, "", false)
 	if err != nil {
 		return err.Error()
 	}
-	if _, err := tracer.Open(context.Background(), p, tracer.Options{}); err != nil {
+	p, err := plansOf(img, instances.Options{Multi: running.Multi()}, "mix key", "twice v")
+	if err != nil {
+		return err.Error()
+	}
+	if _, err := tracer.Open(context.Background(), running, p, tracer.Options{}); err != nil {
 		return err.Error()
 	}
 	return strings.Join(tracing(), " ")

@@ -3,6 +3,8 @@ package tracer
 import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // A hit's event in the ring buffer: a head, then the record. Numbers are the
@@ -18,15 +20,26 @@ const (
 	commSize = 16
 )
 
-// program is what runs at each hit: it copies the record into the ring buffer. It uses
-// no stack, so that the record can have it all. What the process self does is left
-// out: a tracer that is hit by what it does to report a hit would never end.
-func program(events, lost *ebpf.Map, recordSize, self int) asm.Instructions {
+// program is what runs at each hit: it copies the record into the ring buffer, or the
+// arguments, one behind the other. With a record it uses no stack, so that the record can
+// have it all. What the process self does is left out: a tracer that is hit by what it
+// does to report a hit would never end.
+func program(events, lost *ebpf.Map, c prologue.Convention, recordSize, self int) asm.Instructions {
 	const exit, full = "exit", "full"
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
-		asm.Mov.Reg(asm.R8, asm.R3),
+	}
+	switch {
+	case c == prologue.Record:
+		insns = append(insns, asm.Mov.Reg(asm.R8, asm.R3))
+	case recordSize > 0:
+		for at := 0; at < recordSize; at += 8 {
+			insns = append(insns, asm.StoreMem(asm.RFP, int16(at-recordSize), asm.R3+asm.Register(at/8), asm.DWord))
+		}
+		insns = append(insns, asm.Mov.Reg(asm.R8, asm.RFP), asm.Add.Imm(asm.R8, int32(-recordSize)))
+	}
+	insns = append(insns,
 		asm.FnGetCurrentPidTgid.Call(),
 		asm.RSh.Imm(asm.R0, 32),
 		asm.JEq.Imm(asm.R0, int32(self), exit),
@@ -49,7 +62,7 @@ func program(events, lost *ebpf.Map, recordSize, self int) asm.Instructions {
 		asm.Mov.Imm(asm.R2, commSize),
 		asm.FnGetCurrentComm.Call(),
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
-	}
+	)
 	for at := 0; at < recordSize; at += 8 {
 		insns = append(insns,
 			asm.LoadMem(asm.R0, asm.R8, int16(at), asm.DWord),

@@ -1,17 +1,17 @@
 // Package tracer runs definitions: it attaches a small program at every site, and
 // reports each hit with the values of the arguments.
 //
-//	session, err := tracer.Open(plans, tracer.Options{Kernel: true})
+//	running, err := instances.InKernel(img, false)
+//	session, err := tracer.Open(ctx, running, plans, tracer.Options{})
 //	defer session.Close()
 //	err = session.Run(ctx, func(h *tracer.Hit) error {
 //		fmt.Println(h.Comm, h.Site, h.Values)
 //		return nil
 //	})
 //
-// Plans must be of the record convention (instances.Options.Convention). Probes end
-// with the session, and with the process, however it ends. What this process itself
-// does is not reported. It needs Linux 5.15: a ring
-// buffer and cookies.
+// Plans are of one image and of either convention. Probes end with the session, and
+// with the process, however it ends. What this process itself does is not reported. It
+// needs Linux 5.15: a ring buffer and cookies.
 package tracer
 
 import (
@@ -32,13 +32,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Options say what to trace.
+// Options say how to trace.
 type Options struct {
-	Exec   string // path of the executable or library, when it is not the image's
-	Kernel bool   // the image is the running kernel's
-	PID    int    // one process, 0 for all; of user space
-	Force  bool   // even if the build IDs differ
-	Buffer int    // bytes of the ring buffer, a power of two; 0: 1 MiB
+	PID      int                   // one process, 0 for all; of user space
+	Buffer   int                   // bytes of the ring buffer, a power of two; 0: 1 MiB
+	Progress func(done, total int) // is called as sites of all plans are attached, if it is not nil
 }
 
 // Hit is one time that a probe fired.
@@ -64,18 +62,10 @@ type Session struct {
 	reader   *ringbuf.Reader
 }
 
-// ErrConvention: a plan is not of the record convention.
-var ErrConvention = errors.New("tracing needs plans of the record convention")
-
 // Open loads a program for each instance of some plans, and attaches them at all
-// sites. A plan all of whose sites are refused is an error, and then nothing stays
-// attached.
-func Open(ctx context.Context, plans []*instances.Plan, o Options) (s *Session, err error) {
-	for _, p := range plans {
-		if p.Convention != prologue.Record {
-			return nil, fmt.Errorf("%v: %w", p.Definition, ErrConvention)
-		}
-	}
+// sites, where their image runs. A plan all of whose sites are refused is an error, and
+// then nothing stays attached.
+func Open(ctx context.Context, r *instances.Running, plans []*instances.Plan, o Options) (s *Session, err error) {
 	raiseFiles(plans)
 	// Kernels before 5.11 count maps against the limit of locked memory; on others it
 	// does no harm that this fails.
@@ -97,10 +87,19 @@ func Open(ctx context.Context, plans []*instances.Plan, o Options) (s *Session, 
 	if s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
 		return s, fmt.Errorf("make the counter of lost events: %w", err)
 	}
+	progress := o.Progress
+	before, total := 0, 0
+	for _, p := range plans {
+		total += p.Served()
+	}
 	for i, p := range plans {
-		if err := s.attach(ctx, i, p, &o); err != nil {
+		if progress != nil {
+			o.Progress = func(done, _ int) { progress(before+done, total) }
+		}
+		if err := s.attach(ctx, r, i, p, &o); err != nil {
 			return s, fmt.Errorf("%v: %w", p.Definition, err)
 		}
+		before += p.Served()
 	}
 	s.reader, err = ringbuf.NewReader(s.events)
 	return s, err
@@ -120,41 +119,35 @@ func raiseFiles(plans []*instances.Plan) {
 }
 
 func hint(err error) string {
-	if errors.Is(err, os.ErrPermission) {
+	// The verifier's refusal is EACCES too.
+	var verifier *ebpf.VerifierError
+	if errors.Is(err, os.ErrPermission) && !errors.As(err, &verifier) {
 		return ": tracing needs root, or CAP_BPF and CAP_PERFMON"
 	}
 	return ""
 }
 
-func (s *Session) attach(ctx context.Context, number int, p *instances.Plan, o *Options) error {
-	slide := uint64(0)
-	if o.Kernel {
-		if !o.Force {
-			if err := instances.CheckKernel(p.Image); err != nil {
-				return err
-			}
-		}
-		var err error
-		if slide, err = instances.KernelSlide(p.Image); err != nil {
-			return err
-		}
+func (s *Session) attach(ctx context.Context, r *instances.Running, number int, p *instances.Plan, o *Options) error {
+	if r == nil {
+		return instances.ErrNowhere
 	}
 	programs := make([]*ebpf.Program, len(p.Instances))
 	for i := range p.Instances {
-		insns, err := p.PreprocessAt(i, program(s.events, s.lost, p.Instances[i].Prologue.Layout.Size, os.Getpid()), slide)
+		in := &p.Instances[i]
+		insns, err := p.PreprocessAt(i, program(s.events, s.lost, p.Convention, recordSize(p, in), os.Getpid()), r.Slide())
 		if err != nil {
 			return err
 		}
 		programs[i], err = ebpf.NewProgram(&ebpf.ProgramSpec{
-			Name: p.InstanceName("trace", i), Type: ebpf.Kprobe, License: "GPL", Instructions: insns,
+			Name: p.InstanceName("trace", i), Type: ebpf.Kprobe, AttachType: in.Multi.AttachType(), License: "GPL", Instructions: insns,
 		})
 		if err != nil {
 			return fmt.Errorf("instance %d: %w%s", i, err, hint(err))
 		}
 		s.programs = append(s.programs, programs[i])
 	}
-	a, err := p.Attach(ctx, programs, instances.AttachOptions{
-		Exec: o.Exec, Kernel: o.Kernel, PID: o.PID, Force: o.Force,
+	a, err := p.Attach(ctx, programs, r, instances.AttachOptions{
+		PID: o.PID, Progress: o.Progress,
 		Cookie: func(site int) uint64 { return uint64(number)<<32 | uint64(site) },
 	})
 	if err != nil {
@@ -162,6 +155,14 @@ func (s *Session) attach(ctx context.Context, number int, p *instances.Plan, o *
 	}
 	s.Attachments = append(s.Attachments, a)
 	return nil
+}
+
+// recordSize is the bytes of a record, or of the arguments in registers.
+func recordSize(p *instances.Plan, in *instances.Instance) int {
+	if p.Convention == prologue.Record {
+		return in.Prologue.Layout.Size
+	}
+	return 8 * len(p.Sites[in.Sites[0]].Args)
 }
 
 // Run calls f for each hit, until the context ends or f returns an error. The end of

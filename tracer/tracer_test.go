@@ -29,21 +29,22 @@ func program(t *testing.T) (path string, img *dwarfloc.Image) {
 
 func plans(t *testing.T, img *dwarfloc.Image, texts ...string) []*instances.Plan {
 	t.Helper()
-	out, err := plansOf(img, texts...)
+	out, err := plansOf(img, instances.Options{}, texts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func plansOf(img *dwarfloc.Image, texts ...string) ([]*instances.Plan, error) {
+func plansOf(img *dwarfloc.Image, o instances.Options, texts ...string) ([]*instances.Plan, error) {
 	var out []*instances.Plan
 	for _, text := range texts {
 		def, err := probe.Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Record, Reads: prologue.ReadUser})
+		o.Reads = prologue.ReadUser
+		p, err := instances.NewPlan(context.Background(), img, def, o)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func plansOf(img *dwarfloc.Image, texts ...string) ([]*instances.Plan, error) {
 // process. No hit may be lost.
 func run(t *testing.T, p []*instances.Plan, stdin string, command []string, f func(pid int, h *tracer.Hit)) {
 	t.Helper()
-	s, err := tracer.Open(context.Background(), p, tracer.Options{})
+	s, err := tracer.Open(context.Background(), inFile(t, p[0].Image), p, tracer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,22 +86,56 @@ func run(t *testing.T, p []*instances.Plan, stdin string, command []string, f fu
 	}
 }
 
-// TestTrace: the hits of a program that passes known values.
+func inFile(t *testing.T, img *dwarfloc.Image) *instances.Running {
+	t.Helper()
+	r, err := instances.InFile(img, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestTrace: the hits of a program that passes known values, in both conventions, with
+// many probes at once and with single ones.
 func TestTrace(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := program(t)
+	if inFile(t, img).Multi() != instances.UprobeMulti {
+		testenv.Missing(t, "this kernel has no uprobe.multi (Linux 6.10)")
+	}
+	for _, o := range []instances.Options{
+		{Multi: instances.UprobeMulti},
+		{Multi: instances.Single},
+		{Multi: instances.UprobeMulti, Convention: instances.Record},
+		{Multi: instances.Single, Convention: instances.Record},
+	} {
+		traceWith(t, path, img, o)
+	}
+}
+
+func traceWith(t *testing.T, path string, img *dwarfloc.Image, o instances.Options) {
+	t.Helper()
+	p, err := plansOf(img, o, "mix key k p->port", "walk n->name:string n->next->inp->s i", "label%return $retval:string", "nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := o.Convention == instances.Record; (p[0].Convention == prologue.Record) != want {
+		t.Errorf("%+v: the convention is %v", o, p[0].Convention)
+	}
+	if p[0].Instances[0].Multi != o.Multi {
+		t.Errorf("%+v: an instance of %v", o, p[0].Instances[0].Multi)
+	}
 	var got []string
-	run(t, plans(t, img, "mix key k p->port", "walk n->name:string n->next->inp->s i", "label%return $retval:string", "nothing"), "x", []string{path},
-		func(pid int, h *tracer.Hit) {
-			line := h.Plan.Sites[h.Site].String()
-			for i := range h.Values {
-				line += " " + h.Values[i].Name + "=" + h.Values[i].String()
-			}
-			if h.PID != pid || h.TID != h.PID || !strings.HasPrefix(h.Comm, "run-gcc12") || h.Time <= 0 {
-				t.Errorf("%s: task %d/%d %q at %v", line, h.PID, h.TID, h.Comm, h.Time)
-			}
-			got = append(got, line)
-		})
+	run(t, p, "x", []string{path}, func(pid int, h *tracer.Hit) {
+		line := h.Plan.Sites[h.Site].String()
+		for i := range h.Values {
+			line += " " + h.Values[i].Name + "=" + h.Values[i].String()
+		}
+		if h.PID != pid || h.TID != h.PID || !strings.HasPrefix(h.Comm, "run-gcc12") || h.Time <= 0 {
+			t.Errorf("%s: task %d/%d %q at %v", line, h.PID, h.TID, h.Comm, h.Time)
+		}
+		got = append(got, line)
+	})
 	// The probe of a result is delivered on return, the others in the order of calls.
 	slices.Sort(got)
 	want := []string{
@@ -111,7 +146,7 @@ func TestTrace(t *testing.T) {
 		"walk name=\"root-node\" s=? i=2",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("hits (-want +got):\n%s", diff)
+		t.Errorf("%+v: hits (-want +got):\n%s", o, diff)
 	}
 }
 
@@ -119,22 +154,29 @@ func TestTrace(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := program(t)
-	registers := plans(t, img, "mix key")
-	registers[0].Convention = prologue.Registers
+	other, _ := testenv.Program(t, "run-clang14-O2-dwarf5.exe")
 	for _, tt := range []struct {
-		what  string
-		plans []*instances.Plan
-		o     tracer.Options
-		want  string
+		what string
+		err  func() error
+		want string
 	}{
-		{"the other convention", registers, tracer.Options{}, "mix key: " + tracer.ErrConvention.Error()},
-		{"another kernel", plans(t, img, "mix key"), tracer.Options{Kernel: true}, "mix key: " + instances.ErrOtherImage.Error()},
-		{"another file", plans(t, img, "mix key"), tracer.Options{Exec: "/proc/self/exe"}, "mix key: " + instances.ErrOtherImage.Error()},
-		{"no file", plans(t, img, "mix key"), tracer.Options{Exec: path + ".none"}, "mix key: " + path + ".none"},
+		{"another kernel", func() error { _, err := instances.InKernel(img, false); return err }, instances.ErrOtherImage.Error() + ": the running kernel has build ID "},
+		{"another file", func() error { _, err := instances.InFile(img, other, false); return err }, instances.ErrOtherImage.Error() + ": " + other + " has build ID "},
+		{"no file", func() error { _, err := instances.InFile(img, path+".none", false); return err }, path + ".none"},
+		{"nowhere", func() error {
+			s, err := tracer.Open(context.Background(), nil, plans(t, img, "mix key"), tracer.Options{})
+			if s != nil {
+				t.Error("there is a session")
+			}
+			return err
+		}, "mix key: " + instances.ErrNowhere.Error()},
 	} {
-		s, err := tracer.Open(context.Background(), tt.plans, tt.o)
-		if err == nil || s != nil || !strings.HasPrefix(fmt.Sprint(err), tt.want) {
+		if err := tt.err(); !strings.HasPrefix(fmt.Sprint(err), tt.want) {
 			t.Errorf("%s: %v, want %s...", tt.what, err, tt.want)
 		}
+	}
+	// What was refused in one place, force allows; and then nothing is where it was.
+	if _, err := instances.InFile(img, other, true); err != nil {
+		t.Error(err)
 	}
 }

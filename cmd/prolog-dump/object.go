@@ -14,40 +14,42 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 // runObject loads an object file, attaches its programs at their definitions, and
 // waits until the command or the context ends.
-func (s *settings) runObject(cmd *cobra.Command, object string, command []string, o tracer.Options) error {
+func (s *settings) runObject(cmd *cobra.Command, object string, command []string, force bool, pid int) error {
 	spec, err := ebpf.LoadCollectionSpec(object)
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
 	}
 	ctx := cmd.Context()
-	kernel := make(map[*dwarfloc.Image]bool)
-	images := make(map[string]*dwarfloc.Image)
+	type opened struct {
+		*subject
+		running *instances.Running
+	}
+	subjects := make(map[probe.Options]opened)
+	about := make(map[*dwarfloc.Image]*subject)
 	defer func() {
-		for _, img := range images {
-			_ = img.Close()
+		for _, x := range about {
+			x.Close()
 		}
 	}()
 	loader, err := instances.Open(ctx, spec, func(def *probe.Definition) (instances.Target, error) {
-		path, isKernel, err := s.imagePath(&def.Options)
-		if err != nil {
-			return instances.Target{}, err
-		}
-		if images[path] == nil {
-			if images[path], err = s.open(path); err != nil {
+		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
+		x, known := subjects[key]
+		if !known {
+			var err error
+			if x.subject, err = s.subject(&def.Options); err != nil {
 				return instances.Target{}, err
 			}
+			about[x.img] = x.subject
+			if x.running, err = x.subject.running(force); err != nil {
+				return instances.Target{}, err
+			}
+			subjects[key] = x
 		}
-		t := instances.Target{Image: images[path]}
-		if t.Options, err = s.options(isKernel); err == nil && isKernel {
-			kernel[t.Image] = true
-			t.Slide, err = instances.KernelSlide(t.Image)
-		}
-		return t, err
+		return instances.Target{Image: x.img, Options: x.options, Running: x.running}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
@@ -60,14 +62,16 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 		return fmt.Errorf("%s: %w", object, err)
 	}
 	defer c.Close()
-	for _, name := range slices.Sorted(maps.Keys(c.Plans)) {
-		plan := c.Plans[name]
-		a, err := c.Attach(ctx, name, instances.AttachOptions{Kernel: kernel[plan.Image], PID: o.PID, Force: o.Force})
-		if err != nil {
-			return fmt.Errorf("%s: program %s: %w", object, name, err)
-		}
+	attached, err := c.AttachAll(ctx, instances.AttachOptions{PID: pid, Progress: showAttaching()})
+	if err != nil {
+		return fmt.Errorf("%s: %w", object, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attached)) {
+		plan, a := c.Plans[name], attached[name]
 		defer a.Close()
-		tellAttached(plan, a)
+		if err := about[plan.Image].tellAttached(os.Stderr, plan, a); err != nil {
+			return err
+		}
 	}
 	running, told, err := start(ctx, command)
 	if err != nil {
@@ -79,12 +83,4 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 		return nil
 	}
 	return ctx.Err()
-}
-
-// tellAttached says where a plan is attached, and where the kernel refused.
-func tellAttached(p *instances.Plan, a *instances.Attachment) {
-	for _, r := range a.Refused {
-		fmt.Fprintf(os.Stderr, "not attached: %v: %v\n", &p.Sites[r.Site], r.Err)
-	}
-	fmt.Fprintf(os.Stderr, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(a.Attached)+len(a.Refused), "site"))
 }

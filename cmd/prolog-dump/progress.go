@@ -24,13 +24,23 @@ func (s *settings) open(path string) (*dwarfloc.Image, error) {
 		img.UseCache(userCache())
 	}
 	if isTerminal(os.Stderr) {
-		img.OnProgress(showProgress())
+		img.OnProgress(showProgress("indexing", progressbar.OptionShowBytes(true)))
 	}
 	return img, nil
 }
 
-// showProgress draws how far a scan is, unless it is done soon.
-func showProgress() dwarfloc.Progress {
+// showAttaching draws how many sites are attached, on a terminal: a kernel needs some
+// milliseconds for each.
+func showAttaching() func(done, total int) {
+	if !isTerminal(os.Stderr) {
+		return nil
+	}
+	show := showProgress("attaching", progressbar.OptionShowCount())
+	return func(done, total int) { show(uint64(done), uint64(total)) }
+}
+
+// showProgress draws how far work is, unless it is done soon.
+func showProgress(what string, o ...progressbar.Option) dwarfloc.Progress {
 	var (
 		mu    sync.Mutex
 		bar   *progressbar.ProgressBar
@@ -50,9 +60,9 @@ func showProgress() dwarfloc.Progress {
 		case bar != nil:
 			_ = bar.Set64(int64(done))
 		case time.Since(start) > patience:
-			bar = progressbar.NewOptions64(int64(total), progressbar.OptionSetDescription("indexing"),
-				progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowBytes(true),
-				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+			bar = progressbar.NewOptions64(int64(total), append(o, progressbar.OptionSetDescription(what),
+				progressbar.OptionSetWriter(os.Stderr),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())...)
 		}
 	}
 }

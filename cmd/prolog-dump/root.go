@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -137,31 +138,64 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*dwarfloc
 	if err != nil {
 		return err
 	}
-	path, kernel, err := s.imagePath(&def.Options)
+	x, err := s.subject(&def.Options)
 	if err != nil {
 		return err
 	}
-	s.kernel = kernel
-	o, err := s.options(kernel)
-	if err != nil {
-		return err
-	}
-	img, err := s.open(path)
-	if err != nil {
-		return err
-	}
-	defer img.Close()
-	if def.Options.Module != "" && s.vmlinux != "" {
-		// What the module only declares, the kernel may define.
-		vmlinux, err := s.open(s.vmlinux)
-		if err != nil {
-			return err
-		}
-		defer vmlinux.Close()
-		img.UseTypesOf(vmlinux)
-	}
+	defer x.Close()
+	s.kernel = x.kernel
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	return errors.Join(f(img, def, o, w), w.Flush())
+	return errors.Join(f(x.img, def, x.options, w), w.Flush())
+}
+
+// subject is what definitions are about.
+type subject struct {
+	img     *dwarfloc.Image
+	kernel  bool              // it is a kernel's, or a module's
+	options instances.Options // of plans
+	types   *dwarfloc.Image   // what a module only declares, this may define; or nil
+	list    int               // how many sites of a cause are listed
+}
+
+// subject opens the image that flags and a definition's options name.
+func (s *settings) subject(o *probe.Options) (x *subject, err error) {
+	path, kernel, err := s.imagePath(o)
+	if err != nil {
+		return nil, err
+	}
+	x = &subject{kernel: kernel, list: 3}
+	if s.attachable {
+		x.list = math.MaxInt
+	}
+	if x.options, err = s.options(kernel); err != nil {
+		return nil, err
+	}
+	if x.img, err = s.open(path); err != nil {
+		return nil, err
+	}
+	if o.Module != "" && s.vmlinux != "" {
+		if x.types, err = s.open(s.vmlinux); err != nil {
+			x.Close()
+			return nil, err
+		}
+		x.img.UseTypesOf(x.types)
+	}
+	return x, nil
+}
+
+// running is where the image runs.
+func (x *subject) running(force bool) (*instances.Running, error) {
+	if x.kernel {
+		return instances.InKernel(x.img, force)
+	}
+	return instances.InFile(x.img, "", force)
+}
+
+func (x *subject) Close() {
+	_ = x.img.Close()
+	if x.types != nil {
+		_ = x.types.Close()
+	}
 }
 
 // options are what flags say about a plan.

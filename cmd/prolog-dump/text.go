@@ -198,6 +198,12 @@ func printSummary(w io.Writer, p *instances.Plan) {
 	}
 	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined), %s\n", p.Definition,
 		count(len(p.Sites), "site"), count(len(functions), "function"), len(p.Sites)-inlined, inlined, count(len(p.Instances), "instance"))
+	printFetched(w, p, false)
+}
+
+// printFetched prints at how many sites each argument is fetched, and why not at the
+// others; of all arguments, or of those alone that are not fetched everywhere.
+func printFetched(w io.Writer, p *instances.Plan, missing bool) {
 	for i := range p.Definition.Args {
 		d := &p.Definition.Args[i]
 		reasons := make(map[string]int)
@@ -221,6 +227,9 @@ func printSummary(w io.Writer, p *instances.Plan) {
 			if all {
 				sites++
 			}
+		}
+		if missing && sites == len(p.Sites) {
+			continue
 		}
 		if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
 			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, count(len(p.Sites), "site"))

@@ -21,6 +21,7 @@ import (
 func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var object string
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
@@ -45,22 +46,22 @@ with their arguments is theirs.`,
 			case object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object)
 			case object != "":
-				return s.runObject(cmd, object, command, o)
+				return s.runObject(cmd, object, command, force, o.PID)
 			case len(args) == 0:
 				return errors.New("no definition; one looks like 'vfs_read file count'")
 			}
-			return s.trace(cmd, args, command, o)
+			return s.trace(cmd, args, command, force, o)
 		},
 	}
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process (user space)")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "attach even if the build IDs of image and running code differ")
+	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
 	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two")
 	return cmd
 }
 
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, o tracer.Options) error {
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool, o tracer.Options) error {
 	defs := make([]*probe.Definition, len(texts))
 	for i, t := range texts {
 		var err error
@@ -71,31 +72,28 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, o tracer.O
 			return fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
 		}
 	}
-	path, kernel, err := s.imagePath(&defs[0].Options)
+	x, err := s.subject(&defs[0].Options)
 	if err != nil {
 		return err
 	}
-	po, err := s.options(kernel)
+	defer x.Close()
+	// First of all: the answers would be about another kernel.
+	running, err := x.running(force)
 	if err != nil {
 		return err
 	}
-	po.Convention = instances.Record
-	img, err := s.open(path)
-	if err != nil {
-		return err
-	}
-	defer img.Close()
+	x.options.Multi = running.Multi()
 	ctx := cmd.Context()
-	plans, err := plansOf(ctx, img, defs, po)
+	plans, err := plansOf(ctx, x.img, defs, x.options)
 	if err != nil {
 		return err
 	}
-	o.Kernel = kernel
-	session, err := tracer.Open(ctx, plans, o)
+	o.Progress = showAttaching()
+	session, err := tracer.Open(ctx, running, plans, o)
 	if err != nil {
 		return err
 	}
-	err = s.run(ctx, cmd.OutOrStdout(), session, plans, command)
+	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
 	return errors.Join(err, session.Close())
 }
 
@@ -111,9 +109,11 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 }
 
 // run prints hits until the command or the context ends.
-func (s *settings) run(ctx context.Context, w io.Writer, session *tracer.Session, plans []*instances.Plan, command []string) error {
+func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*instances.Plan, command []string) error {
 	for i, a := range session.Attachments {
-		tellAttached(plans[i], a)
+		if err := x.tellAttached(os.Stderr, plans[i], a); err != nil {
+			return err
+		}
 	}
 	tracing, child, err := start(ctx, command)
 	if err != nil {

@@ -40,9 +40,10 @@ func main() {
 	}
 	ctx := context.Background()
 	img := check(dwarfloc.Open(os.Args[1]))
+	running := check(instances.InFile(img, "", false))
 	spec := check(ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object)))
 	loader := check(instances.Open(ctx, spec, func(*probe.Definition) (instances.Target, error) {
-		return instances.Target{Image: img, Options: instances.Options{Reads: prologue.ReadUser}}, nil
+		return instances.Target{Image: img, Options: instances.Options{Reads: prologue.ReadUser}, Running: running}, nil
 	}))
 	loaded := check(loader.Load(ebpf.CollectionOptions{}))
 	check(loaded.Attach(ctx, "func", instances.AttachOptions{}))

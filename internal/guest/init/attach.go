@@ -18,7 +18,7 @@ const together = 100
 
 // attach tries a probe that does nothing at each of some addresses, and reports what
 // the kernel says.
-func attach(sites []uint64, img *dwarfloc.Image, r *reporter) error {
+func attach(sites []uint64, img *dwarfloc.Image, kernel *instances.Running, r *reporter) error {
 	if len(sites) == 0 {
 		return nil
 	}
@@ -42,7 +42,7 @@ func attach(sites []uint64, img *dwarfloc.Image, r *reporter) error {
 		for _, addr := range sites[first:min(first+together, len(sites))] {
 			p.Sites = append(p.Sites, instances.Site{Site: &dwarfloc.Site{Addr: addr}})
 		}
-		a, err := p.Attach(context.Background(), []*ebpf.Program{prog}, instances.AttachOptions{Kernel: true})
+		a, err := p.Attach(context.Background(), []*ebpf.Program{prog}, kernel, instances.AttachOptions{})
 		if err != nil {
 			return err
 		}

@@ -141,21 +141,22 @@ func work(task *guest.Task, r *reporter) (*guest.Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &guest.Done{}
-	if done.Slide, err = instances.KernelSlide(img); err != nil {
+	kernel, err := instances.InKernel(img, false)
+	if err != nil {
 		return nil, err
 	}
+	done := &guest.Done{Slide: kernel.Slide()}
 	if len(task.Plans) > 0 {
-		if done.Lost, err = trace(task, img, r); err != nil {
+		if done.Lost, err = trace(task, img, kernel, r); err != nil {
 			return nil, err
 		}
 	}
-	return done, attach(task.Sites, img, r)
+	return done, attach(task.Sites, img, kernel, r)
 }
 
 // trace reports what the probes of the task's plans fetch while a child makes the
 // calls.
-func trace(task *guest.Task, img *dwarfloc.Image, r *reporter) (lost uint64, err error) {
+func trace(task *guest.Task, img *dwarfloc.Image, kernel *instances.Running, r *reporter) (lost uint64, err error) {
 	plans := make([]*instances.Plan, len(task.Plans))
 	number := make(map[*instances.Plan]int)
 	for i := range task.Plans {
@@ -166,7 +167,7 @@ func trace(task *guest.Task, img *dwarfloc.Image, r *reporter) (lost uint64, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	session, err := tracer.Open(ctx, plans, tracer.Options{Kernel: true, Buffer: 4 << 20})
+	session, err := tracer.Open(ctx, kernel, plans, tracer.Options{Buffer: 4 << 20})
 	if err != nil {
 		return 0, err
 	}
