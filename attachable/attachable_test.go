@@ -93,3 +93,29 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestARM64Image: every instruction has four bytes, and loops are looked for.
+func TestARM64Image(t *testing.T) {
+	img := testenv.Fixture(t, "object-clang14-arm64-O0-dwarf5.o")
+	table, err := New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sites {
+		for off, want := range map[uint64]Cause{0: None, 1: MidInstruction, 2: MidInstruction, 4: None} {
+			if got := table.At(s.Addr + off); got != want {
+				t.Errorf("%v+%d: %q, want %q", s, off, got, want)
+			}
+		}
+		if again, checked, err := table.Refires(s); err != nil || !checked || again {
+			t.Errorf("%v: fires again: %v, checked %v, %v", s, again, checked, err)
+		}
+	}
+	if len(sites) == 0 {
+		t.Error("no sites")
+	}
+}

@@ -10,8 +10,41 @@
 // kernel/trace/trace_kprobe.c, and can_probe in arch/x86/kernel/kprobes/core.c. Each
 // looks into a table that the image has too.
 //
+// # Sites that fire again
+//
 // Refires tells inlined sites whose probe fires more than once for each time that the
-// inlined body is entered: their first instruction is also the head of a loop.
+// inlined body is entered: a way through the code of the body alone leads from the
+// site's address back to it. Ways are followed through all ranges of the body, the
+// inlined callees' among them, over direct branches; a call, and the trap of a WARN,
+// come back. What an indirect jump or an unknown instruction leads to is not known: then
+// the answer, if no way back was found, is "not checked", as on architectures whose
+// instructions golang.org/x/arch does not decode here. Static branches are followed as
+// the image has them.
+//
+// Of the 311,113 inlined sites of Debian's vmlinux-6.1.0-56-amd64 these are 1,078, and 4
+// could not be checked. To ask only for a branch back to the site from a higher address
+// in the body's ranges gives 1,845, or 1,583 where the site must be in them too, but many
+// of these fire once:
+//
+//   - 262 of the 1,845 sites are in no range of their body, which was merged into its
+//     neighbours there. The branch leaves the body. skb_network_header in
+//     __fq_codel_dequeue+0x16b has two ranges, an empty one at 0xffffffff8184b46b and
+//     0xffffffff8184ba81 to 0xffffffff8184ba98, at whose end is a jump to the other.
+//   - 363 are in their body, but no way in the function leads from them to themselves: the
+//     body has two beginnings, which the branch joins: sock_flag in __sock_recv_cmsgs+0x5e,
+//     a load at 0xffffffff817b0dae and a jump to it at 0xffffffff817b0e6f.
+//   - 164 come back through code of the caller: the loop is the caller's, which enters
+//     the body anew (i8042_wait_write in __i8042_command+0x89, with a jump at
+//     0xffffffff8174fcda). A few have a loop of their own into which the compiler moved
+//     an instruction of the caller (mas_rewind_node in mas_empty_area_rev+0x12f). Those
+//     are missed.
+//
+// And 22 of the 1,078 have no such branch. Their loop is entered in its middle and falls
+// onto the site from above: ebitmap_next_positive in ebitmap_and+0xb9, whose loop is
+// 0xffffffff81460131 to 0xffffffff81460151 and is entered at 0xffffffff81460149.
+//
+// A loop of the caller whose only branch the debug information gives to the body counts
+// as the body's: "for (;;) cpu_relax()", 10 sites. The probe fires on every turn of it.
 package attachable
 
 import (

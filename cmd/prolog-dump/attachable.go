@@ -55,7 +55,7 @@ func (a *probeAt) print(w io.Writer) {
 	}
 	switch {
 	case a.again:
-		fmt.Fprintln(w, "    fires on every turn of a loop: a branch of the body leads back here")
+		fmt.Fprintln(w, "    fires on every turn of a loop: the body's code leads back here")
 	case !a.checked:
 		fmt.Fprintln(w, "    whether it fires on every turn of a loop was not checked")
 	}

@@ -1,0 +1,79 @@
+package attachable
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"golang.org/x/arch/arm64/arm64asm"
+)
+
+// Every instruction that goes elsewhere than to the next one is in the group "branches,
+// exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26 are 101).
+// Only these are decoded: what else arm64asm does not know (SVE, atomics) has four
+// bytes as well.
+func nextARM64(code []byte) (instruction, bool) {
+	if len(code) < 4 {
+		return instruction{}, false
+	}
+	in := instruction{size: 4, onward: true}
+	word := binary.LittleEndian.Uint32(code) // also where data is big-endian
+	if word>>26&7 != 5 {
+		return in, true
+	}
+	inst, err := decodeARM64(code)
+	if err != nil {
+		return otherARM64(word)
+	}
+	switch inst.Op {
+	case arm64asm.B, arm64asm.CBZ, arm64asm.CBNZ, arm64asm.TBZ, arm64asm.TBNZ:
+		in.onward = inst.Op != arm64asm.B
+		for _, arg := range inst.Args {
+			switch a := arg.(type) {
+			case arm64asm.PCRel:
+				in.branches, in.target = true, int64(a)
+			case arm64asm.Cond:
+				in.onward = true
+			}
+		}
+	case arm64asm.BR:
+		in.onward, in.lost = false, true
+	case arm64asm.RET, arm64asm.ERET, arm64asm.DRPS:
+		in.onward = false
+	}
+	// BRK goes onward: it is the trap of a WARN too, behind which the kernel continues.
+	return in, true
+}
+
+// arm64asm.Decode writes to a variable of its package, so it runs once at a time.
+var arm64Decoding sync.Mutex
+
+func decodeARM64(code []byte) (arm64asm.Inst, error) {
+	arm64Decoding.Lock()
+	defer arm64Decoding.Unlock()
+	return arm64asm.Decode(code)
+}
+
+// arm64Others are the instructions of the group that arm64asm v0.32 does not know: a
+// word that is value under mask is one of them.
+var arm64Others = []struct {
+	mask, value  uint32
+	onward, lost bool
+}{
+	{0xfefff800, 0xd61f0800, false, true},  // BRAA and the like
+	{0xfefff800, 0xd63f0800, true, false},  // BLRAA and the like
+	{0xfffff800, 0xd65f0800, false, false}, // RETAA, RETAB
+	{0xfffff800, 0xd69f0800, false, false}, // ERETAA, ERETAB
+	{0xff000000, 0xd4000000, true, false},  // exceptions, as TCANCEL
+	{0xff000000, 0xd5000000, true, false},  // system, as SB and WFET
+}
+
+// otherARM64 does not know the rest of the group, where newer branches are (BC.cond,
+// CBGT).
+func otherARM64(word uint32) (instruction, bool) {
+	for _, o := range arm64Others {
+		if word&o.mask == o.value {
+			return instruction{size: 4, onward: o.onward, lost: o.lost}, true
+		}
+	}
+	return instruction{}, false
+}
