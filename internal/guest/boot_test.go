@@ -11,7 +11,7 @@ import (
 
 // TestLimit: a guest that does not end is ended, and the error says why.
 func TestLimit(t *testing.T) {
-	k, _ := kernel(t)
+	k := kernels(t)[0]
 	start := time.Now()
 	_, err := k.Boot(t.Context(), &guest.Task{Limit: 500 * time.Millisecond})
 	if !errors.Is(err, guest.ErrGuest) || !strings.Contains(err.Error(), "it took more than 500ms") {
@@ -24,7 +24,7 @@ func TestLimit(t *testing.T) {
 
 // TestFailure: what goes wrong in the guest is the error outside.
 func TestFailure(t *testing.T) {
-	k, _ := kernel(t)
+	k := kernels(t)[0]
 	task := &guest.Task{Plans: []guest.Plan{{Definition: guest.Marker, Sites: []guest.Site{{Addr: 1}}, Instances: []guest.Instance{{}}}}}
 	_, err := k.Boot(t.Context(), task)
 	if !errors.Is(err, guest.ErrGuest) || !strings.Contains(err.Error(), "no instructions") {

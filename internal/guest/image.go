@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
@@ -27,23 +28,26 @@ func symbolImage(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	le := binary.LittleEndian
-	note := le.AppendUint32(le.AppendUint32(le.AppendUint32(nil, 4), uint32(len(id))), 3) // NT_GNU_BUILD_ID
+	data, order := elf.ELFDATA2LSB, binary.AppendByteOrder(binary.LittleEndian)
+	if img.BigEndian() {
+		data, order = elf.ELFDATA2MSB, binary.BigEndian
+	}
+	note := order.AppendUint32(order.AppendUint32(order.AppendUint32(nil, 4), uint32(len(id))), 3) // NT_GNU_BUILD_ID
 	note = append(append(note, "GNU\x00"...), id...)
 
 	var symbols bytes.Buffer
 	names := []byte{0}
-	if err := binary.Write(&symbols, le, elf.Sym64{}); err != nil {
+	if err := binary.Write(&symbols, arch.Order(data), elf.Sym64{}); err != nil {
 		return nil, err
 	}
 	for name, addr := range addrs {
 		sym := elf.Sym64{Name: uint32(len(names)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), Shndx: 1, Value: addr}
-		if err := binary.Write(&symbols, le, sym); err != nil {
+		if err := binary.Write(&symbols, arch.Order(data), sym); err != nil {
 			return nil, err
 		}
 		names = append(append(names, name...), 0)
 	}
-	return writeELF(elf.EM_X86_64, []section{
+	return writeELF(img.Arch().Machine, data, []section{
 		{elf.Section64{Type: uint32(elf.SHT_NOBITS), Flags: uint64(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Addr: addrs["_stext"], Size: 4096}, ".text", nil},
 		{elf.Section64{Type: uint32(elf.SHT_NOTE), Addralign: 4}, ".note.gnu.build-id", note},
 		{elf.Section64{Type: uint32(elf.SHT_SYMTAB), Link: 4, Info: 1, Entsize: elf.Sym64Size}, ".symtab", symbols.Bytes()},
@@ -60,7 +64,7 @@ type section struct {
 }
 
 // writeELF writes sections behind the file's head, and their heads behind them.
-func writeELF(machine elf.Machine, sections []section) ([]byte, error) {
+func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, error) {
 	sections = append([]section{{}}, sections...)
 	sections = append(sections, section{Section64: elf.Section64{Type: uint32(elf.SHT_STRTAB)}, name: ".shstrtab"})
 	last := &sections[len(sections)-1]
@@ -68,7 +72,7 @@ func writeELF(machine elf.Machine, sections []section) ([]byte, error) {
 		sections[i].Name = uint32(len(last.data))
 		last.data = append(append(last.data, sections[i].name...), 0)
 	}
-	le := binary.LittleEndian
+	order := arch.Order(data)
 	out := make([]byte, binary.Size(elf.Header64{}))
 	var heads bytes.Buffer
 	for i := range sections {
@@ -78,7 +82,7 @@ func writeELF(machine elf.Machine, sections []section) ([]byte, error) {
 			out = append(out, s.data...)
 			out = append(out, make([]byte, -len(out)&7)...)
 		}
-		if err := binary.Write(&heads, le, s.Section64); err != nil {
+		if err := binary.Write(&heads, order, s.Section64); err != nil {
 			return nil, err
 		}
 	}
@@ -88,9 +92,9 @@ func writeELF(machine elf.Machine, sections []section) ([]byte, error) {
 		Shnum: uint16(len(sections)), Shstrndx: uint16(len(sections) - 1),
 	}
 	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(data), byte(elf.EV_CURRENT)
 	var head bytes.Buffer
-	if err := binary.Write(&head, le, h); err != nil {
+	if err := binary.Write(&head, order, h); err != nil {
 		return nil, err
 	}
 	copy(out, head.Bytes())

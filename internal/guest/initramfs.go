@@ -1,15 +1,19 @@
 package guest
 
 import (
+	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Names in the initramfs.
@@ -21,11 +25,12 @@ const (
 // initPackage is the guest's only program.
 const initPackage = "github.com/bpfprologue/bpfprologue/internal/guest/init"
 
-// file is one file of an initramfs.
+// file is one file of an initramfs: its data, or the file outside that has it.
 type file struct {
 	name string
 	mode uint32 // with the file's type, as stat has it
 	data []byte
+	from string
 }
 
 const (
@@ -55,36 +60,54 @@ func (k *Kernel) writeInitramfs(ctx context.Context, path string, task *Task) er
 	if err := gob.NewEncoder(&encoded).Encode(task); err != nil {
 		return err
 	}
+	files := []file{
+		{name: "init", mode: executable, data: init},
+		{name: TaskPath[1:], mode: regular, data: encoded.Bytes()},
+		{name: ImagePath[1:], mode: regular, data: image},
+	}
+	for _, name := range slices.Sorted(maps.Keys(task.Files)) {
+		files = append(files, file{name: strings.TrimPrefix(name, "/"), mode: executable, from: task.Files[name]})
+	}
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	zip, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
-	if err != nil {
+	// It is not compressed: an emulated processor unpacks slowly.
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := writeCPIO(w, withFolders(files)); err != nil {
 		return err
 	}
-	err = writeCPIO(zip, []file{
-		{"dev", directory, nil}, {"proc", directory, nil}, {"sys", directory, nil}, {"tmp", directory, nil},
-		{"init", executable, init},
-		{TaskPath[1:], regular, encoded.Bytes()},
-		{ImagePath[1:], regular, image},
-	})
-	if err != nil {
-		return err
+	return errors.Join(w.Flush(), f.Close())
+}
+
+// withFolders puts the folders of files, and those that init mounts file systems on, in
+// front of them.
+func withFolders(files []file) (out []file) {
+	names := map[string]bool{"dev": true, "proc": true, "sys": true, "tmp": true}
+	for _, f := range files {
+		for dir := filepath.Dir(f.name); dir != "."; dir = filepath.Dir(dir) {
+			names[dir] = true
+		}
 	}
-	if err := zip.Close(); err != nil {
-		return err
+	for _, name := range slices.Sorted(maps.Keys(names)) { // a folder comes before what is in it
+		out = append(out, file{name: name, mode: directory})
 	}
-	return f.Close()
+	return append(out, files...)
 }
 
 // writeCPIO writes an archive as the kernel's Documentation/driver-api/early-userspace/
 // buffer-format.rst has it ("newc"): a head of 13 numbers of 8 digits, the name, the
 // data, each filled up to 4 bytes.
 func writeCPIO(w io.Writer, files []file) error {
-	var b bytes.Buffer
 	for i, f := range append(files, file{name: "TRAILER!!!"}) {
+		if f.from != "" {
+			var err error
+			if f.data, err = os.ReadFile(f.from); err != nil {
+				return err
+			}
+		}
+		var b bytes.Buffer
 		b.WriteString("070701")
 		for _, n := range []any{i + 1, f.mode, 0, 0, 1, 0, len(f.data), 0, 0, 0, 0, len(f.name) + 1, 0} {
 			fmt.Fprintf(&b, "%08x", n)
@@ -92,9 +115,11 @@ func writeCPIO(w io.Writer, files []file) error {
 		b.WriteString(f.name)
 		// The head has 110 bytes, and the name ends with a NUL.
 		b.Write(make([]byte, 1+-(110+len(f.name)+1)&3))
-		b.Write(f.data)
-		b.Write(make([]byte, -len(f.data)&3))
+		for _, part := range [][]byte{b.Bytes(), f.data, make([]byte, -len(f.data)&3)} {
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
+		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return nil
 }

@@ -23,7 +23,14 @@ import (
 // gives another size of the sample, GUEST_SEED another sample. The usual seed is the
 // image's: the same kernel gets the same sample each time.
 func TestPrediction(t *testing.T) {
-	k, img := kernel(t)
+	for _, k := range kernels(t) {
+		t.Run(k.Release, func(t *testing.T) { predict(t, k) })
+	}
+}
+
+func predict(t *testing.T, k testKernel) {
+	t.Helper()
+	img := open(t, k)
 	table, err := attachable.New(img)
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,12 @@ type Task struct {
 	// Sites are link-time addresses to attach a probe at, each for itself.
 	Sites []uint64
 
+	// Commands are run one behind the other, when Module is loaded: a kernel module's
+	// path in the guest, or "".
+	Module   string
+	Commands [][]string
+	Files    map[string]string // paths in the guest, and the files outside that are there
+
 	Results string // device that init reports to
 }
 
@@ -41,6 +47,10 @@ const (
 	Marker    = "do_getpgid pid"
 	FirstMark = 0x40000000
 )
+
+// Workload is the argument of init that makes it a program that does for some time, its
+// next argument, what programs do.
+const Workload = "workload"
 
 // Call is a system call by its name, with its arguments.
 type Call struct {
@@ -61,6 +71,7 @@ type Arg struct {
 // Plan is what attaching needs of an instances.Plan: it makes no use of debug information.
 type Plan struct {
 	Definition string
+	Convention prologue.Convention
 	Sites      []Site
 	Instances  []Instance
 }
@@ -79,11 +90,12 @@ type Instance struct {
 	Addrs  []int  // as prologue.Prologue has them
 	Stack  int
 	Layout prologue.Layout
+	Multi  instances.Multi
 }
 
-// Pack takes what attaching needs from a plan of the record convention.
+// Pack takes what attaching needs from a plan.
 func Pack(p *instances.Plan) (Plan, error) {
-	out := Plan{Definition: p.Definition.String()}
+	out := Plan{Definition: p.Definition.String(), Convention: p.Convention}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		packed := Site{Addr: s.Addr, Instance: s.Instance}
@@ -99,7 +111,7 @@ func Pack(p *instances.Plan) (Plan, error) {
 		if err := pro.Insns.Marshal(&insns, binary.LittleEndian); err != nil {
 			return out, fmt.Errorf("%s: instance %d: %w", out.Definition, i, err)
 		}
-		out.Instances = append(out.Instances, Instance{insns.Bytes(), pro.Addrs, pro.Stack, pro.Layout})
+		out.Instances = append(out.Instances, Instance{insns.Bytes(), pro.Addrs, pro.Stack, pro.Layout, p.Instances[i].Multi})
 	}
 	return out, nil
 }
@@ -110,7 +122,7 @@ func (p *Plan) Unpack(img *dwarfloc.Image) (*instances.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &instances.Plan{Definition: def, Image: img, Convention: prologue.Record}
+	out := &instances.Plan{Definition: def, Image: img, Convention: p.Convention}
 	for _, s := range p.Sites {
 		site := instances.Site{Site: &dwarfloc.Site{Addr: s.Addr}, Instance: s.Instance}
 		for i, kind := range s.Kinds {
@@ -129,9 +141,15 @@ func (p *Plan) Unpack(img *dwarfloc.Image) (*instances.Plan, error) {
 		// The first of them has a comment, as prologue.Emit writes: line information is
 		// there for all functions or for none.
 		insns[0] = insns[0].WithSource(asm.Comment(p.Definition))
-		out.Instances = append(out.Instances, instances.Instance{Number: i, Prologue: &prologue.Prologue{
-			Insns: insns, Addrs: in.Addrs, Stack: in.Stack, Layout: in.Layout, Convention: prologue.Record,
+		out.Instances = append(out.Instances, instances.Instance{Number: i, Multi: in.Multi, Prologue: &prologue.Prologue{
+			Insns: insns, Addrs: in.Addrs, Stack: in.Stack, Layout: in.Layout, Convention: p.Convention,
 		}})
+	}
+	for i, s := range p.Sites {
+		if s.Instance >= 0 {
+			in := &out.Instances[s.Instance]
+			in.Sites = append(in.Sites, i)
+		}
 	}
 	return out, nil
 }
@@ -142,6 +160,7 @@ type Line struct {
 	Child   *Child   `json:"child,omitempty"`
 	Hit     *Hit     `json:"hit,omitempty"`
 	Attach  *Refused `json:"attach,omitempty"`
+	Output  *Output  `json:"output,omitempty"`
 	Done    *Done    `json:"done,omitempty"`
 	Failed  string   `json:"failed,omitempty"`
 }
@@ -167,10 +186,17 @@ type Hit struct {
 	Data             [][]byte // of each argument
 }
 
+// Output is what a command has printed.
+type Output struct {
+	Out, Err string
+	Failed   string // how it ended, unless well
+}
+
 // Done ends a report.
 type Done struct {
 	Lines int // that went before
 	Slide uint64
+	Multi bool // the kernel has kprobe.multi
 	Lost  uint64 // hits
 }
 
@@ -180,6 +206,7 @@ type Report struct {
 	Child   Child
 	Hits    []Hit
 	Attach  []Refused
+	Outputs []Output // of Task.Commands
 	Done    Done
 }
 
@@ -192,7 +219,7 @@ func readReport(path string) (*Report, error) {
 	defer f.Close()
 	r := &Report{}
 	in := bufio.NewScanner(f)
-	in.Buffer(nil, 1<<20)
+	in.Buffer(nil, 1<<26)
 	n := 0
 	for ; in.Scan(); n++ {
 		var l Line
@@ -210,6 +237,8 @@ func readReport(path string) (*Report, error) {
 			r.Hits = append(r.Hits, *l.Hit)
 		case l.Attach != nil:
 			r.Attach = append(r.Attach, *l.Attach)
+		case l.Output != nil:
+			r.Outputs = append(r.Outputs, *l.Output)
 		case l.Done != nil:
 			if r.Done = *l.Done; r.Done.Lines != n {
 				return nil, fmt.Errorf("the report has %d lines, and init wrote %d", n, r.Done.Lines)

@@ -13,49 +13,81 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// TestValues attaches definitions in a live kernel, with and without KASLR, makes
-// system calls with chosen values, and compares each value that was fetched.
+// kinds are the kinds of locations that values must have been fetched from, of Linux 6.1
+// and later, and of 6.1 alone.
+var kinds, oldKinds = []string{
+	"register, view", "register, abi", "memory, view", "memory, later-view", "memory on the stack, view",
+	"memory on the stack, later-view", "value, view", "constant, view", "constant, later-view",
+}, []string{"value, later-view"}
+
+// TestValues attaches definitions in live kernels, makes system calls with chosen values,
+// and compares each value that was fetched: with KASLR all arguments in records, without
+// in registers where they fit.
 func TestValues(t *testing.T) {
-	k, img := kernel(t)
-	plans, task := valuesTask(t, img)
-	for _, kaslr := range []bool{true, false} {
-		t.Run(fmt.Sprintf("kaslr=%v", kaslr), func(t *testing.T) {
-			task.KASLR = kaslr
-			start := time.Now()
-			r, err := k.Boot(t.Context(), task)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !kaslr && r.Done.Slide != 0 {
-				t.Errorf("without KASLR the kernel is %#x bytes from its link-time addresses", r.Done.Slide)
-			}
-			if r.Done.Lost != 0 {
-				t.Errorf("%d hits were lost", r.Done.Lost)
-			}
-			checkResults(t, r)
-			checkRefused(t, img, plans, r)
-			n := checkHits(t, plans, r)
-			for _, kind := range []string{
-				"register, view", "register, abi", "memory, view", "memory, later-view", "memory on the stack, later-view",
-				"value, view", "value, later-view", "constant, view", "constant, later-view",
-			} {
-				if n.kinds[kind] == 0 {
-					t.Errorf("no value was in a location of the kind %q", kind)
+	for _, k := range kernels(t) {
+		for _, boot := range []struct {
+			kaslr      bool
+			convention instances.Convention
+		}{{true, instances.Record}, {false, instances.Auto}} {
+			t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, boot.kaslr), func(t *testing.T) {
+				img := open(t, k)
+				// A kernel without kprobe.multi refuses programs for it.
+				o := instances.Options{Convention: boot.convention, Multi: instances.Single}
+				if k.hasMulti() {
+					o.Multi = instances.KprobeMulti
 				}
-			}
-			t.Log(n.kinds)
-			t.Logf("slide %#x, %d plans, %d hits; %d values compared at %d pairs of definition and site (%d inlined); %v",
-				r.Done.Slide, len(plans), len(r.Hits), n.values, n.pairs, n.inlined, time.Since(start).Round(time.Millisecond))
-			if n.pairs < 60 || n.inlined < 20 {
-				t.Errorf("only %d pairs of definition and site were hit, %d of them inlined", n.pairs, n.inlined)
-			}
-		})
+				plans, task := valuesTask(t, k, img, o)
+				task.KASLR = boot.kaslr
+				start := time.Now()
+				r, err := k.Boot(t.Context(), task)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !boot.kaslr && r.Done.Slide != 0 {
+					t.Errorf("without KASLR the kernel is %#x bytes from its link-time addresses", r.Done.Slide)
+				}
+				if r.Done.Lost != 0 {
+					t.Errorf("%d hits were lost", r.Done.Lost)
+				}
+				if r.Done.Multi != k.hasMulti() {
+					t.Errorf("the kernel has kprobe.multi: %v", r.Done.Multi)
+				}
+				checkResults(t, r)
+				checkRefused(t, img, plans, r)
+				n := checkHits(t, k, plans, r)
+				must := kinds
+				if k.old() {
+					must = slices.Concat(kinds, oldKinds)
+				}
+				for _, kind := range must {
+					if n.kinds[kind] == 0 {
+						t.Errorf("no value was in a location of the kind %q", kind)
+					}
+				}
+				t.Log(n.kinds)
+				t.Logf("slide %#x, %d plans, %d hits; %d values compared at %d pairs of definition and site (%d inlined, %d by kprobe.multi; %d in registers); %v",
+					r.Done.Slide, len(plans), len(r.Hits), n.values, n.pairs, n.inlined, n.multi, n.registers, time.Since(start).Round(time.Millisecond))
+				if n.pairs < 60 || n.inlined < 20 || k.hasMulti() && n.multi < 20 || boot.convention == instances.Auto && n.registers < 20 {
+					t.Errorf("only %d pairs of definition and site were hit, %d of them inlined, %d by kprobe.multi, %d in registers", n.pairs, n.inlined, n.multi, n.registers)
+				}
+			})
+		}
 	}
 }
 
-func kernel(t *testing.T) (*guest.Kernel, *dwarfloc.Image) {
+// testKernel is a kernel with what tests know of it.
+type testKernel struct{ *guest.Kernel }
+
+// hasMulti tells kernels with kprobe.multi: Debian's set CONFIG_FPROBE since 6.3.
+func (k testKernel) hasMulti() bool { return !k.old() }
+
+// old tells Linux 6.1 from the later ones.
+func (k testKernel) old() bool { return strings.HasPrefix(k.Release, "6.1.") }
+
+func kernels(t *testing.T) (out []testKernel) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it boots kernels")
@@ -63,21 +95,28 @@ func kernel(t *testing.T) (*guest.Kernel, *dwarfloc.Image) {
 	if race {
 		t.Skip("a guest is slow enough without the race detector, which sees nothing of it: run without -race")
 	}
-	k := guest.FindKernel(t, guest.AMD64)
+	for _, k := range guest.FindKernels(t, guest.AMD64) {
+		out = append(out, testKernel{k})
+	}
+	return out
+}
+
+func open(t *testing.T, k testKernel) *dwarfloc.Image {
+	t.Helper()
 	img, err := dwarfloc.Open(k.Vmlinux)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = img.Close() })
-	return k, img
+	return img
 }
 
-// definitions are those of valueTests, each once, behind the marker's.
-func definitions() []definition {
+// definitions are those of valueTests that a kernel has, each once, behind the marker's.
+func definitions(k testKernel) []definition {
 	out := []definition{{def: guest.Marker}}
 	for _, tt := range valueTests {
 		for _, w := range tt.wants {
-			if d := (definition{w.def, w.in}); !slices.Contains(out, d) {
+			if d := (definition{w.def, w.in}); w.isOf(k) && !slices.Contains(out, d) {
 				out = append(out, d)
 			}
 		}
@@ -87,7 +126,7 @@ func definitions() []definition {
 
 type definition struct{ def, in string }
 
-func valuesTask(t *testing.T, img *dwarfloc.Image) ([]*instances.Plan, *guest.Task) {
+func valuesTask(t *testing.T, k testKernel, img *dwarfloc.Image, o instances.Options) ([]*instances.Plan, *guest.Task) {
 	t.Helper()
 	table, err := attachable.New(img)
 	if err != nil {
@@ -95,12 +134,12 @@ func valuesTask(t *testing.T, img *dwarfloc.Image) ([]*instances.Plan, *guest.Ta
 	}
 	var plans []*instances.Plan
 	task := &guest.Task{Limit: 3 * time.Minute}
-	for _, d := range definitions() {
+	for _, d := range definitions(k) {
 		def, err := probe.Parse(d.def)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Record})
+		p, err := instances.NewPlan(context.Background(), img, def, o)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -164,18 +203,19 @@ func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*instances.Plan, r 
 }
 
 type counts struct {
-	pairs, inlined, values int
+	pairs, inlined, values int // pairs of definition and site
+	multi, registers       int // of the pairs: by kprobe.multi, in the registers convention
 	kinds                  map[string]int
 }
 
 // checkHits compares the hits of each call with what is wanted. Each hit of a
 // definition must have one of its wanted values, and each of these must have been seen.
-func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
+func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Report) counts {
 	t.Helper()
 	n := counts{kinds: make(map[string]int)}
 	pairs := make(map[[2]int]bool)
 	call := -1 // that is being made
-	defs := definitions()
+	defs := definitions(k)
 	seen := make(map[string]bool)
 	other := 0
 	for i := range r.Hits {
@@ -222,6 +262,12 @@ func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
 			if s.Kind == dwarfloc.Inline {
 				n.inlined++
 			}
+			if p.Instances[s.Instance].Multi != instances.Single {
+				n.multi++
+			}
+			if p.Convention == prologue.Registers {
+				n.registers++
+			}
 		}
 	}
 	if call != len(valueTests) {
@@ -229,6 +275,9 @@ func checkHits(t *testing.T, plans []*instances.Plan, r *guest.Report) counts {
 	}
 	for i, tt := range valueTests {
 		for at, w := range tt.wants {
+			if !w.isOf(k) {
+				continue
+			}
 			for which, text := range w.hits {
 				if !seen[fmt.Sprint(i, at, which)] {
 					t.Errorf("call %d, %s: no hit of %q with %s", i, tt.call.Name, w.def, text)

@@ -39,8 +39,9 @@ func attach(sites []uint64, img *dwarfloc.Image, kernel *instances.Running, r *r
 	defer prog.Close()
 	for first := 0; first < len(sites); first += together {
 		p := &instances.Plan{Definition: def, Image: img, Instances: make([]instances.Instance, 1)}
-		for _, addr := range sites[first:min(first+together, len(sites))] {
+		for i, addr := range sites[first:min(first+together, len(sites))] {
 			p.Sites = append(p.Sites, instances.Site{Site: &dwarfloc.Site{Addr: addr}})
+			p.Instances[0].Sites = append(p.Instances[0].Sites, i)
 		}
 		a, err := p.Attach(context.Background(), []*ebpf.Program{prog}, kernel, instances.AttachOptions{})
 		if err != nil {

@@ -32,6 +32,9 @@ func main() {
 	case len(os.Args) == 2 && os.Args[1] == caller:
 		makeCalls()
 		return
+	case len(os.Args) == 3 && os.Args[1] == guest.Workload:
+		makeWork(os.Args[2])
+		return
 	case len(os.Args) == 2 && os.Args[1] == worker:
 		if err := run(); err != nil {
 			fmt.Println(err) // to the console
@@ -145,13 +148,13 @@ func work(task *guest.Task, r *reporter) (*guest.Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &guest.Done{Slide: kernel.Slide()}
+	done := &guest.Done{Slide: kernel.Slide(), Multi: kernel.Multi() == instances.KprobeMulti}
 	if len(task.Plans) > 0 {
 		if done.Lost, err = trace(task, img, kernel, r); err != nil {
 			return nil, err
 		}
 	}
-	return done, attach(task.Sites, img, kernel, r)
+	return done, errors.Join(attach(task.Sites, img, kernel, r), commands(task, r))
 }
 
 // trace reports what the probes of the task's plans fetch while a child makes the

@@ -1,0 +1,58 @@
+# Sourced by the scripts that fetch kernels: sets flavour, suite and cache from the
+# arguments FLAVOUR [SUITE], and has the packages' tools.
+#
+# Without SUITE packages come from the machine's own package lists. With one, such as
+# bookworm-backports, they come from lists of its own, and nothing of the machine's apt
+# changes; what is fetched is kept in a folder of that name.
+# shellcheck shell=bash
+
+flavour=${1:-$default_flavour}
+suite=${2:-}
+case $flavour in
+amd64 | cloud-amd64) ;;
+*)
+	echo "usage: $0 [amd64|cloud-amd64] [SUITE]" >&2
+	exit 2
+	;;
+esac
+
+cache=${BENCH_CACHE:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/.cache}
+cache=$cache${suite:+/$suite}
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd -P)
+
+say() { echo "$(basename "$0" .sh): $*" >&2; }
+
+apt=(-q -o APT::Sandbox::User=root)
+lists=
+if [[ -n $suite ]]; then
+	lists=$cache/.apt
+	mkdir -p "$lists"/{lists/partial,cache/archives/partial}
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" >"$lists/sources.list"
+	apt+=(-o "Dir::Etc::SourceList=$lists/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State=$lists" -o "Dir::State::Lists=$lists/lists" -o "Dir::State::status=/var/lib/dpkg/status"
+		-o "Dir::Cache=$lists/cache")
+fi
+
+update() {
+	local root=()
+	((EUID == 0)) || [[ -n $suite ]] || root=(sudo)
+	"${root[@]}" apt-get "${apt[@]}" update >&2
+}
+
+# download PACKAGE puts the package's file into the current folder, if need be with new
+# package lists.
+download() {
+	say "downloading $1"
+	apt-get "${apt[@]}" download "$1" >&2 || { update && apt-get "${apt[@]}" download "$1" >&2; }
+}
+
+need() {
+	local tool
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || {
+			say "$tool not found: this works on Debian; elsewhere put a vmlinux with DWARF at $cache/vmlinux-VERSION-$flavour"
+			exit 1
+		}
+	done
+}
