@@ -15,8 +15,8 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 DEPS := \
 	gcc libc6-dev binutils make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
-	linux-perf gdb libc6-dbg bpftrace \
-	qemu-system-x86
+	linux-perf gdb libc6-dbg bpftrace bpftool \
+	qemu-system-x86 xz-utils zstd
 
 .DEFAULT_GOAL := help
 
@@ -70,8 +70,9 @@ deps: ## Install the Debian packages that the tests use, if any is missing
 	@.ci/install-packages $(DEPS)
 
 .PHONY: vmlinux
-vmlinux: ## Fetch Debian's kernel images with debug information (1.2 GB, once) for tests and benchmarks
-	@bench/fetch-vmlinux.sh >/dev/null && bench/fetch-vmlinuz.sh >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
+vmlinux: ## Fetch Debian's kernel images with debug information (1.5 GB, once) for tests and benchmarks
+	@bench/fetch-vmlinux.sh >/dev/null && bench/fetch-vmlinuz.sh >/dev/null && \
+	bench/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

@@ -25,6 +25,8 @@ func TestSizes(t *testing.T) {
 		"f30f01d9":           4, // vmgexit
 		"0f01e8":             3, // setssbsy's group, serialize
 		"0faef1":             3, // umwait's group
+		"f30f1efa":           4, // endbr64
+		"f3480f1ec8":         5, // rdsspq %rax
 		"480fc72f":           4, // xsaves64 (%rdi)
 		"480fc76f40":         5, // xsaves64 0x40(%rdi)
 		"480fc7ac2400010000": 9, // xsaves64 0x100(%rsp)

@@ -32,8 +32,8 @@ func nextX86(code []byte) (instruction, bool) {
 }
 
 // alike is, behind the prefixes, an instruction of the same size in place of one of
-// the groups 0F 01, 0F AE and 0F C7, many of which x86asm does not know (ENCLS, RDPKRU,
-// VMGEXIT, XSAVES): all have a ModRM byte and no immediate, as IMUL, 0F AF, has. It is
+// the groups 0F 01, 0F 1E, 0F AE and 0F C7, many of which x86asm does not know (ENCLS,
+// ENDBR64, RDPKRU, VMGEXIT, XSAVES): all have a ModRM byte and no immediate, as IMUL, 0F AF, has. It is
 // empty for others.
 func alike(code []byte) (prefixes int, other []byte) {
 	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
@@ -48,7 +48,7 @@ func alike(code []byte) (prefixes int, other []byte) {
 		return 0, nil
 	}
 	switch other[at+1] {
-	case 0x01, 0xae, 0xc7:
+	case 0x01, 0x1e, 0xae, 0xc7:
 		other[at+1] = 0xaf
 		return prefixes, other
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,7 +35,7 @@ type Machine struct {
 // moment saves, and every third boot of Linux 6.12 ended in a double fault.
 var AMD64 = Machine{
 	GOARCH: "amd64", Flavour: "cloud-amd64", Suites: []string{"", "bookworm-backports"},
-	QEMU: "qemu-system-x86_64", Args: []string{"-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1", "-m", "512"},
+	QEMU: "qemu-system-x86_64", Args: []string{"-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1"},
 	Console: "ttyS0", Results: "ttyS1",
 }
 
@@ -112,7 +113,7 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 	cmd := exec.CommandContext(bounded, k.qemu, append([]string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-net", "none",
 		"-serial", "file:" + console, "-serial", "file:" + results,
-		"-kernel", k.Boots, "-initrd", initrd, "-append", line,
+		"-m", memory(initrd), "-kernel", k.Boots, "-initrd", initrd, "-append", line,
 	}, k.Args...)...)
 	// The emulator and whatever it starts are one process group, which ends as one, and
 	// with this process. The kernel means the thread that has started it.
@@ -132,6 +133,16 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 		return nil, fmt.Errorf("%w: %w\n%s%s", ErrGuest, err, said.String(), tail(console))
 	}
 	return report, nil
+}
+
+// memory is the megabytes of a machine that unpacks an initramfs: its files are there
+// twice then, and the first file system takes half of the memory at most.
+func memory(initrd string) string {
+	size := int64(0)
+	if st, err := os.Stat(initrd); err == nil {
+		size = st.Size()
+	}
+	return strconv.FormatInt(512+3*(size>>20), 10)
 }
 
 // tail is the end of a text file, for errors.

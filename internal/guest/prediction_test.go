@@ -37,7 +37,7 @@ func predict(t *testing.T, k testKernel) {
 	}
 	hash := fnv.New64a()
 	hash.Write([]byte(img.BuildID()))
-	size, seed := setting(t, "GUEST_SITES", 400), setting(t, "GUEST_SEED", hash.Sum64())
+	size, seed := setting(t, "GUEST_SITES", 2000), setting(t, "GUEST_SEED", hash.Sum64())
 	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func predict(t *testing.T, k testKernel) {
 	for _, s := range sites {
 		task.Sites = append(task.Sites, s.Addr, s.Addr+1)
 	}
-	patched, err := readPatches(img)
+	patched, err := readPatches(k, img)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,18 +108,23 @@ func (p patches) covers(addr uint64) bool {
 }
 
 // readPatches reads the tables of paravirtual calls (arch/x86/include/asm/
-// paravirt_types.h, struct paravirt_patch_site) and of alternatives
-// (arch/x86/include/asm/alternative.h, struct alt_instr).
-func readPatches(img *dwarfloc.Image) (patches, error) {
-	out := make(patches)
-	for _, table := range []struct {
+// paravirt_types.h, struct paravirt_patch_site; until Linux 6.7) and of alternatives
+// (arch/x86/include/asm/alternative.h, struct alt_instr, whose flags grew in 6.3).
+func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
+	type table struct {
 		from, to    string
 		entry, size int
 		relative    bool
-	}{
-		{"__parainstructions", "__parainstructions_end", 16, 9, false},
-		{"__alt_instructions", "__alt_instructions_end", 12, 10, true},
-	} {
+	}
+	tables := []table{{"__alt_instructions", "__alt_instructions_end", 14, 12, true}}
+	if k.old() {
+		tables = []table{
+			{"__parainstructions", "__parainstructions_end", 16, 9, false},
+			{"__alt_instructions", "__alt_instructions_end", 12, 10, true},
+		}
+	}
+	out := make(patches)
+	for _, table := range tables {
 		marks, err := img.AddressesOf(table.from, table.to)
 		if err != nil {
 			return nil, err

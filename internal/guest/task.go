@@ -50,7 +50,12 @@ const (
 
 // Workload is the argument of init that makes it a program that does for some time, its
 // next argument, what programs do.
-const Workload = "workload"
+//
+// Calls makes it one that makes the task's calls.
+const (
+	Workload = "workload"
+	Calls    = "calls"
+)
 
 // Call is a system call by its name, with its arguments.
 type Call struct {
@@ -196,7 +201,7 @@ type Output struct {
 type Done struct {
 	Lines int // that went before
 	Slide uint64
-	Multi bool // the kernel has kprobe.multi
+	Multi bool   // the kernel has kprobe.multi
 	Lost  uint64 // hits
 }
 

@@ -147,18 +147,25 @@ func TestPerfLines(t *testing.T) {
 	}
 }
 
-// TestPerfLinesOfKernel compares lines of a kernel, inlined ones among them.
-func TestPerfLinesOfKernel(t *testing.T) {
+// perfKernel is the perf tool, and a kernel image to run it on.
+func perfKernel(t *testing.T) (perf, path string, img *dwarfloc.Image) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs perf on a kernel image")
 	}
-	path := testenv.Vmlinux(t)
-	perf := testenv.Tool(t, "perf")
+	path = testenv.Vmlinux(t)
+	perf = testenv.Tool(t, "perf")
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer img.Close()
+	t.Cleanup(func() { _ = img.Close() })
+	return perf, path, img
+}
+
+// TestPerfLinesOfKernel compares lines of a kernel, inlined ones among them.
+func TestPerfLinesOfKernel(t *testing.T) {
+	perf, path, img := perfKernel(t)
 	compared := 0
 	for _, d := range []string{
 		"vfs_read:0", "vfs_read:6", "vfs_read:14", "vfs_read:20", "get_page:0", "tcp_sendmsg_locked:36", "tcp_sendmsg_locked:228",
@@ -216,16 +223,7 @@ func TestAddr2line(t *testing.T) {
 // TestPerfDefinitions compares what package export writes for the kernel with perf's
 // definitions, where all arguments are in registers, or in memory that one leads to.
 func TestPerfDefinitions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs perf on a kernel image")
-	}
-	path := testenv.Vmlinux(t)
-	perf := testenv.Tool(t, "perf")
-	img, err := dwarfloc.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer img.Close()
+	perf, path, img := perfKernel(t)
 	unsigned := regexp.MustCompile(`:[ux](8|16|32|64)\b`) // perf 6.1 shows all unsigned numbers in hexadecimal
 	name := regexp.MustCompile(`^p:\S+ `)
 	normal := func(text string) []string {

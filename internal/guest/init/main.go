@@ -20,16 +20,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// Arguments of init's children: the one that attaches, and its own, which makes the
-// calls.
-const (
-	worker = "work"
-	caller = "calls"
-)
+// worker is the argument of the child of init that attaches.
+const worker = "work"
 
 func main() {
 	switch {
-	case len(os.Args) == 2 && os.Args[1] == caller:
+	case len(os.Args) == 2 && os.Args[1] == guest.Calls:
 		makeCalls()
 		return
 	case len(os.Args) == 3 && os.Args[1] == guest.Workload:
@@ -181,7 +177,7 @@ func trace(task *guest.Task, img *dwarfloc.Image, kernel *instances.Running, r *
 			}
 		}
 	}
-	cmd := exec.Command("/init", caller)
+	cmd := exec.Command("/init", guest.Calls)
 	cmd.Env = []string{"GOGC=off", "GODEBUG=asyncpreemptoff=1"}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

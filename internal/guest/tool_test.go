@@ -1,0 +1,138 @@
+package guest_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/internal/guest"
+)
+
+// TestTool runs the tool in live kernels, as its user would: on a function that is
+// inlined everywhere, for five seconds of a small workload, and on a module.
+func TestTool(t *testing.T) {
+	for _, k := range kernels(t) {
+		t.Run(k.Release, func(t *testing.T) { runTool(t, k) })
+	}
+}
+
+func runTool(t *testing.T, k testKernel) {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), "prolog-dump")
+	build := exec.Command("go", "build", "-trimpath", "-o", tool, "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOARCH="+k.GOARCH)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const image, toolPath = "/debug/vmlinux", "/prolog-dump"
+	kmalloc := "kmalloc"
+	if !k.old() {
+		kmalloc = "kmalloc_noprof" // 7bd230a26648 ("mm/slab: enable slab allocation tagging for kmalloc and friends")
+	}
+	trace := func(definition string, command ...string) []string {
+		return append([]string{toolPath, "--no-cache", "-k", image, "trace", definition, "--"}, command...)
+	}
+	task := &guest.Task{
+		KASLR: true, Limit: 5 * time.Minute,
+		Module: "/tun.ko",
+		Files: map[string]string{
+			toolPath: tool, image: k.Vmlinux, "/tun.ko": k.Module, "/debug/kernel/drivers/net/tun.ko": k.DebugModule(),
+		},
+		Calls: []guest.Call{
+			call("openat", number(-100), text("/dev/net/tun"), number(unix.O_RDWR), number(0)),
+			call("ioctl", result(0), number(unix.TUNGETFEATURES), memory(4)),
+			call("ioctl", result(0), number(18193), number(4660)),
+		},
+		Commands: [][]string{
+			trace(kmalloc+" size flags", "/init", guest.Workload, "5s"),
+			trace("module=tun;tun_chr_ioctl cmd arg", "/init", guest.Calls),
+		},
+	}
+	start := time.Now()
+	r, err := k.Boot(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Outputs) != len(task.Commands) {
+		t.Fatalf("%d commands ended, of %d", len(r.Outputs), len(task.Commands))
+	}
+	for i, o := range r.Outputs {
+		if o.Failed != "" {
+			t.Fatalf("%q: %s\n%s", task.Commands[i], o.Failed, o.Err)
+		}
+	}
+	checkMalloc(t, &r.Outputs[0])
+	t.Logf("%v; its summary:\n%s", time.Since(start).Round(time.Millisecond), r.Outputs[0].Err)
+	module := &r.Outputs[1]
+	t.Logf("a module:\n%s%s", module.Err, module.Out)
+	if cmd := "tun_chr_ioctl  cmd=18193  arg=4660\n"; !strings.Contains(module.Out, cmd) || !strings.Contains(module.Err, "2 hits, 0 lost") {
+		t.Errorf("no %q", cmd)
+	}
+}
+
+var (
+	attachedLine = regexp.MustCompile(`(?m): attached at (\d+) of (\d+) sites$`)
+	notAtLine    = regexp.MustCompile(`(?m)^  not at (\d+) sites?: ([a-z-]+): `)
+	hitsLine     = regexp.MustCompile(`(?m)^(\d+) hits?, (\d+) lost$`)
+	mallocLine   = regexp.MustCompile(`^ *\d+\.\d{6}  \S+ +\d+  kmalloc\S* inlined in \S+  size=(\S+)  flags=(\S+)$`)
+)
+
+// checkMalloc checks that no site was lost without a cause, no hit at all, and that what
+// was fetched can be sizes and flags.
+func checkMalloc(t *testing.T, o *guest.Output) {
+	t.Helper()
+	attached := attachedLine.FindStringSubmatch(o.Err)
+	hits := hitsLine.FindStringSubmatch(o.Err)
+	if attached == nil || hits == nil {
+		t.Fatalf("no summary in\n%s", o.Err)
+	}
+	n := 0
+	for _, m := range notAtLine.FindAllStringSubmatch(o.Err, -1) {
+		n += atoi(t, m[1])
+	}
+	if at, of := atoi(t, attached[1]), atoi(t, attached[2]); at+n != of || at < 1000 {
+		t.Errorf("attached at %d, refused with a cause at %d, of %d sites:\n%s", at, n, of, o.Err)
+	}
+	lines := strings.Split(strings.TrimSuffix(o.Out, "\n"), "\n")
+	if len(lines) != atoi(t, hits[1]) || hits[2] != "0" || len(lines) < 20 {
+		t.Errorf("%d lines, %q", len(lines), hits[0])
+	}
+	sizes := 0
+	for _, line := range lines {
+		m := mallocLine.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("what is %q", line)
+			continue
+		}
+		if m[1] != "?" {
+			if size := atoi(t, m[1]); size < 1 || size > 4<<20 {
+				t.Errorf("a size of %d: %s", size, line)
+			}
+			sizes++
+		}
+		// include/linux/gfp_types.h: 26 or 27 bits.
+		if m[2] != "?" {
+			if flags := atoi(t, m[2]); flags < 0 || flags >= 1<<27 {
+				t.Errorf("flags of %#x: %s", flags, line)
+			}
+		}
+	}
+	if sizes < len(lines)/2 {
+		t.Errorf("only %d of %d sizes were fetched", sizes, len(lines))
+	}
+}
+
+func atoi(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
