@@ -214,39 +214,51 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 			continue
 		}
 		used = true
-		s, ok, err := u.siteIn(h.rec, r.addr, uint64(r.view))
+		s, err := u.lineSite(h.rec, file, line, places[i])
 		if err != nil {
 			return nil, err
 		}
-		at := spot{h.rec, s.Addr, r.file, r.line}
-		if !ok || taken[at] {
+		if s == nil {
 			continue
 		}
-		taken[at] = true
-		s.Kind, s.File, s.Line = Line, file, line
-		out = append(out, s)
+		if at := (spot{h.rec, s.Addr, r.file, r.line}); !taken[at] {
+			taken[at] = true
+			out = append(out, s)
+		}
 	}
 	return out, nil
 }
 
-// siteIn is a site inside the body of a record. In code built without optimisation
-// it is not in the function's prologue, where parameters do not have their locations
-// yet, but behind it.
-func (u *unit) siteIn(rec int32, addr, view uint64) (*Site, bool, error) {
+// bodySite is the start of a record's body as a site of one of the kinds Line and
+// Instruction, or nil for code that is not in the image. It is the site of the line
+// that declares the function; other places have theirs by moving it. It is to keep.
+func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site, error) {
 	s := &Site{funOf: -1}
 	ok, err := u.site(rec, s)
 	if err != nil || !ok {
-		return s, false, err
+		return nil, err
 	}
-	s.body, s.inside = s.Addr, s.Kind == Inline
+	s.lent, s.body, s.inside = false, s.Addr, s.Kind == Inline
+	s.Kind, s.File, s.Line = kind, file, line
+	return s, nil
+}
+
+// lineSite is the site of a line at a place in a record's body, or nil. In code built
+// without optimisation it is not in the function's prologue, where parameters do not
+// have their locations yet, but behind it.
+func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error) {
+	s, err := u.bodySite(rec, Line, file, line)
+	if err != nil || s == nil {
+		return nil, err
+	}
 	if s.AfterPrologue {
 		s.body = s.fun.start
-		if addr >= s.body && addr < s.Addr {
-			return s, true, nil
+		if p.addr >= s.body && p.addr < s.Addr {
+			return s, nil
 		}
 	}
-	s.Addr, s.View, s.AfterPrologue = addr, view, false
-	return s, true, nil
+	s.Addr, s.View, s.AfterPrologue = p.addr, p.view, false
+	return s, nil
 }
 
 // NoCodeError is SiteAt's error for an address that is in no function.
@@ -321,11 +333,7 @@ func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
 	if bounded && !covers(ranges, addr) {
 		return nil, nil
 	}
-	w.sites = true
-	if err := u.records(w); err != nil {
-		return nil, err
-	}
-	if err := u.load(); err != nil {
+	if err := w.open(u); err != nil {
 		return nil, err
 	}
 	rows, err := u.rowsOf()
@@ -354,16 +362,15 @@ func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
 	if err != nil || in.rec < 0 {
 		return nil, err
 	}
-	s := &Site{funOf: -1}
-	ok, err := u.site(in.rec, s)
-	if err != nil || !ok {
+	file, line := "", 0
+	if at >= 0 {
+		file, line = u.file(uint64(rows[at].file)), int(rows[at].line)
+	}
+	s, err := u.bodySite(in.rec, Instruction, file, line)
+	if err != nil || s == nil {
 		return nil, err
 	}
-	s.body, s.inside = s.Addr, s.Kind == Inline
 	s.early = s.AfterPrologue && addr < s.Addr
-	s.Kind, s.Addr, s.View, s.AfterPrologue = Instruction, addr, view, false
-	if at >= 0 {
-		s.File, s.Line = u.file(uint64(rows[at].file)), int(rows[at].line)
-	}
+	s.Addr, s.View, s.AfterPrologue = addr, view, false
 	return s, nil
 }

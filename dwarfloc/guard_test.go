@@ -16,6 +16,7 @@ import (
 type asked struct {
 	img  *Image
 	site *Site
+	line *Site // inside a body
 	typ  *Type // of a pointer to a structure
 	v    *Variable
 }
@@ -61,6 +62,34 @@ var questions = []struct {
 	{"Resolver.Params", true, func(a asked) error {
 		var r Resolver
 		_, err := r.Params(a.site)
+		return err
+	}},
+	{"Site.Params inside a body", true, func(a asked) error {
+		_, err := a.line.Params()
+		return err
+	}},
+	{"LineSites", true, func(a asked) error {
+		_, err := a.img.LineSites(context.Background(), []*Site{a.site}, func(*Site, string, int) bool { return true })
+		return err
+	}},
+	{"FileLineSites", true, func(a asked) error {
+		_, err := a.img.FileLineSites(context.Background(), anyFile{})
+		return err
+	}},
+	{"FileLines", true, func(a asked) error {
+		_, err := a.img.FileLines(context.Background(), anyFile{})
+		return err
+	}},
+	{"SourceFiles", true, func(a asked) error {
+		_, err := a.img.SourceFiles(context.Background())
+		return err
+	}},
+	{"CompilationDir", false, func(a asked) error {
+		a.img.CompilationDir("queue.c")
+		return nil
+	}},
+	{"SiteAt", true, func(a asked) error {
+		_, err := a.img.SiteAt(context.Background(), a.site.Addr)
 		return err
 	}},
 	{"Site.Lookup", true, func(a asked) error {
@@ -163,6 +192,9 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 		t.Fatalf("%d sites, %v", len(sites), err)
 	}
 	a.site = sites[0]
+	if a.line, err = a.img.SiteAt(context.Background(), a.site.Addr); err != nil {
+		t.Fatal(err)
+	}
 	params, err := a.site.Params()
 	if err != nil || len(params) == 0 {
 		t.Fatalf("%d parameters, %v", len(params), err)

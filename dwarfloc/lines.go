@@ -106,7 +106,7 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 		if file == "" || !want(s, file, line) || have[mark{s.rec, file, line}] {
 			continue
 		}
-		start, err := u.declarationSite(s.rec, file, line)
+		start, err := u.bodySite(s.rec, Line, file, line)
 		if err != nil {
 			return nil, err
 		}
@@ -168,13 +168,15 @@ func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string,
 		if !ok || !u.img.executable(addr) {
 			continue
 		}
-		s, ok, err := u.siteIn(r.parent, addr, pcs.entryView)
+		s, err := u.lineSite(r.parent, file, line, place{addr, pcs.entryView})
 		if err != nil {
 			return nil, err
 		}
-		if at := (spot{mark{r.parent, file, line}, s.Addr}); ok && !taken[at] {
+		if s == nil {
+			continue
+		}
+		if at := (spot{mark{r.parent, file, line}, s.Addr}); !taken[at] {
 			taken[at] = true
-			s.Kind, s.File, s.Line = Line, file, line
 			out = append(out, s)
 		}
 	}
@@ -186,19 +188,6 @@ type mark struct {
 	rec  int32
 	file string
 	line int
-}
-
-// declarationSite is the start of a body as a site of the line that declares the
-// function, or nil.
-func (u *unit) declarationSite(rec int32, file string, line int) (*Site, error) {
-	s := &Site{funOf: -1}
-	ok, err := u.site(rec, s)
-	if err != nil || !ok {
-		return nil, err
-	}
-	s.body, s.inside = s.Addr, s.Kind == Inline
-	s.Kind, s.File, s.Line = Line, file, line
-	return s, nil
 }
 
 // FileLineSites returns the sites of lines that a matcher chooses, of whatever
@@ -214,11 +203,7 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 		if err != nil || !any && u.rowsOfCalls() {
 			return err
 		}
-		w.sites = true
-		if err := u.records(w); err != nil {
-			return err
-		}
-		if err := u.load(); err != nil {
+		if err := w.open(u); err != nil {
 			return err
 		}
 		rows, err := u.rowsOf()
@@ -261,11 +246,7 @@ func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, er
 	var mu sync.Mutex
 	var found []*Site
 	err := img.eachTable(ctx, m, func(w *scanner, u *unit, _ *lineTable, _ []bool) error {
-		w.sites = true
-		if err := u.records(w); err != nil {
-			return err
-		}
-		if err := u.load(); err != nil {
+		if err := w.open(u); err != nil {
 			return err
 		}
 		known := make(map[int32]holder)
@@ -284,7 +265,7 @@ func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, er
 			if file == "" || !m.Match(file, line) {
 				continue
 			}
-			s, err := u.declarationSite(int32(i), file, line)
+			s, err := u.bodySite(int32(i), Line, file, line)
 			if err != nil {
 				return err
 			}

@@ -246,6 +246,15 @@ func (s *scanner) load(u *unit) error {
 	return u.load()
 }
 
+// open gets a unit ready for questions about its sites.
+func (s *scanner) open(u *unit) error {
+	s.sites = true
+	if err := u.records(s); err != nil {
+		return err
+	}
+	return s.load(u)
+}
+
 // walk goes through all entries of a unit that may be functions or contain some.
 // Most are passed over by their word alone.
 func (s *scanner) walk(u *unit) error {
@@ -359,22 +368,14 @@ func (s *scanner) rest(u *unit, code uint64, start, p int, parent int32) (next i
 	for _, st := range prog {
 		n := int(st & stepOperand)
 		switch st & stepKind {
-		case stepFixed:
-			b.skip(uint64(n))
-		case stepLEB:
-			b.uleb()
 		case stepSibling:
 			sibling = int(min(u.off+b.ulebOr(n), u.end))
 		case stepName:
 			s.name(u, &b, &r, form(n))
 		case stepOrigin:
 			s.origin(u, &b, &r, form(n))
-		case stepString:
-			b.cstr()
-		case stepBlock:
-			b.skip(b.ulebOr(n))
-		case stepIndirect:
-			u.readForm(&b, formIndirect)
+		default:
+			u.pass(&b, st)
 		}
 	}
 	switch {

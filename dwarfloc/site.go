@@ -112,9 +112,10 @@ func (s *Site) Place() string {
 }
 
 // String says in a few words where the site is: "get_page inlined in
-// vdso_fault+0x5d", "vfs_read".
+// vdso_fault+0x5d", "vfs_read". Of a site that no image has, nothing but its place is
+// known.
 func (s *Site) String() string {
-	if err := s.Describe(); err != nil {
+	if s.u == nil || s.Describe() != nil {
 		return s.Place()
 	}
 	name := s.Function

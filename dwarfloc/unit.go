@@ -358,28 +358,35 @@ func (u *unit) skipTree(e entry) (int, error) {
 func (u *unit) runSteps(pos int, steps []step) (p, sibling int) {
 	b := u.buf(pos)
 	for _, s := range steps {
-		n := int(s & stepOperand)
-		switch s & stepKind {
-		case stepFixed:
-			b.skip(uint64(n))
-		case stepLEB:
-			b.uleb()
-		case stepString:
-			b.cstr()
-		case stepBlock:
-			b.skip(b.ulebOr(n))
-		case stepIndirect:
-			u.readForm(&b, formIndirect)
-		case stepSibling:
-			sibling = int(min(u.off+b.ulebOr(n), u.end))
-		case stepName, stepOrigin:
-			u.readForm(&b, form(n))
+		if s&stepKind == stepSibling {
+			sibling = int(min(u.off+b.ulebOr(int(s&stepOperand)), u.end))
+		} else {
+			u.pass(&b, s)
 		}
 	}
 	if b.bad {
 		return -1, 0
 	}
 	return b.p, sibling
+}
+
+// pass passes over what a step stands for.
+func (u *unit) pass(b *buf, s step) {
+	n := int(s & stepOperand)
+	switch s & stepKind {
+	case stepFixed:
+		b.skip(uint64(n))
+	case stepLEB:
+		b.uleb()
+	case stepString:
+		b.cstr()
+	case stepBlock:
+		b.skip(b.ulebOr(n))
+	case stepIndirect:
+		u.readForm(b, formIndirect)
+	case stepName, stepOrigin:
+		u.readForm(b, form(n))
+	}
 }
 
 // ulebOr reads a number of n bytes, or ULEB128 for n = 0.

@@ -159,7 +159,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 
 // recordSize is the bytes of a record, or of the arguments in registers.
 func recordSize(p *instances.Plan, in *instances.Instance) int {
-	if p.Convention == prologue.Record {
+	if p.Convention == prologue.Record || len(in.Sites) == 0 {
 		return in.Prologue.Layout.Size
 	}
 	return 8 * len(p.Sites[in.Sites[0]].Args)

@@ -42,7 +42,7 @@ directory that --source names.`,
 				if err != nil {
 					return err
 				}
-				return s.printLines(w, all)
+				return printEach(w, s.format, all, linesObject, printLines)
 			})
 		},
 	}
@@ -72,7 +72,7 @@ the others.`,
 				if err != nil {
 					return err
 				}
-				return s.printVars(w, all)
+				return printEach(w, s.format, all, varsObject, printVars)
 			})
 		},
 	}
@@ -142,6 +142,31 @@ func declaredAt(f *glob.Function) string {
 	return f.File + ":" + strconv.Itoa(f.Line)
 }
 
+// printEach prints what was found of each function: in JSON as an object, else as a
+// text, with an empty line between two.
+func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, text func(io.Writer, *T) error) error {
+	for i := range all {
+		if format == "json" {
+			if err := printObject(w, object(&all[i])); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := text(w, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printHeading begins the text of a function.
+func printHeading(w io.Writer, f *glob.Function) {
+	fmt.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", f.Name, declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+}
+
 func (s *settings) printFunctions(w io.Writer, all []glob.Function) error {
 	if s.format == "json" {
 		for i := range all {
@@ -166,45 +191,33 @@ type lineJSON struct {
 	Text  string `json:"text,omitempty"`
 }
 
-func (s *settings) printLines(w io.Writer, all []glob.FunctionLines) error {
-	for i := range all {
-		f := &all[i]
-		if s.format == "json" {
-			o := struct {
-				functionJSON
-				Lines []lineJSON `json:"lines"`
-			}{functionObject(&f.Function), []lineJSON{}}
-			for _, l := range f.Lines {
-				o.Lines = append(o.Lines, lineJSON{l.Number, l.Sites, l.Text})
-			}
-			if err := printObject(w, o); err != nil {
-				return err
-			}
-			continue
-		}
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%s  %s  %s\n", f.Name, declaredAt(&f.Function), sitesText(&f.Function))
-		if len(f.Lines) == 0 {
-			fmt.Fprintln(w, "    no line has code")
-		}
-		for _, l := range f.Lines {
-			switch {
-			case l.Sites == 0:
-				fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%17s  %s", "", l.Text), " \t"))
-			case f.HasText:
-				fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", l.Text)
-			default:
-				fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", f.File+":"+strconv.Itoa(f.Line+l.Number))
-			}
+func linesObject(f *glob.FunctionLines) any {
+	o := struct {
+		functionJSON
+		Lines []lineJSON `json:"lines"`
+	}{functionObject(&f.Function), []lineJSON{}}
+	for _, l := range f.Lines {
+		o.Lines = append(o.Lines, lineJSON{l.Number, l.Sites, l.Text})
+	}
+	return o
+}
+
+func printLines(w io.Writer, f *glob.FunctionLines) error {
+	printHeading(w, &f.Function)
+	if len(f.Lines) == 0 {
+		fmt.Fprintln(w, "    no line has code")
+	}
+	for _, l := range f.Lines {
+		switch {
+		case l.Sites == 0:
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%17s  %s", "", l.Text), " \t"))
+		case f.HasText:
+			fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", l.Text)
+		default:
+			fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", f.File+":"+strconv.Itoa(f.Line+l.Number))
 		}
 	}
 	return nil
-}
-
-func sitesText(f *glob.Function) string {
-	return fmt.Sprintf("%s (%d out of line, %d inlined)", count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
 // variableJSON is one variable of a function.
@@ -217,43 +230,35 @@ type variableJSON struct {
 	Reasons map[string]int `json:"reasons,omitempty"` // of the other sites
 }
 
-func (s *settings) printVars(w io.Writer, all []glob.FunctionVariables) error {
-	for i := range all {
-		f := &all[i]
-		if s.format == "json" {
-			o := struct {
-				functionJSON
-				Variables []variableJSON `json:"variables"`
-			}{functionObject(&f.Function), []variableJSON{}}
-			for _, v := range f.Variables {
-				j := variableJSON{Name: v.Name, Role: v.Role.String(), Type: v.Type, Located: v.Located, Sites: f.Sites}
-				for r, n := range v.Reasons {
-					if j.Reasons == nil {
-						j.Reasons = make(map[string]int)
-					}
-					j.Reasons[r.String()] = n
-				}
-				o.Variables = append(o.Variables, j)
+func varsObject(f *glob.FunctionVariables) any {
+	o := struct {
+		functionJSON
+		Variables []variableJSON `json:"variables"`
+	}{functionObject(&f.Function), []variableJSON{}}
+	for _, v := range f.Variables {
+		j := variableJSON{Name: v.Name, Role: v.Role.String(), Type: v.Type, Located: v.Located, Sites: f.Sites}
+		for r, n := range v.Reasons {
+			if j.Reasons == nil {
+				j.Reasons = make(map[string]int)
 			}
-			if err := printObject(w, o); err != nil {
-				return err
-			}
-			continue
+			j.Reasons[r.String()] = n
 		}
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%s  %s  %s\n", f.Name, declaredAt(&f.Function), sitesText(&f.Function))
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, v := range f.Variables {
-			fmt.Fprintf(t, "    %s\t%s\t%s\t%d/%d%s\n", v.Name, v.Role, v.Type, v.Located, f.Sites, reasonsText(v.Reasons))
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		if len(f.Variables) == 0 {
-			fmt.Fprintln(w, "    no parameters or locals")
-		}
+		o.Variables = append(o.Variables, j)
+	}
+	return o
+}
+
+func printVars(w io.Writer, f *glob.FunctionVariables) error {
+	printHeading(w, &f.Function)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, v := range f.Variables {
+		fmt.Fprintf(t, "    %s\t%s\t%s\t%d/%d%s\n", v.Name, v.Role, v.Type, v.Located, f.Sites, reasonsText(v.Reasons))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(f.Variables) == 0 {
+		fmt.Fprintln(w, "    no parameters or locals")
 	}
 	return nil
 }
