@@ -21,14 +21,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// hitsObject is the example's object, which clang made.
-func hitsObject(t *testing.T) *ebpf.CollectionSpec {
+// hitsObjectBytes is the example's object, which clang made.
+func hitsObjectBytes(t *testing.T) []byte {
 	t.Helper()
 	object, err := os.ReadFile("../examples/hits/bpf/hits.o")
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	return object
+}
+
+func hitsObject(t *testing.T) *ebpf.CollectionSpec {
+	t.Helper()
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(hitsObjectBytes(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
