@@ -56,9 +56,11 @@ func (p *Plan) PreprocessAt(instance int, original asm.Instructions, slide uint6
 		if err := pro.CheckStack(stackOf(original)); err != nil {
 			return nil, fmt.Errorf("instance %d: %w", instance, err)
 		}
-		return callFrom(instance, pro.Slid(slide), original), nil
+		out := callFrom(instance, pro.Slid(slide), original)
+		return out, numberLines(out[:len(out)-len(original)])
 	}
-	return prepend(instance, pro.Slid(slide), original), nil
+	out := prepend(instance, pro.Slid(slide), original)
+	return out, numberLines(out[:len(out)-len(original)])
 }
 
 // ErrHandler is wrapped by the errors about a program that cannot handle a definition's

@@ -82,7 +82,7 @@ func TestRecordPrograms(t *testing.T) {
 		inEntry, user := 0, 0
 		for _, l := range lines {
 			switch file := l.Line.FileName(); {
-			case l.Offset < raw && file == "":
+			case l.Offset < raw && file == "prologue" && l.Line.LineNumber() == uint32(inEntry+1):
 				inEntry++
 			case l.Offset >= raw && strings.HasSuffix(file, "record.c"):
 				user++
