@@ -29,9 +29,10 @@ func TestHits(t *testing.T) {
 	cmd := exec.Command(build(t, "hits"), path, path)
 	cmd.Stdin = strings.NewReader("x")
 	got, err := cmd.Output()
-	want := `many                            1 hits, sum 0, 1 without a value
-mix inlined in first            1 hits, sum 41, 0 without a value
-mix inlined in second           1 hits, sum 80, 0 without a value
+	want := `FUNCTION  SITE    HITS  SUM OF KEY  WITHOUT A KEY
+many      many    1     0           1
+mix       first   1     41          0
+mix       second  1     80          0
 `
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s%v, want\n%s", got, err, want)

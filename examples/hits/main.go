@@ -1,10 +1,6 @@
-// Command hits loads bpf/hits.o, whose program's section name is a probe definition, attaches
-// it at every place where a matching function runs, inlined or not, runs a command, and
-// prints how often each place was hit:
-//
-//	hits PROGRAM COMMAND...
-//
-// PROGRAM is an executable with debug information. It needs root.
+// Command hits loads bpf/hits.o, whose program's section name is a definition, attaches it
+// at every place where a matching function runs, inlined or not, runs a command, and prints
+// a table of functions, places and hits (as root): hits PROGRAM-WITH-DWARF COMMAND...
 package main
 
 import (
@@ -15,6 +11,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"text/tabwriter"
 
 	"github.com/cilium/ebpf"
 
@@ -49,11 +46,14 @@ func main() {
 	check(loaded.Attach(ctx, "func", instances.AttachOptions{}))
 
 	cmd := exec.Command(os.Args[2], os.Args[3:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stderr, os.Stderr
+	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
 	check(0, cmd.Run())
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FUNCTION\tSITE\tHITS\tSUM OF KEY\tWITHOUT A KEY")
 	for i, site := range loaded.Plans["func"].Sites {
 		var c struct{ Hits, Sum, Missing uint64 }
 		check(0, loaded.Maps["counts"].Lookup(uint32(i), &c))
-		fmt.Printf("%-24v %8d hits, sum %d, %d without a value\n", site, c.Hits, int64(c.Sum), c.Missing)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", site.Function, site.Place(), c.Hits, int64(c.Sum), c.Missing)
 	}
+	check(0, t.Flush())
 }
