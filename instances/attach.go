@@ -52,6 +52,9 @@ func (p *Plan) Attach(ctx context.Context, programs []*ebpf.Program, r *Running,
 	if r == nil || r.img != p.Image {
 		return nil, ErrNowhere
 	}
+	if o.PID > 0 && r.pmu == "uprobe" && errors.Is(unix.Kill(o.PID, 0), unix.ESRCH) {
+		return nil, fmt.Errorf("there is no process %d", o.PID)
+	}
 	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: p.Served(), out: &Attachment{}}
 	for i := range p.Instances {
 		if err := w.instance(&p.Instances[i], programs[i]); err != nil {
@@ -63,7 +66,7 @@ func (p *Plan) Attach(ctx context.Context, programs []*ebpf.Program, r *Running,
 	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
 	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0) {
 		first := &a.Refused[0]
-		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w%s", ErrRefused, len(a.Refused), w.total, &p.Sites[first.Site], first.Err, way(first.Err))
+		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w%s", ErrRefused, len(a.Refused), w.total, &p.Sites[first.Site], first.Err, Hint(first.Err))
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -143,7 +146,7 @@ func (w *attacher) together(sites []int, open func([]place, *ebpf.Program) (io.C
 		w.out.links = append(w.out.links, link)
 	case errors.Is(err, ErrNotSupported), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMFILE):
 		// No site fares better.
-		return fmt.Errorf("%v: %w%s", &w.plan.Sites[sites[0]], err, way(err))
+		return fmt.Errorf("%v: %w%s", &w.plan.Sites[sites[0]], err, Hint(err))
 	case len(sites) > 1:
 		half := len(sites) / 2
 		if err := w.together(sites[:half], open, prog); err != nil {
@@ -159,9 +162,13 @@ func (w *attacher) together(sites []int, open func([]place, *ebpf.Program) (io.C
 	return nil
 }
 
-// way is a hint at the way out of an error.
-func way(err error) string {
+// Hint is the way out of an error of loading or attaching, to be put behind its text, or
+// "".
+func Hint(err error) string {
+	// The verifier's refusal of a program is EACCES too.
+	var verifier *ebpf.VerifierError
 	switch {
+	case errors.As(err, &verifier):
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return ": probes need root, or CAP_PERFMON and CAP_BPF"
 	case errors.Is(err, unix.EMFILE):

@@ -124,7 +124,7 @@ func functionNames(s, user *ebpf.ProgramSpec, number int) (names []string) {
 func (l *Loader) Load(o ebpf.CollectionOptions) (*Collection, error) {
 	c, err := ebpf.NewCollectionWithOptions(l.Spec, o)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w%s", err, Hint(err))
 	}
 	out := &Collection{Collection: c, Plans: l.Plans, running: l.running, instances: make(map[string][]instance)}
 	for name, all := range l.instances {

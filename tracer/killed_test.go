@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// poorEnv makes that process give up its privileges first.
+const poorEnv = "TRACER_TEST_POOR"
+
 // own attaches probes and returns the IDs of all programs called trace_N, or an error.
 func own(path string) string {
 	img, err := dwarfloc.Open(path)
@@ -40,6 +44,11 @@ func own(path string) string {
 	running, err := instances.InFile(img, "", false)
 	if err != nil {
 		return err.Error()
+	}
+	if os.Getenv(poorEnv) != "" {
+		if err := syscall.Setuid(65534); err != nil {
+			return err.Error()
+		}
 	}
 	p, err := plansOf(img, instances.Options{Multi: running.Multi()}, "mix key", "twice v")
 	if err != nil {
@@ -65,6 +74,27 @@ func tracing() []string {
 		_ = p.Close()
 	}
 	return out
+}
+
+// TestPrivilege: without privileges the error says which are needed.
+func TestPrivilege(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, _ := program(t)
+	owner := exec.Command("/proc/self/exe")
+	owner.Env = append(os.Environ(), ownerEnv+"="+path, poorEnv+"=yes")
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_ = owner.Process.Kill()
+	_ = owner.Wait() // killed
+	if want := "probes need root, or CAP_PERFMON and CAP_BPF\n"; err != nil || !strings.HasSuffix(line, want) {
+		t.Errorf("%q, %v, want ... %q", line, err, want)
+	}
 }
 
 // TestKilled: probes end with their owner, also when it is killed without a chance to

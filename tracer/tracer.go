@@ -82,7 +82,7 @@ func Open(ctx context.Context, r *instances.Running, plans []*instances.Plan, o 
 		buffer = 1 << 20
 	}
 	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: uint32(buffer)}); err != nil {
-		return s, fmt.Errorf("make the ring buffer: %w%s", err, hint(err))
+		return s, fmt.Errorf("make the ring buffer: %w%s", err, instances.Hint(err))
 	}
 	if s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
 		return s, fmt.Errorf("make the counter of lost events: %w", err)
@@ -118,15 +118,6 @@ func raiseFiles(plans []*instances.Plan) {
 	}
 }
 
-func hint(err error) string {
-	// The verifier's refusal is EACCES too.
-	var verifier *ebpf.VerifierError
-	if errors.Is(err, os.ErrPermission) && !errors.As(err, &verifier) {
-		return ": tracing needs root, or CAP_BPF and CAP_PERFMON"
-	}
-	return ""
-}
-
 func (s *Session) attach(ctx context.Context, r *instances.Running, number int, p *instances.Plan, o *Options) error {
 	if r == nil {
 		return instances.ErrNowhere
@@ -142,7 +133,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 			Name: p.InstanceName("trace", i), Type: ebpf.Kprobe, AttachType: in.Multi.AttachType(), License: "GPL", Instructions: insns,
 		})
 		if err != nil {
-			return fmt.Errorf("instance %d: %w%s", i, err, hint(err))
+			return fmt.Errorf("instance %d: %w%s", i, err, instances.Hint(err))
 		}
 		s.programs = append(s.programs, programs[i])
 	}

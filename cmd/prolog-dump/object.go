@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/rlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -57,6 +58,9 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 	if len(loader.Plans) == 0 {
 		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", object)
 	}
+	// Kernels before 5.11 count maps against the limit of locked memory; on others it
+	// does no harm that this fails.
+	_ = rlimit.RemoveMemlock()
 	c, err := loader.Load(ebpf.CollectionOptions{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
