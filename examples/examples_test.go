@@ -26,13 +26,13 @@ func build(t *testing.T, name string) string {
 func TestHits(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, _ := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
-	cmd := exec.Command(build(t, "hits"), path, path)
+	cmd := exec.Command(build(t, "hits"), "hits/bpf/hits.o", path, path)
 	cmd.Stdin = strings.NewReader("x")
 	got, err := cmd.Output()
-	want := `FUNCTION  SITE    HITS  SUM OF KEY  WITHOUT A KEY
-many      many    1     0           1
-mix       first   1     41          0
-mix       second  1     80          0
+	want := `FUNCTION  SITE    HITS  SUM  WITHOUT A VALUE
+many      many    1     0    1
+mix       first   1     41   0
+mix       second  1     80   0
 `
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s%v, want\n%s", got, err, want)

@@ -79,6 +79,7 @@ type attacher struct {
 	r           *Running
 	o           *AttachOptions
 	done, total int
+	pmu         *pmu // of single probes, once it was found
 	out         *Attachment
 }
 

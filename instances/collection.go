@@ -14,13 +14,15 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Target is what a definition is about.
 type Target struct {
 	Image   *dwarfloc.Image
 	Options Options
-	// Running is where the image runs. Without, programs can be loaded and not attached.
+	// Running is where the image runs, and says Options.Multi, and Options.Reads unless
+	// they are legacy. Without, programs can be loaded and not attached.
 	Running *Running
 }
 
@@ -85,6 +87,9 @@ func (l *Loader) expand(ctx context.Context, name string, user *ebpf.ProgramSpec
 	slide := uint64(0)
 	if t.Running != nil {
 		slide, t.Options.Multi = t.Running.Slide(), t.Running.Multi()
+		if t.Options.Reads == prologue.ReadKernel {
+			t.Options.Reads = t.Running.Reads()
+		}
 	}
 	plan, err := NewPlan(ctx, t.Image, def, t.Options)
 	if err != nil {

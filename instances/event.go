@@ -29,44 +29,51 @@ func (l *probeLink) Close() error { return unix.Close(l.fd) }
 
 const pmuDir = "/sys/bus/event_source/devices"
 
-// pmuType reads the number of a PMU and the bit of its config that makes a return
-// probe.
-func pmuType(name string) (kind uint32, retBit uint64, err error) {
+// pmu is what perf events of a PMU are made with.
+type pmu struct {
+	kind   uint32 // its number
+	retBit uint64 // of config, makes a return probe
+}
+
+func findPMU(name string) (*pmu, error) {
 	text, err := os.ReadFile(filepath.Join(pmuDir, name, "type"))
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return 0, 0, fmt.Errorf("%w: the running kernel has no %s events (CONFIG_%s_EVENTS, Linux 4.17)", ErrNotSupported, name, strings.ToUpper(name))
+			return nil, fmt.Errorf("%w: it has no %s events (CONFIG_%s_EVENTS, Linux 4.17)", ErrNotSupported, name, strings.ToUpper(name))
 		}
-		return 0, 0, err
+		return nil, err
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s/%s/type: %w", pmuDir, name, err)
+		return nil, fmt.Errorf("%s/%s/type: %w", pmuDir, name, err)
 	}
 	format, err := os.ReadFile(filepath.Join(pmuDir, name, "format/retprobe"))
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	bit, err := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(string(format)), "config:"))
 	if err != nil || bit < 0 || bit > 63 {
-		return 0, 0, fmt.Errorf("%s/%s/format/retprobe: %q is no bit of config", pmuDir, name, format)
+		return nil, fmt.Errorf("%s/%s/format/retprobe: %q is no bit of config", pmuDir, name, format)
 	}
-	return uint32(n), 1 << bit, nil
+	return &pmu{uint32(n), 1 << bit}, nil
 }
 
 // single makes one probe.
 func (w *attacher) single(places []place, prog *ebpf.Program) (io.Closer, error) {
-	kind, retBit, err := pmuType(w.r.pmu)
-	if err != nil {
-		return nil, err
+	if w.pmu == nil {
+		var err error
+		if w.pmu, err = findPMU(w.r.pmu); err != nil {
+			return nil, err
+		}
 	}
-	attr := unix.PerfEventAttr{Type: kind, Ext2: places[0].addr}
+	attr := unix.PerfEventAttr{Type: w.pmu.kind, Ext2: places[0].addr}
 	attr.Size = uint32(unsafe.Sizeof(attr))
 	if w.plan.Definition.Point.Return {
-		attr.Config |= retBit
+		attr.Config |= w.pmu.retBit
 	}
 	pid, cpu := -1, 0
 	var path *byte
+	var err error
 	if w.r.path != "" {
 		if path, err = unix.BytePtrFromString(w.r.path); err != nil {
 			return nil, err

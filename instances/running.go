@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Errors of loading and attaching, for errors.Is.
@@ -33,6 +34,19 @@ type Running struct {
 	slide    uint64            // of a kernel
 	sections map[string]uint64 // of a module: run-time addresses by name
 	multi    Multi
+}
+
+// Find finds where an image runs: in the running kernel (InKernel) when it is a kernel's
+// or a module's, else in the processes that run its own file (InFile).
+func Find(img *dwarfloc.Image, force bool) (*Running, error) {
+	_, kernel, err := img.AddressOf("_stext")
+	if err != nil {
+		return nil, err
+	}
+	if kernel || img.LoadsApart() {
+		return InKernel(img, force)
+	}
+	return InFile(img, "", force)
 }
 
 // InKernel finds the running kernel's, or a loaded module's, code of an image. Its build
@@ -81,6 +95,14 @@ func InFile(img *dwarfloc.Image, path string, force bool) (*Running, error) {
 // Slide is how far the running kernel's code is from the image's link-time addresses, in
 // bytes: 0 without KASLR, of a module, and in processes, where no two need be alike.
 func (r *Running) Slide() uint64 { return r.slide }
+
+// Reads is how programs read memory there.
+func (r *Running) Reads() prologue.Reads {
+	if r.pmu == "uprobe" {
+		return prologue.ReadUser
+	}
+	return prologue.ReadKernel
+}
 
 // Multi is which sites the running kernel can probe many of at once: Options.Multi.
 func (r *Running) Multi() Multi { return r.multi }

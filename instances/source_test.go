@@ -64,11 +64,11 @@ func TestBpftool(t *testing.T) {
 		want     []string // in this order
 	}{
 		{"registers", hits, 1, []string{
-			"int func_1(void * ctx, int err, long key):",
+			"int func_1(void * ctx, int err, long value):",
 			"; key: %rdi+1 · mix inlined in first [file:prologue line_num:1 line_col:0]",
-			"; int func(void *ctx, int err, long key) [file:./hits.c line_num:26 line_col:0]",
-			"; __u32 site = get_attach_cookie(ctx); [file:./hits.c line_num:28 line_col:15]",
-			"; __sync_fetch_and_add(&c->hits, 1); [file:./hits.c line_num:33 line_col:2]",
+			"; int func(void *ctx, int err, long value) [file:./hits.c line_num:31 line_col:0]",
+			"; __u32 site = get_attach_cookie(ctx); [file:./hits.c line_num:33 line_col:15]",
+			"; __sync_fetch_and_add(&c->hits, 1); [file:./hits.c line_num:38 line_col:2]",
 		}},
 		{"record", record, 0, []string{
 			"int func_fetch_0(void * ctx):",

@@ -1,7 +1,12 @@
 // Counts, for each place where a matching function runs, how often it does, and adds up
 // what it was given. The section name is the definition. Built with
 //   clang-14 -O2 -g -target bpf -c hits.c -o hits.o
-// (make -C examples/hits/bpf); hits.o is committed, so that the example needs no clang.
+// and once more for the kernel, with -DDEFINITION=..., as kmalloc.o
+// (make -C examples/hits/bpf); both are committed, so that the example needs no clang.
+#ifndef DEFINITION
+#define DEFINITION "func=m[aiu]* key"
+#endif
+
 #define SEC(name) __attribute__((section(name), used))
 
 typedef unsigned int __u32;
@@ -22,8 +27,8 @@ struct {
 	int (*max_entries)[4096];
 } counts SEC(".maps");
 
-SEC("func=m[aiu]* key")
-int func(void *ctx, int err, long key)
+SEC(DEFINITION)
+int func(void *ctx, int err, long value)
 {
 	__u32 site = get_attach_cookie(ctx);
 	struct count *c = map_lookup_elem(&counts, &site);
@@ -34,7 +39,7 @@ int func(void *ctx, int err, long key)
 	if (err)
 		__sync_fetch_and_add(&c->missing, 1);
 	else
-		__sync_fetch_and_add(&c->sum, key);
+		__sync_fetch_and_add(&c->sum, value);
 	return 0;
 }
 
