@@ -314,14 +314,20 @@ func runLive(t *testing.T, name string) {
 	if _, err := out.Read(make([]byte, 1)); err != nil { // it is ready
 		t.Fatal(err)
 	}
+	running, err := instances.InFile(img, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := instances.Options{Reads: prologue.ReadUser, Sources: liveSources}
+	if strings.Contains(name, "gcc") {
+		o.Multi = running.Multi() // and single probes with the other
+	}
 	var all []live
 	for i, row := range liveTests {
 		l := live{row: i}
 		def, err := probe.Parse(row.def)
 		if err == nil {
-			l.plan, err = instances.NewPlan(context.Background(), img, def, instances.Options{
-				Reads: prologue.ReadUser, Sources: liveSources,
-			})
+			l.plan, err = instances.NewPlan(context.Background(), img, def, o)
 		}
 		if row.want == "error" {
 			if err == nil {
@@ -334,7 +340,7 @@ func runLive(t *testing.T, name string) {
 			continue
 		}
 		l.capture = newCapture(t, l.plan)
-		attachLive(t, &l, cmd.Process.Pid)
+		attachLive(t, &l, running, cmd.Process.Pid)
 		all = append(all, l)
 	}
 	if _, err := in.Write([]byte{1}); err != nil {
@@ -358,7 +364,7 @@ func runLive(t *testing.T, name string) {
 	t.Logf("%d definitions, %d values fetched, %d not", len(all), values, unfetched)
 }
 
-func attachLive(t *testing.T, l *live, pid int) {
+func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 	t.Helper()
 	def := l.plan.Definition
 	specs, err := l.plan.ProgramSpecs(l.capture.spec(l.plan))
@@ -373,10 +379,6 @@ func attachLive(t *testing.T, l *live, pid int) {
 		}
 		t.Cleanup(func() { _ = bpfexec.Close(p) })
 		programs = append(programs, p)
-	}
-	r, err := instances.InFile(l.plan.Image, "", false)
-	if err != nil {
-		t.Fatal(err)
 	}
 	a, err := l.plan.Attach(context.Background(), programs, r, instances.AttachOptions{PID: pid, All: true})
 	if err != nil {
