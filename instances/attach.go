@@ -163,6 +163,10 @@ func (w *attacher) together(sites []int, open func([]place, *ebpf.Program) (io.C
 	return nil
 }
 
+// enotsupp is ENOTSUPP of the kernel's include/linux/errno.h, which it does not mean to
+// show: uprobes know the instruction, and cannot do it.
+const enotsupp = unix.Errno(524)
+
 // Hint is the way out of an error of loading or attaching, to be put behind its text, or
 // "".
 func Hint(err error) string {
@@ -174,7 +178,7 @@ func Hint(err error) string {
 		return ": probes need root, or CAP_PERFMON and CAP_BPF"
 	case errors.Is(err, unix.EMFILE):
 		return ": each probe needs a file descriptor: raise the limit (ulimit -n)"
-	case errors.Is(err, unix.EILSEQ), errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.EILSEQ), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, enotsupp):
 		return ": no probe can be at this instruction"
 	}
 	return ""

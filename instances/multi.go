@@ -23,7 +23,8 @@ const (
 	// registers it saves those that hold arguments and results. Other sites have single
 	// probes.
 	KprobeMulti
-	// UprobeMulti is uprobe.multi (Linux 6.6): all sites of a program or library.
+	// UprobeMulti is uprobe.multi (Linux 6.6, here asked for from 6.10 on): all sites of a
+	// program or library.
 	UprobeMulti
 )
 
@@ -58,7 +59,7 @@ func (m Multi) at(s *Site, isReturn bool) Multi {
 }
 
 // ftraceServes reports whether ftrace calls programs where a site is, and saves all the
-// registers that its arguments need: those of arch.Arch.FtraceRegs.
+// registers that its arguments need.
 func ftraceServes(s *Site, isReturn bool) bool {
 	if s.Kind != dwarfloc.Entry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
 		return false

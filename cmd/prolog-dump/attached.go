@@ -22,7 +22,7 @@ func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Atta
 	if len(a.Refused) == 0 {
 		return nil
 	}
-	why := func(r instances.Refusal) string { return r.Err.Error() }
+	why := func(r instances.Refusal) string { return r.Err.Error() + instances.Hint(r.Err) }
 	if x.kernel {
 		table, err := attachable.New(x.img)
 		if err != nil {
@@ -32,7 +32,7 @@ func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Atta
 			if c := table.At(p.Sites[r.Site].Addr); c != attachable.None {
 				return c.String() + ": " + c.Text()
 			}
-			return r.Err.Error()
+			return r.Err.Error() + instances.Hint(r.Err)
 		}
 	}
 	causes := make(map[string][]int)
