@@ -3,6 +3,7 @@ package instances
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
@@ -74,7 +75,10 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 		}
 		return nil, pointError(def, err)
 	}
-	if def.Point.Offset == 0 {
+	switch {
+	case def.Point.Return:
+		return firstInstructions(sites)
+	case def.Point.Offset == 0:
 		return sites, nil
 	}
 	var at []*dwarfloc.Site
@@ -92,6 +96,31 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 	}
 	return at, nil
 }
+
+// firstInstructions moves entries to the first instruction of their functions, where the
+// stack pointer points to the return address: a return probe anywhere else would take
+// something else for it. Code built without optimisation has its site behind that.
+func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
+	for i, s := range sites {
+		first, ok, err := s.At(0)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		// Where the compiler leaves room for ftrace at a function's beginning
+		// (-fpatchable-function-entry), DWARF has the function begin behind it.
+		if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
+			first.Addr, first.Offset = first.Addr-first.Offset, 0
+		}
+		sites[i] = first
+	}
+	return sites, nil
+}
+
+// maxPatchable is more than any kernel leaves for ftrace, in bytes; arm64 leaves 8.
+const maxPatchable = 64
 
 // pointError puts an error of a pattern into the definition's text.
 func pointError(def *probe.Definition, err error) error {

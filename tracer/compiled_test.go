@@ -51,24 +51,49 @@ int main(void)
 }
 `
 
-// TestRefires: what package attachable says of an inlined site's loop is what a probe
-// there does.
-func TestRefires(t *testing.T) {
-	bpfexec.RequireOrSkip(t)
+// compiled is a program that gcc makes of a source.
+func compiled(t *testing.T, text string, options ...string) (path string, img *dwarfloc.Image) {
+	t.Helper()
 	gcc := testenv.Tool(t, "gcc-12")
 	dir := t.TempDir()
-	source, path := filepath.Join(dir, "loop.c"), filepath.Join(dir, "loop")
-	if err := os.WriteFile(source, []byte(loopSource), 0o600); err != nil {
+	source, path := filepath.Join(dir, "source.c"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(gcc, "-O2", "-fno-align-loops", "-g", "-o", path, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(gcc, append(options, "-g", "-o", path, source)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	img, err := dwarfloc.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer img.Close()
+	t.Cleanup(func() { _ = img.Close() })
+	return path, img
+}
+
+// TestReturns: a return probe is at a function's first instruction, also where the
+// function's site is behind that: it would take something else for the return address.
+func TestReturns(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+__attribute__((noinline)) int twice(int n) { return 2 * n; }
+int main(void) { return twice(21) != 42; }
+`
+	for _, options := range [][]string{{"-O0"}, {"-O2"}, {"-O2", "-fpatchable-function-entry=8"}} {
+		path, img := compiled(t, source, options...)
+		p := plans(t, img, "twice n", "twice%return $retval")
+		got := traced(t, p, "", path)
+		if want := []string{p[0].Sites[0].Place() + " n=21", "twice retval=42"}; !cmp.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", options, got, want)
+		}
+	}
+}
+
+// TestRefires: what package attachable says of an inlined site's loop is what a probe
+// there does.
+func TestRefires(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, loopSource, "-O2", "-fno-align-loops")
 	table, err := attachable.New(img)
 	if err != nil {
 		t.Fatal(err)
