@@ -16,7 +16,7 @@ DEPS := \
 	gcc libc6-dev binutils make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
-	qemu-system-x86 xz-utils zstd
+	qemu-system-x86 qemu-system-arm xz-utils zstd
 
 .DEFAULT_GOAL := help
 
@@ -70,9 +70,10 @@ deps: ## Install the Debian packages that the tests use, if any is missing
 	@.ci/install-packages $(DEPS)
 
 .PHONY: vmlinux
-vmlinux: ## Fetch Debian's kernel images with debug information (1.5 GB, once) for tests and benchmarks
+vmlinux: ## Fetch Debian's kernel images with debug information (1.8 GB, once) for tests and benchmarks
 	@bench/fetch-vmlinux.sh >/dev/null && bench/fetch-vmlinuz.sh >/dev/null && \
-	bench/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
+	bench/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null && \
+	bench/fetch-vmlinuz.sh cloud-arm64 >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

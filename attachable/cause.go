@@ -30,6 +30,10 @@ const (
 	StaticCall
 	// Bug: the trap of a BUG or WARN.
 	Bug
+	// CannotStep: an instruction that kprobes cannot run in another place.
+	CannotStep
+	// InExclusive: between an exclusive load and its store, which then never succeeds.
+	InExclusive
 	// MidInstruction: the middle of an instruction.
 	MidInstruction
 	causeCount
@@ -48,6 +52,8 @@ var causeText = [causeCount]struct{ name, text string }{
 	JumpLabel:      {"jump-label", "a static branch, which the kernel rewrites"},
 	StaticCall:     {"static-call", "a static call, which the kernel rewrites"},
 	Bug:            {"bug", "the trap of a BUG or WARN"},
+	CannotStep:     {"cannot-step", "kprobes cannot run this instruction in another place"},
+	InExclusive:    {"in-exclusive", "between an exclusive load and its store, which a probe would make fail each time"},
 	MidInstruction: {"mid-instruction", "the middle of an instruction"},
 }
 

@@ -1,5 +1,10 @@
 package attachable
 
+import (
+	"encoding/binary"
+	"slices"
+)
+
 // decoder is what is to be known of an architecture's instructions.
 type decoder struct {
 	// callSize is the bytes of ftrace's call at a function's beginning.
@@ -9,7 +14,22 @@ type decoder struct {
 	// next decodes the instruction that some code begins with. ok is false for one that is
 	// not known.
 	next func(code []byte) (in instruction, ok bool)
+	// steps are the instructions of a fixed size that the kernel's kprobes take or refuse:
+	// the first pattern that fits decides, and what none fits they take.
+	steps []pattern
+	// load and store begin and end a sequence that must not be interrupted; the kernel
+	// looks for it in so many instructions before.
+	load, store pattern
+	sequence    uint64
 }
+
+// pattern is the instructions whose words have a value under a mask.
+type pattern struct {
+	mask, value uint32
+	refused     bool
+}
+
+func (p pattern) fits(word uint32) bool { return word&p.mask == p.value }
 
 // instruction is one instruction: its size, and where the processor may go from it. From
 // a return it goes nowhere.
@@ -25,7 +45,7 @@ type instruction struct {
 // instruction addresses and loops are not checked.
 var decoders = map[string]*decoder{
 	"amd64": {callSize: 5, next: nextX86},
-	"arm64": {callSize: 4, fixed: 4, next: nextARM64},
+	"arm64": {callSize: 4, fixed: 4, next: nextARM64, steps: arm64Steps, load: arm64Load, store: arm64Store, sequence: 32},
 }
 
 func (t *Table) decoder() *decoder { return decoders[t.img.Arch().Name] }
@@ -56,6 +76,34 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 		return 1
 	}
 	return uint64(in.size)
+}
+
+// refuses is why kprobes do not take the instruction at an address of a function that
+// begins at from, or None.
+func (t *Table) refuses(from, addr uint64) Cause {
+	d := t.decoder()
+	if d == nil || len(d.steps) == 0 || addr < from || (addr-from)%d.fixed != 0 {
+		return None
+	}
+	from = max(from, addr-min(addr, d.sequence*d.fixed))
+	code, err := t.img.Contents(from, addr+d.fixed-from)
+	if err != nil {
+		return None
+	}
+	last := len(code) - int(d.fixed)
+	word := func(at int) uint32 { return binary.LittleEndian.Uint32(code[at:]) }
+	if i := slices.IndexFunc(d.steps, func(p pattern) bool { return p.fits(word(last)) }); i >= 0 && d.steps[i].refused {
+		return CannotStep
+	}
+	for at := last - int(d.fixed); at >= 0; at -= int(d.fixed) {
+		switch {
+		case d.store.fits(word(at)):
+			return None
+		case d.load.fits(word(at)):
+			return InExclusive
+		}
+	}
+	return None
 }
 
 // boundary reports whether an instruction begins at an address, as the kernel finds

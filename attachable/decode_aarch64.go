@@ -77,3 +77,33 @@ func otherARM64(word uint32) (instruction, bool) {
 	}
 	return instruction{}, false
 }
+
+// arm64Steps are those of aarch64_insn_is_steppable and arm_probe_decode_insn in
+// arch/arm64/kernel/probes/decode-insn.c (6.1), with the encodings of
+// arch/arm64/include/asm/insn.h. Plain branches, ADR and loads of literals are simulated.
+var arm64Steps = []pattern{
+	{0xffffffff, 0xd503201f, false}, // NOP
+	{0xffffffff, 0xd50320ff, false}, // XPACLRI
+	{0xffffffbf, 0xd503211f, false}, // PACIA1716, PACIB1716
+	{0xffffff9f, 0xd503231f, false}, // PACIAZ, PACIASP, PACIBZ, PACIBSP
+	{0xffffff3f, 0xd503241f, false}, // BTI
+	{0xfffff01f, 0xd503201f, true},  // the other hints
+	{0xffffffe0, 0xd53b4220, true},  // MRS of DAIF: a probe runs with interrupts masked
+	{0xfff8f01f, 0xd500401f, true},  // MSR of a number
+	{0xfff00000, 0xd5100000, true},  // MSR of a register
+	{0xff000000, 0xd4000000, true},  // exceptions
+	{0xffffffff, 0xd69f03e0, true},  // ERET
+	{0xfffffbff, 0xd69f0bff, true},  // ERETAA, ERETAB
+	{0xfffffbff, 0xd65f0bff, true},  // RETAA, RETAB
+	{0xfefff800, 0xd61f0800, true},  // BRAA and the like
+	{0xfefff800, 0xd63f0800, true},  // BLRAA and the like
+	{0xff000000, 0xd8000000, true},  // PRFM of a literal
+	{0x3f800000, 0x08000000, true},  // exclusive loads and stores
+}
+
+// What the kernel takes for the ends of an exclusive sequence (is_probed_address_atomic):
+// LDAR and STLR fit too.
+var (
+	arm64Load  = pattern{mask: 0x3f400000, value: 0x08400000}
+	arm64Store = pattern{mask: 0x3f400000, value: 0x08000000}
+)

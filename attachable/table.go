@@ -194,15 +194,52 @@ func (t *Table) read(l listed, add func(uint64)) error {
 		return fmt.Errorf("%s: %w", l.from, err)
 	}
 	le := binary.LittleEndian
-	for at := 0; at+l.size <= len(d); at += l.size {
-		if l.relative {
+	if l.relative {
+		for at := 0; at+l.size <= len(d); at += l.size {
 			add(lo + uint64(at) + uint64(int64(int32(le.Uint32(d[at:])))))
-		} else {
-			add(le.Uint64(d[at:]))
 		}
+		return nil
+	}
+	moved, err := t.moved(lo, hi)
+	if err != nil {
+		return err
+	}
+	for at := 0; at+l.size <= len(d); at += l.size {
+		addr := le.Uint64(d[at:])
+		if to, ok := moved[lo+uint64(at)]; ok {
+			addr = to
+		}
+		add(addr)
 	}
 	return nil
 }
+
+// moved are the addresses that an image which relocates itself writes into its memory
+// between two of its own: on arm64 they are not there before (RELATIVE relocations of
+// .rela.dyn, whose addend is the address; they name no symbol).
+func (t *Table) moved(lo, hi uint64) (map[uint64]uint64, error) {
+	i := slices.IndexFunc(t.img.Sections(), func(s dwarfloc.Section) bool { return s.Name == ".rela.dyn" })
+	if i < 0 {
+		return nil, nil
+	}
+	s := &t.img.Sections()[i]
+	d, err := t.img.Contents(s.Addr, s.Size)
+	if err != nil {
+		return nil, fmt.Errorf(".rela.dyn: %w", err)
+	}
+	le := binary.LittleEndian
+	out := make(map[uint64]uint64)
+	for ; len(d) >= relaSize; d = d[relaSize:] {
+		at, info := le.Uint64(d), le.Uint64(d[8:])
+		if at >= lo && at < hi && info>>32 == 0 {
+			out[at] = le.Uint64(d[16:])
+		}
+	}
+	return out, nil
+}
+
+// relaSize is the bytes of an Elf64_Rela: offset, info, addend.
+const relaSize = 24
 
 // function is the code from the symbol at or before an address to the next symbol, as
 // kallsyms reckons it.
@@ -250,7 +287,7 @@ func (t *Table) At(addr uint64) Cause {
 	if at, checked := t.boundary(lo, addr); checked && !at {
 		return MidInstruction
 	}
-	return None
+	return t.refuses(lo, addr)
 }
 
 // unsuffixed is the function that one with a suffix was made from: foo.isra.0 and

@@ -2,22 +2,30 @@
 # arguments FLAVOUR [SUITE], and has the packages' tools.
 #
 # Without SUITE packages come from the machine's own package lists. With one, such as
-# bookworm-backports, they come from lists of its own, and nothing of the machine's apt
-# changes; what is fetched is kept in a folder of that name.
+# bookworm-backports, and for another architecture than the machine's, they come from lists
+# of its own, and nothing of the machine's apt changes; what is fetched is kept in a folder
+# that is called like the suite or the architecture.
 # shellcheck shell=bash
 
 flavour=${1:-$default_flavour}
 suite=${2:-}
 case $flavour in
-amd64 | cloud-amd64) ;;
+amd64 | cloud-amd64 | cloud-arm64) ;;
 *)
-	echo "usage: $0 [amd64|cloud-amd64] [SUITE]" >&2
+	echo "usage: $0 [amd64|cloud-amd64|cloud-arm64] [SUITE]" >&2
 	exit 2
 	;;
 esac
+architecture=${flavour#cloud-}
+folder=$suite
+if [[ -z $suite && $architecture != "$(dpkg --print-architecture 2>/dev/null)" ]]; then
+	folder=$architecture
+	# shellcheck source=/dev/null
+	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+fi
 
 cache=${BENCH_CACHE:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/.cache}
-cache=$cache${suite:+/$suite}
+cache=$cache${folder:+/$folder}
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd -P)
 
@@ -28,9 +36,12 @@ lists=
 if [[ -n $suite ]]; then
 	lists=$cache/.apt
 	mkdir -p "$lists"/{lists/partial,cache/archives/partial}
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" >"$lists/sources.list"
-	apt+=(-o "Dir::Etc::SourceList=$lists/sources.list" -o Dir::Etc::SourceParts=/dev/null
-		-o "Dir::State=$lists" -o "Dir::State::Lists=$lists/lists" -o "Dir::State::status=/var/lib/dpkg/status"
+	from="deb [arch=$architecture signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org"
+	echo "$from/debian $suite main" >"$lists/sources.list"
+	[[ $suite == *-* ]] || echo "$from/debian-security $suite-security main" >>"$lists/sources.list"
+	: >"$lists/status"
+	apt+=(-o "APT::Architecture=$architecture" -o "APT::Architectures::=$architecture" -o "Dir::Etc::SourceList=$lists/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State=$lists" -o "Dir::State::Lists=$lists/lists" -o "Dir::State::status=$lists/status"
 		-o "Dir::Cache=$lists/cache")
 fi
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Fetches Debian's debug vmlinux for tests and benchmarks and prints its path.
 #
-#   bench/fetch-vmlinux.sh [amd64|cloud-amd64] [SUITE]
+#   bench/fetch-vmlinux.sh [amd64|cloud-amd64|cloud-arm64] [SUITE]
 #
-# amd64 (default): 858 MB to download. cloud-amd64: 283 MB. SUITE is another one than the
-# machine's, such as bookworm-backports. Only vmlinux and one module, ext4.ko (of
-# cloud-amd64 tun.ko, which tests load), are kept, in $BENCH_CACHE (default:
+# amd64 (default): 858 MB to download. cloud-amd64: 283 MB; cloud-arm64: 262 MB. SUITE is
+# another one than the machine's, such as bookworm-backports. Only vmlinux and one module, ext4.ko (of
+# cloud kernels tun.ko, which tests load), are kept, in $BENCH_CACHE (default:
 # bench/.cache), and they are fetched once. To get a newer kernel, delete the old vmlinux.
 set -euo pipefail
 

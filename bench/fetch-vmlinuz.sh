@@ -2,7 +2,7 @@
 # Fetches Debian's small kernel for virtual machines, to be booted by tests, and its
 # debug image, and prints the kernel's path.
 #
-#   bench/fetch-vmlinuz.sh [cloud-amd64] [SUITE]
+#   bench/fetch-vmlinuz.sh [cloud-amd64|cloud-arm64] [SUITE]
 #
 # 26 MB to download for the kernel, 283 MB for the image (bench/fetch-vmlinux.sh).
 # Both, and one module that tests load, are of one release and are fetched once, into
@@ -14,7 +14,7 @@ default_flavour=cloud-amd64
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=bench/apt.sh
 source "$here/apt.sh"
-vmlinux=$("$here/fetch-vmlinux.sh" "$flavour" $suite)
+vmlinux=$("$here/fetch-vmlinux.sh" "$flavour" ${2:-})
 release=${vmlinux##*/vmlinux-}
 kernel=$cache/vmlinuz-$release
 module=$cache/modules-$release/tun.ko

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/prove"
@@ -58,6 +60,9 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer img.Close()
+	if err := checkVerifier(img); err != nil {
+		return err
+	}
 	o, err := s.options(true)
 	if err != nil {
 		return err
@@ -91,7 +96,19 @@ type verdictJSON struct {
 	Line     string `json:"line,omitempty"` // the telling line of the verifier's log
 }
 
+// checkVerifier refuses images for other machines: the running kernel's verifier knows
+// its own struct pt_regs alone.
+func checkVerifier(img *dwarfloc.Image) error {
+	if name := img.Arch().Name; name != runtime.GOARCH {
+		return fmt.Errorf("%s is for %s, and the verifier of this %s kernel would look for other registers", img.Path(), name, runtime.GOARCH)
+	}
+	return nil
+}
+
 func (s *settings) verify(cmd *cobra.Command, p *instances.Plan, w io.Writer) error {
+	if err := checkVerifier(p.Image); err != nil {
+		return err
+	}
 	rejected := 0
 	enc := json.NewEncoder(w)
 	for i := range p.Instances {

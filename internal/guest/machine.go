@@ -21,12 +21,14 @@ import (
 type Machine struct {
 	GOARCH  string
 	Flavour string   // of Debian's kernel package: linux-image-VERSION-FLAVOUR
-	Suites  []string // Debian's suites with the kernels to test; "" is the machine's own
+	Folders []string // where bench/fetch-vmlinuz.sh keeps the kernels to test, one each
 	QEMU    string   // the emulator's program
 	Args    []string // its machine
 	// Console and Results are the guest's devices of the first and the second serial
 	// line: what the kernel prints, and what init reports.
 	Console, Results string
+	// Second makes the second serial line of the character device "results".
+	Second []string
 }
 
 // AMD64 is a PC. It is emulated, since machines that tests run on are often virtual
@@ -34,10 +36,20 @@ type Machine struct {
 // leaves garbage in the flags behind it, VM among them, which an interrupt at that
 // moment saves, and every third boot of Linux 6.12 ended in a double fault.
 var AMD64 = Machine{
-	GOARCH: "amd64", Flavour: "cloud-amd64", Suites: []string{"", "bookworm-backports"},
+	GOARCH: "amd64", Flavour: "cloud-amd64", Folders: []string{"", "bookworm-backports"},
 	QEMU: "qemu-system-x86_64", Args: []string{"-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1"},
-	Console: "ttyS0", Results: "ttyS1",
+	Console: "ttyS0", Results: "ttyS1", Second: []string{"-serial", "chardev:results"},
 }
+
+// ARM64 is QEMU's board for virtual machines. -cpu max would take five times as long.
+var ARM64 = Machine{
+	GOARCH: "arm64", Flavour: "cloud-arm64", Folders: []string{"arm64"},
+	QEMU: "qemu-system-aarch64", Args: []string{"-accel", "tcg", "-M", "virt", "-cpu", "cortex-a72", "-smp", "1"},
+	Console: "ttyAMA0", Results: "ttyS0", Second: []string{"-device", "pci-serial,chardev=results"},
+}
+
+// Machines are all that tests boot.
+var Machines = []Machine{AMD64, ARM64}
 
 // Kernel is a kernel to boot and its image with debug information.
 type Kernel struct {
@@ -51,14 +63,14 @@ type Kernel struct {
 }
 
 // FindKernels finds the emulator and what bench/fetch-vmlinuz.sh fetched ("make
-// vmlinux"), a kernel of each of the machine's suites. Without, the test skips, and fails
+// vmlinux"), a kernel of each of the machine's folders. Without, the test skips, and fails
 // with CI=true.
 func FindKernels(t testenv.TB, m Machine) []*Kernel {
 	t.Helper()
 	qemu := testenv.Tool(t, m.QEMU)
 	var out []*Kernel
-	for _, suite := range m.Suites {
-		k := &Kernel{Machine: m, qemu: qemu, dir: filepath.Join(testenv.Cache(), suite)}
+	for _, folder := range m.Folders {
+		k := &Kernel{Machine: m, qemu: qemu, dir: filepath.Join(testenv.Cache(), folder)}
 		found, err := filepath.Glob(filepath.Join(k.dir, "vmlinuz-*[0-9]-"+m.Flavour))
 		if err != nil || len(found) == 0 {
 			testenv.Missing(t, "no kernel to boot in %s: run \"make vmlinux\"", k.dir)
@@ -112,9 +124,9 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 	defer stop()
 	cmd := exec.CommandContext(bounded, k.qemu, append([]string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-net", "none",
-		"-serial", "file:" + console, "-serial", "file:" + results,
+		"-serial", "file:" + console, "-chardev", "file,id=results,path=" + results,
 		"-m", memory(initrd), "-kernel", k.Boots, "-initrd", initrd, "-append", line,
-	}, k.Args...)...)
+	}, append(k.Args, k.Second...)...)...)
 	// The emulator and whatever it starts are one process group, which ends as one, and
 	// with this process. The kernel means the thread that has started it.
 	runtime.LockOSThread()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
@@ -16,12 +17,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// kinds are the kinds of locations that values must have been fetched from, of Linux 6.1
-// and later, and of 6.1 alone.
-var kinds, oldKinds = []string{
-	"register, view", "register, abi", "memory, view", "memory, later-view", "memory on the stack, view",
-	"memory on the stack, later-view", "value, view", "constant, view", "constant, later-view",
-}, []string{"value, later-view"}
+// kinds are the kinds of locations that values must have been fetched from: of all
+// kernels, and by architecture and whether it is Linux 6.1.
+var kinds = []string{
+	"register, view", "register, abi", "memory, view", "memory, later-view", "constant, view", "constant, later-view",
+}
+
+var moreKinds = map[string]map[bool][]string{
+	"amd64": {
+		true:  {"memory on the stack, view", "memory on the stack, later-view", "value, view", "value, later-view"},
+		false: {"memory on the stack, view", "memory on the stack, later-view", "value, view"},
+	},
+	"arm64": {true: {"value, later-view", "constant, constant"}},
+}
 
 // TestValues attaches definitions in live kernels, makes system calls with chosen values,
 // and compares each value that was fetched: with KASLR all arguments in records, without
@@ -58,11 +66,7 @@ func TestValues(t *testing.T) {
 				checkResults(t, r)
 				checkRefused(t, img, plans, r)
 				n := checkHits(t, k, plans, r)
-				must := kinds
-				if k.old() {
-					must = slices.Concat(kinds, oldKinds)
-				}
-				for _, kind := range must {
+				for _, kind := range slices.Concat(kinds, moreKinds[k.GOARCH][k.old()]) {
 					if n.kinds[kind] == 0 {
 						t.Errorf("no value was in a location of the kind %q", kind)
 					}
@@ -95,8 +99,10 @@ func kernels(t *testing.T) (out []testKernel) {
 	if race {
 		t.Skip("a guest is slow enough without the race detector, which sees nothing of it: run without -race")
 	}
-	for _, k := range guest.FindKernels(t, guest.AMD64) {
-		out = append(out, testKernel{k})
+	for _, m := range guest.Machines {
+		for _, k := range guest.FindKernels(t, m) {
+			out = append(out, testKernel{k})
+		}
 	}
 	return out
 }
@@ -239,7 +245,7 @@ func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Rep
 		if call < 0 || call >= len(valueTests) {
 			continue
 		}
-		at := slices.IndexFunc(valueTests[call].wants, func(w want) bool { return definition{w.def, w.in} == defs[h.Plan] })
+		at := slices.IndexFunc(valueTests[call].wants, func(w want) bool { return w.isOf(k) && definition{w.def, w.in} == defs[h.Plan] })
 		if at < 0 {
 			continue
 		}
@@ -253,7 +259,7 @@ func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Rep
 		for j := range values {
 			if values[j].Fetched() {
 				n.values++
-				n.kinds[describe(&values[j])]++
+				n.kinds[describe(s.Image().Arch(), &values[j])]++
 			}
 		}
 		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v instances.Value) bool { return v.Fetched() }) {
@@ -292,12 +298,12 @@ func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Rep
 }
 
 // describe tells the location of a value: its kind, what it is made of, and the rule that chose it.
-func describe(v *instances.Value) string {
+func describe(a *arch.Arch, v *instances.Value) string {
 	l := &v.Variable.Loc
 	text := fmt.Sprintf("%v, %v", l.Kind, l.Rule)
 	l.Exprs(func(e *dwarfloc.Expr) {
 		e.Walk(func(e *dwarfloc.Expr) {
-			if e.Op == dwarfloc.OpReg && e.K == 7 {
+			if e.Op == dwarfloc.OpReg && e.K == uint64(a.SP) {
 				text = fmt.Sprintf("%v on the stack, %v", l.Kind, l.Rule)
 			}
 		})
