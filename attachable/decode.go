@@ -90,6 +90,11 @@ func (t *Table) refuses(from, addr uint64) Cause {
 	if err != nil {
 		return None
 	}
+	return d.refuses(code)
+}
+
+// refuses looks at the last instruction of some code, and at those before it.
+func (d *decoder) refuses(code []byte) Cause {
 	last := len(code) - int(d.fixed)
 	word := func(at int) uint32 { return binary.LittleEndian.Uint32(code[at:]) }
 	if i := slices.IndexFunc(d.steps, func(p pattern) bool { return p.fits(word(last)) }); i >= 0 && d.steps[i].refused {
