@@ -6,6 +6,10 @@
 // and addresses with the initramfs, attaches them with packages tracer and instances,
 // and reports on a serial line of its own.
 //
-//	k := guest.FindKernel(t)
-//	report, err := k.Boot(ctx, guest.Task{Plans: plans, Calls: calls})
+//	for _, k := range guest.FindKernels(t, guest.AMD64) {
+//		report, err := k.Boot(ctx, &guest.Task{Plans: plans, Calls: calls})
+//	}
+//
+// A task may also have files and commands: then the guest runs what its user would. An
+// architecture is a Machine: data.
 package guest

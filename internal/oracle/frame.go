@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -111,6 +112,7 @@ func (f *File) description(addr uint64) (*frame.FrameDescriptionEntry, error) {
 func repair(t frame.FrameDescriptionEntries, section string) {
 	seen := make(map[*frame.CommonInformationEntry]bool)
 	for _, fde := range t {
+		fde.Instructions = withoutSigning(fde.Instructions)
 		c := fde.CIE
 		if section != ".debug_frame" || c.Version < 4 || seen[c] {
 			continue
@@ -124,6 +126,55 @@ func repair(t frame.FrameDescriptionEntries, section string) {
 		c.ReturnAddressRegister = rest.uleb()
 		c.InitialInstructions = rest.d[min(rest.p, uint64(len(rest.d))):]
 	}
+}
+
+// operands are those of the call frame instructions (DWARF 5, 7.24, table 7.29, and GNU's):
+// u and s are LEB128 numbers, b a block, a digit so many bytes. The upper two bits of an
+// opcode may be an instruction of their own.
+var operands = map[byte]string{
+	0x40: "", 0x80: "u", 0xc0: "",
+	0x00: "", 0x01: "8", 0x02: "1", 0x03: "2", 0x04: "4", 0x05: "uu", 0x06: "u", 0x07: "u", 0x08: "u", 0x09: "uu",
+	0x0a: "", 0x0b: "", 0x0c: "uu", 0x0d: "u", 0x0e: "u", 0x0f: "b", 0x10: "ub", 0x11: "us", 0x12: "us", 0x13: "s",
+	0x14: "uu", 0x15: "us", 0x16: "ub", negateRAState: "", 0x2e: "u", 0x2f: "uu",
+}
+
+// negateRAState is DW_CFA_AARCH64_negate_ra_state: from here on the return address is
+// signed, or no more. It says nothing about where the frame is.
+const negateRAState = 0x2d
+
+// withoutSigning puts a NOP in place of each DW_CFA_AARCH64_negate_ra_state, which delve
+// refuses.
+func withoutSigning(insns []byte) []byte {
+	if bytes.IndexByte(insns, negateRAState) < 0 {
+		return insns
+	}
+	out := bytes.Clone(insns)
+	c := cursor{d: insns}
+	for !c.bad && c.p < uint64(len(c.d)) {
+		at := c.p
+		op := byte(c.uint(1))
+		if op&0xc0 != 0 {
+			op &= 0xc0
+		}
+		kinds, known := operands[op]
+		if !known {
+			break
+		}
+		if op == negateRAState {
+			out[at] = 0
+		}
+		for _, k := range kinds {
+			switch k {
+			case 'u', 's':
+				c.uleb()
+			case 'b':
+				c.bytes(c.uleb())
+			default:
+				c.bytes(uint64(k - '0'))
+			}
+		}
+	}
+	return out
 }
 
 // Value computes the address from registers.
