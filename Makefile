@@ -39,7 +39,7 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
 	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel' -v ./internal/oracle ./prove
 	@echo "probes in a live kernel that an emulator runs:"
-	$(GO) test -timeout 10m -count=1 -v ./internal/guest
+	$(GO) test -timeout 20m -count=1 -v ./internal/guest
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)

@@ -24,7 +24,10 @@ import (
 // image's: the same kernel gets the same sample each time.
 func TestPrediction(t *testing.T) {
 	for _, k := range kernels(t) {
-		t.Run(k.Release, func(t *testing.T) { predict(t, k) })
+		t.Run(k.Release, func(t *testing.T) {
+			t.Parallel()
+			predict(t, k)
+		})
 	}
 }
 

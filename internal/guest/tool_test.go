@@ -19,7 +19,10 @@ import (
 // module.
 func TestTool(t *testing.T) {
 	for _, k := range kernels(t) {
-		t.Run(k.Release, func(t *testing.T) { runTool(t, k) })
+		t.Run(k.Release, func(t *testing.T) {
+			t.Parallel()
+			runTool(t, k)
+		})
 	}
 }
 

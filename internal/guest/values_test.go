@@ -41,6 +41,7 @@ func TestValues(t *testing.T) {
 			convention instances.Convention
 		}{{true, instances.Record}, {false, instances.Auto}} {
 			t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, boot.kaslr), func(t *testing.T) {
+				t.Parallel()
 				img := open(t, k)
 				// A kernel without kprobe.multi refuses programs for it.
 				o := instances.Options{Convention: boot.convention, Multi: instances.Single}
