@@ -55,6 +55,9 @@ func (p *Plan) Attach(ctx context.Context, programs []*ebpf.Program, r *Running,
 	if o.PID > 0 && r.pmu == "uprobe" && errors.Is(unix.Kill(o.PID, 0), unix.ESRCH) {
 		return nil, fmt.Errorf("there is no process %d", o.PID)
 	}
+	if p.Served() == 0 {
+		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", ErrMissingArgument)
+	}
 	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: p.Served(), out: &Attachment{}}
 	for i := range p.Instances {
 		if err := w.instance(&p.Instances[i], programs[i]); err != nil {

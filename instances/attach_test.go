@@ -161,3 +161,26 @@ func TestHandlers(t *testing.T) {
 		}
 	}
 }
+
+// TestNothing: a plan that leaves all its sites out is not silently attached nowhere.
+func TestNothing(t *testing.T) {
+	_, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
+	def, err := probe.Parse("add lhs.b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Missing: instances.Skip})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := instances.InFile(img, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Served() != 0 {
+		t.Fatalf("%d sites", p.Served())
+	}
+	if a, err := p.Attach(context.Background(), nil, r, instances.AttachOptions{}); !errors.Is(err, instances.ErrMissingArgument) || a != nil {
+		t.Errorf("%v", err)
+	}
+}

@@ -134,7 +134,10 @@ func (l *Loader) Load(o ebpf.CollectionOptions) (*Collection, error) {
 	out := &Collection{Collection: c, Plans: l.Plans, running: l.running, instances: make(map[string][]instance)}
 	for name, all := range l.instances {
 		for _, in := range all {
-			in.prog = c.Programs[in.spec]
+			if in.prog = c.Programs[in.spec]; in.prog == nil {
+				c.Close()
+				return nil, fmt.Errorf("program %s: the specification has no %s any more", name, in.spec)
+			}
 			info, err := in.prog.Info()
 			if err != nil {
 				c.Close()

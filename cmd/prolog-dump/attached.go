@@ -17,7 +17,7 @@ func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Atta
 	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	printFetched(w, p, true)
 	if n := len(p.Sites) - p.Served(); n > 0 {
-		fmt.Fprintf(w, "  not at %s that lack an argument\n", count(n, "site"))
+		fmt.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}
 	if len(a.Refused) == 0 {
 		return nil
