@@ -85,6 +85,22 @@ func Vmlinux(t TB) string {
 	return ""
 }
 
+// VmlinuxOf returns the path of a kernel image for another architecture than amd64, which
+// bench/fetch-vmlinuz.sh fetched ("make vmlinux"), or "" when another image was chosen with
+// BENCH_VMLINUX.
+func VmlinuxOf(t TB, arch string) string {
+	t.Helper()
+	if os.Getenv("BENCH_VMLINUX") != "" {
+		return ""
+	}
+	found, err := filepath.Glob(filepath.Join(Cache(), arch, "vmlinux-*-"+arch))
+	if err != nil || len(found) == 0 {
+		Missing(t, "no %s kernel image: run \"make vmlinux\"", arch)
+		return ""
+	}
+	return found[0]
+}
+
 // Cache is where bench/fetch-vmlinux.sh puts what it fetches.
 func Cache() string {
 	if cache := os.Getenv("BENCH_CACHE"); cache != "" {
