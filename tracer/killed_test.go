@@ -76,12 +76,13 @@ func tracing() []string {
 	return out
 }
 
-// TestPrivilege: without privileges the error says which are needed.
-func TestPrivilege(t *testing.T) {
+// startOwner starts the process that own is for, and returns the line that it prints.
+func startOwner(t *testing.T, env ...string) (owner *exec.Cmd, line string) {
+	t.Helper()
 	bpfexec.RequireOrSkip(t)
 	path, _ := program(t)
-	owner := exec.Command("/proc/self/exe")
-	owner.Env = append(os.Environ(), ownerEnv+"="+path, poorEnv+"=yes")
+	owner = exec.Command("/proc/self/exe")
+	owner.Env = append(append(os.Environ(), env...), ownerEnv+"="+path)
 	out, err := owner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -89,32 +90,31 @@ func TestPrivilege(t *testing.T) {
 	if err := owner.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	_ = owner.Process.Kill()
-	_ = owner.Wait() // killed
-	if want := "probes need root, or CAP_PERFMON and CAP_BPF\n"; err != nil || !strings.HasSuffix(line, want) {
-		t.Errorf("%q, %v, want ... %q", line, err, want)
+	t.Cleanup(func() {
+		_ = owner.Process.Kill()
+		_ = owner.Wait() // killed
+	})
+	if line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return owner, line
+}
+
+// TestPrivilege: without privileges the error says which are needed.
+func TestPrivilege(t *testing.T) {
+	_, line := startOwner(t, poorEnv+"=yes")
+	if want := "probes need root, or CAP_PERFMON and CAP_BPF\n"; !strings.HasSuffix(line, want) {
+		t.Errorf("%q, want ... %q", line, want)
 	}
 }
 
 // TestKilled: probes end with their owner, also when it is killed without a chance to
 // detach them.
 func TestKilled(t *testing.T) {
-	bpfexec.RequireOrSkip(t)
-	path, _ := program(t)
-	owner := exec.Command("/proc/self/exe")
-	owner.Env = append(os.Environ(), ownerEnv+"="+path)
-	out, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	owner, line := startOwner(t)
 	ids := strings.Fields(line)
-	if err != nil || len(ids) < 2 {
-		t.Fatalf("the owner says %q, %v", line, err)
+	if len(ids) < 2 {
+		t.Fatalf("the owner says %q", line)
 	}
 	if err := owner.Process.Kill(); err != nil {
 		t.Fatal(err)

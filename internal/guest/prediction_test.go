@@ -22,14 +22,7 @@ import (
 // compares what the kernel says with what package attachable has said. GUEST_SITES
 // gives another size of the sample, GUEST_SEED another sample. The usual seed is the
 // image's: the same kernel gets the same sample each time.
-func TestPrediction(t *testing.T) {
-	for _, k := range kernels(t) {
-		t.Run(k.Release, func(t *testing.T) {
-			t.Parallel()
-			predict(t, k)
-		})
-	}
-}
+func TestPrediction(t *testing.T) { eachKernel(t, predict) }
 
 func predict(t *testing.T, k testKernel) {
 	t.Helper()

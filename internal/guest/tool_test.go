@@ -17,14 +17,7 @@ import (
 // TestTool runs the tool and an example in live kernels, as their users would: on a
 // function that is inlined everywhere, for five seconds of a small workload, and on a
 // module.
-func TestTool(t *testing.T) {
-	for _, k := range kernels(t) {
-		t.Run(k.Release, func(t *testing.T) {
-			t.Parallel()
-			runTool(t, k)
-		})
-	}
-}
+func TestTool(t *testing.T) { eachKernel(t, runTool) }
 
 func runTool(t *testing.T, k testKernel) {
 	t.Helper()

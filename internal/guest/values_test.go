@@ -92,6 +92,17 @@ func (k testKernel) hasMulti() bool { return !k.old() }
 // old tells Linux 6.1 from the later ones.
 func (k testKernel) old() bool { return strings.HasPrefix(k.Release, "6.1.") }
 
+// eachKernel runs a test on all kernels, side by side.
+func eachKernel(t *testing.T, test func(*testing.T, testKernel)) {
+	t.Helper()
+	for _, k := range kernels(t) {
+		t.Run(k.Release, func(t *testing.T) {
+			t.Parallel()
+			test(t, k)
+		})
+	}
+}
+
 func kernels(t *testing.T) (out []testKernel) {
 	t.Helper()
 	if testing.Short() {
