@@ -49,6 +49,7 @@ type Image struct {
 	symFile      *elf.File // the file with the symbol table
 	symData      []byte
 	arch         *arch.Arch
+	decoder      *slotDecoder // nil when there is none
 	be           bool
 	buildID      string
 	sections     []Section
@@ -178,23 +179,34 @@ func (img *Image) Segments() []Segment {
 // Contents returns the n bytes that the image has at a link-time address: a part of
 // the file, which must not be changed.
 func (img *Image) Contents(addr, n uint64) ([]byte, error) {
+	var out []byte
+	err := img.guard(func() error {
+		d, ok, err := img.contents(addr, n)
+		if err == nil && !ok {
+			err = fmt.Errorf("%s: the file has nothing at %#x", img.path, addr)
+		}
+		out = d
+		return err
+	})
+	return out, err
+}
+
+// contents is Contents for code that is guarded. ok is false for what is not in the
+// file.
+func (img *Image) contents(addr, n uint64) (out []byte, ok bool, err error) {
 	src := source{img.path, img.file, img.data}
 	for _, sec := range img.file.Sections {
 		if sec.Flags&elf.SHF_ALLOC == 0 || sec.Type == elf.SHT_NOBITS || addr < sec.Addr || addr-sec.Addr >= sec.FileSize {
 			continue
 		}
+		d, err := src.sectionData(sec)
+		if err != nil {
+			return nil, false, err
+		}
 		off := addr - sec.Addr
-		var out []byte
-		err := img.guard(func() error {
-			d, err := src.sectionData(sec)
-			if err == nil {
-				out = d[min(off, uint64(len(d))):min(off+n, uint64(len(d)))]
-			}
-			return err
-		})
-		return out, err
+		return d[min(off, uint64(len(d))):min(off+n, uint64(len(d)))], true, nil
 	}
-	return nil, fmt.Errorf("%s: the file has nothing at %#x", img.path, addr)
+	return nil, false, nil
 }
 
 // SectionAt returns the section that holds a link-time address, or nil.
@@ -249,6 +261,7 @@ func parseImage(path string, data []byte, onDisk bool) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	img.decoder = slotDecoders[img.arch.Name]
 	if img.be || img.arch.WordSize != 8 {
 		return nil, fmt.Errorf("%s: only 64-bit little-endian images are supported, this one is %v %v", path, file.Class, file.Data)
 	}

@@ -63,6 +63,7 @@ type chosen struct {
 	off  uint64 // of the expression in its section
 	sec  string
 	rule Rule
+	hi   uint64 // end of the list's entry; 0 when it has none
 	// others tells that the list has entries, none of which is for the site.
 	others bool
 }
@@ -158,12 +159,12 @@ func (c *chooser) bounded(lo, hi uint64) error {
 	switch {
 	case !viewed:
 		if c.addr >= lo && c.addr < hi {
-			c.exact = chosen{expr: expr, off: off, rule: RuleAddress}
+			c.exact = chosen{expr: expr, off: off, rule: RuleAddress, hi: hi}
 		}
 	case (lo < c.addr || lo == c.addr && vlo <= c.view) && (c.addr < hi || c.addr == hi && c.view < vhi):
-		c.exact = chosen{expr: expr, off: off, rule: RuleView}
+		c.exact = chosen{expr: expr, off: off, rule: RuleView, hi: hi}
 	case lo == c.addr && vlo > c.view && hi >= lo && c.later.rule == RuleNone:
-		c.later = chosen{expr: expr, off: off, rule: RuleLaterView}
+		c.later = chosen{expr: expr, off: off, rule: RuleLaterView, hi: hi}
 	}
 	return nil
 }

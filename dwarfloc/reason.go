@@ -13,6 +13,7 @@ const (
 	Located ReasonCode = iota
 	OptimizedOut
 	NotAtSite
+	NotStoredYet
 	EntryValueOnly
 	ParameterRef
 	ImplicitPointer
@@ -36,6 +37,7 @@ var reasonText = [reasonCount]struct{ name, text string }{
 	Located:         {"", ""},
 	OptimizedOut:    {"optimized-out", "the compiler kept no location for it"},
 	NotAtSite:       {"not-at-site", "its location list covers other addresses, not this site"},
+	NotStoredYet:    {"not-stored-yet", "the debug information names stack memory that is written only later"},
 	EntryValueOnly:  {"entry-value-only", "only its value at the entry of the enclosing function is described, and the register has changed since"},
 	ParameterRef:    {"parameter-ref", "only callers of this function know it (DW_OP_GNU_parameter_ref): the clone lost the parameter"},
 	ImplicitPointer: {"implicit-pointer", "the pointer itself was optimized away; what it points to can be read through member access"},

@@ -226,6 +226,9 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		v.Reason = st.reason
 		return st.err
 	}
+	if v.Reason = ev.notStored(&loc, v.Type, &c); v.Reason.Code != Located {
+		return nil
+	}
 	loc.Rule = c.rule
 	v.Loc = loc
 	switch {

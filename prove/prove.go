@@ -53,7 +53,10 @@ type Report struct {
 	Unchecked  uint64 `json:"unchecked"`   // arguments that the second reader has no opinion on
 	// Unsupported are arguments whose location cannot be compiled, which say so.
 	Unsupported uint64 `json:"unsupported"`
-	Stray       uint64 `json:"stray"` // values not compared: they came from memory of this process outside the arena
+	// NotStored are arguments whose place on the stack is not written yet, which say so:
+	// the second reader does not look at code.
+	NotStored uint64 `json:"not_stored"`
+	Stray     uint64 `json:"stray"` // values not compared: they came from memory of this process outside the arena
 	// Disagreements are the values that differ, in full; at most MaxDisagreements,
 	// Values minus Agreed counts them all.
 	Disagreements []string `json:"disagreements"`
@@ -70,9 +73,22 @@ func (r *Report) add(o *Report) {
 	r.NotFetched += o.NotFetched
 	r.Unchecked += o.Unchecked
 	r.Unsupported += o.Unsupported
+	r.NotStored += o.NotStored
 	r.Stray += o.Stray
 	r.Disagreements = append(r.Disagreements, o.Disagreements...)
 	r.Disagreements = r.Disagreements[:min(len(r.Disagreements), MaxDisagreements)]
+}
+
+// refused is the count of a reason that the second reader never has: it runs what
+// cannot be compiled, such as a loop, and reads what is not stored yet.
+func (r *Report) refused(c dwarfloc.ReasonCode) *uint64 {
+	switch c {
+	case dwarfloc.Unsupported:
+		return &r.Unsupported
+	case dwarfloc.NotStoredYet:
+		return &r.NotStored
+	}
+	return nil
 }
 
 // Available returns why prologues cannot be executed here, or nil.
@@ -235,6 +251,6 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 
 // String says in a line how a proof ended.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d unchecked, %d stray)",
-		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.Unchecked, r.Stray)
+	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d not stored yet, %d unchecked, %d stray)",
+		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.NotStored, r.Unchecked, r.Stray)
 }

@@ -295,10 +295,9 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 			}
 			continue
 		}
-		if e.arg.Unfetched.Code == dwarfloc.Unsupported && missing && value == 0 {
-			// The second evaluator runs what cannot be compiled, such as a loop.
+		if n := p.report.refused(e.arg.Unfetched.Code); n != nil && missing && value == 0 {
 			if first {
-				p.report.Unsupported++
+				*n++
 			}
 			continue
 		}

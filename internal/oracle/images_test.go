@@ -74,6 +74,9 @@ func TestVmlinux(t *testing.T) {
 		units = units[:min(sampleSize, len(units))]
 	}
 	f := compare(t, img, file, units, false)
+	if len(units) < len(file.Units) {
+		f.slack = 20 // a unit may have many: one of a compressor in Linux 6.12 has 17
+	}
 	f.report(t)
 	if f.totals["inlined parameters"] == 0 {
 		t.Error("nothing was compared")

@@ -1,0 +1,106 @@
+package dwarfloc_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+// spills are what is known of kernel images, by build ID: parameters with the reason
+// NotStoredYet, of entries and of inlined instances, and some of them. The example of
+// Linux 6.12 was tried in a live kernel.
+var spills = map[string]struct {
+	entry, inline int64
+	examples      []string // function, place, parameter, detail
+}{
+	"eb4fbcd037e7253717950bf2b93bd5566f47c56f": {6, 114, []string{ // Debian's 6.1.0-56-amd64
+		"remap_pfn_range remap_pfn_range prot: it is below the stack pointer at the function's entry",
+		"free_swap_slot free_swap_slot entry: it is below the stack pointer at the function's entry",
+		"__do_sys_llseek __x64_sys_llseek+0x3b result: stored at 0xffffffff8136644b",
+		"emit_code do_jit+0x173d ptr: stored at 0xffffffff8109aa87",
+		"crypto_wait_req zswap_writeback_entry+0x6a8 wait: stored at 0xffffffff8130b92c",
+	}},
+	"005d44ffc25e6b4ab1ac4ad8b69cc72f8a917cfb": {3, 157, []string{ // Debian's 6.12.95+deb12-cloud-amd64
+		"vmf_insert_pfn_prot vmf_insert_pfn_prot pgprot: it is below the stack pointer at the function's entry",
+		"__do_sys_fcntl __x64_sys_fcntl+0x23 arg: stored at 0xffffffff8145b336",
+		"__se_sys_fcntl __x64_sys_fcntl+0x1b arg: stored at 0xffffffff8145b336",
+		"pmd_trans_huge_lock pagemap_scan_pmd_entry+0x66 vma: stored at 0xffffffff814f4c86",
+	}},
+}
+
+func TestNotStoredKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads whole kernel images")
+	}
+	paths, err := filepath.Glob(filepath.Join(testenv.Cache(), "bookworm-backports", "vmlinux-*-amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(paths, testenv.Vmlinux(t)) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			img, err := dwarfloc.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer img.Close()
+			var params [2]int64
+			var found [2]int64
+			err = img.EachSite(context.Background(), dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+				vars, err := s.Params()
+				for _, v := range vars {
+					atomic.AddInt64(&params[s.Kind], 1)
+					if v.Reason.Code == dwarfloc.NotStoredYet {
+						atomic.AddInt64(&found[s.Kind], 1)
+					}
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("entries: %d of %d parameters; inlined: %d of %d", found[0], params[0], found[1], params[1])
+			// There are some in every kernel that GCC 12 built.
+			for kind, n := range found {
+				if n == 0 || n*2000 > params[kind] {
+					t.Errorf("%v: %d of %d parameters", dwarfloc.SiteKind(kind), n, params[kind])
+				}
+			}
+			known, ok := spills[img.BuildID()]
+			if ok && found != [2]int64{known.entry, known.inline} {
+				t.Errorf("got %v, want %d and %d", found, known.entry, known.inline)
+			}
+			for _, want := range known.examples {
+				if !notStoredAt(t, img, want) {
+					t.Errorf("not found: %s", want)
+				}
+			}
+		})
+	}
+}
+
+// notStoredAt looks for an example.
+func notStoredAt(t *testing.T, img *dwarfloc.Image, want string) bool {
+	t.Helper()
+	function, _, _ := strings.Cut(want, " ")
+	sites, err := img.Sites(context.Background(), dwarfloc.Name(function))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sites {
+		params, err := s.Params()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range params {
+			if v.Reason.Code == dwarfloc.NotStoredYet && function+" "+s.Place()+" "+v.Name+": "+v.Reason.Detail == want {
+				return true
+			}
+		}
+	}
+	return false
+}
