@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -169,7 +172,8 @@ func printHit(w io.Writer, h *tracer.Hit) error {
 func printHitJSON(w io.Writer, h *tracer.Hit) error {
 	type value struct {
 		Name  string `json:"name"`
-		Value string `json:"value,omitempty"`
+		Type  string `json:"type"`
+		Value any    `json:"value,omitempty"` // a number, a truth, a string, or what the text has
 		Lost  bool   `json:"lost,omitempty"`
 	}
 	site := &h.Plan.Sites[h.Site]
@@ -186,11 +190,29 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.Place(), site.Addr, []value{}}
 	for i := range h.Values {
 		v := &h.Values[i]
-		x := value{Name: v.Name, Lost: v.Lost}
+		x := value{Name: v.Name, Type: typeText(v.Argument), Lost: v.Lost}
 		if !v.Lost {
-			x.Value = v.String()
+			x.Value = valueJSON(v)
 		}
 		out.Args = append(out.Args, x)
 	}
 	return json.NewEncoder(w).Encode(out)
 }
+
+// valueJSON is a value as JSON has it. Addresses, structures and arrays are what the text
+// has.
+func valueJSON(v *instances.Value) any {
+	text := v.String()
+	switch {
+	case v.Kind == prologue.Scalar && decimal.MatchString(text):
+		return json.Number(text)
+	case v.Kind == prologue.Scalar && (text == "true" || text == "false"):
+		return text == "true"
+	}
+	if s, err := strconv.Unquote(text); err == nil {
+		return s
+	}
+	return text
+}
+
+var decimal = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
