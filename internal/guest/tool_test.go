@@ -33,7 +33,7 @@ func runTool(t *testing.T, k testKernel) {
 		return append([]string{toolPath, "--no-cache", "-k", image, "trace", definition, "--"}, command...)
 	}
 	task := &guest.Task{
-		KASLR: true, Limit: 5 * time.Minute,
+		KASLR: true, Limit: 8 * time.Minute,
 		Module: "/tun.ko",
 		Files: map[string]string{
 			toolPath: filepath.Join(dir, "prolog-dump"), image: k.Vmlinux, "/tun.ko": k.Module, "/debug/kernel/drivers/net/tun.ko": k.DebugModule(),
