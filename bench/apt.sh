@@ -3,8 +3,9 @@
 #
 # Without SUITE packages come from the machine's own package lists. With one, such as
 # bookworm-backports, and for another architecture than the machine's, they come from lists
-# of its own, and nothing of the machine's apt changes; what is fetched is kept in a folder
-# that is called like the suite or the architecture.
+# of its own, and nothing of the machine's apt changes. What is fetched is kept in the
+# cache's folder that is called like the suite, or like the architecture unless that is
+# amd64: where tests look for it, on whatever machine.
 # shellcheck shell=bash
 
 flavour=${1:-$default_flavour}
@@ -18,8 +19,9 @@ amd64 | cloud-amd64 | cloud-arm64) ;;
 esac
 architecture=${flavour#cloud-}
 folder=$suite
-if [[ -z $suite && $architecture != "$(dpkg --print-architecture 2>/dev/null)" ]]; then
-	folder=$architecture
+[[ -n $suite || $architecture == amd64 ]] || folder=$architecture
+native=$(dpkg --print-architecture 2>/dev/null || true)
+if [[ -z $suite && -n $native && $architecture != "$native" ]]; then
 	# shellcheck source=/dev/null
 	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
 fi
