@@ -51,15 +51,14 @@ func (p *Plan) PreprocessAt(instance int, original asm.Instructions, slide uint6
 	if err := p.checkHandler(&original[0]); err != nil {
 		return nil, fmt.Errorf("instance %d: %w", instance, err)
 	}
-	pro := p.Instances[instance].Prologue
+	pro, join := p.Instances[instance].Prologue, prepend
 	if p.Convention == prologue.Record {
 		if err := pro.CheckStack(stackOf(original)); err != nil {
 			return nil, fmt.Errorf("instance %d: %w", instance, err)
 		}
-		out := callFrom(instance, pro.Slid(slide), original)
-		return out, numberLines(out[:len(out)-len(original)])
+		join = callFrom
 	}
-	out := prepend(instance, pro.Slid(slide), original)
+	out := join(instance, pro.Slid(slide), original)
 	return out, numberLines(out[:len(out)-len(original)])
 }
 

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
@@ -75,9 +72,7 @@ func (p *probing) printTotals(w io.Writer) {
 		}
 	}
 	var parts []string
-	for _, c := range slices.SortedFunc(maps.Keys(causes), func(a, b attachable.Cause) int {
-		return cmp.Or(cmp.Compare(causes[b], causes[a]), cmp.Compare(a, b))
-	}) {
+	for _, c := range mostFirst(causes) {
 		parts = append(parts, fmt.Sprintf("%d %v", causes[c], c))
 	}
 	if again > 0 {

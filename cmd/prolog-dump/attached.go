@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/instances"
@@ -22,27 +19,24 @@ func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Atta
 	if len(a.Refused) == 0 {
 		return nil
 	}
-	why := func(r instances.Refusal) string { return r.Err.Error() + instances.Hint(r.Err) }
+	predict := func(uint64) attachable.Cause { return attachable.None }
 	if x.kernel {
 		table, err := attachable.New(x.img)
 		if err != nil {
 			return err
 		}
-		why = func(r instances.Refusal) string {
-			if c := table.At(p.Sites[r.Site].Addr); c != attachable.None {
-				return c.String() + ": " + c.Text()
-			}
-			return r.Err.Error() + instances.Hint(r.Err)
-		}
+		predict = table.At
 	}
-	causes := make(map[string][]int)
+	causes, counts := make(map[string][]int), make(map[string]int)
 	for _, r := range a.Refused {
-		text := why(r)
+		text := r.Err.Error() + instances.Hint(r.Err)
+		if c := predict(p.Sites[r.Site].Addr); c != attachable.None {
+			text = c.String() + ": " + c.Text()
+		}
 		causes[text] = append(causes[text], r.Site)
+		counts[text]++
 	}
-	for _, text := range slices.SortedFunc(maps.Keys(causes), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(causes[b]), len(causes[a])), cmp.Compare(a, b))
-	}) {
+	for _, text := range mostFirst(counts) {
 		sites := causes[text]
 		fmt.Fprintf(w, "  not at %s: %s\n", count(len(sites), "site"), text)
 		for _, i := range sites[:min(len(sites), x.list)] {

@@ -201,6 +201,13 @@ func printSummary(w io.Writer, p *instances.Plan) {
 	printFetched(w, p, false)
 }
 
+// mostFirst are the keys of counts, the highest first.
+func mostFirst[K cmp.Ordered](counts map[K]int) []K {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+}
+
 // printFetched prints at how many sites each argument is fetched, and why not at the
 // others; of all arguments, or of those alone that are not fetched everywhere.
 func printFetched(w io.Writer, p *instances.Plan, missing bool) {
@@ -236,10 +243,7 @@ func printFetched(w io.Writer, p *instances.Plan, missing bool) {
 		} else {
 			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, count(len(p.Sites), "site"))
 		}
-		names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
-			return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
-		})
-		for k, n := range names {
+		for k, n := range mostFirst(reasons) {
 			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], reasons[n], n)
 		}
 		fmt.Fprintln(w)

@@ -71,11 +71,12 @@ func predict(t *testing.T, k testKernel) {
 			refused++
 			causes[cause.String()]++
 		}
-		if wrongly := (a.Errno != 0) != (cause != attachable.None); wrongly && a.Site%2 == 1 && patched.covers(addr) {
+		wrongly := (a.Errno != 0) != (cause != attachable.None)
+		if wrongly && a.Site%2 == 1 && patched.covers(addr) {
 			explained++
 			continue
 		}
-		if (a.Errno != 0) != (cause != attachable.None) {
+		if wrongly {
 			wrong++
 			t.Errorf("%v at %#x (%s): the image says %q, the kernel %q", s, addr, s.Section, cause, a.Text)
 			continue

@@ -40,12 +40,15 @@ func commands(task *guest.Task, r *reporter) error {
 	return nil
 }
 
+// workFolder is in the guest's memory.
+const workFolder = "/tmp/load"
+
 // makeWork does for some time what programs do: files, pipes, sockets, memory.
 func makeWork(text string) {
 	runtime.LockOSThread()
 	d, err := time.ParseDuration(text)
 	if err == nil {
-		err = os.MkdirAll("/tmp/work", 0o700)
+		err = os.MkdirAll(workFolder, 0o700)
 	}
 	for end := time.Now().Add(d); err == nil && time.Now().Before(end); {
 		err = workOnce()
@@ -57,11 +60,11 @@ func makeWork(text string) {
 }
 
 func workOnce() error {
-	const name = "/tmp/work/file"
+	const name = workFolder + "/file"
 	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
 		return err
 	}
-	if _, err := os.ReadDir("/tmp/work"); err != nil {
+	if _, err := os.ReadDir(workFolder); err != nil {
 		return err
 	}
 	if _, err := os.ReadFile("/proc/self/status"); err != nil {
