@@ -1,12 +1,12 @@
 // Package arch describes processor architectures as data: which DWARF number
 // belongs to which register, what the register is called, and at which byte of
-// struct pt_regs a BPF program finds it. Nothing else in this project knows one
-// architecture from another; adding one is adding a table here.
+// struct pt_regs a BPF program finds it. Relocations are in package image, and what
+// instructions do is in internal/insn: CONTRIBUTING.md lists what a new architecture
+// needs.
 package arch
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,8 +60,6 @@ type Arch struct {
 	kernelNames    map[string]string // where they differ from the manual's
 	regs           []Register
 	byNum          []*Register // nil where the mapping has no register
-	relocations    []Relocation
-	relocationName func(uint32) string
 }
 
 // Register returns the register with a DWARF number, or nil when the
@@ -142,14 +140,6 @@ func ByName(name string) *Arch {
 		}
 	}
 	return nil
-}
-
-// Order returns the byte order that an ELF data encoding stands for.
-func Order(data elf.Data) binary.ByteOrder {
-	if data == elf.ELFDATA2MSB {
-		return binary.BigEndian
-	}
-	return binary.LittleEndian
 }
 
 func build(a Arch, regs []Register) *Arch {

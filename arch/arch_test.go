@@ -57,27 +57,3 @@ func TestForELF(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
-
-// TestRelocations compares names with those of debug/elf.
-func TestRelocations(t *testing.T) {
-	other := map[string]func(uint32) string{
-		"amd64": func(n uint32) string { return elf.R_X86_64(n).String() },
-		"arm64": func(n uint32) string { return elf.R_AARCH64(n).String() },
-	}
-	for _, a := range all {
-		if len(a.Relocations()) == 0 {
-			t.Errorf("%s has no relocations", a.Name)
-		}
-		for _, r := range a.Relocations() {
-			if want := other[a.Name](r.Type); r.Name != want {
-				t.Errorf("%s relocation %d: %s, debug/elf says %s", a.Name, r.Type, r.Name, want)
-			}
-			if a.Relocation(r.Type).Name != r.Name {
-				t.Errorf("%s relocation %s is in the table twice", a.Name, r.Name)
-			}
-		}
-	}
-	if r := ByName("amd64").Relocation(uint32(elf.R_X86_64_GOTPCREL)); r != nil {
-		t.Errorf("got %s for a relocation that debug information has not", r.Name)
-	}
-}

@@ -18,7 +18,6 @@ var amd64 = build(Arch{
 		"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
 	},
 	Source:      "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
-	relocations: amd64Relocations, relocationName: amd64RelocationName,
 }, slices.Concat(
 	[]Register{
 		{0, "rax", 80, General},
@@ -64,7 +63,6 @@ var arm64 = build(Arch{
 	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, Return: 0,
 	Args:        []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Source:      "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
-	relocations: arm64Relocations, relocationName: arm64RelocationName,
 }, slices.Concat(
 	numbered("x", 0, 31, 0, 0, 8, General),
 	[]Register{

@@ -3,6 +3,9 @@ package dwarfloc
 import (
 	"errors"
 	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // StepKind says how a Step leads on.
@@ -57,11 +60,11 @@ func (s *Site) Follow(v *Variable, path []Step) (*Variable, error) {
 			if errors.As(err, &wrong) {
 				wrong.Step = i
 				out.Wrong, out.Type = wrong, o.t
-				code := TypeMismatch
+				code := loc.ReasonTypeMismatch
 				if wrong.Members != nil {
-					code = NoSuchMember
+					code = loc.ReasonNoSuchMember
 				}
-				out.Loc, out.Reason = Location{}, Reason{code, wrong.Msg}
+				out.Loc, out.Reason = loc.Location{}, loc.Reason{Code: code, Detail: wrong.Msg}
 				return nil
 			}
 			if err != nil {
@@ -70,37 +73,65 @@ func (s *Site) Follow(v *Variable, path []Step) (*Variable, error) {
 		}
 		out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 		out.Loc.Rule = v.Loc.Rule
-		if out.Reason.Code != Located {
-			out.Loc = Location{}
+		if out.Reason.Code != loc.ReasonNone {
+			out.Loc = loc.Location{}
 		}
 		return nil
 	})
 	if err != nil {
-		var fe *FormatError
+		var fe *image.FormatError
 		if !errors.As(err, &fe) {
 			return nil, err
 		}
-		out.Loc, out.Reason = Location{}, Reason{Damaged, err.Error()}
+		out.Loc, out.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
 	}
 	return out, nil
 }
 
 // object is where a path has led so far.
 type object struct {
-	loc    Location
-	reason Reason // why loc is not the whole object; a part may still be there
+	loc    loc.Location
+	reason loc.Reason // why loc is not the whole object; a part may still be there
 	t      *Type
 	bits   int // of a bit-field
 }
 
 // lost makes an object one without a location.
-func (o *object) lost(r Reason) {
-	o.loc, o.reason = Location{}, r
+func (o *object) lost(r loc.Reason) {
+	o.loc, o.reason = loc.Location{}, r
 }
 
 type follower struct {
 	s  *Site
 	ev *evaluator
+}
+
+// narrow leads from an object to bits of it: [off, off+size) in memory order, both
+// multiples of 8. An object that is not whole may still have all of the part.
+func (f *follower) narrow(o *object, off, size uint64) {
+	if o.reason.Code != loc.ReasonNone && o.loc.Kind != loc.KindPieces {
+		o.lost(o.reason)
+		return
+	}
+	o.loc, o.reason = f.ev.Part(&o.loc, off, size)
+}
+
+// bitField leads from a structure to a bit-field of it: size bits from bit off on.
+func (f *follower) bitField(o *object, off, size uint64, signed bool) {
+	if o.reason.Code != loc.ReasonNone && o.loc.Kind != loc.KindPieces {
+		o.lost(o.reason)
+		return
+	}
+	if size > 64 {
+		o.lost(unsupported("a bit-field of %d bits", size))
+		return
+	}
+	e, r := f.ev.BitField(&o.loc, off, size, signed)
+	if r.Code != loc.ReasonNone {
+		o.lost(r)
+		return
+	}
+	o.loc, o.reason = f.ev.Value(e), loc.Reason{}
 }
 
 func wrong(format string, args ...any) error {
@@ -151,19 +182,19 @@ func (f *follower) deref(o *object, t *Type) error {
 		return err
 	}
 	o.t = el
-	if o.loc.Kind == KindImplicitPointer {
+	if o.loc.Kind == loc.KindImplicitPointer {
 		return f.pointee(o)
 	}
-	if o.reason.Code != Located {
+	if o.reason.Code != loc.ReasonNone {
 		o.lost(o.reason)
 		return nil
 	}
-	value, r := f.ev.valueOf(&o.loc, f.s.u.img.arch.WordSize)
-	if r.Code != Located {
+	value, r := f.ev.Bits(&o.loc, 0, 8*uint64(f.ev.Arch.WordSize))
+	if r.Code != loc.ReasonNone {
 		o.lost(r)
 		return nil
 	}
-	o.loc, o.reason = Location{Kind: KindMemory, Expr: value}, Reason{}
+	o.loc, o.reason = loc.Location{Kind: loc.KindMemory, Expr: value}, loc.Reason{}
 	return nil
 }
 
@@ -178,7 +209,7 @@ func (f *follower) pointee(o *object) error {
 		return err
 	}
 	if o.loc.TargetOffset < 0 {
-		o.lost(Reason{ImplicitPointer, "it points in front of its object"})
+		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points in front of its object"})
 		return nil
 	}
 	off := o.loc.TargetOffset
@@ -189,7 +220,7 @@ func (f *follower) pointee(o *object) error {
 		}
 		size -= off
 	}
-	f.ev.narrow(o, 8*uint64(off), 8*uint64(max(size, 0)))
+	f.narrow(o, 8*uint64(off), 8*uint64(max(size, 0)))
 	return nil
 }
 
@@ -237,14 +268,14 @@ func (f *follower) member(o *object, name string) error {
 			signed = r.Signed
 		}
 		o.bits = int(m.BitSize)
-		f.ev.bitField(o, m.BitOffset, m.BitSize, signed)
+		f.bitField(o, m.BitOffset, m.BitSize, signed)
 		return nil
 	}
 	size, err := m.Type.byteSize()
 	if err != nil {
 		return err
 	}
-	f.ev.narrow(o, m.BitOffset, 8*uint64(max(size, 0)))
+	f.narrow(o, m.BitOffset, 8*uint64(max(size, 0)))
 	return nil
 }
 
@@ -289,17 +320,17 @@ func (f *follower) element(o *object, t *Type, p *Step) error {
 	}
 	o.t = el
 	if p.By == nil {
-		if t.Kind == TypePointer && o.loc.Kind == KindMemory {
-			if o.reason.Code == Located {
-				o.loc.Expr = f.ev.binary(OpAdd, o.loc.Expr, f.ev.constant(uint64(p.Index*size)))
+		if t.Kind == TypePointer && o.loc.Kind == loc.KindMemory {
+			if o.reason.Code == loc.ReasonNone {
+				o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
 			}
 			return nil
 		}
 		if p.Index < 0 {
-			o.lost(Reason{ImplicitPointer, "its pointer was optimized away, and the element is in front of its object"})
+			o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "its pointer was optimized away, and the element is in front of its object"})
 			return nil
 		}
-		f.ev.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
+		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
 		return nil
 	}
 	return f.indexBy(o, p.By, size)
@@ -317,24 +348,24 @@ func (f *follower) indexBy(o *object, by *Variable, size int64) error {
 		return wrong("an index is a number, and %s is %v", by.Name, by.Type)
 	}
 	switch {
-	case o.reason.Code != Located:
+	case o.reason.Code != loc.ReasonNone:
 		return nil
 	case !by.Located():
-		o.lost(Reason{by.Reason.Code, "the index " + by.Name + " is not located"})
+		o.lost(loc.Reason{Code: by.Reason.Code, Detail: "the index " + by.Name + " is not located"})
 		return nil
-	case o.loc.Kind != KindMemory:
-		o.lost(Reason{Unsupported, "an index by variable into what is not in memory"})
+	case o.loc.Kind != loc.KindMemory:
+		o.lost(loc.Reason{Code: loc.ReasonUnsupported, Detail: "an index by variable into what is not in memory"})
 		return nil
 	}
-	n, r := f.ev.valueOf(&by.Loc, int(t.Size))
-	if r.Code != Located {
+	n, r := f.ev.Bits(&by.Loc, 0, 8*uint64(t.Size))
+	if r.Code != loc.ReasonNone {
 		o.lost(r)
 		return nil
 	}
-	if n.Op == OpZExt && int64(n.Size) == t.Size && t.Signed {
-		n = n.A // what valueOf has put there
+	if n.Op == loc.OpZExt && int64(n.Size) == t.Size && t.Signed {
+		n = n.A // what Bits has put there
 	}
-	n = f.ev.extend(n, int(t.Size), t.Signed)
-	o.loc.Expr = f.ev.binary(OpAdd, o.loc.Expr, f.ev.binary(OpMul, n, f.ev.constant(uint64(size))))
+	n = f.ev.Extend(n, int(t.Size), t.Signed)
+	o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Binary(loc.OpMul, n, f.ev.Const(uint64(size))))
 	return nil
 }

@@ -4,46 +4,49 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
 
 // accessTypes are types to take apart: struct s { unsigned a; unsigned short b; unsigned
 // f : 3; int g : 5; unsigned v[3]; struct s *next; struct { char c; }; struct far *far; }.
 type accessTypes struct {
-	u32, u16, s32, char, s, ptr, far, farPtr *die
-	all                                      []*die
+	u32, u16, s32, char, s, ptr, far, farPtr *dwarftest.DIE
+	all                                      []*dwarftest.DIE
 }
 
-func newAccessTypes(far ...attribute) *accessTypes {
-	base := func(name string, size, enc int) *die {
-		return &die{tag: tagBaseType, attrs: []attribute{{attrName_, formString, name}, {attrByteSize, formData1, size}, {attrEncoding, formData1, enc}}}
+func newAccessTypes(far ...dwarftest.Attr) *accessTypes {
+	base := func(name string, size, enc int) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagBaseType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, name), dwarftest.At(dw.AttrByteSize, dw.FormData1, size), dwarftest.At(dw.AttrEncoding, dw.FormData1, enc)}}
 	}
 	t := &accessTypes{
-		u32: base("unsigned int", 4, encUnsigned), u16: base("unsigned short", 2, encUnsigned),
-		s32: base("int", 4, encSigned), char: base("char", 1, encSignedChar),
+		u32: base("unsigned int", 4, dw.EncUnsigned), u16: base("unsigned short", 2, dw.EncUnsigned),
+		s32: base("int", 4, dw.EncSigned), char: base("char", 1, dw.EncSignedChar),
 	}
-	t.far = &die{tag: tagStructType, attrs: append([]attribute{{attrName_, formString, "far"}}, far...)}
-	t.farPtr = &die{tag: tagPointerType, attrs: []attribute{{attrByteSize, formData1, 8}, {attrType, formRef4, t.far}}}
-	t.ptr = &die{tag: tagPointerType, attrs: []attribute{{attrByteSize, formData1, 8}}}
-	array := &die{tag: tagArrayType, attrs: []attribute{{attrType, formRef4, t.u32}}, kids: []*die{
-		{tag: tagSubrangeType, attrs: []attribute{{attrCount, formData1, 3}}},
+	t.far = &dwarftest.DIE{Tag: dw.TagStructType, Attrs: append([]dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "far")}, far...)}
+	t.farPtr = &dwarftest.DIE{Tag: dw.TagPointerType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrByteSize, dw.FormData1, 8), dwarftest.At(dw.AttrType, dw.FormRef4, t.far)}}
+	t.ptr = &dwarftest.DIE{Tag: dw.TagPointerType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrByteSize, dw.FormData1, 8)}}
+	array := &dwarftest.DIE{Tag: dw.TagArrayType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrType, dw.FormRef4, t.u32)}, Kids: []*dwarftest.DIE{
+		{Tag: dw.TagSubrangeType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrCount, dw.FormData1, 3)}},
 	}}
-	member := func(name string, typ *die, at int, more ...attribute) *die {
-		d := &die{tag: tagMember, attrs: []attribute{{attrType, formRef4, typ}, {attrDataMemberLoc, formData1, at}}}
+	member := func(name string, typ *dwarftest.DIE, at int, more ...dwarftest.Attr) *dwarftest.DIE {
+		d := &dwarftest.DIE{Tag: dw.TagMember, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrType, dw.FormRef4, typ), dwarftest.At(dw.AttrDataMemberLoc, dw.FormData1, at)}}
 		if name != "" {
-			d.attrs = append(d.attrs, attribute{attrName_, formString, name})
+			d.Attrs = append(d.Attrs, dwarftest.At(dw.AttrName, dw.FormString, name))
 		}
-		d.attrs = append(d.attrs, more...)
+		d.Attrs = append(d.Attrs, more...)
 		return d
 	}
-	inner := &die{tag: tagStructType, attrs: []attribute{{attrByteSize, formData1, 1}}, kids: []*die{member("c", t.char, 0)}}
-	t.s = &die{tag: tagStructType, attrs: []attribute{{attrName_, formString, "s"}, {attrByteSize, formData1, 48}}, kids: []*die{
+	inner := &dwarftest.DIE{Tag: dw.TagStructType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrByteSize, dw.FormData1, 1)}, Kids: []*dwarftest.DIE{member("c", t.char, 0)}}
+	t.s = &dwarftest.DIE{Tag: dw.TagStructType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "s"), dwarftest.At(dw.AttrByteSize, dw.FormData1, 48)}, Kids: []*dwarftest.DIE{
 		member("a", t.u32, 0), member("b", t.u16, 4),
-		member("f", t.u32, 0, attribute{attrBitSize, formData1, 3}, attribute{attrDataBitOffset, formData1, 48}),
-		member("g", t.s32, 0, attribute{attrBitSize, formData1, 5}, attribute{attrDataBitOffset, formData1, 51}),
+		member("f", t.u32, 0, dwarftest.At(dw.AttrBitSize, dw.FormData1, 3), dwarftest.At(dw.AttrDataBitOffset, dw.FormData1, 48)),
+		member("g", t.s32, 0, dwarftest.At(dw.AttrBitSize, dw.FormData1, 5), dwarftest.At(dw.AttrDataBitOffset, dw.FormData1, 51)),
 		member("v", array, 8), member("next", t.ptr, 24), member("", inner, 32), member("far", t.farPtr, 40),
 	}}
-	t.ptr.attrs = append(t.ptr.attrs, attribute{attrType, formRef4, t.s})
-	t.all = []*die{t.u32, t.u16, t.s32, t.char, t.far, t.farPtr, t.ptr, array, inner, t.s}
+	t.ptr.Attrs = append(t.ptr.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, t.s))
+	t.all = []*dwarftest.DIE{t.u32, t.u16, t.s32, t.char, t.far, t.farPtr, t.ptr, array, inner, t.s}
 	return t
 }
 
@@ -70,25 +73,25 @@ func steps(text string) []Step {
 	return out
 }
 
-func must1(_ int, err error) { must(err) }
+func must1(_ int, err error) { dwarftest.Must(err) }
 
 // TestFollow: members and elements of objects in each kind of place.
 func TestFollow(t *testing.T) {
-	x := newAccessTypes(attribute{attrDeclaration, formFlagPresent, 1})
-	object := &die{tag: tagVariable, attrs: []attribute{{attrName_, formString, "object"}, {attrType, formRef4, x.s}, {attrLocation, formExprloc, cat(xBreg0+7, sleb(64))}}}
-	param := func(name string, typ *die, expr []byte) *die {
-		return &die{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, name}, {attrType, formRef4, typ}, {attrLocation, formExprloc, expr}}}
+	x := newAccessTypes(dwarftest.At(dw.AttrDeclaration, dw.FormFlagPresent, 1))
+	object := &dwarftest.DIE{Tag: dw.TagVariable, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "object"), dwarftest.At(dw.AttrType, dw.FormRef4, x.s), dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xBreg0+7, dwarftest.SLEB(64)))}}
+	param := func(name string, typ *dwarftest.DIE, expr []byte) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, name), dwarftest.At(dw.AttrType, dw.FormRef4, typ), dwarftest.At(dw.AttrLocation, dw.FormExprloc, expr)}}
 	}
-	f := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}, {attrHighpc, formData1, 64}}, kids: []*die{
-		param("p", x.ptr, cat(xReg0+5)),
-		param("m", x.s, cat(xBreg0+3, sleb(8))),
-		param("r", x.s, cat(xReg0+1, xPiece, 8, xReg0+2, xPiece, 8, xPiece, 8, xReg0+4, xPiece, 8)),
-		param("q", x.ptr, cat(xBreg0+3, sleb(16))),
-		param("i", x.s32, cat(xReg0+6)),
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+		param("p", x.ptr, dwarftest.Cat(xReg0+5)),
+		param("m", x.s, dwarftest.Cat(xBreg0+3, dwarftest.SLEB(8))),
+		param("r", x.s, dwarftest.Cat(xReg0+1, xPiece, 8, xReg0+2, xPiece, 8, xPiece, 8, xReg0+4, xPiece, 8)),
+		param("q", x.ptr, dwarftest.Cat(xBreg0+3, dwarftest.SLEB(16))),
+		param("i", x.s32, dwarftest.Cat(xReg0+6)),
 	}}
-	full := newAccessTypes(attribute{attrByteSize, formData1, 16})
-	full.far.kids = []*die{{tag: tagMember, attrs: []attribute{{attrName_, formString, "deep"}, {attrType, formRef4, full.u16}, {attrDataMemberLoc, formData1, 6}}}}
-	img := testImage(t, []cu{{version: 5, root: unitRoot(append(append([]*die{}, x.all...), object, f)...)}, {version: 5, root: unitRoot(full.all...)}})
+	full := newAccessTypes(dwarftest.At(dw.AttrByteSize, dw.FormData1, 16))
+	full.far.Kids = []*dwarftest.DIE{{Tag: dw.TagMember, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "deep"), dwarftest.At(dw.AttrType, dw.FormRef4, full.u16), dwarftest.At(dw.AttrDataMemberLoc, dw.FormData1, 6)}}}
+	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(append(append([]*dwarftest.DIE{}, x.all...), object, f)...)}, {Version: 5, Root: dwarftest.Root(full.all...)}})
 	s := sitesOf(t, img, "f", 1)[0]
 	byName := make(map[string]*Variable)
 	params, err := s.Params()
@@ -156,20 +159,22 @@ func TestFollow(t *testing.T) {
 
 // TestUseTypesOf: what no unit of an image defines is taken from another image.
 func TestUseTypesOf(t *testing.T) {
-	x := newAccessTypes(attribute{attrDeclaration, formFlagPresent, 1})
-	f := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}, {attrHighpc, formData1, 64}}, kids: []*die{
-		{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, "p"}, {attrType, formRef4, x.farPtr}, {attrLocation, formExprloc, cat(xReg0 + 5)}}},
+	x := newAccessTypes(dwarftest.At(dw.AttrDeclaration, dw.FormFlagPresent, 1))
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+		{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "p"), dwarftest.At(dw.AttrType, dw.FormRef4, x.farPtr), dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0+5))}},
 	}}
-	full := newAccessTypes(attribute{attrByteSize, formData1, 16})
-	full.far.kids = []*die{{tag: tagMember, attrs: []attribute{{attrName_, formString, "deep"}, {attrType, formRef4, full.u16}, {attrDataMemberLoc, formData1, 6}}}}
-	other := testImage(t, []cu{{version: 5, root: unitRoot(full.all...)}})
+	full := newAccessTypes(dwarftest.At(dw.AttrByteSize, dw.FormData1, 16))
+	full.far.Kids = []*dwarftest.DIE{{Tag: dw.TagMember, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "deep"), dwarftest.At(dw.AttrType, dw.FormRef4, full.u16), dwarftest.At(dw.AttrDataMemberLoc, dw.FormData1, 6)}}}
+	other := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(full.all...)}})
 	for _, use := range []bool{false, true} {
-		img := testImage(t, []cu{{version: 5, root: unitRoot(append(append([]*die{}, x.all...), f)...)}})
+		var o Options
 		want := "type-mismatch: struct far is only declared: no unit of the image defines it"
 		if use {
-			img.UseTypesOf(other)
+			o.TypesOf = other
 			want = "[%rdi+6]"
 		}
+		img, err := FromBytes("test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root(append(append([]*dwarftest.DIE{}, x.all...), f)...)}}), &o)
+		dwarftest.Must(err)
 		s := sitesOf(t, img, "f", 1)[0]
 		params, err := s.Params()
 		if err != nil {

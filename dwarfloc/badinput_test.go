@@ -16,6 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/loc"
+
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -32,7 +37,7 @@ func fixture(t testing.TB, name string) []byte {
 // start with the path and say no result. It returns the answers as one text.
 func everything(t testing.TB, data []byte) (string, error) {
 	t.Helper()
-	img, err := FromBytes("test", data)
+	img, err := FromBytes("test", data, nil)
 	if err != nil {
 		if img != nil {
 			t.Fatalf("an image and the error %v", err)
@@ -40,7 +45,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 		return "", checkError(t, err)
 	}
 	ctx := context.Background()
-	if err := img.Scan(ctx); err != nil {
+	if err := img.index.Scan(ctx); err != nil {
 		return "", checkError(t, err)
 	}
 	var out strings.Builder
@@ -49,9 +54,9 @@ func everything(t testing.TB, data []byte) (string, error) {
 		return "", checkError(t, err)
 	}
 	for _, n := range names {
-		img.Symbols(n)
+		img.SymbolAt(img.Sections()[0].Addr, n)
 	}
-	sites, err := img.Sites(ctx, Every{})
+	sites, err := img.Sites(ctx, nil)
 	if err != nil {
 		if sites != nil {
 			t.Fatalf("sites and the error %v", err)
@@ -104,7 +109,7 @@ func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Buil
 					_ = checkError(t, err)
 					continue
 				}
-				if (part.Reason.Code == Located) != (part.Loc.Kind != KindNone) {
+				if (part.Reason.Code == loc.ReasonNone) != (part.Loc.Kind != loc.KindNone) {
 					t.Fatalf("%s of %s: reason %v and a location that is %v", n, v.Name, part.Reason, part.Loc.Kind)
 				}
 				fmt.Fprintf(out, "\t%s: %s\n", n, variableLine(t, img, part))
@@ -166,8 +171,8 @@ func variableLine(t testing.TB, img *Image, v *Variable) string {
 		size = -2
 		_ = checkError(t, err)
 	}
-	where := v.Loc.Text(img.arch)
-	if v.Located() && (v.Loc.Kind == KindNone || where == "" || v.Loc.Rule == RuleNone) {
+	where := v.Loc.Text(img.Arch())
+	if v.Located() && (v.Loc.Kind == loc.KindNone || where == "" || v.Loc.Rule == loc.RuleNone) {
 		t.Fatalf("%s is located, but where (%q) and by which rule (%v)?", v.Name, where, v.Loc.Rule)
 	}
 	line := fmt.Sprintf("%s %s, %s, %d bytes: ", v.Role, v.Name, v.Type, size)
@@ -177,7 +182,7 @@ func variableLine(t testing.TB, img *Image, v *Variable) string {
 	if v.Reason.Code.Text() == "" {
 		t.Fatalf("%s has the reason %v, which has no text", v.Name, v.Reason)
 	}
-	if v.Loc.Kind != KindNone {
+	if v.Loc.Kind != loc.KindNone {
 		return line + fmt.Sprintf("%s %s (%s) %s", v.Loc.Kind, where, v.Loc.Rule, v.Reason)
 	}
 	return line + v.Reason.String()
@@ -204,7 +209,7 @@ func FuzzOpen(f *testing.F) {
 			f.Add(fixture(f, n))
 		}
 	}
-	f.Add(writeImage([]cu{{version: 5, root: unitRoot()}}))
+	f.Add(dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer timeLimit(30*time.Second, fmt.Sprintf("an image of %d bytes", len(data)))()
 		_, _ = everything(t, data)
@@ -285,37 +290,37 @@ func TestOpenErrors(t *testing.T) {
 	vmlinuz := make([]byte, 0x400)
 	copy(vmlinuz, "MZ")
 	copy(vmlinuz[0x202:], "HdrS")
-	other := writeImage([]cu{{version: 5, root: unitRoot()}})
+	other := dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}})
 	binary.LittleEndian.PutUint16(other[18:], uint16(elf.EM_MIPS))
-	kernel := writeELF(textSection(), debugSection("__ksymtab", []byte{1}), section{name: ".note", typ: elf.SHT_NOTE, data: cat(le32(4), le32(3), le32(3), "GNU", 0xab, 0xcd, 0xef, 0)})
-	short := writeImage([]cu{{version: 5, root: unitRoot()}})
+	kernel := dwarftest.ELF(dwarftest.Text(), dwarftest.Debug("__ksymtab", []byte{1}), dwarftest.Section{Name: ".note", Type: elf.SHT_NOTE, Data: dwarftest.Cat(dwarftest.LE32(4), dwarftest.LE32(3), dwarftest.LE32(3), "GNU", 0xab, 0xcd, 0xef, 0)})
+	short := dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}})
 	for _, tt := range []struct {
 		name string
 		data []byte
 		is   error
 		want string
 	}{
-		{"empty", nil, ErrNotELF, "test: not an ELF file: it is empty"},
-		{"text", []byte("#!/bin/sh\n"), ErrNotELF, "test: not an ELF file"},
-		{"vmlinuz", vmlinuz, ErrNotELF, "test: not an ELF file: it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"},
-		{"gzip", []byte{0x1f, 0x8b, 8}, ErrNotELF, "test: not an ELF file: it is compressed; decompress it first"},
-		{"zstd", []byte{0x28, 0xb5, 0x2f, 0xfd}, ErrNotELF, "test: not an ELF file: it is compressed; decompress it first"},
-		{"stripped", writeELF(textSection()), ErrNoDWARF, "test: no DWARF debug information: the file is stripped: install its debug package or build it with -g and keep the result"},
-		{"symbols only", writeELF(textSection(), section{name: ".symtab", typ: elf.SHT_SYMTAB}), ErrNoDWARF, "test: no DWARF debug information: build it with -g"},
-		{"kernel", kernel, ErrNoDWARF, "test: no DWARF debug information: for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y; its build ID is abcdef"},
+		{"empty", nil, image.ErrNotELF, "test: not an ELF file: it is empty"},
+		{"text", []byte("#!/bin/sh\n"), image.ErrNotELF, "test: not an ELF file"},
+		{"vmlinuz", vmlinuz, image.ErrNotELF, "test: not an ELF file: it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"},
+		{"gzip", []byte{0x1f, 0x8b, 8}, image.ErrNotELF, "test: not an ELF file: it is compressed; decompress it first"},
+		{"zstd", []byte{0x28, 0xb5, 0x2f, 0xfd}, image.ErrNotELF, "test: not an ELF file: it is compressed; decompress it first"},
+		{"stripped", dwarftest.ELF(dwarftest.Text()), image.ErrNoDWARF, "test: no DWARF debug information: the file is stripped: install its debug package or build it with -g and keep the result"},
+		{"symbols only", dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: ".symtab", Type: elf.SHT_SYMTAB}), image.ErrNoDWARF, "test: no DWARF debug information: build it with -g"},
+		{"kernel", kernel, image.ErrNoDWARF, "test: no DWARF debug information: for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y; its build ID is abcdef"},
 		{"cut", short[:100], nil, "test: damaged ELF file: "},
 		{"other machine", other, nil, "test: "},
-		{"unit length", writeELF(textSection(), debugSection(".debug_info", le32(0x100))), nil, "test: .debug_info+0x0: invalid unit length 0x100: 0x4 bytes are left"},
-		{"unit version", writeELF(textSection(), debugSection(".debug_info", cat(le32(2), le16(9)))), nil, "test: .debug_info+0x0: unsupported DWARF version 9"},
-		{"address size", writeELF(textSection(), debugSection(".debug_info", cat(le32(8), le16(5), 1, 3, le32(0)))), nil, "test: .debug_info+0x0: invalid address size 3"},
-		{"unit type", writeELF(textSection(), debugSection(".debug_info", cat(le32(8), le16(5), 9, 8, le32(0)))), nil, "test: .debug_info+0x0: unknown unit type 0x9"},
-		{"unit header", writeELF(textSection(), debugSection(".debug_info", cat(le32(4), le16(5), 1, 8))), nil, "test: .debug_info+0x0: the unit's header does not fit into its length"},
-		{"zdebug", writeELF(textSection(), debugSection(".zdebug_info", []byte("ZLIBshort"))), nil, "test: .zdebug_info+0x0: invalid compression header"},
+		{"unit length", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.LE32(0x100))), nil, "test: .debug_info+0x0: invalid unit length 0x100: 0x4 bytes are left"},
+		{"unit version", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(2), dwarftest.LE16(9)))), nil, "test: .debug_info+0x0: unsupported DWARF version 9"},
+		{"address size", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(8), dwarftest.LE16(5), 1, 3, dwarftest.LE32(0)))), nil, "test: .debug_info+0x0: invalid address size 3"},
+		{"unit type", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(8), dwarftest.LE16(5), 9, 8, dwarftest.LE32(0)))), nil, "test: .debug_info+0x0: unknown unit type 0x9"},
+		{"unit header", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(4), dwarftest.LE16(5), 1, 8))), nil, "test: .debug_info+0x0: the unit's header does not fit into its length"},
+		{"zdebug", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".zdebug_info", []byte("ZLIBshort"))), nil, "test: .zdebug_info+0x0: invalid compression header"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			img, err := FromBytes("test", tt.data)
+			img, err := FromBytes("test", tt.data, nil)
 			if err == nil {
-				err = img.Scan(context.Background()) // which reads the headers of units
+				err = img.index.Scan(context.Background()) // which reads the headers of units
 			}
 			if err == nil {
 				t.Fatal("accepted")
@@ -327,14 +332,14 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 			if strings.Contains(tt.want, "+0x") {
-				var fe *FormatError
+				var fe *image.FormatError
 				if !errors.As(err, &fe) || fe.Section == "" {
-					t.Errorf("%v is no FormatError with a section", err)
+					t.Errorf("%v is no image.FormatError with a section", err)
 				}
 			}
 		})
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }
@@ -342,11 +347,11 @@ func TestOpenErrors(t *testing.T) {
 // TestScanErrors: damage that shows when the entries are read.
 func TestScanErrors(t *testing.T) {
 	info := func(entries ...any) []byte {
-		b := cat(le16(5), 1, 8, le32(0), cat(entries...))
-		return cat(le32(uint64(len(b))), b)
+		b := dwarftest.Cat(dwarftest.LE16(5), 1, 8, dwarftest.LE32(0), dwarftest.Cat(entries...))
+		return dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)
 	}
-	abbrev := cat(1, tagByte(tagCompileUnit), 1, 0, 0, 2, tagByte(tagSubprogram), 0, attrByte(attrName_), byte(formString), 0, 0, 0)
-	deep := cat(1, tagByte(tagLexicalBlock), 1, 0, 0, 0)
+	abbrev := dwarftest.Cat(1, tagByte(dw.TagCompileUnit), 1, 0, 0, 2, tagByte(dw.TagSubprogram), 0, attrByte(dw.AttrName), byte(dw.FormString), 0, 0, 0)
+	deep := dwarftest.Cat(1, tagByte(dw.TagLexicalBlock), 1, 0, 0, 0)
 	for _, tt := range []struct {
 		name, want   string
 		info, abbrev []byte
@@ -357,11 +362,11 @@ func TestScanErrors(t *testing.T) {
 		{"nothing at all", "test: .debug_info+0xc: the unit has no entries", info(), abbrev},
 		{"abbreviations do not end", "test: .debug_abbrev+0x5: the abbreviation table of the unit at .debug_info+0x0 does not end", info(1, 0), abbrev[:5]},
 		{"abbreviation does not end", "test: .debug_abbrev+0x5: abbreviation 2 does not end", info(1, 0), abbrev[:10]},
-		{"unknown form", "test: .debug_abbrev+0x0: abbreviation 1: unknown form 0x7e", info(1, 0), cat(1, 0x11, 0, 3, 0x7e, 0, 0, 0)},
+		{"unknown form", "test: .debug_abbrev+0x0: abbreviation 1: unknown form 0x7e", info(1, 0), dwarftest.Cat(1, 0x11, 0, 3, 0x7e, 0, 0, 0)},
 		{"too deep", "test: .debug_info+0x20c: entries are nested more than 512 deep", info(bytes.Repeat([]byte{1}, 5000)), deep},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := everything(t, writeELF(textSection(), debugSection(".debug_info", tt.info), debugSection(".debug_abbrev", tt.abbrev)))
+			_, err := everything(t, dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", tt.info), dwarftest.Debug(".debug_abbrev", tt.abbrev)))
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
@@ -369,24 +374,24 @@ func TestScanErrors(t *testing.T) {
 	}
 }
 
-func tagByte(t tag) byte       { return byte(t) }
-func attrByte(a attrName) byte { return byte(a) }
+func tagByte(t dw.Tag) byte   { return byte(t) }
+func attrByte(a dw.Attr) byte { return byte(a) }
 
 // TestScanErrorIsRemembered: the second question gets the same answer.
 func TestScanErrorIsRemembered(t *testing.T) {
-	b := cat(le16(5), 1, 8, le32(0), 1, 7, 0)
-	img, err := FromBytes("test", writeELF(textSection(), debugSection(".debug_info", cat(le32(uint64(len(b))), b)),
-		debugSection(".debug_abbrev", cat(1, 0x11, 1, 0, 0, 0))))
+	b := dwarftest.Cat(dwarftest.LE16(5), 1, 8, dwarftest.LE32(0), 1, 7, 0)
+	img, err := FromBytes("test", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)),
+		dwarftest.Debug(".debug_abbrev", dwarftest.Cat(1, 0x11, 1, 0, 0, 0))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := img.Scan(canceled); !errors.Is(err, context.Canceled) {
+	if err := img.index.Scan(canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled scan: %v", err)
 	}
-	first := img.Scan(context.Background())
-	if second := img.Scan(context.Background()); first == nil || first != second {
+	first := img.index.Scan(context.Background())
+	if second := img.index.Scan(context.Background()); first == nil || first != second {
 		t.Errorf("first %v, then %v", first, second)
 	}
 }
@@ -401,19 +406,19 @@ func allocated(f func()) uint64 {
 }
 
 // nest is n inlined instances inside each other, with width more in the innermost.
-func nest(n, width int) *die {
-	at := []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}}
-	root := &die{tag: tagSubprogram, attrs: at}
+func nest(n, width int) *dwarftest.DIE {
+	at := []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr))}
+	root := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: at}
 	d := root
 	for range n {
-		k := &die{tag: tagInlinedSubroutine, attrs: at}
-		d.kids = []*die{k}
+		k := &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: at}
+		d.Kids = []*dwarftest.DIE{k}
 		d = k
 	}
 	for range width {
-		d.kids = append(d.kids, &die{tag: tagInlinedSubroutine, attrs: at})
+		d.Kids = append(d.Kids, &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: at})
 	}
-	return unitRoot(root)
+	return dwarftest.Root(root)
 }
 
 // TestMemory: numbers in a small file that announce much make nothing big.
@@ -422,45 +427,45 @@ func TestMemory(t *testing.T) {
 		var z bytes.Buffer
 		w := zlib.NewWriter(&z)
 		_, err := w.Write(d)
-		must(errors.Join(err, w.Close()))
-		return cat(le32(1), le32(0), le64(size), le64(1), z.Bytes())
+		dwarftest.Must(errors.Join(err, w.Close()))
+		return dwarftest.Cat(dwarftest.LE32(1), dwarftest.LE32(0), dwarftest.LE64(size), dwarftest.LE64(1), z.Bytes())
 	}
 	zdebug := func(size uint64, d []byte) []byte {
-		return cat([]byte("ZLIB"), binary.BigEndian.AppendUint64(nil, size), compressed(0, d)[24:])
+		return dwarftest.Cat([]byte("ZLIB"), binary.BigEndian.AppendUint64(nil, size), compressed(0, d)[24:])
 	}
-	flagged := section{name: ".debug_str", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: compressed(1<<40, []byte("x"))}
-	lines := func(version int) section {
-		root := cat(1, 1, 1, 0xfb, 14, 1, 0, uleb(1<<20), 0, uleb(1<<20))
-		b := cat(le16(uint64(version)), 8, 0, le32(uint64(len(root))), root)
-		return debugSection(".debug_line", cat(le32(uint64(len(b))), b))
+	flagged := dwarftest.Section{Name: ".debug_str", Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED, Data: compressed(1<<40, []byte("x"))}
+	lines := func(version int) dwarftest.Section {
+		root := dwarftest.Cat(1, 1, 1, 0xfb, 14, 1, 0, dwarftest.ULEB(1<<20), 0, dwarftest.ULEB(1<<20))
+		b := dwarftest.Cat(dwarftest.LE16(uint64(version)), 8, 0, dwarftest.LE32(uint64(len(root))), root)
+		return dwarftest.Debug(".debug_line", dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b))
 	}
-	withLines := func(n int) []cu {
-		var units []cu
+	withLines := func(n int) []dwarftest.CU {
+		var units []dwarftest.CU
 		for range n {
-			root := unitRoot(&die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}}, kids: []*die{
-				{tag: tagInlinedSubroutine, attrs: []attribute{{attrLowpc, formAddr, uint64(textAddr)}, {attrCallFile, formData1, 1}}}}})
-			root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0})
-			units = append(units, cu{version: 5, root: root})
+			root := dwarftest.Root(&dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr))}, Kids: []*dwarftest.DIE{
+				{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrCallFile, dw.FormData1, 1)}}}})
+			root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrStmtList, dw.FormSecOffset, 0))
+			units = append(units, dwarftest.CU{Version: 5, Root: root})
 		}
 		return units
 	}
-	units := []cu{{version: 5, root: unitRoot()}}
-	var tiny []cu
+	units := []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}
+	var tiny []dwarftest.CU
 	for range 2000 {
-		tiny = append(tiny, cu{version: 5, root: &die{tag: tagCompileUnit}})
+		tiny = append(tiny, dwarftest.CU{Version: 5, Root: &dwarftest.DIE{Tag: dw.TagCompileUnit}})
 	}
 	for _, tt := range []struct {
 		name string
 		data []byte
 		most uint64 // bytes
 	}{
-		{"compressed section", writeImage(units, flagged), 16 << 20}, // debug/elf reads pieces of 10 MiB
-		{"old compressed section", writeImage(units, debugSection(".zdebug_str", zdebug(1<<60, []byte("x")))), 4 << 20},
-		{"line tables without formats", writeImage(withLines(50), lines(5)), 4 << 20},
-		{"deeply inlined", writeImage([]cu{{version: 5, root: nest(400, 400)}}), 64 << 20},
-		{"many tiny units", writeImage(tiny), 16 << 20},
-		{"block of 4 GiB", writeELF(textSection(), debugSection(".debug_info", cat(le32(13), le16(5), 1, 8, le32(0), 1, le32(0xffffffff))),
-			debugSection(".debug_abbrev", cat(1, 0x11, 0, 3, byte(formBlock4), 0, 0, 0))), 1 << 20},
+		{"compressed section", dwarftest.Image(units, flagged), 16 << 20}, // debug/elf reads pieces of 10 MiB
+		{"old compressed section", dwarftest.Image(units, dwarftest.Debug(".zdebug_str", zdebug(1<<60, []byte("x")))), 4 << 20},
+		{"line tables without formats", dwarftest.Image(withLines(50), lines(5)), 4 << 20},
+		{"deeply inlined", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: nest(400, 400)}}), 64 << 20},
+		{"many tiny units", dwarftest.Image(tiny), 16 << 20},
+		{"block of 4 GiB", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(13), dwarftest.LE16(5), 1, 8, dwarftest.LE32(0), 1, dwarftest.LE32(0xffffffff))),
+			dwarftest.Debug(".debug_abbrev", dwarftest.Cat(1, 0x11, 0, 3, byte(dw.FormBlock4), 0, 0, 0))), 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := allocated(func() {
@@ -475,7 +480,7 @@ func TestMemory(t *testing.T) {
 	for name, d := range map[string][]byte{
 		"a size that is too large": zdebug(100, []byte("x")), "a size that is too small": zdebug(1, make([]byte, 100)),
 	} {
-		if _, err := everything(t, writeImage(units, debugSection(".zdebug_str", d))); err == nil || !strings.Contains(err.Error(), ".zdebug_str+0x4: the header announces") {
+		if _, err := everything(t, dwarftest.Image(units, dwarftest.Debug(".zdebug_str", d))); err == nil || !strings.Contains(err.Error(), ".zdebug_str+0x4: the header announces") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -484,27 +489,27 @@ func TestMemory(t *testing.T) {
 // TestOldCompression reads names across units from sections of the old GNU form:
 // the declaration of a function, with its name in the entry, is in another unit.
 func TestOldCompression(t *testing.T) {
-	decl := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "far_away"}, {attrInline, formData1, 1}}}
-	code := &die{tag: tagSubprogram, attrs: []attribute{{attrAbstractOrigin, formRefAddr, decl}, {attrLowpc, formAddr, uint64(textAddr)}}}
-	var w dwarfWriter
-	w.add(cu{version: 5, root: unitRoot(decl)})
-	w.add(cu{version: 5, root: unitRoot(code)})
+	decl := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "far_away"), dwarftest.At(dw.AttrInline, dw.FormData1, 1)}}
+	code := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRefAddr, decl), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr))}}
+	var w dwarftest.Writer
+	w.Add(dwarftest.CU{Version: 5, Root: dwarftest.Root(decl)})
+	w.Add(dwarftest.CU{Version: 5, Root: dwarftest.Root(code)})
 	pack := func(d []byte) []byte {
 		var z bytes.Buffer
 		zw := zlib.NewWriter(&z)
 		_, err := zw.Write(d)
-		must(errors.Join(err, zw.Close()))
-		return cat([]byte("ZLIB"), binary.BigEndian.AppendUint64(nil, uint64(len(d))), z.Bytes())
+		dwarftest.Must(errors.Join(err, zw.Close()))
+		return dwarftest.Cat([]byte("ZLIB"), binary.BigEndian.AppendUint64(nil, uint64(len(d))), z.Bytes())
 	}
 	for _, data := range [][]byte{
-		writeELF(textSection(), debugSection(".debug_info", w.info), debugSection(".debug_abbrev", w.abbrev)),
-		writeELF(textSection(), debugSection(".zdebug_info", pack(w.info)), debugSection(".zdebug_abbrev", pack(w.abbrev))),
+		dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev)),
+		dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".zdebug_info", pack(w.Info)), dwarftest.Debug(".zdebug_abbrev", pack(w.Abbrev))),
 	} {
-		img, err := FromBytes("test", data)
+		img, err := FromBytes("test", data, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := sitesOf(t, img, "far_away", 1)[0]; s.Addr != textAddr {
+		if s := sitesOf(t, img, "far_away", 1)[0]; s.Addr != dwarftest.TextAddr {
 			t.Errorf("the site is at %#x", s.Addr)
 		}
 	}

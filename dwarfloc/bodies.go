@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // holder is a body that holds an address.
@@ -32,47 +35,47 @@ const maxHolders = 1 << 26
 // several ranges may come more than once.
 func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
 	pairs := 0
-	depth := make([]int, len(u.recs)) // of the bodies that are around; -1: holds none of the places
+	depth := make([]int, len(u.Recs)) // of the bodies that are around; -1: holds none of the places
 	declarations := make(map[int32]holder)
-	for i := range u.recs {
-		r := &u.recs[i]
-		if r.parent >= 0 {
-			depth[i] = depth[r.parent]
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Parent >= 0 {
+			depth[i] = depth[r.Parent]
 		}
-		if depth[i] < 0 || r.flags&recPC == 0 {
+		if depth[i] < 0 || r.Flags&index.HasPC == 0 {
 			continue // what has no address may contain what has one
 		}
-		e, err := u.entry(u.off + uint64(r.off))
+		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
 			return err
 		}
-		var pcs pcAttrs
-		if err := e.attrs(pcs.take); err != nil {
+		var pcs dw.PCs
+		if err := e.Attrs(pcs.Take); err != nil {
 			return err
 		}
-		ranges, err := u.extent(&pcs)
+		ranges, err := u.Extent(&pcs)
 		if err != nil {
 			return err
 		}
-		start, ok, err := u.start(&pcs)
+		start, ok, err := u.Start(&pcs)
 		if err != nil {
 			return err
 		}
 		live := false
 		for _, rg := range ranges {
-			j, _ := slices.BinarySearchFunc(places, rg.lo, func(p place, a uint64) int { return cmp.Compare(p.addr, a) })
-			for ; j < len(places) && places[j].addr <= rg.hi; j++ {
+			j, _ := slices.BinarySearchFunc(places, rg.Lo, func(p place, a uint64) int { return cmp.Compare(p.addr, a) })
+			for ; j < len(places) && places[j].addr <= rg.Hi; j++ {
 				live = true
 				if pairs++; pairs > maxHolders {
-					return u.img.errorf(".debug_info", u.off, "the unit has more than %d pairs of functions and lines that overlap", maxHolders)
+					return u.Data.Errorf(".debug_info", u.Off, "the unit has more than %d pairs of functions and lines that overlap", maxHolders)
 				}
 				p := places[j]
-				h := holder{rec: int32(i), depth: depth[i], outside: p.addr == rg.hi}
+				h := holder{rec: int32(i), depth: depth[i], outside: p.addr == rg.Hi}
 				if !ok {
 					continue
 				}
 				if p.addr == start {
-					if h.view = pcs.entryView; p.view < h.view {
+					if h.view = pcs.EntryView; p.view < h.view {
 						continue
 					}
 				}
@@ -91,8 +94,8 @@ func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
 
 // declaration is where the function of a record is declared. known has the answers
 // for the roots of records.
-func (u *unit) declaration(i int32, e entry, known map[int32]holder) (string, int, error) {
-	root := u.recs[i].root
+func (u *unit) declaration(i int32, e dw.Entry, known map[int32]holder) (string, int, error) {
+	root := u.Recs[i].Root
 	if h, ok := known[root]; ok && root >= 0 {
 		return h.file, h.line, nil
 	}
@@ -141,11 +144,11 @@ type functionTexts struct{ first map[string]int }
 func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 	if t.first == nil {
 		t.first = make(map[string]int)
-		for i := range u.recs {
-			if u.recs[i].root != int32(i) {
+		for i := range u.Recs {
+			if u.Recs[i].Root != int32(i) {
 				continue
 			}
-			e, err := u.entry(u.off + uint64(u.recs[i].off))
+			e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
 			if err != nil {
 				return false, err
 			}
@@ -164,12 +167,12 @@ func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 
 // sitesOfRows makes sites of rows, given by their indices in order, as the comment in
 // lines.go says.
-func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, r *lineRow) bool) ([]*Site, error) {
+func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r *dw.Row) bool) ([]*Site, error) {
 	places := make([]place, len(picked))
 	for i, p := range picked {
-		places[i] = place{rows[p].addr, uint64(rows[p].view)}
+		places[i] = place{rows[p].Addr, uint64(rows[p].View)}
 	}
-	position := func(i int) (string, int) { return u.file(uint64(rows[picked[i]].file)), int(rows[picked[i]].line) }
+	position := func(i int) (string, int) { return u.File(uint64(rows[picked[i]].File)), int(rows[picked[i]].Line) }
 	owners := make([]candidate, len(picked))
 	err := u.holders(places, func(i int, h *holder) {
 		file, line := position(i)
@@ -206,11 +209,11 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 			last = -2
 			continue
 		}
-		if p != last+1 || h.rec != lastRec || rows[last].line != r.line || rows[last].file != r.file {
+		if p != last+1 || h.rec != lastRec || rows[last].Line != r.Line || rows[last].File != r.File {
 			used = false
 		}
 		last, lastRec = p, h.rec
-		if used || !r.stmt {
+		if used || !r.Stmt {
 			continue
 		}
 		used = true
@@ -221,7 +224,7 @@ func (u *unit) sitesOfRows(rows []lineRow, picked []int, accept func(rec int32, 
 		if s == nil {
 			continue
 		}
-		if at := (spot{h.rec, s.Addr, r.file, r.line}); !taken[at] {
+		if at := (spot{h.rec, s.Addr, r.File, r.Line}); !taken[at] {
 			taken[at] = true
 			out = append(out, s)
 		}
@@ -277,7 +280,7 @@ func (e *NoCodeError) Error() string {
 // whatever else the line table has at that address. An address that is in no
 // function is a *NoCodeError.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
-	none := &NoCodeError{Image: img.path, Addr: addr, Why: "no section of instructions holds it"}
+	none := &NoCodeError{Image: img.Path(), Addr: addr, Why: "no section of instructions holds it"}
 	if !img.executable(addr) {
 		return nil, none
 	}
@@ -286,7 +289,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 	}
 	var mu sync.Mutex
 	var best *Site
-	err := img.parallel(len(img.units), func(w *scanner, i int) error {
+	err := img.index.Parallel(len(img.units), func(w *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -314,44 +317,44 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 	if err := best.Describe(); err != nil {
 		return nil, err
 	}
-	return best, img.changed()
+	return best, img.Changed()
 }
 
 // siteAt is SiteAt for one unit; it returns nil when the unit has no function there.
-func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
-	if u.kind == unitType {
+func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
+	if u.Kind == dw.UnitType {
 		return nil, nil
 	}
-	if err := u.begin(&w.table); err != nil {
+	if err := u.Begin(&w.Table); err != nil {
 		return nil, err
 	}
-	ranges, err := u.extent(&u.pcs)
+	ranges, err := u.Extent(&u.PCs)
 	if err != nil {
 		return nil, err
 	}
-	bounded := u.pcs.ranges.form != 0 || u.pcs.high.form != 0
-	if bounded && !covers(ranges, addr) {
+	bounded := u.PCs.Ranges.Form != 0 || u.PCs.High.Form != 0
+	if bounded && !dw.Covers(ranges, addr) {
 		return nil, nil
 	}
-	if err := w.open(u); err != nil {
+	if err := w.Open(u.Unit); err != nil {
 		return nil, err
 	}
-	rows, err := u.rowsOf()
+	rows, err := u.Rows()
 	if err != nil {
 		return nil, err
 	}
 	at := -1 // the last row that is not behind the address
 	for i := range rows {
-		if rows[i].addr > addr {
+		if rows[i].Addr > addr {
 			break
 		}
-		if at = i; rows[i].end {
+		if at = i; rows[i].End {
 			at = -1
 		}
 	}
 	var view uint64
-	if at >= 0 && rows[at].addr == addr {
-		view = uint64(rows[at].view)
+	if at >= 0 && rows[at].Addr == addr {
+		view = uint64(rows[at].View)
 	}
 	in := holder{rec: -1}
 	err = u.holders([]place{{addr, view}}, func(_ int, h *holder) {
@@ -364,7 +367,7 @@ func (u *unit) siteAt(w *scanner, addr uint64) (*Site, error) {
 	}
 	file, line := "", 0
 	if at >= 0 {
-		file, line = u.file(uint64(rows[at].file)), int(rows[at].line)
+		file, line = u.File(uint64(rows[at].File)), int(rows[at].Line)
 	}
 	s, err := u.bodySite(in.rec, Instruction, file, line)
 	if err != nil || s == nil {

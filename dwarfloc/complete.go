@@ -3,6 +3,9 @@ package dwarfloc
 import (
 	"context"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // A unit that only passes pointers on describes a structure by its name alone. Its
@@ -15,13 +18,8 @@ type fullTypes struct {
 	found map[typeName]*Type
 }
 
-// UseTypesOf makes another image complete types that this one only declares: a
-// module's, of the kernel that it was built for. It must be called before the first
-// question, and the other image must stay open as long as this one.
-func (img *Image) UseTypesOf(other *Image) { img.typesOf = other }
-
 type typeName struct {
-	tag  tag
+	tag  dw.Tag
 	name string
 }
 
@@ -42,7 +40,7 @@ func (t *Type) complete() (*Type, error) {
 		if full, err = img.define(key); err != nil {
 			return nil, err
 		}
-		if other := img.typesOf; full == nil && other != nil {
+		if other := img.o.TypesOf; full == nil && other != nil {
 			err := other.prepare(false)
 			if err == nil {
 				full, err = other.define(key)
@@ -67,46 +65,46 @@ func (t *Type) complete() (*Type, error) {
 // define finds the definition of a type in the first unit that has one.
 func (img *Image) define(key typeName) (*Type, error) {
 	ctx := context.Background()
-	sel := img.selectorFor(Name(key.name))
-	units, ok, err := img.mentions(ctx, &sel)
+	sel := img.index.SelectorFor(Name(key.name))
+	units, ok, err := img.index.Mentions(ctx, &sel)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		units = img.allUnits()
+		units = img.index.AllUnits()
 	}
 	found := make([]*Type, len(img.units))
-	err = img.parallel(len(units), func(_ *scanner, i int) error {
+	err = img.index.Parallel(len(units), func(_ *index.Scanner, i int) error {
 		u := &img.units[units[i]]
-		if err := u.load(); err != nil {
+		if err := u.Load(); err != nil {
 			return err
 		}
-		root, err := u.entry(u.first)
+		root, err := u.Entry(u.First)
 		if err != nil {
 			return err
 		}
-		return root.children(func(c entry) (bool, error) {
-			if c.ab.tag != key.tag {
+		return root.Children(func(c dw.Entry) (bool, error) {
+			if c.Tag() != key.tag {
 				return true, nil
 			}
-			var name, size value
+			var name, size dw.Value
 			declared := false
-			if err := c.attrs(func(a attrName, v value) {
+			if err := c.Attrs(func(a dw.Attr, v dw.Value) {
 				switch a {
-				case attrName_:
+				case dw.AttrName:
 					name = v
-				case attrByteSize:
+				case dw.AttrByteSize:
 					size = v
-				case attrDeclaration:
-					declared = v.u != 0
+				case dw.AttrDeclaration:
+					declared = v.U != 0
 				}
 			}); err != nil {
 				return false, err
 			}
-			if declared || !size.isConstant() || !sel.match(u.nameRef(name)) {
+			if declared || !size.IsConstant() || !sel.Match(index.RefOf(u.Unit.Unit, name)) {
 				return true, nil
 			}
-			t, err := u.typeAt(c.off, 0)
+			t, err := u.typeAt(c.Off, 0)
 			found[units[i]] = t
 			return false, err
 		})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"debug/elf"
-	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
@@ -57,7 +57,7 @@ func TestObjcopyCompression(t *testing.T) {
 				}) {
 					t.Fatal("objcopy compressed nothing")
 				}
-				img, err := Open(packed)
+				img, err := Open(packed, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,13 +72,13 @@ func TestObjcopyCompression(t *testing.T) {
 
 func zstdBytes(d []byte) []byte {
 	w, err := zstd.NewWriter(nil)
-	must(err)
+	dwarftest.Must(err)
 	return w.EncodeAll(d, nil)
 }
 
 // chdr is a compression header.
 func chdr(typ elf.CompressionType, size uint64) []byte {
-	return cat(le32(uint64(typ)), le32(0), le64(size), le64(1))
+	return dwarftest.Cat(dwarftest.LE32(uint64(typ)), dwarftest.LE32(0), dwarftest.LE64(size), dwarftest.LE64(1))
 }
 
 // TestCompressionErrors: a header that lies, damaged data and unknown kinds are
@@ -94,20 +94,20 @@ func TestCompressionErrors(t *testing.T) {
 		want string
 	}{
 		{"unknown", chdr(77, 1), ".debug_str+0x0: unknown compression type 77"},
-		{"huge", cat(chdr(elf.COMPRESS_ZSTD, 1<<50), zstdBytes(text)), ".debug_str+0x8: the header announces 1125899906842624 bytes, more than "},
-		{"zlib ratio", cat(chdr(elf.COMPRESS_ZLIB, 1<<20), make([]byte, 500)), ".debug_str+0x8: the header announces 1048576 bytes, more than 500 bytes of zlib can hold"},
-		{"zstd ratio", cat(chdr(elf.COMPRESS_ZSTD, 1<<30), make([]byte, 500)), ".debug_str+0x8: the header announces 1073741824 bytes, more than 500 bytes of zstd can hold"},
-		{"too small", cat(chdr(elf.COMPRESS_ZSTD, 999), zstdBytes(text)), ".debug_str+0x8: the header announces 999 bytes, the data holds more"},
-		{"too large", cat(chdr(elf.COMPRESS_ZSTD, 1001), zstdBytes(text)), ".debug_str+0x8: the header announces 1001 bytes, the data holds 1000"},
-		{"too small, by and by", cat(chdr(elf.COMPRESS_ZSTD, 1<<20-1), zstdBytes(zeros)), ".debug_str+0x8: the header announces 1048575 bytes, the data holds more"},
-		{"too large, by and by", cat(chdr(elf.COMPRESS_ZSTD, 1<<20+1), zstdBytes(zeros)), ".debug_str+0x8: the header announces 1048577 bytes, the data holds 1048576"},
-		{"damaged", cat(chdr(elf.COMPRESS_ZSTD, 1000), damaged), ".debug_str+0x18: decompress: "},
+		{"huge", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1<<50), zstdBytes(text)), ".debug_str+0x8: the header announces 1125899906842624 bytes, more than "},
+		{"zlib ratio", dwarftest.Cat(chdr(elf.COMPRESS_ZLIB, 1<<20), make([]byte, 500)), ".debug_str+0x8: the header announces 1048576 bytes, more than 500 bytes of zlib can hold"},
+		{"zstd ratio", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1<<30), make([]byte, 500)), ".debug_str+0x8: the header announces 1073741824 bytes, more than 500 bytes of zstd can hold"},
+		{"too small", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 999), zstdBytes(text)), ".debug_str+0x8: the header announces 999 bytes, the data holds more"},
+		{"too large", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1001), zstdBytes(text)), ".debug_str+0x8: the header announces 1001 bytes, the data holds 1000"},
+		{"too small, by and by", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1<<20-1), zstdBytes(zeros)), ".debug_str+0x8: the header announces 1048575 bytes, the data holds more"},
+		{"too large, by and by", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1<<20+1), zstdBytes(zeros)), ".debug_str+0x8: the header announces 1048577 bytes, the data holds 1048576"},
+		{"damaged", dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1000), damaged), ".debug_str+0x18: decompress: "},
 		{"no data", chdr(elf.COMPRESS_ZLIB, 1), ".debug_str+0x18: decompress: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			data := writeImage([]cu{{version: 5, root: unitRoot()}},
-				section{name: ".debug_str", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: tt.data})
-			img, err := FromBytes("test", data)
+			data := dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}},
+				dwarftest.Section{Name: ".debug_str", Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED, Data: tt.data})
+			img, err := FromBytes("test", data, nil)
 			if err == nil {
 				t.Fatalf("accepted: %v", img)
 			}
@@ -117,10 +117,10 @@ func TestCompressionErrors(t *testing.T) {
 		})
 	}
 	// What is compressed beyond expectation is read all the same.
-	data := writeImage([]cu{{version: 5, root: unitRoot()}},
-		section{name: ".debug_str", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: cat(chdr(elf.COMPRESS_ZSTD, 1<<20), zstdBytes(zeros))})
-	img, err := FromBytes("test", data)
-	if err != nil || !bytes.Equal(img.str, zeros) {
+	data := dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}},
+		dwarftest.Section{Name: ".debug_str", Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED, Data: dwarftest.Cat(chdr(elf.COMPRESS_ZSTD, 1<<20), zstdBytes(zeros))})
+	img, err := FromBytes("test", data, nil)
+	if err != nil || !bytes.Equal(img.d.Str, zeros) {
 		t.Errorf("zeros: %v", err)
 	}
 }
@@ -132,17 +132,17 @@ func TestWholeFile(t *testing.T) {
 	var gz, x bytes.Buffer
 	gw := gzip.NewWriter(&gz)
 	_, err := gw.Write(plain)
-	must(err)
-	must(gw.Close())
+	dwarftest.Must(err)
+	dwarftest.Must(gw.Close())
 	xw, err := xz.NewWriter(&x)
-	must(err)
+	dwarftest.Must(err)
 	_, err = xw.Write(plain)
-	must(err)
-	must(xw.Close())
+	dwarftest.Must(err)
+	dwarftest.Must(xw.Close())
 	for name, data := range map[string][]byte{"toy.ko.gz": gz.Bytes(), "toy.ko.xz": x.Bytes(), "toy.ko.zst": zstdBytes(plain)} {
 		path := filepath.Join(t.TempDir(), name)
-		must(os.WriteFile(path, data, 0o600))
-		img, err := Open(path)
+		dwarftest.Must(os.WriteFile(path, data, 0o600))
+		img, err := Open(path, nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -150,54 +150,10 @@ func TestWholeFile(t *testing.T) {
 		if diff := cmp.Diff(want, listing(t, img)); diff != "" {
 			t.Errorf("%s: other sites:\n%s", name, diff)
 		}
-		must(img.Close())
-		must(os.WriteFile(path, data[:len(data)/2], 0o600))
-		if _, err := Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": decompress ") {
+		dwarftest.Must(img.Close())
+		dwarftest.Must(os.WriteFile(path, data[:len(data)/2], 0o600))
+		if _, err := Open(path, nil); err == nil || !strings.HasPrefix(err.Error(), path+": decompress ") {
 			t.Errorf("%s cut short: %v", name, err)
 		}
-	}
-}
-
-// TestFindModule finds files of modules by their names.
-func TestFindModule(t *testing.T) {
-	dir, other := t.TempDir(), t.TempDir()
-	for _, f := range []string{"kernel/fs/ext4/ext4.ko", "kernel/snd-hda.ko.xz", "kernel/snd-hda.ko.debug", "kernel/ext4.txt"} {
-		path := filepath.Join(dir, f)
-		must(os.MkdirAll(filepath.Dir(path), 0o700))
-		must(os.WriteFile(path, nil, 0o600))
-	}
-	must(os.WriteFile(filepath.Join(other, "late.ko"), nil, 0o600))
-	dirs := []string{filepath.Join(dir, "none"), dir, other}
-	for name, want := range map[string]string{
-		"ext4": filepath.Join(dir, "kernel/fs/ext4/ext4.ko"), "snd_hda": filepath.Join(dir, "kernel/snd-hda.ko.debug"),
-		"snd-hda": filepath.Join(dir, "kernel/snd-hda.ko.debug"), "late": filepath.Join(other, "late.ko"),
-		"./x": "./x", "y.ko": "y.ko",
-	} {
-		if got, err := FindModule(name, dirs); got != want || err != nil {
-			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
-		}
-	}
-	_, err := FindModule("ext5", dirs)
-	if err == nil || !strings.HasPrefix(err.Error(), "no file of module ext5 found; did you mean ext4?; looked below:\n  "+dirs[0]+"\n  "+dir) {
-		t.Errorf("ext5: %v", err)
-	}
-}
-
-// TestKernelRelease finds a release in an image.
-func TestKernelRelease(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "vmlinux")
-	for text, want := range map[string]string{
-		"%s version\x00Linux version %s (x)\x00Linux version 6.1.0-13-amd64 (gcc)\n\x00": "6.1.0-13-amd64",
-		"Linux version ": "", "Linux version 6": "", "nothing": "",
-	} {
-		must(os.WriteFile(path, writeELF(textSection(), debugSection(".rodata", []byte(text))), 0o600))
-		got, err := KernelRelease(path)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
-	}
-	must(os.WriteFile(path, binary.LittleEndian.AppendUint32(nil, 7), 0o600))
-	if _, err := KernelRelease(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
-		t.Errorf("no ELF file: %v", err)
 	}
 }

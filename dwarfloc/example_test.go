@@ -14,7 +14,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := dwarfloc.FromBytes("toy kernel", data)
+	img, err := dwarfloc.FromBytes("toy kernel", data, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -21,9 +23,9 @@ func TestFramesAgainstDelve(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
 			img := openFixture(t, name)
-			d, base := img.frame, uint64(0)
+			d, base := img.d.Frame, uint64(0)
 			if len(d) == 0 {
-				d, base = img.ehFrame, img.ehFrameAddr
+				d, base = img.d.EhFrame, img.d.EhFrameAddr
 			}
 			fdes, err := frame.Parse(asVersion3(d), binary.LittleEndian, 0, 8, base)
 			if err != nil {
@@ -39,9 +41,9 @@ func TestFramesAgainstDelve(t *testing.T) {
 					if err != nil {
 						t.Fatalf("delve at %#x: %v", pc, err)
 					}
-					want := cfaRule{reg: ctx.CFA.Reg, off: ctx.CFA.Offset, expr: ctx.CFA.Expression}
-					got, ok, err := img.cfa(pc)
-					if err != nil || !ok || got.reg != want.reg && want.expr == nil || got.off != want.off && want.expr == nil || !bytes.Equal(got.expr, want.expr) {
+					want := dw.CFARule{Reg: ctx.CFA.Reg, Off: ctx.CFA.Offset, Expr: ctx.CFA.Expression}
+					got, ok, err := img.d.CFA(pc)
+					if err != nil || !ok || got.Reg != want.Reg && want.Expr == nil || got.Off != want.Off && want.Expr == nil || !bytes.Equal(got.Expr, want.Expr) {
 						t.Fatalf("at %#x: got %+v, %v, %v; delve has %+v", pc, got, ok, err, want)
 					}
 					compared++
@@ -73,61 +75,63 @@ func asVersion3(d []byte) []byte {
 
 // frameEntry puts a length before an entry of .debug_frame.
 func frameEntry(parts ...any) []byte {
-	b := cat(parts...)
-	return cat(le32(uint64(len(b))), b)
+	b := dwarftest.Cat(parts...)
+	return dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)
 }
 
 // cfaText prints the rule at an address relative to the text.
 func cfaText(img *Image, addr uint64) string {
-	r, ok, err := img.cfa(textAddr + addr)
+	r, ok, err := img.d.CFA(dwarftest.TextAddr + addr)
 	switch {
 	case err != nil:
 		return err.Error()
 	case !ok:
 		return "none"
-	case r.expr != nil:
-		return fmt.Sprintf("expression %x", r.expr)
+	case r.Expr != nil:
+		return fmt.Sprintf("expression %x", r.Expr)
 	}
-	return fmt.Sprintf("r%d%+d", r.reg, r.off)
+	return fmt.Sprintf("r%d%+d", r.Reg, r.Off)
 }
 
 func TestFrameInstructions(t *testing.T) {
 	cie := func(instr ...any) []byte {
-		return frameEntry(le32(0xffffffff), 4, "", 8, 0, uleb(2), sleb(-8), uleb(16), cat(instr...))
+		return frameEntry(dwarftest.LE32(0xffffffff), 4, "", 8, 0, dwarftest.ULEB(2), dwarftest.SLEB(-8), dwarftest.ULEB(16), dwarftest.Cat(instr...))
 	}
-	fde := func(instr ...any) []byte { return frameEntry(le32(0), le64(textAddr), le64(0x100), cat(instr...)) }
-	def := cat(0x0c, 7, 8) // DW_CFA_def_cfa: r7+8
+	fde := func(instr ...any) []byte {
+		return frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0x100), dwarftest.Cat(instr...))
+	}
+	def := dwarftest.Cat(0x0c, 7, 8) // DW_CFA_def_cfa: r7+8
 	// Where the description of fde stands, behind the CIE, depends on its length.
 	at := func(c []byte) string { return fmt.Sprintf("test: .debug_frame+%#x: ", len(c)) }
 	for _, tt := range []struct {
 		name  string
 		cie   []byte
-		fde   []byte
+		FDE   []byte
 		asks  map[uint64]string
 		error string // instead, everywhere
 	}{
-		{name: "the CIE's rule", cie: cie(def), fde: fde(), asks: map[uint64]string{0: "r7+8", 0xff: "r7+8", 0x100: "none"}},
-		{name: "no rule at all", cie: cie(), fde: fde(0x00), asks: map[uint64]string{0: "none"}},
-		{name: "advances count in code units", cie: cie(def), fde: fde(0x41, 0x0e, 16, 0x02, 3, 0x0e, 24, 0x03, le16(4), 0x0e, 32, 0x04, le32(5), 0x0d, 6),
+		{name: "the CIE's rule", cie: cie(def), FDE: fde(), asks: map[uint64]string{0: "r7+8", 0xff: "r7+8", 0x100: "none"}},
+		{name: "no rule at all", cie: cie(), FDE: fde(0x00), asks: map[uint64]string{0: "none"}},
+		{name: "advances count in code units", cie: cie(def), FDE: fde(0x41, 0x0e, 16, 0x02, 3, 0x0e, 24, 0x03, dwarftest.LE16(4), 0x0e, 32, 0x04, dwarftest.LE32(5), 0x0d, 6),
 			asks: map[uint64]string{1: "r7+8", 2: "r7+16", 7: "r7+16", 8: "r7+24", 15: "r7+24", 16: "r7+32", 25: "r7+32", 26: "r6+32"}},
-		{name: "set_loc", cie: cie(def), fde: fde(0x01, le64(textAddr+9), 0x0e, 16), asks: map[uint64]string{8: "r7+8", 9: "r7+16"}},
-		{name: "remember and restore", cie: cie(def), fde: fde(0x0a, 0x0e, 64, 0x42, 0x0b), asks: map[uint64]string{0: "r7+64", 4: "r7+8"}},
-		{name: "factored", cie: cie(0x12, 7, sleb(-2)), fde: fde(0x42, 0x13, sleb(-4)), asks: map[uint64]string{0: "r7+16", 4: "r7+32"}},
-		{name: "expression", cie: cie(def), fde: fde(0x0f, 2, 0x77, 8, 0x42, 0x0c, 7, 8), asks: map[uint64]string{0: "expression 7708", 4: "r7+8"}},
+		{name: "set_loc", cie: cie(def), FDE: fde(0x01, dwarftest.LE64(dwarftest.TextAddr+9), 0x0e, 16), asks: map[uint64]string{8: "r7+8", 9: "r7+16"}},
+		{name: "remember and restore", cie: cie(def), FDE: fde(0x0a, 0x0e, 64, 0x42, 0x0b), asks: map[uint64]string{0: "r7+64", 4: "r7+8"}},
+		{name: "factored", cie: cie(0x12, 7, dwarftest.SLEB(-2)), FDE: fde(0x42, 0x13, dwarftest.SLEB(-4)), asks: map[uint64]string{0: "r7+16", 4: "r7+32"}},
+		{name: "expression", cie: cie(def), FDE: fde(0x0f, 2, 0x77, 8, 0x42, 0x0c, 7, 8), asks: map[uint64]string{0: "expression 7708", 4: "r7+8"}},
 		{name: "rules of registers do not matter", cie: cie(def),
-			fde:  fde(0x83, 2, 0xc3, 0x05, 3, 2, 0x06, 3, 0x07, 3, 0x08, 3, 0x09, 3, 4, 0x10, 3, 1, 0x70, 0x11, 3, sleb(-2), 0x14, 3, 2, 0x15, 3, 2, 0x16, 3, 1, 0x70, 0x2d, 0x2e, 8, 0x2f, 3, 8, 0x0e, 16),
+			FDE:  fde(0x83, 2, 0xc3, 0x05, 3, 2, 0x06, 3, 0x07, 3, 0x08, 3, 0x09, 3, 4, 0x10, 3, 1, 0x70, 0x11, 3, dwarftest.SLEB(-2), 0x14, 3, 2, 0x15, 3, 2, 0x16, 3, 1, 0x70, 0x2d, 0x2e, 8, 0x2f, 3, 8, 0x0e, 16),
 			asks: map[uint64]string{0: "r7+16"}},
-		{name: "unknown instruction", cie: cie(def), fde: fde(0x3c), error: "unknown call frame instruction 0x3c"},
-		{name: "restore of nothing", cie: cie(def), fde: fde(0x0b), error: "DW_CFA_restore_state without a remembered state"},
-		{name: "too much remembered", cie: cie(def), fde: fde(bytes.Repeat([]byte{0x0a}, 257)), error: "more than 256 remembered states"},
-		{name: "instruction cut short", cie: cie(def), fde: fde(0x0c, 7), error: "a call frame instruction is cut short"},
-		{name: "offset cut short", cie: cie(def), fde: fde(0x83), error: "a call frame instruction is cut short"},
-		{name: "expression cut short", cie: cie(def), fde: fde(0x0f, 9, 1), error: "a call frame instruction is cut short"},
-		{name: "an offset for no register", cie: cie(), fde: fde(0x0e, 8), error: "call frame instruction 0x0e without a register rule to change"},
-		{name: "a register for an expression", cie: cie(0x0f, 1, 0x70), fde: fde(0x0d, 8), error: "call frame instruction 0x0d without a register rule to change"},
+		{name: "unknown instruction", cie: cie(def), FDE: fde(0x3c), error: "unknown call frame instruction 0x3c"},
+		{name: "restore of nothing", cie: cie(def), FDE: fde(0x0b), error: "DW_CFA_restore_state without a remembered state"},
+		{name: "too much remembered", cie: cie(def), FDE: fde(bytes.Repeat([]byte{0x0a}, 257)), error: "more than 256 remembered states"},
+		{name: "instruction cut short", cie: cie(def), FDE: fde(0x0c, 7), error: "a call frame instruction is cut short"},
+		{name: "offset cut short", cie: cie(def), FDE: fde(0x83), error: "a call frame instruction is cut short"},
+		{name: "expression cut short", cie: cie(def), FDE: fde(0x0f, 9, 1), error: "a call frame instruction is cut short"},
+		{name: "an offset for no register", cie: cie(), FDE: fde(0x0e, 8), error: "call frame instruction 0x0e without a register rule to change"},
+		{name: "a register for an expression", cie: cie(0x0f, 1, 0x70), FDE: fde(0x0d, 8), error: "call frame instruction 0x0d without a register rule to change"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			img := testImage(t, []cu{{version: 5, root: unitRoot()}}, debugSection(".debug_frame", cat(tt.cie, tt.fde)))
+			img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", dwarftest.Cat(tt.cie, tt.FDE)))
 			if tt.error != "" {
 				tt.asks = map[uint64]string{0: at(tt.cie) + tt.error}
 			}
@@ -142,30 +146,30 @@ func TestFrameInstructions(t *testing.T) {
 
 // TestFrameSections: damaged sections, and what is found in undamaged ones.
 func TestFrameSections(t *testing.T) {
-	plain := frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8)
-	fde := frameEntry(le32(0), le64(textAddr), le64(16))
-	cie64 := cat(le64(^uint64(0)), 3, "", 1, sleb(-8), 16, 0x0c, 7, 8)
-	fde64 := cat(le64(0), le64(textAddr), le64(16))
+	plain := frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
+	fde := frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
+	cie64 := dwarftest.Cat(dwarftest.LE64(^uint64(0)), 3, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
+	fde64 := dwarftest.Cat(dwarftest.LE64(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
 	for _, tt := range []struct {
 		name, want string
 		d          []byte
 	}{
-		{"good", "r7+8", cat(plain, fde)},
-		{"terminator", "r7+8", cat(le32(0), frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8), frameEntry(le32(4), le64(textAddr), le64(16)))},
-		{"64-bit DWARF", "r7+8", cat(le32(0xffffffff), le64(uint64(len(cie64))), cie64, le32(0xffffffff), le64(uint64(len(fde64))), fde64)},
-		{"an empty description at the same address", "r7+8", cat(plain, fde, frameEntry(le32(0), le64(textAddr), le64(0)))},
-		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", frameEntry(le32(0xffffffff), 9, "")},
-		{"address size", "test: .debug_frame+0x0: invalid address size 3", frameEntry(le32(0xffffffff), 4, "", 3, 0)},
-		{"augmentation", `test: .debug_frame+0x0: unsupported augmentation "eh"`, frameEntry(le32(0xffffffff), 1, "eh", 1, 1, 1)},
-		{"augmentation data", `test: .debug_frame+0x0: the augmentation data of "zP" is cut short`, frameEntry(le32(0xffffffff), 1, "zP", 1, 1, 1, 1, 0x00)},
-		{"CIE cut short", "test: .debug_frame+0x0: the common information entry does not fit into its length", frameEntry(le32(0xffffffff), 1, "", 1)},
-		{"FDE cut short", "test: .debug_frame+0x10: the frame description does not fit into its length", cat(plain, frameEntry(le32(0), le64(textAddr)))},
-		{"no CIE", "test: .debug_frame+0x10: no common information entry at 0x5", cat(plain, frameEntry(le32(5), le64(textAddr), le64(16)))},
-		{"length", "test: .debug_frame+0x0: invalid entry length 0x1000", le32(0x1000)},
+		{"good", "r7+8", dwarftest.Cat(plain, fde)},
+		{"terminator", "r7+8", dwarftest.Cat(dwarftest.LE32(0), frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), frameEntry(dwarftest.LE32(4), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
+		{"64-bit DWARF", "r7+8", dwarftest.Cat(dwarftest.LE32(0xffffffff), dwarftest.LE64(uint64(len(cie64))), cie64, dwarftest.LE32(0xffffffff), dwarftest.LE64(uint64(len(fde64))), fde64)},
+		{"an empty description at the same address", "r7+8", dwarftest.Cat(plain, fde, frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0)))},
+		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", frameEntry(dwarftest.LE32(0xffffffff), 9, "")},
+		{"address size", "test: .debug_frame+0x0: invalid address size 3", frameEntry(dwarftest.LE32(0xffffffff), 4, "", 3, 0)},
+		{"augmentation", `test: .debug_frame+0x0: unsupported augmentation "eh"`, frameEntry(dwarftest.LE32(0xffffffff), 1, "eh", 1, 1, 1)},
+		{"augmentation data", `test: .debug_frame+0x0: the augmentation data of "zP" is cut short`, frameEntry(dwarftest.LE32(0xffffffff), 1, "zP", 1, 1, 1, 1, 0x00)},
+		{"CIE cut short", "test: .debug_frame+0x0: the common information entry does not fit into its length", frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1)},
+		{"FDE cut short", "test: .debug_frame+0x10: the frame description does not fit into its length", dwarftest.Cat(plain, frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr)))},
+		{"no CIE", "test: .debug_frame+0x10: no common information entry at 0x5", dwarftest.Cat(plain, frameEntry(dwarftest.LE32(5), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
+		{"length", "test: .debug_frame+0x0: invalid entry length 0x1000", dwarftest.LE32(0x1000)},
 		{"length cut short", "test: .debug_frame+0x0: invalid entry length 0x0", []byte{1, 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			img := testImage(t, []cu{{version: 5, root: unitRoot()}}, debugSection(".debug_frame", tt.d))
+			img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", tt.d))
 			for range 2 { // the second question gets the same answer
 				if got := cfaText(img, 0); got != tt.want {
 					t.Errorf("got %q, want %q", got, tt.want)
@@ -179,22 +183,22 @@ func TestFrameSections(t *testing.T) {
 func TestEhFrame(t *testing.T) {
 	const ehAddr = 0x500000
 	write := func(enc int, lo []byte) []byte {
-		cie := frameEntry(le32(0), 1, "zR", 1, sleb(-8), 16, 1, enc, 0x0c, 7, 8)
-		return cat(cie, frameEntry(le32(uint64(len(cie)+4)), lo, le32(0x10), 0, 0x0e, 24), le32(0))
+		cie := frameEntry(dwarftest.LE32(0), 1, "zR", 1, dwarftest.SLEB(-8), 16, 1, enc, 0x0c, 7, 8)
+		return dwarftest.Cat(cie, frameEntry(dwarftest.LE32(uint64(len(cie)+4)), lo, dwarftest.LE32(0x10), 0, 0x0e, 24), dwarftest.LE32(0))
 	}
 	cieLen := uint64(len(write(0, nil))) - 4 - 4 - 4 - 4 - 1 - 2 // without the description and the end
 	at := uint64(ehAddr) + cieLen + 8
-	text := uint64(textAddr)
+	text := uint64(dwarftest.TextAddr)
 	for _, tt := range []struct {
 		name, want string
 		d          []byte
 	}{
-		{"pcrel sdata4", "r7+24", write(ehPCRel|ehSdata4, le32(text-at))},
-		{"udata4", "r7+24", write(ehUdata4, le32(text))},
-		{"data-relative", fmt.Sprintf("test: .eh_frame+%#x: the frame description does not fit into its length", cieLen), write(ehDataRel|ehSdata4, le32(0))},
-		{"unknown augmentation", `test: .eh_frame+0x0: unsupported augmentation "zQ"`, frameEntry(le32(0), 1, "zQ", 1, 1, 16, 0)},
+		{"pcrel sdata4", "r7+24", write(dw.EhPCRel|dw.EhSdata4, dwarftest.LE32(text-at))},
+		{"udata4", "r7+24", write(dw.EhUdata4, dwarftest.LE32(text))},
+		{"data-relative", fmt.Sprintf("test: .eh_frame+%#x: the frame description does not fit into its length", cieLen), write(dw.EhDataRel|dw.EhSdata4, dwarftest.LE32(0))},
+		{"unknown augmentation", `test: .eh_frame+0x0: unsupported augmentation "zQ"`, frameEntry(dwarftest.LE32(0), 1, "zQ", 1, 1, 16, 0)},
 	} {
-		img := testImage(t, []cu{{version: 5, root: unitRoot()}}, section{name: ".eh_frame", typ: 1, flags: 2, addr: ehAddr, data: tt.d})
+		img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Section{Name: ".eh_frame", Type: 1, Flags: 2, Addr: ehAddr, Data: tt.d})
 		if got := cfaText(img, 4); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/google/go-cmp/cmp"
 
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -24,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 //	  name: type: location (rule)        (or: name: type: reason)
 func listing(t testing.TB, img *Image) string {
 	t.Helper()
-	sites, err := img.Sites(context.Background(), Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func listing(t testing.TB, img *Image) string {
 		for _, v := range params {
 			variableLine(t, img, v)
 			fmt.Fprintf(&b, "  %s: %s: ", v.Name, v.Type)
-			if v.Loc.Kind != KindNone {
+			if v.Loc.Kind != loc.KindNone {
 				fmt.Fprintf(&b, "%s %s (%s)", v.Loc.Kind, v.Loc.Text(img.Arch()), v.Loc.Rule)
 				if !v.Located() {
 					b.WriteByte(' ')
@@ -61,7 +64,7 @@ func listing(t testing.TB, img *Image) string {
 
 func openFixture(t testing.TB, name string) *Image {
 	t.Helper()
-	img, err := FromBytes(name, fixture(t, name))
+	img, err := FromBytes(name, fixture(t, name), nil)
 	if err == nil {
 		err = img.prepare(true)
 	}
@@ -108,7 +111,7 @@ func TestInvariants(t *testing.T) {
 	for _, name := range append(fixtures.Names(), fixtures.Relocatable()...) {
 		t.Run(name, func(t *testing.T) {
 			img := openFixture(t, name)
-			sites, err := img.Sites(context.Background(), Every{})
+			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,32 +172,32 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 	}
 	// The record of the outermost caller has the code.
 	u := s.u
-	p := u.recs[s.rec].parent
-	for u.recs[p].flags&recInlined != 0 {
-		p = u.recs[p].parent
+	p := u.Recs[s.rec].Parent
+	for u.Recs[p].Flags&index.Inlined != 0 {
+		p = u.Recs[p].Parent
 	}
-	e, err := u.entry(u.off + uint64(u.recs[p].off))
+	e, err := u.Entry(u.Off + uint64(u.Recs[p].Off))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pcs pcAttrs
-	if err := e.attrs(pcs.take); err != nil {
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
 		t.Fatal(err)
 	}
-	ranges, err := u.extent(&pcs)
+	ranges, err := u.Extent(&pcs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if covers(ranges, s.Addr) {
+	if dw.Covers(ranges, s.Addr) {
 		return
 	}
-	own, err := u.extent(&s.pcs)
+	own, err := u.Extent(&s.pcs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range ranges {
 		for _, o := range own {
-			if o.lo == o.hi && o.lo == s.Addr && s.Addr == r.hi {
+			if o.Lo == o.Hi && o.Lo == s.Addr && s.Addr == r.Hi {
 				return // an empty instance at the end of its caller
 			}
 		}
@@ -216,11 +219,11 @@ func checkSlots(t *testing.T, img *Image, s *Site) {
 	sp := uint64(img.Arch().SP)
 	for _, v := range params {
 		e := v.Loc.Expr
-		if !v.Located() || v.Loc.Kind != KindMemory {
+		if !v.Located() || v.Loc.Kind != loc.KindMemory {
 			continue
 		}
-		below := e.Op == OpReg && e.K == sp ||
-			e.Op == OpAdd && e.A.Op == OpReg && e.A.K == sp && e.B.Op == OpConst && int64(e.B.K) < 8
+		below := e.Op == loc.OpReg && e.K == sp ||
+			e.Op == loc.OpAdd && e.A.Op == loc.OpReg && e.A.K == sp && e.B.Op == loc.OpConst && int64(e.B.K) < 8
 		if below {
 			t.Errorf("%s: %s is at %s, where the function has stored nothing yet", s, v.Name, v.Loc.Text(img.Arch()))
 		}

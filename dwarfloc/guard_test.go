@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -28,9 +30,9 @@ var questions = []struct {
 	tells bool
 	ask   func(a asked) error
 }{
-	{"Scan", true, func(a asked) error { return a.img.Scan(context.Background()) }},
+	{"Scan", true, func(a asked) error { return a.img.index.Scan(context.Background()) }},
 	{"Sites", true, func(a asked) error {
-		_, err := a.img.Sites(context.Background(), Every{})
+		_, err := a.img.Sites(context.Background(), nil)
 		return err
 	}},
 	{"Sites of a name", true, func(a asked) error {
@@ -38,7 +40,7 @@ var questions = []struct {
 		return err
 	}},
 	{"EachSite", true, func(a asked) error {
-		return a.img.EachSite(context.Background(), Every{}, func(_ int, s *Site) error {
+		return a.img.EachSite(context.Background(), nil, func(_ int, s *Site) error {
 			_, err := s.Params()
 			return err
 		})
@@ -48,11 +50,12 @@ var questions = []struct {
 		return err
 	}},
 	{"SymbolAt", false, func(a asked) error {
-		a.img.SymbolAt(a.img.sections[0].Addr, "")
+		a.img.SymbolAt(a.img.Sections()[0].Addr, "")
 		return nil
 	}},
 	{"Symbols", false, func(a asked) error {
-		a.img.Symbols("pkt_hold")
+		for range a.img.Symbols() {
+		}
 		return nil
 	}},
 	{"Site.Params", true, func(a asked) error {
@@ -105,7 +108,7 @@ var questions = []struct {
 		return err
 	}},
 	{"Site.Pointee", true, func(a asked) error {
-		_, err := a.site.Pointee(&Location{Kind: KindImplicitPointer, Target: a.site.DIE()})
+		_, err := a.site.Pointee(&loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE()})
 		return err
 	}},
 	{"Site.At", true, func(a asked) error {
@@ -131,8 +134,8 @@ var questions = []struct {
 		_, err := a.site.Result()
 		return err
 	}},
-	{"AddressOf", true, func(a asked) error {
-		_, _, err := a.img.AddressOf("ring_zero")
+	{"SymbolAddresses", true, func(a asked) error {
+		_, err := a.img.SymbolAddresses("ring_zero")
 		return err
 	}},
 	{"Type.Count", true, func(a asked) error {
@@ -171,7 +174,7 @@ var questions = []struct {
 	}},
 	{"Variable.Expression", false, func(a asked) error {
 		expr, _, _ := a.v.Expression()
-		_ = ExpressionText(expr)
+		_ = loc.ExpressionText(expr, a.site.u.encoding())
 		return nil
 	}},
 }
@@ -183,7 +186,7 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.img, err = Open(path); err != nil {
+	if a.img, err = Open(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.img.Close() })
@@ -222,14 +225,14 @@ func TestTruncated(t *testing.T) {
 				}
 				want := path + ": the file was changed while it was being read: open it again when it is complete"
 				err := q.ask(a)
-				if q.tells && (!errors.Is(err, ErrChanged) || err.Error() != want) {
+				if q.tells && (!errors.Is(err, image.ErrChanged) || err.Error() != want) {
 					// What is remembered needs no file, but then a later question tells.
 					if warm && err == nil && (q.name == "Scan" || strings.HasPrefix(q.name, "Type.")) {
 						continue
 					}
 					t.Errorf("%s (asked before: %v): %v, want %s", q.name, warm, err, want)
 				}
-				if _, err := a.img.Sites(context.Background(), Every{}); !errors.Is(err, ErrChanged) {
+				if _, err := a.img.Sites(context.Background(), nil); !errors.Is(err, image.ErrChanged) {
 					t.Errorf("%s and then Sites: %v", q.name, err)
 				}
 			}
@@ -247,30 +250,29 @@ func TestTruncatedKept(t *testing.T) {
 			if err := os.WriteFile(path, fixture(t, "basic-gcc12-O2-dwarf5.elf"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			img, err := Open(path)
+			img, err := Open(path, &Options{CacheDir: filepath.Join(dir, "cache")})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = img.Close() })
-			img.UseCache(Cache{Dir: filepath.Join(dir, "cache")})
-			if err := img.Scan(context.Background()); err != nil {
+			if err := img.index.Scan(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			return img, path
 		}
 		open()
 		img, cut := open()
-		if img.kept == nil {
+		if img.index.Kept == nil {
 			t.Fatal("the scan was not kept")
 		}
 		if which == "kept scan" {
-			cut = img.keptPath()
+			cut = img.index.KeptPath()
 		}
 		if err := os.Truncate(cut, 0); err != nil {
 			t.Fatal(err)
 		}
-		_, err := img.Sites(context.Background(), Every{})
-		if !errors.Is(err, ErrChanged) || !strings.HasPrefix(err.Error(), cut+": ") {
+		_, err := img.Sites(context.Background(), nil)
+		if !errors.Is(err, image.ErrChanged) || !strings.HasPrefix(err.Error(), cut+": ") {
 			t.Errorf("%s: %v", which, err)
 		}
 	}
@@ -282,7 +284,7 @@ func TestWrittenTo(t *testing.T) {
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.img.Sites(context.Background(), Every{}); !errors.Is(err, ErrChanged) {
+	if _, err := a.img.Sites(context.Background(), nil); !errors.Is(err, image.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,28 +10,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/internal/index"
+
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // keptImage opens a fixture that keeps its scan in dir.
-func keptImage(t testing.TB, name string, c Cache) *Image {
+func keptImage(t testing.TB, name string, o Options) *Image {
 	t.Helper()
 	data, err := fixtures.Bytes(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := FromBytes(name, data)
+	img, err := FromBytes(name, data, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	img.UseCache(c)
 	return img
 }
 
 // answers is everything an image says of its sites.
 func answers(t testing.TB, img *Image) string {
 	t.Helper()
-	sites, err := img.Sites(context.Background(), Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +61,8 @@ func answers(t testing.TB, img *Image) string {
 // TestKept: with a kept scan the answers are those of a scan, and there is none.
 func TestKept(t *testing.T) {
 	for _, name := range fixtures.Names() {
-		c := Cache{Dir: filepath.Join(t.TempDir(), "new"), Warn: func(err error) { t.Errorf("%s: %v", name, err) }}
-		want := answers(t, keptImage(t, name, Cache{}))
+		c := Options{CacheDir: filepath.Join(t.TempDir(), "new"), Warn: func(err error) { t.Errorf("%s: %v", name, err) }}
+		want := answers(t, keptImage(t, name, Options{}))
 		if got := answers(t, keptImage(t, name, c)); got != want {
 			t.Errorf("%s: the scan that was kept answers otherwise", name)
 		}
@@ -69,11 +70,11 @@ func TestKept(t *testing.T) {
 		if got := answers(t, img); got != want {
 			t.Errorf("%s: the kept scan answers otherwise:\n%s\nwant\n%s", name, got, want)
 		}
-		if img.kept == nil {
+		if img.index.Kept == nil {
 			t.Errorf("%s: the kept scan was not used", name)
 		}
 		sites, err := img.Sites(context.Background(), Name("pkt_hold"))
-		other, err2 := keptImage(t, name, Cache{}).Sites(context.Background(), Name("pkt_hold"))
+		other, err2 := keptImage(t, name, Options{}).Sites(context.Background(), Name("pkt_hold"))
 		if err != nil || err2 != nil || len(sites) != len(other) {
 			t.Errorf("%s: one function: %d sites, without the cache %d", name, len(sites), len(other))
 		}
@@ -88,7 +89,7 @@ func TestKept(t *testing.T) {
 func TestKeptDamaged(t *testing.T) {
 	const name = "basic-gcc12-O2-dwarf5.elf"
 	dir := t.TempDir()
-	want := answers(t, keptImage(t, name, Cache{Dir: dir}))
+	want := answers(t, keptImage(t, name, Options{CacheDir: dir}))
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept files: %v, %v", files, err)
@@ -100,7 +101,7 @@ func TestKeptDamaged(t *testing.T) {
 	for what, bad := range map[string][]byte{
 		"empty":          {},
 		"cut short":      good[:len(good)/2],
-		"another format": append([]byte("bpfprologue index 0\n"), good[len(keptMagic):]...),
+		"another format": append([]byte("bpfprologue index 0\n"), good[len(index.KeptMagic):]...),
 		"a bit":          slices.Concat(good[:len(good)-7], []byte{good[len(good)-7] ^ 1}, good[len(good)-6:]),
 		"more":           append(slices.Clone(good), 0),
 	} {
@@ -108,11 +109,11 @@ func TestKeptDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings []error
-		img := keptImage(t, name, Cache{Dir: dir, Warn: func(err error) { warnings = append(warnings, err) }})
+		img := keptImage(t, name, Options{CacheDir: dir, Warn: func(err error) { warnings = append(warnings, err) }})
 		if got := answers(t, img); got != want {
 			t.Errorf("%s: the answers differ", what)
 		}
-		if len(warnings) != 1 || !errors.Is(warnings[0], errDamagedIndex) {
+		if len(warnings) != 1 || !errors.Is(warnings[0], index.ErrDamagedIndex) {
 			t.Errorf("%s: warnings %v", what, warnings)
 		}
 		if now, err := os.ReadFile(files[0]); err != nil || string(now) != string(good) {
@@ -124,13 +125,13 @@ func TestKeptDamaged(t *testing.T) {
 // TestKeptOtherSections: one build ID, other sections: the kept scan is not used.
 func TestKeptOtherSections(t *testing.T) {
 	dir := t.TempDir()
-	a := keptImage(t, "basic-gcc12-O2-dwarf5.elf", Cache{Dir: dir})
-	if err := a.Scan(context.Background()); err != nil {
+	a := keptImage(t, "basic-gcc12-O2-dwarf5.elf", Options{CacheDir: dir})
+	if err := a.index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	b := keptImage(t, "basic-gcc12-O0-dwarf5.elf", Cache{Dir: dir})
-	b.buildID = a.buildID
-	if err := b.Scan(context.Background()); err != nil || b.kept != nil {
+	b := keptImage(t, "basic-gcc12-O0-dwarf5.elf", Options{CacheDir: dir})
+	b.index.O.Key = a.BuildID()
+	if err := b.index.Scan(context.Background()); err != nil || b.index.Kept != nil {
 		t.Errorf("the scan of another image was used (%v)", err)
 	}
 }
@@ -138,59 +139,58 @@ func TestKeptOtherSections(t *testing.T) {
 // TestCacheLimit: what was not used for longest goes first.
 func TestCacheLimit(t *testing.T) {
 	dir := t.TempDir()
-	c := Cache{Dir: dir}
+	o := Options{CacheDir: dir}
 	var ids []string
 	for i, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O0-dwarf5.elf"} {
-		img := keptImage(t, name, c)
-		if err := img.Scan(context.Background()); err != nil {
+		img := keptImage(t, name, o)
+		if err := img.index.Scan(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, img.BuildID())
 		old := time.Now().Add(time.Duration(i-10) * time.Hour)
-		if err := os.Chtimes(filepath.Join(dir, img.BuildID()+keptSuffix), old, old); err != nil {
+		if err := os.Chtimes(filepath.Join(dir, img.BuildID()+index.KeptSuffix), old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, err := c.List()
+	list, err := CachedIndexes(dir)
 	if err != nil || len(list) != 3 || list[0].BuildID != ids[2] || list[2].BuildID != ids[0] {
 		t.Fatalf("list: %v, %v", list, err)
 	}
 	// Using the oldest makes it the newest.
-	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", c).Scan(context.Background()); err != nil {
+	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", o).index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	c.Limit = list[0].Size + list[2].Size + 1
-	if err := c.evict(""); err != nil {
+	if err := index.Evict(dir, list[0].Size+list[2].Size+1, ""); err != nil {
 		t.Fatal(err)
 	}
-	list, err = c.List()
+	list, err = CachedIndexes(dir)
 	if err != nil || len(list) != 2 || list[0].BuildID != ids[0] || list[1].BuildID != ids[2] {
 		t.Errorf("after eviction: %v, %v", list, err)
 	}
-	if err := c.Clear(); err != nil {
+	if err := ClearCache(dir); err != nil {
 		t.Fatal(err)
 	}
-	if list, err = c.List(); err != nil || len(list) != 0 {
+	if list, err = CachedIndexes(dir); err != nil || len(list) != 0 {
 		t.Errorf("after clearing: %v, %v", list, err)
 	}
 }
 
 // FuzzDecodeRecs: any bytes decode to records that are safe to follow, or not.
 func FuzzDecodeRecs(f *testing.F) {
-	img := keptImage(f, "basic-gcc12-O2-dwarf5.elf", Cache{})
-	if err := img.Scan(context.Background()); err != nil {
+	img := keptImage(f, "basic-gcc12-O2-dwarf5.elf", Options{})
+	if err := img.index.Scan(context.Background()); err != nil {
 		f.Fatal(err)
 	}
-	for i := range img.units {
-		f.Add(appendRecs(nil, img.units[i].recs))
+	for i := range img.index.Units {
+		f.Add(index.AppendRecs(nil, img.index.Units[i].Recs))
 	}
 	f.Fuzz(func(t *testing.T, d []byte) {
-		recs, ok := decodeRecs(d)
+		recs, ok := index.DecodeRecs(d)
 		if !ok {
 			return
 		}
 		for i, r := range recs {
-			if int(r.parent) >= i || r.parent < -1 || int(r.root) >= len(recs) || r.root < -1 {
+			if int(r.Parent) >= i || r.Parent < -1 || int(r.Root) >= len(recs) || r.Root < -1 {
 				t.Fatalf("record %d: %+v", i, r)
 			}
 		}
@@ -199,17 +199,17 @@ func FuzzDecodeRecs(f *testing.F) {
 
 // TestAppendRecs: what is written is what is read.
 func TestAppendRecs(t *testing.T) {
-	img := keptImage(t, "basic-clang14-O2-dwarf5.elf", Cache{})
-	if err := img.Scan(context.Background()); err != nil {
+	img := keptImage(t, "basic-clang14-O2-dwarf5.elf", Options{})
+	if err := img.index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	for i := range img.units {
-		want := slices.Clone(img.units[i].recs)
-		got, ok := decodeRecs(appendRecs(nil, want))
+	for i := range img.index.Units {
+		want := slices.Clone(img.index.Units[i].Recs)
+		got, ok := index.DecodeRecs(index.AppendRecs(nil, want))
 		for j := range want {
-			want[j].origin = 0 // of no use once roots are known
-			if want[j].root >= 0 && int(want[j].root) != j {
-				want[j].name = nameNone
+			want[j].Origin = 0 // of no use once roots are known
+			if want[j].Root >= 0 && int(want[j].Root) != j {
+				want[j].Name = index.NameNone
 			}
 		}
 		if !ok || !slices.Equal(got, want) {

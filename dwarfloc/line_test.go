@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/google/go-cmp/cmp"
 
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -22,10 +24,10 @@ func lineUnits(t *testing.T, img *Image) []*unit {
 	var out []*unit
 	for i := range img.units {
 		u := &img.units[i]
-		if err := u.load(); err != nil {
+		if err := u.Load(); err != nil {
 			t.Fatal(err)
 		}
-		if u.hasStmtList {
+		if u.HasStmtList {
 			out = append(out, u)
 		}
 	}
@@ -63,11 +65,11 @@ func TestFilesAgainstLLVM(t *testing.T) {
 		}
 		img := openFixture(t, name)
 		for _, u := range lineUnits(t, img) {
-			out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.stmtList), file).Output()
+			out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.StmtList), file).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			dirs := map[string]string{"0": u.compDir()}
+			dirs := map[string]string{"0": u.CompDir()}
 			number, base, last := uint64(0), "", uint64(0)
 			for l := range strings.Lines(string(out)) {
 				l = strings.TrimSpace(l)
@@ -80,21 +82,21 @@ func TestFilesAgainstLLVM(t *testing.T) {
 				} else if m := nameLine.FindStringSubmatch(l); m != nil {
 					base = m[1]
 				} else if m := indexLine.FindStringSubmatch(l); m != nil {
-					want := path.Join(u.compDir(), dirs[m[1]], base)
+					want := path.Join(u.CompDir(), dirs[m[1]], base)
 					if path.IsAbs(dirs[m[1]]) {
 						want = path.Join(dirs[m[1]], base)
 					}
-					if got := u.file(number); got != strings.TrimPrefix(want, u.compDir()+"/") {
-						t.Errorf("%s: unit at %#x, file %d: %q, llvm-dwarfdump has %q", name, u.off, number, got, want)
+					if got := u.File(number); got != strings.TrimPrefix(want, u.CompDir()+"/") {
+						t.Errorf("%s: unit at %#x, file %d: %q, llvm-dwarfdump has %q", name, u.Off, number, got, want)
 					}
 					last = number
 				}
 			}
 			if last == 0 {
-				t.Errorf("%s: no file of the unit at %#x compared", name, u.off)
+				t.Errorf("%s: no file of the unit at %#x compared", name, u.Off)
 			}
 			for _, outside := range []uint64{last + 1, 1 << 40} {
-				if got := u.file(outside); got != "" {
+				if got := u.File(outside); got != "" {
 					t.Errorf("%s: file %d, which is not in the table, is %q", name, outside, got)
 				}
 			}
@@ -114,7 +116,7 @@ func TestRowsAgainstLLVM(t *testing.T) {
 			}
 			img := openFixture(t, name)
 			for _, u := range lineUnits(t, img) {
-				out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.stmtList), file).Output()
+				out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.StmtList), file).Output()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -126,19 +128,19 @@ func TestRowsAgainstLLVM(t *testing.T) {
 							slices.Contains(flags, "is_stmt"), slices.Contains(flags, "prologue_end"), slices.Contains(flags, "end_sequence")))
 					}
 				}
-				rows, err := u.rowsOf()
+				rows, err := u.Rows()
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, r := range rows {
-					got = append(got, fmt.Sprintf("%016x %d %d stmt=%v prologue_end=%v end=%v", r.addr, r.line, r.file, r.stmt, r.prologueEnd, r.end))
+					got = append(got, fmt.Sprintf("%016x %d %d stmt=%v prologue_end=%v end=%v", r.Addr, r.Line, r.File, r.Stmt, r.PrologueEnd, r.End))
 				}
 				slices.Sort(want)
 				slices.Sort(got)
 				if diff := cmp.Diff(want, got); diff != "" || len(got) < 5 {
-					t.Errorf("the %d rows of the table at %#x differ (-llvm-dwarfdump +got):\n%s", len(got), u.stmtList, diff)
+					t.Errorf("the %d rows of the table at %#x differ (-llvm-dwarfdump +got):\n%s", len(got), u.StmtList, diff)
 				}
-				if !slices.IsSortedFunc(rows, func(a, b lineRow) int { return int(a.addr>>1) - int(b.addr>>1) }) {
+				if !slices.IsSortedFunc(rows, func(a, b dw.Row) int { return int(a.Addr>>1) - int(b.Addr>>1) }) {
 					t.Error("the rows are not in order")
 				}
 			}
@@ -188,54 +190,54 @@ func TestPrologueEnd(t *testing.T) {
 
 // lineProgram is a DWARF 5 line table with one directory and one file.
 func lineProgram(program ...any) []byte {
-	head := cat(1, 1, 1, 0xfb, 14, 13, // minimum instruction, operations, is_stmt, line base -5, range 14, opcode base
+	head := dwarftest.Cat(1, 1, 1, 0xfb, 14, 13, // minimum instruction, operations, is_stmt, line base -5, range 14, opcode base
 		0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, // operands of opcodes 1 to 12
-		1, 1, byte(formString), 1, "/src", // directories: path as string
-		2, 1, byte(formString), 2, byte(formUdata), 2, "a.c", 0, "b.c", 0) // files: path, directory
-	b := cat(le16(5), 8, 0, le32(uint64(len(head))), head, cat(program...))
-	return cat(le32(uint64(len(b))), b)
+		1, 1, byte(dw.FormString), 1, "/src", // directories: path as string
+		2, 1, byte(dw.FormString), 2, byte(dw.FormUdata), 2, "a.c", 0, "b.c", 0) // files: path, directory
+	b := dwarftest.Cat(dwarftest.LE16(5), 8, 0, dwarftest.LE32(uint64(len(head))), head, dwarftest.Cat(program...))
+	return dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)
 }
 
 func TestLineProgram(t *testing.T) {
-	setAddress := cat(0, 9, 2, le64(textAddr))
+	setAddress := dwarftest.Cat(0, 9, 2, dwarftest.LE64(dwarftest.TextAddr))
 	for _, tt := range []struct {
 		name, want string
 		d          []byte
 	}{
 		{"rows", "0:1:1s 4:3:1s 4:3:2 6:4:2p 8:4:2e", lineProgram(setAddress, 1, 2, 4, 3, 2, 1, 4, 0x02, 6, 1, 10, 13+14*2+6, 2, 2, 0, 1, 1)},
-		{"const_add_pc and fixed_advance_pc", "17:1:1s 273:1:1s", lineProgram(setAddress, 8, 1, 9, le16(256), 1)},
+		{"const_add_pc and fixed_advance_pc", "17:1:1s 273:1:1s", lineProgram(setAddress, 8, 1, 9, dwarftest.LE16(256), 1)},
 		{"unknown opcodes are passed over", "0:1:1s", lineProgram(setAddress, 5, 0x81, 1, 7, 11, 12, 9, 0, 3, 0x80, 1, 2, 1)},
-		{"line below 0", "0:0:1s", lineProgram(setAddress, 3, sleb(-100), 1)},
+		{"line below 0", "0:0:1s", lineProgram(setAddress, 3, dwarftest.SLEB(-100), 1)},
 		{"cut short", "test: .debug_line+0x0: the line program is cut short", lineProgram(2)},
 		{"extended opcode too long", "test: .debug_line+0x0: invalid extended opcode", lineProgram(0, 9, 2)},
 		{"extended opcode of no length", "test: .debug_line+0x0: invalid extended opcode", lineProgram(0, 0)},
-		{"length", "test: .debug_line+0x0: invalid line table length", le32(99)},
-		{"version", "test: .debug_line+0x0: unsupported line table version 6", cat(le32(2), le16(6))},
-		{"header length", "test: .debug_line+0x0: invalid header length", cat(le32(8), le16(4), le32(99), le16(0))},
-		{"header", "test: .debug_line+0x0: the header is cut short", cat(le32(8), le16(4), le32(2), 1, 1)},
-		{"file count", "test: .debug_line+0x0: invalid directory or file table", cat(le32(22), le16(5), 8, 0, le32(14), 1, 1, 1, 0xfb, 14, 1, 0, uleb(1<<19), make([]byte, 4))},
+		{"length", "test: .debug_line+0x0: invalid line table length", dwarftest.LE32(99)},
+		{"version", "test: .debug_line+0x0: unsupported line table version 6", dwarftest.Cat(dwarftest.LE32(2), dwarftest.LE16(6))},
+		{"header length", "test: .debug_line+0x0: invalid header length", dwarftest.Cat(dwarftest.LE32(8), dwarftest.LE16(4), dwarftest.LE32(99), dwarftest.LE16(0))},
+		{"header", "test: .debug_line+0x0: the header is cut short", dwarftest.Cat(dwarftest.LE32(8), dwarftest.LE16(4), dwarftest.LE32(2), 1, 1)},
+		{"file count", "test: .debug_line+0x0: invalid directory or file table", dwarftest.Cat(dwarftest.LE32(22), dwarftest.LE16(5), 8, 0, dwarftest.LE32(14), 1, 1, 1, 0xfb, 14, 1, 0, dwarftest.ULEB(1<<19), make([]byte, 4))},
 		{"form of a name", "test: .debug_line+0x0: the directory or file table is cut short or has an unknown form",
-			cat(le32(22), le16(5), 8, 0, le32(14), 1, 1, 1, 0xfb, 14, 1, 1, 1, 0x7f, 1, make([]byte, 4))},
-		{"directories do not end", "test: .debug_line+0x0: the directory table does not end", cat(le32(14), le16(4), le32(8), 1, 1, 1, 0xfb, 14, 1, 'a', 'b')},
-		{"files do not end", "test: .debug_line+0x0: the file table does not end", cat(le32(15), le16(4), le32(9), 1, 1, 1, 0xfb, 14, 1, 0, 'a', 'b')},
-		{"line range 0", "test: .debug_line+0x0: invalid line program header", cat(le32(15), le16(4), le32(9), 1, 1, 1, 0xfb, 0, 1, 0, 0, 1)},
+			dwarftest.Cat(dwarftest.LE32(22), dwarftest.LE16(5), 8, 0, dwarftest.LE32(14), 1, 1, 1, 0xfb, 14, 1, 1, 1, 0x7f, 1, make([]byte, 4))},
+		{"directories do not end", "test: .debug_line+0x0: the directory table does not end", dwarftest.Cat(dwarftest.LE32(14), dwarftest.LE16(4), dwarftest.LE32(8), 1, 1, 1, 0xfb, 14, 1, 'a', 'b')},
+		{"files do not end", "test: .debug_line+0x0: the file table does not end", dwarftest.Cat(dwarftest.LE32(15), dwarftest.LE16(4), dwarftest.LE32(9), 1, 1, 1, 0xfb, 14, 1, 0, 'a', 'b')},
+		{"line range 0", "test: .debug_line+0x0: invalid line program header", dwarftest.Cat(dwarftest.LE32(15), dwarftest.LE16(4), dwarftest.LE32(9), 1, 1, 1, 0xfb, 0, 1, 0, 0, 1)},
 		{"no section", "test: .debug_line+0x0: invalid line table length", []byte{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			root := unitRoot()
-			root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0})
-			img := testImage(t, []cu{{version: 5, root: root}}, debugSection(".debug_line", tt.d))
-			rows, err := img.units[0].rowsOf()
+			root := dwarftest.Root()
+			root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrStmtList, dw.FormSecOffset, 0))
+			img := testImage(t, []dwarftest.CU{{Version: 5, Root: root}}, dwarftest.Debug(".debug_line", tt.d))
+			rows, err := img.units[0].Rows()
 			var got []string
 			for _, r := range rows {
-				s := fmt.Sprintf("%d:%d:%d", r.addr-textAddr, r.line, r.file)
-				if r.stmt {
+				s := fmt.Sprintf("%d:%d:%d", r.Addr-dwarftest.TextAddr, r.Line, r.File)
+				if r.Stmt {
 					s += "s"
 				}
-				if r.prologueEnd {
+				if r.PrologueEnd {
 					s += "p"
 				}
-				if r.end {
+				if r.End {
 					s += "e"
 				}
 				got = append(got, s)
@@ -248,7 +250,7 @@ func TestLineProgram(t *testing.T) {
 				t.Errorf("got %q, want %q", text, tt.want)
 			}
 			if err == nil {
-				if f := img.units[0].file(1); f != "/src/b.c" {
+				if f := img.units[0].File(1); f != "/src/b.c" {
 					t.Errorf("file 1 is %q", f)
 				}
 			}
@@ -259,9 +261,9 @@ func TestLineProgram(t *testing.T) {
 // TestPrologueEndMark: the mark counts, not the second row before it; without a
 // mark the second row does; beyond the function nothing does.
 func TestPrologueEndMark(t *testing.T) {
-	setAddress := cat(0, 9, 2, le64(textAddr))
-	row := func(advance int) []byte { return cat(2, advance, 1) } // DW_LNS_advance_pc, DW_LNS_copy
-	end := cat(2, 16, 0, 1, 1)
+	setAddress := dwarftest.Cat(0, 9, 2, dwarftest.LE64(dwarftest.TextAddr))
+	row := func(advance int) []byte { return dwarftest.Cat(2, advance, 1) } // DW_LNS_advance_pc, DW_LNS_copy
+	end := dwarftest.Cat(2, 16, 0, 1, 1)
 	for _, tt := range []struct {
 		name string
 		d    []byte
@@ -274,19 +276,19 @@ func TestPrologueEndMark(t *testing.T) {
 		{"one row", lineProgram(setAddress, 1, end), 0},
 		{"beyond the function", lineProgram(setAddress, 1, row(100), end), 0},
 	} {
-		root := unitRoot()
-		root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0})
-		img := testImage(t, []cu{{version: 5, root: root}}, debugSection(".debug_line", tt.d))
-		got, ok, err := img.units[0].prologueEnd(textAddr, textAddr+64)
+		root := dwarftest.Root()
+		root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrStmtList, dw.FormSecOffset, 0))
+		img := testImage(t, []dwarftest.CU{{Version: 5, Root: root}}, dwarftest.Debug(".debug_line", tt.d))
+		got, ok, err := img.units[0].PrologueEnd(dwarftest.TextAddr, dwarftest.TextAddr+64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, wantOK := textAddr+tt.want, tt.want != 0
+		want, wantOK := dwarftest.TextAddr+tt.want, tt.want != 0
 		switch tt.want {
 		case 0:
 			want = 0
 		case 0x1000:
-			want = textAddr
+			want = dwarftest.TextAddr
 		}
 		if got != want || ok != wantOK {
 			t.Errorf("%s: got %#x, %v, want %#x, %v", tt.name, got, ok, want, wantOK)
@@ -296,15 +298,15 @@ func TestPrologueEndMark(t *testing.T) {
 
 // TestFilesV4 reads directories and files of the older form.
 func TestFilesV4(t *testing.T) {
-	head := cat(1, 1, 1, 0xfb, 14, 1, // minimum instruction, operations, is_stmt, line base, range, opcode base
+	head := dwarftest.Cat(1, 1, 1, 0xfb, 14, 1, // minimum instruction, operations, is_stmt, line base, range, opcode base
 		"include", "/abs", 0, // directories 1 and 2
 		"a.c", 0, 0, 0, "b.h", 1, 0, 0, "c.h", 2, 0, 0, "d.h", 9, 0, 0, 0) // name, directory, time, size
-	b := cat(le16(4), le32(uint64(len(head))), head)
-	root := unitRoot()
-	root.attrs = append(root.attrs, attribute{attrStmtList, formSecOffset, 0}, attribute{attrCompDir, formString, "/src"}, attribute{attrName_, formString, "main.c"})
-	img := testImage(t, []cu{{version: 4, root: root}}, debugSection(".debug_line", cat(le32(uint64(len(b))), b)))
+	b := dwarftest.Cat(dwarftest.LE16(4), dwarftest.LE32(uint64(len(head))), head)
+	root := dwarftest.Root()
+	root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrStmtList, dw.FormSecOffset, 0), dwarftest.At(dw.AttrCompDir, dw.FormString, "/src"), dwarftest.At(dw.AttrName, dw.FormString, "main.c"))
+	img := testImage(t, []dwarftest.CU{{Version: 4, Root: root}}, dwarftest.Debug(".debug_line", dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)))
 	for i, want := range []string{"main.c", "a.c", "include/b.h", "/abs/c.h", "d.h", ""} {
-		if got := img.units[0].file(uint64(i)); got != want {
+		if got := img.units[0].File(uint64(i)); got != want {
 			t.Errorf("file %d is %q, want %q", i, got, want)
 		}
 	}

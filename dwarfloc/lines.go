@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // A source line has code at several places: its statements are moved apart, copied
@@ -48,9 +51,9 @@ func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body 
 			byUnit[s.u] = append(byUnit[s.u], s)
 		}
 	}
-	units := slices.SortedFunc(maps.Keys(byUnit), func(a, b *unit) int { return cmp.Compare(a.off, b.off) })
+	units := slices.SortedFunc(maps.Keys(byUnit), func(a, b *unit) int { return cmp.Compare(a.Off, b.Off) })
 	found := make([][]*Site, len(units))
-	err := img.parallel(len(units), func(_ *scanner, i int) (err error) {
+	err := img.index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -65,7 +68,7 @@ func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body 
 
 // linesOf is LineSites for the bodies in one unit.
 func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*Site, error) {
-	rows, err := u.rowsOf()
+	rows, err := u.Rows()
 	if err != nil {
 		return nil, err
 	}
@@ -73,23 +76,23 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 	var picked []int
 	for _, s := range bodies {
 		wanted[s.rec] = s
-		ranges, err := u.extent(&s.pcs)
+		ranges, err := u.Extent(&s.pcs)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range ranges {
-			i, _ := slices.BinarySearchFunc(rows, r.lo, func(r lineRow, a uint64) int { return cmp.Compare(r.addr, a) })
-			for ; i < len(rows) && rows[i].addr <= r.hi; i++ {
-				if !rows[i].end && want(s, u.file(uint64(rows[i].file)), int(rows[i].line)) {
+			i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+			for ; i < len(rows) && rows[i].Addr <= r.Hi; i++ {
+				if !rows[i].End && want(s, u.File(uint64(rows[i].File)), int(rows[i].Line)) {
 					picked = append(picked, i)
 				}
 			}
 		}
 	}
 	slices.Sort(picked)
-	sites, err := u.sitesOfRows(rows, slices.Compact(picked), func(rec int32, r *lineRow) bool {
+	sites, err := u.sitesOfRows(rows, slices.Compact(picked), func(rec int32, r *dw.Row) bool {
 		s := wanted[rec]
-		return s != nil && want(s, u.file(uint64(r.file)), int(r.line))
+		return s != nil && want(s, u.File(uint64(r.File)), int(r.Line))
 	})
 	if err != nil {
 		return nil, err
@@ -134,48 +137,48 @@ func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string,
 		addr uint64
 	}
 	taken := make(map[spot]bool)
-	for i := range u.recs {
-		r := &u.recs[i]
-		if r.flags&recInlined == 0 || r.flags&recPC == 0 || r.parent < 0 || u.recs[r.parent].flags&recPC == 0 {
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Flags&index.Inlined == 0 || r.Flags&index.HasPC == 0 || r.Parent < 0 || u.Recs[r.Parent].Flags&index.HasPC == 0 {
 			continue
 		}
-		e, err := u.entry(u.off + uint64(r.off))
+		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
 			return nil, err
 		}
 		var index, at uint64
-		var pcs pcAttrs
-		if err := e.attrs(func(a attrName, v value) {
+		var pcs dw.PCs
+		if err := e.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
-			case attrCallFile:
-				index = v.u
-			case attrCallLine:
-				at = v.u
+			case dw.AttrCallFile:
+				index = v.U
+			case dw.AttrCallLine:
+				at = v.U
 			default:
-				pcs.take(a, v)
+				pcs.Take(a, v)
 			}
 		}); err != nil {
 			return nil, err
 		}
-		file, line := u.file(index), int(uint32(at))
-		if file == "" || have[mark{r.parent, file, line}] || !accept(r.parent, file, line) {
+		file, line := u.File(index), int(uint32(at))
+		if file == "" || have[mark{r.Parent, file, line}] || !accept(r.Parent, file, line) {
 			continue
 		}
-		addr, ok, err := u.start(&pcs)
+		addr, ok, err := u.Start(&pcs)
 		if err != nil {
 			return nil, err
 		}
 		if !ok || !u.img.executable(addr) {
 			continue
 		}
-		s, err := u.lineSite(r.parent, file, line, place{addr, pcs.entryView})
+		s, err := u.lineSite(r.Parent, file, line, place{addr, pcs.EntryView})
 		if err != nil {
 			return nil, err
 		}
 		if s == nil {
 			continue
 		}
-		if at := (spot{mark{r.parent, file, line}, s.Addr}); !taken[at] {
+		if at := (spot{mark{r.Parent, file, line}, s.Addr}); !taken[at] {
 			taken[at] = true
 			out = append(out, s)
 		}
@@ -195,29 +198,29 @@ type mark struct {
 func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, error) {
 	var mu sync.Mutex
 	var found []*Site
-	err := img.eachTable(ctx, m, func(w *scanner, u *unit, t *lineTable, files []bool) error {
+	err := img.eachTable(ctx, m, func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error {
 		any := false
-		err := u.eachRow(t, func(r *lineRow) {
-			any = any || r.stmt && !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && m.Match(u.file(uint64(r.file)), int(r.line))
+		err := u.EachRow(t, func(r *dw.Row) {
+			any = any || r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line))
 		})
 		if err != nil || !any && u.rowsOfCalls() {
 			return err
 		}
-		if err := w.open(u); err != nil {
+		if err := w.Open(u.Unit); err != nil {
 			return err
 		}
-		rows, err := u.rowsOf()
+		rows, err := u.Rows()
 		if err != nil {
 			return err
 		}
-		defer u.forgetRows()
+		defer u.ForgetRows()
 		var picked []int
 		for i := range rows {
-			if r := &rows[i]; !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && m.Match(u.file(uint64(r.file)), int(r.line)) {
+			if r := &rows[i]; !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line)) {
 				picked = append(picked, i)
 			}
 		}
-		sites, err := u.sitesOfRows(rows, picked, func(int32, *lineRow) bool { return true })
+		sites, err := u.sitesOfRows(rows, picked, func(int32, *dw.Row) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -245,16 +248,16 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, error) {
 	var mu sync.Mutex
 	var found []*Site
-	err := img.eachTable(ctx, m, func(w *scanner, u *unit, _ *lineTable, _ []bool) error {
-		if err := w.open(u); err != nil {
+	err := img.eachTable(ctx, m, func(w *index.Scanner, u *unit, _ *dw.LineTable, _ []bool) error {
+		if err := w.Open(u.Unit); err != nil {
 			return err
 		}
 		known := make(map[int32]holder)
-		for i := range u.recs {
-			if u.recs[i].flags&recPC == 0 {
+		for i := range u.Recs {
+			if u.Recs[i].Flags&index.HasPC == 0 {
 				continue
 			}
-			e, err := u.entry(u.off + uint64(u.recs[i].off))
+			e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
 			if err != nil {
 				return err
 			}
@@ -285,20 +288,20 @@ func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, er
 func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]int, error) {
 	var mu sync.Mutex
 	all := make(map[string]map[int]struct{})
-	err := img.eachTable(ctx, m, func(_ *scanner, u *unit, t *lineTable, files []bool) error {
+	err := img.eachTable(ctx, m, func(_ *index.Scanner, u *unit, t *dw.LineTable, files []bool) error {
 		lines := make(map[uint32]map[int]struct{})
-		err := u.eachRow(t, func(r *lineRow) {
-			if r.stmt && !r.end && uint64(r.file) < uint64(len(files)) && files[r.file] && u.img.executable(r.addr) {
-				if lines[r.file] == nil {
-					lines[r.file] = make(map[int]struct{})
+		err := u.EachRow(t, func(r *dw.Row) {
+			if r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && u.img.executable(r.Addr) {
+				if lines[r.File] == nil {
+					lines[r.File] = make(map[int]struct{})
 				}
-				lines[r.file][int(r.line)] = struct{}{}
+				lines[r.File][int(r.Line)] = struct{}{}
 			}
 		})
 		mu.Lock()
 		defer mu.Unlock()
 		for f, set := range lines {
-			name := u.file(uint64(f))
+			name := u.File(uint64(f))
 			if !m.Match(name, 0) {
 				continue
 			}
@@ -320,10 +323,10 @@ func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]in
 func (img *Image) SourceFiles(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	all := make(map[string]struct{})
-	err := img.eachTable(ctx, anyFile{}, func(_ *scanner, u *unit, t *lineTable, _ []bool) error {
-		names := make([]string, len(t.files))
-		for i := range t.files {
-			names[i] = u.filePath(t, &t.files[i])
+	err := img.eachTable(ctx, anyFile{}, func(_ *index.Scanner, u *unit, t *dw.LineTable, _ []bool) error {
+		names := make([]string, len(t.Files))
+		for i := range t.Files {
+			names[i] = u.FilePath(t, &t.Files[i])
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -344,43 +347,43 @@ func (anyFile) Match(string, int) bool { return true }
 // with a name that may be wanted: with the table, lent, and the wanted files of it by
 // their index. Looking at the names of all files of a kernel (2.9 million) is most
 // of the work, so each distinct name is matched once.
-func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *scanner, u *unit, t *lineTable, files []bool) error) error {
+func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error) error {
 	if err := img.prepare(true); err != nil {
 		return err
 	}
 	type memory struct {
-		table lineTable
+		table dw.LineTable
 		files []bool
-		known map[nameRef]bool
+		known map[index.NameRef]bool
 	}
 	workers := make([]memory, runtime.GOMAXPROCS(0))
-	units := img.allUnits()
-	err := img.parallel(len(units), func(w *scanner, i int) error {
+	units := img.index.AllUnits()
+	err := img.index.Parallel(len(units), func(w *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		u := &img.units[units[i]]
-		if u.kind == unitType {
+		if u.Kind == dw.UnitType {
 			return nil
 		}
-		if err := u.begin(&w.table); err != nil || !u.hasStmtList {
+		if err := u.Begin(&w.Table); err != nil || !u.HasStmtList {
 			return err
 		}
-		mem := &workers[w.worker]
+		mem := &workers[w.Worker]
 		if mem.known == nil {
-			mem.known = make(map[nameRef]bool)
+			mem.known = make(map[index.NameRef]bool)
 		}
-		if err := u.readLineTable(&mem.table); err != nil {
+		if err := u.ReadLineTable(&mem.table); err != nil {
 			return err
 		}
 		mem.files = mem.files[:0]
 		any := false
-		for j := range mem.table.files {
-			name := mem.table.files[j].name
-			ref := u.nameRef(name)
+		for j := range mem.table.Files {
+			name := mem.table.Files[j].Name
+			ref := index.RefOf(u.Unit.Unit, name)
 			ok, known := mem.known[ref]
-			if !known || ref&nameSection == nameInfo {
-				ok = m.MatchBase(base(u.text(name)))
+			if !known || ref&index.NameSection == index.NameInfo {
+				ok = m.MatchBase(base(u.Text(name)))
 				mem.known[ref] = ok
 			}
 			any = any || ok
@@ -394,7 +397,7 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *scanne
 	if err != nil {
 		return err
 	}
-	return img.changed()
+	return img.Changed()
 }
 
 // base is the last component of a path.
@@ -420,7 +423,7 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	sites = slices.CompactFunc(sites, func(a, b *Site) bool {
 		return !a.Inlined() && !b.Inlined() && a.Addr == b.Addr && a.Function == b.Function && a.File == b.File && a.Line == b.Line
 	})
-	return sites, img.changed()
+	return sites, img.Changed()
 }
 
 // CompilationDir returns the directory that a relative file name of the debug
@@ -432,16 +435,16 @@ func (img *Image) CompilationDir(file string) string {
 		if err := img.prepare(true); err != nil {
 			return err
 		}
-		t := tables.Get().(*abbrevTable)
-		defer tables.Put(t)
+		t := dw.Tables.Get().(*dw.AbbrevTable)
+		defer dw.Tables.Put(t)
 		for i := range img.units {
 			u := &img.units[i]
-			if u.begin(t) != nil || u.compDir() == "" {
+			if u.Begin(t) != nil || u.CompDir() == "" {
 				continue
 			}
-			own := u.name() == file
+			own := u.Name() == file
 			if own || dir == "" {
-				dir = u.compDir()
+				dir = u.CompDir()
 			}
 			if own {
 				break

@@ -53,18 +53,18 @@ func TestViewsAgainstReadelf(t *testing.T) {
 			img := openFixture(t, name)
 			views := 0
 			for _, u := range lineUnits(t, img) {
-				rows, err := u.rowsOf()
+				rows, err := u.Rows()
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, r := range rows {
-					if r.end {
+					if r.End {
 						continue
 					}
-					if r.view > 0 {
+					if r.View > 0 {
 						views++
 					}
-					got = append(got, fmt.Sprintf("%#x %d view %d stmt=%v", r.addr, r.line, r.view, r.stmt))
+					got = append(got, fmt.Sprintf("%#x %d view %d stmt=%v", r.Addr, r.Line, r.View, r.Stmt))
 				}
 			}
 			slices.Sort(want)
@@ -90,7 +90,7 @@ func TestLinesBothWays(t *testing.T) {
 	for _, name := range append(fixtures.Names(), fixtures.Relocatable()...) {
 		t.Run(name, func(t *testing.T) {
 			img := openFixture(t, name)
-			bodies, err := img.Sites(t.Context(), Every{})
+			bodies, err := img.Sites(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +211,7 @@ func TestEarly(t *testing.T) {
 				t.Fatal(err)
 			}
 			if v.Located() != (addr == s.Addr) {
-				t.Errorf("%s, %#x bytes before the end of the prologue: arg1 is %s %v", at, s.Addr-addr, v.Loc.Text(img.arch), v.Reason)
+				t.Errorf("%s, %#x bytes before the end of the prologue: arg1 is %s %v", at, s.Addr-addr, v.Loc.Text(img.Arch()), v.Reason)
 			}
 		}
 	}

@@ -3,7 +3,12 @@ package dwarfloc
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Lookup finds the variable that a name stands for at the site, by C's rules of
@@ -22,7 +27,7 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 }
 
 func (s *Site) lookup(name string) (*Variable, error) {
-	e, err := s.u.entry(s.die)
+	e, err := s.u.Entry(s.die)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +52,8 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		}
 		if g.best != nil {
 			x := *g.best
-			if x.constant.form == 0 {
-				x.location = value{}
+			if x.constant.Form == 0 {
+				x.location = dw.Value{}
 			}
 			return s.variable(&x, ev)
 		}
@@ -64,23 +69,23 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		v, err := s.variable(&y, ev)
 		if v != nil {
 			v.Role = Global
-			if v.Reason == (Reason{Code: OptimizedOut}) && y.decl {
+			if v.Reason == (loc.Reason{Code: loc.ReasonOptimizedOut}) && y.decl {
 				v.Reason.Detail = "it is declared, and no unit of the image defines it"
 			}
 		}
 		return v, err
 	case f.elsewhere:
-		return &Variable{Name: name, Role: Local, Type: voidType, Reason: Reason{NotAtSite, "it is declared in a block that does not hold the site"}}, nil
+		return &Variable{Name: name, Role: Local, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
-	return &Variable{Name: name, Role: Local, Type: voidType, Reason: noSuchVariable(name, nil)}, nil
+	return &Variable{Name: name, Role: Local, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
 }
 
 // Pointee returns the object that an implicit pointer points to, as it is at the
 // site: the pointer was optimized away, its object often was not. l.TargetOffset is
 // where in the object it points to, in bytes. The object of a string literal has no
 // name and no type.
-func (s *Site) Pointee(l *Location) (*Variable, error) {
-	if l.Kind != KindImplicitPointer {
+func (s *Site) Pointee(l *loc.Location) (*Variable, error) {
+	if l.Kind != loc.KindImplicitPointer {
 		return nil, fmt.Errorf("%v: a location that is %v has no pointee", s, l.Kind)
 	}
 	var v *Variable
@@ -91,22 +96,22 @@ func (s *Site) Pointee(l *Location) (*Variable, error) {
 	return v, err
 }
 
-func (s *Site) pointee(l *Location) (*Variable, error) {
-	u := s.u.img.unitAt(l.Target)
+func (s *Site) pointee(l *loc.Location) (*Variable, error) {
+	u := s.u.img.d.UnitAt(l.Target)
 	if u == nil {
-		return nil, s.u.img.errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
+		return nil, s.u.Data.Errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
 	}
-	if err := u.load(); err != nil {
+	if err := u.Load(); err != nil {
 		return nil, err
 	}
-	e, err := u.entry(l.Target)
+	e, err := u.Entry(l.Target)
 	if err != nil {
 		return nil, err
 	}
-	if e.ab == nil {
-		return nil, s.u.img.errorf(".debug_info", l.Target, "an implicit pointer names the end of a list of entries")
+	if e.IsEnd() {
+		return nil, s.u.Data.Errorf(".debug_info", l.Target, "an implicit pointer names the end of a list of entries")
 	}
-	x, err := readVar(e)
+	x, err := s.u.img.of(u).readVar(e)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +123,7 @@ func (s *Site) pointee(l *Location) (*Variable, error) {
 func (s *Site) VariableNames() ([]string, error) {
 	var names []string
 	err := s.u.img.guard(func() error {
-		e, err := s.u.entry(s.die)
+		e, err := s.u.Entry(s.die)
 		if err != nil {
 			return err
 		}
@@ -149,14 +154,14 @@ type finder struct {
 
 // search goes through an entry's variables and blocks. inside tells that the
 // block holds the site.
-func (f *finder) search(e entry, inside bool, depth int) error {
+func (f *finder) search(e dw.Entry, inside bool, depth int) error {
 	if depth > maxTypeDepth {
 		return nil
 	}
-	return e.children(func(c entry) (bool, error) {
-		switch c.ab.tag {
-		case tagFormalParameter, tagVariable:
-			x, err := readVar(c)
+	return e.Children(func(c dw.Entry) (bool, error) {
+		switch c.Tag() {
+		case dw.TagFormalParameter, dw.TagVariable:
+			x, err := f.s.u.img.of(c.Unit).readVar(c)
 			if err != nil {
 				return false, err
 			}
@@ -164,7 +169,7 @@ func (f *finder) search(e entry, inside bool, depth int) error {
 			if err := full.complete(); err != nil {
 				return false, err
 			}
-			name := full.u.text(full.name)
+			name := full.u.Text(full.name)
 			switch {
 			case f.each != nil:
 				f.each(name)
@@ -178,14 +183,14 @@ func (f *finder) search(e entry, inside bool, depth int) error {
 					f.best = &x
 				}
 			}
-		case tagLexicalBlock:
+		case dw.TagLexicalBlock:
 			in := inside && !f.abstract
 			if in {
-				var pcs pcAttrs
-				if err := c.attrs(pcs.take); err != nil {
+				var pcs dw.PCs
+				if err := c.Attrs(pcs.Take); err != nil {
 					return false, err
 				}
-				ranges, err := c.u.extent(&pcs)
+				ranges, err := c.Unit.Extent(&pcs)
 				if err != nil {
 					return false, err
 				}
@@ -199,8 +204,8 @@ func (f *finder) search(e entry, inside bool, depth int) error {
 
 // holds is covers, and true for an empty range at the address: a block whose code
 // was merged into its neighbours.
-func holds(ranges []addrRange, addr uint64) bool {
-	return covers(ranges, addr) || slices.ContainsFunc(ranges, func(r addrRange) bool { return r.lo == addr && r.hi == addr })
+func holds(ranges []dw.Range, addr uint64) bool {
+	return dw.Covers(ranges, addr) || slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo == addr && r.Hi == addr })
 }
 
 // globals is what an image remembers of variables outside functions.
@@ -218,7 +223,7 @@ func (u *unit) global(name string) (*varEntry, error) {
 		return nil, err
 	}
 	x, declared := own[name]
-	if declared && (x.location.form != 0 || x.constant.form != 0) {
+	if declared && (x.location.Form != 0 || x.constant.Form != 0) {
 		return &x, nil
 	}
 	// C needs a declaration to name another unit's variable, but compilers leave out
@@ -247,16 +252,16 @@ func (u *unit) global(name string) (*varEntry, error) {
 // external finds the definition of an external variable in any unit.
 func (img *Image) external(name string) (*varEntry, error) {
 	found := make([]*varEntry, len(img.units))
-	err := img.parallel(len(img.units), func(_ *scanner, i int) error {
+	err := img.index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
 		u := &img.units[i]
-		if u.kind == unitType {
+		if u.Kind == dw.UnitType {
 			return nil
 		}
 		vars, err := u.globalVars()
 		if err != nil {
 			return err
 		}
-		if x, ok := vars[name]; ok && x.external && x.location.form != 0 {
+		if x, ok := vars[name]; ok && x.external && x.location.Form != 0 {
 			found[i] = &x
 		}
 		return nil
@@ -278,19 +283,19 @@ func (u *unit) globalVars() (map[string]varEntry, error) {
 	if ok {
 		return vars, nil
 	}
-	if err := u.load(); err != nil {
+	if err := u.Load(); err != nil {
 		return nil, err
 	}
-	root, err := u.entry(u.first)
+	root, err := u.Entry(u.First)
 	if err != nil {
 		return nil, err
 	}
 	vars = make(map[string]varEntry)
-	err = root.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagVariable {
+	err = root.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagVariable {
 			return true, nil
 		}
-		x, err := readVar(c)
+		x, err := u.readVar(c)
 		if err != nil {
 			return false, err
 		}
@@ -300,8 +305,8 @@ func (u *unit) globalVars() (map[string]varEntry, error) {
 		}
 		// A definition may leave DW_AT_external to the declaration it completes.
 		full.location, full.constant = x.location, x.constant
-		name := u.text(full.name)
-		if old, ok := vars[name]; !ok || old.location.form == 0 {
+		name := u.Text(full.name)
+		if old, ok := vars[name]; !ok || old.location.Form == 0 {
 			full.external = full.external || old.external
 			vars[name] = full
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -63,7 +64,7 @@ func TestPointee(t *testing.T) {
 		t.Fatalf("%d sites, %v", len(sites), err)
 	}
 	v, err := sites[0].Lookup("cur")
-	if err != nil || v.Reason.Code != dwarfloc.ImplicitPointer {
+	if err != nil || v.Reason.Code != loc.ReasonImplicitPointer {
 		t.Fatalf("cur: %v, %v", v.Reason, err)
 	}
 	o, err := sites[0].Pointee(&v.Loc)
@@ -82,7 +83,7 @@ func TestPointee(t *testing.T) {
 func TestParamsOnce(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		img := testenv.Fixture(t, name)
-		sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+		sites, err := img.Sites(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,10 @@
 package dwarfloc
 
+import (
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
 // Member is one member of a structure or union.
 type Member struct {
 	Name      string // "" for an anonymous structure or union, and for a base class
@@ -7,12 +12,6 @@ type Member struct {
 	BitOffset uint64 // bits from the structure's start, in memory order
 	BitSize   uint64 // bits of a bit-field, else 0
 }
-
-const (
-	attrDataMemberLoc attrName = 0x38
-	attrBitOffset     attrName = 0x0c
-	attrDataBitOffset attrName = 0x6b
-)
 
 // maxMembers bounds the members of one type.
 const maxMembers = 1 << 16
@@ -33,13 +32,13 @@ func (t *Type) members() ([]Member, error) {
 	default:
 		return nil, nil
 	}
-	e, err := t.u.entry(t.off)
+	e, err := t.u.Entry(t.off)
 	if err != nil {
 		return nil, err
 	}
 	var out []Member
-	err = e.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagMember && c.ab.tag != tagInheritance {
+	err = e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagMember && c.Tag() != dw.TagInheritance {
 			return true, nil
 		}
 		m, ok, err := t.u.member(c)
@@ -53,31 +52,31 @@ func (t *Type) members() ([]Member, error) {
 
 // member reads a member. ok is false for one without a place in the object, such
 // as a static member.
-func (u *unit) member(c entry) (m Member, ok bool, err error) {
-	var name, typ value
+func (u *unit) member(c dw.Entry) (m Member, ok bool, err error) {
+	var name, typ dw.Value
 	var byteOff, storage, oldBits, bits, dataBits uint64
 	var hasOld, hasData bool
 	ok = true
-	err = c.attrs(func(a attrName, v value) {
+	err = c.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
-		case attrName_:
+		case dw.AttrName:
 			name = v
-		case attrType:
+		case dw.AttrType:
 			typ = v
-		case attrDataMemberLoc:
+		case dw.AttrDataMemberLoc:
 			// An expression (DWARF 2, or a virtual base) is no fixed place.
-			ok = ok && (v.isConstant() || v.form == formSecOffset)
-			byteOff = v.u
-		case attrByteSize:
-			storage = v.u
-		case attrBitSize:
-			bits = v.u
-		case attrBitOffset:
-			oldBits, hasOld = v.u, true
-		case attrDataBitOffset:
-			dataBits, hasData = v.u, true
-		case attrExternal, attrDeclaration:
-			ok = ok && v.u == 0
+			ok = ok && (v.IsConstant() || v.Form == dw.FormSecOffset)
+			byteOff = v.U
+		case dw.AttrByteSize:
+			storage = v.U
+		case dw.AttrBitSize:
+			bits = v.U
+		case dw.AttrBitOffset:
+			oldBits, hasOld = v.U, true
+		case dw.AttrDataBitOffset:
+			dataBits, hasData = v.U, true
+		case dw.AttrExternal, dw.AttrDeclaration:
+			ok = ok && v.U == 0
 		}
 	})
 	if err != nil || !ok {
@@ -86,7 +85,7 @@ func (u *unit) member(c entry) (m Member, ok bool, err error) {
 	if m.Type, err = u.typeOf(typ); err != nil {
 		return m, false, err
 	}
-	m.Name, m.BitSize = u.text(name), bits
+	m.Name, m.BitSize = u.Text(name), bits
 	m.BitOffset = 8 * byteOff
 	switch {
 	case hasData:
@@ -100,7 +99,7 @@ func (u *unit) member(c entry) (m Member, ok bool, err error) {
 			}
 			storage = uint64(max(n, 0))
 		}
-		if u.img.be {
+		if u.img.BigEndian() {
 			m.BitOffset += oldBits
 		} else {
 			m.BitOffset += 8*storage - oldBits - bits
@@ -201,17 +200,17 @@ func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
 
 // fillPadding makes the missing pieces of a location that hold nothing but
 // padding zeros: the object is whole without them.
-func (ev *evaluator) fillPadding(l *Location, t *Type) error {
+func (ev *evaluator) fillPadding(l *loc.Location, t *Type) error {
 	at := uint64(0)
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
-		if p.Loc.Kind == KindNone {
+		if p.Loc.Kind == loc.KindNone {
 			pad, err := t.padding(at, at+p.BitSize, 0)
 			if err != nil {
 				return err
 			}
 			if pad {
-				p.Loc = Location{Kind: KindConstant, Expr: ev.constant(0)}
+				p.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(0)}
 			}
 		}
 		at += p.BitSize

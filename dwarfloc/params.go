@@ -1,5 +1,7 @@
 package dwarfloc
 
+import "github.com/bpfprologue/bpfprologue/internal/dw"
+
 // Params returns the function's parameters in order, as they are at the site. A
 // parameter that the site's own entry leaves out was optimized away.
 func (s *Site) Params() ([]*Variable, error) {
@@ -69,10 +71,10 @@ func (r *Resolver) params(s *Site) error {
 		entries := 0
 		for j := range r.here {
 			h := &r.here[j]
-			if h.tag == 0 || h.origin.form == 0 {
+			if h.tag == 0 || h.origin.Form == 0 {
 				continue
 			}
-			if _, off, err := h.u.ref(h.origin); err != nil || off != d.off {
+			if _, off, err := h.u.Ref(h.origin); err != nil || off != d.off {
 				continue
 			}
 			if entries == 0 || h.better(x) {
@@ -86,7 +88,7 @@ func (r *Resolver) params(s *Site) error {
 		}
 	}
 	for j := range r.here {
-		if r.here[j].tag != tagFormalParameter {
+		if r.here[j].tag != dw.TagFormalParameter {
 			continue
 		}
 		if err := r.add(s, &r.here[j], nil, 1); err != nil {
@@ -100,31 +102,31 @@ func (r *Resolver) params(s *Site) error {
 func (r *Resolver) read(s *Site) error {
 	r.here = r.here[:0]
 	u := s.u
-	e, err := u.entry(s.die)
-	if err != nil || !e.ab.children {
+	e, err := u.Entry(s.die)
+	if err != nil || !e.HasChildren() {
 		return err
 	}
-	pos, err := u.skipAttrs(e)
+	pos, err := u.SkipAttrs(e)
 	if err != nil {
 		return err
 	}
 	for {
-		c, err := u.entry(uint64(pos))
-		if err != nil || c.ab == nil {
+		c, err := u.Entry(uint64(pos))
+		if err != nil || c.IsEnd() {
 			return err
 		}
-		if c.ab.tag == tagFormalParameter || c.ab.tag == tagVariable {
-			x, end, err := readVarEnd(c)
+		if c.Tag() == dw.TagFormalParameter || c.Tag() == dw.TagVariable {
+			x, end, err := u.readVarEnd(c)
 			if err != nil {
 				return err
 			}
 			r.here = append(r.here, x)
-			if !c.ab.children {
+			if !c.HasChildren() {
 				pos = end
 				continue
 			}
 		}
-		if pos, err = u.skipTree(c); err != nil {
+		if pos, err = u.SkipTree(c); err != nil {
 			return err
 		}
 	}
@@ -140,10 +142,10 @@ func (r *Resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 		c := d.varEntry // remembered
 		x = &c
 	} else if d != nil {
-		x.origin = value{} // which has been read
+		x.origin = dw.Value{} // which has been read
 	}
 	var err error
-	if d != nil && x.u == d.u && s.u == d.u && (x.off == d.off || x.name.form == 0 && x.typ.form == 0) {
+	if d != nil && x.u == d.u && s.u == d.u && (x.off == d.off || x.name.Form == 0 && x.typ.Form == 0) {
 		if !x.described() {
 			x.constant = d.constant
 		}
@@ -167,10 +169,10 @@ func (r *Resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 // declaration returns the parameters of the function's abstract entry, complete with
 // name and type, or nothing when the site's own entry is all there is.
 func (r *Resolver) declaration(s *Site) ([]declared, error) {
-	if s.origin.form == 0 {
+	if s.origin.Form == 0 {
 		return nil, nil
 	}
-	_, off, err := s.u.ref(s.origin)
+	_, off, err := s.u.Ref(s.origin)
 	if err != nil {
 		return nil, err
 	}
@@ -189,15 +191,15 @@ func (r *Resolver) declaration(s *Site) ([]declared, error) {
 		return nil, err
 	}
 	f := span{from: len(r.decls)}
-	err = abs.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagFormalParameter {
+	err = abs.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
-		x, err := readVar(c)
+		x, err := s.u.img.of(c.Unit).readVar(c)
 		if err == nil {
 			err = x.complete()
 		}
-		d := declared{varEntry: x, text: x.u.text(x.name)}
+		d := declared{varEntry: x, text: x.u.Text(x.name)}
 		d.t, d.err = x.u.typeOf(x.typ)
 		r.decls = append(r.decls, d)
 		return true, err

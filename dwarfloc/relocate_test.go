@@ -14,7 +14,12 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-const aModule = "module-gcc12-O2-dwarf5.ko"
+const (
+	aModule     = "module-gcc12-O2-dwarf5.ko"
+	elfRelaSize = 24
+	elfSymSize  = 24
+	layoutLimit = 1 << 31 // of the addresses that package image gives
+)
 
 // sectionOf returns a section of an ELF file in memory, to be changed there.
 func sectionOf(t testing.TB, data []byte, name string) []byte {
@@ -51,8 +56,8 @@ func headerOf(t testing.TB, data []byte, name string) []byte {
 func TestLayout(t *testing.T) {
 	for _, name := range fixtures.Relocatable() {
 		img := openFixture(t, name)
-		if !img.LoadsApart() || img.Type() != elf.ET_REL {
-			t.Errorf("%s: type %v, LoadsApart %v", name, img.Type(), img.LoadsApart())
+		if !img.IsRelocatable() {
+			t.Errorf("%s: not relocatable", name)
 		}
 		if img.SectionAt(0) != nil {
 			t.Errorf("%s: a section holds address 0", name)
@@ -75,15 +80,15 @@ func TestLayout(t *testing.T) {
 			}
 		}
 	}
-	if img := openFixture(t, "basic-gcc12-O2-dwarf5.elf"); img.LoadsApart() {
+	if img := openFixture(t, "basic-gcc12-O2-dwarf5.elf"); img.IsRelocatable() {
 		t.Error("a linked image is taken for a relocatable file")
 	}
 }
 
 // TestModuleKept: a module's scan can be kept as well.
 func TestModuleKept(t *testing.T) {
-	c := Cache{Dir: t.TempDir(), Warn: func(err error) { t.Error(err) }}
-	want := answers(t, keptImage(t, aModule, Cache{}))
+	c := Options{CacheDir: t.TempDir(), Warn: func(err error) { t.Error(err) }}
+	want := answers(t, keptImage(t, aModule, Options{}))
 	for _, what := range []string{"that was kept", "of a kept scan"} {
 		if diff := cmp.Diff(want, answers(t, keptImage(t, aModule, c))); diff != "" {
 			t.Errorf("the answers %s differ:\n%s", what, diff)
@@ -104,58 +109,12 @@ func TestUnsortedRelocations(t *testing.T) {
 		copy(a, b)
 		copy(b, tmp[:])
 	}
-	img, err := FromBytes(aModule, data)
+	img, err := FromBytes(aModule, data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, listing(t, img)); diff != "" {
 		t.Errorf("relocations in another order give other sites:\n%s", diff)
-	}
-}
-
-// TestChunks: relocations that are applied by several processors give what one
-// gives, sorted or not.
-func TestChunks(t *testing.T) {
-	const n = 3*relaChunk + 5
-	file := &elf.File{FileHeader: elf.FileHeader{Type: elf.ET_REL}}
-	src := &source{path: "test", file: file}
-	amd64 := openFixture(t, aModule).arch
-	for _, swap := range []bool{false, true} {
-		d := bytes.Repeat([]byte{0xee}, 8*n+3)
-		relas := make([]byte, n*elfRelaSize)
-		for i := range n {
-			e := relas[i*elfRelaSize:]
-			binary.LittleEndian.PutUint64(e, uint64(8*i))
-			binary.LittleEndian.PutUint32(e[8:], uint32(elf.R_X86_64_32))
-			binary.LittleEndian.PutUint64(e[16:], uint64(i))
-		}
-		if swap { // the first chunk writes into the last one's part
-			binary.LittleEndian.PutUint64(relas, uint64(8*(n-1)))
-			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize:], 0)
-			binary.LittleEndian.PutUint64(relas[16:], n-1)
-			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize+16:], 0)
-		}
-		r := relocator{src: src, symbols: make([]relocSymbol, 1)}
-		for i := range amd64.Relocations() {
-			rel := &amd64.Relocations()[i]
-			for uint32(len(r.types)) <= rel.Type {
-				r.types = append(r.types, nil)
-			}
-			r.types[rel.Type] = rel
-		}
-		sec := &elf.Section{SectionHeader: elf.SectionHeader{Name: ".debug_info"}}
-		out, err := r.apply(&taken{sec: sec, d: d}, &elf.Section{SectionHeader: elf.SectionHeader{Name: ".rela.debug_info"}}, relas)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range n {
-			if got := binary.LittleEndian.Uint64(out[8*i:]); got != 0xeeeeeeee<<32|uint64(i) {
-				t.Fatalf("swapped %v: %#x at place %d", swap, got, i)
-			}
-		}
-		if !bytes.Equal(out[8*n:], []byte{0xee, 0xee, 0xee}) {
-			t.Errorf("swapped %v: the end was not copied: % x", swap, out[8*n:])
-		}
 	}
 }
 
@@ -197,7 +156,7 @@ func TestRelocationErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			data := fixture(t, aModule)
 			tt.change(data)
-			img, err := FromBytes("test", data)
+			img, err := FromBytes("test", data, nil)
 			if err == nil {
 				t.Fatalf("accepted: %v", img)
 			}
@@ -230,12 +189,13 @@ func TestModuleAddress(t *testing.T) {
 // TestModuleAddressOf: symbols of data have their section's address too.
 func TestModuleAddressOf(t *testing.T) {
 	img := openFixture(t, aModule)
-	addr, ok, err := img.AddressOf("ring_zero")
+	all, err := img.SymbolAddresses("ring_zero", "toy_ticks")
+	addr, ok := all["ring_zero"]
 	if sec := img.SectionAt(addr); err != nil || !ok || sec == nil || sec.Name != ".data" {
 		t.Errorf("%#x, %v, %v, in section %+v", addr, ok, err, sec)
 	}
-	if addr, ok, err := img.AddressOf("toy_ticks"); ok || err != nil {
-		t.Errorf("a symbol of another file: %#x, %v, %v", addr, ok, err)
+	if addr, ok := all["toy_ticks"]; ok {
+		t.Errorf("a symbol of another file: %#x", addr)
 	}
 }
 
@@ -250,13 +210,13 @@ func TestSeparateModule(t *testing.T) {
 	debug, bare := filepath.Join(dir, "toy.debug"), filepath.Join(dir, "toy.ko")
 	run(t, "objcopy", "--only-keep-debug", path, debug)
 	run(t, "objcopy", "--strip-debug", "--add-gnu-debuglink="+debug, path, bare)
-	img, err := Open(bare)
+	img, err := Open(bare, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	if img.SeparatePath() != debug {
-		t.Errorf("taken from %q", img.SeparatePath())
+	if img.DebugPath() != debug {
+		t.Errorf("taken from %q", img.DebugPath())
 	}
 	if diff := cmp.Diff(listing(t, openFixture(t, aModule)), listing(t, img)); diff != "" {
 		t.Errorf("the sites differ (-whole +separate):\n%s", diff)

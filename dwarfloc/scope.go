@@ -3,6 +3,12 @@ package dwarfloc
 import (
 	"bytes"
 	"errors"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // Role says what a variable is to the function at a site.
@@ -24,8 +30,8 @@ type Variable struct {
 	Name   string
 	Role   Role
 	Type   *Type
-	Loc    Location
-	Reason Reason // zero when Loc is where the whole value is
+	Loc    loc.Location
+	Reason loc.Reason // zero when Loc is where the whole value is
 	// Entries is how many entries of the debug information describe the variable at
 	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
 	Entries int
@@ -40,7 +46,7 @@ type Variable struct {
 }
 
 // Located reports whether the whole value is at Loc.
-func (v *Variable) Located() bool { return v.Reason.Code == Located }
+func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
 
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {
@@ -53,7 +59,7 @@ type rawLocation struct {
 // it is in and an offset there: its own in a section of location lists, that of
 // the variable's entry in .debug_info. It is nil for a constant.
 func (v *Variable) Expression() (expr []byte, section string, off uint64) {
-	_ = guard(func() error {
+	_ = guarded(func() error {
 		expr = bytes.Clone(v.raw.expr) // which goes with the file
 		return nil
 	})
@@ -64,66 +70,64 @@ func (v *Variable) Expression() (expr []byte, section string, off uint64) {
 type varEntry struct {
 	u        *unit
 	off      uint64
-	tag      tag
-	name     value
-	origin   value
-	typ      value
-	location value
-	constant value
-	views    value
+	tag      dw.Tag
+	name     dw.Value
+	origin   dw.Value
+	typ      dw.Value
+	location dw.Value
+	constant dw.Value
+	views    dw.Value
 	decl     bool
 	external bool
 }
 
-func readVar(e entry) (varEntry, error) {
-	x, _, err := readVarEnd(e)
+func (u *unit) readVar(e dw.Entry) (varEntry, error) {
+	x, _, err := u.readVarEnd(e)
 	return x, err
 }
 
-// readVarEnd returns the position behind the entry as well.
-func readVarEnd(e entry) (x varEntry, end int, err error) {
-	u := e.u
-	x.u, x.off, x.tag = u, e.off, e.ab.tag
-	b := u.buf(e.pos)
-	for _, at := range u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
-		v := u.readAttr(&b, u.abbrevs, at)
-		if b.bad {
-			return x, 0, u.damagedAttr(e.off, at)
+// readVarEnd returns the position after the entry as well.
+func (u *unit) readVarEnd(e dw.Entry) (x varEntry, end int, err error) {
+	x.u, x.off, x.tag = u, e.Off, e.Tag()
+	r := e.Attributes()
+	for {
+		a, v, ok := r.Next()
+		if !ok {
+			return x, r.End(), r.Err
 		}
-		switch at.name {
-		case attrName_:
+		switch a {
+		case dw.AttrName:
 			x.name = v
-		case attrAbstractOrigin, attrSpecification:
+		case dw.AttrAbstractOrigin, dw.AttrSpecification:
 			x.origin = v
-		case attrType:
+		case dw.AttrType:
 			x.typ = v
-		case attrLocation:
+		case dw.AttrLocation:
 			x.location = v
-		case attrConstValue:
+		case dw.AttrConstValue:
 			x.constant = v
-		case attrGNULocviews:
+		case dw.AttrGNULocviews:
 			x.views = v
-		case attrDeclaration:
-			x.decl = v.u != 0
-		case attrExternal:
-			x.external = v.u != 0
+		case dw.AttrDeclaration:
+			x.decl = v.U != 0
+		case dw.AttrExternal:
+			x.external = v.U != 0
 		}
 	}
-	return x, b.p, nil
 }
 
 // complete takes from a variable's origins what its own entry leaves out.
 func (x *varEntry) complete() error {
 	cur := *x
-	for range maxOrigins {
-		if cur.origin.form == 0 || x.name.form != 0 && x.typ.form != 0 && x.described() {
+	for range index.MaxOrigins {
+		if cur.origin.Form == 0 || x.name.Form != 0 && x.typ.Form != 0 && x.described() {
 			return nil
 		}
-		e, err := cur.u.target(cur.origin)
+		e, err := cur.u.Target(cur.origin)
 		if err != nil {
 			return err
 		}
-		if cur, err = readVar(e); err != nil {
+		if cur, err = x.u.img.of(e.Unit).readVar(e); err != nil {
 			return err
 		}
 		if err := x.inherit(&cur); err != nil {
@@ -138,14 +142,13 @@ func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
 	if err := x.complete(); err != nil {
 		return nil, err
 	}
-	if x.u != ev.u {
+	if own := ev.u; x.u != own {
 		// A global of another unit: indices and types in its expression are that unit's.
-		other := *ev
-		other.u = x.u
-		ev = &other
+		ev.use(x.u)
+		defer ev.use(own)
 	}
-	v := &Variable{Name: x.u.text(x.name), Role: Local, Entries: 1}
-	if x.tag == tagFormalParameter {
+	v := &Variable{Name: x.u.Text(x.name), Role: Local, Entries: 1}
+	if x.tag == dw.TagFormalParameter {
 		v.Role = Parameter
 	}
 	t, err := x.u.typeOf(x.typ)
@@ -163,11 +166,11 @@ func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err erro
 	if err == nil {
 		return nil
 	}
-	var fe *FormatError
+	var fe *image.FormatError
 	if !errors.As(err, &fe) {
 		return err
 	}
-	v.Loc, v.Reason = Location{}, Reason{Damaged, err.Error()}
+	v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
 	return nil
 }
 
@@ -175,71 +178,71 @@ func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err erro
 func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	var c chosen
 	switch {
-	case x.constant.form != 0:
-		if x.constant.isBlock() || x.constant.form == formData16 {
-			v.Loc = ev.bytesLocation(x.constant.bytes())
-		} else if x.constant.isConstant() {
-			v.Loc = Location{Kind: KindConstant, Expr: ev.constant(x.constant.u)}
+	case x.constant.Form != 0:
+		if x.constant.IsBlock() || x.constant.Form == dw.FormData16 {
+			v.Loc = ev.Constant(x.constant.Bytes())
+		} else if x.constant.IsConstant() {
+			v.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(x.constant.U)}
 		} else {
-			str, err := x.u.stringValue(x.constant)
+			str, err := x.u.StringValue(x.constant)
 			if err != nil {
 				return err
 			}
-			v.Loc = Location{Kind: KindBytes, Bytes: append([]byte(str), 0)}
+			v.Loc = loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(str), 0)}
 		}
-		v.Loc.Rule = RuleConstant
+		v.Loc.Rule = loc.RuleConstant
 		return nil
-	case x.location.form == 0:
-		v.Reason = Reason{Code: OptimizedOut}
+	case x.location.Form == 0:
+		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut}
 		return nil
-	case x.location.isBlock():
-		c = chosen{expr: x.location.bytes(), sec: ".debug_info", off: x.off, rule: RuleWhole}
+	case x.location.IsBlock():
+		c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: loc.RuleWhole}
 	default:
 		var err error
 		if c, err = x.u.choose(x.location, x.views, s.Addr, s.View); err != nil {
 			return err
 		}
-		if c.rule == RuleNone {
-			v.Reason = Reason{Code: NotAtSite}
+		if c.rule == loc.RuleNone {
+			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite}
 			if !c.others {
-				v.Reason = Reason{OptimizedOut, "its location list is empty"}
+				v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "its location list is empty"}
 			}
 			return nil
 		}
-		if c.rule == RuleLaterView && !s.bindsLater(x) {
-			v.Reason = Reason{NotAtSite, "it begins at a later line of this address"}
+		if c.rule == loc.RuleLaterView && !s.bindsLater(x) {
+			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
 	}
 	if s.early {
 		if _, own := x.u.inFrame(x.location, s.fun.frame); own {
-			v.Reason = Reason{NotAtSite, "the function's prologue has not stored it yet"}
+			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function's prologue has not stored it yet"}
 			return nil
 		}
 	}
 	v.raw = rawLocation{c.expr, c.sec, c.off}
-	loc, st := ev.locate(c.expr, c.sec, c.off)
-	if breg0 := byte(0x70); st == nil && c.rule == RuleWhole && c.expr[0] == breg0+byte(x.u.img.arch.SP) {
-		st = ev.frameIsSet()
+	l, r, err := ev.locate(c.expr, c.sec, c.off)
+	if err == nil && r.Code == loc.ReasonNone && c.rule == loc.RuleWhole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
+		r, err = ev.frameIsSet()
 	}
-	if st != nil {
-		v.Reason = st.reason
-		return st.err
+	if err == nil && r.Code == loc.ReasonNone {
+		r = ev.notStored(&l, v.Type, &c)
 	}
-	if v.Reason = ev.notStored(&loc, v.Type, &c); v.Reason.Code != Located {
-		return nil
+	if err != nil || r.Code != loc.ReasonNone {
+		v.Reason = r
+		return err
 	}
-	loc.Rule = c.rule
-	v.Loc = loc
+	l.Rule = c.rule
+	v.Loc = l
 	switch {
-	case loc.Kind == KindImplicitPointer:
-		v.Reason = Reason{Code: ImplicitPointer}
-	case loc.Missing():
+	case l.Kind == loc.KindImplicitPointer:
+		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
+	case l.Missing():
 		if err := ev.fillPadding(&v.Loc, v.Type); err != nil {
 			return err
 		}
 		if v.Loc.Missing() {
-			v.Reason = Reason{Code: MissingPiece}
+			v.Reason = loc.Reason{Code: loc.ReasonMissingPiece}
 		}
 	}
 	return nil
@@ -250,30 +253,26 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 // parameters are bound a few views behind the mark of the entry. Elsewhere the later
 // view is behind a later line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
-	return s.Kind != Line || x.tag == tagFormalParameter && s.Addr == s.body
-}
-
-func (s *Site) evaluator() *evaluator {
-	return &evaluator{u: s.u, site: s}
+	return s.Kind != Line || x.tag == dw.TagFormalParameter && s.Addr == s.body
 }
 
 // abstract returns the entry that describes the function itself, without a place:
 // the origin of an inlined instance or of a clone. ok is false when the site's own
 // entry is all there is.
-func (s *Site) abstract() (e entry, ok bool, err error) {
+func (s *Site) abstract() (e dw.Entry, ok bool, err error) {
 	origin := s.origin
 	u := s.u
-	for i := 0; origin.form != 0 && i < maxOrigins; i++ {
-		if e, err = u.target(origin); err != nil {
-			return entry{}, false, err
+	for i := 0; origin.Form != 0 && i < index.MaxOrigins; i++ {
+		if e, err = u.Target(origin); err != nil {
+			return dw.Entry{}, false, err
 		}
-		u, ok, origin = e.u, true, value{}
-		if err := e.attrs(func(a attrName, v value) {
-			if a == attrAbstractOrigin {
+		u, ok, origin = s.u.img.of(e.Unit), true, dw.Value{}
+		if err := e.Attrs(func(a dw.Attr, v dw.Value) {
+			if a == dw.AttrAbstractOrigin {
 				origin = v
 			}
 		}); err != nil {
-			return entry{}, false, err
+			return dw.Entry{}, false, err
 		}
 	}
 	return e, ok, nil
@@ -281,20 +280,20 @@ func (s *Site) abstract() (e entry, ok bool, err error) {
 
 // inherit takes from one origin, which may be in another unit.
 func (x *varEntry) inherit(d *varEntry) error {
-	if x.name.form == 0 && d.name.form != 0 {
+	if x.name.Form == 0 && d.name.Form != 0 {
 		x.name = d.name
 		if x.u != d.u {
-			x.name = blockValue(formString, []byte(d.u.text(d.name)))
+			x.name = dw.BlockValue(dw.FormString, []byte(d.u.Text(d.name)))
 		}
 	}
-	if x.typ.form == 0 && d.typ.form != 0 {
+	if x.typ.Form == 0 && d.typ.Form != 0 {
 		x.typ = d.typ
 		if x.u != d.u {
-			_, off, err := d.u.ref(d.typ)
+			_, off, err := d.u.Ref(d.typ)
 			if err != nil {
 				return err
 			}
-			x.typ = value{form: formRefAddr, u: off}
+			x.typ = dw.Value{Form: dw.FormRefAddr, U: off}
 		}
 	}
 	if !x.described() {
@@ -314,16 +313,15 @@ func (x *varEntry) better(y *varEntry) bool {
 }
 
 // described reports whether an entry says anything about the variable's place.
-func (x *varEntry) described() bool { return x.location.form != 0 || x.constant.form != 0 }
+func (x *varEntry) described() bool { return x.location.Form != 0 || x.constant.Form != 0 }
 
 // fixed reports whether an entry gives the variable a value that depends on
 // neither registers nor memory: a constant, or an address in the image.
 func (x *varEntry) fixed() bool {
-	const addr, stackValue = 0x03, 0x9f
-	if x.constant.form != 0 {
+	if x.constant.Form != 0 {
 		return true
 	}
-	n := 2 + int(x.u.addrSize)
-	e := x.location.bytes()
-	return x.location.isBlock() && len(e) == n && e[0] == addr && e[n-1] == stackValue
+	n := 2 + int(x.u.AddrSize)
+	e := x.location.Bytes()
+	return x.location.IsBlock() && len(e) == n && e[0] == uint8(op.DW_OP_addr) && e[n-1] == uint8(op.DW_OP_stack_value)
 }

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // paramText prints a parameter in one line.
 func paramText(img *Image, v *Variable) string {
 	s := fmt.Sprintf("%s %s (%s) ", v.Role, v.Name, v.Type)
-	if v.Loc.Kind != KindNone {
+	if v.Loc.Kind != loc.KindNone {
 		s += fmt.Sprintf("%s %s, %s", v.Loc.Kind, v.Loc.Text(img.Arch()), v.Loc.Rule)
 	}
 	return strings.TrimSpace(s + " " + v.Reason.String())
@@ -18,36 +22,36 @@ func paramText(img *Image, v *Variable) string {
 // TestParams: each class of value that a parameter's place can have, and how
 // damage in one parameter leaves the others alone.
 func TestParams(t *testing.T) {
-	s32 := &die{tag: tagBaseType, attrs: []attribute{{attrName_, formString, "int"}, {attrByteSize, formData1, 4}, {attrEncoding, formData1, encSigned}}}
-	param := func(name string, attrs ...attribute) *die {
-		return &die{tag: tagFormalParameter, attrs: append([]attribute{{attrName_, formString, name}, {attrType, formRef4, s32}}, attrs...)}
+	s32 := &dwarftest.DIE{Tag: dw.TagBaseType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "int"), dwarftest.At(dw.AttrByteSize, dw.FormData1, 4), dwarftest.At(dw.AttrEncoding, dw.FormData1, dw.EncSigned)}}
+	param := func(name string, attrs ...dwarftest.Attr) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: append([]dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, name), dwarftest.At(dw.AttrType, dw.FormRef4, s32)}, attrs...)}
 	}
-	list := cat(lleOffsetPair, 0, 8, loc5(4), lleEndOfList, lleEndOfList)
-	f := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)}, {attrHighpc, formData1, 64}}, kids: []*die{
-		param("whole", attribute{attrLocation, formExprloc, cat(xReg0 + 5)}),
-		param("list", attribute{attrLocation, formSecOffset, 0}),
-		param("empty_list", attribute{attrLocation, formSecOffset, 6}),
+	list := dwarftest.Cat(dw.LleOffsetPair, 0, 8, loc5(4), dw.LleEndOfList, dw.LleEndOfList)
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+		param("whole", dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0+5))),
+		param("list", dwarftest.At(dw.AttrLocation, dw.FormSecOffset, 0)),
+		param("empty_list", dwarftest.At(dw.AttrLocation, dw.FormSecOffset, 6)),
 		param("no_place"),
-		param("sdata", attribute{attrConstValue, formSdata, -3}),
-		param("data2", attribute{attrConstValue, formData2, 0xfffe}),
-		param("implicit", attribute{attrConstValue, formImplicitConst, -1}),
-		param("block", attribute{attrConstValue, formBlock1, []byte{1, 2, 3}}),
-		param("data16", attribute{attrConstValue, formData16, make([]byte, 16)}),
-		param("text", attribute{attrConstValue, formString, "hi"}),
-		param("constant_first", attribute{attrLocation, formExprloc, cat(xReg0)}, attribute{attrConstValue, formData1, 9}),
-		param("damaged_expression", attribute{attrLocation, formExprloc, cat(xPlus)}),
-		param("damaged_list", attribute{attrLocation, formSecOffset, 0x1000}),
-		param("damaged_type", attribute{attrLocation, formExprloc, cat(xReg0)}),
-		{tag: tagVariable, attrs: []attribute{{attrName_, formString, "local"}}},
-		param("last", attribute{attrLocation, formExprloc, cat(xReg0 + 2)}),
+		param("sdata", dwarftest.At(dw.AttrConstValue, dw.FormSdata, -3)),
+		param("data2", dwarftest.At(dw.AttrConstValue, dw.FormData2, 0xfffe)),
+		param("implicit", dwarftest.At(dw.AttrConstValue, dw.FormImplicitConst, -1)),
+		param("block", dwarftest.At(dw.AttrConstValue, dw.FormBlock1, []byte{1, 2, 3})),
+		param("data16", dwarftest.At(dw.AttrConstValue, dw.FormData16, make([]byte, 16))),
+		param("text", dwarftest.At(dw.AttrConstValue, dw.FormString, "hi")),
+		param("constant_first", dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0)), dwarftest.At(dw.AttrConstValue, dw.FormData1, 9)),
+		param("damaged_expression", dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xPlus))),
+		param("damaged_list", dwarftest.At(dw.AttrLocation, dw.FormSecOffset, 0x1000)),
+		param("damaged_type", dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0))),
+		{Tag: dw.TagVariable, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "local")}},
+		param("last", dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0+2))),
 	}}
-	f.kids[13].attrs[1].v = 0xffff
-	img := testImage(t, []cu{{version: 5, root: unitRoot(s32, f)}}, debugSection(".debug_loclists", list))
+	f.Kids[13].Attrs[1].V = 0xffff
+	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(s32, f)}}, dwarftest.Debug(".debug_loclists", list))
 	params, err := sitesOf(t, img, "f", 1)[0].Params()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := fmt.Sprintf("%#x", f.kids[11].off)
+	at := fmt.Sprintf("%#x", f.Kids[11].Off)
 	want := []string{
 		"parameter whole (int) register %rdi, whole-scope",
 		"parameter list (int) register %rsi, address",
@@ -79,19 +83,19 @@ func TestParams(t *testing.T) {
 // function in their order, those without an entry of their own as optimized out,
 // names and types through the origin, also in another unit.
 func TestParamsOfInstances(t *testing.T) {
-	s32 := &die{tag: tagBaseType, attrs: []attribute{{attrName_, formString, "int"}, {attrByteSize, formData1, 4}, {attrEncoding, formData1, encSigned}}}
-	a := &die{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, "a"}, {attrType, formRef4, s32}}}
-	b := &die{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, "b"}, {attrType, formRef4, s32}}}
-	c := &die{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, "c"}, {attrType, formRef4, s32}}}
-	inner := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "inner"}, {attrInline, formData1, 1}}, kids: []*die{a, b, c}}
-	at := func(of *die, reg int) *die {
-		return &die{tag: tagFormalParameter, attrs: []attribute{{attrAbstractOrigin, formRefAddr, of}, {attrLocation, formExprloc, cat(xReg0 + reg)}}}
+	s32 := &dwarftest.DIE{Tag: dw.TagBaseType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "int"), dwarftest.At(dw.AttrByteSize, dw.FormData1, 4), dwarftest.At(dw.AttrEncoding, dw.FormData1, dw.EncSigned)}}
+	a := &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "a"), dwarftest.At(dw.AttrType, dw.FormRef4, s32)}}
+	b := &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "b"), dwarftest.At(dw.AttrType, dw.FormRef4, s32)}}
+	c := &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "c"), dwarftest.At(dw.AttrType, dw.FormRef4, s32)}}
+	inner := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "inner"), dwarftest.At(dw.AttrInline, dw.FormData1, 1)}, Kids: []*dwarftest.DIE{a, b, c}}
+	at := func(of *dwarftest.DIE, reg int) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRefAddr, of), dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0+reg))}}
 	}
-	lost := &die{tag: tagVariable, attrs: []attribute{{attrAbstractOrigin, formRefAddr, b}, {attrLocation, formExprloc, cat(xGNUParameterRef, le32(0))}}}
-	inlined := &die{tag: tagInlinedSubroutine, attrs: []attribute{{attrAbstractOrigin, formRefAddr, inner}, {attrLowpc, formAddr, uint64(textAddr + 8)}}, kids: []*die{at(c, 1), at(a, 0)}}
-	outer := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "outer"}, {attrLowpc, formAddr, uint64(textAddr)}, {attrHighpc, formData1, 64}}, kids: []*die{inlined}}
-	clone := &die{tag: tagSubprogram, attrs: []attribute{{attrAbstractOrigin, formRefAddr, inner}, {attrLowpc, formAddr, uint64(textAddr + 0x80)}, {attrHighpc, formData1, 64}}, kids: []*die{at(c, 1), lost}}
-	img := testImage(t, []cu{{version: 5, root: unitRoot(s32, inner)}, {version: 4, root: unitRoot(outer, clone)}})
+	lost := &dwarftest.DIE{Tag: dw.TagVariable, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRefAddr, b), dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xGNUParameterRef, dwarftest.LE32(0)))}}
+	inlined := &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRefAddr, inner), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+8))}, Kids: []*dwarftest.DIE{at(c, 1), at(a, 0)}}
+	outer := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "outer"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{inlined}}
+	clone := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRefAddr, inner), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+0x80)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{at(c, 1), lost}}
+	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(s32, inner)}, {Version: 4, Root: dwarftest.Root(outer, clone)}})
 	want := [][]string{
 		{"parameter a (int) register %rax, whole-scope", "parameter b (int)  optimized-out", "parameter c (int) register %rdx, whole-scope"},
 		{"parameter a (int)  optimized-out", "parameter b (int)  parameter-ref", "parameter c (int) register %rdx, whole-scope"},
@@ -111,52 +115,26 @@ func TestParamsOfInstances(t *testing.T) {
 	}
 }
 
-func TestReasons(t *testing.T) {
-	seen := map[string]bool{}
-	for _, c := range ReasonCodes() {
-		if c.String() == "" || c.Text() == "" || seen[c.String()] || strings.ContainsAny(c.String(), " _") {
-			t.Errorf("reason %d: name %q, text %q", c, c, c.Text())
-		}
-		seen[c.String()] = true
-	}
-	if got := (Reason{Unsupported, "DW_OP_call2"}).String(); got != "unsupported-operation: DW_OP_call2" {
-		t.Error(got)
-	}
-	if got := noSuchVariable("x", []string{"y", "z"}).String(); got != `no-such-variable: "x"; in scope: y, z` {
-		t.Error(got)
-	}
-	for r := RuleNone; r <= RuleDefault; r++ {
-		if r.String() == "" || r.Text() == "" {
-			t.Errorf("rule %d has no name or text", r)
-		}
-	}
-	for _, k := range Kinds() {
-		if k.String() == "" {
-			t.Errorf("kind %d has no name", k)
-		}
-	}
-}
-
 // TestSlotAtEntry: what is relative to the stack pointer for a whole scope holds at
 // the function's first instruction only when the frame never changes.
 func TestSlotAtEntry(t *testing.T) {
-	fbreg := cat(xFbreg, sleb(16))
-	breg := cat(xBreg0+rsp, sleb(16))
+	fbreg := dwarftest.Cat(xFbreg, dwarftest.SLEB(16))
+	breg := dwarftest.Cat(xBreg0+rsp, dwarftest.SLEB(16))
 	for _, tt := range []struct {
 		name  string
 		frame []byte // call frame instructions behind rsp+8
 		want  string
 	}{
 		{"steady", nil, "memory [%rsp+16], whole-scope"},
-		{"unsteady", cat(0x44, 0x0e, 32), "not-at-site: it is relative to a stack frame that the function has not set up yet"},
+		{"unsteady", dwarftest.Cat(0x44, 0x0e, 32), "not-at-site: it is relative to a stack frame that the function has not set up yet"},
 	} {
-		f := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "f"}, {attrLowpc, formAddr, uint64(textAddr)},
-			{attrHighpc, formData1, 64}, {attrFrameBase, formExprloc, cat(xReg0 + rsp)}}}
-		for _, e := range [][]byte{fbreg, breg, cat(xReg0 + rdi)} { // the register tells that the code is optimised
-			f.kids = append(f.kids, &die{tag: tagFormalParameter, attrs: []attribute{{attrName_, formString, "p"}, {attrLocation, formExprloc, e}}})
+		f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)),
+			dwarftest.At(dw.AttrHighpc, dw.FormData1, 64), dwarftest.At(dw.AttrFrameBase, dw.FormExprloc, dwarftest.Cat(xReg0+rsp))}}
+		for _, e := range [][]byte{fbreg, breg, dwarftest.Cat(xReg0 + rdi)} { // the register tells that the code is optimised
+			f.Kids = append(f.Kids, &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "p"), dwarftest.At(dw.AttrLocation, dw.FormExprloc, e)}})
 		}
-		frame := cat(frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8), frameEntry(le32(0), le64(textAddr), le64(64), tt.frame))
-		img := testImage(t, []cu{{version: 5, root: unitRoot(f)}}, debugSection(".debug_frame", frame))
+		frame := dwarftest.Cat(frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), tt.frame))
+		img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(f)}}, dwarftest.Debug(".debug_frame", frame))
 		s := sitesOf(t, img, "f", 1)[0]
 		params, err := s.Params()
 		if err != nil {

@@ -1,6 +1,13 @@
 package dwarfloc
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/go-delve/delve/pkg/dwarf/op"
+)
 
 // SiteKind tells the two kinds of sites apart.
 type SiteKind uint8
@@ -62,8 +69,8 @@ type Site struct {
 	described bool
 	lent      bool   // by EachSite
 	die       uint64 // entry in .debug_info
-	pcs       pcAttrs
-	origin    value // DW_AT_abstract_origin
+	pcs       dw.PCs
+	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
 
 	body   uint64 // of the kinds Line and Instruction: address where the body begins
@@ -85,8 +92,8 @@ type Caller struct {
 // function is what an evaluation needs of the out-of-line function that a site's
 // code is in.
 type function struct {
-	start uint64 // address of its first instruction
-	frame value  // DW_AT_frame_base
+	start uint64   // address of its first instruction
+	frame dw.Value // DW_AT_frame_base
 }
 
 // Image returns the image that the site is in.
@@ -135,7 +142,7 @@ func (s *Site) String() string {
 // was told, and a line. The file is "" when the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
-		e, err := s.u.entry(s.die)
+		e, err := s.u.Entry(s.die)
 		if err == nil {
 			file, line, err = declaredAt(e)
 		}
@@ -145,17 +152,17 @@ func (s *Site) Declared() (file string, line int, err error) {
 }
 
 // declaredAt returns where the function of an entry is declared.
-func declaredAt(e entry) (file string, line int, err error) {
-	for range maxOrigins {
-		var origin value
+func declaredAt(e dw.Entry) (file string, line int, err error) {
+	for range index.MaxOrigins {
+		var origin dw.Value
 		var index, at uint64
-		err = e.attrs(func(a attrName, v value) {
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
-			case attrDeclFile:
-				index = v.u
-			case attrDeclLine:
-				at = v.u
-			case attrAbstractOrigin, attrSpecification:
+			case dw.AttrDeclFile:
+				index = v.U
+			case dw.AttrDeclLine:
+				at = v.U
+			case dw.AttrAbstractOrigin, dw.AttrSpecification:
 				origin = v
 			}
 		})
@@ -163,12 +170,12 @@ func declaredAt(e entry) (file string, line int, err error) {
 			return "", 0, err
 		}
 		if at != 0 || index != 0 {
-			return e.u.file(index), int(at), nil
+			return e.Unit.File(index), int(at), nil
 		}
-		if origin.form == 0 {
+		if origin.Form == 0 {
 			return "", 0, nil
 		}
-		if e, err = e.u.target(origin); err != nil {
+		if e, err = e.Unit.Target(origin); err != nil {
 			return "", 0, err
 		}
 	}
@@ -184,8 +191,8 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 	}
 	err = s.u.img.guard(func() error {
 		addr := s.fun.start + off
-		ranges, err := s.u.extent(&s.pcs)
-		if err != nil || !covers(ranges, addr) || addr < s.fun.start {
+		ranges, err := s.u.Extent(&s.pcs)
+		if err != nil || !dw.Covers(ranges, addr) || addr < s.fun.start {
 			return err
 		}
 		at, ok = s.Clone(), true
@@ -200,7 +207,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 // locateSymbol fills in the symbol that holds a site.
 func (u *unit) locateSymbol(s *Site, want string) {
 	s.Symbol, s.Offset = "", 0
-	if sym := u.img.symbolAt(s.Addr, want); sym != nil {
+	if sym := u.img.SymbolAt(s.Addr, want); sym != nil {
 		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
 	}
 }
@@ -209,40 +216,43 @@ func (u *unit) locateSymbol(s *Site, want string) {
 // or none. ok is false for code that is not in the image: linkers drop functions but
 // not their debug information.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
-	r := &u.recs[i]
-	*s = Site{lent: true, u: u, rec: i, die: u.off + uint64(r.off), fun: s.fun, funOf: s.funOf}
-	if r.flags&recInlined != 0 {
+	rec := &u.Recs[i]
+	*s = Site{lent: true, u: u, rec: i, die: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
+	if rec.Flags&index.Inlined != 0 {
 		s.Kind = Inline
 	}
-	e, err := u.entry(s.die)
+	e, err := u.Entry(s.die)
 	if err != nil {
 		return false, err
 	}
-	var frame value
-	b := u.buf(e.pos)
-	for _, at := range u.abbrevs.attrs[e.ab.attr0:e.ab.attrN] {
-		v := u.readAttr(&b, u.abbrevs, at)
-		if b.bad {
-			return false, u.damagedAttr(e.off, at)
+	var frame dw.Value
+	r := e.Attributes()
+	for {
+		a, v, more := r.Next()
+		if !more {
+			break
 		}
-		switch at.name {
-		case attrCallFile:
-			s.callFile = v.u
-		case attrCallLine:
-			s.CallLine = int(v.u)
-		case attrFrameBase:
+		switch a {
+		case dw.AttrCallFile:
+			s.callFile = v.U
+		case dw.AttrCallLine:
+			s.CallLine = int(v.U)
+		case dw.AttrFrameBase:
 			frame = v
-		case attrAbstractOrigin:
+		case dw.AttrAbstractOrigin:
 			s.origin = v
 		default:
-			s.pcs.take(at.name, v)
+			s.pcs.Take(a, v)
 		}
 	}
-	addr, ok, err := u.start(&s.pcs)
+	if r.Err != nil {
+		return false, r.Err
+	}
+	addr, ok, err := u.Start(&s.pcs)
 	if err != nil || !ok || !u.img.executable(addr) {
 		return false, err
 	}
-	s.Addr, s.View = addr, s.pcs.entryView
+	s.Addr, s.View = addr, s.pcs.EntryView
 	if s.Kind == Entry {
 		s.fun, s.funOf = function{start: addr, frame: frame}, i
 		err = s.passPrologue(e)
@@ -258,29 +268,29 @@ func (s *Site) function() (*function, error) {
 	}
 	u := s.u
 	top := s.rec
-	for u.recs[top].flags&recInlined != 0 && u.recs[top].parent >= 0 {
-		top = u.recs[top].parent
+	for u.Recs[top].Flags&index.Inlined != 0 && u.Recs[top].Parent >= 0 {
+		top = u.Recs[top].Parent
 	}
 	if s.funOf == top {
 		return &s.fun, nil
 	}
-	e, err := u.entry(u.off + uint64(u.recs[top].off))
+	e, err := u.Entry(u.Off + uint64(u.Recs[top].Off))
 	if err != nil {
 		return nil, err
 	}
 	var fun function
-	var pcs pcAttrs
-	err = e.attrs(func(a attrName, v value) {
-		if a == attrFrameBase {
+	var pcs dw.PCs
+	err = e.Attrs(func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrFrameBase {
 			fun.frame = v
 			return
 		}
-		pcs.take(a, v)
+		pcs.Take(a, v)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if fun.start, _, err = u.start(&pcs); err != nil {
+	if fun.start, _, err = u.Start(&pcs); err != nil {
 		return nil, err
 	}
 	s.fun, s.funOf = fun, top
@@ -295,9 +305,9 @@ func (s *Site) Describe() error {
 	}
 	return s.u.img.guard(func() error {
 		u := s.u
-		s.Function = u.img.nameOf(u.nameRefOf(&u.recs[s.rec]))
+		s.Function = u.img.index.NameOf(u.NameRefOf(&u.Recs[s.rec]))
 		if s.Inlined() {
-			s.CallFile = u.file(s.callFile)
+			s.CallFile = u.File(s.callFile)
 			if err := s.readCallers(); err != nil {
 				return err
 			}
@@ -324,9 +334,9 @@ type Range struct{ Lo, Hi uint64 }
 func (s *Site) Ranges() ([]Range, error) {
 	var out []Range
 	err := s.u.img.guard(func() error {
-		ranges, err := s.u.extent(&s.pcs)
+		ranges, err := s.u.Extent(&s.pcs)
 		for _, r := range ranges {
-			out = append(out, Range{r.lo, r.hi})
+			out = append(out, Range{r.Lo, r.Hi})
 		}
 		return err
 	})
@@ -343,30 +353,30 @@ func (s *Site) Clone() *Site {
 // readCallers follows the records that enclose an inlined instance.
 func (s *Site) readCallers() error {
 	u := s.u
-	for p := u.recs[s.rec].parent; p >= 0; p = u.recs[p].parent {
-		r := &u.recs[p]
-		c := Caller{Function: u.img.nameOf(u.nameRefOf(r))}
-		if r.flags&recInlined == 0 {
+	for p := u.Recs[s.rec].Parent; p >= 0; p = u.Recs[p].Parent {
+		r := &u.Recs[p]
+		c := Caller{Function: u.img.index.NameOf(u.NameRefOf(r))}
+		if r.Flags&index.Inlined == 0 {
 			s.Callers = append(s.Callers, c)
 			return nil
 		}
-		e, err := u.entry(u.off + uint64(r.off))
+		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
 			return err
 		}
 		var file uint64
-		err = e.attrs(func(a attrName, v value) {
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
-			case attrCallFile:
-				file = v.u
-			case attrCallLine:
-				c.CallLine = int(v.u)
+			case dw.AttrCallFile:
+				file = v.U
+			case dw.AttrCallLine:
+				c.CallLine = int(v.U)
 			}
 		})
 		if err != nil {
 			return err
 		}
-		c.CallFile = u.file(file)
+		c.CallFile = u.File(file)
 		s.Callers = append(s.Callers, c)
 	}
 	return nil
@@ -375,7 +385,7 @@ func (s *Site) readCallers() error {
 // passPrologue moves the site of a function that was built without optimisation
 // behind its prologue. Its parameters are in stack slots (one DW_OP_fbreg
 // expression for the whole scope) that the prologue fills.
-func (s *Site) passPrologue(e entry) error {
+func (s *Site) passPrologue(e dw.Entry) error {
 	u := s.u
 	if u.optimized() {
 		return nil
@@ -384,12 +394,12 @@ func (s *Site) passPrologue(e entry) error {
 	// lists or registers; slots only, and at least one, means not optimised. A
 	// parameter that the caller left on the stack tells nothing.
 	slots, others := 0, 0
-	err := e.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagFormalParameter {
+	err := e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
-		return true, c.attrs(func(a attrName, v value) {
-			if a != attrLocation {
+		return true, c.Attrs(func(a dw.Attr, v dw.Value) {
+			if a != dw.AttrLocation {
 				return
 			}
 			inFrame, own := u.inFrame(v, s.fun.frame)
@@ -404,15 +414,15 @@ func (s *Site) passPrologue(e entry) error {
 	if err != nil || slots == 0 || others > 0 {
 		return err
 	}
-	ranges, err := u.extent(&s.pcs)
+	ranges, err := u.Extent(&s.pcs)
 	if err != nil {
 		return err
 	}
 	for _, r := range ranges {
-		if s.Addr < r.lo || s.Addr >= r.hi {
+		if s.Addr < r.Lo || s.Addr >= r.Hi {
 			continue
 		}
-		end, ok, err := u.prologueEnd(s.Addr, r.hi)
+		end, ok, err := u.PrologueEnd(s.Addr, r.Hi)
 		if err != nil {
 			return err
 		}
@@ -427,25 +437,28 @@ func (s *Site) passPrologue(e entry) error {
 // and whether that is, or may be, a slot of the function's own: below the
 // canonical frame address, or relative to a register that the prologue sets
 // (clang's frame base is the stack or the frame pointer itself).
-func (u *unit) inFrame(v, frame value) (yes, own bool) {
-	const fbreg, breg0, breg6 = 0x91, 0x70, 0x76
-	if !v.isBlock() || v.n == 0 {
+func (u *unit) inFrame(v, frame dw.Value) (yes, own bool) {
+	expr := v.Bytes()
+	if !v.IsBlock() || len(expr) == 0 {
 		return false, false
 	}
-	b := buf{d: v.bytes(), p: 1, be: u.img.be}
-	switch *v.p {
-	case fbreg:
-		return true, b.sleb() < 0 || frame.inRegister()
-	case breg6:
-		return true, b.sleb() < 0
-	case breg0 + uint8(u.img.arch.SP):
+	o, err := loc.Decode(expr, 0, u.encoding())
+	if err != nil {
+		return false, false
+	}
+	switch op.Opcode(o.Code) {
+	case op.DW_OP_fbreg:
+		return true, int64(o.A) < 0 || inRegister(frame)
+	case op.DW_OP_breg6:
+		return true, int64(o.A) < 0
+	case op.DW_OP_breg0 + op.Opcode(u.img.Arch().SP):
 		return true, true // GCC, in functions that use a frame pointer for variable arguments only
 	}
 	return false, false
 }
 
 // inRegister reports whether an expression is a register: DW_OP_reg7.
-func (v value) inRegister() bool {
-	const reg0, reg31 = 0x50, 0x6f
-	return v.isBlock() && v.n == 1 && *v.p >= reg0 && *v.p <= reg31
+func inRegister(v dw.Value) bool {
+	expr := v.Bytes()
+	return v.IsBlock() && len(expr) == 1 && expr[0] >= uint8(op.DW_OP_reg0) && expr[0] <= uint8(op.DW_OP_reg31)
 }

@@ -1,6 +1,10 @@
 package dwarfloc
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
 
 // GCC's debug information can name stack memory that holds nothing of the variable
 // yet. No reader of it can tell from the debug information alone. Two kinds are known,
@@ -64,28 +68,28 @@ var slotDecoders = map[string]*slotDecoder{
 
 // notStored returns the reason of a location that reads a slot which is not written
 // yet at the site, or the zero Reason.
-func (ev *evaluator) notStored(l *Location, t *Type, c *chosen) Reason {
-	if l.Kind != KindMemory && l.Kind != KindValue && l.Kind != KindPieces {
-		return Reason{} // most are in registers
+func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
+	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
+		return loc.Reason{} // most are in registers
 	}
 	s := ev.site
 	late := s.Kind == Inline && c.hi > s.Addr && c.hi-s.Addr <= maxSpillGap
 	if !late && (s.Kind != Entry || s.Addr != s.fun.start) {
-		return Reason{}
+		return loc.Reason{}
 	}
 	var few [4]slot
-	for _, m := range l.slots(few[:0], t) {
+	for _, m := range slotsOf(few[:0], l, t) {
 		if !late {
-			if m.base == uint64(s.u.img.arch.SP) && m.off < 0 {
-				return Reason{NotStoredYet, "it is below the stack pointer at the function's entry"}
+			if m.base == uint64(s.u.img.Arch().SP) && m.off < 0 {
+				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is below the stack pointer at the function's entry"}
 			}
 			continue
 		}
 		if at, ok := ev.storedLate(m, c.hi); ok {
-			return Reason{NotStoredYet, fmt.Sprintf("stored at %#x", at)}
+			return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: fmt.Sprintf("stored at %#x", at)}
 		}
 	}
-	return Reason{}
+	return loc.Reason{}
 }
 
 // storedLate returns the address of the instruction that stores a slot for the first
@@ -95,13 +99,13 @@ func (ev *evaluator) notStored(l *Location, t *Type, c *chosen) Reason {
 func (ev *evaluator) storedLate(m slot, hi uint64) (at uint64, ok bool) {
 	img := ev.site.u.img
 	d := img.decoder
-	sp := uint64(img.arch.SP)
+	sp := uint64(img.Arch().SP)
 	if d == nil || m.base != sp && m.base != d.frame {
 		return 0, false
 	}
-	code, ok, err := img.contents(ev.site.Addr, hi-ev.site.Addr)
-	if !ok || err != nil || !d.ends(code, m) {
-		return 0, false // not ok: debug information apart from its code
+	code, err := img.Bytes(ev.site.Addr, hi-ev.site.Addr)
+	if err != nil || !d.ends(code, m) {
+		return 0, false // no code: debug information apart from it
 	}
 	off, ok := d.storedLast(code, m)
 	return ev.site.Addr + uint64(off), ok && (m.base == sp || ev.framedBy(m.base))
@@ -124,58 +128,58 @@ func (d *slotDecoder) storedLast(code []byte, m slot) (at int, ok bool) {
 // site. In another function the register may point to an object; the entry of a list
 // that has a variable in there ends where it is written to, and is right up to then.
 func (ev *evaluator) framedBy(base uint64) bool {
-	cfa, st := ev.cfa()
-	if st != nil {
+	cfa, r, err := ev.CallFrame()
+	if err != nil || r.Code != loc.ReasonNone {
 		return false
 	}
 	in := false
-	cfa.Walk(func(e *Expr) { in = in || e.Op == OpReg && e.K == base })
+	cfa.Walk(func(e *loc.Expr) { in = in || e.Op == loc.OpReg && e.K == base })
 	return in
 }
 
-// slots appends the slots that a location of an object of a type reads.
-func (l *Location) slots(out []slot, t *Type) []slot {
-	if l.Kind == KindMemory {
-		size, err := t.byteSize()
+// slotsOf appends the slots that a location of an object of a type reads.
+func slotsOf(out []slot, l *loc.Location, t *Type) []slot {
+	if l.Kind == loc.KindMemory {
+		size, err := t.ByteSize()
 		if err != nil {
 			size = -1
 		}
-		out = l.Expr.slot(out, size)
+		out = slotAt(out, l.Expr, size)
 	}
 	if l.Expr != nil {
-		out = l.Expr.slots(out)
+		out = slotsIn(out, l.Expr)
 	}
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
-		if p.Loc.Kind == KindMemory {
-			out = p.Loc.Expr.slot(out, int64(p.BitOffset+p.BitSize+7)/8)
+		if p.Loc.Kind == loc.KindMemory {
+			out = slotAt(out, p.Loc.Expr, int64(p.BitOffset+p.BitSize+7)/8)
 		}
 		if p.Loc.Expr != nil {
-			out = p.Loc.Expr.slots(out)
+			out = slotsIn(out, p.Loc.Expr)
 		}
 	}
 	return out
 }
 
-// slots appends the slots that an expression reads.
-func (e *Expr) slots(out []slot) []slot {
-	if e.Op == OpDeref {
-		out = e.A.slot(out, int64(e.Size))
+// slotsIn appends the slots that an expression reads.
+func slotsIn(out []slot, e *loc.Expr) []slot {
+	if e.Op == loc.OpDeref {
+		out = slotAt(out, e.A, int64(e.Size))
 	}
-	for _, x := range [...]*Expr{e.A, e.B, e.C} {
-		if x != nil && x.Op != OpReg && x.Op != OpConst {
-			out = x.slots(out)
+	for _, x := range [...]*loc.Expr{e.A, e.B, e.C} {
+		if x != nil && x.Op != loc.OpReg && x.Op != loc.OpConst {
+			out = slotsIn(out, x)
 		}
 	}
 	return out
 }
 
-// slot appends the memory at an address that is a register plus a constant.
-func (e *Expr) slot(out []slot, size int64) []slot {
+// slotAt appends the memory at an address that is a register plus a constant.
+func slotAt(out []slot, e *loc.Expr, size int64) []slot {
 	switch {
-	case e.Op == OpReg:
+	case e.Op == loc.OpReg:
 		return append(out, slot{base: e.K, size: size})
-	case e.Op == OpAdd && e.A.Op == OpReg && e.B.Op == OpConst:
+	case e.Op == loc.OpAdd && e.A.Op == loc.OpReg && e.B.Op == loc.OpConst:
 		return append(out, slot{e.A.K, int64(e.B.K), size})
 	}
 	return out

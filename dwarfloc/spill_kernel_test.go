@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // spills are what is known of kernel images, by build ID: parameters with the reason
@@ -43,18 +44,18 @@ func TestNotStoredKernel(t *testing.T) {
 	}
 	for _, path := range append(paths, testenv.Vmlinux(t)) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			img, err := dwarfloc.Open(path)
+			img, err := dwarfloc.Open(path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer img.Close()
 			var params [2]int64
 			var found [2]int64
-			err = img.EachSite(context.Background(), dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+			err = img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
 				vars, err := s.Params()
 				for _, v := range vars {
 					atomic.AddInt64(&params[s.Kind], 1)
-					if v.Reason.Code == dwarfloc.NotStoredYet {
+					if v.Reason.Code == loc.ReasonNotStoredYet {
 						atomic.AddInt64(&found[s.Kind], 1)
 					}
 				}
@@ -97,7 +98,7 @@ func notStoredAt(t *testing.T, img *dwarfloc.Image, want string) bool {
 			t.Fatal(err)
 		}
 		for _, v := range params {
-			if v.Reason.Code == dwarfloc.NotStoredYet && function+" "+s.Place()+" "+v.Name+": "+v.Reason.Detail == want {
+			if v.Reason.Code == loc.ReasonNotStoredYet && function+" "+s.Place()+" "+v.Name+": "+v.Reason.Detail == want {
 				return true
 			}
 		}

@@ -7,6 +7,10 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // TestStoredLast: code from a site to the end of a list's entry.
@@ -102,43 +106,43 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 	list := []byte{2, 0, 0, 0} // views of two lists behind
 	at := func(lo, hi byte, expr []byte) int {
 		off := len(list)
-		list = append(list, cat(lleOffsetPair, uleb(uint64(lo)), uleb(uint64(hi)), uleb(uint64(len(expr))), expr, lleEndOfList)...)
+		list = append(list, dwarftest.Cat(dw.LleOffsetPair, dwarftest.ULEB(uint64(lo)), dwarftest.ULEB(uint64(hi)), dwarftest.ULEB(uint64(len(expr))), expr, dw.LleEndOfList)...)
 		return off
 	}
-	u64 := &die{tag: tagBaseType, attrs: []attribute{{attrByteSize, formData1, 8}, {attrEncoding, formData1, encUnsigned}}}
-	u32 := &die{tag: tagBaseType, attrs: []attribute{{attrByteSize, formData1, 4}, {attrEncoding, formData1, encUnsigned}}}
-	param := func(name string, typ *die, more ...attribute) *die {
-		return &die{tag: tagFormalParameter, attrs: append([]attribute{{attrName_, formString, name}, {attrType, formRef4, typ}}, more...)}
+	u64 := &dwarftest.DIE{Tag: dw.TagBaseType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrByteSize, dw.FormData1, 8), dwarftest.At(dw.AttrEncoding, dw.FormData1, dw.EncUnsigned)}}
+	u32 := &dwarftest.DIE{Tag: dw.TagBaseType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrByteSize, dw.FormData1, 4), dwarftest.At(dw.AttrEncoding, dw.FormData1, dw.EncUnsigned)}}
+	param := func(name string, typ *dwarftest.DIE, more ...dwarftest.Attr) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: append([]dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, name), dwarftest.At(dw.AttrType, dw.FormRef4, typ)}, more...)}
 	}
-	whole := func(expr []byte) attribute { return attribute{attrLocation, formExprloc, expr} }
-	listed := func(lo, hi byte, expr []byte) attribute {
-		return attribute{attrLocation, formSecOffset, at(lo, hi, expr)}
+	whole := func(expr []byte) dwarftest.Attr { return dwarftest.At(dw.AttrLocation, dw.FormExprloc, expr) }
+	listed := func(lo, hi byte, expr []byte) dwarftest.Attr {
+		return dwarftest.At(dw.AttrLocation, dw.FormSecOffset, at(lo, hi, expr))
 	}
-	sp := func(off int64) []byte { return cat(xBreg0+rsp, sleb(off)) }
-	bp := cat(xBreg0+rbp, sleb(-8))
-	abstract := func(name string) *die {
-		return &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, name}, {attrInline, formData1, 1}}}
+	sp := func(off int64) []byte { return dwarftest.Cat(xBreg0+rsp, dwarftest.SLEB(off)) }
+	bp := dwarftest.Cat(xBreg0+rbp, dwarftest.SLEB(-8))
+	abstract := func(name string) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, name), dwarftest.At(dw.AttrInline, dw.FormData1, 1)}}
 	}
-	inline := func(of *die, pc uint64, kids ...*die) *die {
-		return &die{tag: tagInlinedSubroutine, attrs: []attribute{{attrAbstractOrigin, formRef4, of}, {attrLowpc, formAddr, textAddr + pc}, {attrHighpc, formData1, 8}}, kids: kids}
+	inline := func(of *dwarftest.DIE, pc uint64, kids ...*dwarftest.DIE) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, of), dwarftest.At(dw.AttrLowpc, dw.FormAddr, dwarftest.TextAddr+pc), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)}, Kids: kids}
 	}
 	in, framed, unframed, far, farther := abstract("in"), abstract("framed"), abstract("unframed"), abstract("far"), abstract("farther")
-	fun := &die{tag: tagSubprogram, attrs: []attribute{{attrName_, formString, "fun"}, {attrLowpc, formAddr, uint64(textAddr)}, {attrHighpc, formData2, 0x100}, {attrFrameBase, formExprloc, cat(xCFA)}}, kids: []*die{
-		param("register", u64, whole(cat(xReg0+rdi))), // the code is optimised
-		param("argument", u64, whole(cat(xFbreg, sleb(8)))),
-		param("below", u64, whole(cat(xFbreg, sleb(-24)))),
-		param("read", u64, whole(cat(xFbreg, sleb(-24), xDeref, xLit0+1, xPlus, xStackValue))),
-		param("address", u64, whole(cat(xFbreg, sleb(-24), xStackValue))),
-		param("piece", u64, whole(cat(xReg0+rsi, xPiece, 4, xFbreg, sleb(-24), xPiece, 4))),
-		param("other", u64, whole(cat(xBreg0+rdi, sleb(-24)))),
+	fun := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "fun"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData2, 0x100), dwarftest.At(dw.AttrFrameBase, dw.FormExprloc, dwarftest.Cat(xCFA))}, Kids: []*dwarftest.DIE{
+		param("register", u64, whole(dwarftest.Cat(xReg0+rdi))), // the code is optimised
+		param("argument", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(8)))),
+		param("below", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(-24)))),
+		param("read", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(-24), xDeref, xLit0+1, xPlus, xStackValue))),
+		param("address", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(-24), xStackValue))),
+		param("piece", u64, whole(dwarftest.Cat(xReg0+rsi, xPiece, 4, xFbreg, dwarftest.SLEB(-24), xPiece, 4))),
+		param("other", u64, whole(dwarftest.Cat(xBreg0+rdi, dwarftest.SLEB(-24)))),
 		inline(in, 0x10,
 			param("late", u64, listed(0x10, 0x18, sp(8))),
-			param("later", u64, listed(0x10, 0x18, sp(8)), attribute{attrGNULocviews, formSecOffset, 0}),
-			param("view", u64, listed(0x10, 0x18, sp(8)), attribute{attrGNULocviews, formSecOffset, 2}),
-			param("read", u64, listed(0x10, 0x18, cat(sp(8), xDeref, xLit0+1, xPlus, xStackValue))),
-			param("through", u32, listed(0x10, 0x18, cat(sp(8), xDeref))),
-			param("piece", u64, listed(0x10, 0x18, cat(xReg0+rsi, xPiece, 8, sp(8), xPiece, 8))),
-			param("address", u64, listed(0x10, 0x18, cat(sp(8), xStackValue))),
+			param("later", u64, listed(0x10, 0x18, sp(8)), dwarftest.At(dw.AttrGNULocviews, dw.FormSecOffset, 0)),
+			param("view", u64, listed(0x10, 0x18, sp(8)), dwarftest.At(dw.AttrGNULocviews, dw.FormSecOffset, 2)),
+			param("read", u64, listed(0x10, 0x18, dwarftest.Cat(sp(8), xDeref, xLit0+1, xPlus, xStackValue))),
+			param("through", u32, listed(0x10, 0x18, dwarftest.Cat(sp(8), xDeref))),
+			param("piece", u64, listed(0x10, 0x18, dwarftest.Cat(xReg0+rsi, xPiece, 8, sp(8), xPiece, 8))),
+			param("address", u64, listed(0x10, 0x18, dwarftest.Cat(sp(8), xStackValue))),
 			param("narrow", u32, listed(0x10, 0x18, sp(8))),
 			param("elsewhere", u64, listed(0x10, 0x18, sp(16))),
 			param("longer", u64, listed(0x10, 0x19, sp(8))),
@@ -150,17 +154,17 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 		inline(farther, 0x7f, param("late", u64, listed(0x7f, 0xc0, sp(8)))),
 	}}
 	code := bytes.Repeat([]byte{0x90}, 0x100)
-	copy(code[0x10:], cat(0x48, 0x89, 0xc7, 0x48, 0x89, 0x44, 0x24, 0x08, 0xc3)) // mov %rax,%rdi; mov %rax,8(%rsp); ret
-	copy(code[0x20:], cat(0x48, 0x89, 0x45, 0xf8))                               // mov %rax,-8(%rbp)
+	copy(code[0x10:], dwarftest.Cat(0x48, 0x89, 0xc7, 0x48, 0x89, 0x44, 0x24, 0x08, 0xc3)) // mov %rax,%rdi; mov %rax,8(%rsp); ret
+	copy(code[0x20:], dwarftest.Cat(0x48, 0x89, 0x45, 0xf8))                               // mov %rax,-8(%rbp)
 	copy(code[0x28:], code[0x20:0x24])
 	copy(code[0xbb:], code[0x13:0x18])
-	frame := cat(frameEntry(le32(0xffffffff), 1, "", 1, sleb(-8), 16, 0x0c, 7, 8),
-		frameEntry(le32(0), le64(textAddr), le64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
-	var w dwarfWriter
-	w.add(cu{version: 5, root: unitRoot(u64, u32, in, framed, unframed, far, farther, fun)})
-	img, err := FromBytes("test", writeELF(
-		section{name: ".text", typ: text, flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, addr: textAddr, data: code},
-		debugSection(".debug_info", w.info), debugSection(".debug_abbrev", w.abbrev), debugSection(".debug_frame", frame), debugSection(".debug_loclists", list)))
+	frame := dwarftest.Cat(frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8),
+		frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
+	var w dwarftest.Writer
+	w.Add(dwarftest.CU{Version: 5, Root: dwarftest.Root(u64, u32, in, framed, unframed, far, farther, fun)})
+	img, err := FromBytes("test", dwarftest.ELF(
+		dwarftest.Section{Name: ".text", Type: text, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: dwarftest.TextAddr, Data: code},
+		dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev), dwarftest.Debug(".debug_frame", frame), dwarftest.Debug(".debug_loclists", list)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +186,7 @@ func spillText(t *testing.T, s *Site) string {
 		} else {
 			b.WriteString(v.Reason.String())
 		}
-		if v.Reason.Code == NotStoredYet && v.Loc.Kind != KindNone {
+		if v.Reason.Code == loc.ReasonNotStoredYet && v.Loc.Kind != loc.KindNone {
 			b.WriteString(" and a location")
 		}
 		b.WriteByte('\n')
@@ -227,7 +231,7 @@ func TestNotStored(t *testing.T) {
 	}
 	// Sites of other kinds are not looked at.
 	for _, off := range []uint64{0, 0x10} {
-		s, err := img.SiteAt(context.Background(), textAddr+off)
+		s, err := img.SiteAt(context.Background(), dwarftest.TextAddr+off)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,9 @@ package dwarfloc
 import (
 	"debug/elf"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
 
 type testSymbol struct {
@@ -18,11 +21,11 @@ func symbolImage(t *testing.T, syms []testSymbol) *Image {
 	names := []byte{0}
 	table := make([]byte, 24)
 	for _, s := range syms {
-		table = append(table, cat(le32(uint64(len(names))), byte(s.bind)<<4|byte(s.typ), 0, le16(uint64(s.section)), le64(textAddr+s.addr), le64(s.size))...)
-		names = append(names, cat(s.name)...)
+		table = append(table, dwarftest.Cat(dwarftest.LE32(uint64(len(names))), byte(s.bind)<<4|byte(s.typ), 0, dwarftest.LE16(uint64(s.section)), dwarftest.LE64(dwarftest.TextAddr+s.addr), dwarftest.LE64(s.size))...)
+		names = append(names, dwarftest.Cat(s.name)...)
 	}
-	return testImage(t, []cu{{version: 5, root: unitRoot()}},
-		section{name: ".symtab", typ: elf.SHT_SYMTAB, data: table, link: 5}, section{name: ".strtab", typ: elf.SHT_STRTAB, data: names})
+	return testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}},
+		dwarftest.Section{Name: ".symtab", Type: elf.SHT_SYMTAB, Data: table, Link: 5}, dwarftest.Section{Name: ".strtab", Type: elf.SHT_STRTAB, Data: names})
 }
 
 func TestSymbolAt(t *testing.T) {
@@ -69,25 +72,25 @@ func TestSymbolAt(t *testing.T) {
 		{0x1000, "", ""},
 	} {
 		got := ""
-		if s := img.SymbolAt(textAddr+tt.addr, tt.want); s != nil {
+		if s := img.SymbolAt(dwarftest.TextAddr+tt.addr, tt.want); s != nil {
 			got = s.Name
 		}
 		if got != tt.name && (got != "alias" || tt.name != "global" || tt.want != "") {
 			t.Errorf("SymbolAt(+%#x, %q) is %q, want %q", tt.addr, tt.want, got, tt.name)
 		}
 	}
-	if s := img.SymbolAt(textAddr, ""); s == nil || s.Name != "global" {
+	if s := img.SymbolAt(dwarftest.TextAddr, ""); s == nil || s.Name != "global" {
 		t.Errorf("of two equal symbols the first of the file is preferred, got %+v", s)
 	}
 	if s := img.SymbolAt(0, ""); s != nil {
 		t.Errorf("a symbol below all code: %+v", s)
 	}
-	syms := img.Symbols("name")
-	if len(syms) != 2 || syms[0].Addr != textAddr+0x60 || !syms[0].Global || syms[1].Addr != textAddr+0x68 || syms[1].Global || syms[1].Size != 4 {
+	syms := symbolsNamed(img, "name")
+	if len(syms) != 2 || syms[0].Addr != dwarftest.TextAddr+0x60 || !syms[0].Global || syms[1].Addr != dwarftest.TextAddr+0x68 || syms[1].Global || syms[1].Size != 4 {
 		t.Errorf("Symbols(name) = %+v", syms)
 	}
 	for _, none := range []string{"nam", "name2", "", "object", "undefined"} {
-		if syms := img.Symbols(none); len(syms) != 0 {
+		if syms := symbolsNamed(img, none); len(syms) != 0 {
 			t.Errorf("Symbols(%q) = %+v", none, syms)
 		}
 	}
@@ -118,4 +121,13 @@ func TestCloneSymbols(t *testing.T) {
 	if s.Symbol != "queue_check.cold" {
 		t.Errorf("pkt_blame is in %q, want queue_check.cold", s.Symbol)
 	}
+}
+
+func symbolsNamed(img *Image, name string) (out []image.Symbol) {
+	for s := range img.Symbols() {
+		if s.Name == name {
+			out = append(out, s)
+		}
+	}
+	return out
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
 // TypeKind says what values a type has.
@@ -37,8 +39,8 @@ type Type struct {
 
 	u    *unit
 	off  uint64 // entry
-	tag  tag
-	elem value
+	tag  dw.Tag
+	elem dw.Value
 	skip int // dimensions of an array that were indexed already
 
 	real atomic.Pointer[Type] // what Resolve has found
@@ -51,22 +53,22 @@ var voidType = &Type{Kind: TypeVoid, Name: "void", Size: -1}
 const maxTypeDepth = 64
 
 // typeOf returns the type that a reference names.
-func (u *unit) typeOf(v value) (*Type, error) { return u.typeIn(v, 0) }
+func (u *unit) typeOf(v dw.Value) (*Type, error) { return u.typeIn(v, 0) }
 
 // typeIn is typeOf for a type that depth others are being read for: an array's
 // size needs its element's, and a damaged file can make that a circle.
-func (u *unit) typeIn(v value, depth int) (*Type, error) {
-	if v.form == 0 {
+func (u *unit) typeIn(v dw.Value, depth int) (*Type, error) {
+	if v.Form == 0 {
 		return voidType, nil
 	}
-	t, off, err := u.ref(v)
+	t, off, err := u.Ref(v)
 	if err != nil {
 		return nil, err
 	}
 	if depth > maxTypeDepth {
-		return nil, u.img.errorf(".debug_info", off, "types are nested more than %d deep", maxTypeDepth)
+		return nil, u.Data.Errorf(".debug_info", off, "types are nested more than %d deep", maxTypeDepth)
 	}
-	return t.typeAt(off, depth)
+	return u.img.of(t).typeAt(off, depth)
 }
 
 func (u *unit) typeAt(off uint64, depth int) (*Type, error) {
@@ -90,34 +92,34 @@ func (u *unit) typeAt(off uint64, depth int) (*Type, error) {
 }
 
 func (u *unit) readType(off uint64, depth int) (*Type, error) {
-	e, err := u.entry(off)
+	e, err := u.Entry(off)
 	if err != nil {
 		return nil, err
 	}
-	if e.ab == nil {
-		return nil, u.img.errorf(".debug_info", off, "a type reference names the end of a list of entries")
+	if e.IsEnd() {
+		return nil, u.Data.Errorf(".debug_info", off, "a type reference names the end of a list of entries")
 	}
-	t := &Type{u: u, off: off, tag: e.ab.tag, Size: -1}
-	var name value
+	t := &Type{u: u, off: off, tag: e.Tag(), Size: -1}
+	var name dw.Value
 	var enc uint64
-	err = e.attrs(func(a attrName, v value) {
+	err = e.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
-		case attrName_:
+		case dw.AttrName:
 			name = v
-		case attrByteSize:
-			if v.isConstant() && v.u < 1<<40 {
-				t.Size = int64(v.u)
+		case dw.AttrByteSize:
+			if v.IsConstant() && v.U < 1<<40 {
+				t.Size = int64(v.U)
 			}
-		case attrBitSize:
-			if t.Size < 0 && v.isConstant() && v.u < 1<<40 {
-				t.Size = int64((v.u + 7) / 8)
+		case dw.AttrBitSize:
+			if t.Size < 0 && v.IsConstant() && v.U < 1<<40 {
+				t.Size = int64((v.U + 7) / 8)
 			}
-		case attrEncoding:
-			enc = v.u
-		case attrType, attrSignature:
+		case dw.AttrEncoding:
+			enc = v.U
+		case dw.AttrType, dw.AttrSignature:
 			t.elem = v
-		case attrDeclaration:
-			if v.u != 0 {
+		case dw.AttrDeclaration:
+			if v.U != 0 {
 				t.Size = -1
 			}
 		}
@@ -125,51 +127,51 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Name = u.text(name)
+	t.Name = u.Text(name)
 	switch t.tag {
-	case tagBaseType:
+	case dw.TagBaseType:
 		switch enc {
-		case encBoolean:
+		case dw.EncBoolean:
 			t.Kind = TypeBool
-		case encSigned:
+		case dw.EncSigned:
 			t.Kind, t.Signed = TypeInt, true
-		case encSignedChar:
+		case dw.EncSignedChar:
 			t.Kind, t.Signed = TypeChar, true
-		case encUnsignedChar, encUTF:
+		case dw.EncUnsignedChar, dw.EncUTF:
 			t.Kind = TypeChar
-		case encUnsigned, encAddress:
+		case dw.EncUnsigned, dw.EncAddress:
 			t.Kind = TypeInt
-		case encFloat, encComplexFloat, 0x09, 0x0f:
+		case dw.EncFloat, dw.EncComplexFloat, 0x09, 0x0f:
 			t.Kind = TypeFloat
 		default:
 			t.Kind = TypeOther
 		}
-	case tagEnumerationType:
+	case dw.TagEnumerationType:
 		t.Kind = TypeEnum
 		t.Signed, err = t.enumSigned(e, depth)
-	case tagPointerType, tagReferenceType, tagRvalueRefType:
+	case dw.TagPointerType, dw.TagReferenceType, dw.TagRvalueRefType:
 		t.Kind = TypePointer
 		if t.Size < 0 {
-			t.Size = int64(u.addrSize)
+			t.Size = int64(u.AddrSize)
 		}
-	case tagStructType:
+	case dw.TagStructType:
 		t.Kind = TypeStruct
-	case tagClassType, tagInterfaceType:
+	case dw.TagClassType, dw.TagInterfaceType:
 		t.Kind = TypeClass
-	case tagUnionType:
+	case dw.TagUnionType:
 		t.Kind = TypeUnion
-	case tagArrayType:
+	case dw.TagArrayType:
 		t.Kind = TypeArray
 		if t.Size < 0 {
 			t.Size, err = t.arraySize(e, depth)
 		}
-	case tagSubroutineType:
+	case dw.TagSubroutineType:
 		t.Kind = TypeFunc
-	case tagTypedef, tagTemplateAlias:
+	case dw.TagTypedef, dw.TagTemplateAlias:
 		t.Kind = TypeTypedef
-	case tagConstType, tagVolatileType, tagRestrictType, tagAtomicType:
+	case dw.TagConstType, dw.TagVolatileType, dw.TagRestrictType, dw.TagAtomicType:
 		t.Kind = TypeQualified
-	case tagUnspecifiedType:
+	case dw.TagUnspecifiedType:
 		t.Kind = TypeVoid
 	default:
 		t.Kind = TypeOther
@@ -179,8 +181,8 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 
 // enumSigned finds whether an enumeration has negative values: GCC gives the
 // underlying type, and where a compiler does not, a negative enumerator tells.
-func (t *Type) enumSigned(e entry, depth int) (bool, error) {
-	if t.elem.form != 0 {
+func (t *Type) enumSigned(e dw.Entry, depth int) (bool, error) {
+	if t.elem.Form != 0 {
 		el, err := t.u.typeIn(t.elem, depth+1)
 		if err != nil {
 			return false, err
@@ -192,9 +194,9 @@ func (t *Type) enumSigned(e entry, depth int) (bool, error) {
 		return el.Signed, nil
 	}
 	signed := false
-	err := e.children(func(c entry) (bool, error) {
-		return !signed, c.attrs(func(a attrName, v value) {
-			if a == attrConstValue && (v.form == formSdata || v.form == formImplicitConst) && int64(v.u) < 0 {
+	err := e.Children(func(c dw.Entry) (bool, error) {
+		return !signed, c.Attrs(func(a dw.Attr, v dw.Value) {
+			if a == dw.AttrConstValue && (v.Form == dw.FormSdata || v.Form == dw.FormImplicitConst) && int64(v.U) < 0 {
 				signed = true
 			}
 		})
@@ -203,7 +205,7 @@ func (t *Type) enumSigned(e entry, depth int) (bool, error) {
 }
 
 // arraySize multiplies the dimensions of an array with its element's size.
-func (t *Type) arraySize(e entry, depth int) (int64, error) {
+func (t *Type) arraySize(e dw.Entry, depth int) (int64, error) {
 	el, err := t.u.typeIn(t.elem, depth+1)
 	if err != nil {
 		return -1, err
@@ -234,19 +236,19 @@ func (t *Type) arraySize(e entry, depth int) (int64, error) {
 }
 
 // dims returns the number of elements in each dimension, -1 for an open one.
-func (t *Type) dims(e entry) ([]int64, error) {
+func (t *Type) dims(e dw.Entry) ([]int64, error) {
 	var dims []int64
-	err := e.children(func(c entry) (bool, error) {
-		if c.ab.tag != tagSubrangeType {
+	err := e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagSubrangeType {
 			return true, nil
 		}
 		n := int64(-1)
-		err := c.attrs(func(a attrName, v value) {
+		err := c.Attrs(func(a dw.Attr, v dw.Value) {
 			switch {
-			case a == attrCount && v.isConstant() && v.u < 1<<40:
-				n = int64(v.u)
-			case a == attrUpperBound && v.isConstant() && v.u < 1<<40:
-				n = int64(v.u) + 1
+			case a == dw.AttrCount && v.IsConstant() && v.U < 1<<40:
+				n = int64(v.U)
+			case a == dw.AttrUpperBound && v.IsConstant() && v.U < 1<<40:
+				n = int64(v.U) + 1
 			}
 		})
 		dims = append(dims, n)
@@ -299,7 +301,7 @@ func (t *Type) resolve(depth int) (*Type, error) {
 	}
 	r := t
 	for range maxTypeDepth {
-		if r.Kind != TypeTypedef && r.Kind != TypeQualified && (r.Kind != TypeStruct && r.Kind != TypeUnion && r.Kind != TypeClass || r.elem.form != formRefSig8) {
+		if r.Kind != TypeTypedef && r.Kind != TypeQualified && (r.Kind != TypeStruct && r.Kind != TypeUnion && r.Kind != TypeClass || r.elem.Form != dw.FormRefSig8) {
 			t.real.Store(r)
 			return r, nil
 		}
@@ -309,7 +311,7 @@ func (t *Type) resolve(depth int) (*Type, error) {
 		}
 		r = next
 	}
-	return nil, t.u.img.errorf(".debug_info", t.off, "typedefs that do not end")
+	return nil, t.u.Data.Errorf(".debug_info", t.off, "typedefs that do not end")
 }
 
 // ByteSize returns the size in bytes, through typedefs and qualifiers, or -1 when
@@ -352,7 +354,7 @@ func (t *Type) slot() (el *Type, n int64, err error) {
 	if el, err = t.element(); err != nil {
 		return nil, 0, err
 	}
-	e, err := t.u.entry(t.off)
+	e, err := t.u.Entry(t.off)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -387,16 +389,16 @@ func (t *Type) declared() (file string, line int, err error) {
 	if t.u == nil {
 		return "", 0, nil
 	}
-	e, err := t.u.entry(t.off)
+	e, err := t.u.Entry(t.off)
 	if err != nil {
 		return "", 0, err
 	}
-	err = e.attrs(func(a attrName, v value) {
+	err = e.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
-		case attrDeclFile:
-			file = t.u.file(v.u)
-		case attrDeclLine:
-			line = int(v.u)
+		case dw.AttrDeclFile:
+			file = t.u.File(v.U)
+		case dw.AttrDeclLine:
+			line = int(v.U)
 		}
 	})
 	return file, line, err
@@ -437,7 +439,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		if t.Name == "" {
 			return word + " {...}", ""
 		}
-		if t.u != nil && !isC(t.u.lang) {
+		if t.u != nil && !dw.IsC(t.u.Lang) {
 			return t.Name, ""
 		}
 		return word + " " + t.Name, ""
@@ -445,9 +447,9 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		el, p, s := elem()
 		mark := "*"
 		switch t.tag {
-		case tagReferenceType:
+		case dw.TagReferenceType:
 			mark = "&"
-		case tagRvalueRefType:
+		case dw.TagRvalueRefType:
 			mark = "&&"
 		}
 		if el.Kind == TypeFunc || el.Kind == TypeArray {
@@ -458,7 +460,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		}
 		return p + mark, s
 	case TypeQualified:
-		word := map[tag]string{tagConstType: "const", tagVolatileType: "volatile", tagRestrictType: "restrict", tagAtomicType: "_Atomic"}[t.tag]
+		word := map[dw.Tag]string{dw.TagConstType: "const", dw.TagVolatileType: "volatile", dw.TagRestrictType: "restrict", dw.TagAtomicType: "_Atomic"}[t.tag]
 		el, p, s := elem()
 		if el.Kind == TypePointer {
 			return p + " " + word, s
@@ -470,7 +472,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	case TypeArray:
 		_, p, s := elem()
 		dims := ""
-		if e, err := t.u.entry(t.off); err == nil {
+		if e, err := t.u.Entry(t.off); err == nil {
 			n, _ := t.dims(e)
 			for _, d := range n {
 				if d < 0 {
@@ -498,32 +500,32 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 	}
 	err = t.guard(func() error {
 		unused := 64 - 8*min(max(t.Size, 1), 8)
-		e, err := t.u.entry(t.off)
+		e, err := t.u.Entry(t.off)
 		if err != nil {
 			return err
 		}
-		return e.children(func(c entry) (bool, error) {
-			var text value
+		return e.Children(func(c dw.Entry) (bool, error) {
+			var text dw.Value
 			var v int64
-			err := c.attrs(func(a attrName, x value) {
+			err := c.Attrs(func(a dw.Attr, x dw.Value) {
 				switch a {
-				case attrName_:
+				case dw.AttrName:
 					text = x
-				case attrConstValue:
-					v = int64(x.u)
-					switch x.form {
-					case formData1:
-						v = int64(int8(x.u))
-					case formData2:
-						v = int64(int16(x.u))
-					case formData4:
-						v = int64(int32(x.u))
+				case dw.AttrConstValue:
+					v = int64(x.U)
+					switch x.Form {
+					case dw.FormData1:
+						v = int64(int8(x.U))
+					case dw.FormData2:
+						v = int64(int16(x.U))
+					case dw.FormData4:
+						v = int64(int32(x.U))
 					}
 				}
 			})
 			// Only the bits of the type count: forms of few bytes do not tell the sign.
 			if err == nil && uint64(v^n)<<unused == 0 {
-				name = t.u.text(text)
+				name = t.u.Text(text)
 			}
 			return name == "", err
 		})

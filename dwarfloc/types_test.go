@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
 
 // typeText prints a type in one line: spelling, size, signedness.
-func typeText(u *unit, d *die) string {
-	t, err := u.typeOf(value{form: formRefAddr, u: d.off})
+func typeText(u *unit, d *dwarftest.DIE) string {
+	t, err := u.typeOf(dw.Value{Form: dw.FormRefAddr, U: d.Off})
 	if err != nil {
 		return err.Error()
 	}
@@ -28,66 +31,66 @@ func typeText(u *unit, d *die) string {
 }
 
 func TestTypes(t *testing.T) {
-	mk := func(tag tag, name string, of *die, attrs ...attribute) *die {
-		d := &die{tag: tag, attrs: attrs}
+	mk := func(tag dw.Tag, name string, of *dwarftest.DIE, attrs ...dwarftest.Attr) *dwarftest.DIE {
+		d := &dwarftest.DIE{Tag: tag, Attrs: attrs}
 		if name != "" {
-			d.attrs = append(d.attrs, attribute{attrName_, formString, name})
+			d.Attrs = append(d.Attrs, dwarftest.At(dw.AttrName, dw.FormString, name))
 		}
 		if of != nil {
-			d.attrs = append(d.attrs, attribute{attrType, formRef4, of})
+			d.Attrs = append(d.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, of))
 		}
 		return d
 	}
-	size := func(n int) attribute { return attribute{attrByteSize, formData1, n} }
-	enc := func(n int) attribute { return attribute{attrEncoding, formData1, n} }
-	decl := attribute{attrDeclaration, formFlagPresent, 1}
-	dim := func(of *die, counts ...any) *die {
-		d := mk(tagArrayType, "", of)
+	size := func(n int) dwarftest.Attr { return dwarftest.At(dw.AttrByteSize, dw.FormData1, n) }
+	enc := func(n int) dwarftest.Attr { return dwarftest.At(dw.AttrEncoding, dw.FormData1, n) }
+	decl := dwarftest.At(dw.AttrDeclaration, dw.FormFlagPresent, 1)
+	dim := func(of *dwarftest.DIE, counts ...any) *dwarftest.DIE {
+		d := mk(dw.TagArrayType, "", of)
 		for _, c := range counts {
-			sub := &die{tag: tagSubrangeType}
+			sub := &dwarftest.DIE{Tag: dw.TagSubrangeType}
 			switch c := c.(type) {
 			case int:
-				sub.attrs = append(sub.attrs, attribute{attrCount, formData1, c})
+				sub.Attrs = append(sub.Attrs, dwarftest.At(dw.AttrCount, dw.FormData1, c))
 			case uint64:
-				sub.attrs = append(sub.attrs, attribute{attrUpperBound, formData8, c})
+				sub.Attrs = append(sub.Attrs, dwarftest.At(dw.AttrUpperBound, dw.FormData8, c))
 			}
-			d.kids = append(d.kids, sub)
+			d.Kids = append(d.Kids, sub)
 		}
 		return d
 	}
-	enumerator := func(form form, v int) *die {
-		return &die{tag: 0x28, attrs: []attribute{{attrName_, formString, "E"}, {attrConstValue, form, v}}}
+	enumerator := func(form dw.Form, v int) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: 0x28, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "E"), dwarftest.At(dw.AttrConstValue, form, v)}}
 	}
 
-	i32 := mk(tagBaseType, "int", nil, size(4), enc(encSigned))
-	u64 := mk(tagBaseType, "unsigned long", nil, size(8), enc(encUnsigned))
-	char := mk(tagBaseType, "char", nil, size(1), enc(encSignedChar))
-	boolean := mk(tagBaseType, "_Bool", nil, size(1), enc(encBoolean))
-	double := mk(tagBaseType, "double", nil, size(8), enc(encFloat))
-	page := mk(tagStructType, "page", nil, size(64))
-	opaque := mk(tagStructType, "opaque", nil, decl)
-	declSize := mk(tagStructType, "half", nil, size(8), decl)
-	anon := mk(tagUnionType, "", nil, size(8))
-	fn := mk(tagSubroutineType, "", i32)
-	voidFn := mk(tagSubroutineType, "", nil)
-	enumU := mk(tagEnumerationType, "zone", nil, size(4))
-	enumU.kids = []*die{enumerator(formData1, 200)}
-	enumS := mk(tagEnumerationType, "prio", nil, size(4))
-	enumS.kids = []*die{enumerator(formData1, 1), enumerator(formSdata, -1)}
-	enumI := mk(tagEnumerationType, "implicit", nil, size(4))
-	enumI.kids = []*die{enumerator(formImplicitConst, -7)}
-	enumT := mk(tagEnumerationType, "typed", i32, size(4))
-	ptr := func(of *die) *die { return mk(tagPointerType, "", of, size(8)) }
-	constOf := func(of *die) *die { return mk(tagConstType, "", of) }
+	i32 := mk(dw.TagBaseType, "int", nil, size(4), enc(dw.EncSigned))
+	u64 := mk(dw.TagBaseType, "unsigned long", nil, size(8), enc(dw.EncUnsigned))
+	char := mk(dw.TagBaseType, "char", nil, size(1), enc(dw.EncSignedChar))
+	boolean := mk(dw.TagBaseType, "_Bool", nil, size(1), enc(dw.EncBoolean))
+	double := mk(dw.TagBaseType, "double", nil, size(8), enc(dw.EncFloat))
+	page := mk(dw.TagStructType, "page", nil, size(64))
+	opaque := mk(dw.TagStructType, "opaque", nil, decl)
+	declSize := mk(dw.TagStructType, "half", nil, size(8), decl)
+	anon := mk(dw.TagUnionType, "", nil, size(8))
+	fn := mk(dw.TagSubroutineType, "", i32)
+	voidFn := mk(dw.TagSubroutineType, "", nil)
+	enumU := mk(dw.TagEnumerationType, "zone", nil, size(4))
+	enumU.Kids = []*dwarftest.DIE{enumerator(dw.FormData1, 200)}
+	enumS := mk(dw.TagEnumerationType, "prio", nil, size(4))
+	enumS.Kids = []*dwarftest.DIE{enumerator(dw.FormData1, 1), enumerator(dw.FormSdata, -1)}
+	enumI := mk(dw.TagEnumerationType, "implicit", nil, size(4))
+	enumI.Kids = []*dwarftest.DIE{enumerator(dw.FormImplicitConst, -7)}
+	enumT := mk(dw.TagEnumerationType, "typed", i32, size(4))
+	ptr := func(of *dwarftest.DIE) *dwarftest.DIE { return mk(dw.TagPointerType, "", of, size(8)) }
+	constOf := func(of *dwarftest.DIE) *dwarftest.DIE { return mk(dw.TagConstType, "", of) }
 	pPage, pOpaque, pVoid, pFn, pVoidFn := ptr(page), ptr(opaque), ptr(nil), ptr(fn), ptr(voidFn)
 	constChar := constOf(char)
 	pConstChar := ptr(constChar)
 	constP := constOf(pPage)
-	volatileConst := mk(tagVolatileType, "", constChar)
-	restrictP := mk(tagRestrictType, "", pConstChar)
-	atomic := mk(tagAtomicType, "", i32)
+	volatileConst := mk(dw.TagVolatileType, "", constChar)
+	restrictP := mk(dw.TagRestrictType, "", pConstChar)
+	atomic := mk(dw.TagAtomicType, "", i32)
 	ppPage := ptr(pPage)
-	noSize := mk(tagPointerType, "", page)
+	noSize := mk(dw.TagPointerType, "", page)
 	arr := dim(i32, 10)
 	arr2 := dim(i32, uint64(2), 5)
 	open := dim(char, nil)
@@ -96,34 +99,34 @@ func TestTypes(t *testing.T) {
 	pArr := ptr(arr)
 	arrP := dim(pPage, 4)
 	arrFn := dim(pFn, 4)
-	pFnP := ptr(mk(tagSubroutineType, "", pPage))
+	pFnP := ptr(mk(dw.TagSubroutineType, "", pPage))
 	constArr := dim(constChar, 16)
-	s32 := mk(tagTypedef, "s32", i32)
+	s32 := mk(dw.TagTypedef, "s32", i32)
 	arrOpaque := dim(opaque, 4)
 	constTypedef := constOf(s32)
 	constVoid := ptr(constOf(nil))
-	ref := mk(tagReferenceType, "", page)
-	rref := mk(tagRvalueRefType, "", page)
-	bits := mk(tagBaseType, "_BitInt(17)", nil, attribute{attrBitSize, formData1, 17}, enc(encSigned))
+	ref := mk(dw.TagReferenceType, "", page)
+	rref := mk(dw.TagRvalueRefType, "", page)
+	bits := mk(dw.TagBaseType, "_BitInt(17)", nil, dwarftest.At(dw.AttrBitSize, dw.FormData1, 17), enc(dw.EncSigned))
 
-	loop := mk(tagTypedef, "loop", nil)
-	loop.attrs = append(loop.attrs, attribute{attrType, formRef4, loop})
-	loopConst := mk(tagConstType, "", nil)
-	loopConst.attrs = append(loopConst.attrs, attribute{attrType, formRef4, loopConst})
-	loopPtr := mk(tagPointerType, "", nil)
-	loopPtr.attrs = append(loopPtr.attrs, attribute{attrType, formRef4, loopPtr})
+	loop := mk(dw.TagTypedef, "loop", nil)
+	loop.Attrs = append(loop.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, loop))
+	loopConst := mk(dw.TagConstType, "", nil)
+	loopConst.Attrs = append(loopConst.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, loopConst))
+	loopPtr := mk(dw.TagPointerType, "", nil)
+	loopPtr.Attrs = append(loopPtr.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, loopPtr))
 	loopArr := dim(i32, 2)
-	loopArr.attrs = []attribute{{attrType, formRef4, loopArr}}
-	loopEnum := mk(tagEnumerationType, "knot", nil, size(4))
-	loopEnum.attrs = append(loopEnum.attrs, attribute{attrType, formRef4, loopEnum})
+	loopArr.Attrs = []dwarftest.Attr{dwarftest.At(dw.AttrType, dw.FormRef4, loopArr)}
+	loopEnum := mk(dw.TagEnumerationType, "knot", nil, size(4))
+	loopEnum.Attrs = append(loopEnum.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, loopEnum))
 	// An array of a typedef of the array.
-	knotTypedef := mk(tagTypedef, "knot_t", nil)
+	knotTypedef := mk(dw.TagTypedef, "knot_t", nil)
 	knotArr := dim(knotTypedef, 3)
-	knotTypedef.attrs = append(knotTypedef.attrs, attribute{attrType, formRef4, knotArr})
-	outside := mk(tagPointerType, "", nil, attribute{attrType, formRef4, 0xffff})
+	knotTypedef.Attrs = append(knotTypedef.Attrs, dwarftest.At(dw.AttrType, dw.FormRef4, knotArr))
+	outside := mk(dw.TagPointerType, "", nil, dwarftest.At(dw.AttrType, dw.FormRef4, 0xffff))
 
 	cases := []struct {
-		d    *die
+		d    *dwarftest.DIE
 		want string
 	}{
 		{i32, "int, 4, signed"}, {u64, "unsigned long, 8"}, {char, "char, 1, signed"}, {boolean, "_Bool, 1"}, {double, "double, 8"},
@@ -139,19 +142,19 @@ func TestTypes(t *testing.T) {
 		{ref, "struct page &, 8"}, {rref, "struct page &&, 8"}, {bits, "_BitInt(17), 3, signed"},
 		{loopPtr, "... " + strings.Repeat("*", 65) + ", 8"},
 	}
-	var kids []*die
+	var kids []*dwarftest.DIE
 	for _, c := range cases {
 		kids = append(kids, c.d)
 	}
-	errors := map[*die]string{
+	errors := map[*dwarftest.DIE]string{
 		loop: "typedefs that do not end", loopConst: "typedefs that do not end", loopArr: "types are nested more than 64 deep",
 		loopEnum: "types are nested more than 64 deep", knotArr: "types are nested more than 64 deep", knotTypedef: "types are nested more than 64 deep",
 	}
 	for d := range errors {
 		kids = append(kids, d)
 	}
-	kids = append(kids, voidFn, outside, pFnP.attrs[1].v.(*die), constVoid.attrs[1].v.(*die))
-	img := testImage(t, []cu{{version: 5, root: unitRoot(kids...)}})
+	kids = append(kids, voidFn, outside, pFnP.Attrs[1].V.(*dwarftest.DIE), constVoid.Attrs[1].V.(*dwarftest.DIE))
+	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(kids...)}})
 	u := &img.units[0]
 	for _, c := range cases {
 		if got := typeText(u, c.d); got != c.want {
@@ -166,15 +169,15 @@ func TestTypes(t *testing.T) {
 	if got := typeText(u, outside); got != "? *, 8" {
 		t.Errorf("a pointer to nowhere: %q", got)
 	}
-	ty, err := u.typeOf(value{form: formRefAddr, u: outside.off})
+	ty, err := u.typeOf(dw.Value{Form: dw.FormRefAddr, U: outside.Off})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("test: .debug_info+%#x: reference to 0xffff is outside its unit", u.off)
+	want := fmt.Sprintf("test: .debug_info+%#x: reference to 0xffff is outside its unit", u.Off)
 	if _, err := ty.Elem(); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
-	if v, err := u.typeOf(value{}); err != nil || v.String() != "void" {
+	if v, err := u.typeOf(dw.Value{}); err != nil || v.String() != "void" {
 		t.Errorf("no type: %v, %v", v, err)
 	}
 }

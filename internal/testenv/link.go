@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
 )
 
 // linkers are programs that link files of an architecture.
@@ -19,14 +20,14 @@ var linkers = map[string]string{"amd64": "ld.bfd", "arm64": "ld.lld-14"}
 // its own code. It returns the path of the result in dir.
 func Linked(t TB, dir, path string) string {
 	t.Helper()
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	defer img.Close()
 	ld := Tool(t, linkers[img.Arch().Name])
 	sections := slices.Clone(img.Sections())
-	slices.SortFunc(sections, func(a, b dwarfloc.Section) int { return int(int64(a.Addr) - int64(b.Addr)) })
+	slices.SortFunc(sections, func(a, b image.Section) int { return int(int64(a.Addr) - int64(b.Addr)) })
 	var script strings.Builder
 	script.WriteString("SECTIONS {\n")
 	for _, s := range sections {

@@ -37,7 +37,7 @@ func Fixture(t TB, name string) *dwarfloc.Image {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	img, err := dwarfloc.FromBytes(name, data)
+	img, err := dwarfloc.FromBytes(name, data, nil)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -57,7 +57,7 @@ func Program(t interface {
 		err = os.Chmod(path, 0o700)
 	}
 	if err == nil {
-		img, err = dwarfloc.Open(path)
+		img, err = dwarfloc.Open(path, nil)
 	}
 	if err != nil {
 		t.Fatalf("%v", err)

@@ -1,0 +1,26 @@
+package dwarfloc
+
+import "strings"
+
+// optimized reports whether the unit's compiler says that it optimised. GCC records
+// its options in DW_AT_producer; clang does not, and then the answer is unknown.
+func (u *unit) optimized() bool {
+	u.optimizedOnce.Do(func() {
+		producer := u.Producer()
+		if !strings.HasPrefix(producer, "GNU ") {
+			return
+		}
+		level := ""
+		for f := range strings.FieldsSeq(producer) {
+			if strings.HasPrefix(f, "-O") {
+				level = f
+			}
+		}
+		u.isOptimized = level != "" && level != "-O0"
+	})
+	return u.isOptimized
+}
+
+// rowsOfCalls reports whether the line table has a row for each call, even of an
+// inlined function: GCC's has.
+func (u *unit) rowsOfCalls() bool { return strings.HasPrefix(u.Producer(), "GNU ") }

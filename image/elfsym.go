@@ -1,0 +1,100 @@
+package image
+
+import (
+	"debug/elf"
+	"encoding/binary"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// elfSymSize is the bytes of an Elf64_Sym.
+const elfSymSize = 24
+
+// elfSym is one entry of a symbol table (System V gABI, "Symbol Table").
+type elfSym struct {
+	name        uint32 // offset in the string table
+	typ         elf.SymType
+	bind        elf.SymBind
+	section     elf.SectionIndex
+	value, size uint64
+}
+
+func readSym(d []byte) elfSym {
+	le := binary.LittleEndian // all that package image reads are little-endian
+	info := d[4]
+	return elfSym{
+		name: le.Uint32(d), typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4),
+		section: elf.SectionIndex(le.Uint16(d[6:])), value: le.Uint64(d[8:]), size: le.Uint64(d[16:]),
+	}
+}
+
+// eachSym calls f for the entries of a symbol table.
+func eachSym(d []byte, f func(*elfSym)) {
+	for ; len(d) >= elfSymSize; d = d[elfSymSize:] {
+		s := readSym(d)
+		f(&s)
+	}
+}
+
+// symbolSections returns the symbol table and its strings: .symtab, or, in a stripped
+// file, .dynsym. It returns nothing if there is neither, or if it is damaged.
+func (f *File) symbolSections() (d, strs []byte) {
+	file := f.syms.file
+	sec := file.SectionByType(elf.SHT_SYMTAB)
+	if sec == nil {
+		sec = file.SectionByType(elf.SHT_DYNSYM)
+	}
+	if sec == nil || int(sec.Link) >= len(file.Sections) {
+		return nil, nil
+	}
+	d, err := f.syms.sectionData(sec)
+	if err != nil {
+		return nil, nil
+	}
+	if strs, err = f.syms.sectionData(file.Sections[sec.Link]); err != nil {
+		return nil, nil
+	}
+	return d, strs
+}
+
+// symbolBase is what the values of a section's symbols are relative to: in a relocatable
+// file the section's address.
+func (f *File) symbolBase(section elf.SectionIndex) uint64 {
+	if sections := f.syms.file.Sections; f.IsRelocatable() && int(section) < len(sections) {
+		return sections[section].Addr
+	}
+	return 0
+}
+
+// SymbolAddresses returns the link-time addresses of symbols, of code and of data, by
+// name. Of several symbols with one name a global one is preferred, then the first in the
+// file. Names that the file does not have are not in the answer.
+func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
+	want := make(map[string]bool, len(names))
+	longest := 0
+	for _, n := range names {
+		want[n] = true
+		longest = max(longest, len(n))
+	}
+	out := make(map[string]uint64)
+	local := make(map[string]bool)
+	err := f.Guard(func() error {
+		d, strs := f.symbolSections()
+		eachSym(d, func(s *elfSym) {
+			if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
+				return
+			}
+			// No longer than the longest name: most are not wanted.
+			name, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
+			if !ok || !want[name] {
+				return
+			}
+			global := s.bind != elf.STB_LOCAL
+			if _, known := out[name]; !known || global && local[name] {
+				out[name], local[name] = s.value+f.symbolBase(s.section), !global
+			}
+		})
+		return nil
+	})
+	return out, err
+}

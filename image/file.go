@@ -1,0 +1,302 @@
+package image
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/elfnote"
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
+)
+
+var (
+	// ErrNotELF is wrapped by Open's error for a file that is not ELF.
+	ErrNotELF = errors.New("not an ELF file")
+	// ErrNoDWARF is wrapped by DebugSections' error for a file without debug information.
+	ErrNoDWARF = errors.New("no DWARF debug information")
+	// ErrChanged is wrapped by the error of any question to a file that was cut short or
+	// written to since it was opened. The File answers nothing any more.
+	ErrChanged = mapping.ErrFault
+)
+
+// FormatError says where in a file something is wrong.
+type FormatError struct {
+	Path    string
+	Section string // "" for the file as a whole
+	Offset  uint64 // bytes from the section's start
+	Msg     string
+}
+
+// Error prints "path: section+0xoffset: message".
+func (e *FormatError) Error() string {
+	if e.Section == "" {
+		return fmt.Sprintf("%s: %s", e.Path, e.Msg)
+	}
+	return fmt.Sprintf("%s: %s+%#x: %s", e.Path, e.Section, e.Offset, e.Msg)
+}
+
+// File is one ELF file, with the file that its debug information was split off to if
+// that is installed. Its methods may be called by several goroutines at once, except
+// Close.
+type File struct {
+	arch     *arch.Arch
+	buildID  string
+	sections []Section
+
+	own   source // code and data
+	debug source // sections with debug information: own, or the separate file's
+	syms  source // the symbol table: own, or the separate file's
+
+	mapped   *mapping.Mapping // nil for a file in memory
+	separate *mapping.Mapping // nil when there is no separate file
+
+	sectionsOnce sync.Once
+	debugData    map[string][]byte
+	debugErr     error
+
+	symbols symbolTable
+}
+
+// Section is one section of the file that the running program has in memory.
+type Section struct {
+	Name string
+	Addr uint64 // link-time address; for a relocatable file see File.IsRelocatable
+	Size uint64 // bytes
+	Exec bool   // holds instructions
+}
+
+// Open maps an ELF file and reads its headers. A file that is compressed as a whole
+// with gzip, xz or zstd, as kernel modules are, is decompressed into memory. When the
+// file has no debug information, the separate file that it was split off to is looked
+// for where distributions install it: see DebugPath.
+//
+// The error wraps ErrNotELF for another kind of file, and is a *FormatError for a
+// damaged one.
+func Open(path string) (*File, error) {
+	m, err := mapping.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, packed := m.Data, false
+	err = mapping.Guard(func() (err error) {
+		if packed = isCompressed(data); packed {
+			data, err = unpackWhole(path, data)
+		}
+		return err
+	})
+	var f *File
+	if err == nil {
+		f, err = newFile(path, data, true)
+	}
+	if changed := m.Changed(); changed != nil {
+		err = changed
+	}
+	if err != nil {
+		_ = m.Close()
+		return nil, err
+	}
+	if packed {
+		return f, m.Close()
+	}
+	f.mapped = m
+	return f, nil
+}
+
+// FromBytes reads an ELF file in memory. The name stands for its path in errors. The
+// bytes must not change while the File is in use.
+func FromBytes(name string, data []byte) (*File, error) {
+	return newFile(name, data, false)
+}
+
+func newFile(path string, data []byte, onDisk bool) (*File, error) {
+	var f *File
+	err := mapping.Guard(func() (err error) {
+		f, err = parse(path, data)
+		if err == nil && onDisk && !f.own.hasDebugInfo() {
+			err = f.openSeparate()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func parse(path string, data []byte) (*File, error) {
+	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
+		return nil, fmt.Errorf("%s: %w%s", path, ErrNotELF, notELFHint(data))
+	}
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: damaged ELF file: %w", path, err)
+	}
+	f := &File{own: source{path, file, data}}
+	f.debug, f.syms = f.own, f.own
+	f.arch, err = arch.ForELF(file.Machine, file.Class, file.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if f.BigEndian() || f.arch.WordSize != 8 {
+		return nil, fmt.Errorf("%s: only 64-bit little-endian images are supported, this one is %v %v", path, file.Class, file.Data)
+	}
+	if err := layOut(path, file); err != nil {
+		return nil, err
+	}
+	f.sections = loaded(file)
+	f.buildID = buildID(file)
+	return f, nil
+}
+
+// loaded are the sections that a running program has in memory.
+func loaded(file *elf.File) (out []Section) {
+	for _, s := range file.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 {
+			out = append(out, Section{Name: s.Name, Addr: s.Addr, Size: s.Size, Exec: s.Flags&elf.SHF_EXECINSTR != 0})
+		}
+	}
+	return out
+}
+
+// buildID reads a file's build ID from its note sections.
+func buildID(file *elf.File) string {
+	for _, s := range file.Sections {
+		if s.Type != elf.SHT_NOTE {
+			continue
+		}
+		d, err := io.ReadAll(io.LimitReader(s.Open(), 1<<16))
+		if err != nil {
+			continue
+		}
+		if id := elfnote.BuildID(d, file.ByteOrder); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// notELFHint recognises files that users mistake for a vmlinux.
+func notELFHint(data []byte) string {
+	switch {
+	case len(data) == 0:
+		return ": it is empty"
+	case len(data) > 0x206 && string(data[0x202:0x206]) == "HdrS":
+		return ": it is a compressed boot image (vmlinuz); the vmlinux with debug information is in the kernel's debug package"
+	case isCompressed(data):
+		return ": it is compressed; decompress it first"
+	}
+	return ""
+}
+
+// Close releases the file. No method may be called afterwards.
+func (f *File) Close() error {
+	return errors.Join(f.mapped.Close(), f.separate.Close())
+}
+
+// Path returns the path that the file was opened with.
+func (f *File) Path() string { return f.own.path }
+
+// DebugPath returns the path of the separate file that holds a stripped file's debug
+// information, or "". It was found by build ID below /usr/lib/debug/.build-id, or by
+// the name in .gnu_debuglink.
+func (f *File) DebugPath() string {
+	if f.separate == nil {
+		return ""
+	}
+	return f.debug.path
+}
+
+// Arch returns the architecture that the file is for.
+func (f *File) Arch() *arch.Arch { return f.arch }
+
+// BigEndian reports whether numbers in the file are big-endian.
+func (f *File) BigEndian() bool { return f.own.file.Data == elf.ELFDATA2MSB }
+
+// BuildID returns the GNU build ID in hexadecimal, or "" if the file has none.
+func (f *File) BuildID() string { return f.buildID }
+
+// IsRelocatable reports whether the file is a relocatable one (ET_REL): a kernel module
+// or an object file. Its sections have no addresses of their own; they get some when the
+// file is opened, in the order of the file, sections with instructions first. No program
+// has them there, and no constant turns these addresses into a program's.
+func (f *File) IsRelocatable() bool { return f.own.file.Type == elf.ET_REL }
+
+// Sections returns the sections with an address, in the file's order.
+func (f *File) Sections() []Section { return f.sections }
+
+// SectionAt returns the section that holds a link-time address, or nil.
+func (f *File) SectionAt(addr uint64) *Section {
+	for i := range f.sections {
+		s := &f.sections[i]
+		if addr >= s.Addr && addr-s.Addr < s.Size {
+			return s
+		}
+	}
+	return nil
+}
+
+// Bytes returns a copy of the n bytes that the file has at a link-time address. It is an
+// error if a section does not hold them all, in the file: a .bss has none.
+func (f *File) Bytes(addr, n uint64) (out []byte, err error) {
+	err = f.Guard(func() error {
+		d, err := f.peek(addr, n)
+		out = bytes.Clone(d)
+		return err
+	})
+	return out, err
+}
+
+// peek is Bytes without the copy, and without the guard.
+func (f *File) peek(addr, n uint64) ([]byte, error) {
+	for _, s := range f.own.file.Sections {
+		if s.Flags&elf.SHF_ALLOC == 0 || s.Type == elf.SHT_NOBITS || addr < s.Addr || addr-s.Addr >= s.FileSize {
+			continue
+		}
+		d, err := f.own.sectionData(s)
+		if err != nil {
+			return nil, err
+		}
+		off := addr - s.Addr
+		if off > uint64(len(d)) || n > uint64(len(d))-off {
+			return nil, f.own.errorf(s.Name, off, "%d bytes are asked for, and the section has %d from there", n, uint64(len(d))-min(off, uint64(len(d))))
+		}
+		return d[off : off+n : off+n], nil
+	}
+	return nil, fmt.Errorf("%s: the file has nothing at %#x", f.Path(), addr)
+}
+
+// Errorf makes a *FormatError about a section of the file.
+func (f *File) Errorf(section string, off uint64, format string, args ...any) error {
+	return f.own.errorf(section, off, format, args...)
+}
+
+// FileOffset returns the offset in the file of the byte at a link-time address: what a
+// uprobe is attached with. It is an error for an address that no segment loads from the
+// file.
+func (f *File) FileOffset(addr uint64) (uint64, error) {
+	for _, p := range f.own.file.Progs {
+		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
+			return addr - p.Vaddr + p.Off, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: the file has no code at %#x", f.Path(), addr)
+}
+
+// noDWARF is the error for a file without debug information.
+func (f *File) noDWARF() error {
+	file := f.own.file
+	hint := "build it with -g"
+	if file.Type == elf.ET_EXEC && file.Section("__ksymtab") != nil {
+		hint = "for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y"
+	} else if file.Section(".symtab") == nil {
+		hint = "the file is stripped: install its debug package or build it with -g and keep the result"
+	}
+	if f.buildID != "" {
+		hint += "; its build ID is " + f.buildID
+	}
+	return fmt.Errorf("%s: %w: %s", f.Path(), ErrNoDWARF, hint)
+}

@@ -1,0 +1,265 @@
+package image
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+)
+
+// A kernel module is a relocatable file: its sections have no addresses, and its
+// debug information has gaps that a loader or a linker fills. Here each section
+// gets a link-time address of its own, code first, and the gaps are filled for
+// these addresses. The addresses only tell the places of one file apart: the kernel
+// loads each section where it likes, so a site is its symbol plus offset.
+
+const (
+	// layoutBase is where the first section is put: not at 0, which stands for code
+	// that is not there.
+	layoutBase = 1 << 16
+	// layoutLimit bounds the addresses: what is relative to an address has 32 bits.
+	layoutLimit = 1 << 31
+)
+
+// layOut gives the sections of a relocatable file their addresses. They leave gaps,
+// so that the end of one is not the start of another.
+func layOut(path string, file *elf.File) error {
+	if file.Type != elf.ET_REL {
+		return nil
+	}
+	at := uint64(layoutBase)
+	for _, exec := range []bool{true, false} {
+		for _, s := range file.Sections {
+			if s.Flags&elf.SHF_ALLOC == 0 || s.Flags&elf.SHF_EXECINSTR != 0 != exec {
+				continue
+			}
+			align := max(s.Addralign, 16)
+			if align&(align-1) != 0 || align > layoutLimit || s.Size > layoutLimit {
+				return &FormatError{Path: path, Section: s.Name, Msg: "invalid size or alignment"}
+			}
+			s.Addr = (at + align - 1) &^ (align - 1)
+			at = s.Addr + s.Size + 1
+			if at > layoutLimit {
+				return &FormatError{Path: path, Section: s.Name, Msg: "the sections are too large for a relocatable file"}
+			}
+		}
+	}
+	return nil
+}
+
+// sameLayout lays out a file with separate debug information and reports whether its
+// sections have the addresses of f's.
+func (f *File) sameLayout(path string, file *elf.File) bool {
+	if file.Type != f.own.file.Type || layOut(path, file) != nil {
+		return false
+	}
+	return !f.IsRelocatable() || slices.Equal(loaded(file), f.sections)
+}
+
+const (
+	elfRelaSize = 24 // of an Elf64_Rela
+	// relaChunk is how many relocations one processor applies at a time.
+	relaChunk = 1 << 17
+)
+
+// relocator applies the relocations of one file.
+type relocator struct {
+	src     *source
+	types   []*relocation // by type
+	name    func(uint32) string
+	symbols []relocSymbol
+}
+
+// relocSymbol is what a relocation needs of a symbol.
+type relocSymbol struct {
+	addr uint64
+	base uint64 // of its section
+}
+
+// relocate fills the gaps in sections of a relocatable file.
+func (src *source) relocate(arch string, list []taken) error {
+	if src.file.Type != elf.ET_REL {
+		return nil
+	}
+	var r *relocator
+	for _, rel := range src.file.Sections {
+		if rel.Type != elf.SHT_RELA && rel.Type != elf.SHT_REL {
+			continue
+		}
+		i := slices.IndexFunc(list, func(t taken) bool { return uint32(t.index) == rel.Info })
+		if i < 0 {
+			continue
+		}
+		if rel.Type == elf.SHT_REL {
+			return src.errorf(rel.Name, 0, "unsupported relocations without addends (SHT_REL): the ABI of %s has none", arch)
+		}
+		if r == nil {
+			var err error
+			if r, err = src.relocator(arch, rel.Link); err != nil {
+				return err
+			}
+		}
+		relas, err := src.sectionData(rel)
+		if err != nil {
+			return err
+		}
+		t := &list[i]
+		if t.d, err = r.apply(t, rel, relas); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relocator reads the symbol table with an index.
+func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
+	r := &relocator{src: src}
+	r.use(relocationTables[arch])
+	sections := src.file.Sections
+	if symtab >= uint32(len(sections)) || sections[symtab].Type != elf.SHT_SYMTAB {
+		return nil, src.errorf("", 0, "the relocations name section %d as their symbol table, which is none", symtab)
+	}
+	d, err := src.sectionData(sections[symtab])
+	if err != nil {
+		return nil, err
+	}
+	// Indices of more than 16 bits stand in a table of their own.
+	var wide []byte
+	for _, s := range sections {
+		if s.Type == elf.SHT_SYMTAB_SHNDX && s.Link == symtab {
+			if wide, err = src.sectionData(s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.symbols = make([]relocSymbol, len(d)/elfSymSize)
+	for i := range r.symbols {
+		sym := readSym(d[i*elfSymSize:])
+		s := &r.symbols[i]
+		section := uint32(sym.section)
+		switch sym.section {
+		case elf.SHN_UNDEF, elf.SHN_COMMON:
+			continue // somewhere else: address 0, which is no code
+		case elf.SHN_ABS:
+			s.addr = sym.value
+			continue
+		case elf.SHN_XINDEX:
+			section = 0
+			if 4*i+4 <= len(wide) {
+				section = binary.LittleEndian.Uint32(wide[4*i:])
+			}
+		}
+		if section == 0 || section >= uint32(len(sections)) {
+			return nil, src.errorf(sections[symtab].Name, uint64(i*elfSymSize), "the symbol is in section %d, and there are %d", section, len(sections))
+		}
+		s.base = sections[section].Addr
+		s.addr = s.base + sym.value
+	}
+	return r, nil
+}
+
+// use makes the relocator know the relocations of an architecture.
+func (r *relocator) use(table relocationTable) {
+	r.name = table.name
+	for i := range table.types {
+		t := &table.types[i]
+		for uint32(len(r.types)) <= t.typ {
+			r.types = append(r.types, nil)
+		}
+		r.types[t.typ] = t
+	}
+}
+
+// apply returns a relocated copy of a section. Relocations are sorted by offset, as
+// assemblers and linkers write them, so that each processor copies and fills a part
+// of the section; those that are not sorted are applied by one.
+func (r *relocator) apply(t *taken, rel *elf.Section, relas []byte) ([]byte, error) {
+	n := len(relas) / elfRelaSize
+	offset := func(i int) uint64 { return binary.LittleEndian.Uint64(relas[i*elfRelaSize:]) }
+	out := make([]byte, len(t.d))
+	chunks := (n + relaChunk - 1) / relaChunk
+	bounds := make([]uint64, chunks+1)
+	for i := 1; i < chunks; i++ {
+		bounds[i] = offset(i * relaChunk)
+	}
+	bounds[chunks] = uint64(len(out))
+	sorted := slices.IsSorted(bounds)
+	if sorted {
+		inOrder := make([]bool, chunks)
+		err := inParallel(chunks, func(i int) (err error) {
+			lo, hi := bounds[i], bounds[i+1]
+			copy(out[lo:hi], t.d[lo:hi])
+			inOrder[i], err = r.fill(t.sec, rel, out, relas, i*relaChunk, min(n, (i+1)*relaChunk), lo, hi)
+			return err
+		})
+		sorted = !slices.Contains(inOrder, false)
+		if err != nil && sorted {
+			return nil, err
+		}
+	}
+	if !sorted || chunks == 0 {
+		copy(out, t.d)
+		if _, err := r.fill(t.sec, rel, out, relas, 0, n, 0, uint64(len(out))); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// fill applies the relocations from first to last-1, all of which must be within
+// [lo, hi) of the section; within reports whether they are.
+func (r *relocator) fill(sec, rel *elf.Section, out, relas []byte, first, last int, lo, hi uint64) (within bool, err error) {
+	bad := func(i int, format string, args ...any) error {
+		return r.src.errorf(rel.Name, uint64(i*elfRelaSize), format, args...)
+	}
+	for i := first; i < last; i++ {
+		e := relas[i*elfRelaSize : i*elfRelaSize+elfRelaSize]
+		at := binary.LittleEndian.Uint64(e)
+		typ, index := binary.LittleEndian.Uint32(e[8:]), binary.LittleEndian.Uint32(e[12:])
+		v := binary.LittleEndian.Uint64(e[16:])
+		var t *relocation
+		if uint64(typ) < uint64(len(r.types)) {
+			t = r.types[typ]
+		}
+		if t == nil {
+			return true, bad(i, "unknown relocation type %d (%s)", typ, r.name(typ))
+		}
+		if t.size == 0 {
+			continue
+		}
+		size := uint64(t.size)
+		if at > uint64(len(out)) || size > uint64(len(out))-at {
+			return true, bad(i, "the relocation is for offset %#x of %s, which has %#x bytes", at, sec.Name, len(out))
+		}
+		if at < lo || at+size > hi {
+			return false, nil
+		}
+		if uint64(index) >= uint64(len(r.symbols)) {
+			return true, bad(i, "the relocation names symbol %d, and there are %d", index, len(r.symbols))
+		}
+		s := &r.symbols[index]
+		switch t.kind {
+		case absolute:
+			v += s.addr
+		case relative:
+			v += s.addr - (sec.Addr + at)
+		case threadLocal:
+			v += s.addr - s.base
+		}
+		switch t.size {
+		case 8:
+			binary.LittleEndian.PutUint64(out[at:], v)
+			continue
+		case 4:
+			binary.LittleEndian.PutUint32(out[at:], uint32(v))
+		case 2:
+			binary.LittleEndian.PutUint16(out[at:], uint16(v))
+		case 1:
+			out[at] = uint8(v)
+		}
+		// Signed or unsigned, the value must be the one that was meant.
+		if shift := 64 - 8*t.size; v<<shift>>shift != v && uint64(int64(v<<shift)>>shift) != v {
+			return true, bad(i, "%s does not hold the value %#x", t.name, v)
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,69 @@
+package image
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"testing"
+)
+
+// TestRelocationTables compares names with those of debug/elf.
+func TestRelocationTables(t *testing.T) {
+	for arch, table := range relocationTables {
+		if len(table.types) == 0 {
+			t.Errorf("%s has no relocations", arch)
+		}
+		seen := make(map[uint32]bool)
+		for _, r := range table.types {
+			if want := table.name(r.typ); r.name != want {
+				t.Errorf("%s relocation %d: %s, debug/elf says %s", arch, r.typ, r.name, want)
+			}
+			if seen[r.typ] {
+				t.Errorf("%s relocation %s is in the table twice", arch, r.name)
+			}
+			seen[r.typ] = true
+		}
+		if seen[uint32(elf.R_X86_64_GOTPCREL)] && arch == "amd64" {
+			t.Error("R_X86_64_GOTPCREL is in the table, and debug information has none")
+		}
+	}
+}
+
+// TestChunks: relocations that are applied by several processors give what one
+// gives, sorted or not.
+func TestChunks(t *testing.T) {
+	const n = 3*relaChunk + 5
+	file := &elf.File{FileHeader: elf.FileHeader{Type: elf.ET_REL}}
+	src := &source{path: "test", file: file}
+	for _, swap := range []bool{false, true} {
+		d := bytes.Repeat([]byte{0xee}, 8*n+3)
+		relas := make([]byte, n*elfRelaSize)
+		for i := range n {
+			e := relas[i*elfRelaSize:]
+			binary.LittleEndian.PutUint64(e, uint64(8*i))
+			binary.LittleEndian.PutUint32(e[8:], uint32(elf.R_X86_64_32))
+			binary.LittleEndian.PutUint64(e[16:], uint64(i))
+		}
+		if swap { // the first chunk writes into the last one's part
+			binary.LittleEndian.PutUint64(relas, uint64(8*(n-1)))
+			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize:], 0)
+			binary.LittleEndian.PutUint64(relas[16:], n-1)
+			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize+16:], 0)
+		}
+		r := relocator{src: src, symbols: make([]relocSymbol, 1)}
+		r.use(relocationTables["amd64"])
+		sec := &elf.Section{SectionHeader: elf.SectionHeader{Name: ".debug_info"}}
+		out, err := r.apply(&taken{sec: sec, d: d}, &elf.Section{SectionHeader: elf.SectionHeader{Name: ".rela.debug_info"}}, relas)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if got := binary.LittleEndian.Uint64(out[8*i:]); got != 0xeeeeeeee<<32|uint64(i) {
+				t.Fatalf("swapped %v: %#x at place %d", swap, got, i)
+			}
+		}
+		if !bytes.Equal(out[8*n:], []byte{0xee, 0xee, 0xee}) {
+			t.Errorf("swapped %v: the end was not copied: % x", swap, out[8*n:])
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package image
+
+import (
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
+)
+
+// source is one ELF file that sections are taken from: the file that was opened, or the
+// separate one with its debug information.
+type source struct {
+	path string
+	file *elf.File
+	data []byte
+}
+
+func (src *source) errorf(section string, off uint64, format string, args ...any) error {
+	return &FormatError{Path: src.path, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
+}
+
+// hasDebugInfo reports whether a file has entries of debug information.
+func (src *source) hasDebugInfo() bool {
+	return slices.ContainsFunc(src.file.Sections, func(s *elf.Section) bool {
+		return (s.Name == ".debug_info" || s.Name == ".zdebug_info") && s.Type != elf.SHT_NOBITS && s.FileSize > 0
+	})
+}
+
+// debugSections are the sections that DebugSections returns: those that describe code and
+// variables. Indexes such as .debug_aranges and .debug_names are not among them.
+var debugSections = map[string]bool{
+	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true,
+	".debug_str_offsets": true, ".debug_addr": true, ".debug_loc": true, ".debug_loclists": true,
+	".debug_ranges": true, ".debug_rnglists": true, ".debug_line": true, ".debug_frame": true,
+	".eh_frame": true,
+}
+
+// taken is a section on its way into DebugSections.
+type taken struct {
+	name  string
+	sec   *elf.Section
+	index int
+	d     []byte
+}
+
+// DebugSections returns the sections that describe code and variables, by their names:
+// ".debug_info", .debug_abbrev, str, line_str, str_offsets, addr, loc, loclists, ranges,
+// rnglists, line and frame, and ".eh_frame", as far as the file has them. Compressed ones are decompressed, also those of the old form
+// ".zdebug_info", and those of a relocatable file are relocated to the addresses of
+// Sections. For a stripped file they are the separate debug file's, except .eh_frame. The
+// bytes must not be changed, and are read under Guard: they may be the file's own.
+//
+// The error wraps ErrNoDWARF if there is no .debug_info. The work is done once.
+func (f *File) DebugSections() (map[string][]byte, error) {
+	f.sectionsOnce.Do(func() {
+		f.debugErr = f.Guard(func() (err error) {
+			f.debugData, err = f.takeSections()
+			return err
+		})
+	})
+	return f.debugData, f.debugErr
+}
+
+func (f *File) takeSections() (map[string][]byte, error) {
+	if !f.debug.hasDebugInfo() {
+		return nil, f.noDWARF()
+	}
+	out := make(map[string][]byte)
+	if err := f.own.take(f, out, func(string) bool { return true }); err != nil {
+		return nil, err
+	}
+	if f.separate != nil {
+		if err := f.debug.take(f, out, func(name string) bool { return name != ".eh_frame" }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// take adds the sections that are wanted to out. They are decompressed in parallel.
+func (src *source) take(f *File, out map[string][]byte, want func(name string) bool) error {
+	var list []taken
+	first := make(map[string]bool)
+	for i, s := range src.file.Sections {
+		name := s.Name
+		if rest, ok := strings.CutPrefix(name, ".zdebug_"); ok {
+			name = ".debug_" + rest
+		}
+		if !debugSections[name] || s.Type == elf.SHT_NOBITS || !want(name) {
+			continue
+		}
+		if first[name] && src.file.Type == elf.ET_REL {
+			return src.errorf(s.Name, 0, "unsupported second section of this name: link the file first, or build it without -fdebug-types-section")
+		}
+		first[name] = true
+		list = append(list, taken{name: name, sec: s, index: i})
+	}
+	// The large ones first: the last to finish are then small.
+	slices.SortStableFunc(list, func(a, b taken) int { return cmp.Compare(b.sec.FileSize, a.sec.FileSize) })
+	err := inParallel(len(list), func(i int) (err error) {
+		t := &list[i]
+		t.d, err = src.sectionData(t.sec)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := src.relocate(f.arch.Name, list); err != nil {
+		return err
+	}
+	for i := range list {
+		out[list[i].name] = list[i].d
+	}
+	return nil
+}
+
+// inParallel calls f for 0 to n-1 on all processors. It returns the error of the lowest
+// index, so that the answer does not depend on timing.
+func inParallel(n int, f func(i int) error) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1) - 1)
+				if i >= n {
+					return
+				}
+				errs[i] = mapping.Guard(func() error { return f(i) })
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sectionData returns a section's bytes: a part of the file itself, or, for a
+// compressed section, a decompressed copy.
+func (src *source) sectionData(s *elf.Section) ([]byte, error) {
+	if s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	if s.Offset > uint64(len(src.data)) || s.FileSize > uint64(len(src.data))-s.Offset {
+		return nil, src.errorf(s.Name, 0, "the section needs %d bytes from file offset %#x, and the file has %d: it was cut short",
+			s.FileSize, s.Offset, len(src.data))
+	}
+	d := src.data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize]
+	switch {
+	case s.Flags&elf.SHF_COMPRESSED != 0:
+		return src.decompress(s, d)
+	case strings.HasPrefix(s.Name, ".zdebug_"):
+		return src.decompressOld(s, d)
+	}
+	return d, nil
+}

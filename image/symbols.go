@@ -1,0 +1,264 @@
+package image
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"iter"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
+)
+
+// Symbol is a function symbol or a label of the file's code.
+type Symbol struct {
+	Name   string
+	Addr   uint64 // link-time address
+	Size   uint64 // bytes, 0 when unknown
+	Global bool
+}
+
+// symbolTable is the symbols of code in the form in which an index keeps them: symSize
+// bytes each, by address, then by preference.
+type symbolTable struct {
+	once sync.Once
+	data []byte
+	strs []byte
+}
+
+// symSize is the bytes of one kept symbol: address, size, offset of the name, rank,
+// whether it is global, two bytes that are zero.
+const symSize = 24
+
+// sym is a symbol with its name still in the string table.
+type sym struct {
+	addr, size uint64
+	name       uint32
+	rank       uint8 // the lowest is preferred among symbols of one address
+	global     bool
+}
+
+func (t *symbolTable) len() int { return len(t.data) / symSize }
+
+func (t *symbolTable) addr(i int) uint64 { return binary.LittleEndian.Uint64(t.data[i*symSize:]) }
+
+func (t *symbolTable) at(i int) sym {
+	d := t.data[i*symSize : (i+1)*symSize]
+	le := binary.LittleEndian
+	return sym{addr: le.Uint64(d), size: le.Uint64(d[8:]), name: le.Uint32(d[16:]), rank: d[20], global: d[21] != 0}
+}
+
+// text is a symbol's name in the string table, which may be the file's own bytes.
+func (t *symbolTable) text(s *sym) string {
+	name, _ := bin.CStringAt(t.strs, uint64(s.name))
+	return name
+}
+
+// named reports whether a symbol is a function or one of its clones.
+func (t *symbolTable) named(s *sym, want string) bool {
+	name := t.text(s)
+	return name == want || strings.HasPrefix(name, want+".")
+}
+
+func (t *symbolTable) symbol(s *sym) *Symbol {
+	return &Symbol{Name: t.text(s), Addr: s.addr, Size: s.size, Global: s.global}
+}
+
+// table reads the symbols of code once.
+func (f *File) table() *symbolTable {
+	t := &f.symbols
+	t.once.Do(func() {
+		d, strs := f.symbolSections()
+		if strs != nil {
+			t.strs = strs
+			t.data = f.readSymbols(d)
+		}
+	})
+	return t
+}
+
+// readSymbols takes the symbols of code from a symbol table, and sorts them.
+func (f *File) readSymbols(d []byte) []byte {
+	exec := make([]bool, len(f.syms.file.Sections))
+	for i, s := range f.syms.file.Sections {
+		exec[i] = s.Flags&elf.SHF_EXECINSTR != 0
+	}
+	syms := make([]sym, 0, len(d)/elfSymSize/2)
+	eachSym(d, func(e *elfSym) {
+		if int(e.section) >= len(exec) || !exec[e.section] || e.name == 0 {
+			return
+		}
+		s := sym{addr: e.value + f.symbolBase(e.section), size: e.size, name: e.name}
+		switch e.typ {
+		case elf.STT_FUNC, elf.STT_GNU_IFUNC:
+		case elf.STT_NOTYPE:
+			s.rank = 4 // assembler code and labels
+		default:
+			return
+		}
+		switch e.bind {
+		case elf.STB_GLOBAL:
+			s.global = true
+		case elf.STB_WEAK:
+			s.global = true
+			s.rank++
+		default:
+			s.rank += 2
+		}
+		syms = append(syms, s)
+	})
+	// By address, then by rank, then by the place in the file.
+	syms = radix.Sort(syms, func(s *sym) uint64 { return uint64(s.rank) })
+	syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr })
+	le := binary.LittleEndian
+	out := make([]byte, 0, len(syms)*symSize)
+	for i := range syms {
+		s := &syms[i]
+		out = le.AppendUint64(out, s.addr)
+		out = le.AppendUint64(out, s.size)
+		out = le.AppendUint32(out, s.name)
+		global := byte(0)
+		if s.global {
+			global = 1
+		}
+		out = append(out, s.rank, global, 0, 0)
+	}
+	return out
+}
+
+// indexHead is the bytes that a symbol index begins with: the sizes of the symbol table and
+// of its strings, which tell files apart.
+const indexHead = 16
+
+// SymbolIndex returns the symbols of code as UseSymbolIndex takes them: sorted by
+// address. Reading and sorting those of a kernel takes 15 ms; a program that keeps
+// answers about a file may keep these with them.
+func (f *File) SymbolIndex() (index []byte, err error) {
+	err = f.Guard(func() error {
+		data := f.table().data
+		d, strs := f.symbolSections()
+		index = make([]byte, 0, indexHead+len(data))
+		index = binary.LittleEndian.AppendUint64(index, uint64(len(d)))
+		index = binary.LittleEndian.AppendUint64(index, uint64(len(strs)))
+		index = append(index, data...)
+		return nil
+	})
+	return index, err
+}
+
+// UseSymbolIndex makes the file use what SymbolIndex returned for the same file before. It
+// reports false, and changes nothing, if that was another file's or the symbols have been
+// read already. The bytes must not change while the File is in use.
+func (f *File) UseSymbolIndex(index []byte) (used bool) {
+	if len(index) < indexHead || (len(index)-indexHead)%symSize != 0 {
+		return false
+	}
+	_ = f.Guard(func() error {
+		d, strs := f.symbolSections()
+		if binary.LittleEndian.Uint64(index) != uint64(len(d)) || binary.LittleEndian.Uint64(index[8:]) != uint64(len(strs)) {
+			return nil
+		}
+		t := &f.symbols
+		t.once.Do(func() { t.data, t.strs, used = index[indexHead:], strs, true })
+		return nil
+	})
+	return used
+}
+
+// SymbolAt returns the symbol of the code that holds a link-time address, or nil. If
+// several symbols have that code, it prefers one of the name want and want's clones
+// (want.isra.0), then functions to labels, global to local, and the first in the file.
+func (f *File) SymbolAt(addr uint64, want string) (found *Symbol) {
+	_ = mapping.Guard(func() error {
+		found = f.symbolAt(addr, want)
+		return nil
+	})
+	return found
+}
+
+func (f *File) symbolAt(addr uint64, want string) *Symbol {
+	t := f.table()
+	i := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr }) - 1
+	// A label inside a function starts later than the function: look further back
+	// for a symbol whose size covers the address, within reason.
+	var best sym
+	found := false
+	for n := 0; i >= 0 && n < 64; i, n = i-1, n+1 {
+		s := t.at(i)
+		inside := s.size != 0 && addr-s.addr < s.size
+		if found && s.addr != best.addr {
+			break
+		}
+		if !inside && s.size != 0 {
+			continue
+		}
+		if !inside && addr != s.addr {
+			continue // a label without a size holds only its own address
+		}
+		name := t.text(&s)
+		if !found || name == want || s.rank <= best.rank && !t.named(&best, want) || strings.HasPrefix(name, want+".") && !t.named(&best, want) {
+			best, found = s, true
+		}
+		if name == want {
+			break
+		}
+	}
+	if !found {
+		return nil
+	}
+	return t.symbol(&best)
+}
+
+// Symbols returns the symbols of code in order of their addresses. Those of one address
+// come in SymbolAt's order of preference.
+func (f *File) Symbols() iter.Seq[Symbol] {
+	return func(yield func(Symbol) bool) {
+		for i := 0; ; i++ {
+			var s *Symbol
+			_ = mapping.Guard(func() error {
+				if t := f.table(); i < t.len() {
+					e := t.at(i)
+					s = t.symbol(&e)
+				}
+				return nil
+			})
+			if s == nil || !yield(*s) {
+				return
+			}
+		}
+	}
+}
+
+// CodeRange returns the symbol at or before a link-time address, whatever its size, and
+// the code from there, [lo, hi), to the next symbol of another address, or to the
+// section's end: what the kernel's kallsyms takes for the function at the address. If
+// several symbols are at lo, name is that of the one that SymbolAt prefers.
+func (f *File) CodeRange(addr uint64) (name string, lo, hi uint64, ok bool) {
+	err := f.Guard(func() error {
+		t := f.table()
+		next := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr })
+		if next == 0 {
+			return nil
+		}
+		first := next - 1
+		for first > 0 && t.addr(first-1) == t.addr(next-1) {
+			first--
+		}
+		s := t.at(first)
+		name = t.text(&s)
+		lo = s.addr
+		sec := f.SectionAt(lo)
+		if sec == nil {
+			return nil
+		}
+		if hi = sec.Addr + sec.Size; next < t.len() {
+			hi = min(hi, t.addr(next))
+		}
+		ok = addr < hi
+		return nil
+	})
+	return name, lo, hi, ok && err == nil
+}

@@ -1,0 +1,386 @@
+package dw
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// attrSpec is one attribute of an abbreviation.
+type attrSpec struct {
+	name  Attr
+	form  Form
+	konst uint32 // of DW_FORM_implicit_const: index of the value in the table's consts
+}
+
+// abbrev is one abbreviation declaration. Besides its attributes it has a short
+// program that passes over an entry's bytes: runs of attributes of fixed size
+// are one step, so that most of the 17.9 million entries of a kernel cost two or
+// three additions each.
+type abbrev struct {
+	Tag      Tag
+	Children bool
+	Search   bool // entries of this kind may be, or contain, functions
+	Record   bool // entries of this kind are functions or inlined instances
+	HasPC    bool // has an address or ranges, or an entry address
+	abstract bool // has DW_AT_inline
+
+	attr0, attrN uint32 // attributes: table.attrs[attr0:attrN]
+	Step0, StepN uint32 // program: table.steps[step0:stepN]
+	SibN         uint32 // the program's part up to DW_AT_sibling, or 0
+
+	// Where all sizes are fixed: bytes of the attributes, and of those before a
+	// DW_AT_sibling of 4 bytes, little-endian; else -1.
+	size, sibAt int32
+}
+
+// A step is what to do in its upper 8 bits and an operand in the lower 24.
+type step uint32
+
+const (
+	stepFixed    step = iota << 24 // pass over n bytes
+	stepLEB                        // pass over an LEB128 number
+	stepString                     // pass over a string
+	stepBlock                      // pass over a block whose length has n bytes, 0 for ULEB
+	stepIndirect                   // pass over an attribute whose form is in the data
+	StepSibling                    // a unit-relative offset of n bytes, 0 for ULEB
+	StepName                       // DW_AT_name of form n
+	StepOrigin                     // DW_AT_abstract_origin or DW_AT_specification of form n
+	StepKind     = 0xff << 24
+	StepOperand  = 1<<24 - 1
+)
+
+// A word is all that a scan needs to know of most kinds of entries: what to do in
+// its lower 3 bits, and an operand above.
+type word uint64
+
+const (
+	WordRest  word = iota // look at the abbreviation
+	WordEnd               // the end of a list of children
+	WordPlain             // nothing to note, no children: pass over operand bytes
+	WordOpen              // nothing to note, but children may be functions: pass over operand bytes and go down
+	WordJump              // go to the DW_AT_sibling that stands operand bytes behind the code
+	WordKind  word = 7
+	WordShift      = 3
+)
+
+// AbbrevTable is the abbreviations of one unit.
+type AbbrevTable struct {
+	dense  []abbrev           // by code-1, while codes come in order from 1
+	Words  []word             // by code, of dense
+	sparse map[uint64]*abbrev // the others
+	attrs  []attrSpec
+	consts []int64
+	Steps  []step
+	Keep   bool // attributes of all abbreviations, not just of the one that the unit's entry has
+	InC    bool // types contain no functions
+}
+
+func (t *AbbrevTable) Get(code uint64) *abbrev {
+	if code-1 < uint64(len(t.dense)) {
+		return &t.dense[code-1]
+	}
+	return t.sparse[code]
+}
+
+// fixedSize is the size in bytes of a form's data, or -1 when it varies.
+func fixedSize(f Form, u *Unit) int {
+	switch f {
+	case FormFlagPresent, FormImplicitConst:
+		return 0
+	case FormData1, FormRef1, FormFlag, FormStrx1, FormAddrx1:
+		return 1
+	case FormData2, FormRef2, FormStrx2, FormAddrx2:
+		return 2
+	case FormStrx3, FormAddrx3:
+		return 3
+	case FormData4, FormRef4, FormStrx4, FormAddrx4, FormRefSup4:
+		return 4
+	case FormData8, FormRef8, FormRefSig8, FormRefSup8:
+		return 8
+	case FormData16:
+		return 16
+	case FormAddr:
+		return int(u.AddrSize)
+	case FormStrp, FormSecOffset, FormLineStrp, FormStrpSup, FormGNURefAlt, FormGNUStrpAlt:
+		return u.OffsetSize()
+	case FormRefAddr:
+		if u.Version <= 2 {
+			return int(u.AddrSize)
+		}
+		return u.OffsetSize()
+	}
+	return -1
+}
+
+// varStep is the step over a form without a fixed size, and whether there is one.
+func varStep(f Form) (step, bool) {
+	switch f {
+	case FormSdata, FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx:
+		return stepLEB, true
+	case FormString:
+		return stepString, true
+	case FormBlock1:
+		return stepBlock | 1, true
+	case FormBlock2:
+		return stepBlock | 2, true
+	case FormBlock4:
+		return stepBlock | 4, true
+	case FormBlock, FormExprloc:
+		return stepBlock, true
+	case FormIndirect:
+		return stepIndirect, true
+	}
+	return 0, false
+}
+
+// formSteps are what to do for each form below 256: the bytes of a fixed size, or a
+// step. They depend on three properties of a unit.
+type formSteps [256]step
+
+// fixed reports whether a form's size is known without its data.
+func (s *formSteps) fixed(f Form) bool { return f < 256 && s[f]&StepKind == stepFixed }
+
+// stepUnknown marks forms that this package does not know.
+const stepUnknown step = StepKind
+
+var formTables = func() (t [8]formSteps) {
+	for i := range t {
+		u := Unit{Dwarf64: i&1 != 0, AddrSize: 4, Version: 5}
+		if i&2 != 0 {
+			u.AddrSize = 8
+		}
+		if i&4 != 0 {
+			u.Version = 2
+		}
+		for f := range t[i] {
+			t[i][f] = formStep(Form(f), &u)
+		}
+	}
+	return t
+}()
+
+func formStep(f Form, u *Unit) step {
+	if n := fixedSize(f, u); n >= 0 {
+		return stepFixed | step(n)
+	}
+	if s, ok := varStep(f); ok {
+		return s
+	}
+	return stepUnknown
+}
+
+// formSteps returns the unit's table.
+func (u *Unit) formSteps() *formSteps {
+	i := 0
+	if u.Dwarf64 {
+		i |= 1
+	}
+	if u.AddrSize == 8 {
+		i |= 2
+	}
+	if u.Version <= 2 {
+		i |= 4
+	}
+	return &formTables[i]
+}
+
+// Tables holds memory to read tables into.
+var Tables = sync.Pool{New: func() any { return &AbbrevTable{InC: true, Keep: true} }}
+
+// parseAbbrevs reads the unit's table for good, and its own entry.
+func (u *Unit) parseAbbrevs() (*AbbrevTable, error) {
+	t := Tables.Get().(*AbbrevTable)
+	defer Tables.Put(t)
+	if err := u.Begin(t); err != nil {
+		return nil, err
+	}
+	return t.Clone(), nil
+}
+
+// Clone returns a copy that is no larger than it need be.
+func (t *AbbrevTable) Clone() *AbbrevTable {
+	return &AbbrevTable{
+		dense: slices.Clone(t.dense), sparse: t.sparse, attrs: slices.Clone(t.attrs), consts: slices.Clone(t.consts),
+		Steps: slices.Clone(t.Steps), Keep: t.Keep, InC: t.InC,
+	}
+}
+
+// Begin reads the unit's table into t, whose memory is used again, and the unit's
+// own entry. That entry's language decides how types are passed over. Its
+// abbreviation can be the last one of the table, so the language is taken to be that
+// of the unit before, and the table read again where it is not.
+func (u *Unit) Begin(t *AbbrevTable) error {
+	b := u.buf(int(u.First))
+	root := b.ULEB()
+	if b.Bad || root == 0 {
+		return u.Data.Errorf(".debug_info", u.First, "the unit has no entries")
+	}
+	for {
+		if err := u.readAbbrevs(t, root); err != nil {
+			return err
+		}
+		u.rootOnce.Do(func() { u.rootErr = u.readRoot(t.Get(root), t, b) })
+		if u.rootErr != nil || t.InC == IsC(u.Lang) {
+			return u.rootErr
+		}
+		t.InC = IsC(u.Lang)
+	}
+}
+
+// readAbbrevs reads the unit's table into t. root is the abbreviation code of the
+// unit's entry.
+func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
+	d := u.Data
+	b := bin.Reader{D: d.Abbrev, BigEndian: d.BigEndian}
+	b.Seek(u.AbbrevOff)
+	t.dense, t.Words, t.sparse = t.dense[:0], append(t.Words[:0], WordEnd), nil
+	t.attrs, t.consts, t.Steps = t.attrs[:0], t.consts[:0], t.Steps[:0]
+	forms := u.formSteps()
+	for {
+		at := b.P
+		code := b.ULEB()
+		if b.Bad {
+			return d.Errorf(".debug_abbrev", uint64(at), "the abbreviation table of the unit at .debug_info+%#x does not end", u.Off)
+		}
+		if code == 0 {
+			return nil
+		}
+		a := abbrev{Tag: Tag(min(b.ULEB(), 1<<16-1)), Children: b.U8() != 0, attr0: uint32(len(t.attrs))}
+		consts := len(t.consts)
+		for {
+			var name Attr
+			var f Form
+			if p := b.P; p+1 < len(b.D) && b.D[p]|b.D[p+1] < 0x80 { // nearly all
+				name, f = Attr(b.D[p]), Form(b.D[p+1])
+				b.P += 2
+			} else {
+				name, f = Attr(min(b.ULEB(), 1<<16-1)), Form(min(b.ULEB(), 1<<16-1))
+			}
+			if b.Bad {
+				return d.Errorf(".debug_abbrev", uint64(at), "abbreviation %d does not end", code)
+			}
+			if name == 0 && f == 0 {
+				break
+			}
+			at := attrSpec{name: name, form: f}
+			if f == FormImplicitConst {
+				at.konst = uint32(len(t.consts))
+				t.consts = append(t.consts, b.SLEB())
+			}
+			t.attrs = append(t.attrs, at)
+		}
+		a.attrN = uint32(len(t.attrs))
+		w, err := u.compile(t, &a, forms)
+		if err != nil {
+			return d.Errorf(".debug_abbrev", uint64(at), "abbreviation %d: %v", code, err)
+		}
+		if !t.Keep && code != root {
+			t.attrs, t.consts = t.attrs[:a.attr0], t.consts[:consts]
+		}
+		if code == uint64(len(t.dense))+1 {
+			t.dense = append(t.dense, a)
+			t.Words = append(t.Words, w)
+		} else {
+			if t.sparse == nil {
+				t.sparse = make(map[uint64]*abbrev)
+			}
+			t.sparse[code] = &a
+		}
+	}
+}
+
+// classify tells what entries of a kind may contain. inC tells that types contain no
+// functions.
+func (a *abbrev) classify(inC bool) {
+	switch a.Tag {
+	case TagSubprogram, TagInlinedSubroutine:
+		a.Search, a.Record = true, true
+	case TagStructType, TagClassType, TagUnionType, TagInterfaceType, TagEnumerationType:
+		a.Search = !inC
+	case TagArrayType, TagSubroutineType, TagCallSite, TagGNUCallSite, TagFormalParameter, TagVariable, TagMember:
+	default:
+		// Units, blocks, namespaces; and a tag unknown here (try blocks, vendor scopes)
+		// may contain anything.
+		a.Search = true
+	}
+}
+
+// compile writes the program of an abbreviation, and its word.
+func (u *Unit) compile(t *AbbrevTable, a *abbrev, forms *formSteps) (word, error) {
+	a.classify(t.InC)
+	a.Step0 = uint32(len(t.Steps))
+	fixed := 0 // bytes since the last step
+	pos := 0   // bytes from the first attribute, while all sizes are fixed
+	a.sibAt = -1
+	for _, at := range t.attrs[a.attr0:a.attrN] {
+		switch at.name {
+		case AttrLowpc, AttrEntrypc, AttrRanges:
+			a.HasPC = true
+		case AttrInline:
+			a.abstract = true
+		}
+		var s step
+		if at.form < 256 {
+			s = forms[at.form]
+		} else {
+			s = formStep(at.form, u)
+		}
+		size := int(s & StepOperand)
+		switch {
+		case s == stepUnknown:
+			return 0, fmt.Errorf("unknown form %#x", uint32(at.form))
+		case a.Record && at.name == AttrName && at.form != FormIndirect:
+			s = StepName | step(at.form)
+		case a.Record && (at.name == AttrAbstractOrigin || at.name == AttrSpecification) && at.form != FormIndirect:
+			s = StepOrigin | step(at.form)
+		case at.name == AttrSibling && (s == stepFixed|1 || s == stepFixed|2 || s == stepFixed|4 || s == stepFixed|8 || at.form == FormRefUdata) && at.form != FormRefAddr:
+			if s == stepFixed|4 && pos >= 0 && a.Children && !u.Data.BigEndian {
+				a.sibAt = int32(pos)
+			}
+			if s&StepKind != stepFixed {
+				size = 0
+			}
+			s = StepSibling | step(size)
+		}
+		switch {
+		case pos < 0:
+		case forms.fixed(at.form) && pos < 1<<16:
+			pos += int(forms[at.form] & StepOperand)
+		default:
+			pos = -1
+		}
+		if s&StepKind == stepFixed {
+			fixed += size
+			continue
+		}
+		if fixed > 0 {
+			t.flush(&fixed)
+		}
+		t.Steps = append(t.Steps, s)
+		if s&StepKind == StepSibling {
+			a.SibN = uint32(len(t.Steps))
+		}
+	}
+	t.flush(&fixed)
+	a.StepN = uint32(len(t.Steps))
+	a.size = int32(pos)
+	switch {
+	case a.sibAt >= 0 && !a.Search:
+		return WordJump | word(a.sibAt)<<WordShift, nil
+	case a.Record || pos < 0 || a.Children && a.SibN != 0 && !a.Search:
+		return WordRest, nil
+	case a.Children:
+		return WordOpen | word(pos)<<WordShift, nil
+	}
+	return WordPlain | word(pos)<<WordShift, nil
+}
+
+// flush writes the step over attributes of fixed size.
+func (t *AbbrevTable) flush(fixed *int) {
+	for ; *fixed > 0; *fixed -= min(*fixed, StepOperand) {
+		t.Steps = append(t.Steps, stepFixed|step(min(*fixed, StepOperand)))
+	}
+}

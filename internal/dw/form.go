@@ -1,0 +1,238 @@
+package dw
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// Value is an attribute's value as it stands in the data: a number, an offset,
+// an index, a reference, or bytes.
+type Value struct {
+	U    uint64 // of a string in place, where in its section it is
+	p    *byte  // block, expression or string: see bytes
+	n    uint32
+	Form Form // 0: the attribute is absent
+}
+
+// Bytes is the value of a block, an expression or a string in place. A slice would
+// make a value 40 bytes instead of 24, and sites are read into many of them.
+func (v Value) Bytes() []byte { return unsafe.Slice(v.p, v.n) }
+
+// BlockValue is a value of bytes.
+func BlockValue(f Form, b []byte) Value {
+	return Value{Form: f, p: unsafe.SliceData(b), n: uint32(len(b))}
+}
+
+// IsBlock reports whether the value is a block or an expression.
+func (v Value) IsBlock() bool {
+	switch v.Form {
+	case FormExprloc, FormBlock, FormBlock1, FormBlock2, FormBlock4:
+		return true
+	}
+	return false
+}
+
+// IsConstant reports whether the value is of class constant.
+func (v Value) IsConstant() bool {
+	switch v.Form {
+	case FormData1, FormData2, FormData4, FormData8, FormSdata, FormUdata, FormImplicitConst:
+		return true
+	}
+	return false
+}
+
+// readAttr reads the value of an attribute of a table.
+func (u *Unit) readAttr(b *bin.Reader, t *AbbrevTable, at attrSpec) Value {
+	if at.form == FormImplicitConst {
+		return Value{Form: FormImplicitConst, U: uint64(t.consts[at.konst])}
+	}
+	return u.ReadForm(b, at.form)
+}
+
+// ReadForm reads a value. An unknown form marks the buffer bad; abbreviations
+// with unknown forms are refused before, so that takes DW_FORM_indirect.
+func (u *Unit) ReadForm(b *bin.Reader, f Form) Value {
+	v := Value{Form: f}
+	switch f {
+	case FormData1, FormRef1, FormFlag, FormStrx1, FormAddrx1:
+		v.U = uint64(b.U8())
+	case FormData2, FormRef2:
+		v.U = uint64(b.U16())
+	case FormData4, FormRef4:
+		v.U = uint64(b.U32())
+	case FormData8:
+		v.U = b.U64()
+	case FormSecOffset, FormStrp, FormLineStrp:
+		v.U = b.Offset(u.Dwarf64)
+	case FormFlagPresent:
+		v.U = 1
+	case FormSdata:
+		v.U = uint64(b.SLEB())
+	case FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx:
+		v.U = b.ULEB()
+	case FormString:
+		at := uint64(b.P)
+		v = BlockValue(f, b.CString())
+		v.U = at
+	case FormBlock1:
+		v = BlockValue(f, b.Bytes(uint64(b.U8())))
+	case FormBlock2:
+		v = BlockValue(f, b.Bytes(uint64(b.U16())))
+	case FormBlock4:
+		v = BlockValue(f, b.Bytes(uint64(b.U32())))
+	case FormBlock, FormExprloc:
+		v = BlockValue(f, b.Bytes(b.ULEB()))
+	case FormData16:
+		v = BlockValue(f, b.Bytes(16))
+	case FormIndirect:
+		actual := Form(min(b.ULEB(), 1<<16-1))
+		if actual == FormIndirect || actual == FormImplicitConst {
+			b.Fail()
+			return v
+		}
+		return u.ReadForm(b, actual)
+	default:
+		n := fixedSize(f, u)
+		if n < 0 {
+			b.Fail()
+			return v
+		}
+		v.U = b.Uint(n)
+	}
+	return v
+}
+
+// Text returns a string value, or "" for a value that is none or damaged: names
+// of units and types are told, not computed with.
+func (u *Unit) Text(v Value) string {
+	s, _ := u.StringValue(v)
+	return s
+}
+
+func (u *Unit) StringValue(v Value) (string, error) {
+	sec, table := "", []byte(nil)
+	switch v.Form {
+	case 0:
+		return "", nil
+	case FormString:
+		return string(v.Bytes()), nil
+	case FormStrp:
+		sec, table = ".debug_str", u.Data.Str
+	case FormLineStrp:
+		sec, table = ".debug_line_str", u.Data.LineStr
+	case FormStrx, FormStrx1, FormStrx2, FormStrx3, FormStrx4:
+		off, err := u.Strx(v.U)
+		if err != nil {
+			return "", err
+		}
+		v.U = off
+		sec, table = ".debug_str", u.Data.Str
+	case FormGNUStrpAlt, FormStrpSup:
+		return "", fmt.Errorf("%s: unsupported supplementary (dwz) debug file", u.Data.Path)
+	default:
+		return "", fmt.Errorf("%s: form %#x is no string", u.Data.Path, uint32(v.Form))
+	}
+	s, ok := bin.CStringAt(table, v.U)
+	if !ok {
+		return "", u.Data.Errorf(sec, v.U, "the string is outside the section or has no end")
+	}
+	return s, nil
+}
+
+// Strx returns the offset in .debug_str of a string index.
+func (u *Unit) Strx(index uint64) (uint64, error) {
+	base := u.strOffsetsBase
+	if base == 0 {
+		// Without the attribute the table starts behind the section's first header.
+		base = uint64(2 * u.OffsetSize())
+	}
+	b := bin.Reader{D: u.Data.StrOffsets, BigEndian: u.Data.BigEndian}
+	if index > uint64(len(b.D)) {
+		b.Fail()
+	}
+	b.Seek(base + index*uint64(u.OffsetSize()))
+	off := b.Offset(u.Dwarf64)
+	if b.Bad {
+		return 0, u.Data.Errorf(".debug_str_offsets", base, "string index %d is outside the section", index)
+	}
+	return off, nil
+}
+
+// address returns a value of class address.
+func (u *Unit) address(v Value) (uint64, error) {
+	switch v.Form {
+	case FormAddr:
+		return v.U, nil
+	case FormAddrx, FormAddrx1, FormAddrx2, FormAddrx3, FormAddrx4:
+		return u.Addrx(v.U)
+	}
+	return 0, fmt.Errorf("%s: form %#x is no address", u.Data.Path, uint32(v.Form))
+}
+
+// Addrx returns the address with an index in .debug_addr.
+func (u *Unit) Addrx(index uint64) (uint64, error) {
+	b := bin.Reader{D: u.Data.Addr, BigEndian: u.Data.BigEndian}
+	if index > uint64(len(b.D)) {
+		b.Fail()
+	}
+	base := u.addrBase
+	if base == 0 {
+		base = 8
+	}
+	b.Seek(base + index*uint64(u.AddrSize))
+	a := b.Uint(int(u.AddrSize))
+	if b.Bad {
+		return 0, u.Data.Errorf(".debug_addr", base, "address index %d is outside the section", index)
+	}
+	return a, nil
+}
+
+// Ref returns the unit and the absolute offset that a reference names.
+func (u *Unit) Ref(v Value) (*Unit, uint64, error) {
+	switch v.Form {
+	case FormRef1, FormRef2, FormRef4, FormRef8, FormRefUdata:
+		off := u.Off + v.U
+		if off < u.First || off >= u.End || v.U > u.End {
+			return nil, 0, u.Data.Errorf(".debug_info", u.Off, "reference to %#x is outside its unit", v.U)
+		}
+		return u, off, nil
+	case FormRefAddr:
+		t := u.Data.UnitAt(v.U)
+		if t == nil {
+			return nil, 0, u.Data.Errorf(".debug_info", v.U, "reference to an offset outside any unit")
+		}
+		if err := t.Load(); err != nil {
+			return nil, 0, err
+		}
+		return t, v.U, nil
+	case FormRefSig8:
+		for i := range u.Data.Units {
+			t := &u.Data.Units[i]
+			if t.Kind == UnitType && t.Signature == v.U {
+				if err := t.Load(); err != nil {
+					return nil, 0, err
+				}
+				return t, t.Off + t.TypeOff, nil
+			}
+		}
+		return nil, 0, u.Data.Errorf(".debug_info", u.Off, "no type unit has signature %#x", v.U)
+	case FormGNURefAlt, FormRefSup4, FormRefSup8:
+		return nil, 0, fmt.Errorf("%s: unsupported reference to a supplementary (dwz) debug file", u.Data.Path)
+	}
+	return nil, 0, u.Data.Errorf(".debug_info", u.Off, "form %#x is no reference", uint32(v.Form))
+}
+
+// Target is the entry that a reference names.
+func (u *Unit) Target(v Value) (Entry, error) {
+	t, off, err := u.Ref(v)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := t.Entry(off)
+	if err == nil && e.Abbrev == nil {
+		err = u.Data.Errorf(".debug_info", off, "reference to the end of a list of entries")
+	}
+	return e, err
+}

@@ -1,0 +1,371 @@
+package dw
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// The line table (DWARF 5 section 6.2) names the files that entries refer to, and
+// the source line of every instruction. Headers are read for file names; the line
+// program runs only when rows are asked for.
+
+// LineTable is the line table of one unit.
+type LineTable struct {
+	compDir string
+	dirs    []Value    // by DWARF index
+	Files   []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
+	rows    []Row      // in order of addresses, once they were read
+
+	program     bin.Reader
+	minInst     uint64
+	maxOps      uint64
+	defaultStmt bool
+	lineBase    int64
+	lineRange   uint64
+	opcodeBase  uint8
+	opLengths   []uint8
+	off         uint64
+}
+
+type lineFile struct {
+	Name Value // as it stands in the table: may be relative
+	dir  uint64
+	path string // as file returns it, once it was asked for
+}
+
+// Row is one row: the source position of the code from addr on.
+type Row struct {
+	Addr        uint64
+	Line        uint32
+	File        uint32
+	View        uint32 // number of the row among those of its address
+	Stmt        bool
+	PrologueEnd bool
+	End         bool // the first address behind a sequence
+}
+
+// table returns the unit's line table, read once.
+func (u *Unit) lineTable() (*LineTable, error) {
+	u.lineOnce.Do(func() {
+		u.lines = &LineTable{}
+		if !u.HasStmtList {
+			return
+		}
+		var t LineTable
+		if u.lineErr = u.ReadLineTable(&t); u.lineErr == nil {
+			u.lines = &t
+		}
+	})
+	return u.lines, u.lineErr
+}
+
+// File returns a file's path: relative to the compilation directory when it is
+// below it, as compilers were called.
+func (u *Unit) File(index uint64) string {
+	t, err := u.lineTable()
+	if err != nil || index >= uint64(len(t.Files)) {
+		return ""
+	}
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	f := &t.Files[index]
+	if f.path == "" {
+		f.path = u.FilePath(t, f)
+	}
+	return f.path
+}
+
+// FilePath puts a file's path together.
+func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
+	name := u.Text(f.Name)
+	if !path.IsAbs(name) && f.dir < uint64(len(t.dirs)) {
+		if dir := u.join(u.Text(t.dirs[f.dir])); dir != "" {
+			name = path.Join(dir, name)
+		}
+	}
+	if rel, ok := strings.CutPrefix(name, t.compDir+"/"); ok && t.compDir != "" {
+		name = rel
+	}
+	return name
+}
+
+const maxLineFiles = 1 << 20
+
+// ReadLineTable reads the header with its tables into t, whose memory is used again.
+func (u *Unit) ReadLineTable(t *LineTable) error {
+	d := u.Data
+	bad := func(what string) error { return d.Errorf(".debug_line", u.StmtList, "%s", what) }
+	b := bin.Reader{D: d.Line, BigEndian: d.BigEndian}
+	b.Seek(u.StmtList)
+	n, dwarf64 := b.UnitLength()
+	if b.Bad || n > uint64(len(b.D)-b.P) {
+		return bad("invalid line table length")
+	}
+	b.D = b.D[:b.P+int(n)]
+	version := b.U16()
+	if version < 2 || version > 5 {
+		return d.Errorf(".debug_line", u.StmtList, "unsupported line table version %d", version)
+	}
+	if version == 5 {
+		b.U8() // address size
+		b.U8() // segment selector size
+	}
+	headerLen := b.Offset(dwarf64)
+	if b.Bad || headerLen > uint64(len(b.D)-b.P) {
+		return bad("invalid header length")
+	}
+	*t = LineTable{compDir: u.CompDir(), off: u.StmtList, maxOps: 1, dirs: t.dirs[:0], Files: t.Files[:0]}
+	t.program = bin.Reader{D: b.D, P: b.P + int(headerLen), BigEndian: d.BigEndian}
+	t.minInst = uint64(b.U8())
+	if version >= 4 {
+		t.maxOps = uint64(b.U8())
+	}
+	t.defaultStmt = b.U8() != 0
+	t.lineBase = int64(int8(b.U8()))
+	t.lineRange = uint64(b.U8())
+	t.opcodeBase = b.U8()
+	if t.opcodeBase > 0 {
+		t.opLengths = b.Bytes(uint64(t.opcodeBase) - 1)
+	}
+	if b.Bad {
+		return bad("the header is cut short")
+	}
+	if version == 5 {
+		return u.readFilesV5(t, &b, dwarf64)
+	}
+	t.dirs = append(t.dirs, u.compDirValue)
+	for len(t.dirs) < maxLineFiles {
+		s := b.CString()
+		if b.Bad {
+			return bad("the directory table does not end")
+		}
+		if len(s) == 0 {
+			break
+		}
+		t.dirs = append(t.dirs, BlockValue(FormString, s))
+	}
+	t.Files = append(t.Files, lineFile{Name: u.nameValue})
+	for len(t.Files) < maxLineFiles {
+		s := b.CString()
+		if len(s) == 0 && !b.Bad {
+			break
+		}
+		f := lineFile{Name: BlockValue(FormString, s), dir: b.ULEB()}
+		b.ULEB() // modification time
+		b.ULEB() // length
+		if b.Bad {
+			return bad("the file table does not end")
+		}
+		t.Files = append(t.Files, f)
+	}
+	return nil
+}
+
+// join makes a directory of the table absolute.
+func (u *Unit) join(dir string) string {
+	if path.IsAbs(dir) || u.CompDir() == "" {
+		return dir
+	}
+	return path.Join(u.CompDir(), dir)
+}
+
+// readFilesV5 reads the directory and file tables of DWARF 5, which describe
+// their own form.
+func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
+	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
+	// Strings of the table have the table's own offset size.
+	reader := Unit{Data: u.Data, Version: 5, AddrSize: u.AddrSize, Dwarf64: dwarf64}
+	table := func(take func(f lineFile)) error {
+		type format struct{ kind, form uint64 }
+		formats := make([]format, b.U8())
+		for i := range formats {
+			formats[i] = format{b.ULEB(), b.ULEB()}
+		}
+		count := b.ULEB()
+		// No format is so short that an entry takes no byte, whatever the count says.
+		if b.Bad || count > maxLineFiles || count > uint64(len(b.D)-b.P) {
+			return bad("invalid directory or file table")
+		}
+		for range count {
+			var file lineFile
+			for _, f := range formats {
+				v := reader.ReadForm(b, Form(f.form))
+				switch f.kind {
+				case 1: // DW_LNCT_path
+					file.Name = v
+				case 2: // DW_LNCT_directory_index
+					file.dir = v.U
+				}
+			}
+			if b.Bad {
+				return bad("the directory or file table is cut short or has an unknown form")
+			}
+			take(file)
+		}
+		return nil
+	}
+	if err := table(func(f lineFile) { t.dirs = append(t.dirs, f.Name) }); err != nil {
+		return err
+	}
+	return table(func(f lineFile) { t.Files = append(t.Files, f) })
+}
+
+// maxLineRows bounds a line program; the longest of a kernel has some 100,000.
+const maxLineRows = 1 << 24
+
+// Rows runs the unit's line program.
+func (u *Unit) Rows() ([]Row, error) {
+	t, err := u.lineTable()
+	if err != nil || t.program.D == nil {
+		return nil, err
+	}
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	if t.rows == nil {
+		rows := []Row{}
+		if err := u.EachRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(rows, func(a, b Row) int {
+			c := cmp.Compare(a.Addr, b.Addr)
+			if c == 0 && a.End != b.End {
+				// One sequence ends where the next begins.
+				if a.End {
+					return -1
+				}
+				return 1
+			}
+			return c
+		})
+		t.rows = rows
+	}
+	return t.rows, nil
+}
+
+// ForgetRows gives the memory of the rows back: 80 MB after a line of a frequent header. The
+// next question reads them again.
+func (u *Unit) ForgetRows() {
+	u.rowsMu.Lock()
+	defer u.rowsMu.Unlock()
+	u.lines.rows = nil
+}
+
+// EachRow runs the line program and calls f for each row, in the program's order. It
+// counts views as GCC's and binutils' assembler does: from 0 at each new address. (A
+// DW_LNS_fixed_advance_pc that the assembler cannot compute keeps the count, as
+// readelf has it.)
+func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
+	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
+	if t.lineRange == 0 || t.opcodeBase == 0 {
+		return bad("invalid line program header")
+	}
+	count := 0
+	b := t.program
+	var r Row
+	var opIndex uint64
+	line := int64(1)
+	reset := func() {
+		r = Row{File: 1, Stmt: t.defaultStmt}
+		line, opIndex = 1, 0
+	}
+	advance := func(n uint64) {
+		if t.maxOps > 1 {
+			n, opIndex = (opIndex+n)/t.maxOps, (opIndex+n)%t.maxOps
+		}
+		if n *= t.minInst; n != 0 {
+			r.Addr += n
+			r.View = 0
+		}
+	}
+	emit := func() {
+		r.Line = uint32(max(line, 0))
+		f(&r)
+		count++
+		r.View++
+		r.PrologueEnd = false
+	}
+	reset()
+	for b.P < len(b.D) {
+		if count > maxLineRows {
+			return bad("the line program does not end")
+		}
+		c := b.U8()
+		if c >= t.opcodeBase {
+			c -= t.opcodeBase
+			advance(uint64(c) / t.lineRange)
+			line += t.lineBase + int64(uint64(c)%t.lineRange)
+			emit()
+			continue
+		}
+		switch c {
+		case 0:
+			n := b.ULEB()
+			if n == 0 || n > uint64(len(b.D)-b.P) {
+				return bad("invalid extended opcode")
+			}
+			next := b.P + int(n)
+			switch b.U8() {
+			case 1: // DW_LNE_end_sequence
+				r.End = true
+				emit()
+				reset()
+			case 2: // DW_LNE_set_address
+				r.Addr, r.View, opIndex = b.Uint(int(min(n-1, 8))), 0, 0
+			}
+			b.P = next
+		case 1: // DW_LNS_copy
+			emit()
+		case 2: // DW_LNS_advance_pc
+			advance(b.ULEB())
+		case 3: // DW_LNS_advance_line
+			line += b.SLEB()
+		case 4: // DW_LNS_set_file
+			r.File = uint32(b.ULEB())
+		case 6: // DW_LNS_negate_stmt
+			r.Stmt = !r.Stmt
+		case 8: // DW_LNS_const_add_pc
+			advance(uint64(255-t.opcodeBase) / t.lineRange)
+		case 9: // DW_LNS_fixed_advance_pc
+			r.Addr, opIndex = r.Addr+uint64(b.U16()), 0
+		case 10: // DW_LNS_set_prologue_end
+			r.PrologueEnd = true
+		default: // set_column, set_basic_block, set_epilogue_begin, set_isa, unknown ones
+			for range t.opLengths[c-1] {
+				b.ULEB()
+			}
+		}
+		if b.Bad {
+			return bad("the line program is cut short")
+		}
+	}
+	return nil
+}
+
+// PrologueEnd returns the first address behind a function's prologue: where the
+// line table marks it (clang), else where the function's second row with another
+// address begins (GCC, which emits one row for the opening brace and one for the
+// first statement; GDB and perf go by it as well).
+func (u *Unit) PrologueEnd(lo, hi uint64) (uint64, bool, error) {
+	rows, err := u.Rows()
+	if err != nil {
+		return 0, false, err
+	}
+	i, _ := slices.BinarySearchFunc(rows, lo, func(r Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+	second := uint64(0)
+	for ; i < len(rows) && rows[i].Addr < hi; i++ {
+		r := rows[i]
+		switch {
+		case r.End:
+			continue
+		case r.PrologueEnd:
+			return r.Addr, true, nil
+		case r.Stmt && r.Addr > lo && second == 0:
+			second = r.Addr
+		}
+	}
+	return second, second != 0, nil
+}

@@ -1,0 +1,214 @@
+package dw
+
+import "github.com/bpfprologue/bpfprologue/internal/bin"
+
+// Range is a range of link-time addresses, [lo, hi).
+type Range struct{ Lo, Hi uint64 }
+
+// MaxEntries bounds a range or location list; the longest of a kernel has some
+// thousand.
+const MaxEntries = 1 << 16
+
+// RangeList reads the value of a DW_AT_ranges: .debug_ranges up to DWARF 4
+// (section 2.17.3), .debug_rnglists since DWARF 5 (section 2.17.3). Empty ranges
+// stay in: their address says where an inlined instance begins.
+func (u *Unit) RangeList(v Value) ([]Range, error) {
+	if u.Version < 5 {
+		return u.rangesV4(v.U)
+	}
+	off := v.U
+	if v.Form == FormRnglistx {
+		var err error
+		if off, err = u.listOffset(".debug_rnglists", u.Data.Rnglists, u.RngBase, v.U); err != nil {
+			return nil, err
+		}
+	}
+	return u.rangesV5(off)
+}
+
+// listOffset looks up an index of a list section's offset table (DWARF 5 section
+// 7.28 and 7.29).
+func (u *Unit) listOffset(name string, d []byte, base, index uint64) (uint64, error) {
+	if base == 0 {
+		base = 12 // behind the first header of the section
+		if u.Dwarf64 {
+			base = 20
+		}
+	}
+	b := bin.Reader{D: d, BigEndian: u.Data.BigEndian}
+	if index > uint64(len(d)) {
+		b.Fail()
+	}
+	b.Seek(base + index*uint64(u.OffsetSize()))
+	rel := b.Offset(u.Dwarf64)
+	if b.Bad {
+		return 0, u.Data.Errorf(name, base, "list index %d is outside the section", index)
+	}
+	return base + rel, nil
+}
+
+func (u *Unit) rangesV4(off uint64) ([]Range, error) {
+	b := bin.Reader{D: u.Data.Ranges, BigEndian: u.Data.BigEndian}
+	b.Seek(off)
+	base := u.lowpc
+	var out []Range
+	for len(out) < MaxEntries {
+		lo, hi := b.Uint(int(u.AddrSize)), b.Uint(int(u.AddrSize))
+		switch {
+		case b.Bad:
+			return nil, u.Data.Errorf(".debug_ranges", off, "the range list does not end")
+		case lo == 0 && hi == 0:
+			return out, nil
+		case lo == u.maxAddr():
+			base = hi
+		default:
+			out = append(out, Range{base + lo, base + hi})
+		}
+	}
+	return nil, u.Data.Errorf(".debug_ranges", off, "the range list has more than %d entries", MaxEntries)
+}
+
+func (u *Unit) maxAddr() uint64 {
+	if u.AddrSize == 4 {
+		return 1<<32 - 1
+	}
+	return 1<<64 - 1
+}
+
+func (u *Unit) rangesV5(off uint64) ([]Range, error) {
+	b := bin.Reader{D: u.Data.Rnglists, BigEndian: u.Data.BigEndian}
+	b.Seek(off)
+	base := u.lowpc
+	var out []Range
+	var err error
+	indexed := func() uint64 {
+		a, e := u.Addrx(b.ULEB())
+		if e != nil && err == nil {
+			err = e
+		}
+		return a
+	}
+	for range MaxEntries {
+		at := b.P
+		kind := b.U8()
+		var r Range
+		switch kind {
+		case RleEndOfList:
+			if b.Bad {
+				return nil, u.Data.Errorf(".debug_rnglists", off, "the range list does not end")
+			}
+			return out, err
+		case RleBaseAddressx:
+			base = indexed()
+			continue
+		case RleBaseAddress:
+			base = b.Uint(int(u.AddrSize))
+			continue
+		case RleStartxEndx:
+			r.Lo = indexed()
+			r.Hi = indexed()
+		case RleStartxLength:
+			r.Lo = indexed()
+			r.Hi = r.Lo + b.ULEB()
+		case RleOffsetPair:
+			r.Lo = base + b.ULEB()
+			r.Hi = base + b.ULEB()
+		case RleStartEnd:
+			r.Lo = b.Uint(int(u.AddrSize))
+			r.Hi = b.Uint(int(u.AddrSize))
+		case RleStartLength:
+			r.Lo = b.Uint(int(u.AddrSize))
+			r.Hi = r.Lo + b.ULEB()
+		default:
+			return nil, u.Data.Errorf(".debug_rnglists", uint64(at), "unknown entry kind %#02x", kind)
+		}
+		if b.Bad {
+			return nil, u.Data.Errorf(".debug_rnglists", off, "the range list does not end")
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return nil, u.Data.Errorf(".debug_rnglists", off, "the range list has more than %d entries", MaxEntries)
+}
+
+// PCs gathers the attributes that say where an entry's code is.
+type PCs struct {
+	Low, High, Ranges, Entry Value
+	EntryView                uint64
+}
+
+func (a *PCs) Take(name Attr, v Value) {
+	switch name {
+	case AttrLowpc:
+		a.Low = v
+	case AttrHighpc:
+		a.High = v
+	case AttrRanges:
+		a.Ranges = v
+	case AttrEntrypc:
+		a.Entry = v
+	case AttrGNUEntryView:
+		a.EntryView = v.U
+	}
+}
+
+// Extent returns the ranges of an entry's code.
+func (u *Unit) Extent(a *PCs) ([]Range, error) {
+	if a.Ranges.Form != 0 {
+		return u.RangeList(a.Ranges)
+	}
+	if a.Low.Form == 0 {
+		return nil, nil
+	}
+	lo, err := u.address(a.Low)
+	if err != nil {
+		return nil, err
+	}
+	hi := lo
+	switch {
+	case a.High.Form == 0:
+	case a.High.IsConstant():
+		hi = lo + a.High.U
+	default:
+		if hi, err = u.address(a.High); err != nil {
+			return nil, err
+		}
+	}
+	return []Range{{lo, hi}}, nil
+}
+
+// Start returns the address at which an entry's code is entered: DW_AT_entry_pc
+// (an address, or since DWARF 5 section 2.18 an offset from the base address),
+// else DW_AT_low_pc, else the first range, which need not be the lowest.
+func (u *Unit) Start(a *PCs) (addr uint64, ok bool, err error) {
+	if a.Entry.Form != 0 && !a.Entry.IsConstant() {
+		addr, err = u.address(a.Entry)
+		return addr, err == nil, err
+	}
+	if a.Low.Form != 0 {
+		addr, err = u.address(a.Low)
+	} else if a.Ranges.Form != 0 {
+		r, e := u.RangeList(a.Ranges)
+		if e != nil || len(r) == 0 {
+			return 0, false, e
+		}
+		addr = r[0].Lo
+	} else {
+		return 0, false, nil
+	}
+	if a.Entry.Form != 0 {
+		addr += a.Entry.U
+	}
+	return addr, err == nil, err
+}
+
+func Covers(ranges []Range, addr uint64) bool {
+	for _, r := range ranges {
+		if addr >= r.Lo && addr < r.Hi {
+			return true
+		}
+	}
+	return false
+}

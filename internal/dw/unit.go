@@ -1,0 +1,400 @@
+package dw
+
+import (
+	"encoding/binary"
+	"sort"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// Unit is one unit of .debug_info. Its header is read with those of all others, the
+// rest when the unit is first needed.
+type Unit struct {
+	Data      *Data
+	Number    int    // index in dwData.units
+	Off, End  uint64 // in .debug_info: header, and end
+	First     uint64 // first entry
+	AbbrevOff uint64
+	Signature uint64 // of a type unit
+	TypeOff   uint64 // of a type unit: the type's entry, relative to the unit
+	Version   uint16
+	AddrSize  uint8
+	Kind      uint8
+	Dwarf64   bool
+
+	rootOnce sync.Once // reads the attributes below
+	rootErr  error
+	LoadOnce sync.Once // reads the abbreviations as well
+	loadErr  error
+	Abbrevs  *AbbrevTable // nil until then
+
+	// attributes of the unit's own entry
+	Lang                                       uint64
+	lowpc                                      uint64
+	PCs                                        PCs
+	nameValue, compDirValue, producerValue     Value // see name, compDir, optimized
+	StmtList                                   uint64
+	HasStmtList                                bool
+	strOffsetsBase, addrBase, RngBase, LocBase uint64
+
+	lineOnce sync.Once
+	lines    *LineTable
+	lineErr  error
+	rowsMu   sync.Mutex
+}
+
+func (u *Unit) OffsetSize() int {
+	if u.Dwarf64 {
+		return 8
+	}
+	return 4
+}
+
+// ReadUnits reads all unit headers (DWARF 5 section 7.5.1, DWARF 4 section
+// 7.5.1.1).
+func (d *Data) ReadUnits() error {
+	b := bin.Reader{D: d.Info, BigEndian: d.BigEndian}
+	for b.P < len(b.D) {
+		u := Unit{Data: d, Off: uint64(b.P)}
+		n, dwarf64 := b.UnitLength()
+		if b.Bad || n > uint64(len(b.D)-b.P) {
+			return d.Errorf(".debug_info", u.Off, "invalid unit length %#x: %#x bytes are left", n, uint64(len(d.Info))-u.Off)
+		}
+		u.Dwarf64 = dwarf64
+		u.End = uint64(b.P) + n
+		if n > 1<<32-64 {
+			return d.Errorf(".debug_info", u.Off, "unsupported unit of %#x bytes", n)
+		}
+		if n == 0 {
+			continue // padding between units
+		}
+		u.Version = b.U16()
+		switch {
+		case u.Version == 5:
+			u.Kind = b.U8()
+			u.AddrSize = b.U8()
+			u.AbbrevOff = b.Offset(dwarf64)
+			switch u.Kind {
+			case UnitSkeleton, UnitSplitCompile:
+				b.Skip(8) // DWO id
+			case UnitType, UnitSplitType:
+				u.Signature = b.U64()
+				u.TypeOff = b.Offset(dwarf64)
+			case UnitCompile, UnitPartial:
+			default:
+				return d.Errorf(".debug_info", u.Off, "unknown unit type %#x", u.Kind)
+			}
+		case u.Version >= 2 && u.Version <= 4:
+			u.Kind = UnitCompile
+			u.AbbrevOff = b.Offset(dwarf64)
+			u.AddrSize = b.U8()
+		default:
+			return d.Errorf(".debug_info", u.Off, "unsupported DWARF version %d", u.Version)
+		}
+		if b.Bad || uint64(b.P) > u.End {
+			return d.Errorf(".debug_info", u.Off, "the unit's header does not fit into its length")
+		}
+		if u.AddrSize != 4 && u.AddrSize != 8 {
+			return d.Errorf(".debug_info", u.Off, "invalid address size %d", u.AddrSize)
+		}
+		u.First = uint64(b.P)
+		d.Units = append(d.Units, Unit{
+			Data: d, Number: len(d.Units), Off: u.Off, End: u.End, First: u.First, AbbrevOff: u.AbbrevOff, Signature: u.Signature,
+			TypeOff: u.TypeOff, Version: u.Version, AddrSize: u.AddrSize, Kind: u.Kind, Dwarf64: u.Dwarf64,
+		})
+		b.Seek(u.End)
+	}
+	return nil
+}
+
+// UnitAt returns the unit that contains an offset in .debug_info, or nil.
+func (d *Data) UnitAt(off uint64) *Unit {
+	i := sort.Search(len(d.Units), func(i int) bool { return d.Units[i].End > off })
+	if i == len(d.Units) || off < d.Units[i].First {
+		return nil
+	}
+	return &d.Units[i]
+}
+
+// Load reads the unit's abbreviations and its own entry. The answer is
+// remembered, an error too.
+func (u *Unit) Load() error {
+	u.LoadOnce.Do(func() { u.loadErr = u.doLoad() })
+	return u.loadErr
+}
+
+func (u *Unit) doLoad() error {
+	t, err := u.parseAbbrevs()
+	if err != nil {
+		return err
+	}
+	u.Abbrevs = t
+	return nil
+}
+
+// readRoot reads the unit's own entry, whose attributes begin at b.
+func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
+	if ab == nil {
+		return u.Data.Errorf(".debug_info", u.First, "the unit's entry has an unknown abbreviation")
+	}
+	var lowpc Value
+	for _, at := range t.attrs[ab.attr0:ab.attrN] {
+		v := u.readAttr(&b, t, at)
+		if b.Bad {
+			return u.damagedAttr(u.First, at)
+		}
+		switch at.name {
+		case AttrName:
+			u.nameValue = v
+		case AttrCompDir:
+			u.compDirValue = v
+		case AttrProducer:
+			u.producerValue = v
+		case AttrLowpc:
+			lowpc = v
+		case AttrLanguage:
+			u.Lang = v.U
+		case AttrStmtList:
+			u.StmtList, u.HasStmtList = v.U, true
+		case AttrStrOffsetsBase:
+			u.strOffsetsBase = v.U
+		case AttrAddrBase:
+			u.addrBase = v.U
+		case AttrRnglistsBase:
+			u.RngBase = v.U
+		case AttrLoclistsBase:
+			u.LocBase = v.U
+		}
+		u.PCs.Take(at.name, v)
+	}
+	if lowpc.Form == 0 {
+		return nil
+	}
+	// Only now is the base known that an indexed form needs.
+	var err error
+	u.lowpc, err = u.address(lowpc)
+	return err
+}
+
+func (u *Unit) damagedAttr(off uint64, at attrSpec) error {
+	return u.Data.Errorf(".debug_info", off, "%v of %v does not end within its unit", at.name, at.form)
+}
+
+// Name is the unit's source file, and compDir where it was compiled.
+func (u *Unit) Name() string    { return u.Text(u.nameValue) }
+func (u *Unit) CompDir() string { return u.Text(u.compDirValue) }
+
+// Producer is the compiler that the unit names, with its options if it is GCC.
+func (u *Unit) Producer() string { return u.Text(u.producerValue) }
+
+// Entry is one debugging information entry, found but not read.
+type Entry struct {
+	Unit   *Unit
+	Off    uint64  // in .debug_info
+	Abbrev *abbrev // nil: the end of a list of children
+	pos    int     // in .debug_info: first attribute
+}
+
+// Entry finds the entry at an offset in .debug_info.
+func (u *Unit) Entry(off uint64) (Entry, error) {
+	if off < u.First || off >= u.End {
+		return Entry{}, u.Data.Errorf(".debug_info", off, "the entry is outside its unit [%#x, %#x)", u.First, u.End)
+	}
+	b := u.buf(int(off))
+	code := b.ULEB()
+	if b.Bad {
+		return Entry{}, u.Data.Errorf(".debug_info", off, "the entry does not end within its unit")
+	}
+	e := Entry{Unit: u, Off: off, pos: b.P}
+	if code == 0 {
+		return e, nil
+	}
+	e.Abbrev = u.Abbrevs.Get(code)
+	if e.Abbrev == nil {
+		return Entry{}, u.Data.Errorf(".debug_info", off, "unknown abbreviation %d", code)
+	}
+	return e, nil
+}
+
+// buf reads .debug_info from a position up to the unit's end.
+func (u *Unit) buf(pos int) bin.Reader {
+	return bin.Reader{D: u.Data.Info[:u.End], P: pos, BigEndian: u.Data.BigEndian}
+}
+
+// IsEnd reports whether the entry is the end of a list of children.
+func (e Entry) IsEnd() bool { return e.Abbrev == nil }
+
+// Tag returns the entry's tag, or 0 at the end of a list.
+func (e Entry) Tag() Tag {
+	if e.Abbrev == nil {
+		return 0
+	}
+	return e.Abbrev.Tag
+}
+
+// HasChildren reports whether a list of children follows the entry.
+func (e Entry) HasChildren() bool { return e.Abbrev != nil && e.Abbrev.Children }
+
+// Attrs calls f for each attribute.
+func (e Entry) Attrs(f func(Attr, Value)) error {
+	r := e.Attributes()
+	for {
+		a, v, ok := r.Next()
+		if !ok {
+			return r.Err
+		}
+		f(a, v)
+	}
+}
+
+// attrReader reads the attributes of an entry.
+type attrReader struct {
+	e     Entry
+	b     bin.Reader
+	t     *AbbrevTable
+	specs []attrSpec
+	Err   error
+}
+
+// Attributes returns a reader of the entry's attributes: attrs without a function call for
+// each.
+func (e Entry) Attributes() attrReader {
+	t := e.Unit.Abbrevs
+	return attrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
+}
+
+// Next returns the next attribute. ok is false at the end, or at damage, which is then r.err.
+func (r *attrReader) Next() (a Attr, v Value, ok bool) {
+	if len(r.specs) == 0 {
+		return 0, v, false
+	}
+	at := r.specs[0]
+	r.specs = r.specs[1:]
+	v = r.e.Unit.readAttr(&r.b, r.t, at)
+	if r.b.Bad {
+		r.specs, r.Err = nil, r.e.Unit.damagedAttr(r.e.Off, at)
+		return 0, v, false
+	}
+	return at.name, v, true
+}
+
+// End returns the position after what was read.
+func (r *attrReader) End() int { return r.b.P }
+
+// Children calls f for each child until it returns false. Children of children
+// are passed over.
+func (e Entry) Children(f func(Entry) (bool, error)) error {
+	if e.Abbrev == nil || !e.Abbrev.Children {
+		return nil
+	}
+	u := e.Unit
+	pos, err := u.SkipAttrs(e)
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := u.Entry(uint64(pos))
+		if err != nil {
+			return err
+		}
+		if c.Abbrev == nil {
+			return nil
+		}
+		more, err := f(c)
+		if err != nil || !more {
+			return err
+		}
+		if pos, err = u.SkipTree(c); err != nil {
+			return err
+		}
+	}
+}
+
+// SkipAttrs returns the position behind an entry's attributes.
+func (u *Unit) SkipAttrs(e Entry) (int, error) {
+	if n := int(e.Abbrev.size); n >= 0 && e.pos+n <= int(u.End) {
+		return e.pos + n, nil
+	}
+	p, _ := u.runSteps(e.pos, u.Abbrevs.Steps[e.Abbrev.Step0:e.Abbrev.StepN])
+	if p < 0 {
+		return 0, u.Data.Errorf(".debug_info", e.Off, "the entry does not end within its unit")
+	}
+	return p, nil
+}
+
+// SkipTree returns the position behind an entry and all entries below it.
+func (u *Unit) SkipTree(e Entry) (int, error) {
+	depth := 0
+	for {
+		var p int
+		switch {
+		case e.Abbrev == nil:
+			depth--
+			p = e.pos
+		case e.Abbrev.Children && e.Abbrev.SibN != 0:
+			sib := 0
+			if at := e.pos + int(e.Abbrev.sibAt); e.Abbrev.sibAt >= 0 && at+4 <= int(u.End) {
+				sib = int(u.Off) + int(binary.LittleEndian.Uint32(u.Data.Info[at:]))
+			} else {
+				_, sib = u.runSteps(e.pos, u.Abbrevs.Steps[e.Abbrev.Step0:e.Abbrev.SibN])
+			}
+			if sib <= e.pos || uint64(sib) >= u.End {
+				return 0, u.Data.Errorf(".debug_info", e.Off, "invalid sibling reference %#x", sib)
+			}
+			p = sib
+		default:
+			var err error
+			if p, err = u.SkipAttrs(e); err != nil {
+				return 0, err
+			}
+			if e.Abbrev.Children {
+				depth++
+			}
+		}
+		if depth <= 0 {
+			return p, nil
+		}
+		var err error
+		if e, err = u.Entry(uint64(p)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// runSteps passes over attributes from a position and returns the position
+// behind them, or -1 when they do not end within the unit, and the absolute
+// position that the last sibling reference names, or 0.
+func (u *Unit) runSteps(pos int, steps []step) (p, sibling int) {
+	b := u.buf(pos)
+	for _, s := range steps {
+		if s&StepKind == StepSibling {
+			sibling = int(min(u.Off+b.ULEBOr(int(s&StepOperand)), u.End))
+		} else {
+			u.Pass(&b, s)
+		}
+	}
+	if b.Bad {
+		return -1, 0
+	}
+	return b.P, sibling
+}
+
+// Pass passes over what a step stands for.
+func (u *Unit) Pass(b *bin.Reader, s step) {
+	n := int(s & StepOperand)
+	switch s & StepKind {
+	case stepFixed:
+		b.Skip(uint64(n))
+	case stepLEB:
+		b.ULEB()
+	case stepString:
+		b.CString()
+	case stepBlock:
+		b.Skip(b.ULEBOr(n))
+	case stepIndirect:
+		u.ReadForm(b, FormIndirect)
+	case StepName, StepOrigin:
+		u.ReadForm(b, Form(n))
+	}
+}

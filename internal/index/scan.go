@@ -1,0 +1,540 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
+
+// Rec is what the scan keeps of a subprogram or an inlined instance: enough to
+// find all sites of a name without reading the debug information again.
+type Rec struct {
+	Off    uint32  // entry, in bytes from its unit's start
+	Parent int32   // enclosing record of the same unit, or -1
+	Root   int32   // record of the same unit that holds the name; -1: see origin
+	Flags  Flag    //
+	Name   NameRef // of a record with a name of its own, or whose root is elsewhere
+	Origin uint64  // entry of the origin in .debug_info while root is not known, or 0
+}
+
+type Flag uint8
+
+const (
+	Inlined Flag = 1 << iota // an inlined instance, not a subprogram
+	HasPC                    // has an address
+)
+
+// NameRef is where a name stands: a string section in the upper 4 bits and an
+// offset. Equal names mostly have equal references, since linkers merge
+// .debug_str, but need not.
+type NameRef uint64
+
+const (
+	NameNone    NameRef = 0
+	nameStr     NameRef = 1 << 60
+	NameInfo    NameRef = 2 << 60
+	nameLineStr NameRef = 3 << 60
+	NameSection NameRef = 0xf << 60
+)
+
+// NameOf returns the string that a reference stands for, or "" when it is
+// damaged.
+func (x *Index) NameOf(n NameRef) string {
+	var s string
+	off := uint64(n &^ NameSection)
+	switch n & NameSection {
+	case nameStr:
+		s, _ = bin.CStringAt(x.Data.Str, off)
+	case NameInfo:
+		s, _ = bin.CStringAt(x.Data.Info, off)
+	case nameLineStr:
+		s, _ = bin.CStringAt(x.Data.LineStr, off)
+	}
+	return s
+}
+
+// Scan finds all functions and inlined instances, or reads back what a cache has kept of
+// that. Other methods do as much of it as they need. It is done once, and its error is
+// remembered, except when the context ended it.
+func (x *Index) Scan(ctx context.Context) error {
+	if err := x.Prepare(x.KeptPath() != ""); err != nil || x.Kept != nil {
+		return err
+	}
+	x.scanMu.Lock()
+	defer x.scanMu.Unlock()
+	if x.scanned {
+		return x.scanErr
+	}
+	err := x.EachUnit(ctx, x.AllUnits(), false, func(*Scanner, *Unit) error { return nil })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		err = x.O.Changed()
+	}
+	if err == nil {
+		x.warn(x.Guard(x.keep))
+	}
+	x.scanned, x.scanErr = true, err
+	return err
+}
+
+// Prepare finds the units: in a kept scan or in .debug_info. That is work for one
+// processor, so another reads meanwhile what most questions need in the end: frames, and,
+// if the caller says so, symbols.
+func (x *Index) Prepare(symbols bool) error {
+	x.unitsOnce.Do(func() {
+		recalled, err := x.recall()
+		x.warn(err)
+		x.O.ReadAside(symbols && !recalled)
+		if recalled {
+			return
+		}
+		x.unitsErr = x.Guard(func() error {
+			if err := x.Data.ReadUnits(); err != nil {
+				return err
+			}
+			x.addUnits()
+			return nil
+		})
+	})
+	return x.unitsErr
+}
+
+// addUnits makes the index's units of those that are known.
+func (x *Index) addUnits() {
+	x.Units = make([]Unit, len(x.Data.Units))
+	for i := range x.Units {
+		x.Units[i] = Unit{Unit: &x.Data.Units[i], Index: x}
+	}
+}
+
+// AllUnits returns the numbers of all units, large ones first: the last ones to
+// finish are then small.
+func (x *Index) AllUnits() []int {
+	order := make([]int, len(x.Units))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(x.Units[b].End-x.Units[b].Off, x.Units[a].End-x.Units[a].Off)
+	})
+	return order
+}
+
+// EachUnit calls f for units whose records are there, on all processors. Units of
+// types are left out: they have no functions of their own.
+// sites tells that f reads sites.
+func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*Scanner, *Unit) error) error {
+	var done atomic.Uint64
+	total := uint64(0)
+	if x.O.Progress != nil {
+		for _, i := range units {
+			total += x.Units[i].End - x.Units[i].Off
+		}
+	}
+	return x.Parallel(len(units), func(s *Scanner, i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		u := &x.Units[units[i]]
+		s.sites = sites
+		if u.Kind != dw.UnitType {
+			if err := u.records(s); err != nil {
+				return err
+			}
+			if err := f(s, u); err != nil {
+				return err
+			}
+		}
+		if x.O.Progress != nil {
+			x.O.Progress(done.Add(u.End-u.Off), total)
+		}
+		return nil
+	})
+}
+
+// records finds the unit's records once: in a kept scan, or by reading the unit.
+func (u *Unit) records(s *Scanner) error {
+	u.recOnce.Do(func() {
+		if u.Index.Kept != nil {
+			u.recErr = u.recallRecords()
+		} else if u.recErr = s.scan(u); u.recErr != nil {
+			u.Recs = nil
+		}
+	})
+	return u.recErr
+}
+
+// Parallel calls f for 0 to n-1 on all processors. The error of the lowest index
+// wins, so that the answer does not depend on timing.
+func (x *Index) Parallel(n int, f func(s *Scanner, i int) error) error {
+	var (
+		next  atomic.Int64
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first = n
+		err   error
+	)
+	for worker := range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			s := Scanner{Worker: worker, Table: dw.AbbrevTable{InC: true}}
+			i := 0
+			e := x.Guard(func() error {
+				for {
+					i = int(next.Add(1) - 1)
+					if i >= n {
+						return nil
+					}
+					if err := f(&s, i); err != nil {
+						return err
+					}
+				}
+			})
+			if e != nil {
+				mu.Lock()
+				if i < first {
+					first, err = i, e
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return err
+}
+
+// Scanner walks units; its memory is used again for the next one.
+type Scanner struct {
+	Worker int   // number of the goroutine, from 0
+	sites  bool  // the sites of units may be asked for: their abbreviations are worth keeping
+	of     *Unit // that table was read for last
+	Table  dw.AbbrevTable
+	recs   []Rec
+	parent []int32
+}
+
+// maxDepth bounds how deep entries may nest. Kernels reach 30.
+const maxDepth = 512
+
+// scan reads a unit's records. The abbreviations are the scanner's: kept for all
+// units they would take 120 MB of a kernel's.
+func (s *Scanner) scan(u *Unit) error {
+	s.Table.Keep = s.sites
+	if err := u.Begin(&s.Table); err != nil {
+		return err
+	}
+	s.of = u
+	return s.walk(u)
+}
+
+// Load is the unit's own load, but for a unit that the scanner has just read, whose
+// table is there already.
+func (s *Scanner) Load(u *Unit) error {
+	if s.of == u && s.Table.Keep {
+		u.LoadOnce.Do(func() { u.Abbrevs = s.Table.Clone() })
+	}
+	return u.Load()
+}
+
+// Open gets a unit ready for questions about its sites.
+func (s *Scanner) Open(u *Unit) error {
+	s.sites = true
+	if err := u.records(s); err != nil {
+		return err
+	}
+	return s.Load(u)
+}
+
+// walk goes through all entries of a unit that may be functions or contain some.
+// Most are passed over by their word alone.
+func (s *Scanner) walk(u *Unit) error {
+	d := u.Data.Info[:u.End]
+	words := s.Table.Words
+	s.recs = s.recs[:0]
+	stack := s.parent[:0]
+	parent := int32(-1)
+	p := int(u.First)
+	for p < len(d) {
+		start := p
+		code := uint64(d[p])
+		p++
+		if code >= 0x80 {
+			b := bin.Reader{D: d, P: start}
+			code = b.ULEB()
+			p = b.P
+		}
+		w := dw.WordRest
+		if code < uint64(len(words)) {
+			w = words[code]
+		}
+		n := int(w >> dw.WordShift)
+		switch w & dw.WordKind {
+		case dw.WordPlain:
+			p += n
+			if p <= len(d) {
+				if len(stack) == 0 {
+					break // a unit of one entry
+				}
+				continue
+			}
+		case dw.WordJump:
+			if p += n; p+4 <= len(d) {
+				p = int(u.Off) + int(binary.LittleEndian.Uint32(d[p:]))
+				if p <= start || p >= len(d) {
+					return u.Data.Errorf(".debug_info", uint64(start), "invalid sibling reference %#x", p)
+				}
+				continue
+			}
+			p = len(d) + 1
+		case dw.WordOpen:
+			p += n
+			if p <= len(d) && len(stack) < maxDepth {
+				stack = append(stack, parent)
+				continue
+			}
+		case dw.WordEnd:
+			if len(stack) > 0 {
+				parent = stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+			}
+			if len(stack) > 0 {
+				continue
+			}
+		default:
+			next, child, err := s.rest(u, code, start, p, parent)
+			if err != nil {
+				return err
+			}
+			p = next
+			if child == leaf && len(stack) > 0 || child == passed {
+				continue
+			}
+			if child != leaf && len(stack) < maxDepth {
+				stack = append(stack, parent)
+				parent = child
+				continue
+			}
+		}
+		switch {
+		case p > len(d):
+			return u.Data.Errorf(".debug_info", uint64(start), "the entry does not end within its unit")
+		case len(stack) >= maxDepth:
+			return u.Data.Errorf(".debug_info", uint64(start), "entries are nested more than %d deep", maxDepth)
+		}
+		break // the unit's own entry has ended
+	}
+	s.parent = stack
+	u.Recs = append([]Rec(nil), s.recs...)
+	u.link()
+	return nil
+}
+
+// What rest returns in place of the record that is the parent of an entry's
+// children.
+const (
+	leaf   = -2 // the entry has no children
+	passed = -3 // they have been passed over
+)
+
+// rest reads an entry that a word does not describe: a function, or one with an
+// attribute of varying size. It returns the position behind it and the record that
+// its children belong to.
+func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next int, child int32, err error) {
+	d := u.Data.Info[:u.End]
+	ab := s.Table.Get(code)
+	if ab == nil {
+		return 0, 0, u.Data.Errorf(".debug_info", uint64(start), "unknown abbreviation %d", code)
+	}
+	prog := s.Table.Steps[ab.Step0:ab.StepN]
+	skip := ab.Children && ab.SibN != 0 && !ab.Search
+	if skip {
+		prog = s.Table.Steps[ab.Step0:ab.SibN]
+	}
+	var r Rec
+	sibling := 0
+	b := bin.Reader{D: d, P: p, BigEndian: u.Data.BigEndian}
+	for _, st := range prog {
+		n := int(st & dw.StepOperand)
+		switch st & dw.StepKind {
+		case dw.StepSibling:
+			sibling = int(min(u.Off+b.ULEBOr(n), u.End))
+		case dw.StepName:
+			s.name(u, &b, &r, dw.Form(n))
+		case dw.StepOrigin:
+			s.origin(u, &b, &r, dw.Form(n))
+		default:
+			u.Pass(&b, st)
+		}
+	}
+	switch {
+	case b.Bad:
+		return 0, 0, u.Data.Errorf(".debug_info", uint64(start), "the entry does not end within its unit")
+	case skip:
+		if sibling <= start || sibling >= len(d) {
+			return 0, 0, u.Data.Errorf(".debug_info", uint64(start), "invalid sibling reference %#x", sibling)
+		}
+		return sibling, passed, nil
+	}
+	child = parent
+	if ab.Record {
+		r.Off = uint32(uint64(start) - u.Off)
+		r.Parent = parent
+		r.Root = -1
+		if ab.Tag == dw.TagInlinedSubroutine {
+			r.Flags |= Inlined
+		}
+		if ab.HasPC {
+			r.Flags |= HasPC
+		}
+		child = int32(len(s.recs))
+		s.recs = append(s.recs, r)
+	}
+	if !ab.Children {
+		child = leaf
+	}
+	return b.P, child, nil
+}
+
+// name notes where a record's name stands.
+func (s *Scanner) name(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
+	switch f {
+	case dw.FormString:
+		r.Name = NameInfo | NameRef(b.P)
+		b.CString()
+	case dw.FormStrp:
+		r.Name = nameStr | NameRef(b.Offset(u.Dwarf64))
+	case dw.FormLineStrp:
+		r.Name = nameLineStr | NameRef(b.Offset(u.Dwarf64))
+	default:
+		v := u.ReadForm(b, f)
+		switch f {
+		case dw.FormStrx, dw.FormStrx1, dw.FormStrx2, dw.FormStrx3, dw.FormStrx4:
+			if off, err := u.Strx(v.U); err == nil {
+				r.Name = nameStr | NameRef(off)
+			}
+		}
+	}
+}
+
+// origin notes which entry a record takes its name from.
+func (s *Scanner) origin(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
+	v := u.ReadForm(b, f)
+	switch f {
+	case dw.FormRef1, dw.FormRef2, dw.FormRef4, dw.FormRef8, dw.FormRefUdata:
+		r.Origin = u.Off + v.U
+	case dw.FormRefAddr:
+		r.Origin = v.U
+	}
+}
+
+// find returns the record of an entry, or -1.
+func (u *Unit) find(off uint64) int32 {
+	if off < u.First || off >= u.End {
+		return -1
+	}
+	rel := uint32(off - u.Off)
+	lo, hi := 0, len(u.Recs)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if u.Recs[m].Off < rel {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo < len(u.Recs) && u.Recs[lo].Off == rel {
+		return int32(lo)
+	}
+	return -1
+}
+
+// MaxOrigins bounds a chain of origins: inlined instance, abstract instance,
+// declaration; a damaged file could make a loop.
+const MaxOrigins = 8
+
+// link finds the root of each record whose origins are in the same unit, and the name
+// of the others.
+func (u *Unit) link() {
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		j := int32(i)
+		for range MaxOrigins {
+			q := &u.Recs[j]
+			if q.Root >= 0 {
+				r.Root = q.Root
+				break
+			}
+			if q.Origin == 0 {
+				r.Root = j
+				break
+			}
+			k := u.find(q.Origin)
+			if k < 0 {
+				// Not a record of this unit: a declaration inside a type, or in another unit.
+				r.Origin = q.Origin
+				r.Name = u.Index.originName(r.Origin)
+				break
+			}
+			j = k
+		}
+	}
+}
+
+// originName follows origins by reading entries.
+func (x *Index) originName(off uint64) NameRef {
+	for range MaxOrigins {
+		u := x.Data.UnitAt(off)
+		if u == nil || u.Load() != nil {
+			return NameNone
+		}
+		e, err := u.Entry(off)
+		if err != nil || e.IsEnd() {
+			return NameNone
+		}
+		var name NameRef
+		var next uint64
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrName:
+				name = RefOf(u, v)
+			case dw.AttrAbstractOrigin, dw.AttrSpecification:
+				if _, o, err := u.Ref(v); err == nil {
+					next = o
+				}
+			}
+		})
+		if err != nil {
+			return NameNone
+		}
+		if name != NameNone || next == 0 {
+			return name
+		}
+		off = next
+	}
+	return NameNone
+}
+
+// RefOf is the reference for a string value outside the scan.
+func RefOf(u *dw.Unit, v dw.Value) NameRef {
+	switch v.Form {
+	case dw.FormStrp:
+		return nameStr | NameRef(v.U)
+	case dw.FormLineStrp:
+		return nameLineStr | NameRef(v.U)
+	case dw.FormStrx, dw.FormStrx1, dw.FormStrx2, dw.FormStrx3, dw.FormStrx4:
+		if off, err := u.Strx(v.U); err == nil {
+			return nameStr | NameRef(off)
+		}
+	case dw.FormString:
+		return NameInfo | NameRef(v.U)
+	}
+	return NameNone
+}

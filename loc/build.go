@@ -1,0 +1,142 @@
+package loc
+
+import "github.com/bpfprologue/bpfprologue/internal/bin"
+
+// Builder makes expressions. It computes what is constant, and adds up offsets. Its memory
+// is used again after Reset, so that going through the sites of a whole image allocates
+// little. The zero Builder is ready. It is for one goroutine.
+type Builder struct {
+	// BigEndian is the byte order of the machine that runs the expressions.
+	BigEndian bool
+	// Simplify brings expressions to the form with the fewest operations, and a constant
+	// operand to the right. Without it an expression keeps the operations that the debug
+	// information has, which is what people compare with other tools.
+	Simplify bool
+
+	chunks [][]Expr // nodes; those of one site are used again for the next
+	chunk  int      // the one that nodes are taken from
+	used   int      // nodes of it
+}
+
+// Reset makes the memory of all expressions that were built available again: they are no
+// longer valid.
+func (b *Builder) Reset() { b.chunk, b.used = 0, 0 }
+
+func (b *Builder) node(e Expr) *Expr {
+	if b.chunk < len(b.chunks) && b.used == len(b.chunks[b.chunk]) {
+		b.chunk, b.used = b.chunk+1, 0
+	}
+	if b.chunk == len(b.chunks) {
+		// Most sites need two or three nodes, some hundreds.
+		n := 4
+		if b.chunk > 0 {
+			n = min(2*len(b.chunks[b.chunk-1]), 256)
+		}
+		b.chunks = append(b.chunks, make([]Expr, n))
+	}
+	n := &b.chunks[b.chunk][b.used]
+	b.used++
+	*n = e
+	return n
+}
+
+// Const is the constant v.
+func (b *Builder) Const(v uint64) *Expr { return b.node(Expr{Op: OpConst, K: v}) }
+
+// Register is the register with a DWARF number, plus an offset.
+func (b *Builder) Register(n uint64, off int64) *Expr {
+	r := b.node(Expr{Op: OpReg, K: n})
+	if off == 0 {
+		return r
+	}
+	return b.node(Expr{Op: OpAdd, A: r, B: b.Const(uint64(off))})
+}
+
+// Addr is a link-time address of the image.
+func (b *Builder) Addr(addr uint64) *Expr { return b.node(Expr{Op: OpAddr, K: addr}) }
+
+// Deref is the size bytes in memory at a, zero-extended.
+func (b *Builder) Deref(a *Expr, size int) *Expr {
+	return b.node(Expr{Op: OpDeref, Size: uint8(size), A: a})
+}
+
+// Unary is OpNeg or OpNot of a.
+func (b *Builder) Unary(op Op, a *Expr) *Expr {
+	if a.Op == OpConst {
+		if op == OpNeg {
+			return b.Const(-a.K)
+		}
+		return b.Const(^a.K)
+	}
+	return b.node(Expr{Op: op, A: a})
+}
+
+// Select is yes if cond is not 0, else no.
+func (b *Builder) Select(cond, yes, no *Expr) *Expr {
+	if cond.Op == OpConst {
+		if cond.K != 0 {
+			return yes
+		}
+		return no
+	}
+	return b.node(Expr{Op: OpSelect, A: cond, B: yes, C: no})
+}
+
+// Extend makes a value as wide as size bytes: what is above becomes zeros, or the sign.
+func (b *Builder) Extend(e *Expr, size int, signed bool) *Expr {
+	if size >= 8 {
+		return e
+	}
+	op := OpZExt
+	if signed {
+		op = OpSExt
+	}
+	switch {
+	case e.Op == OpConst && signed:
+		return b.Const(uint64(bin.SignExtend(e.K, size)))
+	case e.Op == OpConst:
+		return b.Const(bin.ZeroExtend(e.K, size))
+	case e.Op == OpDeref && int(e.Size) <= size && (!signed || int(e.Size) < size):
+		return e // zero-extended from fewer bytes already
+	case e.Op == op && int(e.Size) <= size:
+		return e
+	case b.Simplify:
+		if s := b.simplifyExtend(op, e, size); s != nil {
+			return s
+		}
+	}
+	return b.node(Expr{Op: op, Size: uint8(size), A: e})
+}
+
+// Binary is an operation with two operands.
+func (b *Builder) Binary(op Op, x, y *Expr) *Expr {
+	if x.Op == OpConst && y.Op == OpConst {
+		if v, ok := Fold(op, x.K, y.K); ok {
+			return b.Const(v)
+		}
+	}
+	if b.Simplify && x.Op == OpConst && swapped[op] != 0 {
+		op, x, y = swapped[op], y, x
+	}
+	switch {
+	case op == OpSub && y.Op == OpConst:
+		return b.Binary(OpAdd, x, b.Const(-y.K))
+	case op == OpAdd && x.Op == OpConst:
+		return b.Binary(OpAdd, y, x)
+	case op == OpAdd && y.Op == OpConst:
+		if y.K == 0 {
+			return x
+		}
+		switch {
+		case x.Op == OpAdd && x.B.Op == OpConst:
+			return b.Binary(OpAdd, x.A, b.Const(x.B.K+y.K))
+		case x.Op == OpAddr:
+			return b.Addr(x.K + y.K)
+		}
+	case b.Simplify && y.Op == OpConst:
+		if s := b.simplifyConst(op, x, y.K); s != nil {
+			return s
+		}
+	}
+	return b.node(Expr{Op: op, A: x, B: y})
+}

@@ -1,0 +1,129 @@
+package loc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+)
+
+// The evaluator turns a DWARF expression (DWARF 5 sections 2.5 and 2.6) into a
+// Location. It runs the stack machine on expressions instead of numbers; what
+// would need the machine's state becomes a node that a prologue computes.
+//
+// Two points where DWARF 5 leaves a choice follow GCC, which emits them, and GDB:
+// on values without a type, DW_OP_mod is unsigned (GCC expands a signed modulo
+// into over over div mul minus) and DW_OP_shr is logical; DW_OP_div and the
+// comparisons are signed.
+
+// Context answers what an expression asks about the place that it is evaluated for. An
+// answer is a value, or the reason why there is none, or an error.
+type Context interface {
+	// FrameBase is the value of the function's DW_AT_frame_base, for DW_OP_fbreg.
+	FrameBase() (*Expr, Reason, error)
+	// CallFrame is the canonical frame address, for DW_OP_call_frame_cfa.
+	CallFrame() (*Expr, Reason, error)
+	// AtEntry reports whether the place is the first instruction of its function, where
+	// registers still hold what DW_OP_entry_value asks for.
+	AtEntry() (bool, error)
+	// BaseType describes the type whose entry is at an offset from its unit, in bytes, for
+	// typed operations.
+	BaseType(off uint64) (BaseType, Reason, error)
+	// Address is an entry of .debug_addr, for DW_OP_addrx.
+	Address(index uint64) (uint64, error)
+}
+
+// BaseType is an integer type.
+type BaseType struct {
+	Size   int // bytes: 1, 2, 4 or 8
+	Signed bool
+}
+
+// ErrInvalidExpression is wrapped by Evaluate's error for an expression that no compiler
+// may write. Other errors are the Context's.
+var ErrInvalidExpression = errors.New("invalid expression")
+
+// Limits of one expression. The longest of a kernel has some 200 operations; a
+// damaged one may loop.
+const (
+	maxOps      = 4096
+	maxStack    = 256
+	maxExprSize = 1024 // nodes of the result, shared ones counted each time
+	maxNesting  = 16   // entry values and frame bases inside each other
+	maxPieces   = 64
+)
+
+// Evaluator evaluates the expressions of one place after the other. It is for one
+// goroutine.
+type Evaluator struct {
+	Builder
+	Arch     *arch.Arch
+	Encoding Encoding
+	Context  Context
+
+	stacks [maxNesting + 1][]operand
+	depth  int // expressions being evaluated
+	ops    int // operations run for the outermost of them
+}
+
+// Evaluate evaluates a location expression. The Context may call it for the expressions
+// that its answers need. The result is valid until the Builder is Reset.
+func (ev *Evaluator) Evaluate(expr []byte) (Location, Reason, error) {
+	if ev.depth > maxNesting {
+		return Location{}, unavailable(ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
+	}
+	if ev.depth == 0 {
+		ev.ops = 0
+	}
+	if len(expr) == 0 {
+		return Location{}, Reason{Code: ReasonOptimizedOut}, nil
+	}
+	m := machine{ev: ev, expr: expr, stack: ev.stacks[ev.depth][:0]}
+	ev.depth++
+	loc, st := m.location()
+	ev.depth--
+	ev.stacks[ev.depth] = m.stack[:0]
+	if st == nil && ev.depth == 0 && loc.size(maxExprSize+1) > maxExprSize {
+		st = unsupported("an expression of more than %d operations", maxExprSize)
+	}
+	if st != nil {
+		return Location{}, st.reason, st.err
+	}
+	return loc, Reason{}, nil
+}
+
+// CheckRegister returns the reason why a probe does not see a register, by its DWARF
+// number, or the zero Reason.
+func CheckRegister(a *arch.Arch, n uint64) Reason {
+	r := a.Register(n)
+	switch {
+	case r == nil:
+		return unavailable(ReasonNoRegister, "DWARF register %d", n)
+	case r.Class == arch.Vector:
+		return unavailable(ReasonVectorRegister, "%s", a.RegisterName(n))
+	case r.Offset < 0:
+		return unavailable(ReasonNoRegister, "%s", a.RegisterName(n))
+	}
+	return Reason{}
+}
+
+// stop is how an evaluation ends without a location.
+type stop struct {
+	reason Reason
+	err    error
+}
+
+func stopFor(r Reason, err error) *stop {
+	if r.Code == ReasonNone && err == nil {
+		return nil
+	}
+	return &stop{r, err}
+}
+
+func unsupported(format string, args ...any) *stop {
+	return &stop{reason: unavailable(ReasonUnsupported, format, args...)}
+}
+
+func invalid(format string, args ...any) *stop {
+	return &stop{err: fmt.Errorf("%w: %s", ErrInvalidExpression, fmt.Sprintf(format, args...))}
+}

@@ -1,0 +1,164 @@
+package loc
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+)
+
+// Op is the operation of one node of an expression. All values are 64 bits wide.
+type Op uint8
+
+const (
+	OpConst  Op = iota // K
+	OpReg              // the register with DWARF number K
+	OpAddr             // the link-time address K, which moves with the image
+	OpDeref            // the Size bytes in memory at A, zero-extended
+	OpZExt             // the low Size bytes of A, zero-extended
+	OpSExt             // the low Size bytes of A, sign-extended
+	OpNeg              // -A
+	OpNot              // ^A
+	OpAdd              // A + B
+	OpSub              // A - B
+	OpMul              // A * B
+	OpDiv              // A / B, signed, towards zero; B = 0 is a fault
+	OpUDiv             // A / B, unsigned; B = 0 is a fault
+	OpMod              // A % B, signed, with the sign of A; B = 0 is a fault
+	OpUMod             // A % B, unsigned; B = 0 is a fault
+	OpAnd              // A & B
+	OpOr               // A | B
+	OpXor              // A ^ B
+	OpShl              // A << B, 0 for B of 64 or more
+	OpShr              // A >> B, unsigned, 0 for B of 64 or more
+	OpShra             // A >> B, signed, the sign for B of 64 or more
+	OpEq               // A == B: 1 or 0
+	OpNe               // A != B
+	OpLt               // A < B, signed
+	OpLe               // A <= B, signed
+	OpGt               // A > B, signed
+	OpGe               // A >= B, signed
+	OpULt              // A < B, unsigned
+	OpULe              // A <= B, unsigned
+	OpUGt              // A > B, unsigned
+	OpUGe              // A >= B, unsigned
+	OpSelect           // A != 0 ? B : C; only the one that is chosen is computed
+)
+
+var exprSign = [...]string{
+	OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpUDiv: "/u", OpMod: "mod", OpUMod: "modu",
+	OpAnd: "&", OpOr: "|", OpXor: "^", OpShl: "<<", OpShr: ">>u", OpShra: ">>",
+	OpEq: "==", OpNe: "!=", OpLt: "<", OpLe: "<=", OpGt: ">", OpGe: ">=",
+	OpULt: "<u", OpULe: "<=u", OpUGt: ">u", OpUGe: ">=u",
+}
+
+// Expr is a computation over a site's registers, memory and constants. Nothing here
+// computes it: package prologue writes the instructions that do.
+type Expr struct {
+	Op      Op
+	Size    uint8  // bytes, for OpDeref, OpZExt and OpSExt
+	K       uint64 // for OpConst, OpReg and OpAddr
+	A, B, C *Expr  // operands
+}
+
+// Binary reports whether the operation has two operands, A and B.
+func (op Op) Binary() bool { return op >= OpAdd && op < OpSelect }
+
+// Walk calls f for the node and all nodes below it.
+func (e *Expr) Walk(f func(*Expr)) {
+	if e == nil {
+		return
+	}
+	f(e)
+	e.A.Walk(f)
+	e.B.Walk(f)
+	e.C.Walk(f)
+}
+
+// size counts an expression's nodes, and stops counting at limit.
+func (e *Expr) size(limit int) int {
+	if e == nil || limit <= 0 {
+		return 0
+	}
+	n := 1
+	for _, c := range [...]*Expr{e.A, e.B, e.C} {
+		n += c.size(limit - n)
+	}
+	return n
+}
+
+// Text prints an expression with an architecture's register names: "%rsp+6",
+// "u64[%rdi+16]", "(%rax << 3) & 255".
+func (e *Expr) Text(a *arch.Arch) string {
+	var b strings.Builder
+	e.write(&b, a, false)
+	return b.String()
+}
+
+func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
+	switch e.Op {
+	case OpConst:
+		b.WriteString(constText(e.K))
+	case OpReg:
+		b.WriteString(a.RegisterName(e.K))
+	case OpAddr:
+		b.WriteString("@0x" + strconv.FormatUint(e.K, 16))
+	case OpDeref:
+		b.WriteString("u" + strconv.Itoa(8*int(e.Size)) + "[")
+		e.A.write(b, a, false)
+		b.WriteByte(']')
+	case OpZExt, OpSExt:
+		b.WriteByte("us"[e.Op-OpZExt])
+		b.WriteString(strconv.Itoa(8*int(e.Size)) + "(")
+		e.A.write(b, a, false)
+		b.WriteByte(')')
+	case OpNeg, OpNot:
+		b.WriteByte("-~"[e.Op-OpNeg])
+		if e.A.Op == OpAdd && e.A.B.Op == OpConst {
+			// -(%rax+8) is not (-%rax)+8
+			b.WriteByte('(')
+			e.A.write(b, a, false)
+			b.WriteByte(')')
+			return
+		}
+		e.A.write(b, a, true)
+	case OpSelect:
+		b.WriteByte('(')
+		e.A.write(b, a, true)
+		b.WriteString(" ? ")
+		e.B.write(b, a, true)
+		b.WriteString(" : ")
+		e.C.write(b, a, true)
+		b.WriteByte(')')
+	default:
+		if e.Op == OpAdd && e.B.Op == OpConst {
+			// Register plus offset is by far the most frequent: no brackets, no spaces.
+			e.A.write(b, a, true)
+			k := constText(e.B.K)
+			if k[0] != '-' {
+				b.WriteByte('+')
+			}
+			b.WriteString(k)
+			return
+		}
+		if nested {
+			b.WriteByte('(')
+		}
+		e.A.write(b, a, true)
+		b.WriteString(" " + exprSign[e.Op] + " ")
+		e.B.write(b, a, true)
+		if nested {
+			b.WriteByte(')')
+		}
+	}
+}
+
+// constText prints a number: decimal when that is easy to read.
+func constText(v uint64) string {
+	if s := int64(v); s > -65536 && s < 65536 {
+		return strconv.FormatInt(s, 10)
+	} else if s < 0 && s > -1<<31 {
+		return "-0x" + strconv.FormatUint(-v, 16)
+	}
+	return "0x" + strconv.FormatUint(v, 16)
+}

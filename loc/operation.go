@@ -1,0 +1,117 @@
+package loc
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// Encoding is what the bytes of an expression depend on besides DWARF.
+type Encoding struct {
+	BigEndian   bool
+	AddressSize int // bytes of an address, 4 or 8
+	OffsetSize  int // bytes of an offset in .debug_info: 4, 8 in 64-bit DWARF, AddressSize in DWARF 2
+}
+
+// Operation is one operation of a DWARF expression (DWARF 5 section 2.5), decoded.
+type Operation struct {
+	Code  uint8  // DW_OP_*
+	A, B  uint64 // operands that are numbers, sign-extended if they are signed
+	Block []byte // the operand that is bytes
+	Next  int    // offset of the next operation in the expression, in bytes
+}
+
+// Errors of Decode.
+var (
+	errUnknownOperation = errors.New("unknown operation")
+	errCutShort         = errors.New("an operand is cut short")
+)
+
+// Decode reads the operation at an offset of an expression. An operation that is unknown,
+// or does not end in the expression, is an error.
+func Decode(expr []byte, at int, enc Encoding) (Operation, error) {
+	o := Operation{Code: expr[at]}
+	r := bin.Reader{D: expr, P: at + 1, BigEndian: enc.BigEndian}
+	form := &opForms[o.Code]
+	if form.name == "" {
+		return o, errUnknownOperation
+	}
+	for i := range len(form.operands) {
+		var v uint64
+		switch form.operands[i] {
+		case 'b':
+			v = uint64(r.U8())
+		case 'h':
+			v = uint64(r.U16())
+		case 'w':
+			v = uint64(r.U32())
+		case 'q', 'Q':
+			v = r.U64()
+		case 'B':
+			v = uint64(r.Sint(1))
+		case 'H':
+			v = uint64(r.Sint(2))
+		case 'W':
+			v = uint64(r.Sint(4))
+		case 'u':
+			v = r.ULEB()
+		case 's':
+			v = uint64(r.SLEB())
+		case 'a':
+			v = r.Uint(enc.AddressSize)
+		case 'r':
+			v = r.Uint(enc.OffsetSize)
+		case 'k':
+			o.Block = r.Bytes(r.ULEB())
+		case 'c':
+			o.Block = r.Bytes(uint64(r.U8()))
+		}
+		if i == 0 {
+			o.A = v
+		} else {
+			o.B = v
+		}
+	}
+	if r.Bad {
+		return o, errCutShort
+	}
+	o.Next = r.P
+	return o, nil
+}
+
+// String prints an operation with its operands: "DW_OP_breg7 0x6".
+func (o Operation) String() string {
+	var b strings.Builder
+	b.WriteString(opName(o.Code))
+	v := o.A
+	for _, kind := range opForms[o.Code].operands {
+		switch kind {
+		case 'B', 'H', 'W', 'Q', 's':
+			fmt.Fprintf(&b, " %#x", int64(v))
+		case 'k', 'c':
+			fmt.Fprintf(&b, " %d [%x]", len(o.Block), o.Block)
+		default:
+			fmt.Fprintf(&b, " %#x", v)
+		}
+		v = o.B
+	}
+	return b.String()
+}
+
+// ExpressionText prints an expression's operations: "DW_OP_breg7 0x6 DW_OP_stack_value".
+// What cannot be decoded ends the text with "...".
+func ExpressionText(expr []byte, enc Encoding) string {
+	var parts []string
+	for at := 0; at < len(expr); {
+		o, err := Decode(expr, at, enc)
+		if err != nil {
+			parts = append(parts, opName(o.Code), "...")
+			break
+		}
+		parts = append(parts, o.String())
+		at = o.Next
+	}
+	return strings.Join(parts, " ")
+}

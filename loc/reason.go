@@ -1,0 +1,103 @@
+package loc
+
+import "fmt"
+
+// ReasonCode says why a variable has no location at a site. The list is closed.
+type ReasonCode uint8
+
+const (
+	// ReasonNone: there is no reason, the variable has a location.
+	ReasonNone ReasonCode = iota
+	// ReasonOptimizedOut ("optimized-out"): the compiler kept no location for it.
+	ReasonOptimizedOut
+	// ReasonNotAtSite ("not-at-site"): its location list covers other addresses, not this site.
+	ReasonNotAtSite
+	// ReasonNotStoredYet ("not-stored-yet"): the debug information names stack memory that is written only later.
+	ReasonNotStoredYet
+	// ReasonEntryValueOnly ("entry-value-only"): only its value at the entry of the enclosing function is described, and the register has changed since.
+	ReasonEntryValueOnly
+	// ReasonParameterRef ("parameter-ref"): only callers of this function know it (DW_OP_GNU_parameter_ref): the clone lost the parameter.
+	ReasonParameterRef
+	// ReasonImplicitPointer ("implicit-pointer"): the pointer itself was optimized away; what it points to can be read through member access.
+	ReasonImplicitPointer
+	// ReasonVectorRegister ("vector-register"): it is in a floating point or vector register, which a probe does not see.
+	ReasonVectorRegister
+	// ReasonNoRegister ("no-register"): it is in a register that struct pt_regs does not hold.
+	ReasonNoRegister
+	// ReasonThreadLocal ("thread-local"): it is thread-local, and its address depends on the thread.
+	ReasonThreadLocal
+	// ReasonModuleAddress ("module-address"): it is, or is at, an address of a relocatable file (a module), whose sections the kernel loads wherever it likes.
+	ReasonModuleAddress
+	// ReasonUnsupported ("unsupported-operation"): its location uses an operation that has no BPF equivalent.
+	ReasonUnsupported
+	// ReasonNoFrameInfo ("no-frame-info"): its location is relative to the call frame, and no call frame information covers the site.
+	ReasonNoFrameInfo
+	// ReasonIncompleteType ("incomplete-type"): the size of its type is unknown.
+	ReasonIncompleteType
+	// ReasonNoSuchVariable ("no-such-variable"): no variable of this name is in scope.
+	ReasonNoSuchVariable
+	// ReasonNoSuchMember ("no-such-member"): its type has no member of this name.
+	ReasonNoSuchMember
+	// ReasonTypeMismatch ("type-mismatch"): its type does not allow what the definition asks of it.
+	ReasonTypeMismatch
+	// ReasonMissingPiece ("missing-piece"): parts of it were optimized away.
+	ReasonMissingPiece
+	// ReasonTooLarge ("too-large"): it does not fit into the fetch convention.
+	ReasonTooLarge
+	// ReasonDamaged ("damaged"): its debug information is damaged.
+	ReasonDamaged
+)
+
+var reasonText = [...]struct{ name, text string }{
+	ReasonNone:            {"", ""},
+	ReasonOptimizedOut:    {"optimized-out", "the compiler kept no location for it"},
+	ReasonNotAtSite:       {"not-at-site", "its location list covers other addresses, not this site"},
+	ReasonNotStoredYet:    {"not-stored-yet", "the debug information names stack memory that is written only later"},
+	ReasonEntryValueOnly:  {"entry-value-only", "only its value at the entry of the enclosing function is described, and the register has changed since"},
+	ReasonParameterRef:    {"parameter-ref", "only callers of this function know it (DW_OP_GNU_parameter_ref): the clone lost the parameter"},
+	ReasonImplicitPointer: {"implicit-pointer", "the pointer itself was optimized away; what it points to can be read through member access"},
+	ReasonVectorRegister:  {"vector-register", "it is in a floating point or vector register, which a probe does not see"},
+	ReasonNoRegister:      {"no-register", "it is in a register that struct pt_regs does not hold"},
+	ReasonThreadLocal:     {"thread-local", "it is thread-local, and its address depends on the thread"},
+	ReasonModuleAddress:   {"module-address", "it is, or is at, an address of a relocatable file (a module), whose sections the kernel loads wherever it likes"},
+	ReasonUnsupported:     {"unsupported-operation", "its location uses an operation that has no BPF equivalent"},
+	ReasonNoFrameInfo:     {"no-frame-info", "its location is relative to the call frame, and no call frame information covers the site"},
+	ReasonIncompleteType:  {"incomplete-type", "the size of its type is unknown"},
+	ReasonNoSuchVariable:  {"no-such-variable", "no variable of this name is in scope"},
+	ReasonNoSuchMember:    {"no-such-member", "its type has no member of this name"},
+	ReasonTypeMismatch:    {"type-mismatch", "its type does not allow what the definition asks of it"},
+	ReasonMissingPiece:    {"missing-piece", "parts of it were optimized away"},
+	ReasonTooLarge:        {"too-large", "it does not fit into the fetch convention"},
+	ReasonDamaged:         {"damaged", "its debug information is damaged"},
+}
+
+// String returns the short, stable name: "optimized-out".
+func (c ReasonCode) String() string {
+	if int(c) < len(reasonText) {
+		return reasonText[c].name
+	}
+	return fmt.Sprintf("reason-%d", uint8(c))
+}
+
+// Text returns the sentence that goes with the name.
+func (c ReasonCode) Text() string {
+	if int(c) < len(reasonText) {
+		return reasonText[c].text
+	}
+	return ""
+}
+
+// Reason says why a variable has no location at a site. The zero Reason is that of a
+// variable that has one.
+type Reason struct {
+	Code   ReasonCode
+	Detail string // what exactly: the operation, the type, the nearest names; may be empty
+}
+
+// String returns the name of the code, followed by ": " and the detail if there is one.
+func (r Reason) String() string {
+	if r.Detail == "" {
+		return r.Code.String()
+	}
+	return r.Code.String() + ": " + r.Detail
+}

@@ -1,0 +1,60 @@
+package loc
+
+import "fmt"
+
+// Rule says how a location was chosen among those that the debug information has.
+type Rule uint8
+
+const (
+	// RuleNone: there was nothing to choose from.
+	RuleNone Rule = iota
+	// RuleConstant: DW_AT_const_value, the same everywhere.
+	RuleConstant
+	// RuleWhole: one expression that holds all over the variable's scope.
+	RuleWhole
+	// RuleView: the list's entry that covers the site's address and view.
+	RuleView
+	// RuleLaterView: the first entry that begins at the site's address with a later
+	// view: the variable is bound a few views after the inlined entry mark, with the
+	// machine state unchanged.
+	RuleLaterView
+	// RuleAddress: the entry that covers the address, in a list without views.
+	RuleAddress
+	// RuleDefault: DW_LLE_default_location, for addresses that no entry covers.
+	RuleDefault
+	// RuleGiven: the definition itself names a place.
+	RuleGiven
+	// RuleABI: the architecture's calling convention says where it is.
+	RuleABI
+)
+
+var ruleText = [...]struct{ name, text string }{
+	RuleNone:      {"none", "nothing to choose from"},
+	RuleConstant:  {"constant", "a constant value (DW_AT_const_value)"},
+	RuleWhole:     {"whole-scope", "one expression for the whole scope"},
+	RuleView:      {"view", "the list entry that covers the address and the view"},
+	RuleLaterView: {"later-view", "the first list entry at this address with a later view"},
+	RuleAddress:   {"address", "the list entry that covers the address (a list without views)"},
+	RuleDefault:   {"default", "the list's default location"},
+	RuleGiven:     {"given", "the place that the definition names"},
+	RuleABI:       {"abi", "the place that the calling convention says"},
+}
+
+// String returns the rule's short, stable name.
+func (r Rule) String() string {
+	if int(r) < len(ruleText) {
+		return ruleText[r].name
+	}
+	return fmt.Sprintf("rule-%d", uint8(r))
+}
+
+// Text says in words what the rule means.
+func (r Rule) Text() string {
+	if int(r) < len(ruleText) {
+		return ruleText[r].text
+	}
+	return ""
+}
+
+// MarshalText makes JSON carry the name.
+func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -1,0 +1,320 @@
+package loc
+
+import (
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
+
+// run runs one operation of the stack machine that does not end a location.
+func (m *machine) run(o *Operation) *stop {
+	ev := m.ev
+	if b := &binaryOps[o.Code]; b.known {
+		return m.binary(o.Code, b)
+	}
+	switch c := op.Opcode(o.Code); {
+	case c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31:
+		m.push(ev.Const(uint64(c-op.DW_OP_lit0)), nil)
+		return nil
+	case c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31:
+		return m.offset(uint64(c-op.DW_OP_breg0), o.A)
+	}
+	switch op.Opcode(o.Code) {
+	case op.DW_OP_addr:
+		m.push(ev.Addr(o.A), nil)
+	case opAddrx, opGNUAddrIndex, opConstx, opGNUConstIndex:
+		a, err := ev.Context.Address(o.A)
+		if err != nil {
+			return &stop{err: err}
+		}
+		e := ev.Addr(a)
+		if o.Code == opConstx || o.Code == opGNUConstIndex {
+			e = ev.Const(a)
+		}
+		m.push(e, nil)
+	case op.DW_OP_const1u, op.DW_OP_const1s, op.DW_OP_const2u, op.DW_OP_const2s, op.DW_OP_const4u, op.DW_OP_const4s,
+		op.DW_OP_const8u, op.DW_OP_const8s, op.DW_OP_constu, op.DW_OP_consts:
+		m.push(ev.Const(o.A), nil)
+	case op.DW_OP_bregx:
+		return m.offset(o.A, o.B)
+	case op.DW_OP_fbreg:
+		base, r, err := ev.Context.FrameBase()
+		if st := stopFor(r, err); st != nil {
+			return st
+		}
+		m.push(ev.Binary(OpAdd, base, ev.Const(o.A)), nil)
+	case op.DW_OP_call_frame_cfa:
+		cfa, r, err := ev.Context.CallFrame()
+		if st := stopFor(r, err); st != nil {
+			return st
+		}
+		m.push(cfa, nil)
+	case op.DW_OP_dup:
+		return m.pick(0)
+	case op.DW_OP_over:
+		return m.pick(1)
+	case op.DW_OP_pick:
+		return m.pick(o.A)
+	case op.DW_OP_drop:
+		_, st := m.pop()
+		return st
+	case op.DW_OP_swap:
+		n := len(m.stack)
+		if n < 2 {
+			return invalid("the stack is empty")
+		}
+		m.stack[n-1], m.stack[n-2] = m.stack[n-2], m.stack[n-1]
+	case op.DW_OP_rot:
+		n := len(m.stack)
+		if n < 3 {
+			return invalid("the stack is empty")
+		}
+		m.stack[n-1], m.stack[n-2], m.stack[n-3] = m.stack[n-2], m.stack[n-3], m.stack[n-1]
+	case op.DW_OP_deref:
+		return m.deref(uint64(ev.Encoding.AddressSize), nil)
+	case op.DW_OP_deref_size:
+		return m.deref(o.A, nil)
+	case opDerefType, opGNUDerefType:
+		t, st := m.baseType(o.B)
+		if st != nil {
+			return st
+		}
+		return m.deref(o.A, t)
+	case op.DW_OP_neg:
+		return m.unary(OpNeg)
+	case op.DW_OP_not:
+		return m.unary(OpNot)
+	case op.DW_OP_abs:
+		v, st := m.pop()
+		if st != nil {
+			return st
+		}
+		if v.typ != nil && !v.typ.Signed {
+			m.push(v.e, v.typ)
+			return nil
+		}
+		isNeg := ev.Binary(OpLt, v.e, ev.Const(0))
+		m.push(ev.wrap(ev.Select(isNeg, ev.Unary(OpNeg, v.e), v.e), v.typ), v.typ)
+	case op.DW_OP_plus_uconst:
+		v, st := m.pop()
+		if st != nil {
+			return st
+		}
+		m.push(ev.wrap(ev.Binary(OpAdd, v.e, ev.Const(o.A)), v.typ), v.typ)
+	case op.DW_OP_nop, opGNUUninit:
+	case opEntryValue, opGNUEntryValue:
+		return m.entryValue(o.Block)
+	case opGNUParameterRef:
+		return &stop{reason: Reason{Code: ReasonParameterRef}}
+	case op.DW_OP_form_tls_address, opGNUPushTLS:
+		return &stop{reason: Reason{Code: ReasonThreadLocal}}
+	case opConstType, opGNUConstType:
+		t, st := m.baseType(o.A)
+		if st != nil {
+			return st
+		}
+		if t == nil || len(o.Block) != t.Size {
+			return invalid("a typed constant whose size is not its type's")
+		}
+		m.push(ev.Extend(ev.Const(bin.Uint(o.Block, ev.Encoding.BigEndian)), t.Size, t.Signed), t)
+	case opRegvalType, opGNURegvalType:
+		t, st := m.baseType(o.B)
+		if st != nil {
+			return st
+		}
+		if st := m.offset(o.A, 0); st != nil {
+			return st
+		}
+		v, _ := m.pop()
+		m.push(ev.wrap(v.e, t), t)
+	case opConvert, opGNUConvert:
+		t, st := m.baseType(o.A)
+		if st != nil {
+			return st
+		}
+		v, st := m.pop()
+		if st != nil {
+			return st
+		}
+		// The value is extended as its old type says, which it already is, and then
+		// cut to the new one.
+		m.push(ev.wrap(v.e, t), t)
+	case opReinterpret, opGNUReinterpret:
+		return m.reinterpret(o.A)
+	default:
+		return unsupported("%s", opName(o.Code))
+	}
+	return nil
+}
+
+func (m *machine) reinterpret(off uint64) *stop {
+	t, st := m.baseType(off)
+	if st != nil {
+		return st
+	}
+	v, st := m.pop()
+	if st != nil {
+		return st
+	}
+	if sizeOf(t) != sizeOf(v.typ) {
+		return invalid("DW_OP_reinterpret between types of different sizes")
+	}
+	e := v.e
+	if t == nil && v.typ != nil {
+		e = m.ev.Extend(e, v.typ.Size, false)
+	}
+	m.push(m.ev.wrap(e, t), t)
+	return nil
+}
+
+func sizeOf(t *BaseType) int {
+	if t == nil {
+		return 8
+	}
+	return t.Size
+}
+
+// baseType reads the base type that a typed operation names; offset 0 is the
+// generic type.
+func (m *machine) baseType(off uint64) (*BaseType, *stop) {
+	if off == 0 {
+		return nil, nil
+	}
+	t, r, err := m.ev.Context.BaseType(off)
+	if st := stopFor(r, err); st != nil {
+		return nil, st
+	}
+	return &t, nil
+}
+
+// offset pushes a register plus an offset.
+func (m *machine) offset(n, off uint64) *stop {
+	if r := CheckRegister(m.ev.Arch, n); r.Code != ReasonNone {
+		return &stop{reason: r}
+	}
+	m.push(m.ev.Register(n, int64(off)), nil)
+	return nil
+}
+
+func (m *machine) deref(size uint64, t *BaseType) *stop {
+	v, st := m.pop()
+	if st != nil {
+		return st
+	}
+	switch size {
+	case 1, 2, 4, 8:
+	default:
+		return unsupported("a memory read of %d bytes", size)
+	}
+	if t != nil && uint64(t.Size) != size {
+		return invalid("DW_OP_deref_type with a size that is not its type's")
+	}
+	m.push(m.ev.wrap(m.ev.Deref(v.e, int(size)), t), t)
+	return nil
+}
+
+// entryValue pushes the value that an expression had on entry to the function.
+// At that entry itself the registers still hold it.
+func (m *machine) entryValue(expr []byte) *stop {
+	at, err := m.ev.Context.AtEntry()
+	switch {
+	case err != nil:
+		return &stop{err: err}
+	case !at:
+		return &stop{reason: Reason{Code: ReasonEntryValueOnly}}
+	case len(expr) == 0:
+		return invalid("an empty entry value")
+	}
+	loc, r, err := m.ev.Evaluate(expr)
+	if st := stopFor(r, err); st != nil {
+		return st
+	}
+	switch loc.Kind {
+	case KindRegister, KindMemory, KindValue, KindConstant:
+		// As with a frame base, a register stands for its contents and a bare
+		// expression for its value (DWARF 5 section 2.5.1.7).
+		m.push(loc.Expr, nil)
+		return nil
+	}
+	return unsupported("an entry value that is %v", loc.Kind)
+}
+
+// binaryOp is what an operation with two operands does: on values without a type, and
+// on values of signed and unsigned types.
+type binaryOp struct {
+	known                     bool
+	generic, signed, unsigned Op
+}
+
+var binaryOps = [256]binaryOp{
+	op.DW_OP_and:   {true, OpAnd, OpAnd, OpAnd},
+	op.DW_OP_or:    {true, OpOr, OpOr, OpOr},
+	op.DW_OP_xor:   {true, OpXor, OpXor, OpXor},
+	op.DW_OP_plus:  {true, OpAdd, OpAdd, OpAdd},
+	op.DW_OP_minus: {true, OpSub, OpSub, OpSub},
+	op.DW_OP_mul:   {true, OpMul, OpMul, OpMul},
+	op.DW_OP_div:   {true, OpDiv, OpDiv, OpUDiv},
+	op.DW_OP_mod:   {true, OpUMod, OpMod, OpUMod},
+	op.DW_OP_shl:   {true, OpShl, OpShl, OpShl},
+	op.DW_OP_shr:   {true, OpShr, OpShr, OpShr},
+	op.DW_OP_shra:  {true, OpShra, OpShra, OpShra},
+	op.DW_OP_eq:    {true, OpEq, OpEq, OpEq},
+	op.DW_OP_ne:    {true, OpNe, OpNe, OpNe},
+	op.DW_OP_lt:    {true, OpLt, OpLt, OpULt},
+	op.DW_OP_le:    {true, OpLe, OpLe, OpULe},
+	op.DW_OP_gt:    {true, OpGt, OpGt, OpUGt},
+	op.DW_OP_ge:    {true, OpGe, OpGe, OpUGe},
+}
+
+// binary applies an operation with two operands.
+func (m *machine) binary(code uint8, o *binaryOp) *stop {
+	if len(m.stack) < 2 {
+		return invalid("the stack is empty")
+	}
+	a, b := m.stack[len(m.stack)-2], m.stack[len(m.stack)-1]
+	m.stack = m.stack[:len(m.stack)-2]
+	kind := o.generic
+	t := a.typ
+	if t != nil {
+		kind = o.unsigned
+		if t.Signed {
+			kind = o.signed
+		}
+	}
+	shift := kind == OpShl || kind == OpShr || kind == OpShra
+	ae, be := a.e, b.e
+	if t != nil && b.typ == nil && !shift {
+		// DWARF wants operands of one type, but LLVM writes a constant operand of a
+		// converted value without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
+		// clang 14): it means a number of that type.
+		if be.Op != OpConst {
+			return invalid("%s on operands of different types", opName(code))
+		}
+		be = m.ev.Extend(be, t.Size, t.Signed)
+	} else if !shift && b.typ != nil && (t == nil || *t != *b.typ) {
+		return invalid("%s on operands of different types", opName(code))
+	}
+	// A logical shift of a signed value, and an arithmetic one of an unsigned
+	// value, look at the value as its type's width holds it.
+	switch {
+	case kind == OpShr && t != nil && t.Signed:
+		ae = m.ev.Extend(ae, t.Size, false)
+	case kind == OpShra && t != nil && !t.Signed:
+		ae = m.ev.Extend(ae, t.Size, true)
+	}
+	e := m.ev.Binary(kind, ae, be)
+	if kind >= OpEq {
+		t = nil // comparisons give a generic value
+	}
+	m.push(m.ev.wrap(e, t), t)
+	return nil
+}
+
+func (m *machine) unary(o Op) *stop {
+	v, st := m.pop()
+	if st != nil {
+		return st
+	}
+	m.push(m.ev.wrap(m.ev.Unary(o, v.e), v.typ), v.typ)
+	return nil
+}
