@@ -43,6 +43,10 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
 	$(GOLANGCI_LINT) run $(PACKAGES)
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for TIME=5m each
+	@GO="$(GO)" scripts/fuzz $(TIME)
+
 .PHONY: bench
 bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see "make vmlinux")
 	$(GO) test -run '^$$' -bench . ./bench/...
