@@ -1,5 +1,3 @@
-# SPDX-License-Identifier: MIT
-
 GO  ?= go
 BIN := bin
 
@@ -45,6 +43,10 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
 	$(GOLANGCI_LINT) run $(PACKAGES)
 
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for TIME=5m each
+	@GO="$(GO)" scripts/fuzz $(TIME)
+
 .PHONY: bench
 bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see "make vmlinux")
 	$(GO) test -run '^$$' -bench . ./bench/...
@@ -67,13 +69,13 @@ fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 
 .PHONY: deps
 deps: ## Install the Debian packages that the tests use, if any is missing
-	@.ci/install-packages $(DEPS)
+	@scripts/install-packages $(DEPS)
 
 .PHONY: vmlinux
 vmlinux: ## Fetch Debian's kernel images with debug information (1.8 GB, once) for tests and benchmarks
-	@bench/fetch-vmlinux.sh >/dev/null && bench/fetch-vmlinuz.sh >/dev/null && \
-	bench/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null && \
-	bench/fetch-vmlinuz.sh cloud-arm64 >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
+	@scripts/fetch-vmlinux.sh >/dev/null && scripts/fetch-vmlinuz.sh >/dev/null && \
+	scripts/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null && \
+	scripts/fetch-vmlinuz.sh cloud-arm64 >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

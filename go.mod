@@ -1,6 +1,6 @@
 module github.com/bpfprologue/bpfprologue
 
-go 1.26.8
+go 1.25.0
 
 require (
 	github.com/agext/levenshtein v1.2.3
@@ -12,8 +12,8 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/spf13/cobra v1.10.2
 	github.com/ulikunitz/xz v0.5.17
-	golang.org/x/arch v0.32.0
-	golang.org/x/sys v0.49.0
+	golang.org/x/arch v0.30.0
+	golang.org/x/sys v0.47.0
 )
 
 require (

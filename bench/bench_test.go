@@ -2,7 +2,7 @@
 // address: open, index, expand, resolve, emit. The images are a small fixture and,
 // with BENCH_VMLINUX=FILE, a kernel ("make vmlinux" fetches Debian's).
 //
-//	BENCH_VMLINUX=$(bench/fetch-vmlinux.sh) make bench
+//	BENCH_VMLINUX=$(scripts/fetch-vmlinux.sh) make bench
 package bench
 
 import (

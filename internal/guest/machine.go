@@ -21,7 +21,7 @@ import (
 type Machine struct {
 	GOARCH  string
 	Flavour string   // of Debian's kernel package: linux-image-VERSION-FLAVOUR
-	Folders []string // where bench/fetch-vmlinuz.sh keeps the kernels to test, one each
+	Folders []string // where scripts/fetch-vmlinuz.sh keeps the kernels to test, one each
 	QEMU    string   // the emulator's program
 	Args    []string // its machine
 	// Console and Results are the guest's devices of the first and the second serial
@@ -62,7 +62,7 @@ type Kernel struct {
 	dir     string
 }
 
-// FindKernels finds the emulator and what bench/fetch-vmlinuz.sh fetched ("make
+// FindKernels finds the emulator and what scripts/fetch-vmlinuz.sh fetched ("make
 // vmlinux"), a kernel of each of the machine's folders. Without, the test skips, and fails
 // with CI=true.
 func FindKernels(t testenv.TB, m Machine) []*Kernel {

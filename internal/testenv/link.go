@@ -52,7 +52,7 @@ func Linked(t TB, dir, path string) string {
 }
 
 // Module returns the path of a kernel module with debug information: BENCH_MODULE,
-// or what bench/fetch-vmlinux.sh fetched ("make vmlinux").
+// or what scripts/fetch-vmlinux.sh fetched ("make vmlinux").
 func Module(t TB) string {
 	t.Helper()
 	if path := os.Getenv("BENCH_MODULE"); path != "" {

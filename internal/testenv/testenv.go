@@ -67,7 +67,7 @@ func Program(t interface {
 }
 
 // Vmlinux returns the path of a kernel image with debug information: BENCH_VMLINUX,
-// or what bench/fetch-vmlinux.sh fetched ("make vmlinux").
+// or what scripts/fetch-vmlinux.sh fetched ("make vmlinux").
 func Vmlinux(t TB) string {
 	t.Helper()
 	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
@@ -86,7 +86,7 @@ func Vmlinux(t TB) string {
 }
 
 // VmlinuxOf returns the path of a kernel image for another architecture than amd64, which
-// bench/fetch-vmlinuz.sh fetched ("make vmlinux"), or "" when another image was chosen with
+// scripts/fetch-vmlinuz.sh fetched ("make vmlinux"), or "" when another image was chosen with
 // BENCH_VMLINUX.
 func VmlinuxOf(t TB, arch string) string {
 	t.Helper()
@@ -101,7 +101,7 @@ func VmlinuxOf(t TB, arch string) string {
 	return found[0]
 }
 
-// Cache is where bench/fetch-vmlinux.sh puts what it fetches.
+// Cache is where scripts/fetch-vmlinux.sh puts what it fetches.
 func Cache() string {
 	if cache := os.Getenv("BENCH_CACHE"); cache != "" {
 		return cache

@@ -1,11 +1,11 @@
-# Sourced by the scripts that fetch kernels: sets flavour, suite and cache from the
-# arguments FLAVOUR [SUITE], and has the packages' tools.
+# Sourced by the scripts that fetch kernels. Sets flavour, suite and cache from the
+# arguments FLAVOUR [SUITE], and defines what both scripts need to download packages.
 #
-# Without SUITE packages come from the machine's own package lists. With one, such as
-# bookworm-backports, and for another architecture than the machine's, they come from lists
-# of its own, and nothing of the machine's apt changes. What is fetched is kept in the
-# cache's folder that is called like the suite, or like the architecture unless that is
-# amd64: where tests look for it, on whatever machine.
+# Without SUITE, packages come from the machine's own package lists. With a suite, such as
+# bookworm-backports, and for an architecture other than the machine's, they come from
+# separate lists; the machine's own apt is not changed. Downloads are kept in a folder of
+# the cache named after the suite, or after the architecture unless it is amd64. Tests look
+# for them there, on any machine.
 # shellcheck shell=bash
 
 flavour=${1:-$default_flavour}
@@ -26,7 +26,7 @@ if [[ -z $suite && -n $native && $architecture != "$native" ]]; then
 	suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
 fi
 
-cache=${BENCH_CACHE:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/.cache}
+cache=${BENCH_CACHE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/bench/.cache}
 cache=$cache${folder:+/$folder}
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd -P)
@@ -53,8 +53,8 @@ update() {
 	"${root[@]}" apt-get "${apt[@]}" update >&2
 }
 
-# download PACKAGE puts the package's file into the current folder, if need be with new
-# package lists.
+# download PACKAGE saves the package's file in the current folder, and updates the package
+# lists if they are too old for it.
 download() {
 	say "downloading $1"
 	apt-get "${apt[@]}" download "$1" >&2 || { update && apt-get "${apt[@]}" download "$1" >&2; }

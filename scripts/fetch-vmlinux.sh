@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Fetches Debian's debug vmlinux for tests and benchmarks and prints its path.
 #
-#   bench/fetch-vmlinux.sh [amd64|cloud-amd64|cloud-arm64] [SUITE]
+#   scripts/fetch-vmlinux.sh [amd64|cloud-amd64|cloud-arm64] [SUITE]
 #
-# amd64 (default): 858 MB to download. cloud-amd64: 283 MB; cloud-arm64: 262 MB. SUITE is
-# another one than the machine's, such as bookworm-backports. Only vmlinux and one module, ext4.ko (of
-# cloud kernels tun.ko, which tests load), are kept, in $BENCH_CACHE (default:
-# bench/.cache), and they are fetched once. To get a newer kernel, delete the old vmlinux.
+# amd64 (the default) downloads 858 MB, cloud-amd64 283 MB, cloud-arm64 262 MB. SUITE is a
+# suite other than the machine's, such as bookworm-backports. Only vmlinux and one module
+# are kept: ext4.ko, or tun.ko from cloud kernels, which tests load. They are downloaded
+# once, to $BENCH_CACHE (default: bench/.cache). To get a newer kernel, delete the old
+# vmlinux.
 set -euo pipefail
 
 default_flavour=amd64
-# shellcheck source=bench/apt.sh
+# shellcheck source=scripts/apt.sh
 source "$(dirname "${BASH_SOURCE[0]}")/apt.sh"
 
 # vmlinux-6.1.0-56-amd64: a release ends in a digit, so "amd64" does not match cloud-amd64.
@@ -49,7 +50,7 @@ deb=$(find "$work" -name '*.deb')
 say "unpacking vmlinux-$release"
 dpkg-deb --fsys-tarfile "$deb" |
 	tar -x -C "$work" --wildcards '*usr/lib/debug/boot/vmlinux-*' "*/kernel/*/$module.ko" ||
-	true # what is missing is said below
+	true # what is missing is reported below
 found=$(find "$work" -name "$module.ko")
 [[ -z $found ]] || mv "$found" "$cache/$module-$release.ko"
 vmlinux=$(find "$work" -name "vmlinux-$release" -size +0)

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Fetches Debian's small kernel for virtual machines, to be booted by tests, and its
-# debug image, and prints the kernel's path.
+# Fetches Debian's small kernel for virtual machines, which tests boot, and its debug
+# image, and prints the kernel's path.
 #
-#   bench/fetch-vmlinuz.sh [cloud-amd64|cloud-arm64] [SUITE]
+#   scripts/fetch-vmlinuz.sh [cloud-amd64|cloud-arm64] [SUITE]
 #
-# 26 MB to download for the kernel, 283 MB for the image (bench/fetch-vmlinux.sh).
-# Both, and one module that tests load, are of one release and are fetched once, into
+# The kernel is a download of 26 MB, the image (scripts/fetch-vmlinux.sh) of 283 MB. Both,
+# and one module that tests load, are of the same release. They are downloaded once, to
 # $BENCH_CACHE (default: bench/.cache). To get a newer kernel, delete the old vmlinux and
 # vmlinuz.
 set -euo pipefail
 
 default_flavour=cloud-amd64
 here=$(dirname "${BASH_SOURCE[0]}")
-# shellcheck source=bench/apt.sh
+# shellcheck source=scripts/apt.sh
 source "$here/apt.sh"
-vmlinux=$("$here/fetch-vmlinux.sh" "$flavour" ${2:-})
+vmlinux=$("$here/fetch-vmlinux.sh" "$flavour" "${@:2}")
 release=${vmlinux##*/vmlinux-}
 kernel=$cache/vmlinuz-$release
 module=$cache/modules-$release/tun.ko
@@ -28,8 +28,8 @@ need apt-get dpkg-deb tar
 work=$(mktemp -d "$cache/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# A release has several builds in turn, and only the newest is kept. When that is not
-# the vmlinux's, the build IDs differ, and the tests say so.
+# A release is built several times, and the archive keeps only the newest build. If the
+# vmlinux is from an older one, the build IDs differ, and the tests report it.
 (cd "$work" && download "linux-image-$release") || {
 	say "there is no linux-image-$release any more: delete $vmlinux and try again"
 	exit 1
