@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -121,7 +122,7 @@ func BenchmarkExpand(b *testing.B) {
 				b.ReportAllocs()
 				n := 0
 				for b.Loop() {
-					sites, err := glob.Expand(context.Background(), img, glob.Selection{Functions: p})
+					sites, err := sites.Select(context.Background(), img, sites.Selection{Functions: p})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -141,7 +142,7 @@ func BenchmarkResolve(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		sites, err := glob.Expand(context.Background(), img, glob.Selection{Functions: p})
+		sites, err := sites.Select(context.Background(), img, sites.Selection{Functions: p})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // expand finds the sites of a definition.
@@ -31,24 +32,25 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 // expandLines finds the sites of lines, in functions or in a file.
 func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
 	p := &def.Point
-	lines := glob.Lines{Number: p.Line, Lazy: p.Lazy, Sources: o.Sources}
-	sel := glob.Selection{Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
-	if p.Function == "" {
-		return glob.ExpandFile(ctx, img, p.Source, sel, lines)
+	sel := sites.Selection{
+		Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines,
+		Lines: &sites.Lines{Number: p.Line, Lazy: p.Lazy, Sources: o.Sources},
 	}
-	pattern, err := glob.Compile(p.Function)
-	if err != nil {
-		return nil, err
+	if p.Function != "" {
+		pattern, err := glob.Compile(p.Function)
+		if err != nil {
+			return nil, err
+		}
+		sel.Functions = pattern
 	}
-	sel.Functions = pattern
-	return glob.ExpandLines(ctx, img, sel, lines)
+	return sites.Select(ctx, img, sel)
 }
 
 // lineError puts an error of lines into the definition's text.
 func lineError(def *probe.Definition, err error) error {
-	var missing *glob.NotFoundError
-	var line *glob.NoLineError
-	var source *glob.NoSourceError
+	var missing *sites.NotFoundError
+	var line *sites.NoLineError
+	var source *sites.NoSourceError
 	switch {
 	case errors.As(err, &missing):
 		return probe.Errorf(def, def.Point.Pos, "%w", err)
@@ -67,9 +69,9 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 	// An offset into a function and its return mean nothing inside an inlined
 	// instance, whose code is scattered.
 	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
-	sites, err := glob.Expand(ctx, img, glob.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries})
+	found, err := sites.Select(ctx, img, sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries})
 	if err != nil {
-		var missing *glob.NotFoundError
+		var missing *sites.NotFoundError
 		if errors.As(err, &missing) {
 			return nil, probe.Errorf(def, def.Point.Pos, "%w", err)
 		}
@@ -77,12 +79,12 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 	}
 	switch {
 	case def.Point.Return:
-		return firstInstructions(sites)
+		return firstInstructions(found)
 	case def.Point.Offset == 0:
-		return sites, nil
+		return found, nil
 	}
 	var at []*dwarfloc.Site
-	for _, s := range sites {
+	for _, s := range found {
 		t, ok, err := s.At(def.Point.Offset)
 		if err != nil {
 			return nil, err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -53,7 +53,7 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 			names = append(names, k)
 		}
 	}
-	if near := glob.Nearest(name, slices.Values(names), 3); len(near) > 0 {
+	if near := suggest.Nearest(name, slices.Values(names), 3); len(near) > 0 {
 		return "; nearest: " + strings.Join(near, ", ")
 	}
 	return ""

@@ -9,12 +9,12 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -210,7 +210,7 @@ var liveTests = []struct {
 }
 
 // liveSources are where the fixture's source is.
-var liveSources = glob.Sources{{Dir: "../testdata/vmlinux-fixtures/src"}}
+var liveSources = sites.Sources{{Dir: "../testdata/vmlinux-fixtures/src"}}
 
 // capture is a program that keeps what it is given, in maps by attach cookie: err, and
 // its three arguments or the record.

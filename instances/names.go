@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -65,7 +65,7 @@ func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 	msg := w.Msg
 	if w.Members != nil {
 		member := arg.Expr.Path[w.Step].Member
-		switch near := glob.Nearest(member, slices.Values(w.Members), 3); {
+		switch near := suggest.Nearest(member, slices.Values(w.Members), 3); {
 		case len(near) > 0:
 			msg += "; nearest: " + strings.Join(near, ", ")
 		case len(w.Members) > 0:
@@ -96,7 +96,7 @@ func (p *Plan) noSuchVariable(arg *probe.Arg) error {
 		}
 	}
 	all := slices.Sorted(maps.Keys(names))
-	hint := glob.Nearest(arg.Expr.Name, slices.Values(all), 3)
+	hint := suggest.Nearest(arg.Expr.Name, slices.Values(all), 3)
 	text := "nearest: "
 	if len(hint) == 0 {
 		hint, text = all[:min(len(all), 12)], "there are: "

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // Missing says what becomes of a site that lacks an argument.
@@ -35,7 +36,7 @@ type Options struct {
 	Convention  Convention
 	StringBytes int // of a string in a record, its NUL included; 0: DefaultStringBytes
 	// Sources are where the texts are that a lazy pattern needs.
-	Sources glob.Sources
+	Sources sites.Sources
 }
 
 // Site is one site of a plan.

@@ -18,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // settings are the flags that commands share.
@@ -222,7 +223,7 @@ func (s *settings) options(kernel bool) (o instances.Options, err error) {
 			return o, fmt.Errorf("--filter: %w", err)
 		}
 	}
-	if o.Sources, err = glob.ParseSources(s.sources); err != nil {
+	if o.Sources, err = sites.ParseSources(s.sources); err != nil {
 		return o, fmt.Errorf("--source: %w", err)
 	}
 	return o, nil

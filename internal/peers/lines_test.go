@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // perf probe -D 'FUNC:LINE' prints an event for each address of the line. It says
@@ -111,7 +112,7 @@ func everyLine(t *testing.T, img *dwarfloc.Image, pattern string, f func(functio
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := glob.LinesOf(context.Background(), img, glob.Selection{Functions: m}, nil)
+	all, err := sites.LinesOf(context.Background(), img, sites.Selection{Functions: m}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,12 @@
-package glob
+// Package sites finds the sites of functions and of source lines in an image, and lists
+// what can be probed there.
+//
+//	functions, err := glob.Compile("tcp_*msg")
+//	at, err := sites.Select(ctx, img, sites.Selection{Functions: functions})
+//
+// Select returns the sites that a probe point names; Functions, LinesOf and Variables
+// list functions with their sites, lines and variables.
+package sites
 
 import (
 	"context"
@@ -10,27 +18,35 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
-// Selection says which sites of an image are wanted.
+// Selection is the sites that are wanted: those of functions, of lines in functions, or
+// of lines in source files.
 type Selection struct {
-	Functions Matcher
-	// Filter keeps functions that it matches too; nil keeps all.
-	Filter Matcher
-	// Source keeps functions that are declared in a file: a name or pattern that
-	// matches the file's last path components, as in "read_write.c" or "fs/*.c". ""
-	// keeps all.
+	// Functions selects functions by name. It may be nil if Lines is not: the lines are
+	// then those of the files that Source names, in whatever function they are.
+	Functions glob.Matcher
+	// Filter, if not nil, must match the function's name too.
+	Filter glob.Matcher
+	// Source, if not "", is the name or pattern of the file that declares the function. It
+	// is matched with as many of the path's last components as it has itself:
+	// "read_write.c", "fs/*.c".
 	Source string
-	// EntriesOnly leaves inlined instances out.
+	// EntriesOnly excludes inlined instances.
 	EntriesOnly bool
+	// Lines, if not nil, selects source lines instead of functions.
+	Lines *Lines
 }
 
-// NotFoundError is Expand's error for a selection without sites.
+// NotFoundError is the error for functions or files that are not in the image, or none of
+// which is left after the rest of the selection is applied.
 type NotFoundError struct {
 	Image   string   // path
-	Pattern string   // what was looked for
-	Nearest []string // functions whose names are near
-	Why     string   // what removed the functions that the pattern does match; may be ""
+	Pattern string   // of functions or files
+	Nearest []string // similar names in the image, nearest first
+	Why     string   // what excluded the functions that the pattern matches; may be ""
 }
 
 func (e *NotFoundError) Error() string {
@@ -47,9 +63,20 @@ func (e *NotFoundError) Error() string {
 // maxNearest is how many names an error suggests.
 const maxNearest = 5
 
-// Expand finds the sites of the functions that are selected, in a stable order: by
-// function, then address. A selection without any is a *NotFoundError.
-func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+// Select finds the sites of a selection, sorted by function and address. If there are
+// none, the error is a *NotFoundError or, for lines without code, a *NoLineError. A lazy
+// pattern reads source files; one that is missing is a *NoSourceError.
+func Select(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	switch {
+	case sel.Lines == nil:
+		return selectFunctions(ctx, img, sel)
+	case sel.Functions == nil:
+		return selectFileLines(ctx, img, sel)
+	}
+	return selectLines(ctx, img, sel)
+}
+
+func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
 	var m dwarfloc.Matcher = sel.Functions
 	if sel.Filter != nil {
 		m = both{sel.Functions, sel.Filter}
@@ -73,7 +100,7 @@ func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 		if err != nil {
 			return nil, err
 		}
-		missing.Nearest = Nearest(missing.Pattern, slices.Values(names), maxNearest)
+		missing.Nearest = suggest.Nearest(glob.Plain(missing.Pattern), slices.Values(names), maxNearest)
 		return nil, missing
 	}
 	if sel.Source != "" {
@@ -95,8 +122,8 @@ func Expand(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 	return sites, nil
 }
 
-// aliased finds the functions whose code has a symbol that the debug information does
-// not know: malloc is a symbol of __libc_malloc. What is inlined has no symbol.
+// aliased finds functions by a symbol that the debug information does not have: malloc is
+// a symbol of __libc_malloc. Inlined instances have no symbol.
 func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
 	at := make(map[uint64]bool)
 	for _, s := range img.Symbols(name) {
@@ -139,13 +166,13 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 }
 
 // both matches what two matchers match.
-type both struct{ a, b Matcher }
+type both struct{ a, b glob.Matcher }
 
 func (m both) Match(name string) bool  { return m.a.Match(name) && m.b.Match(name) }
 func (m both) Literal() (string, bool) { return "", false }
 
 func declaredIn(sites []*dwarfloc.Site, source string) ([]*dwarfloc.Site, error) {
-	pattern, err := Compile(source)
+	pattern, err := glob.Compile(source)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +191,7 @@ func declaredIn(sites []*dwarfloc.Site, source string) ([]*dwarfloc.Site, error)
 
 // matchesTail matches a pattern of n path components with a file's last n, or
 // with the whole path.
-func matchesTail(p *Pattern, file string, n int) bool {
+func matchesTail(p glob.Matcher, file string, n int) bool {
 	if file == "" {
 		return false
 	}

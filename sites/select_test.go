@@ -1,4 +1,4 @@
-package glob_test
+package sites_test
 
 import (
 	"context"
@@ -7,9 +7,10 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
-func TestExpand(t *testing.T) {
+func TestSelect(t *testing.T) {
 	const name = "basic-gcc12-O2-dwarf5.elf"
 	img := testenv.Fixture(t, name)
 	for _, c := range []struct {
@@ -32,25 +33,25 @@ func TestExpand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sel := glob.Selection{Functions: p, Source: c.source, EntriesOnly: c.entries}
+		sel := sites.Selection{Functions: p, Source: c.source, EntriesOnly: c.entries}
 		if c.filter != "" {
 			if sel.Filter, err = glob.ParseFilter(c.filter); err != nil {
 				t.Fatal(err)
 			}
 		}
-		sites, err := glob.Expand(context.Background(), img, sel)
-		if len(sites) != c.sites {
-			t.Errorf("%+v: %d sites, want %d: %v", c, len(sites), c.sites, sites)
+		found, err := sites.Select(context.Background(), img, sel)
+		if len(found) != c.sites {
+			t.Errorf("%+v: %d sites, want %d: %v", c, len(found), c.sites, found)
 		}
-		var missing *glob.NotFoundError
+		var missing *sites.NotFoundError
 		switch {
 		case c.err == "" && err != nil:
 			t.Errorf("%+v: %v", c, err)
 		case c.err != "" && (!errors.As(err, &missing) || err.Error() != c.err):
 			t.Errorf("%+v: got error %v", c, err)
 		}
-		for i := 1; i < len(sites); i++ {
-			a, b := sites[i-1], sites[i]
+		for i := 1; i < len(found); i++ {
+			a, b := found[i-1], found[i]
 			if a.Function > b.Function || a.Function == b.Function && a.Addr > b.Addr {
 				t.Errorf("%+v: %v stands before %v", c, a, b)
 			}

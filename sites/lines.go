@@ -1,4 +1,4 @@
-package glob
+package sites
 
 import (
 	"cmp"
@@ -10,15 +10,15 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
-// Lines says which source lines are wanted: one by its number, or those whose text a
-// lazy pattern matches.
+// Lines selects source lines: one by its number, or those that a lazy pattern matches.
 type Lines struct {
-	Number int    // of the file, or, with a function, counted from the line that declares it
-	Lazy   string // a lazy pattern (see LazyPattern), or ""
-	// Sources are where the texts are looked for that a lazy pattern needs.
-	Sources Sources
+	Number  int     // in the file, or, with functions, counted from the declaration
+	Lazy    string  // if not "", a lazy pattern (see glob.CompileLazy); Number is ignored
+	Sources Sources // where Lazy finds source files
 }
 
 // NoLineError is the error for lines without code.
@@ -26,7 +26,7 @@ type NoLineError struct {
 	Image string // path
 	What  string // the line, or the pattern
 	Where string // the function or the file
-	// Nearest are lines that have code, the nearest first; as Lines.Number has them.
+	// Nearest are the nearest lines that have code, sorted, and counted as Lines.Number is.
 	Nearest []int
 }
 
@@ -42,10 +42,10 @@ func (e *NoLineError) Error() string {
 	return msg
 }
 
-// ExpandLines finds the sites of lines in the functions that are selected, in a
-// stable order. A line without code, in all of the functions, is a *NoLineError.
-func ExpandLines(ctx context.Context, img *dwarfloc.Image, sel Selection, l Lines) ([]*dwarfloc.Site, error) {
-	bodies, err := Expand(ctx, img, sel)
+// selectLines finds the sites of lines in functions.
+func selectLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	l := sel.Lines
+	bodies, err := selectFunctions(ctx, img, sel)
 	if err != nil {
 		return nil, err
 	}
@@ -83,22 +83,44 @@ func ExpandLines(ctx context.Context, img *dwarfloc.Image, sel Selection, l Line
 	if texts != nil {
 		return nil, missing
 	}
-	all, err := img.LineSites(ctx, bodies, func(s *dwarfloc.Site, file string, line int) bool {
-		return file == d[s].file && line >= d[s].line
-	})
+	lines, err := linesWithCode(ctx, img, bodies, d)
 	if err != nil {
 		return nil, err
 	}
-	lines := make(map[int]bool)
-	first := make(map[string]int)
-	for _, decl := range d {
-		first[decl.function+"\x00"+decl.file] = decl.line
-	}
-	for _, s := range all {
-		lines[s.Line-first[s.Function+"\x00"+s.File]] = true
-	}
 	missing.Nearest = near(lines, l.Number)
 	return nil, missing
+}
+
+// linesWithCode are the lines of functions that have sites, counted from the function's
+// declaration. A site does not say which declaration it belongs to if functions of one
+// name are declared in one file, as overloaded ones are: they are asked for in turns.
+func linesWithCode(ctx context.Context, img *dwarfloc.Image, bodies []*dwarfloc.Site, d declared) (map[int]bool, error) {
+	lines := make(map[int]bool)
+	for len(bodies) > 0 {
+		type name struct{ function, file string }
+		turn := make(map[name]declaration)
+		var now, later []*dwarfloc.Site
+		for _, s := range bodies {
+			n := name{d[s].function, d[s].file}
+			if first, ok := turn[n]; ok && first != d[s] {
+				later = append(later, s)
+				continue
+			}
+			turn[n] = d[s]
+			now = append(now, s)
+		}
+		found, err := img.LineSites(ctx, now, func(s *dwarfloc.Site, file string, line int) bool {
+			return file == d[s].file && line >= d[s].line
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			lines[s.Line-turn[name{s.Function, s.File}].line] = true
+		}
+		bodies = later
+	}
+	return lines, nil
 }
 
 func (l *Lines) what() string {
@@ -142,7 +164,7 @@ func (d declared) functions() string {
 	return strings.Join(names, ", ")
 }
 
-// near are the lines that are nearest to a line, in order.
+// near returns the lines that are nearest to a line, sorted by number.
 func near(lines map[int]bool, line int) []int {
 	var all []int
 	for l := range lines {
@@ -155,11 +177,9 @@ func near(lines map[int]bool, line int) []int {
 	return all
 }
 
-// ExpandFile finds the sites of lines of source files, of whatever functions they
-// are, in a stable order. The source is a name or pattern as Selection.Source is. Of
-// the selection, Filter and EntriesOnly apply. A line without code is a *NoLineError,
-// a file that no unit names a *NotFoundError.
-func ExpandFile(ctx context.Context, img *dwarfloc.Image, source string, sel Selection, l Lines) ([]*dwarfloc.Site, error) {
+// selectFileLines finds the sites of lines of source files.
+func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	source, l := sel.Source, sel.Lines
 	f, err := compileFile(source)
 	if err != nil {
 		return nil, err
@@ -242,10 +262,10 @@ func nearestFiles(source string, files []string) []string {
 		}
 	}
 	var out []string
-	for _, n := range Nearest(path.Base(source), names, maxNearest) {
+	for _, n := range suggest.Nearest(glob.Plain(path.Base(source)), names, maxNearest) {
 		out = append(out, byName[n]...)
 	}
-	out = append(Nearest(source, slices.Values(files), maxNearest), out...)
+	out = append(suggest.Nearest(glob.Plain(source), slices.Values(files), maxNearest), out...)
 	seen := make(map[string]bool)
 	out = slices.DeleteFunc(out, func(f string) bool {
 		again := seen[f]
@@ -257,14 +277,14 @@ func nearestFiles(source string, files []string) []string {
 
 // filePattern is a pattern of source files, and lines of them.
 type filePattern struct {
-	whole *Pattern
-	base  *Pattern // of the last component
-	n     int      // components
+	whole glob.Matcher
+	base  glob.Matcher // of the last component
+	n     int          // components
 	lines func(file string, line int) bool
 }
 
 func compileFile(source string) (*filePattern, error) {
-	whole, err := Compile(source)
+	whole, err := glob.Compile(source)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +293,7 @@ func compileFile(source string) (*filePattern, error) {
 	// without either can be told from the rest.
 	last := source[strings.LastIndexByte(source, '/')+1:]
 	if !strings.ContainsAny(last, "*?[]") && last != "" {
-		f.base, err = Compile(last)
+		f.base, err = glob.Compile(last)
 	}
 	return f, err
 }

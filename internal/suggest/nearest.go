@@ -1,4 +1,5 @@
-package glob
+// Package suggest finds the names that a user may have meant.
+package suggest
 
 import (
 	"iter"
@@ -9,19 +10,14 @@ import (
 )
 
 // Nearest returns up to max of the candidates that a user who wrote name may
-// have meant, the nearest first and names of equal distance in alphabetical
-// order. Candidates may repeat; the result does not.
+// have meant, nearest first, and in alphabetical order where they are equally near. Candidates may repeat; the result does not.
 //
 // The distance is the number of characters to insert, delete or replace. A
 // candidate is near when its distance is at most a third of the length of
 // name, rounded to the nearest number, or when it contains name and name has
 // three characters or more, so that "vfs_read" suggests "ksys_vfs_read_iter"
 // too. A name of more than 512 characters is near only to those that contain it.
-//
-// The name may be a pattern: its special characters are left out first, and
-// classes with them. It may even be one that does not compile.
 func Nearest(name string, candidates iter.Seq[string], max int) []string {
-	name = plain(name)
 	if name == "" || max <= 0 {
 		return nil
 	}
@@ -141,26 +137,26 @@ func appendBytes(runes []rune, s string) []rune {
 	return runes
 }
 
-// plain returns what remains of a pattern without its special characters.
-func plain(pattern string) string {
-	if !strings.ContainsAny(pattern, `*?[\`) {
-		return pattern
+// Word returns the one of a few known words that name looks like, or "". A word looks
+// like another if at most one letter in three is wrong, or if it has the same letters in
+// another order. That is stricter than Nearest: "exit" and "func" are not like "exec".
+func Word(name string, known []string) string {
+	// A long name is far from every word, and comparing it takes time.
+	if len(name) > 16 {
+		return ""
 	}
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		switch pattern[i] {
-		case '*', '?':
-		case '[':
-			if end, ok := classEnd(pattern, i); ok {
-				i = end - 1
-			}
-		case '\\':
-			if i++; i < len(pattern) {
-				b.WriteByte(pattern[i])
-			}
-		default:
-			b.WriteByte(pattern[i])
+	best, bestDistance := "", len(name)+1
+	for _, w := range known {
+		d := levenshtein.Distance(name, w, nil)
+		if (3*d <= len(w) || sortedBytes(name) == sortedBytes(w)) && d < bestDistance {
+			best, bestDistance = w, d
 		}
 	}
-	return b.String()
+	return best
+}
+
+func sortedBytes(s string) string {
+	b := []byte(s)
+	slices.Sort(b)
+	return string(b)
 }

@@ -1,4 +1,4 @@
-package glob
+package suggest
 
 import (
 	"cmp"
@@ -21,10 +21,6 @@ func TestNearest(t *testing.T) {
 		{"get_page", 3, "get_page get_pages __get_page"},
 		{"get_pgae", 9, "get_page get_pages"},
 		{"get_pag", 2, "get_page get_pages"},
-		{"get_p*ge", 2, "get_page get_pages"},
-		{"get_p[a-c]ge", 1, "get_page"},
-		{`get\_page`, 1, "get_page"},
-		{"get_pag[", 1, "get_page"},
 		{"sendmsg", 5, "tcp_sendmsg tcp_sendmsg_locked"},
 		{"flgas", 5, "flag flags"},
 		{"flog", 5, "flag"},
@@ -35,7 +31,6 @@ func TestNearest(t *testing.T) {
 		{"x", 5, ""},
 		{"ge", 5, ""},
 		{"wholly_different", 5, ""},
-		{"*", 5, ""},
 		{"", 5, ""},
 		{"get_page", 0, ""},
 	} {
@@ -113,7 +108,7 @@ func TestNearestLongNames(t *testing.T) {
 
 func BenchmarkNearest(b *testing.B) {
 	names := kernelNames(60000)
-	for _, name := range []string{"tcp_snedmsg", "page", "security_inode_getxattr_lookup", "*ext4*"} {
+	for _, name := range []string{"tcp_snedmsg", "page", "security_inode_getxattr_lookup", "ext4"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				Nearest(name, slices.Values(names), 5)

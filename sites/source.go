@@ -1,4 +1,4 @@
-package glob
+package sites
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
 )
 
 // Sources are the directories that source files are looked for in, in order. Without
@@ -34,7 +35,7 @@ func ParseSources(texts []string) (Sources, error) {
 		if prefix, dir, ok := strings.Cut(t, "="); ok {
 			d = SourceDir{Dir: dir, Prefix: prefix}
 			if prefix == "" {
-				return nil, fmt.Errorf("source directory %q: nothing in front of the \"=\"", t)
+				return nil, fmt.Errorf("source directory %q: nothing before the \"=\"", t)
 			}
 		}
 		if d.Dir == "" {
@@ -48,9 +49,9 @@ func ParseSources(texts []string) (Sources, error) {
 // maxSourceSize bounds a source file: the largest of Linux has 14 MB.
 const maxSourceSize = 64 << 20
 
-// Lines reads the lines of a file that the debug information names: without their
+// lines reads the lines of a file that the debug information names: without their
 // ends, the first one at index 0.
-func (s Sources) Lines(img *dwarfloc.Image, file string) ([]string, error) {
+func (s Sources) lines(img *dwarfloc.Image, file string) ([]string, error) {
 	var looked []string
 	for _, p := range s.candidates(img, file) {
 		st, err := os.Stat(p)
@@ -72,18 +73,19 @@ func (s Sources) Lines(img *dwarfloc.Image, file string) ([]string, error) {
 	return nil, &NoSourceError{File: file, Looked: looked}
 }
 
-// NoSourceError is Sources.Lines' error for a file that is in no directory.
+// NoSourceError is the error for a source file that was not found. It is fs.ErrNotExist to
+// errors.Is.
 type NoSourceError struct {
 	File   string
 	Looked []string // paths
 }
 
 func (e *NoSourceError) Error() string {
-	msg := fmt.Sprintf("the text of %s is not there; looked at %s", e.File, strings.Join(e.Looked[:min(len(e.Looked), 3)], ", "))
+	msg := fmt.Sprintf("source file %s not found (tried %s", e.File, strings.Join(e.Looked[:min(len(e.Looked), 3)], ", "))
 	if len(e.Looked) > 3 {
 		msg += ", ..."
 	}
-	return msg + "; say where the sources are with --source DIR (Options.Sources)"
+	return msg + ")"
 }
 
 func (e *NoSourceError) Is(target error) bool { return target == fs.ErrNotExist }
@@ -121,55 +123,9 @@ func (s Sources) candidates(img *dwarfloc.Image, file string) []string {
 	return out
 }
 
-// LazyPattern is a glob pattern for the text of a line, as perf's lazy patterns are:
-// white space counts neither in the line nor in the pattern. It is safe for concurrent
-// use.
-type LazyPattern struct{ p *Pattern }
-
-// CompileLazy compiles a lazy pattern. The error is an *Error.
-func CompileLazy(pattern string) (*LazyPattern, error) {
-	p, err := Compile(withoutSpace(pattern))
-	if err != nil {
-		return nil, err
-	}
-	return &LazyPattern{p}, nil
-}
-
-// Match reports whether the pattern matches the whole line.
-func (l *LazyPattern) Match(line string) bool {
-	return l.p.Match(strings.Map(func(r rune) rune {
-		if strings.ContainsRune(whiteSpace, r) {
-			return -1
-		}
-		return r
-	}, line))
-}
-
-// whiteSpace is C's isspace.
-const whiteSpace = " \t\n\v\f\r"
-
-// withoutSpace leaves out a pattern's white space, and a backslash in front of it.
-func withoutSpace(pattern string) string {
-	var b strings.Builder
-	space := func(i int) bool { return i < len(pattern) && strings.IndexByte(whiteSpace, pattern[i]) >= 0 }
-	for i := 0; i < len(pattern); i++ {
-		switch {
-		case space(i):
-		case pattern[i] == '\\' && space(i+1):
-			i++
-		case pattern[i] == '\\' && i+1 < len(pattern):
-			b.WriteString(pattern[i : i+2])
-			i++
-		default:
-			b.WriteByte(pattern[i])
-		}
-	}
-	return b.String()
-}
-
 // texts are source files that a lazy pattern is matched with.
 type texts struct {
-	pattern *LazyPattern
+	pattern *glob.Lazy
 	sources Sources
 	files   map[string][]bool // by line, from 1; whether it matches
 }
@@ -179,7 +135,7 @@ func (l *Lines) texts() (*texts, error) {
 	if l.Lazy == "" {
 		return nil, nil
 	}
-	p, err := CompileLazy(l.Lazy)
+	p, err := glob.CompileLazy(l.Lazy)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +147,7 @@ func (t *texts) read(img *dwarfloc.Image, file string) error {
 	if _, ok := t.files[file]; ok {
 		return nil
 	}
-	lines, err := t.sources.Lines(img, file)
+	lines, err := t.sources.lines(img, file)
 	if err != nil {
 		return err
 	}

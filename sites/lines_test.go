@@ -1,4 +1,4 @@
-package glob
+package sites
 
 import (
 	"errors"
@@ -10,38 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
-
-// TestLazyPattern: as perf's strlazymatch (tools/perf/util/string.c): white space is
-// passed over in both.
-func TestLazyPattern(t *testing.T) {
-	for _, tt := range []struct {
-		pattern, line string
-		want          bool
-	}{
-		{"a=b;", "\ta = b;", true},
-		{"a\\ =\\ b;", "\ta=b;", true},
-		{"a=*", "  a  = f(x, y);  ", true},
-		{"a=*", "  ba = 1", false},
-		{"*ret*", "\treturn 0;", true},
-		{"if(!x)", "if (!x)", true},
-		{"if(!x)", "if (!x) {", false},
-		{"\\*p=[01];", "*p = 1;", true},
-		{"\\*p=[01];", "*p = 2;", false},
-		{"s=\"\\\\n\"", `s = "\n"`, true}, // a backslash of the line is a character
-	} {
-		p, err := CompileLazy(tt.pattern)
-		if err != nil {
-			t.Errorf("%q: %v", tt.pattern, err)
-		} else if got := p.Match(tt.line); got != tt.want {
-			t.Errorf("%q matches %q: %v, want %v", tt.pattern, tt.line, got, tt.want)
-		}
-	}
-	if _, err := CompileLazy("a[b"); err == nil {
-		t.Error("a class without its end is accepted")
-	}
-}
 
 func TestSources(t *testing.T) {
 	dir := t.TempDir()
@@ -76,7 +47,7 @@ func TestSources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Lines(img, tt.file)
+		got, err := s.lines(img, tt.file)
 		var none *NoSourceError
 		if err != nil && (!errors.As(err, &none) || !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), tt.file)) {
 			t.Errorf("%v: %s: %v", tt.sources, tt.file, err)
@@ -92,13 +63,13 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestExpandLazy: the lines that a pattern finds in the fixtures' sources, by function
+// TestSelectLazy: the lines that a pattern finds in the fixtures' sources, by function
 // and by file.
-func TestExpandLazy(t *testing.T) {
+func TestSelectLazy(t *testing.T) {
 	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
 	sources := Sources{{Dir: "../testdata/vmlinux-fixtures/src"}}
 	name := func(s string) Selection {
-		p, err := Compile(s)
+		p, err := glob.Compile(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,8 +81,9 @@ func TestExpandLazy(t *testing.T) {
 		}
 		return out
 	}
-	l := Lines{Lazy: "sum+=my_func_two_abcd(*", Sources: sources}
-	sites, err := ExpandLines(t.Context(), img, name("call_my_funcs"), l)
+	l := &Lines{Lazy: "sum+=my_func_two_abcd(*", Sources: sources}
+	of := func(sel Selection) Selection { sel.Lines = l; return sel }
+	sites, err := Select(t.Context(), img, of(name("call_my_funcs")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +91,7 @@ func TestExpandLazy(t *testing.T) {
 	if diff := cmp.Diff(want, places(sites)); diff != "" {
 		t.Errorf("by function (-want +got):\n%s", diff)
 	}
-	sites, err = ExpandFile(t.Context(), img, "queue.c", Selection{}, l)
+	sites, err = Select(t.Context(), img, of(Selection{Source: "queue.c"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +99,7 @@ func TestExpandLazy(t *testing.T) {
 		t.Errorf("by file (-want +got):\n%s", diff)
 	}
 	// The pattern is elsewhere in the file.
-	_, err = ExpandLines(t.Context(), img, name("queue_send"), l)
+	_, err = Select(t.Context(), img, of(name("queue_send")))
 	var none *NoLineError
 	if !errors.As(err, &none) || none.Nearest != nil {
 		t.Errorf("a function without the line: %v", err)

@@ -1,4 +1,4 @@
-package glob
+package sites
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ type group struct {
 }
 
 func groupsOf(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]group, error) {
-	sites, err := Expand(ctx, img, sel)
+	sites, err := Select(ctx, img, sel)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources So
 		}
 		f := &out[i]
 		f.Function = g.Function
-		text, err := sources.Lines(img, g.File)
+		text, err := sources.lines(img, g.File)
 		var none *NoSourceError
 		if err != nil && !errors.As(err, &none) {
 			return nil, err
