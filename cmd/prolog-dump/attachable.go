@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // probing is whether the kernel takes probes at a plan's sites.
@@ -23,11 +23,11 @@ type probeAt struct {
 }
 
 // probing looks at all sites of a plan, if that was asked for.
-func (s *settings) probing(p *instances.Plan) (*probing, error) {
+func (s *settings) probing(x *subject, p *plan.Plan) (*probing, error) {
 	if !s.attachable {
 		return nil, nil
 	}
-	if !s.kernel {
+	if !x.kernel {
 		return nil, errors.New("--attachable is about kernels: an executable takes uprobes everywhere")
 	}
 	table, err := attachable.New(p.Image)

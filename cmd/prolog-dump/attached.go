@@ -6,14 +6,15 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // tellAttached says where a plan is attached, and why not at the other sites: a kernel's
 // own answer is the same for most causes, so the image is asked.
-func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Attachment) error {
+func (x *subject) tellAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	printFetched(w, p, true)
-	if n := len(p.Sites) - p.Served(); n > 0 {
+	if n := len(p.Sites) - p.NumProbes(); n > 0 {
 		fmt.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}
 	if len(a.Refused) == 0 {
@@ -29,7 +30,7 @@ func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Atta
 	}
 	causes, counts := make(map[string][]int), make(map[string]int)
 	for _, r := range a.Refused {
-		text := r.Err.Error() + instances.Hint(r.Err)
+		text := r.Err.Error()
 		if c := predict(p.Sites[r.Site].Addr); c != attachable.None {
 			text = c.String() + ": " + c.Text()
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -38,8 +38,8 @@ directory that --source names.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(img *dwarfloc.Image, sel sites.Selection, o instances.Options, w io.Writer) error {
-				all, err := sites.LinesOf(cmd.Context(), img, sel, o.Sources)
+			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
+				all, err := sites.LinesOf(cmd.Context(), x.img, sel, x.options.Sources)
 				if err != nil {
 					return err
 				}
@@ -64,8 +64,8 @@ the others.`,
 			if err := s.checkFormat("text", "json"); err != nil {
 				return err
 			}
-			return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
-				at, err := instances.Sites(cmd.Context(), img, def, o)
+			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+				at, err := plan.Sites(cmd.Context(), x.img, def, x.options)
 				if err != nil {
 					return err
 				}
@@ -87,8 +87,8 @@ func funcsCommand(s *settings) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(img *dwarfloc.Image, sel sites.Selection, _ instances.Options, w io.Writer) error {
-				all, err := sites.Functions(cmd.Context(), img, sel)
+			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
+				all, err := sites.Functions(cmd.Context(), x.img, sel)
 				if err != nil {
 					return err
 				}
@@ -100,11 +100,11 @@ func funcsCommand(s *settings) *cobra.Command {
 
 // withFunctions calls f with the functions that a probe point without a place in
 // them names.
-func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*dwarfloc.Image, sites.Selection, instances.Options, io.Writer) error) error {
+func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subject, sites.Selection, io.Writer) error) error {
 	if err := s.checkFormat("text", "json"); err != nil {
 		return err
 	}
-	return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
+	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 		p := def.Point
 		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return {
 			return probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
@@ -113,8 +113,8 @@ func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*dwar
 		if err != nil {
 			return err
 		}
-		sel := sites.Selection{Functions: pattern, Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
-		err = f(img, sel, o, w)
+		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
+		err = f(x, sel, w)
 		var missing *sites.NotFoundError
 		if errors.As(err, &missing) {
 			return probe.Errorf(def, p.Pos, "%w", err)

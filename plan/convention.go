@@ -1,6 +1,7 @@
-package instances
+package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,19 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Convention says how a program is to get its arguments.
-type Convention uint8
-
-const (
-	// Auto is registers when all sites have at most three scalars, else a record.
-	Auto Convention = iota
-	// Registers is up to three scalars in registers.
-	Registers
-	// Record is a record, whatever the arguments.
-	Record
-)
-
-// DefaultStringBytes is how many bytes a string has in a record, its NUL included.
+// DefaultStringBytes is the room of a string in a record, in bytes, its NUL included.
 const DefaultStringBytes = 64
 
 func (o *Options) stringBytes() int {
@@ -31,50 +20,46 @@ func (o *Options) stringBytes() int {
 	return DefaultStringBytes
 }
 
-// convention is the one for arguments of some sites.
-func (o *Options) convention(sites ...[]Argument) prologue.Convention {
-	switch o.Convention {
-	case Registers:
-		return prologue.Registers
-	case Record:
-		return prologue.Record
-	}
-	for _, args := range sites {
-		if len(args) > prologue.MaxArgs || slices.ContainsFunc(args, func(a Argument) bool { return a.Kind != prologue.Scalar }) {
-			return prologue.Record
-		}
-	}
-	return prologue.Registers
-}
+// ErrNeedsRecord is wrapped by New's error about arguments that only a record holds, if
+// Options.Convention is prologue.ConventionRegisters.
+var ErrNeedsRecord = errors.New("a record is needed")
 
 // choose decides about the plan's convention, and makes errors of what it does not
 // carry.
 func (p *Plan) choose(o *Options) error {
-	sites := make([][]Argument, len(p.Sites))
-	for i := range p.Sites {
-		sites[i] = p.Sites[i].Args
+	p.Convention = o.Convention
+	if p.Convention == prologue.ConventionAuto {
+		p.Convention = prologue.ConventionRegisters
+		if slices.ContainsFunc(p.Sites, func(s Site) bool { return needsRecord(s.Args) }) {
+			p.Convention = prologue.ConventionRecord
+		}
 	}
-	p.Convention = o.convention(sites...)
 	def := p.Definition
-	for i, args := range sites {
-		if p.Convention == prologue.Record {
+	for i := range p.Sites {
+		args := p.Sites[i].Args
+		if p.Convention == prologue.ConventionRecord {
 			if len(args) > prologue.MaxRecordArgs {
 				a := &args[prologue.MaxRecordArgs]
-				return probe.Errorf(def, def.Args[a.Arg].Pos, "%v: at most %d arguments fit into a record, and this one is beyond them", p.Sites[i].Site, prologue.MaxRecordArgs)
+				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%v: at most %d arguments fit into a record, and this one is beyond them", p.Sites[i].Site, prologue.MaxRecordArgs)
 			}
 			continue
 		}
 		if len(args) > prologue.MaxArgs {
 			a := &args[prologue.MaxArgs]
-			return probe.Errorf(def, def.Args[a.Arg].Pos, "at most %d arguments fit into registers, and %d are fetched; a record holds more (--convention record)", prologue.MaxArgs, len(args))
+			return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "at most %d arguments fit into registers, and %d are fetched: %w", prologue.MaxArgs, len(args), ErrNeedsRecord)
 		}
 		for j := range args {
 			if a := &args[j]; a.Kind != prologue.Scalar {
-				return probe.Errorf(def, def.Args[a.Arg].Pos, "%s does not fit into a register; a record holds it (--convention record)", kindText(a))
+				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%s does not fit into a register: %w", kindText(a), ErrNeedsRecord)
 			}
 		}
 	}
 	return nil
+}
+
+// needsRecord reports whether the arguments of a site are not a few scalars.
+func needsRecord(args []Argument) bool {
+	return len(args) > prologue.MaxArgs || slices.ContainsFunc(args, func(a Argument) bool { return a.Kind != prologue.Scalar })
 }
 
 func kindText(a *Argument) string {
@@ -87,11 +72,13 @@ func kindText(a *Argument) string {
 	return fmt.Sprintf("an object of %d bytes", a.Size)
 }
 
-// Layout says where the site's arguments are in a record.
-func (s *Site) Layout() prologue.Layout { return prologue.NewLayout(fetches(nil, s.Args)) }
+// Layout returns where the site's arguments are in a record.
+func (s *Site) Layout() prologue.Layout { return layoutOf(s.Args) }
+
+func layoutOf(args []Argument) prologue.Layout { return prologue.NewLayout(appendArgs(nil, args)) }
 
 // agree gives arguments of unknown shape, such as one that a function does not have,
-// that of the other sites, and strings the longest bound of all, so that as many sites
+// that of the other sites, and strings the longest room of all, so that as many sites
 // as can be have one layout. $params and $vars stand for other arguments at each site.
 func (p *Plan) agree() {
 	for i := range p.Definition.Args {
@@ -101,10 +88,10 @@ func (p *Plan) agree() {
 	}
 	for i := range p.Definition.Args {
 		var model *Argument
-		bound := 0
+		room := 0
 		for j := range p.Sites {
 			a := &p.Sites[j].Args[i]
-			bound = max(bound, a.Bound)
+			room = max(room, a.MaxBytes)
 			if model == nil && !shapeless(a) {
 				model = a
 			}
@@ -115,7 +102,7 @@ func (p *Plan) agree() {
 				a.Kind, a.Size, a.Signed = model.Kind, model.Size, model.Signed
 			}
 			if a.Kind == prologue.String || a.Kind == prologue.UserString {
-				a.Bound = bound
+				a.MaxBytes = room
 			}
 		}
 	}

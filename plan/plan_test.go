@@ -1,7 +1,6 @@
-package instances_test
+package plan_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,29 +8,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-func newPlan(t testing.TB, image, definition string, o instances.Options) (*instances.Plan, error) {
-	t.Helper()
-	def, err := probe.Parse(definition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return instances.NewPlan(context.Background(), testenv.Fixture(t, image), def, o)
-}
-
 // describe prints a plan: a line a site.
-func describe(p *instances.Plan) string {
+func describe(p *plan.Plan) string {
 	var b strings.Builder
 	for _, s := range p.Sites {
 		fmt.Fprintf(&b, "%s #%d", s.Site, s.Instance)
 		for _, a := range s.Args {
 			text := a.Unfetched.String()
 			if a.Fetched() {
-				text = a.Variable.Loc.Text(p.Image.Arch())
+				text = a.Loc.Text(p.Image.Arch())
 			}
 			fmt.Fprintf(&b, " %s=%s", a.Name, text)
 		}
@@ -41,7 +32,7 @@ func describe(p *instances.Plan) string {
 }
 
 func TestPlan(t *testing.T) {
-	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", "my_func_*_abcd arg1", instances.Options{})
+	p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "my_func_*_abcd arg1", plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +63,7 @@ my_func_two_abcd inlined in call_my_funcs+0x2e #9 arg1=3
 			}
 		}
 	}
-	again, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", "my_func_*_abcd arg1", instances.Options{})
+	again, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "my_func_*_abcd arg1", plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,15 +76,15 @@ my_func_two_abcd inlined in call_my_funcs+0x2e #9 arg1=3
 
 func TestMissing(t *testing.T) {
 	const def = "my_func_three_abcd arg1"
-	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", def, instances.Options{Missing: instances.Skip})
+	p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", def, plan.Options{Missing: plan.MissingSkip})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := p.Sites[3]; got.Instance != -1 || len(p.Instances) != 3 {
 		t.Errorf("with Skip: site 3 has instance %d of %d, want -1 of 3", got.Instance, len(p.Instances))
 	}
-	_, err = newPlan(t, "basic-gcc12-O2-dwarf5.elf", def, instances.Options{Missing: instances.Fail})
-	if !errors.Is(err, instances.ErrMissingArgument) {
+	_, err = plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", def, plan.Options{Missing: plan.MissingFail})
+	if !errors.Is(err, plan.ErrMissingArgument) {
 		t.Errorf("with Fail: got %v, want ErrMissingArgument", err)
 	}
 }
@@ -105,7 +96,7 @@ func TestPlanOptions(t *testing.T) {
 		{"my_func_three_abcd a=arg1:u8", "my_func_three_abcd #0 a=%rdx\n"},
 		{"slot_reset@page.c", "slot_reset at slot_reset.isra.0 #0\n"},
 	} {
-		p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", c.def, instances.Options{})
+		p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", c.def, plan.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.def, err)
 			continue
@@ -123,10 +114,10 @@ func TestPlanErrors(t *testing.T) {
 		{"my_func_[z-a] arg1", "column "},
 		{"my_func_one_abcd@nowhere.c arg1", `column 1: basic-gcc12-O2-dwarf5.elf: "my_func_one_abcd": no matching function is declared in "nowhere.c"`},
 		{"my_func_one_abcd+0x1000 arg1", "column 1: offset 0x1000 is outside the code"},
-		{"my_func_one_abcd arg1 a=arg1 b=arg1 c=arg1", "column 37: at most 3 arguments fit into registers, and 4 are fetched; a record holds more (--convention record)"},
-		{"my_func_one_abcd arg1 c=$comm", "column 23: a task's name does not fit into a register; a record holds it (--convention record)"},
+		{"my_func_one_abcd arg1 a=arg1 b=arg1 c=arg1", "column 37: at most 3 arguments fit into registers, and 4 are fetched: a record is needed"},
+		{"my_func_one_abcd arg1 c=$comm", "column 23: a task's name does not fit into a register: a record is needed"},
 	} {
-		_, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", c.def, instances.Options{Convention: instances.Registers})
+		_, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", c.def, plan.Options{Convention: prologue.ConventionRegisters})
 		var pe *probe.Error
 		if !errors.As(err, &pe) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want a *probe.Error that begins with %q", c.def, err, c.want)

@@ -1,12 +1,13 @@
-package instances_test
+package share_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -22,9 +23,9 @@ func TestSharer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sharer := instances.NewSharer(img, instances.Options{})
-		halves := [2]*instances.Sharer{instances.NewSharer(img, instances.Options{}), instances.NewSharer(img, instances.Options{})}
-		var want instances.Totals
+		sharer := share.NewSharer(img, share.Options{})
+		halves := [2]*share.Sharer{share.NewSharer(img, share.Options{}), share.NewSharer(img, share.Options{})}
+		var want share.Totals
 		numbers := make(map[string]int)
 		for i, s := range sites {
 			params, err := s.Params()
@@ -40,15 +41,15 @@ func TestSharer(t *testing.T) {
 			}
 			fetched := 0
 			for _, g := range groups {
-				args := make([]instances.Argument, len(g.Params))
+				args := make([]plan.Argument, len(g.Params))
 				for i, v := range g.Params {
 					if v != params[fetched+i] {
 						t.Fatalf("%s: %v: parameter %d is in another place", name, s, fetched+i)
 					}
-					args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{}, instances.Options{Convention: instances.Registers})
+					args[i] = plan.NewArgument(v.Name, v, probe.TypeSpec{}, plan.Options{Convention: prologue.ConventionRegisters})
 				}
 				fetched += len(args)
-				pro, err := instances.Emit(s, args, instances.Options{Convention: instances.Registers})
+				pro, err := share.Emit(s, args, share.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

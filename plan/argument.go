@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"fmt"
@@ -8,67 +8,67 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Argument is one argument of the definition at one site.
+// Argument is one argument of the definition at one site. The embedded Arg is what its
+// prologue fetches: where the bytes are, or why they have no location, how many, and how
+// they are extended.
 type Argument struct {
-	Name string
-	Arg  int // index of the definition's argument; $params stands for several here
-	// Variable is what the argument's name stands for at the site, with its
-	// location or the reason why there is none.
+	prologue.Arg
+	// DefinitionArg is the index in Definition.Args of the argument that this one comes
+	// from. $params and $vars become several arguments here.
+	DefinitionArg int
+	// Variable is what the argument's name stands for at the site, with its location or
+	// the reason why it has none. Arg.Loc differs from its location for strings and arrays
+	// that a pointer leads to, and for bits that the definition's type picks.
 	Variable *dwarfloc.Variable
-	// At is where the bytes of a string or of an array are, when a pointer leads there,
-	// or the bits that the definition's type picks; nil when it is the variable's location.
-	At     *dwarfloc.Location
-	Kind   prologue.ArgKind
-	Type   probe.TypeSpec // that the definition gives
-	User   bool           // it is read from user memory
-	Size   int            // bytes that are fetched, 0 when unknown
-	Signed bool           // how they are extended to 64 bits
-	Bound  int            // bytes of a string in a record
-	// Unfetched says why a located argument is not fetched all the same: it does not
-	// fit into a register. It is zero for an argument that is fetched, and the
-	// variable's own reason for one that is not located.
+	Type     probe.TypeSpec // in the definition
+	// Unfetched is why the prologue does not fetch the argument: the reason that it has no
+	// location, or, with a location, that it does not fit the convention. It is the zero
+	// Reason for an argument that is fetched.
 	Unfetched dwarfloc.Reason
 }
 
-// Fetched reports whether the prologue delivers the argument.
+// Fetched reports whether the prologue fetches the argument.
 func (a *Argument) Fetched() bool { return a.Unfetched.Code == dwarfloc.Located }
 
-// Location is where the argument's bytes are.
-func (a *Argument) Location() *dwarfloc.Location {
-	if a.At != nil {
-		return a.At
-	}
-	return &a.Variable.Loc
-}
-
-// NewArgument is the argument that fetches a variable: as many bytes as the type
-// of the debug information has, or fewer, when the definition's type is narrower, and
-// as signed as the definition's type. A definition's wider type changes nothing: the
-// bytes behind the object are not its own. What the type does not allow is a reason of
-// the variable.
+// NewArgument returns the argument that fetches a variable: as many bytes as the type
+// of the debug information has, or fewer if the definition's type is narrower, and
+// as signed as the definition's type. A wider type of the definition changes nothing: the
+// bytes after the object are not its own. If the variable's type does not allow the
+// definition's, the reason is in the argument's Variable, which is a copy then: v is not
+// changed.
+//
+// Of the options, Convention and StringBytes count. An aggregate is not fetched whole in
+// prologue.ConventionRegisters.
 func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) Argument {
-	a := Argument{Name: name, Variable: v}
-	if err := a.shape(want, &o); err != nil {
-		v.Loc, v.Reason = dwarfloc.Location{}, damaged(err)
+	a := Argument{Arg: prologue.Arg{Name: name, Loc: v.Loc, Reason: v.Reason}, Variable: v, Type: want}
+	if err := a.shape(&o); err != nil {
+		a.lose(dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()})
 	}
 	return a
 }
 
-func damaged(err error) dwarfloc.Reason {
-	return dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()}
+// without is a copy of a variable that has a reason in place of its location.
+func without(v *dwarfloc.Variable, r dwarfloc.Reason) *dwarfloc.Variable {
+	own := *v
+	own.Loc, own.Reason = dwarfloc.Location{}, r
+	return &own
 }
 
-// mismatch notes that the variable's type does not allow the definition's.
+// lose drops the argument's location and records why.
+func (a *Argument) lose(r dwarfloc.Reason) {
+	a.Variable = without(a.Variable, r)
+	a.Loc, a.Reason = dwarfloc.Location{}, r
+}
+
+// mismatch records that the variable's type does not allow the definition's.
 func (a *Argument) mismatch(format string, args ...any) {
 	if !mistaken(a.Variable.Reason.Code) {
-		a.Variable.Loc, a.At = dwarfloc.Location{}, nil
-		a.Variable.Reason = dwarfloc.Reason{Code: dwarfloc.TypeMismatch, Detail: fmt.Sprintf(format, args...)}
+		a.lose(dwarfloc.Reason{Code: dwarfloc.TypeMismatch, Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
 // shape finds what is fetched of the argument's variable.
-func (a *Argument) shape(want probe.TypeSpec, o *Options) error {
-	a.Type = want
+func (a *Argument) shape(o *Options) error {
 	t, err := a.Variable.Type.Resolve()
 	if err != nil {
 		return err
@@ -78,16 +78,16 @@ func (a *Argument) shape(want probe.TypeSpec, o *Options) error {
 		return err
 	}
 	a.Size, a.Signed = int(max(bytes, 0)), t.Signed
-	switch {
+	switch want := &a.Type; {
 	case want.Kind == probe.String, want.Kind == probe.UString:
 		return a.str(t, o)
 	case want.Count > 0:
-		return a.array(t)
+		a.array(t)
 	case want.Kind == probe.Bitfield:
 		a.bitField(t)
 	case want.Kind != probe.NoType:
 		a.number()
-	case o.Convention != Registers && a.Size > 0 && (a.Size > 8 || aggregate(t)):
+	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.Object
 	}
 	return nil
@@ -137,7 +137,7 @@ func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 	if a.Type.Kind == probe.UString {
 		a.Kind = prologue.UserString
 	}
-	a.Bound = o.stringBytes()
+	a.MaxBytes = o.stringBytes()
 	size := a.Size
 	a.Size, a.Signed = 0, false
 	v := a.Variable
@@ -158,7 +158,7 @@ func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
 	case t.Kind == dwarfloc.TypeArray:
 		if a.Size = size; size > 0 {
-			a.Bound = min(a.Bound, size+1)
+			a.MaxBytes = min(a.MaxBytes, size+1)
 		}
 	default:
 		a.follow()
@@ -166,9 +166,9 @@ func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 	return nil
 }
 
-// array makes the argument so many elements: of the object that its variable is, or
-// of what its variable points to.
-func (a *Argument) array(t *dwarfloc.Type) error {
+// array makes the argument as many elements as the definition says, of the object that
+// its variable is, or of what its variable points to.
+func (a *Argument) array(t *dwarfloc.Type) {
 	has := a.Size
 	a.Kind, a.Signed = prologue.Object, false
 	a.Size = a.Type.Count * elementBits(a.Type) / 8
@@ -180,7 +180,6 @@ func (a *Argument) array(t *dwarfloc.Type) error {
 	case has > 0 && a.Size > has:
 		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.Type, a.Size)
 	}
-	return nil
 }
 
 // follow puts the argument where its variable points to.
@@ -196,11 +195,11 @@ func (a *Argument) follow() {
 		// Without a location, or with an implicit pointer, there is a reason already. A
 		// pointer in pieces must not be taken for what it points to.
 		if v.Located() {
-			v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.Unsupported, Detail: "a pointer that is " + v.Loc.Kind.String()}
+			a.lose(dwarfloc.Reason{Code: dwarfloc.Unsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
 		}
 		return
 	}
-	a.At = &l
+	a.Loc = l
 }
 
 func pointerSize(t *dwarfloc.Type) uint8 {
@@ -237,5 +236,5 @@ func (a *Argument) bitField(t *dwarfloc.Type) {
 	if a.Type.Bits < 64 {
 		e = &dwarfloc.Expr{Op: dwarfloc.OpAnd, A: e, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: 1<<a.Type.Bits - 1}}
 	}
-	a.At = &dwarfloc.Location{Kind: dwarfloc.KindValue, Rule: loc.Rule, Expr: e}
+	a.Loc = dwarfloc.Location{Kind: dwarfloc.KindValue, Rule: loc.Rule, Expr: e}
 }

@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"context"
@@ -121,7 +121,7 @@ func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
 	return sites, nil
 }
 
-// maxPatchable is more than any kernel leaves for ftrace, in bytes; arm64 leaves 8.
+// maxPatchable is more bytes than any kernel reserves for ftrace; arm64 reserves 8.
 const maxPatchable = 64
 
 // pointError puts an error of a pattern into the definition's text.
@@ -133,8 +133,8 @@ func pointError(def *probe.Definition, err error) error {
 	return err
 }
 
-// Sites finds the sites of a definition's probe point, as NewPlan does, without its
-// arguments.
+// Sites returns the sites of a definition's probe point, as New finds them. Of the
+// options, Filter and Sources count. The errors are those of New.
 func Sites(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) ([]*dwarfloc.Site, error) {
 	return expand(ctx, img, def, &o)
 }

@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"testing"
@@ -17,9 +17,9 @@ func TestAgree(t *testing.T) {
 	p := &Plan{
 		Definition: &probe.Definition{Args: make([]probe.Arg, 2)},
 		Sites: []Site{
-			args(Argument{Variable: known, Kind: prologue.String, Bound: 17}, Argument{Variable: unknown}),
-			args(Argument{Variable: known, Kind: prologue.String, Bound: 64}, Argument{Variable: known, Kind: prologue.Object, Size: 20}),
-			args(Argument{Variable: unknown, Kind: prologue.String, Bound: 64}, Argument{Variable: known, Size: 4, Signed: true}),
+			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 17}}, Argument{Variable: unknown}),
+			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.Object, Size: 20}}),
+			args(Argument{Variable: unknown, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Size: 4, Signed: true}}),
 		},
 	}
 	p.agree()
@@ -30,8 +30,8 @@ func TestAgree(t *testing.T) {
 	}
 	// $params stands for other arguments at each site.
 	p.Definition.Args[0].Expr.Kind = probe.Params
-	p.Sites[0].Args[0].Bound = 17
-	if p.agree(); p.Sites[0].Args[0].Bound != 17 {
+	p.Sites[0].Args[0].MaxBytes = 17
+	if p.agree(); p.Sites[0].Args[0].MaxBytes != 17 {
 		t.Error("arguments of $params were made alike")
 	}
 }

@@ -25,9 +25,10 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -39,7 +40,7 @@ type Options struct {
 	Each   func(prologues uint64) // told how many prologues have run; may be nil
 	// Convention is that of an image's prologues: up to three parameters in registers,
 	// or all of a site in a record. A plan has its own.
-	Convention instances.Convention
+	Convention prologue.Convention
 }
 
 // Report is what was tried and what came of it.
@@ -104,28 +105,25 @@ func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Option
 }
 
 // how says how the prologues that run here are made.
-func how(c instances.Convention) instances.Options {
-	if c == instances.Auto {
-		c = instances.Registers
-	}
-	return instances.Options{Reads: prologue.ReadUser, Convention: c}
+func how(c prologue.Convention) share.Options {
+	return share.Options{Reads: prologue.ReadUser, Convention: c}
 }
 
 // addFunc takes arguments of a site that one prologue fetches.
-type addFunc func(worker int, s *dwarfloc.Site, args []instances.Argument) error
+type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument) error
 
-// eachDistinct calls f for parameters of sites, as an instances.Sharer groups them, from several goroutines. What has the prologue of
+// eachDistinct calls f for parameters of sites, as an share.Sharer groups them, from several goroutines. What has the prologue of
 // others that the same goroutine has met is left out. It returns the number of
 // sites.
-func eachDistinct(ctx context.Context, img *dwarfloc.Image, o instances.Options, f addFunc) (sites uint64, err error) {
+func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f addFunc) (sites uint64, err error) {
 	type worker struct {
 		sites    uint64
-		sharer   *instances.Sharer
+		sharer   *share.Sharer
 		resolver dwarfloc.Resolver
 	}
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
-		workers[i].sharer = instances.NewSharer(img, o)
+		workers[i].sharer = share.NewSharer(img, o)
 	}
 	err = img.EachSite(ctx, dwarfloc.Every{}, func(number int, s *dwarfloc.Site) error {
 		w := &workers[number]
@@ -155,11 +153,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, o instances.Options,
 					return err
 				}
 			}
-			args := make([]instances.Argument, len(g.Params))
-			for i, v := range kept[from:at] {
-				args[i] = instances.NewArgument(v.Name, v, probe.TypeSpec{}, o)
-			}
-			if err := f(number, s, args); err != nil {
+			if err := f(number, s, o.Arguments(kept[from:at])); err != nil {
 				return err
 			}
 		}
@@ -172,13 +166,13 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, o instances.Options,
 }
 
 // Plan proves the prologues of a plan.
-func Plan(ctx context.Context, p *instances.Plan, file *oracle.File, o Options) (*Report, error) {
+func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Report, error) {
 	// In the order of the debug information, each unit is read once.
-	order := make([]*instances.Site, len(p.Sites))
+	order := make([]*plan.Site, len(p.Sites))
 	for i := range p.Sites {
 		order[i] = &p.Sites[i]
 	}
-	slices.SortStableFunc(order, func(a, b *instances.Site) int {
+	slices.SortStableFunc(order, func(a, b *plan.Site) int {
 		switch {
 		case a.DIE() < b.DIE():
 			return -1
@@ -187,10 +181,7 @@ func Plan(ctx context.Context, p *instances.Plan, file *oracle.File, o Options) 
 		}
 		return 0
 	})
-	o.Convention = instances.Registers
-	if p.Convention == prologue.Record {
-		o.Convention = instances.Record
-	}
+	o.Convention = p.Convention
 	return run(p.Image, file, p.Definition, o, func(add addFunc) (uint64, error) {
 		for _, s := range order {
 			if err := ctx.Err(); err != nil {
@@ -232,7 +223,7 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}
-	sites, err := feed(func(worker int, s *dwarfloc.Site, args []instances.Argument) error {
+	sites, err := feed(func(worker int, s *dwarfloc.Site, args []plan.Argument) error {
 		return provers[worker].add(s, args)
 	})
 	total := Report{Sites: sites}

@@ -9,9 +9,10 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -32,7 +33,7 @@ type prover struct {
 	reader *oracle.Reader
 	world  *world
 	o      Options
-	how    instances.Options
+	how    share.Options
 	def    *probe.Definition // of a plan
 	seen   *sync.Map         // keys of prologues, of all provers
 	rng    *rand.Rand
@@ -68,14 +69,14 @@ func (j *job) value(r *bpfexec.Result, i int) uint64 {
 
 // expectation answers what an argument must be.
 type expectation struct {
-	arg       instances.Argument
+	arg       plan.Argument
 	unchecked bool
 	value     func(m oracle.Machine) (v uint64, ok bool, err error)
 }
 
 // add takes a site with arguments, unless its prologue has been seen.
-func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
-	pro, err := instances.Emit(s, args, p.how)
+func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
+	pro, err := share.Emit(s, args, p.how)
 	if err != nil {
 		return err
 	}
@@ -107,9 +108,9 @@ func (p *prover) add(s *dwarfloc.Site, args []instances.Argument) error {
 
 // derived reports whether an argument is made of a variable: the second reader knows
 // variables only.
-func (p *prover) derived(a *instances.Argument) bool {
+func (p *prover) derived(a *plan.Argument) bool {
 	number := a.Kind == prologue.Scalar || a.Kind == prologue.Object
-	return !number || a.At != nil || p.def != nil && len(p.def.Args[a.Arg].Expr.Path) > 0
+	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
 }
 
 // second is the second reader's view of a site, or nil when it sees none.
@@ -139,7 +140,7 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 }
 
 // expect finds what the second reader says of an argument.
-func expect(s *dwarfloc.Site, site *oracle.Site, a instances.Argument) expectation {
+func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	e := expectation{arg: a}
 	if site == nil {
 		e.unchecked = true
@@ -168,7 +169,7 @@ func expect(s *dwarfloc.Site, site *oracle.Site, a instances.Argument) expectati
 	return e
 }
 
-func param(q *oracle.Param, m *oracle.Machine, a instances.Argument) (uint64, bool, error) {
+func param(q *oracle.Param, m *oracle.Machine, a plan.Argument) (uint64, bool, error) {
 	switch q.Source {
 	case oracle.Constant:
 		v, err := m.Fetch(oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, a.Size)}, a.Size, a.Signed)
@@ -190,7 +191,7 @@ func pad(b []byte, size int) []byte {
 	return append(append([]byte(nil), b...), make([]byte, size-len(b))...)
 }
 
-func evaluate(m *oracle.Machine, q *oracle.Param, expr []byte, a instances.Argument) (uint64, bool, error) {
+func evaluate(m *oracle.Machine, q *oracle.Param, expr []byte, a plan.Argument) (uint64, bool, error) {
 	res, err := m.Eval(expr)
 	if err == nil && q != nil {
 		res, err = q.FillPadding(res)

@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"slices"
@@ -70,14 +70,14 @@ func (f *finder) arguments(s *dwarfloc.Site, o *Options) ([]Argument, error) {
 		}
 		for _, v := range vars {
 			if f.def.Point.Return && (v.Role == dwarfloc.Parameter || v.Role == dwarfloc.Local) && !mistaken(v.Reason.Code) {
-				v.Loc, v.Reason = dwarfloc.Location{}, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"}
+				v = without(v, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"})
 			}
 			name := d.Name
 			if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
 				name = free(v.Name, out)
 			}
 			a := NewArgument(name, v, d.Type, *o)
-			a.Arg, a.User = i, d.User
+			a.DefinitionArg, a.User = i, d.User
 			if d.Expr.Kind == probe.Comm {
 				a.Kind = prologue.Comm
 			}
@@ -87,7 +87,7 @@ func (f *finder) arguments(s *dwarfloc.Site, o *Options) ([]Argument, error) {
 	return out, nil
 }
 
-// free is a name that no argument has: the name itself, or one with a number behind.
+// free returns a name that no argument has: the name itself, or with a number after it.
 func free(name string, args []Argument) string {
 	if name == "" {
 		name = "arg"

@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// mistaken tells reasons that the definition has, not the site: a name that is not
-// there, or a type that does not allow what is asked of it.
+// mistaken reports whether a reason is the definition's fault, not the site's: an unknown
+// name, or a type that does not allow what is asked of it.
 func mistaken(c dwarfloc.ReasonCode) bool {
 	switch c {
 	case dwarfloc.NoSuchVariable, dwarfloc.NoSuchMember, dwarfloc.TypeMismatch:
@@ -21,8 +21,8 @@ func mistaken(c dwarfloc.ReasonCode) bool {
 	return false
 }
 
-// checkNames makes an argument that no site can have an error: the user has mistyped
-// it. Where functions differ, and some have it, it is a reason at the others.
+// checkNames returns an error for an argument that no site can have: the user has mistyped
+// it. If only some functions have it, it is a reason at the others.
 func (p *Plan) checkNames() error {
 	for i := range p.Definition.Args {
 		var first *Argument
@@ -30,7 +30,7 @@ func (p *Plan) checkNames() error {
 		for j := range p.Sites {
 			for k := range p.Sites[j].Args {
 				a := &p.Sites[j].Args[k]
-				if a.Arg != i {
+				if a.DefinitionArg != i {
 					continue
 				}
 				if first == nil {

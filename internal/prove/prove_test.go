@@ -11,11 +11,13 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -24,7 +26,7 @@ const seed = 20150715
 
 // conventions are those in which the verifier sees all of an image's prologues: up to
 // three parameters in registers, and all of a site in a record.
-var conventions = []instances.Convention{instances.Registers, instances.Record}
+var conventions = []prologue.Convention{prologue.ConventionRegisters, prologue.ConventionRecord}
 
 func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
 	t.Helper()
@@ -61,7 +63,7 @@ func TestFixtures(t *testing.T) {
 					t.Fatal(err)
 				}
 				check(t, r)
-				v, err := VerifyImage(context.Background(), img, instances.Options{Convention: c})
+				v, err := VerifyImage(context.Background(), img, share.Options{Convention: c})
 				if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
 					t.Errorf("verifier, convention %d: %+v, %v", c, v, err)
 				}
@@ -97,9 +99,11 @@ func TestFindsWrong(t *testing.T) {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
 			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, how(instances.Registers), func(w int, s *dwarfloc.Site, args []instances.Argument) error {
+				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, args []plan.Argument) error {
 					for i := range args {
-						wrong.change(&args[i].Variable.Loc)
+						v := *args[i].Variable
+						wrong.change(&v.Loc)
+						args[i].Variable, args[i].Loc = &v, v.Loc
 					}
 					return add(w, s, args)
 				})
@@ -150,7 +154,7 @@ func proveKernel(t *testing.T, path string) {
 			if img.Arch().Name != runtime.GOARCH {
 				continue // the verifier knows its own registers alone
 			}
-			v, err := VerifyImage(context.Background(), img, instances.Options{Convention: c})
+			v, err := VerifyImage(context.Background(), img, share.Options{Convention: c})
 			if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
 				t.Errorf("verifier, convention %d: %d of %d accepted, %v\n%q", c, v.Accepted, v.Prologues, err, v.Rejected)
 			}
@@ -162,11 +166,11 @@ func proveKernel(t *testing.T, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+		p, err := plan.New(context.Background(), img, def, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Plan(context.Background(), plan, file, Options{Seed: seed})
+		r, err := Plan(context.Background(), p, file, Options{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

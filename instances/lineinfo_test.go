@@ -14,8 +14,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // programsOf makes the programs of an object whose program func has a definition for the
@@ -27,11 +28,11 @@ func programsOf(t *testing.T, object []byte) []*ebpf.ProgramSpec {
 		t.Fatal(err)
 	}
 	user := coll.Programs["func"]
-	p, err := newPlan(t, program, user.SectionName, instances.Options{Reads: prologue.ReadUser})
+	p, err := plantest.Fixture(t, program, user.SectionName, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs, err := p.ProgramSpecs(user)
+	specs, err := instances.ProgramSpecs(p, user)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,9 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // Verdicts are what the running kernel's verifier said of prologues.
@@ -22,10 +23,7 @@ type Verdicts struct {
 // VerifyImage loads every distinct prologue of an image into the running kernel's
 // verifier: of each site's parameters, up to three at a time in registers, or all of
 // them in a record.
-func VerifyImage(ctx context.Context, img *dwarfloc.Image, o instances.Options) (*Verdicts, error) {
-	if o.Convention == instances.Auto {
-		o.Convention = instances.Registers
-	}
+func VerifyImage(ctx context.Context, img *dwarfloc.Image, o share.Options) (*Verdicts, error) {
 	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 		return nil, err
 	}
@@ -34,8 +32,8 @@ func VerifyImage(ctx context.Context, img *dwarfloc.Image, o instances.Options) 
 		mu   sync.Mutex
 		v    Verdicts
 	)
-	_, err := eachDistinct(ctx, img, o, func(_ int, s *dwarfloc.Site, args []instances.Argument) error {
-		pro, err := instances.Emit(s, args, o)
+	_, err := eachDistinct(ctx, img, o, func(_ int, s *dwarfloc.Site, args []plan.Argument) error {
+		pro, err := share.Emit(s, args, o)
 		if err != nil {
 			return err
 		}

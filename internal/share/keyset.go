@@ -1,4 +1,4 @@
-package instances
+package share
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ type keySet struct {
 
 const blockSize = 1 << 16
 
-// slot is where a key may be. The number is one more than the key's; 0 is nobody.
+// slot is where a key may be. number-1 is the key's number; 0 marks an empty slot.
 type slot struct{ sum, number uint32 }
 
 // keySeed is the same for all sets, so that sums can be compared.

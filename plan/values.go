@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"encoding/binary"
@@ -11,26 +11,27 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Value is what a program was given for one argument.
+// Value is what a program got for one argument.
 type Value struct {
 	*Argument
 	Lost bool   // its err bit was set: it was not fetched at this hit
 	Data []byte // in the machine's byte order; 8 bytes for a number
 }
 
-// Values are the arguments of one hit at a site: err and the record as the program got
-// them, or its three arguments one behind the other. The data is not copied.
+// Values returns the arguments of one hit at a site, by its index in Plan.Sites. err and
+// data are what the program got: the record, or its up to three arguments, 8 bytes each,
+// one after the other. The values refer to data.
 func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	s := &p.Sites[site]
 	out := make([]Value, len(s.Args))
 	for i := range s.Args {
 		v := Value{Argument: &s.Args[i], Lost: err&(1<<i) != 0}
 		from, to := 8*i, 8*i+8
-		if p.Convention == prologue.Record && s.Instance >= 0 {
+		if p.Convention == prologue.ConventionRecord && s.Instance >= 0 {
 			f := p.Instances[s.Instance].Prologue.Layout.Fields[i]
 			from, to = f.Offset, f.Offset+f.Size
 			if v.Kind == prologue.Object {
-				to = min(to, from+v.Size) // without what fills it up
+				to = min(to, from+v.Size) // without its padding
 			}
 		}
 		v.Data = data[min(from, len(data)):min(to, len(data))]
@@ -39,77 +40,116 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	return out
 }
 
-// Uint is a number as the program finds it: extended to 64 bits.
-func (v *Value) Uint() uint64 {
+// Uint returns a number as the program gets it: extended to 64 bits. It is 0 for values of
+// fewer than 8 bytes.
+func (v Value) Uint() uint64 {
 	if len(v.Data) < 8 {
 		return 0
 	}
 	return binary.NativeEndian.Uint64(v.Data)
 }
 
-// String prints the value as its type says: a number, a character, a quoted string,
+// String prints the value by its type: a number, a character, a quoted string,
 // a structure with its members. A value that was not fetched is "?".
-func (v *Value) String() string {
+func (v Value) String() string {
 	if v.Lost {
 		return "?"
 	}
-	switch v.Type.Kind {
-	case probe.Hex, probe.SymbolOf:
-		if v.Type.Count == 0 {
-			return "0x" + strconv.FormatUint(v.Uint(), 16)
-		}
-	case probe.Char:
-		if v.Type.Count == 0 {
-			return quoteChar(byte(v.Uint()))
-		}
-	case probe.Bool:
-		if v.Type.Count == 0 {
-			return strconv.FormatBool(v.Uint() != 0)
-		}
-	case probe.Unsigned, probe.Bitfield:
-		if v.Type.Count == 0 {
-			return strconv.FormatUint(v.Uint(), 10)
-		}
-	case probe.Signed:
-		if v.Type.Count == 0 {
-			return strconv.FormatInt(int64(v.Uint()), 10)
-		}
-	case probe.String, probe.UString:
-		return quote(v.Data)
-	}
-	if v.Type.Count > 0 {
-		return v.elements()
-	}
-	if v.Kind == prologue.Comm {
-		return quote(v.Data)
-	}
-	return format(v.Variable.Type, v.Data, 0)
+	return show(v.decode())
 }
 
-// elements prints an array of the definition's type.
-func (v *Value) elements() string {
+// Any returns the value as a Go value: an int64 or uint64 for a number, a bool, or a
+// string, for characters and texts without quotes and for addresses, structures and arrays
+// as String prints them. It is nil for a value that was not fetched.
+func (v Value) Any() any {
+	if v.Lost {
+		return nil
+	}
+	switch x := v.decode().(type) {
+	case char:
+		if x >= 0x80 {
+			return uint64(x)
+		}
+		return string(rune(x))
+	case literal:
+		return string(x)
+	default:
+		return x
+	}
+}
+
+// Values are decoded to int64, uint64, bool, string, and these.
+type (
+	char    byte
+	literal string // what is printed as it is
+)
+
+// show is a decoded value's text.
+func show(x any) string {
+	switch x := x.(type) {
+	case char:
+		return quoteChar(byte(x))
+	case string:
+		return strconv.Quote(x)
+	}
+	return fmt.Sprint(x)
+}
+
+func hexText(u uint64) literal { return literal("0x" + strconv.FormatUint(u, 16)) }
+
+func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
+
+// decode is the value by the definition's type, or by the variable's own.
+func (v *Value) decode() any {
+	switch {
+	case v.Type.Kind == probe.String || v.Type.Kind == probe.UString:
+		return text(v.Data)
+	case v.Type.Count > 0:
+		return v.elements()
+	}
+	if x := converted(v.Type.Kind, v.Uint(), 8); x != nil {
+		return x
+	}
+	if v.Kind == prologue.Comm {
+		return text(v.Data)
+	}
+	return decode(v.Variable.Type, v.Data, 0)
+}
+
+// converted is a number of some bytes by a definition's type, or nil if that does not say.
+func converted(kind probe.TypeKind, u uint64, size int) any {
+	switch kind {
+	case probe.Hex, probe.SymbolOf:
+		return hexText(u)
+	case probe.Char:
+		return char(u)
+	case probe.Bool:
+		return u != 0
+	case probe.Unsigned, probe.Bitfield:
+		return u
+	case probe.Signed:
+		return extended(u, size)
+	}
+	return nil
+}
+
+// elements is an array of the definition's type.
+func (v *Value) elements() literal {
 	n := len(v.Data) / v.Type.Count
 	parts := make([]string, 0, v.Type.Count)
 	size := max(elementBits(v.Type)/8, 1)
 	for i := 0; i < v.Type.Count && (i+1)*size <= len(v.Data) && n > 0; i++ {
 		u := number(v.Data[i*size : (i+1)*size])
-		switch v.Type.Kind {
-		case probe.Hex, probe.SymbolOf:
-			parts = append(parts, "0x"+strconv.FormatUint(u, 16))
-		case probe.Signed:
-			parts = append(parts, strconv.FormatInt(extended(u, size), 10))
-		case probe.Char:
-			parts = append(parts, quoteChar(byte(u)))
-		case probe.Bool:
-			parts = append(parts, strconv.FormatBool(u != 0))
-		default:
-			parts = append(parts, strconv.FormatUint(u, 10))
+		x := converted(v.Type.Kind, u, size)
+		if x == nil {
+			x = u
 		}
+		parts = append(parts, show(x))
 	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return literal("[" + strings.Join(parts, ", ") + "]")
 }
 
-// number is what up to 8 bytes are in the machine's order.
+// number reads up to 8 bytes in the machine's order.
 func number(b []byte) uint64 {
 	var all [8]byte
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
@@ -129,17 +169,17 @@ func extended(u uint64, size int) int64 {
 	return int64(u<<shift) >> shift
 }
 
-// maxFormatDepth bounds structures in structures, and maxFormat what is printed.
+// maxFormatDepth bounds structures in structures, and maxFormat the bytes that are printed.
 const (
 	maxFormatDepth = 8
 	maxFormat      = 4096
 )
 
-// format prints an object of a type.
-func format(t *dwarfloc.Type, b []byte, depth int) string {
+// decode is an object of a type.
+func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	r, err := t.Resolve()
 	if err != nil || depth > maxFormatDepth {
-		return fmt.Sprintf("%x", b)
+		return rawBytes(b)
 	}
 	size := int(r.Size)
 	if size < 0 || size > len(b) {
@@ -148,13 +188,13 @@ func format(t *dwarfloc.Type, b []byte, depth int) string {
 	obj := b[:size]
 	switch r.Kind {
 	case dwarfloc.TypePointer:
-		return "0x" + strconv.FormatUint(number(obj), 16)
+		return hexText(number(obj))
 	case dwarfloc.TypeBool:
-		return strconv.FormatBool(number(obj) != 0)
+		return number(obj) != 0
 	case dwarfloc.TypeChar:
 		// "unsigned char" and "signed char" are C's small numbers.
 		if c := byte(number(obj)); r.Name == "char" && c >= ' ' && c < 0x7f {
-			return quoteChar(c)
+			return char(c)
 		}
 	case dwarfloc.TypeEnum:
 		v := extended(number(obj), size)
@@ -162,33 +202,34 @@ func format(t *dwarfloc.Type, b []byte, depth int) string {
 			v = int64(number(obj))
 		}
 		if name, err := r.Enumerator(v); err == nil && name != "" {
-			return name
+			return literal(name)
 		}
 	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass:
-		return formatMembers(r, obj, depth)
+		return members(r, obj, depth)
 	case dwarfloc.TypeArray:
-		return formatElements(r, obj, depth)
+		return array(r, obj, depth)
 	case dwarfloc.TypeInt:
 	default:
-		return fmt.Sprintf("%x", obj)
+		return rawBytes(obj)
 	}
-	if size > 8 {
-		return fmt.Sprintf("%x", obj)
+	switch {
+	case size > 8:
+		return rawBytes(obj)
+	case r.Signed:
+		return extended(number(obj), size)
 	}
-	if r.Signed {
-		return strconv.FormatInt(extended(number(obj), size), 10)
-	}
-	return strconv.FormatUint(number(obj), 10)
+	return number(obj)
 }
 
-func formatMembers(t *dwarfloc.Type, b []byte, depth int) string {
-	members, err := t.Members()
+// members is an object with its members.
+func members(t *dwarfloc.Type, b []byte, depth int) literal {
+	all, err := t.Members()
 	if err != nil {
-		return fmt.Sprintf("%x", b)
+		return rawBytes(b)
 	}
 	var out strings.Builder
 	out.WriteByte('{')
-	for i, m := range members {
+	for i, m := range all {
 		if i > 0 {
 			out.WriteString(", ")
 		}
@@ -205,7 +246,7 @@ func formatMembers(t *dwarfloc.Type, b []byte, depth int) string {
 			continue
 		}
 		if m.BitSize == 0 {
-			out.WriteString(format(m.Type, b[at:], depth+1))
+			out.WriteString(show(decode(m.Type, b[at:], depth+1)))
 			continue
 		}
 		// A bit-field of up to 64 bits is in at most 9 bytes.
@@ -222,31 +263,32 @@ func formatMembers(t *dwarfloc.Type, b []byte, depth int) string {
 		}
 	}
 	out.WriteByte('}')
-	return out.String()
+	return literal(out.String())
 }
 
-func formatElements(t *dwarfloc.Type, b []byte, depth int) string {
+// array is an object with its elements, or the text of an array of characters.
+func array(t *dwarfloc.Type, b []byte, depth int) any {
 	el, n, err := t.Count()
 	if err != nil {
-		return fmt.Sprintf("%x", b)
+		return rawBytes(b)
 	}
 	size, err := el.ByteSize()
 	if err != nil || size <= 0 {
-		return fmt.Sprintf("%x", b)
+		return rawBytes(b)
 	}
 	if r, err := el.Resolve(); err == nil && r.Kind == dwarfloc.TypeChar && r.Name == "char" && printable(b) {
-		return quote(b)
+		return text(b)
 	}
 	var parts []string
 	total := 0
 	for i := int64(0); (n < 0 || i < n) && (i+1)*size <= int64(len(b)); i++ {
-		parts = append(parts, format(el, b[i*size:(i+1)*size], depth+1))
+		parts = append(parts, show(decode(el, b[i*size:(i+1)*size], depth+1)))
 		if total += len(parts[i]); total > maxFormat {
 			parts = append(parts, "...")
 			break
 		}
 	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return literal("[" + strings.Join(parts, ", ") + "]")
 }
 
 // printable reports whether an array of characters is text, ended by NUL or not.
@@ -262,10 +304,10 @@ func printable(b []byte) bool {
 	return true
 }
 
-// quote prints bytes up to the first NUL.
-func quote(b []byte) string {
+// text is bytes up to the first NUL.
+func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
-	return strconv.Quote(s)
+	return s
 }
 
 func quoteChar(c byte) string {

@@ -1,4 +1,4 @@
-package instances
+package plan
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -25,7 +26,7 @@ func (p *Plan) Header() string {
 		suffix := ""
 		if len(forms) > 1 {
 			suffix = "_" + strconv.Itoa(i+1)
-			fmt.Fprintf(&b, "/* For %s. */\n", functionsText(forms[i].functions))
+			fmt.Fprintf(&b, "/* For %s. */\n", cname.Comment(functionsText(forms[i].functions)))
 		}
 		p.writeForm(&b, &forms[i], suffix)
 	}
@@ -83,7 +84,7 @@ func functionsText(names []string) string {
 const maxIntErr = 31
 
 func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
-	name := identifier(p.Definition.Event)
+	name := cname.Identifier(p.Definition.Event)
 	if p.Definition.Event == "" {
 		name = "func"
 	}
@@ -91,10 +92,10 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	if len(f.args) > maxIntErr {
 		errType = "__u64"
 	}
-	names := distinctNames(f.args, p.Convention == prologue.Registers)
+	names := distinctNames(f.args, p.Convention == prologue.ConventionRegisters)
 	params := "void *ctx, " + errType + " err"
-	layout := (&Site{Args: f.args}).Layout()
-	if p.Convention == prologue.Record && layout.Size > 0 {
+	layout := layoutOf(f.args)
+	if p.Convention == prologue.ConventionRecord && layout.Size > 0 {
 		fmt.Fprintf(b, "struct %s_args%s {\n", name, suffix)
 		width := 0
 		lines := make([]string, len(f.args))
@@ -106,10 +107,10 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 		for i := range f.args {
 			a := &f.args[i]
 			if layout.Fields[i].Size == 0 {
-				fmt.Fprintf(b, "\t/* %s has no room here: %s */\n", names[i], comment(typeOf(a)+", "+noRoom(a)))
+				fmt.Fprintf(b, "\t/* %s has no room here: %s */\n", names[i], cname.Comment(typeOf(a)+", "+noRoom(a)))
 				continue
 			}
-			fmt.Fprintf(b, "\t%-*s /* %s */\n", width, lines[i], comment(typeOf(a)))
+			fmt.Fprintf(b, "\t%-*s /* %s */\n", width, lines[i], cname.Comment(typeOf(a)))
 		}
 		fmt.Fprintf(b, "};\n_Static_assert(sizeof(struct %s_args%s) == %d, \"%s_args%s\");\n\n", name, suffix, layout.Size, name, suffix)
 		params += fmt.Sprintf(", struct %s_args%s *args", name, suffix)
@@ -122,7 +123,7 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	if d.Event == "" {
 		d.Event = "func"
 	}
-	fmt.Fprintf(b, "/* SEC(%s) */\nint %s%s(%s);\n", comment(strconv.Quote(d.String())), name, suffix, params)
+	fmt.Fprintf(b, "/* SEC(%s) */\nint %s%s(%s);\n", cname.Comment(strconv.Quote(d.String())), name, suffix, params)
 }
 
 // noRoom says why an argument's place is empty.
@@ -146,7 +147,7 @@ func (p *Plan) declare(a *Argument, name string) string {
 	}
 	switch a.Kind {
 	case prologue.String, prologue.UserString:
-		return array("char", a.Bound, a.Bound)
+		return array("char", a.MaxBytes, a.MaxBytes)
 	case prologue.Comm:
 		return array("char", prologue.CommSize, prologue.CommSize)
 	case prologue.Object:
@@ -156,7 +157,7 @@ func (p *Plan) declare(a *Argument, name string) string {
 		return array("__u8", a.Size, a.Size)
 	}
 	bits := 64
-	if loadable := a.Size == 1 || a.Size == 2 || a.Size == 4; loadable && p.Convention == prologue.Registers {
+	if loadable := a.Size == 1 || a.Size == 2 || a.Size == 4; loadable && p.Convention == prologue.ConventionRegisters {
 		bits = 8 * a.Size
 	}
 	return integer(a.Signed, bits) + " " + name
@@ -188,11 +189,8 @@ func typeOf(a *Argument) string {
 	return a.Variable.Type.String()
 }
 
-// comment makes a text one that can stand in a comment.
-func comment(text string) string { return strings.ReplaceAll(text, "*/", "*\\/") }
-
 // distinctNames are the arguments' names as members of a structure, or as parameters
-// behind two others.
+// after two others.
 func distinctNames(args []Argument, parameters bool) []string {
 	var taken []string
 	if parameters {
@@ -200,7 +198,7 @@ func distinctNames(args []Argument, parameters bool) []string {
 	}
 	others := len(taken)
 	for i := range args {
-		base := identifier(args[i].Name)
+		base := cname.Identifier(args[i].Name)
 		name := base
 		for n := 2; slices.Contains(taken, name); n++ {
 			name = base + "_" + strconv.Itoa(n)
@@ -208,26 +206,4 @@ func distinctNames(args []Argument, parameters bool) []string {
 		taken = append(taken, name)
 	}
 	return taken[others:]
-}
-
-// reserved are C's words that a variable of another language may be called.
-var reserved = strings.Fields(`auto break case char const continue default do double else enum extern float for goto
-	if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned
-	void volatile while _Bool _Complex _Imaginary`)
-
-// identifier makes a name one of C.
-func identifier(name string) string {
-	id := strings.Map(func(r rune) rune {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, name)
-	if id == "" || id[0] >= '0' && id[0] <= '9' {
-		id = "_" + id
-	}
-	if slices.Contains(reserved, id) {
-		id += "_"
-	}
-	return id
 }

@@ -1,4 +1,4 @@
-package instances
+package share
 
 import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
