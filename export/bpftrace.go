@@ -101,24 +101,24 @@ func probeName(name string) string {
 // bpftraceArg is an argument as an expression, with its conversion for printf.
 func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.Comm {
+	if d.Expr.Kind == probe.KindComm {
 		return "%s", "comm", nil
 	}
-	if d.Type.Kind == probe.String || d.Type.Kind == probe.UString {
+	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
 		e, err := text(a)
 		if err != nil {
 			return "", "", err
 		}
-		if x.o.Kernel && d.Type.Kind == probe.UString && reads(e) {
+		if x.o.Kernel && d.Type.Kind == probe.TypeUString && reads(e) {
 			return "", "", leave("it reads memory of user space on the way")
 		}
 		t, err := x.bpftraceExpr(e)
-		if x.o.Kernel && (d.Type.Kind == probe.UString || d.User) {
+		if x.o.Kernel && (d.Type.Kind == probe.TypeUString || d.User) {
 			t = "uptr(" + t + ")"
 		}
 		return "%s", "str(" + t + ")", err
 	}
-	if d.Type.Count != 0 || d.Type.Kind == probe.Bitfield {
+	if d.Type.Count != 0 || d.Type.Kind == probe.TypeBitfield {
 		return "", "", leave("the type %s", d.Type)
 	}
 	e, err := value(a)

@@ -89,10 +89,10 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 // traceArg is an argument as trace events fetch it, with its type.
 func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.Comm {
+	if d.Expr.Kind == probe.KindComm {
 		return "$comm", nil
 	}
-	if d.Type.Kind == probe.String || d.Type.Kind == probe.UString {
+	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
 		return x.traceString(s, a, d)
 	}
 	if d.Type.Count != 0 {
@@ -140,9 +140,9 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *d
 	}
 	typ := ":" + letter + strconv.Itoa(8*size)
 	switch {
-	case d.Type.Kind == probe.Bitfield:
+	case d.Type.Kind == probe.TypeBitfield:
 		typ = ":" + d.Type.String()
-	case d.Type.Kind == probe.SymbolOf && size == 8 && x.o.Kernel: // uprobe_events refuses the type
+	case d.Type.Kind == probe.TypeSymbol && size == 8 && x.o.Kernel: // uprobe_events refuses the type
 		typ = ":symbol"
 	}
 	switch e.Op {
@@ -161,11 +161,11 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *d
 // letter is the first of a type's name.
 func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	switch d.Type.Kind {
-	case probe.Hex, probe.SymbolOf:
+	case probe.TypeHex, probe.TypeSymbol:
 		return "x"
-	case probe.Signed:
+	case probe.TypeSigned:
 		return "s"
-	case probe.Unsigned:
+	case probe.TypeUnsigned:
 		return "u"
 	}
 	t, err := a.Variable.Type.Resolve()
@@ -187,7 +187,7 @@ func (x *exporter) traceString(s *plan.Site, a *plan.Argument, d *probe.Arg) (st
 		return "", leave("it reads memory of user space on the way")
 	}
 	at, err := x.traceMemory(s, e)
-	if d.Type.Kind == probe.UString || d.User && x.o.Kernel {
+	if d.Type.Kind == probe.TypeUString || d.User && x.o.Kernel {
 		return at + ":ustring", err
 	}
 	return at + ":string", err

@@ -79,13 +79,13 @@ func (a *Argument) shape(o *Options) error {
 	}
 	a.Size, a.Signed = int(max(bytes, 0)), t.Signed
 	switch want := &a.Type; {
-	case want.Kind == probe.String, want.Kind == probe.UString:
+	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
 		return a.str(t, o)
 	case want.Count > 0:
 		a.array(t)
-	case want.Kind == probe.Bitfield:
+	case want.Kind == probe.TypeBitfield:
 		a.bitField(t)
-	case want.Kind != probe.NoType:
+	case want.Kind != probe.TypeNone:
 		a.number()
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.Object
@@ -105,9 +105,9 @@ func aggregate(t *dwarfloc.Type) bool {
 // variable's own.
 func elementBits(t probe.TypeSpec) int {
 	switch t.Kind {
-	case probe.Char, probe.Bool:
+	case probe.TypeChar, probe.TypeBool:
 		return 8
-	case probe.SymbolOf:
+	case probe.TypeSymbol:
 		return 64
 	}
 	return t.Bits
@@ -117,11 +117,11 @@ func elementBits(t probe.TypeSpec) int {
 func (a *Argument) number() {
 	bytes := elementBits(a.Type) / 8
 	if bytes == 0 {
-		a.Signed = a.Type.Kind == probe.Signed
+		a.Signed = a.Type.Kind == probe.TypeSigned
 		return
 	}
 	if bytes <= a.Size || a.Size == 0 {
-		a.Size, a.Signed = bytes, a.Type.Kind == probe.Signed
+		a.Size, a.Signed = bytes, a.Type.Kind == probe.TypeSigned
 	}
 }
 
@@ -134,7 +134,7 @@ func character(t *dwarfloc.Type) bool {
 // variable points to.
 func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 	a.Kind = prologue.String
-	if a.Type.Kind == probe.UString {
+	if a.Type.Kind == probe.TypeUString {
 		a.Kind = prologue.UserString
 	}
 	a.MaxBytes = o.stringBytes()
@@ -211,7 +211,7 @@ func pointerSize(t *dwarfloc.Type) uint8 {
 
 // bitField picks bits of what the variable's location holds.
 func (a *Argument) bitField(t *dwarfloc.Type) {
-	whole := a.Type.Whole / 8
+	whole := a.Type.Container / 8
 	if aggregate(t) || a.Size > 0 && whole > a.Size {
 		a.mismatch("%q is %v of %d bytes, and %v is cut from %d", a.Name, a.Variable.Type, a.Size, a.Type, whole)
 		return

@@ -82,7 +82,7 @@ func layoutOf(args []Argument) prologue.Layout { return prologue.NewLayout(appen
 // as can be have one layout. $params and $vars stand for other arguments at each site.
 func (p *Plan) agree() {
 	for i := range p.Definition.Args {
-		if k := p.Definition.Args[i].Expr.Kind; k == probe.Params || k == probe.Vars {
+		if k := p.Definition.Args[i].Expr.Kind; k == probe.KindParams || k == probe.KindVars {
 			return
 		}
 	}

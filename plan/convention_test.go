@@ -29,7 +29,7 @@ func TestAgree(t *testing.T) {
 		}
 	}
 	// $params stands for other arguments at each site.
-	p.Definition.Args[0].Expr.Kind = probe.Params
+	p.Definition.Args[0].Expr.Kind = probe.KindParams
 	p.Sites[0].Args[0].MaxBytes = 17
 	if p.agree(); p.Sites[0].Args[0].MaxBytes != 17 {
 		t.Error("arguments of $params were made alike")

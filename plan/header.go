@@ -172,10 +172,10 @@ func integer(signed bool, bits int) string {
 
 // elementType is the C type of one element of a definition's type.
 func elementType(t probe.TypeSpec) string {
-	if t.Kind == probe.Char {
+	if t.Kind == probe.TypeChar {
 		return "char"
 	}
-	return integer(t.Kind == probe.Signed, elementBits(t))
+	return integer(t.Kind == probe.TypeSigned, elementBits(t))
 }
 
 // typeOf says in a comment what an argument is.
@@ -183,7 +183,7 @@ func typeOf(a *Argument) string {
 	switch {
 	case a.Kind == prologue.Comm:
 		return "the task's name"
-	case a.Type.Kind != probe.NoType:
+	case a.Type.Kind != probe.TypeNone:
 		return a.Variable.Type.String() + ", as " + a.Type.String()
 	}
 	return a.Variable.Type.String()

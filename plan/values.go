@@ -102,7 +102,7 @@ func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
 // decode is the value by the definition's type, or by the variable's own.
 func (v *Value) decode() any {
 	switch {
-	case v.Type.Kind == probe.String || v.Type.Kind == probe.UString:
+	case v.Type.Kind == probe.TypeString || v.Type.Kind == probe.TypeUString:
 		return text(v.Data)
 	case v.Type.Count > 0:
 		return v.elements()
@@ -119,15 +119,15 @@ func (v *Value) decode() any {
 // converted is a number of some bytes by a definition's type, or nil if that does not say.
 func converted(kind probe.TypeKind, u uint64, size int) any {
 	switch kind {
-	case probe.Hex, probe.SymbolOf:
+	case probe.TypeHex, probe.TypeSymbol:
 		return hexText(u)
-	case probe.Char:
+	case probe.TypeChar:
 		return char(u)
-	case probe.Bool:
+	case probe.TypeBool:
 		return u != 0
-	case probe.Unsigned, probe.Bitfield:
+	case probe.TypeUnsigned, probe.TypeBitfield:
 		return u
-	case probe.Signed:
+	case probe.TypeSigned:
 		return extended(u, size)
 	}
 	return nil

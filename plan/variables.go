@@ -23,7 +23,7 @@ func newFinder(img *dwarfloc.Image, def *probe.Definition) (*finder, error) {
 	for i := range def.Args {
 		e := &def.Args[i].Expr
 		switch e.Kind {
-		case probe.Symbol:
+		case probe.KindSymbol:
 			addr, ok, err := img.AddressOf(e.Name)
 			if err != nil {
 				return nil, err
@@ -32,11 +32,11 @@ func newFinder(img *dwarfloc.Image, def *probe.Definition) (*finder, error) {
 				return nil, probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
 			}
 			f.symbols[e.Name] = addr
-		case probe.Retval:
+		case probe.KindRetval:
 			if !def.Point.Return {
 				return nil, probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return")
 			}
-		case probe.Register:
+		case probe.KindRegister:
 			if img.Arch().RegisterByName(e.Name) == nil {
 				return nil, probe.Errorf(def, e.Pos, "no register %q on %s%s", e.Name, img.Arch().Name, nearestRegister(img, e.Name))
 			}
@@ -73,12 +73,12 @@ func (f *finder) arguments(s *dwarfloc.Site, o *Options) ([]Argument, error) {
 				v = without(v, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"})
 			}
 			name := d.Name
-			if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
+			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
 				name = free(v.Name, out)
 			}
 			a := NewArgument(name, v, d.Type, *o)
 			a.DefinitionArg, a.User = i, d.User
-			if d.Expr.Kind == probe.Comm {
+			if d.Expr.Kind == probe.KindComm {
 				a.Kind = prologue.Comm
 			}
 			out = append(out, a)
@@ -103,9 +103,9 @@ func free(name string, args []Argument) string {
 // and $vars, several.
 func (f *finder) variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	switch d.Expr.Kind {
-	case probe.Params:
+	case probe.KindParams:
 		return s.Params()
-	case probe.Vars:
+	case probe.KindVars:
 		return f.all(s)
 	}
 	v, err := f.variable(s, &d.Expr)
@@ -116,9 +116,9 @@ func (f *finder) variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable
 	for i, p := range d.Expr.Path {
 		path[i] = dwarfloc.Step{Member: p.Member, Index: p.Index}
 		switch p.Kind {
-		case probe.Arrow:
+		case probe.StepArrow:
 			path[i].Kind = dwarfloc.StepArrow
-		case probe.Index:
+		case probe.StepIndex:
 			path[i].Kind = dwarfloc.StepIndex
 		}
 		if p.IndexBy == nil {
@@ -142,22 +142,22 @@ func (f *finder) variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable
 // variable finds what an expression begins with.
 func (f *finder) variable(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 	switch e.Kind {
-	case probe.Retval:
+	case probe.KindRetval:
 		return s.Result()
-	case probe.Register:
+	case probe.KindRegister:
 		v, _ := s.RegisterVariable(e.Name) // newFinder has looked
 		return v, nil
-	case probe.Symbol:
+	case probe.KindSymbol:
 		return s.MemoryVariable("@"+e.Name, f.symbols[e.Name]+e.Number), nil
-	case probe.Address:
+	case probe.KindAddress:
 		return s.MemoryVariable(e.String(), e.Number), nil
-	case probe.Immediate:
+	case probe.KindImmediate:
 		return s.ConstantVariable(e.String(), e.Number), nil
-	case probe.Stack:
+	case probe.KindStack:
 		return s.StackVariable(e.Number, false), nil
-	case probe.StackAddr:
+	case probe.KindStackAddr:
 		return s.StackVariable(0, true), nil
-	case probe.Comm:
+	case probe.KindComm:
 		return s.ConstantVariable("$comm", 0), nil // the kernel knows it, not the image
 	}
 	return s.Lookup(e.Name)

@@ -18,7 +18,7 @@ const anOption = "an option (exec=, force=, inlines= or module=)"
 // one, or nearly one, which leaves a definition broken into lines alone and
 // still finds "modul=ext4".
 func (s *scanner) options() (Options, error) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	seen := make(map[string]bool)
 	for {
 		s.skipSpace()

@@ -238,7 +238,7 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 		if missing && sites == len(p.Sites) {
 			continue
 		}
-		if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
+		if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
 			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, count(len(p.Sites), "site"))
 		} else {
 			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, count(len(p.Sites), "site"))
