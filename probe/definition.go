@@ -82,7 +82,7 @@ const (
 	KindSymbol
 	// KindAddress is @ADDRESS: the memory at a link-time address.
 	KindAddress
-	// KindImmediate is \VALUE: a number or a text that is not fetched.
+	// KindImmediate is \VALUE: a number, which is delivered as it is.
 	KindImmediate
 	// KindRetval is $retval: what the function returns, in a return probe.
 	KindRetval

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
@@ -20,7 +21,7 @@ func (x *subject) tellAttached(w io.Writer, p *plan.Plan, a *instances.Attachmen
 	if len(a.Refused) == 0 {
 		return nil
 	}
-	predict := func(uint64) attachable.Cause { return attachable.None }
+	predict := func(uint64) attachable.Cause { return attachable.CauseNone }
 	if x.kernel {
 		table, err := attachable.New(x.img)
 		if err != nil {
@@ -31,13 +32,13 @@ func (x *subject) tellAttached(w io.Writer, p *plan.Plan, a *instances.Attachmen
 	causes, counts := make(map[string][]int), make(map[string]int)
 	for _, r := range a.Refused {
 		text := r.Err.Error()
-		if c := predict(p.Sites[r.Site].Addr); c != attachable.None {
+		if c := predict(p.Sites[r.Site].Addr); c != attachable.CauseNone {
 			text = c.String() + ": " + c.Text()
 		}
 		causes[text] = append(causes[text], r.Site)
 		counts[text]++
 	}
-	for _, text := range mostFirst(counts) {
+	for _, text := range order.LargestFirst(counts) {
 		sites := causes[text]
 		fmt.Fprintf(w, "  not at %s: %s\n", count(len(sites), "site"), text)
 		for _, i := range sites[:min(len(sites), x.list)] {

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -201,13 +199,6 @@ func printSummary(w io.Writer, p *plan.Plan) {
 	printFetched(w, p, false)
 }
 
-// mostFirst are the keys of counts, the highest first.
-func mostFirst[K cmp.Ordered](counts map[K]int) []K {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-}
-
 // printFetched prints at how many sites each argument is fetched, and why not at the
 // others; of all arguments, or of those alone that are not fetched everywhere.
 func printFetched(w io.Writer, p *plan.Plan, missing bool) {
@@ -243,7 +234,7 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 		} else {
 			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, count(len(p.Sites), "site"))
 		}
-		for k, n := range mostFirst(reasons) {
+		for k, n := range order.LargestFirst(reasons) {
 			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], reasons[n], n)
 		}
 		fmt.Fprintln(w)

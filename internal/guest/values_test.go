@@ -165,7 +165,7 @@ func valuesTask(t *testing.T, k testKernel, img *dwarfloc.Image, o plan.Options)
 		if d.in != "" {
 			p.Sites = slices.DeleteFunc(p.Sites, func(s plan.Site) bool { return s.Symbol != d.in })
 		}
-		if !slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return table.At(s.Addr) == attachable.None }) {
+		if !slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return table.At(s.Addr) == attachable.CauseNone }) {
 			t.Errorf("%q in %q: a probe can be at none of %d sites", d.def, d.in, len(p.Sites))
 			continue
 		}
@@ -213,7 +213,7 @@ func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*plan.Plan, r *gues
 	for i, p := range plans {
 		for j := range p.Sites {
 			text, no := refused[[2]int{i, j}]
-			if cause := table.At(p.Sites[j].Addr); no != (cause != attachable.None) {
+			if cause := table.At(p.Sites[j].Addr); no != (cause != attachable.CauseNone) {
 				t.Errorf("%v: the kernel says %q, the image %q", p.Sites[j], text, cause)
 			}
 		}
