@@ -28,7 +28,7 @@ func TestSites(t *testing.T) {
 	}
 	var got []string
 	for _, s := range sites {
-		if c := table.At(s.Addr); c != None {
+		if c := table.At(s.Addr); c != CauseNone {
 			got = append(got, c.String()+" "+s.Place())
 		}
 		if again, checked, err := table.Refires(s); err != nil || !checked || again {
@@ -75,15 +75,15 @@ func TestAddresses(t *testing.T) {
 		addr uint64
 		want Cause
 	}{
-		{"a jump label", table.jumps[0], JumpLabel},
-		{"inside a jump label", table.jumps[0] + 1, JumpLabel},
-		{"a static call", table.statics[0], StaticCall},
-		{"a bug", bug, Bug},
-		{"a function", entry, None},
-		{"its second instruction", second, None},
-		{"before it", second - 1, MidInstruction},
-		{"data", img.Sections()[len(img.Sections())-1].Addr, NotCode},
-		{"nowhere", 0x1000, NotCode},
+		{"a jump label", table.jumps[0], causeJumpLabel},
+		{"inside a jump label", table.jumps[0] + 1, causeJumpLabel},
+		{"a static call", table.statics[0], causeStaticCall},
+		{"a bug", bug, causeBug},
+		{"a function", entry, CauseNone},
+		{"its second instruction", second, CauseNone},
+		{"before it", second - 1, causeMidInstruction},
+		{"data", img.Sections()[len(img.Sections())-1].Addr, causeNotCode},
+		{"nowhere", 0x1000, causeNotCode},
 	} {
 		if tt.addr == second-1 && second-1 == entry {
 			t.Fatal("the first instruction has one byte")
@@ -106,7 +106,7 @@ func TestARM64Image(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range sites {
-		for off, want := range map[uint64]Cause{0: None, 1: MidInstruction, 2: MidInstruction, 4: None} {
+		for off, want := range map[uint64]Cause{0: CauseNone, 1: causeMidInstruction, 2: causeMidInstruction, 4: CauseNone} {
 			if got := table.At(s.Addr + off); got != want {
 				t.Errorf("%v+%d: %q, want %q", s, off, got, want)
 			}

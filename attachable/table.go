@@ -2,7 +2,7 @@
 // will take a kprobe, and why not at the others: before any is asked for.
 //
 //	table, err := attachable.New(img)
-//	cause := table.At(site.Addr)       // attachable.None: go ahead
+//	cause := table.At(site.Addr)       // attachable.CauseNone: go ahead
 //	again, checked, err := table.Refires(site)
 //
 // The rules are those of Linux 6.1: check_kprobe_address_safe and
@@ -88,8 +88,8 @@ type area struct {
 
 // sectionCauses are the sections that take no probes.
 var sectionCauses = map[string]Cause{
-	".init.text": FreedInit, ".exit.text": FreedInit, ".altinstr_replacement": FreedInit, ".altinstr_aux": FreedInit,
-	".noinstr.text": NoInstr, ".entry.text": Entry, ".kprobes.text": KprobesText,
+	".init.text": causeFreedInit, ".exit.text": causeFreedInit, ".altinstr_replacement": causeFreedInit, ".altinstr_aux": causeFreedInit,
+	".noinstr.text": causeNoInstr, ".entry.text": causeEntry, ".kprobes.text": causeKprobesText,
 }
 
 // symbolAreas are the same where a linker script puts the sections into .text.
@@ -97,10 +97,10 @@ var symbolAreas = []struct {
 	from, to string
 	cause    Cause
 }{
-	{"__noinstr_text_start", "__noinstr_text_end", NoInstr},
-	{"__entry_text_start", "__entry_text_end", Entry},
-	{"__kprobes_text_start", "__kprobes_text_end", KprobesText},
-	{"_sinittext", "_einittext", FreedInit},
+	{"__noinstr_text_start", "__noinstr_text_end", causeNoInstr},
+	{"__entry_text_start", "__entry_text_end", causeEntry},
+	{"__kprobes_text_start", "__kprobes_text_end", causeKprobesText},
+	{"_sinittext", "_einittext", causeFreedInit},
 }
 
 // A listed table of the kernel: entries between two symbols, each with the address it
@@ -252,10 +252,10 @@ func (t *Table) function(addr uint64) (span, bool) {
 	return span{lo, hi}, ok
 }
 
-// At returns why the kernel takes no probe at a link-time address, or None.
+// At returns why the kernel takes no probe at a link-time address, or CauseNone.
 func (t *Table) At(addr uint64) Cause {
 	if s := t.img.SectionAt(addr); s == nil || !s.Exec {
-		return NotCode
+		return causeNotCode
 	}
 	for _, areas := range [][]area{t.sections, t.areas} {
 		for _, a := range areas {
@@ -266,30 +266,30 @@ func (t *Table) At(addr uint64) Cause {
 	}
 	name, lo, hi, ok := t.img.CodeAround(addr)
 	if !ok {
-		return NotCode
+		return causeNotCode
 	}
 	f := span{lo, hi}
 	whole, hasWhole := t.unsuffixed(name)
 	switch {
 	case t.listed(addr), hasWhole && t.listed(whole.lo):
-		return Blacklisted
+		return causeBlacklisted
 	case len(t.mcount) > 0 && !within(t.mcount, f) && (!hasWhole || !within(t.mcount, whole)):
-		return NoFtrace
+		return causeNoFtrace
 	}
 	if i, _ := slices.BinarySearch(t.mcount, addr+1); i > 0 && addr != t.mcount[i-1] && addr-t.mcount[i-1] < t.callSize() {
-		return InFtrace
+		return causeInFtrace
 	}
 	switch {
 	case t.covered(t.jumps, addr):
-		return JumpLabel
+		return causeJumpLabel
 	case t.covered(t.statics, addr):
-		return StaticCall
+		return causeStaticCall
 	}
 	if _, ok := t.bugs[addr]; ok {
-		return Bug
+		return causeBug
 	}
 	if at, checked := t.boundary(lo, addr); checked && !at {
-		return MidInstruction
+		return causeMidInstruction
 	}
 	return t.refuses(lo, addr)
 }

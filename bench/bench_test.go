@@ -14,8 +14,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -121,7 +123,7 @@ func BenchmarkExpand(b *testing.B) {
 				b.ReportAllocs()
 				n := 0
 				for b.Loop() {
-					sites, err := glob.Expand(context.Background(), img, glob.Selection{Functions: p})
+					sites, err := sites.Select(context.Background(), img, sites.Selection{Functions: p})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -141,7 +143,7 @@ func BenchmarkResolve(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		sites, err := glob.Expand(context.Background(), img, glob.Selection{Functions: p})
+		sites, err := sites.Select(context.Background(), img, sites.Selection{Functions: p})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -169,16 +171,16 @@ func BenchmarkEmit(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		plan, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+		p, err := plan.New(context.Background(), img, def, plan.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		insns, helpers := 0, 0
 		for b.Loop() {
 			insns, helpers = 0, 0
-			for i := range plan.Sites {
-				s := &plan.Sites[i]
-				pro, err := instances.Emit(s.Site, s.Args, instances.Options{})
+			for i := range p.Sites {
+				s := &p.Sites[i]
+				pro, err := share.Emit(s.Site, s.Args, share.Options{Convention: p.Convention})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -186,8 +188,8 @@ func BenchmarkEmit(b *testing.B) {
 				helpers += pro.Helpers
 			}
 		}
-		b.ReportMetric(float64(insns)/float64(len(plan.Sites)), "insns/site")
-		b.ReportMetric(float64(helpers)/float64(len(plan.Sites)), "helpers/site")
+		b.ReportMetric(float64(insns)/float64(len(p.Sites)), "insns/site")
+		b.ReportMetric(float64(helpers)/float64(len(p.Sites)), "helpers/site")
 	})
 }
 
@@ -200,7 +202,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			if _, err := instances.NewPlan(context.Background(), img, def, instances.Options{}); err != nil {
+			if _, err := plan.New(context.Background(), img, def, plan.Options{}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -236,9 +238,9 @@ func BenchmarkShare(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var totals instances.Totals
+		var totals share.Totals
 		for b.Loop() {
-			s := instances.NewSharer(img, instances.Options{})
+			s := share.NewSharer(img, share.Options{})
 			for _, params := range sites {
 				if _, err := s.Parameters(params); err != nil {
 					b.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/share"
 )
 
 // Counts are the totals of one kind of sites. Parameters are counted as the debug
@@ -52,7 +52,7 @@ type Report struct {
 	Inline  Counts `json:"inline"`
 	// Emitted are the prologues that fetch every parameter of every site, up to three
 	// a prologue.
-	Emitted instances.Totals `json:"emitted"`
+	Emitted share.Totals `json:"emitted"`
 }
 
 // described tells reasons of parameters whose debug information has a location
@@ -142,9 +142,9 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	n := runtime.GOMAXPROCS(0)
 	tallies := [2][]tally{make([]tally, n), make([]tally, n)}
 	resolvers := make([]dwarfloc.Resolver, n)
-	sharers := make([]*instances.Sharer, n)
+	sharers := make([]*share.Sharer, n)
 	for i := range sharers {
-		sharers[i] = instances.NewSharer(img, instances.Options{})
+		sharers[i] = share.NewSharer(img, share.Options{})
 	}
 	err := img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
 		params, err := resolvers[worker].Params(s)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -30,7 +30,7 @@ func TestMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		emitted := instances.NewSharer(testenv.Fixture(t, name), instances.Options{})
+		emitted := share.NewSharer(testenv.Fixture(t, name), share.Options{})
 		want := map[dwarfloc.SiteKind]map[string]int{dwarfloc.Entry: {}, dwarfloc.Inline: {}}
 		for _, s := range sites {
 			params, err := s.Params()

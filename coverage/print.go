@@ -1,13 +1,13 @@
 package coverage
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -52,7 +52,7 @@ func (r *Report) Print(w io.Writer) {
 		line("all described", c.Described, with)
 		group := func(title string, m map[string]int) {
 			fmt.Fprintln(w, " "+title)
-			for _, name := range largestFirst(m) {
+			for _, name := range order.LargestFirst(m) {
 				line(name, m[name], c.Parameters)
 			}
 		}
@@ -69,12 +69,6 @@ func (r *Report) Print(w io.Writer) {
 }
 
 func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
-
-func largestFirst(m map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
-	})
-}
 
 // Change is one figure of two reports.
 type Change struct {

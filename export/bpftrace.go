@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // Bpftrace writes a program for bpftrace that prints the arguments at each site:
 // sites that share an instance share an action. What bpftrace's language, or its
 // probes, cannot express has a comment.
-func Bpftrace(w io.Writer, p *instances.Plan, o Options) error {
+func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
 		return err
@@ -24,7 +25,7 @@ func Bpftrace(w io.Writer, p *instances.Plan, o Options) error {
 	b := bufio.NewWriter(w)
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Instance < 0 {
-			fmt.Fprintf(b, "// %s: left out: an argument is missing\n", oneLine(s.String()))
+			fmt.Fprintf(b, "// %s: left out: an argument is missing\n", cname.OneLine(s.String()))
 		}
 	}
 	for i := range p.Instances {
@@ -35,13 +36,13 @@ func Bpftrace(w io.Writer, p *instances.Plan, o Options) error {
 	return b.Flush()
 }
 
-func (x *exporter) bpftraceInstance(w io.Writer, in *instances.Instance) error {
+func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 	var places []string
 	for _, i := range in.Sites {
 		s := &x.p.Sites[i]
 		place, err := x.bpftracePlace(s)
 		if why := left(""); errors.As(err, &why) {
-			fmt.Fprintf(w, "// %s: %s\n", oneLine(s.String()), oneLine(why.Error()))
+			fmt.Fprintf(w, "// %s: %s\n", cname.OneLine(s.String()), cname.OneLine(why.Error()))
 			continue
 		} else if err != nil {
 			return err
@@ -57,12 +58,12 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *instances.Instance) error {
 		a := &s.Args[j]
 		verb, e, err := x.bpftraceArg(a)
 		if why := left(""); errors.As(err, &why) {
-			fmt.Fprintf(w, "// %s: %s: %s\n", oneLine(s.String()), oneLine(a.Name), oneLine(why.Error()))
+			fmt.Fprintf(w, "// %s: %s: %s\n", cname.OneLine(s.String()), cname.OneLine(a.Name), cname.OneLine(why.Error()))
 			continue
 		} else if err != nil {
 			return err
 		}
-		format += " " + identifier(a.Name) + "=" + verb
+		format += " " + cname.Word(a.Name) + "=" + verb
 		values += ", " + e
 	}
 	fmt.Fprintf(w, "%s\n{\n\tprintf(\"%%s%s\\n\", probe%s);\n}\n", strings.Join(places, ",\n"), format, values)
@@ -70,7 +71,7 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *instances.Instance) error {
 }
 
 // bpftracePlace is the probe of a site.
-func (x *exporter) bpftracePlace(s *instances.Site) (string, error) {
+func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
 	ret := x.p.Definition.Point.Return
 	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[ret]
 	name, off, ok := x.symbol(s.Site)
@@ -91,33 +92,33 @@ func (x *exporter) bpftracePlace(s *instances.Site) (string, error) {
 
 // probeName quotes a name that bpftrace would not take for one.
 func probeName(name string) string {
-	if identifier(name) == name {
+	if cname.Word(name) == name {
 		return name
 	}
 	return strconv.Quote(name)
 }
 
 // bpftraceArg is an argument as an expression, with its conversion for printf.
-func (x *exporter) bpftraceArg(a *instances.Argument) (verb, expr string, err error) {
+func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.Comm {
+	if d.Expr.Kind == probe.KindComm {
 		return "%s", "comm", nil
 	}
-	if d.Type.Kind == probe.String || d.Type.Kind == probe.UString {
+	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
 		e, err := text(a)
 		if err != nil {
 			return "", "", err
 		}
-		if x.o.Kernel && d.Type.Kind == probe.UString && reads(e) {
+		if x.o.Kernel && d.Type.Kind == probe.TypeUString && reads(e) {
 			return "", "", leave("it reads memory of user space on the way")
 		}
 		t, err := x.bpftraceExpr(e)
-		if x.o.Kernel && (d.Type.Kind == probe.UString || d.User) {
+		if x.o.Kernel && (d.Type.Kind == probe.TypeUString || d.User) {
 			t = "uptr(" + t + ")"
 		}
 		return "%s", "str(" + t + ")", err
 	}
-	if d.Type.Count != 0 || d.Type.Kind == probe.Bitfield {
+	if d.Type.Count != 0 || d.Type.Kind == probe.TypeBitfield {
 		return "", "", leave("the type %s", d.Type)
 	}
 	e, err := value(a)

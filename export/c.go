@@ -8,7 +8,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -18,13 +19,13 @@ import (
 // the sites that each is to be attached to. An instance with an address of the image,
 // which moves when the kernel or a library is loaded, is left out: C has no place for
 // what it is moved by.
-func C(w io.Writer, p *instances.Plan, o Options) error {
+func C(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
 		return err
 	}
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "/* Fetch prologues of %s\n *\n", comment(p.Definition.String()))
+	fmt.Fprintf(b, "/* Fetch prologues of %s\n *\n", cname.Comment(p.Definition.String()))
 	fmt.Fprint(b, ` * The functions below get the arguments; bit i of err is set when argument i was not
  * fetched. For each instance, write
  *
@@ -40,7 +41,7 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 		in := &p.Instances[i]
 		fmt.Fprintf(b, "\n/* instance %d:\n", i)
 		for _, n := range in.Sites {
-			fmt.Fprintf(b, " *   %s\n", comment(x.cPlace(&p.Sites[n])))
+			fmt.Fprintf(b, " *   %s\n", cname.Comment(x.cPlace(&p.Sites[n])))
 		}
 		if len(in.Prologue.Addrs) > 0 {
 			fmt.Fprint(b, " * left out: it has an address of the image, which moves\n */\n")
@@ -52,7 +53,7 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 			ins := &in.Prologue.Insns[j]
 			line := fmt.Sprintf("\t\t\"%s;\"", cText(ins))
 			if src := ins.Source(); src != nil {
-				line += " /* " + comment(src.String()) + " */"
+				line += " /* " + cname.Comment(src.String()) + " */"
 			}
 			fmt.Fprintf(b, "%s \\\n", line)
 		}
@@ -62,17 +63,12 @@ func C(w io.Writer, p *instances.Plan, o Options) error {
 }
 
 // cPlace is a site, by its symbol where that says where it is.
-func (x *exporter) cPlace(s *instances.Site) string {
+func (x *exporter) cPlace(s *plan.Site) string {
 	place, err := x.tracePlace(s)
 	if err != nil {
 		place = fmt.Sprintf("%#x", s.Addr)
 	}
 	return place + "  " + s.String()
-}
-
-// comment keeps text inside a comment of C.
-func comment(s string) string {
-	return strings.ReplaceAll(oneLine(s), "*/", "* /")
 }
 
 // cText is an instruction for clang's assembler, which writes jumps and calls of

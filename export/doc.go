@@ -15,10 +15,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 
 // exporter is what the formats share.
 type exporter struct {
-	p         *instances.Plan
+	p         *plan.Plan
 	o         Options
 	module    string // of the kernel, or ""
 	base      string // symbol that a kernel's other code is relative to, or ""
@@ -38,10 +39,10 @@ type exporter struct {
 	ambiguous map[string]bool
 }
 
-func newExporter(p *instances.Plan, o Options) (*exporter, error) {
+func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 	x := &exporter{p: p, o: o, ambiguous: p.Image.AmbiguousSymbols()}
 	if o.Kernel && p.Image.LoadsApart() {
-		x.module = moduleName(p.Image.Path())
+		x.module = place.ModuleName(p.Image.Path())
 	} else if o.Kernel {
 		for _, name := range []string{"_text", "_stext"} {
 			addr, ok, err := p.Image.AddressOf(name)
@@ -61,12 +62,6 @@ func newExporter(p *instances.Plan, o Options) (*exporter, error) {
 		}
 	}
 	return x, nil
-}
-
-// moduleName is what the kernel calls the module of a file.
-func moduleName(path string) string {
-	name, _, _ := strings.Cut(filepath.Base(path), ".ko")
-	return strings.ReplaceAll(name, "-", "_")
 }
 
 // symbol is a site as an unambiguous symbol plus offset; ok is false when there is
@@ -92,21 +87,7 @@ func (x *exporter) eventName(function string) string {
 			name += "__return"
 		}
 	}
-	return identifier(name)
-}
-
-// identifier makes a name of letters, digits and underscores.
-func identifier(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, s)
-	if s == "" || s[0] >= '0' && s[0] <= '9' {
-		s = "_" + s
-	}
-	return s
+	return cname.Word(name)
 }
 
 // names numbers what has one name: NAME, NAME_1, NAME_2, as perf does.
@@ -139,18 +120,8 @@ func (l left) Error() string { return string(l) }
 
 func leave(format string, args ...any) error { return left(fmt.Sprintf(format, args...)) }
 
-// oneLine keeps a comment on its line.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // arg is the definition's argument that an argument of a site stands for.
-func (x *exporter) arg(a *instances.Argument) *probe.Arg { return &x.p.Definition.Args[a.Arg] }
+func (x *exporter) arg(a *plan.Argument) *probe.Arg { return &x.p.Definition.Args[a.DefinitionArg] }
 
 // split takes a constant off the end of a sum.
 func split(e *dwarfloc.Expr) (base *dwarfloc.Expr, off int64) {
@@ -179,7 +150,7 @@ func field(e *dwarfloc.Expr) (of *dwarfloc.Expr, off, size uint64, ok bool) {
 
 // value is the expression of an argument's value, of whatever kind its location is.
 // Memory is as wide as the argument.
-func value(a *instances.Argument) (*dwarfloc.Expr, error) {
+func value(a *plan.Argument) (*dwarfloc.Expr, error) {
 	v := a.Variable
 	if !v.Located() {
 		return nil, leave("%v", v.Reason)
@@ -202,7 +173,7 @@ func value(a *instances.Argument) (*dwarfloc.Expr, error) {
 
 // text is the expression of the address of a string: what a pointer holds, or where
 // an array is.
-func text(a *instances.Argument) (*dwarfloc.Expr, error) {
+func text(a *plan.Argument) (*dwarfloc.Expr, error) {
 	v := a.Variable
 	if !v.Located() {
 		return nil, leave("%v", v.Reason)

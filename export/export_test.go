@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/export"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -33,16 +33,16 @@ var definitions = []string{
 	"queue_route $params",
 }
 
-func plans(t *testing.T, image string) []*instances.Plan {
+func plans(t *testing.T, image string) []*plan.Plan {
 	t.Helper()
 	img := testenv.Fixture(t, image)
-	var out []*instances.Plan
+	var out []*plan.Plan
 	for _, text := range definitions {
 		def, err := probe.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+		p, err := plan.New(context.Background(), img, def, plan.Options{})
 		if err != nil {
 			t.Logf("%s: %v", text, err)
 			continue
@@ -207,7 +207,7 @@ func TestUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+	p, err := plan.New(context.Background(), img, def, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

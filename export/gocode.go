@@ -9,16 +9,17 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // Go writes a Go file with the plan's prologues, as functions that
 // return them for an image that is loaded slide bytes behind its link-time addresses,
 // and the places of the sites of each. In front of a program they do what
 // Plan.PreprocessAt does.
-func Go(w io.Writer, p *instances.Plan) error {
+func Go(w io.Writer, p *plan.Plan) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "// Fetch prologues of %q.\n\npackage prologues\n\nimport \"github.com/cilium/ebpf/asm\"\n\n", oneLine(p.Definition.String()))
+	fmt.Fprintf(&b, "// Fetch prologues of %q.\n\npackage prologues\n\nimport \"github.com/cilium/ebpf/asm\"\n\n", cname.OneLine(p.Definition.String()))
 	b.WriteString("// prologues are the instances: what stands in front of a program at the sites.\n")
 	b.WriteString("var prologues = []func(slide uint64) asm.Instructions{\n")
 	for i := range p.Instances {
@@ -27,7 +28,7 @@ func Go(w io.Writer, p *instances.Plan) error {
 	b.WriteString("}\n\n// sites are link-time addresses, and which instance serves each.\nvar sites = []struct {\naddr uint64\ninstance int\n}{\n")
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Instance >= 0 {
-			fmt.Fprintf(&b, "{%#x, %d}, // %s\n", s.Addr, s.Instance, oneLine(s.String()))
+			fmt.Fprintf(&b, "{%#x, %d}, // %s\n", s.Addr, s.Instance, cname.OneLine(s.String()))
 		}
 	}
 	b.WriteString("}\n")
@@ -46,7 +47,7 @@ func Go(w io.Writer, p *instances.Plan) error {
 			ins := &in.Prologue.Insns[j]
 			fmt.Fprintf(&b, "{%s},", strings.Join(literal(ins, moves[j]), ", "))
 			if src := ins.Source(); src != nil {
-				fmt.Fprintf(&b, " // %s", oneLine(src.String()))
+				fmt.Fprintf(&b, " // %s", cname.OneLine(src.String()))
 			}
 			b.WriteByte('\n')
 		}

@@ -8,7 +8,9 @@ import (
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -17,7 +19,7 @@ import (
 // file=%di:x64". A site or an argument that they cannot express has a comment. The
 // sites are never those of another function with the same symbol: a kernel's are then
 // relative to _text, as perf's are.
-func Tracefs(w io.Writer, p *instances.Plan, o Options) error {
+func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
 		return err
@@ -35,27 +37,27 @@ func Tracefs(w io.Writer, p *instances.Plan, o Options) error {
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {
-			fmt.Fprintf(b, "# %s: left out: an argument is missing\n", oneLine(s.String()))
+			fmt.Fprintf(b, "# %s: left out: an argument is missing\n", cname.OneLine(s.String()))
 			continue
 		}
 		place, err := x.tracePlace(s)
 		if why := left(""); errors.As(err, &why) {
-			fmt.Fprintf(b, "# %s: %s\n", oneLine(s.String()), oneLine(why.Error()))
+			fmt.Fprintf(b, "# %s: %s\n", cname.OneLine(s.String()), cname.OneLine(why.Error()))
 			continue
 		} else if err != nil {
 			return err
 		}
-		line := fmt.Sprintf("%s:%s/%s %s", kind, identifier(group), used.next(x.eventName(s.Function)), place)
+		line := fmt.Sprintf("%s:%s/%s %s", kind, cname.Word(group), used.next(x.eventName(s.Function)), place)
 		for j := range s.Args {
 			a := &s.Args[j]
 			text, err := x.traceArg(s, a)
 			if why := left(""); errors.As(err, &why) {
-				fmt.Fprintf(b, "# %s: %s: %s\n", oneLine(s.String()), oneLine(a.Name), oneLine(why.Error()))
+				fmt.Fprintf(b, "# %s: %s: %s\n", cname.OneLine(s.String()), cname.OneLine(a.Name), cname.OneLine(why.Error()))
 				continue
 			} else if err != nil {
 				return err
 			}
-			line += " " + identifier(a.Name) + "=" + text
+			line += " " + cname.Word(a.Name) + "=" + text
 		}
 		fmt.Fprintln(b, line)
 	}
@@ -63,9 +65,9 @@ func Tracefs(w io.Writer, p *instances.Plan, o Options) error {
 }
 
 // tracePlace is where a site is: SYMBOL+OFF, MODULE:SYMBOL+OFF, PATH:OFFSET.
-func (x *exporter) tracePlace(s *instances.Site) (string, error) {
+func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 	if !x.o.Kernel {
-		off, err := instances.FileOffset(x.p.Image, s.Addr)
+		off, err := place.FileOffset(x.p.Image, s.Addr)
 		if err != nil {
 			return "", leave("no place in the file holds its address")
 		}
@@ -85,12 +87,12 @@ func (x *exporter) tracePlace(s *instances.Site) (string, error) {
 }
 
 // traceArg is an argument as trace events fetch it, with its type.
-func (x *exporter) traceArg(s *instances.Site, a *instances.Argument) (string, error) {
+func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.Comm {
+	if d.Expr.Kind == probe.KindComm {
 		return "$comm", nil
 	}
-	if d.Type.Kind == probe.String || d.Type.Kind == probe.UString {
+	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
 		return x.traceString(s, a, d)
 	}
 	if d.Type.Count != 0 {
@@ -106,7 +108,7 @@ func (x *exporter) traceArg(s *instances.Site, a *instances.Argument) (string, e
 	return x.traceValue(s, a, d, e)
 }
 
-func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe.Arg, e *dwarfloc.Expr) (string, error) {
+func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *dwarfloc.Expr) (string, error) {
 	size, letter := a.Size, x.letter(a, d)
 	// A narrower operand that is extended is that operand with its own type.
 	switch {
@@ -138,9 +140,9 @@ func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe
 	}
 	typ := ":" + letter + strconv.Itoa(8*size)
 	switch {
-	case d.Type.Kind == probe.Bitfield:
+	case d.Type.Kind == probe.TypeBitfield:
 		typ = ":" + d.Type.String()
-	case d.Type.Kind == probe.SymbolOf && size == 8 && x.o.Kernel: // uprobe_events refuses the type
+	case d.Type.Kind == probe.TypeSymbol && size == 8 && x.o.Kernel: // uprobe_events refuses the type
 		typ = ":symbol"
 	}
 	switch e.Op {
@@ -157,13 +159,13 @@ func (x *exporter) traceValue(s *instances.Site, a *instances.Argument, d *probe
 }
 
 // letter is the first of a type's name.
-func (x *exporter) letter(a *instances.Argument, d *probe.Arg) string {
+func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	switch d.Type.Kind {
-	case probe.Hex, probe.SymbolOf:
+	case probe.TypeHex, probe.TypeSymbol:
 		return "x"
-	case probe.Signed:
+	case probe.TypeSigned:
 		return "s"
-	case probe.Unsigned:
+	case probe.TypeUnsigned:
 		return "u"
 	}
 	t, err := a.Variable.Type.Resolve()
@@ -176,7 +178,7 @@ func (x *exporter) letter(a *instances.Argument, d *probe.Arg) string {
 	return "u"
 }
 
-func (x *exporter) traceString(s *instances.Site, a *instances.Argument, d *probe.Arg) (string, error) {
+func (x *exporter) traceString(s *plan.Site, a *plan.Argument, d *probe.Arg) (string, error) {
 	e, err := text(a)
 	if err != nil {
 		return "", err
@@ -185,14 +187,14 @@ func (x *exporter) traceString(s *instances.Site, a *instances.Argument, d *prob
 		return "", leave("it reads memory of user space on the way")
 	}
 	at, err := x.traceMemory(s, e)
-	if d.Type.Kind == probe.UString || d.User && x.o.Kernel {
+	if d.Type.Kind == probe.TypeUString || d.User && x.o.Kernel {
 		return at + ":ustring", err
 	}
 	return at + ":string", err
 }
 
 // traceMemory is memory at an address: "+8(%di)", "+0(+8(%di))", "@_text+4096".
-func (x *exporter) traceMemory(s *instances.Site, addr *dwarfloc.Expr) (string, error) {
+func (x *exporter) traceMemory(s *plan.Site, addr *dwarfloc.Expr) (string, error) {
 	base, off := split(addr)
 	at := ""
 	switch {
@@ -219,14 +221,14 @@ func (x *exporter) traceMemory(s *instances.Site, addr *dwarfloc.Expr) (string, 
 // traceAddress is memory at an address of the image, wherever that was loaded to: in a
 // kernel relative to _text; in a program, to the probe: "@+N" is as far from where
 // the file's byte N would be as the probe is from its own.
-func (x *exporter) traceAddress(s *instances.Site, addr uint64) (string, error) {
+func (x *exporter) traceAddress(s *plan.Site, addr uint64) (string, error) {
 	if x.o.Kernel {
 		if x.base == "" || addr < x.baseAddr {
 			return "", leave("an address that no symbol is there for")
 		}
 		return fmt.Sprintf("@%s+%d", x.base, addr-x.baseAddr), nil
 	}
-	off, err := instances.FileOffset(x.p.Image, s.Addr)
+	off, err := place.FileOffset(x.p.Image, s.Addr)
 	if err != nil || off+addr < s.Addr {
 		return "", leave("an address that cannot be told from the probe's")
 	}

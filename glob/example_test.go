@@ -2,7 +2,6 @@ package glob_test
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/glob"
 )
@@ -37,10 +36,4 @@ func ExampleParseFilter() {
 	// tcp_sendmsg true
 	// tcp_init false
 	// udp_sendmsg false
-}
-
-func ExampleNearest() {
-	names := []string{"tcp_sendmsg", "tcp_sendmsg_locked", "tcp_sendpage", "tcp_recvmsg"}
-	fmt.Println(glob.Nearest("tcp_snedmsg", slices.Values(names), 3))
-	// Output: [tcp_sendmsg tcp_recvmsg]
 }

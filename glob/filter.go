@@ -4,17 +4,8 @@ import (
 	"strings"
 )
 
-// A Filter selects names by patterns combined with "!" (not), "&" (and) and
-// "|" (or), which bind in this order, the tightest first, and parentheses. It
-// is safe for concurrent use.
-//
-// A pattern in a filter ends before a space, "!", "&", "|", "(" or ")". To match
-// one of these characters escape it with a backslash, or put it in a class:
-// between brackets they are ordinary, so that the "!" of "[!a-z]" is the
-// class's own. (perf knows only that one "!" there, and a pattern such as
-// "[&|]" is malformed to it. It also takes any character behind a backslash as
-// escaped, even when that backslash is itself escaped.)
-type Filter struct {
+// A filter is patterns combined with operators.
+type filter struct {
 	root *node
 }
 
@@ -24,14 +15,33 @@ type Filter struct {
 type node struct {
 	op       byte
 	operands []*node
-	pattern  *Pattern
+	pattern  *pattern
 }
 
 // maxDepth bounds the nesting of "!" and parentheses, and with it recursion.
 const maxDepth = 100
 
-// ParseFilter parses a filter. The error is an *Error.
-func ParseFilter(text string) (*Filter, error) {
+// ParseFilter parses a filter: patterns combined with "!" (not), "&" (and) and
+// "|" (or), which bind in this order, the tightest first, and parentheses. The
+// Matcher is safe for concurrent use; its String is the filter in one canonical form,
+// with single spaces around "&" and "|" and only the parentheses it needs. The error is
+// an *Error.
+//
+// A pattern in a filter ends before a space, "!", "&", "|", "(" or ")". To match
+// one of these characters escape it with a backslash, or put it in a class:
+// between brackets they are ordinary, so that the "!" of "[!a-z]" is the
+// class's own. (perf accepts only that one "!" there, and rejects a pattern such as
+// "[&|]". It also takes any character after a backslash as escaped, even when that
+// backslash is itself escaped.)
+func ParseFilter(text string) (Matcher, error) {
+	f, err := parseFilter(text)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func parseFilter(text string) (*filter, error) {
 	p := filterParser{text: text}
 	root, err := p.or(0)
 	if err != nil {
@@ -40,15 +50,15 @@ func ParseFilter(text string) (*Filter, error) {
 	if p.pos < len(text) {
 		return nil, p.unexpected("\"&\", \"|\" or the end")
 	}
-	return &Filter{root}, nil
+	return &filter{root}, nil
 }
 
 // Match reports whether the filter selects name.
-func (f *Filter) Match(name string) bool { return f.root.match(name) }
+func (f *filter) Match(name string) bool { return f.root.match(name) }
 
 // Literal returns the only name that the filter selects when it consists of
 // one pattern without special characters.
-func (f *Filter) Literal() (string, bool) {
+func (f *filter) Literal() (string, bool) {
 	if f.root.op != 0 {
 		return "", false
 	}
@@ -57,19 +67,10 @@ func (f *Filter) Literal() (string, bool) {
 
 // String returns the filter in one canonical form: single spaces around "&"
 // and "|", and only the parentheses it needs.
-func (f *Filter) String() string {
+func (f *filter) String() string {
 	var b strings.Builder
 	f.root.print(&b)
 	return b.String()
-}
-
-// Equal reports whether f and g are the same expression over the same patterns,
-// however they were spaced and parenthesized.
-func (f *Filter) Equal(g *Filter) bool {
-	if f == nil || g == nil {
-		return f == g
-	}
-	return f.root.equal(g.root)
 }
 
 func (n *node) match(name string) bool {
@@ -92,21 +93,6 @@ func (n *node) match(name string) bool {
 		return false
 	}
 	return n.pattern.Match(name)
-}
-
-func (n *node) equal(m *node) bool {
-	if n.op != m.op || len(n.operands) != len(m.operands) {
-		return false
-	}
-	if n.op == 0 {
-		return n.pattern.text == m.pattern.text
-	}
-	for i := range n.operands {
-		if !n.operands[i].equal(m.operands[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // binding is how tight an operator binds.
@@ -145,7 +131,7 @@ func (n *node) print(b *strings.Builder) {
 }
 
 // A filterParser stands before a token, never before a space: every method
-// skips the spaces behind what it reads.
+// skips the spaces after what it reads.
 type filterParser struct {
 	text string
 	pos  int
@@ -226,7 +212,7 @@ func (p *filterParser) pattern() (*node, error) {
 	if start == end {
 		return nil, p.unexpected("a pattern")
 	}
-	pattern, err := Compile(p.text[start:end])
+	pattern, err := compile(p.text[start:end])
 	if err != nil {
 		e := err.(*Error)
 		return nil, &Error{Text: p.text, Column: start + e.Column, Msg: e.Msg}

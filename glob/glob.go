@@ -1,5 +1,4 @@
-// Package glob selects names by pattern, as perf does, and suggests names when
-// a pattern selects none.
+// Package glob selects names by pattern, as perf does.
 //
 // Compile turns one pattern into something that can be asked about many names:
 //
@@ -11,10 +10,7 @@
 //
 //	f, err := glob.ParseFilter("tcp_* & !(*_init | *_exit)")
 //
-// Both are a Matcher, and Nearest finds what the user may have meant.
-//
-// Expand, ExpandLines and ExpandFile find the sites of functions and of source lines;
-// Functions, LinesOf and Variables tell what there is to probe.
+// Both return a Matcher. CompileLazy compiles a pattern for the text of a source line.
 //
 // # Patterns
 //
@@ -28,7 +24,7 @@
 //	"\"        the next character stands for itself
 //
 // A character is a byte, as it is there. Inside a class only "]" and "-" are
-// special: the first character (behind a "!") always stands for itself, even
+// special: the first character (after a "!") always stands for itself, even
 // "]", a "-" before the closing "]" stands for itself, and so does a
 // backslash. As in perf, the end of a range may start the next one:
 // "[a-c-e]" is "[a-e]".
@@ -40,9 +36,10 @@ package glob
 
 import (
 	"fmt"
+	"strings"
 )
 
-// A Matcher says whether it wants a name. Pattern and Filter are the two kinds.
+// A Matcher selects names. Compile and ParseFilter make them.
 type Matcher interface {
 	// Match reports whether the matcher selects name.
 	Match(name string) bool
@@ -69,4 +66,30 @@ func (e *Error) Error() string {
 
 func errorAt(text string, offset int, format string, args ...any) error {
 	return &Error{Text: text, Column: offset + 1, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Plain returns a pattern without its special characters, escapes resolved and classes
+// left out: the text to compare with names that the user may have meant. The pattern
+// need not compile.
+func Plain(pattern string) string {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return pattern
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '*', '?':
+		case '[':
+			if end, ok := classEnd(pattern, i); ok {
+				i = end - 1
+			}
+		case '\\':
+			if i++; i < len(pattern) {
+				b.WriteByte(pattern[i])
+			}
+		default:
+			b.WriteByte(pattern[i])
+		}
+	}
+	return b.String()
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// A Pattern is one compiled glob pattern. It is safe for concurrent use.
-type Pattern struct {
+// pattern is one compiled glob pattern.
+type pattern struct {
 	text string
 
 	// The parts between the stars: one segment for a pattern without a star,
@@ -43,12 +43,21 @@ func (c *class) complement() {
 
 var anyByte = &class{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 
-// Compile compiles a pattern. The error is an *Error.
-func Compile(pattern string) (*Pattern, error) {
-	if pattern == "" {
-		return nil, errorAt(pattern, 0, "expected a pattern, found the end")
+// Compile compiles a pattern. The Matcher is safe for concurrent use. The error is an
+// *Error.
+func Compile(pattern string) (Matcher, error) {
+	p, err := compile(pattern)
+	if err != nil {
+		return nil, err
 	}
-	p := &Pattern{text: pattern}
+	return p, nil
+}
+
+func compile(expr string) (*pattern, error) {
+	if expr == "" {
+		return nil, errorAt(expr, 0, "expected a pattern, found the end")
+	}
+	p := &pattern{text: expr}
 
 	var text []byte
 	var classes []*class
@@ -68,8 +77,8 @@ func Compile(pattern string) (*Pattern, error) {
 		wild = wild || c != nil
 	}
 
-	for i := 0; i < len(pattern); {
-		switch pattern[i] {
+	for i := 0; i < len(expr); {
+		switch expr[i] {
 		case '*':
 			// A run of stars is one star.
 			if i == 0 || len(text) > 0 {
@@ -80,24 +89,24 @@ func Compile(pattern string) (*Pattern, error) {
 			char(0, anyByte)
 			i++
 		case '[':
-			end, ok := classEnd(pattern, i)
+			end, ok := classEnd(expr, i)
 			if !ok {
-				return nil, errorAt(pattern, i, "expected a class with its %q, found %q", "]", pattern[i:])
+				return nil, errorAt(expr, i, "expected a class with its %q, found %q", "]", expr[i:])
 			}
-			c, err := compileClass(pattern, i, end)
+			c, err := compileClass(expr, i, end)
 			if err != nil {
 				return nil, err
 			}
 			char(0, c)
 			i = end
 		case '\\':
-			if i+1 == len(pattern) {
-				return nil, errorAt(pattern, i+1, "expected a character after the backslash, found the end")
+			if i+1 == len(expr) {
+				return nil, errorAt(expr, i+1, "expected a character after the backslash, found the end")
 			}
-			char(pattern[i+1], nil)
+			char(expr[i+1], nil)
 			i += 2
 		default:
-			char(pattern[i], nil)
+			char(expr[i], nil)
 			i++
 		}
 	}
@@ -105,7 +114,7 @@ func Compile(pattern string) (*Pattern, error) {
 	return p, nil
 }
 
-// classEnd returns the offset behind the "]" of the class that starts at
+// classEnd returns the offset after the "]" of the class that starts at
 // offset i of pattern.
 func classEnd(pattern string, i int) (end int, ok bool) {
 	i++
@@ -154,7 +163,7 @@ func compileClass(pattern string, start, end int) (*class, error) {
 }
 
 // Match reports whether the pattern matches the whole of name.
-func (p *Pattern) Match(name string) bool {
+func (p *pattern) Match(name string) bool {
 	if len(name) < p.min {
 		return false
 	}
@@ -211,7 +220,7 @@ func (s *segment) index(name string) int {
 
 // Literal returns the only name that matches, escapes resolved, and true when
 // the pattern has no "*", "?" and class.
-func (p *Pattern) Literal() (string, bool) {
+func (p *pattern) Literal() (string, bool) {
 	if len(p.segments) > 1 || p.segments[0].classes != nil {
 		return "", false
 	}
@@ -219,4 +228,4 @@ func (p *Pattern) Literal() (string, bool) {
 }
 
 // String returns the text that the pattern was compiled from.
-func (p *Pattern) String() string { return p.text }
+func (p *pattern) String() string { return p.text }

@@ -1,6 +1,8 @@
 package glob
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -80,6 +82,17 @@ func TestCompileError(t *testing.T) {
 			t.Errorf("Compile(%q) = %v, %v, want an error", tt.pattern, p, err)
 		} else if err.Error() != tt.want {
 			t.Errorf("Compile(%q)\n got %s\nwant %s", tt.pattern, err, tt.want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"get_page": "get_page", "get_p*ge": "get_pge", "get_p[a-c]ge?": "get_pge", `get\_page`: "get_page", `a\`: "a",
+		"get_pag[": "get_pag", "*": "", "": "", "[]]x": "x",
+	} {
+		if got := Plain(pattern); got != want {
+			t.Errorf("Plain(%q) = %q, want %q", pattern, got, want)
 		}
 	}
 }
@@ -244,4 +257,26 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		})
 	}
+}
+
+// kernelNames returns n names that look like a kernel's, always the same ones.
+func kernelNames(n int) []string {
+	words := strings.Fields(`
+		tcp udp ext4 xfs get put page alloc free send recv msg lock unlock init exit
+		read write inode dentry sock skb queue work timer irq handler probe remove
+		set clear test bit map unmap user kernel find next prev first add del do sys
+		vfs security lookup xattr attr show store node cpu mem zone`)
+	random := rand.New(rand.NewPCG(3, 4))
+	names := make([]string, n)
+	for i := range names {
+		parts := make([]string, 2+random.IntN(3))
+		for j := range parts {
+			parts[j] = words[random.IntN(len(words))]
+		}
+		names[i] = strings.Join(parts, "_")
+		if random.IntN(8) == 0 {
+			names[i] += fmt.Sprintf(".isra.%d", random.IntN(3))
+		}
+	}
+	return names
 }

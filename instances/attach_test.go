@@ -15,19 +15,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // counting is a plan whose programs count the hits of each site in a map, by the cookie.
-func counting(t *testing.T, img *dwarfloc.Image, text string, o instances.Options) (p *instances.Plan, programs []*ebpf.Program, hits *ebpf.Map) {
+func counting(t *testing.T, img *dwarfloc.Image, text string, o plan.Options) (p *plan.Plan, programs []*ebpf.Program, hits *ebpf.Map) {
 	t.Helper()
 	def, err := probe.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Reads = prologue.ReadUser
-	if p, err = instances.NewPlan(context.Background(), img, def, o); err != nil {
+	if p, err = plan.New(context.Background(), img, def, o); err != nil {
 		t.Fatal(err)
 	}
 	hits, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(len(p.Sites))})
@@ -35,7 +34,7 @@ func counting(t *testing.T, img *dwarfloc.Image, text string, o instances.Option
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = hits.Close() })
-	specs, err := p.ProgramSpecs(&ebpf.ProgramSpec{Name: "count", License: "GPL", Instructions: asm.Instructions{
+	specs, err := instances.ProgramSpecs(p, &ebpf.ProgramSpec{Name: "count", License: "GPL", Instructions: asm.Instructions{
 		asm.FnGetAttachCookie.Call(),
 		asm.StoreMem(asm.RFP, -4, asm.R0, asm.Word),
 		asm.Mov.Reg(asm.R2, asm.RFP),
@@ -67,13 +66,13 @@ func counting(t *testing.T, img *dwarfloc.Image, text string, o instances.Option
 func TestPartial(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
-	r, err := instances.InFile(img, "", false)
+	r, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, multi := range []instances.Multi{instances.Single, r.Multi()} {
+	for _, multi := range []plan.Multi{plan.MultiNone, r.Target().Multi} {
 		// Two sites share their address here, as those of calls inlined at one place do.
-		p, programs, hits := counting(t, img, "m[aiu]*", instances.Options{Multi: multi})
+		p, programs, hits := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{Multi: multi}})
 		if len(p.Sites) != 3 || len(p.Instances) != 1 || p.Instances[0].Multi != multi {
 			t.Fatalf("%v: %d sites, %d instances", multi, len(p.Sites), len(p.Instances))
 		}
@@ -97,14 +96,14 @@ func TestPartial(t *testing.T) {
 			}
 			return n
 		}
-		if a, err := p.Attach(context.Background(), programs, r, instances.AttachOptions{All: true}); !errors.Is(err, instances.ErrRefused) || a != nil {
+		if a, err := instances.Attach(context.Background(), p, programs, r, instances.AttachOptions{All: true}); !errors.Is(err, instances.ErrRefused) || a != nil {
 			t.Fatalf("%v: all: %v", multi, err)
 		}
 		if n := count(); n != [3]uint64{} {
 			t.Errorf("%v: %v hits of what is not attached", multi, n)
 		}
 		steps := 0
-		a, err := p.Attach(context.Background(), programs, r, instances.AttachOptions{Progress: func(done, total int) {
+		a, err := instances.Attach(context.Background(), p, programs, r, instances.AttachOptions{Progress: func(done, total int) {
 			if steps = done; total != 3 {
 				t.Errorf("%v: %d of %d", multi, done, total)
 			}
@@ -126,7 +125,7 @@ func TestPartial(t *testing.T) {
 		}
 		move(0, 1<<40)
 		move(1, 1<<40)
-		if a, err := p.Attach(context.Background(), programs, r, instances.AttachOptions{}); !errors.Is(err, instances.ErrRefused) || a != nil {
+		if a, err := instances.Attach(context.Background(), p, programs, r, instances.AttachOptions{}); !errors.Is(err, instances.ErrRefused) || a != nil {
 			t.Errorf("%v: all are refused: %v", multi, err)
 		}
 	}
@@ -148,15 +147,15 @@ func TestHandlers(t *testing.T) {
 		{"e=my_func_*_abcd arg1", ebpf.XDP, "program func: not a program for the definition: it is of the type XDP"},
 	} {
 		user.SectionName, user.Type = tt.section, tt.kind
-		_, err := instances.Open(context.Background(), spec, func(*probe.Definition) (instances.Target, error) {
-			return instances.Target{Image: img}, nil
+		_, err := instances.Expand(context.Background(), spec, func(*probe.Definition) (instances.Subject, error) {
+			return instances.Subject{Image: img}, nil
 		})
 		switch {
 		case tt.want == "":
 			if err != nil {
 				t.Errorf("%s: %v", tt.section, err)
 			}
-		case !errors.Is(err, instances.ErrHandler) || !strings.HasPrefix(err.Error(), tt.want):
+		case !errors.Is(err, instances.ErrProgramMismatch) || !strings.HasPrefix(err.Error(), tt.want):
 			t.Errorf("%s: %v, want %s", tt.section, err, tt.want)
 		}
 	}
@@ -169,18 +168,18 @@ func TestNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := instances.NewPlan(context.Background(), img, def, instances.Options{Missing: instances.Skip})
+	p, err := plan.New(context.Background(), img, def, plan.Options{Missing: plan.MissingSkip})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := instances.InFile(img, "", false)
+	r, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Served() != 0 {
-		t.Fatalf("%d sites", p.Served())
+	if p.NumProbes() != 0 {
+		t.Fatalf("%d sites", p.NumProbes())
 	}
-	if a, err := p.Attach(context.Background(), nil, r, instances.AttachOptions{}); !errors.Is(err, instances.ErrMissingArgument) || a != nil {
+	if a, err := instances.Attach(context.Background(), p, nil, r, instances.AttachOptions{}); !errors.Is(err, plan.ErrMissingArgument) || a != nil {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,46 +13,60 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Target is what a definition is about.
-type Target struct {
-	Image   *dwarfloc.Image
-	Options Options
-	// Running is where the image runs, and says Options.Multi, and Options.Reads unless
-	// they are legacy. Without, programs can be loaded and not attached.
+// Subject is what a definition is about.
+type Subject struct {
+	// Image is where its functions are.
+	Image *dwarfloc.Image
+	// Options are those of its plan.
+	Options plan.Options
+	// Running is where the image runs. It sets Options.Target, except Target.Reads if that
+	// is not automatic. If nil, programs can be loaded, but not attached.
 	Running *Running
 }
 
-// Loader is a collection whose definitions were expanded, before it is loaded. Its
-// specification may still be changed: maps, programs, their instructions.
-type Loader struct {
-	// Spec has, in place of each program whose section name is a definition, one for
-	// each instance. Maps and other programs are as they were.
-	Spec *ebpf.CollectionSpec
-	// Plans are the plans of these programs, by the program's name.
-	Plans map[string]*Plan
-
-	instances map[string][]instance // of each program; what is known before it is loaded
-	running   map[string]*Running   // by the program's name
+// CollectionSpec is a collection in which each program whose section name is a definition
+// was replaced by its instances. Maps and other programs are as they were. It may be
+// changed before it is loaded.
+type CollectionSpec struct {
+	*ebpf.CollectionSpec
+	// Definitions are the replaced programs, by name.
+	Definitions map[string]*Program
 }
 
-// instance is one program that stands for one of the specification.
-type instance struct {
-	spec  string   // its name in the specification
-	names []string // of its functions, as the kernel's symbols have them
-	prog  *ebpf.Program
-	id    ebpf.ProgramID
-	tag   string
+// Program is a program with a definition, and the instances that replace it.
+type Program struct {
+	Plan *plan.Plan
+	// Specs are the programs of the instances, by instance; CollectionSpec.Programs has
+	// them by their names.
+	Specs []*ebpf.ProgramSpec
+	// Instances are the loaded programs, by instance: Instances[n].FD() is what
+	// bpf_program__nth_fd returned. They are nil before the collection is loaded.
+	Instances []*ebpf.Program
+
+	running *Running
+	names   []kernelNames // of the instances
 }
 
-// Open expands the definitions that are section names of a collection's programs. find
-// says what each is about; for one whose image is nil the error names the program. The
+// kernelNames are the names that the kernel has for an instance.
+type kernelNames struct {
+	functions []string // of its functions, in the kernel's symbols
+	id        ebpf.ProgramID
+	tag       string
+}
+
+// Expand replaces the programs of a collection whose section names are definitions, such as
+// "func=get_page page", by their instances. find returns what a definition is about. The
 // specification given is not changed.
-func Open(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Definition) (Target, error)) (*Loader, error) {
-	l := &Loader{Spec: spec.Copy(), Plans: make(map[string]*Plan), instances: make(map[string][]instance), running: make(map[string]*Running)}
+//
+// The error names the program. It is a *probe.Error for a definition that is wrong, or one
+// of plan.New or ProgramSpecs.
+func Expand(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Definition) (Subject, error)) (*CollectionSpec, error) {
+	c := &CollectionSpec{CollectionSpec: spec.Copy(), Definitions: make(map[string]*Program)}
 	taken := make(map[string]bool) // names as the kernel keeps them
 	var defined []string
 	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
@@ -63,145 +77,144 @@ func Open(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Defin
 		}
 	}
 	for _, name := range defined {
-		user := l.Spec.Programs[name]
-		delete(l.Spec.Programs, name)
-		if err := l.expand(ctx, name, user, find, taken); err != nil {
+		user := c.Programs[name]
+		delete(c.Programs, name)
+		p, err := expand(ctx, user, find)
+		if err != nil {
 			return nil, fmt.Errorf("program %s: %w", name, err)
 		}
+		c.Definitions[name] = p
+		for i, s := range p.Specs {
+			s.Name = instanceName(name, "", i)
+			// Programs whose names begin alike would have instances of one name.
+			for n := 2; taken[s.Name]; n++ {
+				s.Name = instanceName(name, strconv.Itoa(n), i)
+			}
+			taken[s.Name] = true
+			c.Programs[s.Name] = s
+		}
 	}
-	return l, nil
+	return c, nil
 }
 
-func (l *Loader) expand(ctx context.Context, name string, user *ebpf.ProgramSpec, find func(*probe.Definition) (Target, error), taken map[string]bool) error {
+// expand makes the plan and the instances of one program.
+func expand(ctx context.Context, user *ebpf.ProgramSpec, find func(*probe.Definition) (Subject, error)) (*Program, error) {
 	def, err := probe.ParseSection(user.SectionName)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := find(def)
+	x, err := find(def)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if t.Image == nil {
-		return fmt.Errorf("no image for the definition %q", def)
+	if x.Image == nil {
+		return nil, fmt.Errorf("no image for the definition %q", def)
 	}
-	slide := uint64(0)
-	if t.Running != nil {
-		slide, t.Options.Multi = t.Running.Slide(), t.Running.Multi()
-		if t.Options.Reads == prologue.ReadKernel {
-			t.Options.Reads = t.Running.Reads()
-		}
+	if x.Running != nil {
+		x.Options.Target = x.Running.targetOf(x.Options.Target)
 	}
-	plan, err := NewPlan(ctx, t.Image, def, t.Options)
-	if err != nil {
-		return err
+	p := &Program{running: x.Running}
+	if p.Plan, err = plan.New(ctx, x.Image, def, x.Options); err != nil {
+		return nil, err
 	}
-	specs, err := plan.ProgramSpecsAt(user, slide)
-	if err != nil {
-		return err
+	if p.Specs, err = ProgramSpecs(p.Plan, user); err != nil {
+		return nil, err
 	}
-	l.Plans[name], l.running[name] = plan, t.Running
-	for i, s := range specs {
-		// Programs whose names begin alike would have instances of one name.
-		for n := 2; taken[s.Name]; n++ {
-			tail := strconv.Itoa(n) + "_" + strconv.Itoa(i)
-			s.Name = name[:min(len(name), maxNameLen-len(tail))] + tail
-		}
-		taken[s.Name] = true
-		l.Spec.Programs[s.Name] = s
-		l.instances[name] = append(l.instances[name], instance{spec: s.Name, names: functionNames(s, user, i)})
+	for i, s := range p.Specs {
+		p.names = append(p.names, kernelNames{functions: functionNames(s, user, i)})
 	}
-	return nil
+	return p, nil
 }
 
 // functionNames are the names of the types of an instance's own functions: of the entry,
-// and of what the user's program begins with.
+// and of the function that the user's program begins with.
 func functionNames(s, user *ebpf.ProgramSpec, number int) (names []string) {
 	if fn := btf.FuncMetadata(&s.Instructions[0]); fn != nil {
 		names = append(names, fn.Name)
 	}
 	if fn := btf.FuncMetadata(&user.Instructions[0]); fn != nil {
-		names = append(names, FunctionName(fn.Name, number))
+		names = append(names, functionName(fn.Name, number))
 	}
 	return names
 }
 
-// Load loads maps once and all programs.
-func (l *Loader) Load(o ebpf.CollectionOptions) (*Collection, error) {
-	c, err := ebpf.NewCollectionWithOptions(l.Spec, o)
+// NewCollection loads maps, once, and all programs into the kernel.
+func NewCollection(spec *CollectionSpec, o ebpf.CollectionOptions) (*Collection, error) {
+	c, err := ebpf.NewCollectionWithOptions(spec.CollectionSpec, o)
 	if err != nil {
-		return nil, fmt.Errorf("%w%s", err, Hint(err))
+		return nil, kernelerr.Explain(err)
 	}
-	out := &Collection{Collection: c, Plans: l.Plans, running: l.running, instances: make(map[string][]instance)}
-	for name, all := range l.instances {
-		for _, in := range all {
-			if in.prog = c.Programs[in.spec]; in.prog == nil {
-				c.Close()
-				return nil, fmt.Errorf("program %s: the specification has no %s any more", name, in.spec)
-			}
-			info, err := in.prog.Info()
-			if err != nil {
-				c.Close()
-				return nil, fmt.Errorf("program %s: %w", in.spec, err)
-			}
-			in.id, _ = info.ID()
-			in.tag = info.Tag
-			out.instances[name] = append(out.instances[name], in)
+	out := &Collection{Collection: c, Definitions: make(map[string]*Program)}
+	for name, p := range spec.Definitions {
+		p, err := p.loaded(c)
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("program %s: %w", name, err)
 		}
+		out.Definitions[name] = p
 	}
 	return out, nil
+}
+
+// loaded is the program with its instances of a collection.
+func (p *Program) loaded(c *ebpf.Collection) (*Program, error) {
+	own := *p
+	own.Instances, own.names = make([]*ebpf.Program, len(p.Specs)), slices.Clone(p.names)
+	for i, s := range p.Specs {
+		prog := c.Programs[s.Name]
+		if prog == nil {
+			return nil, fmt.Errorf("the specification has no %s any more", s.Name)
+		}
+		info, err := prog.Info()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		own.Instances[i] = prog
+		own.names[i].id, _ = info.ID()
+		own.names[i].tag = info.Tag
+	}
+	return &own, nil
 }
 
 // Collection is a loaded collection. All instances of all programs share its maps.
 type Collection struct {
 	*ebpf.Collection
-	Plans map[string]*Plan // by the name that the program had
-
-	instances map[string][]instance
-	running   map[string]*Running
+	// Definitions are the programs that were replaced by their instances, by name.
+	Definitions map[string]*Program
 }
 
-// ErrNoDefinition: a program's section name is no definition, or there is no such
-// program.
-var ErrNoDefinition = errors.New("no program with a definition")
+// ErrProgramNotFound is wrapped by the error for a name that no program with a definition
+// has.
+var ErrProgramNotFound = errors.New("no program with a definition")
 
-// Instances returns the programs that stand for one of the specification, by instance
-// number. Instances(program)[n].FD() is what bpf_program__nth_fd gave.
-func (c *Collection) Instances(program string) []*ebpf.Program {
-	var out []*ebpf.Program
-	for _, in := range c.instances[program] {
-		out = append(out, in.prog)
-	}
-	return out
+// InstanceByID finds the program and instance that have an ID in the kernel.
+func (c *Collection) InstanceByID(id ebpf.ProgramID) (program string, instance int, ok bool) {
+	return c.find(func(_ *ebpf.ProgramSpec, n *kernelNames) bool { return n.id == id })
 }
 
-// InstanceOf tells which program, and which instance of it, has an ID in the kernel.
-func (c *Collection) InstanceOf(id ebpf.ProgramID) (program string, number int, ok bool) {
-	return c.find(func(in *instance) bool { return in.id == id })
-}
-
-// InstanceNamed tells which program, and which instance of it, something in the kernel
-// has its name from: a program's name, a function's symbol, bpf_prog_TAG_NAME as
-// /proc/kallsyms and perf's KSYMBOL records have it, or a program's tag. A function of a
-// program without BTF has no name of its own: the symbol of one behind the first is
-// found in no instance.
-func (c *Collection) InstanceNamed(name string) (program string, number int, ok bool) {
+// InstanceByName finds the program and instance that something in the kernel is named
+// after: a program's name, a function's symbol, bpf_prog_TAG_NAME as
+// /proc/kallsyms and perf's KSYMBOL records have it, or a program's tag. Functions of a
+// program without BTF have no names of their own: only the symbol of the first one is found.
+func (c *Collection) InstanceByName(name string) (program string, instance int, ok bool) {
 	if rest, is := strings.CutPrefix(name, "bpf_prog_"); is {
 		tag, function, _ := strings.Cut(rest, "_")
-		program, number, ok = c.find(func(in *instance) bool { return slices.Contains(in.names, function) })
+		program, instance, ok = c.find(func(_ *ebpf.ProgramSpec, n *kernelNames) bool { return slices.Contains(n.functions, function) })
 		if ok {
-			return program, number, ok
+			return program, instance, ok
 		}
 		name = tag
 	}
-	return c.find(func(in *instance) bool {
-		return in.tag == name || in.spec[:min(len(in.spec), maxNameLen)] == name || slices.Contains(in.names, name)
+	return c.find(func(s *ebpf.ProgramSpec, n *kernelNames) bool {
+		return n.tag == name || s.Name[:min(len(s.Name), maxNameLen)] == name || slices.Contains(n.functions, name)
 	})
 }
 
-func (c *Collection) find(is func(*instance) bool) (program string, number int, ok bool) {
-	for _, name := range slices.Sorted(maps.Keys(c.instances)) {
-		for i := range c.instances[name] {
-			if is(&c.instances[name][i]) {
+func (c *Collection) find(is func(*ebpf.ProgramSpec, *kernelNames) bool) (program string, instance int, ok bool) {
+	for _, name := range slices.Sorted(maps.Keys(c.Definitions)) {
+		p := c.Definitions[name]
+		for i := range p.names {
+			if is(p.Specs[i], &p.names[i]) {
 				return name, i, true
 			}
 		}
@@ -209,21 +222,16 @@ func (c *Collection) find(is func(*instance) bool) (program string, number int, 
 	return "", 0, false
 }
 
-// Attach attaches a program's instances at all sites of its plan.
-func (c *Collection) Attach(ctx context.Context, program string, o AttachOptions) (*Attachment, error) {
-	plan := c.Plans[program]
-	if plan == nil {
-		return nil, fmt.Errorf("%w: %q; there are %q", ErrNoDefinition, program, slices.Sorted(maps.Keys(c.Plans)))
+// Attach attaches programs that have definitions at all their sites: those named, or all if
+// none is. If one cannot be attached, nothing stays attached, and the error names it. It
+// wraps ErrProgramNotFound, or is one of the function Attach.
+func (c *Collection) Attach(ctx context.Context, o AttachOptions, programs ...string) (map[string]*Attachment, error) {
+	if len(programs) == 0 {
+		programs = slices.Sorted(maps.Keys(c.Definitions))
 	}
-	return plan.Attach(ctx, c.Instances(program), c.running[program], o)
-}
-
-// AttachAll attaches all programs that have definitions. When one cannot be, nothing
-// stays attached, and the error names it.
-func (c *Collection) AttachAll(ctx context.Context, o AttachOptions) (map[string]*Attachment, error) {
 	out := make(map[string]*Attachment)
-	for _, name := range slices.Sorted(maps.Keys(c.Plans)) {
-		a, err := c.Attach(ctx, name, o)
+	for _, name := range programs {
+		a, err := c.attach(ctx, name, o)
 		if err != nil {
 			errs := []error{fmt.Errorf("program %s: %w", name, err)}
 			for _, a := range out {
@@ -234,4 +242,12 @@ func (c *Collection) AttachAll(ctx context.Context, o AttachOptions) (map[string
 		out[name] = a
 	}
 	return out, nil
+}
+
+func (c *Collection) attach(ctx context.Context, name string, o AttachOptions) (*Attachment, error) {
+	p := c.Definitions[name]
+	if p == nil {
+		return nil, fmt.Errorf("%w: %q; there are %q", ErrProgramNotFound, name, slices.Sorted(maps.Keys(c.Definitions)))
+	}
+	return Attach(ctx, p.Plan, p.Instances, p.running, o)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // hitsObjectBytes is the example's object, which clang made.
@@ -50,70 +49,70 @@ func TestCollection(t *testing.T) {
 		Name: "other", Type: ebpf.SocketFilter, SectionName: "socket", License: "GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 	}
-	loader, err := instances.Open(context.Background(), spec, func(*probe.Definition) (instances.Target, error) {
-		running, err := instances.InFile(img, "", false)
-		return instances.Target{Image: img, Options: instances.Options{Reads: prologue.ReadUser}, Running: running}, err
+	expanded, err := instances.Expand(context.Background(), spec, func(*probe.Definition) (instances.Subject, error) {
+		running, err := instances.Find(img, instances.FindOptions{})
+		return instances.Subject{Image: img, Running: running}, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Programs["func"] == nil || loader.Spec.Programs["func"] != nil || loader.Spec.Programs["other"] == nil {
+	if spec.Programs["func"] == nil || expanded.Programs["func"] != nil || expanded.Programs["other"] == nil {
 		t.Error("the specification given was changed, or another program was")
 	}
-	c, err := loader.Load(ebpf.CollectionOptions{})
+	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	plan := c.Plans["func"]
-	if len(c.Instances("func")) != len(plan.Instances) || c.Programs["other"] == nil {
-		t.Fatalf("%d programs for %d instances", len(c.Instances("func")), len(plan.Instances))
+	p := c.Definitions["func"].Plan
+	if len(c.Definitions["func"].Instances) != len(p.Instances) || c.Programs["other"] == nil {
+		t.Fatalf("%d programs for %d instances", len(c.Definitions["func"].Instances), len(p.Instances))
 	}
-	for i, p := range c.Instances("func") {
-		info, err := p.Info()
+	for i, prog := range c.Definitions["func"].Instances {
+		info, err := prog.Info()
 		if err != nil {
 			t.Fatal(err)
 		}
 		id, _ := info.ID()
-		if name, n, ok := c.InstanceOf(id); !ok || name != "func" || n != i {
+		if name, n, ok := c.InstanceByID(id); !ok || name != "func" || n != i {
 			t.Errorf("program %d is instance %d of %q", id, n, name)
 		}
-		for _, kernelName := range append(symbolsOf(t, p), info.Tag, info.Name) {
-			if name, n, ok := c.InstanceNamed(kernelName); !ok || name != "func" || n != i {
+		for _, kernelName := range append(symbolsOf(t, prog), info.Tag, info.Name) {
+			if name, n, ok := c.InstanceByName(kernelName); !ok || name != "func" || n != i {
 				t.Errorf("%s is instance %d of %q, want %d of func", kernelName, n, name, i)
 			}
 		}
 	}
 	for _, unknown := range []string{"", "bpf_prog_", "bpf_prog_0123456789abcdef_func", "bpf_prog_0123456789abcdef_func_9", "other", "func"} {
-		if name, n, ok := c.InstanceNamed(unknown); ok {
+		if name, n, ok := c.InstanceByName(unknown); ok {
 			t.Errorf("%q is instance %d of %s", unknown, n, name)
 		}
 	}
-	if _, err := c.Attach(context.Background(), "other", instances.AttachOptions{}); !errors.Is(err, instances.ErrNoDefinition) {
+	if _, err := c.Attach(context.Background(), instances.AttachOptions{}, "other"); !errors.Is(err, instances.ErrProgramNotFound) {
 		t.Errorf("attaching a program without a definition: %v", err)
 	}
-	a, err := c.Attach(context.Background(), "func", instances.AttachOptions{All: true})
+	all, err := c.Attach(context.Background(), instances.AttachOptions{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
+	defer all["func"].Close()
 	cmd := exec.Command(path)
 	cmd.Stdin = strings.NewReader("x")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][3]uint64{"many": {1, 0, 1}, "mix inlined in first": {1, 41, 0}, "mix inlined in second": {1, 80, 0}}
-	for i := range plan.Sites {
+	for i := range p.Sites {
 		var got struct{ Hits, Sum, Missing uint64 }
 		if err := c.Maps["counts"].Lookup(uint32(i), &got); err != nil {
 			t.Fatal(err)
 		}
-		if s := plan.Sites[i].String(); [3]uint64{got.Hits, got.Sum, got.Missing} != want[s] {
+		if s := p.Sites[i].String(); [3]uint64{got.Hits, got.Sum, got.Missing} != want[s] {
 			t.Errorf("%s: %+v, want %v", s, got, want[s])
 		}
 	}
-	if len(plan.Sites) != len(want) {
-		t.Errorf("%d sites, want %d", len(plan.Sites), len(want))
+	if len(p.Sites) != len(want) {
+		t.Errorf("%d sites, want %d", len(p.Sites), len(want))
 	}
 }
 
@@ -150,12 +149,12 @@ func TestOpenCollection(t *testing.T) {
 	user := func(section string) *ebpf.ProgramSpec {
 		return &ebpf.ProgramSpec{Name: "p", SectionName: section, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
 	}
-	find := func(*probe.Definition) (instances.Target, error) { return instances.Target{Image: img}, nil }
-	open := func(programs map[string]*ebpf.ProgramSpec) (*instances.Loader, error) {
+	find := func(*probe.Definition) (instances.Subject, error) { return instances.Subject{Image: img}, nil }
+	open := func(programs map[string]*ebpf.ProgramSpec) (*instances.CollectionSpec, error) {
 		for name, p := range programs {
 			p.Name = name
 		}
-		return instances.Open(context.Background(), &ebpf.CollectionSpec{Programs: programs}, find)
+		return instances.Expand(context.Background(), &ebpf.CollectionSpec{Programs: programs}, find)
 	}
 	l, err := open(map[string]*ebpf.ProgramSpec{
 		"a_long_name_of_one":     user("e=my_func_*_abcd arg1"),
@@ -165,13 +164,13 @@ func TestOpenCollection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(l.Plans["a_long_name_of_one"].Instances)
+	n := len(l.Definitions["a_long_name_of_one"].Specs)
 	kept := make(map[string]bool)
-	for name := range l.Spec.Programs {
+	for name := range l.Programs {
 		kept[name[:min(len(name), 15)]] = true
 	}
-	if len(l.Spec.Programs) != 2*n+1 || len(kept) != 2*n+1 {
-		t.Errorf("%d programs, %d names of 15 characters, want %d", len(l.Spec.Programs), len(kept), 2*n+1)
+	if len(l.Programs) != 2*n+1 || len(kept) != 2*n+1 {
+		t.Errorf("%d programs, %d names of 15 characters, want %d", len(l.Programs), len(kept), 2*n+1)
 	}
 	for section, want := range map[string]string{
 		"e=my_func_one_abcd ->x": "program p: column ",

@@ -59,14 +59,14 @@ func findPMU(name string) (*pmu, error) {
 }
 
 // single makes one probe.
-func (w *attacher) single(places []place, prog *ebpf.Program) (io.Closer, error) {
+func (w *attacher) single(points []point, prog *ebpf.Program) (io.Closer, error) {
 	if w.pmu == nil {
 		var err error
 		if w.pmu, err = findPMU(w.r.pmu); err != nil {
 			return nil, err
 		}
 	}
-	attr := unix.PerfEventAttr{Type: w.pmu.kind, Ext2: places[0].addr}
+	attr := unix.PerfEventAttr{Type: w.pmu.kind, Ext2: points[0].addr}
 	attr.Size = uint32(unsafe.Sizeof(attr))
 	if w.plan.Definition.Point.Return {
 		attr.Config |= w.pmu.retBit
@@ -88,7 +88,7 @@ func (w *attacher) single(places []place, prog *ebpf.Program) (io.Closer, error)
 	if err != nil {
 		return nil, err
 	}
-	link, err := attachEvent(prog, event, places[0].cookie)
+	link, err := attachEvent(prog, event, points[0].cookie)
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(event))
 	}
@@ -102,13 +102,12 @@ func (w *attacher) single(places []place, prog *ebpf.Program) (io.Closer, error)
 // attachEvent attaches a program by a BPF link with a cookie, or, on kernels before 5.15,
 // which know neither such links nor cookies, by ioctl; then link is -1.
 func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err error) {
-	const linkCreate, perfEvent = 28, 41 // BPF_LINK_CREATE, BPF_PERF_EVENT in linux/bpf.h
 	attr := struct {
 		prog, target, attachType, flags uint32
 		cookie                          uint64
 		_                               [8]byte
-	}{uint32(prog.FD()), uint32(event), perfEvent, 0, cookie, [8]byte{}}
-	fd, _, errno := unix.Syscall(unix.SYS_BPF, linkCreate, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	}{uint32(prog.FD()), uint32(event), unix.BPF_PERF_EVENT, 0, cookie, [8]byte{}}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_LINK_CREATE, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 	runtime.KeepAlive(prog)
 	if errno == 0 {
 		return int(fd), nil

@@ -9,12 +9,13 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // A loader with its own load path needs the preprocessor only.
-func ExamplePlan_Preprocess() {
+func ExamplePreprocess() {
 	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
 	if err != nil {
 		log.Fatal(err)
@@ -27,13 +28,13 @@ func ExamplePlan_Preprocess() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+	p, err := plan.New(context.Background(), img, def, plan.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	user := asm.Instructions{asm.Mov.Reg(asm.R0, asm.R3), asm.Return()}
-	for i, in := range plan.Instances {
-		insns, err := plan.Preprocess(i, user)
+	for i, in := range p.Instances {
+		insns, err := instances.Preprocess(p, i, user)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -9,12 +9,13 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -210,7 +211,7 @@ var liveTests = []struct {
 }
 
 // liveSources are where the fixture's source is.
-var liveSources = glob.Sources{{Dir: "../testdata/vmlinux-fixtures/src"}}
+var liveSources = sites.Sources{{Dir: "../testdata/vmlinux-fixtures/src"}}
 
 // capture is a program that keeps what it is given, in maps by attach cookie: err, and
 // its three arguments or the record.
@@ -219,10 +220,10 @@ type capture struct {
 	size       int
 }
 
-func newCapture(t *testing.T, p *instances.Plan) *capture {
+func newCapture(t *testing.T, p *plan.Plan) *capture {
 	t.Helper()
 	c := &capture{size: 8 * prologue.MaxArgs}
-	if p.Convention == prologue.Record {
+	if p.Convention == prologue.ConventionRecord {
 		c.size = 0
 		for i := range p.Instances {
 			c.size = max(c.size, p.Instances[i].Prologue.Layout.Size)
@@ -240,7 +241,7 @@ func newCapture(t *testing.T, p *instances.Plan) *capture {
 	return c
 }
 
-func (c *capture) spec(p *instances.Plan) *ebpf.ProgramSpec {
+func (c *capture) spec(p *plan.Plan) *ebpf.ProgramSpec {
 	update := func(m *ebpf.Map, from asm.Register, off int32) asm.Instructions {
 		return asm.Instructions{
 			asm.LoadMapPtr(asm.R1, m.FD()),
@@ -250,7 +251,7 @@ func (c *capture) spec(p *instances.Plan) *ebpf.ProgramSpec {
 			asm.FnMapUpdateElem.Call(),
 		}
 	}
-	record := p.Convention == prologue.Record
+	record := p.Convention == prologue.ConventionRecord
 	var insns asm.Instructions
 	for i, r := range []asm.Register{asm.R6, asm.R7, asm.R8} {
 		from := asm.R3 + asm.Register(i)
@@ -283,7 +284,7 @@ func (c *capture) spec(p *instances.Plan) *ebpf.ProgramSpec {
 // live is a row that is attached.
 type live struct {
 	row     int
-	plan    *instances.Plan
+	plan    *plan.Plan
 	capture *capture
 }
 
@@ -314,20 +315,20 @@ func runLive(t *testing.T, name string) {
 	if _, err := out.Read(make([]byte, 1)); err != nil { // it is ready
 		t.Fatal(err)
 	}
-	running, err := instances.InFile(img, "", false)
+	running, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := instances.Options{Reads: prologue.ReadUser, Sources: liveSources}
+	o := plan.Options{Sources: liveSources}
 	if strings.Contains(name, "gcc") {
-		o.Multi = running.Multi() // and single probes with the other
+		o.Target.Multi = running.Target().Multi // and single probes with the other
 	}
 	var all []live
 	for i, row := range liveTests {
 		l := live{row: i}
 		def, err := probe.Parse(row.def)
 		if err == nil {
-			l.plan, err = instances.NewPlan(context.Background(), img, def, o)
+			l.plan, err = plan.New(context.Background(), img, def, o)
 		}
 		if row.want == "error" {
 			if err == nil {
@@ -367,7 +368,7 @@ func runLive(t *testing.T, name string) {
 func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 	t.Helper()
 	def := l.plan.Definition
-	specs, err := l.plan.ProgramSpecs(l.capture.spec(l.plan))
+	specs, err := instances.ProgramSpecs(l.plan, l.capture.spec(l.plan))
 	if err != nil {
 		t.Fatalf("%v: %v", def, err)
 	}
@@ -380,7 +381,7 @@ func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 		t.Cleanup(func() { _ = bpfexec.Close(p) })
 		programs = append(programs, p)
 	}
-	a, err := l.plan.Attach(context.Background(), programs, r, instances.AttachOptions{PID: pid, All: true})
+	a, err := instances.Attach(context.Background(), l.plan, programs, r, instances.AttachOptions{PID: pid, All: true})
 	if err != nil {
 		t.Fatalf("%v: %v", def, err)
 	}

@@ -3,6 +3,7 @@ package instances_test
 import (
 	"bytes"
 	_ "embed"
+	"fmt"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 //go:embed testdata/func.o
@@ -34,11 +37,11 @@ func loadSpec(t *testing.T) *ebpf.ProgramSpec {
 func TestProgramSpecs(t *testing.T) {
 	spec := loadSpec(t)
 	before := spec.Instructions.String()
-	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", spec.SectionName, instances.Options{})
+	p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", spec.SectionName, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	specs, err := p.ProgramSpecs(spec)
+	specs, err := instances.ProgramSpecs(p, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestProgramSpecs(t *testing.T) {
 			t.Fatal(err)
 		}
 		funcs, err := info.FuncInfos()
-		if err != nil || len(funcs) != 1 || funcs[0].Func.Name != instances.FunctionName("func", i) || funcs[0].Offset != 0 {
+		if err != nil || len(funcs) != 1 || funcs[0].Func.Name != fmt.Sprintf("func_%d", i) || funcs[0].Offset != 0 {
 			t.Errorf("instance %d: the kernel knows functions %+v (%v), want func_%d at 0", i, funcs, err, i)
 		}
 		lines, err := info.LineInfos()
@@ -101,30 +104,34 @@ func TestProgramSpecs(t *testing.T) {
 }
 
 func TestPreprocessErrors(t *testing.T) {
-	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", "my_func_one_abcd arg1", instances.Options{})
+	p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "my_func_one_abcd arg1", plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Preprocess(len(p.Instances), asm.Instructions{asm.Return()}); err == nil {
+	if _, err := instances.Preprocess(p, len(p.Instances), asm.Instructions{asm.Return()}); err == nil {
 		t.Error("an instance that is not there was preprocessed")
 	}
-	if _, err := p.Preprocess(0, nil); err == nil {
+	if _, err := instances.Preprocess(p, 0, nil); err == nil {
 		t.Error("a program without instructions was preprocessed")
 	}
 }
 
 // TestSlide: what is an address of the image moves, the rest does not.
 func TestSlide(t *testing.T) {
-	p, err := newPlan(t, "basic-gcc12-O2-dwarf5.elf", "queue_send budget pkt", instances.Options{})
+	p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "queue_send budget pkt", plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	user := asm.Instructions{asm.Return()}
-	a, err := p.Preprocess(0, user)
+	a, err := instances.Preprocess(p, 0, user)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.PreprocessAt(0, user, 0x1000)
+	slid, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "queue_send budget pkt", plan.Options{Target: plan.Target{Slide: 0x1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := instances.Preprocess(slid, 0, user)
 	if err != nil {
 		t.Fatal(err)
 	}

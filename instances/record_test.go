@@ -16,7 +16,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -35,14 +37,14 @@ func TestRecordPrograms(t *testing.T) {
 	}
 	spec := coll.Programs["func"]
 	before := spec.Instructions.String()
-	p, err := newPlan(t, program, spec.SectionName, instances.Options{Reads: prologue.ReadUser})
+	p, err := plantest.Fixture(t, program, spec.SectionName, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Convention != prologue.Record {
+	if p.Convention != prologue.ConventionRecord {
 		t.Fatalf("the convention is %v", p.Convention)
 	}
-	specs, err := p.ProgramSpecs(spec)
+	specs, err := instances.ProgramSpecs(p, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func rawOffset(insns asm.Instructions, n int) asm.RawInstructionOffset {
 // TestRecordAssembled: programs without types, lines or a symbol load too.
 func TestRecordAssembled(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	p, err := newPlan(t, program, "words l text:string", instances.Options{Reads: prologue.ReadUser})
+	p, err := plantest.Fixture(t, program, "words l text:string", plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func TestRecordAssembled(t *testing.T) {
 			asm.Return(),
 		},
 	} {
-		specs, err := p.ProgramSpecs(&ebpf.ProgramSpec{Name: "assembled", Instructions: insns, License: "GPL"})
+		specs, err := instances.ProgramSpecs(p, &ebpf.ProgramSpec{Name: "assembled", Instructions: insns, License: "GPL"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +172,7 @@ func TestStack(t *testing.T) {
 		insns[0] = insns[0].WithSymbol("main")
 		return append(insns, sub...)
 	}
-	p, err := newPlan(t, program, "words text:string l", instances.Options{Reads: prologue.ReadUser, StringBytes: 200})
+	p, err := plantest.Fixture(t, program, "words text:string l", plan.Options{StringBytes: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,7 @@ func TestStack(t *testing.T) {
 		{store(288), 0}, {store(296), 32},
 		{calling(128, 160), 0}, {calling(136, 160), 32}, {calling(128, 168), 32}, {calling(8, 256), 0}, {calling(8, 264), 32},
 	} {
-		specs, err := p.ProgramSpecs(&ebpf.ProgramSpec{Name: "stack", Instructions: c.insns, License: "GPL"})
+		specs, err := instances.ProgramSpecs(p, &ebpf.ProgramSpec{Name: "stack", Instructions: c.insns, License: "GPL"})
 		var full *prologue.StackError
 		switch {
 		case c.more == 0 && err != nil, c.more > 0 && (!errors.As(err, &full) || full.Together()-prologue.StackLimit != c.more):
@@ -200,8 +202,8 @@ func TestStack(t *testing.T) {
 			_ = bpfexec.Close(prog)
 		}
 	}
-	_, err = newPlan(t, program, "words text:string again=text:string", instances.Options{StringBytes: 256})
-	if err == nil || !strings.Contains(err.Error(), "the record needs 512 bytes of stack, the prologue 0, the program 0: together, in frames of whole 32 bytes, 544, 32 more than 512; shorten strings (--string-bytes) or fetch fewer arguments") {
+	_, err = plantest.Fixture(t, program, "words text:string again=text:string", plan.Options{StringBytes: 256})
+	if err == nil || !strings.Contains(err.Error(), "the record needs 512 bytes of stack, the prologue 0, the program 0: together, in frames of whole 32 bytes, 544, 32 more than 512; shorten strings or fetch fewer arguments") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -210,26 +212,26 @@ func TestStack(t *testing.T) {
 func TestConventions(t *testing.T) {
 	for _, c := range []struct {
 		def        string
-		convention instances.Convention
+		convention prologue.Convention
 		want       prologue.Convention
 		size       int
 	}{
-		{"words l ul t", instances.Auto, prologue.Registers, 0},
-		{"words l ul t", instances.Record, prologue.Record, 24},
-		{"words l ul t e", instances.Auto, prologue.Record, 32},
-		{"words text:string", instances.Auto, prologue.Record, 64},
-		{"words c=$comm", instances.Auto, prologue.Record, 16},
-		{"take_pair p", instances.Auto, prologue.Record, 16},
-		{"take_small s", instances.Auto, prologue.Record, 8},
-		{"take_small s", instances.Registers, prologue.Registers, 0},
-		{"take_small big s", instances.Auto, prologue.Record, 72},
-		{"take_small t=big.text:string", instances.Auto, prologue.Record, 24},
-		{"take_small t=big.v[1]", instances.Auto, prologue.Registers, 0},
-		{"take_small t=big.v:u32[3]", instances.Auto, prologue.Record, 16},
-		{"walk n->flags n->mode n->tag:char[3] n->name:ustring", instances.Auto, prologue.Record, 8 + 8 + 8 + 64},
-		{"walk n:u8[5] i:b3@4/8 n->fn:symbol", instances.Auto, prologue.Record, 24},
+		{"words l ul t", prologue.ConventionAuto, prologue.ConventionRegisters, 0},
+		{"words l ul t", prologue.ConventionRecord, prologue.ConventionRecord, 24},
+		{"words l ul t e", prologue.ConventionAuto, prologue.ConventionRecord, 32},
+		{"words text:string", prologue.ConventionAuto, prologue.ConventionRecord, 64},
+		{"words c=$comm", prologue.ConventionAuto, prologue.ConventionRecord, 16},
+		{"take_pair p", prologue.ConventionAuto, prologue.ConventionRecord, 16},
+		{"take_small s", prologue.ConventionAuto, prologue.ConventionRecord, 8},
+		{"take_small s", prologue.ConventionRegisters, prologue.ConventionRegisters, 0},
+		{"take_small big s", prologue.ConventionAuto, prologue.ConventionRecord, 72},
+		{"take_small t=big.text:string", prologue.ConventionAuto, prologue.ConventionRecord, 24},
+		{"take_small t=big.v[1]", prologue.ConventionAuto, prologue.ConventionRegisters, 0},
+		{"take_small t=big.v:u32[3]", prologue.ConventionAuto, prologue.ConventionRecord, 16},
+		{"walk n->flags n->mode n->tag:char[3] n->name:ustring", prologue.ConventionAuto, prologue.ConventionRecord, 8 + 8 + 8 + 64},
+		{"walk n:u8[5] i:b3@4/8 n->fn:symbol", prologue.ConventionAuto, prologue.ConventionRecord, 24},
 	} {
-		p, err := newPlan(t, program, c.def, instances.Options{Convention: c.convention, Reads: prologue.ReadUser})
+		p, err := plantest.Fixture(t, program, c.def, plan.Options{Convention: c.convention})
 		if err != nil {
 			t.Errorf("%s: %v", c.def, err)
 			continue
@@ -254,18 +256,18 @@ func TestTypeErrors(t *testing.T) {
 		{"walk i:b3@4/64", `column 8: "i" is int of 4 bytes, and b3@4/64 is cut from 8`},
 		{"take_pair p:b1@0/8", `column 13: "p" is struct pair of 16 bytes, and b1@0/8 is cut from 1`},
 	} {
-		_, err := newPlan(t, program, c.def, instances.Options{})
+		_, err := plantest.Fixture(t, program, c.def, plan.Options{})
 		var pe *probe.Error
 		if !errors.As(err, &pe) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want a *probe.Error that begins with %q", c.def, err, c.want)
 		}
 	}
 	// Where another function has what is asked for, it is a reason.
-	p, err := newPlan(t, program, "wa* i text:string", instances.Options{})
+	p, err := plantest.Fixture(t, program, "wa* i text:string", plan.Options{})
 	if err == nil {
 		t.Errorf("%v", p.Sites)
 	}
-	p, err = newPlan(t, program, "wor* l e text:string", instances.Options{})
+	p, err = plantest.Fixture(t, program, "wor* l e text:string", plan.Options{})
 	if err != nil || p.Sites[0].Args[2].Unfetched.Code != dwarfloc.Located {
 		t.Error(err)
 	}
@@ -327,7 +329,7 @@ _Static_assert(sizeof(struct func_args_2) == 48, "func_args_2");
 int func_2(void *ctx, int err, struct func_args_2 *args);
 `},
 	} {
-		p, err := newPlan(t, program, c.def, instances.Options{})
+		p, err := plantest.Fixture(t, program, c.def, plan.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", c.def, err)
 			continue

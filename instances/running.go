@@ -4,58 +4,67 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Errors of loading and attaching, for errors.Is.
-var (
-	// ErrOtherImage: what runs is not what the image describes.
-	ErrOtherImage = errors.New("the image is not what runs")
-	// ErrNotSupported: the running kernel lacks what is needed.
-	ErrNotSupported = errors.New("not supported by the running kernel")
-	// ErrNowhere: a plan can only be attached where its image runs.
-	ErrNowhere = errors.New("nothing says where the plan's image runs: InKernel and InFile do")
-	// ErrNotRunning: a kernel module is not loaded.
-	ErrNotRunning = errors.New("the module is not loaded")
-)
+// ErrImageMismatch is wrapped by Find's error if what runs has another build ID than the
+// image.
+var ErrImageMismatch = errors.New("the image is not what runs")
+
+// ErrNotSupported is wrapped by errors about what the running kernel lacks.
+var ErrNotSupported = errors.New("not supported by the running kernel")
 
 // Running is where the code of an image runs: in the running kernel, or in processes.
-// It was compared with the image when it was made.
 type Running struct {
 	img      *dwarfloc.Image
 	pmu      string            // "kprobe" or "uprobe"
 	path     string            // of what processes run
-	slide    uint64            // of a kernel
+	target   plan.Target       // of plans
 	sections map[string]uint64 // of a module: run-time addresses by name
-	multi    Multi
 }
 
-// Find finds where an image runs: in the running kernel (InKernel) when it is a kernel's
-// or a module's, else in the processes that run its own file (InFile).
-func Find(img *dwarfloc.Image, force bool) (*Running, error) {
-	_, kernel, err := img.AddressOf("_stext")
+// FindOptions are options of Find. The zero FindOptions are the usual ones.
+type FindOptions struct {
+	// Path is the file that processes run, if it is not the image's own, and the image
+	// that of a program or library even if it looks like a kernel's.
+	Path string
+	// Force skips the comparison of build IDs. With another image every address is wrong.
+	Force bool
+}
+
+// Find finds where an image runs: in the running kernel if it is a kernel's or a kernel
+// module's, else in the processes that run its file. Build IDs of the image and of what
+// runs must be equal.
+//
+// The error wraps ErrImageMismatch if they are not, fs.ErrNotExist if there is no such
+// file, or if the module is not loaded. To read where a kernel is loaded takes root, and
+// kernel.kptr_restrict of 0 or 1.
+func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
+	kernel, err := place.IsKernel(img)
 	if err != nil {
 		return nil, err
 	}
-	if kernel || img.LoadsApart() {
-		return InKernel(img, force)
+	if kernel && o.Path == "" {
+		return inKernel(img, o.Force)
 	}
-	return InFile(img, "", force)
+	return inFile(img, o)
 }
 
-// InKernel finds the running kernel's, or a loaded module's, code of an image. Its build
-// ID must be the image's, unless force is set: else every address would be wrong.
-func InKernel(img *dwarfloc.Image, force bool) (*Running, error) {
-	r := &Running{img: img, pmu: "kprobe", multi: haveKprobeMulti()}
+// inKernel finds the code of a kernel or of a loaded module.
+func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
+	r := &Running{img: img, pmu: "kprobe", target: plan.Target{Reads: prologue.ReadKernel, Multi: haveKprobeMulti()}}
 	notes := "/sys/kernel/notes"
 	if img.LoadsApart() {
-		module := filepath.Join("/sys/module", moduleName(img.Path()))
+		module := filepath.Join("/sys/module", place.ModuleName(img.Path()))
 		if err := r.findSections(module); err != nil {
 			return nil, err
 		}
@@ -70,51 +79,52 @@ func InKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 		return r, nil
 	}
 	var err error
-	r.slide, err = kernelSlide(img)
+	r.target.Slide, err = kernelSlide(img)
 	return r, err
 }
 
-// InFile is an image's code in the processes that run it from a file; "" is the image's
-// own. Its build ID must be the image's, unless force is set.
-func InFile(img *dwarfloc.Image, path string, force bool) (*Running, error) {
+// inFile is an image's code in the processes that run it from a file.
+func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
+	path := o.Path
 	if path == "" {
 		path = img.Path()
 	}
-	if !force && path != img.Path() {
+	if !o.Force && path != img.Path() {
 		id, err := dwarfloc.FileBuildID(path)
 		if err != nil {
 			return nil, err
 		}
 		if id == "" || id != img.BuildID() {
-			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrOtherImage, path, orNone(id), img.Path(), orNone(img.BuildID()))
+			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
 		}
 	}
-	return &Running{img: img, pmu: "uprobe", path: path, multi: haveUprobeMulti()}, nil
+	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{Reads: prologue.ReadUser, Multi: haveUprobeMulti()}}, nil
 }
 
-// Slide is how far the running kernel's code is from the image's link-time addresses, in
-// bytes: 0 without KASLR, of a module, and in processes, where no two need be alike.
-func (r *Running) Slide() uint64 { return r.slide }
+// Target returns what a plan must be made for to be attached here: plan.Options.Target.
+//
+// Slide is the kernel's KASLR offset. It is 0 for modules, the sections of which are loaded
+// one by one, and for user space, where each process has its own load bias. Multi is what
+// the kernel can do.
+func (r *Running) Target() plan.Target { return r.target }
 
-// Reads is how programs read memory there.
-func (r *Running) Reads() prologue.Reads {
-	if r.pmu == "uprobe" {
-		return prologue.ReadUser
+// targetOf is Target, with the kind of reads that t asks for, if it does.
+func (r *Running) targetOf(t plan.Target) plan.Target {
+	out := r.target
+	if t.Reads != prologue.ReadAuto {
+		out.Reads = t.Reads
 	}
-	return prologue.ReadKernel
+	return out
 }
 
-// Multi is which sites the running kernel can probe many of at once: Options.Multi.
-func (r *Running) Multi() Multi { return r.multi }
-
-// address is what a probe at a link-time address is asked for with: the run-time
-// address of a kprobe, the offset in the file of a uprobe.
+// address is what a probe at a link-time address is made with: the run-time address for a
+// kprobe, the offset in the file for a uprobe.
 func (r *Running) address(link uint64) (uint64, error) {
 	switch {
 	case r.pmu == "uprobe":
-		return FileOffset(r.img, link)
+		return place.FileOffset(r.img, link)
 	case r.sections == nil:
-		return link + r.slide, nil
+		return link + r.target.Slide, nil
 	}
 	s := r.img.SectionAt(link)
 	if s == nil {
@@ -140,9 +150,9 @@ func checkNotes(img *dwarfloc.Image, path string) error {
 	case running == img.BuildID():
 		return nil
 	case img.LoadsApart():
-		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrOtherImage, running, img.Path(), orNone(img.BuildID()))
+		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
 	}
-	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrOtherImage, running, img.Path(), orNone(img.BuildID()))
+	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
 }
 
 func orNone(id string) string {
@@ -152,18 +162,21 @@ func orNone(id string) string {
 	return id
 }
 
-// moduleName is what the kernel calls the module of a file.
-func moduleName(path string) string {
-	name, _, _ := strings.Cut(filepath.Base(path), ".ko")
-	return strings.ReplaceAll(name, "-", "_")
+// notLoadedError is the error for a module that is not in a folder of /sys/module.
+type notLoadedError string
+
+func (e notLoadedError) Error() string {
+	return fmt.Sprintf("the module is not loaded: there is no %s: load it (modprobe %s)", string(e), filepath.Base(string(e)))
 }
+
+func (e notLoadedError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // findSections reads where the kernel has loaded a module's sections.
 func (r *Running) findSections(module string) error {
 	dir := filepath.Join(module, "sections")
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: there is no %s: load it (modprobe %s)", ErrNotRunning, module, filepath.Base(module))
+		return notLoadedError(module)
 	}
 	if err != nil {
 		return err
@@ -224,15 +237,4 @@ func kallsym(name string) (uint64, error) {
 		}
 	}
 	return 0, lines.Err()
-}
-
-// FileOffset is where in the file the instruction at a link-time address is, as
-// uprobes want it, in bytes.
-func FileOffset(img *dwarfloc.Image, addr uint64) (uint64, error) {
-	for _, s := range img.Segments() {
-		if addr >= s.Addr && addr-s.Addr < s.FileSize {
-			return addr - s.Addr + s.Offset, nil
-		}
-	}
-	return 0, fmt.Errorf("%s: the file has no code at %#x", img.Path(), addr)
 }

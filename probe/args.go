@@ -29,7 +29,7 @@ func (s *scanner) nameArgs(args []Arg) error {
 		a := &args[i]
 		if a.Name == "" {
 			a.Name = a.Expr.name()
-			made[i] = a.Expr.Kind != Variable || len(a.Expr.Path) > 0
+			made[i] = a.Expr.Kind != KindVariable || len(a.Expr.Path) > 0
 		}
 		if made[i] {
 			continue
@@ -68,7 +68,7 @@ func (s *scanner) arg() (Arg, error) {
 	if a.Expr, err = s.expr(expecting); err != nil {
 		return a, err
 	}
-	several := a.Expr.Kind == Params || a.Expr.Kind == Vars
+	several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars
 	if several && a.Name != "" {
 		return a, s.errorf(a.Pos, "expected no name for %q, which stands for several arguments, found %q", a.Expr.String(), a.Name)
 	}
@@ -100,11 +100,11 @@ const maxCount = 64
 
 // typeNames are the types without a number.
 var typeNames = map[string]TypeKind{
-	"char": Char, "bool": Bool, "string": String, "ustring": UString, "symbol": SymbolOf, "symstr": SymbolOf,
+	"char": TypeChar, "bool": TypeBool, "string": TypeString, "ustring": TypeUString, "symbol": TypeSymbol, "symstr": TypeSymbol,
 }
 
 // numberTypes are the types of numbers, by their letter.
-var numberTypes = map[byte]TypeKind{'u': Unsigned, 's': Signed, 'x': Hex}
+var numberTypes = map[byte]TypeKind{'u': TypeUnsigned, 's': TypeSigned, 'x': TypeHex}
 
 // typeSpec parses the type behind ":".
 func (s *scanner) typeSpec() (TypeSpec, error) {
@@ -114,11 +114,11 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 		return t, s.expected(aType)
 	}
 	switch {
-	case typeNames[name] != NoType:
+	case typeNames[name] != TypeNone:
 		t.Kind = typeNames[name]
 	case name[0] == 'b' && len(name) > 1 && isDigit(name[1]):
 		return t, s.bitfield(&t)
-	case numberTypes[name[0]] != NoType:
+	case numberTypes[name[0]] != TypeNone:
 		switch name[1:] {
 		case "8", "16", "32", "64":
 			t.Bits, _ = strconv.Atoi(name[1:])
@@ -127,7 +127,7 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 			t.Kind = numberTypes[name[0]]
 		}
 	}
-	if t.Kind == NoType {
+	if t.Kind == TypeNone {
 		return t, s.expected(aType)
 	}
 	s.pos += len(name)
@@ -135,7 +135,7 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 		return t, nil
 	}
 	at := s.pos
-	if t.Kind == String || t.Kind == UString || numberTypes[name[0]] == t.Kind && t.Bits == 0 {
+	if t.Kind == TypeString || t.Kind == TypeUString || numberTypes[name[0]] == t.Kind && t.Bits == 0 {
 		return t, s.errorf(at, "expected no array of %q, found %s", name, s.found())
 	}
 	s.pos++
@@ -155,7 +155,7 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 
 // bitfield parses bBITS@OFFSET/SIZE.
 func (s *scanner) bitfield(t *TypeSpec) error {
-	t.Kind = Bitfield
+	t.Kind = TypeBitfield
 	at := s.pos
 	s.pos++
 	for _, part := range []struct {
@@ -164,7 +164,7 @@ func (s *scanner) bitfield(t *TypeSpec) error {
 	}{
 		{&t.Bits, "the bits of a bit-field", "@"},
 		{&t.Offset, "the offset of a bit-field, in bits", "/"},
-		{&t.Whole, "the size of what holds a bit-field, in bits", ""},
+		{&t.Container, "the size of what holds a bit-field, in bits", ""},
 	} {
 		n, err := s.number(part.what)
 		if err != nil {
@@ -175,21 +175,21 @@ func (s *scanner) bitfield(t *TypeSpec) error {
 			return s.expected(strconv.Quote(part.behind) + " behind " + part.what)
 		}
 	}
-	switch t.Whole {
+	switch t.Container {
 	case 8, 16, 32, 64:
-		if t.Bits >= 1 && t.Bits+t.Offset <= t.Whole {
+		if t.Bits >= 1 && t.Bits+t.Offset <= t.Container {
 			return nil
 		}
 	}
 	return s.errorf(at, "expected bits that fit into a container of 8, 16, 32 or 64, found %q", s.text[at:s.pos])
 }
 
-func (a Arg) String() string {
+func (a Arg) text() string {
 	s := a.Expr.String()
-	if several := a.Expr.Kind == Params || a.Expr.Kind == Vars; !several && a.Name != a.Expr.name() {
+	if several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars; !several && a.Name != a.Expr.name() {
 		s = a.Name + "=" + s
 	}
-	if a.Type.Kind != NoType {
+	if a.Type.Kind != TypeNone {
 		s += ":" + a.Type.String()
 	}
 	if a.User {
@@ -202,13 +202,13 @@ func (a Arg) String() string {
 func (t TypeSpec) String() string {
 	name := ""
 	switch t.Kind {
-	case NoType:
+	case TypeNone:
 		return ""
-	case Bitfield:
-		return "b" + strconv.Itoa(t.Bits) + "@" + strconv.Itoa(t.Offset) + "/" + strconv.Itoa(t.Whole)
-	case SymbolOf:
+	case TypeBitfield:
+		return "b" + strconv.Itoa(t.Bits) + "@" + strconv.Itoa(t.Offset) + "/" + strconv.Itoa(t.Container)
+	case TypeSymbol:
 		name = "symbol"
-	case Unsigned, Signed, Hex:
+	case TypeUnsigned, TypeSigned, TypeHex:
 		for c, k := range numberTypes {
 			if k == t.Kind {
 				name = string(c)

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -18,8 +17,7 @@ type Definition struct {
 	Args  []Arg
 
 	// Text is what the definition was parsed from. Every Pos is an offset
-	// into it, in bytes. Text and positions are for messages, see Errorf, and
-	// do not matter to Equal.
+	// into it, in bytes. Text and positions are for messages, see Errorf.
 	Text string
 }
 
@@ -27,12 +25,12 @@ type Definition struct {
 type Options struct {
 	Exec    string // path of an executable or shared library, or empty
 	Module  string // name or path of a kernel module, or empty
-	Inlines bool   // probe inlined instances too; DefaultOptions has it
+	Inlines bool   // probe inlined instances too; the default
 	Force   bool   // replace an event of the same name
 }
 
-// DefaultOptions returns the options of a definition that sets none.
-func DefaultOptions() Options { return Options{Inlines: true} }
+// defaultOptions are the options of a definition that sets none.
+func defaultOptions() Options { return Options{Inlines: true} }
 
 // A Point is the place to probe: a function and perhaps a place in it, a line of a
 // source file, or an address.
@@ -76,25 +74,36 @@ type Expr struct {
 type ExprKind byte
 
 const (
-	Variable  ExprKind = iota // a parameter, a local or a global variable
-	Register                  // %ax, %x0
-	Symbol                    // @SYMBOL[+-OFFSET]: memory there
-	Address                   // @ADDRESS: memory there
-	Immediate                 // \VALUE
-	Retval                    // $retval
-	Comm                      // $comm: the name of the task
-	Stack                     // $stackN: the Nth word of the stack
-	StackAddr                 // $stack: the stack pointer
-	Params                    // $params: all parameters of the function
-	Vars                      // $vars: all variables in scope
+	// KindVariable is NAME: a parameter, a local or a global variable.
+	KindVariable ExprKind = iota
+	// KindRegister is %NAME, as in %ax or %x0: a whole register.
+	KindRegister
+	// KindSymbol is @SYMBOL, @SYMBOL+OFFSET or @SYMBOL-OFFSET: the memory there.
+	KindSymbol
+	// KindAddress is @ADDRESS: the memory at a link-time address.
+	KindAddress
+	// KindImmediate is \VALUE: a number, which is delivered as it is.
+	KindImmediate
+	// KindRetval is $retval: what the function returns, in a return probe.
+	KindRetval
+	// KindComm is $comm: the name of the current task, 16 bytes.
+	KindComm
+	// KindStack is $stackN: the Nth word of the stack, counted from 0.
+	KindStack
+	// KindStackAddr is $stack: the stack pointer.
+	KindStackAddr
+	// KindParams is $params: all parameters of the function, one argument each.
+	KindParams
+	// KindVars is $vars: all parameters and locals in scope, one argument each.
+	KindVars
 )
 
 // A Step leads from an object to a part of it, or to what it points to.
 type Step struct {
 	Kind   StepKind
-	Member string // of Dot and Arrow
-	Index  int64  // of Index, when IndexBy is nil
-	// IndexBy is the variable that Index takes its value from, or nil.
+	Member string // of StepDot and StepArrow
+	Index  int64  // of StepIndex, when IndexBy is nil
+	// IndexBy is the variable that StepIndex takes its value from, or nil.
 	IndexBy *Expr
 	Pos     int // where the step's operator begins in the definition's text, in bytes
 }
@@ -103,59 +112,73 @@ type Step struct {
 type StepKind byte
 
 const (
-	Dot   StepKind = iota // .MEMBER
-	Arrow                 // ->MEMBER
-	Index                 // [N], [VARIABLE]
+	// StepDot is .MEMBER: a member of a structure or a union.
+	StepDot StepKind = iota
+	// StepArrow is ->MEMBER: a member of what a pointer points to.
+	StepArrow
+	// StepIndex is [N] or [VARIABLE]: an element of an array, or of what a pointer points to.
+	StepIndex
 )
 
 // A TypeSpec is the type to fetch and show a value as. The zero TypeSpec is no type:
 // the value has the one that the debug information gives.
 type TypeSpec struct {
-	Kind   TypeKind
-	Bits   int // 8, 16, 32 or 64; of a Bitfield, its size
-	Offset int // of a Bitfield: bits from the container's least significant
-	Whole  int // of a Bitfield: bits of the container
-	Count  int // elements of an array, or 0
-	Pos    int // where the type begins in the definition's text, in bytes
+	Kind      TypeKind
+	Bits      int // 8, 16, 32 or 64; for TypeBitfield its size
+	Offset    int // for TypeBitfield, in bits from the container's least significant one
+	Container int // for TypeBitfield, the size of the container in bits
+	Count     int // elements of an array, or 0
+	Pos       int // where the type begins in the definition's text, in bytes
 }
 
 // A TypeKind is the kind of a TypeSpec.
 type TypeKind byte
 
 const (
-	NoType   TypeKind = iota
-	Unsigned          // u8 to u64
-	Signed            // s8 to s64
-	Hex               // x8 to x64: unsigned, shown in hexadecimal
-	Char              // one character
-	Bool              // a truth value
-	String            // a string in kernel memory, or where the site's code has it
-	UString           // a string in user memory
-	SymbolOf          // symbol: a code address, shown as symbol+offset; symstr likewise
-	Bitfield          // bB@O/S: B bits from bit O of S
+	// TypeNone is no type: the debug information gives it.
+	TypeNone TypeKind = iota
+	// TypeUnsigned is u8 to u64, shown in decimal.
+	TypeUnsigned
+	// TypeSigned is s8 to s64, shown in decimal.
+	TypeSigned
+	// TypeHex is x8 to x64: unsigned, shown in hexadecimal.
+	TypeHex
+	// TypeChar is char: one character of 8 bits.
+	TypeChar
+	// TypeBool is bool: a truth value of 8 bits.
+	TypeBool
+	// TypeString is string: characters up to a NUL, in kernel memory, or wherever the
+	// site's code has them.
+	TypeString
+	// TypeUString is ustring: characters up to a NUL in user memory.
+	TypeUString
+	// TypeSymbol is symbol or symstr: a code address, shown as symbol+offset.
+	TypeSymbol
+	// TypeBitfield is bB@O/S: B bits from bit O of a container of S bits.
+	TypeBitfield
 )
 
 // String returns text that parses to an equal definition: options that differ
 // from their defaults, the event, the point, the arguments.
 func (d *Definition) String() string {
 	var b strings.Builder
-	b.WriteString(d.Options.String())
+	b.WriteString(d.Options.text())
 	if d.Group != "" {
 		b.WriteString(d.Group + ":")
 	}
 	if d.Event != "" {
 		b.WriteString(d.Event + "=")
 	}
-	b.WriteString(d.Point.String())
+	b.WriteString(d.Point.text())
 	for _, a := range d.Args {
-		b.WriteString(" " + a.String())
+		b.WriteString(" " + a.text())
 	}
 	return b.String()
 }
 
-// String returns the options that differ from their defaults, each with its
+// text returns the options that differ from their defaults, each with its
 // terminator and a space, so that a definition can follow.
-func (o Options) String() string {
+func (o Options) text() string {
 	var b strings.Builder
 	if o.Exec != "" {
 		b.WriteString("exec=" + o.Exec + "; ")
@@ -172,7 +195,7 @@ func (o Options) String() string {
 	return b.String()
 }
 
-func (p Point) String() string {
+func (p Point) text() string {
 	s := p.Function
 	switch {
 	case p.HasAddr:
@@ -193,43 +216,4 @@ func (p Point) String() string {
 		s += fmt.Sprintf("+%#x", p.Offset)
 	}
 	return s
-}
-
-// Equal reports whether d and o define the same probe, whatever their texts.
-func (d *Definition) Equal(o *Definition) bool {
-	if d == nil || o == nil {
-		return d == o
-	}
-	return d.Options == o.Options && d.Group == o.Group && d.Event == o.Event &&
-		d.Point.Equal(o.Point) && slices.EqualFunc(d.Args, o.Args, Arg.Equal)
-}
-
-// Equal reports whether p and o are the same, apart from their positions.
-func (p Point) Equal(o Point) bool {
-	p.Pos, p.LinePos = o.Pos, o.LinePos
-	return p == o
-}
-
-// Equal reports whether a and o are the same, apart from their positions.
-func (a Arg) Equal(o Arg) bool {
-	return a.Name == o.Name && a.User == o.User && a.Expr.Equal(o.Expr) && a.Type.Equal(o.Type)
-}
-
-// Equal reports whether e and o are the same, apart from their positions.
-func (e Expr) Equal(o Expr) bool {
-	return e.Kind == o.Kind && e.Name == o.Name && e.Number == o.Number && slices.EqualFunc(e.Path, o.Path, Step.Equal)
-}
-
-// Equal reports whether s and o are the same, apart from their positions.
-func (s Step) Equal(o Step) bool {
-	if s.Kind != o.Kind || s.Member != o.Member || s.Index != o.Index || (s.IndexBy == nil) != (o.IndexBy == nil) {
-		return false
-	}
-	return s.IndexBy == nil || s.IndexBy.Equal(*o.IndexBy)
-}
-
-// Equal reports whether t and o are the same, apart from their positions.
-func (t TypeSpec) Equal(o TypeSpec) bool {
-	t.Pos = o.Pos
-	return t == o
 }

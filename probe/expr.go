@@ -10,12 +10,12 @@ var specials = []struct {
 	name string
 	kind ExprKind
 }{
-	{"retval", Retval}, {"comm", Comm}, {"stack", StackAddr}, {"params", Params}, {"vars", Vars},
+	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"params", KindParams}, {"vars", KindVars},
 }
 
 // hasPath tells the kinds of expressions that have a type in the debug information,
 // and so can have members and elements.
-func (k ExprKind) hasPath() bool { return k == Variable || k == Retval }
+func (k ExprKind) hasPath() bool { return k == KindVariable || k == KindRetval }
 
 // expr parses what to fetch; expecting says for messages what stands here.
 func (s *scanner) expr(expecting string) (Expr, error) {
@@ -25,14 +25,14 @@ func (s *scanner) expr(expecting string) (Expr, error) {
 	case s.accept("$"):
 		err = s.special(&e)
 	case s.accept("%"):
-		e.Kind = Register
+		e.Kind = KindRegister
 		if e.Name = s.identifier(); e.Name == "" {
 			err = s.expected(`a register behind "%"`)
 		}
 	case s.accept("@"):
 		err = s.memory(&e)
 	case s.accept(`\`):
-		e.Kind = Immediate
+		e.Kind = KindImmediate
 		e.Number, err = s.signed("a number behind the backslash")
 	case s.at("("):
 		err = s.unsupported(expecting, "a type cast is")
@@ -62,7 +62,7 @@ func (s *scanner) special(e *Expr) error {
 	if n, ok := strings.CutPrefix(name, "stack"); ok && n != "" && (n == "0" || n[0] != '0') {
 		// The kernel's limit is the size of a stack, in words.
 		if v, err := strconv.ParseUint(n, 10, 32); err == nil && v < 1<<12 {
-			e.Kind, e.Number = Stack, v
+			e.Kind, e.Number = KindStack, v
 			return nil
 		}
 	}
@@ -73,12 +73,12 @@ func (s *scanner) special(e *Expr) error {
 // memory parses what is behind "@".
 func (s *scanner) memory(e *Expr) error {
 	if !s.atEnd() && isDigit(s.text[s.pos]) {
-		e.Kind = Address
+		e.Kind = KindAddress
 		var err error
 		e.Number, err = s.number("an address behind \"@\"")
 		return err
 	}
-	e.Kind = Symbol
+	e.Kind = KindSymbol
 	start := s.pos
 	for !s.atWordEnd() {
 		if b := s.text[s.pos]; !isLetter(b) && b != '.' && b != '$' && (s.pos == start || !isDigit(b)) {
@@ -110,13 +110,13 @@ func (s *scanner) path(e *Expr) error {
 			return nil
 		}
 		if s.accept("[") {
-			p.Kind = Index
+			p.Kind = StepIndex
 			if err := s.index(&p); err != nil {
 				return err
 			}
 		} else {
 			if s.accept("->") {
-				p.Kind = Arrow
+				p.Kind = StepArrow
 			} else {
 				s.accept(".")
 			}
@@ -191,22 +191,22 @@ func (s *scanner) signed(what string) (uint64, error) {
 func (e Expr) String() string {
 	var b strings.Builder
 	switch e.Kind {
-	case Variable:
+	case KindVariable:
 		b.WriteString(e.Name)
-	case Register:
+	case KindRegister:
 		b.WriteString("%" + e.Name)
-	case Symbol:
+	case KindSymbol:
 		b.WriteString("@" + e.Name)
 		if n := int64(e.Number); n > 0 {
 			b.WriteString("+0x" + strconv.FormatInt(n, 16))
 		} else if n < 0 {
 			b.WriteString("-0x" + strconv.FormatUint(-e.Number, 16))
 		}
-	case Address:
+	case KindAddress:
 		b.WriteString("@0x" + strconv.FormatUint(e.Number, 16))
-	case Immediate:
+	case KindImmediate:
 		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
-	case Stack:
+	case KindStack:
 		b.WriteString("$stack" + strconv.FormatUint(e.Number, 10))
 	default:
 		for _, v := range specials {
@@ -216,16 +216,16 @@ func (e Expr) String() string {
 		}
 	}
 	for i := range e.Path {
-		b.WriteString(e.Path[i].String())
+		b.WriteString(e.Path[i].text())
 	}
 	return b.String()
 }
 
-func (p Step) String() string {
+func (p Step) text() string {
 	switch {
-	case p.Kind == Dot:
+	case p.Kind == StepDot:
 		return "." + p.Member
-	case p.Kind == Arrow:
+	case p.Kind == StepArrow:
 		return "->" + p.Member
 	case p.IndexBy != nil:
 		return "[" + p.IndexBy.String() + "]"
@@ -242,18 +242,18 @@ func (e Expr) name() string {
 		}
 	}
 	switch e.Kind {
-	case Variable, Register:
+	case KindVariable, KindRegister:
 		return e.Name
-	case Symbol:
+	case KindSymbol:
 		return strings.Map(func(r rune) rune {
 			if r == '.' || r == '$' {
 				return '_'
 			}
 			return r
 		}, e.Name)
-	case Address:
+	case KindAddress:
 		return "memory"
-	case Immediate:
+	case KindImmediate:
 		return "value"
 	}
 	return strings.TrimPrefix(Expr{Kind: e.Kind, Number: e.Number}.String(), "$")

@@ -37,7 +37,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if (d.Event != "") != (sectionErr == nil) || sectionErr == nil && !section.Equal(d) {
+		if (d.Event != "") != (sectionErr == nil) || sectionErr == nil && !equalDefinitions(section, d) {
 			t.Fatalf("Parse gives %q, ParseSection %v, %v", d, section, sectionErr)
 		}
 		if sectionErr == nil && !LooksLikeDefinition(text) {
@@ -49,7 +49,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q prints as %q: %v", text, printed, err)
 		}
-		if !again.Equal(d) {
+		if !equalDefinitions(again, d) {
 			t.Fatalf("%q prints as %q, which is %+v instead of %+v", text, printed, again, d)
 		}
 		if again.String() != printed {
@@ -65,13 +65,13 @@ func FuzzParse(f *testing.F) {
 		}
 		at(d.Point.Pos, d.Point.Function)
 		for _, a := range d.Args {
-			if a.Expr.Kind == Variable {
+			if a.Expr.Kind == KindVariable {
 				at(a.Expr.Pos, a.Expr.Name)
 			}
 			for _, p := range a.Expr.Path {
-				at(p.Pos, map[StepKind]string{Dot: ".", Arrow: "->", Index: "["}[p.Kind])
+				at(p.Pos, map[StepKind]string{StepDot: ".", StepArrow: "->", StepIndex: "["}[p.Kind])
 			}
-			if a.Type.Count == 0 && a.Type.Kind != Bitfield && a.Type.Kind != SymbolOf {
+			if a.Type.Count == 0 && a.Type.Kind != TypeBitfield && a.Type.Kind != TypeSymbol {
 				at(a.Type.Pos, a.Type.String())
 			}
 			if names[a.Name] {

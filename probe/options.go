@@ -1,10 +1,9 @@
 package probe
 
 import (
-	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
 var optionNames = []string{"exec", "force", "inlines", "module"}
@@ -19,7 +18,7 @@ const anOption = "an option (exec=, force=, inlines= or module=)"
 // one, or nearly one, which leaves a definition broken into lines alone and
 // still finds "modul=ext4".
 func (s *scanner) options() (Options, error) {
-	o := DefaultOptions()
+	o := defaultOptions()
 	seen := make(map[string]bool)
 	for {
 		s.skipSpace()
@@ -41,7 +40,7 @@ func (s *scanner) optionEnd() int {
 	end := strings.IndexAny(rest, ";\n")
 	if end >= 0 && rest[end] == '\n' {
 		name, _, ok := strings.Cut(rest[:end], "=")
-		if name = strings.Trim(name, white); !ok || nearestOption(name) == "" {
+		if name = strings.Trim(name, white); !ok || suggest.Word(name, optionNames) == "" {
 			end = strings.IndexByte(rest, ';')
 		}
 	}
@@ -63,7 +62,7 @@ func lazyPoint(before, after string) bool {
 	case after == "", isSpace(after[0]):
 		return false
 	}
-	near := nearestOption(name)
+	near := suggest.Word(name, optionNames)
 	if !ok {
 		return near != name || name == "" // an option has a value
 	}
@@ -79,7 +78,7 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 	valueAt += len(value) - len(strings.TrimLeft(value, white))
 	value = strings.Trim(value, white)
 
-	if !ok || nearestOption(name) != name {
+	if !ok || suggest.Word(name, optionNames) != name {
 		return s.notAnOption(name, end)
 	}
 	if seen[name] {
@@ -127,7 +126,7 @@ func (s *scanner) notAnOption(name string, end int) error {
 		return s.expected(anOption)
 	}
 	hint := ""
-	if near := nearestOption(name); near != "" && near != name {
+	if near := suggest.Word(name, optionNames); near != "" && near != name {
 		hint = "; did you mean \"" + near + "\"?"
 	} else if after := strings.Trim(s.text[end+1:], white); after == "" {
 		hint = "; a definition itself ends without a semicolon"
@@ -137,28 +136,4 @@ func (s *scanner) notAnOption(name string, end int) error {
 		before = "the end of the line"
 	}
 	return s.errorf(s.pos, "expected %s before %s, found %q%s", anOption, before, name, hint)
-}
-
-// nearestOption returns the option that name is, or else looks like, or "".
-// With one letter wrong in three, or all letters right and their order not, it
-// looks like one; "exit" and "func", good names of events, do not.
-func nearestOption(name string) string {
-	// A long name is far from all options, and not worth the time to say so.
-	if len(name) > 16 {
-		return ""
-	}
-	best, bestDistance := "", len(name)+1
-	for _, option := range optionNames {
-		d := levenshtein.Distance(name, option, nil)
-		if (3*d <= len(option) || sortedBytes(name) == sortedBytes(option)) && d < bestDistance {
-			best, bestDistance = option, d
-		}
-	}
-	return best
-}
-
-func sortedBytes(s string) string {
-	b := []byte(s)
-	slices.Sort(b)
-	return string(b)
 }

@@ -18,15 +18,17 @@ import (
 type assembler struct {
 	code    []byte
 	count   int // instructions in code
-	noted   bool
 	notes   []note
-	comment string // of the next instruction
+	pending note // for the next instruction
 }
 
-// note is a comment of the instruction at an offset in code.
+// note says what the comment of the instruction at an offset in code is about. The text
+// is made only if it is wanted: that takes longer than writing the instruction.
 type note struct {
+	kind noteKind
 	at   int
-	text string
+	of   *fetch
+	unit *unit
 }
 
 const (
@@ -47,16 +49,14 @@ const (
 	srcReg    = uint8(asm.RegSource)
 )
 
-// reset drops what was collected and keeps its memory. noted tells whether
-// comments are wanted.
-func (a *assembler) reset(noted bool) {
-	*a = assembler{code: a.code[:0], notes: a.notes[:0], noted: noted}
-}
+// reset drops what was collected and keeps its memory.
+func (a *assembler) reset() { *a = assembler{code: a.code[:0], notes: a.notes[:0]} }
 
 func (a *assembler) add(op uint8, dst, src asm.Register, off int16, k int32) {
-	if a.comment != "" {
-		a.notes = append(a.notes, note{len(a.code), a.comment})
-		a.comment = ""
+	if a.pending.kind != noNote {
+		a.pending.at = len(a.code)
+		a.notes = append(a.notes, a.pending)
+		a.pending.kind = noNote
 	}
 	a.count++
 	a.word(op, dst, src, off, k)
@@ -180,7 +180,7 @@ func (a *assembler) signExtend(dst asm.Register, size int) {
 
 // instructions returns the code as the asm package has it, with comments, and
 // which instructions hold an address of the image.
-func (a *assembler) instructions() (insns asm.Instructions, addrs []int) {
+func (a *assembler) instructions(text func(note) string) (insns asm.Instructions, addrs []int) {
 	insns = make(asm.Instructions, 0, a.count)
 	notes := a.notes
 	for at := 0; at < len(a.code); at += wordSize {
@@ -193,7 +193,7 @@ func (a *assembler) instructions() (insns asm.Instructions, addrs []int) {
 			Constant: int64(int32(w >> 32)),
 		}
 		if len(notes) > 0 && notes[0].at == at {
-			ins = ins.WithSource(asm.Comment(notes[0].text))
+			ins = ins.WithSource(asm.Comment(text(notes[0])))
 			notes = notes[1:]
 		}
 		if uint8(w) == opLoadImm {

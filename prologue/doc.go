@@ -10,7 +10,7 @@
 //
 // A prologue starts as every probe's program does, with R1 = ctx, the struct
 // pt_regs of the interrupted code. It ends by falling through to what stands
-// behind it. In the [Registers] convention that is with
+// behind it. In the [ConventionRegisters] convention that is with
 //
 //	R1            ctx, as before
 //	R2            err: 0, or bit i set when argument i was not fetched
@@ -19,7 +19,7 @@
 // and nothing to be expected of the other registers and of the stack. It shares
 // the stack frame of the program behind it, which has not begun to use it.
 //
-// In the [Record] convention it ends with R1 and R2 as above, and
+// In the [ConventionRecord] convention it ends with R1 and R2 as above, and
 //
 //	R3            the address of a record on the stack
 //

@@ -56,7 +56,7 @@ func execute(t *testing.T, make func(w *world) []execCase) {
 				if want := w.want(c.args); c.want != nil && want != *c.want {
 					t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)
 				}
-				check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.Record})
+				check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.ConventionRecord})
 			}
 		})
 	}
@@ -64,8 +64,8 @@ func execute(t *testing.T, make func(w *world) []execCase) {
 		bpfexec.RequireOrSkip(t)
 		w := actual(t)
 		cases := make(w)
-		executeAll(t, w, prologue.Registers, cases)
-		executeAll(t, w, prologue.Record, cases)
+		executeAll(t, w, prologue.ConventionRegisters, cases)
+		executeAll(t, w, prologue.ConventionRecord, cases)
 	})
 }
 
@@ -434,8 +434,8 @@ func TestRandomKernel(t *testing.T) {
 			s := source{randomBytes(rng, 1000)}
 			cases[i] = execCase{name: fmt.Sprint("case ", i), args: s.args()}
 		}
-		executeBatch(t, w, prologue.Registers, cases)
-		executeAll(t, w, prologue.Record, cases)
+		executeBatch(t, w, prologue.ConventionRegisters, cases)
+		executeAll(t, w, prologue.ConventionRecord, cases)
 	}
 }
 

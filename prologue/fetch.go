@@ -70,9 +70,12 @@ func (u *unit) mask() (m uint64) {
 }
 
 // write writes the prologue that fetches args.
-func (f *fetcher) write(args []Arg, o *Options, noted bool) error {
+func (f *fetcher) write(args []Arg, o *Options) error {
+	f.opts = *o
+	f.opts.Convention = o.Convention.of(args)
+	o = &f.opts
 	most := MaxArgs
-	if o.Convention == Record {
+	if o.Convention == ConventionRecord {
 		most = MaxRecordArgs
 	}
 	switch {
@@ -81,19 +84,21 @@ func (f *fetcher) write(args []Arg, o *Options, noted bool) error {
 	case o.Arch == nil:
 		return ErrNoArch
 	case int(o.Reads) >= len(helpers):
-		return fmt.Errorf("%w: %d", ErrBadReads, o.Reads)
+		return fmt.Errorf("%w: %v", ErrBadReads, o.Reads)
+	case o.Convention > ConventionRecord:
+		return fmt.Errorf("unknown convention: %v", o.Convention)
 	}
-	f.reset(noted)
+	f.reset()
 	f.pool.reset()
-	f.opts = *o
 	f.o, f.ctx = &f.opts, asm.R1
 	f.stack, f.maxStack, f.helpers = 0, 0, 0
 	if len(args) > len(f.fetchMem) {
 		f.fetchMem, f.unitMem = make([]fetch, len(args)), make([]unit, len(args))
 	}
+	f.layout = Layout{}
 	f.args, f.fetches, f.units = args, f.fetchMem[:len(args)], f.units[:0]
 	f.unfetched, f.missing, f.hasErr = f.unfetched[:0], 0, false
-	if o.Convention == Record {
+	if o.Convention == ConventionRecord {
 		return f.writeRecord()
 	}
 	for i := range args {

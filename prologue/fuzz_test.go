@@ -17,7 +17,7 @@ func check(t *testing.T, w *world, args []prologue.Arg, o prologue.Options) *pro
 		t.Fatal(err)
 	}
 	most := prologue.MaxStack
-	if o.Convention == prologue.Record {
+	if o.Convention == prologue.ConventionRecord {
 		most = prologue.MaxObject
 	}
 	if p.Stack > most || p.Stack%8 != 0 {
@@ -97,7 +97,7 @@ func TestRandomRecord(t *testing.T) {
 	for range 20000 {
 		be := rng.IntN(2) == 0
 		s := source{randomBytes(rng, 3000)}
-		p := check(t, imaginary(be), s.recordArgs(), prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.Record})
+		p := check(t, imaginary(be), s.recordArgs(), prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.ConventionRecord})
 		most = max(most, p.Stack-p.Layout.Size)
 		if t.Failed() {
 			return
@@ -118,10 +118,10 @@ func FuzzRecord(f *testing.F) {
 		args := s.recordArgs()
 		for i := range args {
 			if args[i].Kind == prologue.String && bound >= 64 {
-				args[i].Bound = int(bound) % (prologue.MaxObject + 1)
+				args[i].MaxBytes = int(bound) % (prologue.MaxObject + 1)
 			}
 		}
-		o := prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.Record}
+		o := prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.ConventionRecord}
 		layout := prologue.NewLayout(args)
 		p, err := prologue.Emit(args, o)
 		var full *prologue.StackError

@@ -195,7 +195,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		return res, fmt.Errorf("r1 is %#x in the end, not ctx", r[1])
 	}
 	res.Err = get(asm.R2)
-	if n := p.Layout.Size; p.Convention == prologue.Record {
+	if n := p.Layout.Size; p.Convention == prologue.ConventionRecord {
 		off := at(get(asm.R3), n)
 		for i := range n {
 			if !set[off+i] {

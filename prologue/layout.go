@@ -18,8 +18,8 @@ const (
 	MaxObject = StackLimit - frameUnit
 )
 
-// Frame is how many bytes of the limit a function takes that uses so many of its
-// stack.
+// Frame returns what the verifier charges for a function that uses stack bytes: a
+// multiple of 32 that is not 0.
 func Frame(stack int) int { return (max(stack, 1) + frameUnit - 1) / frameUnit * frameUnit }
 
 // Layout says where a record's arguments are.
@@ -59,7 +59,7 @@ func (a *Arg) room() int {
 	n := 8
 	switch a.Kind {
 	case String, UserString:
-		n = a.Bound
+		n = a.MaxBytes
 	case Object:
 		n = a.Size
 	case Comm:
@@ -71,11 +71,11 @@ func (a *Arg) room() int {
 	return (n + 7) &^ 7
 }
 
-// StackError says that a record does not fit on the stack.
+// StackError is the error for a record that does not fit on the stack.
 type StackError struct {
 	Record   int // bytes of the record
 	Prologue int // bytes that its prologue needs besides
-	Program  int // bytes that the program needs behind it
+	Program  int // bytes that the program needs after it
 }
 
 // Together is what both frames take, as the kernel counts them.
@@ -83,14 +83,14 @@ func (e *StackError) Together() int { return Frame(e.Record+e.Prologue) + Frame(
 
 func (e *StackError) Error() string {
 	return fmt.Sprintf("the record needs %d bytes of stack, the prologue %d, the program %d: together, in frames of whole %d bytes, %d, %d more than %d; "+
-		"shorten strings (--string-bytes) or fetch fewer arguments", e.Record, e.Prologue, e.Program, frameUnit, e.Together(), e.Together()-StackLimit, StackLimit)
+		"shorten strings or fetch fewer arguments", e.Record, e.Prologue, e.Program, frameUnit, e.Together(), e.Together()-StackLimit, StackLimit)
 }
 
 // CheckStack returns a *StackError when a prologue's stack and that of the program
 // behind it are more than a kernel gives. A prologue of the registers convention
 // has the program's own frame.
 func (p *Prologue) CheckStack(program int) error {
-	if p.Convention != Record {
+	if p.Convention != ConventionRecord {
 		return nil
 	}
 	e := &StackError{Record: p.Layout.Size, Prologue: p.Stack - p.Layout.Size, Program: program}
@@ -102,7 +102,7 @@ func (p *Prologue) CheckStack(program int) error {
 
 // key is what tells the prologue from others: the code, and of a record its layout.
 func (f *fetcher) key() []byte {
-	if f.o.Convention != Record {
+	if f.o.Convention != ConventionRecord {
 		return f.code
 	}
 	// Code is a whole number of words; what is behind it is not, so no prologue of

@@ -4,15 +4,45 @@ import (
 	"strings"
 )
 
-// The comments of a prologue. They are made only when they are wanted: a text
-// takes longer than the instructions it explains.
+// noteKind is what a comment says.
+type noteKind uint8
 
-// say makes a text and the site the comment of the next instruction.
-func (f *fetcher) say(text string) {
-	if f.o.Site != "" {
-		text += " · " + f.o.Site
+const (
+	noNote     noteKind = iota
+	noteWhere           // where an argument is
+	noteUnit            // where a unit's arguments are
+	noteReason          // why an argument is not fetched
+	noteErrs            // which err bits are set in any case
+	noteNoArgs          // that there are no arguments
+)
+
+// comment is the text of a note at a site.
+func (f *fetcher) comment(n note, site string) string {
+	var text string
+	switch n.kind {
+	case noteWhere:
+		text = f.argText(n.of)
+	case noteUnit:
+		parts := make([]string, n.unit.n)
+		for i, t := range n.unit.fetches[:n.unit.n] {
+			parts[i] = f.argText(t)
+		}
+		text = strings.Join(parts, ", ")
+	case noteReason:
+		text = f.args[n.of.arg].Name + ": not fetched: " + n.of.reason.String()
+	case noteErrs:
+		parts := make([]string, len(f.unfetched))
+		for i, u := range f.unfetched {
+			parts[i] = f.args[u.Arg].Name + ": " + u.Reason.String()
+		}
+		text = "err: " + strings.Join(parts, "; ")
+	case noteNoArgs:
+		text = "no arguments"
 	}
-	f.comment = text
+	if site != "" {
+		text += " · " + site
+	}
+	return text
 }
 
 func (f *fetcher) argText(t *fetch) string {
@@ -24,11 +54,7 @@ func (f *fetcher) argText(t *fetch) string {
 }
 
 // noteArg says where an argument is.
-func (f *fetcher) noteArg(t *fetch) {
-	if f.noted {
-		f.say(f.argText(t))
-	}
-}
+func (f *fetcher) noteArg(t *fetch) { f.pending = note{kind: noteWhere, of: t} }
 
 // notePlace says where an argument of a record is, or why it is not fetched.
 func (f *fetcher) notePlace(t *fetch) {
@@ -40,35 +66,17 @@ func (f *fetcher) notePlace(t *fetch) {
 }
 
 // noteUnit says where a unit's arguments are.
-func (f *fetcher) noteUnit(u *unit) {
-	if !f.noted {
-		return
-	}
-	parts := make([]string, u.n)
-	for i, t := range u.fetches[:u.n] {
-		parts[i] = f.argText(t)
-	}
-	f.say(strings.Join(parts, ", "))
-}
+func (f *fetcher) noteUnit(u *unit) { f.pending = note{kind: noteUnit, unit: u} }
 
 // noteReason says why an argument is not fetched.
-func (f *fetcher) noteReason(t *fetch) {
-	if f.noted {
-		f.say(f.args[t.arg].Name + ": not fetched: " + t.reason.String())
-	}
-}
+func (f *fetcher) noteReason(t *fetch) { f.pending = note{kind: noteReason, of: t} }
 
 // noteErr says which err bits are set in any case.
 func (f *fetcher) noteErr() {
 	switch {
-	case !f.noted:
 	case f.missing != 0:
-		parts := make([]string, len(f.unfetched))
-		for i, u := range f.unfetched {
-			parts[i] = f.args[u.Arg].Name + ": " + u.Reason.String()
-		}
-		f.say("err: " + strings.Join(parts, "; "))
+		f.pending = note{kind: noteErrs}
 	case len(f.args) == 0:
-		f.say("no arguments")
+		f.pending = note{kind: noteNoArgs}
 	}
 }

@@ -65,10 +65,10 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 		return t, &refusal{dwarfloc.Reason{Code: dwarfloc.IncompleteType}}
 	case arg.Kind == Object && n > MaxObject:
 		return t, refuse(dwarfloc.TooLarge, "%d bytes, a record holds %d", n, MaxObject)
-	case arg.Kind != Object && (arg.Bound <= 0 || arg.Bound > MaxObject):
-		return t, refuse(dwarfloc.TooLarge, "a string of %d bytes, a record holds from 1 to %d", arg.Bound, MaxObject)
-	case arg.Kind != Object && (n == 0 || n >= arg.Bound):
-		t.bytes = arg.Bound
+	case arg.Kind != Object && (arg.MaxBytes <= 0 || arg.MaxBytes > MaxObject):
+		return t, refuse(dwarfloc.TooLarge, "a string of %d bytes, a record holds from 1 to %d", arg.MaxBytes, MaxObject)
+	case arg.Kind != Object && (n == 0 || n >= arg.MaxBytes):
+		t.bytes = arg.MaxBytes
 	case arg.Kind != Object:
 		t.bytes = n + 1 // an array may be full, and the helper needs room for the NUL
 	}
@@ -81,7 +81,7 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 		if k := arg.Loc.Kind; n <= 0 || k != dwarfloc.KindBytes && k != dwarfloc.KindConstant {
 			return t, refuse(dwarfloc.Unsupported, "a string that is not in memory")
 		}
-		n = min(n, arg.Bound-1)
+		n = min(n, arg.MaxBytes-1)
 	}
 	t.helper = 0
 	t.words = make([]*node, arg.room()/8)

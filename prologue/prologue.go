@@ -2,6 +2,7 @@ package prologue
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -40,10 +41,11 @@ type Arg struct {
 	Signed bool              // its C type is signed
 	Loc    dwarfloc.Location // of KindNone when it is not located; of strings and objects, where their bytes are
 	Reason dwarfloc.Reason   // why it is not located
-	// Size is the bytes of its C type; 0 when unknown. Of a string, those of the array
-	// that it is in, 0 when it is behind a pointer.
-	Size  int
-	Bound int // of a string: how many bytes it has in the record at most, its NUL included
+	// Size is the bytes of its C type; 0 when unknown. For a string it is the size of the
+	// array that holds it, 0 when it is found by a pointer.
+	Size int
+	// MaxBytes is the room of a string in the record, its NUL included.
+	MaxBytes int
 }
 
 // ArgKind is how an argument is delivered. All but Scalar need a record.
@@ -61,34 +63,72 @@ const (
 // CommSize is the bytes of a task's name, TASK_COMM_LEN in linux/sched.h.
 const CommSize = 16
 
-// Convention is where a program finds its arguments.
+// Convention is how a program gets its arguments. In all of them R1 is the context and
+// R2 err.
 type Convention uint8
 
 const (
-	Registers Convention = iota // up to MaxArgs scalars in R3 to R5
-	Record                      // up to MaxRecordArgs of any kind in memory at R3
+	// ConventionAuto is ConventionRegisters for at most MaxArgs arguments of ArgKind
+	// Scalar, else ConventionRecord.
+	ConventionAuto Convention = iota
+	// ConventionRegisters passes up to MaxArgs scalars in R3 to R5.
+	ConventionRegisters
+	// ConventionRecord passes up to MaxRecordArgs arguments of any kind in memory at R3.
+	ConventionRecord
 )
 
 // String returns the convention's short, stable name.
 func (c Convention) String() string {
-	if c == Record {
+	switch c {
+	case ConventionAuto:
+		return "auto"
+	case ConventionRegisters:
+		return "registers"
+	case ConventionRecord:
 		return "record"
 	}
-	return "registers"
+	return fmt.Sprintf("Convention(%d)", uint8(c))
 }
 
-// Reads says which helper reads memory.
+// of resolves ConventionAuto.
+func (c Convention) of(args []Arg) Convention {
+	if c != ConventionAuto {
+		return c
+	}
+	if len(args) > MaxArgs {
+		return ConventionRecord
+	}
+	for i := range args {
+		if args[i].Kind != Scalar {
+			return ConventionRecord
+		}
+	}
+	return ConventionRegisters
+}
+
+// Reads is the helper that reads memory.
 type Reads uint8
 
 const (
-	ReadKernel Reads = iota // bpf_probe_read_kernel, since Linux 5.5
-	ReadUser                // bpf_probe_read_user, since Linux 5.5
-	ReadLegacy              // bpf_probe_read, for older kernels
+	// ReadAuto is ReadKernel in this package, which knows no image. Package plan chooses
+	// by the image.
+	ReadAuto   Reads = iota
+	ReadKernel       // bpf_probe_read_kernel, since Linux 5.5
+	ReadUser         // bpf_probe_read_user, since Linux 5.5
+	ReadLegacy       // bpf_probe_read, for older kernels
 )
 
+// String returns the short, stable name of the kind of reads.
+func (r Reads) String() string {
+	if names := [...]string{"auto", "kernel", "user", "legacy"}; int(r) < len(names) {
+		return names[r]
+	}
+	return fmt.Sprintf("Reads(%d)", uint8(r))
+}
+
 var (
-	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead}
-	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr}
+	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead}
+	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr}
 )
 
 // user is the kind of reads of user memory: older kernels have one for all memory.
@@ -137,18 +177,14 @@ type Prologue struct {
 }
 
 // Emit writes the prologue that fetches args. An argument that cannot be fetched
-// has its err bit set and is listed in Unfetched; errors are for misuse only.
+// has its err bit set and is listed in Unfetched; errors are for misuse only, and match
+// ErrTooManyArgs, ErrNoArch, ErrBadReads, ErrBadKind or a *StackError.
 func Emit(args []Arg, o Options) (*Prologue, error) {
-	var f fetcher
-	if err := f.write(args, &o, true); err != nil {
+	var e Emitter
+	if _, err := e.Emit(args, &o); err != nil {
 		return nil, err
 	}
-	p := &Prologue{
-		Stack: f.maxStack, Helpers: f.helpers, Unfetched: f.unfetched,
-		Convention: o.Convention, Layout: f.layout, key: string(f.key()),
-	}
-	p.Insns, p.Addrs = f.instructions()
-	return p, nil
+	return e.Prologue(o.Site), nil
 }
 
 // Key is equal for prologues that have equal instructions, equal addresses to
@@ -156,13 +192,12 @@ func Emit(args []Arg, o Options) (*Prologue, error) {
 // no text, and the same on all machines.
 func (p *Prologue) Key() string { return p.key }
 
-// Emitter writes prologues one after the other into memory that it uses again, to
-// compare and to count them: it writes no comments and nothing to load. An Emitter
-// is for one goroutine.
+// Emitter writes prologues one after the other into memory that it uses again. Most
+// prologues are only compared and counted: comments, and instructions as package asm has
+// them, are made for those that Prologue is called for. An Emitter is for one goroutine.
 type Emitter struct{ f fetcher }
 
-// Code is what an Emitter has written. It is lent: Key and Unfetched change when
-// the Emitter writes again.
+// Code is what an Emitter has written. Key and Unfetched are valid until it writes again.
 type Code struct {
 	Key       []byte // as Prologue.Key
 	Insns     int    // instructions, as many as Prologue.Insns has
@@ -170,14 +205,26 @@ type Code struct {
 	Unfetched []Unfetched
 }
 
-// Emit writes the prologue that the function Emit writes. It does not keep args.
+// Emit writes the prologue that the function Emit writes. The Emitter keeps args until it
+// writes again.
 func (e *Emitter) Emit(args []Arg, o *Options) (Code, error) {
 	f := &e.f
-	if err := f.write(args, o, false); err != nil {
+	if err := f.write(args, o); err != nil {
 		return Code{}, err
 	}
-	f.args = nil
 	return Code{Key: f.key(), Insns: f.count, Helpers: f.helpers, Unfetched: f.unfetched}, nil
+}
+
+// Prologue returns the prologue that Emit has just written. The site is named in its
+// comments. It must not be called before Emit has succeeded.
+func (e *Emitter) Prologue(site string) *Prologue {
+	f := &e.f
+	p := &Prologue{
+		Stack: f.maxStack, Helpers: f.helpers, Unfetched: slices.Clone(f.unfetched),
+		Convention: f.o.Convention, Layout: f.layout, key: string(f.key()),
+	}
+	p.Insns, p.Addrs = f.instructions(func(n note) string { return f.comment(n, site) })
+	return p
 }
 
 // Slid returns a copy of the instructions with the image's addresses moved by

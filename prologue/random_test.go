@@ -188,7 +188,7 @@ func (s *source) recordArgs() []prologue.Arg {
 			left -= (a.Size + 7) &^ 7
 		default:
 			a.Kind = prologue.String + prologue.ArgKind(s.below(2))
-			a.Bound = 1 + s.below(70)
+			a.MaxBytes = 1 + s.below(70)
 			if s.below(2) == 0 {
 				a.Size = 1 + s.below(70)
 			}
@@ -199,7 +199,7 @@ func (s *source) recordArgs() []prologue.Arg {
 			default:
 				a.Loc = inMem(s.addr(2))
 			}
-			left -= (a.Bound + 7) &^ 7
+			left -= (a.MaxBytes + 7) &^ 7
 		}
 		if left < 0 {
 			return args[:i]

@@ -217,7 +217,7 @@ func (f *fetcher) emitScalar(t *fetch) {
 // inPlace reports whether what a unit reads at once has the form of its places in a
 // record, from the first one in memory on.
 func (f *fetcher) inPlace(u *unit, first *fetch) bool {
-	if f.o.Convention != Record || u.span != 8*u.n {
+	if f.o.Convention != ConventionRecord || u.span != 8*u.n {
 		return false
 	}
 	for _, t := range u.fetches[:u.n] {

@@ -17,7 +17,7 @@ import (
 )
 
 func str(l loc, bound int) prologue.Arg {
-	return prologue.Arg{Name: "s", Kind: prologue.String, Loc: l, Bound: bound}
+	return prologue.Arg{Name: "s", Kind: prologue.String, Loc: l, MaxBytes: bound}
 }
 
 func object(l loc, size int) prologue.Arg {
@@ -100,7 +100,7 @@ r0 = *(u32 *)(r1 +96)
 r2 = 0
 r3 = r10
 r3 += -16`},
-		{"a string in user memory behind a pointer on the stack", []prologue.Arg{{Kind: prologue.UserString, Name: "s", Loc: inMem(mem(plus(reg(7), 8), 8)), Bound: 16}}, prologue.Options{}, `r6 = r1
+		{"a string in user memory behind a pointer on the stack", []prologue.Arg{{Kind: prologue.UserString, Name: "s", Loc: inMem(mem(plus(reg(7), 8), 8)), MaxBytes: 16}}, prologue.Options{}, `r6 = r1
 *(u64 *)(r10 -16) = 0
 *(u64 *)(r10 -8) = 0
 r3 = *(u64 *)(r6 +152)
@@ -136,7 +136,7 @@ r0 >>= 63
 r9 = r0
 r2 = r9
 ` + end + `r3 += -8`},
-		{"an array of characters, for an old kernel", []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(reg(5)), Size: 4, Bound: 8}}, prologue.Options{Reads: prologue.ReadLegacy}, `r6 = r1
+		{"an array of characters, for an old kernel", []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(reg(5)), Size: 4, MaxBytes: 8}}, prologue.Options{Reads: prologue.ReadLegacy}, `r6 = r1
 *(u64 *)(r10 -8) = 0
 r3 = *(u64 *)(r6 +112)
 r1 = r10
@@ -179,7 +179,7 @@ r2 = r9
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.o.Convention = prologue.Record
+			tt.o.Convention = prologue.ConventionRecord
 			if tt.o.Arch == nil {
 				tt.o.Arch = amd64
 			}
@@ -202,10 +202,10 @@ func recordCases(w *world) (cases []execCase) {
 	good := []prologue.Arg{
 		arg(inReg(0), 8), signed(inMem(plus(reg(7), 8)), 4), str(text, 16), object(inMem(plus(reg(5), 40)), 21),
 		{Name: "c", Kind: prologue.Comm}, arg(inMem(plus(mem(plus(reg(5), ptrOff), 8), 3)), 2),
-		{Name: "u", Kind: prologue.UserString, Loc: inMem(mem(plus(reg(5), ptrOff), 8)), Bound: 30},
+		{Name: "u", Kind: prologue.UserString, Loc: inMem(mem(plus(reg(5), ptrOff), 8)), MaxBytes: 30},
 		object(pieces(piece(8, inReg(3)), piece(3, known(1, 2, 3)), piece(8, inMem(reg(5)))), 17),
 		str(known('a', 'b', 'c', 0, 'd', 'e', 'f', 'g', 'h', 'i'), 9),
-		{Name: "f", Kind: prologue.String, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, Bound: 16},
+		{Name: "f", Kind: prologue.String, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, MaxBytes: 16},
 	}
 	cases = append(cases, execCase{name: "good", args: good})
 	bad := inMem(plus(reg(4), 16))
@@ -257,7 +257,7 @@ func recordCases(w *world) (cases []execCase) {
 	for size := 1; size <= 24; size++ {
 		cases = append(cases,
 			execCase{fmt.Sprintf("%d bytes", size), []prologue.Arg{object(inMem(plus(reg(5), 3)), size), object(known(w.mem[:24]...), size)}, nil},
-			execCase{fmt.Sprintf("an array of %d", size), []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(plus(reg(5), 200)), Size: size, Bound: 16}}, nil})
+			execCase{fmt.Sprintf("an array of %d", size), []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(plus(reg(5), 200)), Size: size, MaxBytes: 16}}, nil})
 		if size <= 8 {
 			cases = append(cases, execCase{fmt.Sprintf("%d bytes of a register", size), []prologue.Arg{object(inReg(0), size), object(isConst(0x8877665544332211), size), object(isValue(plus(reg(1), 1)), size)}, nil})
 		}
@@ -305,7 +305,7 @@ func TestRecord(t *testing.T) {
 		w := imaginary(be)
 		w.mem[100+9], w.mem[100+17] = 0, 0
 		for _, c := range append(recordCases(w), manyCases(w)...) {
-			check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.Record, Frame: []uint16{7}})
+			check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.ConventionRecord, Frame: []uint16{7}})
 			if t.Failed() {
 				t.Fatalf("%s, big-endian %v", c.name, be)
 			}
@@ -314,14 +314,14 @@ func TestRecord(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	w := actual(t)
 	w.mem[100+9], w.mem[100+17] = 0, 0
-	executeAll(t, w, prologue.Record, append(recordCases(w), manyCases(w)...))
+	executeAll(t, w, prologue.ConventionRecord, append(recordCases(w), manyCases(w)...))
 	rng := rand.New(rand.NewPCG(15, 16))
 	cases := make([]execCase, 1500)
 	for i := range cases {
 		s := source{randomBytes(rng, 3000)}
 		cases[i] = execCase{name: fmt.Sprint("random ", i), args: s.recordArgs()}
 	}
-	executeAll(t, w, prologue.Record, cases)
+	executeAll(t, w, prologue.ConventionRecord, cases)
 }
 
 // TestChainStops: behind a link that faults nothing is read any more.
@@ -339,7 +339,7 @@ func TestChainStops(t *testing.T) {
 		{[]prologue.Arg{object(pieces(piece(8, chain), piece(8, inMem(reg(5)))), 16)}, []bool{false}},
 	} {
 		calls = nil
-		check(t, w, tt.args, prologue.Options{Arch: amd64, Convention: prologue.Record})
+		check(t, w, tt.args, prologue.Options{Arch: amd64, Convention: prologue.ConventionRecord})
 		if !slices.Equal(calls, tt.want) {
 			t.Errorf("reads that succeed: %v, want %v", calls, tt.want)
 		}
@@ -362,7 +362,7 @@ func TestUserReads(t *testing.T) {
 		want []asm.BuiltinFunc
 	}{
 		{prologue.Options{}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
-		{prologue.Options{Convention: prologue.Record}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
+		{prologue.Options{Convention: prologue.ConventionRecord}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
 		{prologue.Options{Reads: prologue.ReadLegacy}, []asm.BuiltinFunc{asm.FnProbeRead}},
 	} {
 		calls = nil
@@ -376,11 +376,11 @@ func TestUserReads(t *testing.T) {
 
 // TestRecordErrors: what does not fit is an error that says by how much.
 func TestRecordErrors(t *testing.T) {
-	o := prologue.Options{Arch: amd64, Convention: prologue.Record}
+	o := prologue.Options{Arch: amd64, Convention: prologue.ConventionRecord}
 	chain := inMem(mem(reg(5), 8))
 	_, err := prologue.Emit([]prologue.Arg{str(chain, 200), object(chain, 300)}, o)
 	want := "the record needs 504 bytes of stack, the prologue 8, the program 0: together, in frames of whole 32 bytes, 544, 32 more than 512; " +
-		"shorten strings (--string-bytes) or fetch fewer arguments"
+		"shorten strings or fetch fewer arguments"
 	var full *prologue.StackError
 	if !errors.As(err, &full) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
@@ -402,7 +402,7 @@ func TestRecordErrors(t *testing.T) {
 		t.Error(err)
 	}
 	// In registers strings and objects have a reason.
-	p, err = prologue.Emit([]prologue.Arg{str(chain, 8), object(chain, 8), {Kind: prologue.Comm}}, prologue.Options{Arch: amd64})
+	p, err = prologue.Emit([]prologue.Arg{str(chain, 8), object(chain, 8), {Kind: prologue.Comm}}, prologue.Options{Arch: amd64, Convention: prologue.ConventionRegisters})
 	if err != nil || len(p.Unfetched) != 3 {
 		t.Fatalf("%v, %v", p, err)
 	}
@@ -421,12 +421,12 @@ func TestRecordKeys(t *testing.T) {
 		"scalar, object": {arg(loc{}, 8), object(loc{}, 16)},
 		"none":           {},
 	} {
-		for _, c := range []prologue.Convention{prologue.Registers, prologue.Record} {
+		for _, c := range []prologue.Convention{prologue.ConventionRegisters, prologue.ConventionRecord} {
 			p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Convention: c})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if old, dup := keys[p.Key()]; dup && c == prologue.Record {
+			if old, dup := keys[p.Key()]; dup && c == prologue.ConventionRecord {
 				t.Errorf("%s has the key of %s", name, old)
 			}
 			keys[p.Key()] = name
@@ -457,7 +457,7 @@ func TestVerifierPaths(t *testing.T) {
 		for i := range args {
 			args[i] = kind(i)
 		}
-		p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Convention: prologue.Record})
+		p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Convention: prologue.ConventionRecord})
 		if err != nil {
 			t.Fatal(err)
 		}

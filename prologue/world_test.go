@@ -293,7 +293,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		limit := arg.Bound
+		limit := arg.MaxBytes
 		if arg.Size > 0 {
 			limit = min(limit, arg.Size+1) // the array is no longer
 		}
@@ -303,7 +303,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 		if arg.Size > 0 {
 			b = b[:arg.Size]
 		}
-		b = b[:min(len(b), arg.Bound-1)]
+		b = b[:min(len(b), arg.MaxBytes-1)]
 		if end := bytes.IndexByte(b, 0); end >= 0 {
 			b = b[:end]
 		}
@@ -322,7 +322,7 @@ func (w *world) wantRecord(args []prologue.Arg) (res bpfexec.Result) {
 		size := 8
 		switch a.Kind {
 		case prologue.String, prologue.UserString:
-			size = a.Bound
+			size = a.MaxBytes
 		case prologue.Object:
 			if size = a.Size; size > prologue.MaxObject {
 				size = 0
@@ -359,7 +359,7 @@ func (w *world) want(args []prologue.Arg) (res bpfexec.Result) {
 
 // wantBy is what a prologue of a convention must deliver.
 func (w *world) wantBy(c prologue.Convention, args []prologue.Arg) bpfexec.Result {
-	if c == prologue.Record {
+	if c == prologue.ConventionRecord {
 		return w.wantRecord(args)
 	}
 	return w.want(args)

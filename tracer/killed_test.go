@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -41,7 +42,7 @@ func own(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	running, err := instances.InFile(img, "", false)
+	running, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		return err.Error()
 	}
@@ -50,7 +51,7 @@ func own(path string) string {
 			return err.Error()
 		}
 	}
-	p, err := plansOf(img, instances.Options{Multi: running.Multi()}, "mix key", "twice v")
+	p, err := plansOf(img, plan.Options{Target: running.Target()}, "mix key", "twice v")
 	if err != nil {
 		return err.Error()
 	}

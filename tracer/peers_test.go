@@ -13,15 +13,15 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 // traced runs a command under some plans, and returns "FUNCTION NAME=VALUE" for each
 // value that was fetched, by the task of the command.
-func traced(t *testing.T, p []*instances.Plan, stdin string, command ...string) []string {
+func traced(t *testing.T, p []*plan.Plan, stdin string, command ...string) []string {
 	t.Helper()
 	var out []string
 	run(t, p, stdin, command, func(pid int, h *tracer.Hit) {

@@ -21,17 +21,18 @@ const (
 )
 
 // program is what runs at each hit: it copies the record into the ring buffer, or the
-// arguments, one behind the other. With a record it uses no stack, so that the record can
-// have it all. What the process self does is left out: a tracer that is hit by what it
-// does to report a hit would never end.
-func program(events, lost *ebpf.Map, c prologue.Convention, recordSize, self int) asm.Instructions {
+// arguments, one after the other. With a record it uses no more stack than the 32 bytes
+// that every function counts for, so that the record can have the rest. Hits by the process
+// self are dropped, or reporting one would cause the next. If only is not nil, hits by
+// other processes are dropped too.
+func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self, only *process) asm.Instructions {
 	const exit, full = "exit", "full"
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
 	}
 	switch {
-	case c == prologue.Record:
+	case c == prologue.ConventionRecord:
 		insns = append(insns, asm.Mov.Reg(asm.R8, asm.R3))
 	case recordSize > 0:
 		for at := 0; at < recordSize; at += 8 {
@@ -39,10 +40,17 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize, self int
 		}
 		insns = append(insns, asm.Mov.Reg(asm.R8, asm.RFP), asm.Add.Imm(asm.R8, int32(-recordSize)))
 	}
+	stack := 0
+	if c != prologue.ConventionRecord {
+		stack = recordSize
+	}
+	insns = append(insns, self.load(stack)...)
+	insns = append(insns, asm.JEq.Imm(asm.R0, int32(self.tgid), exit))
+	if only != nil {
+		insns = append(insns, only.load(stack)...)
+		insns = append(insns, asm.JNE.Imm(asm.R0, int32(only.tgid), exit))
+	}
 	insns = append(insns,
-		asm.FnGetCurrentPidTgid.Call(),
-		asm.RSh.Imm(asm.R0, 32),
-		asm.JEq.Imm(asm.R0, int32(self), exit),
 		asm.LoadMapPtr(asm.R1, events.FD()),
 		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize)),
 		asm.Mov.Imm(asm.R3, 0),

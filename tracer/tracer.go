@@ -1,8 +1,9 @@
 // Package tracer runs definitions: it attaches a small program at every site, and
 // reports each hit with the values of the arguments.
 //
-//	running, err := instances.InKernel(img, false)
-//	session, err := tracer.Open(ctx, running, plans, tracer.Options{})
+//	running, err := instances.Find(img, instances.FindOptions{})
+//	p, err := plan.New(ctx, img, def, plan.Options{Target: running.Target()})
+//	session, err := tracer.Open(ctx, running, []*plan.Plan{p}, tracer.Options{})
 //	defer session.Close()
 //	err = session.Run(ctx, func(h *tracer.Hit) error {
 //		fmt.Println(h.Comm, h.Site, h.Values)
@@ -29,25 +30,34 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Options say how to trace.
+// Options are options of Open. The zero Options are the usual ones.
 type Options struct {
-	PID      int                   // one process, 0 for all; of user space
-	Buffer   int                   // bytes of the ring buffer, a power of two; 0: 1 MiB
-	Progress func(done, total int) // is called as sites of all plans are attached, if it is not nil
+	// PID, if not 0, is the one process whose hits are reported, by its number in this
+	// process' PID namespace.
+	PID int
+	// Buffer is the size of the ring buffer in bytes: a power of two, at least the page
+	// size and at most 2 GiB. 0 means 1 MiB.
+	Buffer int
+	// Progress, if not nil, is called as sites of all plans are attached.
+	Progress func(done, total int)
+
+	inProgram bool // PID is compared by the program also where the kernel can (for tests)
 }
 
 // Hit is one time that a probe fired.
 type Hit struct {
 	Time     time.Duration // since the machine started, without suspensions
-	PID, TID int
+	PID, TID int           // in the initial PID namespace
 	Comm     string
-	Plan     *instances.Plan
-	Site     int               // index of Plan.Sites
-	Err      uint64            // as programs get it
-	Values   []instances.Value // valid until the next hit
+	Plan     *plan.Plan
+	Site     int          // index of Plan.Sites
+	Err      uint64       // as programs get it
+	Values   []plan.Value // valid until the next hit
 }
 
 // Session is attached probes.
@@ -55,7 +65,7 @@ type Session struct {
 	// Attachments are what is attached of each plan, and where the kernel refused.
 	Attachments []*instances.Attachment
 
-	plans    []*instances.Plan
+	plans    []*plan.Plan
 	programs []*ebpf.Program
 	events   *ebpf.Map
 	lost     *ebpf.Map
@@ -65,7 +75,7 @@ type Session struct {
 // Open loads a program for each instance of some plans, and attaches them at all
 // sites, where their image runs. A plan all of whose sites are refused is an error, and
 // then nothing stays attached.
-func Open(ctx context.Context, r *instances.Running, plans []*instances.Plan, o Options) (s *Session, err error) {
+func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Options) (s *Session, err error) {
 	raiseFiles(plans)
 	// Kernels before 5.11 count maps against the limit of locked memory; on others it
 	// does no harm that this fails.
@@ -77,12 +87,16 @@ func Open(ctx context.Context, r *instances.Running, plans []*instances.Plan, o 
 			s = nil
 		}
 	}()
-	buffer := o.Buffer
-	if buffer == 0 {
-		buffer = 1 << 20
+	buffer, err := o.buffer()
+	if err != nil {
+		return s, err
 	}
-	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: uint32(buffer)}); err != nil {
-		return s, fmt.Errorf("make the ring buffer: %w%s", err, instances.Hint(err))
+	who, err := o.processes(r)
+	if err != nil {
+		return s, err
+	}
+	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: buffer}); err != nil {
+		return s, fmt.Errorf("make the ring buffer: %w", kernelerr.Explain(err))
 	}
 	if s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
 		return s, fmt.Errorf("make the counter of lost events: %w", err)
@@ -90,24 +104,24 @@ func Open(ctx context.Context, r *instances.Running, plans []*instances.Plan, o 
 	progress := o.Progress
 	before, total := 0, 0
 	for _, p := range plans {
-		total += p.Served()
+		total += p.NumProbes()
 	}
 	for i, p := range plans {
 		if progress != nil {
 			o.Progress = func(done, _ int) { progress(before+done, total) }
 		}
-		if err := s.attach(ctx, r, i, p, &o); err != nil {
+		if err := s.attach(ctx, r, i, p, &o, who); err != nil {
 			return s, fmt.Errorf("%v: %w", p.Definition, err)
 		}
-		before += p.Served()
+		before += p.NumProbes()
 	}
 	s.reader, err = ringbuf.NewReader(s.events)
 	return s, err
 }
 
-// raiseFiles makes room for a file descriptor for each probe and program. Where that is
-// not allowed, attaching says what is missing.
-func raiseFiles(plans []*instances.Plan) {
+// raiseFiles raises the limit of file descriptors to what probes and programs need. If that
+// is not allowed, attaching says what is missing.
+func raiseFiles(plans []*plan.Plan) {
 	need := uint64(256)
 	for _, p := range plans {
 		need += uint64(len(p.Sites) + len(p.Instances))
@@ -118,26 +132,67 @@ func raiseFiles(plans []*instances.Plan) {
 	}
 }
 
-func (s *Session) attach(ctx context.Context, r *instances.Running, number int, p *instances.Plan, o *Options) error {
-	if r == nil {
-		return instances.ErrNowhere
+// maxBuffer is the largest power of two that a map's max_entries holds.
+const maxBuffer = 1 << 31
+
+// buffer is the size of the ring buffer: the kernel takes powers of two of whole pages.
+func (o *Options) buffer() (uint32, error) {
+	page := os.Getpagesize()
+	switch n := o.Buffer; {
+	case n == 0:
+		return 1 << 20, nil
+	case n >= page && n <= maxBuffer && n&(n-1) == 0:
+		return uint32(n), nil
+	default:
+		near := page
+		for near < maxBuffer && n-near > 2*near-n {
+			near *= 2
+		}
+		return 0, fmt.Errorf("a ring buffer of %d bytes: it has a power of two of bytes, from %d to %d; the nearest is %d", n, page, maxBuffer, near)
 	}
+}
+
+// processes are those that programs tell apart.
+type processes struct{ self, only *process }
+
+func (o *Options) processes(r *instances.Running) (who processes, err error) {
+	if who.self, err = thisProcess(); err != nil {
+		return who, err
+	}
+	// A uprobe is made for one process, a kprobe is not.
+	if r != nil && o.PID != 0 && (o.inProgram || r.Target().Reads == prologue.ReadKernel) {
+		if who.only, err = findProcess(o.PID); err != nil {
+			return who, err
+		}
+		o.PID = 0
+	}
+	return who, nil
+}
+
+func (s *Session) attach(ctx context.Context, r *instances.Running, number int, p *plan.Plan, o *Options, who processes) error {
+	if r == nil {
+		return fmt.Errorf("%w: it is not known where that is", instances.ErrTargetMismatch)
+	}
+	specs := make(map[int][]*ebpf.ProgramSpec) // by the size of the record
 	programs := make([]*ebpf.Program, len(p.Instances))
 	for i := range p.Instances {
-		in := &p.Instances[i]
-		insns, err := p.PreprocessAt(i, program(s.events, s.lost, p.Convention, recordSize(p, in), os.Getpid()), r.Slide())
-		if err != nil {
-			return err
+		size := recordSize(p, &p.Instances[i])
+		if specs[size] == nil {
+			var err error
+			specs[size], err = instances.ProgramSpecs(p, &ebpf.ProgramSpec{
+				Name: "trace", License: "GPL", Instructions: program(s.events, s.lost, p.Convention, size, who.self, who.only),
+			})
+			if err != nil {
+				return err
+			}
 		}
-		programs[i], err = ebpf.NewProgram(&ebpf.ProgramSpec{
-			Name: p.InstanceName("trace", i), Type: ebpf.Kprobe, AttachType: in.Multi.AttachType(), License: "GPL", Instructions: insns,
-		})
-		if err != nil {
-			return fmt.Errorf("instance %d: %w%s", i, err, instances.Hint(err))
+		var err error
+		if programs[i], err = ebpf.NewProgram(specs[size][i]); err != nil {
+			return fmt.Errorf("instance %d: %w", i, kernelerr.Explain(err))
 		}
 		s.programs = append(s.programs, programs[i])
 	}
-	a, err := p.Attach(ctx, programs, r, instances.AttachOptions{
+	a, err := instances.Attach(ctx, p, programs, r, instances.AttachOptions{
 		PID: o.PID, Progress: o.Progress,
 		Cookie: func(site int) uint64 { return uint64(number)<<32 | uint64(site) },
 	})
@@ -149,8 +204,8 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 }
 
 // recordSize is the bytes of a record, or of the arguments in registers.
-func recordSize(p *instances.Plan, in *instances.Instance) int {
-	if p.Convention == prologue.Record || len(in.Sites) == 0 {
+func recordSize(p *plan.Plan, in *plan.Instance) int {
+	if p.Convention == prologue.ConventionRecord || len(in.Sites) == 0 {
 		return in.Prologue.Layout.Size
 	}
 	return 8 * len(p.Sites[in.Sites[0]].Args)

@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -27,24 +28,23 @@ func program(t *testing.T) (path string, img *dwarfloc.Image) {
 	return testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
 }
 
-func plans(t *testing.T, img *dwarfloc.Image, texts ...string) []*instances.Plan {
+func plans(t *testing.T, img *dwarfloc.Image, texts ...string) []*plan.Plan {
 	t.Helper()
-	out, err := plansOf(img, instances.Options{}, texts...)
+	out, err := plansOf(img, plan.Options{}, texts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func plansOf(img *dwarfloc.Image, o instances.Options, texts ...string) ([]*instances.Plan, error) {
-	var out []*instances.Plan
+func plansOf(img *dwarfloc.Image, o plan.Options, texts ...string) ([]*plan.Plan, error) {
+	var out []*plan.Plan
 	for _, text := range texts {
 		def, err := probe.Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		o.Reads = prologue.ReadUser
-		p, err := instances.NewPlan(context.Background(), img, def, o)
+		p, err := plan.New(context.Background(), img, def, o)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func plansOf(img *dwarfloc.Image, o instances.Options, texts ...string) ([]*inst
 
 // run runs a command under some plans, and calls f for each hit with the command's
 // process. No hit may be lost.
-func run(t *testing.T, p []*instances.Plan, stdin string, command []string, f func(pid int, h *tracer.Hit)) {
+func run(t *testing.T, p []*plan.Plan, stdin string, command []string, f func(pid int, h *tracer.Hit)) {
 	t.Helper()
 	s, err := tracer.Open(context.Background(), inFile(t, p[0].Image), p, tracer.Options{})
 	if err != nil {
@@ -88,7 +88,7 @@ func run(t *testing.T, p []*instances.Plan, stdin string, command []string, f fu
 
 func inFile(t *testing.T, img *dwarfloc.Image) *instances.Running {
 	t.Helper()
-	r, err := instances.InFile(img, "", false)
+	r, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,29 +100,29 @@ func inFile(t *testing.T, img *dwarfloc.Image) *instances.Running {
 func TestTrace(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := program(t)
-	if inFile(t, img).Multi() != instances.UprobeMulti {
+	if inFile(t, img).Target().Multi != plan.MultiUprobe {
 		testenv.Missing(t, "this kernel has no uprobe.multi (Linux 6.10)")
 	}
-	for _, o := range []instances.Options{
-		{Multi: instances.UprobeMulti},
-		{Multi: instances.Single},
-		{Multi: instances.UprobeMulti, Convention: instances.Record},
-		{Multi: instances.Single, Convention: instances.Record},
+	for _, o := range []plan.Options{
+		{Target: plan.Target{Multi: plan.MultiUprobe}},
+		{Target: plan.Target{Multi: plan.MultiNone}},
+		{Target: plan.Target{Multi: plan.MultiUprobe}, Convention: prologue.ConventionRecord},
+		{Target: plan.Target{Multi: plan.MultiNone}, Convention: prologue.ConventionRecord},
 	} {
 		traceWith(t, path, img, o)
 	}
 }
 
-func traceWith(t *testing.T, path string, img *dwarfloc.Image, o instances.Options) {
+func traceWith(t *testing.T, path string, img *dwarfloc.Image, o plan.Options) {
 	t.Helper()
 	p, err := plansOf(img, o, "mix key k p->port", "walk n->name:string n->next->inp->s i", "label%return $retval:string", "nothing")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := o.Convention == instances.Record; (p[0].Convention == prologue.Record) != want {
+	if want := o.Convention == prologue.ConventionRecord; (p[0].Convention == prologue.ConventionRecord) != want {
 		t.Errorf("%+v: the convention is %v", o, p[0].Convention)
 	}
-	if p[0].Instances[0].Multi != o.Multi {
+	if p[0].Instances[0].Multi != o.Target.Multi {
 		t.Errorf("%+v: an instance of %v", o, p[0].Instances[0].Multi)
 	}
 	var got []string
@@ -154,29 +154,30 @@ func traceWith(t *testing.T, path string, img *dwarfloc.Image, o instances.Optio
 func TestOpenErrors(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := program(t)
+	kernel := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
 	other, _ := testenv.Program(t, "run-clang14-O2-dwarf5.exe")
 	for _, tt := range []struct {
 		what string
 		err  func() error
 		want string
 	}{
-		{"another kernel", func() error { _, err := instances.InKernel(img, false); return err }, instances.ErrOtherImage.Error() + ": the running kernel has build ID "},
-		{"another file", func() error { _, err := instances.InFile(img, other, false); return err }, instances.ErrOtherImage.Error() + ": " + other + " has build ID "},
-		{"no file", func() error { _, err := instances.InFile(img, path+".none", false); return err }, path + ".none"},
+		{"another kernel", func() error { _, err := instances.Find(kernel, instances.FindOptions{}); return err }, instances.ErrImageMismatch.Error() + ": the running kernel has build ID "},
+		{"another file", func() error { _, err := instances.Find(img, instances.FindOptions{Path: other}); return err }, instances.ErrImageMismatch.Error() + ": " + other + " has build ID "},
+		{"no file", func() error { _, err := instances.Find(img, instances.FindOptions{Path: path + ".none"}); return err }, path + ".none"},
 		{"nowhere", func() error {
 			s, err := tracer.Open(context.Background(), nil, plans(t, img, "mix key"), tracer.Options{})
 			if s != nil {
 				t.Error("there is a session")
 			}
 			return err
-		}, "mix key: " + instances.ErrNowhere.Error()},
+		}, "mix key: " + instances.ErrTargetMismatch.Error()},
 	} {
 		if err := tt.err(); !strings.HasPrefix(fmt.Sprint(err), tt.want) {
 			t.Errorf("%s: %v, want %s...", tt.what, err, tt.want)
 		}
 	}
 	// What was refused in one place, force allows; and then nothing is where it was.
-	if _, err := instances.InFile(img, other, true); err != nil {
+	if _, err := instances.Find(img, instances.FindOptions{Path: other, Force: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -76,7 +76,7 @@ type counts struct {
 	siteInsns, siteCalls histogram
 	insns, calls         [prologue.MaxArgs + 1]histogram // 0: all
 	single               int                             // helper calls if each parameter had a prologue of its own
-	sharer, singles      *instances.Sharer
+	sharer, singles      *share.Sharer
 }
 
 func (c *counts) add(params []*dwarfloc.Variable) error {
@@ -134,8 +134,8 @@ func main() {
 	defer img.Close()
 	workers := make([]counts, runtime.GOMAXPROCS(0))
 	for i := range workers {
-		workers[i].sharer = instances.NewSharer(img, instances.Options{})
-		workers[i].singles = instances.NewSharer(img, instances.Options{})
+		workers[i].sharer = share.NewSharer(img, share.Options{})
+		workers[i].singles = share.NewSharer(img, share.Options{})
 	}
 	resolvers := make([]dwarfloc.Resolver, len(workers))
 	err = img.EachSite(context.Background(), dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {

@@ -192,7 +192,7 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 		defer specs.Close()
 		insns = interpreter(specs, len(k.args))
 	case k.args != nil:
-		p, err := prologue.Emit(k.args, prologue.Options{Arch: a, Reads: prologue.ReadUser})
+		p, err := prologue.Emit(k.args, prologue.Options{Arch: a})
 		if err != nil {
 			return nil, err
 		}

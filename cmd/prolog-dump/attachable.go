@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // probing is whether the kernel takes probes at a plan's sites.
@@ -23,11 +24,11 @@ type probeAt struct {
 }
 
 // probing looks at all sites of a plan, if that was asked for.
-func (s *settings) probing(p *instances.Plan) (*probing, error) {
+func (s *settings) probing(x *subject, p *plan.Plan) (*probing, error) {
 	if !s.attachable {
 		return nil, nil
 	}
-	if !s.kernel {
+	if !x.kernel {
 		return nil, errors.New("--attachable is about kernels: an executable takes uprobes everywhere")
 	}
 	table, err := attachable.New(p.Image)
@@ -47,7 +48,7 @@ func (s *settings) probing(p *instances.Plan) (*probing, error) {
 
 // print says what is to be known of one site.
 func (a *probeAt) print(w io.Writer) {
-	if a.cause != attachable.None {
+	if a.cause != attachable.CauseNone {
 		fmt.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Text())
 	}
 	switch {
@@ -63,7 +64,7 @@ func (p *probing) printTotals(w io.Writer) {
 	causes := make(map[attachable.Cause]int)
 	refused, again := 0, 0
 	for _, a := range p.sites {
-		if a.cause != attachable.None {
+		if a.cause != attachable.CauseNone {
 			causes[a.cause]++
 			refused++
 		}
@@ -72,7 +73,7 @@ func (p *probing) printTotals(w io.Writer) {
 		}
 	}
 	var parts []string
-	for _, c := range mostFirst(causes) {
+	for _, c := range order.LargestFirst(causes) {
 		parts = append(parts, fmt.Sprintf("%d %v", causes[c], c))
 	}
 	if again > 0 {

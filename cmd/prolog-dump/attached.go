@@ -6,20 +6,22 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 // tellAttached says where a plan is attached, and why not at the other sites: a kernel's
 // own answer is the same for most causes, so the image is asked.
-func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Attachment) error {
+func (x *subject) tellAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	printFetched(w, p, true)
-	if n := len(p.Sites) - p.Served(); n > 0 {
+	if n := len(p.Sites) - p.NumProbes(); n > 0 {
 		fmt.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}
 	if len(a.Refused) == 0 {
 		return nil
 	}
-	predict := func(uint64) attachable.Cause { return attachable.None }
+	predict := func(uint64) attachable.Cause { return attachable.CauseNone }
 	if x.kernel {
 		table, err := attachable.New(x.img)
 		if err != nil {
@@ -29,14 +31,14 @@ func (x *subject) tellAttached(w io.Writer, p *instances.Plan, a *instances.Atta
 	}
 	causes, counts := make(map[string][]int), make(map[string]int)
 	for _, r := range a.Refused {
-		text := r.Err.Error() + instances.Hint(r.Err)
-		if c := predict(p.Sites[r.Site].Addr); c != attachable.None {
+		text := r.Err.Error()
+		if c := predict(p.Sites[r.Site].Addr); c != attachable.CauseNone {
 			text = c.String() + ": " + c.Text()
 		}
 		causes[text] = append(causes[text], r.Site)
 		counts[text]++
 	}
-	for _, text := range mostFirst(counts) {
+	for _, text := range order.LargestFirst(counts) {
 		sites := causes[text]
 		fmt.Fprintf(w, "  not at %s: %s\n", count(len(sites), "site"), text)
 		for _, i := range sites[:min(len(sites), x.list)] {

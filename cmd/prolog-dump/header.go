@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 func headerCommand(s *settings) *cobra.Command {
@@ -27,7 +27,7 @@ with 512 bytes of stack, less what the record and its prologue need.`,
 			if err := s.checkFormat("text"); err != nil {
 				return err
 			}
-			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
+			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
 				_, err := io.WriteString(w, p.Header())
 				return err
 			})

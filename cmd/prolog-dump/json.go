@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -57,8 +57,8 @@ type fieldJSON struct {
 }
 
 // printJSON writes one object per site and nothing else.
-func (s *settings) printJSON(w io.Writer, p *instances.Plan) error {
-	probing, err := s.probing(p)
+func (s *settings) printJSON(w io.Writer, x *subject, p *plan.Plan) error {
+	probing, err := s.probing(x, p)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *settings) printJSON(w io.Writer, p *instances.Plan) error {
 	return nil
 }
 
-func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
+func siteObject(p *plan.Plan, s *plan.Site) *siteJSON {
 	o := &siteJSON{
 		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
 		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, File: s.File, Line: s.Line,
@@ -89,7 +89,7 @@ func siteObject(p *instances.Plan, s *instances.Site) *siteJSON {
 		o.Instance = &s.Instance
 	}
 	var fields []prologue.Field
-	if p.Convention == prologue.Record {
+	if p.Convention == prologue.ConventionRecord {
 		layout := s.Layout()
 		o.Record, fields = layout.Size, layout.Fields
 	}

@@ -15,8 +15,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // Commands to look around with before a probe is written, as perf probe's -L, -V and
@@ -37,8 +38,8 @@ directory that --source names.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(img *dwarfloc.Image, sel glob.Selection, o instances.Options, w io.Writer) error {
-				all, err := glob.LinesOf(cmd.Context(), img, sel, o.Sources)
+			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
+				all, err := sites.LinesOf(cmd.Context(), x.img, sel, x.options.Sources)
 				if err != nil {
 					return err
 				}
@@ -63,12 +64,12 @@ the others.`,
 			if err := s.checkFormat("text", "json"); err != nil {
 				return err
 			}
-			return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
-				sites, err := instances.Sites(cmd.Context(), img, def, o)
+			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+				at, err := plan.Sites(cmd.Context(), x.img, def, x.options)
 				if err != nil {
 					return err
 				}
-				all, err := glob.Variables(cmd.Context(), sites)
+				all, err := sites.Variables(cmd.Context(), at)
 				if err != nil {
 					return err
 				}
@@ -86,8 +87,8 @@ func funcsCommand(s *settings) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(img *dwarfloc.Image, sel glob.Selection, _ instances.Options, w io.Writer) error {
-				all, err := glob.Functions(cmd.Context(), img, sel)
+			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
+				all, err := sites.Functions(cmd.Context(), x.img, sel)
 				if err != nil {
 					return err
 				}
@@ -99,11 +100,11 @@ func funcsCommand(s *settings) *cobra.Command {
 
 // withFunctions calls f with the functions that a probe point without a place in
 // them names.
-func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*dwarfloc.Image, glob.Selection, instances.Options, io.Writer) error) error {
+func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subject, sites.Selection, io.Writer) error) error {
 	if err := s.checkFormat("text", "json"); err != nil {
 		return err
 	}
-	return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
+	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 		p := def.Point
 		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return {
 			return probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
@@ -112,9 +113,9 @@ func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*dwar
 		if err != nil {
 			return err
 		}
-		sel := glob.Selection{Functions: pattern, Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
-		err = f(img, sel, o, w)
-		var missing *glob.NotFoundError
+		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
+		err = f(x, sel, w)
+		var missing *sites.NotFoundError
 		if errors.As(err, &missing) {
 			return probe.Errorf(def, p.Pos, "%w", err)
 		}
@@ -131,11 +132,11 @@ type functionJSON struct {
 	Inlined   int    `json:"inlined"`
 }
 
-func functionObject(f *glob.Function) functionJSON {
+func functionObject(f *sites.Function) functionJSON {
 	return functionJSON{f.Name, f.File, f.Line, f.OutOfLine, f.Inlined}
 }
 
-func declaredAt(f *glob.Function) string {
+func declaredAt(f *sites.Function) string {
 	if f.File == "" {
 		return "?"
 	}
@@ -163,11 +164,11 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 }
 
 // printHeading begins the text of a function.
-func printHeading(w io.Writer, f *glob.Function) {
+func printHeading(w io.Writer, f *sites.Function) {
 	fmt.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", f.Name, declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
-func (s *settings) printFunctions(w io.Writer, all []glob.Function) error {
+func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
 	if s.format == "json" {
 		for i := range all {
 			if err := printObject(w, functionObject(&all[i])); err != nil {
@@ -191,7 +192,7 @@ type lineJSON struct {
 	Text  string `json:"text,omitempty"`
 }
 
-func linesObject(f *glob.FunctionLines) any {
+func linesObject(f *sites.FunctionLines) any {
 	o := struct {
 		functionJSON
 		Lines []lineJSON `json:"lines"`
@@ -202,7 +203,7 @@ func linesObject(f *glob.FunctionLines) any {
 	return o
 }
 
-func printLines(w io.Writer, f *glob.FunctionLines) error {
+func printLines(w io.Writer, f *sites.FunctionLines) error {
 	printHeading(w, &f.Function)
 	if len(f.Lines) == 0 {
 		fmt.Fprintln(w, "    no line has code")
@@ -230,7 +231,7 @@ type variableJSON struct {
 	Reasons map[string]int `json:"reasons,omitempty"` // of the other sites
 }
 
-func varsObject(f *glob.FunctionVariables) any {
+func varsObject(f *sites.FunctionVariables) any {
 	o := struct {
 		functionJSON
 		Variables []variableJSON `json:"variables"`
@@ -248,7 +249,7 @@ func varsObject(f *glob.FunctionVariables) any {
 	return o
 }
 
-func printVars(w io.Writer, f *glob.FunctionVariables) error {
+func printVars(w io.Writer, f *sites.FunctionVariables) error {
 	printHeading(w, &f.Function)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, v := range f.Variables {

@@ -53,5 +53,8 @@ func run(args []string) int {
 	if errors.As(err, &pe) {
 		fmt.Fprintln(os.Stderr, pe.Caret())
 	}
+	if a := advice(err); a != "" {
+		fmt.Fprintln(os.Stderr, a)
+	}
 	return exitError
 }

@@ -36,44 +36,44 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 			x.Close()
 		}
 	}()
-	loader, err := instances.Open(ctx, spec, func(def *probe.Definition) (instances.Target, error) {
+	expanded, err := instances.Expand(ctx, spec, func(def *probe.Definition) (instances.Subject, error) {
 		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
 		x, known := subjects[key]
 		if !known {
 			var err error
 			if x.subject, err = s.subject(&def.Options); err != nil {
-				return instances.Target{}, err
+				return instances.Subject{}, err
 			}
 			about[x.img] = x.subject
 			if x.running, err = x.subject.running(force); err != nil {
-				return instances.Target{}, err
+				return instances.Subject{}, err
 			}
 			subjects[key] = x
 		}
-		return instances.Target{Image: x.img, Options: x.options, Running: x.running}, nil
+		return instances.Subject{Image: x.img, Options: x.options, Running: x.running}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
 	}
-	if len(loader.Plans) == 0 {
+	if len(expanded.Definitions) == 0 {
 		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", object)
 	}
 	// Kernels before 5.11 count maps against the limit of locked memory; on others it
 	// does no harm that this fails.
 	_ = rlimit.RemoveMemlock()
-	c, err := loader.Load(ebpf.CollectionOptions{})
+	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
 	}
 	defer c.Close()
-	attached, err := c.AttachAll(ctx, instances.AttachOptions{PID: pid, Progress: showAttaching()})
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: pid, Progress: showAttaching()})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attached)) {
-		plan, a := c.Plans[name], attached[name]
+		p, a := c.Definitions[name].Plan, attached[name]
 		defer a.Close()
-		if err := about[plan.Image].tellAttached(os.Stderr, plan, a); err != nil {
+		if err := about[p.Image].tellAttached(os.Stderr, p, a); err != nil {
 			return err
 		}
 	}

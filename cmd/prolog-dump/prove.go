@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
-	"github.com/bpfprologue/bpfprologue/prove"
+	"github.com/bpfprologue/bpfprologue/internal/prove"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 func proveCommand(s *settings) *cobra.Command {
@@ -44,7 +44,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 			if isFile(args) {
 				return s.proveImage(cmd, args[0], o)
 			}
-			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
+			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
 				file, err := oracle.Open(p.Image.Path(), p.Image.SeparatePath())
 				if err != nil {
 					return err

@@ -16,8 +16,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // settings are the flags that commands share.
@@ -37,8 +39,6 @@ type settings struct {
 	explain     bool
 
 	attachable bool
-
-	kernel bool // the image is a kernel's, once withImage has looked
 }
 
 func rootCommand() *cobra.Command {
@@ -73,8 +73,8 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 			if err := s.checkFormat(planFormats...); err != nil {
 				return err
 			}
-			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
-				return s.print(w, p)
+			return s.withPlan(cmd, args, func(x *subject, p *plan.Plan, w io.Writer) error {
+				return s.print(w, x, p)
 			})
 		},
 	}
@@ -85,7 +85,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
 	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
-	f.IntVar(&s.stringBytes, "string-bytes", instances.DefaultStringBytes, "bytes of a string in a record, its NUL included")
+	f.IntVar(&s.stringBytes, "string-bytes", plan.DefaultStringBytes, "bytes of a string in a record, its NUL included")
 	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
 	f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
@@ -118,21 +118,21 @@ func (s *settings) checkFormat(names ...string) error {
 	return err
 }
 
-// withPlan makes the plan of the definition that args spell, and calls f with it
-// and a buffered standard output.
-func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*instances.Plan, io.Writer) error) error {
-	return s.withImage(cmd, args, func(img *dwarfloc.Image, def *probe.Definition, o instances.Options, w io.Writer) error {
-		plan, err := instances.NewPlan(cmd.Context(), img, def, o)
+// withPlan makes the plan of the definition that args spell, and calls f with its
+// subject, the plan, and a buffered standard output.
+func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, *plan.Plan, io.Writer) error) error {
+	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+		p, err := plan.New(cmd.Context(), x.img, def, x.options)
 		if err != nil {
 			return err
 		}
-		return f(plan, w)
+		return f(x, p, w)
 	})
 }
 
-// withImage opens the image of the definition that args spell, and calls f with both,
-// the options that flags say, and a buffered standard output.
-func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*dwarfloc.Image, *probe.Definition, instances.Options, io.Writer) error) error {
+// withImage opens the image of the definition that args spell, and calls f with both
+// and a buffered standard output.
+func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject, *probe.Definition, io.Writer) error) error {
 	// Shells split an unquoted definition into words; together they are one.
 	def, err := probe.Parse(strings.Join(args, " "))
 	if err != nil {
@@ -143,18 +143,17 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*dwarfloc
 		return err
 	}
 	defer x.Close()
-	s.kernel = x.kernel
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	return errors.Join(f(x.img, def, x.options, w), w.Flush())
+	return errors.Join(f(x, def, w), w.Flush())
 }
 
 // subject is what definitions are about.
 type subject struct {
 	img     *dwarfloc.Image
-	kernel  bool              // it is a kernel's, or a module's
-	options instances.Options // of plans
-	types   *dwarfloc.Image   // what a module only declares, this may define; or nil
-	list    int               // how many sites of a cause are listed
+	kernel  bool            // it is a kernel's, or a module's
+	options plan.Options    // of plans
+	types   *dwarfloc.Image // what a module only declares, this may define; or nil
+	list    int             // how many sites of a cause are listed
 }
 
 // subject opens the image that flags and a definition's options name.
@@ -185,10 +184,11 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 
 // running is where the image runs.
 func (x *subject) running(force bool) (*instances.Running, error) {
-	if x.kernel {
-		return instances.InKernel(x.img, force)
+	o := instances.FindOptions{Force: force}
+	if !x.kernel {
+		o.Path = x.img.Path()
 	}
-	return instances.InFile(x.img, "", force)
+	return instances.Find(x.img, o)
 }
 
 func (x *subject) Close() {
@@ -199,18 +199,18 @@ func (x *subject) Close() {
 }
 
 // options are what flags say about a plan.
-func (s *settings) options(kernel bool) (o instances.Options, err error) {
-	if o.Missing, err = choose("missing", s.missing, []string{"flag", "skip", "fail"}, []instances.Missing{instances.Flag, instances.Skip, instances.Fail}); err != nil {
+func (s *settings) options(kernel bool) (o plan.Options, err error) {
+	if o.Missing, err = choose("missing", s.missing, []string{"flag", "skip", "fail"}, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
 		return o, err
 	}
 	auto := prologue.ReadUser
 	if kernel {
 		auto = prologue.ReadKernel
 	}
-	if o.Reads, err = choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy}); err != nil {
+	if o.Target.Reads, err = choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy}); err != nil {
 		return o, err
 	}
-	if o.Convention, err = choose("convention", s.convention, []string{"auto", "registers", "record"}, []instances.Convention{instances.Auto, instances.Registers, instances.Record}); err != nil {
+	if o.Convention, err = choose("convention", s.convention, []string{"auto", "registers", "record"}, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
 		return o, err
 	}
 	if s.stringBytes < 1 || s.stringBytes > prologue.MaxObject {
@@ -222,7 +222,7 @@ func (s *settings) options(kernel bool) (o instances.Options, err error) {
 			return o, fmt.Errorf("--filter: %w", err)
 		}
 	}
-	if o.Sources, err = glob.ParseSources(s.sources); err != nil {
+	if o.Sources, err = sites.ParseSources(s.sources); err != nil {
 		return o, fmt.Errorf("--source: %w", err)
 	}
 	return o, nil
@@ -309,11 +309,11 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 var planFormats = []string{"text", "json", "tracefs", "bpftrace", "go", "c"}
 
 // print writes a plan in the chosen format.
-func (s *settings) print(w io.Writer, p *instances.Plan) error {
-	o := export.Options{Kernel: s.kernel}
+func (s *settings) print(w io.Writer, x *subject, p *plan.Plan) error {
+	o := export.Options{Kernel: x.kernel}
 	switch s.format {
 	case "json":
-		return s.printJSON(w, p)
+		return s.printJSON(w, x, p)
 	case "tracefs":
 		return export.Tracefs(w, p, o)
 	case "bpftrace":
@@ -323,7 +323,7 @@ func (s *settings) print(w io.Writer, p *instances.Plan) error {
 	case "c":
 		return export.C(w, p, o)
 	}
-	return s.printText(w, p)
+	return s.printText(w, x, p)
 }
 
 // isTerminal reports whether a file is one.

@@ -1,25 +1,23 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // printText writes a plan for a person to read: the sites, the instances, and a
 // summary.
-func (s *settings) printText(w io.Writer, p *instances.Plan) error {
-	probing, err := s.probing(p)
+func (s *settings) printText(w io.Writer, x *subject, p *plan.Plan) error {
+	probing, err := s.probing(x, p)
 	if err != nil {
 		return err
 	}
@@ -43,7 +41,7 @@ func (s *settings) printText(w io.Writer, p *instances.Plan) error {
 	return nil
 }
 
-func (s *settings) printSite(w io.Writer, p *instances.Plan, site *instances.Site) error {
+func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	fmt.Fprintf(w, "%s  %s", site.Place(), address(site.Site))
 	if site.View != 0 {
 		fmt.Fprintf(w, " view %d", site.View)
@@ -118,7 +116,7 @@ func inBody(s *dwarfloc.Site) string {
 	return at
 }
 
-func typeText(a *instances.Argument) string {
+func typeText(a *plan.Argument) string {
 	if a.Kind == prologue.Comm {
 		return fmt.Sprintf("char[%d]", prologue.CommSize)
 	}
@@ -129,7 +127,7 @@ func typeText(a *instances.Argument) string {
 }
 
 // answerText is an argument's location or the reason for its absence.
-func answerText(p *instances.Plan, a *instances.Argument) string {
+func answerText(p *plan.Plan, a *plan.Argument) string {
 	switch {
 	case a.Fetched():
 		return locationText(p, a)
@@ -140,15 +138,15 @@ func answerText(p *instances.Plan, a *instances.Argument) string {
 }
 
 // locationText says where what is fetched of an argument is.
-func locationText(p *instances.Plan, a *instances.Argument) string {
+func locationText(p *plan.Plan, a *plan.Argument) string {
 	if a.Kind == prologue.Comm {
 		return "the task's name"
 	}
-	return a.Location().Text(p.Image.Arch())
+	return a.Loc.Text(p.Image.Arch())
 }
 
 // explain says how the answer was found.
-func explain(p *instances.Plan, site *instances.Site, a *instances.Argument) []string {
+func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	if r := a.Unfetched; r.Code != dwarfloc.Located && r.Code.Text() != "" {
 		lines := []string{"because " + r.Code.Text()}
 		if a.Variable.Loc.Kind == dwarfloc.KindImplicitPointer {
@@ -165,10 +163,10 @@ func explain(p *instances.Plan, site *instances.Site, a *instances.Argument) []s
 	return lines
 }
 
-func printInstance(w io.Writer, p *instances.Plan, in *instances.Instance) {
+func printInstance(w io.Writer, p *plan.Plan, in *plan.Instance) {
 	fmt.Fprintf(w, "\ninstance %d: %s, %s, %s", in.Number, count(len(in.Sites), "site"),
 		count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
-	if p.Convention == prologue.Record {
+	if p.Convention == prologue.ConventionRecord {
 		fmt.Fprintf(w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
 	}
 	fmt.Fprintln(w)
@@ -187,7 +185,7 @@ func count(n int, noun string) string {
 
 // printSummary writes totals: sites, instances, and for each argument how often it
 // is located and why it is not.
-func printSummary(w io.Writer, p *instances.Plan) {
+func printSummary(w io.Writer, p *plan.Plan) {
 	functions := make(map[string]struct{})
 	inlined := 0
 	for i := range p.Sites {
@@ -201,16 +199,9 @@ func printSummary(w io.Writer, p *instances.Plan) {
 	printFetched(w, p, false)
 }
 
-// mostFirst are the keys of counts, the highest first.
-func mostFirst[K cmp.Ordered](counts map[K]int) []K {
-	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-}
-
 // printFetched prints at how many sites each argument is fetched, and why not at the
 // others; of all arguments, or of those alone that are not fetched everywhere.
-func printFetched(w io.Writer, p *instances.Plan, missing bool) {
+func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 	for i := range p.Definition.Args {
 		d := &p.Definition.Args[i]
 		reasons := make(map[string]int)
@@ -221,7 +212,7 @@ func printFetched(w io.Writer, p *instances.Plan, missing bool) {
 			for k := range p.Sites[j].Args {
 				a := &p.Sites[j].Args[k]
 				switch {
-				case a.Arg != i:
+				case a.DefinitionArg != i:
 					continue
 				case a.Fetched():
 					args++
@@ -238,12 +229,12 @@ func printFetched(w io.Writer, p *instances.Plan, missing bool) {
 		if missing && sites == len(p.Sites) {
 			continue
 		}
-		if d.Expr.Kind == probe.Params || d.Expr.Kind == probe.Vars {
+		if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
 			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, count(len(p.Sites), "site"))
 		} else {
 			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, count(len(p.Sites), "site"))
 		}
-		for k, n := range mostFirst(reasons) {
+		for k, n := range order.LargestFirst(reasons) {
 			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], reasons[n], n)
 		}
 		fmt.Fprintln(w)

@@ -8,16 +8,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -85,7 +82,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool
 	if err != nil {
 		return err
 	}
-	x.options.Multi = running.Multi()
+	x.options.Target.Multi, x.options.Target.Slide = running.Target().Multi, running.Target().Slide
 	ctx := cmd.Context()
 	plans, err := plansOf(ctx, x.img, defs, x.options)
 	if err != nil {
@@ -100,11 +97,11 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool
 	return errors.Join(err, session.Close())
 }
 
-func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o instances.Options) ([]*instances.Plan, error) {
-	plans := make([]*instances.Plan, len(defs))
+func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o plan.Options) ([]*plan.Plan, error) {
+	plans := make([]*plan.Plan, len(defs))
 	for i, def := range defs {
 		var err error
-		if plans[i], err = instances.NewPlan(ctx, img, def, o); err != nil {
+		if plans[i], err = plan.New(ctx, img, def, o); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +109,7 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 }
 
 // run prints hits until the command or the context ends.
-func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*instances.Plan, command []string) error {
+func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, command []string) error {
 	for i, a := range session.Attachments {
 		if err := x.tellAttached(os.Stderr, plans[i], a); err != nil {
 			return err
@@ -190,29 +187,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.Place(), site.Addr, []value{}}
 	for i := range h.Values {
 		v := &h.Values[i]
-		x := value{Name: v.Name, Type: typeText(v.Argument), Lost: v.Lost}
-		if !v.Lost {
-			x.Value = valueJSON(v)
-		}
-		out.Args = append(out.Args, x)
+		out.Args = append(out.Args, value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost})
 	}
 	return json.NewEncoder(w).Encode(out)
 }
-
-// valueJSON is a value as JSON has it. Addresses, structures and arrays are what the text
-// has.
-func valueJSON(v *instances.Value) any {
-	text := v.String()
-	switch {
-	case v.Kind == prologue.Scalar && decimal.MatchString(text):
-		return json.Number(text)
-	case v.Kind == prologue.Scalar && (text == "true" || text == "false"):
-		return text == "true"
-	}
-	if s, err := strconv.Unquote(text); err == nil {
-		return s
-	}
-	return text
-}
-
-var decimal = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)

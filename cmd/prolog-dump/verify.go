@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/prove"
+	"github.com/bpfprologue/bpfprologue/internal/prove"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
 )
 
 func verifyCommand(s *settings) *cobra.Command {
@@ -37,7 +38,7 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 			if isFile(args) {
 				return s.verifyImage(cmd, args[0])
 			}
-			return s.withPlan(cmd, args, func(p *instances.Plan, w io.Writer) error {
+			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
 				return s.verify(cmd, p, w)
 			})
 		},
@@ -67,7 +68,7 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	v, err := prove.VerifyImage(cmd.Context(), img, o)
+	v, err := prove.VerifyImage(cmd.Context(), img, share.Options{Reads: o.Target.Reads, Convention: o.Convention})
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func checkVerifier(img *dwarfloc.Image) error {
 	return nil
 }
 
-func (s *settings) verify(cmd *cobra.Command, p *instances.Plan, w io.Writer) error {
+func (s *settings) verify(cmd *cobra.Command, p *plan.Plan, w io.Writer) error {
 	if err := checkVerifier(p.Image); err != nil {
 		return err
 	}

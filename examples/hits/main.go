@@ -34,11 +34,11 @@ func main() {
 	}
 	ctx := context.Background()
 	img := check(dwarfloc.Open(os.Args[2]))
-	target := instances.Target{Image: img, Running: check(instances.Find(img, false))}
-	loader := check(instances.Open(ctx, check(ebpf.LoadCollectionSpec(os.Args[1])),
-		func(*probe.Definition) (instances.Target, error) { return target, nil }))
-	loaded := check(loader.Load(ebpf.CollectionOptions{}))
-	attached := check(loaded.AttachAll(ctx, instances.AttachOptions{}))["func"]
+	subject := instances.Subject{Image: img, Running: check(instances.Find(img, instances.FindOptions{}))}
+	spec := check(instances.Expand(ctx, check(ebpf.LoadCollectionSpec(os.Args[1])),
+		func(*probe.Definition) (instances.Subject, error) { return subject, nil }))
+	loaded := check(instances.NewCollection(spec, ebpf.CollectionOptions{}))
+	attached := check(loaded.Attach(ctx, instances.AttachOptions{}))["func"]
 
 	cmd := exec.Command(os.Args[3], os.Args[4:]...)
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
@@ -48,7 +48,7 @@ func main() {
 	for _, i := range attached.Attached {
 		var c struct{ Hits, Sum, Missing uint64 }
 		check(0, loaded.Maps["counts"].Lookup(uint32(i), &c))
-		if site := loaded.Plans["func"].Sites[i]; c.Hits > 0 {
+		if site := loaded.Definitions["func"].Plan.Sites[i]; c.Hits > 0 {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", site.Function, site.Place(), c.Hits, int64(c.Sum), c.Missing)
 		}
 	}

@@ -16,7 +16,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 func check[T any](v T, err error) T {
@@ -32,18 +34,18 @@ func main() {
 	}
 	img := check(dwarfloc.Open(os.Args[1]))
 	def := check(probe.ParseSection(os.Args[2]))
-	plan := check(instances.NewPlan(context.Background(), img, def, instances.Options{Convention: instances.Registers}))
+	p := check(plan.New(context.Background(), img, def, plan.Options{Convention: prologue.ConventionRegisters}))
 
 	// The program: it returns err.
 	user := asm.Instructions{asm.Mov.Reg(asm.R0, asm.R2), asm.Return()}
-	for n, instance := range plan.Instances {
-		insns := check(plan.Preprocess(n, user))
+	for n, instance := range p.Instances {
+		insns := check(instances.Preprocess(p, n, user))
 		prog := check(ebpf.NewProgram(&ebpf.ProgramSpec{
-			Name: plan.InstanceName(def.Event, n), Type: ebpf.Kprobe, License: "GPL", Instructions: insns,
+			Name: fmt.Sprintf("%.9s_%d", def.Event, n), Type: ebpf.Kprobe, License: "GPL", Instructions: insns,
 		}))
 		fmt.Printf("instance %d: %d instructions, descriptor %d, for", n, len(insns), prog.FD())
 		for _, i := range instance.Sites {
-			fmt.Printf(" %s", plan.Sites[i].Place())
+			fmt.Printf(" %s", p.Sites[i].Place())
 		}
 		fmt.Println()
 	}

@@ -65,7 +65,7 @@ type Code struct {
 
 // CodeOf is a prologue for so many arguments, its addresses where they were linked.
 func CodeOf(p *prologue.Prologue, args int) Code {
-	if p.Convention == prologue.Record {
+	if p.Convention == prologue.ConventionRecord {
 		return Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true}
 	}
 	return Code{Insns: p.Insns, Args: args}

@@ -71,7 +71,7 @@ func predict(t *testing.T, k testKernel) {
 			refused++
 			causes[cause.String()]++
 		}
-		wrongly := (a.Errno != 0) != (cause != attachable.None)
+		wrongly := (a.Errno != 0) != (cause != attachable.CauseNone)
 		if wrongly && a.Site%2 == 1 && patched.covers(addr) {
 			explained++
 			continue
@@ -149,9 +149,9 @@ func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
 // errnoOf is what the kernel answers for a cause.
 func errnoOf(k testKernel, c attachable.Cause) unix.Errno {
 	switch {
-	case c == attachable.None:
+	case c == attachable.CauseNone:
 		return 0
-	case k.GOARCH == "amd64" && (c == attachable.MidInstruction || c == attachable.InFtrace):
+	case k.GOARCH == "amd64" && (c.String() == "mid-instruction" || c.String() == "in-ftrace"):
 		return unix.EILSEQ
 	}
 	return unix.EINVAL

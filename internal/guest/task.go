@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -73,7 +73,7 @@ type Arg struct {
 	Result   int // 1 for what the first call has returned
 }
 
-// Plan is what attaching needs of an instances.Plan: it makes no use of debug information.
+// Plan is what attaching needs of an plan.Plan: it makes no use of debug information.
 type Plan struct {
 	Definition string
 	Convention prologue.Convention
@@ -95,11 +95,11 @@ type Instance struct {
 	Addrs  []int  // as prologue.Prologue has them
 	Stack  int
 	Layout prologue.Layout
-	Multi  instances.Multi
+	Multi  plan.Multi
 }
 
 // Pack takes what attaching needs from a plan.
-func Pack(p *instances.Plan) (Plan, error) {
+func Pack(p *plan.Plan) (Plan, error) {
 	out := Plan{Definition: p.Definition.String(), Convention: p.Convention}
 	for i := range p.Sites {
 		s := &p.Sites[i]
@@ -122,16 +122,16 @@ func Pack(p *instances.Plan) (Plan, error) {
 }
 
 // Unpack makes a plan that can be attached to the kernel of an image.
-func (p *Plan) Unpack(img *dwarfloc.Image) (*instances.Plan, error) {
+func (p *Plan) Unpack(img *dwarfloc.Image, target plan.Target) (*plan.Plan, error) {
 	def, err := probe.Parse(p.Definition)
 	if err != nil {
 		return nil, err
 	}
-	out := &instances.Plan{Definition: def, Image: img, Convention: p.Convention}
+	out := &plan.Plan{Definition: def, Image: img, Target: target, Convention: p.Convention}
 	for _, s := range p.Sites {
-		site := instances.Site{Site: &dwarfloc.Site{Addr: s.Addr}, Instance: s.Instance}
+		site := plan.Site{Site: &dwarfloc.Site{Addr: s.Addr}, Instance: s.Instance}
 		for i, kind := range s.Kinds {
-			site.Args = append(site.Args, instances.Argument{Kind: kind, Size: s.Sizes[i]})
+			site.Args = append(site.Args, plan.Argument{Arg: prologue.Arg{Kind: kind, Size: s.Sizes[i]}})
 		}
 		out.Sites = append(out.Sites, site)
 	}
@@ -146,7 +146,7 @@ func (p *Plan) Unpack(img *dwarfloc.Image) (*instances.Plan, error) {
 		// The first of them has a comment, as prologue.Emit writes: line information is
 		// there for all functions or for none.
 		insns[0] = insns[0].WithSource(asm.Comment(p.Definition))
-		out.Instances = append(out.Instances, instances.Instance{Number: i, Multi: in.Multi, Prologue: &prologue.Prologue{
+		out.Instances = append(out.Instances, plan.Instance{Number: i, Multi: in.Multi, Prologue: &prologue.Prologue{
 			Insns: insns, Addrs: in.Addrs, Stack: in.Stack, Layout: in.Layout, Convention: p.Convention,
 		}})
 	}

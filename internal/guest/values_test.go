@@ -11,8 +11,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -38,15 +38,15 @@ func TestValues(t *testing.T) {
 	for _, k := range kernels(t) {
 		for _, boot := range []struct {
 			kaslr      bool
-			convention instances.Convention
-		}{{true, instances.Record}, {false, instances.Auto}} {
+			convention prologue.Convention
+		}{{true, prologue.ConventionRecord}, {false, prologue.ConventionAuto}} {
 			t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, boot.kaslr), func(t *testing.T) {
 				t.Parallel()
 				img := open(t, k)
 				// A kernel without kprobe.multi refuses programs for it.
-				o := instances.Options{Convention: boot.convention, Multi: instances.Single}
+				o := plan.Options{Convention: boot.convention, Target: plan.Target{Multi: plan.MultiNone}}
 				if k.hasMulti() {
-					o.Multi = instances.KprobeMulti
+					o.Target.Multi = plan.MultiKprobe
 				}
 				plans, task := valuesTask(t, k, img, o)
 				task.KASLR = boot.kaslr
@@ -75,7 +75,7 @@ func TestValues(t *testing.T) {
 				t.Log(n.kinds)
 				t.Logf("slide %#x, %d plans, %d hits; %d values compared at %d pairs of definition and site (%d inlined, %d by kprobe.multi; %d in registers); %v",
 					r.Done.Slide, len(plans), len(r.Hits), n.values, n.pairs, n.inlined, n.multi, n.registers, time.Since(start).Round(time.Millisecond))
-				if n.pairs < 60 || n.inlined < 20 || k.hasMulti() && n.multi < 20 || boot.convention == instances.Auto && n.registers < 20 {
+				if n.pairs < 60 || n.inlined < 20 || k.hasMulti() && n.multi < 20 || boot.convention == prologue.ConventionAuto && n.registers < 20 {
 					t.Errorf("only %d pairs of definition and site were hit, %d of them inlined, %d by kprobe.multi, %d in registers", n.pairs, n.inlined, n.multi, n.registers)
 				}
 			})
@@ -144,28 +144,28 @@ func definitions(k testKernel) []definition {
 
 type definition struct{ def, in string }
 
-func valuesTask(t *testing.T, k testKernel, img *dwarfloc.Image, o instances.Options) ([]*instances.Plan, *guest.Task) {
+func valuesTask(t *testing.T, k testKernel, img *dwarfloc.Image, o plan.Options) ([]*plan.Plan, *guest.Task) {
 	t.Helper()
 	table, err := attachable.New(img)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plans []*instances.Plan
+	var plans []*plan.Plan
 	task := &guest.Task{Limit: 3 * time.Minute}
 	for _, d := range definitions(k) {
 		def, err := probe.Parse(d.def)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := instances.NewPlan(context.Background(), img, def, o)
+		p, err := plan.New(context.Background(), img, def, o)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		if d.in != "" {
-			p.Sites = slices.DeleteFunc(p.Sites, func(s instances.Site) bool { return s.Symbol != d.in })
+			p.Sites = slices.DeleteFunc(p.Sites, func(s plan.Site) bool { return s.Symbol != d.in })
 		}
-		if !slices.ContainsFunc(p.Sites, func(s instances.Site) bool { return table.At(s.Addr) == attachable.None }) {
+		if !slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return table.At(s.Addr) == attachable.CauseNone }) {
 			t.Errorf("%q in %q: a probe can be at none of %d sites", d.def, d.in, len(p.Sites))
 			continue
 		}
@@ -200,7 +200,7 @@ func checkResults(t *testing.T, r *guest.Report) {
 }
 
 // checkRefused: the kernel refuses the sites that package attachable says, no others.
-func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*instances.Plan, r *guest.Report) {
+func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*plan.Plan, r *guest.Report) {
 	t.Helper()
 	table, err := attachable.New(img)
 	if err != nil {
@@ -213,7 +213,7 @@ func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*instances.Plan, r 
 	for i, p := range plans {
 		for j := range p.Sites {
 			text, no := refused[[2]int{i, j}]
-			if cause := table.At(p.Sites[j].Addr); no != (cause != attachable.None) {
+			if cause := table.At(p.Sites[j].Addr); no != (cause != attachable.CauseNone) {
 				t.Errorf("%v: the kernel says %q, the image %q", p.Sites[j], text, cause)
 			}
 		}
@@ -228,7 +228,7 @@ type counts struct {
 
 // checkHits compares the hits of each call with what is wanted. Each hit of a
 // definition must have one of its wanted values, and each of these must have been seen.
-func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Report) counts {
+func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) counts {
 	t.Helper()
 	n := counts{kinds: make(map[string]int)}
 	pairs := make(map[[2]int]bool)
@@ -244,9 +244,9 @@ func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Rep
 		}
 		p := plans[h.Plan]
 		s := &p.Sites[h.Site]
-		values := make([]instances.Value, len(s.Args))
+		values := make([]plan.Value, len(s.Args))
 		for j := range values {
-			values[j] = instances.Value{Argument: &s.Args[j], Lost: h.Err&(1<<j) != 0, Data: h.Data[j]}
+			values[j] = plan.Value{Argument: &s.Args[j], Lost: h.Err&(1<<j) != 0, Data: h.Data[j]}
 		}
 		if h.Plan == 0 {
 			if call++; values[0].Uint() != uint64(guest.FirstMark+call) {
@@ -274,16 +274,16 @@ func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Rep
 				n.kinds[describe(s.Image().Arch(), &values[j])]++
 			}
 		}
-		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v instances.Value) bool { return v.Fetched() }) {
+		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v plan.Value) bool { return v.Fetched() }) {
 			pairs[key] = true
 			n.pairs++
 			if s.Kind == dwarfloc.Inline {
 				n.inlined++
 			}
-			if p.Instances[s.Instance].Multi != instances.Single {
+			if p.Instances[s.Instance].Multi != plan.MultiNone {
 				n.multi++
 			}
-			if p.Convention == prologue.Registers {
+			if p.Convention == prologue.ConventionRegisters {
 				n.registers++
 			}
 		}
@@ -310,7 +310,7 @@ func checkHits(t *testing.T, k testKernel, plans []*instances.Plan, r *guest.Rep
 }
 
 // describe tells the location of a value: its kind, what it is made of, and the rule that chose it.
-func describe(a *arch.Arch, v *instances.Value) string {
+func describe(a *arch.Arch, v *plan.Value) string {
 	l := &v.Variable.Loc
 	text := fmt.Sprintf("%v, %v", l.Kind, l.Rule)
 	l.Exprs(func(e *dwarfloc.Expr) {
@@ -325,7 +325,7 @@ func describe(a *arch.Arch, v *instances.Value) string {
 
 // same compares values with a text of names and values. What the plan says is not
 // fetched at a site may be anything; what it says is fetched must be there.
-func same(text string, values []instances.Value) bool {
+func same(text string, values []plan.Value) bool {
 	for i := range values {
 		v := &values[i]
 		rest, ok := strings.CutPrefix(text, v.Name+"=")
@@ -346,7 +346,7 @@ func same(text string, values []instances.Value) bool {
 	return text == ""
 }
 
-func printed(values []instances.Value) string {
+func printed(values []plan.Value) string {
 	var out []string
 	for i := range values {
 		out = append(out, values[i].Name+"="+values[i].String())

@@ -14,9 +14,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
-	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // perf probe -D 'FUNC:LINE' prints an event for each address of the line. It says
@@ -29,19 +30,6 @@ import (
 //     run's first row;
 //   - one of two instances that one call became, of which it knows one.
 var perfPlace = regexp.MustCompile(`(?m)^p:\S+ ([^\s+]+)\+(\d+)`)
-
-func plan(t *testing.T, img *dwarfloc.Image, text string) *instances.Plan {
-	t.Helper()
-	def, err := probe.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // comparePerfLine compares a line's sites, and reports whether perf had an answer.
 func comparePerfLine(t *testing.T, perf, path string, img *dwarfloc.Image, definition string) bool {
@@ -62,8 +50,8 @@ func comparePerfLine(t *testing.T, perf, path string, img *dwarfloc.Image, defin
 		}
 		theirs[addr+off] = true
 	}
-	p := plan(t, img, definition)
-	ours := make(map[uint64]*instances.Site)
+	p := plantest.New(t, img, definition, plan.Options{})
+	ours := make(map[uint64]*plan.Site)
 	for i := range p.Sites {
 		ours[p.Sites[i].Addr] = &p.Sites[i]
 	}
@@ -111,7 +99,7 @@ func everyLine(t *testing.T, img *dwarfloc.Image, pattern string, f func(functio
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := glob.LinesOf(context.Background(), img, glob.Selection{Functions: m}, nil)
+	all, err := sites.LinesOf(context.Background(), img, sites.Selection{Functions: m}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +235,7 @@ func TestPerfDefinitions(t *testing.T) {
 			continue
 		}
 		var b strings.Builder
-		if err := export.Tracefs(&b, plan(t, img, "inlines=no;"+d), export.Options{Kernel: true}); err != nil {
+		if err := export.Tracefs(&b, plantest.New(t, img, "inlines=no;"+d, plan.Options{}), export.Options{Kernel: true}); err != nil {
 			t.Fatal(err)
 		}
 		theirs, ours := normal(string(out)), normal(b.String())

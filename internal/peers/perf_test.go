@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -63,7 +63,7 @@ func TestPerfEntries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := instances.NewPlan(context.Background(), img, def, instances.Options{})
+		plan, err := plan.New(context.Background(), img, def, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

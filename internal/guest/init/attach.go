@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -38,12 +39,12 @@ func attach(sites []uint64, img *dwarfloc.Image, kernel *instances.Running, r *r
 	}
 	defer prog.Close()
 	for first := 0; first < len(sites); first += together {
-		p := &instances.Plan{Definition: def, Image: img, Instances: make([]instances.Instance, 1)}
+		p := &plan.Plan{Definition: def, Image: img, Target: kernel.Target(), Instances: make([]plan.Instance, 1)}
 		for i, addr := range sites[first:min(first+together, len(sites))] {
-			p.Sites = append(p.Sites, instances.Site{Site: &dwarfloc.Site{Addr: addr}})
+			p.Sites = append(p.Sites, plan.Site{Site: &dwarfloc.Site{Addr: addr}})
 			p.Instances[0].Sites = append(p.Instances[0].Sites, i)
 		}
-		a, err := p.Attach(context.Background(), []*ebpf.Program{prog}, kernel, instances.AttachOptions{})
+		a, err := instances.Attach(context.Background(), p, []*ebpf.Program{prog}, kernel, instances.AttachOptions{})
 		if err != nil {
 			return err
 		}

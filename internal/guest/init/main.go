@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -140,11 +141,11 @@ func work(task *guest.Task, r *reporter) (*guest.Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := instances.InKernel(img, false)
+	kernel, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		return nil, err
 	}
-	done := &guest.Done{Slide: kernel.Slide(), Multi: kernel.Multi() == instances.KprobeMulti}
+	done := &guest.Done{Slide: kernel.Target().Slide, Multi: kernel.Target().Multi == plan.MultiKprobe}
 	if len(task.Plans) > 0 {
 		if done.Lost, err = trace(task, img, kernel, r); err != nil {
 			return nil, err
@@ -156,10 +157,10 @@ func work(task *guest.Task, r *reporter) (*guest.Done, error) {
 // trace reports what the probes of the task's plans fetch while a child makes the
 // calls.
 func trace(task *guest.Task, img *dwarfloc.Image, kernel *instances.Running, r *reporter) (lost uint64, err error) {
-	plans := make([]*instances.Plan, len(task.Plans))
-	number := make(map[*instances.Plan]int)
+	plans := make([]*plan.Plan, len(task.Plans))
+	number := make(map[*plan.Plan]int)
 	for i := range task.Plans {
-		if plans[i], err = task.Plans[i].Unpack(img); err != nil {
+		if plans[i], err = task.Plans[i].Unpack(img, kernel.Target()); err != nil {
 			return 0, err
 		}
 		number[plans[i]] = i

@@ -1,0 +1,247 @@
+// Package prove executes generated prologues in the running kernel and compares
+// each value they fetch with what an independent evaluator says it must be.
+//
+//	report, err := prove.Image(ctx, img, file, prove.Options{})
+//	report.Disagreements // empty, or each one in full
+//
+// The prologues run with bpf_probe_read_user in a BPF_PROG_TYPE_SYSCALL program,
+// whose context is a synthetic struct pt_regs: its registers are random numbers,
+// many of them addresses in an arena of random memory of this process. The
+// addresses of the image are slid into the same arena. The expected values come
+// from a second reader of the image (debug/dwarf for entries, delve's frame for
+// call frames) and a second evaluator of DWARF expressions, which share no code
+// with packages dwarfloc and prologue.
+//
+// It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Options say how much is tried. The zero Options are the usual ones.
+type Options struct {
+	Seed   uint64                 // of registers and memory
+	States int                    // sets of registers for each prologue; 0: 3
+	Each   func(prologues uint64) // told how many prologues have run; may be nil
+	// Convention is that of an image's prologues: up to three parameters in registers,
+	// or all of a site in a record. A plan has its own.
+	Convention prologue.Convention
+}
+
+// Report is what was tried and what came of it.
+type Report struct {
+	Sites      uint64 `json:"sites"`
+	Prologues  uint64 `json:"prologues"`   // distinct ones that ran
+	Values     uint64 `json:"values"`      // compared
+	Agreed     uint64 `json:"agreed"`      // of these
+	Faults     uint64 `json:"faults"`      // values that both sides said cannot be read
+	NotFetched uint64 `json:"not_fetched"` // arguments that both sides said have no value
+	Unchecked  uint64 `json:"unchecked"`   // arguments that the second reader has no opinion on
+	// Unsupported are arguments whose location cannot be compiled, which say so.
+	Unsupported uint64 `json:"unsupported"`
+	// NotStored are arguments whose place on the stack is not written yet, which say so:
+	// the second reader does not look at code.
+	NotStored uint64 `json:"not_stored"`
+	Stray     uint64 `json:"stray"` // values not compared: they came from memory of this process outside the arena
+	// Disagreements are the values that differ, in full; at most MaxDisagreements,
+	// Values minus Agreed counts them all.
+	Disagreements []string `json:"disagreements"`
+}
+
+// MaxDisagreements bounds how many disagreements a report spells out.
+const MaxDisagreements = 1000
+
+func (r *Report) add(o *Report) {
+	r.Prologues += o.Prologues
+	r.Values += o.Values
+	r.Agreed += o.Agreed
+	r.Faults += o.Faults
+	r.NotFetched += o.NotFetched
+	r.Unchecked += o.Unchecked
+	r.Unsupported += o.Unsupported
+	r.NotStored += o.NotStored
+	r.Stray += o.Stray
+	r.Disagreements = append(r.Disagreements, o.Disagreements...)
+	r.Disagreements = r.Disagreements[:min(len(r.Disagreements), MaxDisagreements)]
+}
+
+// refused is the count of a reason that the second reader never has: it runs what
+// cannot be compiled, such as a loop, and reads what is not stored yet.
+func (r *Report) refused(c dwarfloc.ReasonCode) *uint64 {
+	switch c {
+	case dwarfloc.Unsupported:
+		return &r.Unsupported
+	case dwarfloc.NotStoredYet:
+		return &r.NotStored
+	}
+	return nil
+}
+
+// Available returns why prologues cannot be executed here, or nil.
+func Available() error { return bpfexec.Available() }
+
+// Image proves every distinct prologue of an image: of every site, its parameters
+// up to three at a time, or as Options ask for. file is a second view of the same
+// image.
+func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
+	return run(img, file, nil, o, func(add addFunc) (uint64, error) {
+		return eachDistinct(ctx, img, how(o.Convention), add)
+	})
+}
+
+// how says how the prologues that run here are made.
+func how(c prologue.Convention) share.Options {
+	return share.Options{Reads: prologue.ReadUser, Convention: c}
+}
+
+// addFunc takes arguments of a site that one prologue fetches.
+type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument) error
+
+// eachDistinct calls f for parameters of sites, as an share.Sharer groups them, from several goroutines. What has the prologue of
+// others that the same goroutine has met is left out. It returns the number of
+// sites.
+func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f addFunc) (sites uint64, err error) {
+	type worker struct {
+		sites    uint64
+		sharer   *share.Sharer
+		resolver dwarfloc.Resolver
+	}
+	workers := make([]worker, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		workers[i].sharer = share.NewSharer(img, o)
+	}
+	err = img.EachSite(ctx, dwarfloc.Every{}, func(number int, s *dwarfloc.Site) error {
+		w := &workers[number]
+		w.sites++
+		params, err := w.resolver.Params(s)
+		if err != nil {
+			return err
+		}
+		groups, err := w.sharer.Parameters(params)
+		if err != nil {
+			return fmt.Errorf("%v: %w", s, err)
+		}
+		var kept []*dwarfloc.Variable
+		at := 0
+		for _, g := range groups {
+			from := at
+			at += len(g.Params)
+			if !g.First {
+				continue
+			}
+			if kept == nil {
+				s = s.Clone()
+				if err := s.Describe(); err != nil {
+					return err
+				}
+				if kept, err = s.Params(); err != nil {
+					return err
+				}
+			}
+			if err := f(number, s, o.Arguments(kept[from:at])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i := range workers {
+		sites += workers[i].sites
+	}
+	return sites, err
+}
+
+// Plan proves the prologues of a plan.
+func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Report, error) {
+	// In the order of the debug information, each unit is read once.
+	order := make([]*plan.Site, len(p.Sites))
+	for i := range p.Sites {
+		order[i] = &p.Sites[i]
+	}
+	slices.SortStableFunc(order, func(a, b *plan.Site) int {
+		switch {
+		case a.DIE() < b.DIE():
+			return -1
+		case a.DIE() > b.DIE():
+			return 1
+		}
+		return 0
+	})
+	o.Convention = p.Convention
+	return run(p.Image, file, p.Definition, o, func(add addFunc) (uint64, error) {
+		for _, s := range order {
+			if err := ctx.Err(); err != nil {
+				return 0, context.Cause(ctx)
+			}
+			if err := add(0, s.Site, slices.Clone(s.Args)); err != nil {
+				return 0, err
+			}
+		}
+		return uint64(len(order)), nil
+	})
+}
+
+// run feeds sites to one prover for each worker. feed returns the number of sites.
+func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Options, feed func(add addFunc) (uint64, error)) (*Report, error) {
+	if err := bpfexec.Available(); err != nil {
+		return nil, err
+	}
+	if img.BigEndian() {
+		return nil, errors.New("a big-endian image's prologues cannot run on this machine")
+	}
+	if o.States == 0 {
+		o.States = 3
+	}
+	w, err := newWorld(img, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	defer w.arena.Close()
+	var seen sync.Map
+	provers := make([]*prover, runtime.GOMAXPROCS(0))
+	for i := range provers {
+		r, err := file.NewReader()
+		if err != nil {
+			return nil, err
+		}
+		provers[i] = &prover{
+			img: img, file: file, reader: r, world: w, o: o, how: how(o.Convention), def: def, seen: &seen,
+			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
+		}
+	}
+	sites, err := feed(func(worker int, s *dwarfloc.Site, args []plan.Argument) error {
+		return provers[worker].add(s, args)
+	})
+	total := Report{Sites: sites}
+	for _, p := range provers {
+		if e := p.flush(); err == nil {
+			err = e
+		}
+		total.add(&p.report)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(total.Disagreements)
+	return &total, nil
+}
+
+// String says in a line how a proof ended.
+func (r *Report) String() string {
+	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d not stored yet, %d unchecked, %d stray)",
+		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.NotStored, r.Unchecked, r.Stray)
+}

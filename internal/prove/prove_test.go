@@ -1,0 +1,220 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// seed makes a failure repeatable.
+const seed = 20150715
+
+// conventions are those in which the verifier sees all of an image's prologues: up to
+// three parameters in registers, and all of a site in a record.
+var conventions = []prologue.Convention{prologue.ConventionRegisters, prologue.ConventionRecord}
+
+func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
+	t.Helper()
+	data, err := fixtures.Bytes(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := oracle.FromBytes(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testenv.Fixture(t, name), file
+}
+
+func check(t *testing.T, r *Report) {
+	t.Helper()
+	t.Log(r)
+	for _, d := range r.Disagreements {
+		t.Error(d)
+	}
+	if r.Values == 0 || r.Values != r.Agreed {
+		t.Errorf("%d values compared, %d agreed", r.Values, r.Agreed)
+	}
+}
+
+func TestFixtures(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, name := range fixtures.Names() {
+		t.Run(name, func(t *testing.T) {
+			img, file := open(t, name)
+			for _, c := range conventions {
+				r, err := Image(context.Background(), img, file, Options{Seed: seed, States: 8, Convention: c})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r)
+				v, err := VerifyImage(context.Background(), img, share.Options{Convention: c})
+				if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
+					t.Errorf("verifier, convention %d: %+v, %v", c, v, err)
+				}
+			}
+		})
+	}
+}
+
+// TestFindsWrong: a location that is wrong by one register or by eight bytes is
+// found.
+func TestFindsWrong(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, wrong := range []struct {
+		name   string
+		change func(l *dwarfloc.Location)
+	}{
+		{"register", func(l *dwarfloc.Location) {
+			if l.Kind == dwarfloc.KindRegister {
+				l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpReg, K: l.Expr.K ^ 1}
+			}
+		}},
+		{"offset", func(l *dwarfloc.Location) {
+			if l.Kind == dwarfloc.KindMemory {
+				l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpAdd, A: l.Expr, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: 8}}
+			}
+		}},
+		{"memory for value", func(l *dwarfloc.Location) {
+			if l.Kind == dwarfloc.KindValue {
+				l.Kind = dwarfloc.KindMemory
+			}
+		}},
+	} {
+		t.Run(wrong.name, func(t *testing.T) {
+			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
+			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
+				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, args []plan.Argument) error {
+					for i := range args {
+						v := *args[i].Variable
+						wrong.change(&v.Loc)
+						args[i].Variable, args[i].Loc = &v, v.Loc
+					}
+					return add(w, s, args)
+				})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Disagreements) == 0 {
+				t.Errorf("nothing was found: %v", r)
+			}
+		})
+	}
+}
+
+// TestKernel proves definitions on a kernel image, and with PROVE_FULL=1 the whole
+// image.
+func TestKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a kernel image")
+	}
+	bpfexec.RequireOrSkip(t)
+	t.Run("amd64", func(t *testing.T) { proveKernel(t, testenv.Vmlinux(t)) })
+	t.Run("arm64", func(t *testing.T) {
+		if path := testenv.VmlinuxOf(t, "arm64"); path != "" {
+			proveKernel(t, path)
+		}
+	})
+}
+
+func proveKernel(t *testing.T, path string) {
+	t.Helper()
+	img, err := dwarfloc.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	file, err := oracle.Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("PROVE_FULL") == "1" {
+		for _, c := range conventions {
+			r, err := Image(context.Background(), img, file, Options{Seed: seed, Convention: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, r)
+			if img.Arch().Name != runtime.GOARCH {
+				continue // the verifier knows its own registers alone
+			}
+			v, err := VerifyImage(context.Background(), img, share.Options{Convention: c})
+			if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
+				t.Errorf("verifier, convention %d: %d of %d accepted, %v\n%q", c, v.Accepted, v.Prologues, err, v.Rejected)
+			}
+		}
+		return
+	}
+	for _, text := range []string{"get_page page", "kmalloc size flags", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size", "vfs_read file buf count pos name=file->f_path.dentry->d_iname:string $comm"} {
+		def, err := probe.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.New(context.Background(), img, def, plan.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Plan(context.Background(), p, file, Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Values != r.Agreed {
+			t.Errorf("%s: %v", text, r.Disagreements)
+		}
+		t.Logf("%s: %v", text, r)
+	}
+}
+
+// TestUserPrograms: the same, unchanged, on programs of user space: this module's
+// tool, which Go's compiler made, and a C library with separate debug information.
+func TestUserPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	bpfexec.RequireOrSkip(t)
+	tool := filepath.Join(t.TempDir(), "prolog-dump")
+	if out, err := exec.Command("go", "build", "-o", tool, "../cmd/prolog-dump").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	libc := "/lib/x86_64-linux-gnu/libc.so.6"
+	for _, path := range []string{tool, libc} {
+		img, err := dwarfloc.Open(path)
+		if path == libc && (errors.Is(err, dwarfloc.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
+			testenv.Missing(t, "no debug information of the C library (package libc6-dbg): %v", err)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		c, err := coverage.Measure(context.Background(), img)
+		if err != nil || c.Entry.Located() < 1000 || c.Inline.Located() < 1000 {
+			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located(), c.Inline.Located(), err)
+		}
+		file, err := oracle.Open(path, img.SeparatePath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Image(context.Background(), img, file, Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, r)
+	}
+}

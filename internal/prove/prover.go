@@ -1,0 +1,367 @@
+package prove
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// batchSize is how many prologues are loaded as one program: the fastest range is
+// 10 to 200 (package bpfexec).
+const batchSize = 100
+
+// batchBytes is how many bytes of records they may have together, far from what a
+// program can hold.
+const batchBytes = 16 << 10
+
+// prover works on one goroutine. It reads a unit with the second reader when the
+// first site of it comes.
+type prover struct {
+	img    *dwarfloc.Image
+	file   *oracle.File
+	reader *oracle.Reader
+	world  *world
+	o      Options
+	how    share.Options
+	def    *probe.Definition // of a plan
+	seen   *sync.Map         // keys of prologues, of all provers
+	rng    *rand.Rand
+
+	unit   oracle.Unit
+	sites  map[uint64]*oracle.Site
+	batch  []job
+	bytes  int // of records in the batch
+	report Report
+}
+
+// job is one prologue to run, and what to compare its values with.
+type job struct {
+	code   bpfexec.Code
+	layout prologue.Layout // of a record
+	site   *dwarfloc.Site
+	args   []expectation
+	text   string // the prologue, for a disagreement
+}
+
+// value is what the prologue delivered for an argument: of a record, the first 8 bytes
+// of its place.
+func (j *job) value(r *bpfexec.Result, i int) uint64 {
+	if !j.code.IsRecord {
+		return r.Values[i]
+	}
+	x := j.layout.Fields[i]
+	if x.Size == 0 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64([]byte(r.Record[x.Offset:][:8]))
+}
+
+// expectation answers what an argument must be.
+type expectation struct {
+	arg       plan.Argument
+	unchecked bool
+	value     func(m oracle.Machine) (v uint64, ok bool, err error)
+}
+
+// add takes a site with arguments, unless its prologue has been seen.
+func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
+	pro, err := share.Emit(s, args, p.how)
+	if err != nil {
+		return err
+	}
+	// What is not fetched is part of the question: two sites with the same
+	// instructions may have different reasons, but the same values.
+	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
+		return nil
+	}
+	site, err := p.second(s)
+	if err != nil {
+		return err
+	}
+	j := job{code: bpfexec.CodeOf(pro, len(args)), layout: pro.Layout, site: s, text: pro.String()}
+	j.code.Insns = pro.Slid(p.world.bias)
+	for _, a := range args {
+		e := expectation{arg: a, unchecked: true}
+		if !p.derived(&a) {
+			e = expect(s, site, a)
+		}
+		j.args = append(j.args, e)
+	}
+	p.batch = append(p.batch, j)
+	p.bytes += j.layout.Size
+	if len(p.batch) >= batchSize || p.bytes >= batchBytes {
+		return p.flush()
+	}
+	return nil
+}
+
+// derived reports whether an argument is made of a variable: the second reader knows
+// variables only.
+func (p *prover) derived(a *plan.Argument) bool {
+	number := a.Kind == prologue.Scalar || a.Kind == prologue.Object
+	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
+}
+
+// second is the second reader's view of a site, or nil when it sees none.
+func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
+	die := s.DIE()
+	if die < p.unit.Off || die >= p.unit.End {
+		// Machines of the unit before are about to go.
+		if err := p.flush(); err != nil {
+			return nil, err
+		}
+		p.sites = make(map[uint64]*oracle.Site)
+		for _, u := range p.file.Units {
+			if die < u.Off || die >= u.End {
+				continue
+			}
+			p.unit = u
+			sites, err := p.reader.Sites(u)
+			if err != nil {
+				return nil, fmt.Errorf("second reader: %w", err)
+			}
+			for _, x := range sites {
+				p.sites[x.DIE] = x
+			}
+		}
+	}
+	return p.sites[die], nil
+}
+
+// expect finds what the second reader says of an argument.
+func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
+	e := expectation{arg: a}
+	if site == nil {
+		e.unchecked = true
+		return e
+	}
+	for i := range site.Params {
+		q := &site.Params[i]
+		if q.Name == a.Name && a.Variable.Role == dwarfloc.Parameter {
+			e.value = func(m oracle.Machine) (uint64, bool, error) {
+				if early, err := site.TooEarly(q); err != nil || early && !s.AfterPrologue {
+					return 0, false, errors.Join(err, errNoValue)
+				}
+				return param(q, &m, a)
+			}
+			return e
+		}
+	}
+	expr, _, _ := a.Variable.Expression()
+	if expr == nil || a.Variable.Role == dwarfloc.Global {
+		// The second reader reads parameters. A local's expression is checked, though
+		// not how it was chosen; a global's may be in another unit.
+		e.unchecked = true
+		return e
+	}
+	e.value = func(m oracle.Machine) (uint64, bool, error) { return evaluate(&m, nil, expr, a) }
+	return e
+}
+
+func param(q *oracle.Param, m *oracle.Machine, a plan.Argument) (uint64, bool, error) {
+	switch q.Source {
+	case oracle.Constant:
+		v, err := m.Fetch(oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, a.Size)}, a.Size, a.Signed)
+		return v, err == nil, err
+	case oracle.Expression:
+		return evaluate(m, q, q.Expr, a)
+	}
+	return 0, false, errNoValue
+}
+
+// errNoValue: the debug information has nothing for the site.
+var errNoValue = errors.New("no location")
+
+// pad makes a constant's bytes at least as many as its object has.
+func pad(b []byte, size int) []byte {
+	if len(b) >= size {
+		return b
+	}
+	return append(append([]byte(nil), b...), make([]byte, size-len(b))...)
+}
+
+func evaluate(m *oracle.Machine, q *oracle.Param, expr []byte, a plan.Argument) (uint64, bool, error) {
+	res, err := m.Eval(expr)
+	if err == nil && q != nil {
+		res, err = q.FillPadding(res)
+	}
+	var v uint64
+	if err == nil {
+		v, err = m.Fetch(res, a.Size, a.Signed)
+	}
+	if errors.Is(err, oracle.ErrFault) {
+		return 0, false, nil
+	}
+	return v, err == nil, err
+}
+
+// flush runs the batch and compares.
+func (p *prover) flush() error {
+	if len(p.batch) == 0 {
+		return nil
+	}
+	codes := make([]bpfexec.Code, len(p.batch))
+	for i := range p.batch {
+		codes[i] = p.batch[i].code
+	}
+	prog, err := bpfexec.Load(codes...)
+	if err != nil {
+		return fmt.Errorf("%v: %w", p.batch[0].site, err)
+	}
+	defer prog.Close()
+	for state := range p.o.States {
+		regs := p.registers(state)
+		results, err := prog.Run(bpfexec.State{Regs: regs.bytes})
+		if err != nil {
+			return err
+		}
+		for i := range p.batch {
+			if err := p.compare(&p.batch[i], regs, results[i], state == 0); err != nil {
+				return err
+			}
+		}
+	}
+	p.report.Prologues += uint64(len(p.batch))
+	if p.o.Each != nil {
+		p.o.Each(uint64(len(p.batch)))
+	}
+	p.batch, p.bytes = p.batch[:0], 0
+	return nil
+}
+
+// registers are one state of all registers: as struct pt_regs, and by number.
+type registers struct {
+	bytes []byte
+	value map[uint64]uint64
+}
+
+func (p *prover) registers(state int) registers {
+	r := registers{value: make(map[uint64]uint64)}
+	for _, reg := range p.img.Arch().Registers() {
+		if reg.Offset < 0 {
+			continue
+		}
+		v := p.world.register(p.rng, state)
+		if need := reg.Offset + 8; need > len(r.bytes) {
+			r.bytes = append(r.bytes, make([]byte, need-len(r.bytes))...)
+		}
+		binary.LittleEndian.PutUint64(r.bytes[reg.Offset:], v)
+		r.value[uint64(reg.DWARF)] = v
+	}
+	return r
+}
+
+// compare checks one run of one prologue. The first run also counts what has no
+// value.
+func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool) error {
+	for i := range j.args {
+		e := &j.args[i]
+		if e.unchecked {
+			if first {
+				p.report.Unchecked++
+			}
+			continue
+		}
+		stray := false
+		m, err := p.machine(j.site, regs, &stray)
+		if err != nil {
+			return err
+		}
+		want, ok, err := e.value(m)
+		missing := got.Err>>i&1 == 1
+		value := j.value(&got, i)
+		switch {
+		case stray:
+			p.report.Stray++
+			continue
+		case errors.Is(err, oracle.ErrTooLarge), e.arg.Size > 8:
+			if first {
+				p.report.Unchecked++ // the registers convention carries 8 bytes
+			}
+			continue
+		case err != nil && missing && !e.arg.Fetched() && value == 0:
+			if first {
+				p.report.NotFetched++
+			}
+			continue
+		}
+		if n := p.report.refused(e.arg.Unfetched.Code); n != nil && missing && value == 0 {
+			if first {
+				*n++
+			}
+			continue
+		}
+		p.report.Values++
+		if ok == !missing && (ok && value == want || !ok && err == nil && value == 0) {
+			p.report.Agreed++
+			if !ok {
+				p.report.Faults++
+			}
+			continue
+		}
+		if len(p.report.Disagreements) < MaxDisagreements {
+			p.report.Disagreements = append(p.report.Disagreements, p.disagreement(j, i, regs, got, want, ok, err))
+		}
+	}
+	return nil
+}
+
+// machine is the second evaluator's state at a site.
+func (p *prover) machine(s *dwarfloc.Site, regs registers, stray *bool) (oracle.Machine, error) {
+	site := p.sites[s.DIE()]
+	m := site.Machine()
+	m.Reg = func(n uint64) (uint64, bool) { v, ok := regs.value[n]; return v, ok }
+	m.Mem = func(addr uint64, b []byte) bool {
+		ok := p.world.read(addr, b)
+		if !ok && mapped(addr, len(b)) {
+			// Sums of two addresses can name other memory of this process, which the
+			// prologue reads, but which may change meanwhile.
+			*stray = true
+		}
+		return ok
+	}
+	m.Bias = p.world.bias
+	m.AtEntry = s.Addr == site.FunctionStart
+	m.CFA = func() (uint64, error) {
+		rule, err := p.file.CFA(s.Addr)
+		if err != nil {
+			return 0, err
+		}
+		return rule.Value(m)
+	}
+	if !s.AfterPrologue {
+		var err error
+		if m.NoFrame, err = site.NoFrame(); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// disagreement tells everything that is needed to look into one.
+func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result, want uint64, ok bool, err error) string {
+	var b strings.Builder
+	arg := &j.args[i].arg
+	expr, sec, off := arg.Variable.Expression()
+	fmt.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE(), arg.Name, arg.Size, arg.Signed)
+	fmt.Fprintf(&b, "  location %s by %v, reason %q, from % x at %s+%#x\n", arg.Variable.Loc.Text(p.img.Arch()), arg.Variable.Loc.Rule, arg.Unfetched, expr, sec, off)
+	fmt.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", j.value(&got, i), got.Err, want, ok, err)
+	for _, reg := range p.img.Arch().Registers() {
+		if v, ok := regs.value[uint64(reg.DWARF)]; ok {
+			fmt.Fprintf(&b, " %s=%#x", reg.Name, v)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s", j.text)
+	return b.String()
+}

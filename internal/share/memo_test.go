@@ -1,0 +1,67 @@
+package share
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// TestPlain: arguments that are remembered as one number have one prologue, without
+// helper calls; those that are not plain have no number.
+func TestPlain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	numbers := []uint64{0, 1, 2, 7, 16, 17, 99, 1<<valueBits - 1, 1 << valueBits, 1 << 21, 1 << 42, 1<<64 - 1}
+	random := func() prologue.Arg {
+		e := &dwarfloc.Expr{Op: dwarfloc.OpConst, K: numbers[rng.IntN(len(numbers))]}
+		a := prologue.Arg{Size: rng.IntN(18), Signed: rng.IntN(2) == 0}
+		switch rng.IntN(5) {
+		case 0:
+			a.Reason.Code = dwarfloc.ReasonCodes()[rng.IntN(len(dwarfloc.ReasonCodes()))]
+		case 1:
+			e.Op = dwarfloc.OpReg
+			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindRegister, Expr: e}
+		case 2:
+			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindConstant, Expr: e}
+		case 3:
+			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindValue, Expr: e}
+		case 4:
+			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindMemory, Expr: e}
+		}
+		return a
+	}
+	var e prologue.Emitter
+	o := prologue.Options{Arch: arch.ByName("amd64")}
+	seen := make(map[plain]string)
+	again := 0
+	for range 300000 {
+		args := make([]prologue.Arg, 1+rng.IntN(prologue.MaxArgs))
+		ok := true
+		for i := range args {
+			args[i] = random()
+			k := args[i].Loc.Kind
+			ok = ok && k != dwarfloc.KindValue && k != dwarfloc.KindMemory
+		}
+		p := plainOf(args)
+		if p == 0 {
+			continue
+		}
+		c, err := e.Emit(args, &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, known := seen[p]
+		if known {
+			again++
+		}
+		if !ok || c.Helpers != 0 || known && key != string(c.Key) {
+			t.Fatalf("%+v: number %#x, %d helper calls, key\n% x, of others with the number\n% x", args, p, c.Helpers, c.Key, key)
+		}
+		seen[p] = string(c.Key)
+	}
+	if again < 1000 {
+		t.Errorf("only %d came again", again)
+	}
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// DefaultStringBytes is the room of a string in a record, in bytes, its NUL included.
+const DefaultStringBytes = 64
+
+func (o *Options) stringBytes() int {
+	if o.StringBytes > 0 {
+		return o.StringBytes
+	}
+	return DefaultStringBytes
+}
+
+// ErrNeedsRecord is wrapped by New's error about arguments that only a record holds, if
+// Options.Convention is prologue.ConventionRegisters.
+var ErrNeedsRecord = errors.New("a record is needed")
+
+// choose decides about the plan's convention, and makes errors of what it does not
+// carry.
+func (p *Plan) choose(o *Options) error {
+	p.Convention = o.Convention
+	if p.Convention == prologue.ConventionAuto {
+		p.Convention = prologue.ConventionRegisters
+		if slices.ContainsFunc(p.Sites, func(s Site) bool { return needsRecord(s.Args) }) {
+			p.Convention = prologue.ConventionRecord
+		}
+	}
+	def := p.Definition
+	for i := range p.Sites {
+		args := p.Sites[i].Args
+		if p.Convention == prologue.ConventionRecord {
+			if len(args) > prologue.MaxRecordArgs {
+				a := &args[prologue.MaxRecordArgs]
+				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%v: at most %d arguments fit into a record, and this one is beyond them", p.Sites[i].Site, prologue.MaxRecordArgs)
+			}
+			continue
+		}
+		if len(args) > prologue.MaxArgs {
+			a := &args[prologue.MaxArgs]
+			return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "at most %d arguments fit into registers, and %d are fetched: %w", prologue.MaxArgs, len(args), ErrNeedsRecord)
+		}
+		for j := range args {
+			if a := &args[j]; a.Kind != prologue.Scalar {
+				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%s does not fit into a register: %w", kindText(a), ErrNeedsRecord)
+			}
+		}
+	}
+	return nil
+}
+
+// needsRecord reports whether the arguments of a site are not a few scalars.
+func needsRecord(args []Argument) bool {
+	return len(args) > prologue.MaxArgs || slices.ContainsFunc(args, func(a Argument) bool { return a.Kind != prologue.Scalar })
+}
+
+func kindText(a *Argument) string {
+	switch a.Kind {
+	case prologue.String, prologue.UserString:
+		return "a string"
+	case prologue.Comm:
+		return "a task's name"
+	}
+	return fmt.Sprintf("an object of %d bytes", a.Size)
+}
+
+// Layout returns where the site's arguments are in a record.
+func (s *Site) Layout() prologue.Layout { return layoutOf(s.Args) }
+
+func layoutOf(args []Argument) prologue.Layout { return prologue.NewLayout(appendArgs(nil, args)) }
+
+// agree gives arguments of unknown shape, such as one that a function does not have,
+// that of the other sites, and strings the longest room of all, so that as many sites
+// as can be have one layout. $params and $vars stand for other arguments at each site.
+func (p *Plan) agree() {
+	for i := range p.Definition.Args {
+		if k := p.Definition.Args[i].Expr.Kind; k == probe.KindParams || k == probe.KindVars {
+			return
+		}
+	}
+	for i := range p.Definition.Args {
+		var model *Argument
+		room := 0
+		for j := range p.Sites {
+			a := &p.Sites[j].Args[i]
+			room = max(room, a.MaxBytes)
+			if model == nil && !shapeless(a) {
+				model = a
+			}
+		}
+		for j := range p.Sites {
+			a := &p.Sites[j].Args[i]
+			if shapeless(a) && model != nil {
+				a.Kind, a.Size, a.Signed = model.Kind, model.Size, model.Signed
+			}
+			if a.Kind == prologue.String || a.Kind == prologue.UserString {
+				a.MaxBytes = room
+			}
+		}
+	}
+}
+
+// shapeless reports whether nothing is known of an argument's type.
+func shapeless(a *Argument) bool {
+	return a.Kind == prologue.Scalar && (a.Size == 0 || mistaken(a.Variable.Reason.Code)) && a.Variable.Reason.Code != dwarfloc.Located
+}

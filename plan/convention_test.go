@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// TestAgree: sites have one layout where that can be: of strings the longest bound
+// counts, and what a site does not have has the form that others give it.
+func TestAgree(t *testing.T) {
+	known := &dwarfloc.Variable{Loc: dwarfloc.Location{Kind: dwarfloc.KindRegister}}
+	unknown := &dwarfloc.Variable{Reason: dwarfloc.Reason{Code: dwarfloc.NoSuchVariable}}
+	args := func(a, b Argument) Site { return Site{Args: []Argument{a, b}} }
+	p := &Plan{
+		Definition: &probe.Definition{Args: make([]probe.Arg, 2)},
+		Sites: []Site{
+			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 17}}, Argument{Variable: unknown}),
+			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.Object, Size: 20}}),
+			args(Argument{Variable: unknown, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Size: 4, Signed: true}}),
+		},
+	}
+	p.agree()
+	for i, want := range []int{64 + 24, 64 + 24, 64 + 8} {
+		if got := p.Sites[i].Layout().Size; got != want {
+			t.Errorf("site %d has a record of %d bytes, want %d", i, got, want)
+		}
+	}
+	// $params stands for other arguments at each site.
+	p.Definition.Args[0].Expr.Kind = probe.KindParams
+	p.Sites[0].Args[0].MaxBytes = 17
+	if p.agree(); p.Sites[0].Args[0].MaxBytes != 17 {
+		t.Error("arguments of $params were made alike")
+	}
+}

@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Header returns what a program in C needs to know of the plan: in the record
+// convention the structure of its arguments, and in both the prototype of the
+// handler. The types are those of linux/types.h and of bpftool's vmlinux.h. Where
+// functions differ in their arguments there is one structure for each form, with the
+// functions that it is for.
+func (p *Plan) Header() string {
+	var b strings.Builder
+	forms := p.forms()
+	for i := range forms {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		suffix := ""
+		if len(forms) > 1 {
+			suffix = "_" + strconv.Itoa(i+1)
+			fmt.Fprintf(&b, "/* For %s. */\n", cname.Comment(functionsText(forms[i].functions)))
+		}
+		p.writeForm(&b, &forms[i], suffix)
+	}
+	return b.String()
+}
+
+// form is arguments in the form in which some sites deliver them.
+type form struct {
+	args      []Argument // of the first of the sites
+	functions []string
+}
+
+// forms returns the different ones, in the order of the sites.
+func (p *Plan) forms() []form {
+	var out []form
+	known := make(map[string]int)
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.Instance < 0 {
+			continue
+		}
+		key := ""
+		for j := range s.Args {
+			key += p.declare(&s.Args[j], s.Args[j].Name) + ";"
+		}
+		n, ok := known[key]
+		if !ok {
+			n = len(out)
+			known[key] = n
+			out = append(out, form{args: s.Args})
+		}
+		if f := &out[n]; !slices.Contains(f.functions, s.Function) {
+			f.functions = append(f.functions, s.Function)
+		}
+		// Sites without an argument know no type for it.
+		for j := range s.Args {
+			if a := &out[n].args[j]; mistaken(a.Variable.Reason.Code) && !mistaken(s.Args[j].Variable.Reason.Code) {
+				out[n].args = slices.Clone(out[n].args)
+				out[n].args[j] = s.Args[j]
+			}
+		}
+	}
+	return out
+}
+
+func functionsText(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more functions", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxIntErr is how many arguments an int has positive bits for.
+const maxIntErr = 31
+
+func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
+	name := cname.Identifier(p.Definition.Event)
+	if p.Definition.Event == "" {
+		name = "func"
+	}
+	errType := "int"
+	if len(f.args) > maxIntErr {
+		errType = "__u64"
+	}
+	names := distinctNames(f.args, p.Convention == prologue.ConventionRegisters)
+	params := "void *ctx, " + errType + " err"
+	layout := layoutOf(f.args)
+	if p.Convention == prologue.ConventionRecord && layout.Size > 0 {
+		fmt.Fprintf(b, "struct %s_args%s {\n", name, suffix)
+		width := 0
+		lines := make([]string, len(f.args))
+		for i := range f.args {
+			if lines[i] = p.declare(&f.args[i], names[i]) + ";"; layout.Fields[i].Size > 0 {
+				width = max(width, len(lines[i]))
+			}
+		}
+		for i := range f.args {
+			a := &f.args[i]
+			if layout.Fields[i].Size == 0 {
+				fmt.Fprintf(b, "\t/* %s has no room here: %s */\n", names[i], cname.Comment(typeOf(a)+", "+noRoom(a)))
+				continue
+			}
+			fmt.Fprintf(b, "\t%-*s /* %s */\n", width, lines[i], cname.Comment(typeOf(a)))
+		}
+		fmt.Fprintf(b, "};\n_Static_assert(sizeof(struct %s_args%s) == %d, \"%s_args%s\");\n\n", name, suffix, layout.Size, name, suffix)
+		params += fmt.Sprintf(", struct %s_args%s *args", name, suffix)
+	} else {
+		for i := range f.args {
+			params += ", " + p.declare(&f.args[i], names[i])
+		}
+	}
+	d := *p.Definition
+	if d.Event == "" {
+		d.Event = "func"
+	}
+	fmt.Fprintf(b, "/* SEC(%s) */\nint %s%s(%s);\n", cname.Comment(strconv.Quote(d.String())), name, suffix, params)
+}
+
+// noRoom says why an argument's place is empty.
+func noRoom(a *Argument) string {
+	if a.Size > 0 {
+		return fmt.Sprintf("%d bytes", a.Size)
+	}
+	return "of unknown size"
+}
+
+// declare declares an argument in C: as a member of the record, or as a parameter of
+// the handler.
+func (p *Plan) declare(a *Argument, name string) string {
+	const aligned = " __attribute__((aligned(8)))"
+	array := func(elem string, n, size int) string {
+		s := fmt.Sprintf("%s %s[%d]", elem, name, n)
+		if size%8 != 0 || !strings.HasSuffix(elem, "64") {
+			s += aligned
+		}
+		return s
+	}
+	switch a.Kind {
+	case prologue.String, prologue.UserString:
+		return array("char", a.MaxBytes, a.MaxBytes)
+	case prologue.Comm:
+		return array("char", prologue.CommSize, prologue.CommSize)
+	case prologue.Object:
+		if n := a.Type.Count; n > 0 && a.Size%n == 0 {
+			return array(elementType(a.Type), n, a.Size)
+		}
+		return array("__u8", a.Size, a.Size)
+	}
+	bits := 64
+	if loadable := a.Size == 1 || a.Size == 2 || a.Size == 4; loadable && p.Convention == prologue.ConventionRegisters {
+		bits = 8 * a.Size
+	}
+	return integer(a.Signed, bits) + " " + name
+}
+
+func integer(signed bool, bits int) string {
+	if signed {
+		return fmt.Sprintf("__s%d", bits)
+	}
+	return fmt.Sprintf("__u%d", bits)
+}
+
+// elementType is the C type of one element of a definition's type.
+func elementType(t probe.TypeSpec) string {
+	if t.Kind == probe.TypeChar {
+		return "char"
+	}
+	return integer(t.Kind == probe.TypeSigned, elementBits(t))
+}
+
+// typeOf says in a comment what an argument is.
+func typeOf(a *Argument) string {
+	switch {
+	case a.Kind == prologue.Comm:
+		return "the task's name"
+	case a.Type.Kind != probe.TypeNone:
+		return a.Variable.Type.String() + ", as " + a.Type.String()
+	}
+	return a.Variable.Type.String()
+}
+
+// distinctNames are the arguments' names as members of a structure, or as parameters
+// after two others.
+func distinctNames(args []Argument, parameters bool) []string {
+	var taken []string
+	if parameters {
+		taken = []string{"ctx", "err"}
+	}
+	others := len(taken)
+	for i := range args {
+		base := cname.Identifier(args[i].Name)
+		name := base
+		for n := 2; slices.Contains(taken, name); n++ {
+			name = base + "_" + strconv.Itoa(n)
+		}
+		taken = append(taken, name)
+	}
+	return taken[others:]
+}

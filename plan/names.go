@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// mistaken reports whether a reason is the definition's fault, not the site's: an unknown
+// name, or a type that does not allow what is asked of it.
+func mistaken(c dwarfloc.ReasonCode) bool {
+	switch c {
+	case dwarfloc.NoSuchVariable, dwarfloc.NoSuchMember, dwarfloc.TypeMismatch:
+		return true
+	}
+	return false
+}
+
+// checkNames returns an error for an argument that no site can have: the user has mistyped
+// it. If only some functions have it, it is a reason at the others.
+func (p *Plan) checkNames() error {
+	for i := range p.Definition.Args {
+		var first *Argument
+		known := false
+		for j := range p.Sites {
+			for k := range p.Sites[j].Args {
+				a := &p.Sites[j].Args[k]
+				if a.DefinitionArg != i {
+					continue
+				}
+				if first == nil {
+					first = a
+				}
+				known = known || !mistaken(a.Variable.Reason.Code)
+			}
+		}
+		if known || first == nil {
+			continue
+		}
+		arg := &p.Definition.Args[i]
+		if first.Variable.Reason.Code == dwarfloc.NoSuchVariable {
+			return p.noSuchVariable(arg)
+		}
+		return p.wrongPath(arg, first.Variable)
+	}
+	return nil
+}
+
+// wrongPath is the error for what types do not allow.
+func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
+	w := v.Wrong
+	if w == nil {
+		// It is the definition's type that does not fit.
+		return probe.Errorf(p.Definition, arg.Type.Pos, "%s", v.Reason.Detail)
+	}
+	pos := arg.Expr.Pos
+	if w.Step < len(arg.Expr.Path) {
+		pos = arg.Expr.Path[w.Step].Pos
+	}
+	msg := w.Msg
+	if w.Members != nil {
+		member := arg.Expr.Path[w.Step].Member
+		switch near := suggest.Nearest(member, slices.Values(w.Members), 3); {
+		case len(near) > 0:
+			msg += "; nearest: " + strings.Join(near, ", ")
+		case len(w.Members) > 0:
+			msg += "; there are: " + strings.Join(w.Members[:min(len(w.Members), 12)], ", ")
+			if len(w.Members) > 12 {
+				msg += ", ..."
+			}
+		default:
+			msg += "; it has none"
+		}
+		if w.Declared != "" {
+			msg += " (" + w.Type + " is declared at " + w.Declared + ")"
+		}
+	}
+	return probe.Errorf(p.Definition, pos, "%s", msg)
+}
+
+// noSuchVariable is the error for a name that is no variable's.
+func (p *Plan) noSuchVariable(arg *probe.Arg) error {
+	names := make(map[string]struct{})
+	for j := range p.Sites[:min(len(p.Sites), 64)] {
+		at, err := p.Sites[j].VariableNames()
+		if err != nil {
+			return err
+		}
+		for _, n := range at {
+			names[n] = struct{}{}
+		}
+	}
+	all := slices.Sorted(maps.Keys(names))
+	hint := suggest.Nearest(arg.Expr.Name, slices.Values(all), 3)
+	text := "nearest: "
+	if len(hint) == 0 {
+		hint, text = all[:min(len(all), 12)], "there are: "
+	}
+	if len(hint) == 0 {
+		return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s, which has no parameters or locals", arg.Expr.Name, p.functions())
+	}
+	return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s; %s%s", arg.Expr.Name, p.functions(), text, strings.Join(hint, ", "))
+}
+
+// functions names the plan's functions in an error.
+func (p *Plan) functions() string {
+	first := p.Sites[0].Function
+	for i := range p.Sites {
+		if p.Sites[i].Function != first {
+			return fmt.Sprintf("any function that %q matches", p.Definition.Point.Function)
+		}
+	}
+	return first
+}

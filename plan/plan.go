@@ -1,0 +1,219 @@
+// Package plan turns a definition and an image into sites, arguments, prologues and the
+// programs that are needed: everything that can be decided without a kernel.
+//
+//	img, err := dwarfloc.Open("vmlinux")
+//	def, err := probe.ParseSection("func=my_func_*_abcd arg1")
+//	p, err := plan.New(ctx, img, def, plan.Options{})
+//	for _, s := range p.Sites {
+//		fmt.Println(s.Site, s.Args[0].Loc.Text(img.Arch()), s.Instance)
+//	}
+//
+// A plan is deterministic: the same image, definition and options give the same plan, byte
+// by byte, on any machine. Package instances loads and attaches it.
+//
+// # Sites and instances
+//
+// A definition has many sites: the functions it names, each out of line and
+// inlined at many places. An argument is somewhere else at each of them, so
+// each site needs a prologue of its own before the user's program. Many of
+// these prologues turn out equal: of the 76 places where Linux 6.1 inlined
+// get_page, sixteen have its argument in %rdi. Sites with equal prologues share
+// one program, an instance.
+//
+// Prologues are equal if their instructions are, and if the same constants are addresses
+// of the image (prologue.Prologue.Key). Comments do not count: an instance has those of
+// its first site. Prologues that read the same value in different ways stay different.
+//
+// # Conventions
+//
+// Up to three numbers are in registers when the user's program begins. More of them,
+// strings, structures and arrays are in a record; its address is the program's third
+// argument. All instances of a plan have one convention. [Plan.Header] declares the record
+// in C. Its layout is the same at all sites, unless the definition's functions
+// differ in the types of their arguments: [Site.Layout] is that of one site.
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/sites"
+)
+
+// Missing is what becomes of a site that lacks an argument.
+type Missing uint8
+
+const (
+	// MissingFlag keeps the site. The program finds the argument's bit set in err.
+	MissingFlag Missing = iota
+	// MissingSkip excludes the site from all instances.
+	MissingSkip
+	// MissingFail makes New return an error that wraps ErrMissingArgument.
+	MissingFail
+)
+
+// Options are options of New. The zero Options are the usual ones.
+type Options struct {
+	// Missing is what becomes of sites that lack an argument.
+	Missing Missing
+	// Target is where the plan will run. The zero Target is right for every image, if
+	// addresses of the image need not move. instances.Running.Target returns it for an
+	// image that runs on this machine.
+	Target Target
+	// Filter, if not nil, must match the names of functions too.
+	Filter glob.Matcher
+	// Convention is how programs get their arguments.
+	Convention prologue.Convention
+	// StringBytes is the room of a string in a record, its NUL included; 0 means
+	// DefaultStringBytes.
+	StringBytes int
+	// Sources are the directories where a lazy pattern finds source files.
+	Sources sites.Sources
+}
+
+// Site is one site of a plan.
+type Site struct {
+	*dwarfloc.Site
+	Args []Argument
+	// Instance is the index in Plan.Instances of the program for the site, or -1 for a
+	// site that Options.Missing excludes.
+	Instance int
+}
+
+// Instance is one program to load.
+type Instance struct {
+	Number   int // index in Plan.Instances
+	Prologue *prologue.Prologue
+	Sites    []int // indices in Plan.Sites
+	// Multi is the kind of link that the program is loaded for.
+	Multi Multi
+}
+
+// Plan is what becomes of a definition in an image: its sites, and the programs for them.
+type Plan struct {
+	Definition *probe.Definition
+	Image      *dwarfloc.Image
+	Target     Target              // where it runs; Reads is decided
+	Convention prologue.Convention // of all instances; decided
+	Sites      []Site
+	Instances  []Instance
+}
+
+// NumProbes returns the number of sites that have an instance.
+func (p *Plan) NumProbes() int {
+	n := 0
+	for i := range p.Instances {
+		n += len(p.Instances[i].Sites)
+	}
+	return n
+}
+
+// ErrMissingArgument is wrapped by New's error if a site lacks an argument and
+// Options.Missing is MissingFail.
+var ErrMissingArgument = errors.New("not every argument is fetched at every site")
+
+// New finds the sites of a definition in an image, resolves its arguments there, and
+// writes their prologues.
+//
+// An error about the definition is a *probe.Error, which points into its text. It may wrap
+// a *sites.NotFoundError, *sites.NoLineError, *sites.NoSourceError, ErrMissingArgument or
+// ErrNeedsRecord. A record that is too large is a *prologue.StackError.
+func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
+	if n := o.stringBytes(); n > prologue.MaxObject {
+		return nil, fmt.Errorf("strings of %d bytes: a record holds at most %d", n, prologue.MaxObject)
+	}
+	target, err := o.Target.of(img)
+	if err != nil {
+		return nil, err
+	}
+	found, err := expand(ctx, img, def, &o)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Definition: def, Image: img, Target: target, Sites: make([]Site, len(found))}
+	find, err := newFinder(img, def)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		ps := &p.Sites[i]
+		ps.Site, ps.Instance = s, -1
+		if ps.Args, err = find.arguments(s, &o); err != nil {
+			return nil, err
+		}
+	}
+	// A name that no function knows is reported as that, not as what is missing for it.
+	if err := p.checkNames(); err != nil {
+		return nil, err
+	}
+	if err := p.choose(&o); err != nil {
+		return nil, err
+	}
+	p.agree()
+	if err := p.write(ctx, o.Missing); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// write writes the sites' prologues, and makes instances of the distinct ones.
+func (p *Plan) write(ctx context.Context, missing Missing) error {
+	numbers := make(map[string]int) // of instances, by their kind of link and their prologue's key
+	var key []byte
+	var emitter prologue.Emitter
+	var wanted []prologue.Arg
+	def := p.Definition
+	po := prologue.Options{Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention}
+	for i := range p.Sites {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		s := &p.Sites[i]
+		wanted = appendArgs(wanted[:0], s.Args)
+		code, err := emitter.Emit(wanted, &po)
+		if err != nil {
+			return fmt.Errorf("%v: %w", s.Site, err)
+		}
+		for _, u := range code.Unfetched {
+			s.Args[u.Arg].Unfetched = u.Reason
+		}
+		if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
+			switch missing {
+			case MissingSkip:
+				continue
+			case MissingFail:
+				a := &s.Args[at]
+				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s.Site, a.Name, a.Unfetched)
+			}
+		}
+		multi := p.Target.Multi.at(s, def.Point.Return)
+		key = append(append(key[:0], byte(multi)), code.Key...)
+		n, known := numbers[string(key)]
+		if !known {
+			n = len(p.Instances)
+			numbers[string(key)] = n
+			p.Instances = append(p.Instances, Instance{Number: n, Prologue: emitter.Prologue(s.String()), Multi: multi})
+		}
+		s.Instance = n
+		in := &p.Instances[n]
+		in.Sites = append(in.Sites, i)
+	}
+	return nil
+}
+
+// appendArgs appends what the prologue of some arguments fetches.
+func appendArgs(to []prologue.Arg, args []Argument) []prologue.Arg {
+	for i := range args {
+		to = append(to, args[i].Arg)
+	}
+	return to
+}

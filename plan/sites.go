@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
+)
+
+// expand finds the sites of a definition.
+func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
+	p := &def.Point
+	switch {
+	case p.HasAddr:
+		s, err := img.SiteAt(ctx, p.Address)
+		var none *dwarfloc.NoCodeError
+		if errors.As(err, &none) {
+			return nil, probe.Errorf(def, p.Pos, "%w", err)
+		}
+		return []*dwarfloc.Site{s}, err
+	case p.HasLine, p.Lazy != "":
+		sites, err := expandLines(ctx, img, def, o)
+		return sites, lineError(def, err)
+	}
+	return expandFunctions(ctx, img, def, o.Filter)
+}
+
+// expandLines finds the sites of lines, in functions or in a file.
+func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
+	p := &def.Point
+	sel := sites.Selection{
+		Filter: o.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines,
+		Lines: &sites.Lines{Number: p.Line, Lazy: p.Lazy, Sources: o.Sources},
+	}
+	if p.Function != "" {
+		pattern, err := glob.Compile(p.Function)
+		if err != nil {
+			return nil, err
+		}
+		sel.Functions = pattern
+	}
+	return sites.Select(ctx, img, sel)
+}
+
+// lineError puts an error of lines into the definition's text.
+func lineError(def *probe.Definition, err error) error {
+	var missing *sites.NotFoundError
+	var line *sites.NoLineError
+	var source *sites.NoSourceError
+	switch {
+	case errors.As(err, &missing):
+		return probe.Errorf(def, def.Point.Pos, "%w", err)
+	case errors.As(err, &line), errors.As(err, &source):
+		return probe.Errorf(def, def.Point.LinePos, "%w", err)
+	}
+	return pointError(def, err)
+}
+
+// expandFunctions finds the sites of functions.
+func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
+	pattern, err := glob.Compile(def.Point.Function)
+	if err != nil {
+		return nil, pointError(def, err)
+	}
+	// An offset into a function and its return mean nothing inside an inlined
+	// instance, whose code is scattered.
+	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
+	found, err := sites.Select(ctx, img, sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries})
+	if err != nil {
+		var missing *sites.NotFoundError
+		if errors.As(err, &missing) {
+			return nil, probe.Errorf(def, def.Point.Pos, "%w", err)
+		}
+		return nil, pointError(def, err)
+	}
+	switch {
+	case def.Point.Return:
+		return firstInstructions(found)
+	case def.Point.Offset == 0:
+		return found, nil
+	}
+	var at []*dwarfloc.Site
+	for _, s := range found {
+		t, ok, err := s.At(def.Point.Offset)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			at = append(at, t)
+		}
+	}
+	if len(at) == 0 {
+		return nil, probe.Errorf(def, def.Point.Pos, "offset %#x is outside the code of every matching function", def.Point.Offset)
+	}
+	return at, nil
+}
+
+// firstInstructions moves entries to the first instruction of their functions, where the
+// stack pointer points to the return address: a return probe anywhere else would take
+// something else for it. Code built without optimisation has its site behind that.
+func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
+	for i, s := range sites {
+		first, ok, err := s.At(0)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		// Where the compiler leaves room for ftrace at a function's beginning
+		// (-fpatchable-function-entry), DWARF has the function begin behind it.
+		if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
+			first.Addr, first.Offset = first.Addr-first.Offset, 0
+		}
+		sites[i] = first
+	}
+	return sites, nil
+}
+
+// maxPatchable is more bytes than any kernel reserves for ftrace; arm64 reserves 8.
+const maxPatchable = 64
+
+// pointError puts an error of a pattern into the definition's text.
+func pointError(def *probe.Definition, err error) error {
+	var ge *glob.Error
+	if errors.As(err, &ge) {
+		return probe.Errorf(def, def.Point.Pos+ge.Column-1, "%s", ge.Msg)
+	}
+	return err
+}
+
+// Sites returns the sites of a definition's probe point, as New finds them. Of the
+// options, Filter and Sources count. The errors are those of New.
+func Sites(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) ([]*dwarfloc.Site, error) {
+	return expand(ctx, img, def, &o)
+}

@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Target is where a plan runs: what its programs, their loading and their attaching
+// depend on besides the image.
+type Target struct {
+	// Slide is added to all addresses of the image that prologues hold, modulo 2^64: a
+	// kernel's KASLR offset, a library's load bias, in bytes.
+	Slide uint64
+	// Reads is the helper that reads memory. prologue.ReadAuto is prologue.ReadKernel for
+	// the image of a kernel or a kernel module, prologue.ReadUser for any other.
+	Reads prologue.Reads
+	// Multi is the kind of link that attaches to many sites at once, if the kernel has one.
+	Multi Multi
+}
+
+// of resolves what is automatic.
+func (t Target) of(img *dwarfloc.Image) (Target, error) {
+	if t.Reads != prologue.ReadAuto {
+		return t, nil
+	}
+	kernel, err := place.IsKernel(img)
+	t.Reads = prologue.ReadUser
+	if kernel {
+		t.Reads = prologue.ReadKernel
+	}
+	return t, err
+}
+
+// Multi is the kind of link that attaches a program to many sites at once. A program is
+// loaded for one kind, so the sites of an instance are all attached in the same way.
+type Multi uint8
+
+const (
+	// MultiNone is one link for each site, which all kernels have.
+	MultiNone Multi = iota
+	// MultiKprobe is kprobe.multi (Linux 5.18 with CONFIG_FPROBE): entries and returns of
+	// kernel functions. ftrace calls the program there, and saves the registers that hold
+	// arguments and results. Other sites have links of their own.
+	MultiKprobe
+	// MultiUprobe is uprobe.multi (Linux 6.6): all sites of a program or library.
+	MultiUprobe
+)
+
+// String returns the short, stable name of the kind of link.
+func (m Multi) String() string {
+	if names := [...]string{"none", "kprobe.multi", "uprobe.multi"}; int(m) < len(names) {
+		return names[m]
+	}
+	return fmt.Sprintf("Multi(%d)", uint8(m))
+}
+
+// at is the kind of link for a site if the kernel has m.
+func (m Multi) at(s *Site, isReturn bool) Multi {
+	if m == MultiKprobe && !ftraceServes(s, isReturn) {
+		return MultiNone
+	}
+	return m
+}
+
+// ftraceServes reports whether ftrace calls programs at a site, and saves all the
+// registers that its arguments need.
+func ftraceServes(s *Site, isReturn bool) bool {
+	if s.Kind != dwarfloc.Entry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
+		return false
+	}
+	a := s.Image().Arch()
+	serves := true
+	for i := range s.Args {
+		s.Args[i].Loc.Exprs(func(e *dwarfloc.Expr) {
+			e.Walk(func(e *dwarfloc.Expr) {
+				if e.Op == dwarfloc.OpReg && !a.FtraceSaves(uint16(e.K), isReturn) {
+					serves = false
+				}
+			})
+		})
+	}
+	return serves
+}

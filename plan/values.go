@@ -1,0 +1,318 @@
+package plan
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Value is what a program got for one argument.
+type Value struct {
+	*Argument
+	Lost bool   // its err bit was set: it was not fetched at this hit
+	Data []byte // in the machine's byte order; 8 bytes for a number
+}
+
+// Values returns the arguments of one hit at a site, by its index in Plan.Sites. err and
+// data are what the program got: the record, or its up to three arguments, 8 bytes each,
+// one after the other. The values refer to data.
+func (p *Plan) Values(site int, err uint64, data []byte) []Value {
+	s := &p.Sites[site]
+	out := make([]Value, len(s.Args))
+	for i := range s.Args {
+		v := Value{Argument: &s.Args[i], Lost: err&(1<<i) != 0}
+		from, to := 8*i, 8*i+8
+		if p.Convention == prologue.ConventionRecord && s.Instance >= 0 {
+			f := p.Instances[s.Instance].Prologue.Layout.Fields[i]
+			from, to = f.Offset, f.Offset+f.Size
+			if v.Kind == prologue.Object {
+				to = min(to, from+v.Size) // without its padding
+			}
+		}
+		v.Data = data[min(from, len(data)):min(to, len(data))]
+		out[i] = v
+	}
+	return out
+}
+
+// Uint returns a number as the program gets it: extended to 64 bits. It is 0 for values of
+// fewer than 8 bytes.
+func (v Value) Uint() uint64 {
+	if len(v.Data) < 8 {
+		return 0
+	}
+	return binary.NativeEndian.Uint64(v.Data)
+}
+
+// String prints the value by its type: a number, a character, a quoted string,
+// a structure with its members. A value that was not fetched is "?".
+func (v Value) String() string {
+	if v.Lost {
+		return "?"
+	}
+	return show(v.decode())
+}
+
+// Any returns the value as a Go value: an int64 or uint64 for a number, a bool, or a
+// string, for characters and texts without quotes and for addresses, structures and arrays
+// as String prints them. It is nil for a value that was not fetched.
+func (v Value) Any() any {
+	if v.Lost {
+		return nil
+	}
+	switch x := v.decode().(type) {
+	case char:
+		if x >= 0x80 {
+			return uint64(x)
+		}
+		return string(rune(x))
+	case literal:
+		return string(x)
+	default:
+		return x
+	}
+}
+
+// Values are decoded to int64, uint64, bool, string, and these.
+type (
+	char    byte
+	literal string // what is printed as it is
+)
+
+// show is a decoded value's text.
+func show(x any) string {
+	switch x := x.(type) {
+	case char:
+		return quoteChar(byte(x))
+	case string:
+		return strconv.Quote(x)
+	}
+	return fmt.Sprint(x)
+}
+
+func hexText(u uint64) literal { return literal("0x" + strconv.FormatUint(u, 16)) }
+
+func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
+
+// decode is the value by the definition's type, or by the variable's own.
+func (v *Value) decode() any {
+	switch {
+	case v.Type.Kind == probe.TypeString || v.Type.Kind == probe.TypeUString:
+		return text(v.Data)
+	case v.Type.Count > 0:
+		return v.elements()
+	}
+	if x := converted(v.Type.Kind, v.Uint(), 8); x != nil {
+		return x
+	}
+	if v.Kind == prologue.Comm {
+		return text(v.Data)
+	}
+	return decode(v.Variable.Type, v.Data, 0)
+}
+
+// converted is a number of some bytes by a definition's type, or nil if that does not say.
+func converted(kind probe.TypeKind, u uint64, size int) any {
+	switch kind {
+	case probe.TypeHex, probe.TypeSymbol:
+		return hexText(u)
+	case probe.TypeChar:
+		return char(u)
+	case probe.TypeBool:
+		return u != 0
+	case probe.TypeUnsigned, probe.TypeBitfield:
+		return u
+	case probe.TypeSigned:
+		return extended(u, size)
+	}
+	return nil
+}
+
+// elements is an array of the definition's type.
+func (v *Value) elements() literal {
+	n := len(v.Data) / v.Type.Count
+	parts := make([]string, 0, v.Type.Count)
+	size := max(elementBits(v.Type)/8, 1)
+	for i := 0; i < v.Type.Count && (i+1)*size <= len(v.Data) && n > 0; i++ {
+		u := number(v.Data[i*size : (i+1)*size])
+		x := converted(v.Type.Kind, u, size)
+		if x == nil {
+			x = u
+		}
+		parts = append(parts, show(x))
+	}
+	return literal("[" + strings.Join(parts, ", ") + "]")
+}
+
+// number reads up to 8 bytes in the machine's order.
+func number(b []byte) uint64 {
+	var all [8]byte
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		copy(all[:], b)
+	} else {
+		copy(all[8-min(len(b), 8):], b)
+	}
+	return binary.NativeEndian.Uint64(all[:])
+}
+
+// extended reads the low size bytes of a number as signed.
+func extended(u uint64, size int) int64 {
+	if size >= 8 {
+		return int64(u)
+	}
+	shift := 64 - 8*size
+	return int64(u<<shift) >> shift
+}
+
+// maxFormatDepth bounds structures in structures, and maxFormat the bytes that are printed.
+const (
+	maxFormatDepth = 8
+	maxFormat      = 4096
+)
+
+// decode is an object of a type.
+func decode(t *dwarfloc.Type, b []byte, depth int) any {
+	r, err := t.Resolve()
+	if err != nil || depth > maxFormatDepth {
+		return rawBytes(b)
+	}
+	size := int(r.Size)
+	if size < 0 || size > len(b) {
+		size = len(b)
+	}
+	obj := b[:size]
+	switch r.Kind {
+	case dwarfloc.TypePointer:
+		return hexText(number(obj))
+	case dwarfloc.TypeBool:
+		return number(obj) != 0
+	case dwarfloc.TypeChar:
+		// "unsigned char" and "signed char" are C's small numbers.
+		if c := byte(number(obj)); r.Name == "char" && c >= ' ' && c < 0x7f {
+			return char(c)
+		}
+	case dwarfloc.TypeEnum:
+		v := extended(number(obj), size)
+		if !r.Signed {
+			v = int64(number(obj))
+		}
+		if name, err := r.Enumerator(v); err == nil && name != "" {
+			return literal(name)
+		}
+	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass:
+		return members(r, obj, depth)
+	case dwarfloc.TypeArray:
+		return array(r, obj, depth)
+	case dwarfloc.TypeInt:
+	default:
+		return rawBytes(obj)
+	}
+	switch {
+	case size > 8:
+		return rawBytes(obj)
+	case r.Signed:
+		return extended(number(obj), size)
+	}
+	return number(obj)
+}
+
+// members is an object with its members.
+func members(t *dwarfloc.Type, b []byte, depth int) literal {
+	all, err := t.Members()
+	if err != nil {
+		return rawBytes(b)
+	}
+	var out strings.Builder
+	out.WriteByte('{')
+	for i, m := range all {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		if out.Len() > maxFormat {
+			out.WriteString("...")
+			break
+		}
+		if m.Name != "" {
+			out.WriteString(m.Name + "=")
+		}
+		at := int(m.BitOffset / 8)
+		if at >= len(b) {
+			out.WriteByte('?')
+			continue
+		}
+		if m.BitSize == 0 {
+			out.WriteString(show(decode(m.Type, b[at:], depth+1)))
+			continue
+		}
+		// A bit-field of up to 64 bits is in at most 9 bytes.
+		lead := m.BitOffset % 8
+		v := number(b[at:min(at+8, len(b))]) >> lead
+		if lead > 0 && at+8 < len(b) {
+			v |= uint64(b[at+8]) << (64 - lead)
+		}
+		shift := 64 - min(m.BitSize, 64)
+		if r, err := m.Type.Resolve(); err == nil && r.Signed {
+			out.WriteString(strconv.FormatInt(int64(v<<shift)>>shift, 10))
+		} else {
+			out.WriteString(strconv.FormatUint(v<<shift>>shift, 10))
+		}
+	}
+	out.WriteByte('}')
+	return literal(out.String())
+}
+
+// array is an object with its elements, or the text of an array of characters.
+func array(t *dwarfloc.Type, b []byte, depth int) any {
+	el, n, err := t.Count()
+	if err != nil {
+		return rawBytes(b)
+	}
+	size, err := el.ByteSize()
+	if err != nil || size <= 0 {
+		return rawBytes(b)
+	}
+	if r, err := el.Resolve(); err == nil && r.Kind == dwarfloc.TypeChar && r.Name == "char" && printable(b) {
+		return text(b)
+	}
+	var parts []string
+	total := 0
+	for i := int64(0); (n < 0 || i < n) && (i+1)*size <= int64(len(b)); i++ {
+		parts = append(parts, show(decode(el, b[i*size:(i+1)*size], depth+1)))
+		if total += len(parts[i]); total > maxFormat {
+			parts = append(parts, "...")
+			break
+		}
+	}
+	return literal("[" + strings.Join(parts, ", ") + "]")
+}
+
+// printable reports whether an array of characters is text, ended by NUL or not.
+func printable(b []byte) bool {
+	for i, c := range b {
+		if c == 0 {
+			return i > 0
+		}
+		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// text is bytes up to the first NUL.
+func text(b []byte) string {
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return s
+}
+
+func quoteChar(c byte) string {
+	if c < 0x80 {
+		return strconv.QuoteRune(rune(c))
+	}
+	return strconv.Itoa(int(c))
+}

@@ -1,0 +1,42 @@
+package probe
+
+import "slices"
+
+// equalDefinitions reports whether d and o define the same probe, whatever their texts.
+func equalDefinitions(d, o *Definition) bool {
+	if d == nil || o == nil {
+		return d == o
+	}
+	return d.Options == o.Options && d.Group == o.Group && d.Event == o.Event &&
+		equalPoints(d.Point, o.Point) && slices.EqualFunc(d.Args, o.Args, equalArgs)
+}
+
+// equalPoints reports whether p and o are the same, apart from their positions.
+func equalPoints(p, o Point) bool {
+	p.Pos, p.LinePos = o.Pos, o.LinePos
+	return p == o
+}
+
+// equalArgs reports whether a and o are the same, apart from their positions.
+func equalArgs(a, o Arg) bool {
+	return a.Name == o.Name && a.User == o.User && equalExprs(a.Expr, o.Expr) && equalTypes(a.Type, o.Type)
+}
+
+// equalExprs reports whether e and o are the same, apart from their positions.
+func equalExprs(e, o Expr) bool {
+	return e.Kind == o.Kind && e.Name == o.Name && e.Number == o.Number && slices.EqualFunc(e.Path, o.Path, equalSteps)
+}
+
+// equalSteps reports whether s and o are the same, apart from their positions.
+func equalSteps(s, o Step) bool {
+	if s.Kind != o.Kind || s.Member != o.Member || s.Index != o.Index || (s.IndexBy == nil) != (o.IndexBy == nil) {
+		return false
+	}
+	return s.IndexBy == nil || equalExprs(*s.IndexBy, *o.IndexBy)
+}
+
+// equalTypes reports whether t and o are the same, apart from their positions.
+func equalTypes(t, o TypeSpec) bool {
+	t.Pos = o.Pos
+	return t == o
+}

@@ -1,0 +1,203 @@
+// Package sites finds the sites of functions and of source lines in an image, and lists
+// what can be probed there.
+//
+//	functions, err := glob.Compile("tcp_*msg")
+//	at, err := sites.Select(ctx, img, sites.Selection{Functions: functions})
+//
+// Select returns the sites that a probe point names; Functions, LinesOf and Variables
+// list functions with their sites, lines and variables.
+package sites
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
+)
+
+// Selection is the sites that are wanted: those of functions, of lines in functions, or
+// of lines in source files.
+type Selection struct {
+	// Functions selects functions by name. It may be nil if Lines is not: the lines are
+	// then those of the files that Source names, in whatever function they are.
+	Functions glob.Matcher
+	// Filter, if not nil, must match the function's name too.
+	Filter glob.Matcher
+	// Source, if not "", is the name or pattern of the file that declares the function. It
+	// is matched with as many of the path's last components as it has itself:
+	// "read_write.c", "fs/*.c".
+	Source string
+	// EntriesOnly excludes inlined instances.
+	EntriesOnly bool
+	// Lines, if not nil, selects source lines instead of functions.
+	Lines *Lines
+}
+
+// NotFoundError is the error for functions or files that are not in the image, or none of
+// which is left after the rest of the selection is applied.
+type NotFoundError struct {
+	Image   string   // path
+	Pattern string   // of functions or files
+	Nearest []string // similar names in the image, nearest first
+	Why     string   // what excluded the functions that the pattern matches; may be ""
+}
+
+func (e *NotFoundError) Error() string {
+	msg := fmt.Sprintf("%s: no function matches %q", e.Image, e.Pattern)
+	if e.Why != "" {
+		msg = fmt.Sprintf("%s: %q: %s", e.Image, e.Pattern, e.Why)
+	}
+	if len(e.Nearest) > 0 {
+		msg += "; nearest: " + strings.Join(e.Nearest, ", ")
+	}
+	return msg
+}
+
+// maxNearest is how many names an error suggests.
+const maxNearest = 5
+
+// Select finds the sites of a selection, sorted by function and address. If there are
+// none, the error is a *NotFoundError or, for lines without code, a *NoLineError. A lazy
+// pattern reads source files; one that is missing is a *NoSourceError.
+func Select(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	switch {
+	case sel.Lines == nil:
+		return selectFunctions(ctx, img, sel)
+	case sel.Functions == nil:
+		return selectFileLines(ctx, img, sel)
+	}
+	return selectLines(ctx, img, sel)
+}
+
+func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	var m dwarfloc.Matcher = sel.Functions
+	if sel.Filter != nil {
+		m = both{sel.Functions, sel.Filter}
+	}
+	sites, err := img.Sites(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
+	if name, ok := sel.Functions.Literal(); len(sites) == 0 && ok && sel.Filter == nil {
+		if sites, err = aliased(ctx, img, name); err != nil {
+			return nil, err
+		}
+	}
+	if len(sites) == 0 && sel.Filter != nil {
+		missing.Why = fmt.Sprintf("no function matches it and the filter %q", sel.Filter)
+		return nil, missing
+	}
+	if len(sites) == 0 {
+		names, err := img.FunctionNames(ctx)
+		if err != nil {
+			return nil, err
+		}
+		missing.Nearest = suggest.Nearest(glob.Plain(missing.Pattern), slices.Values(names), maxNearest)
+		return nil, missing
+	}
+	if sel.Source != "" {
+		if sites, err = declaredIn(sites, sel.Source); err != nil {
+			return nil, err
+		}
+		if len(sites) == 0 {
+			missing.Why = fmt.Sprintf("no matching function is declared in %q", sel.Source)
+			return nil, missing
+		}
+	}
+	if sel.EntriesOnly {
+		sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool { return s.Inlined() })
+		if len(sites) == 0 {
+			missing.Why = "all sites are inlined instances, which the definition excludes"
+			return nil, missing
+		}
+	}
+	return sites, nil
+}
+
+// aliased finds functions by a symbol that the debug information does not have: malloc is
+// a symbol of __libc_malloc. Inlined instances have no symbol.
+func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
+	at := make(map[uint64]bool)
+	for _, s := range img.Symbols(name) {
+		at[s.Addr] = true
+	}
+	if len(at) == 0 {
+		return nil, nil
+	}
+	var mu sync.Mutex
+	names := make(map[string]bool)
+	err := img.EachSite(ctx, dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+		if s.Kind != dwarfloc.Entry || !at[s.Addr] {
+			return nil
+		}
+		c := s.Clone()
+		if err := c.Describe(); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		names[c.Function] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*dwarfloc.Site
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		sites, err := img.Sites(ctx, dwarfloc.Name(n))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sites {
+			if s.Kind == dwarfloc.Entry && at[s.Addr] {
+				out = append(out, s)
+			}
+		}
+	}
+	return out, nil
+}
+
+// both matches what two matchers match.
+type both struct{ a, b glob.Matcher }
+
+func (m both) Match(name string) bool  { return m.a.Match(name) && m.b.Match(name) }
+func (m both) Literal() (string, bool) { return "", false }
+
+func declaredIn(sites []*dwarfloc.Site, source string) ([]*dwarfloc.Site, error) {
+	pattern, err := glob.Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	var out []*dwarfloc.Site
+	for _, s := range sites {
+		file, _, err := s.Declared()
+		if err != nil {
+			return nil, err
+		}
+		if matchesTail(pattern, file, strings.Count(source, "/")+1) {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// matchesTail matches a pattern of n path components with a file's last n, or
+// with the whole path.
+func matchesTail(p glob.Matcher, file string, n int) bool {
+	if file == "" {
+		return false
+	}
+	if p.Match(file) {
+		return true
+	}
+	parts := strings.Split(path.Clean(file), "/")
+	return n <= len(parts) && p.Match(strings.Join(parts[len(parts)-n:], "/"))
+}

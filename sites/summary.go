@@ -1,0 +1,247 @@
+package sites
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+)
+
+// A Function is one function of an image: one name, declared at one place.
+type Function struct {
+	Name      string
+	File      string // where it is declared; "" when the debug information does not say
+	Line      int
+	OutOfLine int // entries of its own code and its clones'
+	Inlined   int // inlined instances
+}
+
+// Functions returns the functions that are selected, with the number of their sites,
+// in order of their names and places.
+func Functions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]Function, error) {
+	groups, err := groupsOf(ctx, img, sel)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Function, len(groups))
+	for i := range groups {
+		out[i] = groups[i].Function
+	}
+	return out, nil
+}
+
+// group is a function with its sites.
+type group struct {
+	Function
+	sites []*dwarfloc.Site
+}
+
+func groupsOf(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]group, error) {
+	sites, err := Select(ctx, img, sel)
+	if err != nil {
+		return nil, err
+	}
+	return grouped(sites)
+}
+
+// grouped brings sites of one function together.
+func grouped(sites []*dwarfloc.Site) ([]group, error) {
+	index := make(map[declaration]int)
+	var out []group
+	for _, s := range sites {
+		file, line, err := s.Declared()
+		if err != nil {
+			return nil, err
+		}
+		d := declaration{s.Function, file, line}
+		i, ok := index[d]
+		if !ok {
+			i = len(out)
+			index[d] = i
+			out = append(out, group{Function: Function{Name: s.Function, File: file, Line: line}})
+		}
+		g := &out[i]
+		g.sites = append(g.sites, s)
+		if s.Inlined() {
+			g.Inlined++
+		} else {
+			g.OutOfLine++
+		}
+	}
+	slices.SortStableFunc(out, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return out, nil
+}
+
+// FunctionLines is a function with its source lines.
+type FunctionLines struct {
+	Function
+	// Lines are those with sites, and, where the text was found, all from the
+	// function's declaration to its last line with sites and the closing brace behind.
+	Lines   []SourceLine
+	HasText bool
+}
+
+// A SourceLine is one line of a function.
+type SourceLine struct {
+	Number int    // counted from the function's declaration
+	Sites  int    // how many sites a probe at the line has
+	Text   string // without its end
+}
+
+// LinesOf returns the lines of the functions that are selected, with the number of
+// sites of each. A source file that is not found is no error: the lines then have no
+// text.
+func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources Sources) ([]FunctionLines, error) {
+	groups, err := groupsOf(ctx, img, sel)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]FunctionLines, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		sites, err := img.LineSites(ctx, g.sites, func(_ *dwarfloc.Site, file string, line int) bool {
+			return file == g.File && line >= g.Line
+		})
+		if err != nil {
+			return nil, err
+		}
+		counts := make(map[int]int)
+		last := -1
+		for _, s := range sites {
+			counts[s.Line-g.Line]++
+			last = max(last, s.Line-g.Line)
+		}
+		f := &out[i]
+		f.Function = g.Function
+		text, err := sources.lines(img, g.File)
+		var none *NoSourceError
+		if err != nil && !errors.As(err, &none) {
+			return nil, err
+		}
+		f.HasText = err == nil && g.File != "" && g.Line >= 1 && g.Line <= len(text)
+		if f.HasText && g.Line+last < len(text) && text[g.Line+last] == "}" {
+			last++
+		}
+		for n := 0; n <= last; n++ {
+			l := SourceLine{Number: n, Sites: counts[n]}
+			if at := g.Line + n - 1; f.HasText && at < len(text) {
+				l.Text = text[at]
+			} else if l.Sites == 0 {
+				continue
+			}
+			f.Lines = append(f.Lines, l)
+		}
+	}
+	return out, nil
+}
+
+// FunctionVariables is a function, or a place in it, with the variables in scope.
+type FunctionVariables struct {
+	Function
+	Sites     int
+	Variables []VariableSummary
+}
+
+// VariableSummary says at how many sites a variable has a location.
+type VariableSummary struct {
+	Name    string
+	Role    dwarfloc.Role
+	Type    string // as it is at the first site that has the variable in scope
+	Located int
+	Reasons map[dwarfloc.ReasonCode]int // at the other sites
+}
+
+// Variables returns the parameters and locals of the functions whose sites are given,
+// parameters first, as they are declared. Variables of blocks that no site is in are
+// not in the answer.
+func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables, error) {
+	groups, err := grouped(sites)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]FunctionVariables, len(groups))
+	for i := range groups {
+		g := &groups[i]
+		f := &out[i]
+		f.Function, f.Sites = g.Function, len(g.sites)
+		at := make(map[string]int)
+		for _, s := range g.sites {
+			if err := ctx.Err(); err != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err := f.add(s, at); err != nil {
+				return nil, err
+			}
+		}
+		f.Variables = slices.DeleteFunc(f.Variables, func(v VariableSummary) bool { return v.Type == "" })
+		for k := range f.Variables {
+			// A site whose own description leaves a variable out does not know its name.
+			v := &f.Variables[k]
+			known := v.Located
+			for _, n := range v.Reasons {
+				known += n
+			}
+			if known < f.Sites {
+				v.Reasons[dwarfloc.OptimizedOut] += f.Sites - known
+			}
+		}
+		slices.SortStableFunc(f.Variables, func(a, b VariableSummary) int { return cmp.Compare(a.Role, b.Role) })
+	}
+	return out, nil
+}
+
+// add counts the variables of one site.
+func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
+	params, err := s.Params()
+	if err != nil {
+		return err
+	}
+	names, err := s.VariableNames()
+	if err != nil {
+		return err
+	}
+	var order []string
+	for _, p := range params {
+		order = append(order, p.Name)
+	}
+	for _, n := range names {
+		if !slices.Contains(order, n) {
+			order = append(order, n)
+		}
+	}
+	for _, n := range order {
+		if n == "" {
+			continue
+		}
+		v, err := s.Lookup(n)
+		if err != nil {
+			return err
+		}
+		if v.Role != dwarfloc.Parameter && v.Role != dwarfloc.Local {
+			continue
+		}
+		k, ok := at[n]
+		if !ok {
+			k = len(f.Variables)
+			at[n] = k
+			f.Variables = append(f.Variables, VariableSummary{Name: n, Role: v.Role, Reasons: make(map[dwarfloc.ReasonCode]int)})
+		}
+		sum := &f.Variables[k]
+		if v.Located() {
+			sum.Located++
+		} else {
+			sum.Reasons[v.Reason.Code]++
+		}
+		if sum.Type == "" && (v.Located() || v.Type.String() != "void") {
+			sum.Type = v.Type.String()
+		}
+		if v.Role == dwarfloc.Parameter {
+			sum.Role = v.Role
+		}
+	}
+	return nil
+}
