@@ -57,9 +57,9 @@ type Arch struct {
 	// entry, in their order.
 	Args []uint16
 
-	kernelNames    map[string]string // where they differ from the manual's
-	regs           []Register
-	byNum          []*Register // nil where the mapping has no register
+	kernelNames map[string]string // where they differ from the manual's
+	regs        []Register
+	byNum       []*Register // nil where the mapping has no register
 }
 
 // Register returns the register with a DWARF number, or nil when the

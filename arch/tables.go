@@ -17,7 +17,7 @@ var amd64 = build(Arch{
 	kernelNames: map[string]string{
 		"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
 	},
-	Source:      "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
+	Source: "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
 }, slices.Concat(
 	[]Register{
 		{0, "rax", 80, General},
@@ -61,8 +61,8 @@ var amd64 = build(Arch{
 // struct pt_regs.
 var arm64 = build(Arch{
 	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, Return: 0,
-	Args:        []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
-	Source:      "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
+	Args:   []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
+	Source: "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
 }, slices.Concat(
 	numbered("x", 0, 31, 0, 0, 8, General),
 	[]Register{

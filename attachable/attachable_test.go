@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -22,7 +21,7 @@ func TestSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,8 @@ func TestAddresses(t *testing.T) {
 	bug := uint64(0)
 	for bug = range table.bugs {
 	}
-	entry, ok, err := img.AddressOf("queue_send")
+	all, err := img.SymbolAddresses("queue_send")
+	entry, ok := all["queue_send"]
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -101,7 +101,7 @@ func TestARM64Image(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

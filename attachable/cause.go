@@ -1,6 +1,8 @@
 package attachable
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Cause is why the kernel takes no probe at an address. The causes are, by the name that
 // String returns and the sentence that Text returns:

@@ -67,7 +67,7 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 	if d.fixed > 0 {
 		return d.fixed
 	}
-	code, err := t.img.Contents(addr, 16)
+	code, err := t.img.Bytes(addr, 16)
 	if err != nil {
 		return 1
 	}
@@ -86,7 +86,7 @@ func (t *Table) refuses(from, addr uint64) Cause {
 		return None
 	}
 	from = max(from, addr-min(addr, d.sequence*d.fixed))
-	code, err := t.img.Contents(from, addr+d.fixed-from)
+	code, err := t.img.Bytes(from, addr+d.fixed-from)
 	if err != nil {
 		return None
 	}
@@ -122,7 +122,7 @@ func (t *Table) boundary(from, addr uint64) (at, checked bool) {
 	if d.fixed > 0 {
 		return (addr-from)%d.fixed == 0, true
 	}
-	code, err := t.img.Contents(from, addr-from+16)
+	code, err := t.img.Bytes(from, addr-from+16)
 	if err != nil {
 		return false, false
 	}

@@ -25,7 +25,7 @@ func (t *Table) Refires(s *dwarfloc.Site) (again, checked bool, err error) {
 	}
 	b := body{next: d.next}
 	for _, r := range apart(ranges) {
-		code, err := t.img.Contents(r.Lo, r.Hi-r.Lo)
+		code, err := t.img.Bytes(r.Lo, r.Hi-r.Lo)
 		if err != nil {
 			return false, false, err
 		}

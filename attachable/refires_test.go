@@ -77,7 +77,7 @@ func TestApart(t *testing.T) {
 // TestRefiresVmlinux: a retry loop of a kernel begins where its body does, and bodies
 // without a loop never fire again, wherever their branches go.
 func TestRefiresVmlinux(t *testing.T) {
-	img, err := dwarfloc.Open(testenv.Vmlinux(t))
+	img, err := dwarfloc.Open(testenv.Vmlinux(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

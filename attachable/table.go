@@ -60,6 +60,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
 )
 
 // span is a range of link-time addresses, [lo, hi).
@@ -140,7 +141,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		names = append(names, l.from, l.to)
 	}
 	var err error
-	if t.marks, err = img.AddressesOf(names...); err != nil {
+	if t.marks, err = img.SymbolAddresses(names...); err != nil {
 		return nil, err
 	}
 	for _, a := range symbolAreas {
@@ -193,7 +194,7 @@ func (t *Table) read(l listed, add func(uint64)) error {
 	if !ok {
 		return nil
 	}
-	d, err := t.img.Contents(lo, hi-lo)
+	d, err := t.img.Bytes(lo, hi-lo)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.from, err)
 	}
@@ -222,12 +223,12 @@ func (t *Table) read(l listed, add func(uint64)) error {
 // between two of its own: on arm64 they are not there before (RELATIVE relocations of
 // .rela.dyn, whose addend is the address; they name no symbol).
 func (t *Table) moved(lo, hi uint64) (map[uint64]uint64, error) {
-	i := slices.IndexFunc(t.img.Sections(), func(s dwarfloc.Section) bool { return s.Name == ".rela.dyn" })
+	i := slices.IndexFunc(t.img.Sections(), func(s image.Section) bool { return s.Name == ".rela.dyn" })
 	if i < 0 {
 		return nil, nil
 	}
 	s := &t.img.Sections()[i]
-	d, err := t.img.Contents(s.Addr, s.Size)
+	d, err := t.img.Bytes(s.Addr, s.Size)
 	if err != nil {
 		return nil, fmt.Errorf(".rela.dyn: %w", err)
 	}
@@ -248,7 +249,7 @@ const relaSize = 24
 // function is the code from the symbol at or before an address to the next symbol, as
 // kallsyms reckons it.
 func (t *Table) function(addr uint64) (span, bool) {
-	_, lo, hi, ok := t.img.CodeAround(addr)
+	_, lo, hi, ok := t.img.CodeRange(addr)
 	return span{lo, hi}, ok
 }
 
@@ -264,7 +265,7 @@ func (t *Table) At(addr uint64) Cause {
 			}
 		}
 	}
-	name, lo, hi, ok := t.img.CodeAround(addr)
+	name, lo, hi, ok := t.img.CodeRange(addr)
 	if !ok {
 		return causeNotCode
 	}
@@ -305,7 +306,8 @@ func (t *Table) unsuffixed(name string) (span, bool) {
 	defer t.mu.Unlock()
 	f, known := t.base[base]
 	if !known {
-		if addr, ok, err := t.img.AddressOf(base); err == nil && ok {
+		all, _ := t.img.SymbolAddresses(base)
+		if addr, ok := all[base]; ok {
 			f, _ = t.function(addr)
 		}
 		t.base[base] = f

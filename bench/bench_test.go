@@ -37,12 +37,12 @@ func images(b *testing.B) []image {
 	}
 	out := []image{{
 		name: "fixture", definition: "my_func_*_abcd arg1", wide: "*",
-		open: func() (*dwarfloc.Image, error) { return dwarfloc.FromBytes(name, data) },
+		open: func() (*dwarfloc.Image, error) { return dwarfloc.FromBytes(name, data, nil) },
 	}}
 	if path := os.Getenv("BENCH_VMLINUX"); path != "" {
 		out = append(out, image{
 			name: "vmlinux", definition: "get_page page", wide: "tcp_*",
-			open: func() (*dwarfloc.Image, error) { return dwarfloc.Open(path) },
+			open: func() (*dwarfloc.Image, error) { return dwarfloc.Open(path, nil) },
 		})
 	}
 	return out
@@ -67,10 +67,20 @@ func open(b *testing.B, im image) *dwarfloc.Image {
 	return img
 }
 
+// nothing matches no function: what is left of a search is the scan of all units.
+type nothing struct{}
+
+func (nothing) Match(string) bool       { return false }
+func (nothing) Literal() (string, bool) { return "", false }
+
+func scan(img *dwarfloc.Image) error {
+	return img.EachSite(context.Background(), nothing{}, func(int, *dwarfloc.Site) error { return nil })
+}
+
 func scanned(b *testing.B, im image) *dwarfloc.Image {
 	b.Helper()
 	img := open(b, im)
-	if err := img.Scan(context.Background()); err != nil {
+	if err := scan(img); err != nil {
 		b.Fatal(err)
 	}
 	return img
@@ -97,7 +107,7 @@ func BenchmarkIndex(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := img.Scan(context.Background()); err != nil {
+			if err := scan(img); err != nil {
 				b.Fatal(err)
 			}
 			_ = img.Close()
@@ -228,7 +238,7 @@ func BenchmarkShare(b *testing.B) {
 		img := scanned(b, im)
 		var mu sync.Mutex
 		var sites [][]*dwarfloc.Variable
-		err := img.EachSite(context.Background(), dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+		err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
 			params, err := s.Params()
 			mu.Lock()
 			defer mu.Unlock()

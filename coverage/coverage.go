@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Counts are the totals of one kind of sites. Parameters are counted as the debug
@@ -57,9 +58,9 @@ type Report struct {
 
 // described tells reasons of parameters whose debug information has a location
 // for the site, though not one of a whole value.
-func described(c dwarfloc.ReasonCode) bool {
+func described(c loc.ReasonCode) bool {
 	switch c {
-	case dwarfloc.OptimizedOut, dwarfloc.NotAtSite, dwarfloc.EntryValueOnly, dwarfloc.Damaged:
+	case loc.ReasonOptimizedOut, loc.ReasonNotAtSite, loc.ReasonEntryValueOnly, loc.ReasonDamaged:
 		return false
 	}
 	return true
@@ -124,14 +125,14 @@ func (c *Counts) sum(tallies []tally) {
 		c.Described += t.described
 		c.Parameters += t.params
 		c.Repeated += t.repeated
-		for _, k := range dwarfloc.Kinds() {
-			add(c.ByKind, k.String(), t.kinds[k])
+		for k, n := range t.kinds {
+			add(c.ByKind, loc.Kind(k).String(), n)
 		}
-		for r := dwarfloc.RuleNone; r <= dwarfloc.RuleDefault; r++ {
-			add(c.ByRule, r.String(), t.rules[r])
+		for r, n := range t.rules {
+			add(c.ByRule, loc.Rule(r).String(), n)
 		}
-		for _, r := range dwarfloc.ReasonCodes() {
-			add(c.ByReason, r.String(), t.reasons[r])
+		for r, n := range t.reasons {
+			add(c.ByReason, loc.ReasonCode(r).String(), n)
 		}
 	}
 }
@@ -141,13 +142,12 @@ func (c *Counts) sum(tallies []tally) {
 func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	n := runtime.GOMAXPROCS(0)
 	tallies := [2][]tally{make([]tally, n), make([]tally, n)}
-	resolvers := make([]dwarfloc.Resolver, n)
 	sharers := make([]*share.Sharer, n)
 	for i := range sharers {
 		sharers[i] = share.NewSharer(img, share.Options{})
 	}
-	err := img.EachSite(ctx, dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
-		params, err := resolvers[worker].Params(s)
+	err := img.EachSite(ctx, nil, func(worker int, s *dwarfloc.Site) error {
+		params, err := s.Params()
 		if err != nil {
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 

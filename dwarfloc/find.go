@@ -61,6 +61,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	// What a selector remembers is its own.
 	selectors := slices.Repeat([]index.Selector{sel}, runtime.GOMAXPROCS(0))
 	lent := make([]Site, runtime.GOMAXPROCS(0))
+	resolvers := make([]resolver, runtime.GOMAXPROCS(0))
 	err = img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
 		sel, s := &selectors[w.Worker], &lent[w.Worker]
@@ -80,6 +81,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if !ok {
 				continue
 			}
+			s.resolver = &resolvers[w.Worker]
 			if err := f(w.Worker, s); err != nil {
 				return err
 			}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 

@@ -62,11 +62,6 @@ var questions = []struct {
 		_, err := a.site.Params()
 		return err
 	}},
-	{"Resolver.Params", true, func(a asked) error {
-		var r Resolver
-		_, err := r.Params(a.site)
-		return err
-	}},
 	{"Site.Params inside a body", true, func(a asked) error {
 		_, err := a.line.Params()
 		return err

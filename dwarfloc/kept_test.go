@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
-
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 

@@ -1,41 +1,17 @@
 package dwarfloc
 
-import "github.com/bpfprologue/bpfprologue/internal/dw"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
 
 // Params returns the function's parameters in order, as they are at the site. A
-// parameter that the site's own entry leaves out was optimized away.
+// parameter that the site's own entry leaves out was optimized away. For a site that
+// EachSite passes they are valid until its callback returns.
 func (s *Site) Params() ([]*Variable, error) {
-	var r Resolver
-	return r.Params(s)
-}
-
-// Resolver finds parameters as Site.Params does, for many sites: its memory serves
-// one site after the other, and it remembers what a function declares, which may be
-// inlined often. The zero Resolver is ready. It is for one goroutine.
-type Resolver struct {
-	ev   evaluator
-	here []varEntry
-	vars []Variable
-	out  []*Variable
-
-	unit  *unit // whose functions are remembered
-	funs  map[uint64]span
-	decls []declared
-}
-
-// span is a part of a Resolver's decls.
-type span struct{ from, to int }
-
-// declared is a parameter of a function's abstract entry.
-type declared struct {
-	varEntry // complete
-	text     string
-	t        *Type
-	err      error // of reading the type
-}
-
-// Params returns the parameters of a site. They are valid until the next call.
-func (r *Resolver) Params(s *Site) ([]*Variable, error) {
+	r := s.resolver
+	if r == nil {
+		r = new(resolver)
+	}
 	var err error
 	if s.lent {
 		err = r.params(s) // EachSite stands guard already
@@ -48,7 +24,32 @@ func (r *Resolver) Params(s *Site) ([]*Variable, error) {
 	return r.out, nil
 }
 
-func (r *Resolver) params(s *Site) error {
+// resolver finds parameters of many sites: its memory serves one site after the other, and
+// it remembers what a function declares, which may be inlined often. The zero resolver is
+// ready. It is for one goroutine.
+type resolver struct {
+	ev   evaluator
+	here []varEntry
+	vars []Variable
+	out  []*Variable
+
+	unit  *unit // whose functions are remembered
+	funs  map[uint64]span
+	decls []declared
+}
+
+// span is a part of a resolver's decls.
+type span struct{ from, to int }
+
+// declared is a parameter of a function's abstract entry.
+type declared struct {
+	varEntry // complete
+	text     string
+	t        *Type
+	err      error // of reading the type
+}
+
+func (r *resolver) params(s *Site) error {
 	r.ev.begin(s)
 	r.out = r.out[:0]
 	decl, err := r.declaration(s)
@@ -99,7 +100,7 @@ func (r *Resolver) params(s *Site) error {
 }
 
 // read reads the variables below the site's own entry, without those of blocks.
-func (r *Resolver) read(s *Site) error {
+func (r *resolver) read(s *Site) error {
 	r.here = r.here[:0]
 	u := s.u
 	e, err := u.Entry(s.die)
@@ -134,7 +135,7 @@ func (r *Resolver) read(s *Site) error {
 
 // add resolves a parameter that the site's own entry x, or its declaration d, or
 // both describe.
-func (r *Resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
+func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 	r.vars = r.vars[:len(r.vars)+1]
 	v := &r.vars[len(r.vars)-1]
 	r.out = append(r.out, v)
@@ -168,7 +169,7 @@ func (r *Resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 
 // declaration returns the parameters of the function's abstract entry, complete with
 // name and type, or nothing when the site's own entry is all there is.
-func (r *Resolver) declaration(s *Site) ([]declared, error) {
+func (r *resolver) declaration(s *Site) ([]declared, error) {
 	if s.origin.Form == 0 {
 		return nil, nil
 	}

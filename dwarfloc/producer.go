@@ -1,6 +1,8 @@
 package dwarfloc
 
-import "strings"
+import (
+	"strings"
+)
 
 // optimized reports whether the unit's compiler says that it optimised. GCC records
 // its options in DW_AT_producer; clang does not, and then the answer is unknown.

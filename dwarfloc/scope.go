@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // Role says what a variable is to the function at a site.
@@ -51,6 +52,7 @@ func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {
 	expr []byte
+	enc  loc.Encoding
 	sec  string
 	off  uint64
 }
@@ -64,6 +66,13 @@ func (v *Variable) Expression() (expr []byte, section string, off uint64) {
 		return nil
 	})
 	return expr, v.raw.sec, v.raw.off
+}
+
+// ExpressionText prints the operations of the DWARF expression that the location came from:
+// "DW_OP_breg7 0x6 DW_OP_stack_value". It is "" for a constant.
+func (v *Variable) ExpressionText() string {
+	expr, _, _ := v.Expression()
+	return loc.ExpressionText(expr, v.raw.enc)
 }
 
 // varEntry is an entry of a variable as it stands.
@@ -220,7 +229,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 			return nil
 		}
 	}
-	v.raw = rawLocation{c.expr, c.sec, c.off}
+	v.raw = rawLocation{c.expr, ev.Encoding, c.sec, c.off}
 	l, r, err := ev.locate(c.expr, c.sec, c.off)
 	if err == nil && r.Code == loc.ReasonNone && c.rule == loc.RuleWhole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
 		r, err = ev.frameIsSet()

@@ -3,10 +3,11 @@ package dwarfloc
 import (
 	"strconv"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // SiteKind tells the two kinds of sites apart.
@@ -67,8 +68,9 @@ type Site struct {
 	u         *unit
 	rec       int32
 	described bool
-	lent      bool   // by EachSite
-	die       uint64 // entry in .debug_info
+	lent      bool      // by EachSite
+	resolver  *resolver // of EachSite's worker, or nil
+	die       uint64    // entry in .debug_info
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
@@ -346,7 +348,7 @@ func (s *Site) Ranges() ([]Range, error) {
 // Clone returns a copy to keep of a site that EachSite has lent.
 func (s *Site) Clone() *Site {
 	c := *s
-	c.lent = false
+	c.lent, c.resolver = false, nil
 	return &c
 }
 

@@ -1,6 +1,8 @@
 package dwarfloc
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestBareSite: a site that was made of an address alone, as for a plan that is
 // attached without its image, prints what is known of it.

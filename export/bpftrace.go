@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -145,12 +145,12 @@ func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) 
 
 // cut makes a value as wide as its type: with arithmetic, whose meaning is the same
 // in all versions of bpftrace.
-func cut(t string, e *dwarfloc.Expr, size int, signed bool) string {
-	if size >= 8 || e.Op == dwarfloc.OpConst {
+func cut(t string, e *loc.Expr, size int, signed bool) string {
+	if size >= 8 || e.Op == loc.OpConst {
 		return t
 	}
 	if !signed {
-		if (e.Op == dwarfloc.OpDeref || e.Op == dwarfloc.OpZExt) && int(e.Size) <= size {
+		if (e.Op == loc.OpDeref || e.Op == loc.OpZExt) && int(e.Size) <= size {
 			return t
 		}
 		return fmt.Sprintf("(%s & %#x)", t, uint64(1)<<(8*size)-1)
@@ -166,47 +166,47 @@ func extended(t string, size int) string {
 
 // bpftraceSigns are the operations that bpftrace computes as the prologue does:
 // unsigned, in 64 bits.
-var bpftraceSigns = map[dwarfloc.ExprOp]string{
-	dwarfloc.OpAdd: "+", dwarfloc.OpSub: "-", dwarfloc.OpMul: "*",
-	dwarfloc.OpAnd: "&", dwarfloc.OpOr: "|", dwarfloc.OpXor: "^",
+var bpftraceSigns = map[loc.Op]string{
+	loc.OpAdd: "+", loc.OpSub: "-", loc.OpMul: "*",
+	loc.OpAnd: "&", loc.OpOr: "|", loc.OpXor: "^",
 }
 
-func (x *exporter) bpftraceExpr(e *dwarfloc.Expr) (string, error) {
-	sub := func(e *dwarfloc.Expr) (string, error) { return x.bpftraceExpr(e) }
+func (x *exporter) bpftraceExpr(e *loc.Expr) (string, error) {
+	sub := func(e *loc.Expr) (string, error) { return x.bpftraceExpr(e) }
 	switch e.Op {
-	case dwarfloc.OpReg:
+	case loc.OpReg:
 		r, err := x.register(e.K)
 		return fmt.Sprintf("reg(%q)", strings.TrimPrefix(r, "%")), err
-	case dwarfloc.OpConst:
+	case loc.OpConst:
 		return strconv.FormatInt(int64(e.K), 10), nil
-	case dwarfloc.OpAddr:
+	case loc.OpAddr:
 		switch {
 		case x.o.Kernel && x.base != "" && e.K >= x.baseAddr:
 			return fmt.Sprintf("(kaddr(%q) + %d)", x.base, e.K-x.baseAddr), nil
 		}
 		return "", leave("an address of the image, which moves")
-	case dwarfloc.OpDeref:
+	case loc.OpDeref:
 		a, err := sub(e.A)
 		return fmt.Sprintf("*(uint%d*)(%s)", 8*e.Size, a), err
-	case dwarfloc.OpZExt, dwarfloc.OpSExt:
+	case loc.OpZExt, loc.OpSExt:
 		a, err := sub(e.A)
 		if e.Size >= 8 || err != nil {
 			return a, err
 		}
-		if e.Op == dwarfloc.OpSExt {
+		if e.Op == loc.OpSExt {
 			return extended(a, int(e.Size)), nil
 		}
 		return fmt.Sprintf("(%s & %#x)", a, uint64(1)<<(8*e.Size)-1), nil
-	case dwarfloc.OpNot:
+	case loc.OpNot:
 		a, err := sub(e.A)
 		return "(" + a + " ^ -1)", err
-	case dwarfloc.OpNeg:
+	case loc.OpNeg:
 		a, err := sub(e.A)
 		return "(0 - " + a + ")", err
-	case dwarfloc.OpShl, dwarfloc.OpShr:
-		if e.B.Op == dwarfloc.OpConst && e.B.K < 64 {
+	case loc.OpShl, loc.OpShr:
+		if e.B.Op == loc.OpConst && e.B.K < 64 {
 			a, err := sub(e.A)
-			sign := map[dwarfloc.ExprOp]string{dwarfloc.OpShl: "<<", dwarfloc.OpShr: ">>"}[e.Op]
+			sign := map[loc.Op]string{loc.OpShl: "<<", loc.OpShr: ">>"}[e.Op]
 			return fmt.Sprintf("((uint64)%s %s %d)", a, sign, e.B.K), err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -39,17 +40,31 @@ type exporter struct {
 	ambiguous map[string]bool
 }
 
+// ambiguousSymbols returns the names that several functions or labels of an image have, at
+// different addresses: such a name does not say where a probe is.
+func ambiguousSymbols(img *dwarfloc.Image) map[string]bool {
+	out := make(map[string]bool)
+	at := make(map[string]uint64)
+	for s := range img.Symbols() {
+		if addr, ok := at[s.Name]; ok && addr != s.Addr {
+			out[s.Name] = true
+		}
+		at[s.Name] = s.Addr
+	}
+	return out
+}
+
 func newExporter(p *plan.Plan, o Options) (*exporter, error) {
-	x := &exporter{p: p, o: o, ambiguous: p.Image.AmbiguousSymbols()}
-	if o.Kernel && p.Image.LoadsApart() {
+	x := &exporter{p: p, o: o, ambiguous: ambiguousSymbols(p.Image)}
+	if o.Kernel && p.Image.IsRelocatable() {
 		x.module = place.ModuleName(p.Image.Path())
 	} else if o.Kernel {
+		marks, err := p.Image.SymbolAddresses("_text", "_stext")
+		if err != nil {
+			return nil, err
+		}
 		for _, name := range []string{"_text", "_stext"} {
-			addr, ok, err := p.Image.AddressOf(name)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
+			if addr, ok := marks[name]; ok {
 				x.base, x.baseAddr = name, addr
 				break
 			}
@@ -124,16 +139,16 @@ func leave(format string, args ...any) error { return left(fmt.Sprintf(format, a
 func (x *exporter) arg(a *plan.Argument) *probe.Arg { return &x.p.Definition.Args[a.DefinitionArg] }
 
 // split takes a constant off the end of a sum.
-func split(e *dwarfloc.Expr) (base *dwarfloc.Expr, off int64) {
-	if e.Op == dwarfloc.OpAdd && e.B.Op == dwarfloc.OpConst {
+func split(e *loc.Expr) (base *loc.Expr, off int64) {
+	if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
 		return e.A, int64(e.B.K)
 	}
 	return e, 0
 }
 
 // field recognises a bit-field: size bits from bit off on of what is read.
-func field(e *dwarfloc.Expr) (of *dwarfloc.Expr, off, size uint64, ok bool) {
-	if e.Op != dwarfloc.OpAnd || e.B.Op != dwarfloc.OpConst {
+func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
+	if e.Op != loc.OpAnd || e.B.Op != loc.OpConst {
 		return nil, 0, 0, false
 	}
 	for size = 1; size < 64 && 1<<size-1 != e.B.K; size++ {
@@ -142,29 +157,29 @@ func field(e *dwarfloc.Expr) (of *dwarfloc.Expr, off, size uint64, ok bool) {
 		return nil, 0, 0, false
 	}
 	of = e.A
-	if of.Op == dwarfloc.OpShr && of.B.Op == dwarfloc.OpConst {
+	if of.Op == loc.OpShr && of.B.Op == loc.OpConst {
 		of, off = of.A, of.B.K
 	}
-	return of, off, size, of.Op == dwarfloc.OpDeref && off+size <= 8*uint64(of.Size)
+	return of, off, size, of.Op == loc.OpDeref && off+size <= 8*uint64(of.Size)
 }
 
 // value is the expression of an argument's value, of whatever kind its location is.
 // Memory is as wide as the argument.
-func value(a *plan.Argument) (*dwarfloc.Expr, error) {
+func value(a *plan.Argument) (*loc.Expr, error) {
 	v := a.Variable
 	if !v.Located() {
 		return nil, leave("%v", v.Reason)
 	}
 	switch v.Loc.Kind {
-	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		if a.Size < 1 || a.Size > 8 {
 			return nil, leave("%s has %d bytes", v.Type, a.Size)
 		}
 		return v.Loc.Expr, nil
-	case dwarfloc.KindMemory:
+	case loc.KindMemory:
 		switch a.Size {
 		case 1, 2, 4, 8:
-			return &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: uint8(a.Size), A: v.Loc.Expr}, nil
+			return &loc.Expr{Op: loc.OpDeref, Size: uint8(a.Size), A: v.Loc.Expr}, nil
 		}
 		return nil, leave("%s has %d bytes in memory", v.Type, a.Size)
 	}
@@ -173,7 +188,7 @@ func value(a *plan.Argument) (*dwarfloc.Expr, error) {
 
 // text is the expression of the address of a string: what a pointer holds, or where
 // an array is.
-func text(a *plan.Argument) (*dwarfloc.Expr, error) {
+func text(a *plan.Argument) (*loc.Expr, error) {
 	v := a.Variable
 	if !v.Located() {
 		return nil, leave("%v", v.Reason)
@@ -184,12 +199,12 @@ func text(a *plan.Argument) (*dwarfloc.Expr, error) {
 	}
 	e := v.Loc.Expr
 	switch {
-	case t.Kind == dwarfloc.TypeArray && v.Loc.Kind == dwarfloc.KindMemory:
+	case t.Kind == dwarfloc.TypeArray && v.Loc.Kind == loc.KindMemory:
 		return e, nil
 	case t.Kind != dwarfloc.TypePointer:
 		return nil, leave("%s is no pointer and no array in memory", v.Type)
-	case v.Loc.Kind == dwarfloc.KindMemory:
-		return &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: 8, A: e}, nil
+	case v.Loc.Kind == loc.KindMemory:
+		return &loc.Expr{Op: loc.OpDeref, Size: 8, A: e}, nil
 	case e != nil:
 		return e, nil
 	}
@@ -197,8 +212,8 @@ func text(a *plan.Argument) (*dwarfloc.Expr, error) {
 }
 
 // reads reports whether an expression reads memory.
-func reads(e *dwarfloc.Expr) bool {
+func reads(e *loc.Expr) bool {
 	yes := false
-	e.Walk(func(n *dwarfloc.Expr) { yes = yes || n.Op == dwarfloc.OpDeref })
+	e.Walk(func(n *loc.Expr) { yes = yes || n.Op == loc.OpDeref })
 	return yes
 }

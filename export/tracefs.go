@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
-	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -67,7 +67,7 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 // tracePlace is where a site is: SYMBOL+OFF, MODULE:SYMBOL+OFF, PATH:OFFSET.
 func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 	if !x.o.Kernel {
-		off, err := place.FileOffset(x.p.Image, s.Addr)
+		off, err := x.p.Image.FileOffset(s.Addr)
 		if err != nil {
 			return "", leave("no place in the file holds its address")
 		}
@@ -108,18 +108,18 @@ func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 	return x.traceValue(s, a, d, e)
 }
 
-func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *dwarfloc.Expr) (string, error) {
+func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *loc.Expr) (string, error) {
 	size, letter := a.Size, x.letter(a, d)
 	// A narrower operand that is extended is that operand with its own type.
 	switch {
-	case (e.Op == dwarfloc.OpZExt || e.Op == dwarfloc.OpSExt) && int(e.Size) <= size:
-		if size = int(e.Size); e.Op == dwarfloc.OpSExt {
+	case (e.Op == loc.OpZExt || e.Op == loc.OpSExt) && int(e.Size) <= size:
+		if size = int(e.Size); e.Op == loc.OpSExt {
 			letter = "s"
 		} else if letter == "s" && size < a.Size {
 			letter = "u"
 		}
 		e = e.A
-	case e.Op == dwarfloc.OpDeref && int(e.Size) < size:
+	case e.Op == loc.OpDeref && int(e.Size) < size:
 		if size = int(e.Size); letter == "s" {
 			letter = "u"
 		}
@@ -146,12 +146,12 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *d
 		typ = ":symbol"
 	}
 	switch e.Op {
-	case dwarfloc.OpReg:
+	case loc.OpReg:
 		r, err := x.register(e.K)
 		return r + typ, err
-	case dwarfloc.OpConst:
+	case loc.OpConst:
 		return `\` + strconv.FormatInt(int64(e.K), 10) + typ, nil
-	case dwarfloc.OpDeref:
+	case loc.OpDeref:
 		at, err := x.traceMemory(s, e.A)
 		return at + typ, err
 	}
@@ -194,23 +194,23 @@ func (x *exporter) traceString(s *plan.Site, a *plan.Argument, d *probe.Arg) (st
 }
 
 // traceMemory is memory at an address: "+8(%di)", "+0(+8(%di))", "@_text+4096".
-func (x *exporter) traceMemory(s *plan.Site, addr *dwarfloc.Expr) (string, error) {
+func (x *exporter) traceMemory(s *plan.Site, addr *loc.Expr) (string, error) {
 	base, off := split(addr)
 	at := ""
 	switch {
-	case base.Op == dwarfloc.OpReg:
+	case base.Op == loc.OpReg:
 		r, err := x.register(base.K)
 		if err != nil {
 			return "", err
 		}
 		at = r
-	case base.Op == dwarfloc.OpDeref && base.Size == 8:
+	case base.Op == loc.OpDeref && base.Size == 8:
 		inner, err := x.traceMemory(s, base.A)
 		if err != nil {
 			return "", err
 		}
 		at = inner
-	case base.Op == dwarfloc.OpAddr:
+	case base.Op == loc.OpAddr:
 		return x.traceAddress(s, base.K+uint64(off))
 	default:
 		return "", leave("arithmetic in an address (%s)", addr.Text(x.p.Image.Arch()))
@@ -228,7 +228,7 @@ func (x *exporter) traceAddress(s *plan.Site, addr uint64) (string, error) {
 		}
 		return fmt.Sprintf("@%s+%d", x.base, addr-x.baseAddr), nil
 	}
-	off, err := place.FileOffset(x.p.Image, s.Addr)
+	off, err := x.p.Image.FileOffset(s.Addr)
 	if err != nil || off+addr < s.Addr {
 		return "", leave("an address that cannot be told from the probe's")
 	}

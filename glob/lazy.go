@@ -1,6 +1,8 @@
 package glob
 
-import "strings"
+import (
+	"strings"
+)
 
 // Lazy is a pattern for the text of a source line, as perf's lazy patterns are: white
 // space is ignored in the line and in the pattern. It is safe for concurrent use.

@@ -1,6 +1,8 @@
 package glob
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestLazy: as perf's strlazymatch (tools/perf/util/string.c): white space is
 // passed over in both.

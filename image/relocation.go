@@ -1,6 +1,8 @@
 package image
 
-import "debug/elf"
+import (
+	"debug/elf"
+)
 
 // relocation is one type of relocation as compilers use it in debug information
 // and frame descriptions: which value goes where.

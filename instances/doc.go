@@ -1,7 +1,7 @@
 // Package instances loads and attaches plans: it makes programs of a plan's prologues and
 // of the user's program, finds where an image runs, and attaches the programs there.
 //
-//	img, err := dwarfloc.Open("vmlinux")
+//	img, err := dwarfloc.Open("vmlinux", nil)
 //	def, err := probe.ParseSection("func=my_func_*_abcd arg1")
 //	running, err := instances.Find(img, instances.FindOptions{})
 //	p, err := plan.New(ctx, img, def, plan.Options{Target: running.Target()})

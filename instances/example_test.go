@@ -20,7 +20,7 @@ func ExamplePreprocess() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	img, err := dwarfloc.FromBytes("toy kernel", data)
+	img, err := dwarfloc.FromBytes("toy kernel", data, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -268,7 +268,7 @@ func TestTypeErrors(t *testing.T) {
 		t.Errorf("%v", p.Sites)
 	}
 	p, err = plantest.Fixture(t, program, "wor* l e text:string", plan.Options{})
-	if err != nil || p.Sites[0].Args[2].Unfetched.Code != dwarfloc.Located {
+	if err != nil || p.Sites[0].Args[2].Unfetched.Code != loc.ReasonNone {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package instances
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/elfnote"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -63,7 +66,7 @@ func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 	r := &Running{img: img, pmu: "kprobe", target: plan.Target{Reads: prologue.ReadKernel, Multi: haveKprobeMulti()}}
 	notes := "/sys/kernel/notes"
-	if img.LoadsApart() {
+	if img.IsRelocatable() {
 		module := filepath.Join("/sys/module", place.ModuleName(img.Path()))
 		if err := r.findSections(module); err != nil {
 			return nil, err
@@ -75,7 +78,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 			return nil, err
 		}
 	}
-	if img.LoadsApart() {
+	if img.IsRelocatable() {
 		return r, nil
 	}
 	var err error
@@ -90,8 +93,12 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 		path = img.Path()
 	}
 	if !o.Force && path != img.Path() {
-		id, err := dwarfloc.FileBuildID(path)
+		other, err := image.Open(path)
 		if err != nil {
+			return nil, err
+		}
+		id := other.BuildID()
+		if err := other.Close(); err != nil {
 			return nil, err
 		}
 		if id == "" || id != img.BuildID() {
@@ -122,7 +129,7 @@ func (r *Running) targetOf(t plan.Target) plan.Target {
 func (r *Running) address(link uint64) (uint64, error) {
 	switch {
 	case r.pmu == "uprobe":
-		return place.FileOffset(r.img, link)
+		return r.img.FileOffset(link)
 	case r.sections == nil:
 		return link + r.target.Slide, nil
 	}
@@ -143,13 +150,13 @@ func checkNotes(img *dwarfloc.Image, path string) error {
 	if err != nil {
 		return fmt.Errorf("the running build ID: %w", err)
 	}
-	running := dwarfloc.BuildIDIn(notes, img.BigEndian())
+	running := elfnote.BuildID(notes, binary.NativeEndian)
 	switch {
 	case running == "":
 		return fmt.Errorf("%s: no build ID", path)
 	case running == img.BuildID():
 		return nil
-	case img.LoadsApart():
+	case img.IsRelocatable():
 		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
 	}
 	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
@@ -203,11 +210,12 @@ func (r *Running) findSections(module string) error {
 // kernelSlide compares a symbol of the image with /proc/kallsyms: _stext, which all
 // architectures have, or _text.
 func kernelSlide(img *dwarfloc.Image) (uint64, error) {
+	marks, err := img.SymbolAddresses("_stext", "_text")
+	if err != nil {
+		return 0, err
+	}
 	for _, name := range []string{"_stext", "_text"} {
-		linked, ok, err := img.AddressOf(name)
-		if err != nil {
-			return 0, err
-		}
+		linked, ok := marks[name]
 		if !ok {
 			continue
 		}

@@ -1,6 +1,8 @@
 package loc
 
-import "github.com/bpfprologue/bpfprologue/internal/bin"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
 
 // Builder makes expressions. It computes what is constant, and adds up offsets. Its memory
 // is used again after Reset, so that going through the sites of a whole image allocates

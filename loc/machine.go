@@ -1,6 +1,8 @@
 package loc
 
-import "github.com/go-delve/delve/pkg/dwarf/op"
+import (
+	"github.com/go-delve/delve/pkg/dwarf/op"
+)
 
 // machine is DWARF's stack machine at one point of one expression.
 type machine struct {

@@ -1,6 +1,8 @@
 package loc
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // ReasonCode says why a variable has no location at a site. The list is closed.
 type ReasonCode uint8

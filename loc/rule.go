@@ -1,6 +1,8 @@
 package loc
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Rule says how a location was chosen among those that the debug information has.
 type Rule uint8

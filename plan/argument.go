@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -24,11 +25,11 @@ type Argument struct {
 	// Unfetched is why the prologue does not fetch the argument: the reason that it has no
 	// location, or, with a location, that it does not fit the convention. It is the zero
 	// Reason for an argument that is fetched.
-	Unfetched dwarfloc.Reason
+	Unfetched loc.Reason
 }
 
 // Fetched reports whether the prologue fetches the argument.
-func (a *Argument) Fetched() bool { return a.Unfetched.Code == dwarfloc.Located }
+func (a *Argument) Fetched() bool { return a.Unfetched.Code == loc.ReasonNone }
 
 // NewArgument returns the argument that fetches a variable: as many bytes as the type
 // of the debug information has, or fewer if the definition's type is narrower, and
@@ -42,28 +43,28 @@ func (a *Argument) Fetched() bool { return a.Unfetched.Code == dwarfloc.Located 
 func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) Argument {
 	a := Argument{Arg: prologue.Arg{Name: name, Loc: v.Loc, Reason: v.Reason}, Variable: v, Type: want}
 	if err := a.shape(&o); err != nil {
-		a.lose(dwarfloc.Reason{Code: dwarfloc.Damaged, Detail: err.Error()})
+		a.lose(loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()})
 	}
 	return a
 }
 
 // without is a copy of a variable that has a reason in place of its location.
-func without(v *dwarfloc.Variable, r dwarfloc.Reason) *dwarfloc.Variable {
+func without(v *dwarfloc.Variable, r loc.Reason) *dwarfloc.Variable {
 	own := *v
-	own.Loc, own.Reason = dwarfloc.Location{}, r
+	own.Loc, own.Reason = loc.Location{}, r
 	return &own
 }
 
 // lose drops the argument's location and records why.
-func (a *Argument) lose(r dwarfloc.Reason) {
+func (a *Argument) lose(r loc.Reason) {
 	a.Variable = without(a.Variable, r)
-	a.Loc, a.Reason = dwarfloc.Location{}, r
+	a.Loc, a.Reason = loc.Location{}, r
 }
 
 // mismatch records that the variable's type does not allow the definition's.
 func (a *Argument) mismatch(format string, args ...any) {
 	if !mistaken(a.Variable.Reason.Code) {
-		a.lose(dwarfloc.Reason{Code: dwarfloc.TypeMismatch, Detail: fmt.Sprintf(format, args...)})
+		a.lose(loc.Reason{Code: loc.ReasonTypeMismatch, Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -152,7 +153,7 @@ func (a *Argument) str(t *dwarfloc.Type, o *Options) error {
 		}
 	}
 	switch {
-	case el == nil && v.Role == dwarfloc.Given && v.Loc.Kind == dwarfloc.KindMemory:
+	case el == nil && v.Role == dwarfloc.Given && v.Loc.Kind == loc.KindMemory:
 		// Memory that the definition names has no type that could forbid it.
 	case el == nil || !character(el):
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
@@ -176,7 +177,7 @@ func (a *Argument) array(t *dwarfloc.Type) {
 	switch {
 	case t.Kind == dwarfloc.TypePointer:
 		a.follow()
-	case v.Role == dwarfloc.Given && v.Loc.Kind == dwarfloc.KindMemory:
+	case v.Role == dwarfloc.Given && v.Loc.Kind == loc.KindMemory:
 	case has > 0 && a.Size > has:
 		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.Type, a.Size)
 	}
@@ -185,17 +186,17 @@ func (a *Argument) array(t *dwarfloc.Type) {
 // follow puts the argument where its variable points to.
 func (a *Argument) follow() {
 	v := a.Variable
-	l := dwarfloc.Location{Kind: dwarfloc.KindMemory, Rule: v.Loc.Rule}
+	l := loc.Location{Kind: loc.KindMemory, Rule: v.Loc.Rule}
 	switch v.Loc.Kind {
-	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		l.Expr = v.Loc.Expr
-	case dwarfloc.KindMemory:
-		l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
+	case loc.KindMemory:
+		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
 	default:
 		// Without a location, or with an implicit pointer, there is a reason already. A
 		// pointer in pieces must not be taken for what it points to.
 		if v.Located() {
-			a.lose(dwarfloc.Reason{Code: dwarfloc.Unsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
+			a.lose(loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
 		}
 		return
 	}
@@ -217,24 +218,24 @@ func (a *Argument) bitField(t *dwarfloc.Type) {
 		return
 	}
 	a.Size, a.Signed = (a.Type.Bits+7)/8, false
-	loc := &a.Variable.Loc
-	var e *dwarfloc.Expr
-	switch loc.Kind {
-	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
-		e = loc.Expr
-	case dwarfloc.KindMemory:
-		e = &dwarfloc.Expr{Op: dwarfloc.OpDeref, Size: uint8(whole), A: loc.Expr}
-	case dwarfloc.KindNone, dwarfloc.KindImplicitPointer:
+	at := &a.Variable.Loc
+	var e *loc.Expr
+	switch at.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		e = at.Expr
+	case loc.KindMemory:
+		e = &loc.Expr{Op: loc.OpDeref, Size: uint8(whole), A: at.Expr}
+	case loc.KindNone, loc.KindImplicitPointer:
 		return
 	default:
 		a.mismatch("%q is not in one piece, and %v is cut from one", a.Name, a.Type)
 		return
 	}
 	if a.Type.Offset > 0 {
-		e = &dwarfloc.Expr{Op: dwarfloc.OpShr, A: e, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: uint64(a.Type.Offset)}}
+		e = &loc.Expr{Op: loc.OpShr, A: e, B: &loc.Expr{Op: loc.OpConst, K: uint64(a.Type.Offset)}}
 	}
 	if a.Type.Bits < 64 {
-		e = &dwarfloc.Expr{Op: dwarfloc.OpAnd, A: e, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: 1<<a.Type.Bits - 1}}
+		e = &loc.Expr{Op: loc.OpAnd, A: e, B: &loc.Expr{Op: loc.OpConst, K: 1<<a.Type.Bits - 1}}
 	}
-	a.Loc = dwarfloc.Location{Kind: dwarfloc.KindValue, Rule: loc.Rule, Expr: e}
+	a.Loc = loc.Location{Kind: loc.KindValue, Rule: at.Rule, Expr: e}
 }

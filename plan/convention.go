@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -110,5 +110,5 @@ func (p *Plan) agree() {
 
 // shapeless reports whether nothing is known of an argument's type.
 func shapeless(a *Argument) bool {
-	return a.Kind == prologue.Scalar && (a.Size == 0 || mistaken(a.Variable.Reason.Code)) && a.Variable.Reason.Code != dwarfloc.Located
+	return a.Kind == prologue.Scalar && (a.Size == 0 || mistaken(a.Variable.Reason.Code)) && a.Variable.Reason.Code != loc.ReasonNone
 }

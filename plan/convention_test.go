@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -11,8 +12,8 @@ import (
 // TestAgree: sites have one layout where that can be: of strings the longest bound
 // counts, and what a site does not have has the form that others give it.
 func TestAgree(t *testing.T) {
-	known := &dwarfloc.Variable{Loc: dwarfloc.Location{Kind: dwarfloc.KindRegister}}
-	unknown := &dwarfloc.Variable{Reason: dwarfloc.Reason{Code: dwarfloc.NoSuchVariable}}
+	known := &dwarfloc.Variable{Loc: loc.Location{Kind: loc.KindRegister}}
+	unknown := &dwarfloc.Variable{Reason: loc.Reason{Code: loc.ReasonNoSuchVariable}}
 	args := func(a, b Argument) Site { return Site{Args: []Argument{a, b}} }
 	p := &Plan{
 		Definition: &probe.Definition{Args: make([]probe.Arg, 2)},

@@ -8,14 +8,15 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // mistaken reports whether a reason is the definition's fault, not the site's: an unknown
 // name, or a type that does not allow what is asked of it.
-func mistaken(c dwarfloc.ReasonCode) bool {
+func mistaken(c loc.ReasonCode) bool {
 	switch c {
-	case dwarfloc.NoSuchVariable, dwarfloc.NoSuchMember, dwarfloc.TypeMismatch:
+	case loc.ReasonNoSuchVariable, loc.ReasonNoSuchMember, loc.ReasonTypeMismatch:
 		return true
 	}
 	return false
@@ -43,7 +44,7 @@ func (p *Plan) checkNames() error {
 			continue
 		}
 		arg := &p.Definition.Args[i]
-		if first.Variable.Reason.Code == dwarfloc.NoSuchVariable {
+		if first.Variable.Reason.Code == loc.ReasonNoSuchVariable {
 			return p.noSuchVariable(arg)
 		}
 		return p.wrongPath(arg, first.Variable)

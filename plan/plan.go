@@ -1,7 +1,7 @@
 // Package plan turns a definition and an image into sites, arguments, prologues and the
 // programs that are needed: everything that can be decided without a kernel.
 //
-//	img, err := dwarfloc.Open("vmlinux")
+//	img, err := dwarfloc.Open("vmlinux", nil)
 //	def, err := probe.ParseSection("func=my_func_*_abcd arg1")
 //	p, err := plan.New(ctx, img, def, plan.Options{})
 //	for _, s := range p.Sites {

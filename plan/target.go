@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -74,9 +75,9 @@ func ftraceServes(s *Site, isReturn bool) bool {
 	a := s.Image().Arch()
 	serves := true
 	for i := range s.Args {
-		s.Args[i].Loc.Exprs(func(e *dwarfloc.Expr) {
-			e.Walk(func(e *dwarfloc.Expr) {
-				if e.Op == dwarfloc.OpReg && !a.FtraceSaves(uint16(e.K), isReturn) {
+		s.Args[i].Loc.Exprs(func(e *loc.Expr) {
+			e.Walk(func(e *loc.Expr) {
+				if e.Op == loc.OpReg && !a.FtraceSaves(uint16(e.K), isReturn) {
 					serves = false
 				}
 			})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -24,10 +25,11 @@ func newFinder(img *dwarfloc.Image, def *probe.Definition) (*finder, error) {
 		e := &def.Args[i].Expr
 		switch e.Kind {
 		case probe.KindSymbol:
-			addr, ok, err := img.AddressOf(e.Name)
+			all, err := img.SymbolAddresses(e.Name)
 			if err != nil {
 				return nil, err
 			}
+			addr, ok := all[e.Name]
 			if !ok {
 				return nil, probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
 			}
@@ -70,7 +72,7 @@ func (f *finder) arguments(s *dwarfloc.Site, o *Options) ([]Argument, error) {
 		}
 		for _, v := range vars {
 			if f.def.Point.Return && (v.Role == dwarfloc.Parameter || v.Role == dwarfloc.Local) && !mistaken(v.Reason.Code) {
-				v = without(v, dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "the function has returned"})
+				v = without(v, loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"})
 			}
 			name := d.Name
 			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
@@ -128,9 +130,9 @@ func (f *finder) variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable
 		if err != nil {
 			return nil, err
 		}
-		if by.Reason.Code == dwarfloc.NoSuchVariable {
+		if by.Reason.Code == loc.ReasonNoSuchVariable {
 			by.Wrong = &dwarfloc.PathError{Step: i, Msg: "no variable " + strconv.Quote(p.IndexBy.Name) + " to index by"}
-			by.Reason.Code, by.Reason.Detail = dwarfloc.TypeMismatch, by.Wrong.Msg
+			by.Reason.Code, by.Reason.Detail = loc.ReasonTypeMismatch, by.Wrong.Msg
 			return []*dwarfloc.Variable{by}, nil
 		}
 		path[i].By = by

@@ -1,6 +1,8 @@
 package probe
 
-import "slices"
+import (
+	"slices"
+)
 
 // equalDefinitions reports whether d and o define the same probe, whatever their texts.
 func equalDefinitions(d, o *Definition) bool {

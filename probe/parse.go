@@ -1,6 +1,8 @@
 package probe
 
-import "strings"
+import (
+	"strings"
+)
 
 // Parse parses a definition as given on a command line, where the event's name
 // may be left out. The error is an *Error.

@@ -1,6 +1,8 @@
 package probe
 
-import "strings"
+import (
+	"strings"
+)
 
 // point parses FUNC, SRC and what is behind them.
 func (s *scanner) point() (Point, error) {

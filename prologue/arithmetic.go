@@ -3,28 +3,28 @@ package prologue
 import (
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // aluOps are the operations that one instruction does.
 var aluOps = [...]asm.ALUOp{
-	dwarfloc.OpAdd: asm.Add, dwarfloc.OpSub: asm.Sub, dwarfloc.OpMul: asm.Mul,
-	dwarfloc.OpAnd: asm.And, dwarfloc.OpOr: asm.Or, dwarfloc.OpXor: asm.Xor,
-	dwarfloc.OpShl: asm.LSh, dwarfloc.OpShr: asm.RSh, dwarfloc.OpShra: asm.ArSh,
-	dwarfloc.OpUDiv: asm.Div, dwarfloc.OpUMod: asm.Mod,
+	loc.OpAdd: asm.Add, loc.OpSub: asm.Sub, loc.OpMul: asm.Mul,
+	loc.OpAnd: asm.And, loc.OpOr: asm.Or, loc.OpXor: asm.Xor,
+	loc.OpShl: asm.LSh, loc.OpShr: asm.RSh, loc.OpShra: asm.ArSh,
+	loc.OpUDiv: asm.Div, loc.OpUMod: asm.Mod,
 }
 
 // unlessOps are the comparisons, each with the jump that is taken when it does not
 // hold.
 var unlessOps = [...]asm.JumpOp{
-	dwarfloc.OpEq: asm.JNE, dwarfloc.OpNe: asm.JEq,
-	dwarfloc.OpLt: asm.JSGE, dwarfloc.OpGe: asm.JSLT,
-	dwarfloc.OpLe: asm.JSGT, dwarfloc.OpGt: asm.JSLE,
-	dwarfloc.OpULt: asm.JGE, dwarfloc.OpUGe: asm.JLT,
-	dwarfloc.OpULe: asm.JGT, dwarfloc.OpUGt: asm.JLE,
+	loc.OpEq: asm.JNE, loc.OpNe: asm.JEq,
+	loc.OpLt: asm.JSGE, loc.OpGe: asm.JSLT,
+	loc.OpLe: asm.JSGT, loc.OpGt: asm.JSLE,
+	loc.OpULt: asm.JGE, loc.OpUGe: asm.JLT,
+	loc.OpULe: asm.JGT, loc.OpUGt: asm.JLE,
 }
 
-func comparison(op dwarfloc.ExprOp) bool { return op >= dwarfloc.OpEq && op <= dwarfloc.OpUGe }
+func comparison(op loc.Op) bool { return op >= loc.OpEq && op <= loc.OpUGe }
 
 // unless goes to the label if a condition is 0.
 func (c *computer) unless(n *node, dst asm.Register, free regSet, l *label) {
@@ -46,7 +46,7 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 	if immediate(n.op, n.b) {
 		c.compute(n.a, dst, free)
 		switch n.op {
-		case dwarfloc.OpDiv, dwarfloc.OpMod:
+		case loc.OpDiv, loc.OpMod:
 			c.signedConst(n.op, dst, int32(n.b.k), free.pick())
 		default:
 			c.imm(aluOps[n.op], dst, int32(n.b.k))
@@ -58,12 +58,12 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 		c.jumpImm(asm.JEq, b, 0, c.fault)
 	}
 	switch n.op {
-	case dwarfloc.OpDiv, dwarfloc.OpMod:
+	case loc.OpDiv, loc.OpMod:
 		c.signed(n.op, a, b, left.pick())
-	case dwarfloc.OpShl, dwarfloc.OpShr, dwarfloc.OpShra:
+	case loc.OpShl, loc.OpShr, loc.OpShra:
 		c.shift(n.op, a, b)
 	default:
-		if swapped[n.op] != 0 && b == dst {
+		if commutes(n.op) && b == dst {
 			a, b = b, a
 		}
 		c.reg(aluOps[n.op], a, b)
@@ -71,11 +71,20 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 	c.move(dst, a)
 }
 
+// commutes reports whether the operands of an operation can change sides.
+func commutes(op loc.Op) bool {
+	switch op {
+	case loc.OpAdd, loc.OpMul, loc.OpAnd, loc.OpOr, loc.OpXor:
+		return true
+	}
+	return false
+}
+
 // shift shifts a by b. What a register shift of 64 bits or more does is left open
 // by the instruction set (Documentation/bpf/standardization), so it is not done.
-func (c *computer) shift(op dwarfloc.ExprOp, a, b asm.Register) {
+func (c *computer) shift(op loc.Op, a, b asm.Register) {
 	var far, end label
-	if op == dwarfloc.OpShra {
+	if op == loc.OpShra {
 		c.jumpImm(asm.JLT, b, 64, &end)
 		c.imm(asm.Mov, b, 63) // all bits become the sign
 		c.bind(&end)
@@ -94,14 +103,14 @@ func (c *computer) shift(op dwarfloc.ExprOp, a, b asm.Register) {
 // for it came with Linux 6.6; here magnitudes are divided and the sign is put
 // right. The magnitude of -2^63 is 2^63 without a sign, so -2^63 / -1 wraps to
 // -2^63 and -2^63 mod -1 is 0, as in Go.
-func (c *computer) signed(op dwarfloc.ExprOp, a, b, sign asm.Register) {
+func (c *computer) signed(op loc.Op, a, b, sign asm.Register) {
 	c.reg(asm.Mov, sign, a)
-	if op == dwarfloc.OpDiv {
+	if op == loc.OpDiv {
 		c.reg(asm.Xor, sign, b)
 	}
 	c.magnitude(b)
 	c.magnitude(a)
-	if op == dwarfloc.OpDiv {
+	if op == loc.OpDiv {
 		c.reg(asm.Div, a, b)
 	} else {
 		c.reg(asm.Mod, a, b)
@@ -110,10 +119,10 @@ func (c *computer) signed(op dwarfloc.ExprOp, a, b, sign asm.Register) {
 }
 
 // signedConst divides a by a constant that is neither 0 nor -2^31.
-func (c *computer) signedConst(op dwarfloc.ExprOp, a asm.Register, k int32, sign asm.Register) {
+func (c *computer) signedConst(op loc.Op, a asm.Register, k int32, sign asm.Register) {
 	c.reg(asm.Mov, sign, a)
 	c.magnitude(a)
-	if op == dwarfloc.OpMod {
+	if op == loc.OpMod {
 		c.imm(asm.Mod, a, max(k, -k))
 		c.negateIf(asm.JSGE, sign, a)
 		return

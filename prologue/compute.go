@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // regSet is a set of BPF registers.
@@ -54,33 +54,33 @@ func (c *computer) pop(bytes int) { c.stack -= bytes }
 // if there is one; so a caller keeps nothing in those then.
 func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	switch n.op {
-	case dwarfloc.OpConst:
+	case loc.OpConst:
 		c.constant(dst, n.k)
-	case dwarfloc.OpAddr:
+	case loc.OpAddr:
 		c.address(dst, n.k)
-	case dwarfloc.OpReg:
+	case loc.OpReg:
 		c.loadRegister(dst, n.k, c.o.Arch.WordSize)
-	case dwarfloc.OpDeref:
+	case loc.OpDeref:
 		c.read(n, c.readSlot, free|setOf(dst))
 		c.jumpImm(asm.JNE, asm.R0, 0, c.fault)
 		c.loadSlot(dst, c.readSlot, int(n.size))
-	case dwarfloc.OpZExt:
-		if size := int(n.size); n.a.op == dwarfloc.OpReg && loadable(size) && size < c.o.Arch.WordSize {
+	case loc.OpZExt:
+		if size := int(n.size); n.a.op == loc.OpReg && loadable(size) && size < c.o.Arch.WordSize {
 			c.loadRegister(dst, n.a.k, size)
 			break
 		}
 		c.compute(n.a, dst, free)
 		c.zeroExtend(dst, int(n.size))
-	case dwarfloc.OpSExt:
+	case loc.OpSExt:
 		c.compute(n.a, dst, free)
 		c.signExtend(dst, int(n.size))
-	case dwarfloc.OpNeg:
+	case loc.OpNeg:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Neg, dst, 0)
-	case dwarfloc.OpNot:
+	case loc.OpNot:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Xor, dst, -1)
-	case dwarfloc.OpSelect:
+	case loc.OpSelect:
 		var no, end label
 		c.unless(n.a, dst, free, &no)
 		c.compute(n.b, dst, free)

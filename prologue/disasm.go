@@ -87,3 +87,6 @@ var helperNames = map[asm.BuiltinFunc]string{
 	asm.FnProbeReadStr:       "bpf_probe_read_str",
 	asm.FnGetCurrentComm:     "bpf_get_current_comm",
 }
+
+// Text prints one of a prologue's instructions as String does.
+func Text(ins *asm.Instruction) string { return text(ins) }

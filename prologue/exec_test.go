@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -104,13 +104,13 @@ func TestOps(t *testing.T) {
 	}
 	// A register of the world plus a constant that makes it a given number, which
 	// cannot be folded.
-	hidden := func(w *world, r, v uint64) *expr { return bin(dwarfloc.OpXor, reg(r), num(w.regs[r]^v)) }
+	hidden := func(w *world, r, v uint64) *expr { return bin(loc.OpXor, reg(r), num(w.regs[r]^v)) }
 	execute(t, func(w *world) (cases []execCase) {
-		for op := dwarfloc.OpAdd; op.Binary(); op++ {
+		for op := loc.OpAdd; op.Binary(); op++ {
 			for _, a := range operands {
 				for _, b := range operands {
 					want := result(1)
-					if v, ok := dwarfloc.Fold(op, a, b); ok {
+					if v, ok := loc.Fold(op, a, b); ok {
 						want = result(0, v)
 					}
 					add := func(how string, x, y *expr) {
@@ -129,8 +129,8 @@ func TestOps(t *testing.T) {
 		}
 		for _, a := range operands {
 			cases = append(cases,
-				execCase{fmt.Sprintf("neg %#x", a), value(&expr{Op: dwarfloc.OpNeg, A: hidden(w, 0, a)}), result(0, -a)},
-				execCase{fmt.Sprintf("not %#x", a), value(&expr{Op: dwarfloc.OpNot, A: hidden(w, 0, a)}), result(0, ^a)},
+				execCase{fmt.Sprintf("neg %#x", a), value(&expr{Op: loc.OpNeg, A: hidden(w, 0, a)}), result(0, -a)},
+				execCase{fmt.Sprintf("not %#x", a), value(&expr{Op: loc.OpNot, A: hidden(w, 0, a)}), result(0, ^a)},
 				execCase{fmt.Sprintf("select %#x", a), value(sel(hidden(w, 0, a), num(3), num(4))), nil},
 			)
 		}
@@ -142,24 +142,24 @@ func TestOps(t *testing.T) {
 func TestSigns(t *testing.T) {
 	s := func(v int64) uint64 { return uint64(v) }
 	tests := []struct {
-		op         dwarfloc.ExprOp
+		op         loc.Op
 		a, b, want int64
 	}{
-		{dwarfloc.OpDiv, 7, 2, 3}, {dwarfloc.OpDiv, -7, 2, -3}, {dwarfloc.OpDiv, 7, -2, -3}, {dwarfloc.OpDiv, -7, -2, 3},
-		{dwarfloc.OpDiv, math.MinInt64, -1, math.MinInt64}, {dwarfloc.OpDiv, math.MinInt64, 1, math.MinInt64},
-		{dwarfloc.OpDiv, math.MinInt64, math.MinInt64, 1}, {dwarfloc.OpDiv, 5, math.MinInt32, 0},
-		{dwarfloc.OpMod, 7, 2, 1}, {dwarfloc.OpMod, -7, 2, -1}, {dwarfloc.OpMod, 7, -2, 1}, {dwarfloc.OpMod, -7, -2, -1},
-		{dwarfloc.OpMod, math.MinInt64, -1, 0},
-		{dwarfloc.OpUDiv, -1, 2, math.MaxInt64}, {dwarfloc.OpUMod, -1, 16, 15},
-		{dwarfloc.OpShra, -8, 1, -4}, {dwarfloc.OpShra, -8, 64, -1}, {dwarfloc.OpShra, 8, 200, 0}, {dwarfloc.OpShra, -8, -1, -1},
-		{dwarfloc.OpShr, -1, 60, 15}, {dwarfloc.OpShr, -1, 64, 0}, {dwarfloc.OpShl, 1, 64, 0}, {dwarfloc.OpShl, 1, 63, math.MinInt64},
-		{dwarfloc.OpLt, -1, 0, 1}, {dwarfloc.OpULt, -1, 0, 0}, {dwarfloc.OpGe, math.MinInt64, math.MaxInt64, 0},
-		{dwarfloc.OpUGe, math.MinInt64, math.MaxInt64, 1}, {dwarfloc.OpLe, 3, 3, 1}, {dwarfloc.OpGt, 3, 3, 0},
+		{loc.OpDiv, 7, 2, 3}, {loc.OpDiv, -7, 2, -3}, {loc.OpDiv, 7, -2, -3}, {loc.OpDiv, -7, -2, 3},
+		{loc.OpDiv, math.MinInt64, -1, math.MinInt64}, {loc.OpDiv, math.MinInt64, 1, math.MinInt64},
+		{loc.OpDiv, math.MinInt64, math.MinInt64, 1}, {loc.OpDiv, 5, math.MinInt32, 0},
+		{loc.OpMod, 7, 2, 1}, {loc.OpMod, -7, 2, -1}, {loc.OpMod, 7, -2, 1}, {loc.OpMod, -7, -2, -1},
+		{loc.OpMod, math.MinInt64, -1, 0},
+		{loc.OpUDiv, -1, 2, math.MaxInt64}, {loc.OpUMod, -1, 16, 15},
+		{loc.OpShra, -8, 1, -4}, {loc.OpShra, -8, 64, -1}, {loc.OpShra, 8, 200, 0}, {loc.OpShra, -8, -1, -1},
+		{loc.OpShr, -1, 60, 15}, {loc.OpShr, -1, 64, 0}, {loc.OpShl, 1, 64, 0}, {loc.OpShl, 1, 63, math.MinInt64},
+		{loc.OpLt, -1, 0, 1}, {loc.OpULt, -1, 0, 0}, {loc.OpGe, math.MinInt64, math.MaxInt64, 0},
+		{loc.OpUGe, math.MinInt64, math.MaxInt64, 1}, {loc.OpLe, 3, 3, 1}, {loc.OpGt, 3, 3, 0},
 	}
 	execute(t, func(w *world) (cases []execCase) {
 		for _, tt := range tests {
-			a := bin(dwarfloc.OpXor, reg(0), num(w.regs[0]^s(tt.a)))
-			b := bin(dwarfloc.OpXor, reg(1), num(w.regs[1]^s(tt.b)))
+			a := bin(loc.OpXor, reg(0), num(w.regs[0]^s(tt.a)))
+			b := bin(loc.OpXor, reg(1), num(w.regs[1]^s(tt.b)))
 			name := fmt.Sprintf("op %d: %d, %d", tt.op, tt.a, tt.b)
 			cases = append(cases,
 				execCase{name, value(bin(tt.op, a, b)), result(0, s(tt.want))},
@@ -173,7 +173,7 @@ func TestSigns(t *testing.T) {
 func TestSizes(t *testing.T) {
 	bytes := []byte{0x81, 0x92, 0xa3, 0xb4, 0xc5, 0xd6, 0xe7, 0xf8}
 	execute(t, func(w *world) (cases []execCase) {
-		places := map[string]loc{
+		places := map[string]location{
 			"register":      inReg(0),
 			"value":         isValue(plus(reg(0), 0x7f)),
 			"memory":        inMem(plus(reg(5), 3)),
@@ -202,29 +202,29 @@ func TestSizes(t *testing.T) {
 // TestFaults loses the argument that faults and no other.
 func TestFaults(t *testing.T) {
 	bad := inMem(plus(reg(4), 16))
-	zero := bin(dwarfloc.OpSub, reg(0), reg(0))
+	zero := bin(loc.OpSub, reg(0), reg(0))
 	execute(t, func(w *world) []execCase {
 		good := prologue.Arg{Name: "good", Loc: inMem(reg(5)), Size: 1}
 		first := uint64(w.mem[0])
 		r := prologue.Arg{Name: "r", Loc: inReg(1), Size: 8}
 		v := w.regs[1]
-		failing := map[string]loc{
+		failing := map[string]location{
 			"memory":                     bad,
 			"null":                       inMem(num(8)),
 			"across the end":             inMem(plus(reg(5), 4092)),
 			"inner read":                 inMem(plus(mem(plus(reg(4), 8), 8), 8)),
-			"inner narrow read":          inMem(bin(dwarfloc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))),
-			"outer read":                 inMem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))),
-			"one of two":                 isValue(bin(dwarfloc.OpAdd, mem(reg(5), 8), mem(reg(4), 8))),
-			"the other of two":           isValue(bin(dwarfloc.OpAdd, mem(reg(4), 8), mem(reg(5), 8))),
+			"inner narrow read":          inMem(bin(loc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))),
+			"outer read":                 inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))),
+			"one of two":                 isValue(bin(loc.OpAdd, mem(reg(5), 8), mem(reg(4), 8))),
+			"the other of two":           isValue(bin(loc.OpAdd, mem(reg(4), 8), mem(reg(5), 8))),
 			"value of a read":            isValue(plus(mem(reg(4), 4), 1)),
-			"division":                   isValue(bin(dwarfloc.OpDiv, reg(0), zero)),
-			"unsigned modulo":            isValue(bin(dwarfloc.OpUMod, reg(0), zero)),
-			"division by constant":       isValue(bin(dwarfloc.OpUDiv, reg(0), num(0))),
-			"division of what was read":  isValue(bin(dwarfloc.OpMod, mem(reg(5), 8), zero)),
-			"masked away":                isValue(bin(dwarfloc.OpAnd, mem(reg(4), 8), num(0))),
-			"shifted away":               isValue(bin(dwarfloc.OpShl, mem(reg(4), 8), num(64))),
-			"address of a division":      inMem(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpUDiv, reg(0), zero))),
+			"division":                   isValue(bin(loc.OpDiv, reg(0), zero)),
+			"unsigned modulo":            isValue(bin(loc.OpUMod, reg(0), zero)),
+			"division by constant":       isValue(bin(loc.OpUDiv, reg(0), num(0))),
+			"division of what was read":  isValue(bin(loc.OpMod, mem(reg(5), 8), zero)),
+			"masked away":                isValue(bin(loc.OpAnd, mem(reg(4), 8), num(0))),
+			"shifted away":               isValue(bin(loc.OpShl, mem(reg(4), 8), num(64))),
+			"address of a division":      inMem(bin(loc.OpAdd, reg(5), bin(loc.OpUDiv, reg(0), zero))),
 			"a piece":                    pieces(piece(4, inReg(0)), piece(4, bad)),
 			"read by a read by a read":   inMem(mem(mem(mem(reg(4), 8), 8), 8)),
 			"condition":                  isValue(sel(mem(reg(4), 8), num(1), num(2))),
@@ -259,14 +259,14 @@ func TestJoinedFaults(t *testing.T) {
 		for name, place := range map[string]func(off int64) *expr{
 			"register": func(off int64) *expr { return plus(reg(5), 4096+off) },
 			"sum": func(off int64) *expr {
-				return plus(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpAnd, reg(0), num(0))), 4096+off)
+				return plus(bin(loc.OpAdd, reg(5), bin(loc.OpAnd, reg(0), num(0))), 4096+off)
 			},
 			"pointer":     func(off int64) *expr { return plus(mem(plus(reg(5), ptrOff), 8), 4096-1024+off) },
 			"bad pointer": func(off int64) *expr { return plus(mem(plus(reg(4), 8), 8), off) },
 			"narrow pointer": func(off int64) *expr {
-				return plus(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpAnd, mem(reg(5), 3), num(8))), 4096-8+off)
+				return plus(bin(loc.OpAdd, reg(5), bin(loc.OpAnd, mem(reg(5), 3), num(8))), 4096-8+off)
 			},
-			"large offset":   func(off int64) *expr { return plus(bin(dwarfloc.OpSub, reg(5), num(1<<40)), 1<<40+4096+off) },
+			"large offset":   func(off int64) *expr { return plus(bin(loc.OpSub, reg(5), num(1<<40)), 1<<40+4096+off) },
 			"all of it bad":  func(off int64) *expr { return plus(reg(4), 64+off) },
 			"all of it good": func(off int64) *expr { return plus(reg(5), 64+off) },
 		} {
@@ -290,9 +290,9 @@ func TestJoinedFaults(t *testing.T) {
 // TestSelect computes only the side that is chosen: the other one would fault.
 func TestSelect(t *testing.T) {
 	bad := mem(reg(4), 8)
-	div := bin(dwarfloc.OpDiv, reg(0), bin(dwarfloc.OpXor, reg(0), reg(0)))
-	yes := bin(dwarfloc.OpNe, reg(0), num(0))
-	no := bin(dwarfloc.OpEq, reg(0), reg(1))
+	div := bin(loc.OpDiv, reg(0), bin(loc.OpXor, reg(0), reg(0)))
+	yes := bin(loc.OpNe, reg(0), num(0))
+	no := bin(loc.OpEq, reg(0), reg(1))
 	execute(t, func(w *world) []execCase {
 		at := w.number(w.mem[:8])
 		return []execCase{
@@ -301,9 +301,9 @@ func TestSelect(t *testing.T) {
 			{"not a comparison", value(sel(reg(0), num(5), bad)), result(0, 5)},
 			{"division", value(sel(no, div, num(6))), result(0, 6)},
 			{"inside", value(plus(sel(yes, sel(no, bad, num(7)), bad), 1)), result(0, 8)},
-			{"beside a read", value(bin(dwarfloc.OpAdd, mem(reg(5), 8), sel(yes, num(1), bad))), result(0, at+1)},
+			{"beside a read", value(bin(loc.OpAdd, mem(reg(5), 8), sel(yes, num(1), bad))), result(0, at+1)},
 			{"address", value(mem(sel(no, num(0), reg(5)), 8)), result(0, at)},
-			{"condition is read", value(sel(bin(dwarfloc.OpULt, mem(reg(5), 8), num(1)), bad, num(9))), result(0, 9)},
+			{"condition is read", value(sel(bin(loc.OpULt, mem(reg(5), 8), num(1)), bad, num(9))), result(0, 9)},
 		}
 	})
 }
@@ -311,7 +311,7 @@ func TestSelect(t *testing.T) {
 // TestPieces puts objects together, also of bits.
 func TestPieces(t *testing.T) {
 	execute(t, func(w *world) (cases []execCase) {
-		add := func(name string, size int, ps ...dwarfloc.Piece) {
+		add := func(name string, size int, ps ...loc.Piece) {
 			cases = append(cases, execCase{name, []prologue.Arg{{Name: "v", Loc: pieces(ps...), Size: size}}, nil})
 		}
 		add("two registers", 8, piece(4, inReg(0)), piece(4, inReg(1)))
@@ -348,14 +348,14 @@ func TestOrders(t *testing.T) {
 	kinds := []prologue.Arg{
 		{Name: "reg", Loc: inReg(2), Size: 8},
 		{Name: "const", Loc: isConst(1<<64 - 2), Size: 4, Signed: true},
-		{Name: "value", Loc: isValue(bin(dwarfloc.OpShl, reg(0), bin(dwarfloc.OpAnd, reg(1), num(7)))), Size: 8},
+		{Name: "value", Loc: isValue(bin(loc.OpShl, reg(0), bin(loc.OpAnd, reg(1), num(7)))), Size: 8},
 		{Name: "stack", Loc: inMem(plus(reg(7), 24)), Size: 4, Signed: true},
 		{Name: "near", Loc: inMem(plus(reg(7), 12)), Size: 2},
 		{Name: "far", Loc: inMem(plus(reg(7), 80)), Size: 8},
 		{Name: "odd", Loc: inMem(plus(reg(7), 29)), Size: 4},
 		{Name: "indirect", Loc: inMem(plus(mem(plus(reg(5), ptrOff), 8), 8)), Size: 3, Signed: true},
-		{Name: "sum", Loc: isValue(bin(dwarfloc.OpAdd, mem(reg(5), 8), mem(plus(reg(7), 8), 4))), Size: 8},
-		{Name: "quotient", Loc: isValue(bin(dwarfloc.OpDiv, reg(3), reg(1))), Size: 8},
+		{Name: "sum", Loc: isValue(bin(loc.OpAdd, mem(reg(5), 8), mem(plus(reg(7), 8), 4))), Size: 8},
+		{Name: "quotient", Loc: isValue(bin(loc.OpDiv, reg(3), reg(1))), Size: 8},
 		{Name: "pieces", Loc: pieces(piece(4, inReg(0)), piece(4, inMem(plus(reg(7), 4)))), Size: 8},
 		{Name: "none", Size: 8},
 	}
@@ -379,9 +379,9 @@ func TestDeep(t *testing.T) {
 		if depth == 0 {
 			return leaf()
 		}
-		op := dwarfloc.OpSub
+		op := loc.OpSub
 		if depth == 2 {
-			op = dwarfloc.OpDiv
+			op = loc.OpDiv
 		}
 		return bin(op, tree(depth-1, leaf), tree(depth-1, leaf))
 	}

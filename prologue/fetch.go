@@ -6,7 +6,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // fetcher writes one prologue after the other. The arguments that need no helper
@@ -15,7 +15,7 @@ import (
 // computation, and wait in the stack.
 type fetcher struct {
 	computer
-	pool      nodes
+	lowering  lowering
 	args      []Arg
 	fetches   []fetch // one for each argument
 	units     []*unit // in the order in which they run
@@ -41,7 +41,7 @@ type fetcher struct {
 type fetch struct {
 	arg    int
 	value  *node // nil: not fetched
-	reason dwarfloc.Reason
+	reason loc.Reason
 	unit   *unit // nil: computed last
 	at     place // of a read that may be joined with others
 	placed       // of what a record holds and no register does
@@ -89,7 +89,7 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 		return fmt.Errorf("unknown convention: %v", o.Convention)
 	}
 	f.reset()
-	f.pool.reset()
+	f.lowering.begin(o)
 	f.o, f.ctx = &f.opts, asm.R1
 	f.stack, f.maxStack, f.helpers = 0, 0, 0
 	if len(args) > len(f.fetchMem) {
@@ -107,7 +107,7 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 		}
 		t := &f.fetches[i]
 		*t = fetch{arg: i}
-		t.value, t.reason = f.pool.lower(&args[i], f.o)
+		t.value, t.reason = f.lowering.lower(&args[i])
 		f.noteMissing(t, t.value == nil)
 	}
 	f.plan()
@@ -140,10 +140,10 @@ func (f *fetcher) plan() {
 		}
 		f.addUnit(t)
 		read := t.value
-		if (read.op == dwarfloc.OpZExt || read.op == dwarfloc.OpSExt) && read.a.op == dwarfloc.OpDeref {
+		if (read.op == loc.OpZExt || read.op == loc.OpSExt) && read.a.op == loc.OpDeref {
 			t.extend, read = read, read.a
 		}
-		if read.op != dwarfloc.OpDeref || read.divides {
+		if read.op != loc.OpDeref || read.divides {
 			t.extend = nil
 			t.size = 8
 			continue
@@ -387,7 +387,7 @@ func (f *fetcher) deliver(t *fetch) {
 		}
 		f.noteArg(t)
 		f.compute(t.value, dst, free)
-	case t.extend != nil && t.extend.op == dwarfloc.OpSExt:
+	case t.extend != nil && t.extend.op == loc.OpSExt:
 		f.loadSlot(dst, t.slot, t.size)
 		f.signExtend(dst, int(t.extend.size))
 	case t.extend != nil && loadable(t.size) && loadable(int(t.extend.size)):

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Arguments in neighbouring memory are read with one helper call. Without faults
@@ -43,9 +43,9 @@ type place struct {
 func placeOf(read *node) place {
 	a := read.a
 	switch {
-	case a.op == dwarfloc.OpAddr:
+	case a.op == loc.OpAddr:
 		return place{nil, int64(a.k)}
-	case a.op == dwarfloc.OpAdd && a.b.isConst():
+	case a.op == loc.OpAdd && a.b.isConst():
 		return place{a.a, int64(a.b.k)}
 	}
 	return place{a, 0}
@@ -148,7 +148,7 @@ func (f *fetcher) faultTogether(group []*fetch) bool {
 	switch {
 	case at.base == nil:
 		return uint64(at.off)/pageSize == (uint64(at.off)+span(group)-1)/pageSize
-	case at.base.op == dwarfloc.OpReg && (at.base.k == uint64(f.o.Arch.SP) || slices.Contains(f.o.Frame, uint16(at.base.k))):
+	case at.base.op == loc.OpReg && (at.base.k == uint64(f.o.Arch.SP) || slices.Contains(f.o.Frame, uint16(at.base.k))):
 		return true
 	}
 	for _, t := range group[1:] {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // maxNodes bounds the operations of one argument, shared ones counted each time
@@ -12,130 +12,155 @@ import (
 // instructions.
 const maxNodes = 2048
 
-// lowering turns one argument's location into an expression for its value.
+// lowering turns arguments' locations into expressions for their values, in the form with
+// the fewest operations, and these into nodes. Its memory serves one prologue after the
+// other.
 type lowering struct {
-	arch  *arch.Arch
-	be    bool
-	pool  *nodes
-	nodes int
+	nodes
+	b    loc.Builder
+	arch *arch.Arch
+	left int // operations that the argument may still have
+}
+
+// begin makes the lowering ready for a prologue.
+func (l *lowering) begin(o *Options) {
+	l.nodes.reset()
+	l.b.Reset()
+	l.b.Simplify, l.b.BigEndian = true, o.BigEndian
+	l.arch = o.Arch
 }
 
 // refusal is why an argument cannot be fetched, passed up as an error.
-type refusal struct{ reason dwarfloc.Reason }
+type refusal struct{ reason loc.Reason }
 
 func (r *refusal) Error() string { return r.reason.String() }
 
-func refuse(code dwarfloc.ReasonCode, format string, args ...any) error {
-	return &refusal{dwarfloc.Reason{Code: code, Detail: fmt.Sprintf(format, args...)}}
+func refuse(code loc.ReasonCode, format string, args ...any) error {
+	return &refusal{loc.Reason{Code: code, Detail: fmt.Sprintf(format, args...)}}
+}
+
+func refused(r loc.Reason) error {
+	if r.Code == loc.ReasonNone {
+		return nil
+	}
+	return &refusal{r}
 }
 
 // lower returns the expression of an argument's value, extended to 64 bits as its
 // type says, or the reason why there is none.
-func (p *nodes) lower(arg *Arg, o *Options) (*node, dwarfloc.Reason) {
+func (l *lowering) lower(arg *Arg) (*node, loc.Reason) {
 	switch {
 	case arg.Kind == Comm:
-		return nil, dwarfloc.Reason{Code: dwarfloc.TooLarge, Detail: "a task's name needs the record convention"}
-	case arg.Loc.Kind == dwarfloc.KindNone:
-		if arg.Reason.Code == dwarfloc.Located {
-			return nil, dwarfloc.Reason{Code: dwarfloc.OptimizedOut}
+		return nil, loc.Reason{Code: loc.ReasonTooLarge, Detail: "a task's name needs the record convention"}
+	case arg.Loc.Kind == loc.KindNone:
+		if arg.Reason.Code == loc.ReasonNone {
+			return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
 		}
 		return nil, arg.Reason
 	case arg.Kind != Scalar:
-		return nil, dwarfloc.Reason{Code: dwarfloc.TooLarge, Detail: "strings and objects need the record convention"}
+		return nil, loc.Reason{Code: loc.ReasonTooLarge, Detail: "strings and objects need the record convention"}
 	}
-	l := lowering{arch: o.Arch, be: o.BigEndian, pool: p}
-	n, err := l.value(arg)
+	e, err := l.value(arg)
 	if err != nil {
 		return nil, err.(*refusal).reason
 	}
-	op := dwarfloc.OpZExt
-	if arg.Signed {
-		op = dwarfloc.OpSExt
-	}
-	return p.extend(op, n, arg.Size), dwarfloc.Reason{}
+	return l.of(l.b.Extend(e, arg.Size, arg.Signed)), loc.Reason{}
 }
 
-func (l *lowering) value(arg *Arg) (*node, error) {
-	loc := &arg.Loc
+func (l *lowering) value(arg *Arg) (*loc.Expr, error) {
 	switch {
-	case loc.Kind == dwarfloc.KindImplicitPointer:
-		return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.ImplicitPointer}}
+	case arg.Loc.Kind == loc.KindImplicitPointer:
+		return nil, refused(loc.Reason{Code: loc.ReasonImplicitPointer})
 	case arg.Size <= 0:
-		return nil, &refusal{dwarfloc.Reason{Code: dwarfloc.IncompleteType}}
+		return nil, refused(loc.Reason{Code: loc.ReasonIncompleteType})
 	case arg.Size > 8:
-		return nil, refuse(dwarfloc.TooLarge, "%d bytes, a register holds 8", arg.Size)
+		return nil, refuse(loc.ReasonTooLarge, "%d bytes, a register holds 8", arg.Size)
 	}
-	switch loc.Kind {
-	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
-		return l.expr(loc.Expr)
-	case dwarfloc.KindMemory:
-		a, err := l.expr(loc.Expr)
-		if err != nil {
-			return nil, err
-		}
-		return l.pool.deref(a, arg.Size), nil
-	case dwarfloc.KindBytes:
-		return l.bits(loc, 0, uint64(8*arg.Size))
-	case dwarfloc.KindPieces:
-		return l.pieces(loc.Pieces, 0, uint64(8*arg.Size))
+	at, err := l.location(&arg.Loc)
+	if err != nil {
+		return nil, err
 	}
-	return nil, refuse(dwarfloc.Unsupported, "a location of kind %d", loc.Kind)
+	switch at.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		return at.Expr, nil
+	}
+	e, r := l.b.Bits(&at, 0, 8*uint64(arg.Size))
+	return e, refused(r)
 }
 
-// expr turns an expression into nodes.
-func (l *lowering) expr(e *dwarfloc.Expr) (*node, error) {
-	if l.nodes++; l.nodes > maxNodes {
-		return nil, refuse(dwarfloc.Unsupported, "an expression of more than %d operations", maxNodes)
+// location rewrites the expressions of a location.
+func (l *lowering) location(from *loc.Location) (to loc.Location, err error) {
+	l.left = maxNodes
+	return l.rewrite(from)
+}
+
+func (l *lowering) rewrite(from *loc.Location) (to loc.Location, err error) {
+	to = *from
+	switch from.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant, loc.KindMemory:
+		to.Expr, err = l.expr(from.Expr)
+	case loc.KindPieces:
+		to.Pieces = make([]loc.Piece, len(from.Pieces))
+		for i := range from.Pieces {
+			p := &to.Pieces[i]
+			*p = from.Pieces[i]
+			if p.Loc, err = l.rewrite(&from.Pieces[i].Loc); err != nil {
+				return to, err
+			}
+			l.left -= 4 // what puts it in its place
+		}
+	case loc.KindNone, loc.KindBytes, loc.KindImplicitPointer:
+	default:
+		err = refuse(loc.ReasonUnsupported, "a location of kind %d", from.Kind)
+	}
+	return to, err
+}
+
+// expr rewrites an expression, and refuses one that a program cannot compute.
+func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
+	if l.left--; l.left < 0 {
+		return nil, refuse(loc.ReasonUnsupported, "an expression of more than %d operations", maxNodes)
 	}
 	if e == nil {
-		return nil, refuse(dwarfloc.Unsupported, "an operation without its operand")
+		return nil, refuse(loc.ReasonUnsupported, "an operation without its operand")
 	}
 	switch e.Op {
-	case dwarfloc.OpConst:
-		return l.pool.constant(e.K), nil
-	case dwarfloc.OpAddr:
-		return l.pool.imageAddr(e.K), nil
-	case dwarfloc.OpReg:
-		r := l.arch.Register(e.K)
-		switch {
-		case r == nil:
-			return nil, refuse(dwarfloc.NoRegister, "DWARF register %d", e.K)
-		case r.Class == arch.Vector:
-			return nil, refuse(dwarfloc.VectorRegister, "%s", l.arch.RegisterName(e.K))
-		case r.Offset < 0:
-			return nil, refuse(dwarfloc.NoRegister, "%s", l.arch.RegisterName(e.K))
-		}
-		return l.pool.register(e.K), nil
+	case loc.OpConst:
+		return l.b.Const(e.K), nil
+	case loc.OpAddr:
+		return l.b.Addr(e.K), nil
+	case loc.OpReg:
+		return l.b.Register(e.K, 0), refused(loc.CheckRegister(l.arch, e.K))
 	}
 	a, err := l.expr(e.A)
 	if err != nil {
 		return nil, err
 	}
 	switch e.Op {
-	case dwarfloc.OpDeref, dwarfloc.OpZExt, dwarfloc.OpSExt:
+	case loc.OpDeref, loc.OpZExt, loc.OpSExt:
 		switch {
 		case e.Size == 0 || e.Size > 8:
-			return nil, refuse(dwarfloc.Unsupported, "a value of %d bytes", e.Size)
-		case e.Op == dwarfloc.OpDeref:
-			return l.pool.deref(a, int(e.Size)), nil
+			return nil, refuse(loc.ReasonUnsupported, "a value of %d bytes", e.Size)
+		case e.Op == loc.OpDeref:
+			return l.b.Deref(a, int(e.Size)), nil
 		}
-		return l.pool.extend(e.Op, a, int(e.Size)), nil
-	case dwarfloc.OpNeg, dwarfloc.OpNot:
-		return l.pool.unaryOp(e.Op, a), nil
+		return l.b.Extend(a, int(e.Size), e.Op == loc.OpSExt), nil
+	case loc.OpNeg, loc.OpNot:
+		return l.b.Unary(e.Op, a), nil
 	}
-	if !e.Op.Binary() && e.Op != dwarfloc.OpSelect {
-		return nil, refuse(dwarfloc.Unsupported, "operation %d", e.Op)
+	if !e.Op.Binary() && e.Op != loc.OpSelect {
+		return nil, refuse(loc.ReasonUnsupported, "operation %d", e.Op)
 	}
 	b, err := l.expr(e.B)
 	if err != nil {
 		return nil, err
 	}
 	if e.Op.Binary() {
-		return l.pool.binaryOp(e.Op, a, b), nil
+		return l.b.Binary(e.Op, a, b), nil
 	}
 	c, err := l.expr(e.C)
 	if err != nil {
 		return nil, err
 	}
-	return l.pool.choose(a, b, c), nil
+	return l.b.Select(a, b, c), nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // MaxArgs is how many arguments the registers convention carries.
@@ -37,10 +37,10 @@ var (
 type Arg struct {
 	Name   string
 	Kind   ArgKind
-	User   bool              // the memory that it is read from is user memory
-	Signed bool              // its C type is signed
-	Loc    dwarfloc.Location // of KindNone when it is not located; of strings and objects, where their bytes are
-	Reason dwarfloc.Reason   // why it is not located
+	User   bool         // the memory that it is read from is user memory
+	Signed bool         // its C type is signed
+	Loc    loc.Location // of KindNone when it is not located; of strings and objects, where their bytes are
+	Reason loc.Reason   // why it is not located
 	// Size is the bytes of its C type; 0 when unknown. For a string it is the size of the
 	// array that holds it, 0 when it is found by a pointer.
 	Size int
@@ -157,7 +157,7 @@ type Options struct {
 // Unfetched is an argument that its prologue does not fetch.
 type Unfetched struct {
 	Arg    int // index in Emit's args
-	Reason dwarfloc.Reason
+	Reason loc.Reason
 }
 
 // Prologue is the instructions that fetch one site's arguments.

@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-func arg(l loc, size int) prologue.Arg { return prologue.Arg{Name: "a", Loc: l, Size: size} }
+func arg(l location, size int) prologue.Arg { return prologue.Arg{Name: "a", Loc: l, Size: size} }
 
-func signed(l loc, size int) prologue.Arg {
+func signed(l location, size int) prologue.Arg {
 	return prologue.Arg{Name: "a", Loc: l, Size: size, Signed: true}
 }
 
@@ -188,7 +188,7 @@ r2 = 0`},
 
 // TestJoin reads together what hangs at one base and is near, and nothing else.
 func TestJoin(t *testing.T) {
-	sp := func(off int64) loc { return inMem(plus(reg(7), off)) }
+	sp := func(off int64) location { return inMem(plus(reg(7), off)) }
 	tests := []struct {
 		name  string
 		args  []prologue.Arg
@@ -214,7 +214,7 @@ func TestJoin(t *testing.T) {
 		{"not a frame, the same", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), signed(inMem(plus(reg(6), 8)), 8)}, nil, 1, 8},
 		{"of the image", []prologue.Arg{arg(inMem(image(0x1ff8)), 8), arg(inMem(image(0x1ff4)), 4)}, nil, 1, 16},
 		{"of two pages of the image", []prologue.Arg{arg(inMem(image(0x1ff8)), 8), arg(inMem(image(0x2000)), 4)}, nil, 2, 16},
-		{"a bad divisor in the address", []prologue.Arg{arg(inMem(plus(bin(dwarfloc.OpDiv, reg(6), reg(1)), 8)), 8), arg(inMem(bin(dwarfloc.OpDiv, reg(6), reg(1))), 8)}, nil, 2, 24},
+		{"a bad divisor in the address", []prologue.Arg{arg(inMem(plus(bin(loc.OpDiv, reg(6), reg(1)), 8)), 8), arg(inMem(bin(loc.OpDiv, reg(6), reg(1))), 8)}, nil, 2, 24},
 		{"frame pointer", []prologue.Arg{arg(inMem(plus(reg(6), -20)), 4), arg(inMem(plus(reg(6), -32)), 8)}, []uint16{6}, 1, 16},
 		{"two frames", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(sp(0), 8)}, []uint16{6}, 2, 16},
 	}
@@ -234,7 +234,7 @@ func TestJoin(t *testing.T) {
 func TestUnfetched(t *testing.T) {
 	long := num(1)
 	for range 11 {
-		long = bin(dwarfloc.OpXor, long, long) // one node for each time it occurs
+		long = bin(loc.OpXor, long, long) // one node for each time it occurs
 	}
 	tests := []struct {
 		name string
@@ -242,23 +242,23 @@ func TestUnfetched(t *testing.T) {
 		want string
 	}{
 		{"not located", prologue.Arg{Size: 8}, "optimized-out"},
-		{"reason of the caller", prologue.Arg{Size: 8, Reason: dwarfloc.Reason{Code: dwarfloc.NotAtSite, Detail: "x"}}, "not-at-site: x"},
-		{"implicit pointer", arg(loc{Kind: dwarfloc.KindImplicitPointer}, 8), "implicit-pointer"},
+		{"reason of the caller", prologue.Arg{Size: 8, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "x"}}, "not-at-site: x"},
+		{"implicit pointer", arg(location{Kind: loc.KindImplicitPointer}, 8), "implicit-pointer"},
 		{"unknown size", arg(inReg(0), 0), "incomplete-type"},
 		{"too large", arg(inReg(0), 16), "too-large: 16 bytes, a register holds 8"},
-		{"missing piece", arg(pieces(piece(4, inReg(0)), piece(4, loc{})), 8), "missing-piece: bits 32 to 63"},
-		{"implicit pointer as a piece", arg(pieces(piece(8, loc{Kind: dwarfloc.KindImplicitPointer})), 4), "missing-piece: bits 0 to 31"},
+		{"missing piece", arg(pieces(piece(4, inReg(0)), piece(4, location{})), 8), "missing-piece: bits 32 to 63"},
+		{"implicit pointer as a piece", arg(pieces(piece(8, location{Kind: loc.KindImplicitPointer})), 4), "missing-piece: bits 0 to 31"},
 		{"too few pieces", arg(pieces(piece(4, inReg(0))), 8), "missing-piece: bits 32 to 63 are not described"},
 		{"too few bits", arg(pieces(bitPiece(32, 40, inReg(0))), 4), "missing-piece: 32 bits from bit 40 on of a value of 64"},
 		{"huge piece", arg(pieces(bitPiece(1<<63, 1<<63, inReg(0))), 4), "missing-piece: 32 bits from bit 9223372036854775808 on of a value of 64"},
 		{"too few bytes", arg(known(1, 2), 4), "missing-piece: only 2 bytes are known"},
 		{"pieces inside a piece", arg(pieces(piece(4, pieces(piece(4, inReg(0))))), 4), "unsupported-operation: a piece of kind 6"},
-		{"unknown kind", arg(loc{Kind: 99}, 4), "unsupported-operation: a location of kind 99"},
+		{"unknown kind", arg(location{Kind: 99}, 4), "unsupported-operation: a location of kind 99"},
 		{"vector register", arg(inReg(17), 8), "vector-register: %xmm0"},
 		{"register that is not saved", arg(isValue(plus(reg(54), 8)), 8), "no-register: %fs"},
 		{"unknown register", arg(inMem(reg(99)), 8), "no-register: DWARF register 99"},
-		{"no expression", arg(loc{Kind: dwarfloc.KindValue}, 8), "unsupported-operation: an operation without its operand"},
-		{"no operand", arg(isValue(bin(dwarfloc.OpAdd, reg(0), nil)), 8), "unsupported-operation: an operation without its operand"},
+		{"no expression", arg(location{Kind: loc.KindValue}, 8), "unsupported-operation: an operation without its operand"},
+		{"no operand", arg(isValue(bin(loc.OpAdd, reg(0), nil)), 8), "unsupported-operation: an operation without its operand"},
 		{"wide read", arg(isValue(mem(reg(0), 16)), 8), "unsupported-operation: a value of 16 bytes"},
 		{"unknown operation", arg(isValue(&expr{Op: 200, A: reg(0)}), 8), "unsupported-operation: operation 200"},
 		{"long", arg(isValue(long), 8), "unsupported-operation: an expression of more than 2048 operations"},

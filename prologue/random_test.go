@@ -1,7 +1,7 @@
 package prologue_test
 
 import (
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -45,21 +45,21 @@ func (s *source) expr(depth int) *expr {
 	case n < 7:
 		return mem(s.addr(depth-1), 1+s.below(8))
 	case n < 9:
-		return &expr{Op: dwarfloc.OpZExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
+		return &expr{Op: loc.OpZExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
 	case n < 11:
-		return &expr{Op: dwarfloc.OpSExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
+		return &expr{Op: loc.OpSExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
 	case n < 12:
-		return &expr{Op: dwarfloc.OpNeg, A: s.expr(depth - 1)}
+		return &expr{Op: loc.OpNeg, A: s.expr(depth - 1)}
 	case n < 13:
-		return &expr{Op: dwarfloc.OpNot, A: s.expr(depth - 1)}
+		return &expr{Op: loc.OpNot, A: s.expr(depth - 1)}
 	case n < 16:
 		return sel(s.expr(depth-1), s.expr(depth-1), s.expr(depth-1))
 	case n < 18:
 		// A shift by what may be less than 64.
-		op := dwarfloc.OpShl + dwarfloc.ExprOp(s.below(3))
-		return bin(op, s.expr(depth-1), bin(dwarfloc.OpAnd, s.expr(depth-1), num(127)))
+		op := loc.OpShl + loc.Op(s.below(3))
+		return bin(op, s.expr(depth-1), bin(loc.OpAnd, s.expr(depth-1), num(127)))
 	}
-	op := dwarfloc.OpAdd + dwarfloc.ExprOp(s.below(int(dwarfloc.OpSelect-dwarfloc.OpAdd)))
+	op := loc.OpAdd + loc.Op(s.below(int(loc.OpSelect-loc.OpAdd)))
 	return bin(op, s.expr(depth-1), s.expr(depth-1))
 }
 
@@ -73,7 +73,7 @@ func (s *source) addr(depth int) *expr {
 		return num(uint64(s.byte()))
 	case 2:
 		if depth > 0 {
-			return bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpAnd, s.expr(depth-1), num(0xfff)))
+			return bin(loc.OpAdd, reg(5), bin(loc.OpAnd, s.expr(depth-1), num(0xfff)))
 		}
 	case 3:
 		return plus(mem(plus(reg(5), int64(ptrOff+8*s.below(8))), 8), int64(s.byte()))
@@ -88,7 +88,7 @@ func (s *source) addr(depth int) *expr {
 }
 
 // location makes a location of an object of n bits.
-func (s *source) location(n, depth int, part bool) loc {
+func (s *source) location(n, depth int, part bool) location {
 	switch s.below(7) {
 	case 0:
 		return inReg(general[s.below(len(general))])
@@ -107,17 +107,17 @@ func (s *source) location(n, depth int, part bool) loc {
 }
 
 // known makes bytes that are known.
-func (s *source) known(n int) loc {
+func (s *source) known(n int) location {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(s.byte())
 	}
-	return loc{Kind: dwarfloc.KindBytes, Bytes: b}
+	return location{Kind: loc.KindBytes, Bytes: b}
 }
 
 // pieces puts an object of n bits together.
-func (s *source) pieces(n, depth int) loc {
-	var ps []dwarfloc.Piece
+func (s *source) pieces(n, depth int) location {
+	var ps []loc.Piece
 	for left := n; left > 0; {
 		size := 1 + s.below(64)
 		if s.below(2) == 0 {
@@ -125,7 +125,7 @@ func (s *source) pieces(n, depth int) loc {
 		}
 		off := 0
 		l := s.location(size+64, depth-1, true)
-		if l.Kind != dwarfloc.KindMemory && l.Kind != dwarfloc.KindBytes {
+		if l.Kind != loc.KindMemory && l.Kind != loc.KindBytes {
 			off = s.below(65 - size)
 		} else if s.below(2) == 0 {
 			off = s.below(64)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // The record convention. The record is on the stack, and each argument goes to its
@@ -26,12 +26,12 @@ func (f *fetcher) writeRecord() error {
 		case a.Kind >= kindCount:
 			return fmt.Errorf("%w: %d", ErrBadKind, a.Kind)
 		case a.Kind == Scalar:
-			t.value, t.reason = f.pool.lower(a, f.o)
+			t.value, t.reason = f.lowering.lower(a)
 			f.noteMissing(t, t.value == nil)
 		default:
-			t.placed, t.reason = f.pool.lowerPlaced(a, f.o)
-			f.noteMissing(t, t.reason.Code != dwarfloc.Located)
-			if t.reason.Code != dwarfloc.Located {
+			t.placed, t.reason = f.lowering.lowerPlaced(a, f.o)
+			f.noteMissing(t, t.reason.Code != loc.ReasonNone)
+			if t.reason.Code != loc.ReasonNone {
 				t.placed = placed{}
 			}
 		}
@@ -79,14 +79,14 @@ func (f *fetcher) planRecord() {
 // reads as 0, makes the value 0: most bit-fields are such values.
 func readBelow(n *node) *node {
 	switch n.op {
-	case dwarfloc.OpDeref:
+	case loc.OpDeref:
 		if n.divides {
 			return nil
 		}
 		return n
-	case dwarfloc.OpZExt, dwarfloc.OpSExt, dwarfloc.OpNeg:
+	case loc.OpZExt, loc.OpSExt, loc.OpNeg:
 		return readBelow(n.a)
-	case dwarfloc.OpMul, dwarfloc.OpAnd, dwarfloc.OpShl, dwarfloc.OpShr, dwarfloc.OpShra:
+	case loc.OpMul, loc.OpAnd, loc.OpShl, loc.OpShr, loc.OpShra:
 		if immediate(n.op, n.b) {
 			return readBelow(n.a)
 		}
@@ -101,11 +101,11 @@ func (f *fetcher) above(n, read *node, r asm.Register) {
 	}
 	f.above(n.a, read, r)
 	switch n.op {
-	case dwarfloc.OpZExt:
+	case loc.OpZExt:
 		f.zeroExtend(r, int(n.size))
-	case dwarfloc.OpSExt:
+	case loc.OpSExt:
 		f.signExtend(r, int(n.size))
-	case dwarfloc.OpNeg:
+	case loc.OpNeg:
 		f.imm(asm.Neg, r, 0)
 	default:
 		f.imm(aluOps[n.op], r, int32(n.b.k))

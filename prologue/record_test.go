@@ -11,16 +11,16 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-func str(l loc, bound int) prologue.Arg {
+func str(l location, bound int) prologue.Arg {
 	return prologue.Arg{Name: "s", Kind: prologue.String, Loc: l, MaxBytes: bound}
 }
 
-func object(l loc, size int) prologue.Arg {
+func object(l location, size int) prologue.Arg {
 	return prologue.Arg{Name: "o", Kind: prologue.Object, Loc: l, Size: size}
 }
 
@@ -67,7 +67,7 @@ r0 <<= 1
 r9 |= r0
 r2 = r9
 ` + end + `r3 += -16`},
-		{"a bit-field", []prologue.Arg{arg(isValue(bin(dwarfloc.OpAnd, bin(dwarfloc.OpShr, mem(reg(5), 1), num(3)), num(7))), 1)}, prologue.Options{}, `r6 = r1
+		{"a bit-field", []prologue.Arg{arg(isValue(bin(loc.OpAnd, bin(loc.OpShr, mem(reg(5), 1), num(3)), num(7))), 1)}, prologue.Options{}, `r6 = r1
 r3 = *(u64 *)(r6 +112)
 r1 = r10
 r1 += -8
@@ -209,33 +209,33 @@ func recordCases(w *world) (cases []execCase) {
 	}
 	cases = append(cases, execCase{name: "good", args: good})
 	bad := inMem(plus(reg(4), 16))
-	zero := bin(dwarfloc.OpSub, reg(0), reg(0))
+	zero := bin(loc.OpSub, reg(0), reg(0))
 	failing := []struct {
 		name string
 		arg  prologue.Arg
 	}{
 		{"scalar", arg(bad, 4)},
-		{"bit-field", arg(isValue(bin(dwarfloc.OpShr, mem(plus(reg(4), 16), 8), num(5))), 8)},
+		{"bit-field", arg(isValue(bin(loc.OpShr, mem(plus(reg(4), 16), 8), num(5))), 8)},
 		{"not a bit-field", arg(isValue(plus(mem(plus(reg(4), 16), 8), 5)), 8)},
 		{"chain, first link", arg(inMem(plus(mem(mem(reg(4), 8), 8), 8)), 4)},
-		{"chain, second link", arg(inMem(mem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30)), 8)), 4)},
-		{"chain, last link", arg(inMem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 4)},
+		{"chain, second link", arg(inMem(mem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30)), 8)), 4)},
+		{"chain, last link", arg(inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 4)},
 		{"chain of a string, first link", str(inMem(mem(reg(4), 8)), 24)},
-		{"chain of a string, last link", str(inMem(bin(dwarfloc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
+		{"chain of a string, last link", str(inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
 		{"string", str(bad, 24)},
 		{"string across the end", str(inMem(plus(reg(5), 4096-4)), 24)},
 		{"string at 0", str(inMem(num(0)), 24)},
-		{"string, narrow link", str(inMem(bin(dwarfloc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))), 24)},
-		{"string, divided", str(inMem(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpUDiv, reg(0), zero))), 24)},
-		{"string, divided and read", str(inMem(bin(dwarfloc.OpAdd, mem(plus(reg(4), 8), 8), bin(dwarfloc.OpUDiv, reg(0), reg(1)))), 24)},
+		{"string, narrow link", str(inMem(bin(loc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))), 24)},
+		{"string, divided", str(inMem(bin(loc.OpAdd, reg(5), bin(loc.OpUDiv, reg(0), zero))), 24)},
+		{"string, divided and read", str(inMem(bin(loc.OpAdd, mem(plus(reg(4), 8), 8), bin(loc.OpUDiv, reg(0), reg(1)))), 24)},
 		{"object", object(bad, 20)},
 		{"object across the end", object(inMem(plus(reg(5), 4096-9)), 20)},
 		{"chain of an object", object(inMem(plus(mem(plus(reg(4), 8), 8), 4)), 20)},
-		{"object, divided", object(inMem(bin(dwarfloc.OpAdd, reg(5), bin(dwarfloc.OpUMod, reg(0), zero))), 16)},
+		{"object, divided", object(inMem(bin(loc.OpAdd, reg(5), bin(loc.OpUMod, reg(0), zero))), 16)},
 		{"pieces", object(pieces(piece(8, inReg(0)), piece(8, inMem(reg(5))), piece(4, bad)), 20)},
 		{"pieces, first one", object(pieces(piece(4, bad), piece(8, inReg(0)), piece(8, inMem(reg(5)))), 20)},
-		{"missing", object(loc{}, 9)},
-		{"missing string", str(loc{}, 9)},
+		{"missing", object(location{}, 9)},
+		{"missing string", str(location{}, 9)},
 		{"too large", object(inMem(reg(5)), prologue.MaxObject+1)},
 		{"a string that is not in memory", str(inReg(0), 9)},
 	}
@@ -266,7 +266,7 @@ func recordCases(w *world) (cases []execCase) {
 }
 
 // many is as many scalars as a record can have on the stack, so that err has high bits.
-func many(l func(i int) loc) []prologue.Arg {
+func many(l func(i int) location) []prologue.Arg {
 	args := make([]prologue.Arg, 50)
 	for i := range args {
 		args[i] = prologue.Arg{Name: fmt.Sprint("a", i), Loc: l(i), Size: 1 + i%8, Signed: i%2 == 0}
@@ -275,9 +275,9 @@ func many(l func(i int) loc) []prologue.Arg {
 }
 
 func manyCases(*world) []execCase {
-	bad, divided := inMem(plus(reg(4), 16)), isValue(bin(dwarfloc.OpUDiv, reg(0), bin(dwarfloc.OpSub, reg(1), reg(1))))
-	pick := func(every int, yes, no loc) func(i int) loc {
-		return func(i int) loc {
+	bad, divided := inMem(plus(reg(4), 16)), isValue(bin(loc.OpUDiv, reg(0), bin(loc.OpSub, reg(1), reg(1))))
+	pick := func(every int, yes, no location) func(i int) location {
+		return func(i int) location {
 			if i%every == 0 {
 				return yes
 			}
@@ -285,17 +285,17 @@ func manyCases(*world) []execCase {
 		}
 	}
 	return []execCase{
-		{"none located", many(func(int) loc { return loc{} }), nil},
-		{"registers", many(func(i int) loc { return inReg(general[i%len(general)]) }), nil},
-		{"neighbours", many(func(i int) loc { return inMem(plus(reg(5), int64(8*i))) }), nil},
-		{"neighbours, two kinds", many(func(i int) loc { return inMem(plus(reg(uint64(5+i%2*2)), int64(8*i))) }), nil},
-		{"neighbours across the end", many(func(i int) loc { return inMem(plus(reg(5), 4096-200+int64(8*i))) }), nil},
+		{"none located", many(func(int) location { return location{} }), nil},
+		{"registers", many(func(i int) location { return inReg(general[i%len(general)]) }), nil},
+		{"neighbours", many(func(i int) location { return inMem(plus(reg(5), int64(8*i))) }), nil},
+		{"neighbours, two kinds", many(func(i int) location { return inMem(plus(reg(uint64(5+i%2*2)), int64(8*i))) }), nil},
+		{"neighbours across the end", many(func(i int) location { return inMem(plus(reg(5), 4096-200+int64(8*i))) }), nil},
 		{"one between two that another one is read with", []prologue.Arg{
 			arg(inMem(plus(reg(7), 8)), 8), arg(inMem(reg(5)), 8), arg(inMem(plus(reg(7), 16)), 8), arg(inMem(plus(reg(5), 16)), 8),
 		}, nil},
 		{"bad ones", many(pick(3, bad, inReg(0))), nil},
 		{"divisions", many(pick(7, divided, inMem(reg(5)))), nil},
-		{"missing ones", many(pick(5, loc{}, bad)), nil},
+		{"missing ones", many(pick(5, location{}, bad)), nil},
 	}
 }
 
@@ -407,7 +407,7 @@ func TestRecordErrors(t *testing.T) {
 		t.Fatalf("%v, %v", p, err)
 	}
 	for _, u := range p.Unfetched {
-		if u.Reason.Code != dwarfloc.TooLarge {
+		if u.Reason.Code != loc.ReasonTooLarge {
 			t.Errorf("argument %d: %v", u.Arg, u.Reason)
 		}
 	}
@@ -417,8 +417,8 @@ func TestRecordErrors(t *testing.T) {
 func TestRecordKeys(t *testing.T) {
 	keys := make(map[string]string)
 	for name, args := range map[string][]prologue.Arg{
-		"object, scalar": {object(loc{}, 16), arg(loc{}, 8)},
-		"scalar, object": {arg(loc{}, 8), object(loc{}, 16)},
+		"object, scalar": {object(location{}, 16), arg(location{}, 8)},
+		"scalar, object": {arg(location{}, 8), object(location{}, 16)},
 		"none":           {},
 	} {
 		for _, c := range []prologue.Convention{prologue.ConventionRegisters, prologue.ConventionRecord} {
@@ -442,13 +442,13 @@ func TestVerifierPaths(t *testing.T) {
 	for name, kind := range map[string]func(i int) prologue.Arg{
 		"reads":        func(i int) prologue.Arg { return arg(inMem(at(i)), 4) },
 		"chains":       func(i int) prologue.Arg { return arg(inMem(mem(at(i), 8)), 8) },
-		"bit-fields":   func(i int) prologue.Arg { return arg(isValue(bin(dwarfloc.OpShr, mem(at(i), 8), num(7))), 8) },
+		"bit-fields":   func(i int) prologue.Arg { return arg(isValue(bin(loc.OpShr, mem(at(i), 8), num(7))), 8) },
 		"computations": func(i int) prologue.Arg { return arg(isValue(plus(mem(mem(at(i), 8), 8), 5)), 8) },
-		"divisions":    func(i int) prologue.Arg { return arg(isValue(bin(dwarfloc.OpUDiv, reg(0), reg(uint64(i%4)))), 8) },
+		"divisions":    func(i int) prologue.Arg { return arg(isValue(bin(loc.OpUDiv, reg(0), reg(uint64(i%4)))), 8) },
 		"neighbours":   func(i int) prologue.Arg { return arg(inMem(plus(reg(uint64(8+i/2%4)), int64(200*(i/8)+i*8))), 8) },
 		"strings":      func(i int) prologue.Arg { return str(inMem(mem(at(i), 8)), 8) },
 		"divided strings": func(i int) prologue.Arg {
-			return str(inMem(bin(dwarfloc.OpAdd, mem(at(i), 8), bin(dwarfloc.OpUDiv, reg(0), reg(1)))), 8)
+			return str(inMem(bin(loc.OpAdd, mem(at(i), 8), bin(loc.OpUDiv, reg(0), reg(1)))), 8)
 		},
 		"objects": func(i int) prologue.Arg { return object(inMem(mem(at(i), 8)), 7) },
 		"pieces":  func(i int) prologue.Arg { return object(pieces(piece(4, inMem(at(i))), piece(3, inReg(0))), 7) },

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -123,9 +123,9 @@ func (w *world) number(b []byte) (v uint64) {
 // false for a fault.
 func (w *world) eval(e *expr) (v uint64, ok bool) {
 	switch e.Op {
-	case dwarfloc.OpConst, dwarfloc.OpAddr:
+	case loc.OpConst, loc.OpAddr:
 		return e.K, true
-	case dwarfloc.OpReg:
+	case loc.OpReg:
 		return w.regs[e.K], true
 	}
 	a, ok := w.eval(e.A)
@@ -133,18 +133,18 @@ func (w *world) eval(e *expr) (v uint64, ok bool) {
 		return 0, false
 	}
 	switch e.Op {
-	case dwarfloc.OpDeref:
+	case loc.OpDeref:
 		b, ok := w.read(a, int(e.Size))
 		return w.number(b), ok
-	case dwarfloc.OpZExt:
+	case loc.OpZExt:
 		return widen(a, int(e.Size), false), true
-	case dwarfloc.OpSExt:
+	case loc.OpSExt:
 		return widen(a, int(e.Size), true), true
-	case dwarfloc.OpNeg:
+	case loc.OpNeg:
 		return -a, true
-	case dwarfloc.OpNot:
+	case loc.OpNot:
 		return ^a, true
-	case dwarfloc.OpSelect:
+	case loc.OpSelect:
 		if a != 0 {
 			return w.eval(e.B)
 		}
@@ -154,7 +154,7 @@ func (w *world) eval(e *expr) (v uint64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return dwarfloc.Fold(e.Op, a, b)
+	return loc.Fold(e.Op, a, b)
 }
 
 func widen(v uint64, size int, signed bool) uint64 {
@@ -168,7 +168,7 @@ func widen(v uint64, size int, signed bool) uint64 {
 // object returns an object's first n bits, in the order of its memory: on a
 // little-endian machine from the least significant bit of each byte, on a
 // big-endian one from the most significant.
-func (w *world) object(l *loc, off, n int) (bits []bool, ok bool) {
+func (w *world) object(l *location, off, n int) (bits []bool, ok bool) {
 	ofBytes := func(b []byte) {
 		for i := off; i < off+n; i++ {
 			bit := i % 8
@@ -179,7 +179,7 @@ func (w *world) object(l *loc, off, n int) (bits []bool, ok bool) {
 		}
 	}
 	switch l.Kind {
-	case dwarfloc.KindMemory:
+	case loc.KindMemory:
 		a, ok := w.eval(l.Expr)
 		if !ok {
 			return nil, false
@@ -191,13 +191,13 @@ func (w *world) object(l *loc, off, n int) (bits []bool, ok bool) {
 			return nil, false
 		}
 		ofBytes(append(make([]byte, first), b...))
-	case dwarfloc.KindBytes:
+	case loc.KindBytes:
 		ofBytes(l.Bytes)
-	case dwarfloc.KindPieces:
+	case loc.KindPieces:
 		for i := range l.Pieces {
 			p := &l.Pieces[i]
 			size := int(p.BitSize)
-			if k := p.Loc.Kind; k == dwarfloc.KindMemory || k == dwarfloc.KindBytes {
+			if k := p.Loc.Kind; k == loc.KindMemory || k == loc.KindBytes {
 				size = min(size, n-len(bits)) // what is beyond the object is not read
 			}
 			part, ok := w.object(&p.Loc, int(p.BitOffset), size)
@@ -268,7 +268,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 	switch {
 	case arg.Kind == prologue.Comm:
 		return []byte(w.comm), true
-	case l.Kind == dwarfloc.KindNone:
+	case l.Kind == loc.KindNone:
 		return nil, false
 	case arg.Kind == prologue.Scalar:
 		v, ok := w.fetch(arg)
@@ -288,7 +288,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 		return b, ok
 	case arg.Kind == prologue.Object:
 		return nil, false
-	case l.Kind == dwarfloc.KindMemory:
+	case l.Kind == loc.KindMemory:
 		addr, ok := w.eval(l.Expr)
 		if !ok {
 			return nil, false
@@ -298,7 +298,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 			limit = min(limit, arg.Size+1) // the array is no longer
 		}
 		return w.str(addr, limit)
-	case l.Kind == dwarfloc.KindBytes:
+	case l.Kind == loc.KindBytes:
 		b := l.Bytes
 		if arg.Size > 0 {
 			b = b[:arg.Size]
@@ -346,7 +346,7 @@ func (w *world) wantRecord(args []prologue.Arg) (res bpfexec.Result) {
 func (w *world) want(args []prologue.Arg) (res bpfexec.Result) {
 	for i := range args {
 		var ok bool
-		if args[i].Loc.Kind != dwarfloc.KindNone {
+		if args[i].Loc.Kind != loc.KindNone {
 			res.Values[i], ok = w.fetch(&args[i])
 		}
 		if !ok {

@@ -45,7 +45,7 @@ void over(char a)
 	if out, err := exec.Command(testenv.Tool(t, "g++"), "-g", "-O0", "-gdwarf-5", "-c", "-o", bin, src).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v\n%s", err, out)
 	}
-	img, err := dwarfloc.Open(bin)
+	img, err := dwarfloc.Open(bin, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

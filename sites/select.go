@@ -126,15 +126,17 @@ func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 // a symbol of __libc_malloc. Inlined instances have no symbol.
 func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
 	at := make(map[uint64]bool)
-	for _, s := range img.Symbols(name) {
-		at[s.Addr] = true
+	for s := range img.Symbols() {
+		if s.Name == name {
+			at[s.Addr] = true
+		}
 	}
 	if len(at) == 0 {
 		return nil, nil
 	}
 	var mu sync.Mutex
 	names := make(map[string]bool)
-	err := img.EachSite(ctx, dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+	err := img.EachSite(ctx, nil, func(_ int, s *dwarfloc.Site) error {
 		if s.Kind != dwarfloc.Entry || !at[s.Addr] {
 			return nil
 		}

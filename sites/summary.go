@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // A Function is one function of an image: one name, declared at one place.
@@ -152,7 +153,7 @@ type VariableSummary struct {
 	Role    dwarfloc.Role
 	Type    string // as it is at the first site that has the variable in scope
 	Located int
-	Reasons map[dwarfloc.ReasonCode]int // at the other sites
+	Reasons map[loc.ReasonCode]int // at the other sites
 }
 
 // Variables returns the parameters and locals of the functions whose sites are given,
@@ -186,7 +187,7 @@ func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables
 				known += n
 			}
 			if known < f.Sites {
-				v.Reasons[dwarfloc.OptimizedOut] += f.Sites - known
+				v.Reasons[loc.ReasonOptimizedOut] += f.Sites - known
 			}
 		}
 		slices.SortStableFunc(f.Variables, func(a, b VariableSummary) int { return cmp.Compare(a.Role, b.Role) })
@@ -228,7 +229,7 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 		if !ok {
 			k = len(f.Variables)
 			at[n] = k
-			f.Variables = append(f.Variables, VariableSummary{Name: n, Role: v.Role, Reasons: make(map[dwarfloc.ReasonCode]int)})
+			f.Variables = append(f.Variables, VariableSummary{Name: n, Role: v.Role, Reasons: make(map[loc.ReasonCode]int)})
 		}
 		sum := &f.Variables[k]
 		if v.Located() {

@@ -63,7 +63,7 @@ func compiled(t *testing.T, text string, options ...string) (path string, img *d
 	if out, err := exec.Command(gcc, append(options, "-g", "-o", path, source)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ const poorEnv = "TRACER_TEST_POOR"
 
 // own attaches probes and returns the IDs of all programs called trace_N, or an error.
 func own(path string) string {
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		return err.Error()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -84,8 +85,8 @@ func TestGdb(t *testing.T) {
 func TestLibrary(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
-	img, err := dwarfloc.Open(libc)
-	if errors.Is(err, dwarfloc.ErrNoDWARF) {
+	img, err := dwarfloc.Open(libc, nil)
+	if errors.Is(err, image.ErrNoDWARF) {
 		testenv.Missing(t, "no debug information of the C library: install libc6-dbg")
 		return
 	}

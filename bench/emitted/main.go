@@ -127,7 +127,7 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatalf("usage: %s IMAGE", os.Args[0])
 	}
-	img, err := dwarfloc.Open(os.Args[1])
+	img, err := dwarfloc.Open(os.Args[1], nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -137,9 +137,8 @@ func main() {
 		workers[i].sharer = share.NewSharer(img, share.Options{})
 		workers[i].singles = share.NewSharer(img, share.Options{})
 	}
-	resolvers := make([]dwarfloc.Resolver, len(workers))
-	err = img.EachSite(context.Background(), dwarfloc.Every{}, func(worker int, s *dwarfloc.Site) error {
-		params, err := resolvers[worker].Params(s)
+	err = img.EachSite(context.Background(), nil, func(worker int, s *dwarfloc.Site) error {
+		params, err := s.Params()
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestHistogram(t *testing.T) {
 	var h, o histogram

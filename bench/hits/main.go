@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -48,15 +48,15 @@ type kind struct {
 	same int  // index of the kind that must fetch the same values, or itself
 }
 
-func reg(n uint16) *dwarfloc.Expr { return &dwarfloc.Expr{Op: dwarfloc.OpReg, K: uint64(n)} }
+func reg(n uint16) *loc.Expr { return &loc.Expr{Op: loc.OpReg, K: uint64(n)} }
 
 func inRegister(n uint16) prologue.Arg {
-	return prologue.Arg{Loc: dwarfloc.Location{Kind: dwarfloc.KindRegister, Expr: reg(n)}, Size: 8}
+	return prologue.Arg{Loc: loc.Location{Kind: loc.KindRegister, Expr: reg(n)}, Size: 8}
 }
 
 func inMemory(n uint16, off uint64) prologue.Arg {
-	at := &dwarfloc.Expr{Op: dwarfloc.OpAdd, A: reg(n), B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: off}}
-	return prologue.Arg{Loc: dwarfloc.Location{Kind: dwarfloc.KindMemory, Expr: at}, Size: 8}
+	at := &loc.Expr{Op: loc.OpAdd, A: reg(n), B: &loc.Expr{Op: loc.OpConst, K: off}}
+	return prologue.Arg{Loc: loc.Location{Kind: loc.KindMemory, Expr: at}, Size: 8}
 }
 
 // third is the DWARF number of the register that holds probed's third argument

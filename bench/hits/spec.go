@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -47,7 +47,7 @@ func newSpecs(a *arch.Arch, args []prologue.Arg) (*ebpf.Map, error) {
 		b := spec[i*argSize:]
 		e := arg.Loc.Expr
 		kind, off := uint32(kindReg), uint64(0)
-		if arg.Loc.Kind == dwarfloc.KindMemory {
+		if arg.Loc.Kind == loc.KindMemory {
 			kind, off, e = kindDeref, e.B.K, e.A
 		}
 		ne.PutUint64(b[offValue:], off)

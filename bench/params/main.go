@@ -25,36 +25,34 @@ func main() {
 	if flag.NArg() != 2 {
 		log.Fatal("usage: params [-kept] IMAGE PATTERN")
 	}
-	cache := dwarfloc.Cache{}
+	var o dwarfloc.Options
 	if *kept {
-		cache.Dir = os.Getenv("BPFPROLOGUE_CACHE")
+		o.CacheDir = os.Getenv("BPFPROLOGUE_CACHE")
 	}
-	if err := run(flag.Arg(0), flag.Arg(1), cache); err != nil {
+	if err := run(flag.Arg(0), flag.Arg(1), &o); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(path, text string, cache dwarfloc.Cache) error {
+func run(path, text string, o *dwarfloc.Options) error {
 	pattern, err := glob.Compile(text)
 	if err != nil {
 		return err
 	}
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, o)
 	if err != nil {
 		return err
 	}
 	defer img.Close()
-	img.UseCache(cache)
 	sites, err := img.Sites(context.Background(), pattern)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(os.Stdout, 1<<16)
-	var resolver dwarfloc.Resolver
 	all, located := 0, 0
 	for _, s := range sites {
 		fmt.Fprintln(w, s)
-		params, err := resolver.Params(s)
+		params, err := s.Params()
 		if err != nil {
 			return err
 		}

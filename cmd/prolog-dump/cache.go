@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -13,15 +14,15 @@ import (
 
 // userCache is where the tool keeps indexes: BPFPROLOGUE_CACHE, or bpfprologue in
 // the user's cache directory. Without either it keeps none.
-func userCache() dwarfloc.Cache {
-	dir := os.Getenv("BPFPROLOGUE_CACHE")
-	if dir == "" {
-		var err error
-		if dir, err = dwarfloc.UserCacheDir(); err != nil {
-			return dwarfloc.Cache{}
-		}
+func userCache() string {
+	if dir := os.Getenv("BPFPROLOGUE_CACHE"); dir != "" {
+		return dir
 	}
-	return dwarfloc.Cache{Dir: dir, Warn: func(err error) { fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err) }}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "bpfprologue")
 }
 
 func cacheCommand() *cobra.Command {
@@ -36,7 +37,7 @@ is answered without a scan. It is safe to delete at any time.`,
 		&cobra.Command{
 			Use: "list", Short: "List the kept indexes, the one used last first", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				list, err := userCache().List()
+				list, err := dwarfloc.CachedIndexes(userCache())
 				if err != nil {
 					return err
 				}
@@ -49,7 +50,7 @@ is answered without a scan. It is safe to delete at any time.`,
 		},
 		&cobra.Command{
 			Use: "clear", Short: "Remove all kept indexes", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return userCache().Clear() },
+			RunE: func(*cobra.Command, []string) error { return dwarfloc.ClearCache(userCache()) },
 		},
 	)
 	return cmd

@@ -48,7 +48,7 @@ gate for a kernel build.`,
 }
 
 func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, error) {
-	img, err := s.open(path)
+	img, err := s.open(path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func demoCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			img, err := dwarfloc.FromBytes(demoImage, data)
+			img, err := dwarfloc.FromBytes(demoImage, data, nil)
 			if err != nil {
 				return err
 			}

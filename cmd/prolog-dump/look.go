@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -266,7 +266,7 @@ func printVars(w io.Writer, f *sites.FunctionVariables) error {
 
 // reasonsText counts reasons, in the order of the list of reasons, as the last cell of
 // a table.
-func reasonsText(reasons map[dwarfloc.ReasonCode]int) string {
+func reasonsText(reasons map[loc.ReasonCode]int) string {
 	if len(reasons) == 0 {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -14,19 +15,18 @@ import (
 // the page cache is done before a bar could be read.
 const patience = 400 * time.Millisecond
 
-// open opens an image.
-func (s *settings) open(path string) (*dwarfloc.Image, error) {
-	img, err := dwarfloc.Open(path)
-	if err != nil {
-		return nil, err
-	}
+// open opens an image. Types that it only declares are taken from typesOf, if that is not
+// nil.
+func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
+	o := dwarfloc.Options{TypesOf: typesOf}
 	if !s.noCache {
-		img.UseCache(userCache())
+		o.CacheDir = userCache()
+		o.Warn = func(err error) { fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err) }
 	}
 	if isTerminal(os.Stderr) {
-		img.OnProgress(showProgress("indexing", progressbar.OptionShowBytes(true)))
+		o.Progress = showProgress("indexing", progressbar.OptionShowBytes(true))
 	}
-	return img, nil
+	return dwarfloc.Open(path, &o)
 }
 
 // showAttaching draws how many sites are attached, on a terminal: a kernel needs some
@@ -40,7 +40,7 @@ func showAttaching() func(done, total int) {
 }
 
 // showProgress draws how far work is, unless it is done soon.
-func showProgress(what string, o ...progressbar.Option) dwarfloc.Progress {
+func showProgress(what string, o ...progressbar.Option) func(done, total uint64) {
 	var (
 		mu    sync.Mutex
 		bar   *progressbar.ProgressBar

@@ -45,7 +45,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 				return s.proveImage(cmd, args[0], o)
 			}
 			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
-				file, err := oracle.Open(p.Image.Path(), p.Image.SeparatePath())
+				file, err := oracle.Open(p.Image.Path(), p.Image.DebugPath())
 				if err != nil {
 					return err
 				}
@@ -68,12 +68,12 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 		return err
 	}
 	o.Convention = how.Convention
-	img, err := s.open(path)
+	img, err := s.open(path, nil)
 	if err != nil {
 		return err
 	}
 	defer img.Close()
-	file, err := oracle.Open(path, img.SeparatePath())
+	file, err := oracle.Open(path, img.DebugPath())
 	if err != nil {
 		return err
 	}

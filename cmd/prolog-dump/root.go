@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -169,15 +170,14 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	if x.options, err = s.options(kernel); err != nil {
 		return nil, err
 	}
-	if x.img, err = s.open(path); err != nil {
-		return nil, err
-	}
 	if o.Module != "" && s.vmlinux != "" {
-		if x.types, err = s.open(s.vmlinux); err != nil {
-			x.Close()
+		if x.types, err = s.open(s.vmlinux, nil); err != nil {
 			return nil, err
 		}
-		x.img.UseTypesOf(x.types)
+	}
+	if x.img, err = s.open(path, x.types); err != nil {
+		x.Close()
+		return nil, err
 	}
 	return x, nil
 }
@@ -248,8 +248,8 @@ func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err er
 	if err != nil {
 		return "", false, err
 	}
-	path, err = dwarfloc.FindRunningKernel(release)
-	return path, true, err
+	path, err = kernelfiles.FindRunningKernel(release)
+	return path, true, withAdvice(err, "install the kernel's debug package, or name an image with -k FILE")
 }
 
 // modulePath is the file of a module of the kernel that -k names, or of the running
@@ -258,14 +258,25 @@ func (s *settings) modulePath(name string) (string, error) {
 	var release string
 	var err error
 	if s.vmlinux != "" {
-		release, err = dwarfloc.KernelRelease(s.vmlinux)
+		release, err = kernelfiles.KernelRelease(s.vmlinux)
 	} else {
 		release, err = runningRelease()
 	}
 	if err != nil {
 		return "", err
 	}
-	return dwarfloc.FindModule(name, dwarfloc.ModuleDirs(release, s.vmlinux))
+	path, err := kernelfiles.FindModule(name, kernelfiles.ModuleDirs(release, s.vmlinux))
+	return path, withAdvice(err, "install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
+}
+
+// withAdvice adds a line of advice to the error for a file that is in none of the usual
+// places.
+func withAdvice(err error, advice string) error {
+	var none *kernelfiles.NotFoundError
+	if errors.As(err, &none) {
+		return fmt.Errorf("%w\n%s", err, advice)
+	}
+	return err
 }
 
 // runningRelease is what uname -r prints.
@@ -287,7 +298,7 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	img, err := s.open(path)
+	img, err := s.open(path, nil)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

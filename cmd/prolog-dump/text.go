@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -120,7 +121,7 @@ func typeText(a *plan.Argument) string {
 	if a.Kind == prologue.Comm {
 		return fmt.Sprintf("char[%d]", prologue.CommSize)
 	}
-	if a.Variable.Reason.Code == dwarfloc.NoSuchVariable {
+	if a.Variable.Reason.Code == loc.ReasonNoSuchVariable {
 		return "-"
 	}
 	return a.Variable.Type.String()
@@ -147,10 +148,10 @@ func locationText(p *plan.Plan, a *plan.Argument) string {
 
 // explain says how the answer was found.
 func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
-	if r := a.Unfetched; r.Code != dwarfloc.Located && r.Code.Text() != "" {
+	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Text() != "" {
 		lines := []string{"because " + r.Code.Text()}
-		if a.Variable.Loc.Kind == dwarfloc.KindImplicitPointer {
-			if o, err := site.Pointee(&a.Variable.Loc); err == nil && o.Loc.Kind != dwarfloc.KindNone {
+		if a.Variable.Loc.Kind == loc.KindImplicitPointer {
+			if o, err := site.Pointee(&a.Variable.Loc); err == nil && o.Loc.Kind != loc.KindNone {
 				lines = append(lines, fmt.Sprintf("it points to %s %s+%d, which is %s", o.Type, o.Name, a.Variable.Loc.TargetOffset, o.Loc.Text(p.Image.Arch())))
 			}
 		}
@@ -158,7 +159,7 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	}
 	lines := []string{"by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Text()}
 	if expr, sec, off := a.Variable.Expression(); expr != nil {
-		lines = append(lines, fmt.Sprintf("from %s (%s+%#x)", dwarfloc.ExpressionText(expr), sec, off))
+		lines = append(lines, fmt.Sprintf("from %s (%s+%#x)", a.Variable.ExpressionText(), sec, off))
 	}
 	return lines
 }
@@ -245,7 +246,7 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 // sections have none, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
 	img := site.Image()
-	if sec := img.SectionAt(site.Addr); img.LoadsApart() && sec != nil {
+	if sec := img.SectionAt(site.Addr); img.IsRelocatable() && sec != nil {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}
 	return hex(site.Addr)

@@ -56,7 +56,7 @@ func isFile(args []string) bool {
 
 // verifyImage loads all of an image's prologues.
 func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
-	img, err := s.open(path)
+	img, err := s.open(path, nil)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func main() {
 		log.Fatalf("usage: %s OBJECT IMAGE COMMAND...", os.Args[0])
 	}
 	ctx := context.Background()
-	img := check(dwarfloc.Open(os.Args[2]))
+	img := check(dwarfloc.Open(os.Args[2], nil))
 	subject := instances.Subject{Image: img, Running: check(instances.Find(img, instances.FindOptions{}))}
 	spec := check(instances.Expand(ctx, check(ebpf.LoadCollectionSpec(os.Args[1])),
 		func(*probe.Definition) (instances.Subject, error) { return subject, nil }))

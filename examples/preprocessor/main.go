@@ -32,7 +32,7 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatalf("usage: %s IMAGE 'EVENT=FUNC ARG...'", os.Args[0])
 	}
-	img := check(dwarfloc.Open(os.Args[1]))
+	img := check(dwarfloc.Open(os.Args[1], nil))
 	def := check(probe.ParseSection(os.Args[2]))
 	p := check(plan.New(context.Background(), img, def, plan.Options{Convention: prologue.ConventionRegisters}))
 

@@ -5,9 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-delve/delve/pkg/dwarf/leb128"
+
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/go-delve/delve/pkg/dwarf/leb128"
 )
 
 func TestLEB128(t *testing.T) {

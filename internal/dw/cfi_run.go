@@ -1,6 +1,8 @@
 package dw
 
-import "github.com/bpfprologue/bpfprologue/internal/bin"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
 
 // A cfaOp is a call frame instruction (DWARF 5, table 7.29). Those of the first three have
 // an operand in their lower 6 bits.

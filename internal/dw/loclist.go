@@ -1,6 +1,8 @@
 package dw
 
-import "github.com/bpfprologue/bpfprologue/internal/bin"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
 
 // A location list says where a variable is over ranges of addresses (DWARF 5 section
 // 2.6.2, up to DWARF 4 .debug_loc). GCC adds views: several source positions can share one

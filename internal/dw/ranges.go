@@ -1,6 +1,8 @@
 package dw
 
-import "github.com/bpfprologue/bpfprologue/internal/bin"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+)
 
 // Range is a range of link-time addresses, [lo, hi).
 type Range struct{ Lo, Hi uint64 }

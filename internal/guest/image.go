@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
@@ -15,7 +14,7 @@ import (
 // symbols that tell a kernel and its slide, and debug information of nothing.
 // Attaching needs no more.
 func symbolImage(path string) ([]byte, error) {
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +23,7 @@ func symbolImage(path string) ([]byte, error) {
 	if err != nil || len(id) == 0 {
 		return nil, fmt.Errorf("%s: no build ID", path)
 	}
-	addrs, err := img.AddressesOf("_stext", "_text")
+	addrs, err := img.SymbolAddresses("_stext", "_text")
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +36,12 @@ func symbolImage(path string) ([]byte, error) {
 
 	var symbols bytes.Buffer
 	names := []byte{0}
-	if err := binary.Write(&symbols, arch.Order(data), elf.Sym64{}); err != nil {
+	if err := binary.Write(&symbols, byteOrder(data), elf.Sym64{}); err != nil {
 		return nil, err
 	}
 	for name, addr := range addrs {
 		sym := elf.Sym64{Name: uint32(len(names)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), Shndx: 1, Value: addr}
-		if err := binary.Write(&symbols, arch.Order(data), sym); err != nil {
+		if err := binary.Write(&symbols, byteOrder(data), sym); err != nil {
 			return nil, err
 		}
 		names = append(append(names, name...), 0)
@@ -72,7 +71,7 @@ func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, e
 		sections[i].Name = uint32(len(last.data))
 		last.data = append(append(last.data, sections[i].name...), 0)
 	}
-	order := arch.Order(data)
+	order := byteOrder(data)
 	out := make([]byte, binary.Size(elf.Header64{}))
 	var heads bytes.Buffer
 	for i := range sections {
@@ -99,4 +98,12 @@ func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, e
 	}
 	copy(out, head.Bytes())
 	return append(out, heads.Bytes()...), nil
+}
+
+// byteOrder is the byte order that an ELF data encoding stands for.
+func byteOrder(data elf.Data) binary.ByteOrder {
+	if data == elf.ELFDATA2MSB {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
 }

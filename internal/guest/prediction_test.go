@@ -34,7 +34,7 @@ func predict(t *testing.T, k testKernel) {
 	hash := fnv.New64a()
 	hash.Write([]byte(img.BuildID()))
 	size, seed := setting(t, "GUEST_SITES", 2000), setting(t, "GUEST_SEED", hash.Sum64())
-	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,12 +126,12 @@ func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
 	}
 	out := make(patches)
 	for _, table := range tables {
-		marks, err := img.AddressesOf(table.from, table.to)
+		marks, err := img.SymbolAddresses(table.from, table.to)
 		if err != nil {
 			return nil, err
 		}
 		lo, hi := marks[table.from], marks[table.to]
-		d, err := img.Contents(lo, hi-lo)
+		d, err := img.Bytes(lo, hi-lo)
 		if err != nil {
 			return nil, err
 		}

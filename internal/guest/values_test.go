@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -121,7 +122,7 @@ func kernels(t *testing.T) (out []testKernel) {
 
 func open(t *testing.T, k testKernel) *dwarfloc.Image {
 	t.Helper()
-	img, err := dwarfloc.Open(k.Vmlinux)
+	img, err := dwarfloc.Open(k.Vmlinux, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,9 +314,9 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 func describe(a *arch.Arch, v *plan.Value) string {
 	l := &v.Variable.Loc
 	text := fmt.Sprintf("%v, %v", l.Kind, l.Rule)
-	l.Exprs(func(e *dwarfloc.Expr) {
-		e.Walk(func(e *dwarfloc.Expr) {
-			if e.Op == dwarfloc.OpReg && e.K == uint64(a.SP) {
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(e *loc.Expr) {
+			if e.Op == loc.OpReg && e.K == uint64(a.SP) {
 				text = fmt.Sprintf("%v on the stack, %v", l.Kind, l.Rule)
 			}
 		})

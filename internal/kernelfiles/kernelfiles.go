@@ -1,25 +1,59 @@
-package dwarfloc
+// Package kernelfiles finds kernel images and modules with debug information where
+// distributions and kernel builds put them.
+package kernelfiles
 
 import (
 	"bytes"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
-	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
+
+// NotFoundError is the error for a kernel or a module that is in none of the usual places.
+type NotFoundError struct {
+	What    string   // "vmlinux of the running kernel 6.1.0-13-amd64", "file of module ext4"
+	Nearest []string // modules whose names are near
+	Looked  []string // paths, or directories below which was looked
+}
+
+func (e *NotFoundError) Error() string {
+	hint := ""
+	if len(e.Nearest) > 0 {
+		hint = "; did you mean " + strings.Join(e.Nearest, ", ") + "?"
+	}
+	return fmt.Sprintf("no %s found%s; looked at:\n  %s", e.What, hint, strings.Join(e.Looked, "\n  "))
+}
+
+// FindRunningKernel returns the vmlinux with debug information of a kernel release: the
+// first of the usual places that has one. The error is a *NotFoundError.
+func FindRunningKernel(release string) (string, error) {
+	paths := []string{
+		"/usr/lib/debug/boot/vmlinux-" + release,
+		"/usr/lib/debug/lib/modules/" + release + "/vmlinux",
+		"/lib/modules/" + release + "/build/vmlinux",
+		"/lib/modules/" + release + "/vmlinux",
+		"/boot/vmlinux-" + release,
+	}
+	for _, p := range paths {
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() {
+			return p, nil
+		}
+	}
+	return "", &NotFoundError{What: "vmlinux of the running kernel " + release, Looked: paths}
+}
 
 // moduleSuffixes end the names of modules' files, the preferred first: as they were
 // built, as Fedora and SUSE name what holds only debug information, and compressed.
 var moduleSuffixes = []string{".ko", ".ko.debug", ".ko.zst", ".ko.xz", ".ko.gz"}
 
-// ModuleDirs are the directories below which modules of a kernel release usually
+// ModuleDirs returns the directories below which modules of a kernel release usually
 // are, those with debug information first. kernel is the path of the release's
 // vmlinux, or "": modules may be beside it.
 func ModuleDirs(release, kernel string) []string {
@@ -32,8 +66,8 @@ func ModuleDirs(release, kernel string) []string {
 		}
 	}
 	for _, d := range []string{
-		filepath.Join(debugRoot, "lib", "modules", release),
-		filepath.Join(debugRoot, "usr", "lib", "modules", release),
+		filepath.Join("/usr/lib/debug", "lib", "modules", release),
+		filepath.Join("/usr/lib/debug", "usr", "lib", "modules", release),
 		filepath.Join("/lib", "modules", release),
 	} {
 		if !slices.Contains(dirs, d) {
@@ -46,14 +80,13 @@ func ModuleDirs(release, kernel string) []string {
 // FindModule returns the path of a kernel module's file: a path as it is, or the
 // file of the module with a name, in the first of the directories that has one
 // somewhere below it. The kernel makes no difference between - and _ in the name of
-// a module. The error lists the places, and names that look alike.
+// a module. The error is a *NotFoundError.
 func FindModule(name string, dirs []string) (string, error) {
 	if strings.ContainsRune(name, '/') || isModule(name) != "" {
 		return name, nil
 	}
 	want := strings.ReplaceAll(name, "-", "_")
-	var near []string
-	nearest := len(want)/3 + 1
+	seen := make(map[string]bool)
 	for _, dir := range dirs {
 		best, bestRank := "", len(moduleSuffixes)
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -68,15 +101,9 @@ func FindModule(name string, dirs []string) (string, error) {
 				return nil
 			}
 			module := strings.ReplaceAll(strings.TrimSuffix(d.Name(), suffix), "-", "_")
+			seen[module] = true
 			if rank := slices.Index(moduleSuffixes, suffix); module == want && rank < bestRank {
 				best, bestRank = path, rank
-			} else if n := levenshtein.Distance(module, want, nil); module != want && n <= nearest {
-				if n < nearest {
-					near, nearest = nil, n
-				}
-				if !slices.Contains(near, module) {
-					near = append(near, module)
-				}
 			}
 			return nil
 		})
@@ -87,12 +114,14 @@ func FindModule(name string, dirs []string) (string, error) {
 			return best, nil
 		}
 	}
-	hint := ""
-	if len(near) > 0 {
-		hint = "; did you mean " + strings.Join(near[:min(len(near), 3)], ", ") + "?"
+	names := func(yield func(string) bool) {
+		for n := range seen {
+			if !yield(n) {
+				return
+			}
+		}
 	}
-	return "", fmt.Errorf("no file of module %s found%s; looked below:\n  %s\n%s", name, hint, strings.Join(dirs, "\n  "),
-		"install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
+	return "", &NotFoundError{What: "file of module " + name, Nearest: suggest.Nearest(want, names, 3), Looked: dirs}
 }
 
 // isModule returns the suffix that makes a file name a module's, or "".
@@ -108,43 +137,32 @@ func isModule(file string) string {
 // KernelRelease returns the release of a kernel image, as uname -r prints it when
 // that kernel runs: it stands in the image's read-only data.
 func KernelRelease(path string) (string, error) {
-	m, err := mapping.Open(path)
+	f, err := image.Open(path)
 	if err != nil {
 		return "", err
 	}
-	defer m.Close()
-	release := ""
-	err = guard(func() error {
-		file, err := elf.NewFile(bytes.NewReader(m.Data))
+	defer f.Close()
+	// linux_banner: "Linux version 6.1.0-13-amd64 (...". Other strings begin alike
+	// ("Linux version %s").
+	const banner = "Linux version "
+	for _, s := range f.Sections() {
+		if s.Name != ".rodata" {
+			continue
+		}
+		d, err := f.Bytes(s.Addr, s.Size)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return "", err
 		}
-		src := source{path, file, m.Data}
-		sec := file.Section(".rodata")
-		if sec == nil {
-			return nil
-		}
-		d, err := src.sectionData(sec)
-		if err != nil {
-			return err
-		}
-		// linux_banner: "Linux version 6.1.0-13-amd64 (...". Other strings begin alike
-		// ("Linux version %s").
-		const banner = "Linux version "
 		for {
 			i := bytes.Index(d, []byte(banner))
 			if i < 0 {
-				return nil
+				break
 			}
 			d = d[i+len(banner):]
 			if n := bytes.IndexByte(d[:min(len(d), 65)], ' '); n > 0 && d[0] >= '0' && d[0] <= '9' {
-				release = string(d[:n])
-				return nil
+				return string(d[:n]), nil
 			}
 		}
-	})
-	if err == nil && release == "" {
-		err = fmt.Errorf("%s: it does not say which kernel release it is: no %q in .rodata", path, "Linux version")
 	}
-	return release, err
+	return "", fmt.Errorf("%s: it does not say which kernel release it is: no %q in .rodata", path, "Linux version")
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
 
 // TestFindModule finds files of modules by their names.
@@ -14,10 +16,10 @@ func TestFindModule(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	for _, f := range []string{"kernel/fs/ext4/ext4.ko", "kernel/snd-hda.ko.xz", "kernel/snd-hda.ko.debug", "kernel/ext4.txt"} {
 		path := filepath.Join(dir, f)
-		must(os.MkdirAll(filepath.Dir(path), 0o700))
-		must(os.WriteFile(path, nil, 0o600))
+		dwarftest.Must(os.MkdirAll(filepath.Dir(path), 0o700))
+		dwarftest.Must(os.WriteFile(path, nil, 0o600))
 	}
-	must(os.WriteFile(filepath.Join(other, "late.ko"), nil, 0o600))
+	dwarftest.Must(os.WriteFile(filepath.Join(other, "late.ko"), nil, 0o600))
 	dirs := []string{filepath.Join(dir, "none"), dir, other}
 	for name, want := range map[string]string{
 		"ext4": filepath.Join(dir, "kernel/fs/ext4/ext4.ko"), "snd_hda": filepath.Join(dir, "kernel/snd-hda.ko.debug"),
@@ -29,7 +31,7 @@ func TestFindModule(t *testing.T) {
 		}
 	}
 	_, err := FindModule("ext5", dirs)
-	if err == nil || !strings.HasPrefix(err.Error(), "no file of module ext5 found; did you mean ext4?; looked below:\n  "+dirs[0]+"\n  "+dir) {
+	if err == nil || !strings.HasPrefix(err.Error(), "no file of module ext5 found; did you mean ext4?; looked at:\n  "+dirs[0]+"\n  "+dir) {
 		t.Errorf("ext5: %v", err)
 	}
 }
@@ -41,13 +43,13 @@ func TestKernelRelease(t *testing.T) {
 		"%s version\x00Linux version %s (x)\x00Linux version 6.1.0-13-amd64 (gcc)\n\x00": "6.1.0-13-amd64",
 		"Linux version ": "", "Linux version 6": "", "nothing": "",
 	} {
-		must(os.WriteFile(path, dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: ".rodata", Type: elf.SHT_PROGBITS, Data: []byte(text)}), 0o600))
+		dwarftest.Must(os.WriteFile(path, dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: ".rodata", Type: elf.SHT_PROGBITS, Data: []byte(text)}), 0o600))
 		got, err := KernelRelease(path)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	must(os.WriteFile(path, binary.LittleEndian.AppendUint32(nil, 7), 0o600))
+	dwarftest.Must(os.WriteFile(path, binary.LittleEndian.AppendUint32(nil, 7), 0o600))
 	if _, err := KernelRelease(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 		t.Errorf("no ELF file: %v", err)
 	}

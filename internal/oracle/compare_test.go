@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // findings gathers differences by kind, with examples, and counts.
@@ -69,7 +70,7 @@ func (f *findings) report(t *testing.T) {
 // compare reads some units of an image both ways.
 func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracle.Unit, random bool) *findings {
 	t.Helper()
-	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,23 +228,23 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		c.differ("expression", "%s: % x, dwarfloc % x", at, p.Expr, expr)
 		return
 	}
-	if v.Loc.Kind != dwarfloc.KindNone && v.Loc.Rule.String() != string(p.Rule) {
+	if v.Loc.Kind != loc.KindNone && v.Loc.Rule.String() != string(p.Rule) {
 		c.differ("rule", "%s: %s, dwarfloc %s", at, p.Rule, v.Loc.Rule)
 	}
 	verdict := "described"
-	want := dwarfloc.Located
+	want := loc.ReasonNone
 	switch p.Source {
 	case oracle.NoLocation:
-		verdict, want = "no location", dwarfloc.OptimizedOut
+		verdict, want = "no location", loc.ReasonOptimizedOut
 	case oracle.NotAtSite:
-		verdict, want = "not at the site", dwarfloc.NotAtSite
-		if v.Reason.Code == dwarfloc.OptimizedOut { // an empty list
-			want = dwarfloc.OptimizedOut
+		verdict, want = "not at the site", loc.ReasonNotAtSite
+		if v.Reason.Code == loc.ReasonOptimizedOut { // an empty list
+			want = loc.ReasonOptimizedOut
 		}
 	case oracle.Constant:
 		c.constant(at, p, v)
 	case oracle.Expression:
-		if v.Reason.Code == dwarfloc.NotStoredYet {
+		if v.Reason.Code == loc.ReasonNotStoredYet {
 			want = c.notStored(at, s, p, v)
 			break
 		}
@@ -251,9 +252,9 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 			want = c.expression(at, state{mix(s.DIE ^ seed<<60)}, s, p, v, seed == 0)
 		}
 		switch want {
-		case dwarfloc.EntryValueOnly:
+		case loc.ReasonEntryValueOnly:
 			verdict = "entry value only"
-		case dwarfloc.NotAtSite:
+		case loc.ReasonNotAtSite:
 			verdict = "not at the site"
 		}
 	}
@@ -271,13 +272,13 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 	}
 	verdict = "described"
 	switch v.Reason.Code {
-	case dwarfloc.OptimizedOut:
+	case loc.ReasonOptimizedOut:
 		verdict = "no location"
-	case dwarfloc.NotAtSite:
+	case loc.ReasonNotAtSite:
 		verdict = "not at the site"
-	case dwarfloc.EntryValueOnly:
+	case loc.ReasonEntryValueOnly:
 		verdict = "entry value only"
-	case dwarfloc.Located:
+	case loc.ReasonNone:
 	default:
 		c.totals[kind+" parameters described but not located: "+v.Reason.Code.String()]++
 	}
@@ -324,16 +325,16 @@ func (c *comparer) constant(at string, p *oracle.Param, v *dwarfloc.Variable) {
 
 // expression evaluates a parameter's expression in both ways and returns the
 // reason that dwarfloc should give.
-func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable, third bool) dwarfloc.ReasonCode {
+func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable, third bool) loc.ReasonCode {
 	m := c.machine(at, s, st.reg, st.mem, st.bias())
 	if early, err := s.TooEarly(p); err != nil {
 		c.differ("frame", "%s: %v", at, err)
 	} else if early {
-		return dwarfloc.NotAtSite
+		return loc.ReasonNotAtSite
 	}
 	res, err := m.Eval(p.Expr)
 	if errors.Is(err, oracle.ErrFrameNotSet) {
-		return dwarfloc.NotAtSite
+		return loc.ReasonNotAtSite
 	}
 	if err != nil && !errors.Is(err, oracle.ErrFault) {
 		return reason(err)
@@ -347,7 +348,7 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 	got, ok := st.result(&v.Loc)
 	if c.random {
 		switch {
-		case v.Reason.Code == dwarfloc.Unsupported && strings.Contains(v.Reason.Detail, "more than"):
+		case v.Reason.Code == loc.ReasonUnsupported && strings.Contains(v.Reason.Detail, "more than"):
 			c.totals["made-up expressions beyond dwarfloc's limits"]++
 			return v.Reason.Code
 		case err != nil && ok:
@@ -356,12 +357,12 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 			return v.Reason.Code
 		}
 	}
-	if v.Loc.Kind == dwarfloc.KindNone || ok != (err == nil) || ok && !reflect.DeepEqual(got, shorten(res)) {
+	if v.Loc.Kind == loc.KindNone || ok != (err == nil) || ok && !reflect.DeepEqual(got, shorten(res)) {
 		c.differ("value", "%s: % x: %+v, %v, dwarfloc %s %v: %+v, %v", at, p.Expr, res, err, v.Loc.Text(c.img.Arch()), v.Reason, got, ok)
 		return v.Reason.Code
 	}
 	if err != nil {
-		return dwarfloc.Located
+		return loc.ReasonNone
 	}
 	if size := p.Type.Size; p.Type.Scalar && size >= 1 && size <= 8 {
 		// The two are equal; that they are also large enough is to be seen.
@@ -371,15 +372,15 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 	}
 	switch res.Kind {
 	case oracle.IsImplicit:
-		return dwarfloc.ImplicitPointer
+		return loc.ReasonImplicitPointer
 	case oracle.InPieces:
 		for _, x := range res.Pieces {
 			if x.Kind == oracle.IsMissing || x.Kind == oracle.IsImplicit {
-				return dwarfloc.MissingPiece
+				return loc.ReasonMissingPiece
 			}
 		}
 	}
-	return dwarfloc.Located
+	return loc.ReasonNone
 }
 
 // machine is what an evaluation at a site needs.
@@ -407,7 +408,7 @@ const notStoredYet = "parameters on the stack that dwarfloc says are not stored 
 // notStored returns the reason NotStoredYet for a parameter that is on the stack, or
 // read from there: below the stack pointer at a function's entry, near the stack or
 // the frame pointer, by a list, at an inlined site. It is no reason for others.
-func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable) dwarfloc.ReasonCode {
+func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable) loc.ReasonCode {
 	const fp, sp, near = 6, 7, 1 << 16
 	// Both are far from the other registers and from each other.
 	pointers := map[uint64]uint64{fp: 1 << 61, sp: 1 << 62}
@@ -438,11 +439,11 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 			look(x.Value)
 		}
 	}
-	if err != nil || !onStack || v.Loc.Kind != dwarfloc.KindNone {
-		return dwarfloc.Located
+	if err != nil || !onStack || v.Loc.Kind != loc.KindNone {
+		return loc.ReasonNone
 	}
 	c.totals[notStoredYet]++
-	return dwarfloc.NotStoredYet
+	return loc.ReasonNotStoredYet
 }
 
 // pad fills the padding of a result that is one.
@@ -484,17 +485,17 @@ func (c *comparer) third(at string, st state, m oracle.Machine, p *oracle.Param,
 }
 
 // reason is dwarfloc's reason for an evaluation that failed.
-func reason(err error) dwarfloc.ReasonCode {
+func reason(err error) loc.ReasonCode {
 	for _, r := range []struct {
 		err  error
-		code dwarfloc.ReasonCode
+		code loc.ReasonCode
 	}{
-		{oracle.ErrEntryValue, dwarfloc.EntryValueOnly},
-		{oracle.ErrParameterRef, dwarfloc.ParameterRef},
-		{oracle.ErrThreadLocal, dwarfloc.ThreadLocal},
-		{oracle.ErrUnsupported, dwarfloc.Unsupported},
-		{oracle.ErrNoFrame, dwarfloc.NoFrameInfo},
-		{oracle.ErrBad, dwarfloc.Damaged},
+		{oracle.ErrEntryValue, loc.ReasonEntryValueOnly},
+		{oracle.ErrParameterRef, loc.ReasonParameterRef},
+		{oracle.ErrThreadLocal, loc.ReasonThreadLocal},
+		{oracle.ErrUnsupported, loc.ReasonUnsupported},
+		{oracle.ErrNoFrame, loc.ReasonNoFrameInfo},
+		{oracle.ErrBad, loc.ReasonDamaged},
 	} {
 		if errors.Is(err, r.err) {
 			return r.code
@@ -502,7 +503,7 @@ func reason(err error) dwarfloc.ReasonCode {
 	}
 	var reg oracle.RegisterError
 	if errors.As(err, &reg) && reg >= firstVector && reg <= lastVector {
-		return dwarfloc.VectorRegister
+		return loc.ReasonVectorRegister
 	}
-	return dwarfloc.NoRegister
+	return loc.ReasonNoRegister
 }

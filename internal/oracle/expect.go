@@ -1,6 +1,8 @@
 package oracle
 
-import "errors"
+import (
+	"errors"
+)
 
 // Input is a question for Expect: a location expression, what it describes, and
 // the state of the machine where it is asked.

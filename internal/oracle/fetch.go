@@ -1,6 +1,8 @@
 package oracle
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Fetch reads an object of up to 8 bytes, as a number of 64 bits.
 func (m *Machine) Fetch(res Result, size int, signed bool) (uint64, error) {

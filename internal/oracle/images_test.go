@@ -22,7 +22,7 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			img, err := dwarfloc.FromBytes(name, b)
+			img, err := dwarfloc.FromBytes(name, b, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestVmlinux(t *testing.T) {
 		t.Skip("reads a whole vmlinux")
 	}
 	path := testenv.Vmlinux(t)
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

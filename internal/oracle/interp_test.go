@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // state is a machine's state made up from a seed: every register and every byte
@@ -50,13 +50,13 @@ func (s state) mem(addr uint64, p []byte) bool {
 func (s state) bias() uint64 { return s.seed << 21 & 0x3fe00000 }
 
 // interpret computes a symbolic expression. ok is false for a fault.
-func (s state) interpret(e *dwarfloc.Expr) (v uint64, ok bool) {
+func (s state) interpret(e *loc.Expr) (v uint64, ok bool) {
 	switch e.Op {
-	case dwarfloc.OpConst:
+	case loc.OpConst:
 		return e.K, true
-	case dwarfloc.OpReg:
+	case loc.OpReg:
 		return s.reg(e.K)
-	case dwarfloc.OpAddr:
+	case loc.OpAddr:
 		return e.K + s.bias(), true
 	}
 	a, ok := s.interpret(e.A)
@@ -70,26 +70,26 @@ func (s state) interpret(e *dwarfloc.Expr) (v uint64, ok bool) {
 		return a & (1<<(8*size) - 1)
 	}
 	switch e.Op {
-	case dwarfloc.OpDeref:
+	case loc.OpDeref:
 		var b [8]byte
 		s.mem(a, b[:e.Size])
 		for i := range b {
 			v |= uint64(b[i]) << (8 * i)
 		}
 		return v, true
-	case dwarfloc.OpZExt:
+	case loc.OpZExt:
 		return low(e.Size), true
-	case dwarfloc.OpSExt:
+	case loc.OpSExt:
 		v = low(e.Size)
 		if e.Size < 8 && v>>(8*e.Size-1) != 0 {
 			v |= ^uint64(0) << (8 * e.Size)
 		}
 		return v, true
-	case dwarfloc.OpNeg:
+	case loc.OpNeg:
 		return -a, true
-	case dwarfloc.OpNot:
+	case loc.OpNot:
 		return ^a, true
-	case dwarfloc.OpSelect:
+	case loc.OpSelect:
 		if a != 0 {
 			return s.interpret(e.B)
 		}
@@ -103,7 +103,7 @@ func (s state) interpret(e *dwarfloc.Expr) (v uint64, ok bool) {
 }
 
 // operate is what dwarfloc's documentation says of operations with two operands.
-func operate(op dwarfloc.ExprOp, a, b uint64) (uint64, bool) {
+func operate(op loc.Op, a, b uint64) (uint64, bool) {
 	truth := func(v bool) (uint64, bool) {
 		if v {
 			return 1, true
@@ -112,71 +112,71 @@ func operate(op dwarfloc.ExprOp, a, b uint64) (uint64, bool) {
 	}
 	sa, sb := int64(a), int64(b)
 	switch op {
-	case dwarfloc.OpAdd:
+	case loc.OpAdd:
 		return a + b, true
-	case dwarfloc.OpSub:
+	case loc.OpSub:
 		return a - b, true
-	case dwarfloc.OpMul:
+	case loc.OpMul:
 		return a * b, true
-	case dwarfloc.OpDiv, dwarfloc.OpUDiv, dwarfloc.OpMod, dwarfloc.OpUMod:
+	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
 		if b == 0 {
 			return 0, false
 		}
 		switch op {
-		case dwarfloc.OpDiv:
+		case loc.OpDiv:
 			return uint64(sa / sb), true
-		case dwarfloc.OpUDiv:
+		case loc.OpUDiv:
 			return a / b, true
-		case dwarfloc.OpMod:
+		case loc.OpMod:
 			return uint64(sa % sb), true
 		}
 		return a % b, true
-	case dwarfloc.OpAnd:
+	case loc.OpAnd:
 		return a & b, true
-	case dwarfloc.OpOr:
+	case loc.OpOr:
 		return a | b, true
-	case dwarfloc.OpXor:
+	case loc.OpXor:
 		return a ^ b, true
-	case dwarfloc.OpShl:
+	case loc.OpShl:
 		return a << b, true
-	case dwarfloc.OpShr:
+	case loc.OpShr:
 		return a >> b, true
-	case dwarfloc.OpShra:
+	case loc.OpShra:
 		return uint64(sa >> b), true
-	case dwarfloc.OpEq:
+	case loc.OpEq:
 		return truth(a == b)
-	case dwarfloc.OpNe:
+	case loc.OpNe:
 		return truth(a != b)
-	case dwarfloc.OpLt:
+	case loc.OpLt:
 		return truth(sa < sb)
-	case dwarfloc.OpLe:
+	case loc.OpLe:
 		return truth(sa <= sb)
-	case dwarfloc.OpGt:
+	case loc.OpGt:
 		return truth(sa > sb)
-	case dwarfloc.OpGe:
+	case loc.OpGe:
 		return truth(sa >= sb)
-	case dwarfloc.OpULt:
+	case loc.OpULt:
 		return truth(a < b)
-	case dwarfloc.OpULe:
+	case loc.OpULe:
 		return truth(a <= b)
-	case dwarfloc.OpUGt:
+	case loc.OpUGt:
 		return truth(a > b)
-	case dwarfloc.OpUGe:
+	case loc.OpUGe:
 		return truth(a >= b)
 	}
 	panic(fmt.Sprintf("operation %d", op))
 }
 
 // result computes a symbolic location. ok is false for a fault.
-func (s state) result(l *dwarfloc.Location) (res oracle.Result, ok bool) {
+func (s state) result(l *loc.Location) (res oracle.Result, ok bool) {
 	switch l.Kind {
-	case dwarfloc.KindNone:
+	case loc.KindNone:
 		return oracle.Result{Kind: oracle.IsMissing}, true
-	case dwarfloc.KindBytes:
+	case loc.KindBytes:
 		return oracle.Result{Kind: oracle.IsBytes, Bytes: l.Bytes}, true
-	case dwarfloc.KindImplicitPointer:
+	case loc.KindImplicitPointer:
 		return oracle.Result{Kind: oracle.IsImplicit, Target: l.Target, TargetOffset: l.TargetOffset}, true
-	case dwarfloc.KindPieces:
+	case loc.KindPieces:
 		res.Kind = oracle.InPieces
 		for i := range l.Pieces {
 			p := &l.Pieces[i]
@@ -191,12 +191,12 @@ func (s state) result(l *dwarfloc.Location) (res oracle.Result, ok bool) {
 	v, ok := s.interpret(l.Expr)
 	res = oracle.Result{Kind: oracle.IsValue, Value: v}
 	switch l.Kind {
-	case dwarfloc.KindRegister:
-		if l.Expr.Op != dwarfloc.OpReg {
+	case loc.KindRegister:
+		if l.Expr.Op != loc.OpReg {
 			return res, false
 		}
 		res.Kind, res.Reg = oracle.InRegister, l.Expr.K
-	case dwarfloc.KindMemory:
+	case loc.KindMemory:
 		res.Kind = oracle.InMemory
 	}
 	return res, ok

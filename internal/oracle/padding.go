@@ -1,6 +1,8 @@
 package oracle
 
-import "debug/dwarf"
+import (
+	"debug/dwarf"
+)
 
 // maxBits bounds the objects whose padding is looked at.
 const maxBits = 1 << 16

@@ -1,6 +1,8 @@
 package oracle
 
-import "debug/dwarf"
+import (
+	"debug/dwarf"
+)
 
 // Source says what the debug information has to say about a parameter at a site.
 type Source uint8

@@ -52,7 +52,7 @@ func TestRandomExpressions(t *testing.T) {
 			g := generator{rng: rng, types: types[p.unit], unit: p.unit}
 			copy(patched[lists.Offset+p.off:], g.expression(p.size))
 		}
-		img, err := dwarfloc.FromBytes(name, patched)
+		img, err := dwarfloc.FromBytes(name, patched, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ type place struct {
 
 // expressions lists the expressions that are long enough for random ones.
 func expressions(t *testing.T, name string, image []byte) []place {
-	img, err := dwarfloc.FromBytes(name, image)
+	img, err := dwarfloc.FromBytes(name, image, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func expressions(t *testing.T, name string, image []byte) []place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -27,7 +28,7 @@ func TestRelocatable(t *testing.T) {
 			apart += compareLinked(t, path, linked)
 
 			// What ld made is an image like any other: both readers agree on it.
-			img, err := dwarfloc.Open(linked)
+			img, err := dwarfloc.Open(linked, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,12 +65,12 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 		t.Fatal(err)
 	}
 	open := func(p string) ([]*dwarfloc.Site, *dwarfloc.Image) {
-		img, err := dwarfloc.Open(p)
+		img, err := dwarfloc.Open(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = img.Close() })
-		sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+		sites, err := img.Sites(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,8 +78,8 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 	}
 	mine, img := open(path)
 	theirs, other := open(linked)
-	if !img.LoadsApart() || other.LoadsApart() {
-		t.Fatalf("relocatable: %v, and linked by ld: %v", img.LoadsApart(), other.LoadsApart())
+	if !img.IsRelocatable() || other.IsRelocatable() {
+		t.Fatalf("relocatable: %v, and linked by ld: %v", img.IsRelocatable(), other.IsRelocatable())
 	}
 	if len(mine) != len(theirs) || len(mine) == 0 {
 		t.Fatalf("%d sites, linked by ld %d", len(mine), len(theirs))
@@ -114,7 +115,7 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 			w := b[j]
 			params++
 			at := w.Loc.Text(other.Arch())
-			if v.Reason.Code == dwarfloc.ModuleAddress {
+			if v.Reason.Code == loc.ReasonModuleAddress {
 				apart++
 				if !strings.Contains(at, "@") {
 					bad(s, "%s: %v, linked by ld it is at %s", v.Name, v.Reason, at)

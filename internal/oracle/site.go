@@ -1,6 +1,8 @@
 package oracle
 
-import "debug/dwarf"
+import (
+	"debug/dwarf"
+)
 
 // Site is one place where a function's body begins.
 type Site struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -176,7 +177,7 @@ func (e *dumped) parameter(name string) (found *dumped) {
 }
 
 // place is where an entry says that it is at a site.
-func (e *dumped) place(s *dwarfloc.Site, rule dwarfloc.Rule) (place, bool) {
+func (e *dumped) place(s *dwarfloc.Site, rule loc.Rule) (place, bool) {
 	if lines := e.attrs["const_value"]; lines != nil {
 		if !dumpConstant.MatchString(lines[0]) {
 			return place{}, false
@@ -190,7 +191,7 @@ func (e *dumped) place(s *dwarfloc.Site, rule dwarfloc.Rule) (place, bool) {
 	}
 	covering, touching := byAddress(list, s.Addr)
 	views := e.attrs["GNU_locviews"] != nil
-	if covering == nil || views && (touching > 1 || rule == dwarfloc.RuleLaterView) {
+	if covering == nil || views && (touching > 1 || rule == loc.RuleLaterView) {
 		return place{}, false
 	}
 	return expression(covering.operations)
@@ -237,7 +238,7 @@ func TestDwarfdumpFixtures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, img := fixture(t, name)
 			all := dump(t, "--debug-info", path)
-			sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -37,23 +38,23 @@ func (p place) String() string {
 // ours is the place of a variable; ok is false for what is no single place.
 func ours(a *arch.Arch, v *dwarfloc.Variable) (p place, ok bool) {
 	switch v.Loc.Kind {
-	case dwarfloc.KindRegister, dwarfloc.KindValue, dwarfloc.KindConstant:
-	case dwarfloc.KindMemory:
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+	case loc.KindMemory:
 		p.memory = true
 	default:
 		return p, false
 	}
 	e := v.Loc.Expr
-	if e.Op == dwarfloc.OpAdd && e.B.Op == dwarfloc.OpConst {
+	if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
 		p.off = int64(e.B.K)
 		e = e.A
 	}
 	switch e.Op {
-	case dwarfloc.OpReg:
+	case loc.OpReg:
 		p.base = strings.TrimPrefix(a.RegisterName(e.K), "%")
-	case dwarfloc.OpAddr:
+	case loc.OpAddr:
 		p.base, p.off = "@", p.off+int64(e.K)
-	case dwarfloc.OpConst:
+	case loc.OpConst:
 		p.off += int64(e.K)
 	default:
 		return p, false
@@ -201,7 +202,7 @@ func fixture(t *testing.T, name string) (string, *dwarfloc.Image) {
 
 func open(t *testing.T, path string) *dwarfloc.Image {
 	t.Helper()
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,7 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	t.Helper()
 	var mu sync.Mutex
 	var sites []*dwarfloc.Site
-	err := img.EachSite(context.Background(), dwarfloc.Every{}, func(_ int, s *dwarfloc.Site) error {
+	err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
 		if wanted(s) {
 			c := s.Clone() // it is lent
 			if err := c.Describe(); err != nil {
@@ -248,13 +249,13 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, theirs place) bool {
 	t.Helper()
 	a := s.Image().Arch()
-	if v.Reason.Code == dwarfloc.NotAtSite && s.Kind == dwarfloc.Entry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
+	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.Entry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
 		// All these tools take an expression relative to the stack pointer (clang's
 		// frame base) for true at a function's first instruction, where the prologue has
 		// not yet moved the stack pointer.
 		return false
 	}
-	if v.Reason.Code == dwarfloc.VectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {
+	if v.Reason.Code == loc.ReasonVectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {
 		return true
 	}
 	got, ok := ours(a, v)

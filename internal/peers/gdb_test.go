@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -168,7 +169,7 @@ func compareGDB(t *testing.T, img *dwarfloc.Image, path string, sites []*dwarflo
 		}
 		for _, v := range params {
 			theirs := answer.variables[v.Name]
-			if theirs == nil || theirs.twice || v.Entries > 1 || v.Loc.Rule == dwarfloc.RuleLaterView {
+			if theirs == nil || theirs.twice || v.Entries > 1 || v.Loc.Rule == loc.RuleLaterView {
 				continue
 			}
 			if theirs.out {
@@ -207,7 +208,7 @@ func TestGDBFixtures(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
 			path, img := fixture(t, name)
-			sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

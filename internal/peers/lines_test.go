@@ -44,7 +44,8 @@ func comparePerfLine(t *testing.T, perf, path string, img *dwarfloc.Image, defin
 		if err != nil {
 			t.Fatal(err)
 		}
-		addr, ok, err := img.AddressOf(m[1])
+		all, err := img.SymbolAddresses(m[1])
+		addr, ok := all[m[1]]
 		if err != nil || !ok {
 			t.Fatalf("perf names the symbol %s: %v", m[1], err)
 		}
@@ -143,7 +144,7 @@ func perfKernel(t *testing.T) (perf, path string, img *dwarfloc.Image) {
 	}
 	path = testenv.Vmlinux(t)
 	perf = testenv.Tool(t, "perf")
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestAddr2line(t *testing.T) {
 	tool := testenv.Tool(t, "addr2line")
 	for _, name := range []string{"basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O2-dwarf5.elf"} {
 		path, img := fixture(t, name)
-		bodies, err := img.Sites(context.Background(), dwarfloc.Every{})
+		bodies, err := img.Sites(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

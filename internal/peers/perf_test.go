@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -37,7 +38,7 @@ func TestPerfEntries(t *testing.T) {
 	}
 	image := testenv.Vmlinux(t)
 	perf := testenv.Tool(t, "perf")
-	img, err := dwarfloc.Open(image)
+	img, err := dwarfloc.Open(image, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestPerfEntries(t *testing.T) {
 		for i := range plan.Sites {
 			s := &plan.Sites[i]
 			v := s.Args[0].Variable
-			if v.Loc.Kind != dwarfloc.KindRegister || v.Role != dwarfloc.Parameter || theirs[s.Symbol] == nil {
+			if v.Loc.Kind != loc.KindRegister || v.Role != dwarfloc.Parameter || theirs[s.Symbol] == nil {
 				continue
 			}
 			compared++

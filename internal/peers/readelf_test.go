@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // readelf of binutils prints location lists with their views:
@@ -68,21 +68,21 @@ func viewLists(t *testing.T, path string) map[uint64][]entry {
 
 // byView picks the entry for an address and view: the one that covers them, else
 // the first one that begins at the address with a later view.
-func byView(list []entry, addr, view uint64) (*entry, dwarfloc.Rule) {
+func byView(list []entry, addr, view uint64) (*entry, loc.Rule) {
 	before := func(addr1, view1, addr2, view2 uint64) bool { // not behind, in the order of addresses and views
 		return addr1 < addr2 || addr1 == addr2 && view1 <= view2
 	}
 	for i := range list {
 		if e := &list[i]; before(e.lo, e.vlo, addr, view) && !before(e.hi, e.vhi, addr, view) {
-			return e, dwarfloc.RuleView
+			return e, loc.RuleView
 		}
 	}
 	for i := range list {
 		if e := &list[i]; e.lo == addr && e.vlo > view {
-			return e, dwarfloc.RuleLaterView
+			return e, loc.RuleLaterView
 		}
 	}
-	return nil, dwarfloc.RuleNone
+	return nil, loc.RuleNone
 }
 
 // TestReadelfViews compares every parameter with a list that has views: the rule by
@@ -92,11 +92,11 @@ func TestReadelfViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, img := fixture(t, name)
 			lists, all := viewLists(t, path), dump(t, "--debug-info", path)
-			sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rules := make(map[dwarfloc.Rule]int)
+			rules := make(map[loc.Rule]int)
 			empty, places := 0, 0
 			for _, s := range sites {
 				params, err := s.Params()

@@ -3,7 +3,6 @@
 package place
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -13,10 +12,11 @@ import (
 // IsKernel reports whether an image is a kernel's, which has the symbol _stext on all
 // architectures, or a kernel module's, which is relocatable.
 func IsKernel(img *dwarfloc.Image) (bool, error) {
-	if img.LoadsApart() {
+	if img.IsRelocatable() {
 		return true, nil
 	}
-	_, ok, err := img.AddressOf("_stext")
+	marks, err := img.SymbolAddresses("_stext")
+	_, ok := marks["_stext"]
 	return ok, err
 }
 
@@ -25,15 +25,4 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 func ModuleName(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".ko")
 	return strings.ReplaceAll(name, "-", "_")
-}
-
-// FileOffset returns the offset in the file, in bytes, of the instruction at a link-time
-// address. It is what uprobes are made with.
-func FileOffset(img *dwarfloc.Image, addr uint64) (uint64, error) {
-	for _, s := range img.Segments() {
-		if addr >= s.Addr && addr-s.Addr < s.FileSize {
-			return addr - s.Addr + s.Offset, nil
-		}
-	}
-	return 0, fmt.Errorf("%s: the file has no code at %#x", img.Path(), addr)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -82,11 +83,11 @@ func (r *Report) add(o *Report) {
 
 // refused is the count of a reason that the second reader never has: it runs what
 // cannot be compiled, such as a loop, and reads what is not stored yet.
-func (r *Report) refused(c dwarfloc.ReasonCode) *uint64 {
+func (r *Report) refused(c loc.ReasonCode) *uint64 {
 	switch c {
-	case dwarfloc.Unsupported:
+	case loc.ReasonUnsupported:
 		return &r.Unsupported
-	case dwarfloc.NotStoredYet:
+	case loc.ReasonNotStoredYet:
 		return &r.NotStored
 	}
 	return nil
@@ -117,18 +118,17 @@ type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument) error
 // sites.
 func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f addFunc) (sites uint64, err error) {
 	type worker struct {
-		sites    uint64
-		sharer   *share.Sharer
-		resolver dwarfloc.Resolver
+		sites  uint64
+		sharer *share.Sharer
 	}
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i].sharer = share.NewSharer(img, o)
 	}
-	err = img.EachSite(ctx, dwarfloc.Every{}, func(number int, s *dwarfloc.Site) error {
+	err = img.EachSite(ctx, nil, func(number int, s *dwarfloc.Site) error {
 		w := &workers[number]
 		w.sites++
-		params, err := w.resolver.Params(s)
+		params, err := s.Params()
 		if err != nil {
 			return err
 		}

@@ -11,10 +11,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -78,21 +80,21 @@ func TestFindsWrong(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	for _, wrong := range []struct {
 		name   string
-		change func(l *dwarfloc.Location)
+		change func(l *loc.Location)
 	}{
-		{"register", func(l *dwarfloc.Location) {
-			if l.Kind == dwarfloc.KindRegister {
-				l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpReg, K: l.Expr.K ^ 1}
+		{"register", func(l *loc.Location) {
+			if l.Kind == loc.KindRegister {
+				l.Expr = &loc.Expr{Op: loc.OpReg, K: l.Expr.K ^ 1}
 			}
 		}},
-		{"offset", func(l *dwarfloc.Location) {
-			if l.Kind == dwarfloc.KindMemory {
-				l.Expr = &dwarfloc.Expr{Op: dwarfloc.OpAdd, A: l.Expr, B: &dwarfloc.Expr{Op: dwarfloc.OpConst, K: 8}}
+		{"offset", func(l *loc.Location) {
+			if l.Kind == loc.KindMemory {
+				l.Expr = &loc.Expr{Op: loc.OpAdd, A: l.Expr, B: &loc.Expr{Op: loc.OpConst, K: 8}}
 			}
 		}},
-		{"memory for value", func(l *dwarfloc.Location) {
-			if l.Kind == dwarfloc.KindValue {
-				l.Kind = dwarfloc.KindMemory
+		{"memory for value", func(l *loc.Location) {
+			if l.Kind == loc.KindValue {
+				l.Kind = loc.KindMemory
 			}
 		}},
 	} {
@@ -135,7 +137,7 @@ func TestKernel(t *testing.T) {
 
 func proveKernel(t *testing.T, path string) {
 	t.Helper()
-	img, err := dwarfloc.Open(path)
+	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,8 +196,8 @@ func TestUserPrograms(t *testing.T) {
 	}
 	libc := "/lib/x86_64-linux-gnu/libc.so.6"
 	for _, path := range []string{tool, libc} {
-		img, err := dwarfloc.Open(path)
-		if path == libc && (errors.Is(err, dwarfloc.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
+		img, err := dwarfloc.Open(path, nil)
+		if path == libc && (errors.Is(err, image.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
 			testenv.Missing(t, "no debug information of the C library (package libc6-dbg): %v", err)
 			continue
 		}
@@ -207,7 +209,7 @@ func TestUserPrograms(t *testing.T) {
 		if err != nil || c.Entry.Located() < 1000 || c.Inline.Located() < 1000 {
 			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located(), c.Inline.Located(), err)
 		}
-		file, err := oracle.Open(path, img.SeparatePath())
+		file, err := oracle.Open(path, img.DebugPath())
 		if err != nil {
 			t.Fatal(err)
 		}

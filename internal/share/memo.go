@@ -1,7 +1,7 @@
 package share
 
 import (
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -41,12 +41,12 @@ func plainOf(args []prologue.Arg) (p plain) {
 		a := &args[i]
 		var x, k uint64
 		switch e := a.Loc.Expr; {
-		case a.Loc.Kind == dwarfloc.KindNone:
+		case a.Loc.Kind == loc.KindNone:
 			p = p<<plainBits | plainNone
 			continue
-		case a.Loc.Kind == dwarfloc.KindRegister && e.Op == dwarfloc.OpReg:
+		case a.Loc.Kind == loc.KindRegister && e.Op == loc.OpReg:
 			x, k = plainRegister, e.K
-		case a.Loc.Kind == dwarfloc.KindConstant && e.Op == dwarfloc.OpConst:
+		case a.Loc.Kind == loc.KindConstant && e.Op == loc.OpConst:
 			x, k = plainConstant, e.K
 		default:
 			return 0

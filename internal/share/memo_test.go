@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -15,20 +15,20 @@ func TestPlain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	numbers := []uint64{0, 1, 2, 7, 16, 17, 99, 1<<valueBits - 1, 1 << valueBits, 1 << 21, 1 << 42, 1<<64 - 1}
 	random := func() prologue.Arg {
-		e := &dwarfloc.Expr{Op: dwarfloc.OpConst, K: numbers[rng.IntN(len(numbers))]}
+		e := &loc.Expr{Op: loc.OpConst, K: numbers[rng.IntN(len(numbers))]}
 		a := prologue.Arg{Size: rng.IntN(18), Signed: rng.IntN(2) == 0}
 		switch rng.IntN(5) {
 		case 0:
-			a.Reason.Code = dwarfloc.ReasonCodes()[rng.IntN(len(dwarfloc.ReasonCodes()))]
+			a.Reason.Code = loc.ReasonOptimizedOut + loc.ReasonCode(rng.IntN(int(loc.ReasonDamaged)))
 		case 1:
-			e.Op = dwarfloc.OpReg
-			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindRegister, Expr: e}
+			e.Op = loc.OpReg
+			a.Loc = loc.Location{Kind: loc.KindRegister, Expr: e}
 		case 2:
-			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindConstant, Expr: e}
+			a.Loc = loc.Location{Kind: loc.KindConstant, Expr: e}
 		case 3:
-			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindValue, Expr: e}
+			a.Loc = loc.Location{Kind: loc.KindValue, Expr: e}
 		case 4:
-			a.Loc = dwarfloc.Location{Kind: dwarfloc.KindMemory, Expr: e}
+			a.Loc = loc.Location{Kind: loc.KindMemory, Expr: e}
 		}
 		return a
 	}
@@ -42,7 +42,7 @@ func TestPlain(t *testing.T) {
 		for i := range args {
 			args[i] = random()
 			k := args[i].Loc.Kind
-			ok = ok && k != dwarfloc.KindValue && k != dwarfloc.KindMemory
+			ok = ok && k != loc.KindValue && k != loc.KindMemory
 		}
 		p := plainOf(args)
 		if p == 0 {

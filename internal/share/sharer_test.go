@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -19,7 +18,7 @@ import (
 func TestSharer(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		img := testenv.Fixture(t, name)
-		sites, err := img.Sites(context.Background(), dwarfloc.Every{})
+		sites, err := img.Sites(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

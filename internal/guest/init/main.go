@@ -137,7 +137,7 @@ func raw(f *os.File) error {
 }
 
 func work(task *guest.Task, r *reporter) (*guest.Done, error) {
-	img, err := dwarfloc.Open(guest.ImagePath)
+	img, err := dwarfloc.Open(guest.ImagePath, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,126 @@
+package prologue
+
+import (
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// node is a loc.Expr with what code generation asks about.
+type node struct {
+	op      loc.Op
+	size    uint8
+	k       uint64
+	a, b, c *node
+
+	needs   int32 // registers that computing it takes, without spilling
+	calls   int32 // helper calls on the longest path
+	divides bool  // may fault without a helper call
+	narrow  bool  // reads fewer than 8 bytes at a time
+}
+
+// nodes is where nodes are made: in blocks that are used again for the next
+// prologue.
+type nodes struct {
+	blocks [][]node
+	block  int // the one in use
+	used   int // nodes of it
+}
+
+// nodesPerBlock is enough for nearly all prologues.
+const nodesPerBlock = 16
+
+func (p *nodes) reset() { p.block, p.used = 0, 0 }
+
+// next returns memory for a node, which still holds another one.
+func (p *nodes) next() *node {
+	if p.used == nodesPerBlock {
+		p.block, p.used = p.block+1, 0
+	}
+	if p.block == len(p.blocks) {
+		p.blocks = append(p.blocks, make([]node, nodesPerBlock))
+	}
+	n := &p.blocks[p.block][p.used]
+	p.used++
+	return n
+}
+
+// pure reports whether a node neither calls a helper nor faults: it can be
+// computed late, or not at all.
+func (n *node) pure() bool { return n.calls == 0 && !n.divides }
+
+// leaf reports whether a node is computed in its destination alone.
+func (n *node) leaf() bool {
+	switch n.op {
+	case loc.OpConst, loc.OpReg, loc.OpAddr:
+		return true
+	case loc.OpZExt, loc.OpSExt, loc.OpNeg, loc.OpNot:
+		return n.a.leaf()
+	}
+	return false
+}
+
+func (n *node) isConst() bool { return n.op == loc.OpConst }
+
+// immediate reports whether a binary operation can take its second operand as an
+// immediate.
+func immediate(op loc.Op, b *node) bool {
+	if !b.isConst() || !fitsImm(b.k) {
+		return false
+	}
+	switch op {
+	case loc.OpDiv, loc.OpMod:
+		// Signed division divides magnitudes, and that of -2^31 does not fit.
+		return b.k != 0 && int64(b.k) != -1<<31
+	case loc.OpUDiv, loc.OpUMod:
+		return b.k != 0
+	case loc.OpShl, loc.OpShr, loc.OpShra:
+		return b.k < 64
+	}
+	return true
+}
+
+// divides reports whether an operation is a division whose divisor may be 0.
+func divides(op loc.Op, b *node) bool {
+	switch op {
+	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
+		return !b.isConst() || b.k == 0
+	}
+	return false
+}
+
+// of makes the node of an expression.
+func (p *nodes) of(e *loc.Expr) *node {
+	n := p.next()
+	*n = node{op: e.Op, size: e.Size, k: e.K}
+	switch {
+	case e.Op == loc.OpConst || e.Op == loc.OpReg || e.Op == loc.OpAddr:
+		n.needs = 1
+	case e.Op == loc.OpSelect:
+		cond, yes, no := p.of(e.A), p.of(e.B), p.of(e.C)
+		n.a, n.b, n.c = cond, yes, no
+		n.needs = max(cond.needs, yes.needs, no.needs)
+		n.calls = cond.calls + max(yes.calls, no.calls)
+		n.divides = cond.divides || yes.divides || no.divides
+		n.narrow = cond.narrow || yes.narrow || no.narrow
+	case e.Op.Binary():
+		a, b := p.of(e.A), p.of(e.B)
+		n.a, n.b = a, b
+		n.calls, n.narrow = a.calls+b.calls, a.narrow || b.narrow
+		n.divides = a.divides || b.divides || divides(e.Op, b)
+		switch {
+		case immediate(e.Op, b):
+			n.needs = a.needs
+		case a.needs == b.needs:
+			n.needs = a.needs + 1
+		default:
+			n.needs = max(a.needs, b.needs)
+		}
+	default:
+		a := p.of(e.A)
+		n.a, n.needs, n.calls, n.divides, n.narrow = a, a.needs, a.calls, a.divides, a.narrow
+		if e.Op == loc.OpDeref {
+			n.calls++
+			n.narrow = n.narrow || e.Size < 8
+		}
+	}
+	return n
+}
