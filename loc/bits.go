@@ -127,6 +127,9 @@ func (b *Builder) pieceBits(pieces []Piece, from, total uint64) (*Expr, Reason) 
 		if k := p.Loc.Kind; k == KindNone || k == KindImplicitPointer {
 			return nil, unavailable(ReasonMissingPiece, "bits %d to %d", from+at, from+at+n-1)
 		}
+		if p.Loc.Kind == KindPieces {
+			return nil, unavailable(ReasonUnsupported, "a piece of kind %d", p.Loc.Kind)
+		}
 		off := p.BitOffset + skip
 		if b.BigEndian && p.Loc.Kind.fromLSB() {
 			// The first bits of a piece are its most significant ones.

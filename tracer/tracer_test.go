@@ -163,7 +163,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"another kernel", func() error { _, err := instances.Find(kernel, instances.FindOptions{}); return err }, instances.ErrImageMismatch.Error() + ": the running kernel has build ID "},
 		{"another file", func() error { _, err := instances.Find(img, instances.FindOptions{Path: other}); return err }, instances.ErrImageMismatch.Error() + ": " + other + " has build ID "},
-		{"no file", func() error { _, err := instances.Find(img, instances.FindOptions{Path: path + ".none"}); return err }, path + ".none"},
+		{"no file", func() error { _, err := instances.Find(img, instances.FindOptions{Path: path + ".none"}); return err }, "open " + path + ".none: "},
 		{"nowhere", func() error {
 			s, err := tracer.Open(context.Background(), nil, plans(t, img, "mix key"), tracer.Options{})
 			if s != nil {

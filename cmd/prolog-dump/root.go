@@ -192,7 +192,9 @@ func (x *subject) running(force bool) (*instances.Running, error) {
 }
 
 func (x *subject) Close() {
-	_ = x.img.Close()
+	if x.img != nil {
+		_ = x.img.Close()
+	}
 	if x.types != nil {
 		_ = x.types.Close()
 	}

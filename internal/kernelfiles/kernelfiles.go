@@ -20,7 +20,8 @@ import (
 type NotFoundError struct {
 	What    string   // "vmlinux of the running kernel 6.1.0-13-amd64", "file of module ext4"
 	Nearest []string // modules whose names are near
-	Looked  []string // paths, or directories below which was looked
+	Looked  []string // paths
+	Below   bool     // they are directories that were searched with all below them
 }
 
 func (e *NotFoundError) Error() string {
@@ -28,7 +29,11 @@ func (e *NotFoundError) Error() string {
 	if len(e.Nearest) > 0 {
 		hint = "; did you mean " + strings.Join(e.Nearest, ", ") + "?"
 	}
-	return fmt.Sprintf("no %s found%s; looked at:\n  %s", e.What, hint, strings.Join(e.Looked, "\n  "))
+	where := "at"
+	if e.Below {
+		where = "below"
+	}
+	return fmt.Sprintf("no %s found%s; looked %s:\n  %s", e.What, hint, where, strings.Join(e.Looked, "\n  "))
 }
 
 // FindRunningKernel returns the vmlinux with debug information of a kernel release: the
@@ -121,7 +126,7 @@ func FindModule(name string, dirs []string) (string, error) {
 			}
 		}
 	}
-	return "", &NotFoundError{What: "file of module " + name, Nearest: suggest.Nearest(want, names, 3), Looked: dirs}
+	return "", &NotFoundError{What: "file of module " + name, Nearest: suggest.Nearest(want, names, 3), Looked: dirs, Below: true}
 }
 
 // isModule returns the suffix that makes a file name a module's, or "".
