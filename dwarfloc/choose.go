@@ -25,28 +25,25 @@ type chosen struct {
 func (u *unit) choose(list, views dw.Value, addr, view uint64) (chosen, error) {
 	var exact, later, fallback chosen
 	seen := false
-	sec, err := u.EachLocation(list, views, func(e *dw.LocEntry) bool {
+	l := u.Locations(list, views)
+	for e := (dw.LocEntry{}); exact.rule == loc.RuleNone && l.Next(&e); {
 		c := chosen{expr: e.Expr, off: e.Off, hi: e.Hi}
-		if e.Whole {
-			c.hi, c.rule = 0, loc.RuleDefault
-			fallback = c
-			return true
-		}
-		seen = true
+		seen = seen || !e.Default
 		switch {
+		case e.Default:
+			fallback, fallback.rule = c, loc.RuleDefault
 		case !e.Viewed:
 			if addr >= e.Lo && addr < e.Hi {
 				exact, exact.rule = c, loc.RuleAddress
 			}
-		case (e.Lo < addr || e.Lo == addr && e.Vlo <= view) && (addr < e.Hi || addr == e.Hi && view < e.Vhi):
+		case (e.Lo < addr || e.Lo == addr && e.VLo <= view) && (addr < e.Hi || addr == e.Hi && view < e.VHi):
 			exact, exact.rule = c, loc.RuleView
-		case e.Lo == addr && e.Vlo > view && e.Hi >= e.Lo && later.rule == loc.RuleNone:
+		case e.Lo == addr && e.VLo > view && e.Hi >= e.Lo && later.rule == loc.RuleNone:
 			later, later.rule = c, loc.RuleLaterView
 		}
-		return exact.rule == loc.RuleNone // no later entry can be a better answer
-	})
-	if err != nil {
-		return chosen{}, err
+	}
+	if l.Err != nil {
+		return chosen{}, l.Err
 	}
 	out := fallback
 	switch {
@@ -55,6 +52,6 @@ func (u *unit) choose(list, views dw.Value, addr, view uint64) (chosen, error) {
 	case later.rule != loc.RuleNone:
 		out = later
 	}
-	out.sec, out.others = sec, seen
+	out.sec, out.others = l.Section, seen
 	return out, nil
 }

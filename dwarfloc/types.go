@@ -284,11 +284,12 @@ func (t *Type) guard(f func() error) error {
 }
 
 // Resolve goes through typedefs and qualifiers to the type behind them.
-func (t *Type) Resolve() (r *Type, err error) {
+func (t *Type) Resolve() (*Type, error) {
 	if r := t.real.Load(); r != nil {
 		return r, nil
 	}
-	err = t.guard(func() (err error) {
+	var r *Type
+	err := t.guard(func() (err error) {
 		r, err = t.resolve(0)
 		return err
 	})

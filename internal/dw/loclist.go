@@ -14,44 +14,51 @@ import (
 
 // LocEntry is one entry of a location list.
 type LocEntry struct {
-	Lo, Hi   uint64 // link-time addresses, [lo, hi)
+	Lo, Hi   uint64 // link-time addresses, [Lo, Hi)
 	Viewed   bool   // the list has views
-	Vlo, Vhi uint64 // views at lo and hi
-	Whole    bool   // DW_LLE_default_location, which has no addresses
+	VLo, VHi uint64 // views at Lo and Hi
+	Default  bool   // DW_LLE_default_location, which has no addresses
 	Expr     []byte
-	Off      uint64 // of the expression in its section
+	Off      uint64 // offset of Expr in its section, in bytes
 }
 
-// locList reads one location list.
-type locList struct {
+// LocReader reads one location list.
+type LocReader struct {
+	Section string // of the list
+	Err     error  // set when Next returned false because of damage
+
 	u       *Unit
-	sec     string
 	off     uint64
 	b       bin.Reader
+	base    uint64
 	views   bin.Reader // pairs at DW_AT_GNU_locviews
 	hasView bool
-	visit   func(*LocEntry) bool
+	pair    [2]uint64 // of a DW_LLE_view_pair, for the next entry
+	hasPair bool
+	left    int // entries that the list may still have
 }
 
-// EachLocation calls visit for the entries of a location list until it returns false. The
-// list is the value of a DW_AT_location, its views are at the value of a
-// DW_AT_GNU_locviews or absent. It returns the name of the list's section.
-func (u *Unit) EachLocation(list, views Value, visit func(*LocEntry) bool) (sec string, err error) {
+// Locations returns a reader of a location list: the value of a DW_AT_location, with its
+// views at the value of a DW_AT_GNU_locviews, or absent.
+func (u *Unit) Locations(list, views Value) (l LocReader) {
 	sec, d := ".debug_loclists", u.Data.Loclists
 	off := list.U
+	l = LocReader{u: u}
 	if u.Version < 5 {
 		sec, d = ".debug_loc", u.Data.Loc
 	} else if list.Form == FormLoclistx {
-		if off, err = u.listOffset(sec, d, u.LocBase, list.U); err != nil {
-			return sec, err
+		if off, l.Err = u.listOffset(sec, d, u.LocBase, list.U); l.Err != nil {
+			return l
 		}
 	}
 	switch list.Form {
 	case FormSecOffset, FormLoclistx, FormData4, FormData8: // the latter two up to DWARF 3
 	default:
-		return sec, u.Data.Errorf(".debug_info", u.Off, "form %#x is no location", uint32(list.Form))
+		l.Err = u.Data.Errorf(".debug_info", u.Off, "form %#x is no location", uint32(list.Form))
+		return l
 	}
-	l := locList{u: u, sec: sec, off: off, b: bin.Reader{D: d, BigEndian: u.Data.BigEndian}, visit: visit}
+	l.Section, l.off, l.base, l.left = sec, off, u.lowpc, MaxEntries
+	l.b = bin.Reader{D: d, BigEndian: u.Data.BigEndian}
 	l.b.Seek(off)
 	if views.Form != 0 {
 		l.hasView = true
@@ -62,38 +69,51 @@ func (u *Unit) EachLocation(list, views Value, visit func(*LocEntry) bool) (sec 
 			l.views.D = d[:off]
 		}
 	}
-	if u.Version < 5 {
-		return sec, l.readV4()
-	}
-	return sec, l.readV5()
+	return l
 }
 
-// bounded visits the entry for [lo, hi) whose expression comes next. pair is the views that
-// the list itself gives, or nil.
-func (l *locList) bounded(lo, hi uint64, pair *[2]uint64) (more bool, err error) {
-	e := LocEntry{Lo: lo, Hi: hi}
+// Next reads the next entry into e. It returns false at the end of the list, and at damage,
+// which is then l.Err.
+func (l *LocReader) Next(e *LocEntry) bool {
+	if l.Err != nil {
+		return false
+	}
+	if l.u.Version < 5 {
+		return l.nextV4(e)
+	}
+	return l.nextV5(e)
+}
+
+// bounded completes an entry for [lo, hi) whose expression comes next.
+func (l *LocReader) bounded(e *LocEntry, lo, hi uint64) bool {
+	*e = LocEntry{Lo: lo, Hi: hi}
 	switch {
-	case pair != nil:
-		e.Viewed, e.Vlo, e.Vhi = true, pair[0], pair[1]
+	case l.hasPair:
+		e.Viewed, e.VLo, e.VHi = true, l.pair[0], l.pair[1]
+		l.hasPair = false
 	case l.hasView:
-		e.Viewed, e.Vlo, e.Vhi = true, l.views.ULEB(), l.views.ULEB()
+		e.Viewed, e.VLo, e.VHi = true, l.views.ULEB(), l.views.ULEB()
 		if l.views.Bad {
-			return false, l.u.Data.Errorf(l.sec, l.off, "the list has more entries than its view list (DW_AT_GNU_locviews)")
+			return l.fail(l.off, "the list has more entries than its view list (DW_AT_GNU_locviews)")
 		}
 	}
-	l.expr(&e)
-	if l.b.Bad {
-		return false, l.endless()
-	}
-	return l.visit(&e), nil
+	return l.expr(e)
 }
 
-func (l *locList) endless() error {
-	return l.u.Data.Errorf(l.sec, l.off, "the location list does not end")
+// fail ends the list.
+func (l *LocReader) fail(off uint64, format string, args ...any) bool {
+	l.Err = l.u.Data.Errorf(l.Section, off, format, args...)
+	return false
+}
+
+func (l *LocReader) endless() bool { return l.fail(l.off, "the location list does not end") }
+
+func (l *LocReader) tooLong() bool {
+	return l.fail(l.off, "the location list has more than %d entries", MaxEntries)
 }
 
 // expr reads an entry's expression.
-func (l *locList) expr(e *LocEntry) {
+func (l *LocReader) expr(e *LocEntry) bool {
 	var n uint64
 	if l.u.Version < 5 {
 		n = uint64(l.b.U16())
@@ -102,94 +122,89 @@ func (l *locList) expr(e *LocEntry) {
 	}
 	e.Off = uint64(l.b.P)
 	e.Expr = l.b.Bytes(n)
+	if l.b.Bad {
+		return l.endless()
+	}
+	return true
 }
 
-func (l *locList) readV4() error {
+func (l *LocReader) nextV4(e *LocEntry) bool {
 	u, b := l.u, &l.b
-	base := u.lowpc
-	for range MaxEntries {
+	for ; l.left > 0; l.left-- {
 		lo, hi := b.Uint(int(u.AddrSize)), b.Uint(int(u.AddrSize))
 		switch {
 		case b.Bad:
 			return l.endless()
 		case lo == 0 && hi == 0:
-			return nil
+			return false
 		case lo == u.maxAddr():
-			base = hi
+			l.base = hi
 			continue
 		}
-		if more, err := l.bounded(base+lo, base+hi, nil); err != nil || !more {
-			return err
-		}
+		l.left--
+		return l.bounded(e, l.base+lo, l.base+hi)
 	}
 	return l.tooLong()
 }
 
-func (l *locList) tooLong() error {
-	return l.u.Data.Errorf(l.sec, l.off, "the location list has more than %d entries", MaxEntries)
+// addrx reads an index into .debug_addr.
+func (l *LocReader) addrx() uint64 {
+	a, err := l.u.Addrx(l.b.ULEB())
+	if err != nil && l.Err == nil {
+		l.Err = err
+	}
+	return a
 }
 
-func (l *locList) readV5() error {
+func (l *LocReader) nextV5(e *LocEntry) bool {
 	u, b := l.u, &l.b
-	base := u.lowpc
-	var pair *[2]uint64 // of a DW_LLE_view_pair, for the next entry
-	for range MaxEntries {
+	for ; l.left > 0; l.left-- {
 		at := b.P
 		kind := b.U8()
 		var lo, hi uint64
-		var e1, e2 error
 		switch kind {
 		case LleEndOfList:
 			if b.Bad {
 				return l.endless()
 			}
-			return nil
+			return false
 		case LleBaseAddressx:
-			if base, e1 = u.Addrx(b.ULEB()); e1 != nil {
-				return e1
+			if l.base = l.addrx(); l.Err != nil {
+				return false
 			}
 			continue
 		case LleBaseAddress:
-			base = b.Uint(int(u.AddrSize))
+			l.base = b.Uint(int(u.AddrSize))
 			continue
 		case LleGNUViewPair:
-			pair = &[2]uint64{b.ULEB(), b.ULEB()}
+			l.pair, l.hasPair = [2]uint64{b.ULEB(), b.ULEB()}, true
 			continue
 		case LleDefaultLocation:
-			e := LocEntry{Whole: true}
-			l.expr(&e)
-			if !l.b.Bad && !l.visit(&e) {
-				return nil
-			}
-			continue
+			l.left--
+			*e = LocEntry{Default: true}
+			return l.expr(e)
 		case LleStartxEndx:
-			lo, e1 = u.Addrx(b.ULEB())
-			hi, e2 = u.Addrx(b.ULEB())
+			lo = l.addrx()
+			hi = l.addrx()
 		case LleStartxLength:
-			lo, e1 = u.Addrx(b.ULEB())
+			lo = l.addrx()
 			hi = lo + b.ULEB()
 		case LleOffsetPair:
-			lo = base + b.ULEB()
-			hi = base + b.ULEB()
+			lo = l.base + b.ULEB()
+			hi = l.base + b.ULEB()
 		case LleStartEnd:
 			lo, hi = b.Uint(int(u.AddrSize)), b.Uint(int(u.AddrSize))
 		case LleStartLength:
 			lo = b.Uint(int(u.AddrSize))
 			hi = lo + b.ULEB()
 		default:
-			return u.Data.Errorf(l.sec, uint64(at), "unknown entry kind %#02x", kind)
+			return l.fail(uint64(at), "unknown entry kind %#02x", kind)
 		}
-		if e1 != nil {
-			return e1
+		if l.Err != nil {
+			return false
 		}
-		if e2 != nil {
-			return e2
-		}
-		more, err := l.bounded(lo, hi, pair)
-		if err != nil || !more {
-			return err
-		}
-		pair = nil
+		l.left--
+		return l.bounded(e, lo, hi)
 	}
 	return l.tooLong()
 }
