@@ -54,9 +54,9 @@ with their arguments is theirs.`,
 		},
 	}
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
-	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process (user space)")
+	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
-	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two")
+	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
 	return cmd
 }
 
