@@ -192,7 +192,7 @@ func TestBpftrace(t *testing.T) {
 			if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// Debug mode stops in front of the kernel.
+			// Debug mode stops before the kernel.
 			if out, err := exec.Command(tool, "-d", file).CombinedOutput(); err != nil {
 				t.Errorf("%s: %s: bpftrace: %v\n%s\n%.2000s", image, p.Definition, err, b.String(), out)
 			}

@@ -113,7 +113,7 @@ func (l *lowering) word(arg *Arg, off, bytes uint64) (v *node, err error) {
 	return l.pool.binaryOp(dwarfloc.OpShl, v, l.pool.constant(64-8*bytes)), nil
 }
 
-// cut clears what is behind a known string's NUL.
+// cut clears what is after a known string's NUL.
 func (l *lowering) cut(words []*node) {
 	ended := false
 	for i, w := range words {

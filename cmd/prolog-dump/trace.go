@@ -135,8 +135,8 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 }
 
 // start starts a command, if there is one. The context that it returns ends with the
-// command, or with ctx; told says how the command ended, where that is news.
-func start(ctx context.Context, command []string) (running context.Context, told func(context.Context), err error) {
+// command, or with ctx; report prints the command's exit error, if any.
+func start(ctx context.Context, command []string) (running context.Context, report func(context.Context), err error) {
 	if len(command) == 0 {
 		return ctx, func(context.Context) {}, nil
 	}
