@@ -28,7 +28,7 @@ func traceCommand(s *settings) *cobra.Command {
 		Long: `trace attaches a small program at every site of one or more definitions, and
 prints a line for each hit: time, task, place, and the arguments by name, as their
 types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
-kernel refuses are told first, and hits that were lost last. It needs root, or CAP_BPF
+kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON, and Linux 5.15.
 
 Each definition is one argument here: quote it. With --object the programs of an
