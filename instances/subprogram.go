@@ -12,7 +12,7 @@ import (
 
 // callFrom makes an instance's prologue the entry function of a program: it calls what
 // the program began with, and returns what that returns. Its name has the instance's
-// number: the kernel's symbols are called as functions are, not as programs.
+// number, because the kernel's symbols have names of functions, not of programs.
 func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
