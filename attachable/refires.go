@@ -63,7 +63,7 @@ type part struct {
 }
 
 // comesBackTo follows the code from an address on all ways that stay in the body, each
-// instruction once. again tells that one of them leads to the address again.
+// instruction once. again is set if one of them leads to the address again.
 func (b *body) comesBackTo(addr uint64) (again, checked bool) {
 	checked = true
 	left := false // the address, for the first time

@@ -1,8 +1,8 @@
-// Package attachable tells, from a kernel image alone, at which addresses the kernel
-// will take a kprobe, and why not at the others: before any is asked for.
+// Package attachable predicts, from a kernel image alone, at which addresses the kernel
+// takes a kprobe, and why it takes none at the others.
 //
 //	table, err := attachable.New(img)
-//	cause := table.At(site.Addr)       // attachable.CauseNone: go ahead
+//	cause := table.At(site.Addr) // attachable.CauseNone if it takes one
 //	again, checked, err := table.Refires(site)
 //
 // The rules are those of Linux 6.1: check_kprobe_address_safe and
@@ -16,7 +16,7 @@
 //
 // # Sites that fire again
 //
-// Refires tells inlined sites whose probe fires more than once for each time that the
+// Refires recognizes inlined sites at which a probe fires more than once each time that the
 // inlined body is entered: a way through the code of the body alone leads from the
 // site's address back to it. Ways are followed through all ranges of the body, the
 // inlined callees' among them, over direct branches; a call, and the trap of a WARN,

@@ -52,12 +52,20 @@ type Report struct {
 	Entry   Counts `json:"entry"`
 	Inline  Counts `json:"inline"`
 	// Emitted are the prologues that fetch every parameter of every site, up to three
-	// a prologue.
-	Emitted share.Totals `json:"emitted"`
+	// in each.
+	Emitted Emitted `json:"emitted"`
 }
 
-// described tells reasons of parameters whose debug information has a location
-// for the site, though not one of a whole value.
+// Emitted are the totals of prologues.
+type Emitted struct {
+	Prologues    int `json:"prologues"`    // of all sites
+	Distinct     int `json:"distinct"`     // of these
+	Instructions int `json:"instructions"` // of all prologues
+	HelperCalls  int `json:"helper_calls"` // of all prologues, when no read faults
+}
+
+// described reports whether a reason is one of parameters for which the debug information
+// has a location at the site, though not one of a whole value.
 func described(c loc.ReasonCode) bool {
 	switch c {
 	case loc.ReasonOptimizedOut, loc.ReasonNotAtSite, loc.ReasonEntryValueOnly, loc.ReasonDamaged:
@@ -164,6 +172,6 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	for _, s := range sharers[1:] {
 		sharers[0].Merge(s)
 	}
-	r.Emitted = sharers[0].Totals()
+	r.Emitted = Emitted(sharers[0].Totals())
 	return r, nil
 }

@@ -2,7 +2,6 @@ package export_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/export"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // definitions have registers, memory, constants, arithmetic, members, bit-fields,
@@ -35,14 +34,9 @@ var definitions = []string{
 
 func plans(t *testing.T, image string) []*plan.Plan {
 	t.Helper()
-	img := testenv.Fixture(t, image)
 	var out []*plan.Plan
 	for _, text := range definitions {
-		def, err := probe.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.New(context.Background(), img, def, plan.Options{})
+		p, err := plantest.Fixture(t, image, text, plan.Options{})
 		if err != nil {
 			t.Logf("%s: %v", text, err)
 			continue
@@ -192,7 +186,7 @@ func TestBpftrace(t *testing.T) {
 			if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// Debug mode stops in front of the kernel.
+			// Debug mode stops before the kernel.
 			if out, err := exec.Command(tool, "-d", file).CombinedOutput(); err != nil {
 				t.Errorf("%s: %s: bpftrace: %v\n%s\n%.2000s", image, p.Definition, err, b.String(), out)
 			}
@@ -203,14 +197,7 @@ func TestBpftrace(t *testing.T) {
 // TestUser: a program's places are in its file.
 func TestUser(t *testing.T) {
 	img := testenv.Fixture(t, "lib-gcc12-O2-dwarf5.elf")
-	def, err := probe.Parse("session_write bytes s:symbol")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.New(context.Background(), img, def, plan.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := plantest.New(t, img, "session_write bytes s:symbol", plan.Options{})
 	for _, tt := range []struct {
 		f    func(*bytes.Buffer) error
 		want string

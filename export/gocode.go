@@ -14,7 +14,7 @@ import (
 )
 
 // Go writes a Go file with the plan's prologues, as functions that
-// return them for an image that is loaded slide bytes behind its link-time addresses,
+// return them for an image that is loaded slide bytes after its link-time addresses,
 // and the places of the sites of each. In front of a program they do what
 // Plan.PreprocessAt does.
 func Go(w io.Writer, p *plan.Plan) error {

@@ -18,9 +18,10 @@ import (
 
 // AttachOptions are options of Attach. The zero AttachOptions are the usual ones.
 type AttachOptions struct {
-	// PID, if not 0, is the one process whose hits count, by its number in this process'
-	// PID namespace. It is for programs and libraries: kprobes fire in all processes, and
-	// the user's program must look (bpf_get_ns_current_pid_tgid).
+	// PID, if not 0, is the one process to probe, by its number in this process' PID
+	// namespace. It is for programs and libraries. A kprobe fires in all processes, so for
+	// a kernel it is ErrNotSupported: the user's program must compare
+	// (bpf_get_ns_current_pid_tgid).
 	PID int
 	// Cookie returns what bpf_get_attach_cookie returns to the program at a site, by its
 	// index in Plan.Sites. If nil it is that index. Kernels before 5.15 have no cookies.

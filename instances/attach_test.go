@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -22,14 +23,8 @@ import (
 // counting is a plan whose programs count the hits of each site in a map, by the cookie.
 func counting(t *testing.T, img *dwarfloc.Image, text string, o plan.Options) (p *plan.Plan, programs []*ebpf.Program, hits *ebpf.Map) {
 	t.Helper()
-	def, err := probe.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = plan.New(context.Background(), img, def, o); err != nil {
-		t.Fatal(err)
-	}
-	hits, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(len(p.Sites))})
+	p = plantest.New(t, img, text, o)
+	hits, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(len(p.Sites))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,14 +159,7 @@ func TestHandlers(t *testing.T) {
 // TestNothing: a plan that leaves all its sites out is not silently attached nowhere.
 func TestNothing(t *testing.T) {
 	_, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
-	def, err := probe.Parse("add lhs.b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := plan.New(context.Background(), img, def, plan.Options{Missing: plan.MissingSkip})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := plantest.New(t, img, "add lhs.b", plan.Options{Missing: plan.MissingSkip})
 	r, err := instances.Find(img, instances.FindOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,8 @@ func functionNames(s, user *ebpf.ProgramSpec, number int) (names []string) {
 	return names
 }
 
-// NewCollection loads maps, once, and all programs into the kernel.
+// NewCollection loads maps, once, and all programs into the kernel. The error is that of
+// ebpf.NewCollectionWithOptions, an *ebpf.VerifierError for instance.
 func NewCollection(spec *CollectionSpec, o ebpf.CollectionOptions) (*Collection, error) {
 	c, err := ebpf.NewCollectionWithOptions(spec.CollectionSpec, o)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // lineFile is the source file that a prologue's lines name.
 const lineFile = "prologue"
 
-// numberLines makes numbered source lines of instructions' comments. In comments' stead
-// cilium/ebpf gives the kernel lines of no file and number 0, and since Linux 6.10 the
-// verifier's log leaves out a line whose file and number are those of the one before it
-// (print_linfo in kernel/bpf/log.c): of a prologue it would show the first alone.
+// numberLines makes numbered source lines of instructions' comments. cilium/ebpf passes
+// comments to the kernel as lines without a file and with number 0, and since Linux 6.10
+// the verifier's log omits a line with the file and number of the line before it
+// (print_linfo in kernel/bpf/log.c): it would show only the first one of a prologue.
 //
 // Package btf makes a Line only from what the kernel or an object file has, so it is given
 // that: BTF without types (Documentation/bpf/btf.rst), and a record for each line.

@@ -105,7 +105,7 @@ var liveTests = []struct {
 	{"take_pair p.a p.b x", "a=41 b=-40 x=40"},
 	{"second v p.a", "v=40 a=41"},
 
-	// A chain that faults: what is behind NULL is not fetched, the others are.
+	// A chain that faults: what is after NULL is not fetched, the others are.
 	{"walk n->next->inp->s i", "s=? i=2"},
 	{"walk i n->next->inp->port n->ok n->next->inp->arr[1]", "i=2 port=? ok=true arr=?"},
 	{"walk n->next->inp n->next->next->name:string n->next->name:string", `inp=0x0 name=? name_2="leaf"`},

@@ -32,7 +32,7 @@ func loadSpec(t *testing.T) *ebpf.ProgramSpec {
 	return spec
 }
 
-// TestProgramSpecs puts prologues in front of a program that clang made, and looks
+// TestProgramSpecs puts prologues before a program that clang made, and looks
 // at what the kernel then knows of it.
 func TestProgramSpecs(t *testing.T) {
 	spec := loadSpec(t)

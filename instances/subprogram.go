@@ -12,7 +12,7 @@ import (
 
 // callFrom makes an instance's prologue the entry function of a program: it calls what
 // the program began with, and returns what that returns. Its name has the instance's
-// number: the kernel's symbols are called as functions are, not as programs.
+// number, because the kernel's symbols have names of functions, not of programs.
 func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
@@ -21,7 +21,7 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	call := asm.Instruction{
 		OpCode:   asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call),
 		Src:      asm.PseudoCall,
-		Constant: 1, // the function behind the next instruction
+		Constant: 1, // the function after the next instruction
 	}.WithSource(asm.Comment("call " + name + " with ctx, err and the record"))
 	out := slices.Concat(pro, asm.Instructions{call, asm.Return()}, original)
 	entry, user := &out[0], &out[len(pro)+2]
@@ -118,7 +118,7 @@ func begins(starts map[int][]int, i int) bool {
 
 // stackOf estimates how much stack a program uses, as the kernel counts it: its first
 // function, and the deepest of those that it names, each with the deepest of its own.
-// What a function uses is told by its lowest access to its frame, or address in it.
+// A function uses its frame down to the lowest access or address in it.
 func stackOf(insns asm.Instructions) int {
 	starts := functions(insns)
 	var deepest func(f int, above []int) int

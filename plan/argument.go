@@ -38,8 +38,8 @@ func (a *Argument) Fetched() bool { return a.Unfetched.Code == loc.ReasonNone }
 // definition's, the reason is in the argument's Variable, which is a copy then: v is not
 // changed.
 //
-// Of the options, Convention and StringBytes count. An aggregate is not fetched whole in
-// prologue.ConventionRegisters.
+// Only Options.Convention and Options.StringBytes are used: with
+// prologue.ConventionRegisters an aggregate is not fetched whole.
 func NewArgument(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) Argument {
 	a := Argument{Arg: prologue.Arg{Name: name, Loc: v.Loc, Reason: v.Reason}, Variable: v, Type: want}
 	if err := a.shape(&o); err != nil {

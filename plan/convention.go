@@ -24,7 +24,7 @@ func (o *Options) stringBytes() int {
 // Options.Convention is prologue.ConventionRegisters.
 var ErrNeedsRecord = errors.New("a record is needed")
 
-// choose decides about the plan's convention, and makes errors of what it does not
+// choose decides the plan's convention, and returns an error for arguments that it cannot
 // carry.
 func (p *Plan) choose(o *Options) error {
 	p.Convention = o.Convention
@@ -77,9 +77,9 @@ func (s *Site) Layout() prologue.Layout { return layoutOf(s.Args) }
 
 func layoutOf(args []Argument) prologue.Layout { return prologue.NewLayout(appendArgs(nil, args)) }
 
-// agree gives arguments of unknown shape, such as one that a function does not have,
-// that of the other sites, and strings the longest room of all, so that as many sites
-// as can be have one layout. $params and $vars stand for other arguments at each site.
+// agree gives arguments of unknown shape, such as one that a function does not have, the
+// shape that they have at other sites, and strings the largest room of all, so that as many
+// sites as possible have one layout. $params and $vars are other arguments at each site.
 func (p *Plan) agree() {
 	for i := range p.Definition.Args {
 		if k := p.Definition.Args[i].Expr.Kind; k == probe.KindParams || k == probe.KindVars {
@@ -108,7 +108,7 @@ func (p *Plan) agree() {
 	}
 }
 
-// shapeless reports whether nothing is known of an argument's type.
+// shapeless reports whether nothing is known about an argument's type.
 func shapeless(a *Argument) bool {
 	return a.Kind == prologue.Scalar && (a.Size == 0 || mistaken(a.Variable.Reason.Code)) && a.Variable.Reason.Code != loc.ReasonNone
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Header returns what a program in C needs to know of the plan: in the record
-// convention the structure of its arguments, and in both the prototype of the
-// handler. The types are those of linux/types.h and of bpftool's vmlinux.h. Where
-// functions differ in their arguments there is one structure for each form, with the
-// functions that it is for.
+// Header returns C declarations for the user's program: the structure of the record, if
+// the plan's convention is prologue.ConventionRecord, and the prototype of the program. The
+// types are those of linux/types.h and of bpftool's vmlinux.h. If functions differ in
+// their arguments there is one structure for each form, with the names of its functions.
 func (p *Plan) Header() string {
 	var b strings.Builder
 	forms := p.forms()
@@ -33,13 +32,13 @@ func (p *Plan) Header() string {
 	return b.String()
 }
 
-// form is arguments in the form in which some sites deliver them.
+// form is the arguments of sites that deliver them with equal names and types.
 type form struct {
 	args      []Argument // of the first of the sites
 	functions []string
 }
 
-// forms returns the different ones, in the order of the sites.
+// forms returns the different forms, in the order of the sites.
 func (p *Plan) forms() []form {
 	var out []form
 	known := make(map[string]int)
@@ -61,7 +60,7 @@ func (p *Plan) forms() []form {
 		if f := &out[n]; !slices.Contains(f.functions, s.Function) {
 			f.functions = append(f.functions, s.Function)
 		}
-		// Sites without an argument know no type for it.
+		// A site without the argument has no type for it.
 		for j := range s.Args {
 			if a := &out[n].args[j]; mistaken(a.Variable.Reason.Code) && !mistaken(s.Args[j].Variable.Reason.Code) {
 				out[n].args = slices.Clone(out[n].args)

@@ -84,7 +84,7 @@ func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 	return probe.Errorf(p.Definition, pos, "%s", msg)
 }
 
-// noSuchVariable is the error for a name that is no variable's.
+// noSuchVariable is the error for a name that no variable has.
 func (p *Plan) noSuchVariable(arg *probe.Arg) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {

@@ -101,7 +101,7 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 
 // firstInstructions moves entries to the first instruction of their functions, where the
 // stack pointer points to the return address: a return probe anywhere else would take
-// something else for it. Code built without optimisation has its site behind that.
+// something else for it. The site of code built without optimisation is after that.
 func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
 	for i, s := range sites {
 		first, ok, err := s.At(0)
@@ -112,7 +112,7 @@ func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
 			continue
 		}
 		// Where the compiler leaves room for ftrace at a function's beginning
-		// (-fpatchable-function-entry), DWARF has the function begin behind it.
+		// (-fpatchable-function-entry), DWARF has the function begin after it.
 		if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
 			first.Addr, first.Offset = first.Addr-first.Offset, 0
 		}
@@ -133,8 +133,8 @@ func pointError(def *probe.Definition, err error) error {
 	return err
 }
 
-// Sites returns the sites of a definition's probe point, as New finds them. Of the
-// options, Filter and Sources count. The errors are those of New.
+// Sites returns the sites of a definition's probe point, as New finds them. Only
+// Options.Filter and Options.Sources are used. The errors are those of New.
 func Sites(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) ([]*dwarfloc.Site, error) {
 	return expand(ctx, img, def, &o)
 }

@@ -18,7 +18,7 @@ type finder struct {
 	symbols map[string]uint64 // addresses of those that the definition names
 }
 
-// newFinder checks what needs no site.
+// newFinder checks what can be checked without a site.
 func newFinder(img *dwarfloc.Image, def *probe.Definition) (*finder, error) {
 	f := &finder{def: def, symbols: make(map[string]uint64)}
 	for i := range def.Args {
@@ -165,7 +165,7 @@ func (f *finder) variable(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, 
 	return s.Lookup(e.Name)
 }
 
-// all are the variables that are in scope at a site, but for globals.
+// all returns the parameters and locals in scope at a site.
 func (f *finder) all(s *dwarfloc.Site) ([]*dwarfloc.Variable, error) {
 	names, err := s.VariableNames()
 	if err != nil {

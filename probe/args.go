@@ -106,7 +106,7 @@ var typeNames = map[string]TypeKind{
 // numberTypes are the types of numbers, by their letter.
 var numberTypes = map[byte]TypeKind{'u': TypeUnsigned, 's': TypeSigned, 'x': TypeHex}
 
-// typeSpec parses the type behind ":".
+// typeSpec parses the type after ":".
 func (s *scanner) typeSpec() (TypeSpec, error) {
 	name := s.rest()[:numberLen(s.rest())]
 	t := TypeSpec{Pos: s.pos}

@@ -63,7 +63,7 @@ type Expr struct {
 	// Name is that of a variable, of a register without its "%", or of a symbol without
 	// its "@".
 	Name string
-	// Number is the offset behind a symbol in bytes (two's complement), an address, an
+	// Number is the offset after a symbol in bytes (two's complement), an address, an
 	// immediate value, or the N of $stackN.
 	Number uint64
 	Path   []Step

@@ -34,11 +34,11 @@
 // ranges are in order is checked by package glob, not here.
 //
 // What begins a point is a source file, as in perf, when it has a period or a slash and
-// a line or pattern behind it. A LINE behind a function counts from the function's
-// first line, which is 0; one behind a file, from 1. PATTERN is a lazy pattern: it
+// a line or pattern after it. A LINE after a function counts from the function's
+// first line, which is 0; one after a file, from 1. PATTERN is a lazy pattern: it
 // matches source lines whose white space was taken out; white space in it needs a
 // backslash, and so does the "=" of one that could be taken for another definition
-// behind an option ("i\=0"). ADDRESS is link-time, with 0x.
+// after an option ("i\=0"). ADDRESS is link-time, with 0x.
 //
 // Numbers are decimal or, with 0x, hexadecimal. OFFSET is in bytes. TYPE is one of u8
 // u16 u32 u64, s8 to s64, x8 to x64 (shown in hexadecimal), u s x (of the size that the
@@ -47,7 +47,7 @@
 // u32[4]. With "@user" what pointers lead to is read from user memory.
 //
 // An argument without NAME is called as its variable, or the last member on its path,
-// with a number behind where another has that name.
+// with a number after it where another has that name.
 //
 // # Not supported
 //

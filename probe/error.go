@@ -14,7 +14,7 @@ import (
 // the definition that it is about, and a caret under the place.
 type Error struct {
 	Text   string // the whole definition
-	Column int    // where in Text, in bytes, from 1; behind its end at most by one
+	Column int    // where in Text, in bytes, from 1; at most one after its end
 	Msg    string // what is wrong there
 
 	err error // what Msg wraps, or nil

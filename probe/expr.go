@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// specials are the names behind "$", but for those with a number.
+// specials are the names after "$", but for those with a number.
 var specials = []struct {
 	name string
 	kind ExprKind
@@ -13,7 +13,7 @@ var specials = []struct {
 	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"params", KindParams}, {"vars", KindVars},
 }
 
-// hasPath tells the kinds of expressions that have a type in the debug information,
+// hasPath reports whether a kind of expression has a type in the debug information,
 // and so can have members and elements.
 func (k ExprKind) hasPath() bool { return k == KindVariable || k == KindRetval }
 
@@ -49,7 +49,7 @@ func (s *scanner) expr(expecting string) (Expr, error) {
 	return e, s.path(&e)
 }
 
-// special parses the name behind "$".
+// special parses the name after "$".
 func (s *scanner) special(e *Expr) error {
 	at := s.pos
 	name := s.identifier()
@@ -70,7 +70,7 @@ func (s *scanner) special(e *Expr) error {
 	return s.expected("retval, params, vars, comm, stack or stackN behind \"$\"")
 }
 
-// memory parses what is behind "@".
+// memory parses what is after "@".
 func (s *scanner) memory(e *Expr) error {
 	if !s.atEnd() && isDigit(s.text[s.pos]) {
 		e.Kind = KindAddress
@@ -128,7 +128,7 @@ func (s *scanner) path(e *Expr) error {
 	}
 }
 
-// index parses what is behind "[".
+// index parses what is after "[".
 func (s *scanner) index(p *Step) error {
 	at := s.pos
 	if name := s.identifier(); name != "" {

@@ -83,7 +83,7 @@ func (s *scanner) event(need bool) (group, event string, err error) {
 }
 
 // hasEvent reports whether word contains the "=" that ends an event's name. In
-// a class, behind a backslash, in the name of a source file or in a lazy pattern it
+// a class, after a backslash, in the name of a source file or in a lazy pattern it
 // is another.
 func hasEvent(word string) bool {
 	n := strings.IndexAny(word, `=@[\;`)

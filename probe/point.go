@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// point parses FUNC, SRC and what is behind them.
+// point parses FUNC, SRC and what is after them.
 func (s *scanner) point() (Point, error) {
 	p := Point{Pos: s.pos, LinePos: s.pos}
 	const aFunction = "a function name or pattern"

@@ -14,7 +14,7 @@ import (
 // its source register, where other immediates have 0.
 //
 // Jumps are resolved to distances here, because the asm package's labels are
-// names, which could meet a name of the program behind the prologue.
+// names, which could meet a name of the program after the prologue.
 type assembler struct {
 	code    []byte
 	count   int // instructions in code

@@ -9,7 +9,7 @@ import (
 )
 
 // String prints the instructions one a line, numbered and written as the
-// kernel's verifier does in its log, with their comments behind:
+// kernel's verifier does in its log, followed by their comments:
 //
 //	0: r3 = *(u64 *)(r1 +80)           ; page: %rax · get_page inlined in vdso_fault+93
 //	1: r2 = 0

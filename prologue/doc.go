@@ -1,6 +1,6 @@
 // Package prologue writes the BPF instructions that fetch a site's arguments.
 // Give [Emit] where the arguments are, as package dwarfloc found them, and put
-// the instructions it returns in front of a program: when the program begins,
+// the instructions it returns before a program: when the program begins,
 // its arguments are in its registers.
 //
 //	p, err := prologue.Emit([]prologue.Arg{{Name: "page", Loc: loc, Size: 8}}, prologue.Options{Arch: a})
@@ -10,21 +10,21 @@
 //
 // A prologue starts as every probe's program does, with R1 = ctx, the struct
 // pt_regs of the interrupted code. It ends by falling through to what stands
-// behind it. In the [ConventionRegisters] convention that is with
+// after it. In the [ConventionRegisters] convention that is with
 //
 //	R1            ctx, as before
 //	R2            err: 0, or bit i set when argument i was not fetched
 //	R3, R4, R5    up to three arguments; one that was not fetched is 0
 //
 // and nothing to be expected of the other registers and of the stack. It shares
-// the stack frame of the program behind it, which has not begun to use it.
+// the stack frame of the program after it, which has not begun to use it.
 //
 // In the [ConventionRecord] convention it ends with R1 and R2 as above, and
 //
 //	R3            the address of a record on the stack
 //
 // The record holds any number of arguments, up to 63, of all kinds: see [ArgKind] and
-// [Layout]. What was not fetched is 0 there. The program behind it must have a stack
+// [Layout]. What was not fetched is 0 there. The program after it must have a stack
 // frame of its own, so it is to be called, not fallen into; [Prologue.CheckStack] says
 // whether the kernel gives both frames enough.
 //

@@ -46,7 +46,7 @@ type fetch struct {
 	at     place // of a read that may be joined with others
 	placed       // of what a record holds and no register does
 
-	// Of what waits in the stack: where, how wide, and how it is extended.
+	// For what waits in the stack: where, how wide, and how it is extended.
 	slot   int
 	size   int
 	extend *node // an OpZExt or OpSExt above the read, or nil
@@ -208,7 +208,7 @@ func (f *fetcher) scratch() regSet {
 }
 
 // emitRead reads one argument to where it waits. Faults of earlier reads, for its
-// address, lead behind it: R0 is negative there if any read faulted.
+// address, lead after it: R0 is negative there if any read faulted.
 func (f *fetcher) emitRead(u *unit) {
 	f.fault = &f.done
 	t := u.fetches[0]
@@ -313,9 +313,9 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 
 // collect adds bits to err if R0 is negative: helpers return 0 or a negative errno.
 // There is no jump in it, so that the verifier need not go both ways through the
-// program behind. Nor is there an arithmetic shift with an AND behind it: the verifier of
+// program that follows. Nor is there an arithmetic shift with an AND after it: the verifier of
 // Linux 6.18 goes both ways there too (maybe_fork_scalars in kernel/bpf/verifier.c), and
-// did so 2^n times through a program that asked for err behind n arguments.
+// did so 2^n times through a program that asked for err after n arguments.
 func (f *fetcher) collect(mask uint64) {
 	f.imm(asm.RSh, asm.R0, 63)
 	switch {

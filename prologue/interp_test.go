@@ -144,7 +144,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 					clear(mem[off : off+n])
 					b = []byte(w.comm)
 				case asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr:
-					// What is behind the NUL is left as it was.
+					// What is after the NUL is left as it was.
 					if b, ok = w.str(get(asm.R3), n); !ok {
 						clear(mem[off : off+n])
 					}

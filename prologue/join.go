@@ -14,7 +14,7 @@ import (
 //   - In the stack frame of the site, all arguments fault or none does: a stack is
 //     mapped as a whole. So they do in one page of the image, and when they are
 //     all the same bytes.
-//   - Elsewhere, behind a pointer, it is not known. When the common read faults
+//   - Elsewhere, through a pointer, it is not known. When the common read faults
 //     each argument is read again, alone. This costs instructions, but they run
 //     only then.
 //
@@ -77,7 +77,7 @@ func (f *fetcher) join() {
 		}
 	}
 	// A group is what has the same base. It is brought to the front of near, with the
-	// others behind it in their order.
+	// others after it in their order.
 	for near := f.near; len(near) > 1; {
 		g := 1
 		for j := 1; j < len(near); j++ {

@@ -36,7 +36,7 @@ type Field struct {
 	Size   int // with what fills it up to a multiple of 8
 }
 
-// NewLayout places arguments in a record, one behind the other. It depends on their
+// NewLayout places arguments in a record, one after the other. It depends on their
 // kinds, sizes and bounds alone, not on where they come from.
 func NewLayout(args []Arg) Layout {
 	l := Layout{Fields: make([]Field, len(args))}
@@ -87,7 +87,7 @@ func (e *StackError) Error() string {
 }
 
 // CheckStack returns a *StackError when a prologue's stack and that of the program
-// behind it are more than a kernel gives. A prologue of the registers convention
+// after it are more than a kernel gives. A prologue of the registers convention
 // has the program's own frame.
 func (p *Prologue) CheckStack(program int) error {
 	if p.Convention != ConventionRecord {
@@ -100,12 +100,12 @@ func (p *Prologue) CheckStack(program int) error {
 	return nil
 }
 
-// key is what tells the prologue from others: the code, and of a record its layout.
+// key is what distinguishes the prologue from others: the code, and a record's layout.
 func (f *fetcher) key() []byte {
 	if f.o.Convention != ConventionRecord {
 		return f.code
 	}
-	// Code is a whole number of words; what is behind it is not, so no prologue of
+	// Code is a whole number of words; what is after it is not, so no prologue of
 	// the other convention has the same key.
 	f.keyMem = append(f.keyMem[:0], f.code...)
 	for _, x := range f.layout.Fields {

@@ -18,13 +18,6 @@ const MaxArgs = 3
 // err of 64 bits is never negative.
 const MaxRecordArgs = 63
 
-// MaxStack bounds the stack of every prologue of the registers convention, in bytes. Results need at most 80:
-// one read of 64 bytes that starts at an odd word, and one single. An
-// intermediate value is on the stack only while a smaller operand is computed,
-// so their depth is the logarithm of maxNodes (see needs in simplify.go), and
-// there is one buffer more for reads.
-const MaxStack = 256
-
 // Errors of misuse, for errors.Is.
 var (
 	ErrTooManyArgs = errors.New("more arguments than the convention carries")

@@ -260,7 +260,7 @@ func (f *fetcher) emitWords(t *fetch) {
 // emitFaulting computes the words of an argument, which may fault anywhere.
 //
 // A verifier that knew how the way without a fault differs from the one with it would
-// go through the rest of the program twice, and through that behind n such arguments
+// go through the rest of the program twice, and through that after n such arguments
 // 2^n times. So what is not the same on both is made of numbers that it does not know.
 func (f *fetcher) emitFaulting(t *fetch, words []*node) {
 	f.fault = &f.done
@@ -301,7 +301,7 @@ func (f *fetcher) unknown(op asm.ALUOp) {
 }
 
 // emitInPlace has a helper fill a place. When a helper faults it clears the bytes
-// that it was to fill; what is behind them is cleared before, and so is all of it
+// that it was to fill; what is after them is cleared before, and so is all of it
 // when a string may end early or a read for the address may fault.
 func (f *fetcher) emitInPlace(t *fetch) {
 	f.fault = &f.done

@@ -324,7 +324,7 @@ func TestRecord(t *testing.T) {
 	executeAll(t, w, prologue.ConventionRecord, cases)
 }
 
-// TestChainStops: behind a link that faults nothing is read any more.
+// TestChainStops: after a link that faults nothing is read any more.
 func TestChainStops(t *testing.T) {
 	w := imaginary(false)
 	var calls []bool

@@ -80,8 +80,8 @@ func grouped(sites []*dwarfloc.Site) ([]group, error) {
 // FunctionLines is a function with its source lines.
 type FunctionLines struct {
 	Function
-	// Lines are those with sites, and, where the text was found, all from the
-	// function's declaration to its last line with sites and the closing brace behind.
+	// Lines are those with sites and, if the text was found, all lines from the function's
+	// declaration to its last line with sites and the closing brace after it.
 	Lines   []SourceLine
 	HasText bool
 }
@@ -94,8 +94,7 @@ type SourceLine struct {
 }
 
 // LinesOf returns the lines of the functions that are selected, with the number of
-// sites of each. A source file that is not found is no error: the lines then have no
-// text.
+// sites of each. It is no error if a source file is not found: its lines have no text then.
 func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources Sources) ([]FunctionLines, error) {
 	groups, err := groupsOf(ctx, img, sel)
 	if err != nil {
@@ -147,7 +146,7 @@ type FunctionVariables struct {
 	Variables []VariableSummary
 }
 
-// VariableSummary says at how many sites a variable has a location.
+// VariableSummary is a variable, and at how many sites it has a location.
 type VariableSummary struct {
 	Name    string
 	Role    dwarfloc.Role
@@ -156,9 +155,9 @@ type VariableSummary struct {
 	Reasons map[loc.ReasonCode]int // at the other sites
 }
 
-// Variables returns the parameters and locals of the functions whose sites are given,
-// parameters first, as they are declared. Variables of blocks that no site is in are
-// not in the answer.
+// Variables returns the parameters and locals of the functions of some sites,
+// parameters first, as they are declared. Variables of blocks that contain no site are
+// left out.
 func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables, error) {
 	groups, err := grouped(sites)
 	if err != nil {

@@ -72,7 +72,7 @@ func compiled(t *testing.T, text string, options ...string) (path string, img *d
 }
 
 // TestReturns: a return probe is at a function's first instruction, also where the
-// function's site is behind that: it would take something else for the return address.
+// function's site is after that: it would take something else for the return address.
 func TestReturns(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	const source = `

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -30,9 +31,9 @@ func program(t *testing.T) (path string, img *dwarfloc.Image) {
 
 func plans(t *testing.T, img *dwarfloc.Image, texts ...string) []*plan.Plan {
 	t.Helper()
-	out, err := plansOf(img, plan.Options{}, texts...)
-	if err != nil {
-		t.Fatal(err)
+	var out []*plan.Plan
+	for _, text := range texts {
+		out = append(out, plantest.New(t, img, text, plan.Options{}))
 	}
 	return out
 }

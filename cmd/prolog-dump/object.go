@@ -77,12 +77,12 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 			return err
 		}
 	}
-	running, told, err := start(ctx, command)
+	running, report, err := start(ctx, command)
 	if err != nil {
 		return err
 	}
 	<-running.Done()
-	told(ctx)
+	report(ctx)
 	if len(command) > 0 || errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}

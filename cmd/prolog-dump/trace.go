@@ -28,7 +28,7 @@ func traceCommand(s *settings) *cobra.Command {
 		Long: `trace attaches a small program at every site of one or more definitions, and
 prints a line for each hit: time, task, place, and the arguments by name, as their
 types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
-kernel refuses are told first, and hits that were lost last. It needs root, or CAP_BPF
+kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON, and Linux 5.15.
 
 Each definition is one argument here: quote it. With --object the programs of an
@@ -54,9 +54,9 @@ with their arguments is theirs.`,
 		},
 	}
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
-	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process (user space)")
+	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
-	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two")
+	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
 	return cmd
 }
 
@@ -135,8 +135,8 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 }
 
 // start starts a command, if there is one. The context that it returns ends with the
-// command, or with ctx; told says how the command ended, where that is news.
-func start(ctx context.Context, command []string) (running context.Context, told func(context.Context), err error) {
+// command, or with ctx; report prints the command's exit error, if any.
+func start(ctx context.Context, command []string) (running context.Context, report func(context.Context), err error) {
 	if len(command) == 0 {
 		return ctx, func(context.Context) {}, nil
 	}

@@ -22,7 +22,7 @@ func verifyCommand(s *settings) *cobra.Command {
 		Use:   "verify IMAGE|'FUNC ARG...'",
 		Short: "Load every distinct instance into the running kernel's verifier",
 		Long: `verify makes the plan of a definition and loads each of its instances, with a
-trivial program behind the prologue that uses all arguments, into the running
+trivial program after the prologue that uses all arguments, into the running
 kernel's verifier. Nothing is attached. For an IMAGE it does so with every distinct
 prologue of all parameters at all sites, in registers or, with --convention record, in
 records. It needs root, or CAP_BPF and CAP_PERFMON.`,

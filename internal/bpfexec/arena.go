@@ -9,7 +9,7 @@ import (
 
 var native = binary.NativeEndian
 
-// Arena is memory for prologues to read: some bytes that are there, and behind
+// Arena is memory for prologues to read: some bytes that are there, and after
 // them some that are not.
 type Arena struct {
 	Bytes []byte // readable, a whole number of pages
@@ -34,7 +34,7 @@ func NewArena(size int) (*Arena, error) {
 // Addr is the address of a byte of the arena.
 func (a *Arena) Addr(off int) uint64 { return uint64(uintptr(unsafe.Pointer(&a.Bytes[off]))) }
 
-// Unmapped is the first address behind the arena. Reading a page from there on
+// Unmapped is the first address after the arena. Reading a page from there on
 // faults.
 func (a *Arena) Unmapped() uint64 { return a.Addr(0) + uint64(len(a.Bytes)) }
 

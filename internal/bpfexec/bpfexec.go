@@ -12,7 +12,7 @@
 // bpf_probe_read_user read the memory of the test; an [Arena] is memory for that.
 // Such programs exist since Linux 5.14.
 //
-// Verify asks the kernel's verifier about a prologue in front of a kprobe
+// Verify asks the kernel's verifier about a prologue before a kprobe
 // program, where it belongs.
 //
 // A kernel can be overrun with programs: [Close] closes them at a pace that it
@@ -59,7 +59,7 @@ type Code struct {
 	Insns  asm.Instructions
 	Args   int // in registers
 	Record int // bytes of the record, a multiple of 8
-	// IsRecord tells a record, which may be empty, from arguments in registers.
+	// IsRecord is set for a record, which may be empty; else there are arguments in registers.
 	IsRecord bool
 }
 
@@ -199,7 +199,7 @@ type Rejected struct {
 
 func (r *Rejected) Error() string { return "rejected by the verifier: " + r.Line }
 
-// Verify asks the verifier whether a prologue may stand in front of a kprobe
+// Verify asks the verifier whether a prologue may stand before a kprobe
 // program that uses ctx, err and all arguments. Behind a record it is a program of
 // its own, which the prologue's calls. It returns a *Rejected if not.
 func Verify(c Code) error {

@@ -25,7 +25,7 @@ var pace struct {
 // bpf_prog_pack_free in kernel/bpf/core.c). Closing tens of thousands quickly was
 // seen to lock up Linux 6.18 for good: the queue runs only so many items at once,
 // all of them waited for pack_mutex, and its owner, in set_memory_rox, waited in
-// __purge_vmap_area_lazy for an item behind them in the same queue. From then on
+// __purge_vmap_area_lazy for an item after them in the same queue. From then on
 // no program could be loaded any more. With a pause for each 128 programs there
 // are never enough items to fill the queue.
 func Close(c io.Closer) error {

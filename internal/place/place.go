@@ -20,7 +20,7 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 	return ok, err
 }
 
-// ModuleName returns the name that the kernel has for the module in a file: of
+// ModuleName returns the name that the kernel has for the module in a file: for
 // "drivers/net/tun-x.ko.xz" it is "tun_x".
 func ModuleName(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".ko")

@@ -38,7 +38,7 @@ import (
 type Options struct {
 	Seed   uint64                 // of registers and memory
 	States int                    // sets of registers for each prologue; 0: 3
-	Each   func(prologues uint64) // told how many prologues have run; may be nil
+	Each   func(prologues uint64) // if not nil, called with how many prologues have run
 	// Convention is that of an image's prologues: up to three parameters in registers,
 	// or all of a site in a record. A plan has its own.
 	Convention prologue.Convention

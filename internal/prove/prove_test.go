@@ -191,7 +191,7 @@ func TestUserPrograms(t *testing.T) {
 	}
 	bpfexec.RequireOrSkip(t)
 	tool := filepath.Join(t.TempDir(), "prolog-dump")
-	if out, err := exec.Command("go", "build", "-o", tool, "../cmd/prolog-dump").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", tool, "../../cmd/prolog-dump").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	libc := "/lib/x86_64-linux-gnu/libc.so.6"

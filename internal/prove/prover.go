@@ -349,7 +349,7 @@ func (p *prover) machine(s *dwarfloc.Site, regs registers, stray *bool) (oracle.
 	return m, nil
 }
 
-// disagreement tells everything that is needed to look into one.
+// disagreement prints everything that is needed to look into one.
 func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result, want uint64, ok bool, err error) string {
 	var b strings.Builder
 	arg := &j.args[i].arg

@@ -34,7 +34,7 @@ const (
 )
 
 // plainOf returns arguments as a number. Two lists with the same number, which is
-// not 0, have the same prologue: of an argument without a location the code tells
+// not 0, have the same prologue: for an argument without a location the code has
 // nothing but that.
 func plainOf(args []prologue.Arg) (p plain) {
 	for i := range args {

@@ -1,0 +1,31 @@
+package cname
+
+import (
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"page": "page", "a.b->c": "a_b__c", "9p": "_9p", "": "_", "register": "register_", "app::f<int>": "app__f_int_", "é": "_",
+	} {
+		if got := Identifier(name); got != want {
+			t.Errorf("Identifier(%q) = %q, want %q", name, got, want)
+		}
+	}
+	if got := Word("register"); got != "register" {
+		t.Errorf("Word(%q) = %q", "register", got)
+	}
+}
+
+// TestComment: nothing that is written into a comment ends it, or leaves its line.
+func TestComment(t *testing.T) {
+	for text, want := range map[string]string{
+		"f */ int x; /*":     `f *\/ int x; /*`,
+		"f\n#define f g\r\t": "f #define f g  ",
+		"**/":                `**\/`,
+	} {
+		if got := Comment(text); got != want {
+			t.Errorf("Comment(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
