@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -75,7 +76,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 				everyPart(t, img, s, v, &out)
 			}
 		}
-		v, err := s.Result()
+		v, err := s.Resolve(&probe.Expr{Kind: probe.KindRetval})
 		if err != nil {
 			_ = checkError(t, err)
 		} else {
@@ -89,9 +90,9 @@ func everything(t testing.TB, data []byte) (string, error) {
 // a few steps, not all that there are in a kernel.
 func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Builder) {
 	t.Helper()
-	for _, first := range []StepKind{StepDot, StepArrow, StepIndex} {
-		step := Step{Kind: first, Member: "?"}
-		part, err := s.Follow(v, []Step{step})
+	for _, first := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
+		step := probe.Step{Kind: first, Member: "?"}
+		part, err := s.follow(v, []probe.Step{step})
 		if err != nil {
 			_ = checkError(t, err)
 			continue
@@ -102,8 +103,8 @@ func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Buil
 		}
 		for _, n := range names[:min(len(names), 4)] {
 			step.Member = n
-			for _, path := range [][]Step{{step}, {step, {Kind: StepIndex, Index: 1}}, {step, {Kind: StepIndex, By: v}}, {step, step}} {
-				part, err := s.Follow(v, path)
+			for _, path := range [][]probe.Step{{step}, {step, {Kind: probe.StepIndex, Index: 1}}, {step, {Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: v.Name}}}, {step, step}} {
+				part, err := s.follow(v, path)
 				if err != nil {
 					_ = checkError(t, err)
 					continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -121,12 +122,12 @@ var questions = []struct {
 		_ = s.String()
 		return nil
 	}},
-	{"Site.Follow", true, func(a asked) error {
-		_, err := a.site.Follow(a.v, []Step{{Kind: StepArrow, Member: "len"}})
+	{"Site.Resolve", true, func(a asked) error {
+		_, err := a.site.Resolve(&probe.Expr{Name: a.v.Name, Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
 		return err
 	}},
-	{"Site.Result", true, func(a asked) error {
-		_, err := a.site.Result()
+	{"Site.Resolve of a result", true, func(a asked) error {
+		_, err := a.site.Resolve(&probe.Expr{Kind: probe.KindRetval})
 		return err
 	}},
 	{"SymbolAddresses", true, func(a asked) error {

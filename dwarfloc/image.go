@@ -24,8 +24,9 @@ type Image struct {
 	unitsOnce sync.Once
 	units     []unit // by number; see unitAt
 
-	globals globals
-	full    fullTypes
+	globals   globals
+	full      fullTypes
+	addresses sync.Map // of symbols that were asked for, by name
 }
 
 // Options say how an image is opened. The zero Options are the usual ones.

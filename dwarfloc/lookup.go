@@ -119,26 +119,34 @@ func (s *Site) pointee(l *loc.Location) (*Variable, error) {
 }
 
 // VariableNames returns the names of the parameters and locals of the site's
-// function, for suggestions.
-func (s *Site) VariableNames() ([]string, error) {
-	var names []string
-	err := s.u.img.guard(func() error {
-		e, err := s.u.Entry(s.die)
-		if err != nil {
-			return err
-		}
-		abs, ok, err := s.abstract()
-		if err != nil {
-			return err
-		}
-		f := finder{s: s, abstract: true, each: func(n string) { names = append(names, n) }}
-		if ok {
-			e = abs
-		}
-		return f.search(e, true, 0)
+// function, sorted, for suggestions.
+func (s *Site) VariableNames() (names []string, err error) {
+	err = s.u.img.guard(func() error {
+		names, err = s.names()
+		return err
 	})
+	return names, err
+}
+
+func (s *Site) names() ([]string, error) {
+	e, err := s.u.Entry(s.die)
+	if err != nil {
+		return nil, err
+	}
+	abs, ok, err := s.abstract()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	f := finder{s: s, abstract: true, each: func(n string) { names = append(names, n) }}
+	if ok {
+		e = abs
+	}
+	if err := f.search(e, true, 0); err != nil {
+		return nil, err
+	}
 	slices.Sort(names)
-	return slices.Compact(names), err
+	return slices.Compact(names), nil
 }
 
 // finder looks for a name in a function's blocks.

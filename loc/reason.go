@@ -81,6 +81,16 @@ func (c ReasonCode) String() string {
 	return fmt.Sprintf("reason-%d", uint8(c))
 }
 
+// Mistaken reports whether a reason is the definition's fault (an unknown name, an
+// impossible type) rather than the site's.
+func (c ReasonCode) Mistaken() bool {
+	switch c {
+	case ReasonNoSuchVariable, ReasonNoSuchMember, ReasonTypeMismatch:
+		return true
+	}
+	return false
+}
+
 // Text returns the sentence that goes with the name.
 func (c ReasonCode) Text() string {
 	if int(c) < len(reasonText) {

@@ -63,7 +63,7 @@ func (a *Argument) lose(r loc.Reason) {
 
 // mismatch records that the variable's type does not allow the definition's.
 func (a *Argument) mismatch(format string, args ...any) {
-	if !mistaken(a.Variable.Reason.Code) {
+	if !a.Variable.Reason.Code.Mistaken() {
 		a.lose(loc.Reason{Code: loc.ReasonTypeMismatch, Detail: fmt.Sprintf(format, args...)})
 	}
 }

@@ -110,5 +110,5 @@ func (p *Plan) agree() {
 
 // shapeless reports whether nothing is known about an argument's type.
 func shapeless(a *Argument) bool {
-	return a.Kind == prologue.Scalar && (a.Size == 0 || mistaken(a.Variable.Reason.Code)) && a.Variable.Reason.Code != loc.ReasonNone
+	return a.Kind == prologue.Scalar && (a.Size == 0 || a.Variable.Reason.Code.Mistaken()) && a.Variable.Reason.Code != loc.ReasonNone
 }

@@ -62,7 +62,7 @@ func (p *Plan) forms() []form {
 		}
 		// A site without the argument has no type for it.
 		for j := range s.Args {
-			if a := &out[n].args[j]; mistaken(a.Variable.Reason.Code) && !mistaken(s.Args[j].Variable.Reason.Code) {
+			if a := &out[n].args[j]; a.Variable.Reason.Code.Mistaken() && !s.Args[j].Variable.Reason.Code.Mistaken() {
 				out[n].args = slices.Clone(out[n].args)
 				out[n].args[j] = s.Args[j]
 			}

@@ -12,16 +12,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// mistaken reports whether a reason is the definition's fault, not the site's: an unknown
-// name, or a type that does not allow what is asked of it.
-func mistaken(c loc.ReasonCode) bool {
-	switch c {
-	case loc.ReasonNoSuchVariable, loc.ReasonNoSuchMember, loc.ReasonTypeMismatch:
-		return true
-	}
-	return false
-}
-
 // checkNames returns an error for an argument that no site can have: the user has mistyped
 // it. If only some functions have it, it is a reason at the others.
 func (p *Plan) checkNames() error {
@@ -37,7 +27,7 @@ func (p *Plan) checkNames() error {
 				if first == nil {
 					first = a
 				}
-				known = known || !mistaken(a.Variable.Reason.Code)
+				known = known || !a.Variable.Reason.Code.Mistaken()
 			}
 		}
 		if known || first == nil {

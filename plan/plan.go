@@ -137,8 +137,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		return nil, err
 	}
 	p := &Plan{Definition: def, Image: img, Target: target, Sites: make([]Site, len(found))}
-	find, err := newFinder(img, def)
-	if err != nil {
+	if err := checkArgs(img, def); err != nil {
 		return nil, err
 	}
 	for i, s := range found {
@@ -147,7 +146,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		}
 		ps := &p.Sites[i]
 		ps.Site, ps.Instance = s, -1
-		if ps.Args, err = find.arguments(s, &o); err != nil {
+		if ps.Args, err = arguments(s, def, &o); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // accessTypes are types to take apart: struct s { unsigned a; unsigned short b; unsigned
@@ -51,23 +52,23 @@ func newAccessTypes(far ...dwarftest.Attr) *accessTypes {
 }
 
 // steps parses "->next.v[2]".
-func steps(text string) []Step {
-	var out []Step
+func steps(text string) []probe.Step {
+	var out []probe.Step
 	for text != "" {
-		kind, cut := StepDot, 1
+		kind, cut := probe.StepDot, 1
 		if strings.HasPrefix(text, "->") {
-			kind, cut = StepArrow, 2
+			kind, cut = probe.StepArrow, 2
 		} else if text[0] == '[' {
 			end := strings.IndexByte(text, ']')
 			var n int64
 			must1(fmt.Sscan(text[1:end], &n))
-			out = append(out, Step{Kind: StepIndex, Index: n})
+			out = append(out, probe.Step{Kind: probe.StepIndex, Index: n})
 			text = text[end+1:]
 			continue
 		}
 		text = text[cut:]
 		end := strings.IndexAny(text+".", ".-[")
-		out = append(out, Step{Kind: kind, Member: text[:end]})
+		out = append(out, probe.Step{Kind: kind, Member: text[:end]})
 		text = text[end:]
 	}
 	return out
@@ -134,7 +135,7 @@ func TestFollow(t *testing.T) {
 		{"q", "[1].b", "unsigned short [u64[%rbx+16]+52]"},
 		{"i", "[0]", "type-mismatch: int is neither an array nor a pointer: it has no elements"},
 	} {
-		v, err := s.Follow(byName[tt.name], steps(tt.path))
+		v, err := s.follow(byName[tt.name], steps(tt.path))
 		if err != nil {
 			t.Errorf("%s%s: %v", tt.name, tt.path, err)
 			continue
@@ -151,7 +152,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s%s: got %s, want %s", tt.name, tt.path, got, tt.want)
 		}
 	}
-	by, err := s.Follow(byName["p"], append(steps("->v"), Step{Kind: StepIndex, By: byName["i"]}))
+	by, err := s.follow(byName["p"], append(steps("->v"), probe.Step{Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: "i"}}))
 	if err != nil || by.Loc.Text(img.Arch()) != "[%rdi+8 + (s32(%rbp) * 4)]" {
 		t.Errorf("an index by variable: %s, %v", by.Loc.Text(img.Arch()), err)
 	}
@@ -180,7 +181,7 @@ func TestUseTypesOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.Follow(params[0], steps("->deep"))
+		v, err := s.follow(params[0], steps("->deep"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,84 +6,53 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
 )
-
-// StepKind says how a Step leads on.
-type StepKind uint8
-
-const (
-	// StepDot leads to a member of a structure: s.m.
-	StepDot StepKind = iota
-	// StepArrow leads to a member of the structure that a pointer points to: p->m.
-	StepArrow
-	// StepIndex leads to an element of an array, or behind a pointer: a[n].
-	StepIndex
-)
-
-// Step leads from an object to a part of it, or to what it points to.
-type Step struct {
-	Kind   StepKind
-	Member string    // of StepDot and StepArrow
-	Index  int64     // of StepIndex, when By is nil
-	By     *Variable // whose value is the index, or nil
-}
 
 // PathError says which step of a path the types do not allow. Whether they do depends
 // on the site: functions that one pattern matches have variables of different types.
 type PathError struct {
 	Step     int      // index in the path
 	Msg      string   // what is wrong
-	Members  []string // what there is in place of a member that is not
+	Members  []string // members that the type does have
 	Type     string   // the type that has them
 	Declared string   // "file:line" of the type, or ""
 }
 
+// Error returns Msg.
 func (e *PathError) Error() string { return e.Msg }
 
-// Follow returns what a path leads to from a variable: a variable of the type of the
-// last member or element, with its location at the site. Members of anonymous
-// structures and unions are found, and pointers are followed through memory, or,
-// where a pointer was optimized away, to its object. A type that the unit only
-// declares is taken from another unit. What the types do not allow is a reason, and
-// the variable's Wrong has the details.
-func (s *Site) Follow(v *Variable, path []Step) (*Variable, error) {
-	if len(path) == 0 {
-		return v, nil
-	}
+// follow returns what a path leads to from a variable: a variable of the type of the last
+// member or element, with its location at the site.
+func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 	out := &Variable{Name: v.Name, Role: v.Role, Type: v.Type, Entries: v.Entries, raw: v.raw}
-	err := s.u.img.guard(func() error {
-		f := follower{s: s, ev: s.evaluator()}
-		o := object{loc: v.Loc, reason: v.Reason, t: v.Type}
-		for i := range path {
-			err := f.step(&o, &path[i])
-			var wrong *PathError
-			if errors.As(err, &wrong) {
-				wrong.Step = i
-				out.Wrong, out.Type = wrong, o.t
-				code := loc.ReasonTypeMismatch
-				if wrong.Members != nil {
-					code = loc.ReasonNoSuchMember
-				}
-				out.Loc, out.Reason = loc.Location{}, loc.Reason{Code: code, Detail: wrong.Msg}
-				return nil
+	f := follower{s: s, ev: s.evaluator()}
+	o := object{loc: v.Loc, reason: v.Reason, t: v.Type}
+	for i := range path {
+		err := f.step(&o, &path[i])
+		var wrong *PathError
+		if errors.As(err, &wrong) {
+			wrong.Step = i
+			code := loc.ReasonTypeMismatch
+			if wrong.Members != nil {
+				code = loc.ReasonNoSuchMember
 			}
-			if err != nil {
-				return err
-			}
+			out.Wrong, out.Type, out.Reason = wrong, o.t, loc.Reason{Code: code, Detail: wrong.Msg}
+			return out, nil
 		}
-		out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
-		out.Loc.Rule = v.Loc.Rule
-		if out.Reason.Code != loc.ReasonNone {
-			out.Loc = loc.Location{}
+		var damage *image.FormatError
+		if errors.As(err, &damage) {
+			out.Reason = loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
+			return out, nil
 		}
-		return nil
-	})
-	if err != nil {
-		var fe *image.FormatError
-		if !errors.As(err, &fe) {
+		if err != nil {
 			return nil, err
 		}
-		out.Loc, out.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
+	}
+	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
+	out.Loc.Rule = v.Loc.Rule
+	if out.Reason.Code != loc.ReasonNone {
+		out.Loc = loc.Location{}
 	}
 	return out, nil
 }
@@ -96,7 +65,7 @@ type object struct {
 	bits   int // of a bit-field
 }
 
-// lost makes an object one without a location.
+// lost drops the location and records why.
 func (o *object) lost(r loc.Reason) {
 	o.loc, o.reason = loc.Location{}, r
 }
@@ -138,7 +107,7 @@ func wrong(format string, args ...any) error {
 	return &PathError{Msg: fmt.Sprintf(format, args...)}
 }
 
-func (f *follower) step(o *object, p *Step) error {
+func (f *follower) step(o *object, p *probe.Step) error {
 	if o.bits != 0 {
 		return wrong("a bit-field has no parts")
 	}
@@ -147,7 +116,7 @@ func (f *follower) step(o *object, p *Step) error {
 		return err
 	}
 	switch p.Kind {
-	case StepArrow:
+	case probe.StepArrow:
 		if t.Kind != TypePointer {
 			if isRecord(t) {
 				return wrong("%v is not a pointer: its members are reached with \".\"", o.t)
@@ -158,7 +127,7 @@ func (f *follower) step(o *object, p *Step) error {
 			return err
 		}
 		return f.member(o, p.Member)
-	case StepDot:
+	case probe.StepDot:
 		if t.Kind == TypePointer {
 			if el, err := t.element(); err == nil {
 				if el, err = el.resolve(0); err == nil && isRecord(el) {
@@ -280,7 +249,7 @@ func (f *follower) member(o *object, name string) error {
 }
 
 // element leads to an element of an array, or behind a pointer.
-func (f *follower) element(o *object, t *Type, p *Step) error {
+func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	var el *Type
 	var err error
 	switch t.Kind {
@@ -289,7 +258,7 @@ func (f *follower) element(o *object, t *Type, p *Step) error {
 		if el, n, err = t.slot(); err != nil {
 			return err
 		}
-		if p.By == nil && (p.Index < 0 || n >= 0 && p.Index >= n) {
+		if p.IndexBy == nil && (p.Index < 0 || n >= 0 && p.Index >= n) {
 			if n < 0 {
 				return wrong("index %d is in front of %v", p.Index, o.t)
 			}
@@ -319,7 +288,7 @@ func (f *follower) element(o *object, t *Type, p *Step) error {
 		return wrong("the elements of %v have no size", o.t)
 	}
 	o.t = el
-	if p.By == nil {
+	if p.IndexBy == nil {
 		if t.Kind == TypePointer && o.loc.Kind == loc.KindMemory {
 			if o.reason.Code == loc.ReasonNone {
 				o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
@@ -333,7 +302,14 @@ func (f *follower) element(o *object, t *Type, p *Step) error {
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
 		return nil
 	}
-	return f.indexBy(o, p.By, size)
+	by, err := f.s.root(p.IndexBy)
+	if err != nil {
+		return err
+	}
+	if by.Reason.Code == loc.ReasonNoSuchVariable {
+		return wrong("no variable %q to index by", p.IndexBy.Name)
+	}
+	return f.indexBy(o, by, size)
 }
 
 // indexBy leads to the element whose number is another variable's value.

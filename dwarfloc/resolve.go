@@ -1,0 +1,144 @@
+package dwarfloc
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// Resolve returns what an expression of a definition stands for at the site: a variable by
+// C's rules of scope (see Lookup), a register, memory at a symbol or an address, a word of
+// the stack, a number, or what the function returns; and what a path leads to from there.
+//
+// Members of anonymous structures and unions are found, and pointers are followed through
+// memory, or, where a pointer was optimized away, to its object. A type that the unit only
+// declares is taken from another unit, or from Options.TypesOf.
+//
+// What is not there is a reason: of the code loc.ReasonNoSuchVariable for a name,
+// loc.ReasonNoSuchMember or loc.ReasonTypeMismatch for a path, with the details in the
+// variable's Wrong. $params and $vars stand for several variables, which Params and Locals
+// return; for them and for unknown registers and symbols the error is not nil. $comm is
+// nothing that the image knows: its location is the constant 0.
+func (s *Site) Resolve(e *probe.Expr) (v *Variable, err error) {
+	err = s.u.img.guard(func() error {
+		v, err = s.resolve(e)
+		return err
+	})
+	return v, err
+}
+
+func (s *Site) resolve(e *probe.Expr) (*Variable, error) {
+	v, err := s.root(e)
+	if err != nil || len(e.Path) == 0 || v.Reason.Code.Mistaken() {
+		return v, err
+	}
+	return s.follow(v, e.Path)
+}
+
+// root finds what an expression begins with.
+func (s *Site) root(e *probe.Expr) (*Variable, error) {
+	img := s.u.img
+	switch e.Kind {
+	case probe.KindVariable:
+		return s.lookup(e.Name)
+	case probe.KindRetval:
+		return s.result()
+	case probe.KindRegister:
+		r := img.Arch().RegisterByName(e.Name)
+		if r == nil {
+			return nil, fmt.Errorf("%s: no register %q on %s", img.Path(), e.Name, img.Arch().Name)
+		}
+		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(r.DWARF)}}
+		return given(e.Name, l, loc.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
+	case probe.KindSymbol:
+		addr, ok, err := img.symbolAddress(e.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("%s: no symbol %q", img.Path(), e.Name)
+		}
+		return img.memory("@"+e.Name, addr+e.Number), nil
+	case probe.KindAddress:
+		return img.memory(e.String(), e.Number), nil
+	case probe.KindImmediate:
+		return given(e.String(), constantLocation(e.Number), loc.Reason{}), nil
+	case probe.KindComm:
+		return given("$comm", constantLocation(0), loc.Reason{}), nil
+	case probe.KindStack, probe.KindStackAddr:
+		var b loc.Builder
+		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}
+		if e.Kind == probe.KindStackAddr {
+			l = loc.Location{Kind: loc.KindValue, Expr: b.Register(uint64(img.Arch().SP), 0)}
+		}
+		return given("stack", l, loc.Reason{}), nil
+	}
+	return nil, fmt.Errorf("%s stands for several variables", strconv.Quote(e.String()))
+}
+
+// wordType is the type of values without a type in the debug information: registers, and
+// memory at an address.
+var wordType = &Type{Kind: TypeInt, Name: "unsigned long", Size: 8}
+
+// given represents something that is no variable of the program as one, so that callers
+// handle one type.
+func given(name string, l loc.Location, r loc.Reason) *Variable {
+	v := &Variable{Name: name, Role: Given, Type: wordType, Entries: 1, Reason: r}
+	if r.Code == loc.ReasonNone {
+		v.Loc = l
+		v.Loc.Rule = loc.RuleGiven
+	}
+	return v
+}
+
+func constantLocation(k uint64) loc.Location {
+	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
+}
+
+// memory is the memory at a link-time address.
+func (img *Image) memory(name string, addr uint64) *Variable {
+	if img.IsRelocatable() {
+		return given(name, loc.Location{}, loc.Reason{Code: loc.ReasonModuleAddress})
+	}
+	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpAddr, K: addr}}, loc.Reason{})
+}
+
+// symbolAddress is SymbolAddresses for one name, remembered: a definition asks for it at
+// each of its sites.
+func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
+	if a, known := img.addresses.Load(name); known {
+		return a.(uint64), true, nil
+	}
+	all, err := img.SymbolAddresses(name)
+	if err != nil {
+		return 0, false, err
+	}
+	if addr, ok = all[name]; ok {
+		img.addresses.Store(name, addr)
+	}
+	return addr, ok, nil
+}
+
+// Locals returns the parameters and locals that are in scope at the site, by name, without
+// those of the functions that it is inlined into.
+func (s *Site) Locals() (out []*Variable, err error) {
+	err = s.u.img.guard(func() error {
+		names, err := s.names()
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			v, err := s.lookup(n)
+			if err != nil {
+				return err
+			}
+			if v.Role == Parameter || v.Role == Local {
+				out = append(out, v)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
