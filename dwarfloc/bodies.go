@@ -241,7 +241,8 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 	if err != nil || !ok {
 		return nil, err
 	}
-	s.lent, s.body, s.inside = false, s.Addr, s.Kind == Inline
+	s.body, s.inside = s.Addr, s.Kind == Inline
+	s.keep()
 	s.Kind, s.File, s.Line = kind, file, line
 	return s, nil
 }

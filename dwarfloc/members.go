@@ -139,9 +139,10 @@ func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err 
 	return m, false, nil
 }
 
-// memberNames appends the names that find knows.
-func (t *Type) memberNames(names []string, depth int) ([]string, error) {
-	if depth > maxTypeDepth || len(names) > maxMembers {
+// memberNames appends the names that find knows. tries counts the types that were looked
+// at, as for find.
+func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, error) {
+	if *tries++; depth > maxTypeDepth || *tries > maxMembers || len(names) > maxMembers {
 		return names, nil
 	}
 	members, err := t.members()
@@ -155,7 +156,7 @@ func (t *Type) memberNames(names []string, depth int) ([]string, error) {
 		}
 		in, err := m.Type.resolve(0)
 		if err == nil {
-			names, err = in.memberNames(names, depth+1)
+			names, err = in.memberNames(names, depth+1, tries)
 		}
 		if err != nil {
 			return nil, err

@@ -217,7 +217,7 @@ func (f *follower) member(o *object, name string) error {
 		return err
 	}
 	if !ok {
-		names, err := t.memberNames(nil, 0)
+		names, err := t.memberNames(nil, 0, new(int))
 		if err != nil {
 			return err
 		}

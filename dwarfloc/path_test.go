@@ -3,11 +3,14 @@ package dwarfloc
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // accessTypes are types to take apart: struct s { unsigned a; unsigned short b; unsigned
@@ -191,6 +194,58 @@ func TestUseTypesOf(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestCircularMembers: the names of a structure that has itself as anonymous members end.
+func TestCircularMembers(t *testing.T) {
+	self := &dwarftest.DIE{Tag: dw.TagStructType, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "self"), dwarftest.At(dw.AttrByteSize, dw.FormData1, 8)}}
+	for range 2 {
+		self.Kids = append(self.Kids, &dwarftest.DIE{Tag: dw.TagMember, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrType, dw.FormRef4, self), dwarftest.At(dw.AttrDataMemberLoc, dw.FormData1, 0)}})
+	}
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+		{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "p"), dwarftest.At(dw.AttrType, dw.FormRef4, self), dwarftest.At(dw.AttrLocation, dw.FormExprloc, []byte{0x75, 0})}},
+	}}
+	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(self, f)}})
+	s := sitesOf(t, img, "f", 1)[0]
+	v, err := s.Resolve(&probe.Expr{Name: "p", Path: []probe.Step{{Member: "none"}}})
+	if err != nil || v.Reason.Code != loc.ReasonNoSuchMember {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// TestSiteConcurrently: a site may be asked by several goroutines. The race detector looks.
+func TestSiteConcurrently(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		img := openFixture(t, name)
+		functions, err := img.FunctionNames(t.Context())
+		dwarftest.Must(err)
+		// By name: the functions that inlined instances are in are then not looked at before.
+		var sites []*Site
+		for _, f := range functions {
+			some, err := img.Sites(t.Context(), Name(f))
+			dwarftest.Must(err)
+			sites = append(sites, some...)
+		}
+		for _, s := range sites {
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() {
+					params, err := s.Params()
+					if err != nil {
+						t.Errorf("%s: %v", s, err)
+					}
+					for _, p := range params {
+						if _, err := s.Lookup(p.Name); err != nil {
+							t.Errorf("%s: %s: %v", s, p.Name, err)
+						}
+						_, _ = p.Type.Members()
+						_ = p.Type.String()
+					}
+				})
+			}
+			wg.Wait()
 		}
 	}
 }

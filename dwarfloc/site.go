@@ -263,7 +263,8 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 }
 
 // function is what an evaluation needs of the out-of-line function that the site's
-// code is in.
+// code is in. A site that EachSite passes remembers the last one, for the sites that
+// follow; others may be used by several goroutines, and know theirs when they are made.
 func (s *Site) function() (*function, error) {
 	if !s.Inlined() {
 		return &s.fun, nil
@@ -295,8 +296,10 @@ func (s *Site) function() (*function, error) {
 	if fun.start, _, err = u.Start(&pcs); err != nil {
 		return nil, err
 	}
-	s.fun, s.funOf = fun, top
-	return &s.fun, nil
+	if s.lent {
+		s.fun, s.funOf = fun, top
+	}
+	return &fun, nil
 }
 
 // Describe fills in what a site of EachSite leaves out: names, callers, symbol and
@@ -345,11 +348,17 @@ func (s *Site) Ranges() ([]Range, error) {
 	return out, err
 }
 
-// Clone returns a copy to keep of a site that EachSite has lent.
+// Clone returns a copy to keep of a site that EachSite passes.
 func (s *Site) Clone() *Site {
 	c := *s
-	c.lent, c.resolver = false, nil
+	c.keep()
 	return &c
+}
+
+// keep makes a site one that several goroutines may use: nothing of it changes any more.
+func (s *Site) keep() {
+	_, _ = s.function() // an error comes back when the function is asked for
+	s.lent, s.resolver = false, nil
 }
 
 // readCallers follows the records that enclose an inlined instance.
