@@ -45,6 +45,8 @@ func runTool(t *testing.T, k testKernel) {
 		},
 		Commands: [][]string{
 			trace("module=tun;tun_chr_ioctl cmd arg", "/init", guest.Calls),
+			// The same calls are not those of process 1.
+			{toolPath, "--no-cache", "-k", image, "trace", "--pid", "1", "module=tun;tun_chr_ioctl cmd arg", "--", "/init", guest.Calls},
 		},
 	}
 	// Most time goes into attaching at some 2,000 sites: each kernel does so once.
@@ -74,7 +76,10 @@ func runTool(t *testing.T, k testKernel) {
 	if !moduleLine.MatchString(module.Out) || !strings.Contains(module.Err, "2 hits, 0 lost") {
 		t.Errorf("no %v", moduleLine)
 	}
-	check(t, &r.Outputs[1])
+	if one := &r.Outputs[1]; !strings.Contains(one.Err, "0 hits, 0 lost") {
+		t.Errorf("hits by process 1 alone:\n%s%s", one.Err, one.Out)
+	}
+	check(t, &r.Outputs[2])
 	t.Log(time.Since(start).Round(time.Millisecond))
 }
 
