@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // evaluator evaluates the expressions of one site: it is what a loc.Evaluator asks. Its
 // memory can serve one site after the other.
 type evaluator struct {
-	loc.Evaluator
+	eval.Evaluator
 	u    *unit // that expressions refer to
 	site *Site
 
@@ -43,8 +44,8 @@ func (ev *evaluator) use(u *unit) {
 }
 
 // encoding is what the unit's expressions depend on.
-func (u *unit) encoding() loc.Encoding {
-	enc := loc.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}
+func (u *unit) encoding() eval.Encoding {
+	enc := eval.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}
 	if u.Version <= 2 {
 		enc.OffsetSize = enc.AddressSize
 	}
@@ -67,7 +68,7 @@ func (ev *evaluator) locate(expr []byte, sec string, off uint64) (loc.Location, 
 // evaluate is Evaluate with errors that say where the expression is.
 func (ev *evaluator) evaluate(expr []byte, sec string, off uint64) (loc.Location, loc.Reason, error) {
 	l, r, err := ev.Evaluate(expr)
-	if errors.Is(err, loc.ErrInvalidExpression) {
+	if errors.Is(err, eval.ErrInvalidExpression) {
 		err = ev.u.Data.Errorf(sec, off, "%v", err)
 	}
 	return l, r, err
@@ -110,7 +111,7 @@ func (ev *evaluator) AtEntry() (bool, error) {
 func (ev *evaluator) Address(index uint64) (uint64, error) { return ev.u.Addrx(index) }
 
 // BaseType reads the base type at an offset from its unit.
-func (ev *evaluator) BaseType(rel uint64) (t loc.BaseType, r loc.Reason, err error) {
+func (ev *evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err error) {
 	u := ev.u
 	off := u.Off + rel
 	e, err := u.Entry(off)
@@ -241,7 +242,7 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 		}
 		ev.cfaExpr = l.Expr
 	default:
-		if r := loc.CheckRegister(ev.Arch, rule.Reg); r.Code != loc.ReasonNone {
+		if r := eval.CheckRegister(ev.Arch, rule.Reg); r.Code != loc.ReasonNone {
 			return nil, r, nil
 		}
 		ev.cfaExpr = ev.Register(rule.Reg, rule.Off)

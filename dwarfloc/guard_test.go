@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -170,7 +171,7 @@ var questions = []struct {
 	}},
 	{"Variable.Expression", false, func(a asked) error {
 		expr, _, _ := a.v.Expression()
-		_ = loc.ExpressionText(expr, a.site.u.encoding())
+		_ = eval.ExpressionText(expr, a.site.u.encoding())
 		return nil
 	}},
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -51,7 +52,7 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 			return nil, fmt.Errorf("%s: no register %q on %s", img.Path(), e.Name, img.Arch().Name)
 		}
 		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(r.DWARF)}}
-		return given(e.Name, l, loc.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
+		return given(e.Name, l, eval.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
 	case probe.KindSymbol:
 		addr, ok, err := img.symbolAddress(e.Name)
 		if err != nil {
@@ -68,7 +69,7 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 	case probe.KindComm:
 		return given("$comm", constantLocation(0), loc.Reason{}), nil
 	case probe.KindStack, probe.KindStackAddr:
-		var b loc.Builder
+		var b eval.Builder
 		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}
 		if e.Kind == probe.KindStackAddr {
 			l = loc.Location{Kind: loc.KindValue, Expr: b.Register(uint64(img.Arch().SP), 0)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -52,7 +53,7 @@ func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {
 	expr []byte
-	enc  loc.Encoding
+	enc  eval.Encoding
 	sec  string
 	off  uint64
 }
@@ -72,7 +73,7 @@ func (v *Variable) Expression() (expr []byte, section string, off uint64) {
 // "DW_OP_breg7 0x6 DW_OP_stack_value". It is "" for a constant.
 func (v *Variable) ExpressionText() string {
 	expr, _, _ := v.Expression()
-	return loc.ExpressionText(expr, v.raw.enc)
+	return eval.ExpressionText(expr, v.raw.enc)
 }
 
 // varEntry is an entry of a variable as it stands.

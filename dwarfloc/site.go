@@ -6,8 +6,8 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // SiteKind tells the two kinds of sites apart.
@@ -453,7 +453,7 @@ func (u *unit) inFrame(v, frame dw.Value) (yes, own bool) {
 	if !v.IsBlock() || len(expr) == 0 {
 		return false, false
 	}
-	o, err := loc.Decode(expr, 0, u.encoding())
+	o, err := eval.Decode(expr, 0, u.encoding())
 	if err != nil {
 		return false, false
 	}

@@ -75,18 +75,6 @@ func (e *Expr) Walk(f func(*Expr)) {
 	e.C.Walk(f)
 }
 
-// size counts an expression's nodes, and stops counting at limit.
-func (e *Expr) size(limit int) int {
-	if e == nil || limit <= 0 {
-		return 0
-	}
-	n := 1
-	for _, c := range [...]*Expr{e.A, e.B, e.C} {
-		n += c.size(limit - n)
-	}
-	return n
-}
-
 // Text prints an expression with an architecture's register names: "%rsp+6",
 // "u64[%rdi+16]", "(%rax << 3) & 255".
 func (e *Expr) Text(a *arch.Arch) string {

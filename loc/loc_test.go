@@ -3,8 +3,6 @@ package loc
 import (
 	"strings"
 	"testing"
-
-	"github.com/bpfprologue/bpfprologue/arch"
 )
 
 // TestNames: every kind, rule and reason has a name of its own and says what it means, and
@@ -37,66 +35,5 @@ func TestNames(t *testing.T) {
 	}
 	if ReasonCode(200).Text() != "" || Rule(200).Text() != "" {
 		t.Error("a text for a number out of range")
-	}
-}
-
-// TestDecode prints expressions with operands of every form.
-func TestDecode(t *testing.T) {
-	enc := Encoding{AddressSize: 8, OffsetSize: 4}
-	for _, tt := range []struct {
-		expr []byte
-		want string
-	}{
-		{[]byte{0x77, 0x06, 0x9f}, "DW_OP_breg7 0x6 DW_OP_stack_value"},
-		{[]byte{0x03, 1, 2, 3, 4, 5, 6, 7, 8}, "DW_OP_addr 0x807060504030201"},
-		{[]byte{0x09, 0xff, 0x0b, 0xfe, 0xff, 0x15, 3}, "DW_OP_const1s -0x1 DW_OP_const2s -0x2 DW_OP_pick 0x3"},
-		{[]byte{0x92, 0x05, 0x78}, "DW_OP_bregx 0x5 -0x8"},
-		{[]byte{0xa3, 1, 0x55, 0x9f}, "DW_OP_entry_value 1 [55] DW_OP_stack_value"},
-		{[]byte{0xa4, 0x2a, 2, 0x34, 0x12}, "DW_OP_const_type 0x2a 2 [3412]"},
-		{[]byte{0xa0, 1, 0, 0, 0, 0x7f}, "DW_OP_implicit_pointer 0x1 -0x1"},
-		{[]byte{0xfa, 1, 2, 3, 4}, "DW_OP_GNU_parameter_ref 0x4030201"},
-		{[]byte{0x9d, 3, 5}, "DW_OP_bit_piece 0x3 0x5"},
-		{[]byte{0x50, 0xef, 1}, "DW_OP_reg0 0xef ..."},
-		{[]byte{0x0c, 1, 2}, "DW_OP_const4u ..."},
-		{nil, ""},
-	} {
-		if got := ExpressionText(tt.expr, enc); got != tt.want {
-			t.Errorf("% x: got %q, want %q", tt.expr, got, tt.want)
-		}
-	}
-}
-
-// TestEvaluateAlone: an Evaluator needs no image.
-func TestEvaluateAlone(t *testing.T) {
-	ev := Evaluator{Arch: arch.ByName("amd64"), Encoding: Encoding{AddressSize: 8, OffsetSize: 4}}
-	l, r, err := ev.Evaluate([]byte{0x77, 0x08})
-	if got := l.Text(ev.Arch); err != nil || r.Code != ReasonNone || got != "[%rsp+8]" {
-		t.Errorf("%s, %v, %v", got, r, err)
-	}
-}
-
-// TestFold compares Fold with 64-bit arithmetic written out.
-func TestFold(t *testing.T) {
-	minus := func(v int64) uint64 { return uint64(-v) }
-	for _, tt := range []struct {
-		op   Op
-		x, y uint64
-		want uint64
-		ok   bool
-	}{
-		{OpAdd, ^uint64(0), 2, 1, true}, {OpSub, 1, 2, ^uint64(0), true}, {OpMul, 1 << 63, 2, 0, true},
-		{OpDiv, minus(7), 2, minus(3), true}, {OpUDiv, minus(8), 2, 1<<63 - 4, true}, {OpMod, minus(7), 2, minus(1), true}, {OpUMod, 7, 4, 3, true},
-		{OpDiv, 1, 0, 0, false}, {OpUDiv, 1, 0, 0, false}, {OpMod, 1, 0, 0, false}, {OpUMod, 1, 0, 0, false},
-		{OpMod, 1 << 63, ^uint64(0), 0, true},
-		{OpShl, 1, 64, 0, true}, {OpShr, 1 << 63, 63, 1, true}, {OpShr, 1 << 63, 64, 0, true}, {OpShra, 1 << 63, 99, ^uint64(0), true},
-		{OpAnd, 6, 3, 2, true}, {OpOr, 6, 3, 7, true}, {OpXor, 6, 3, 5, true},
-		{OpEq, 1, 1, 1, true}, {OpNe, 1, 1, 0, true},
-		{OpLt, ^uint64(0), 0, 1, true}, {OpULt, ^uint64(0), 0, 0, true}, {OpLe, 1, 1, 1, true}, {OpULe, 2, 1, 0, true},
-		{OpGt, ^uint64(0), 0, 0, true}, {OpUGt, ^uint64(0), 0, 1, true}, {OpGe, 0, 0, 1, true}, {OpUGe, 0, 1, 0, true},
-		{OpConst, 1, 1, 0, false},
-	} {
-		if got, ok := Fold(tt.op, tt.x, tt.y); got != tt.want || ok != tt.ok {
-			t.Errorf("Fold(%d, %#x, %#x) = %#x, %v, want %#x, %v", tt.op, tt.x, tt.y, got, ok, tt.want, tt.ok)
-		}
 	}
 }

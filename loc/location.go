@@ -142,12 +142,3 @@ func (l *Location) Exprs(f func(*Expr)) {
 		l.Pieces[i].Loc.Exprs(f)
 	}
 }
-
-// size counts the nodes of a location's expressions, and stops counting at limit.
-func (l *Location) size(limit int) int {
-	n := l.Expr.size(limit)
-	for i := range l.Pieces {
-		n += l.Pieces[i].Loc.size(limit - n)
-	}
-	return n
-}

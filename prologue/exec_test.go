@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -110,7 +111,7 @@ func TestOps(t *testing.T) {
 			for _, a := range operands {
 				for _, b := range operands {
 					want := result(1)
-					if v, ok := loc.Fold(op, a, b); ok {
+					if v, ok := eval.Fold(op, a, b); ok {
 						want = result(0, v)
 					}
 					add := func(how string, x, y *expr) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -17,7 +18,7 @@ const maxNodes = 2048
 // other.
 type lowering struct {
 	nodes
-	b    loc.Builder
+	b    eval.Builder
 	arch *arch.Arch
 	left int // operations that the argument may still have
 }
@@ -130,7 +131,7 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 	case loc.OpAddr:
 		return l.b.Addr(e.K), nil
 	case loc.OpReg:
-		return l.b.Register(e.K, 0), refused(loc.CheckRegister(l.arch, e.K))
+		return l.b.Register(e.K, 0), refused(eval.CheckRegister(l.arch, e.K))
 	}
 	a, err := l.expr(e.A)
 	if err != nil {

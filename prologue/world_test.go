@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -154,7 +155,7 @@ func (w *world) eval(e *expr) (v uint64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return loc.Fold(e.Op, a, b)
+	return eval.Fold(e.Op, a, b)
 }
 
 func widen(v uint64, size int, signed bool) uint64 {

@@ -1,7 +1,9 @@
-package loc
+package eval
 
 import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // machine is DWARF's stack machine at one point of one expression.
@@ -15,12 +17,12 @@ type machine struct {
 // operand is a value on the stack. typ is nil for DWARF's generic type: an
 // integer of the size of an address and unspecified signedness.
 type operand struct {
-	e   *Expr
+	e   *loc.Expr
 	typ *BaseType
 }
 
 // wrap makes a value as wide as its type.
-func (ev *Evaluator) wrap(e *Expr, t *BaseType) *Expr {
+func (ev *Evaluator) wrap(e *loc.Expr, t *BaseType) *loc.Expr {
 	if t == nil {
 		return e
 	}
@@ -50,56 +52,56 @@ func (m *machine) next() (Operation, *stop) {
 
 // location evaluates to the end of the expression: a single location, or one that
 // is put together from pieces.
-func (m *machine) location() (Location, *stop) {
-	var pieces []Piece
+func (m *machine) location() (loc.Location, *stop) {
+	var pieces []loc.Piece
 	for {
-		loc, end, st := m.simple()
+		l, end, st := m.simple()
 		if st != nil {
-			return Location{}, st
+			return loc.Location{}, st
 		}
 		if end == endOfExpr {
 			if pieces == nil {
-				if loc.Kind == KindNone {
-					return loc, invalid("nothing is left on the stack")
+				if l.Kind == loc.KindNone {
+					return l, invalid("nothing is left on the stack")
 				}
-				return loc, nil
+				return l, nil
 			}
-			if loc.Kind != KindNone {
-				return loc, invalid("a part that is no piece follows pieces")
+			if l.Kind != loc.KindNone {
+				return l, invalid("a part that is no piece follows pieces")
 			}
-			return Location{Kind: KindPieces, Pieces: pieces}, nil
+			return loc.Location{Kind: loc.KindPieces, Pieces: pieces}, nil
 		}
-		p, st := m.piece(loc)
+		p, st := m.piece(l)
 		if st != nil {
-			return Location{}, st
+			return loc.Location{}, st
 		}
 		if len(pieces) >= maxPieces {
-			return Location{}, unsupported("more than %d pieces", maxPieces)
+			return loc.Location{}, unsupported("more than %d pieces", maxPieces)
 		}
 		pieces = append(pieces, p)
 		m.stack = m.stack[:0]
 		if m.at == len(m.expr) {
-			return Location{Kind: KindPieces, Pieces: pieces}, nil
+			return loc.Location{Kind: loc.KindPieces, Pieces: pieces}, nil
 		}
 	}
 }
 
 // piece reads the operation that follows a part of a composite location.
-func (m *machine) piece(loc Location) (Piece, *stop) {
+func (m *machine) piece(l loc.Location) (loc.Piece, *stop) {
 	const most = 1 << 32 // bits
 	o, st := m.next()
 	if st != nil {
-		return Piece{}, st
+		return loc.Piece{}, st
 	}
-	p := Piece{BitSize: o.A, BitOffset: o.B, Loc: loc}
+	p := loc.Piece{BitSize: o.A, BitOffset: o.B, Loc: l}
 	if o.Code == uint8(op.DW_OP_piece) {
 		if o.A > most/8 {
-			return Piece{}, invalid("a piece of absurd size")
+			return loc.Piece{}, invalid("a piece of absurd size")
 		}
 		p.BitSize = 8 * o.A
 	}
 	if p.BitSize == 0 || p.BitSize > most || p.BitOffset > most {
-		return Piece{}, invalid("a piece of no or absurd size")
+		return loc.Piece{}, invalid("a piece of no or absurd size")
 	}
 	return p, nil
 }
@@ -117,37 +119,37 @@ func (m *machine) atEnd() (terminator, bool) {
 }
 
 // finish is for operations that must be the last of a part.
-func (m *machine) finish(loc Location) (Location, terminator, *stop) {
+func (m *machine) finish(l loc.Location) (loc.Location, terminator, *stop) {
 	// DW_OP_GNU_uninit may follow: the variable has no value yet, its place is known.
 	if m.at < len(m.expr) && m.expr[m.at] == opGNUUninit {
 		m.at++
 	}
 	end, ok := m.atEnd()
 	if !ok {
-		return loc, 0, invalid("%s follows a finished location", opName(m.expr[m.at]))
+		return l, 0, invalid("%s follows a finished location", opName(m.expr[m.at]))
 	}
-	return loc, end, nil
+	return l, end, nil
 }
 
 // simple evaluates one part: to the end of the expression or to a piece.
-func (m *machine) simple() (Location, terminator, *stop) {
+func (m *machine) simple() (loc.Location, terminator, *stop) {
 	ev := m.ev
 	for {
 		if end, ok := m.atEnd(); ok {
 			if len(m.stack) == 0 {
-				return Location{}, end, nil
+				return loc.Location{}, end, nil
 			}
-			return Location{Kind: KindMemory, Expr: m.stack[len(m.stack)-1].e}, end, nil
+			return loc.Location{Kind: loc.KindMemory, Expr: m.stack[len(m.stack)-1].e}, end, nil
 		}
 		if ev.ops++; ev.ops > maxOps {
-			return Location{}, 0, unsupported("an expression that runs more than %d operations", maxOps)
+			return loc.Location{}, 0, unsupported("an expression that runs more than %d operations", maxOps)
 		}
 		if len(m.stack) > maxStack {
-			return Location{}, 0, unsupported("an expression with more than %d values on its stack", maxStack)
+			return loc.Location{}, 0, unsupported("an expression with more than %d values on its stack", maxStack)
 		}
 		o, st := m.next()
 		if st != nil {
-			return Location{}, 0, st
+			return loc.Location{}, 0, st
 		}
 		code := op.Opcode(o.Code)
 		switch {
@@ -157,17 +159,17 @@ func (m *machine) simple() (Location, terminator, *stop) {
 			return m.register(o.A)
 		case code == op.DW_OP_stack_value:
 			if len(m.stack) == 0 {
-				return Location{}, 0, invalid("DW_OP_stack_value on an empty stack")
+				return loc.Location{}, 0, invalid("DW_OP_stack_value on an empty stack")
 			}
 			return m.finish(ev.Value(m.stack[len(m.stack)-1].e))
 		case code == op.DW_OP_implicit_value:
 			return m.finish(ev.Constant(o.Block))
 		case code == opImplicitPointer, code == opGNUImplicitPtr:
-			return m.finish(Location{Kind: KindImplicitPointer, Target: o.A, TargetOffset: int64(o.B)})
+			return m.finish(loc.Location{Kind: loc.KindImplicitPointer, Target: o.A, TargetOffset: int64(o.B)})
 		case code == op.DW_OP_skip, code == op.DW_OP_bra:
 			to := m.at + int(int64(o.A))
 			if to < 0 || to > len(m.expr) {
-				return Location{}, 0, invalid("a branch leaves the expression")
+				return loc.Location{}, 0, invalid("a branch leaves the expression")
 			}
 			if code == op.DW_OP_skip {
 				m.at = to
@@ -175,70 +177,70 @@ func (m *machine) simple() (Location, terminator, *stop) {
 			}
 			cond, st := m.pop()
 			if st != nil {
-				return Location{}, 0, st
+				return loc.Location{}, 0, st
 			}
-			if cond.e.Op == OpConst {
+			if cond.e.Op == loc.OpConst {
 				if cond.e.K != 0 {
 					m.at = to
 				}
 				continue
 			}
-			loc, st := m.branch(cond.e, to)
-			return loc, endOfExpr, st
+			l, st := m.branch(cond.e, to)
+			return l, endOfExpr, st
 		default:
 			if st := m.run(&o); st != nil {
-				return Location{}, 0, st
+				return loc.Location{}, 0, st
 			}
 		}
 	}
 }
 
-func (m *machine) register(n uint64) (Location, terminator, *stop) {
-	if r := CheckRegister(m.ev.Arch, n); r.Code != ReasonNone {
-		return Location{}, 0, &stop{reason: r}
+func (m *machine) register(n uint64) (loc.Location, terminator, *stop) {
+	if r := CheckRegister(m.ev.Arch, n); r.Code != loc.ReasonNone {
+		return loc.Location{}, 0, &stop{reason: r}
 	}
-	return m.finish(Location{Kind: KindRegister, Expr: m.ev.Register(n, 0)})
+	return m.finish(loc.Location{Kind: loc.KindRegister, Expr: m.ev.Register(n, 0)})
 }
 
 // branch follows both ways of a conditional branch to the end of the expression
 // and joins what they found.
-func (m *machine) branch(cond *Expr, to int) (Location, *stop) {
+func (m *machine) branch(cond *loc.Expr, to int) (loc.Location, *stop) {
 	ev := m.ev
 	if ev.depth++; ev.depth > maxNesting+1 {
 		ev.depth--
-		return Location{}, unsupported("more than %d branches", maxNesting)
+		return loc.Location{}, unsupported("more than %d branches", maxNesting)
 	}
 	defer func() { ev.depth-- }()
-	way := func(at int) (Location, *stop) {
+	way := func(at int) (loc.Location, *stop) {
 		w := machine{ev: ev, expr: m.expr, at: at, stack: append([]operand(nil), m.stack...)}
-		loc, end, st := w.simple()
+		l, end, st := w.simple()
 		if st == nil && end != endOfExpr {
 			st = unsupported("a branch in a location with pieces")
 		}
-		if st == nil && loc.Kind == KindNone {
+		if st == nil && l.Kind == loc.KindNone {
 			st = invalid("nothing is left on the stack")
 		}
-		return loc, st
+		return l, st
 	}
 	yes, st := way(to)
 	if st != nil {
-		return Location{}, st
+		return loc.Location{}, st
 	}
 	no, st := way(m.at)
 	if st != nil {
-		return Location{}, st
+		return loc.Location{}, st
 	}
-	if (yes.Kind == KindMemory) != (no.Kind == KindMemory) || yes.Expr == nil || no.Expr == nil {
-		return Location{}, unsupported("a branch between different kinds of locations")
+	if (yes.Kind == loc.KindMemory) != (no.Kind == loc.KindMemory) || yes.Expr == nil || no.Expr == nil {
+		return loc.Location{}, unsupported("a branch between different kinds of locations")
 	}
-	kind := KindValue
-	if yes.Kind == KindMemory {
-		kind = KindMemory
+	kind := loc.KindValue
+	if yes.Kind == loc.KindMemory {
+		kind = loc.KindMemory
 	}
-	return Location{Kind: kind, Expr: ev.Select(cond, yes.Expr, no.Expr)}, nil
+	return loc.Location{Kind: kind, Expr: ev.Select(cond, yes.Expr, no.Expr)}, nil
 }
 
-func (m *machine) push(e *Expr, t *BaseType) { m.stack = append(m.stack, operand{e, t}) }
+func (m *machine) push(e *loc.Expr, t *BaseType) { m.stack = append(m.stack, operand{e, t}) }
 
 func (m *machine) pop() (operand, *stop) {
 	if len(m.stack) == 0 {

@@ -1,9 +1,10 @@
-package loc
+package eval
 
 import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // run runs one operation of the stack machine that does not end a location.
@@ -42,7 +43,7 @@ func (m *machine) run(o *Operation) *stop {
 		if st := stopFor(r, err); st != nil {
 			return st
 		}
-		m.push(ev.Binary(OpAdd, base, ev.Const(o.A)), nil)
+		m.push(ev.Binary(loc.OpAdd, base, ev.Const(o.A)), nil)
 	case op.DW_OP_call_frame_cfa:
 		cfa, r, err := ev.Context.CallFrame()
 		if st := stopFor(r, err); st != nil {
@@ -81,9 +82,9 @@ func (m *machine) run(o *Operation) *stop {
 		}
 		return m.deref(o.A, t)
 	case op.DW_OP_neg:
-		return m.unary(OpNeg)
+		return m.unary(loc.OpNeg)
 	case op.DW_OP_not:
-		return m.unary(OpNot)
+		return m.unary(loc.OpNot)
 	case op.DW_OP_abs:
 		v, st := m.pop()
 		if st != nil {
@@ -93,21 +94,21 @@ func (m *machine) run(o *Operation) *stop {
 			m.push(v.e, v.typ)
 			return nil
 		}
-		isNeg := ev.Binary(OpLt, v.e, ev.Const(0))
-		m.push(ev.wrap(ev.Select(isNeg, ev.Unary(OpNeg, v.e), v.e), v.typ), v.typ)
+		isNeg := ev.Binary(loc.OpLt, v.e, ev.Const(0))
+		m.push(ev.wrap(ev.Select(isNeg, ev.Unary(loc.OpNeg, v.e), v.e), v.typ), v.typ)
 	case op.DW_OP_plus_uconst:
 		v, st := m.pop()
 		if st != nil {
 			return st
 		}
-		m.push(ev.wrap(ev.Binary(OpAdd, v.e, ev.Const(o.A)), v.typ), v.typ)
+		m.push(ev.wrap(ev.Binary(loc.OpAdd, v.e, ev.Const(o.A)), v.typ), v.typ)
 	case op.DW_OP_nop, opGNUUninit:
 	case opEntryValue, opGNUEntryValue:
 		return m.entryValue(o.Block)
 	case opGNUParameterRef:
-		return &stop{reason: Reason{Code: ReasonParameterRef}}
+		return &stop{reason: loc.Reason{Code: loc.ReasonParameterRef}}
 	case op.DW_OP_form_tls_address, opGNUPushTLS:
-		return &stop{reason: Reason{Code: ReasonThreadLocal}}
+		return &stop{reason: loc.Reason{Code: loc.ReasonThreadLocal}}
 	case opConstType, opGNUConstType:
 		t, st := m.baseType(o.A)
 		if st != nil {
@@ -189,7 +190,7 @@ func (m *machine) baseType(off uint64) (*BaseType, *stop) {
 
 // offset pushes a register plus an offset.
 func (m *machine) offset(n, off uint64) *stop {
-	if r := CheckRegister(m.ev.Arch, n); r.Code != ReasonNone {
+	if r := CheckRegister(m.ev.Arch, n); r.Code != loc.ReasonNone {
 		return &stop{reason: r}
 	}
 	m.push(m.ev.Register(n, int64(off)), nil)
@@ -221,49 +222,49 @@ func (m *machine) entryValue(expr []byte) *stop {
 	case err != nil:
 		return &stop{err: err}
 	case !at:
-		return &stop{reason: Reason{Code: ReasonEntryValueOnly}}
+		return &stop{reason: loc.Reason{Code: loc.ReasonEntryValueOnly}}
 	case len(expr) == 0:
 		return invalid("an empty entry value")
 	}
-	loc, r, err := m.ev.Evaluate(expr)
+	l, r, err := m.ev.Evaluate(expr)
 	if st := stopFor(r, err); st != nil {
 		return st
 	}
-	switch loc.Kind {
-	case KindRegister, KindMemory, KindValue, KindConstant:
+	switch l.Kind {
+	case loc.KindRegister, loc.KindMemory, loc.KindValue, loc.KindConstant:
 		// As with a frame base, a register stands for its contents and a bare
 		// expression for its value (DWARF 5 section 2.5.1.7).
-		m.push(loc.Expr, nil)
+		m.push(l.Expr, nil)
 		return nil
 	}
-	return unsupported("an entry value that is %v", loc.Kind)
+	return unsupported("an entry value that is %v", l.Kind)
 }
 
 // binaryOp is what an operation with two operands does: on values without a type, and
 // on values of signed and unsigned types.
 type binaryOp struct {
 	known                     bool
-	generic, signed, unsigned Op
+	generic, signed, unsigned loc.Op
 }
 
 var binaryOps = [256]binaryOp{
-	op.DW_OP_and:   {true, OpAnd, OpAnd, OpAnd},
-	op.DW_OP_or:    {true, OpOr, OpOr, OpOr},
-	op.DW_OP_xor:   {true, OpXor, OpXor, OpXor},
-	op.DW_OP_plus:  {true, OpAdd, OpAdd, OpAdd},
-	op.DW_OP_minus: {true, OpSub, OpSub, OpSub},
-	op.DW_OP_mul:   {true, OpMul, OpMul, OpMul},
-	op.DW_OP_div:   {true, OpDiv, OpDiv, OpUDiv},
-	op.DW_OP_mod:   {true, OpUMod, OpMod, OpUMod},
-	op.DW_OP_shl:   {true, OpShl, OpShl, OpShl},
-	op.DW_OP_shr:   {true, OpShr, OpShr, OpShr},
-	op.DW_OP_shra:  {true, OpShra, OpShra, OpShra},
-	op.DW_OP_eq:    {true, OpEq, OpEq, OpEq},
-	op.DW_OP_ne:    {true, OpNe, OpNe, OpNe},
-	op.DW_OP_lt:    {true, OpLt, OpLt, OpULt},
-	op.DW_OP_le:    {true, OpLe, OpLe, OpULe},
-	op.DW_OP_gt:    {true, OpGt, OpGt, OpUGt},
-	op.DW_OP_ge:    {true, OpGe, OpGe, OpUGe},
+	op.DW_OP_and:   {true, loc.OpAnd, loc.OpAnd, loc.OpAnd},
+	op.DW_OP_or:    {true, loc.OpOr, loc.OpOr, loc.OpOr},
+	op.DW_OP_xor:   {true, loc.OpXor, loc.OpXor, loc.OpXor},
+	op.DW_OP_plus:  {true, loc.OpAdd, loc.OpAdd, loc.OpAdd},
+	op.DW_OP_minus: {true, loc.OpSub, loc.OpSub, loc.OpSub},
+	op.DW_OP_mul:   {true, loc.OpMul, loc.OpMul, loc.OpMul},
+	op.DW_OP_div:   {true, loc.OpDiv, loc.OpDiv, loc.OpUDiv},
+	op.DW_OP_mod:   {true, loc.OpUMod, loc.OpMod, loc.OpUMod},
+	op.DW_OP_shl:   {true, loc.OpShl, loc.OpShl, loc.OpShl},
+	op.DW_OP_shr:   {true, loc.OpShr, loc.OpShr, loc.OpShr},
+	op.DW_OP_shra:  {true, loc.OpShra, loc.OpShra, loc.OpShra},
+	op.DW_OP_eq:    {true, loc.OpEq, loc.OpEq, loc.OpEq},
+	op.DW_OP_ne:    {true, loc.OpNe, loc.OpNe, loc.OpNe},
+	op.DW_OP_lt:    {true, loc.OpLt, loc.OpLt, loc.OpULt},
+	op.DW_OP_le:    {true, loc.OpLe, loc.OpLe, loc.OpULe},
+	op.DW_OP_gt:    {true, loc.OpGt, loc.OpGt, loc.OpUGt},
+	op.DW_OP_ge:    {true, loc.OpGe, loc.OpGe, loc.OpUGe},
 }
 
 // binary applies an operation with two operands.
@@ -281,13 +282,13 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 			kind = o.signed
 		}
 	}
-	shift := kind == OpShl || kind == OpShr || kind == OpShra
+	shift := kind == loc.OpShl || kind == loc.OpShr || kind == loc.OpShra
 	ae, be := a.e, b.e
 	if t != nil && b.typ == nil && !shift {
 		// DWARF wants operands of one type, but LLVM writes a constant operand of a
 		// converted value without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
 		// clang 14): it means a number of that type.
-		if be.Op != OpConst {
+		if be.Op != loc.OpConst {
 			return invalid("%s on operands of different types", opName(code))
 		}
 		be = m.ev.Extend(be, t.Size, t.Signed)
@@ -297,20 +298,20 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	// A logical shift of a signed value, and an arithmetic one of an unsigned
 	// value, look at the value as its type's width holds it.
 	switch {
-	case kind == OpShr && t != nil && t.Signed:
+	case kind == loc.OpShr && t != nil && t.Signed:
 		ae = m.ev.Extend(ae, t.Size, false)
-	case kind == OpShra && t != nil && !t.Signed:
+	case kind == loc.OpShra && t != nil && !t.Signed:
 		ae = m.ev.Extend(ae, t.Size, true)
 	}
 	e := m.ev.Binary(kind, ae, be)
-	if kind >= OpEq {
+	if kind >= loc.OpEq {
 		t = nil // comparisons give a generic value
 	}
 	m.push(m.ev.wrap(e, t), t)
 	return nil
 }
 
-func (m *machine) unary(o Op) *stop {
+func (m *machine) unary(o loc.Op) *stop {
 	v, st := m.pop()
 	if st != nil {
 		return st

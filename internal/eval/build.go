@@ -1,7 +1,8 @@
-package loc
+package eval
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Builder makes expressions. It computes what is constant, and adds up offsets. Its memory
@@ -15,16 +16,16 @@ type Builder struct {
 	// information has, which is what people compare with other tools.
 	Simplify bool
 
-	chunks [][]Expr // nodes; those of one site are used again for the next
-	chunk  int      // the one that nodes are taken from
-	used   int      // nodes of it
+	chunks [][]loc.Expr // nodes; those of one site are used again for the next
+	chunk  int          // the one that nodes are taken from
+	used   int          // nodes of it
 }
 
 // Reset makes the memory of all expressions that were built available again: they are no
 // longer valid.
 func (b *Builder) Reset() { b.chunk, b.used = 0, 0 }
 
-func (b *Builder) node(e Expr) *Expr {
+func (b *Builder) node(e loc.Expr) *loc.Expr {
 	if b.chunk < len(b.chunks) && b.used == len(b.chunks[b.chunk]) {
 		b.chunk, b.used = b.chunk+1, 0
 	}
@@ -34,7 +35,7 @@ func (b *Builder) node(e Expr) *Expr {
 		if b.chunk > 0 {
 			n = min(2*len(b.chunks[b.chunk-1]), 256)
 		}
-		b.chunks = append(b.chunks, make([]Expr, n))
+		b.chunks = append(b.chunks, make([]loc.Expr, n))
 	}
 	n := &b.chunks[b.chunk][b.used]
 	b.used++
@@ -43,62 +44,62 @@ func (b *Builder) node(e Expr) *Expr {
 }
 
 // Const is the constant v.
-func (b *Builder) Const(v uint64) *Expr { return b.node(Expr{Op: OpConst, K: v}) }
+func (b *Builder) Const(v uint64) *loc.Expr { return b.node(loc.Expr{Op: loc.OpConst, K: v}) }
 
 // Register is the register with a DWARF number, plus an offset.
-func (b *Builder) Register(n uint64, off int64) *Expr {
-	r := b.node(Expr{Op: OpReg, K: n})
+func (b *Builder) Register(n uint64, off int64) *loc.Expr {
+	r := b.node(loc.Expr{Op: loc.OpReg, K: n})
 	if off == 0 {
 		return r
 	}
-	return b.node(Expr{Op: OpAdd, A: r, B: b.Const(uint64(off))})
+	return b.node(loc.Expr{Op: loc.OpAdd, A: r, B: b.Const(uint64(off))})
 }
 
 // Addr is a link-time address of the image.
-func (b *Builder) Addr(addr uint64) *Expr { return b.node(Expr{Op: OpAddr, K: addr}) }
+func (b *Builder) Addr(addr uint64) *loc.Expr { return b.node(loc.Expr{Op: loc.OpAddr, K: addr}) }
 
 // Deref is the size bytes in memory at a, zero-extended.
-func (b *Builder) Deref(a *Expr, size int) *Expr {
-	return b.node(Expr{Op: OpDeref, Size: uint8(size), A: a})
+func (b *Builder) Deref(a *loc.Expr, size int) *loc.Expr {
+	return b.node(loc.Expr{Op: loc.OpDeref, Size: uint8(size), A: a})
 }
 
 // Unary is OpNeg or OpNot of a.
-func (b *Builder) Unary(op Op, a *Expr) *Expr {
-	if a.Op == OpConst {
-		if op == OpNeg {
+func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
+	if a.Op == loc.OpConst {
+		if op == loc.OpNeg {
 			return b.Const(-a.K)
 		}
 		return b.Const(^a.K)
 	}
-	return b.node(Expr{Op: op, A: a})
+	return b.node(loc.Expr{Op: op, A: a})
 }
 
 // Select is yes if cond is not 0, else no.
-func (b *Builder) Select(cond, yes, no *Expr) *Expr {
-	if cond.Op == OpConst {
+func (b *Builder) Select(cond, yes, no *loc.Expr) *loc.Expr {
+	if cond.Op == loc.OpConst {
 		if cond.K != 0 {
 			return yes
 		}
 		return no
 	}
-	return b.node(Expr{Op: OpSelect, A: cond, B: yes, C: no})
+	return b.node(loc.Expr{Op: loc.OpSelect, A: cond, B: yes, C: no})
 }
 
 // Extend makes a value as wide as size bytes: what is above becomes zeros, or the sign.
-func (b *Builder) Extend(e *Expr, size int, signed bool) *Expr {
+func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 	if size >= 8 {
 		return e
 	}
-	op := OpZExt
+	op := loc.OpZExt
 	if signed {
-		op = OpSExt
+		op = loc.OpSExt
 	}
 	switch {
-	case e.Op == OpConst && signed:
+	case e.Op == loc.OpConst && signed:
 		return b.Const(uint64(bin.SignExtend(e.K, size)))
-	case e.Op == OpConst:
+	case e.Op == loc.OpConst:
 		return b.Const(bin.ZeroExtend(e.K, size))
-	case e.Op == OpDeref && int(e.Size) <= size && (!signed || int(e.Size) < size):
+	case e.Op == loc.OpDeref && int(e.Size) <= size && (!signed || int(e.Size) < size):
 		return e // zero-extended from fewer bytes already
 	case e.Op == op && int(e.Size) <= size:
 		return e
@@ -107,38 +108,38 @@ func (b *Builder) Extend(e *Expr, size int, signed bool) *Expr {
 			return s
 		}
 	}
-	return b.node(Expr{Op: op, Size: uint8(size), A: e})
+	return b.node(loc.Expr{Op: op, Size: uint8(size), A: e})
 }
 
 // Binary is an operation with two operands.
-func (b *Builder) Binary(op Op, x, y *Expr) *Expr {
-	if x.Op == OpConst && y.Op == OpConst {
+func (b *Builder) Binary(op loc.Op, x, y *loc.Expr) *loc.Expr {
+	if x.Op == loc.OpConst && y.Op == loc.OpConst {
 		if v, ok := Fold(op, x.K, y.K); ok {
 			return b.Const(v)
 		}
 	}
-	if b.Simplify && x.Op == OpConst && swapped[op] != 0 {
+	if b.Simplify && x.Op == loc.OpConst && swapped[op] != 0 {
 		op, x, y = swapped[op], y, x
 	}
 	switch {
-	case op == OpSub && y.Op == OpConst:
-		return b.Binary(OpAdd, x, b.Const(-y.K))
-	case op == OpAdd && x.Op == OpConst:
-		return b.Binary(OpAdd, y, x)
-	case op == OpAdd && y.Op == OpConst:
+	case op == loc.OpSub && y.Op == loc.OpConst:
+		return b.Binary(loc.OpAdd, x, b.Const(-y.K))
+	case op == loc.OpAdd && x.Op == loc.OpConst:
+		return b.Binary(loc.OpAdd, y, x)
+	case op == loc.OpAdd && y.Op == loc.OpConst:
 		if y.K == 0 {
 			return x
 		}
 		switch {
-		case x.Op == OpAdd && x.B.Op == OpConst:
-			return b.Binary(OpAdd, x.A, b.Const(x.B.K+y.K))
-		case x.Op == OpAddr:
+		case x.Op == loc.OpAdd && x.B.Op == loc.OpConst:
+			return b.Binary(loc.OpAdd, x.A, b.Const(x.B.K+y.K))
+		case x.Op == loc.OpAddr:
 			return b.Addr(x.K + y.K)
 		}
-	case b.Simplify && y.Op == OpConst:
+	case b.Simplify && y.Op == loc.OpConst:
 		if s := b.simplifyConst(op, x, y.K); s != nil {
 			return s
 		}
 	}
-	return b.node(Expr{Op: op, A: x, B: y})
+	return b.node(loc.Expr{Op: op, A: x, B: y})
 }

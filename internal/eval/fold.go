@@ -1,8 +1,12 @@
-package loc
+package eval
+
+import (
+	"github.com/bpfprologue/bpfprologue/loc"
+)
 
 // Fold computes a binary operation on constants. ok is false for a division by zero,
 // which stays in the expression as the fault that it is, and for other operations.
-func Fold(op Op, x, y uint64) (v uint64, ok bool) {
+func Fold(op loc.Op, x, y uint64) (v uint64, ok bool) {
 	truth := func(b bool) (uint64, bool) {
 		if b {
 			return 1, true
@@ -11,63 +15,63 @@ func Fold(op Op, x, y uint64) (v uint64, ok bool) {
 	}
 	sx, sy := int64(x), int64(y)
 	switch op {
-	case OpAdd:
+	case loc.OpAdd:
 		return x + y, true
-	case OpSub:
+	case loc.OpSub:
 		return x - y, true
-	case OpMul:
+	case loc.OpMul:
 		return x * y, true
-	case OpDiv:
+	case loc.OpDiv:
 		if y == 0 {
 			return 0, false
 		}
 		return uint64(sx / sy), true
-	case OpUDiv:
+	case loc.OpUDiv:
 		if y == 0 {
 			return 0, false
 		}
 		return x / y, true
-	case OpMod:
+	case loc.OpMod:
 		if y == 0 {
 			return 0, false
 		}
 		return uint64(sx % sy), true
-	case OpUMod:
+	case loc.OpUMod:
 		if y == 0 {
 			return 0, false
 		}
 		return x % y, true
-	case OpAnd:
+	case loc.OpAnd:
 		return x & y, true
-	case OpOr:
+	case loc.OpOr:
 		return x | y, true
-	case OpXor:
+	case loc.OpXor:
 		return x ^ y, true
-	case OpShl:
+	case loc.OpShl:
 		return x << y, true
-	case OpShr:
+	case loc.OpShr:
 		return x >> y, true
-	case OpShra:
+	case loc.OpShra:
 		return uint64(sx >> y), true
-	case OpEq:
+	case loc.OpEq:
 		return truth(x == y)
-	case OpNe:
+	case loc.OpNe:
 		return truth(x != y)
-	case OpLt:
+	case loc.OpLt:
 		return truth(sx < sy)
-	case OpLe:
+	case loc.OpLe:
 		return truth(sx <= sy)
-	case OpGt:
+	case loc.OpGt:
 		return truth(sx > sy)
-	case OpGe:
+	case loc.OpGe:
 		return truth(sx >= sy)
-	case OpULt:
+	case loc.OpULt:
 		return truth(x < y)
-	case OpULe:
+	case loc.OpULe:
 		return truth(x <= y)
-	case OpUGt:
+	case loc.OpUGt:
 		return truth(x > y)
-	case OpUGe:
+	case loc.OpUGe:
 		return truth(x >= y)
 	}
 	return 0, false

@@ -1,10 +1,11 @@
-package loc
+package eval
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // The evaluator turns a DWARF expression (DWARF 5 sections 2.5 and 2.6) into a
@@ -20,15 +21,15 @@ import (
 // answer is a value, or the reason why there is none, or an error.
 type Context interface {
 	// FrameBase is the value of the function's DW_AT_frame_base, for DW_OP_fbreg.
-	FrameBase() (*Expr, Reason, error)
+	FrameBase() (*loc.Expr, loc.Reason, error)
 	// CallFrame is the canonical frame address, for DW_OP_call_frame_cfa.
-	CallFrame() (*Expr, Reason, error)
+	CallFrame() (*loc.Expr, loc.Reason, error)
 	// AtEntry reports whether the place is the first instruction of its function, where
 	// registers still hold what DW_OP_entry_value asks for.
 	AtEntry() (bool, error)
 	// BaseType describes the type whose entry is at an offset from its unit, in bytes, for
 	// typed operations.
-	BaseType(off uint64) (BaseType, Reason, error)
+	BaseType(off uint64) (BaseType, loc.Reason, error)
 	// Address is an entry of .debug_addr, for DW_OP_addrx.
 	Address(index uint64) (uint64, error)
 }
@@ -68,62 +69,83 @@ type Evaluator struct {
 
 // Evaluate evaluates a location expression. The Context may call it for the expressions
 // that its answers need. The result is valid until the Builder is Reset.
-func (ev *Evaluator) Evaluate(expr []byte) (Location, Reason, error) {
+func (ev *Evaluator) Evaluate(expr []byte) (loc.Location, loc.Reason, error) {
 	if ev.depth > maxNesting {
-		return Location{}, unavailable(ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
+		return loc.Location{}, unavailable(loc.ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
 	}
 	if ev.depth == 0 {
 		ev.ops = 0
 	}
 	if len(expr) == 0 {
-		return Location{}, Reason{Code: ReasonOptimizedOut}, nil
+		return loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut}, nil
 	}
 	m := machine{ev: ev, expr: expr, stack: ev.stacks[ev.depth][:0]}
 	ev.depth++
-	loc, st := m.location()
+	l, st := m.location()
 	ev.depth--
 	ev.stacks[ev.depth] = m.stack[:0]
-	if st == nil && ev.depth == 0 && loc.size(maxExprSize+1) > maxExprSize {
+	if st == nil && ev.depth == 0 && size(&l, maxExprSize+1) > maxExprSize {
 		st = unsupported("an expression of more than %d operations", maxExprSize)
 	}
 	if st != nil {
-		return Location{}, st.reason, st.err
+		return loc.Location{}, st.reason, st.err
 	}
-	return loc, Reason{}, nil
+	return l, loc.Reason{}, nil
 }
 
 // CheckRegister returns the reason why a probe does not see a register, by its DWARF
 // number, or the zero Reason.
-func CheckRegister(a *arch.Arch, n uint64) Reason {
+func CheckRegister(a *arch.Arch, n uint64) loc.Reason {
 	r := a.Register(n)
 	switch {
 	case r == nil:
-		return unavailable(ReasonNoRegister, "DWARF register %d", n)
+		return unavailable(loc.ReasonNoRegister, "DWARF register %d", n)
 	case r.Class == arch.Vector:
-		return unavailable(ReasonVectorRegister, "%s", a.RegisterName(n))
+		return unavailable(loc.ReasonVectorRegister, "%s", a.RegisterName(n))
 	case r.Offset < 0:
-		return unavailable(ReasonNoRegister, "%s", a.RegisterName(n))
+		return unavailable(loc.ReasonNoRegister, "%s", a.RegisterName(n))
 	}
-	return Reason{}
+	return loc.Reason{}
 }
 
 // stop is how an evaluation ends without a location.
 type stop struct {
-	reason Reason
+	reason loc.Reason
 	err    error
 }
 
-func stopFor(r Reason, err error) *stop {
-	if r.Code == ReasonNone && err == nil {
+func stopFor(r loc.Reason, err error) *stop {
+	if r.Code == loc.ReasonNone && err == nil {
 		return nil
 	}
 	return &stop{r, err}
 }
 
 func unsupported(format string, args ...any) *stop {
-	return &stop{reason: unavailable(ReasonUnsupported, format, args...)}
+	return &stop{reason: unavailable(loc.ReasonUnsupported, format, args...)}
 }
 
 func invalid(format string, args ...any) *stop {
 	return &stop{err: fmt.Errorf("%w: %s", ErrInvalidExpression, fmt.Sprintf(format, args...))}
+}
+
+// size counts the nodes of a location's expressions, and stops counting at limit.
+func size(l *loc.Location, limit int) int {
+	n := sizeOfExpr(l.Expr, limit)
+	for i := range l.Pieces {
+		n += size(&l.Pieces[i].Loc, limit-n)
+	}
+	return n
+}
+
+// sizeOfExpr counts an expression's nodes, and stops counting at limit.
+func sizeOfExpr(e *loc.Expr, limit int) int {
+	if e == nil || limit <= 0 {
+		return 0
+	}
+	n := 1
+	for _, c := range [...]*loc.Expr{e.A, e.B, e.C} {
+		n += sizeOfExpr(c, limit-n)
+	}
+	return n
 }

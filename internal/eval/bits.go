@@ -1,0 +1,264 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Pieces, as DWARF 5 section 2.6.1.2 has them. An object's bits are numbered in
+// the order of its memory: on a little-endian machine bit 0 is the least
+// significant one of the first byte and so of the value, on a big-endian machine
+// the most significant one. A piece's BitOffset counts the same way in memory
+// and in known bytes, but from the least significant end in a register or a
+// computed value, on every machine. DW_OP_piece leaves to the ABI which part of a
+// register it means; all ABIs here, GCC and GDB take the low-order bytes.
+
+// unavailable is the reason for something that cannot be taken from a location.
+func unavailable(code loc.ReasonCode, format string, args ...any) loc.Reason {
+	return loc.Reason{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Bits takes n bits, at most 64, from bit off on of the object at a location. They are the
+// low-order bits of the result, the others are 0.
+func (b *Builder) Bits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
+	switch l.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		if off > 64 || off+n > 64 {
+			return nil, unavailable(loc.ReasonMissingPiece, "%d bits from bit %d on of a value of 64", n, off)
+		}
+		return b.lowBits(b.shift(loc.OpShr, l.Expr, off), n), loc.Reason{}
+	case loc.KindMemory, loc.KindBytes:
+		return b.bytesBits(l, off, n)
+	case loc.KindPieces:
+		return b.pieceBits(l.Pieces, off, n)
+	case loc.KindImplicitPointer:
+		return nil, loc.Reason{Code: loc.ReasonImplicitPointer}
+	}
+	return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
+}
+
+// BitField is Bits for a member of a structure: extended to 64 bits by its sign if it is
+// signed.
+func (b *Builder) BitField(l *loc.Location, off, n uint64, signed bool) (*loc.Expr, loc.Reason) {
+	lead := off % 8
+	whole := 8 * ((lead + n + 7) / 8)
+	if b.BigEndian || whole > 64 {
+		e, r := b.Bits(l, off, n)
+		if r.Code != loc.ReasonNone || !signed || n >= 64 {
+			return e, r
+		}
+		return b.shift(loc.OpShra, b.shift(loc.OpShl, e, 64-n), 64-n), loc.Reason{}
+	}
+	e, r := b.Bits(l, off-lead, whole)
+	switch {
+	case r.Code != loc.ReasonNone:
+		return nil, r
+	case signed && n < 64:
+		// The shift to the left drops what is above: no mask is needed.
+		return b.shift(loc.OpShra, b.shift(loc.OpShl, e, 64-lead-n), 64-n), loc.Reason{}
+	}
+	return b.lowBits(b.shift(loc.OpShr, e, lead), n), loc.Reason{}
+}
+
+// shift is x shifted by n bits.
+func (b *Builder) shift(op loc.Op, x *loc.Expr, n uint64) *loc.Expr {
+	if n == 0 {
+		return x
+	}
+	return b.Binary(op, x, b.Const(n))
+}
+
+// word is some bytes of an object in memory, or of known bytes, as a number.
+func (b *Builder) word(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
+	if l.Kind == loc.KindMemory {
+		return b.Deref(b.Binary(loc.OpAdd, l.Expr, b.Const(off)), int(n)), loc.Reason{}
+	}
+	if end := uint64(len(l.Bytes)); off > end || n > end-off {
+		return nil, unavailable(loc.ReasonMissingPiece, "only %d bytes are known", end)
+	}
+	return b.Const(bin.Uint(l.Bytes[off:off+n], b.BigEndian)), loc.Reason{}
+}
+
+// bytesBits is Bits for what is in memory, or is known bytes. Bits that are spread over
+// nine bytes are taken in two parts.
+func (b *Builder) bytesBits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
+	skip := off % 8
+	first := min(n, 64-skip)
+	bytes := (skip + first + 7) / 8
+	v, r := b.word(l, off/8, bytes)
+	if r.Code != loc.ReasonNone {
+		return nil, r
+	}
+	drop := skip
+	if b.BigEndian {
+		drop = 8*bytes - skip - first
+	}
+	v = b.lowBits(b.shift(loc.OpShr, v, drop), first)
+	if first == n {
+		return v, loc.Reason{}
+	}
+	rest, r := b.bytesBits(l, off+first, n-first)
+	if r.Code != loc.ReasonNone {
+		return nil, r
+	}
+	if b.BigEndian {
+		return b.Binary(loc.OpOr, b.shift(loc.OpShl, v, n-first), rest), loc.Reason{}
+	}
+	return b.Binary(loc.OpOr, v, b.shift(loc.OpShl, rest, first)), loc.Reason{}
+}
+
+// pieceBits is Bits for an object that is put together from pieces.
+func (b *Builder) pieceBits(pieces []loc.Piece, from, total uint64) (*loc.Expr, loc.Reason) {
+	var value *loc.Expr
+	start := uint64(0) // of the piece, in the object
+	at := uint64(0)    // bits of the value done
+	for i := range pieces {
+		p := &pieces[i]
+		skip := min(from+at-start, p.BitSize)
+		n := min(p.BitSize-skip, total-at)
+		start += p.BitSize
+		if n == 0 {
+			if at == total {
+				break
+			}
+			continue
+		}
+		if k := p.Loc.Kind; k == loc.KindNone || k == loc.KindImplicitPointer {
+			return nil, unavailable(loc.ReasonMissingPiece, "bits %d to %d", from+at, from+at+n-1)
+		}
+		if p.Loc.Kind == loc.KindPieces {
+			return nil, unavailable(loc.ReasonUnsupported, "a piece of kind %d", p.Loc.Kind)
+		}
+		off := p.BitOffset + skip
+		if b.BigEndian && fromLSB(p.Loc.Kind) {
+			// The first bits of a piece are its most significant ones.
+			off = p.BitOffset + p.BitSize - skip - n
+		}
+		v, r := b.Bits(&p.Loc, off, n)
+		if r.Code != loc.ReasonNone {
+			return nil, r
+		}
+		shift := at
+		if b.BigEndian {
+			shift = total - at - n
+		}
+		if v = b.shift(loc.OpShl, v, shift); value == nil {
+			value = v
+		} else {
+			value = b.Binary(loc.OpOr, value, v)
+		}
+		at += n
+	}
+	if at < total {
+		return nil, unavailable(loc.ReasonMissingPiece, "bits %d to %d are not described", from+at, from+total-1)
+	}
+	return value, loc.Reason{}
+}
+
+// fromLSB reports whether bits of such a location are counted from the least
+// significant one.
+func fromLSB(k loc.Kind) bool {
+	return k == loc.KindRegister || k == loc.KindValue || k == loc.KindConstant
+}
+
+// lowBits clears all but the n low-order bits.
+func (b *Builder) lowBits(v *loc.Expr, n uint64) *loc.Expr {
+	switch {
+	case n >= 64:
+		return v
+	case v.Op == loc.OpShr && v.B.Op == loc.OpConst && v.B.K+n >= 64:
+		return v // the shift brought zeros in
+	case n%8 == 0:
+		return b.Extend(v, int(n/8), false)
+	}
+	return b.Binary(loc.OpAnd, v, b.Const(1<<n-1))
+}
+
+// Constant returns where an object is whose bytes are known.
+func (b *Builder) Constant(d []byte) loc.Location {
+	if len(d) > 0 && len(d) <= 8 {
+		return loc.Location{Kind: loc.KindConstant, Expr: b.Const(bin.Uint(d, b.BigEndian))}
+	}
+	return loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(nil), d...)}
+}
+
+// Part returns where the bits [off, off+size) of an object are; both are multiples of 8
+// unless the object is in pieces. With the reason ReasonMissingPiece the pieces of the part
+// that are there may be returned.
+func (b *Builder) Part(l *loc.Location, off, size uint64) (loc.Location, loc.Reason) {
+	if off%8 != 0 && l.Kind != loc.KindPieces {
+		return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of an object that begins inside a byte"}
+	}
+	switch l.Kind {
+	case loc.KindMemory:
+		return loc.Location{Kind: loc.KindMemory, Expr: b.Binary(loc.OpAdd, l.Expr, b.Const(off/8))}, loc.Reason{}
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		switch {
+		case size == 0:
+			return loc.Location{}, loc.Reason{Code: loc.ReasonIncompleteType}
+		case off == 0 && size == 64:
+			return *l, loc.Reason{}
+		case off+size > 64:
+			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+		case b.BigEndian:
+			return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of a big-endian register"}
+		}
+		return b.Value(b.Extend(b.shift(loc.OpShr, l.Expr, off), int(size/8), false)), loc.Reason{}
+	case loc.KindBytes:
+		if off/8+size/8 > uint64(len(l.Bytes)) {
+			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+		}
+		return b.Constant(l.Bytes[off/8 : off/8+size/8]), loc.Reason{}
+	case loc.KindPieces:
+		return b.partOfPieces(l, off, size)
+	case loc.KindImplicitPointer:
+		if off == 0 {
+			return *l, loc.Reason{Code: loc.ReasonImplicitPointer}
+		}
+	}
+	return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+}
+
+// Value is the location of a value that is computed.
+func (b *Builder) Value(e *loc.Expr) loc.Location {
+	if e.Op == loc.OpConst {
+		return loc.Location{Kind: loc.KindConstant, Expr: e}
+	}
+	return loc.Location{Kind: loc.KindValue, Expr: e}
+}
+
+// partOfPieces is Part for an object that is put together from pieces: a part of one, or
+// several.
+func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location, loc.Reason) {
+	var out []loc.Piece
+	at, have := uint64(0), uint64(0)
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		from, to := max(off, at), min(off+size, at+p.BitSize)
+		if from < to {
+			sub := *p
+			sub.BitOffset += from - at
+			sub.BitSize = to - from
+			have += sub.BitSize
+			out = append(out, sub)
+		}
+		at += p.BitSize
+	}
+	if have < size || len(out) == 0 {
+		return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+	}
+	if len(out) == 1 {
+		p := &out[0]
+		if p.Loc.Kind == loc.KindNone {
+			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+		}
+		return b.Part(&p.Loc, p.BitOffset, p.BitSize)
+	}
+	parts := loc.Location{Kind: loc.KindPieces, Pieces: out}
+	if parts.Missing() {
+		return parts, loc.Reason{Code: loc.ReasonMissingPiece}
+	}
+	return parts, loc.Reason{}
+}
