@@ -79,16 +79,16 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 }
 
 // refuses is why kprobes do not take the instruction at an address of a function that
-// begins at from, or None.
+// begins at from, or CauseNone.
 func (t *Table) refuses(from, addr uint64) Cause {
 	d := t.decoder()
 	if d == nil || len(d.steps) == 0 || addr < from || (addr-from)%d.fixed != 0 {
-		return None
+		return CauseNone
 	}
 	from = max(from, addr-min(addr, d.sequence*d.fixed))
 	code, err := t.img.Bytes(from, addr+d.fixed-from)
 	if err != nil {
-		return None
+		return CauseNone
 	}
 	return d.refuses(code)
 }
@@ -98,17 +98,17 @@ func (d *decoder) refuses(code []byte) Cause {
 	last := len(code) - int(d.fixed)
 	word := func(at int) uint32 { return binary.LittleEndian.Uint32(code[at:]) }
 	if i := slices.IndexFunc(d.steps, func(p pattern) bool { return p.fits(word(last)) }); i >= 0 && d.steps[i].refused {
-		return CannotStep
+		return causeCannotStep
 	}
 	for at := last - int(d.fixed); at >= 0; at -= int(d.fixed) {
 		switch {
 		case d.store.fits(word(at)):
-			return None
+			return CauseNone
 		case d.load.fits(word(at)):
-			return InExclusive
+			return causeInExclusive
 		}
 	}
-	return None
+	return CauseNone
 }
 
 // boundary reports whether an instruction begins at an address, as the kernel finds

@@ -133,26 +133,26 @@ func TestARM64(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	const load, store, add = "007c5f88", "007c0188", "00040091" // ldxr w0, [x0]; stxr w1, w0, [x0]; add x0, x0, #1
 	for code, want := range map[string]Cause{
-		add:                      None,
-		"1f2003d5":               None,       // nop
-		"5f2403d5":               None,       // bti c
-		"3f2303d5":               None,       // paciasp
-		"bf2303d5":               CannotStep, // autiasp
-		"5f2003d5":               CannotStep, // wfe
-		"00423bd5":               None,       // mrs x0, nzcv
-		"20423bd5":               CannotStep, // mrs x0, daif
-		"df4203d5":               CannotStep, // msr daifset, #2
-		"001018d5":               CannotStep, // msr sctlr_el1, x0
-		"000020d4":               CannotStep, // brk #0
-		"c0035fd6":               None,       // ret, which is simulated
-		"ff0b5fd6":               CannotStep, // retaa
-		"00000014":               None,       // b, too
-		load:                     CannotStep,
-		store:                    CannotStep,
-		load + add:               InExclusive,
-		load + add + store:       CannotStep,
-		load + add + store + add: None,
-		"00fcdf88" + add:         InExclusive, // behind ldar, which the kernel takes for an exclusive load
+		add:                      CauseNone,
+		"1f2003d5":               CauseNone,       // nop
+		"5f2403d5":               CauseNone,       // bti c
+		"3f2303d5":               CauseNone,       // paciasp
+		"bf2303d5":               causeCannotStep, // autiasp
+		"5f2003d5":               causeCannotStep, // wfe
+		"00423bd5":               CauseNone,       // mrs x0, nzcv
+		"20423bd5":               causeCannotStep, // mrs x0, daif
+		"df4203d5":               causeCannotStep, // msr daifset, #2
+		"001018d5":               causeCannotStep, // msr sctlr_el1, x0
+		"000020d4":               causeCannotStep, // brk #0
+		"c0035fd6":               CauseNone,       // ret, which is simulated
+		"ff0b5fd6":               causeCannotStep, // retaa
+		"00000014":               CauseNone,       // b, too
+		load:                     causeCannotStep,
+		store:                    causeCannotStep,
+		load + add:               causeInExclusive,
+		load + add + store:       causeCannotStep,
+		load + add + store + add: CauseNone,
+		"00fcdf88" + add:         causeInExclusive, // behind ldar, which the kernel takes for an exclusive load
 	} {
 		if got := decoders["arm64"].refuses(bytesOf(t, code)); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -77,11 +79,22 @@ func ftraceServes(s *Site, isReturn bool) bool {
 	for i := range s.Args {
 		s.Args[i].Loc.Exprs(func(e *loc.Expr) {
 			e.Walk(func(e *loc.Expr) {
-				if e.Op == loc.OpReg && !a.FtraceSaves(uint16(e.K), isReturn) {
+				if e.Op == loc.OpReg && !ftraceSaves(a, uint16(e.K), isReturn) {
 					serves = false
 				}
 			})
 		})
 	}
 	return serves
+}
+
+// ftraceSaves reports whether a program that ftrace calls at a function's entry, or at its
+// return, finds a register's value in its struct pt_regs. Since Linux 6.14 only the
+// registers of arguments and results are saved there (HAVE_FTRACE_REGS_HAVING_PT_REGS and
+// ftrace_partial_regs in include/linux/ftrace.h), at a return only that of the result.
+func ftraceSaves(a *arch.Arch, dwarf uint16, isReturn bool) bool {
+	if isReturn {
+		return dwarf == a.Return
+	}
+	return dwarf == a.SP || slices.Contains(a.Args, dwarf)
 }

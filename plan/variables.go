@@ -42,8 +42,8 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 	var names []string
 	for _, r := range img.Arch().Registers() {
 		names = append(names, r.Name)
-		if k := img.Arch().KernelName(&r); k != "" {
-			names = append(names, k)
+		if r.KernelName != "" {
+			names = append(names, r.KernelName)
 		}
 	}
 	if near := suggest.Nearest(name, slices.Values(names), 3); len(near) > 0 {
