@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
@@ -15,10 +16,10 @@ import (
 // Its methods may be called by several goroutines at once, except Close.
 type Image struct {
 	*image.File
-	d       *dw.Data
-	index   *index.Index
-	o       Options
-	decoder *slotDecoder // nil for architectures without one
+	d     *dw.Data
+	index *index.Index
+	o     Options
+	slots *insn.SlotDecoder // nil for architectures without one
 
 	aside     sync.WaitGroup // work that Close waits for
 	unitsOnce sync.Once
@@ -81,7 +82,10 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{File: f, decoder: slotDecoders[f.Arch().Name]}
+	img := &Image{File: f}
+	if in := insn.For(f.Arch().Name); in != nil {
+		img.slots = in.Slots
+	}
 	if o != nil {
 		img.o = *o
 	}
