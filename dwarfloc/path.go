@@ -178,7 +178,7 @@ func (f *follower) pointee(o *object) error {
 		return err
 	}
 	if o.loc.TargetOffset < 0 {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points in front of its object"})
+		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points before its object"})
 		return nil
 	}
 	off := o.loc.TargetOffset
@@ -248,7 +248,7 @@ func (f *follower) member(o *object, name string) error {
 	return nil
 }
 
-// element leads to an element of an array, or behind a pointer.
+// element leads to an element of an array, or of what a pointer points to.
 func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	var el *Type
 	var err error
@@ -260,7 +260,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 		}
 		if p.IndexBy == nil && (p.Index < 0 || n >= 0 && p.Index >= n) {
 			if n < 0 {
-				return wrong("index %d is in front of %v", p.Index, o.t)
+				return wrong("index %d is before the beginning of %v", p.Index, o.t)
 			}
 			return wrong("index %d is outside %v, which has elements 0 to %d", p.Index, o.t, n-1)
 		}
@@ -296,7 +296,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 			return nil
 		}
 		if p.Index < 0 {
-			o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "its pointer was optimized away, and the element is in front of its object"})
+			o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "its pointer was optimized away, and the element is before its object"})
 			return nil
 		}
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))

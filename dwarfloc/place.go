@@ -123,8 +123,8 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 
 // bindsLater reports whether a variable whose location begins at a later view of the
 // site's address has that location at the site. So it is where a body begins, whose
-// parameters are bound a few views behind the mark of the entry. Elsewhere the later
-// view is behind a later line, which may be the one that assigns the variable.
+// parameters are bound a few views after the mark of the entry. Elsewhere the later
+// view is after a later line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
 	return s.Kind != Line || x.tag == dw.TagFormalParameter && s.Addr == s.body
 }

@@ -180,7 +180,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 }
 
 // enumSigned finds whether an enumeration has negative values: GCC gives the
-// underlying type, and where a compiler does not, a negative enumerator tells.
+// underlying type; otherwise a negative enumerator shows it.
 func (t *Type) enumSigned(e dw.Entry, depth int) (bool, error) {
 	if t.elem.Form != 0 {
 		el, err := t.u.typeIn(t.elem, depth+1)
@@ -258,7 +258,7 @@ func (t *Type) dims(e dw.Entry) ([]int64, error) {
 }
 
 // Elem returns what a type is made of: what a pointer points to, the element of
-// an array, the type behind a typedef or a qualifier, the result of a function,
+// an array, the type that a typedef or a qualifier is for, the result of a function,
 // the underlying type of an enumeration.
 func (t *Type) Elem() (*Type, error) {
 	if t.u == nil {
@@ -281,7 +281,7 @@ func (t *Type) guard(f func() error) error {
 	return t.u.img.guard(f)
 }
 
-// Resolve goes through typedefs and qualifiers to the type behind them.
+// Resolve returns the type that typedefs and qualifiers are for.
 func (t *Type) Resolve() (*Type, error) {
 	if r := t.real.Load(); r != nil {
 		return r, nil
@@ -359,8 +359,8 @@ func (t *Type) Count() (el *Type, n int64, err error) {
 	return el, n, nil
 }
 
-// Declared returns where a type is declared: a source file as its compiler was told,
-// and a line. The file is "" when the debug information does not say.
+// Declared returns where a type is declared: a source file as it was named to the compiler,
+// and a line. The file is "" if the debug information does not say.
 func (t *Type) Declared() (file string, line int, err error) {
 	if t.u == nil {
 		return "", 0, nil
@@ -397,7 +397,7 @@ func (t *Type) String() string {
 	return text
 }
 
-// spell returns the parts of a type's name that stand before and behind a
+// spell returns the parts of a type's name that stand before and after a
 // declared name.
 func (t *Type) spell(depth int) (prefix, suffix string) {
 	if depth > maxTypeDepth {
@@ -501,7 +501,7 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 					}
 				}
 			})
-			// Only the bits of the type count: forms of few bytes do not tell the sign.
+			// Only the bits of the type count: forms of few bytes do not show the sign.
 			if err == nil && uint64(v^n)<<unused == 0 {
 				name = t.u.Text(text)
 			}

@@ -106,7 +106,7 @@ func (x *varEntry) inherit(d *varEntry) error {
 // better reports whether x says more about a variable's place than y, another
 // description of the same variable at the same site. For a parameter that a
 // .constprop clone lost, GCC (12 is where it was seen) writes the register that
-// callers no longer set, and behind it the constant that took the parameter's
+// callers no longer set, and after it the constant that took the parameter's
 // place; so what is fixed wins. Else the first with a location does.
 func (x *varEntry) better(y *varEntry) bool {
 	return x.fixed() && !y.fixed() || x.described() && !y.described()

@@ -311,7 +311,7 @@ func (e Entry) Children(f func(Entry) (bool, error)) error {
 	}
 }
 
-// SkipAttrs returns the position behind an entry's attributes.
+// SkipAttrs returns the position after an entry's attributes.
 func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	if n := int(e.Abbrev.size); n >= 0 && e.pos+n <= int(u.End) {
 		return e.pos + n, nil
@@ -323,7 +323,7 @@ func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	return p, nil
 }
 
-// SkipTree returns the position behind an entry and all entries below it.
+// SkipTree returns the position after an entry and all entries below it.
 func (u *Unit) SkipTree(e Entry) (int, error) {
 	depth := 0
 	for {
@@ -363,7 +363,7 @@ func (u *Unit) SkipTree(e Entry) (int, error) {
 }
 
 // runSteps passes over attributes from a position and returns the position
-// behind them, or -1 when they do not end within the unit, and the absolute
+// after them, or -1 when they do not end within the unit, and the absolute
 // position that the last sibling reference names, or 0.
 func (u *Unit) runSteps(pos int, steps []step) (p, sibling int) {
 	b := u.buf(pos)
