@@ -93,28 +93,28 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 			return nil
 		}
 	}
-	v.raw = rawLocation{c.expr, ev.Encoding, c.sec, c.off}
-	l, r, err := ev.locate(c.expr, c.sec, c.off)
+	v.raw = rawLocation{c.expr, ev.u, c.sec, c.off}
+	l := &v.Loc
+	r, err := ev.locate(c.expr, c.sec, c.off, l)
 	if err == nil && r.Code == loc.ReasonNone && c.rule == loc.RuleWhole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
 		r, err = ev.frameIsSet()
 	}
 	if err == nil && r.Code == loc.ReasonNone {
-		r = ev.notStored(&l, v.Type, &c)
+		r = ev.notStored(l, v.Type, &c)
 	}
 	if err != nil || r.Code != loc.ReasonNone {
-		v.Reason = r
+		v.Loc, v.Reason = loc.Location{}, r
 		return err
 	}
 	l.Rule = c.rule
-	v.Loc = l
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
 		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
 	case l.Missing():
-		if err := ev.fillPadding(&v.Loc, v.Type); err != nil {
+		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
 		}
-		if v.Loc.Missing() {
+		if l.Missing() {
 			v.Reason = loc.Reason{Code: loc.ReasonMissingPiece}
 		}
 	}

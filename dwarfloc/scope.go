@@ -46,11 +46,11 @@ func (sc *scope) read(s *Site, e dw.Entry, b blocks, depth int, inside bool) err
 		}
 		switch c.Tag() {
 		case dw.TagFormalParameter, dw.TagVariable:
-			x, end, err := u.readVarEnd(c)
+			sc.vars = append(sc.vars, scoped{depth: depth, inside: inside})
+			end, err := sc.vars[len(sc.vars)-1].read(u, c)
 			if err != nil {
 				return err
 			}
-			sc.vars = append(sc.vars, scoped{x, depth, inside})
 			if !c.HasChildren() {
 				pos = end
 				continue

@@ -22,19 +22,20 @@ type varEntry struct {
 	external bool
 }
 
-func (u *unit) readVar(e dw.Entry) (varEntry, error) {
-	x, _, err := u.readVarEnd(e)
+func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
+	_, err = x.read(u, e)
 	return x, err
 }
 
-// readVarEnd returns the position after the entry as well.
-func (u *unit) readVarEnd(e dw.Entry) (x varEntry, end int, err error) {
+// read reads an entry of a unit into x, which must be zero. It returns the position after
+// it.
+func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
 	x.u, x.off, x.tag = u, e.Off, e.Tag()
 	r := e.Attributes()
 	for {
 		a, v, ok := r.Next()
 		if !ok {
-			return x, r.End(), r.Err
+			return r.End(), r.Err
 		}
 		switch a {
 		case dw.AttrName:

@@ -47,7 +47,7 @@ func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {
 	expr []byte
-	enc  eval.Encoding
+	u    *unit // that the expression refers to
 	sec  string
 	off  uint64
 }
@@ -67,5 +67,8 @@ func (v *Variable) Expression() (expr []byte, section string, off uint64) {
 // "DW_OP_breg7 0x6 DW_OP_stack_value". It is "" for a constant.
 func (v *Variable) ExpressionText() string {
 	expr, _, _ := v.Expression()
-	return eval.ExpressionText(expr, v.raw.enc)
+	if expr == nil {
+		return ""
+	}
+	return eval.ExpressionText(expr, v.raw.u.encoding())
 }

@@ -248,39 +248,42 @@ func (e Entry) Attrs(f func(Attr, Value)) error {
 	}
 }
 
-// attrReader reads the attributes of an entry.
-type attrReader struct {
+// AttrReader reads the attributes of an entry.
+type AttrReader struct {
+	Err error // set when Next returned false because of damage
+
 	e     Entry
 	b     bin.Reader
 	t     *AbbrevTable
 	specs []attrSpec
-	Err   error
+	i     int // index of the next one in specs
 }
 
-// Attributes returns a reader of the entry's attributes: attrs without a function call for
+// Attributes returns a reader of the entry's attributes: Attrs without a function call for
 // each.
-func (e Entry) Attributes() attrReader {
+func (e Entry) Attributes() AttrReader {
 	t := e.Unit.Abbrevs
-	return attrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
+	return AttrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
 }
 
-// Next returns the next attribute. ok is false at the end, or at damage, which is then r.err.
-func (r *attrReader) Next() (a Attr, v Value, ok bool) {
-	if len(r.specs) == 0 {
+// Next returns the next attribute. ok is false at the end, and at damage, which is then
+// r.Err.
+func (r *AttrReader) Next() (a Attr, v Value, ok bool) {
+	if r.i == len(r.specs) {
 		return 0, v, false
 	}
-	at := r.specs[0]
-	r.specs = r.specs[1:]
+	at := r.specs[r.i]
+	r.i++
 	v = r.e.Unit.readAttr(&r.b, r.t, at)
 	if r.b.Bad {
-		r.specs, r.Err = nil, r.e.Unit.damagedAttr(r.e.Off, at)
+		r.i, r.Err = len(r.specs), r.e.Unit.damagedAttr(r.e.Off, at)
 		return 0, v, false
 	}
 	return at.name, v, true
 }
 
 // End returns the position after what was read.
-func (r *attrReader) End() int { return r.b.P }
+func (r *AttrReader) End() int { return r.b.P }
 
 // Children calls f for each child until it returns false. Children of children
 // are passed over.
