@@ -101,7 +101,7 @@ func CheckRegister(a *arch.Arch, n uint64) loc.Reason {
 	switch {
 	case r == nil:
 		return unavailable(loc.ReasonNoRegister, "DWARF register %d", n)
-	case r.Class == arch.Vector:
+	case r.Vector:
 		return unavailable(loc.ReasonVectorRegister, "%s", a.RegisterName(n))
 	case r.Offset < 0:
 		return unavailable(loc.ReasonNoRegister, "%s", a.RegisterName(n))

@@ -95,7 +95,7 @@ type Instance struct {
 	Addrs  []int  // as prologue.Prologue has them
 	Stack  int
 	Layout prologue.Layout
-	Multi  plan.Multi
+	Multi  bool // as plan.Instance has it
 }
 
 // Pack takes what attaching needs from a plan.

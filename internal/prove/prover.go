@@ -109,7 +109,7 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 // derived reports whether an argument is made of a variable: the second reader knows
 // variables only.
 func (p *prover) derived(a *plan.Argument) bool {
-	number := a.Kind == prologue.Scalar || a.Kind == prologue.Object
+	number := a.Kind == prologue.KindScalar || a.Kind == prologue.KindObject
 	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
 }
 
