@@ -9,8 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// state is a machine's state made up from a seed: every register and every byte
-// of memory has a value, always the same one.
+// state is a machine's state, derived from a seed: every register and every byte of memory
+// has a fixed value.
 type state struct{ seed uint64 }
 
 func mix(x uint64) uint64 {
@@ -94,7 +94,7 @@ func (s state) result(l *loc.Location) (res oracle.Result, ok bool) {
 	return res, ok
 }
 
-// shorten makes bytes that fit into a number one, which is dwarfloc's form.
+// shorten replaces bytes that fit into a number by the number, as dwarfloc does.
 func shorten(r oracle.Result) oracle.Result {
 	if n := len(r.Bytes); r.Kind == oracle.IsBytes && n > 0 && n <= 8 {
 		var v uint64
