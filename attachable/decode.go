@@ -3,56 +3,17 @@ package attachable
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// decoder is what is to be known of an architecture's instructions.
-type decoder struct {
-	// callSize is the bytes of ftrace's call at a function's beginning.
-	callSize uint64
-	// fixed is the bytes of every instruction, or 0 where they differ.
-	fixed uint64
-	// next decodes the instruction that some code begins with. ok is false for one that is
-	// not known.
-	next func(code []byte) (in instruction, ok bool)
-	// steps are the instructions of a fixed size that the kernel's kprobes take or refuse:
-	// the first pattern that fits decides, and what none fits they take.
-	steps []pattern
-	// load and store begin and end a sequence that must not be interrupted; the kernel
-	// looks for it in so many instructions before.
-	load, store pattern
-	sequence    uint64
-}
-
-// pattern is the instructions whose words have a value under a mask.
-type pattern struct {
-	mask, value uint32
-	refused     bool
-}
-
-func (p pattern) fits(word uint32) bool { return word&p.mask == p.value }
-
-// instruction is one instruction: its size, and where the processor may go from it. From
-// a return it goes nowhere.
-type instruction struct {
-	size     int
-	onward   bool  // to the instruction behind it, also when a call comes back
-	branches bool  // to target
-	lost     bool  // to an address that is not in the instruction
-	target   int64 // bytes from the instruction's beginning
-}
-
-// decoders are the architectures whose instructions are decoded. For others mid-
-// instruction addresses and loops are not checked.
-var decoders = map[string]*decoder{
-	"amd64": {callSize: 5, next: nextX86},
-	"arm64": {callSize: 4, fixed: 4, next: nextARM64, steps: arm64Steps, load: arm64Load, store: arm64Store, sequence: 32},
-}
-
-func (t *Table) decoder() *decoder { return decoders[t.img.Arch().Name] }
+// decoder is what is known of the instructions of the image's architecture, or nil: then
+// mid-instruction addresses and loops are not checked.
+func (t *Table) decoder() *insn.Arch { return insn.For(t.img.Arch().Name) }
 
 func (t *Table) callSize() uint64 {
 	if d := t.decoder(); d != nil {
-		return d.callSize
+		return d.CallSize
 	}
 	return 1
 }
@@ -64,47 +25,47 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 	if d == nil {
 		return 1
 	}
-	if d.fixed > 0 {
-		return d.fixed
+	if d.Fixed > 0 {
+		return d.Fixed
 	}
-	code, err := t.img.Bytes(addr, 16)
-	if err != nil {
+	code := t.codeAt(addr, maxInstruction)
+	if code == nil {
 		return 1
 	}
-	in, ok := d.next(code)
+	in, ok := d.Next(code)
 	if !ok {
 		return 1
 	}
-	return uint64(in.size)
+	return uint64(in.Size)
 }
 
-// refuses is why kprobes do not take the instruction at an address of a function that
+// refuses returns why kprobes do not take the instruction at an address of a function that
 // begins at from, or CauseNone.
 func (t *Table) refuses(from, addr uint64) Cause {
 	d := t.decoder()
-	if d == nil || len(d.steps) == 0 || addr < from || (addr-from)%d.fixed != 0 {
+	if d == nil || len(d.Steps) == 0 || addr < from || (addr-from)%d.Fixed != 0 {
 		return CauseNone
 	}
-	from = max(from, addr-min(addr, d.sequence*d.fixed))
-	code, err := t.img.Bytes(from, addr+d.fixed-from)
+	from = max(from, addr-min(addr, d.Sequence*d.Fixed))
+	code, err := t.img.Bytes(from, addr+d.Fixed-from)
 	if err != nil {
 		return CauseNone
 	}
-	return d.refuses(code)
+	return refuses(d, code)
 }
 
 // refuses looks at the last instruction of some code, and at those before it.
-func (d *decoder) refuses(code []byte) Cause {
-	last := len(code) - int(d.fixed)
+func refuses(d *insn.Arch, code []byte) Cause {
+	last := len(code) - int(d.Fixed)
 	word := func(at int) uint32 { return binary.LittleEndian.Uint32(code[at:]) }
-	if i := slices.IndexFunc(d.steps, func(p pattern) bool { return p.fits(word(last)) }); i >= 0 && d.steps[i].refused {
+	if i := slices.IndexFunc(d.Steps, func(p insn.Pattern) bool { return p.Fits(word(last)) }); i >= 0 && d.Steps[i].Refused {
 		return causeCannotStep
 	}
-	for at := last - int(d.fixed); at >= 0; at -= int(d.fixed) {
+	for at := last - int(d.Fixed); at >= 0; at -= int(d.Fixed) {
 		switch {
-		case d.store.fits(word(at)):
+		case d.Store.Fits(word(at)):
 			return CauseNone
-		case d.load.fits(word(at)):
+		case d.Load.Fits(word(at)):
 			return causeInExclusive
 		}
 	}
@@ -119,20 +80,37 @@ func (t *Table) boundary(from, addr uint64) (at, checked bool) {
 	if d == nil {
 		return false, false
 	}
-	if d.fixed > 0 {
-		return (addr-from)%d.fixed == 0, true
+	if d.Fixed > 0 {
+		return (addr-from)%d.Fixed == 0, true
 	}
-	code, err := t.img.Bytes(from, addr-from+16)
-	if err != nil {
+	code := t.codeAt(from, addr-from+maxInstruction)
+	if code == nil {
 		return false, false
 	}
 	for from < addr {
-		in, ok := d.next(code)
-		if !ok || in.size <= 0 || in.size > len(code) {
+		in, ok := d.Next(code)
+		if !ok || in.Size <= 0 || in.Size > len(code) {
 			return false, false
 		}
-		from += uint64(in.size)
-		code = code[in.size:]
+		from += uint64(in.Size)
+		code = code[in.Size:]
 	}
 	return from == addr, true
+}
+
+// maxInstruction is more than the bytes of any instruction.
+const maxInstruction = 16
+
+// codeAt returns up to n bytes of code from an address, or nil if the file has none there:
+// what follows the end of the section is left out.
+func (t *Table) codeAt(addr, n uint64) []byte {
+	s := t.img.SectionAt(addr)
+	if s == nil {
+		return nil
+	}
+	code, err := t.img.Bytes(addr, min(n, s.Addr+s.Size-addr))
+	if err != nil {
+		return nil
+	}
+	return code
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Refires reports whether the processor can come back to an inlined site's address
@@ -23,7 +24,7 @@ func (t *Table) Refires(s *dwarfloc.Site) (again, checked bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	b := body{next: d.next}
+	b := body{next: d.Next}
 	for _, r := range apart(ranges) {
 		code, err := t.img.Bytes(r.Lo, r.Hi-r.Lo)
 		if err != nil {
@@ -51,7 +52,7 @@ func apart(ranges []dwarfloc.Range) []dwarfloc.Range {
 
 // body is the code of one body.
 type body struct {
-	next  func(code []byte) (instruction, bool)
+	next  func(code []byte) (insn.Insn, bool)
 	parts []part // in order, apart
 }
 
@@ -84,14 +85,14 @@ func (b *body) comesBackTo(addr uint64) (again, checked bool) {
 				checked = false
 				break
 			}
-			if in.branches {
-				ways = append(ways, at+uint64(in.target))
+			if in.Branches {
+				ways = append(ways, at+uint64(in.Target))
 			}
-			checked = checked && !in.lost
-			if !in.onward {
+			checked = checked && !in.Lost
+			if !in.Onward {
 				break
 			}
-			at += uint64(in.size)
+			at += uint64(in.Size)
 		}
 	}
 	return false, checked

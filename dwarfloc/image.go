@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
@@ -15,10 +16,10 @@ import (
 // Its methods may be called by several goroutines at once, except Close.
 type Image struct {
 	*image.File
-	d       *dw.Data
-	index   *index.Index
-	o       Options
-	decoder *slotDecoder // nil for architectures without one
+	d     *dw.Data
+	index *index.Index
+	o     Options
+	slots *insn.SlotDecoder // nil for architectures without one
 
 	aside     sync.WaitGroup // work that Close waits for
 	unitsOnce sync.Once
@@ -81,24 +82,17 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{File: f, decoder: slotDecoders[f.Arch().Name]}
+	img := &Image{File: f}
+	if in := insn.For(f.Arch().Name); in != nil {
+		img.slots = in.Slots
+	}
 	if o != nil {
 		img.o = *o
 	}
-	img.d = &dw.Data{Sections: dw.Sections{
+	img.d = dw.New(dw.Sections{
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
-		Info: sections[".debug_info"], Abbrev: sections[".debug_abbrev"],
-		Str: sections[".debug_str"], LineStr: sections[".debug_line_str"], StrOffsets: sections[".debug_str_offsets"],
-		Addr: sections[".debug_addr"], Loc: sections[".debug_loc"], Loclists: sections[".debug_loclists"],
-		Ranges: sections[".debug_ranges"], Rnglists: sections[".debug_rnglists"], Line: sections[".debug_line"],
-		Frame: sections[".debug_frame"], EhFrame: sections[".eh_frame"],
-		Errorf: f.Errorf,
-	}}
-	for _, s := range f.Sections() {
-		if s.Name == ".eh_frame" {
-			img.d.EhFrameAddr = s.Addr
-		}
-	}
+		EhFrameAddr: sectionAddr(f, ".eh_frame"), Errorf: f.Errorf,
+	}, sections)
 	img.index = index.New(img.d, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),
 		Warn: img.o.Warn, Progress: img.o.Progress,
@@ -106,6 +100,15 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
 	return img, nil
+}
+
+func sectionAddr(f *image.File, name string) uint64 {
+	for _, s := range f.Sections() {
+		if s.Name == name {
+			return s.Addr
+		}
+	}
+	return 0
 }
 
 // Close releases the file. What came from the image stays valid, except that nothing more

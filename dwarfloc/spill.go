@@ -3,11 +3,12 @@ package dwarfloc
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // GCC's debug information can name stack memory that holds nothing of the variable
-// yet. No reader of it can tell from the debug information alone. Two kinds are known,
+// yet. No reader can see that from the debug information alone. Two kinds are known,
 // and both become the reason NotStoredYet.
 //
 // A structure that is passed by value in a register has a slot in the frame for its
@@ -20,7 +21,7 @@ import (
 // gcc/sched-deps.cc, sched_analyze_2, case MEM). An inlined body that begins in
 // between has its parameter in a slot that is written later. Tried in a live kernel:
 // at __do_sys_fcntl inlined in __x64_sys_fcntl (Debian 6.12, GCC 12) the slot of arg
-// held something else. What gives it away is the list entry's end, exactly behind the
+// held something else. What gives it away is the list entry's end, exactly after the
 // store: the pass that writes the lists takes the store for a new value of the slot.
 //
 // A store that writes back what the slot holds anyway looks the same. Then the slot is
@@ -31,40 +32,8 @@ import (
 // with 2). A location that is right becomes a reason there, which is the safe side.
 
 // maxSpillGap is how many bytes of code are looked at. Stores move within a basic block:
-// of the 271 in the two kernels the last begins 55 bytes behind its site.
+// the last of the 271 in the two kernels begins 55 bytes after its site.
 const maxSpillGap = 64
-
-// slot is memory at a fixed distance from a register.
-type slot struct {
-	base uint64 // DWARF number
-	off  int64
-	size int64 // bytes that are read
-}
-
-// slotEffect is what an instruction does to a slot.
-type slotEffect uint8
-
-const (
-	slotLost   slotEffect = iota // it reads or changes the slot, or what happens next is not known
-	slotKept                     // nothing
-	slotStored                   // it writes all of the slot and nothing else
-)
-
-// slotDecoder knows an architecture's instructions.
-type slotDecoder struct {
-	// next says how long the first instruction of some code is, and what it does to a slot.
-	next func(code []byte, m slot) (size int, did slotEffect)
-	// ends is a cheap test that code without a store of the slot at its end seldom passes.
-	ends func(code []byte, m slot) bool
-	// frame is the DWARF number of the register that points into a frame besides the
-	// stack pointer, in functions that have it so.
-	frame uint64
-}
-
-// slotDecoders are there by architecture. Without one late stores are not looked for.
-var slotDecoders = map[string]*slotDecoder{
-	"amd64": {slotX86, endsX86, 6},
-}
 
 // notStored returns the reason of a location that reads a slot which is not written
 // yet at the site, or the zero Reason.
@@ -77,10 +46,10 @@ func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
 	if !late && (s.Kind != Entry || s.Addr != s.fun.start) {
 		return loc.Reason{}
 	}
-	var few [4]slot
+	var few [4]insn.Slot
 	for _, m := range slotsOf(few[:0], l, t) {
 		if !late {
-			if m.base == uint64(s.u.img.Arch().SP) && m.off < 0 {
+			if m.Base == uint64(s.u.img.Arch().SP) && m.Off < 0 {
 				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is below the stack pointer at the function's entry"}
 			}
 			continue
@@ -96,32 +65,19 @@ func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
 // time and ends at hi. The code from the site to there runs straight on and has no
 // other access to the slot. A module's is looked at without its relocations: memory at
 // these registers has none.
-func (ev *evaluator) storedLate(m slot, hi uint64) (at uint64, ok bool) {
+func (ev *evaluator) storedLate(m insn.Slot, hi uint64) (at uint64, ok bool) {
 	img := ev.site.u.img
-	d := img.decoder
+	d := img.slots
 	sp := uint64(img.Arch().SP)
-	if d == nil || m.base != sp && m.base != d.frame {
+	if d == nil || m.Base != sp && m.Base != d.Frame {
 		return 0, false
 	}
 	code, err := img.Bytes(ev.site.Addr, hi-ev.site.Addr)
-	if err != nil || !d.ends(code, m) {
+	if err != nil {
 		return 0, false // no code: debug information apart from it
 	}
-	off, ok := d.storedLast(code, m)
-	return ev.site.Addr + uint64(off), ok && (m.base == sp || ev.framedBy(m.base))
-}
-
-// storedLast returns where the last instruction of some code begins, when that is the
-// first to access a slot, and stores it.
-func (d *slotDecoder) storedLast(code []byte, m slot) (at int, ok bool) {
-	for at < len(code) {
-		n, did := d.next(code[at:], m)
-		if did != slotKept {
-			return at, did == slotStored && at+n == len(code)
-		}
-		at += n
-	}
-	return 0, false
+	off, ok := d.StoredLast(code, m)
+	return ev.site.Addr + uint64(off), ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the
@@ -138,7 +94,7 @@ func (ev *evaluator) framedBy(base uint64) bool {
 }
 
 // slotsOf appends the slots that a location of an object of a type reads.
-func slotsOf(out []slot, l *loc.Location, t *Type) []slot {
+func slotsOf(out []insn.Slot, l *loc.Location, t *Type) []insn.Slot {
 	if l.Kind == loc.KindMemory {
 		size, err := t.ByteSize()
 		if err != nil {
@@ -162,7 +118,7 @@ func slotsOf(out []slot, l *loc.Location, t *Type) []slot {
 }
 
 // slotsIn appends the slots that an expression reads.
-func slotsIn(out []slot, e *loc.Expr) []slot {
+func slotsIn(out []insn.Slot, e *loc.Expr) []insn.Slot {
 	if e.Op == loc.OpDeref {
 		out = slotAt(out, e.A, int64(e.Size))
 	}
@@ -175,12 +131,12 @@ func slotsIn(out []slot, e *loc.Expr) []slot {
 }
 
 // slotAt appends the memory at an address that is a register plus a constant.
-func slotAt(out []slot, e *loc.Expr, size int64) []slot {
+func slotAt(out []insn.Slot, e *loc.Expr, size int64) []insn.Slot {
 	switch {
 	case e.Op == loc.OpReg:
-		return append(out, slot{base: e.K, size: size})
+		return append(out, insn.Slot{Base: e.K, Size: size})
 	case e.Op == loc.OpAdd && e.A.Op == loc.OpReg && e.B.Op == loc.OpConst:
-		return append(out, slot{e.A.K, int64(e.B.K), size})
+		return append(out, insn.Slot{Base: e.A.K, Off: int64(e.B.K), Size: size})
 	}
 	return out
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -12,92 +11,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
-
-// TestStoredLast: code from a site to the end of a list's entry.
-func TestStoredLast(t *testing.T) {
-	const store = " 48 89 44 24 08" // mov %rax,8(%rsp)
-	sp8 := slot{rsp, 8, 8}
-	for _, tt := range []struct {
-		name string
-		code string
-		m    slot
-		want int // where the store begins; -1: it is no late store
-	}{
-		{"nothing else", store, sp8, 0},
-		{"of another register", "48 89 4c 24 08", sp8, 0},                            // mov %rcx,8(%rsp)
-		{"behind other instructions", "48 89 c7 90" + store, sp8, 4},                 // mov %rax,%rdi; nop
-		{"behind a store of another slot", "48 89 4c 24 10" + store, sp8, 5},         // mov %rcx,16(%rsp)
-		{"behind a read of another slot", "48 8b 0c 24" + store, sp8, 4},             // mov (%rsp),%rcx
-		{"behind memory of another register", "48 89 4d 08" + store, sp8, 4},         // mov %rcx,8(%rbp)
-		{"behind memory of another segment", "65 48 8b 4c 24 08" + store, sp8, 6},    // mov %gs:8(%rsp),%rcx
-		{"behind another slot's address", "48 8d 7c 24 18" + store, sp8, 5},          // lea 24(%rsp),%rdi
-		{"without a displacement", "48 89 04 24", slot{rsp, 0, 8}, 0},                // mov %rax,(%rsp)
-		{"8 bits, negative", "48 89 45 f8", slot{rbp, -8, 8}, 0},                     // mov %rax,-8(%rbp)
-		{"8 bits, 0", "48 89 45 00", slot{rbp, 0, 8}, 0},                             // mov %rax,0(%rbp)
-		{"32 bits", "48 89 84 24 80 00 00 00", slot{rsp, 128, 8}, 0},                 // mov %rax,128(%rsp)
-		{"32 bits, negative", "4c 89 85 f8 fe ff ff", slot{rbp, -264, 8}, 0},         // mov %r8,-264(%rbp)
-		{"4 bytes", "89 44 24 08", slot{rsp, 8, 4}, 0},                               // mov %eax,8(%rsp)
-		{"2 bytes", "66 89 44 24 08", slot{rsp, 8, 2}, 0},                            // mov %ax,8(%rsp)
-		{"1 byte", "88 44 24 08", slot{rsp, 8, 1}, 0},                                // mov %al,8(%rsp)
-		{"condition", "0f 94 44 24 08", slot{rsp, 8, 1}, 0},                          // sete 8(%rsp)
-		{"constant", "48 c7 44 24 08 07 00 00 00", sp8, 0},                           // movq $7,8(%rsp)
-		{"constant of 4 bytes", "c7 44 24 08 07 00 00 00", slot{rsp, 8, 4}, 0},       // movl $7,8(%rsp)
-		{"constant of 2 bytes", "66 c7 44 24 08 07 00", slot{rsp, 8, 2}, 0},          // movw $7,8(%rsp)
-		{"constant of 1 byte", "c6 44 24 08 07", slot{rsp, 8, 1}, 0},                 // movb $7,8(%rsp)
-		{"vector register", "f2 0f 11 44 24 08", sp8, 0},                             // movsd %xmm0,8(%rsp)
-		{"16 bytes", "0f 11 44 24 08", slot{rsp, 8, 16}, 0},                          // movups %xmm0,8(%rsp)
-		{"AVX", "c5 fa 7f 44 24 08", slot{rsp, 8, 16}, -1},                           // vmovdqu: no operation of this table
-		{"no code", "", sp8, -1},                                                     //
-		{"no store", "48 89 c7", sp8, -1},                                            // mov %rax,%rdi
-		{"the entry ends behind it", store + "90", sp8, -1},                          // nop
-		{"the entry ends in it", "48 89 44 24", sp8, -1},                             // cut
-		{"two stores", store + store, sp8, -1},                                       //
-		{"another slot", "48 89 44 24 10", sp8, -1},                                  // mov %rax,16(%rsp)
-		{"a slot that overlaps", "48 89 44 24 04", sp8, -1},                          // mov %rax,4(%rsp)
-		{"a read at the end", "48 8b 44 24 08", sp8, -1},                             // mov 8(%rsp),%rax
-		{"narrower", "89 44 24 08", sp8, -1},                                         // mov %eax,8(%rsp)
-		{"wider", store, slot{rsp, 8, 4}, -1},                                        //
-		{"of unknown size", store, slot{rsp, 8, -1}, -1},                             //
-		{"behind a read", "48 8b 4c 24 08" + store, sp8, -1},                         // mov 8(%rsp),%rcx
-		{"behind a read of a part", "8b 4c 24 0c" + store, sp8, -1},                  // mov 12(%rsp),%ecx
-		{"behind a store of a part", "c6 44 24 0f 00" + store, sp8, -1},              // movb $0,15(%rsp)
-		{"behind its address", "48 8d 7c 24 08" + store, sp8, -1},                    // lea 8(%rsp),%rdi
-		{"behind an index", "48 89 0c cc" + store, sp8, -1},                          // mov %rcx,(%rsp,%rcx,8)
-		{"it has an index", "48 89 44 cc 08", sp8, -1},                               // mov %rax,8(%rsp,%rcx,8)
-		{"it adds", "48 01 44 24 08", sp8, -1},                                       // add %rax,8(%rsp)
-		{"it exchanges", "48 87 44 24 08", sp8, -1},                                  // xchg %rax,8(%rsp)
-		{"behind a call", "e8 00 00 00 00" + store, sp8, -1},                         // call
-		{"behind an indirect call", "ff d0" + store, sp8, -1},                        // call *%rax
-		{"behind a branch", "74 00" + store, sp8, -1},                                // je
-		{"behind a jump", "eb 00" + store, sp8, -1},                                  // jmp
-		{"behind a return", "c3" + store, sp8, -1},                                   // ret
-		{"behind a trap", "0f 0b" + store, sp8, -1},                                  // ud2
-		{"behind a high byte", "88 e1" + store, sp8, 2},                              // mov %ah,%cl
-		{"behind a push", "50" + store, sp8, -1},                                     // push %rax
-		{"behind a pop", "58" + store, sp8, -1},                                      // pop %rax
-		{"behind a new frame", "48 83 ec 10" + store, sp8, -1},                       // sub $16,%rsp
-		{"behind a new stack", "bc 00 00 00 00" + store, sp8, -1},                    // mov $0,%esp
-		{"behind a part of a new stack", "40 b4 01" + store, sp8, -1},                // mov $1,%spl
-		{"behind a new frame pointer", "48 89 e5 48 89 45 f8", slot{rbp, -8, 8}, -1}, // mov %rsp,%rbp
-		{"behind what is not known", "f3 0f 1e fa" + store, sp8, -1},                 // endbr64
-	} {
-		code, err := hex.DecodeString(strings.ReplaceAll(tt.code, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := slotDecoders["amd64"]
-		at, ok := d.storedLast(code, tt.m)
-		if !ok {
-			at = -1
-		}
-		if at != tt.want {
-			t.Errorf("%s: got %d, want %d", tt.name, at, tt.want)
-		}
-		if ends := d.ends(code, tt.m); ok && !ends {
-			t.Errorf("%s: the cheap test does not see the store", tt.name)
-		}
-	}
-}
 
 // spillImage has a function whose frame address is %rsp+8, from 0x20 to 0x28 %rbp+16,
 // and instances inlined at 0x10, 0x20, 0x28, 0x7f and 0x80. At 0x13, 0x20, 0x28 and 0xbb are
@@ -158,8 +71,8 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 	copy(code[0x20:], dwarftest.Cat(0x48, 0x89, 0x45, 0xf8))                               // mov %rax,-8(%rbp)
 	copy(code[0x28:], code[0x20:0x24])
 	copy(code[0xbb:], code[0x13:0x18])
-	frame := dwarftest.Cat(frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8),
-		frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
+	frame := dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8),
+		dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
 	var w dwarftest.Writer
 	w.Add(dwarftest.CU{Version: 5, Root: dwarftest.Root(u64, u32, in, framed, unframed, far, farther, fun)})
 	img, err := FromBytes("test", dwarftest.ELF(
@@ -208,7 +121,7 @@ func TestNotStored(t *testing.T) {
 	img := spillImage(t, elf.SHT_PROGBITS)
 	noCode := spillImage(t, elf.SHT_NOBITS)
 	noDecoder := spillImage(t, elf.SHT_PROGBITS)
-	noDecoder.decoder = nil
+	noDecoder.slots = nil
 	for _, tt := range []struct {
 		name string
 		img  *Image

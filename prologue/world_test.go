@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/exprtest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -120,51 +120,16 @@ func (w *world) number(b []byte) (v uint64) {
 	return v
 }
 
-// eval computes an expression as its definition in package dwarfloc says. ok is
-// false for a fault.
-func (w *world) eval(e *expr) (v uint64, ok bool) {
-	switch e.Op {
-	case loc.OpConst, loc.OpAddr:
-		return e.K, true
-	case loc.OpReg:
-		return w.regs[e.K], true
-	}
-	a, ok := w.eval(e.A)
-	if !ok {
-		return 0, false
-	}
-	switch e.Op {
-	case loc.OpDeref:
-		b, ok := w.read(a, int(e.Size))
-		return w.number(b), ok
-	case loc.OpZExt:
-		return widen(a, int(e.Size), false), true
-	case loc.OpSExt:
-		return widen(a, int(e.Size), true), true
-	case loc.OpNeg:
-		return -a, true
-	case loc.OpNot:
-		return ^a, true
-	case loc.OpSelect:
-		if a != 0 {
-			return w.eval(e.B)
-		}
-		return w.eval(e.C)
-	}
-	b, ok := w.eval(e.B)
-	if !ok {
-		return 0, false
-	}
-	return eval.Fold(e.Op, a, b)
+// Register, Address and Load make the world an exprtest.Machine.
+func (w *world) Register(n uint64) (uint64, bool) { return w.regs[n], true }
+func (w *world) Address(addr uint64) uint64       { return addr }
+func (w *world) Load(addr uint64, size int) (uint64, bool) {
+	b, ok := w.read(addr, size)
+	return w.number(b), ok
 }
 
-func widen(v uint64, size int, signed bool) uint64 {
-	shift := 64 - 8*size
-	if signed {
-		return uint64(int64(v<<shift) >> shift)
-	}
-	return v << shift >> shift
-}
+// eval computes an expression. ok is false for a fault.
+func (w *world) eval(e *expr) (v uint64, ok bool) { return exprtest.Value(w, e) }
 
 // object returns an object's first n bits, in the order of its memory: on a
 // little-endian machine from the least significant bit of each byte, on a
@@ -243,7 +208,7 @@ func (w *world) fetch(arg *prologue.Arg) (v uint64, ok bool) {
 			v |= 1 << i
 		}
 	}
-	return widen(v, arg.Size, arg.Signed), true
+	return exprtest.Extend(v, arg.Size, arg.Signed), true
 }
 
 // str is what the helpers that read strings return: at most limit bytes, the last of

@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// ErrStuck: loading a program does not come back.
+// ErrStuck is returned if loading a program does not return.
 var ErrStuck = errors.New("the kernel no longer loads BPF programs: a trivial one has not come back; only a reboot helps")
 
 // childName is the name that the child process of alive has.
@@ -21,8 +21,8 @@ const childName = "bpfexec-alive"
 // that is not busy.
 const childTime = 20 * time.Second
 
-// A process that is stuck in the kernel cannot be killed, and whoever waits for
-// it waits for ever. So a child tries first, which is this same executable.
+// A process that is stuck in the kernel cannot be killed, and waiting for it never ends.
+// So a child process, which runs this same executable, tries first.
 func init() {
 	if len(os.Args) == 1 && os.Args[0] == childName {
 		prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -32,11 +32,11 @@ func init() {
 		if err == nil {
 			_ = prog.Close()
 		}
-		os.Exit(0) // a refusal is an answer too, and this process will hear it again
+		os.Exit(0) // a refusal is an answer too, and this process will get it again
 	}
 }
 
-// alive returns ErrStuck when a child process that loads a program does not end.
+// alive returns ErrStuck if a child process that loads a program does not end.
 func alive() error { return answers(childName, childTime) }
 
 func answers(child string, limit time.Duration) error {

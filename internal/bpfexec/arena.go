@@ -9,8 +9,7 @@ import (
 
 var native = binary.NativeEndian
 
-// Arena is memory for prologues to read: some bytes that are there, and after
-// them some that are not.
+// Arena is memory for prologues to read: mapped bytes, followed by unmapped ones.
 type Arena struct {
 	Bytes []byte // readable, a whole number of pages
 	all   []byte
@@ -31,11 +30,11 @@ func NewArena(size int) (*Arena, error) {
 	return &Arena{Bytes: all[:size:size], all: all}, nil
 }
 
-// Addr is the address of a byte of the arena.
+// Addr returns the address of a byte of the arena.
 func (a *Arena) Addr(off int) uint64 { return uint64(uintptr(unsafe.Pointer(&a.Bytes[off]))) }
 
-// Unmapped is the first address after the arena. Reading a page from there on
-// faults.
+// Unmapped returns the first address after the arena. Reads of the page that begins there
+// fault.
 func (a *Arena) Unmapped() uint64 { return a.Addr(0) + uint64(len(a.Bytes)) }
 
 // Close unmaps the arena.

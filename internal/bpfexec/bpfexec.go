@@ -6,17 +6,16 @@
 //	prog, err := bpfexec.Load(bpfexec.Code{Insns: p.Insns, Args: 2})
 //	results, err := prog.Run(bpfexec.State{Regs: regs})
 //
-// Nothing is probed. The prologues run in a BPF_PROG_TYPE_SYSCALL program, which
-// runs when asked to, in the context of the caller, with a context that the
-// caller makes: here a struct pt_regs. So prologues that read memory with
-// bpf_probe_read_user read the memory of the test; an [Arena] is memory for that.
-// Such programs exist since Linux 5.14.
+// Nothing is probed. The prologues run in a BPF_PROG_TYPE_SYSCALL program, which runs on
+// request, in the calling process, with a context that the caller provides: here a struct
+// pt_regs. So prologues that read memory with bpf_probe_read_user read the memory of the
+// test; an [Arena] provides such memory. These programs need Linux 5.14.
 //
-// Verify asks the kernel's verifier about a prologue before a kprobe
-// program, where it belongs.
+// Verify loads a prologue before a kprobe program, where it belongs, and returns the
+// verifier's verdict.
 //
-// A kernel can be overrun with programs: [Close] closes them at a pace that it
-// bears, and [Available] tells a kernel that hangs from one that does not.
+// Closing many programs quickly can hang a kernel: [Close] limits the rate, and
+// [Available] reports a kernel that hangs.
 package bpfexec
 
 import (
@@ -34,9 +33,9 @@ import (
 
 // Errors of Load, Run and Verify, for errors.Is.
 var (
-	// ErrPrivilege: the kernel does not let this process load programs.
+	// ErrPrivilege is returned if the kernel does not let this process load programs.
 	ErrPrivilege = errors.New("loading BPF programs needs root, or CAP_BPF and CAP_PERFMON, and a kernel that is not locked down")
-	// ErrKernel: the kernel does not have what is needed.
+	// ErrKernel is returned if the kernel is too old.
 	ErrKernel = errors.New("running prologues needs Linux 5.14 or later (BPF_PROG_TYPE_SYSCALL)")
 )
 
@@ -45,25 +44,26 @@ const (
 	regsSize   = 512 // bytes; struct pt_regs has 168 on amd64, 336 on arm64
 	resultSize = 4 * 8
 
-	// resultsSize is how much the results of all prologues may be: they must be within
-	// the 16 bits of a store's offset.
+	// resultsSize is the largest size of all results together, in bytes: a store's offset
+	// has 16 bits.
 	resultsSize = math.MaxInt16 - regsSize
 
-	// MaxBatch is how many prologues that deliver registers one program can hold.
+	// MaxBatch is the largest number of prologues with arguments in registers that one program
+	// can hold.
 	MaxBatch = resultsSize / resultSize
 )
 
-// Code is one prologue: its instructions, in place for this machine, and what it
+// Code is one prologue: its instructions, with addresses as on this machine, and what it
 // delivers: arguments in registers, or a record.
 type Code struct {
 	Insns  asm.Instructions
 	Args   int // in registers
 	Record int // bytes of the record, a multiple of 8
-	// IsRecord is set for a record, which may be empty; else there are arguments in registers.
+	// IsRecord is set for a record, which may be empty. Otherwise arguments are in registers.
 	IsRecord bool
 }
 
-// CodeOf is a prologue for so many arguments, its addresses where they were linked.
+// CodeOf returns the Code of a prologue for a number of arguments, with link-time addresses.
 func CodeOf(p *prologue.Prologue, args int) Code {
 	if p.Convention == prologue.ConventionRecord {
 		return Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true}
@@ -71,7 +71,7 @@ func CodeOf(p *prologue.Prologue, args int) Code {
 	return Code{Insns: p.Insns, Args: args}
 }
 
-// result is how many bytes of the context the code's result takes.
+// result returns the size of the code's result in the context, in bytes.
 func (c *Code) result() int {
 	if c.IsRecord {
 		return 8 + c.Record
@@ -79,7 +79,7 @@ func (c *Code) result() int {
 	return resultSize
 }
 
-// Fits returns how many of the codes, from the first one on, one program can hold.
+// Fits returns how many codes, counted from the first, one program can hold.
 func Fits(codes []Code) int {
 	at := 0
 	for i := range codes {
@@ -90,7 +90,7 @@ func Fits(codes []Code) int {
 	return len(codes)
 }
 
-// State is what a prologue finds.
+// State is the machine state that prologues run in.
 type State struct {
 	Regs []byte // struct pt_regs of this machine, or its beginning
 }
@@ -110,15 +110,14 @@ type Program struct {
 	ctx   []byte
 }
 
-// Load makes one program of prologues, as many as Fits allows. They run one after the
-// other, each with R1 as its forerunner left it, as the convention says. To load
-// and run some 10 to 200 together is fastest: on Linux 6.18 that took 3 us for
-// each prologue that fetches a register and 10 us for each that reads memory, and
-// 30 and 50 us when each was a program of its own. In larger ones the verifier
-// takes longer for prologues with branches.
+// Load loads one program that contains prologues, at most as many as Fits returns. They run
+// one after the other, each with the R1 that the one before left, as the convention
+// requires. Batches of 10 to 200 are fastest: on Linux 6.18 they took 3 us for each prologue
+// that fetches a register and 10 us for each that reads memory; a program for each took 30
+// and 50 us. In larger batches the verifier needs longer for prologues with branches.
 //
-// Prologues of one program share its stack. What one of them leaves there makes
-// the verifier blind to another that reads it; Verify is not.
+// Prologues of one program share its stack, so the verifier does not notice one that reads
+// what another has left there. Verify does.
 func Load(codes ...Code) (*Program, error) {
 	if n := Fits(codes); len(codes) == 0 || n < len(codes) {
 		return nil, fmt.Errorf("%d prologues, from 1 to %d fit into a program", len(codes), n)
@@ -191,7 +190,7 @@ func (p *Program) Run(s State) ([]Result, error) {
 // Close removes the program from the kernel.
 func (p *Program) Close() error { return Close(p.prog) }
 
-// Rejected is a prologue that the verifier did not take.
+// Rejected is the error for a prologue that the verifier rejects.
 type Rejected struct {
 	Line string // what it says about the reason
 	Log  string // all of its log
@@ -199,9 +198,9 @@ type Rejected struct {
 
 func (r *Rejected) Error() string { return "rejected by the verifier: " + r.Line }
 
-// Verify asks the verifier whether a prologue may stand before a kprobe
-// program that uses ctx, err and all arguments. Behind a record it is a program of
-// its own, which the prologue's calls. It returns a *Rejected if not.
+// Verify loads a prologue before a kprobe program that uses ctx, err and all arguments. For
+// a record, the program is a function of its own, which the prologue calls. If the verifier
+// rejects it, the error is a *Rejected.
 func Verify(c Code) error {
 	insns := append(asm.Instructions(nil), c.Insns...)
 	if c.IsRecord {
@@ -232,7 +231,7 @@ func Verify(c Code) error {
 	return Close(prog)
 }
 
-// explain gives an error of the kernel its cause.
+// explain adds the cause to an error of the kernel.
 func explain(err error) error {
 	var ve *ebpf.VerifierError
 	switch {

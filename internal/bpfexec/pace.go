@@ -16,9 +16,8 @@ var pace struct {
 	closed uint64
 }
 
-// Close closes a program, or what else holds one. All code here that loads many
-// programs closes them with it, because it waits now and then until the kernel
-// has freed those before.
+// Close closes a program, or something that holds one. All code here that loads many
+// programs must use it: now and then it waits until the kernel has freed earlier ones.
 //
 // A closed program is freed later: after an RCU grace period, by a work item on
 // the kernel's shared queue, which takes pack_mutex (bpf_jit_free,
@@ -29,7 +28,7 @@ var pace struct {
 // no program could be loaded any more. With a pause for each 128 programs there
 // are never enough items to fill the queue.
 func Close(c io.Closer) error {
-	// Nobody closes while another one pauses.
+	// While one goroutine pauses, no other closes programs.
 	pace.Lock()
 	defer pace.Unlock()
 	err := c.Close()
@@ -39,10 +38,9 @@ func Close(c io.Closer) error {
 	return err
 }
 
-// pause waits for an RCU grace period: membarrier's global command does
-// (synchronize_rcu in kernel/sched/membarrier.c). Kernels without it, or with
-// nohz_full processors, refuse; some of the time that a grace period takes must
-// do there.
+// pause waits for an RCU grace period, as membarrier's global command does
+// (synchronize_rcu in kernel/sched/membarrier.c). Kernels without it, or with nohz_full
+// processors, refuse; there it sleeps for about as long as a grace period takes.
 func pause() {
 	const global = 1 << 0 // MEMBARRIER_CMD_GLOBAL of include/uapi/linux/membarrier.h
 	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, global, 0, 0); errno != 0 {

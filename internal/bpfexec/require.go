@@ -18,9 +18,9 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// RequireOrSkip skips a test when prologues cannot run here, and says why. With
-// CI=true in the environment the test fails instead: a job that means to run
-// them must not pass without. A kernel that hangs fails it everywhere.
+// RequireOrSkip skips a test if prologues cannot run here, and logs the reason. With CI=true
+// in the environment the test fails instead: a job that means to run them must not pass
+// without. If the kernel hangs, the test always fails.
 func RequireOrSkip(t TB) {
 	t.Helper()
 	err := Available()
@@ -33,8 +33,8 @@ func RequireOrSkip(t TB) {
 	}
 }
 
-// Available tries to run a prologue, and returns why it cannot. It comes back
-// from a kernel that hangs, too: with ErrStuck.
+// Available tries to run a prologue, and returns an error if it cannot. If the kernel hangs,
+// it returns ErrStuck.
 var Available = sync.OnceValue(func() error {
 	if err := alive(); err != nil {
 		return err

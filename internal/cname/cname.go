@@ -46,6 +46,6 @@ func OneLine(text string) string {
 	}, text)
 }
 
-// Comment makes a text one that stays on its line and cannot end the comment of C that it
-// is written in.
+// Comment makes a text safe to write in a C comment: it stays on its line and does not end
+// the comment.
 func Comment(text string) string { return strings.ReplaceAll(OneLine(text), "*/", "*\\/") }

@@ -17,7 +17,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestComment: nothing that is written into a comment ends it, or leaves its line.
+// TestComment checks that no text ends the comment that it is written in, or leaves its
+// line.
 func TestComment(t *testing.T) {
 	for text, want := range map[string]string{
 		"f */ int x; /*":     `f *\/ int x; /*`,

@@ -1,4 +1,4 @@
-// Package elfnote reads ELF notes, of a file's note section or of /sys/kernel/notes.
+// Package elfnote reads ELF notes, from a file's note section or from /sys/kernel/notes.
 package elfnote
 
 import (
@@ -9,8 +9,8 @@ import (
 // ntGNUBuildID is NT_GNU_BUILD_ID of elf.h.
 const ntGNUBuildID = 3
 
-// BuildID returns the GNU build ID in hexadecimal that some notes hold, or "": a note of
-// type NT_GNU_BUILD_ID of the owner "GNU" (System V gABI, "Note Section").
+// BuildID returns the GNU build ID that notes contain, in hexadecimal, or "". It is a note
+// with the owner "GNU" and the type NT_GNU_BUILD_ID (System V gABI, "Note Section").
 func BuildID(notes []byte, order binary.ByteOrder) string {
 	const headerSize = 12
 	for len(notes) >= headerSize {

@@ -1,5 +1,5 @@
-// Package fixturetest checks the images of testdata/vmlinux-fixtures: that they
-// belong to the sources beside them, that the pinned compilers still make the
-// same bytes, and that each has what the other tests look for. It has no code
-// of its own; it exists because ./... does not reach into testdata.
+// Package fixturetest tests the images of testdata/vmlinux-fixtures: that they match the
+// sources next to them, that the pinned compilers still make the same bytes, and that each
+// contains what other tests look for. The tests are here, not there, because ./... does not
+// match packages in testdata.
 package fixturetest

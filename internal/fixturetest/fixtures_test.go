@@ -27,7 +27,7 @@ const (
 	maxPacked = 60 << 10 // bytes, of one committed image
 )
 
-// manifest is SHA256SUMS: what the committed images were made from, and by what.
+// manifest is SHA256SUMS: sums of the sources and images, and the versions of the tools.
 type manifest struct {
 	tools []string          // "# name: version" lines
 	sums  map[string]string // file, relative to dir: SHA-256 in hex
@@ -63,7 +63,8 @@ func readManifest(t *testing.T) manifest {
 	return m
 }
 
-// A changed source, recipe or image that was not rebuilt is found without a compiler.
+// TestImagesMatchManifest finds sources, recipes and images that changed since the images
+// were built, without a compiler.
 func TestImagesMatchManifest(t *testing.T) {
 	m := readManifest(t)
 
@@ -169,7 +170,7 @@ func all() []string {
 	return names
 }
 
-// command is [exec.Command] without what an outer make, as in make test, hands down.
+// command is exec.Command without the variables that an outer make (as in make test) sets.
 func command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {

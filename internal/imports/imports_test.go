@@ -1,4 +1,4 @@
-// Package imports holds the direction of imports between this module's packages.
+// Package imports tests the direction of imports between this module's packages.
 package imports
 
 import (
@@ -9,7 +9,8 @@ import (
 
 const module = "github.com/bpfprologue/bpfprologue/"
 
-// TestArrows: what packages must not depend on, however far down.
+// TestArrows checks that packages do not depend, directly or indirectly, on what they must
+// not. docs/design.md lists what each imports directly, and a test there checks it.
 func TestArrows(t *testing.T) {
 	const (
 		ebpf = "github.com/cilium/ebpf"

@@ -1,4 +1,4 @@
-// Package kernelerr adds to errors of loading and attaching programs what they mean.
+// Package kernelerr explains errors of loading and attaching programs.
 package kernelerr
 
 import (
@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Explain adds to the kernel's refusal what is missing: a privilege or file descriptors.
-// Other errors, nil among them, are returned as they are.
+// Explain adds to an error of the kernel what is missing: a privilege or file descriptors.
+// Other errors, including nil, are returned unchanged.
 func Explain(err error) error {
 	var verifier *ebpf.VerifierError
 	switch {
-	case errors.As(err, &verifier): // the verifier's refusal of a program is EACCES too
+	case errors.As(err, &verifier): // EACCES too, if the verifier rejects a program
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: probes need root, or CAP_PERFMON and CAP_BPF", err)
 	case errors.Is(err, unix.EMFILE):

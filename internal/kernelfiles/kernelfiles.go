@@ -19,9 +19,9 @@ import (
 // NotFoundError is the error for a kernel or a module that is in none of the usual places.
 type NotFoundError struct {
 	What    string   // "vmlinux of the running kernel 6.1.0-13-amd64", "file of module ext4"
-	Nearest []string // modules whose names are near
+	Nearest []string // modules with similar names
 	Looked  []string // paths
-	Below   bool     // they are directories that were searched with all below them
+	Below   bool     // Looked are directories, which were searched recursively
 }
 
 func (e *NotFoundError) Error() string {
@@ -54,13 +54,13 @@ func FindRunningKernel(release string) (string, error) {
 	return "", &NotFoundError{What: "vmlinux of the running kernel " + release, Looked: paths}
 }
 
-// moduleSuffixes end the names of modules' files, the preferred first: as they were
-// built, as Fedora and SUSE name what holds only debug information, and compressed.
+// moduleSuffixes are the suffixes of modules' file names, in order of preference: as built,
+// as Fedora and SUSE name files with debug information only, and compressed.
 var moduleSuffixes = []string{".ko", ".ko.debug", ".ko.zst", ".ko.xz", ".ko.gz"}
 
-// ModuleDirs returns the directories below which modules of a kernel release usually
-// are, those with debug information first. kernel is the path of the release's
-// vmlinux, or "": modules may be beside it.
+// ModuleDirs returns the directories that usually contain a kernel release's modules, those
+// with debug information first. kernel is the path of the release's vmlinux, or "": modules
+// may be next to it.
 func ModuleDirs(release, kernel string) []string {
 	var dirs []string
 	if kernel != "" {
@@ -82,10 +82,9 @@ func ModuleDirs(release, kernel string) []string {
 	return dirs
 }
 
-// FindModule returns the path of a kernel module's file: a path as it is, or the
-// file of the module with a name, in the first of the directories that has one
-// somewhere below it. The kernel makes no difference between - and _ in the name of
-// a module. The error is a *NotFoundError.
+// FindModule returns the path of a kernel module's file. A path is returned unchanged; a
+// name is searched for in the directories and below them, in order. As in the kernel, - and
+// _ are the same in a module's name. The error is a *NotFoundError.
 func FindModule(name string, dirs []string) (string, error) {
 	if strings.ContainsRune(name, '/') || isModule(name) != "" {
 		return name, nil
@@ -129,7 +128,7 @@ func FindModule(name string, dirs []string) (string, error) {
 	return "", &NotFoundError{What: "file of module " + name, Nearest: suggest.Nearest(want, names, 3), Looked: dirs, Below: true}
 }
 
-// isModule returns the suffix that makes a file name a module's, or "".
+// isModule returns the suffix by which a file name is a module's, or "".
 func isModule(file string) string {
 	for _, s := range moduleSuffixes {
 		if strings.HasSuffix(file, s) {
@@ -139,8 +138,8 @@ func isModule(file string) string {
 	return ""
 }
 
-// KernelRelease returns the release of a kernel image, as uname -r prints it when
-// that kernel runs: it stands in the image's read-only data.
+// KernelRelease returns the release of a kernel image, as uname -r prints it when that
+// kernel runs. It is read from the image's read-only data.
 func KernelRelease(path string) (string, error) {
 	f, err := image.Open(path)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrFault is wrapped by the error of a function under Guard when the file behind a
-// mapping no longer holds the bytes that were read, and by Changed's error.
+// ErrFault is wrapped by Guard's error if a mapped file no longer has the bytes that were
+// read, and by Changed's error.
 var ErrFault = errors.New("the file was changed while it was being read: open it again when it is complete")
 
 // Mapping is a file mapped read-only.
@@ -30,7 +30,7 @@ type Mapping struct {
 	file    *os.File
 	size    int64
 	written time.Time
-	fault   atomic.Bool // a part of Data has gone
+	fault   atomic.Bool // a part of Data is gone
 }
 
 // open are the mappings that a fault can come from.
@@ -95,8 +95,8 @@ func (m *Mapping) Close() error {
 	return err
 }
 
-// Faulted returns an error that wraps ErrFault when some Guard has met a part of the
-// mapping that is no longer there: what was being read then is not to be relied on.
+// Faulted returns an error that wraps ErrFault if some Guard has found that a part of the
+// mapping is gone: what was read at that time must not be used.
 func (m *Mapping) Faulted() error {
 	if m == nil || !m.fault.Load() {
 		return nil
@@ -104,8 +104,8 @@ func (m *Mapping) Faulted() error {
 	return fmt.Errorf("%s: %w", m.path, ErrFault)
 }
 
-// Changed returns an error that wraps ErrFault when the file was written to since it
-// was opened.
+// Changed returns an error that wraps ErrFault if the file was written to since it was
+// opened.
 func (m *Mapping) Changed() error {
 	if m == nil || m.file == nil {
 		return nil
@@ -117,9 +117,9 @@ func (m *Mapping) Changed() error {
 	return m.Faulted()
 }
 
-// Guard runs f, and returns an error that wraps ErrFault and names the file if f
-// touches a page of a mapping that is no longer there. Every goroutine that reads a
-// mapping needs its own Guard. Other panics pass through.
+// Guard runs f. If f touches a page of a mapping that is gone, the error wraps ErrFault and
+// names the file. Every goroutine that reads a mapping needs its own Guard. Other panics
+// pass through.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

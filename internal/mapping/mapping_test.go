@@ -44,8 +44,8 @@ func TestGuardTruncatedFile(t *testing.T) {
 	}
 }
 
-// TestChanged: a file that was written to is not what was opened; one that was
-// replaced is.
+// TestChanged checks that a file that was written to is an error, and that one that was
+// replaced is not.
 func TestChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	open := func() *Mapping {
@@ -81,8 +81,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestGuardAfterClose: what was closed is an error too, as long as nothing else took
-// its place.
+// TestGuardAfterClose checks that reading a closed mapping is an error too, as long as
+// nothing else was mapped in its place.
 func TestGuardAfterClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {

@@ -220,7 +220,7 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 	c.totals[kind+" parameters"]++
 	c.types(at, p, v)
 	expr, section, off := v.Expression()
-	// Of an expression in an entry it is the entry that is named.
+	// For an expression in the variable's entry, section and offset are the entry's.
 	if d := c.file.Section(section); p.Rule != oracle.RuleWhole && expr != nil && (off > uint64(len(d)) || !bytes.HasPrefix(d[off:], expr)) {
 		c.differ("offset of an expression", "%s: % x is not in %s at %#x", at, expr, section, off)
 	}
@@ -352,7 +352,7 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 			c.totals["made-up expressions beyond dwarfloc's limits"]++
 			return v.Reason.Code
 		case err != nil && ok:
-			// The result of the division does not matter, and then neither need its fault.
+			// Nothing depends on the result of the division, so its fault may be dropped too.
 			c.totals["made-up expressions with a fault in dead code"]++
 			return v.Reason.Code
 		}
@@ -365,7 +365,7 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 		return loc.ReasonNone
 	}
 	if size := p.Type.Size; p.Type.Scalar && size >= 1 && size <= 8 {
-		// The two are equal; that they are also large enough is to be seen.
+		// The two are equal. Whether they are large enough is another question.
 		if _, err := m.Fetch(res, int(size), p.Type.Signed); errors.Is(err, oracle.ErrTooLarge) {
 			c.totals["locations smaller than their type"]++
 		}
@@ -383,7 +383,7 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 	return loc.ReasonNone
 }
 
-// machine is what an evaluation at a site needs.
+// machine returns the state that an evaluation at a site needs.
 func (c *comparer) machine(at string, s *oracle.Site, reg func(uint64) (uint64, bool), mem func(uint64, []byte) bool, bias uint64) oracle.Machine {
 	m := s.Machine()
 	var err error
@@ -401,13 +401,13 @@ func (c *comparer) machine(at string, s *oracle.Site, reg func(uint64) (uint64, 
 	return m
 }
 
-// notStoredYet are parameters that only dwarfloc refuses: it has looked at the code,
-// which this reader does not.
+// notStoredYet counts parameters that only dwarfloc rejects: it reads the code, which this
+// reader does not.
 const notStoredYet = "parameters on the stack that dwarfloc says are not stored yet"
 
-// notStored returns the reason NotStoredYet for a parameter that is on the stack, or
-// read from there: below the stack pointer at a function's entry, near the stack or
-// the frame pointer, by a list, at an inlined site. It is no reason for others.
+// notStored returns loc.ReasonNotStoredYet for a parameter that may have it: it is on the
+// stack or computed from there. At a function's entry that is below the stack pointer; at an
+// inlined site it is near the stack or frame pointer, according to a list.
 func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable) loc.ReasonCode {
 	const fp, sp, near = 6, 7, 1 << 16
 	// Both are far from the other registers and from each other.
@@ -446,7 +446,7 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 	return loc.ReasonNotStoredYet
 }
 
-// pad fills the padding of a result that is one.
+// pad fills the padding of a result, if there is one.
 func pad(p *oracle.Param, res oracle.Result, err error) (oracle.Result, error) {
 	if err != nil {
 		return res, err

@@ -11,8 +11,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 )
 
-// delve evaluates an expression with delve's stack machine. known is false for
-// what it does not support.
+// delve evaluates an expression with delve's stack machine. known is false if delve does not
+// support it.
 func (s state) delve(expr []byte, frameBase, cfa uint64) (res oracle.Result, known bool, err error) {
 	defer func() {
 		if e := recover(); e != nil { // it does not check for divisions by zero
@@ -60,7 +60,8 @@ func (s state) delve(expr []byte, frameBase, cfa uint64) (res oracle.Result, kno
 	return res, true, nil
 }
 
-// delveKnown forgives delve its known faults: see TestDelveFaults.
+// delveKnown reports whether a difference is one of delve's known faults: see
+// TestDelveFaults.
 func delveKnown(ours, delves oracle.Result, ops map[byte]bool) bool {
 	if ops[0x1d] { // mod
 		return true
@@ -80,7 +81,7 @@ func delveKnown(ours, delves oracle.Result, ops map[byte]bool) bool {
 	return true
 }
 
-// A fault that delve has mended must leave the table, or it would hide others.
+// A fault that delve has fixed must be removed from the table, or it would hide others.
 func TestDelveFaults(t *testing.T) {
 	for _, c := range []struct {
 		what string

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Why an expression has no value.
+// Errors for expressions without a value.
 var (
 	ErrBad             = errors.New("invalid expression")
 	ErrUnsupported     = errors.New("unsupported operation")
@@ -21,7 +21,7 @@ var (
 	ErrTooLarge        = errors.New("too large")
 )
 
-// RegisterError is the number of a register without a value. It is an
+// RegisterError is the error for a register without a value, by its number. It matches
 // ErrNoRegister.
 type RegisterError uint64
 
@@ -37,8 +37,8 @@ type BaseType struct {
 	Float  bool // neither an integer nor an address: not supported
 }
 
-// Machine is the state that an expression is evaluated in. Functions that are nil
-// have no answer.
+// Machine is the state that an expression is evaluated in. A function that is nil has no
+// result for any input.
 type Machine struct {
 	Reg       func(n uint64) (v uint64, ok bool)
 	Mem       func(addr uint64, p []byte) (ok bool)
@@ -61,9 +61,9 @@ const (
 	InRegister                   // it is in the register Reg, which holds Value
 	IsValue                      // it is Value
 	IsBytes                      // it is Bytes
-	InPieces                     // it is put together from Pieces
+	InPieces                     // it consists of Pieces
 	IsImplicit                   // a pointer to the object at Target that does not exist
-	IsMissing                    // of a piece: optimized away
+	IsMissing                    // the piece was optimized away
 )
 
 // Result is what an expression evaluates to.
@@ -77,13 +77,13 @@ type Result struct {
 	TargetOffset int64
 }
 
-// Piece is Bits bits of an object, from bit Skip on of what is at Result.
+// Piece is Bits bits of an object. They begin at bit Skip of what is at Result.
 type Piece struct {
 	Result
 	Bits, Skip uint64
 }
 
-// Limits on what a damaged expression may do.
+// Limits for damaged expressions.
 const (
 	maxOps     = 10000
 	maxNesting = 8
@@ -96,8 +96,7 @@ type value struct {
 	plain bool // a number in the expression, without a type
 }
 
-// run is one evaluation. It leaves with panic(stop), to keep the operations
-// readable.
+// run is one evaluation. It ends with panic(stop), which keeps the operations readable.
 type run struct {
 	*Machine
 	cursor
@@ -174,7 +173,7 @@ func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 
 func (r *run) push(v uint64) { r.pushTyped(v, nil) }
 
-// pushTyped pushes a value as its type's width holds it.
+// pushTyped pushes a value, reduced to its type's width.
 func (r *run) pushTyped(v uint64, t *BaseType) {
 	if t != nil {
 		v = Extend(v, t.Size, t.Signed)
@@ -260,7 +259,7 @@ func (r *run) nested(expr []byte) uint64 {
 	return 0
 }
 
-// Extend makes the low bytes of a number as wide as 64 bits.
+// Extend extends the low bytes of a number to 64 bits.
 func Extend(v uint64, size int, signed bool) uint64 {
 	if size >= 8 || size <= 0 {
 		return v

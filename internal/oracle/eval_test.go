@@ -153,7 +153,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// No bytes make the evaluator panic or run for long.
+// FuzzEval checks that no input makes the evaluator panic or run for long.
 func FuzzEval(f *testing.F) {
 	f.Add([]byte{0x75, 8, 0x9f})
 	f.Add([]byte{0x55, 0x93, 8, 0x9d, 4, 4})

@@ -4,8 +4,8 @@ import (
 	"errors"
 )
 
-// Input is a question for Expect: a location expression, what it describes, and
-// the state of the machine where it is asked.
+// Input is Expect's input: a location expression, the object that it describes, and the
+// state of the machine.
 type Input struct {
 	Expr      []byte
 	Size      int // bytes of the object, 1 to 8
@@ -20,17 +20,17 @@ type Input struct {
 	Reg func(n uint64) (v uint64, ok bool)    // by DWARF number
 	Mem func(addr uint64, p []byte) (ok bool) // fills p
 
-	// Of the expression's unit; expressions that need none work without. Site's
-	// Machine has them.
+	// These depend on the expression's unit. Site's Machine sets them; most expressions do
+	// not need them.
 	BaseType   func(off uint64) (BaseType, error)
 	Indexed    func(i uint64) (uint64, error)
 	OffsetSize int
 }
 
-// Expect says what a fetch of an object must give, extended to 64 bits. ok is
-// false when there is no value now: memory cannot be read, a division by zero.
-// err tells that the expression gives no value in any state of the machine; it
-// wraps one of this package's errors.
+// Expect returns what a fetch of an object must deliver, extended to 64 bits. ok is false if
+// there is no value in this state of the machine: memory cannot be read, or a division by
+// zero. err is not nil if the expression has no value in any state; it wraps one of this
+// package's errors.
 func Expect(in Input) (v uint64, ok bool, err error) {
 	m := Machine{
 		Reg: in.Reg, Mem: in.Mem, FrameBase: in.FrameBase, AtEntry: in.AtEntry, NoFrame: in.NoFrame, Bias: in.Bias,

@@ -46,8 +46,8 @@ func (m *Machine) FetchBytes(res Result, size int) ([]byte, error) {
 	return b[:size], nil
 }
 
-// join puts an object together bit by bit, from the lowest bit of its first byte
-// on.
+// join builds an object from its pieces bit by bit, beginning with the lowest bit of its
+// first byte.
 func (m *Machine) join(pieces []Piece) ([]byte, error) {
 	var out []byte
 	n := uint64(0)

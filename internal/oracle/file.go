@@ -29,9 +29,8 @@ type Unit struct {
 	Dwarf64  bool
 }
 
-// Open reads the sections of an image that matter here. Sections that the image
-// does not have are taken from separate, the file with its debug information, which
-// is "" when there is none.
+// Open reads the sections of an image that are needed here. Sections that the image does not
+// have are taken from separate, the path of the file with its debug information, or "".
 func Open(path, separate string) (*File, error) {
 	f := &File{sections: make(map[string][]byte)}
 	for _, p := range []string{path, separate} {
@@ -98,7 +97,7 @@ func (f *File) read(r io.ReaderAt) error {
 	return nil
 }
 
-// readUnits notes where units are: debug/dwarf does not tell their versions.
+// readUnits finds the units: debug/dwarf does not return their versions.
 func (f *File) readUnits() error {
 	d := f.sections[".debug_info"]
 	for off := uint64(0); off < uint64(len(d)); {
@@ -130,7 +129,7 @@ func (f *File) readUnits() error {
 // Section returns the bytes of a section of the debug information, decompressed.
 func (f *File) Section(name string) []byte { return f.sections[name] }
 
-// executable reports whether a section with instructions holds an address.
+// executable reports whether an address is in a section with instructions.
 func (f *File) executable(addr uint64) bool {
 	for _, r := range f.code {
 		if addr >= r[0] && addr < r[1] {
@@ -140,8 +139,8 @@ func (f *File) executable(addr uint64) bool {
 	return false
 }
 
-// data makes a reader of the standard library. Each Reader has its own, as the
-// library does not promise that several goroutines may use one.
+// data returns a new dwarf.Data. Each Reader has its own, since debug/dwarf does not
+// document that several goroutines may share one.
 func (f *File) data() (*dwarf.Data, error) {
 	s := f.sections
 	d, err := dwarf.New(s[".debug_abbrev"], nil, nil, s[".debug_info"], nil, nil, s[".debug_ranges"], s[".debug_str"])

@@ -25,7 +25,7 @@ type CFA struct {
 	Expr []byte
 }
 
-// ErrNoFrame tells that no call frame information covers an address.
+// ErrNoFrame is returned if no call frame information covers an address.
 var ErrNoFrame = errors.New("no call frame information")
 
 // CFA returns the rule for the canonical frame address at an address. Several
@@ -38,8 +38,8 @@ func (f *File) CFA(addr uint64) (CFA, error) {
 	return rule(fde, addr)
 }
 
-// SteadyFrame reports whether the call frame address has one rule in all the code
-// that is described together with an address: the function has no prologue.
+// SteadyFrame reports whether the call frame address has a single rule in the whole function
+// that contains an address: it has no prologue.
 func (f *File) SteadyFrame(addr uint64) (bool, error) {
 	fde, err := f.description(addr)
 	if errors.Is(err, ErrNoFrame) {
@@ -107,8 +107,8 @@ func (f *File) description(addr uint64) (*frame.FrameDescriptionEntry, error) {
 	return nil, ErrNoFrame
 }
 
-// repair mends what delve misreads: common entries of version 4, which clang writes,
-// have an address size and a segment selector size before the alignment factors.
+// repair corrects what delve misreads: common entries of version 4, which clang writes, have
+// an address size and a segment selector size before the alignment factors.
 func repair(t frame.FrameDescriptionEntries, section string) {
 	seen := make(map[*frame.CommonInformationEntry]bool)
 	for _, fde := range t {
@@ -118,7 +118,7 @@ func repair(t frame.FrameDescriptionEntries, section string) {
 			continue
 		}
 		seen[c] = true
-		// Each field has the one two places before it; two are left in front of the
+		// Delve read each field two places too early; the last two are still before the
 		// instructions.
 		rest := cursor{d: c.InitialInstructions}
 		c.CodeAlignmentFactor = c.ReturnAddressRegister
@@ -128,9 +128,9 @@ func repair(t frame.FrameDescriptionEntries, section string) {
 	}
 }
 
-// operands are those of the call frame instructions (DWARF 5, 7.24, table 7.29, and GNU's):
-// u and s are LEB128 numbers, b a block, a digit so many bytes. The upper two bits of an
-// opcode may be an instruction of their own.
+// operands are the operands of the call frame instructions (DWARF 5, 7.24, table 7.29, and
+// GNU's): u and s are LEB128 numbers, b is a block, a digit is a number of bytes. The upper
+// two bits of an opcode may be an instruction of their own.
 var operands = map[byte]string{
 	0x40: "", 0x80: "u", 0xc0: "",
 	0x00: "", 0x01: "8", 0x02: "1", 0x03: "2", 0x04: "4", 0x05: "uu", 0x06: "u", 0x07: "u", 0x08: "u", 0x09: "uu",
@@ -138,8 +138,8 @@ var operands = map[byte]string{
 	0x14: "uu", 0x15: "us", 0x16: "ub", negateRAState: "", 0x2e: "u", 0x2f: "uu",
 }
 
-// negateRAState is DW_CFA_AARCH64_negate_ra_state: from here on the return address is
-// signed, or no more. It says nothing about where the frame is.
+// negateRAState is DW_CFA_AARCH64_negate_ra_state, which switches whether the return address
+// is signed. It does not affect the frame address.
 const negateRAState = 0x2d
 
 // withoutSigning puts a NOP in place of each DW_CFA_AARCH64_negate_ra_state, which delve

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWithoutSigning: only opcodes become NOPs, not what looks like one.
+// TestWithoutSigning checks that opcodes become NOPs, and operands of the same value do not.
 func TestWithoutSigning(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                   "",

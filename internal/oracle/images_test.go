@@ -14,7 +14,7 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// Every site and parameter of every fixture is the same for both readers.
+// Both readers must agree on every site and parameter of every fixture.
 func TestFixtures(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -43,8 +43,7 @@ func TestFixtures(t *testing.T) {
 // sampleSize is how many units of a vmlinux are compared without ORACLE_FULL=1.
 const sampleSize = 150
 
-// The same for a whole kernel. ORACLE_FULL=1 compares all units, ORACLE_SEED=N
-// chooses the sample.
+// The same for a kernel. ORACLE_FULL=1 compares all units, ORACLE_SEED=N chooses the sample.
 func TestVmlinux(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a whole vmlinux")

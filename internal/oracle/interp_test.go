@@ -1,15 +1,16 @@
 package oracle_test
 
 import (
-	"fmt"
+	"encoding/binary"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// state is a machine's state made up from a seed: every register and every byte
-// of memory has a value, always the same one.
+// state is a machine's state, derived from a seed: every register and every byte of memory
+// has a fixed value.
 type state struct{ seed uint64 }
 
 func mix(x uint64) uint64 {
@@ -49,122 +50,13 @@ func (s state) mem(addr uint64, p []byte) bool {
 
 func (s state) bias() uint64 { return s.seed << 21 & 0x3fe00000 }
 
-// interpret computes a symbolic expression. ok is false for a fault.
-func (s state) interpret(e *loc.Expr) (v uint64, ok bool) {
-	switch e.Op {
-	case loc.OpConst:
-		return e.K, true
-	case loc.OpReg:
-		return s.reg(e.K)
-	case loc.OpAddr:
-		return e.K + s.bias(), true
-	}
-	a, ok := s.interpret(e.A)
-	if !ok {
-		return 0, false
-	}
-	low := func(size uint8) uint64 {
-		if size >= 8 {
-			return a
-		}
-		return a & (1<<(8*size) - 1)
-	}
-	switch e.Op {
-	case loc.OpDeref:
-		var b [8]byte
-		s.mem(a, b[:e.Size])
-		for i := range b {
-			v |= uint64(b[i]) << (8 * i)
-		}
-		return v, true
-	case loc.OpZExt:
-		return low(e.Size), true
-	case loc.OpSExt:
-		v = low(e.Size)
-		if e.Size < 8 && v>>(8*e.Size-1) != 0 {
-			v |= ^uint64(0) << (8 * e.Size)
-		}
-		return v, true
-	case loc.OpNeg:
-		return -a, true
-	case loc.OpNot:
-		return ^a, true
-	case loc.OpSelect:
-		if a != 0 {
-			return s.interpret(e.B)
-		}
-		return s.interpret(e.C)
-	}
-	b, ok := s.interpret(e.B)
-	if !ok {
-		return 0, false
-	}
-	return operate(e.Op, a, b)
-}
-
-// operate is what dwarfloc's documentation says of operations with two operands.
-func operate(op loc.Op, a, b uint64) (uint64, bool) {
-	truth := func(v bool) (uint64, bool) {
-		if v {
-			return 1, true
-		}
-		return 0, true
-	}
-	sa, sb := int64(a), int64(b)
-	switch op {
-	case loc.OpAdd:
-		return a + b, true
-	case loc.OpSub:
-		return a - b, true
-	case loc.OpMul:
-		return a * b, true
-	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
-		if b == 0 {
-			return 0, false
-		}
-		switch op {
-		case loc.OpDiv:
-			return uint64(sa / sb), true
-		case loc.OpUDiv:
-			return a / b, true
-		case loc.OpMod:
-			return uint64(sa % sb), true
-		}
-		return a % b, true
-	case loc.OpAnd:
-		return a & b, true
-	case loc.OpOr:
-		return a | b, true
-	case loc.OpXor:
-		return a ^ b, true
-	case loc.OpShl:
-		return a << b, true
-	case loc.OpShr:
-		return a >> b, true
-	case loc.OpShra:
-		return uint64(sa >> b), true
-	case loc.OpEq:
-		return truth(a == b)
-	case loc.OpNe:
-		return truth(a != b)
-	case loc.OpLt:
-		return truth(sa < sb)
-	case loc.OpLe:
-		return truth(sa <= sb)
-	case loc.OpGt:
-		return truth(sa > sb)
-	case loc.OpGe:
-		return truth(sa >= sb)
-	case loc.OpULt:
-		return truth(a < b)
-	case loc.OpULe:
-		return truth(a <= b)
-	case loc.OpUGt:
-		return truth(a > b)
-	case loc.OpUGe:
-		return truth(a >= b)
-	}
-	panic(fmt.Sprintf("operation %d", op))
+// Register, Address and Load make the state an exprtest.Machine.
+func (s state) Register(n uint64) (uint64, bool) { return s.reg(n) }
+func (s state) Address(addr uint64) uint64       { return addr + s.bias() }
+func (s state) Load(addr uint64, size int) (v uint64, ok bool) {
+	var b [8]byte
+	ok = s.mem(addr, b[:size])
+	return binary.LittleEndian.Uint64(b[:]), ok
 }
 
 // result computes a symbolic location. ok is false for a fault.
@@ -188,7 +80,7 @@ func (s state) result(l *loc.Location) (res oracle.Result, ok bool) {
 		}
 		return res, true
 	}
-	v, ok := s.interpret(l.Expr)
+	v, ok := exprtest.Value(s, l.Expr)
 	res = oracle.Result{Kind: oracle.IsValue, Value: v}
 	switch l.Kind {
 	case loc.KindRegister:
@@ -202,7 +94,7 @@ func (s state) result(l *loc.Location) (res oracle.Result, ok bool) {
 	return res, ok
 }
 
-// shorten makes bytes that fit into a number one, which is dwarfloc's form.
+// shorten replaces bytes that fit into a number by the number, as dwarfloc does.
 func shorten(r oracle.Result) oracle.Result {
 	if n := len(r.Bytes); r.Kind == oracle.IsBytes && n > 0 && n <= 8 {
 		var v uint64

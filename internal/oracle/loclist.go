@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Rule says why an expression was chosen. The names are those that dwarfloc uses.
+// Rule is the rule by which an expression was chosen. The names are dwarfloc's.
 type Rule string
 
 const (

@@ -4,11 +4,11 @@ import (
 	"debug/dwarf"
 )
 
-// maxBits bounds the objects whose padding is looked at.
+// maxBits is the largest size of objects whose padding is considered.
 const maxBits = 1 << 16
 
-// used tells of each bit of an object of a type whether a member has it. nil is
-// for types that are too large or whose size is unknown.
+// used reports for each bit of an object of a type whether a member uses it. The result is
+// nil for types that are too large or of unknown size.
 func (r *Reader) used(n *node) ([]bool, error) {
 	info, err := r.typeOf(n)
 	if err != nil || info.Size < 0 || info.Size > maxBits/8 {
@@ -89,8 +89,8 @@ func (r *Reader) mark(n *node, bits []bool) error {
 	return nil
 }
 
-// FillPadding makes zeros of pieces that are missing but hold nothing except
-// padding: the object is whole without them.
+// FillPadding replaces missing pieces that contain only padding by zeros: the object is
+// complete without them.
 func (p *Param) FillPadding(res Result) (Result, error) {
 	if res.Kind != InPieces || p.typed == nil {
 		return res, nil

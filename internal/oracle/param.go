@@ -4,7 +4,7 @@ import (
 	"debug/dwarf"
 )
 
-// Source says what the debug information has to say about a parameter at a site.
+// Source is what the debug information contains about a parameter at a site.
 type Source uint8
 
 const (
@@ -34,8 +34,8 @@ type Param struct {
 	typed *node // the entry that names the type
 }
 
-// params fills in the parameters of a site. Their list and order are those of the
-// abstract instance; what the concrete entry has besides follows.
+// params fills in the parameters of a site: those of the abstract instance in its order,
+// then those that only the concrete entry has.
 func (r *Reader) params(s *Site, n *node) error {
 	abstract, err := r.last(n)
 	if err != nil {
@@ -103,9 +103,9 @@ func (r *Reader) params(s *Site, n *node) error {
 	return nil
 }
 
-// best chooses between several entries for one parameter. A constant or an address
-// wins: GCC writes it behind the register that callers of a .constprop clone no
-// longer set. Else it is the first that says anything, else the first.
+// best chooses one of several entries for a parameter. A constant or an address wins: GCC
+// writes it after the register that callers of a .constprop clone no longer set. Otherwise
+// it is the first entry with a location, and without any the first entry.
 func best(own []*node) int {
 	for i, c := range own {
 		b, _ := c.Val(dwarf.AttrLocation).([]byte)
@@ -171,7 +171,7 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 	loc := n.AttrField(dwarf.AttrLocation)
 	value := n.AttrField(dwarf.AttrConstValue)
 	if value == nil && loc == nil {
-		// A constant of the abstract instance is one everywhere.
+		// A constant of the abstract instance applies to all its instances.
 		if value, _, err = r.inherit(n, dwarf.AttrConstValue); err != nil {
 			return err
 		}

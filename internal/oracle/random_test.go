@@ -17,9 +17,9 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// Compilers emit few of DWARF's operations. Here the location lists of a fixture
-// get random expressions of the same length instead, with all operations that
-// both evaluators know, and then all its parameters are compared.
+// Compilers use few of DWARF's operations. This test replaces the expressions in a fixture's
+// location lists by random ones of the same length, with all operations that both evaluators
+// know, and compares all its parameters.
 func TestRandomExpressions(t *testing.T) {
 	const name = "basic-gcc12-O2-dwarf5.elf"
 	image, err := fixtures.Bytes(name)
@@ -319,7 +319,7 @@ func (g *generator) operation() {
 	default:
 		switch g.rng.IntN(5) {
 		case 4:
-			// Over some operations that leave the stack as deep as it is.
+			// Jump over some operations that do not change the depth of the stack.
 			if !g.branches || n < 2 {
 				return
 			}

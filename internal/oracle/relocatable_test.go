@@ -13,9 +13,9 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// A relocatable file and what a linker makes of it at the same addresses have the
-// same sites, with the same parameters at the same places. Only what is an address
-// has a reason in the one and a location in the other.
+// A relocatable file and its linked form, at the same addresses, have the same sites, with
+// the same parameters at the same places. Only addresses differ: they have a reason in the
+// relocatable file and a location in the linked one.
 func TestRelocatable(t *testing.T) {
 	apart := 0
 	for _, name := range fixtures.Relocatable() {
@@ -27,7 +27,7 @@ func TestRelocatable(t *testing.T) {
 			linked := testenv.Linked(t, t.TempDir(), path)
 			apart += compareLinked(t, path, linked)
 
-			// What ld made is an image like any other: both readers agree on it.
+			// Both readers must agree on the linked image.
 			img, err := dwarfloc.Open(linked, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +44,7 @@ func TestRelocatable(t *testing.T) {
 		})
 	}
 	if apart == 0 {
-		t.Error("no parameter is an address: nothing of that was tested")
+		t.Error("no parameter is an address, so addresses were not tested")
 	}
 }
 

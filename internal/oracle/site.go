@@ -13,8 +13,8 @@ type Site struct {
 	View     uint64
 	Params   []Param
 
-	// Of the out-of-line function whose code the site is in: its first address, and
-	// the expression of its frame base.
+	// FunctionStart is the first address of the out-of-line function that contains the
+	// site, and FrameBase is its DW_AT_frame_base.
 	FunctionStart uint64
 	FrameBase     []byte
 
@@ -30,7 +30,7 @@ func (s *Site) AtEntry() bool { return s.Addr == s.FunctionStart }
 // without a name and code outside the image's instructions are left out. The
 // sites' machines belong to the reader.
 func (r *Reader) Sites(u Unit) ([]*Site, error) {
-	r.trees = nil // of the unit before
+	r.trees = nil // drop those of the unit before
 	if u.Type {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func (r *Reader) Sites(u Unit) ([]*Site, error) {
 	return out, walk(t.root)
 }
 
-// start is where an entry's code is entered.
+// start returns the address where an entry's code is entered.
 func (r *Reader) start(n *node) (addr uint64, ok bool, err error) {
 	entry := n.Val(dwarf.AttrEntrypc)
 	if a, is := entry.(uint64); is {
@@ -126,8 +126,8 @@ func (r *Reader) location(s *Site, loc, views *dwarf.Field) ([]byte, Rule, error
 	return expr, rule, nil
 }
 
-// NoFrame reports whether the site is the entry of a function whose frame base is
-// a register that the prologue has yet to set, as clang has it.
+// NoFrame reports whether the site is the entry of a function whose frame base is a register
+// that its prologue has not set yet, as in clang's output.
 func (s *Site) NoFrame() (bool, error) {
 	if !s.AtEntry() || len(s.FrameBase) != 1 || s.FrameBase[0] < 0x50 || s.FrameBase[0] > 0x6f {
 		return false, nil
@@ -136,9 +136,9 @@ func (s *Site) NoFrame() (bool, error) {
 	return !steady, err
 }
 
-// TooEarly reports whether a parameter's expression for the whole scope is relative
-// to the stack pointer at the entry of a function that has yet to move it: the slot
-// is meant as it is behind the prologue.
+// TooEarly reports whether a parameter's expression for the whole scope is relative to the
+// stack pointer, at the entry of a function that has not moved it yet: the expression is
+// meant for the code after the function's prologue.
 func (s *Site) TooEarly(p *Param) (bool, error) {
 	const breg7 = 0x77 // the stack pointer of amd64
 	if !s.AtEntry() || p.Rule != RuleWhole || len(p.Expr) == 0 || p.Expr[0] != breg7 {
@@ -148,9 +148,9 @@ func (s *Site) TooEarly(p *Param) (bool, error) {
 	return !steady, err
 }
 
-// Machine returns what the evaluation of the site's expressions needs of the
-// image; registers, memory and call frame address are the caller's to add. It is
-// good until the reader reads another unit.
+// Machine returns the part of the machine's state that the image determines, for expressions
+// of the site. The caller adds registers, memory and the call frame address. It is valid
+// until the reader reads another unit.
 func (s *Site) Machine() Machine {
 	offsetSize := 4
 	if s.tree.Dwarf64 {

@@ -12,7 +12,7 @@ const (
 	attrGNUEntryView dwarf.Attr = 0x2138
 )
 
-// maxChain bounds chains of origins and of types; a damaged file may make a loop.
+// maxChain limits chains of origins and of types, which may be loops in a damaged file.
 const maxChain = 64
 
 // node is an entry with its place in the tree.
@@ -124,7 +124,7 @@ func (r *Reader) at(off dwarf.Offset) (*node, error) {
 	return n, nil
 }
 
-// refer follows an attribute to another entry; nil when there is none.
+// refer returns the entry that an attribute refers to, or nil without the attribute.
 func (r *Reader) refer(n *node, attr dwarf.Attr) (*node, error) {
 	off, ok := n.Val(attr).(dwarf.Offset)
 	if !ok {
@@ -133,8 +133,8 @@ func (r *Reader) refer(n *node, attr dwarf.Attr) (*node, error) {
 	return r.at(off)
 }
 
-// inherit returns the value of an attribute, and the entry that has it: the entry
-// itself, or one that it was made from.
+// inherit returns the value of an attribute, and the entry that has it: n itself or one of
+// its origins.
 func (r *Reader) inherit(n *node, attr dwarf.Attr) (*dwarf.Field, *node, error) {
 	for range maxChain {
 		if f := n.AttrField(attr); f != nil {

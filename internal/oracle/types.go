@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// TypeInfo is what a fetch must know of a type.
+// TypeInfo is what a fetch must know about a type.
 type TypeInfo struct {
 	Size   int64 // bytes, -1 when unknown
 	Signed bool
@@ -28,8 +28,7 @@ const (
 	encAddress     = 0x01
 )
 
-// typeOf describes the type that an attribute of an entry names; no attribute is
-// void.
+// typeOf describes the type of an entry. Without DW_AT_type it is void.
 func (r *Reader) typeOf(n *node) (TypeInfo, error) {
 	for range maxChain {
 		t, err := r.refer(n, dwarf.AttrType)

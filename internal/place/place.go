@@ -1,5 +1,5 @@
-// Package place answers where the code of an image is when it runs, as far as the image
-// itself says.
+// Package place says what an image is when it runs: a kernel's or a program's, and the name
+// of a module.
 package place
 
 import (
@@ -20,8 +20,8 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 	return ok, err
 }
 
-// ModuleName returns the name that the kernel has for the module in a file: for
-// "drivers/net/tun-x.ko.xz" it is "tun_x".
+// ModuleName returns the kernel's name for the module in a file: "tun_x" for
+// "drivers/net/tun-x.ko.xz".
 func ModuleName(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".ko")
 	return strings.ReplaceAll(name, "-", "_")

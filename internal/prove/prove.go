@@ -1,13 +1,13 @@
-// Package prove executes generated prologues in the running kernel and compares
-// each value they fetch with what an independent evaluator says it must be.
+// Package prove executes generated prologues in the running kernel and compares each value
+// they fetch with the value that an independent evaluator computes.
 //
 //	report, err := prove.Image(ctx, img, file, prove.Options{})
 //	report.Disagreements // empty, or each one in full
 //
 // The prologues run with bpf_probe_read_user in a BPF_PROG_TYPE_SYSCALL program,
 // whose context is a synthetic struct pt_regs: its registers are random numbers,
-// many of them addresses in an arena of random memory of this process. The
-// addresses of the image are slid into the same arena. The expected values come
+// many of them addresses in an arena of random memory of this process. The addresses of the
+// image are moved into the same arena. The expected values come
 // from a second reader of the image (debug/dwarf for entries, delve's frame for
 // call frames) and a second evaluator of DWARF expressions, which share no code
 // with packages dwarfloc and prologue.
@@ -34,7 +34,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Options say how much is tried. The zero Options are the usual ones.
+// Options are how much is run, and how. The zero Options are the usual ones.
 type Options struct {
 	Seed   uint64                 // of registers and memory
 	States int                    // sets of registers for each prologue; 0: 3
@@ -44,19 +44,19 @@ type Options struct {
 	Convention prologue.Convention
 }
 
-// Report is what was tried and what came of it.
+// Report is what was run, and with which results.
 type Report struct {
 	Sites      uint64 `json:"sites"`
 	Prologues  uint64 `json:"prologues"`   // distinct ones that ran
 	Values     uint64 `json:"values"`      // compared
 	Agreed     uint64 `json:"agreed"`      // of these
-	Faults     uint64 `json:"faults"`      // values that both sides said cannot be read
-	NotFetched uint64 `json:"not_fetched"` // arguments that both sides said have no value
+	Faults     uint64 `json:"faults"`      // values that neither side could read
+	NotFetched uint64 `json:"not_fetched"` // arguments that have no value on either side
 	Unchecked  uint64 `json:"unchecked"`   // arguments that the second reader has no opinion on
-	// Unsupported are arguments whose location cannot be compiled, which say so.
+	// Unsupported are arguments with the reason unsupported-operation.
 	Unsupported uint64 `json:"unsupported"`
-	// NotStored are arguments whose place on the stack is not written yet, which say so:
-	// the second reader does not look at code.
+	// NotStored are arguments with the reason not-stored-yet: the second reader does not
+	// read code.
 	NotStored uint64 `json:"not_stored"`
 	Stray     uint64 `json:"stray"` // values not compared: they came from memory of this process outside the arena
 	// Disagreements are the values that differ, in full; at most MaxDisagreements,
@@ -81,8 +81,8 @@ func (r *Report) add(o *Report) {
 	r.Disagreements = r.Disagreements[:min(len(r.Disagreements), MaxDisagreements)]
 }
 
-// refused is the count of a reason that the second reader never has: it runs what
-// cannot be compiled, such as a loop, and reads what is not stored yet.
+// refused returns the count for a reason that the second reader never gives: it evaluates
+// what cannot be compiled, such as a loop, and reads what is not stored yet.
 func (r *Report) refused(c loc.ReasonCode) *uint64 {
 	switch c {
 	case loc.ReasonUnsupported:
@@ -96,16 +96,15 @@ func (r *Report) refused(c loc.ReasonCode) *uint64 {
 // Available returns why prologues cannot be executed here, or nil.
 func Available() error { return bpfexec.Available() }
 
-// Image proves every distinct prologue of an image: of every site, its parameters
-// up to three at a time, or as Options ask for. file is a second view of the same
-// image.
+// Image proves every distinct prologue of an image: for every site, of its parameters, up to
+// three at a time or as Options say. file is the second reader's view of the same image.
 func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
 	return run(img, file, nil, o, func(add addFunc) (uint64, error) {
 		return eachDistinct(ctx, img, how(o.Convention), add)
 	})
 }
 
-// how says how the prologues that run here are made.
+// how returns the options of the prologues that run here.
 func how(c prologue.Convention) share.Options {
 	return share.Options{Reads: prologue.ReadUser, Convention: c}
 }
@@ -113,9 +112,9 @@ func how(c prologue.Convention) share.Options {
 // addFunc takes arguments of a site that one prologue fetches.
 type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument) error
 
-// eachDistinct calls f for parameters of sites, as an share.Sharer groups them, from several goroutines. What has the prologue of
-// others that the same goroutine has met is left out. It returns the number of
-// sites.
+// eachDistinct calls f for the parameters of sites, in the groups that a share.Sharer makes,
+// from several goroutines. Groups whose prologue the same goroutine has seen before are left
+// out. It returns the number of sites.
 func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f addFunc) (sites uint64, err error) {
 	type worker struct {
 		sites  uint64
@@ -167,7 +166,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f a
 
 // Plan proves the prologues of a plan.
 func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Report, error) {
-	// In the order of the debug information, each unit is read once.
+	// Each unit is read once if sites are in the order of the debug information.
 	order := make([]*plan.Site, len(p.Sites))
 	for i := range p.Sites {
 		order[i] = &p.Sites[i]
@@ -240,7 +239,7 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 	return &total, nil
 }
 
-// String says in a line how a proof ended.
+// String summarises a report in one line.
 func (r *Report) String() string {
 	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d not stored yet, %d unchecked, %d stray)",
 		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.NotStored, r.Unchecked, r.Stray)

@@ -26,8 +26,8 @@ import (
 // seed makes a failure repeatable.
 const seed = 20150715
 
-// conventions are those in which the verifier sees all of an image's prologues: up to
-// three parameters in registers, and all of a site in a record.
+// conventions are those in which all prologues of an image are verified: up to three
+// parameters in registers, and all parameters of a site in a record.
 var conventions = []prologue.Convention{prologue.ConventionRegisters, prologue.ConventionRecord}
 
 func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
@@ -74,8 +74,8 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestFindsWrong: a location that is wrong by one register or by eight bytes is
-// found.
+// TestFindsWrong checks that a location with a wrong register, or with an offset that is
+// wrong by eight bytes, is found.
 func TestFindsWrong(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	for _, wrong := range []struct {
@@ -183,8 +183,8 @@ func proveKernel(t *testing.T, path string) {
 	}
 }
 
-// TestUserPrograms: the same, unchanged, on programs of user space: this module's
-// tool, which Go's compiler made, and a C library with separate debug information.
+// TestUserPrograms does the same for user space: for this module's tool, which Go's compiler
+// built, and for a C library with separate debug information.
 func TestUserPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")

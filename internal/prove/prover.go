@@ -21,12 +21,10 @@ import (
 // 10 to 200 (package bpfexec).
 const batchSize = 100
 
-// batchBytes is how many bytes of records they may have together, far from what a
-// program can hold.
+// batchBytes limits the records of one program, in bytes, to far less than it can hold.
 const batchBytes = 16 << 10
 
-// prover works on one goroutine. It reads a unit with the second reader when the
-// first site of it comes.
+// prover is for one goroutine. The second reader reads a unit when its first site is added.
 type prover struct {
 	img    *dwarfloc.Image
 	file   *oracle.File
@@ -54,8 +52,8 @@ type job struct {
 	text   string // the prologue, for a disagreement
 }
 
-// value is what the prologue delivered for an argument: of a record, the first 8 bytes
-// of its place.
+// value returns what the prologue delivered for an argument; in a record, the first 8 bytes
+// of its field.
 func (j *job) value(r *bpfexec.Result, i int) uint64 {
 	if !j.code.IsRecord {
 		return r.Values[i]
@@ -67,14 +65,14 @@ func (j *job) value(r *bpfexec.Result, i int) uint64 {
 	return binary.LittleEndian.Uint64([]byte(r.Record[x.Offset:][:8]))
 }
 
-// expectation answers what an argument must be.
+// expectation is the value that an argument must have.
 type expectation struct {
 	arg       plan.Argument
 	unchecked bool
 	value     func(m oracle.Machine) (v uint64, ok bool, err error)
 }
 
-// add takes a site with arguments, unless its prologue has been seen.
+// add adds a site's arguments to the batch, unless their prologue has been seen.
 func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	pro, err := share.Emit(s, args, p.how)
 	if err != nil {
@@ -106,18 +104,18 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	return nil
 }
 
-// derived reports whether an argument is made of a variable: the second reader knows
-// variables only.
+// derived reports whether an argument is computed from a variable. The second reader knows
+// only variables.
 func (p *prover) derived(a *plan.Argument) bool {
 	number := a.Kind == prologue.KindScalar || a.Kind == prologue.KindObject
 	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
 }
 
-// second is the second reader's view of a site, or nil when it sees none.
+// second returns the second reader's view of a site, or nil if it has no such site.
 func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 	die := s.DIE()
 	if die < p.unit.Off || die >= p.unit.End {
-		// Machines of the unit before are about to go.
+		// The machines of the unit before become invalid.
 		if err := p.flush(); err != nil {
 			return nil, err
 		}
@@ -139,7 +137,7 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 	return p.sites[die], nil
 }
 
-// expect finds what the second reader says of an argument.
+// expect finds the second reader's value of an argument.
 func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	e := expectation{arg: a}
 	if site == nil {
@@ -180,7 +178,7 @@ func param(q *oracle.Param, m *oracle.Machine, a plan.Argument) (uint64, bool, e
 	return 0, false, errNoValue
 }
 
-// errNoValue: the debug information has nothing for the site.
+// errNoValue is used if the debug information describes nothing at the site.
 var errNoValue = errors.New("no location")
 
 // pad makes a constant's bytes at least as many as its object has.
@@ -240,7 +238,7 @@ func (p *prover) flush() error {
 	return nil
 }
 
-// registers are one state of all registers: as struct pt_regs, and by number.
+// registers are the values of all registers: as struct pt_regs, and by number.
 type registers struct {
 	bytes []byte
 	value map[uint64]uint64
@@ -262,7 +260,7 @@ func (p *prover) registers(state int) registers {
 	return r
 }
 
-// compare checks one run of one prologue. The first run also counts what has no
+// compare checks one run of one prologue. The first run also counts arguments without a
 // value.
 func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool) error {
 	for i := range j.args {
@@ -349,7 +347,7 @@ func (p *prover) machine(s *dwarfloc.Site, regs registers, stray *bool) (oracle.
 	return m, nil
 }
 
-// disagreement prints everything that is needed to look into one.
+// disagreement prints everything that is needed to investigate a difference.
 func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result, want uint64, ok bool, err error) string {
 	var b strings.Builder
 	arg := &j.args[i].arg

@@ -13,16 +13,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// Verdicts are what the running kernel's verifier said of prologues.
+// Verdicts are the running kernel's verifier's results for prologues.
 type Verdicts struct {
 	Prologues int      `json:"prologues"` // distinct ones
 	Accepted  int      `json:"accepted"`
-	Rejected  []string `json:"rejected"` // site, and the telling line of the log
+	Rejected  []string `json:"rejected"` // site, and the decisive line of the log
 }
 
-// VerifyImage loads every distinct prologue of an image into the running kernel's
-// verifier: of each site's parameters, up to three at a time in registers, or all of
-// them in a record.
+// VerifyImage loads every distinct prologue of an image into the running kernel: for each
+// site's parameters, up to three at a time in registers, or all of them in a record.
 func VerifyImage(ctx context.Context, img *dwarfloc.Image, o share.Options) (*Verdicts, error) {
 	if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 		return nil, err

@@ -12,16 +12,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 )
 
-// world is the memory that prologues read: an arena of random words, half of them
-// addresses in the arena, so that chains of pointers go on. It stands for the
-// image's data as well: link-time addresses plus bias are in it.
+// world is the memory that prologues read: an arena of random words, half of them addresses
+// in the arena, so that chains of pointers continue. It takes the place of the image's data
+// too: link-time addresses plus bias are in it.
 type world struct {
 	arena *bpfexec.Arena
 	bias  uint64
 }
 
-// Sizes of the arena in bytes: enough for the offsets of frames and structures, and
-// at most what a test may take.
+// Sizes of the arena in bytes: enough for the offsets of frames and structures, and not more
+// than a test may use.
 const (
 	minArena = 8 << 20
 	maxArena = 128 << 20
@@ -55,8 +55,8 @@ func newWorld(img *dwarfloc.Image, seed uint64) (*world, error) {
 	return w, nil
 }
 
-// pointer is an address in the arena's middle half, so that offsets from it are in
-// the arena too.
+// pointer returns an address in the arena's middle half, so that offsets from it are in the
+// arena too.
 func (w *world) pointer(rng *rand.Rand) uint64 {
 	n := len(w.arena.Bytes)
 	return w.arena.Addr(n/4 + rng.IntN(n/2)&^7)
@@ -72,7 +72,7 @@ func (w *world) read(addr uint64, p []byte) bool {
 	return true
 }
 
-// register is a random register. In the first state all are addresses.
+// register returns a register's random value. In the first state all values are addresses.
 func (w *world) register(rng *rand.Rand, state int) uint64 {
 	if state == 0 {
 		return w.pointer(rng)

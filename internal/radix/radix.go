@@ -1,10 +1,9 @@
-// Package radix sorts by 64-bit keys, addresses above all.
+// Package radix sorts by 64-bit keys such as addresses.
 package radix
 
-// Sort returns items in the order of their keys, and in their old order where keys
-// are equal. It sorts byte by byte and leaves out bytes that all keys share: the
-// addresses of an image differ in three or four. For 60,000 symbols of a kernel it takes
-// 12 ms where slices.SortStableFunc takes 108 ms.
+// Sort returns items sorted by their keys. It is stable. It sorts byte by byte and skips
+// bytes that are equal in all keys: the addresses of an image differ in three or four. For
+// 60,000 symbols of a kernel it takes 12 ms, slices.SortStableFunc 108 ms.
 func Sort[T any](items []T, key func(*T) uint64) []T {
 	type slot struct {
 		key uint64

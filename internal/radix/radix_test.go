@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSort compares with a sort that compares.
+// TestSort compares the result with that of a sort by comparison.
 func TestSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, mask := range []uint64{0, 3, 0xff00, 0xffff, 1<<40 | 0xf0, ^uint64(0)} {

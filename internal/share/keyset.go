@@ -5,20 +5,19 @@ import (
 	"hash/maphash"
 )
 
-// keySet gives distinct keys numbers, in the order in which they come. A map with
-// strings would do, but a whole image has tens of thousands of keys, which were
-// then as many objects for the garbage collector, and would be hashed again when
-// two sets are joined.
+// keySet numbers distinct keys in the order of their first use. A map of strings would do,
+// but a whole image has tens of thousands of keys: as strings they would be as many objects
+// for the garbage collector, and would be hashed again when two sets are merged.
 type keySet struct {
-	slots []slot   // open addressing, a power of two, at most half of it in use
-	keys  [][]byte // by number; they are never changed, and sets share them
+	slots []slot   // open addressing; a power of two, at most half of them in use
+	keys  [][]byte // by number; never changed, and shared between sets
 	sums  []uint64 // by number
-	block []byte   // where keys are kept, until it is full
+	block []byte   // memory for further keys
 }
 
 const blockSize = 1 << 16
 
-// slot is where a key may be. number-1 is the key's number; 0 marks an empty slot.
+// slot is one place of the table. number-1 is the number of its key; 0 marks an empty slot.
 type slot struct{ sum, number uint32 }
 
 // keySeed is the same for all sets, so that sums can be compared.
@@ -26,7 +25,7 @@ var keySeed = maphash.MakeSeed()
 
 func (s *keySet) len() int { return len(s.keys) }
 
-// number returns a key's number, and whether it has just been given.
+// number returns a key's number, and whether the key is new.
 func (s *keySet) number(key []byte) (n int, first bool) {
 	sum := maphash.Bytes(keySeed, key)
 	i, n := s.find(key, sum)
@@ -41,7 +40,7 @@ func (s *keySet) number(key []byte) (n int, first bool) {
 	return s.add(i, s.block[start:len(s.block):len(s.block)], sum), true
 }
 
-// find returns a key's slot and its number, -1 when the slot is free.
+// find returns a key's slot and its number, or -1 if the slot is free.
 func (s *keySet) find(key []byte, sum uint64) (i, n int) {
 	if 2*s.len() >= len(s.slots) {
 		s.grow(s.len() + 1)
@@ -58,7 +57,7 @@ func (s *keySet) find(key []byte, sum uint64) (i, n int) {
 	}
 }
 
-// add puts a new key into a slot that find found.
+// add stores a new key in a slot that find returned.
 func (s *keySet) add(i int, key []byte, sum uint64) int {
 	s.keys = append(s.keys, key)
 	s.sums = append(s.sums, sum)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestKeySet compares with a map, for keys of all lengths that come again and again,
-// and for two sets that are joined.
+// TestKeySet compares with a map, for keys of all lengths that are added repeatedly, and for
+// two sets that are merged.
 func TestKeySet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var sets [2]keySet
@@ -27,7 +27,7 @@ func TestKeySet(t *testing.T) {
 	for range 100000 {
 		check(rng.IntN(2), fmt.Sprint(rng.IntN(1 << rng.IntN(16)))[rng.IntN(2):])
 	}
-	for i := range sets { // as the joined set orders them
+	for i := range sets { // in the order of the merged set
 		for n := range sets[i].len() {
 			if _, ok := want[0][string(sets[i].keys[n])]; !ok {
 				want[0][string(sets[i].keys[n])] = len(want[0])
@@ -40,7 +40,7 @@ func TestKeySet(t *testing.T) {
 	}
 }
 
-// TestKeySetCollisions: keys with one sum stay apart.
+// TestKeySetCollisions checks that keys with equal sums are distinct.
 func TestKeySetCollisions(t *testing.T) {
 	var s keySet
 	for round := range 2 {

@@ -5,10 +5,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// memo remembers the prologues of plain arguments: registers, small constants, and
-// what has no location. Most prologues of a kernel have no others, in a few
-// thousand combinations, and for the same ones the same code is written. It is of
-// one size: a combination pushes out another one that has the same entry.
+// memo remembers the prologues of plain arguments: registers, small constants, and arguments
+// without a location. Most prologues of a kernel have only such arguments, in a few thousand
+// combinations, and equal combinations have equal code. Its size is fixed: a combination
+// replaces another one with the same entry.
 type memo [1 << 12]remembered
 
 type remembered struct {
@@ -17,7 +17,7 @@ type remembered struct {
 	insns  uint32
 }
 
-// plain is arguments in one number, 21 bits each; 0 stands for arguments that are
+// plain is a list of plain arguments as one number, 21 bits each. 0 marks arguments that are
 // not plain.
 type plain uint64
 
@@ -33,9 +33,8 @@ const (
 	plainConstant
 )
 
-// plainOf returns arguments as a number. Two lists with the same number, which is
-// not 0, have the same prologue: for an argument without a location the code has
-// nothing but that.
+// plainOf returns arguments as a number. Lists with equal numbers other than 0 have equal
+// prologues: the code for an argument without a location does not depend on anything else.
 func plainOf(args []prologue.Arg) (p plain) {
 	for i := range args {
 		a := &args[i]

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// TestPlain: arguments that are remembered as one number have one prologue, without
-// helper calls; those that are not plain have no number.
+// TestPlain checks that arguments with equal numbers have equal prologues, without helper
+// calls, and that arguments that are not plain have no number.
 func TestPlain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	numbers := []uint64{0, 1, 2, 7, 16, 17, 99, 1<<valueBits - 1, 1 << valueBits, 1 << 21, 1 << 42, 1<<64 - 1}

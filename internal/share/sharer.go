@@ -1,12 +1,12 @@
-// Package share writes the prologues of all parameters of all sites of an image, and finds
-// which are equal. It serves what goes through whole images: coverage, which counts them,
-// and package prove, which runs and verifies each distinct one. A plan is of one
-// definition, has some dozens of prologues, and needs none of this.
+// Package share generates the prologues of all parameters of all sites of an image, and
+// finds which are equal. Packages that process whole images use it: coverage counts the
+// prologues, and internal/prove runs and verifies each distinct one. A plan does not need
+// it: it is for one definition and has some dozens of prologues.
 //
 // Linux 6.1 has 348,850 prologues of up to three parameters, of which 47,566 are distinct.
-// So they are compared as code, not as instructions (prologue.Emitter), keys are kept in a
-// few large blocks of memory (keySet), and prologues of plain arguments, most of all, are
-// not even written again (memo).
+// So they are compared as code, before instructions are made of it (prologue.Emitter), keys
+// are kept in a few large blocks of memory (keySet), and prologues of plain arguments, which
+// are most of them, are not generated again (memo).
 package share
 
 import (
@@ -20,9 +20,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Sharer writes and shares prologues: all parameters of a site, as many in a prologue as
-// the convention carries. It keeps one key for each distinct prologue and nothing of a
-// site. It is for one goroutine: give each its own and add them up with Merge.
+// Sharer generates the prologues for all parameters of sites, with as many parameters in
+// each prologue as the convention carries, and numbers the distinct ones. It keeps a key for
+// each distinct prologue, and nothing about sites. It is for one goroutine; use one Sharer
+// for each and combine them with Merge.
 type Sharer struct {
 	emitter prologue.Emitter
 	options prologue.Options
@@ -36,7 +37,7 @@ type Sharer struct {
 	groups []Group
 }
 
-// Totals are what a Sharer has written.
+// Totals are counts of what a Sharer has generated.
 type Totals struct {
 	Prologues    int `json:"prologues"`    // of all sites
 	Distinct     int `json:"distinct"`     // of these
@@ -44,7 +45,7 @@ type Totals struct {
 	HelperCalls  int `json:"helper_calls"` // of all prologues
 }
 
-// Group is parameters of a site that one prologue fetches.
+// Group is the parameters of a site that one prologue fetches.
 type Group struct {
 	Params       []*dwarfloc.Variable
 	Number       int  // equal for equal prologues; counts from 0
@@ -86,8 +87,8 @@ func (o Options) Arguments(params []*dwarfloc.Variable) []plan.Argument {
 	return out
 }
 
-// Emit writes the prologue that fetches arguments at a site, and records in them which
-// are not fetched, and why.
+// Emit generates the prologue that fetches arguments at a site, and records in each argument
+// that is not fetched why.
 func Emit(s *dwarfloc.Site, args []plan.Argument, o Options) (*prologue.Prologue, error) {
 	po := o.prologue(s.Image())
 	po.Site = s.String()
@@ -105,8 +106,8 @@ func Emit(s *dwarfloc.Site, args []plan.Argument, o Options) (*prologue.Prologue
 	return pro, nil
 }
 
-// fit is how many parameters, from the first one on, are fetched together. Those of
-// a record leave half of the stack to the prologue and to the program.
+// fit returns how many parameters, counted from the first, one prologue fetches. A record
+// leaves half of the stack to the prologue and the program.
 func (s *Sharer) fit(params []*dwarfloc.Variable) int {
 	most, room := prologue.MaxArgs, bpfstack.Limit/2
 	if s.options.Convention == prologue.ConventionRecord {
@@ -130,8 +131,8 @@ func (s *Sharer) fit(params []*dwarfloc.Variable) int {
 	return len(s.args)
 }
 
-// Parameters writes and shares the prologues for the parameters of one site. The
-// answer is valid until the next call.
+// Parameters generates the prologues for the parameters of one site. The result is valid
+// until the next call.
 func (s *Sharer) Parameters(params []*dwarfloc.Variable) ([]Group, error) {
 	s.groups = s.groups[:0]
 	for len(params) > 0 {
@@ -173,15 +174,15 @@ func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
 	return g, nil
 }
 
-// Totals returns what was written so far.
+// Totals returns the counts so far.
 func (s *Sharer) Totals() Totals {
 	t := s.totals
 	t.Distinct = s.keys.len()
 	return t
 }
 
-// Merge adds what another Sharer has written for the same image. Prologues that
-// are new get numbers of this one.
+// Merge adds the prologues and counts of another Sharer for the same image. New prologues
+// are numbered by this Sharer.
 func (s *Sharer) Merge(o *Sharer) {
 	s.keys.merge(&o.keys)
 	s.totals.Prologues += o.totals.Prologues

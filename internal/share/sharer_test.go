@@ -13,8 +13,8 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// TestSharer compares with what Emit writes for each group: equal numbers for
-// equal keys and no others, and the same totals, also when two have done a half
+// TestSharer compares with what Emit generates for each group: the numbers are equal if and
+// only if the keys are. It compares totals too, also those of two Sharers that did one half
 // each.
 func TestSharer(t *testing.T) {
 	for _, name := range fixtures.Names() {

@@ -1,4 +1,4 @@
-// Package suggest finds the names that a user may have meant.
+// Package suggest finds the names that a user probably meant.
 package suggest
 
 import (
@@ -9,14 +9,15 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns up to max of the candidates that a user who wrote name may
-// have meant, nearest first, and in alphabetical order where they are equally near. Candidates may repeat; the result does not.
+// Nearest returns up to max candidates that a user who wrote name may have meant, nearest
+// first; equally near ones are in alphabetical order. Candidates may repeat; the result does
+// not.
 //
-// The distance is the number of characters to insert, delete or replace. A
-// candidate is near when its distance is at most a third of the length of
-// name, rounded to the nearest number, or when it contains name and name has
-// three characters or more, so that "vfs_read" suggests "ksys_vfs_read_iter"
-// too. A name of more than 512 characters is near only to those that contain it.
+// The distance is the number of characters to insert, delete or replace. A candidate is near
+// if its distance is at most a third of the length of name, rounded to the nearest number.
+// It is also near if it contains name and name has three characters or more, so that
+// "vfs_read" suggests "ksys_vfs_read_iter". A name of more than 512 characters is near only
+// to names that contain it.
 func Nearest(name string, candidates iter.Seq[string], max int) []string {
 	if name == "" || max <= 0 {
 		return nil
@@ -65,10 +66,9 @@ func Nearest(name string, candidates iter.Seq[string], max int) []string {
 // maxEdited bounds the time for one distance, which grows with its square.
 const maxEdited = 512
 
-// A neighborhood measures distances from one name. Most of tens of thousands
-// of candidates are far away, and two cheap lower bounds tell so: the
-// difference in length, and the characters that one name has and the other
-// lacks, whatever their order.
+// A neighborhood measures distances from one name. Most of tens of thousands of candidates
+// are far away, which two cheap lower bounds show: the difference in length, and the number
+// of characters that one name has and the other lacks, in any order.
 type neighborhood struct {
 	name   string
 	runes  []rune   // one for each byte: a character is a byte, as in patterns
@@ -89,8 +89,8 @@ func newNeighborhood(name string) *neighborhood {
 	return n
 }
 
-// distance returns the distance of candidate when it is near. Of candidates
-// farther than limit only those that contain the name are near.
+// distance returns the distance of candidate, if it is near. Candidates farther than limit
+// are near only if they contain the name.
 func (n *neighborhood) distance(candidate string, limit int) (int, bool) {
 	if len(n.name) >= 3 && strings.Contains(candidate, n.name) {
 		return len(candidate) - len(n.name), true
@@ -109,8 +109,8 @@ func (n *neighborhood) distance(candidate string, limit int) (int, bool) {
 	return d, d <= limit
 }
 
-// lowerBound returns a distance that the candidate has at least. It may give
-// up once that is more than limit.
+// lowerBound returns a lower bound of the candidate's distance. It may stop as soon as the
+// bound exceeds limit.
 func (n *neighborhood) lowerBound(candidate string, limit int) int {
 	longer := len(candidate) - len(n.name)
 	if longer > limit || -longer > limit {

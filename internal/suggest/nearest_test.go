@@ -41,7 +41,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// The shortcuts must not change the answer.
+// The lower bounds must not change the result.
 func TestNearestAgainstAllDistances(t *testing.T) {
 	names := kernelNames(1000)
 	random := rand.New(rand.NewPCG(1, 2))

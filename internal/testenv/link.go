@@ -15,9 +15,9 @@ import (
 // linkers are programs that link files of an architecture.
 var linkers = map[string]string{"amd64": "ld.bfd", "arm64": "ld.lld-14"}
 
-// Linked gives a relocatable file to a linker, which puts each section at the address
-// that dwarfloc has chosen for it and fills the gaps in the debug information by
-// its own code. It returns the path of the result in dir.
+// Linked links a relocatable file. The linker puts each section at the address that package
+// image chose for it, and relocates the debug information with its own code. Linked returns
+// the path of the result in dir.
 func Linked(t TB, dir, path string) string {
 	t.Helper()
 	img, err := dwarfloc.Open(path, nil)

@@ -1,6 +1,6 @@
-// Package testenv opens test images, and finds what tests need outside the
-// repository: large images and other tools. What is missing skips a test with the reason; with CI=true in the
-// environment it fails it, since a job that means to test must not pass without.
+// Package testenv opens test images, and finds what tests need outside the repository: large
+// images and other tools. If something is missing, the test is skipped with the reason; with
+// CI=true in the environment it fails, since a job that means to test must not pass without.
 package testenv
 
 import (
@@ -14,14 +14,14 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// TB is what this package needs of testing.TB.
+// TB is the part of testing.TB that this package uses.
 type TB interface {
 	Helper()
 	Skipf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Missing skips or fails a test for what is not there.
+// Missing skips or fails a test because something is missing.
 func Missing(t TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

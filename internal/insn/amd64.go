@@ -1,46 +1,101 @@
-package dwarfloc
+package insn
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// slotX86 says what an x86-64 instruction does to a slot.
-func slotX86(code []byte, m slot) (size int, did slotEffect) {
+// amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
+var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}}
+
+func nextX86(code []byte) (Insn, bool) {
 	inst, err := x86asm.Decode(code, 64)
-	// Where x86asm does not know what is behind a prefix, or code is cut short, it makes
-	// the first byte an instruction, with no operation.
-	if err != nil || inst.Op == 0 || x86Leaves[inst.Op] {
-		return 0, slotLost
+	// Where x86asm does not know what follows a prefix, or code is cut short, it makes
+	// the first byte an Insn, with no operation.
+	if err != nil || inst.Op == 0 {
+		prefixes, other := alike(code)
+		if inst, err = x86asm.Decode(other, 64); err != nil || inst.Len < 3 {
+			return Insn{}, false
+		}
+		return Insn{Size: prefixes + inst.Len, Onward: true}, true
 	}
-	did = slotKept
+	in := Insn{Size: inst.Len, Onward: true}
+	if rel, is := inst.Args[0].(x86asm.Rel); is && inst.Op != x86asm.CALL {
+		in.Branches, in.Target = true, int64(inst.Len)+int64(rel)
+	}
+	switch inst.Op {
+	case x86asm.JMP, x86asm.LJMP:
+		in.Onward, in.Lost = false, !in.Branches
+	case x86asm.RET, x86asm.LRET, x86asm.IRET, x86asm.IRETD, x86asm.IRETQ, x86asm.SYSRET, x86asm.SYSEXIT:
+		in.Onward = false
+	}
+	// UD2 goes onward: it is the trap of a WARN too, after which the kernel continues.
+	return in, true
+}
+
+// alike returns an instruction of the same size, after the prefixes, for one of the
+// groups 0F 01, 0F 1E, 0F AE and 0F C7, many of which x86asm does not know (ENCLS,
+// ENDBR64, RDPKRU, VMGEXIT, XSAVES): all have a ModRM byte and no immediate, as IMUL, 0F AF,
+// has. It is empty for others.
+func alike(code []byte) (prefixes int, other []byte) {
+	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
+		prefixes++
+	}
+	other = bytes.Clone(code[min(prefixes, 15):min(len(code), 15)])
+	at := 0
+	if len(other) > 0 && other[0]&0xf0 == 0x40 {
+		at = 1 // REX
+	}
+	if len(other) < at+3 || other[at] != 0x0f {
+		return 0, nil
+	}
+	switch other[at+1] {
+	case 0x01, 0x1e, 0xae, 0xc7:
+		other[at+1] = 0xaf
+		return prefixes, other
+	}
+	return 0, nil
+}
+
+// x86Prefixes are the prefixes of an instruction besides REX.
+var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
+
+// slotX86 says what an x86-64 instruction does to a slot.
+func slotX86(code []byte, m Slot) (size int, did Effect) {
+	inst, err := x86asm.Decode(code, 64)
+	// As in nextX86: no operation stands for what is not known.
+	if err != nil || inst.Op == 0 || x86Leaves[inst.Op] {
+		return 0, Lost
+	}
+	did = Kept
 	for i, a := range inst.Args {
 		switch a := a.(type) {
 		case x86asm.Rel:
-			return 0, slotLost // a branch
+			return 0, Lost // a branch
 		case x86asm.Reg:
 			// It may be changed. That it is only read is rare, and may be how another
 			// register comes to point into the frame.
-			if x86Number[a] == int(m.base) {
-				return 0, slotLost
+			if x86Number[a] == int(m.Base) {
+				return 0, Lost
 			}
 		case x86asm.Mem:
 			if !x86Touches(a, inst.MemBytes, m) {
 				continue
 			}
-			if i != 0 || !x86Stores[inst.Op] || a.Index != 0 || x86Disp(a) != m.off || int64(inst.MemBytes) != m.size {
-				return 0, slotLost
+			if i != 0 || !x86Stores[inst.Op] || a.Index != 0 || x86Disp(a) != m.Off || int64(inst.MemBytes) != m.Size {
+				return 0, Lost
 			}
-			did = slotStored
+			did = Stored
 		}
 	}
 	return inst.Len, did
 }
 
 // endsX86: a store ends in the operand of the slot, or in a constant of up to four bytes
-// behind that.
-func endsX86(code []byte, m slot) bool {
+// after that.
+func endsX86(code []byte, m Slot) bool {
 	op, n := x86Operand(m)
 	for _, constant := range [...]int{0, 1, 2, 4} {
 		at := len(code) - constant - n
@@ -58,20 +113,20 @@ const (
 
 // x86Operand returns how a slot is encoded, in n bytes: ModRM without the other
 // operand, SIB for the stack pointer, displacement.
-func x86Operand(m slot) (op [6]byte, n int) {
+func x86Operand(m Slot) (op [6]byte, n int) {
 	op[0], n = 0x05, 1
-	if m.base == x86SP {
+	if m.Base == x86SP {
 		op[0], op[1], n = 0x04, 0x24, 2
 	}
 	switch {
-	case m.off == 0 && m.base == x86SP:
-	case m.off == int64(int8(m.off)):
+	case m.Off == 0 && m.Base == x86SP:
+	case m.Off == int64(int8(m.Off)):
 		op[0] |= 0x40
-		op[n] = byte(m.off)
+		op[n] = byte(m.Off)
 		n++
 	default:
 		op[0] |= 0x80
-		binary.LittleEndian.PutUint32(op[n:], uint32(m.off))
+		binary.LittleEndian.PutUint32(op[n:], uint32(m.Off))
 		n += 4
 	}
 	return op, n
@@ -79,12 +134,12 @@ func x86Operand(m slot) (op [6]byte, n int) {
 
 // x86Touches reports whether an operand of n bytes is or may be in a slot; LEA's, which
 // has no size, when its address is one of the slot's.
-func x86Touches(a x86asm.Mem, n int, m slot) bool {
-	if a.Base == 0 || x86Number[a.Base] != int(m.base) || a.Segment == x86asm.FS || a.Segment == x86asm.GS {
+func x86Touches(a x86asm.Mem, n int, m Slot) bool {
+	if a.Base == 0 || x86Number[a.Base] != int(m.Base) || a.Segment == x86asm.FS || a.Segment == x86asm.GS {
 		return false
 	}
 	at := x86Disp(a)
-	return a.Index != 0 || at < m.off+m.size && m.off < at+int64(max(n, 1))
+	return a.Index != 0 || at < m.Off+m.Size && m.Off < at+int64(max(n, 1))
 }
 
 // x86Disp is an operand's displacement: x86asm extends one of 32 bits with zeros.

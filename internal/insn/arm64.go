@@ -1,4 +1,4 @@
-package attachable
+package insn
 
 import (
 	"encoding/binary"
@@ -7,15 +7,18 @@ import (
 	"golang.org/x/arch/arm64/arm64asm"
 )
 
+// arm64: ftrace's call is one BL. Late stores to stack slots are not looked for.
+var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Load: arm64Load, Store: arm64Store, Sequence: 32}
+
 // Every instruction that goes elsewhere than to the next one is in the group "branches,
 // exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26 are 101).
 // Only these are decoded: what else arm64asm does not know (SVE, atomics) has four
 // bytes as well.
-func nextARM64(code []byte) (instruction, bool) {
+func nextARM64(code []byte) (Insn, bool) {
 	if len(code) < 4 {
-		return instruction{}, false
+		return Insn{}, false
 	}
-	in := instruction{size: 4, onward: true}
+	in := Insn{Size: 4, Onward: true}
 	word := binary.LittleEndian.Uint32(code) // also where data is big-endian
 	if word>>26&7 != 5 {
 		return in, true
@@ -26,21 +29,21 @@ func nextARM64(code []byte) (instruction, bool) {
 	}
 	switch inst.Op {
 	case arm64asm.B, arm64asm.CBZ, arm64asm.CBNZ, arm64asm.TBZ, arm64asm.TBNZ:
-		in.onward = inst.Op != arm64asm.B
+		in.Onward = inst.Op != arm64asm.B
 		for _, arg := range inst.Args {
 			switch a := arg.(type) {
 			case arm64asm.PCRel:
-				in.branches, in.target = true, int64(a)
+				in.Branches, in.Target = true, int64(a)
 			case arm64asm.Cond:
-				in.onward = true
+				in.Onward = true
 			}
 		}
 	case arm64asm.BR:
-		in.onward, in.lost = false, true
+		in.Onward, in.Lost = false, true
 	case arm64asm.RET, arm64asm.ERET, arm64asm.DRPS:
-		in.onward = false
+		in.Onward = false
 	}
-	// BRK goes onward: it is the trap of a WARN too, behind which the kernel continues.
+	// BRK goes onward: it is the trap of a WARN too, after which the kernel continues.
 	return in, true
 }
 
@@ -53,7 +56,7 @@ func decodeARM64(code []byte) (arm64asm.Inst, error) {
 	return arm64asm.Decode(code)
 }
 
-// arm64Others are the instructions of the group that arm64asm v0.32 does not know: a
+// arm64Others are the instructions of the group that golang.org/x/arch v0.30 does not know: a
 // word that is value under mask is one of them.
 var arm64Others = []struct {
 	mask, value  uint32
@@ -69,19 +72,19 @@ var arm64Others = []struct {
 
 // otherARM64 does not know the rest of the group, where newer branches are (BC.cond,
 // CBGT).
-func otherARM64(word uint32) (instruction, bool) {
+func otherARM64(word uint32) (Insn, bool) {
 	for _, o := range arm64Others {
 		if word&o.mask == o.value {
-			return instruction{size: 4, onward: o.onward, lost: o.lost}, true
+			return Insn{Size: 4, Onward: o.onward, Lost: o.lost}, true
 		}
 	}
-	return instruction{}, false
+	return Insn{}, false
 }
 
 // arm64Steps are those of aarch64_insn_is_steppable and arm_probe_decode_insn in
 // arch/arm64/kernel/probes/decode-insn.c (6.1), with the encodings of
 // arch/arm64/include/asm/insn.h. Plain branches, ADR and loads of literals are simulated.
-var arm64Steps = []pattern{
+var arm64Steps = []Pattern{
 	{0xffffffff, 0xd503201f, false}, // NOP
 	{0xffffffff, 0xd50320ff, false}, // XPACLRI
 	{0xffffffbf, 0xd503211f, false}, // PACIA1716, PACIB1716
@@ -104,6 +107,6 @@ var arm64Steps = []pattern{
 // What the kernel takes for the ends of an exclusive sequence (is_probed_address_atomic):
 // LDAR and STLR fit too.
 var (
-	arm64Load  = pattern{mask: 0x3f400000, value: 0x08400000}
-	arm64Store = pattern{mask: 0x3f400000, value: 0x08000000}
+	arm64Load  = Pattern{Mask: 0x3f400000, Value: 0x08400000}
+	arm64Store = Pattern{Mask: 0x3f400000, Value: 0x08000000}
 )

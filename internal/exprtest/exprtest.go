@@ -1,0 +1,137 @@
+// Package exprtest computes symbolic expressions as the documentation of package loc
+// defines them, for tests to compare with. It shares no code with internal/eval, which
+// folds and simplifies expressions, nor with package prologue, which compiles them.
+package exprtest
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Machine is the state that an expression is computed in.
+type Machine interface {
+	// Register returns a register by its DWARF number. ok is false for one that a probe
+	// does not see.
+	Register(n uint64) (v uint64, ok bool)
+	// Address returns where a link-time address of the image is.
+	Address(addr uint64) uint64
+	// Load reads a number of size bytes. ok is false for a fault.
+	Load(addr uint64, size int) (v uint64, ok bool)
+}
+
+// Value computes an expression. ok is false for a fault.
+func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
+	switch e.Op {
+	case loc.OpConst:
+		return e.K, true
+	case loc.OpReg:
+		return m.Register(e.K)
+	case loc.OpAddr:
+		return m.Address(e.K), true
+	}
+	a, ok := Value(m, e.A)
+	if !ok {
+		return 0, false
+	}
+	switch e.Op {
+	case loc.OpDeref:
+		return m.Load(a, int(e.Size))
+	case loc.OpZExt:
+		return Extend(a, int(e.Size), false), true
+	case loc.OpSExt:
+		return Extend(a, int(e.Size), true), true
+	case loc.OpNeg:
+		return -a, true
+	case loc.OpNot:
+		return ^a, true
+	case loc.OpSelect:
+		if a != 0 {
+			return Value(m, e.B)
+		}
+		return Value(m, e.C)
+	}
+	b, ok := Value(m, e.B)
+	if !ok {
+		return 0, false
+	}
+	return Operate(e.Op, a, b)
+}
+
+// Extend returns the low size bytes of v, zero- or sign-extended.
+func Extend(v uint64, size int, signed bool) uint64 {
+	if size >= 8 {
+		return v
+	}
+	sign := uint64(1) << (8*size - 1)
+	v &= sign<<1 - 1
+	if signed && v&sign != 0 {
+		v |= ^(sign<<1 - 1)
+	}
+	return v
+}
+
+// Operate computes an operation with two operands. ok is false for a division by zero.
+func Operate(op loc.Op, a, b uint64) (v uint64, ok bool) {
+	sa, sb := int64(a), int64(b)
+	var truth bool
+	switch op {
+	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
+		if b == 0 {
+			return 0, false
+		}
+		switch op {
+		case loc.OpDiv:
+			return uint64(sa / sb), true
+		case loc.OpUDiv:
+			return a / b, true
+		case loc.OpMod:
+			return uint64(sa % sb), true
+		}
+		return a % b, true
+	case loc.OpAdd:
+		return a + b, true
+	case loc.OpSub:
+		return a - b, true
+	case loc.OpMul:
+		return a * b, true
+	case loc.OpAnd:
+		return a & b, true
+	case loc.OpOr:
+		return a | b, true
+	case loc.OpXor:
+		return a ^ b, true
+	case loc.OpShl:
+		return a << b, true
+	case loc.OpShr:
+		return a >> b, true
+	case loc.OpShra:
+		return uint64(sa >> b), true
+	case loc.OpEq:
+		truth = a == b
+	case loc.OpNe:
+		truth = a != b
+	case loc.OpLt:
+		truth = sa < sb
+	case loc.OpLe:
+		truth = sa <= sb
+	case loc.OpGt:
+		truth = sa > sb
+	case loc.OpGe:
+		truth = sa >= sb
+	case loc.OpULt:
+		truth = a < b
+	case loc.OpULe:
+		truth = a <= b
+	case loc.OpUGt:
+		truth = a > b
+	case loc.OpUGe:
+		truth = a >= b
+	default:
+		panic(fmt.Sprintf("operation %d has no definition", op))
+	}
+	if truth {
+		return 1, true
+	}
+	return 0, true
+}

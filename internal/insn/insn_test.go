@@ -1,0 +1,218 @@
+package insn
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+// bytesOf is the bytes that hexadecimal digits stand for.
+func bytesOf(t *testing.T, digits string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestSizes: instructions that x86asm does not decode, with the sizes that objdump
+// gives them.
+func TestSizes(t *testing.T) {
+	for code, want := range map[string]int{
+		"0f01cf":             3, // encls
+		"0f01ee":             3, // rdpkru
+		"0f01d9":             3, // vmmcall
+		"f30f01d9":           4, // vmgexit
+		"0f01e8":             3, // setssbsy's group, serialize
+		"0faef1":             3, // umwait's group
+		"f30f1efa":           4, // endbr64
+		"f3480f1ec8":         5, // rdsspq %rax
+		"480fc72f":           4, // xsaves64 (%rdi)
+		"480fc76f40":         5, // xsaves64 0x40(%rdi)
+		"480fc7ac2400010000": 9, // xsaves64 0x100(%rsp)
+		"0f0b":               2, // ud2, which it does
+	} {
+		if in, ok := nextX86(bytesOf(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
+			t.Errorf("%s has %d bytes (%v), want %d", code, in.Size, ok, want)
+		}
+	}
+}
+
+// TestX86: where instructions lead, as objdump prints them.
+func TestX86(t *testing.T) {
+	for code, want := range map[string]Insn{
+		"7406":             {Size: 2, Onward: true, Branches: true, Target: 8},  // je .+8
+		"0f85f2ffffff":     {Size: 6, Onward: true, Branches: true, Target: -8}, // jne .-8
+		"e2fc":             {Size: 2, Onward: true, Branches: true, Target: -2}, // loop .-2
+		"e3fc":             {Size: 2, Onward: true, Branches: true, Target: -2}, // jrcxz .-2
+		"ebf6":             {Size: 2, Branches: true, Target: -8},               // jmp .-8
+		"e9f3ffffff":       {Size: 5, Branches: true, Target: -8},               // jmp .-8
+		"e8f3ffffff":       {Size: 5, Onward: true},                             // call .-8
+		"ffd0":             {Size: 2, Onward: true},                             // call *%rax
+		"ffe0":             {Size: 2, Lost: true},                               // jmp *%rax
+		"ff24c500000081":   {Size: 7, Lost: true},                               // jmp *-0x7f000000(,%rax,8)
+		"c3":               {Size: 1},                                           // ret
+		"48cf":             {Size: 2},                                           // iretq
+		"480f07":           {Size: 3},                                           // sysretq
+		"0f0b":             {Size: 2, Onward: true},                             // ud2
+		"f3a4":             {Size: 2, Onward: true},                             // rep movsb
+		"488d0df9ffffff":   {Size: 7, Onward: true},                             // lea -7(%rip), %rcx
+		"f00fb115f8ffffff": {Size: 8, Onward: true},                             // lock cmpxchg %edx, -8(%rip)
+	} {
+		if in, ok := nextX86(bytesOf(t, code)); in != want || !ok {
+			t.Errorf("%s: %+v (%v), want %+v", code, in, ok, want)
+		}
+	}
+	for _, code := range []string{"06", "0f", ""} { // push %es, which 64 bits do not have; cut short
+		if in, ok := nextX86(bytesOf(t, code)); ok {
+			t.Errorf("%q: %+v, want it not known", code, in)
+		}
+	}
+}
+
+// TestARM64: where instructions lead, among them all kinds of branches. The bytes are
+// those of llvm-mc -triple=aarch64 -mattr=+v8.7a,+sve for the text; the last three, which
+// it does not know yet, are from the Arm ARM.
+func TestARM64(t *testing.T) {
+	for _, tt := range []struct {
+		code, text string
+		want       Insn
+	}{
+		{"feffff17", "b .-8", Insn{Branches: true, Target: -8}},
+		{"a1ffff54", "b.ne .-12", Insn{Onward: true, Branches: true, Target: -12}},
+		{"40000034", "cbz w0, .+8", Insn{Onward: true, Branches: true, Target: 8}},
+		{"81ffffb5", "cbnz x1, .-16", Insn{Onward: true, Branches: true, Target: -16}},
+		{"62ff1f36", "tbz w2, #3, .-20", Insn{Onward: true, Branches: true, Target: -20}},
+		{"c30040b7", "tbnz x3, #40, .+24", Insn{Onward: true, Branches: true, Target: 24}},
+		{"ffffff97", "bl .-4", Insn{Onward: true}},
+		{"80003fd6", "blr x4", Insn{Onward: true}},
+		{"22083fd7", "blraa x1, x2", Insn{Onward: true}},
+		{"3f0c3fd6", "blrabz x1", Insn{Onward: true}},
+		{"a0001fd6", "br x5", Insn{Lost: true}},
+		{"22081fd7", "braa x1, x2", Insn{Lost: true}},
+		{"3f0c1fd6", "brabz x1", Insn{Lost: true}},
+		{"c0035fd6", "ret", Insn{}},
+		{"ff0b5fd6", "retaa", Insn{}},
+		{"ff0f5fd6", "retab", Insn{}},
+		{"e0039fd6", "eret", Insn{}},
+		{"ff0b9fd6", "eretaa", Insn{}},
+		{"e003bfd6", "drps", Insn{}},
+		{"210000d4", "svc #1", Insn{Onward: true}},
+		{"000021d4", "brk #0x800", Insn{Onward: true}},
+		{"3f2303d5", "paciasp", Insn{Onward: true}},
+		{"5f2403d5", "bti c", Insn{Onward: true}},
+		{"df4203d5", "msr daifset, #2", Insn{Onward: true}},
+		{"80d038d5", "mrs x0, tpidr_el1", Insn{Onward: true}},
+		{"1f8308d5", "tlbi vmalle1is", Insn{Onward: true}},
+		{"ff3003d5", "sb", Insn{Onward: true}},
+		{"001003d5", "wfet x0", Insn{Onward: true}},
+		{"c0ffff10", "adr x0, .-8", Insn{Onward: true}},
+		{"c0ffff58", "ldr x0, .-8", Insn{Onward: true}},
+		{"4100e0b8", "ldaddal w0, w1, [x2]", Insn{Onward: true}},
+		{"e0e31825", "ptrue p0.b", Insn{Onward: true}},
+	} {
+		tt.want.Size = 4
+		if in, ok := nextARM64(bytesOf(t, tt.code)); in != tt.want || !ok {
+			t.Errorf("%s: %+v (%v), want %+v", tt.text, in, ok, tt.want)
+		}
+	}
+	for code, text := range map[string]string{
+		"b1ffff54": "bc.ne .-12",
+		"a13f0174": "cbgt w1, w1, .-12",
+		"1f000055": "retaasppc .",
+		"feffff":   "cut short",
+	} {
+		if in, ok := nextARM64(bytesOf(t, code)); ok {
+			t.Errorf("%s: %+v, want it not known", text, in)
+		}
+	}
+}
+
+const rbp, rsp = 6, 7 // DWARF numbers
+
+// TestStoredLast: code from a site to the end of a list's entry.
+func TestStoredLast(t *testing.T) {
+	const store = " 48 89 44 24 08" // mov %rax,8(%rsp)
+	sp8 := Slot{rsp, 8, 8}
+	for _, tt := range []struct {
+		name string
+		code string
+		m    Slot
+		want int // where the store begins; -1: it is no late store
+	}{
+		{"nothing else", store, sp8, 0},
+		{"of another register", "48 89 4c 24 08", sp8, 0},                            // mov %rcx,8(%rsp)
+		{"behind other instructions", "48 89 c7 90" + store, sp8, 4},                 // mov %rax,%rdi; nop
+		{"behind a store of another slot", "48 89 4c 24 10" + store, sp8, 5},         // mov %rcx,16(%rsp)
+		{"behind a read of another slot", "48 8b 0c 24" + store, sp8, 4},             // mov (%rsp),%rcx
+		{"behind memory of another register", "48 89 4d 08" + store, sp8, 4},         // mov %rcx,8(%rbp)
+		{"behind memory of another segment", "65 48 8b 4c 24 08" + store, sp8, 6},    // mov %gs:8(%rsp),%rcx
+		{"behind another slot's address", "48 8d 7c 24 18" + store, sp8, 5},          // lea 24(%rsp),%rdi
+		{"without a displacement", "48 89 04 24", Slot{rsp, 0, 8}, 0},                // mov %rax,(%rsp)
+		{"8 bits, negative", "48 89 45 f8", Slot{rbp, -8, 8}, 0},                     // mov %rax,-8(%rbp)
+		{"8 bits, 0", "48 89 45 00", Slot{rbp, 0, 8}, 0},                             // mov %rax,0(%rbp)
+		{"32 bits", "48 89 84 24 80 00 00 00", Slot{rsp, 128, 8}, 0},                 // mov %rax,128(%rsp)
+		{"32 bits, negative", "4c 89 85 f8 fe ff ff", Slot{rbp, -264, 8}, 0},         // mov %r8,-264(%rbp)
+		{"4 bytes", "89 44 24 08", Slot{rsp, 8, 4}, 0},                               // mov %eax,8(%rsp)
+		{"2 bytes", "66 89 44 24 08", Slot{rsp, 8, 2}, 0},                            // mov %ax,8(%rsp)
+		{"1 byte", "88 44 24 08", Slot{rsp, 8, 1}, 0},                                // mov %al,8(%rsp)
+		{"condition", "0f 94 44 24 08", Slot{rsp, 8, 1}, 0},                          // sete 8(%rsp)
+		{"constant", "48 c7 44 24 08 07 00 00 00", sp8, 0},                           // movq $7,8(%rsp)
+		{"constant of 4 bytes", "c7 44 24 08 07 00 00 00", Slot{rsp, 8, 4}, 0},       // movl $7,8(%rsp)
+		{"constant of 2 bytes", "66 c7 44 24 08 07 00", Slot{rsp, 8, 2}, 0},          // movw $7,8(%rsp)
+		{"constant of 1 byte", "c6 44 24 08 07", Slot{rsp, 8, 1}, 0},                 // movb $7,8(%rsp)
+		{"vector register", "f2 0f 11 44 24 08", sp8, 0},                             // movsd %xmm0,8(%rsp)
+		{"16 bytes", "0f 11 44 24 08", Slot{rsp, 8, 16}, 0},                          // movups %xmm0,8(%rsp)
+		{"AVX", "c5 fa 7f 44 24 08", Slot{rsp, 8, 16}, -1},                           // vmovdqu: no operation of this table
+		{"no code", "", sp8, -1},                                                     //
+		{"no store", "48 89 c7", sp8, -1},                                            // mov %rax,%rdi
+		{"the entry ends behind it", store + "90", sp8, -1},                          // nop
+		{"the entry ends in it", "48 89 44 24", sp8, -1},                             // cut
+		{"two stores", store + store, sp8, -1},                                       //
+		{"another slot", "48 89 44 24 10", sp8, -1},                                  // mov %rax,16(%rsp)
+		{"a slot that overlaps", "48 89 44 24 04", sp8, -1},                          // mov %rax,4(%rsp)
+		{"a read at the end", "48 8b 44 24 08", sp8, -1},                             // mov 8(%rsp),%rax
+		{"narrower", "89 44 24 08", sp8, -1},                                         // mov %eax,8(%rsp)
+		{"wider", store, Slot{rsp, 8, 4}, -1},                                        //
+		{"of unknown size", store, Slot{rsp, 8, -1}, -1},                             //
+		{"behind a read", "48 8b 4c 24 08" + store, sp8, -1},                         // mov 8(%rsp),%rcx
+		{"behind a read of a part", "8b 4c 24 0c" + store, sp8, -1},                  // mov 12(%rsp),%ecx
+		{"behind a store of a part", "c6 44 24 0f 00" + store, sp8, -1},              // movb $0,15(%rsp)
+		{"behind its address", "48 8d 7c 24 08" + store, sp8, -1},                    // lea 8(%rsp),%rdi
+		{"behind an index", "48 89 0c cc" + store, sp8, -1},                          // mov %rcx,(%rsp,%rcx,8)
+		{"it has an index", "48 89 44 cc 08", sp8, -1},                               // mov %rax,8(%rsp,%rcx,8)
+		{"it adds", "48 01 44 24 08", sp8, -1},                                       // add %rax,8(%rsp)
+		{"it exchanges", "48 87 44 24 08", sp8, -1},                                  // xchg %rax,8(%rsp)
+		{"behind a call", "e8 00 00 00 00" + store, sp8, -1},                         // call
+		{"behind an indirect call", "ff d0" + store, sp8, -1},                        // call *%rax
+		{"behind a branch", "74 00" + store, sp8, -1},                                // je
+		{"behind a jump", "eb 00" + store, sp8, -1},                                  // jmp
+		{"behind a return", "c3" + store, sp8, -1},                                   // ret
+		{"behind a trap", "0f 0b" + store, sp8, -1},                                  // ud2
+		{"behind a high byte", "88 e1" + store, sp8, 2},                              // mov %ah,%cl
+		{"behind a push", "50" + store, sp8, -1},                                     // push %rax
+		{"behind a pop", "58" + store, sp8, -1},                                      // pop %rax
+		{"behind a new frame", "48 83 ec 10" + store, sp8, -1},                       // sub $16,%rsp
+		{"behind a new stack", "bc 00 00 00 00" + store, sp8, -1},                    // mov $0,%esp
+		{"behind a part of a new stack", "40 b4 01" + store, sp8, -1},                // mov $1,%spl
+		{"behind a new frame pointer", "48 89 e5 48 89 45 f8", Slot{rbp, -8, 8}, -1}, // mov %rsp,%rbp
+		{"behind what is not known", "f3 0f 1e fa" + store, sp8, -1},                 // endbr64
+	} {
+		code, err := hex.DecodeString(strings.ReplaceAll(tt.code, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := amd64.Slots
+		at, ok := d.storedLast(code, tt.m)
+		if !ok {
+			at = -1
+		}
+		if at != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, at, tt.want)
+		}
+		if ends := d.ends(code, tt.m); ok && !ends {
+			t.Errorf("%s: the cheap test does not see the store", tt.name)
+		}
+	}
+}
