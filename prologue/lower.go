@@ -25,7 +25,7 @@ type lowering struct {
 
 // begin makes the lowering ready for a prologue.
 func (l *lowering) begin(o *Options) {
-	l.nodes.reset()
+	l.reset()
 	l.b.Reset()
 	l.b.Simplify, l.b.BigEndian = true, o.BigEndian
 	l.arch = o.Arch
