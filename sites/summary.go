@@ -152,8 +152,8 @@ type FunctionVariables struct {
 type VariableSummary struct {
 	Name    string
 	Role    dwarfloc.Role
-	Type    string // at the first site that has the variable in scope
-	Located int    // number of sites where it has a location
+	Type    string                 // at the first site that has the variable in scope
+	Located int                    // number of sites where it has a location
 	Reasons map[loc.ReasonCode]int // number of the other sites by reason
 }
 
