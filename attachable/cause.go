@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Cause is why the kernel takes no probe at an address. The causes are, by the name that
-// String returns and the sentence that Text returns:
+// Cause is why the kernel refuses a probe at an address. The causes, each by its String and its
+// Text, are
 //
 //   - not-code: it is in no section of instructions
 //   - freed-init: the kernel frees this code once it has booted
@@ -22,11 +22,11 @@ import (
 //   - in-exclusive: between an exclusive load and its store, which a probe would make fail each time
 //   - mid-instruction: the middle of an instruction
 //
-// CauseNone has neither. The list only grows.
+// CauseNone has neither. Causes are only added to the list, never removed.
 type Cause uint8
 
 const (
-	// CauseNone: nothing in the image speaks against a probe.
+	// CauseNone means that the image has no reason against a probe.
 	CauseNone Cause = iota
 	// causeNotCode: the address is in no section of instructions.
 	causeNotCode
@@ -79,7 +79,7 @@ var causeText = [causeCount]struct{ name, text string }{
 	causeMidInstruction: {"mid-instruction", "the middle of an instruction"},
 }
 
-// String returns the short, stable name: "jump-label".
+// String returns the short, stable name, such as "jump-label".
 func (c Cause) String() string {
 	if c >= causeCount {
 		return fmt.Sprintf("Cause(%d)", uint8(c))
@@ -87,7 +87,7 @@ func (c Cause) String() string {
 	return causeText[c].name
 }
 
-// Text returns the sentence that goes with the name.
+// Text returns a description for people.
 func (c Cause) Text() string {
 	if c >= causeCount {
 		return c.String()

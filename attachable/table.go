@@ -1,34 +1,32 @@
-// Package attachable predicts, from a kernel image alone, at which addresses the kernel
-// takes a kprobe, and why it takes none at the others.
+// Package attachable predicts, from a kernel image alone, at which addresses the kernel accepts
+// a kprobe, and why it refuses one at the others.
 //
 //	table, err := attachable.New(img)
-//	cause := table.At(site.Addr) // attachable.CauseNone if it takes one
+//	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
 //	again, checked, err := table.Refires(site)
 //
 // The rules are those of Linux 6.1: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
 // kernel/trace/trace_kprobe.c, can_probe in arch/x86/kernel/kprobes/core.c, and
-// arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each looks into a
-// table that the image has too, or at its code. Probes at 2,000 random sites of each of
-// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, one at a time, are taken and refused
-// as they say. Code that the kernel replaces when it boots, as its processor's errata ask
-// for, is not seen.
+// arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each checks a table that
+// the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
+// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, one at a time. Code that the kernel
+// replaces when it boots, for its processor's errata, is not considered.
 //
 // # Sites that fire again
 //
 // Refires recognizes inlined sites at which a probe fires more than once each time that the
-// inlined body is entered: a way through the code of the body alone leads from the
-// site's address back to it. Ways are followed through all ranges of the body, the
-// inlined callees' among them, over direct branches; a call, and the trap of a WARN,
-// come back. What an indirect jump or an unknown instruction leads to is not known: then
-// the answer, if no way back was found, is "not checked", as on architectures whose
-// instructions golang.org/x/arch does not decode here. Static branches are followed as
-// the image has them.
+// inlined body is entered: a path through the code of the body alone leads from the site's
+// address back to it. Paths go through all ranges of the body, including those of inlined
+// callees, and follow direct branches; calls and the trap of a WARN return. Where an indirect
+// jump or an unknown instruction leads is not known: the answer is then "not checked", unless
+// a path back is found. So it is on architectures whose instructions are not decoded. Static
+// branches are followed as they are in the image.
 //
-// Of the 311,113 inlined sites of Debian's vmlinux-6.1.0-56-amd64 these are 1,078, and 4
-// could not be checked. To ask only for a branch back to the site from a higher address
-// in the body's ranges gives 1,845, or 1,583 where the site must be in them too, but many
-// of these fire once:
+// 1,078 of the 311,113 inlined sites of Debian's vmlinux-6.1.0-56-amd64 fire again, and 4
+// cannot be checked. A simpler test, for a branch back to the site from a higher address in
+// the body's ranges, finds 1,845, or 1,583 if the site must be in these ranges too, but many
+// of them fire once:
 //
 //   - 262 of the 1,845 sites are in no range of their body, which was merged into its
 //     neighbours there. The branch leaves the body. skb_network_header in
@@ -43,12 +41,12 @@
 //     an instruction of the caller (mas_rewind_node in mas_empty_area_rev+0x12f). Those
 //     are missed.
 //
-// And 22 of the 1,078 have no such branch. Their loop is entered in its middle and falls
-// onto the site from above: ebitmap_next_positive in ebitmap_and+0xb9, whose loop is
+// And 22 of the 1,078 have no such branch. Their loop is entered in its middle and reaches the
+// site from above by falling through: ebitmap_next_positive in ebitmap_and+0xb9, whose loop is
 // 0xffffffff81460131 to 0xffffffff81460151 and is entered at 0xffffffff81460149.
 //
-// A loop of the caller whose only branch the debug information gives to the body counts
-// as the body's: "for (;;) cpu_relax()", 10 sites. The probe fires on every turn of it.
+// If the debug information assigns the only branch of a caller's loop to the body, the loop
+// counts as the body's: "for (;;) cpu_relax()", 10 sites. The probe fires on every turn of it.
 package attachable
 
 import (
@@ -66,7 +64,7 @@ import (
 // span is a range of link-time addresses, [lo, hi).
 type span struct{ lo, hi uint64 }
 
-// Table knows the addresses of one image that take no probe.
+// Table has what predictions for one image need. It is safe for concurrent use.
 type Table struct {
 	img       *dwarfloc.Image
 	marks     map[string]uint64 // symbols that a linker script puts around tables
@@ -79,7 +77,7 @@ type Table struct {
 	bugs      map[uint64]struct{}
 
 	mu   sync.Mutex
-	base map[string]span // what unsuffixed has found; empty where there is none
+	base map[string]span // results of unsuffixed by name; empty if there is no function
 }
 
 type area struct {
@@ -87,13 +85,13 @@ type area struct {
 	cause Cause
 }
 
-// sectionCauses are the sections that take no probes.
+// sectionCauses are the sections where probes are refused.
 var sectionCauses = map[string]Cause{
 	".init.text": causeFreedInit, ".exit.text": causeFreedInit, ".altinstr_replacement": causeFreedInit, ".altinstr_aux": causeFreedInit,
 	".noinstr.text": causeNoInstr, ".entry.text": causeEntry, ".kprobes.text": causeKprobesText,
 }
 
-// symbolAreas are the same where a linker script puts the sections into .text.
+// symbolAreas are the same areas if a linker script puts the sections into .text.
 var symbolAreas = []struct {
 	from, to string
 	cause    Cause
@@ -104,8 +102,8 @@ var symbolAreas = []struct {
 	{"_sinittext", "_einittext", causeFreedInit},
 }
 
-// A listed table of the kernel: entries between two symbols, each with the address it
-// is about at a place of its own.
+// listed is the form of a table of the kernel: entries between two symbols, each of which
+// begins with the address that it is for.
 type listed struct {
 	from, to string
 	size     int  // bytes of an entry
@@ -125,7 +123,8 @@ var (
 	bugTable = listed{"__start___bug_table", "__stop___bug_table", 12, true}
 )
 
-// New reads an image's tables. A table that the image does not have refuses nothing.
+// New reads the tables of a kernel or a kernel module. No probe is refused because of a table
+// that the image does not have. The error is about a damaged image.
 func New(img *dwarfloc.Image) (*Table, error) {
 	t := &Table{img: img, bugs: make(map[uint64]struct{}), base: make(map[string]span)}
 	for _, s := range img.Sections() {
@@ -219,9 +218,9 @@ func (t *Table) read(l listed, add func(uint64)) error {
 	return nil
 }
 
-// moved are the addresses that an image which relocates itself writes into its memory
-// between two of its own: on arm64 they are not there before (RELATIVE relocations of
-// .rela.dyn, whose addend is the address; they name no symbol).
+// moved returns the addresses that an image which relocates itself writes between lo and hi.
+// On arm64 they are not in the file: they are the addends of RELATIVE relocations in
+// .rela.dyn, which name no symbol.
 func (t *Table) moved(lo, hi uint64) (map[uint64]uint64, error) {
 	i := slices.IndexFunc(t.img.Sections(), func(s image.Section) bool { return s.Name == ".rela.dyn" })
 	if i < 0 {
@@ -246,14 +245,14 @@ func (t *Table) moved(lo, hi uint64) (map[uint64]uint64, error) {
 // relaSize is the bytes of an Elf64_Rela: offset, info, addend.
 const relaSize = 24
 
-// function is the code from the symbol at or before an address to the next symbol, as
-// kallsyms reckons it.
+// function returns the code from the symbol at or before an address to the next symbol, as
+// kallsyms does.
 func (t *Table) function(addr uint64) (span, bool) {
 	_, lo, hi, ok := t.img.CodeRange(addr)
 	return span{lo, hi}, ok
 }
 
-// At returns why the kernel takes no probe at a link-time address, or CauseNone.
+// At returns why the kernel refuses a probe at a link-time address, or CauseNone.
 func (t *Table) At(addr uint64) Cause {
 	if s := t.img.SectionAt(addr); s == nil || !s.Exec {
 		return causeNotCode
@@ -295,8 +294,8 @@ func (t *Table) At(addr uint64) Cause {
 	return t.refuses(lo, addr)
 }
 
-// unsuffixed is the function that one with a suffix was made from: foo.isra.0 and
-// foo.cold of foo. The kernel looks at that one too.
+// unsuffixed returns the function that a clone was made from: foo for foo.isra.0 and foo.cold.
+// The kernel checks that function too.
 func (t *Table) unsuffixed(name string) (span, bool) {
 	base, _, ok := strings.Cut(name, ".")
 	if !ok || base == "" {
@@ -315,7 +314,7 @@ func (t *Table) unsuffixed(name string) (span, bool) {
 	return f, f.hi > f.lo
 }
 
-// within reports whether one of some addresses, in order, is in a range.
+// within reports whether one of some sorted addresses is in a range.
 func within(addrs []uint64, r span) bool {
 	i, _ := slices.BinarySearch(addrs, r.lo)
 	return i < len(addrs) && addrs[i] < r.hi
@@ -327,7 +326,7 @@ func (t *Table) listed(addr uint64) bool {
 	return i > 0 && addr < t.blacklist[i-1].hi
 }
 
-// covered reports whether an address is in an instruction that is listed.
+// covered reports whether an address is in an instruction whose address is in a sorted list.
 func (t *Table) covered(list []uint64, addr uint64) bool {
 	i, _ := slices.BinarySearch(list, addr+1)
 	return i > 0 && addr-list[i-1] < t.instructionSize(list[i-1])

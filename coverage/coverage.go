@@ -1,13 +1,11 @@
-// Package coverage measures how much of an image its debug information lets a
-// probe see: for every site of every function, which parameters have a location,
-// of what kind and found by which rule, and why the others have none; and how many
-// prologues, distinct ones and instructions it takes to fetch them all.
+// Package coverage measures which parameters a probe can fetch in an image: for every site of
+// every function, which parameters have a location, of what kind and by which rule, and why
+// the others have none; and how many prologues and instructions fetch them all.
 //
 //	report, err := coverage.Measure(ctx, img)
 //	report.Inline.Sites, report.Inline.Located, report.Emitted.Distinct
 //
-// Two reports can be compared, to see what another compiler or other options did
-// to a kernel's parameters.
+// Diff compares two reports, to see the effect of another compiler or of other options.
 package coverage
 
 import (
@@ -19,9 +17,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Counts are the totals of one kind of sites. Parameters are counted as the debug
-// information lists them, as other readers count: one that it describes twice at a
-// site, as GCC 12 does with 0.4 % of a kernel's inlined ones, counts twice.
+// Counts are the totals for one kind of sites. Parameters are counted as the debug
+// information lists them, as other readers count: a parameter that it describes twice at a
+// site counts twice. GCC 12 does so for 0.4 % of a kernel's parameters of inlined functions.
 type Counts struct {
 	Sites      int            `json:"sites"`
 	NoParams   int            `json:"sites_without_parameters"`
@@ -30,8 +28,8 @@ type Counts struct {
 	None       int            `json:"sites_none_located"`
 	Described  int            `json:"sites_all_described"` // every parameter is described at the site, whole or not
 	Parameters int            `json:"parameters"`
-	Repeated   int            `json:"parameters_repeated"` // how many of them are further entries for a parameter
-	Located    int            `json:"-"`                   // how many of them have their whole value: the sum of ByKind
+	Repeated   int            `json:"parameters_repeated"` // of them, second and further entries for a parameter
+	Located    int            `json:"-"`                   // of them, those with their whole value: the sum of ByKind
 	ByKind     map[string]int `json:"located_by_kind"`
 	ByRule     map[string]int `json:"located_by_rule"`
 	ByReason   map[string]int `json:"reasons"`
@@ -43,12 +41,12 @@ type Report struct {
 	BuildID string `json:"build_id"`
 	Entry   Counts `json:"entry"`
 	Inline  Counts `json:"inline"`
-	// Emitted are the prologues that fetch every parameter of every site, up to three
+	// Emitted counts the prologues that fetch every parameter of every site, up to three
 	// in each.
 	Emitted Emitted `json:"emitted"`
 }
 
-// Emitted are the totals of prologues.
+// Emitted are totals of prologues.
 type Emitted struct {
 	Prologues    int `json:"prologues"`    // of all sites
 	Distinct     int `json:"distinct"`     // of these
@@ -56,8 +54,8 @@ type Emitted struct {
 	HelperCalls  int `json:"helper_calls"` // of all prologues, when no read faults
 }
 
-// described reports whether a reason is one of parameters for which the debug information
-// has a location at the site, though not one of a whole value.
+// described reports whether the debug information has a location for a parameter with this
+// reason, though not one of the whole value.
 func described(c loc.ReasonCode) bool {
 	switch c {
 	case loc.ReasonOptimizedOut, loc.ReasonNotAtSite, loc.ReasonEntryValueOnly, loc.ReasonDamaged:
@@ -66,7 +64,7 @@ func described(c loc.ReasonCode) bool {
 	return true
 }
 
-// tally is one goroutine's part of Counts, without maps: it counts millions.
+// tally is one goroutine's part of Counts. It has no maps: there are millions of parameters.
 type tally struct {
 	sites, noParams, all, some, none, described, params, repeated int
 	kinds                                                         [16]int
@@ -138,8 +136,8 @@ func (c *Counts) sum(tallies []tally) {
 	}
 }
 
-// Measure goes through all sites of an image: it resolves their parameters, and
-// writes and shares the prologues that fetch them.
+// Measure resolves the parameters of all sites of an image, and writes the prologues that fetch
+// them. The error is the cause of ctx if that ends, or about damaged debug information.
 func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	n := runtime.GOMAXPROCS(0)
 	tallies := [2][]tally{make([]tally, n), make([]tally, n)}

@@ -11,17 +11,17 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// barWidth is how many characters stand for the whole.
+// barWidth is the width of a bar in characters.
 const barWidth = 40
 
-// bar draws a share.
+// bar draws a part of a whole.
 func bar(part, whole int) string {
 	if whole == 0 {
 		return strings.Repeat("·", barWidth)
 	}
 	full := (part*barWidth + whole/2) / whole
 	if full == 0 && part > 0 {
-		return "▏" + strings.Repeat("·", barWidth-1) // what exists is visible
+		return "▏" + strings.Repeat("·", barWidth-1) // not 0
 	}
 	return strings.Repeat("█", full) + strings.Repeat("·", barWidth-full)
 }
@@ -33,7 +33,8 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// Print writes a report as bar charts, for a terminal.
+// Print writes a report as text with bar charts. It ignores errors of w: use a bufio.Writer and
+// check Flush.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", r.Image)
 	for _, c := range []struct {
@@ -70,14 +71,14 @@ func (r *Report) Print(w io.Writer) {
 
 func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
-// Change is one figure of two reports.
+// Change is a figure that differs in two reports.
 type Change struct {
 	Name string `json:"name"` // "inline.reasons.optimized-out"
 	Old  int    `json:"old"`
 	New  int    `json:"new"`
 }
 
-// Diff returns the figures that differ, by name.
+// Diff returns the figures that differ in two reports, sorted by name.
 func Diff(a, b *Report) []Change {
 	old, now := a.figures(), b.figures()
 	for name := range old {
@@ -94,7 +95,7 @@ func Diff(a, b *Report) []Change {
 	return out
 }
 
-// figures are a report's numbers by name.
+// figures returns a report's numbers by name.
 func (r *Report) figures() map[string]int {
 	e := &r.Emitted
 	m := map[string]int{

@@ -14,9 +14,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Bpftrace writes a program for bpftrace that prints the arguments at each site:
-// sites that share an instance share an action. What bpftrace's language, or its
-// probes, cannot express has a comment.
+// Bpftrace writes a program for bpftrace that prints the arguments at each site. Sites that
+// share an instance share an action. A comment stands for each site or argument that bpftrace
+// cannot express.
 func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
@@ -70,7 +70,7 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 	return nil
 }
 
-// bpftracePlace is the probe of a site.
+// bpftracePlace returns the probe of a site.
 func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
 	ret := x.p.Definition.Point.Return
 	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[ret]
@@ -90,7 +90,7 @@ func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
 	return kind + probeName(name) + "+" + strconv.FormatUint(off, 10), nil
 }
 
-// probeName quotes a name that bpftrace would not take for one.
+// probeName returns a name, in quotes if bpftrace would not parse it.
 func probeName(name string) string {
 	if cname.Word(name) == name {
 		return name
@@ -98,7 +98,7 @@ func probeName(name string) string {
 	return strconv.Quote(name)
 }
 
-// bpftraceArg is an argument as an expression, with its conversion for printf.
+// bpftraceArg returns an argument as an expression, and its conversion for printf.
 func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) {
 	d := x.arg(a)
 	if d.Expr.Kind == probe.KindComm {
@@ -143,8 +143,8 @@ func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) 
 	return "%llu", t, nil
 }
 
-// cut makes a value as wide as its type: with arithmetic, whose meaning is the same
-// in all versions of bpftrace.
+// cut truncates a value to its type. It uses arithmetic, which means the same in all versions
+// of bpftrace.
 func cut(t string, e *loc.Expr, size int, signed bool) string {
 	if size >= 8 || e.Op == loc.OpConst {
 		return t
@@ -158,14 +158,14 @@ func cut(t string, e *loc.Expr, size int, signed bool) string {
 	return extended(t, size)
 }
 
-// extended is the sign-extension of the low bytes of a value.
+// extended returns the sign extension of the low bytes of a value.
 func extended(t string, size int) string {
 	sign := uint64(1) << (8*size - 1)
 	return fmt.Sprintf("(int64)(((%s & %#x) ^ %#x) - %#x)", t, 2*sign-1, sign, sign)
 }
 
-// bpftraceSigns are the operations that bpftrace computes as the prologue does:
-// unsigned, in 64 bits.
+// bpftraceSigns are the operations that bpftrace computes like the prologue: unsigned, in 64
+// bits.
 var bpftraceSigns = map[loc.Op]string{
 	loc.OpAdd: "+", loc.OpSub: "-", loc.OpMul: "*",
 	loc.OpAnd: "&", loc.OpOr: "|", loc.OpXor: "^",

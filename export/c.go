@@ -13,12 +13,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// C writes BPF programs in C for clang, one for each instance: a macro that makes a
-// program of a prologue in BPF assembly and a function of the user's that it calls, as
-// Plan.Header declares it. That must be global, or static and noinline. A comment lists
-// the sites that each is to be attached to. An instance with an address of the image,
-// which moves when the kernel or a library is loaded, is left out: C has no place for
-// what it is moved by.
+// C writes BPF programs in C for clang: for each instance a macro that makes a program from
+// the prologue, in BPF assembly, and a call of the user's function, which Plan.Header
+// declares. That function must be global, or static and noinline. A comment lists the sites
+// to attach each program to. An instance that holds an address of the image is left out: the
+// address moves when the kernel or a library is loaded, and C has no place for the offset.
 func C(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
@@ -62,7 +61,7 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
 	return b.Flush()
 }
 
-// cPlace is a site, by its symbol where that says where it is.
+// cPlace describes a site by its symbol, or by its address if the symbol is ambiguous.
 func (x *exporter) cPlace(s *plan.Site) string {
 	place, err := x.tracePlace(s)
 	if err != nil {
@@ -71,9 +70,9 @@ func (x *exporter) cPlace(s *plan.Site) string {
 	return place + "  " + s.String()
 }
 
-// cText is an instruction for clang's assembler, which writes jumps and calls of
-// helpers in its own way. Clang 14 knows no store of a constant and no remainder:
-// these are given by their bytes.
+// cText returns an instruction for clang's assembler, which has its own syntax for jumps and
+// calls of helpers. Clang 14 has no stores of constants and no remainders: these are written
+// as bytes.
 func cText(ins *asm.Instruction) string {
 	op := ins.OpCode
 	class := op.Class()

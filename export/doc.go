@@ -1,14 +1,15 @@
-// Package export writes a plan in the languages of others, to use without this
-// library:
+// Package export writes plans in other tools' languages, for use without this library:
 //
 //   - Tracefs: definitions for the kernel's kprobe_events and uprobe_events files,
 //   - Bpftrace: a bpftrace program,
 //   - C: programs with their prologues as BPF assembly in C,
 //   - Go: the prologues as asm.Instructions of cilium/ebpf.
 //
-// A probe definition of the kernel and bpftrace cannot express all that a prologue
-// can. What they cannot express is left out, and a comment in its place says why: no
-// output fetches another value than the plan's instructions do.
+// Probe definitions of the kernel and bpftrace programs cannot express everything that a
+// prologue can. What they cannot express is left out, and a comment in its place says why: no
+// output fetches a value that differs from the plan's.
+//
+// The functions return errors of the writer and errors about damaged debug information.
 package export
 
 import (
@@ -24,24 +25,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Options say what an image's code is part of.
+// Options say what kind of image a plan is for.
 type Options struct {
-	Kernel bool   // a kernel or a module of it; else a program or a library
-	Path   string // of the program or library on the machine that is probed; "": as the image was opened
+	Kernel bool // the image is a kernel or a kernel module; else a program or a library
+	// Path is the path of the program or library on the machine that is probed. "" means the
+	// path that the image was opened with.
+	Path string
 }
 
-// exporter is what the formats share.
+// exporter has what all formats need.
 type exporter struct {
 	p         *plan.Plan
 	o         Options
 	module    string // of the kernel, or ""
-	base      string // symbol that a kernel's other code is relative to, or ""
+	base      string // symbol that addresses of a kernel are relative to, or ""
 	baseAddr  uint64
 	ambiguous map[string]bool
 }
 
-// ambiguousSymbols returns the names that several functions or labels of an image have, at
-// different addresses: such a name does not say where a probe is.
+// ambiguousSymbols returns the names of several symbols of an image with different addresses.
+// They cannot be used to name the place of a probe.
 func ambiguousSymbols(img *dwarfloc.Image) map[string]bool {
 	out := make(map[string]bool)
 	at := make(map[string]uint64)
@@ -79,8 +82,7 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 	return x, nil
 }
 
-// symbol is a site as an unambiguous symbol plus offset; ok is false when there is
-// none.
+// symbol returns a site as an unambiguous symbol plus offset. ok is false if it has none.
 func (x *exporter) symbol(s *dwarfloc.Site) (name string, off uint64, ok bool) {
 	if s.Symbol != "" && !x.ambiguous[s.Symbol] {
 		return s.Symbol, s.Offset, true
@@ -88,8 +90,8 @@ func (x *exporter) symbol(s *dwarfloc.Site) (name string, off uint64, ok bool) {
 	return "", 0, false
 }
 
-// eventName is the name of the definition's events, without a number: its own, or the
-// function's, as perf has it.
+// eventName returns the name of the definition's events without a number: the definition's,
+// or, like perf, one made from the function's.
 func (x *exporter) eventName(function string) string {
 	d := x.p.Definition
 	name := d.Event
@@ -105,11 +107,11 @@ func (x *exporter) eventName(function string) string {
 	return cname.Word(name)
 }
 
-// names numbers what has one name: NAME, NAME_1, NAME_2, as perf does.
+// names makes names distinct as perf does: NAME, NAME_1, NAME_2.
 type names map[string]int
 
-// maxName is how long a name may be: MAX_EVENT_NAME_LEN of the kernel, with its NUL
-// byte and a number.
+// maxName bounds a name without its number: with a number and a NUL it must fit into
+// MAX_EVENT_NAME_LEN of the kernel, 64 bytes.
 const maxName = 56
 
 func (n names) next(name string) string {
@@ -128,17 +130,17 @@ func (n names) next(name string) string {
 	}
 }
 
-// left is why something is left out of a format.
+// left is the reason why something is left out.
 type left string
 
 func (l left) Error() string { return string(l) }
 
 func leave(format string, args ...any) error { return left(fmt.Sprintf(format, args...)) }
 
-// arg is the definition's argument that an argument of a site stands for.
+// arg returns the definition's argument that a site's argument comes from.
 func (x *exporter) arg(a *plan.Argument) *probe.Arg { return &x.p.Definition.Args[a.DefinitionArg] }
 
-// split takes a constant off the end of a sum.
+// split splits the constant at the end of a sum from the rest.
 func split(e *loc.Expr) (base *loc.Expr, off int64) {
 	if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
 		return e.A, int64(e.B.K)
@@ -146,7 +148,7 @@ func split(e *loc.Expr) (base *loc.Expr, off int64) {
 	return e, 0
 }
 
-// field recognises a bit-field: size bits from bit off on of what is read.
+// field reports whether an expression is a bit-field: size bits of a read from bit off on.
 func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
 	if e.Op != loc.OpAnd || e.B.Op != loc.OpConst {
 		return nil, 0, 0, false
@@ -163,8 +165,8 @@ func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
 	return of, off, size, of.Op == loc.OpDeref && off+size <= 8*uint64(of.Size)
 }
 
-// value is the expression of an argument's value, of whatever kind its location is.
-// Memory is as wide as the argument.
+// value returns the expression of an argument's value for any kind of location. A read of
+// memory is as wide as the argument.
 func value(a *plan.Argument) (*loc.Expr, error) {
 	v := a.Variable
 	if !v.Located() {
@@ -186,8 +188,8 @@ func value(a *plan.Argument) (*loc.Expr, error) {
 	return nil, leave("it is put together (%v)", v.Loc.Kind)
 }
 
-// text is the expression of the address of a string: what a pointer holds, or where
-// an array is.
+// text returns the expression of the address of a string: the value of a pointer, or the
+// address of an array.
 func text(a *plan.Argument) (*loc.Expr, error) {
 	v := a.Variable
 	if !v.Located() {

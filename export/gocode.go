@@ -61,7 +61,7 @@ func Go(w io.Writer, p *plan.Plan) error {
 	return out.Flush()
 }
 
-// literal is an instruction's fields.
+// literal returns an instruction's fields as in a composite literal.
 func literal(ins *asm.Instruction, moves bool) []string {
 	f := []string{fmt.Sprintf("OpCode: %#x", uint16(ins.OpCode))}
 	if ins.Dst != 0 {
@@ -75,7 +75,7 @@ func literal(ins *asm.Instruction, moves bool) []string {
 	}
 	switch {
 	case moves:
-		// The sum may pass the end of an int64, which a constant must not.
+		// The sum may overflow an int64, which a constant must not.
 		f = append(f, fmt.Sprintf("Constant: int64(%#x + slide)", uint64(ins.Constant)))
 	case ins.Constant != 0:
 		f = append(f, fmt.Sprintf("Constant: %d", ins.Constant))

@@ -14,11 +14,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Tracefs writes one definition for each site, for /sys/kernel/tracing/kprobe_events
-// or uprobe_events (Documentation/trace/kprobetrace.rst): "p:probe/vfs_read vfs_read+0
-// file=%di:x64". A site or an argument that they cannot express has a comment. The
-// sites are never those of another function with the same symbol: a kernel's are then
-// relative to _text, as perf's are.
+// Tracefs writes one definition for each site, for /sys/kernel/tracing/kprobe_events or
+// uprobe_events (Documentation/trace/kprobetrace.rst): "p:probe/vfs_read vfs_read+0
+// file=%di:x64". A comment stands for each site or argument that they cannot express. If
+// several functions have the same symbol, sites of a kernel are relative to _text, as perf's
+// are.
 func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	x, err := newExporter(p, o)
 	if err != nil {
@@ -64,7 +64,7 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	return b.Flush()
 }
 
-// tracePlace is where a site is: SYMBOL+OFF, MODULE:SYMBOL+OFF, PATH:OFFSET.
+// tracePlace returns a site as SYMBOL+OFF, MODULE:SYMBOL+OFF or PATH:OFFSET.
 func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 	if !x.o.Kernel {
 		off, err := x.p.Image.FileOffset(s.Addr)
@@ -86,7 +86,7 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 	return x.base + "+" + strconv.FormatUint(s.Addr-x.baseAddr, 10), nil
 }
 
-// traceArg is an argument as trace events fetch it, with its type.
+// traceArg returns an argument in the syntax of trace events, with its type.
 func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 	d := x.arg(a)
 	if d.Expr.Kind == probe.KindComm {
@@ -110,7 +110,7 @@ func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 
 func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *loc.Expr) (string, error) {
 	size, letter := a.Size, x.letter(a, d)
-	// A narrower operand that is extended is that operand with its own type.
+	// An extended narrower operand is written as that operand with its own type.
 	switch {
 	case (e.Op == loc.OpZExt || e.Op == loc.OpSExt) && int(e.Size) <= size:
 		if size = int(e.Size); e.Op == loc.OpSExt {
@@ -158,7 +158,7 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 	return "", leave("arithmetic (%s)", e.Text(x.p.Image.Arch()))
 }
 
-// letter is the first of a type's name.
+// letter returns the first letter of the name of an argument's type.
 func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	switch d.Type.Kind {
 	case probe.TypeHex, probe.TypeSymbol:
@@ -170,7 +170,7 @@ func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	}
 	t, err := a.Variable.Type.Resolve()
 	if err == nil && (t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeFloat) || a.Variable.Role == dwarfloc.Given {
-		return "x" // of a floating point number, its bits
+		return "x" // for a floating point number its bits
 	}
 	if a.Signed {
 		return "s"
@@ -193,7 +193,7 @@ func (x *exporter) traceString(s *plan.Site, a *plan.Argument, d *probe.Arg) (st
 	return at + ":string", err
 }
 
-// traceMemory is memory at an address: "+8(%di)", "+0(+8(%di))", "@_text+4096".
+// traceMemory returns memory at an address: "+8(%di)", "+0(+8(%di))", "@_text+4096".
 func (x *exporter) traceMemory(s *plan.Site, addr *loc.Expr) (string, error) {
 	base, off := split(addr)
 	at := ""
@@ -218,9 +218,9 @@ func (x *exporter) traceMemory(s *plan.Site, addr *loc.Expr) (string, error) {
 	return fmt.Sprintf("%+d(%s)", off, at), nil
 }
 
-// traceAddress is memory at an address of the image, wherever that was loaded to: in a
-// kernel relative to _text; in a program, to the probe: "@+N" is as far from where
-// the file's byte N would be as the probe is from its own.
+// traceAddress returns memory at an address of the image, wherever that is loaded: in a kernel
+// relative to _text, in a program relative to the probe: the kernel adds to N of "@+N" the
+// difference between the probe's address and its offset in the file.
 func (x *exporter) traceAddress(s *plan.Site, addr uint64) (string, error) {
 	if x.o.Kernel {
 		if x.base == "" || addr < x.baseAddr {
@@ -235,7 +235,7 @@ func (x *exporter) traceAddress(s *plan.Site, addr uint64) (string, error) {
 	return fmt.Sprintf("@+%#x", off+addr-s.Addr), nil
 }
 
-// register is a register as the kernel calls it.
+// register returns a register by its name in the kernel.
 func (x *exporter) register(n uint64) (string, error) {
 	a := x.p.Image.Arch()
 	if r := a.Register(n); r != nil && r.KernelName != "" {

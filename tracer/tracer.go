@@ -12,7 +12,8 @@
 //
 // All plans of a session are for one image. They may have either convention. Probes end with
 // the session, or with the process, however it ends. Hits by this process itself are not
-// reported. Linux 5.15 is needed, for attach cookies, and CAP_BPF and CAP_PERFMON.
+// reported. A session needs Linux 5.15, for attach cookies, and root or CAP_BPF and
+// CAP_PERFMON.
 package tracer
 
 import (
