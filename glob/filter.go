@@ -9,9 +9,8 @@ type filter struct {
 	root *node
 }
 
-// A node is a pattern when op is 0; else op is '!' with one operand, or '&' or
-// '|' with two or more operands, none of which has the same op: a&(b&c) is one
-// node with three operands.
+// A node is a pattern if op is 0. Else op is '!' with one operand, or '&' or '|' with two or
+// more operands, none of which has the same op: a&(b&c) is one node with three operands.
 type node struct {
 	op       byte
 	operands []*node
@@ -27,10 +26,9 @@ const maxDepth = 100
 // with single spaces around "&" and "|" and only the parentheses it needs. The error is
 // an *Error.
 //
-// A pattern in a filter ends before a space, "!", "&", "|", "(" or ")". To match
-// one of these characters escape it with a backslash, or put it in a class:
-// between brackets they are ordinary, so that the "!" of "[!a-z]" is the
-// class's own. (perf accepts only that one "!" there, and rejects a pattern such as
+// A pattern in a filter ends before a space, "!", "&", "|", "(" or ")". To match one of these
+// characters, escape it with a backslash or put it in a class: between brackets they are
+// ordinary, and the "!" of "[!a-z]" negates the class. (perf accepts only that one "!" there, and rejects a pattern such as
 // "[&|]". It also takes any character after a backslash as escaped, even when that
 // backslash is itself escaped.)
 func ParseFilter(text string) (Matcher, error) {
@@ -95,7 +93,7 @@ func (n *node) match(name string) bool {
 	return n.pattern.Match(name)
 }
 
-// binding is how tight an operator binds.
+// binding returns how tightly an operator binds.
 func (n *node) binding() int {
 	switch n.op {
 	case '|':
@@ -130,8 +128,8 @@ func (n *node) print(b *strings.Builder) {
 	}
 }
 
-// A filterParser stands before a token, never before a space: every method
-// skips the spaces after what it reads.
+// A filterParser is always at a token or at the end, never at a space: every method skips the
+// spaces after the text that it reads.
 type filterParser struct {
 	text string
 	pos  int
@@ -200,7 +198,7 @@ func (p *filterParser) pattern() (*node, error) {
 		case '\\':
 			end = min(end+2, len(p.text))
 		case '[':
-			// Without its "]" the class takes all the rest, and Compile says so.
+			// A class without its "]" extends to the end; compile reports it.
 			var ok bool
 			if end, ok = classEnd(p.text, end); !ok {
 				end = len(p.text)

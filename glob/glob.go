@@ -1,12 +1,11 @@
 // Package glob selects names by pattern, as perf does.
 //
-// Compile turns one pattern into something that can be asked about many names:
+// Compile compiles one pattern for matching many names:
 //
 //	p, err := glob.Compile("tcp_*msg")
 //	p.Match("tcp_sendmsg") // true
 //
-// ParseFilter reads whole expressions over patterns, as perf probe's --filter
-// option does:
+// ParseFilter parses expressions over patterns, as in perf probe's --filter option:
 //
 //	f, err := glob.ParseFilter("tcp_* & !(*_init | *_exit)")
 //
@@ -17,21 +16,21 @@
 // A pattern must match the whole name. Its special characters are those of
 // perf's strglobmatch (tools/perf/util/string.c in the Linux source):
 //
-//	"*"        any sequence of characters, also an empty one
+//	"*"        any sequence of characters, even an empty one
 //	"?"        exactly one character
 //	"[a-cx]"   one character of a class of characters and ranges
 //	"[!a-cx]"  one character that is not of that class
 //	"\"        the next character stands for itself
 //
-// A character is a byte, as it is there. Inside a class only "]" and "-" are
+// As in perf, a character is a byte. Inside a class only "]" and "-" are
 // special: the first character (after a "!") always stands for itself, even
 // "]", a "-" before the closing "]" stands for itself, and so does a
 // backslash. As in perf, the end of a range may start the next one:
 // "[a-c-e]" is "[a-e]".
 //
-// Where perf gives a malformed pattern that then matches nothing, or not what
-// it says, Compile gives an error: an empty pattern, a class without its "]",
-// a range whose ends are in the wrong order, a backslash at the very end.
+// For some malformed patterns, which perf accepts but which match nothing or something else,
+// Compile returns an error: an empty pattern, a class without its "]", a range with its ends
+// in the wrong order, a backslash at the very end.
 package glob
 
 import (
@@ -47,9 +46,9 @@ type Matcher interface {
 	// String returns the text that compiles to an equal matcher.
 	String() string
 
-	// Literal returns the one name that the matcher selects, without any
-	// escapes, and true; or false when it may select other names too. A
-	// caller with an index looks that name up instead of trying every name.
+	// Literal returns the only name that the matcher selects, with escapes resolved, and
+	// true; or false if it may select several names. A caller with an index can look up that
+	// name instead of trying every name.
 	Literal() (string, bool)
 }
 
@@ -57,7 +56,7 @@ type Matcher interface {
 type Error struct {
 	Text   string // the whole pattern or filter
 	Column int    // where in Text, in bytes, from 1
-	Msg    string // what was expected there, or what is wrong
+	Msg    string // the error
 }
 
 func (e *Error) Error() string {
@@ -68,9 +67,8 @@ func errorAt(text string, offset int, format string, args ...any) error {
 	return &Error{Text: text, Column: offset + 1, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Plain returns a pattern without its special characters, escapes resolved and classes
-// left out: the text to compare with names that the user may have meant. The pattern
-// need not compile.
+// Plain returns a pattern without its special characters and classes, with escapes resolved,
+// for comparison with similar names. The pattern need not compile.
 func Plain(pattern string) string {
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return pattern

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Lazy is a pattern for the text of a source line, as perf's lazy patterns are: white
-// space is ignored in the line and in the pattern. It is safe for concurrent use.
+// Lazy is a pattern for the text of a source line, like perf's lazy patterns: white space in
+// the line and in the pattern is ignored. It is safe for concurrent use.
 type Lazy struct{ p *pattern }
 
 // CompileLazy compiles a lazy pattern. The error is an *Error.

@@ -10,10 +10,9 @@ type pattern struct {
 
 	// The parts between the stars: one segment for a pattern without a star,
 	// and always a first and a last one, perhaps empty, for a pattern with
-	// stars. Because a segment matches names of one length only, the leftmost
+	// stars. Because a segment matches texts of one length only, the leftmost
 	// place where a middle segment fits is always as good as any later one.
-	// So matching never goes back, and a pattern with many stars is as
-	// harmless as one with few.
+	// So matching never backtracks, and patterns with many stars are not slow.
 	segments []segment
 
 	min int // length of the shortest name that can match, in bytes
@@ -24,8 +23,8 @@ type segment struct {
 	text string
 
 	// For a segment with "?" or classes, the class at each position, or nil
-	// where text holds the character itself. A nil slice, the common case,
-	// leaves all the work to the string functions.
+	// where text holds the character itself. A nil slice is the common case,
+	// for which the functions of package strings suffice.
 	classes []*class
 }
 
@@ -218,8 +217,8 @@ func (s *segment) index(name string) int {
 	return -1
 }
 
-// Literal returns the only name that matches, escapes resolved, and true when
-// the pattern has no "*", "?" and class.
+// Literal returns the only name that matches, with escapes resolved, and true if the pattern
+// has no "*", "?" or class.
 func (p *pattern) Literal() (string, bool) {
 	if len(p.segments) > 1 || p.segments[0].classes != nil {
 		return "", false

@@ -20,8 +20,8 @@ func (s *scanner) args() ([]Arg, error) {
 	}
 }
 
-// nameArgs names the arguments that have no name. Given names and those of variables
-// must differ; a name that is made from an expression gets a number where it would not.
+// nameArgs names the arguments that have no name. Given names and names of variables must be
+// distinct. A name made from an expression gets a number if another argument has it.
 func (s *scanner) nameArgs(args []Arg) error {
 	first := make(map[string]int) // position of the argument of each name
 	made := make([]bool, len(args))

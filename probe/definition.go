@@ -9,15 +9,15 @@ import (
 type Definition struct {
 	Options Options
 
-	// Group is empty when the text names none, and so is Event, which only
-	// Parse allows to be left out.
+	// Group and Event are empty if the text does not name them. ParseSection requires an
+	// event.
 	Group, Event string
 
 	Point Point
 	Args  []Arg
 
-	// Text is what the definition was parsed from. Every Pos is an offset
-	// into it, in bytes. Text and positions are for messages, see Errorf.
+	// Text is the text that the definition was parsed from. Every Pos is an offset into it,
+	// in bytes. Text and positions are for messages, see Errorf.
 	Text string
 }
 
@@ -29,7 +29,7 @@ type Options struct {
 	Force   bool   // replace an event of the same name
 }
 
-// defaultOptions are the options of a definition that sets none.
+// defaultOptions returns the options of a definition that sets none.
 func defaultOptions() Options { return Options{Inlines: true} }
 
 // A Point is the place to probe: a function and perhaps a place in it, a line of a
@@ -43,7 +43,7 @@ type Point struct {
 	Lazy     string // a lazy pattern of the lines to probe, or empty
 	Address  uint64 // link-time address, with HasAddr
 	HasAddr  bool
-	Return   bool // where the function returns; the offset is 0
+	Return   bool // where the function returns; Offset is 0
 	Pos      int  // where the point begins in the definition's text, in bytes
 	LinePos  int  // where the line or the lazy pattern begins, in bytes
 }
@@ -53,14 +53,14 @@ type Arg struct {
 	Name string // the given name, else one made from the expression; unique
 	Expr Expr
 	Type TypeSpec
-	User bool // @user: what pointers lead to is in user space
+	User bool // @user: memory that pointers lead to is in user space
 	Pos  int  // where the argument begins in the definition's text, in bytes
 }
 
 // An Expr says what to fetch: something at the site, and a path from there.
 type Expr struct {
 	Kind ExprKind
-	// Name is that of a variable, of a register without its "%", or of a symbol without
+	// Name is the name of a variable, of a register without its "%", or of a symbol without
 	// its "@".
 	Name string
 	// Number is the offset after a symbol in bytes (two's complement), an address, an
@@ -82,9 +82,9 @@ const (
 	KindSymbol
 	// KindAddress is @ADDRESS: the memory at a link-time address.
 	KindAddress
-	// KindImmediate is \VALUE: a number, which is delivered as it is.
+	// KindImmediate is \VALUE: a number that is delivered unchanged.
 	KindImmediate
-	// KindRetval is $retval: what the function returns, in a return probe.
+	// KindRetval is $retval: the result of the function, in a return probe.
 	KindRetval
 	// KindComm is $comm: the name of the current task, 16 bytes.
 	KindComm
@@ -98,7 +98,7 @@ const (
 	KindVars
 )
 
-// A Step leads from an object to a part of it, or to what it points to.
+// A Step leads from an object to a part of it, or to an object that it points to.
 type Step struct {
 	Kind   StepKind
 	Member string // of StepDot and StepArrow
@@ -114,14 +114,15 @@ type StepKind byte
 const (
 	// StepDot is .MEMBER: a member of a structure or a union.
 	StepDot StepKind = iota
-	// StepArrow is ->MEMBER: a member of what a pointer points to.
+	// StepArrow is ->MEMBER: a member of the object that a pointer points to.
 	StepArrow
-	// StepIndex is [N] or [VARIABLE]: an element of an array, or of what a pointer points to.
+	// StepIndex is [N] or [VARIABLE]: an element of an array, or of the
+	// array that a pointer points to.
 	StepIndex
 )
 
-// A TypeSpec is the type to fetch and show a value as. The zero TypeSpec is no type:
-// the value has the one that the debug information gives.
+// A TypeSpec is the type to fetch and show a value as. The zero TypeSpec stands for the type
+// in the debug information.
 type TypeSpec struct {
 	Kind      TypeKind
 	Bits      int // 8, 16, 32 or 64; for TypeBitfield its size
@@ -135,7 +136,7 @@ type TypeSpec struct {
 type TypeKind byte
 
 const (
-	// TypeNone is no type: the debug information gives it.
+	// TypeNone stands for the type in the debug information.
 	TypeNone TypeKind = iota
 	// TypeUnsigned is u8 to u64, shown in decimal.
 	TypeUnsigned
@@ -147,8 +148,8 @@ const (
 	TypeChar
 	// TypeBool is bool: a truth value of 8 bits.
 	TypeBool
-	// TypeString is string: characters up to a NUL, in kernel memory, or wherever the
-	// site's code has them.
+	// TypeString is string: characters up to a NUL, in kernel memory for a kernel's site and
+	// in user memory for a program's.
 	TypeString
 	// TypeUString is ustring: characters up to a NUL in user memory.
 	TypeUString
@@ -158,8 +159,8 @@ const (
 	TypeBitfield
 )
 
-// String returns text that parses to an equal definition: options that differ
-// from their defaults, the event, the point, the arguments.
+// String returns text that parses to an equal definition: options that differ from their
+// defaults, the event, the point and the arguments.
 func (d *Definition) String() string {
 	var b strings.Builder
 	b.WriteString(d.Options.text())

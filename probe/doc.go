@@ -1,8 +1,7 @@
-// Package probe reads and prints probe definitions: what to probe and what to
-// fetch there, as it stands in the section name of a BPF program or on a
-// command line. It reads text and nothing else; whether a function or a
-// variable exists is for others to find out, and Errorf lets them point at the
-// place in the text.
+// Package probe parses and prints probe definitions: what to probe and what to fetch there, as
+// written in the section name of a BPF program or on a command line. It handles text and
+// nothing else. Packages that find out whether a function or a variable exists use Errorf to
+// point at the place in the text.
 //
 //	d, err := probe.ParseSection("func=my_func_*_abcd arg1")
 //	d.Event          // "func"
@@ -11,8 +10,7 @@
 //
 // # Grammar
 //
-// The grammar is that of perf-probe(1), with options in front as perf's BPF
-// loader had them:
+// The grammar is that of perf-probe(1), after options as perf's BPF loader had them:
 //
 //	definition = { option (";" | line end) } [ [GROUP ":"] EVENT "=" ] point { argument }
 //	option     = "exec=" PATH | "module=" NAME | "inlines=" ("yes" | "no") | "force=" ("yes" | "no")
@@ -21,33 +19,31 @@
 //	expression = ( VARIABLE | "$retval" ) { "->" MEMBER | "." MEMBER | "[" ( INDEX | VARIABLE ) "]" }
 //	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER | "$comm" | "$stack" | "$stack" N
 //
-// White space (spaces, tabs, line ends) separates arguments, and is free around
-// options, their names and their values, but not elsewhere. So a path may
-// contain spaces, but no semicolon. Each option may be given once, exec and
-// module not together; without them inlines is yes and force is no.
+// White space (spaces, tabs, line ends) separates arguments. It is allowed around options,
+// their names and their values, and nowhere else. So a path may contain spaces, but no
+// semicolon. Each option may be given once, and exec excludes module. By default inlines is
+// yes and force is no.
 //
 // GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
-// patterns as package glob matches them, with "*", "?", "[...]" and "\". FUNC
-// consists of letters, digits, "_", "." and "$"; SRC of anything but white space
-// and "@", "+", "%", ":" and ";". Other characters need a backslash, except in a class,
-// and white space and semicolons have no place in either. That the ends of
-// ranges are in order is checked by package glob, not here.
+// patterns of package glob, with "*", "?", "[...]" and "\". FUNC consists of letters,
+// digits, "_", "." and "$"; SRC of anything but white space and "@", "+", "%", ":" and ";".
+// Other characters need a backslash, except in a class. Neither may contain white space or
+// semicolons. Package glob, not this one, checks that the ends of ranges are in order.
 //
-// What begins a point is a source file, as in perf, when it has a period or a slash and
-// a line or pattern after it. A LINE after a function counts from the function's
+// As in perf, a point begins with a source file if that has a period or a slash, and a line
+// or a pattern after it. A LINE after a function counts from the function's
 // first line, which is 0; one after a file, from 1. PATTERN is a lazy pattern: it
-// matches source lines whose white space was taken out; white space in it needs a
-// backslash, and so does the "=" of one that could be taken for another definition
-// after an option ("i\=0"). ADDRESS is link-time, with 0x.
+// matches source lines without their white space. White space in it needs a backslash, and
+// so does the "=" of a pattern that looks like a definition after an option ("i\=0"). ADDRESS is link-time, with 0x.
 //
 // Numbers are decimal or, with 0x, hexadecimal. OFFSET is in bytes. TYPE is one of u8
 // u16 u32 u64, s8 to s64, x8 to x64 (shown in hexadecimal), u s x (of the size that the
 // debug information gives), char, bool, string, ustring (in user memory), symbol or
-// symstr, bBITS@OFFSET/SIZE (a bit-field), and an array of those but for strings and u s x:
-// u32[4]. With "@user" what pointers lead to is read from user memory.
+// symstr, bBITS@OFFSET/SIZE (a bit-field), or an array of one of these except strings and u s
+// x: u32[4]. With "@user" memory that pointers lead to is read from user space.
 //
-// An argument without NAME is called as its variable, or the last member on its path,
-// with a number after it where another has that name.
+// An argument without NAME gets the name of its variable, or of the last member on its path,
+// and a number after it if another argument has that name.
 //
 // # Not supported
 //

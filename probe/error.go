@@ -8,14 +8,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/caret"
 )
 
-// An Error is about one place in the text of a definition. %+v prints the place too, see
-// Format.
+// An Error is an error at one place in the text of a definition. Print it with %+v to show the
+// place.
 type Error struct {
 	Text   string // the whole definition
 	Column int    // where in Text, in bytes, from 1; at most one after its end
-	Msg    string // what is wrong there
+	Msg    string // the error
 
-	err error // what Msg wraps, or nil
+	err error // the error that Msg wraps, or nil
 }
 
 // Errorf returns an *Error about the place pos in d.Text, one of the positions

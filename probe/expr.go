@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// specials are the names after "$", but for those with a number.
+// specials are the names after "$", except those with a number.
 var specials = []struct {
 	name string
 	kind ExprKind
@@ -17,7 +17,7 @@ var specials = []struct {
 // and so can have members and elements.
 func (k ExprKind) hasPath() bool { return k == KindVariable || k == KindRetval }
 
-// expr parses what to fetch; expecting says for messages what stands here.
+// expr parses an expression. expecting describes it in messages.
 func (s *scanner) expr(expecting string) (Expr, error) {
 	e := Expr{Pos: s.pos}
 	var err error
@@ -70,7 +70,7 @@ func (s *scanner) special(e *Expr) error {
 	return s.expected("retval, params, vars, comm, stack or stackN after \"$\"")
 }
 
-// memory parses what is after "@".
+// memory parses the text after "@".
 func (s *scanner) memory(e *Expr) error {
 	if !s.atEnd() && isDigit(s.text[s.pos]) {
 		e.Kind = KindAddress
@@ -97,7 +97,7 @@ func (s *scanner) memory(e *Expr) error {
 	return nil
 }
 
-// path parses what leads on from a variable.
+// path parses the steps after a variable.
 func (s *scanner) path(e *Expr) error {
 	for {
 		p := Step{Pos: s.pos}
@@ -128,7 +128,7 @@ func (s *scanner) path(e *Expr) error {
 	}
 }
 
-// index parses what is after "[".
+// index parses the text after "[".
 func (s *scanner) index(p *Step) error {
 	at := s.pos
 	if name := s.identifier(); name != "" {
@@ -148,7 +148,7 @@ func (s *scanner) index(p *Step) error {
 	return nil
 }
 
-// number parses a number, decimal or hexadecimal; what says for messages what it is.
+// number parses a number, decimal or hexadecimal. what describes it in messages.
 func (s *scanner) number(what string) (uint64, error) {
 	start := s.pos
 	digits := s.rest()[:numberLen(s.rest())]
@@ -233,8 +233,8 @@ func (p Step) text() string {
 	return "[" + strconv.FormatInt(p.Index, 10) + "]"
 }
 
-// name is what an argument is called that has no name of its own: as its variable, or
-// as the last member on its path.
+// name returns the name of an argument without a given name: that of its variable, or of the
+// last member on its path.
 func (e Expr) name() string {
 	for i := len(e.Path) - 1; i >= 0; i-- {
 		if m := e.Path[i].Member; m != "" {

@@ -12,11 +12,10 @@ const anOption = "an option (exec=, force=, inlines= or module=)"
 
 // options parses all options and stops before the event.
 //
-// Whatever ends with a semicolon is an option. A line end is less clear, as it
-// may also separate arguments: "func=foo" and a line end may begin a
-// definition, or be a mistaken option. So a line is an option if its name is
-// one, or nearly one, which leaves a definition broken into lines alone and
-// still finds "modul=ext4".
+// Text that ends with a semicolon is an option. A line end is ambiguous, as it may also
+// separate arguments: "func=foo" and a line end may begin a definition or be a mistyped
+// option. So a line is an option if its name is that of an option, or nearly: definitions in
+// several lines work, and "modul=ext4" is reported.
 func (s *scanner) options() (Options, error) {
 	o := defaultOptions()
 	seen := make(map[string]bool)
@@ -33,8 +32,8 @@ func (s *scanner) options() (Options, error) {
 	}
 }
 
-// optionEnd returns where the terminator of the option is that the scanner
-// stands before, or -1 when it stands before none.
+// optionEnd returns the position of the terminator of the option at the scanner's position, or
+// -1 if there is no option.
 func (s *scanner) optionEnd() int {
 	rest := s.rest()
 	end := strings.IndexAny(rest, ";\n")
@@ -52,7 +51,7 @@ func (s *scanner) optionEnd() int {
 
 // lazyPoint reports whether the semicolon between two texts begins a lazy pattern: the
 // first is one word and no option, and the second goes on at once. After an event's
-// name, which could be a mistaken option's, it must not look like another definition:
+// name, which could be a mistyped option's, the pattern must not look like a definition:
 // "f=g;i=0" needs a backslash, "f=g;i\=0".
 func lazyPoint(before, after string) bool {
 	name, _, ok := strings.Cut(before, "=")
@@ -119,8 +118,8 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 	return nil
 }
 
-// notAnOption returns the error for text up to end, which begins with name and
-// stands where an option should.
+// notAnOption returns the error for the text up to end, which begins with name, in place of an
+// option.
 func (s *scanner) notAnOption(name string, end int) error {
 	if name == "" {
 		return s.expected(anOption)

@@ -4,19 +4,18 @@ import (
 	"strings"
 )
 
-// Parse parses a definition as given on a command line, where the event's name
-// may be left out. The error is an *Error.
+// Parse parses a definition as on a command line, where the event's name may be left out. The
+// error is an *Error.
 func Parse(text string) (*Definition, error) { return parse(text, false) }
 
 // ParseSection parses the section name of a BPF program, which must name the
 // event. The error is an *Error.
 func ParseSection(name string) (*Definition, error) { return parse(name, true) }
 
-// LooksLikeDefinition reports whether a section name is meant as a definition:
-// it begins with an identifier, or two with a colon between them, and "=". No
-// section name of libbpf's does ("kprobe/foo", "uprobe//bin/x:foo", "xdp"), nor
-// that of a section without a program (".text", "license"). ParseSection tells
-// whether it is a correct one.
+// LooksLikeDefinition reports whether a section name is meant as a definition: it begins with
+// an identifier, or two with a colon between them, and "=". No section name of libbpf's does
+// ("kprobe/foo", "uprobe//bin/x:foo", "xdp"), nor that of a section without a program
+// (".text", "license"). Whether it is valid is up to ParseSection.
 func LooksLikeDefinition(section string) bool {
 	s := scanner{text: section}
 	s.skipSpace()
@@ -54,8 +53,8 @@ func parse(text string, needEvent bool) (*Definition, error) {
 	return d, nil
 }
 
-// event parses "GROUP:EVENT=" or "EVENT=", or returns "" without stepping over
-// anything if there is none and it is not needed.
+// event parses "GROUP:EVENT=" or "EVENT=". If there is none and none is needed it returns ""
+// and stays where it is.
 func (s *scanner) event(need bool) (group, event string, err error) {
 	if !hasEvent(s.word()) {
 		if need {
@@ -82,9 +81,8 @@ func (s *scanner) event(need bool) (group, event string, err error) {
 	return group, event, nil
 }
 
-// hasEvent reports whether word contains the "=" that ends an event's name. In
-// a class, after a backslash, in the name of a source file or in a lazy pattern it
-// is another.
+// hasEvent reports whether word contains the "=" that ends an event's name. An "=" in a class,
+// after a backslash, in the name of a source file or in a lazy pattern is not that.
 func hasEvent(word string) bool {
 	n := strings.IndexAny(word, `=@[\;`)
 	return n >= 0 && word[n] == '='

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// point parses FUNC, SRC and what is after them.
+// point parses a probe point.
 func (s *scanner) point() (Point, error) {
 	p := Point{Pos: s.pos, LinePos: s.pos}
 	const aFunction = "a function name or pattern"
@@ -84,7 +84,7 @@ func (s *scanner) address(p *Point) error {
 	return nil
 }
 
-// atFile reports whether a source file stands here and not a function. perf's rule
+// atFile reports whether the point begins with a source file, not a function. perf's rule
 // (parse_perf_probe_point in tools/perf/util/probe-event.c, 6.1): there is a line or a
 // lazy pattern, a period in the name, and none of "+@%".
 func (s *scanner) atFile() bool {
@@ -122,7 +122,7 @@ func (s *scanner) inFile(p *Point) error {
 	return nil
 }
 
-// line parses a line's number, of no less than first.
+// line parses a line's number, first or more.
 func (s *scanner) line(p *Point, first uint64) error {
 	at := s.pos
 	const what = "the number of a line"
@@ -137,7 +137,7 @@ func (s *scanner) line(p *Point, first uint64) error {
 	return nil
 }
 
-// lazy parses a lazy pattern: up to white space, which needs a backslash in it.
+// lazy parses a lazy pattern, which ends at white space without a backslash.
 func (s *scanner) lazy(p *Point) error {
 	start := s.pos
 	for !s.atWordEnd() {
@@ -152,8 +152,7 @@ func (s *scanner) lazy(p *Point) error {
 	return nil
 }
 
-// pattern steps over a pattern whose plain characters are those that isPlain
-// reports.
+// pattern parses a pattern. isPlain reports which characters are plain.
 func (s *scanner) pattern(what string, isPlain func(byte) bool) (string, error) {
 	start := s.pos
 	for !s.atWordEnd() {

@@ -45,7 +45,7 @@ func (s *scanner) rest() string { return s.text[s.pos:] }
 
 func (s *scanner) atEnd() bool { return s.pos == len(s.text) }
 
-// atWordEnd reports whether the scanner stands before white space or the end.
+// atWordEnd reports whether white space or the end follows.
 func (s *scanner) atWordEnd() bool { return s.atEnd() || isSpace(s.text[s.pos]) }
 
 // at reports whether the text goes on with prefix.
@@ -82,7 +82,7 @@ func (s *scanner) word() string {
 	return rest
 }
 
-// found describes what stands at the scanner's position, for a message.
+// found describes the text at the scanner's position for a message.
 func (s *scanner) found() string {
 	rest := s.rest()
 	if rest == "" {
@@ -124,8 +124,8 @@ func (s *scanner) expected(what string) error {
 	return s.errorf(s.pos, "expected %s, found %s", what, s.found())
 }
 
-// unsupported returns an error at the scanner's position, before a form that
-// perf knows and this package does not.
+// unsupported returns an error at the scanner's position for a form of perf's that this
+// package does not support.
 func (s *scanner) unsupported(what, form string) error {
 	return s.errorf(s.pos, "expected %s, found %s: %s not supported yet", what, s.found(), form)
 }
