@@ -26,11 +26,11 @@ const maxDepth = 100
 // with single spaces around "&" and "|" and only the parentheses it needs. The error is
 // an *Error.
 //
-// A pattern in a filter ends before a space, "!", "&", "|", "(" or ")". To match one of these
-// characters, escape it with a backslash or put it in a class: between brackets they are
-// ordinary, and the "!" of "[!a-z]" negates the class. (perf accepts only that one "!" there, and rejects a pattern such as
-// "[&|]". It also takes any character after a backslash as escaped, even when that
-// backslash is itself escaped.)
+// A pattern in a filter ends before a space, "!", "&", "|", "(" or ")". To match one of
+// these characters, escape it with a backslash or put it in a class: between brackets they
+// are ordinary, and the "!" of "[!a-z]" negates the class. (perf accepts only that one "!"
+// there, and rejects a pattern such as "[&|]". It also takes any character after a
+// backslash as escaped, even when that backslash is itself escaped.)
 func ParseFilter(text string) (Matcher, error) {
 	f, err := parseFilter(text)
 	if err != nil {

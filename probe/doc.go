@@ -31,10 +31,11 @@
 // semicolons. Package glob, not this one, checks that the ends of ranges are in order.
 //
 // As in perf, a point begins with a source file if that has a period or a slash, and a line
-// or a pattern after it. A LINE after a function counts from the function's
-// first line, which is 0; one after a file, from 1. PATTERN is a lazy pattern: it
-// matches source lines without their white space. White space in it needs a backslash, and
-// so does the "=" of a pattern that looks like a definition after an option ("i\=0"). ADDRESS is link-time, with 0x.
+// or a pattern after it. A LINE after a function counts from the function's first line,
+// which is 0; one after a file, from 1. PATTERN is a lazy pattern: it matches source lines
+// without their white space. White space in it needs a backslash, and so does the "=" of a
+// pattern that looks like a definition after an option ("i\=0"). ADDRESS is link-time, with
+// 0x.
 //
 // Numbers are decimal or, with 0x, hexadecimal. OFFSET is in bytes. TYPE is one of u8
 // u16 u32 u64, s8 to s64, x8 to x64 (shown in hexadecimal), u s x (of the size that the

@@ -99,8 +99,9 @@ func (c *computer) shift(op loc.Op, a, b asm.Register) {
 }
 
 // signed divides a by b, which is not 0, with a temporary register. Linux before 6.6 has no
-// instruction for it, so magnitudes are divided and the sign is corrected. The magnitude of -2^63 is 2^63 without a sign, so -2^63 / -1 wraps to
-// -2^63 and -2^63 mod -1 is 0, as in Go.
+// instruction for it, so magnitudes are divided and the sign is corrected. The magnitude of
+// -2^63 is 2^63 without a sign, so -2^63 / -1 wraps to -2^63 and -2^63 mod -1 is 0, as in
+// Go.
 func (c *computer) signed(op loc.Op, a, b, sign asm.Register) {
 	c.reg(asm.Mov, sign, a)
 	if op == loc.OpDiv {
