@@ -140,8 +140,8 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 		if s.Kind != dwarfloc.Entry || !at[s.Addr] {
 			return nil
 		}
-		c := s.Clone()
-		if err := c.Describe(); err != nil {
+		c, err := s.Clone()
+		if err != nil {
 			return err
 		}
 		mu.Lock()

@@ -227,8 +227,8 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	var sites []*dwarfloc.Site
 	err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
 		if wanted(s) {
-			c := s.Clone() // it is lent
-			if err := c.Describe(); err != nil {
+			c, err := s.Clone() // it is lent
+			if err != nil {
 				return err
 			}
 			mu.Lock()
@@ -240,7 +240,7 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(sites, func(a, b *dwarfloc.Site) int { return cmp.Compare(a.DIE(), b.DIE()) })
+	slices.SortFunc(sites, func(a, b *dwarfloc.Site) int { return cmp.Compare(a.DIE, b.DIE) })
 	return sites
 }
 
@@ -248,7 +248,7 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 // when there is nothing to compare.
 func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, theirs place) bool {
 	t.Helper()
-	a := s.Image().Arch()
+	a := s.Image.Arch()
 	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.Entry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
 		// All these tools take an expression relative to the stack pointer (clang's
 		// frame base) for true at a function's first instruction, where the prologue has
