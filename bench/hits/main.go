@@ -189,7 +189,7 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 		defer specs.Close()
 		insns = interpreter(specs, len(k.args))
 	case k.args != nil:
-		p, err := prologue.Emit(k.args, prologue.Options{Arch: a})
+		p, err := prologue.Emit(k.args, prologue.Options{Arch: a, Reads: prologue.ReadUser})
 		if err != nil {
 			return nil, err
 		}
