@@ -68,7 +68,7 @@ func vector(lengths ...uint64) guest.Arg {
 
 func call(name string, args ...guest.Arg) guest.Call { return guest.Call{Name: name, Args: args} }
 
-// Of linux/futex.h: FUTEX_WAKE_OP, a call with six numbers, and FUTEX_PRIVATE_FLAG.
+// From linux/futex.h: FUTEX_WAKE_OP, a call with six numbers, and FUTEX_PRIVATE_FLAG.
 const (
 	futexWakeOp  = 5
 	futexPrivate = 128

@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestPrediction attaches a probe at each of a random sample of an image's sites, and
@@ -26,7 +27,7 @@ func TestPrediction(t *testing.T) { eachKernel(t, predict) }
 
 func predict(t *testing.T, k testKernel) {
 	t.Helper()
-	img := open(t, k)
+	img := testenv.Open(t, k.Vmlinux)
 	table, err := attachable.New(img)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -43,7 +44,7 @@ func TestValues(t *testing.T) {
 		}{{true, prologue.ConventionRecord}, {false, prologue.ConventionAuto}} {
 			t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, boot.kaslr), func(t *testing.T) {
 				t.Parallel()
-				img := open(t, k)
+				img := testenv.Open(t, k.Vmlinux)
 				// A kernel without kprobe.multi refuses programs for it.
 				o := plan.Options{Convention: boot.convention, Target: plan.Target{Multi: plan.MultiNone}}
 				if k.hasMulti() {
@@ -119,16 +120,6 @@ func kernels(t *testing.T) (out []testKernel) {
 		}
 	}
 	return out
-}
-
-func open(t *testing.T, k testKernel) *dwarfloc.Image {
-	t.Helper()
-	img, err := dwarfloc.Open(k.Vmlinux, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = img.Close() })
-	return img
 }
 
 // definitions returns the marker's definition and those of valueTests that apply to a

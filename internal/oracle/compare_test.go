@@ -184,7 +184,7 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 		if s.Inlined || d.Addr <= s.Addr {
 			c.differ("prologue", "%s: starts at %#x, dwarfloc %#x", at, s.Addr, d.Addr)
 		}
-		// What is left to compare has one expression for the whole scope.
+		// Only expressions for the whole scope are left to compare.
 		s.Addr = d.Addr
 	}
 	if s.Addr != d.Addr {

@@ -235,7 +235,7 @@ func TestDwarfdumpFixtures(t *testing.T) {
 	addresses, parameters := 0, 0
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
-			path, img := fixture(t, name)
+			path, img := testenv.Program(t, name)
 			all := dump(t, "--debug-info", path)
 			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
@@ -271,7 +271,7 @@ func TestDwarfdumpKernel(t *testing.T) {
 	}
 	path := testenv.Vmlinux(t)
 	testenv.Tool(t, "llvm-dwarfdump")
-	img := open(t, path)
+	img := testenv.Open(t, path)
 	all := make(map[uint64]*dumped)
 	for _, name := range sample(t, img, 40) {
 		sites, err := img.Sites(context.Background(), dwarfloc.Name(name))

@@ -15,7 +15,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // place is a location in a form that all tools' answers are converted to: the value
@@ -187,26 +186,6 @@ func sample(t *testing.T, img *dwarfloc.Image, n int) []string {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(n, len(names))]
-}
-
-// fixture writes a small image to a file and opens it.
-func fixture(t *testing.T, name string) (string, *dwarfloc.Image) {
-	t.Helper()
-	path, err := fixtures.WriteTo(t.TempDir(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, open(t, path)
-}
-
-func open(t *testing.T, path string) *dwarfloc.Image {
-	t.Helper()
-	img, err := dwarfloc.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = img.Close() })
-	return img
 }
 
 // enough fails a test that compared too little.

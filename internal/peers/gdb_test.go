@@ -207,7 +207,7 @@ func TestGDBFixtures(t *testing.T) {
 	compared := 0
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
-			path, img := fixture(t, name)
+			path, img := testenv.Program(t, name)
 			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -226,7 +226,7 @@ func TestGDBKernel(t *testing.T) {
 	}
 	path := testenv.Vmlinux(t)
 	testenv.Tool(t, "gdb")
-	img := open(t, path)
+	img := testenv.Open(t, path)
 	wanted := make(map[uint64]bool) // addresses
 	for _, name := range sample(t, img, 250) {
 		sites, err := img.Sites(context.Background(), dwarfloc.Name(name))

@@ -124,7 +124,7 @@ func TestPerfLines(t *testing.T) {
 	}
 	perf := testenv.Tool(t, "perf")
 	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-gcc12-O0-dwarf5.elf"} {
-		path, img := fixture(t, name)
+		path, img := testenv.Program(t, name)
 		compared := 0
 		everyLine(t, img, "[cpst]*", func(function string, line int) {
 			if comparePerfLine(t, perf, path, img, fmt.Sprintf("%s:%d", function, line)) {
@@ -173,7 +173,7 @@ func TestPerfLinesOfKernel(t *testing.T) {
 func TestAddr2line(t *testing.T) {
 	tool := testenv.Tool(t, "addr2line")
 	for _, name := range []string{"basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O2-dwarf5.elf"} {
-		path, img := fixture(t, name)
+		path, img := testenv.Program(t, name)
 		bodies, err := img.Sites(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func byView(list []entry, addr, view uint64) (*entry, loc.Rule) {
 func TestReadelfViews(t *testing.T) {
 	for _, name := range []string{"basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O2-dwarf5.elf", "lib-gcc12-O2-dwarf5.elf"} {
 		t.Run(name, func(t *testing.T) {
-			path, img := fixture(t, name)
+			path, img := testenv.Program(t, name)
 			lists, all := viewLists(t, path), dump(t, "--debug-info", path)
 			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {

@@ -78,7 +78,7 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	if err != nil {
 		return err
 	}
-	// What is not fetched is part of the question: two sites with the same
+	// The unfetched arguments are part of the key: two sites with the same
 	// instructions may have different reasons, but the same values.
 	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
 		return nil
