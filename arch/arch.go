@@ -8,34 +8,23 @@ package arch
 import (
 	"debug/elf"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// NoOffset is the Offset of a register that struct pt_regs does not hold.
-const NoOffset = -1
-
-// Class says what a register can hold, which decides whether a BPF program can
-// fetch it.
-type Class uint8
-
-const (
-	// General is an integer register, saved in struct pt_regs.
-	General Class = iota
-	// Vector is a floating point or vector register: the kernel does not save it
-	// for a probe, so no BPF program can read it.
-	Vector
-	// Other is a flag, segment or control register.
-	Other
-)
-
 // Register is one register of an architecture.
 type Register struct {
-	DWARF  uint16 // number in the architecture's DWARF register mapping
-	Name   string // name as the architecture's manual spells it, without a sigil
-	Offset int    // bytes from the start of struct pt_regs, or NoOffset
-	Class  Class
+	DWARF uint16 // number in the architecture's DWARF register mapping
+	Name  string // name as the architecture's manual spells it, without a sigil
+	// KernelName is what the kernel's kprobe and uprobe events call the register: "ax"
+	// for rax. It is "" for one that they do not know.
+	KernelName string
+	// Offset is in bytes from the start of struct pt_regs, or -1 if that does not hold
+	// the register.
+	Offset int
+	// Vector is set for floating point and vector registers. The kernel does not save
+	// them for a probe, so no BPF program can read them.
+	Vector bool
 }
 
 // Arch is one architecture: what is needed to read its DWARF and to fetch its
@@ -57,9 +46,8 @@ type Arch struct {
 	// entry, in their order.
 	Args []uint16
 
-	kernelNames map[string]string // where they differ from the manual's
-	regs        []Register
-	byNum       []*Register // nil where the mapping has no register
+	regs  []Register
+	byNum []*Register // nil where the mapping has no register
 }
 
 // Register returns the register with a DWARF number, or nil when the
@@ -91,38 +79,15 @@ func (a *Arch) RegisterByName(name string) *Register {
 	name = strings.TrimPrefix(name, "%")
 	for i := range a.regs {
 		r := &a.regs[i]
-		if name != "" && (r.Name == name || a.KernelName(r) == name) {
+		if name != "" && (r.Name == name || r.KernelName == name) {
 			return r
 		}
 	}
 	return nil
 }
 
-// KernelName returns what the kernel's kprobe and uprobe events call a register, or ""
-// for one that they do not know.
-func (a *Arch) KernelName(r *Register) string {
-	if r.Offset < 0 {
-		return ""
-	}
-	if k, ok := a.kernelNames[r.Name]; ok {
-		return k
-	}
-	return r.Name
-}
-
-// FtraceSaves reports whether a program that ftrace calls at a function's entry, or at its
-// return, finds a register's value in its struct pt_regs. Since Linux 6.14 only those of
-// arguments and results are saved there (HAVE_FTRACE_REGS_HAVING_PT_REGS and
-// ftrace_partial_regs in include/linux/ftrace.h), at a return the result's.
-func (a *Arch) FtraceSaves(dwarf uint16, isReturn bool) bool {
-	if isReturn {
-		return dwarf == a.Return
-	}
-	return dwarf == a.SP || slices.Contains(a.Args, dwarf)
-}
-
-// ForELF returns the architecture of an ELF file, or an error that names the
-// machine when there is no table for it.
+// ForELF returns the architecture of an ELF file by the fields of its header, or an error
+// that names the machine if there is no table for it.
 func ForELF(machine elf.Machine, class elf.Class, data elf.Data) (*Arch, error) {
 	for _, a := range all {
 		if a.Machine == machine && (class == elf.ELFCLASS64) == (a.WordSize == 8) {
@@ -132,7 +97,8 @@ func ForELF(machine elf.Machine, class elf.Class, data elf.Data) (*Arch, error) 
 	return nil, fmt.Errorf("unsupported machine %v (%v, %v)", machine, class, data)
 }
 
-// ByName returns the architecture with a name, or nil.
+// ByName returns the architecture with the name that Debian gives it, such as "amd64" or
+// "arm64", or nil.
 func ByName(name string) *Arch {
 	for _, a := range all {
 		if a.Name == name {
@@ -142,28 +108,42 @@ func ByName(name string) *Arch {
 	return nil
 }
 
-func build(a Arch, regs []Register) *Arch {
+// build indexes an architecture's registers. kernelNames holds the kernel's names that
+// differ from the manual's.
+func build(a Arch, kernelNames map[string]string, regs []Register) *Arch {
 	a.regs = regs
 	for i := range regs {
-		n := int(regs[i].DWARF)
+		r := &regs[i]
+		if r.Offset >= 0 {
+			r.KernelName = r.Name
+			if k, ok := kernelNames[r.Name]; ok {
+				r.KernelName = k
+			}
+		}
+		n := int(r.DWARF)
 		if grow := n + 1 - len(a.byNum); grow > 0 {
 			a.byNum = append(a.byNum, make([]*Register, grow)...)
 		}
-		a.byNum[n] = &regs[i]
+		a.byNum[n] = r
 	}
 	return &a
 }
 
-// numbered makes a run of registers called prefix+first, prefix+first+1, ... .
-// A stride of 0 stands for registers that struct pt_regs does not hold.
-func numbered(prefix string, first, count int, dwarf uint16, offset, stride int, class Class) []Register {
+// numbered makes count registers called prefix+"0", prefix+"1", ... that struct pt_regs
+// holds as consecutive words of stride bytes.
+func numbered(prefix string, count int, dwarf uint16, offset, stride int) []Register {
 	regs := make([]Register, count)
 	for i := range regs {
-		off := NoOffset
-		if stride != 0 {
-			off = offset + i*stride
-		}
-		regs[i] = Register{DWARF: dwarf + uint16(i), Name: prefix + strconv.Itoa(first+i), Offset: off, Class: class}
+		regs[i] = Register{DWARF: dwarf + uint16(i), Name: prefix + strconv.Itoa(i), Offset: offset + i*stride}
+	}
+	return regs
+}
+
+// vectors makes count vector registers called prefix+first, prefix+(first+1), ...
+func vectors(prefix string, first, count int, dwarf uint16) []Register {
+	regs := make([]Register, count)
+	for i := range regs {
+		regs[i] = Register{DWARF: dwarf + uint16(i), Name: prefix + strconv.Itoa(first+i), Offset: -1, Vector: true}
 	}
 	return regs
 }

@@ -13,10 +13,12 @@ func TestTables(t *testing.T) {
 	delve := map[string]func(uint64) string{"amd64": regnum.AMD64ToName, "arm64": regnum.ARM64ToName}
 	// Delve's other spellings of the same registers.
 	same := map[string]string{"r30": "x30", "lr": "x30"}
+	// The integer registers and the program counter have the first numbers.
+	general := map[string]uint16{"amd64": 17, "arm64": 33}
 	for _, a := range all {
 		seen := make(map[int]string)
 		for _, r := range a.Registers() {
-			if r.Class == General {
+			if r.DWARF < general[a.Name] {
 				want := strings.ToLower(delve[a.Name](uint64(r.DWARF)))
 				if s, ok := same[want]; ok {
 					want = s
@@ -24,12 +26,15 @@ func TestTables(t *testing.T) {
 				if r.Name != want {
 					t.Errorf("%s register %d: %s, delve says %s", a.Name, r.DWARF, r.Name, want)
 				}
-				if r.Offset == NoOffset || r.Offset%a.WordSize != 0 {
-					t.Errorf("%s register %s has offset %d in struct pt_regs", a.Name, r.Name, r.Offset)
+				if r.Vector || r.Offset < 0 || r.Offset%a.WordSize != 0 {
+					t.Errorf("%s register %s has offset %d in struct pt_regs, vector %v", a.Name, r.Name, r.Offset, r.Vector)
 				}
 			}
-			if other, dup := seen[r.Offset]; dup && r.Offset != NoOffset {
+			if other, dup := seen[r.Offset]; dup && r.Offset >= 0 {
 				t.Errorf("%s registers %s and %s have the same offset", a.Name, r.Name, other)
+			}
+			if r.Vector && r.Offset >= 0 || (r.KernelName == "") != (r.Offset < 0) {
+				t.Errorf("%s register %s: vector %v, kernel name %q, offset %d", a.Name, r.Name, r.Vector, r.KernelName, r.Offset)
 			}
 			seen[r.Offset] = r.Name
 			if a.Register(uint64(r.DWARF)).Name != r.Name {

@@ -12,48 +12,46 @@ var all = []*Arch{amd64, arm64}
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
 	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, Return: 0,
-	Args: []uint16{5, 4, 1, 2, 8, 9}, // figure 3.4
-	// arch/x86/kernel/ptrace.c (6.1), regoffset_table
-	kernelNames: map[string]string{
-		"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
-	},
+	Args:   []uint16{5, 4, 1, 2, 8, 9}, // figure 3.4
 	Source: "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
+}, map[string]string{ // arch/x86/kernel/ptrace.c (6.1), regoffset_table
+	"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
 }, slices.Concat(
 	[]Register{
-		{0, "rax", 80, General},
-		{1, "rdx", 96, General},
-		{2, "rcx", 88, General},
-		{3, "rbx", 40, General},
-		{4, "rsi", 104, General},
-		{5, "rdi", 112, General},
-		{6, "rbp", 32, General},
-		{7, "rsp", 152, General},
-		{8, "r8", 72, General},
-		{9, "r9", 64, General},
-		{10, "r10", 56, General},
-		{11, "r11", 48, General},
-		{12, "r12", 24, General},
-		{13, "r13", 16, General},
-		{14, "r14", 8, General},
-		{15, "r15", 0, General},
-		{16, "rip", 128, General},
+		{DWARF: 0, Name: "rax", Offset: 80},
+		{DWARF: 1, Name: "rdx", Offset: 96},
+		{DWARF: 2, Name: "rcx", Offset: 88},
+		{DWARF: 3, Name: "rbx", Offset: 40},
+		{DWARF: 4, Name: "rsi", Offset: 104},
+		{DWARF: 5, Name: "rdi", Offset: 112},
+		{DWARF: 6, Name: "rbp", Offset: 32},
+		{DWARF: 7, Name: "rsp", Offset: 152},
+		{DWARF: 8, Name: "r8", Offset: 72},
+		{DWARF: 9, Name: "r9", Offset: 64},
+		{DWARF: 10, Name: "r10", Offset: 56},
+		{DWARF: 11, Name: "r11", Offset: 48},
+		{DWARF: 12, Name: "r12", Offset: 24},
+		{DWARF: 13, Name: "r13", Offset: 16},
+		{DWARF: 14, Name: "r14", Offset: 8},
+		{DWARF: 15, Name: "r15", Offset: 0},
+		{DWARF: 16, Name: "rip", Offset: 128},
 	},
-	numbered("xmm", 0, 16, 17, 0, 0, Vector),
-	numbered("st", 0, 8, 33, 0, 0, Vector),
-	numbered("mm", 0, 8, 41, 0, 0, Vector),
+	vectors("xmm", 0, 16, 17),
+	vectors("st", 0, 8, 33),
+	vectors("mm", 0, 8, 41),
 	[]Register{
-		{49, "rflags", 144, Other},
-		{50, "es", NoOffset, Other},
-		{51, "cs", 136, Other},
-		{52, "ss", 160, Other},
-		{53, "ds", NoOffset, Other},
-		{54, "fs", NoOffset, Other},
-		{55, "gs", NoOffset, Other},
-		{58, "fs.base", NoOffset, Other},
-		{59, "gs.base", NoOffset, Other},
+		{DWARF: 49, Name: "rflags", Offset: 144},
+		{DWARF: 50, Name: "es", Offset: -1},
+		{DWARF: 51, Name: "cs", Offset: 136},
+		{DWARF: 52, Name: "ss", Offset: 160},
+		{DWARF: 53, Name: "ds", Offset: -1},
+		{DWARF: 54, Name: "fs", Offset: -1},
+		{DWARF: 55, Name: "gs", Offset: -1},
+		{DWARF: 58, Name: "fs.base", Offset: -1},
+		{DWARF: 59, Name: "gs.base", Offset: -1},
 	},
-	numbered("xmm", 16, 16, 67, 0, 0, Vector),
-	numbered("k", 0, 8, 118, 0, 0, Vector),
+	vectors("xmm", 16, 16, 67),
+	vectors("k", 0, 8, 118),
 ))
 
 // arm64: DWARF for the Arm 64-bit Architecture, table "DWARF register names";
@@ -63,11 +61,11 @@ var arm64 = build(Arch{
 	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, Return: 0,
 	Args:   []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Source: "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
-}, slices.Concat(
-	numbered("x", 0, 31, 0, 0, 8, General),
+}, nil, slices.Concat(
+	numbered("x", 31, 0, 0, 8),
 	[]Register{
-		{31, "sp", 248, General},
-		{32, "pc", 256, General},
+		{DWARF: 31, Name: "sp", Offset: 248},
+		{DWARF: 32, Name: "pc", Offset: 256},
 	},
-	numbered("v", 0, 32, 64, 0, 0, Vector),
+	vectors("v", 0, 32, 64),
 ))

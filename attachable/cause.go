@@ -94,6 +94,3 @@ func (c Cause) Text() string {
 	}
 	return causeText[c].text
 }
-
-// MarshalText returns the name, for JSON.
-func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

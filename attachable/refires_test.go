@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -53,7 +54,7 @@ func TestComesBack(t *testing.T) {
 		{"an indirect jump", "arm64", codeAt{0x10: "a0001fd6"}, 0x10, false, false},
 		{"a branch not known", "arm64", codeAt{0x10: "b1ffff54"}, 0x10, false, false},
 	} {
-		b := body{next: decoders[tt.arch].next}
+		b := body{next: insn.For(tt.arch).Next}
 		for lo := uint64(0); lo < 0x40; lo++ {
 			if code, ok := tt.parts[lo]; ok {
 				b.parts = append(b.parts, part{lo: lo, code: bytesOf(t, code)})

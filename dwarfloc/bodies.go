@@ -19,7 +19,7 @@ type holder struct {
 	line  int    // where its function is declared
 	view  uint64 // entry view, when the address is the one that the body is entered at
 	// outside: no instruction of the body is at the address. Its code was merged into its
-	// neighbours, or ends in front of the address: a last statement without code is there.
+	// neighbours, or ends before the address: a last statement without code is there.
 	outside bool
 }
 
@@ -140,7 +140,7 @@ func (c *candidate) consider(h *holder, file string, line int) {
 // first line of each file.
 type functionTexts struct{ first map[string]int }
 
-// has reports whether a line is behind the first function of a file.
+// has reports whether a line is after the beginning of the first function of a file.
 func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 	if t.first == nil {
 		t.first = make(map[string]int)
@@ -249,7 +249,7 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 
 // lineSite is the site of a line at a place in a record's body, or nil. In code built
 // without optimisation it is not in the function's prologue, where parameters do not
-// have their locations yet, but behind it.
+// have their locations yet, but after it.
 func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error) {
 	s, err := u.bodySite(rec, Line, file, line)
 	if err != nil || s == nil {
@@ -277,7 +277,7 @@ func (e *NoCodeError) Error() string {
 }
 
 // SiteAt returns the site of the instruction at a link-time address: in the innermost
-// body that holds it, with the machine as it is before the instruction, behind
+// body that holds it, with the machine as it is before the instruction, after
 // whatever else the line table has at that address. An address that is in no
 // function is a *NoCodeError.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
@@ -344,7 +344,7 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := -1 // the last row that is not behind the address
+	at := -1 // the last row at or before the address
 	for i := range rows {
 		if rows[i].Addr > addr {
 			break

@@ -52,33 +52,30 @@ func (u *unit) encoding() eval.Encoding {
 	return enc
 }
 
-// locate evaluates an expression that stands at an offset of a section. The address of
-// something in a relocatable file is a reason: nothing says where it will be.
-func (ev *evaluator) locate(expr []byte, sec string, off uint64) (loc.Location, loc.Reason, error) {
-	l, r, err := ev.evaluate(expr, sec, off)
-	if err == nil && r.Code == loc.ReasonNone {
-		r = ev.u.img.moduleAddress(&l)
+// locate evaluates an expression that stands at an offset of a section into l. The address
+// of something in a relocatable file is a reason: nothing says where it will be.
+func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
+	r, err := ev.evaluate(expr, sec, off, l)
+	if err == nil && r.Code == loc.ReasonNone && ev.u.img.IsRelocatable() {
+		if r = ev.u.img.moduleAddress(l); r.Code != loc.ReasonNone {
+			*l = loc.Location{}
+		}
 	}
-	if err != nil || r.Code != loc.ReasonNone {
-		return loc.Location{}, r, err
-	}
-	return l, r, nil
+	return r, err
 }
 
 // evaluate is Evaluate with errors that say where the expression is.
-func (ev *evaluator) evaluate(expr []byte, sec string, off uint64) (loc.Location, loc.Reason, error) {
-	l, r, err := ev.Evaluate(expr)
-	if errors.Is(err, eval.ErrInvalidExpression) {
+func (ev *evaluator) evaluate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
+	r, err := ev.Evaluate(expr, l)
+	if err != nil && errors.Is(err, eval.ErrInvalidExpression) {
 		err = ev.u.Data.Errorf(sec, off, "%v", err)
 	}
-	return l, r, err
+	return r, err
 }
 
-// moduleAddress is the reason for a location that needs an address of a relocatable file.
+// moduleAddress is the reason for a location that needs an address of the image, which is
+// a relocatable file.
 func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
-	if !img.IsRelocatable() {
-		return loc.Reason{}
-	}
 	var addr *loc.Expr
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
@@ -185,7 +182,8 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 		}
 		expr, sec, off = c.expr, c.sec, c.off
 	}
-	l, r, err := ev.evaluate(expr, sec, off)
+	var l loc.Location
+	r, err := ev.evaluate(expr, sec, off, &l)
 	if err != nil || r.Code != loc.ReasonNone {
 		return nil, r, err
 	}
@@ -233,7 +231,8 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	case !ok:
 		return nil, loc.Reason{Code: loc.ReasonNoFrameInfo}, nil
 	case rule.Expr != nil:
-		l, r, err := ev.evaluate(rule.Expr, ".debug_frame", 0)
+		var l loc.Location
+		r, err := ev.evaluate(rule.Expr, ".debug_frame", 0, &l)
 		if err != nil || r.Code != loc.ReasonNone {
 			return nil, r, err
 		}

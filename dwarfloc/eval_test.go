@@ -90,7 +90,8 @@ func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
 	if frame != nil {
 		site.fun.frame = dw.BlockValue(dw.FormExprloc, frame)
 	}
-	l, r, err := site.evaluator().locate(expr, ".debug_loclists", 0x10)
+	var l loc.Location
+	r, err := site.evaluator().locate(expr, ".debug_loclists", 0x10, &l)
 	switch {
 	case err != nil:
 		return "error " + err.Error()

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// Matcher chooses functions by name. Literal returns the only name that matches,
-// where there is only one; the search is then much faster.
+// Matcher chooses functions by name. A nil Matcher chooses all. Literal returns the only
+// name that matches, if there is only one: the search is then much faster.
 type Matcher interface {
 	Match(name string) bool
 	Literal() (name string, ok bool)
@@ -43,12 +43,11 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 	return dropCopies(out), nil
 }
 
-// EachSite calls f for all sites of the functions that a matcher chooses, from
-// several goroutines at once and in no order. worker is less than GOMAXPROCS, and
-// no two calls with the same worker overlap. Code that a linker merged has a site
-// for each of its descriptions. It is for going through a whole image without
-// keeping it in memory: the site is lent until f returns, Clone makes a copy to keep,
-// and Describe tells what the site is called.
+// EachSite calls f for all sites of the functions that a matcher chooses, from several
+// goroutines at once and in no order. worker is less than GOMAXPROCS, and no two calls with
+// the same worker overlap. Code that a linker merged has a site for each of its
+// descriptions. EachSite is for going through a whole image without keeping it in memory: s
+// is reused after f returns. Clone it to keep it, Describe it to get its names.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
 	// Who wants all sites counts them, and seldom asks for their symbols.
 	if err := img.prepare(m != nil); err != nil {
@@ -60,11 +59,11 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	}
 	// What a selector remembers is its own.
 	selectors := slices.Repeat([]index.Selector{sel}, runtime.GOMAXPROCS(0))
-	lent := make([]Site, runtime.GOMAXPROCS(0))
+	sites := make([]Site, runtime.GOMAXPROCS(0))
 	resolvers := make([]resolver, runtime.GOMAXPROCS(0))
 	err = img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
-		sel, s := &selectors[w.Worker], &lent[w.Worker]
+		sel, s := &selectors[w.Worker], &sites[w.Worker]
 		s.funOf = -1
 		for j := range u.Recs {
 			r := &u.Recs[j]

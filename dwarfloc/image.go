@@ -89,20 +89,10 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if o != nil {
 		img.o = *o
 	}
-	img.d = &dw.Data{Sections: dw.Sections{
+	img.d = dw.New(dw.Sections{
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
-		Info: sections[".debug_info"], Abbrev: sections[".debug_abbrev"],
-		Str: sections[".debug_str"], LineStr: sections[".debug_line_str"], StrOffsets: sections[".debug_str_offsets"],
-		Addr: sections[".debug_addr"], Loc: sections[".debug_loc"], Loclists: sections[".debug_loclists"],
-		Ranges: sections[".debug_ranges"], Rnglists: sections[".debug_rnglists"], Line: sections[".debug_line"],
-		Frame: sections[".debug_frame"], EhFrame: sections[".eh_frame"],
-		Errorf: f.Errorf,
-	}}
-	for _, s := range f.Sections() {
-		if s.Name == ".eh_frame" {
-			img.d.EhFrameAddr = s.Addr
-		}
-	}
+		EhFrameAddr: sectionAddr(f, ".eh_frame"), Errorf: f.Errorf,
+	}, sections)
 	img.index = index.New(img.d, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),
 		Warn: img.o.Warn, Progress: img.o.Progress,
@@ -110,6 +100,15 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
 	return img, nil
+}
+
+func sectionAddr(f *image.File, name string) uint64 {
+	for _, s := range f.Sections() {
+		if s.Name == name {
+			return s.Addr
+		}
+	}
+	return 0
 }
 
 // Close releases the file. What came from the image stays valid, except that nothing more

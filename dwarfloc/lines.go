@@ -344,8 +344,8 @@ func (anyFile) MatchBase(string) bool  { return true }
 func (anyFile) Match(string, int) bool { return true }
 
 // eachTable calls f, on all processors, for each unit whose line table has a file
-// with a name that may be wanted: with the table, lent, and the wanted files of it by
-// their index. Looking at the names of all files of a kernel (2.9 million) is most
+// with a name that may be wanted: with the table, which is valid until f returns, and its
+// wanted files by their index. Looking at the names of all files of a kernel (2.9 million) is most
 // of the work, so each distinct name is matched once.
 func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error) error {
 	if err := img.prepare(true); err != nil {

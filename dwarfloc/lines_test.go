@@ -3,8 +3,6 @@ package dwarfloc
 import (
 	"errors"
 	"fmt"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,65 +15,6 @@ import (
 // readelf prints rows with their views and whether they begin a statement:
 //
 //	queue.c      379  0xffffffff81000000       1       x
-var elfRow = regexp.MustCompile(`^\S+ +(\d+|-) +(0x[0-9a-f]+|0)(?: +(\d+))?(?: +(x))?(?: +END)?$`)
-
-// TestViewsAgainstReadelf compares the numbers of all rows with readelf's, which counts
-// views as the assembler does.
-func TestViewsAgainstReadelf(t *testing.T) {
-	tool, err := exec.LookPath("readelf")
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, name := range fixtures.Names() {
-		t.Run(name, func(t *testing.T) {
-			file, err := fixtures.WriteTo(t.TempDir(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(tool, "--wide", "--debug-dump=decodedline", file)
-			cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want, got []string
-			for l := range strings.Lines(string(out)) {
-				m := elfRow.FindStringSubmatch(strings.TrimSpace(l))
-				if m == nil || m[1] == "-" { // the end of a sequence
-					continue
-				}
-				view := m[3]
-				if view == "" {
-					view = "0"
-				}
-				want = append(want, fmt.Sprintf("%s %s view %s stmt=%v", m[2], m[1], view, m[4] != ""))
-			}
-			img := openFixture(t, name)
-			views := 0
-			for _, u := range lineUnits(t, img) {
-				rows, err := u.Rows()
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, r := range rows {
-					if r.End {
-						continue
-					}
-					if r.View > 0 {
-						views++
-					}
-					got = append(got, fmt.Sprintf("%#x %d view %d stmt=%v", r.Addr, r.Line, r.View, r.Stmt))
-				}
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" || views < 5 {
-				t.Errorf("%d rows, %d with views (-readelf +got):\n%s", len(got), views, diff)
-			}
-		})
-	}
-}
-
 func lineText(s *Site) string {
 	var callers []string
 	for _, c := range s.Callers {

@@ -35,7 +35,8 @@ func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
 		return fmt.Sprintf("none, others %v", c.others)
 	}
 	site := &Site{u: u, Addr: dwarftest.TextAddr + addr}
-	l, r, err := site.evaluator().locate(c.expr, c.sec, c.off)
+	var l loc.Location
+	r, err := site.evaluator().locate(c.expr, c.sec, c.off, &l)
 	dwarftest.Must(err)
 	if r.Code != loc.ReasonNone {
 		return r.String()

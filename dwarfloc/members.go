@@ -19,35 +19,29 @@ const maxMembers = 1 << 16
 // Members returns the members of a structure, union or class, in order. Other
 // types have none.
 func (t *Type) Members() (out []Member, err error) {
-	err = t.guard(func() (err error) {
-		out, err = t.members()
-		return err
-	})
-	return out, err
-}
-
-func (t *Type) members() ([]Member, error) {
-	switch t.Kind {
-	case TypeStruct, TypeUnion, TypeClass:
-	default:
+	if !isRecord(t) {
 		return nil, nil
 	}
-	e, err := t.u.Entry(t.off)
+	err = t.guard(func() error {
+		e, err := t.u.Entry(t.off)
+		if err != nil {
+			return err
+		}
+		return e.Children(func(c dw.Entry) (bool, error) {
+			if c.Tag() != dw.TagMember && c.Tag() != dw.TagInheritance {
+				return true, nil
+			}
+			m, ok, err := t.u.member(c)
+			if ok {
+				out = append(out, m)
+			}
+			return len(out) < maxMembers, err
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
-	var out []Member
-	err = e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagMember && c.Tag() != dw.TagInheritance {
-			return true, nil
-		}
-		m, ok, err := t.u.member(c)
-		if ok {
-			out = append(out, m)
-		}
-		return len(out) < maxMembers, err
-	})
-	return out, err
+	return out, nil
 }
 
 // member reads a member. ok is false for one without a place in the object, such
@@ -114,7 +108,7 @@ func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err 
 	if *tries++; depth > maxTypeDepth || *tries > maxMembers {
 		return m, false, nil
 	}
-	members, err := t.members()
+	members, err := t.Members()
 	if err != nil {
 		return m, false, err
 	}
@@ -145,7 +139,7 @@ func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, err
 	if *tries++; depth > maxTypeDepth || *tries > maxMembers || len(names) > maxMembers {
 		return names, nil
 	}
-	members, err := t.members()
+	members, err := t.Members()
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +163,8 @@ func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, err
 // its members, so that their value means nothing.
 func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
 	t, err := t.Resolve()
-	if err != nil || depth > maxTypeDepth {
+	if err != nil || depth > maxTypeDepth || !isRecord(t) {
 		return false, err
-	}
-	if t.Kind != TypeStruct && t.Kind != TypeUnion && t.Kind != TypeClass {
-		return false, nil
 	}
 	members, err := t.Members()
 	if err != nil {

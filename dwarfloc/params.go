@@ -29,7 +29,7 @@ func (s *Site) Params() ([]*Variable, error) {
 // ready. It is for one goroutine.
 type resolver struct {
 	ev   evaluator
-	here []varEntry
+	here scope
 	vars []Variable
 	out  []*Variable
 
@@ -56,11 +56,17 @@ func (r *resolver) params(s *Site) error {
 	if err != nil {
 		return err
 	}
-	if err := r.read(s); err != nil {
+	e, err := s.u.Entry(s.die)
+	if err != nil {
 		return err
 	}
+	r.here.vars = r.here.vars[:0]
+	if err := r.here.read(s, e, noBlocks, 0, true); err != nil {
+		return err
+	}
+	here := r.here.vars
 	// No variable moves once it is in out.
-	if n := len(decl) + len(r.here); cap(r.vars) < n {
+	if n := len(decl) + len(here); cap(r.vars) < n {
 		r.vars = make([]Variable, 0, 2*n)
 	}
 	r.vars = r.vars[:0]
@@ -70,8 +76,8 @@ func (r *resolver) params(s *Site) error {
 		d := &decl[i]
 		var x *varEntry
 		entries := 0
-		for j := range r.here {
-			h := &r.here[j]
+		for j := range here {
+			h := &here[j].varEntry
 			if h.tag == 0 || h.origin.Form == 0 {
 				continue
 			}
@@ -88,49 +94,15 @@ func (r *resolver) params(s *Site) error {
 			return err
 		}
 	}
-	for j := range r.here {
-		if r.here[j].tag != dw.TagFormalParameter {
+	for j := range here {
+		if here[j].tag != dw.TagFormalParameter {
 			continue
 		}
-		if err := r.add(s, &r.here[j], nil, 1); err != nil {
+		if err := r.add(s, &here[j].varEntry, nil, 1); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// read reads the variables below the site's own entry, without those of blocks.
-func (r *resolver) read(s *Site) error {
-	r.here = r.here[:0]
-	u := s.u
-	e, err := u.Entry(s.die)
-	if err != nil || !e.HasChildren() {
-		return err
-	}
-	pos, err := u.SkipAttrs(e)
-	if err != nil {
-		return err
-	}
-	for {
-		c, err := u.Entry(uint64(pos))
-		if err != nil || c.IsEnd() {
-			return err
-		}
-		if c.Tag() == dw.TagFormalParameter || c.Tag() == dw.TagVariable {
-			x, end, err := u.readVarEnd(c)
-			if err != nil {
-				return err
-			}
-			r.here = append(r.here, x)
-			if !c.HasChildren() {
-				pos = end
-				continue
-			}
-		}
-		if pos, err = u.SkipTree(c); err != nil {
-			return err
-		}
-	}
 }
 
 // add resolves a parameter that the site's own entry x, or its declaration d, or

@@ -129,7 +129,7 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		return f.member(o, p.Member)
 	case probe.StepDot:
 		if t.Kind == TypePointer {
-			if el, err := t.element(); err == nil {
+			if el, err := t.Elem(); err == nil {
 				if el, err = el.resolve(0); err == nil && isRecord(el) {
 					return wrong("%v is a pointer: its members are reached with \"->\"", o.t)
 				}
@@ -146,7 +146,7 @@ func isRecord(t *Type) bool {
 
 // deref leads to what a pointer points to. t is the pointer's type.
 func (f *follower) deref(o *object, t *Type) error {
-	el, err := t.element()
+	el, err := t.Elem()
 	if err != nil {
 		return err
 	}
@@ -173,18 +173,18 @@ func (f *follower) pointee(o *object) error {
 	if err != nil {
 		return err
 	}
-	size, err := o.t.byteSize()
+	size, err := o.t.ByteSize()
 	if err != nil {
 		return err
 	}
 	if o.loc.TargetOffset < 0 {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points in front of its object"})
+		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points before its object"})
 		return nil
 	}
 	off := o.loc.TargetOffset
 	o.loc, o.reason = target.Loc, target.Reason
 	if size < 0 {
-		if size, err = target.Type.byteSize(); err != nil {
+		if size, err = target.Type.ByteSize(); err != nil {
 			return err
 		}
 		size -= off
@@ -225,7 +225,7 @@ func (f *follower) member(o *object, name string) error {
 		if e.Members == nil {
 			e.Members = []string{}
 		}
-		if file, line, err := t.declared(); err == nil && file != "" {
+		if file, line, err := t.Declared(); err == nil && file != "" {
 			e.Declared = fmt.Sprintf("%s:%d", file, line)
 		}
 		return e
@@ -240,7 +240,7 @@ func (f *follower) member(o *object, name string) error {
 		f.bitField(o, m.BitOffset, m.BitSize, signed)
 		return nil
 	}
-	size, err := m.Type.byteSize()
+	size, err := m.Type.ByteSize()
 	if err != nil {
 		return err
 	}
@@ -248,19 +248,19 @@ func (f *follower) member(o *object, name string) error {
 	return nil
 }
 
-// element leads to an element of an array, or behind a pointer.
+// element leads to an element of an array, or of what a pointer points to.
 func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	var el *Type
 	var err error
 	switch t.Kind {
 	case TypeArray:
 		var n int64
-		if el, n, err = t.slot(); err != nil {
+		if el, n, err = t.Count(); err != nil {
 			return err
 		}
 		if p.IndexBy == nil && (p.Index < 0 || n >= 0 && p.Index >= n) {
 			if n < 0 {
-				return wrong("index %d is in front of %v", p.Index, o.t)
+				return wrong("index %d is before the beginning of %v", p.Index, o.t)
 			}
 			return wrong("index %d is outside %v, which has elements 0 to %d", p.Index, o.t, n-1)
 		}
@@ -272,7 +272,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	default:
 		return wrong("%v is neither an array nor a pointer: it has no elements", o.t)
 	}
-	size, err := el.byteSize()
+	size, err := el.ByteSize()
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 			return nil
 		}
 		if p.Index < 0 {
-			o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "its pointer was optimized away, and the element is in front of its object"})
+			o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "its pointer was optimized away, and the element is before its object"})
 			return nil
 		}
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))

@@ -133,7 +133,7 @@ func TestSlotAtEntry(t *testing.T) {
 		for _, e := range [][]byte{fbreg, breg, dwarftest.Cat(xReg0 + rdi)} { // the register tells that the code is optimised
 			f.Kids = append(f.Kids, &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "p"), dwarftest.At(dw.AttrLocation, dw.FormExprloc, e)}})
 		}
-		frame := dwarftest.Cat(frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), tt.frame))
+		frame := dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), tt.frame))
 		img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(f)}}, dwarftest.Debug(".debug_frame", frame))
 		s := sitesOf(t, img, "f", 1)[0]
 		params, err := s.Params()

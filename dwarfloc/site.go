@@ -10,7 +10,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// SiteKind tells the two kinds of sites apart.
+// SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
+// an instruction.
 type SiteKind uint8
 
 const (
@@ -40,16 +41,16 @@ type Site struct {
 	Addr uint64 // link-time address
 	View uint64 // location view number at the address; 0 at an entry
 
-	// The rest is there once Describe was called, as it is for the sites of Sites.
+	// The remaining fields are set by Describe; Sites has already called it.
 
 	Function string // the function's name in the debug information
 	Symbol   string // symbol of the code that holds the address; "" when there is none
 	Offset   uint64 // bytes from the symbol's start
 	Section  string
 
-	// AfterPrologue tells that the site is not the function's first instruction but
-	// the first one behind its prologue: in code built without optimisation the
-	// parameters have their locations only then.
+	// AfterPrologue is set if the site is not the function's first instruction but the
+	// first one after its prologue: in code built without optimisation parameters have
+	// their locations only then.
 	AfterPrologue bool
 
 	// File and Line are the source position of a site of the kinds Line and
@@ -79,7 +80,7 @@ type Site struct {
 	inside bool   // of these kinds: the body is an inlined instance
 	early  bool   // in the prologue of code built without optimisation
 
-	fun   function // whose frame the site is in; of an inlined instance see function
+	fun   function // that has the frame the site is in; see Site.function for inlined ones
 	funOf int32    // record that fun is of
 }
 
@@ -121,8 +122,8 @@ func (s *Site) Place() string {
 }
 
 // String says in a few words where the site is: "get_page inlined in
-// vdso_fault+0x5d", "vfs_read". Of a site that no image has, nothing but its place is
-// known.
+// vdso_fault+0x5d", "vfs_read". A Site without an image prints only its symbol plus offset,
+// or its address.
 func (s *Site) String() string {
 	if s.u == nil || s.Describe() != nil {
 		return s.Place()
@@ -140,8 +141,8 @@ func (s *Site) String() string {
 	return name + " at " + s.Place()
 }
 
-// Declared returns where the function is declared: a source file as its compiler
-// was told, and a line. The file is "" when the debug information does not say.
+// Declared returns where the function is declared: a source file as it was named to the
+// compiler, and a line. The file is "" if the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
 		e, err := s.u.Entry(s.die)
@@ -184,7 +185,7 @@ func declaredAt(e dw.Entry) (file string, line int, err error) {
 	return "", 0, nil
 }
 
-// At returns the place that is off bytes behind an entry's first instruction, in
+// At returns the place that is off bytes after an entry's first instruction, in
 // the same function: variables are resolved as they are there. ok is false when
 // that is not in the function's code.
 func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
@@ -394,7 +395,7 @@ func (s *Site) readCallers() error {
 }
 
 // passPrologue moves the site of a function that was built without optimisation
-// behind its prologue. Its parameters are in stack slots (one DW_OP_fbreg
+// to the first address after its prologue. Its parameters are in stack slots (one DW_OP_fbreg
 // expression for the whole scope) that the prologue fills.
 func (s *Site) passPrologue(e dw.Entry) error {
 	u := s.u
@@ -403,7 +404,7 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	}
 	// clang does not say whether it optimised. Optimised parameters have location
 	// lists or registers; slots only, and at least one, means not optimised. A
-	// parameter that the caller left on the stack tells nothing.
+	// parameter that the caller left on the stack says nothing.
 	slots, others := 0, 0
 	err := e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {

@@ -8,7 +8,7 @@ import (
 )
 
 // GCC's debug information can name stack memory that holds nothing of the variable
-// yet. No reader of it can tell from the debug information alone. Two kinds are known,
+// yet. No reader can see that from the debug information alone. Two kinds are known,
 // and both become the reason NotStoredYet.
 //
 // A structure that is passed by value in a register has a slot in the frame for its
@@ -21,7 +21,7 @@ import (
 // gcc/sched-deps.cc, sched_analyze_2, case MEM). An inlined body that begins in
 // between has its parameter in a slot that is written later. Tried in a live kernel:
 // at __do_sys_fcntl inlined in __x64_sys_fcntl (Debian 6.12, GCC 12) the slot of arg
-// held something else. What gives it away is the list entry's end, exactly behind the
+// held something else. What gives it away is the list entry's end, exactly after the
 // store: the pass that writes the lists takes the store for a new value of the slot.
 //
 // A store that writes back what the slot holds anyway looks the same. Then the slot is
@@ -32,7 +32,7 @@ import (
 // with 2). A location that is right becomes a reason there, which is the safe side.
 
 // maxSpillGap is how many bytes of code are looked at. Stores move within a basic block:
-// of the 271 in the two kernels the last begins 55 bytes behind its site.
+// the last of the 271 in the two kernels begins 55 bytes after its site.
 const maxSpillGap = 64
 
 // notStored returns the reason of a location that reads a slot which is not written

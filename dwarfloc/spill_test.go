@@ -71,8 +71,8 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 	copy(code[0x20:], dwarftest.Cat(0x48, 0x89, 0x45, 0xf8))                               // mov %rax,-8(%rbp)
 	copy(code[0x28:], code[0x20:0x24])
 	copy(code[0xbb:], code[0x13:0x18])
-	frame := dwarftest.Cat(frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8),
-		frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
+	frame := dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8),
+		dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
 	var w dwarftest.Writer
 	w.Add(dwarftest.CU{Version: 5, Root: dwarftest.Root(u64, u32, in, framed, unframed, far, farther, fun)})
 	img, err := FromBytes("test", dwarftest.ELF(

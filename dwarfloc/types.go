@@ -180,7 +180,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 }
 
 // enumSigned finds whether an enumeration has negative values: GCC gives the
-// underlying type, and where a compiler does not, a negative enumerator tells.
+// underlying type; otherwise a negative enumerator shows it.
 func (t *Type) enumSigned(e dw.Entry, depth int) (bool, error) {
 	if t.elem.Form != 0 {
 		el, err := t.u.typeIn(t.elem, depth+1)
@@ -258,24 +258,22 @@ func (t *Type) dims(e dw.Entry) ([]int64, error) {
 }
 
 // Elem returns what a type is made of: what a pointer points to, the element of
-// an array, the type behind a typedef or a qualifier, the result of a function,
+// an array, the type that a typedef or a qualifier is for, the result of a function,
 // the underlying type of an enumeration.
-func (t *Type) Elem() (el *Type, err error) {
-	err = t.guard(func() (err error) {
-		el, err = t.element()
+func (t *Type) Elem() (*Type, error) {
+	if t.u == nil {
+		return voidType, nil
+	}
+	var el *Type
+	err := t.u.img.guard(func() (err error) {
+		el, err = t.u.typeOf(t.elem)
 		return err
 	})
 	return el, err
 }
 
-func (t *Type) element() (*Type, error) {
-	if t.u == nil {
-		return voidType, nil
-	}
-	return t.u.typeOf(t.elem)
-}
-
-// guard makes a fault on the image's mapping an error.
+// guard makes a fault on the image's mapping an error. Guards nest: methods that guard may
+// call each other.
 func (t *Type) guard(f func() error) error {
 	if t.u == nil {
 		return f()
@@ -283,7 +281,7 @@ func (t *Type) guard(f func() error) error {
 	return t.u.img.guard(f)
 }
 
-// Resolve goes through typedefs and qualifiers to the type behind them.
+// Resolve returns the type that typedefs and qualifiers are for.
 func (t *Type) Resolve() (*Type, error) {
 	if r := t.real.Load(); r != nil {
 		return r, nil
@@ -328,79 +326,58 @@ func (t *Type) ByteSize() (int64, error) {
 	return r.Size, nil
 }
 
-// byteSize is ByteSize under the caller's guard.
-func (t *Type) byteSize() (int64, error) {
-	if t.Size >= 0 {
-		return t.Size, nil
-	}
-	r, err := t.resolve(0)
-	if err != nil {
-		return -1, err
-	}
-	return r.Size, nil
-}
-
 // Count returns the number of elements of an array, in its first dimension, and their
 // type, which is an array for an array of several dimensions. The number is -1 when
 // it is open.
 func (t *Type) Count() (el *Type, n int64, err error) {
 	err = t.guard(func() (err error) {
-		el, n, err = t.slot()
+		if el, err = t.Elem(); err != nil {
+			return err
+		}
+		e, err := t.u.Entry(t.off)
+		if err != nil {
+			return err
+		}
+		dims, err := t.dims(e)
+		if err != nil {
+			return err
+		}
+		if n = -1; len(dims) > 0 {
+			n = dims[0]
+		}
+		if len(dims) < 2 {
+			return nil
+		}
+		row := &Type{Kind: t.Kind, Name: t.Name, u: t.u, off: t.off, tag: t.tag, elem: t.elem, skip: t.skip + 1}
+		el = row
+		row.Size, err = row.arraySize(e, 0)
 		return err
 	})
-	return el, n, err
-}
-
-func (t *Type) slot() (el *Type, n int64, err error) {
-	if el, err = t.element(); err != nil {
-		return nil, 0, err
-	}
-	e, err := t.u.Entry(t.off)
 	if err != nil {
 		return nil, 0, err
 	}
-	dims, err := t.dims(e)
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(dims) == 0 {
-		return el, -1, nil
-	}
-	if len(dims) == 1 {
-		return el, dims[0], nil
-	}
-	row := &Type{Kind: t.Kind, Name: t.Name, u: t.u, off: t.off, tag: t.tag, elem: t.elem, skip: t.skip + 1}
-	if row.Size, err = row.arraySize(e, 0); err != nil {
-		return nil, 0, err
-	}
-	return row, dims[0], nil
+	return el, n, nil
 }
 
-// Declared returns where a type is declared: a source file as its compiler was told,
-// and a line. The file is "" when the debug information does not say.
+// Declared returns where a type is declared: a source file as it was named to the compiler,
+// and a line. The file is "" if the debug information does not say.
 func (t *Type) Declared() (file string, line int, err error) {
-	err = t.guard(func() (err error) {
-		file, line, err = t.declared()
-		return err
-	})
-	return file, line, err
-}
-
-func (t *Type) declared() (file string, line int, err error) {
 	if t.u == nil {
 		return "", 0, nil
 	}
-	e, err := t.u.Entry(t.off)
-	if err != nil {
-		return "", 0, err
-	}
-	err = e.Attrs(func(a dw.Attr, v dw.Value) {
-		switch a {
-		case dw.AttrDeclFile:
-			file = t.u.File(v.U)
-		case dw.AttrDeclLine:
-			line = int(v.U)
+	err = t.u.img.guard(func() error {
+		e, err := t.u.Entry(t.off)
+		if err != nil {
+			return err
 		}
+		return e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrDeclFile:
+				file = t.u.File(v.U)
+			case dw.AttrDeclLine:
+				line = int(v.U)
+			}
+		})
 	})
 	return file, line, err
 }
@@ -420,14 +397,14 @@ func (t *Type) String() string {
 	return text
 }
 
-// spell returns the parts of a type's name that stand before and behind a
+// spell returns the parts of a type's name that stand before and after a
 // declared name.
 func (t *Type) spell(depth int) (prefix, suffix string) {
 	if depth > maxTypeDepth {
 		return "...", ""
 	}
 	elem := func() (*Type, string, string) {
-		el, err := t.element()
+		el, err := t.Elem()
 		if err != nil {
 			return voidType, "?", ""
 		}
@@ -524,7 +501,7 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 					}
 				}
 			})
-			// Only the bits of the type count: forms of few bytes do not tell the sign.
+			// Only the bits of the type count: forms of few bytes do not show the sign.
 			if err == nil && uint64(v^n)<<unused == 0 {
 				name = t.u.Text(text)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/disasm"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // C writes BPF programs in C for clang, one for each instance: a macro that makes a
@@ -84,5 +84,5 @@ func cText(ins *asm.Instruction) string {
 	case class == asm.JumpClass && op.JumpOp() == asm.Call:
 		return fmt.Sprintf("call %d", ins.Constant)
 	}
-	return strings.Replace(prologue.Text(ins), "goto pc", "goto ", 1)
+	return strings.Replace(disasm.Text(ins), "goto pc", "goto ", 1)
 }

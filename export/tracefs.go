@@ -238,10 +238,8 @@ func (x *exporter) traceAddress(s *plan.Site, addr uint64) (string, error) {
 // register is a register as the kernel calls it.
 func (x *exporter) register(n uint64) (string, error) {
 	a := x.p.Image.Arch()
-	if r := a.Register(n); r != nil {
-		if name := a.KernelName(r); name != "" {
-			return "%" + name, nil
-		}
+	if r := a.Register(n); r != nil && r.KernelName != "" {
+		return "%" + r.KernelName, nil
 	}
 	return "", leave("the register %s", a.RegisterName(n))
 }

@@ -9,7 +9,7 @@ import (
 // A kernel module is a relocatable file: its sections have no addresses, and its
 // debug information has gaps that a loader or a linker fills. Here each section
 // gets a link-time address of its own, code first, and the gaps are filled for
-// these addresses. The addresses only tell the places of one file apart: the kernel
+// these addresses. They only keep places in one file apart: the kernel
 // loads each section where it likes, so a site is its symbol plus offset.
 
 const (

@@ -130,7 +130,7 @@ func (f *File) readSymbols(d []byte) []byte {
 }
 
 // indexHead is the bytes that a symbol index begins with: the sizes of the symbol table and
-// of its strings, which tell files apart.
+// of its strings, which differ between files.
 const indexHead = 16
 
 // SymbolIndex returns the symbols of code as UseSymbolIndex takes them: sorted by

@@ -110,8 +110,10 @@ func (r *Running) check(p *plan.Plan) error {
 		return fmt.Errorf("%w: it is for an image %#x bytes from its link-time addresses, and they are %#x", ErrTargetMismatch, has.Slide, t.Slide)
 	case has.Reads != t.Reads && has.Reads != prologue.ReadLegacy:
 		return fmt.Errorf("%w: its programs read %v memory, and it runs where they must read %v memory", ErrTargetMismatch, has.Reads, t.Reads)
-	case has.Multi != plan.MultiNone && (has.Multi == plan.MultiKprobe) != (r.pmu == "kprobe"):
-		return fmt.Errorf("%w: its programs are for %v, which is not for %ss", ErrTargetMismatch, has.Multi, r.pmu)
+	case has.KprobeMulti && r.pmu != "kprobe":
+		return fmt.Errorf("%w: its programs are for kprobe.multi, which is not for %ss", ErrTargetMismatch, r.pmu)
+	case has.UprobeMulti && r.pmu != "uprobe":
+		return fmt.Errorf("%w: its programs are for uprobe.multi, which is not for %ss", ErrTargetMismatch, r.pmu)
 	}
 	return nil
 }
@@ -129,7 +131,7 @@ type attacher struct {
 
 // instance attaches one program at all its sites.
 func (w *attacher) instance(in *plan.Instance, prog *ebpf.Program) error {
-	if in.Multi == plan.MultiNone {
+	if !in.Multi {
 		for _, site := range in.Sites {
 			if err := w.together([]int{site}, w.single, prog); err != nil {
 				return err

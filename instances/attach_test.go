@@ -65,11 +65,11 @@ func TestPartial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, multi := range []plan.Multi{plan.MultiNone, r.Target().Multi} {
+	for _, multi := range []bool{false, r.Target().UprobeMulti} {
 		// Two sites share their address here, as those of calls inlined at one place do.
-		p, programs, hits := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{Multi: multi}})
+		p, programs, hits := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{UprobeMulti: multi}})
 		if len(p.Sites) != 3 || len(p.Instances) != 1 || p.Instances[0].Multi != multi {
-			t.Fatalf("%v: %d sites, %d instances", multi, len(p.Sites), len(p.Instances))
+			t.Fatalf("uprobe.multi %v: %d sites, %d instances", multi, len(p.Sites), len(p.Instances))
 		}
 		move := func(site int, addr uint64) {
 			moved := *p.Sites[site].Site

@@ -24,7 +24,7 @@
 // A plan is made for that place, its plan.Target. [Attach] puts a probe at every site: a
 // uprobe by the file's offset, for one process or all, or a kprobe by address, moved by the
 // kernel's slide, or from where a module's section was loaded; many of them at once where
-// the kernel can (plan.Multi). That some sites are refused is a result, not an error. The
+// the kernel can (plan.Target). That some sites are refused is a result, not an error. The
 // attach cookie is the site's index, and plan.Plan.Values decodes what a program got there.
 // Probes end with the process that holds them, however it ends.
 package instances

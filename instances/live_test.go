@@ -321,7 +321,8 @@ func runLive(t *testing.T, name string) {
 	}
 	o := plan.Options{Sources: liveSources}
 	if strings.Contains(name, "gcc") {
-		o.Target.Multi = running.Target().Multi // and single probes with the other
+		at := running.Target()
+		o.Target.KprobeMulti, o.Target.UprobeMulti = at.KprobeMulti, at.UprobeMulti // and single probes with the other
 	}
 	var all []live
 	for i, row := range liveTests {

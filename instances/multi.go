@@ -10,34 +10,28 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// attachType is what a program for a kind of link is loaded with.
-func attachType(m plan.Multi) ebpf.AttachType {
-	switch m {
-	case plan.MultiKprobe:
+// attachType returns what an instance's program is loaded with: the kernel attaches it by
+// links of that kind only.
+func attachType(p *plan.Plan, in *plan.Instance) ebpf.AttachType {
+	switch {
+	case in.Multi && p.Target.KprobeMulti:
 		return ebpf.AttachTraceKprobeMulti
-	case plan.MultiUprobe:
+	case in.Multi:
 		return ebpf.AttachTraceUprobeMulti
 	}
 	return ebpf.AttachNone
 }
 
-// haveKprobeMulti returns the kind of link that the kernel has for many kprobes.
-func haveKprobeMulti() plan.Multi {
-	if features.HaveBPFLinkKprobeMulti() == nil {
-		return plan.MultiKprobe
-	}
-	return plan.MultiNone
-}
+// haveKprobeMulti reports whether the kernel has links for many kprobes.
+func haveKprobeMulti() bool { return features.HaveBPFLinkKprobeMulti() == nil }
 
-// haveUprobeMulti returns the kind of link that the kernel has for many uprobes. It wants
-// Linux 6.10: before 46ba0e49b642 ("bpf: fix multi-uprobe PID
-// filtering logic") uprobe.multi for one process left out its threads but the first.
-func haveUprobeMulti() plan.Multi {
+// haveUprobeMulti reports whether the kernel has links for many uprobes that work. It asks
+// for Linux 6.10: before 46ba0e49b642 ("bpf: fix multi-uprobe PID filtering logic")
+// uprobe.multi for one process missed all its threads but the first.
+func haveUprobeMulti() bool {
 	const linux610 = 6<<16 | 10<<8
-	if v, err := features.LinuxVersionCode(); err == nil && v >= linux610 && features.HaveBPFLinkUprobeMulti() == nil {
-		return plan.MultiUprobe
-	}
-	return plan.MultiNone
+	v, err := features.LinuxVersionCode()
+	return err == nil && v >= linux610 && features.HaveBPFLinkUprobeMulti() == nil
 }
 
 // many makes probes at the addresses by one link.

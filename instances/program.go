@@ -136,7 +136,7 @@ func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, er
 		out[i].Instructions = insns
 		out[i].Name = instanceName(spec.Name, "", i)
 		out[i].Type = ebpf.Kprobe
-		out[i].AttachType = attachType(p.Instances[i].Multi)
+		out[i].AttachType = attachType(p, &p.Instances[i])
 	}
 	return out, nil
 }

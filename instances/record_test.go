@@ -191,7 +191,7 @@ func TestStack(t *testing.T) {
 		specs, err := instances.ProgramSpecs(p, &ebpf.ProgramSpec{Name: "stack", Instructions: c.insns, License: "GPL"})
 		var full *prologue.StackError
 		switch {
-		case c.more == 0 && err != nil, c.more > 0 && (!errors.As(err, &full) || full.Together()-prologue.StackLimit != c.more):
+		case c.more == 0 && err != nil, c.more > 0 && (!errors.As(err, &full) || full.Over != c.more):
 			t.Errorf("want %d bytes more than there are, got %v of\n%v", c.more, err, c.insns)
 		case c.more == 0 && bpfexec.Available() == nil:
 			prog, err := ebpf.NewProgram(specs[0])

@@ -64,7 +64,7 @@ func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 
 // inKernel finds the code of a kernel or of a loaded module.
 func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
-	r := &Running{img: img, pmu: "kprobe", target: plan.Target{Reads: prologue.ReadKernel, Multi: haveKprobeMulti()}}
+	r := &Running{img: img, pmu: "kprobe", target: plan.Target{Reads: prologue.ReadKernel, KprobeMulti: haveKprobeMulti()}}
 	notes := "/sys/kernel/notes"
 	if img.IsRelocatable() {
 		module := filepath.Join("/sys/module", place.ModuleName(img.Path()))
@@ -105,7 +105,7 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
 		}
 	}
-	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{Reads: prologue.ReadUser, Multi: haveUprobeMulti()}}, nil
+	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{Reads: prologue.ReadUser, UprobeMulti: haveUprobeMulti()}}, nil
 }
 
 // Target returns what a plan must be made for to be attached here: plan.Options.Target.

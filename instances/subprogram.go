@@ -7,7 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
-	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 )
 
 // callFrom makes an instance's prologue the entry function of a program: it calls what
@@ -132,13 +132,13 @@ func stackOf(insns asm.Instructions) int {
 		for _, g := range starts[f] {
 			// The kernel takes no recursion, and a call depth of 8 at most.
 			if g != f && !slices.Contains(above, g) && len(above) < maxCallDepth {
-				below = max(below, prologue.Frame(deepest(g, append(above, f))))
+				below = max(below, bpfstack.Frame(deepest(g, append(above, f))))
 			}
 		}
 		if below == 0 {
 			return own
 		}
-		return prologue.Frame(own) + below
+		return bpfstack.Frame(own) + below
 	}
 	return deepest(0, nil)
 }

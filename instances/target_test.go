@@ -20,7 +20,7 @@ import (
 // for by a Running that nothing else would return here.
 func TestTargetMismatch(t *testing.T) {
 	img, other := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf"), testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
-	kernel := &Running{img: img, pmu: "kprobe", target: plan.Target{Slide: 0x2000000, Reads: prologue.ReadKernel, Multi: plan.MultiKprobe}}
+	kernel := &Running{img: img, pmu: "kprobe", target: plan.Target{Slide: 0x2000000, Reads: prologue.ReadKernel, KprobeMulti: true}}
 	for _, c := range []struct {
 		what    string
 		target  plan.Target
@@ -32,7 +32,7 @@ func TestTargetMismatch(t *testing.T) {
 		{"no slide", plan.Target{}, kernel, "0x0 bytes from its link-time addresses, and they are 0x2000000"},
 		{"another slide", plan.Target{Slide: 0x1000000}, kernel, "0x1000000 bytes from its link-time addresses, and they are 0x2000000"},
 		{"user memory", plan.Target{Slide: 0x2000000, Reads: prologue.ReadUser}, kernel, "its programs read user memory, and it runs where they must read kernel memory"},
-		{"uprobes", plan.Target{Slide: 0x2000000, Multi: plan.MultiUprobe}, kernel, "its programs are for uprobe.multi, which is not for kprobes"},
+		{"uprobes", plan.Target{Slide: 0x2000000, UprobeMulti: true}, kernel, "its programs are for uprobe.multi, which is not for kprobes"},
 		{"another image", kernel.Target(), &Running{img: other, pmu: "kprobe", target: kernel.target}, "it is of basic-gcc12-O2-dwarf5.elf, which is not what runs"},
 		{"nowhere", kernel.Target(), nil, "it is not known where that is"},
 	} {
@@ -61,7 +61,7 @@ func TestTargetMismatch(t *testing.T) {
 // TestExpandTarget: the plans of a collection are made for where the image runs.
 func TestExpandTarget(t *testing.T) {
 	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
-	kernel := &Running{img: img, pmu: "kprobe", target: plan.Target{Slide: 0x2000000, Reads: prologue.ReadKernel, Multi: plan.MultiKprobe}}
+	kernel := &Running{img: img, pmu: "kprobe", target: plan.Target{Slide: 0x2000000, Reads: prologue.ReadKernel, KprobeMulti: true}}
 	spec := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"p": {
 		Name: "p", SectionName: "e=queue_send budget", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 	}}}

@@ -10,14 +10,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// DefaultStringBytes is the room of a string in a record, in bytes, its NUL included.
-const DefaultStringBytes = 64
+// defaultStringBytes is what Options.StringBytes is by default.
+const defaultStringBytes = 64
 
 func (o *Options) stringBytes() int {
 	if o.StringBytes > 0 {
 		return o.StringBytes
 	}
-	return DefaultStringBytes
+	return defaultStringBytes
 }
 
 // ErrNeedsRecord is wrapped by New's error about arguments that only a record holds, if
@@ -49,7 +49,7 @@ func (p *Plan) choose(o *Options) error {
 			return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "at most %d arguments fit into registers, and %d are fetched: %w", prologue.MaxArgs, len(args), ErrNeedsRecord)
 		}
 		for j := range args {
-			if a := &args[j]; a.Kind != prologue.Scalar {
+			if a := &args[j]; a.Kind != prologue.KindScalar {
 				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%s does not fit into a register: %w", kindText(a), ErrNeedsRecord)
 			}
 		}
@@ -59,23 +59,18 @@ func (p *Plan) choose(o *Options) error {
 
 // needsRecord reports whether the arguments of a site are not a few scalars.
 func needsRecord(args []Argument) bool {
-	return len(args) > prologue.MaxArgs || slices.ContainsFunc(args, func(a Argument) bool { return a.Kind != prologue.Scalar })
+	return len(args) > prologue.MaxArgs || slices.ContainsFunc(args, func(a Argument) bool { return a.Kind != prologue.KindScalar })
 }
 
 func kindText(a *Argument) string {
 	switch a.Kind {
-	case prologue.String, prologue.UserString:
+	case prologue.KindString, prologue.KindUserString:
 		return "a string"
-	case prologue.Comm:
+	case prologue.KindComm:
 		return "a task's name"
 	}
 	return fmt.Sprintf("an object of %d bytes", a.Size)
 }
-
-// Layout returns where the site's arguments are in a record.
-func (s *Site) Layout() prologue.Layout { return layoutOf(s.Args) }
-
-func layoutOf(args []Argument) prologue.Layout { return prologue.NewLayout(appendArgs(nil, args)) }
 
 // agree gives arguments of unknown shape, such as one that a function does not have, the
 // shape that they have at other sites, and strings the largest room of all, so that as many
@@ -101,7 +96,7 @@ func (p *Plan) agree() {
 			if shapeless(a) && model != nil {
 				a.Kind, a.Size, a.Signed = model.Kind, model.Size, model.Signed
 			}
-			if a.Kind == prologue.String || a.Kind == prologue.UserString {
+			if a.Kind == prologue.KindString || a.Kind == prologue.KindUserString {
 				a.MaxBytes = room
 			}
 		}
@@ -110,5 +105,5 @@ func (p *Plan) agree() {
 
 // shapeless reports whether nothing is known about an argument's type.
 func shapeless(a *Argument) bool {
-	return a.Kind == prologue.Scalar && (a.Size == 0 || a.Variable.Reason.Code.Mistaken()) && a.Variable.Reason.Code != loc.ReasonNone
+	return a.Kind == prologue.KindScalar && (a.Size == 0 || a.Variable.Reason.Code.Mistaken()) && a.Variable.Reason.Code != loc.ReasonNone
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -18,15 +19,16 @@ func TestAgree(t *testing.T) {
 	p := &Plan{
 		Definition: &probe.Definition{Args: make([]probe.Arg, 2)},
 		Sites: []Site{
-			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 17}}, Argument{Variable: unknown}),
-			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.Object, Size: 20}}),
-			args(Argument{Variable: unknown, Arg: prologue.Arg{Kind: prologue.String, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Size: 4, Signed: true}}),
+			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.KindString, MaxBytes: 17}}, Argument{Variable: unknown}),
+			args(Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.KindString, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Kind: prologue.KindObject, Size: 20}}),
+			args(Argument{Variable: unknown, Arg: prologue.Arg{Kind: prologue.KindString, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Size: 4, Signed: true}}),
 		},
 	}
 	p.agree()
 	for i, want := range []int{64 + 24, 64 + 24, 64 + 8} {
-		if got := p.Sites[i].Layout().Size; got != want {
-			t.Errorf("site %d has a record of %d bytes, want %d", i, got, want)
+		pro, err := prologue.Emit(appendArgs(nil, p.Sites[i].Args), prologue.Options{Arch: arch.ByName("amd64"), Convention: prologue.ConventionRecord})
+		if err != nil || pro.Layout.Size != want {
+			t.Errorf("site %d has a record of %d bytes, want %d: %v", i, pro.Layout.Size, want, err)
 		}
 	}
 	// $params stands for other arguments at each site.

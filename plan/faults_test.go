@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -30,8 +31,8 @@ func TestTarget(t *testing.T) {
 		{"run-gcc12-O2-dwarf5.exe", "words text:string", plan.Target{}, plan.Target{Reads: prologue.ReadUser}, "bpf_probe_read_user_str"},
 		{"basic-gcc12-O2-dwarf5.elf", "my_func_three_abcd label:string", plan.Target{}, plan.Target{Reads: prologue.ReadKernel}, "bpf_probe_read_kernel_str"},
 		{"module-gcc12-O2-dwarf5.ko", "my_func_three_abcd label:string", plan.Target{}, plan.Target{Reads: prologue.ReadKernel}, "bpf_probe_read_kernel_str"},
-		{"run-gcc12-O2-dwarf5.exe", "words text:string", plan.Target{Slide: 4096, Reads: prologue.ReadLegacy, Multi: plan.MultiUprobe},
-			plan.Target{Slide: 4096, Reads: prologue.ReadLegacy, Multi: plan.MultiUprobe}, "bpf_probe_read_str"},
+		{"run-gcc12-O2-dwarf5.exe", "words text:string", plan.Target{Slide: 4096, Reads: prologue.ReadLegacy, UprobeMulti: true},
+			plan.Target{Slide: 4096, Reads: prologue.ReadLegacy, UprobeMulti: true}, "bpf_probe_read_str"},
 	} {
 		p, err := plantest.Fixture(t, c.image, c.def, plan.Options{Target: c.target})
 		if err != nil {
@@ -69,9 +70,9 @@ func TestNewArgument(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := v.Loc.Text(img.Arch())
-		a := plan.NewArgument("e", v, kind, plan.Options{})
-		if a.Reason.Code != loc.ReasonTypeMismatch || a.Variable.Reason != a.Reason {
-			t.Errorf("%v: the argument's reason is %v, its variable's %v", kind, a.Reason, a.Variable.Reason)
+		a, own := argument.New("e", v, kind, argument.Options{StringBytes: 64})
+		if a.Reason.Code != loc.ReasonTypeMismatch || own.Reason != a.Reason {
+			t.Errorf("%v: the argument's reason is %v, its variable's %v", kind, a.Reason, own.Reason)
 		}
 		if !v.Located() || v.Loc.Text(img.Arch()) != before {
 			t.Errorf("%v: the variable was changed: %v, %s", kind, v.Reason, v.Loc.Text(img.Arch()))
@@ -86,7 +87,7 @@ func TestValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &p.Sites[0]
-	layout := s.Layout()
+	layout := s.Layout
 	data := make([]byte, layout.Size)
 	for i, v := range []any{int64(-5), uint64(1 << 63), true, 'A', uint64(255), "hi", int32(1), "comm", []byte{1, 2}} {
 		to := data[layout.Fields[i].Offset:]
@@ -126,7 +127,7 @@ func TestValues(t *testing.T) {
 
 // TestUnknownEnums: what is out of a list's range prints all the same.
 func TestUnknownEnums(t *testing.T) {
-	for _, v := range []fmt.Stringer{plan.Multi(99), prologue.Convention(99), prologue.Reads(99)} {
+	for _, v := range []fmt.Stringer{prologue.Convention(99), prologue.Reads(99)} {
 		if !strings.Contains(v.String(), "(99)") {
 			t.Errorf("%T prints as %q", v, v)
 		}

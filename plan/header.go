@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -35,6 +37,7 @@ func (p *Plan) Header() string {
 // form is the arguments of sites that deliver them with equal names and types.
 type form struct {
 	args      []Argument // of the first of the sites
+	layout    prologue.Layout
 	functions []string
 }
 
@@ -55,7 +58,7 @@ func (p *Plan) forms() []form {
 		if !ok {
 			n = len(out)
 			known[key] = n
-			out = append(out, form{args: s.Args})
+			out = append(out, form{args: s.Args, layout: s.Layout})
 		}
 		if f := &out[n]; !slices.Contains(f.functions, s.Function) {
 			f.functions = append(f.functions, s.Function)
@@ -93,7 +96,7 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	}
 	names := distinctNames(f.args, p.Convention == prologue.ConventionRegisters)
 	params := "void *ctx, " + errType + " err"
-	layout := layoutOf(f.args)
+	layout := f.layout
 	if p.Convention == prologue.ConventionRecord && layout.Size > 0 {
 		fmt.Fprintf(b, "struct %s_args%s {\n", name, suffix)
 		width := 0
@@ -145,11 +148,11 @@ func (p *Plan) declare(a *Argument, name string) string {
 		return s
 	}
 	switch a.Kind {
-	case prologue.String, prologue.UserString:
+	case prologue.KindString, prologue.KindUserString:
 		return array("char", a.MaxBytes, a.MaxBytes)
-	case prologue.Comm:
-		return array("char", prologue.CommSize, prologue.CommSize)
-	case prologue.Object:
+	case prologue.KindComm:
+		return array("char", bpfstack.CommSize, bpfstack.CommSize)
+	case prologue.KindObject:
 		if n := a.Type.Count; n > 0 && a.Size%n == 0 {
 			return array(elementType(a.Type), n, a.Size)
 		}
@@ -174,13 +177,13 @@ func elementType(t probe.TypeSpec) string {
 	if t.Kind == probe.TypeChar {
 		return "char"
 	}
-	return integer(t.Kind == probe.TypeSigned, elementBits(t))
+	return integer(t.Kind == probe.TypeSigned, argument.ElementBits(t))
 }
 
 // typeOf says in a comment what an argument is.
 func typeOf(a *Argument) string {
 	switch {
-	case a.Kind == prologue.Comm:
+	case a.Kind == prologue.KindComm:
 		return "the task's name"
 	case a.Type.Kind != probe.TypeNone:
 		return a.Variable.Type.String() + ", as " + a.Type.String()

@@ -29,8 +29,8 @@
 // Up to three numbers are in registers when the user's program begins. More of them,
 // strings, structures and arrays are in a record; its address is the program's third
 // argument. All instances of a plan have one convention. [Plan.Header] declares the record
-// in C. Its layout is the same at all sites, unless the definition's functions
-// differ in the types of their arguments: [Site.Layout] is that of one site.
+// in C. Its layout is the same at all sites, unless the definition's functions differ in
+// the types of their arguments: see [Site].
 package plan
 
 import (
@@ -71,7 +71,7 @@ type Options struct {
 	// Convention is how programs get their arguments.
 	Convention prologue.Convention
 	// StringBytes is the room of a string in a record, its NUL included; 0 means
-	// DefaultStringBytes.
+	// 64.
 	StringBytes int
 	// Sources are the directories where a lazy pattern finds source files.
 	Sources sites.Sources
@@ -84,6 +84,8 @@ type Site struct {
 	// Instance is the index in Plan.Instances of the program for the site, or -1 for a
 	// site that Options.Missing excludes.
 	Instance int
+	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
+	Layout prologue.Layout
 }
 
 // Instance is one program to load.
@@ -91,8 +93,9 @@ type Instance struct {
 	Number   int // index in Plan.Instances
 	Prologue *prologue.Prologue
 	Sites    []int // indices in Plan.Sites
-	// Multi is the kind of link that the program is loaded for.
-	Multi Multi
+	// Multi is set if one link attaches the program to all Sites: a link of the kind that
+	// Plan.Target names, for which the program is loaded. Else each site has its own link.
+	Multi bool
 }
 
 // Plan is what becomes of a definition in an image: its sites, and the programs for them.
@@ -166,7 +169,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 
 // write writes the sites' prologues, and makes instances of the distinct ones.
 func (p *Plan) write(ctx context.Context, missing Missing) error {
-	numbers := make(map[string]int) // of instances, by their kind of link and their prologue's key
+	numbers := make(map[string]int) // of instances, by Multi and their prologue's key
 	var key []byte
 	var emitter prologue.Emitter
 	var wanted []prologue.Arg
@@ -178,12 +181,12 @@ func (p *Plan) write(ctx context.Context, missing Missing) error {
 		}
 		s := &p.Sites[i]
 		wanted = appendArgs(wanted[:0], s.Args)
-		code, err := emitter.Emit(wanted, &po)
-		if err != nil {
+		if err := emitter.Emit(wanted, &po); err != nil {
 			return fmt.Errorf("%v: %w", s.Site, err)
 		}
-		for _, u := range code.Unfetched {
-			s.Args[u.Arg].Unfetched = u.Reason
+		s.Layout = emitter.Layout
+		for j, r := range emitter.Reasons {
+			s.Args[j].Unfetched = r
 		}
 		if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
 			switch missing {
@@ -194,8 +197,12 @@ func (p *Plan) write(ctx context.Context, missing Missing) error {
 				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s.Site, a.Name, a.Unfetched)
 			}
 		}
-		multi := p.Target.Multi.at(s, def.Point.Return)
-		key = append(append(key[:0], byte(multi)), code.Key...)
+		multi := p.Target.multi(s, def.Point.Return)
+		key = append(key[:0], 0)
+		if multi {
+			key[0] = 1
+		}
+		key = append(key, emitter.Key...)
 		n, known := numbers[string(key)]
 		if !known {
 			n = len(p.Instances)

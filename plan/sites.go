@@ -132,9 +132,3 @@ func pointError(def *probe.Definition, err error) error {
 	}
 	return err
 }
-
-// Sites returns the sites of a definition's probe point, as New finds them. Only
-// Options.Filter and Options.Sources are used. The errors are those of New.
-func Sites(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) ([]*dwarfloc.Site, error) {
-	return expand(ctx, img, def, &o)
-}

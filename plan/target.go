@@ -1,8 +1,10 @@
 package plan
 
 import (
-	"fmt"
+	"errors"
+	"slices"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -10,7 +12,8 @@ import (
 )
 
 // Target is where a plan runs: what its programs, their loading and their attaching
-// depend on besides the image.
+// depend on besides the image. The zero Target is right for every image whose addresses
+// need not move.
 type Target struct {
 	// Slide is added to all addresses of the image that prologues hold, modulo 2^64: a
 	// kernel's KASLR offset, a library's load bias, in bytes.
@@ -18,12 +21,23 @@ type Target struct {
 	// Reads is the helper that reads memory. prologue.ReadAuto is prologue.ReadKernel for
 	// the image of a kernel or a kernel module, prologue.ReadUser for any other.
 	Reads prologue.Reads
-	// Multi is the kind of link that attaches to many sites at once, if the kernel has one.
-	Multi Multi
+	// KprobeMulti and UprobeMulti say which links for many sites the kernel has, by default
+	// none: each site then has its own link, as on all kernels. A program is loaded for one
+	// kind of link, so sites that are attached in different ways never share an instance.
+	//
+	// KprobeMulti is kprobe.multi (Linux 5.18 with CONFIG_FPROBE): entries and returns of
+	// kernel functions. ftrace calls the program there, and saves the registers that hold
+	// arguments and results. Other sites have links of their own.
+	//
+	// UprobeMulti is uprobe.multi (Linux 6.6): all sites of a program or library.
+	KprobeMulti, UprobeMulti bool
 }
 
 // of resolves what is automatic.
 func (t Target) of(img *dwarfloc.Image) (Target, error) {
+	if t.KprobeMulti && t.UprobeMulti {
+		return t, errors.New("a target has kprobes or uprobes, not both: Target.KprobeMulti and Target.UprobeMulti are set")
+	}
 	if t.Reads != prologue.ReadAuto {
 		return t, nil
 	}
@@ -35,35 +49,9 @@ func (t Target) of(img *dwarfloc.Image) (Target, error) {
 	return t, err
 }
 
-// Multi is the kind of link that attaches a program to many sites at once. A program is
-// loaded for one kind, so the sites of an instance are all attached in the same way.
-type Multi uint8
-
-const (
-	// MultiNone is one link for each site, which all kernels have.
-	MultiNone Multi = iota
-	// MultiKprobe is kprobe.multi (Linux 5.18 with CONFIG_FPROBE): entries and returns of
-	// kernel functions. ftrace calls the program there, and saves the registers that hold
-	// arguments and results. Other sites have links of their own.
-	MultiKprobe
-	// MultiUprobe is uprobe.multi (Linux 6.6): all sites of a program or library.
-	MultiUprobe
-)
-
-// String returns the short, stable name of the kind of link.
-func (m Multi) String() string {
-	if names := [...]string{"none", "kprobe.multi", "uprobe.multi"}; int(m) < len(names) {
-		return names[m]
-	}
-	return fmt.Sprintf("Multi(%d)", uint8(m))
-}
-
-// at is the kind of link for a site if the kernel has m.
-func (m Multi) at(s *Site, isReturn bool) Multi {
-	if m == MultiKprobe && !ftraceServes(s, isReturn) {
-		return MultiNone
-	}
-	return m
+// multi reports whether a link for many sites attaches the program at a site.
+func (t Target) multi(s *Site, isReturn bool) bool {
+	return t.UprobeMulti || t.KprobeMulti && ftraceServes(s, isReturn)
 }
 
 // ftraceServes reports whether ftrace calls programs at a site, and saves all the
@@ -77,11 +65,22 @@ func ftraceServes(s *Site, isReturn bool) bool {
 	for i := range s.Args {
 		s.Args[i].Loc.Exprs(func(e *loc.Expr) {
 			e.Walk(func(e *loc.Expr) {
-				if e.Op == loc.OpReg && !a.FtraceSaves(uint16(e.K), isReturn) {
+				if e.Op == loc.OpReg && !ftraceSaves(a, uint16(e.K), isReturn) {
 					serves = false
 				}
 			})
 		})
 	}
 	return serves
+}
+
+// ftraceSaves reports whether a program that ftrace calls at a function's entry, or at its
+// return, finds a register's value in its struct pt_regs. Since Linux 6.14 only the
+// registers of arguments and results are saved there (HAVE_FTRACE_REGS_HAVING_PT_REGS and
+// ftrace_partial_regs in include/linux/ftrace.h), at a return only that of the result.
+func ftraceSaves(a *arch.Arch, dwarf uint16, isReturn bool) bool {
+	if isReturn {
+		return dwarf == a.Return
+	}
+	return dwarf == a.SP || slices.Contains(a.Args, dwarf)
 }

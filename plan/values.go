@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -30,7 +31,7 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 		if p.Convention == prologue.ConventionRecord && s.Instance >= 0 {
 			f := p.Instances[s.Instance].Prologue.Layout.Fields[i]
 			from, to = f.Offset, f.Offset+f.Size
-			if v.Kind == prologue.Object {
+			if v.Kind == prologue.KindObject {
 				to = min(to, from+v.Size) // without its padding
 			}
 		}
@@ -40,9 +41,9 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	return out
 }
 
-// Uint returns a number as the program gets it: extended to 64 bits. It is 0 for values of
+// word returns a number as the program gets it: extended to 64 bits. It is 0 for values of
 // fewer than 8 bytes.
-func (v Value) Uint() uint64 {
+func (v *Value) word() uint64 {
 	if len(v.Data) < 8 {
 		return 0
 	}
@@ -107,10 +108,10 @@ func (v *Value) decode() any {
 	case v.Type.Count > 0:
 		return v.elements()
 	}
-	if x := converted(v.Type.Kind, v.Uint(), 8); x != nil {
+	if x := converted(v.Type.Kind, v.word(), 8); x != nil {
 		return x
 	}
-	if v.Kind == prologue.Comm {
+	if v.Kind == prologue.KindComm {
 		return text(v.Data)
 	}
 	return decode(v.Variable.Type, v.Data, 0)
@@ -137,7 +138,7 @@ func converted(kind probe.TypeKind, u uint64, size int) any {
 func (v *Value) elements() literal {
 	n := len(v.Data) / v.Type.Count
 	parts := make([]string, 0, v.Type.Count)
-	size := max(elementBits(v.Type)/8, 1)
+	size := max(argument.ElementBits(v.Type)/8, 1)
 	for i := 0; i < v.Type.Count && (i+1)*size <= len(v.Data) && n > 0; i++ {
 		u := number(v.Data[i*size : (i+1)*size])
 		x := converted(v.Type.Kind, u, size)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -42,8 +43,8 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 	var names []string
 	for _, r := range img.Arch().Registers() {
 		names = append(names, r.Name)
-		if k := img.Arch().KernelName(&r); k != "" {
-			names = append(names, k)
+		if r.KernelName != "" {
+			names = append(names, r.KernelName)
 		}
 	}
 	if near := suggest.Nearest(name, slices.Values(names), 3); len(near) > 0 {
@@ -54,6 +55,7 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 
 // arguments finds a definition's arguments at a site.
 func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument, error) {
+	shape := argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
 	out := make([]Argument, 0, len(def.Args))
 	for i := range def.Args {
 		d := &def.Args[i]
@@ -63,16 +65,17 @@ func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument,
 		}
 		for _, v := range vars {
 			if def.Point.Return && (v.Role == dwarfloc.Parameter || v.Role == dwarfloc.Local) && !v.Reason.Code.Mistaken() {
-				v = without(v, loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"})
+				v = argument.Without(v, loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"})
 			}
 			name := d.Name
 			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
 				name = free(v.Name, out)
 			}
-			a := NewArgument(name, v, d.Type, *o)
-			a.DefinitionArg, a.User = i, d.User
+			a := Argument{DefinitionArg: i, Type: d.Type}
+			a.Arg, a.Variable = argument.New(name, v, d.Type, shape)
+			a.User = d.User
 			if d.Expr.Kind == probe.KindComm {
-				a.Kind = prologue.Comm
+				a.Kind = prologue.KindComm
 			}
 			out = append(out, a)
 		}

@@ -40,8 +40,10 @@ func ExampleEmit_stack() {
 		return
 	}
 	fmt.Print(p)
-	for _, u := range p.Unfetched {
-		fmt.Printf("argument %d: %s\n", u.Arg, u.Reason)
+	for i, r := range p.Reasons {
+		if r.Code != loc.ReasonNone {
+			fmt.Printf("argument %d: %s\n", i, r)
+		}
 	}
 	// Output:
 	//   0: r6 = r1                         ; len: [%rsp+28], pos: [%rsp+8]

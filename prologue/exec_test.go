@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -417,8 +418,8 @@ func TestDeep(t *testing.T) {
 			n = 0
 			args := value(tree(tt.deepest, leaf))
 			p := check(t, imaginary(false), append(append(args, args...), args...), prologue.Options{Arch: amd64})
-			if len(p.Unfetched) > 0 {
-				t.Error(p.Unfetched)
+			if slices.ContainsFunc(p.Reasons, func(r loc.Reason) bool { return r != loc.Reason{} }) {
+				t.Error(p.Reasons)
 			}
 			t.Logf("%d instructions, %d bytes of stack", len(p.Insns), p.Stack)
 		})

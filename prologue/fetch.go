@@ -15,14 +15,14 @@ import (
 // computation, and wait in the stack.
 type fetcher struct {
 	computer
-	lowering  lowering
-	args      []Arg
-	fetches   []fetch // one for each argument
-	units     []*unit // in the order in which they run
-	layout    Layout
-	helpers   int // calls on the longest path on which no read faults
-	unfetched []Unfetched
-	missing   uint64 // err bits that are known to be set
+	lowering lowering
+	args     []Arg
+	fetches  []fetch // one for each argument
+	units    []*unit // in the order in which they run
+	layout   Layout
+	helpers  int          // calls on the longest path on which no read faults
+	reasons  []loc.Reason // why arguments are not fetched, one for each
+	missing  uint64       // err bits that are known to be set
 
 	err    asm.Register // collects the err bits of units
 	hasErr bool         // err holds a value
@@ -80,11 +80,11 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	}
 	switch {
 	case len(args) > most:
-		return fmt.Errorf("%w: %d, at most %d", ErrTooManyArgs, len(args), most)
+		return fmt.Errorf("%w: %d, at most %d", errTooManyArgs, len(args), most)
 	case o.Arch == nil:
-		return ErrNoArch
+		return errNoArch
 	case int(o.Reads) >= len(helpers):
-		return fmt.Errorf("%w: %v", ErrBadReads, o.Reads)
+		return fmt.Errorf("%w: %v", errBadReads, o.Reads)
 	case o.Convention > ConventionRecord:
 		return fmt.Errorf("unknown convention: %v", o.Convention)
 	}
@@ -97,13 +97,14 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	}
 	f.layout = Layout{}
 	f.args, f.fetches, f.units = args, f.fetchMem[:len(args)], f.units[:0]
-	f.unfetched, f.missing, f.hasErr = f.unfetched[:0], 0, false
+	f.reasons = append(f.reasons[:0], make([]loc.Reason, len(args))...)
+	f.missing, f.hasErr = 0, false
 	if o.Convention == ConventionRecord {
 		return f.writeRecord()
 	}
 	for i := range args {
 		if args[i].Kind >= kindCount {
-			return fmt.Errorf("%w: %d", ErrBadKind, args[i].Kind)
+			return fmt.Errorf("%w: %d", errBadKind, args[i].Kind)
 		}
 		t := &f.fetches[i]
 		*t = fetch{arg: i}
@@ -115,11 +116,11 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	return nil
 }
 
-// noteMissing lists an argument among those that are not fetched.
+// noteMissing records why an argument is not fetched, if it is not.
 func (f *fetcher) noteMissing(t *fetch, missing bool) {
 	if missing {
 		f.missing |= 1 << t.arg
-		f.unfetched = append(f.unfetched, Unfetched{t.arg, t.reason})
+		f.reasons[t.arg] = t.reason
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -55,9 +56,9 @@ func FuzzEmit(f *testing.F) {
 		}
 		var e prologue.Emitter
 		for range 2 {
-			c, err := e.Emit(args, &o)
-			if err != nil || string(c.Key) != p.Key() || c.Insns != len(p.Insns) || c.Helpers != p.Helpers {
-				t.Errorf("the emitter wrote another one: %v\n% x\n%v", err, c.Key, p)
+			err := e.Emit(args, &o)
+			if err != nil || string(e.Key) != p.Key() || e.Insns != len(p.Insns) || e.Helpers != p.Helpers {
+				t.Errorf("the emitter wrote another one: %v\n% x\n%v", err, e.Key, p)
 			}
 		}
 		if be || bpfexec.Available() != nil {
@@ -124,7 +125,7 @@ func FuzzRecord(f *testing.F) {
 		s := source{data}
 		args := s.recordArgs()
 		for i := range args {
-			if args[i].Kind == prologue.String && bound >= 64 {
+			if args[i].Kind == prologue.KindString && bound >= 64 {
 				args[i].MaxBytes = int(bound) % (prologue.MaxObject + 1)
 			}
 		}
@@ -133,7 +134,7 @@ func FuzzRecord(f *testing.F) {
 		p, err := prologue.Emit(args, o)
 		var full *prologue.StackError
 		if errors.As(err, &full) {
-			if full.Record != layout.Size || full.Together() <= prologue.StackLimit || prologue.Frame(full.Record+full.Prologue) <= prologue.MaxObject {
+			if full.Record != layout.Size || full.Over <= 0 || bpfstack.Frame(full.Record+full.Prologue) <= prologue.MaxObject {
 				t.Errorf("%+v for a layout of %d bytes: %v", full, layout.Size, err)
 			}
 			return
@@ -142,21 +143,21 @@ func FuzzRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		check(t, imaginary(be), args, o)
-		if p.Layout.Size != layout.Size || p.CheckStack(0) != nil || p.CheckStack(prologue.StackLimit-p.Stack+1) == nil {
-			t.Errorf("%d bytes of stack, a record of %d: %v, %v", p.Stack, p.Layout.Size, p.CheckStack(0), p.CheckStack(prologue.StackLimit-p.Stack+1))
+		if p.Layout.Size != layout.Size || p.CheckStack(0) != nil || p.CheckStack(bpfstack.Limit-p.Stack+1) == nil {
+			t.Errorf("%d bytes of stack, a record of %d: %v, %v", p.Stack, p.Layout.Size, p.CheckStack(0), p.CheckStack(bpfstack.Limit-p.Stack+1))
 		}
 		at := 0
 		for i, x := range p.Layout.Fields {
 			if x.Offset != at || x.Size%8 != 0 {
-				t.Errorf("argument %d is at %d with %d bytes, behind %d", i, x.Offset, x.Size, at)
+				t.Errorf("argument %d is at %d with %d bytes, after %d", i, x.Offset, x.Size, at)
 			}
 			at += x.Size
 		}
 		var e prologue.Emitter
 		for range 2 {
-			c, err := e.Emit(args, &o)
-			if err != nil || string(c.Key) != p.Key() || c.Insns != len(p.Insns) || c.Helpers != p.Helpers {
-				t.Errorf("the emitter wrote another one: %v\n% x\n%v", err, c.Key, p)
+			err := e.Emit(args, &o)
+			if err != nil || string(e.Key) != p.Key() || e.Insns != len(p.Insns) || e.Helpers != p.Helpers {
+				t.Errorf("the emitter wrote another one: %v\n% x\n%v", err, e.Key, p)
 			}
 		}
 	})

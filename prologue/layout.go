@@ -3,24 +3,16 @@ package prologue
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 )
 
-// A record is in the frame of the function that fetches, and the user's program
-// runs in a frame below it. The kernel gives both together 512 bytes, and counts
-// each frame as a multiple of 32 that is not 0 (check_max_stack_depth in
-// kernel/bpf/verifier.c; later kernels count finer).
-const (
-	StackLimit = 512
-	frameUnit  = 32
-
-	// MaxObject is the size of the largest object that a record can hold: then there
-	// is room for nothing but a program that needs no stack.
-	MaxObject = StackLimit - frameUnit
-)
-
-// Frame returns what the verifier charges for a function that uses stack bytes: a
-// multiple of 32 that is not 0.
-func Frame(stack int) int { return (max(stack, 1) + frameUnit - 1) / frameUnit * frameUnit }
+// MaxObject is the size of the largest object that a record can hold, in bytes. A record
+// is in the frame of the function that fetches, and the user's program runs in a frame
+// below it. The kernel gives both together 512 bytes, and counts each frame as a multiple
+// of 32 that is not 0, so a record of this size leaves room for nothing but a program that
+// needs no stack.
+const MaxObject = bpfstack.MaxObject
 
 // Layout says where a record's arguments are.
 type Layout struct {
@@ -28,23 +20,23 @@ type Layout struct {
 	Size   int     // bytes of the record
 }
 
-// Field is the place of one argument in a record. It begins at a multiple of 8
-// bytes and takes whole ones. It is empty for an object that no record can hold, or
-// whose size is unknown.
+// Field is the place of one argument in a record. Its offset and its size are multiples of
+// 8 bytes. It is empty for an object that no record can hold, or the size of which is
+// unknown.
 type Field struct {
-	Offset int
-	Size   int // with what fills it up to a multiple of 8
+	Offset int // bytes from the beginning of the record
+	Size   int // bytes, padding included
 }
 
-// NewLayout places arguments in a record, one after the other. It depends on their
+// newLayout places arguments in a record, one after the other. It depends on their
 // kinds, sizes and bounds alone, not on where they come from.
-func NewLayout(args []Arg) Layout {
+func newLayout(args []Arg) Layout {
 	l := Layout{Fields: make([]Field, len(args))}
 	l.place(args)
 	return l
 }
 
-// place is NewLayout into memory that is there.
+// place is newLayout with the memory of l.Fields.
 func (l *Layout) place(args []Arg) {
 	l.Size = 0
 	for i := range args {
@@ -54,53 +46,53 @@ func (l *Layout) place(args []Arg) {
 	}
 }
 
-// room is how many bytes an argument takes in a record.
+// room returns how many bytes an argument takes in a record.
 func (a *Arg) room() int {
-	n := 8
 	switch a.Kind {
-	case String, UserString:
-		n = a.MaxBytes
-	case Object:
-		n = a.Size
-	case Comm:
-		n = CommSize
+	case KindString, KindUserString:
+		return bpfstack.Room(a.MaxBytes)
+	case KindObject:
+		return bpfstack.Room(a.Size)
+	case KindComm:
+		return bpfstack.CommSize
 	}
-	if n < 0 || n > MaxObject {
-		return 0
-	}
-	return (n + 7) &^ 7
+	return 8
 }
 
-// StackError is the error for a record that does not fit on the stack.
+// StackError is the error for a record that does not fit on the stack. Sizes are in bytes.
 type StackError struct {
-	Record   int // bytes of the record
-	Prologue int // bytes that its prologue needs besides
-	Program  int // bytes that the program needs after it
+	Record   int // the record
+	Prologue int // what its prologue needs besides
+	Program  int // what the program after it needs
+	// Over is how many bytes both frames, as the kernel counts them, exceed its limit of
+	// 512 by.
+	Over int
 }
-
-// Together is what both frames take, as the kernel counts them.
-func (e *StackError) Together() int { return Frame(e.Record+e.Prologue) + Frame(e.Program) }
 
 func (e *StackError) Error() string {
 	return fmt.Sprintf("the record needs %d bytes of stack, the prologue %d, the program %d: together, in frames of whole %d bytes, %d, %d more than %d; "+
-		"shorten strings or fetch fewer arguments", e.Record, e.Prologue, e.Program, frameUnit, e.Together(), e.Together()-StackLimit, StackLimit)
+		"shorten strings or fetch fewer arguments", e.Record, e.Prologue, e.Program, bpfstack.Unit, e.Over+bpfstack.Limit, e.Over, bpfstack.Limit)
 }
 
-// CheckStack returns a *StackError when a prologue's stack and that of the program
-// after it are more than a kernel gives. A prologue of the registers convention
-// has the program's own frame.
+// CheckStack returns a *StackError if the prologue and a program after it that uses
+// program bytes of stack need more than a kernel gives. It returns nil for a prologue of
+// ConventionRegisters, which uses the program's own frame.
 func (p *Prologue) CheckStack(program int) error {
 	if p.Convention != ConventionRecord {
 		return nil
 	}
-	e := &StackError{Record: p.Layout.Size, Prologue: p.Stack - p.Layout.Size, Program: program}
-	if e.Together() > StackLimit {
-		return e
-	}
-	return nil
+	return checkStack(p.Layout.Size, p.Stack-p.Layout.Size, program)
 }
 
-// key is what distinguishes the prologue from others: the code, and a record's layout.
+func checkStack(record, prologue, program int) error {
+	over := bpfstack.Frame(record+prologue) + bpfstack.Frame(program) - bpfstack.Limit
+	if over <= 0 {
+		return nil
+	}
+	return &StackError{Record: record, Prologue: prologue, Program: program, Over: over}
+}
+
+// key returns what distinguishes the prologue from others: the code, and a record's layout.
 func (f *fetcher) key() []byte {
 	if f.o.Convention != ConventionRecord {
 		return f.code

@@ -51,14 +51,14 @@ func refused(r loc.Reason) error {
 // type says, or the reason why there is none.
 func (l *lowering) lower(arg *Arg) (*node, loc.Reason) {
 	switch {
-	case arg.Kind == Comm:
+	case arg.Kind == KindComm:
 		return nil, loc.Reason{Code: loc.ReasonTooLarge, Detail: "a task's name needs the record convention"}
 	case arg.Loc.Kind == loc.KindNone:
 		if arg.Reason.Code == loc.ReasonNone {
 			return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
 		}
 		return nil, arg.Reason
-	case arg.Kind != Scalar:
+	case arg.Kind != KindScalar:
 		return nil, loc.Reason{Code: loc.ReasonTooLarge, Detail: "strings and objects need the record convention"}
 	}
 	e, err := l.value(arg)

@@ -31,9 +31,11 @@ func (f *fetcher) comment(n note, site string) string {
 	case noteReason:
 		text = f.args[n.of.arg].Name + ": not fetched: " + n.of.reason.String()
 	case noteErrs:
-		parts := make([]string, len(f.unfetched))
-		for i, u := range f.unfetched {
-			parts[i] = f.args[u.Arg].Name + ": " + u.Reason.String()
+		var parts []string
+		for i := range f.args {
+			if f.missing&(1<<i) != 0 {
+				parts = append(parts, f.args[i].Name+": "+f.reasons[i].String())
+			}
 		}
 		text = "err: " + strings.Join(parts, "; ")
 	case noteNoArgs:
@@ -47,7 +49,7 @@ func (f *fetcher) comment(n note, site string) string {
 
 func (f *fetcher) argText(t *fetch) string {
 	arg := &f.args[t.arg]
-	if arg.Kind == Comm {
+	if arg.Kind == KindComm {
 		return arg.Name + ": the task's name"
 	}
 	return arg.Name + ": " + arg.Loc.Text(f.o.Arch)

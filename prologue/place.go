@@ -3,6 +3,7 @@ package prologue
 import (
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -21,14 +22,14 @@ type placed struct {
 }
 
 // comm is the place of a task's name.
-var comm = placed{helper: asm.FnGetCurrentComm, bytes: CommSize}
+var comm = placed{helper: asm.FnGetCurrentComm, bytes: bpfstack.CommSize}
 
 // fetched reports whether there is a way into the place.
 func (t *placed) fetched() bool { return t.helper != 0 || t.words != nil }
 
 // lowerPlaced returns how a string or an object gets into its place.
 func (l *lowering) lowerPlaced(arg *Arg, o *Options) (placed, loc.Reason) {
-	if arg.Kind == Comm {
+	if arg.Kind == KindComm {
 		return comm, loc.Reason{}
 	}
 	if arg.Loc.Kind == loc.KindNone {
@@ -44,13 +45,13 @@ func (l *lowering) lowerPlaced(arg *Arg, o *Options) (placed, loc.Reason) {
 
 func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	reads := o.Reads
-	if arg.User || arg.Kind == UserString {
+	if arg.User || arg.Kind == KindUserString {
 		reads = reads.user()
 	}
 	// n is how many bytes are known to be there.
 	n := arg.Size
 	t.helper = helpers[reads]
-	if arg.Kind != Object {
+	if arg.Kind != KindObject {
 		t.helper = stringHelpers[reads]
 		if n == 0 && arg.Loc.Kind == loc.KindBytes {
 			n = len(arg.Loc.Bytes)
@@ -60,15 +61,15 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	switch {
 	case arg.Loc.Kind == loc.KindImplicitPointer:
 		return t, &refusal{loc.Reason{Code: loc.ReasonImplicitPointer}}
-	case arg.Kind == Object && n <= 0:
+	case arg.Kind == KindObject && n <= 0:
 		return t, &refusal{loc.Reason{Code: loc.ReasonIncompleteType}}
-	case arg.Kind == Object && n > MaxObject:
+	case arg.Kind == KindObject && n > MaxObject:
 		return t, refuse(loc.ReasonTooLarge, "%d bytes, a record holds %d", n, MaxObject)
-	case arg.Kind != Object && (arg.MaxBytes <= 0 || arg.MaxBytes > MaxObject):
+	case arg.Kind != KindObject && (arg.MaxBytes <= 0 || arg.MaxBytes > MaxObject):
 		return t, refuse(loc.ReasonTooLarge, "a string of %d bytes, a record holds from 1 to %d", arg.MaxBytes, MaxObject)
-	case arg.Kind != Object && (n == 0 || n >= arg.MaxBytes):
+	case arg.Kind != KindObject && (n == 0 || n >= arg.MaxBytes):
 		t.bytes = arg.MaxBytes
-	case arg.Kind != Object:
+	case arg.Kind != KindObject:
 		t.bytes = n + 1 // an array may be full, and the helper needs room for the NUL
 	}
 	at, err := l.location(&arg.Loc)
@@ -79,7 +80,7 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 		t.addr = l.of(at.Expr)
 		return t, nil
 	}
-	if arg.Kind != Object {
+	if arg.Kind != KindObject {
 		// Elsewhere a string's end is not known before it is fetched.
 		if k := at.Kind; n <= 0 || k != loc.KindBytes && k != loc.KindConstant {
 			return t, refuse(loc.ReasonUnsupported, "a string that is not in memory")
@@ -96,7 +97,7 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 			}
 		}
 	}
-	if arg.Kind != Object {
+	if arg.Kind != KindObject {
 		l.cut(words)
 	}
 	t.words = make([]*node, len(words))

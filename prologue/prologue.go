@@ -11,62 +11,68 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// MaxArgs is how many arguments the registers convention carries.
+// MaxArgs is how many arguments ConventionRegisters carries: R1 is ctx, R2 is err, and a BPF
+// function has five arguments.
 const MaxArgs = 3
 
-// MaxRecordArgs is how many arguments a record has: each has a bit of err, and an
-// err of 64 bits is never negative.
+// MaxRecordArgs is how many arguments ConventionRecord carries: each has a bit of err, and
+// with 63 of them an err of 64 bits is never negative.
 const MaxRecordArgs = 63
 
-// Errors of misuse, for errors.Is.
+// Errors of misuse. No caller matches them.
 var (
-	ErrTooManyArgs = errors.New("more arguments than the convention carries")
-	ErrNoArch      = errors.New("no architecture")
-	ErrBadReads    = errors.New("unknown kind of memory reads")
-	ErrBadKind     = errors.New("unknown kind of argument")
+	errTooManyArgs = errors.New("more arguments than the convention carries")
+	errNoArch      = errors.New("no architecture")
+	errBadReads    = errors.New("unknown kind of memory reads")
+	errBadKind     = errors.New("unknown kind of argument")
 )
 
 // Arg is one argument to fetch.
 type Arg struct {
-	Name   string
+	Name   string // for comments
 	Kind   ArgKind
-	User   bool         // the memory that it is read from is user memory
-	Signed bool         // its C type is signed
-	Loc    loc.Location // of KindNone when it is not located; of strings and objects, where their bytes are
-	Reason loc.Reason   // why it is not located
-	// Size is the bytes of its C type; 0 when unknown. For a string it is the size of the
-	// array that holds it, 0 when it is found by a pointer.
+	User   bool // the memory that it is read from is user memory
+	Signed bool // its C type is signed
+	// Loc is where the argument is, or, for strings and objects, where their bytes are. It
+	// is of loc.KindNone if there is no location.
+	Loc    loc.Location
+	Reason loc.Reason // why there is no location
+	// Size is the size of the C type in bytes; 0 if unknown. For a string it is the size of
+	// the array that holds it, and 0 if the string is found by a pointer.
 	Size int
-	// MaxBytes is the room of a string in the record, its NUL included.
+	// MaxBytes is the room for a string in the record in bytes, its NUL included.
 	MaxBytes int
 }
 
-// ArgKind is how an argument is delivered. All but Scalar need a record.
+// ArgKind is how an argument is delivered. All kinds but KindScalar need ConventionRecord.
 type ArgKind uint8
 
 const (
-	Scalar     ArgKind = iota // a number of at most 8 bytes, extended to 8
-	String                    // bytes up to a NUL, then zeros
-	UserString                // a String in user memory, whatever its address was read from
-	Object                    // bytes as they are in memory: of a structure, of an array
-	Comm                      // the name of the current task; it has no location
+	// KindScalar is a number of at most 8 bytes, extended to 8.
+	KindScalar ArgKind = iota
+	// KindString is bytes up to a NUL, then zeros.
+	KindString
+	// KindUserString is KindString in user memory, wherever its address was read from.
+	KindUserString
+	// KindObject is bytes as they are in memory: a structure or an array.
+	KindObject
+	// KindComm is the name of the current task, 16 bytes. It has no location.
+	KindComm
 	kindCount
 )
 
-// CommSize is the bytes of a task's name, TASK_COMM_LEN in linux/sched.h.
-const CommSize = 16
-
-// Convention is how a program gets its arguments. In all of them R1 is the context and
-// R2 err.
+// Convention is how a program gets its arguments. In every convention R1 is ctx and R2 is
+// err.
 type Convention uint8
 
 const (
-	// ConventionAuto is ConventionRegisters for at most MaxArgs arguments of ArgKind
-	// Scalar, else ConventionRecord.
+	// ConventionAuto is ConventionRegisters for at most MaxArgs arguments of KindScalar,
+	// else ConventionRecord.
 	ConventionAuto Convention = iota
 	// ConventionRegisters passes up to MaxArgs scalars in R3 to R5.
 	ConventionRegisters
-	// ConventionRecord passes up to MaxRecordArgs arguments of any kind in memory at R3.
+	// ConventionRecord passes up to MaxRecordArgs arguments of any kind in a record on the
+	// stack. R3 is its address.
 	ConventionRecord
 )
 
@@ -92,23 +98,26 @@ func (c Convention) of(args []Arg) Convention {
 		return ConventionRecord
 	}
 	for i := range args {
-		if args[i].Kind != Scalar {
+		if args[i].Kind != KindScalar {
 			return ConventionRecord
 		}
 	}
 	return ConventionRegisters
 }
 
-// Reads is the helper that reads memory.
+// Reads is the helper that prologues read memory with.
 type Reads uint8
 
 const (
 	// ReadAuto is ReadKernel in this package, which knows no image. Package plan chooses
 	// by the image.
-	ReadAuto   Reads = iota
-	ReadKernel       // bpf_probe_read_kernel, since Linux 5.5
-	ReadUser         // bpf_probe_read_user, since Linux 5.5
-	ReadLegacy       // bpf_probe_read, for older kernels
+	ReadAuto Reads = iota
+	// ReadKernel is bpf_probe_read_kernel (Linux 5.5).
+	ReadKernel
+	// ReadUser is bpf_probe_read_user (Linux 5.5).
+	ReadUser
+	// ReadLegacy is bpf_probe_read, for kernels before 5.5.
+	ReadLegacy
 )
 
 // String returns the short, stable name of the kind of reads.
@@ -124,7 +133,7 @@ var (
 	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr}
 )
 
-// user is the kind of reads of user memory: older kernels have one for all memory.
+// user returns the helper for user memory: older kernels have one for all memory.
 func (r Reads) user() Reads {
 	if r == ReadLegacy {
 		return r
@@ -132,10 +141,10 @@ func (r Reads) user() Reads {
 	return ReadUser
 }
 
-// Options say what the prologue is for.
+// Options say what a prologue is written for. Arch is required.
 type Options struct {
-	Arch       *arch.Arch
-	BigEndian  bool // byte order of the image, and so of the machine
+	Arch       *arch.Arch // of the image
+	BigEndian  bool       // byte order of the image, and so of the machine
 	Reads      Reads
 	Convention Convention
 	Site       string // where it will run, for comments: "get_page inlined in vdso_fault+93"
@@ -147,65 +156,69 @@ type Options struct {
 	Frame []uint16
 }
 
-// Unfetched is an argument that its prologue does not fetch.
-type Unfetched struct {
-	Arg    int // index in Emit's args
-	Reason loc.Reason
-}
-
 // Prologue is the instructions that fetch one site's arguments.
 type Prologue struct {
 	Insns asm.Instructions
 	// Addrs are the indices in Insns of the 64-bit immediate loads that hold a
 	// link-time address of the image. Slid moves them.
-	Addrs     []int
-	Stack     int // bytes of BPF stack used, a record included
-	Helpers   int // helper calls on the longest path on which no read faults
-	Unfetched []Unfetched
+	Addrs   []int
+	Stack   int // bytes of BPF stack used, including the record
+	Helpers int // helper calls on the longest path on which no read faults
+	// Reasons has an element for each argument: why it is not fetched, or the zero Reason
+	// if it is.
+	Reasons []loc.Reason
 
-	Convention Convention
-	Layout     Layout // of a record
+	Convention Convention // decided
+	Layout     Layout     // of the record, for ConventionRecord
 
 	key string
 }
 
-// Emit writes the prologue that fetches args. An argument that cannot be fetched
-// has its err bit set and is listed in Unfetched; errors are for misuse only, and match
-// ErrTooManyArgs, ErrNoArch, ErrBadReads, ErrBadKind or a *StackError.
+// Emit writes the prologue that fetches args. An argument that cannot be fetched is no
+// error: its err bit is set, and Prologue.Reasons says why.
+//
+// The error is a *StackError if the record is too large. Other errors are for misuse: more
+// arguments than the convention carries, no architecture, or a kind that does not exist.
 func Emit(args []Arg, o Options) (*Prologue, error) {
 	var e Emitter
-	if _, err := e.Emit(args, &o); err != nil {
+	if err := e.Emit(args, &o); err != nil {
 		return nil, err
 	}
 	return e.Prologue(o.Site), nil
 }
 
-// Key is equal for prologues that have equal instructions, equal addresses to
-// move, and the same convention with the same layout. It leaves comments out: sites with equal keys can share a program. It is
-// no text, and the same on all machines.
+// Key returns a string that is equal for prologues with equal instructions, the same
+// addresses to move, the same convention and the same layout: sites with equal keys can
+// share a program. Comments do not count. The string is not text, and is the same on all
+// machines.
 func (p *Prologue) Key() string { return p.key }
 
-// Emitter writes prologues one after the other into memory that it uses again. Most
-// prologues are only compared and counted: comments, and instructions as package asm has
-// them, are made for those that Prologue is called for. An Emitter is for one goroutine.
-type Emitter struct{ f fetcher }
+// Emitter writes prologues one after the other, and reuses its memory: whole images have
+// hundreds of thousands of prologues, most of which are only compared and counted. Comments
+// and asm.Instructions are made only for those that Prologue is called for.
+//
+// The fields describe the prologue that the method Emit has written. Key and Reasons are
+// valid until it is called again. An Emitter is for one goroutine.
+type Emitter struct {
+	Key     []byte       // as Prologue.Key
+	Insns   int          // number of instructions, as in Prologue.Insns
+	Helpers int          // as Prologue.Helpers
+	Reasons []loc.Reason // as Prologue.Reasons
+	Layout  Layout       // as Prologue.Layout
 
-// Code is what an Emitter has written. Key and Unfetched are valid until it writes again.
-type Code struct {
-	Key       []byte // as Prologue.Key
-	Insns     int    // instructions, as many as Prologue.Insns has
-	Helpers   int
-	Unfetched []Unfetched
+	f fetcher
 }
 
-// Emit writes the prologue that the function Emit writes. The Emitter keeps args until it
-// writes again.
-func (e *Emitter) Emit(args []Arg, o *Options) (Code, error) {
+// Emit writes the prologue that the function Emit writes, and returns its errors. The
+// Emitter refers to args until it writes again.
+func (e *Emitter) Emit(args []Arg, o *Options) error {
 	f := &e.f
 	if err := f.write(args, o); err != nil {
-		return Code{}, err
+		e.Key, e.Insns, e.Helpers, e.Reasons, e.Layout = nil, 0, 0, nil, Layout{}
+		return err
 	}
-	return Code{Key: f.key(), Insns: f.count, Helpers: f.helpers, Unfetched: f.unfetched}, nil
+	e.Key, e.Insns, e.Helpers, e.Reasons, e.Layout = f.key(), f.count, f.helpers, f.reasons, f.layout
+	return nil
 }
 
 // Prologue returns the prologue that Emit has just written. The site is named in its
@@ -213,15 +226,15 @@ func (e *Emitter) Emit(args []Arg, o *Options) (Code, error) {
 func (e *Emitter) Prologue(site string) *Prologue {
 	f := &e.f
 	p := &Prologue{
-		Stack: f.maxStack, Helpers: f.helpers, Unfetched: slices.Clone(f.unfetched),
-		Convention: f.o.Convention, Layout: f.layout, key: string(f.key()),
+		Stack: f.maxStack, Helpers: f.helpers, Reasons: slices.Clone(f.reasons),
+		Convention: f.o.Convention, Layout: f.layout, key: string(e.Key),
 	}
 	p.Insns, p.Addrs = f.instructions(func(n note) string { return f.comment(n, site) })
 	return p
 }
 
-// Slid returns a copy of the instructions with the image's addresses moved by
-// delta: the kernel's KASLR slide, or the load bias of a library.
+// Slid returns a copy of the instructions in which delta is added to the image's addresses:
+// the kernel's KASLR slide, or the load bias of a library, in bytes.
 func (p *Prologue) Slid(delta uint64) asm.Instructions {
 	out := slices.Clone(p.Insns)
 	for _, i := range p.Addrs {

@@ -271,8 +271,8 @@ func TestUnfetched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(p.Unfetched) != 1 || p.Unfetched[0].Arg != 1 || p.Unfetched[0].Reason.String() != tt.want {
-				t.Errorf("unfetched %v, want argument 1: %s", p.Unfetched, tt.want)
+			if len(p.Reasons) != 3 || p.Reasons[0] != (loc.Reason{}) || p.Reasons[1].String() != tt.want || p.Reasons[2] != (loc.Reason{}) {
+				t.Errorf("reasons %v, want for argument 1: %s", p.Reasons, tt.want)
 			}
 			if !strings.Contains(p.String(), "; err: x: "+tt.want+" · f+1\n") {
 				t.Errorf("no comment says %q:\n%v", tt.want, p)
@@ -338,12 +338,11 @@ func TestEncoding(t *testing.T) {
 			t.Fatalf("key\n% x, want\n% x\n%v", p.Key(), want, p)
 		}
 		// An emitter that has written others before writes the same.
-		c, err := e.Emit(args, &o)
-		if err != nil {
+		if err := e.Emit(args, &o); err != nil {
 			t.Fatal(err)
 		}
-		if string(c.Key) != p.Key() || c.Insns != len(p.Insns) || c.Helpers != p.Helpers || !slices.Equal(c.Unfetched, p.Unfetched) {
-			t.Fatalf("the emitter wrote another prologue:\n% x, want\n% x\n%+v\n%v", c.Key, p.Key(), c, p)
+		if string(e.Key) != p.Key() || e.Insns != len(p.Insns) || e.Helpers != p.Helpers || !slices.Equal(e.Reasons, p.Reasons) {
+			t.Fatalf("the emitter wrote another prologue:\n% x, want\n% x\n%v\n%v", e.Key, p.Key(), e.Reasons, p)
 		}
 	}
 }
@@ -354,7 +353,7 @@ func TestEmitterAllocates(t *testing.T) {
 	o := prologue.Options{Arch: amd64}
 	args := []prologue.Arg{arg(inReg(0), 4), arg(inMem(plus(reg(7), 8)), 8), {Name: "x"}}
 	if n := testing.AllocsPerRun(100, func() {
-		if _, err := e.Emit(args, &o); err != nil {
+		if err := e.Emit(args, &o); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -452,7 +451,7 @@ func BenchmarkEmit(b *testing.B) {
 			var e prologue.Emitter
 			o := prologue.Options{Arch: amd64}
 			for b.Loop() {
-				if _, err := e.Emit(bb.args, &o); err != nil {
+				if err := e.Emit(bb.args, &o); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -169,10 +169,10 @@ func (s *source) recordArgs() []prologue.Arg {
 			}
 			left -= 8
 		case kind < 6:
-			a.Kind = prologue.Comm
+			a.Kind = prologue.KindComm
 			left -= 16
 		case kind < 8:
-			a.Kind = prologue.Object
+			a.Kind = prologue.KindObject
 			a.Size = 1 + s.below(60)
 			switch n := s.below(4); {
 			case !located:
@@ -187,7 +187,7 @@ func (s *source) recordArgs() []prologue.Arg {
 			}
 			left -= (a.Size + 7) &^ 7
 		default:
-			a.Kind = prologue.String + prologue.ArgKind(s.below(2))
+			a.Kind = prologue.KindString + prologue.ArgKind(s.below(2))
 			a.MaxBytes = 1 + s.below(70)
 			if s.below(2) == 0 {
 				a.Size = 1 + s.below(70)

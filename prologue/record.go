@@ -24,8 +24,8 @@ func (f *fetcher) writeRecord() error {
 		*t = fetch{arg: i}
 		switch {
 		case a.Kind >= kindCount:
-			return fmt.Errorf("%w: %d", ErrBadKind, a.Kind)
-		case a.Kind == Scalar:
+			return fmt.Errorf("%w: %d", errBadKind, a.Kind)
+		case a.Kind == KindScalar:
 			t.value, t.reason = f.lowering.lower(a)
 			f.noteMissing(t, t.value == nil)
 		default:
@@ -38,11 +38,7 @@ func (f *fetcher) writeRecord() error {
 	}
 	f.planRecord()
 	f.emitRecord()
-	e := StackError{Record: f.layout.Size, Prologue: f.maxStack - f.layout.Size}
-	if e.Together() > StackLimit {
-		return &e
-	}
-	return nil
+	return checkStack(f.layout.Size, f.maxStack-f.layout.Size, 0)
 }
 
 // planRecord decides how scalars are fetched, and which are read together.
@@ -307,7 +303,7 @@ func (f *fetcher) emitInPlace(t *fetch) {
 	f.fault = &f.done
 	slot, size := f.field(t), f.layout.Fields[t.arg].Size
 	chain := t.addr != nil && !t.addr.pure()
-	if kind := f.args[t.arg].Kind; chain || kind == String || kind == UserString {
+	if kind := f.args[t.arg].Kind; chain || kind == KindString || kind == KindUserString {
 		f.clearPlace(t)
 	} else if t.bytes%8 != 0 {
 		f.clearSlot(slot + size - 8)

@@ -17,11 +17,11 @@ import (
 )
 
 func str(l location, bound int) prologue.Arg {
-	return prologue.Arg{Name: "s", Kind: prologue.String, Loc: l, MaxBytes: bound}
+	return prologue.Arg{Name: "s", Kind: prologue.KindString, Loc: l, MaxBytes: bound}
 }
 
 func object(l location, size int) prologue.Arg {
-	return prologue.Arg{Name: "o", Kind: prologue.Object, Loc: l, Size: size}
+	return prologue.Arg{Name: "o", Kind: prologue.KindObject, Loc: l, Size: size}
 }
 
 // TestRecordInstructions pins the instructions of the frequent cases.
@@ -100,7 +100,7 @@ r0 = *(u32 *)(r1 +96)
 r2 = 0
 r3 = r10
 r3 += -16`},
-		{"a string in user memory behind a pointer on the stack", []prologue.Arg{{Kind: prologue.UserString, Name: "s", Loc: inMem(mem(plus(reg(7), 8), 8)), MaxBytes: 16}}, prologue.Options{}, `r6 = r1
+		{"a string in user memory behind a pointer on the stack", []prologue.Arg{{Kind: prologue.KindUserString, Name: "s", Loc: inMem(mem(plus(reg(7), 8), 8)), MaxBytes: 16}}, prologue.Options{}, `r6 = r1
 *(u64 *)(r10 -16) = 0
 *(u64 *)(r10 -8) = 0
 r3 = *(u64 *)(r6 +152)
@@ -136,7 +136,7 @@ r0 >>= 63
 r9 = r0
 r2 = r9
 ` + end + `r3 += -8`},
-		{"an array of characters, for an old kernel", []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(reg(5)), Size: 4, MaxBytes: 8}}, prologue.Options{Reads: prologue.ReadLegacy}, `r6 = r1
+		{"an array of characters, for an old kernel", []prologue.Arg{{Kind: prologue.KindString, Name: "s", Loc: inMem(reg(5)), Size: 4, MaxBytes: 8}}, prologue.Options{Reads: prologue.ReadLegacy}, `r6 = r1
 *(u64 *)(r10 -8) = 0
 r3 = *(u64 *)(r6 +112)
 r1 = r10
@@ -151,7 +151,7 @@ r2 = r9
 r2 = 0
 r3 = r10
 r3 += -8`},
-		{"the task's name, and what is missing", []prologue.Arg{{Name: "o", Kind: prologue.Object, Size: 10}, {Name: "c", Kind: prologue.Comm}}, prologue.Options{}, `r6 = r1
+		{"the task's name, and what is missing", []prologue.Arg{{Name: "o", Kind: prologue.KindObject, Size: 10}, {Name: "c", Kind: prologue.KindComm}}, prologue.Options{}, `r6 = r1
 *(u64 *)(r10 -32) = 0
 *(u64 *)(r10 -24) = 0
 r1 = r10
@@ -201,11 +201,11 @@ func recordCases(w *world) (cases []execCase) {
 	text := inMem(plus(reg(5), 100))
 	good := []prologue.Arg{
 		arg(inReg(0), 8), signed(inMem(plus(reg(7), 8)), 4), str(text, 16), object(inMem(plus(reg(5), 40)), 21),
-		{Name: "c", Kind: prologue.Comm}, arg(inMem(plus(mem(plus(reg(5), ptrOff), 8), 3)), 2),
-		{Name: "u", Kind: prologue.UserString, Loc: inMem(mem(plus(reg(5), ptrOff), 8)), MaxBytes: 30},
+		{Name: "c", Kind: prologue.KindComm}, arg(inMem(plus(mem(plus(reg(5), ptrOff), 8), 3)), 2),
+		{Name: "u", Kind: prologue.KindUserString, Loc: inMem(mem(plus(reg(5), ptrOff), 8)), MaxBytes: 30},
 		object(pieces(piece(8, inReg(3)), piece(3, known(1, 2, 3)), piece(8, inMem(reg(5)))), 17),
 		str(known('a', 'b', 'c', 0, 'd', 'e', 'f', 'g', 'h', 'i'), 9),
-		{Name: "f", Kind: prologue.String, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, MaxBytes: 16},
+		{Name: "f", Kind: prologue.KindString, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, MaxBytes: 16},
 	}
 	cases = append(cases, execCase{name: "good", args: good})
 	bad := inMem(plus(reg(4), 16))
@@ -257,7 +257,7 @@ func recordCases(w *world) (cases []execCase) {
 	for size := 1; size <= 24; size++ {
 		cases = append(cases,
 			execCase{fmt.Sprintf("%d bytes", size), []prologue.Arg{object(inMem(plus(reg(5), 3)), size), object(known(w.mem[:24]...), size)}, nil},
-			execCase{fmt.Sprintf("an array of %d", size), []prologue.Arg{{Kind: prologue.String, Name: "s", Loc: inMem(plus(reg(5), 200)), Size: size, MaxBytes: 16}}, nil})
+			execCase{fmt.Sprintf("an array of %d", size), []prologue.Arg{{Kind: prologue.KindString, Name: "s", Loc: inMem(plus(reg(5), 200)), Size: size, MaxBytes: 16}}, nil})
 		if size <= 8 {
 			cases = append(cases, execCase{fmt.Sprintf("%d bytes of a register", size), []prologue.Arg{object(inReg(0), size), object(isConst(0x8877665544332211), size), object(isValue(plus(reg(1), 1)), size)}, nil})
 		}
@@ -402,13 +402,13 @@ func TestRecordErrors(t *testing.T) {
 		t.Error(err)
 	}
 	// In registers strings and objects have a reason.
-	p, err = prologue.Emit([]prologue.Arg{str(chain, 8), object(chain, 8), {Kind: prologue.Comm}}, prologue.Options{Arch: amd64, Convention: prologue.ConventionRegisters})
-	if err != nil || len(p.Unfetched) != 3 {
+	p, err = prologue.Emit([]prologue.Arg{str(chain, 8), object(chain, 8), {Kind: prologue.KindComm}}, prologue.Options{Arch: amd64, Convention: prologue.ConventionRegisters})
+	if err != nil || len(p.Reasons) != 3 {
 		t.Fatalf("%v, %v", p, err)
 	}
-	for _, u := range p.Unfetched {
-		if u.Reason.Code != loc.ReasonTooLarge {
-			t.Errorf("argument %d: %v", u.Arg, u.Reason)
+	for i, r := range p.Reasons {
+		if r.Code != loc.ReasonTooLarge {
+			t.Errorf("argument %d: %v", i, r)
 		}
 	}
 }

@@ -232,14 +232,14 @@ func (w *world) str(addr uint64, limit int) (b []byte, ok bool) {
 func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 	l := &arg.Loc
 	switch {
-	case arg.Kind == prologue.Comm:
+	case arg.Kind == prologue.KindComm:
 		return []byte(w.comm), true
 	case l.Kind == loc.KindNone:
 		return nil, false
-	case arg.Kind == prologue.Scalar:
+	case arg.Kind == prologue.KindScalar:
 		v, ok := w.fetch(arg)
 		return w.order().AppendUint64(nil, v), ok
-	case arg.Kind == prologue.Object && arg.Size > 0 && arg.Size <= prologue.MaxObject:
+	case arg.Kind == prologue.KindObject && arg.Size > 0 && arg.Size <= prologue.MaxObject:
 		bits, ok := w.object(l, 0, 8*arg.Size)
 		b := make([]byte, arg.Size)
 		for i, set := range bits {
@@ -252,7 +252,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 			}
 		}
 		return b, ok
-	case arg.Kind == prologue.Object:
+	case arg.Kind == prologue.KindObject:
 		return nil, false
 	case l.Kind == loc.KindMemory:
 		addr, ok := w.eval(l.Expr)
@@ -287,13 +287,13 @@ func (w *world) wantRecord(args []prologue.Arg) (res bpfexec.Result) {
 		b, ok := w.place(a)
 		size := 8
 		switch a.Kind {
-		case prologue.String, prologue.UserString:
+		case prologue.KindString, prologue.KindUserString:
 			size = a.MaxBytes
-		case prologue.Object:
+		case prologue.KindObject:
 			if size = a.Size; size > prologue.MaxObject {
 				size = 0
 			}
-		case prologue.Comm:
+		case prologue.KindComm:
 			size = 16
 		}
 		place := make([]byte, (size+7)/8*8)

@@ -101,14 +101,14 @@ func inFile(t *testing.T, img *dwarfloc.Image) *instances.Running {
 func TestTrace(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := program(t)
-	if inFile(t, img).Target().Multi != plan.MultiUprobe {
+	if !inFile(t, img).Target().UprobeMulti {
 		testenv.Missing(t, "this kernel has no uprobe.multi (Linux 6.10)")
 	}
 	for _, o := range []plan.Options{
-		{Target: plan.Target{Multi: plan.MultiUprobe}},
-		{Target: plan.Target{Multi: plan.MultiNone}},
-		{Target: plan.Target{Multi: plan.MultiUprobe}, Convention: prologue.ConventionRecord},
-		{Target: plan.Target{Multi: plan.MultiNone}, Convention: prologue.ConventionRecord},
+		{Target: plan.Target{UprobeMulti: true}},
+		{Target: plan.Target{}},
+		{Target: plan.Target{UprobeMulti: true}, Convention: prologue.ConventionRecord},
+		{Target: plan.Target{}, Convention: prologue.ConventionRecord},
 	} {
 		traceWith(t, path, img, o)
 	}
@@ -123,8 +123,8 @@ func traceWith(t *testing.T, path string, img *dwarfloc.Image, o plan.Options) {
 	if want := o.Convention == prologue.ConventionRecord; (p[0].Convention == prologue.ConventionRecord) != want {
 		t.Errorf("%+v: the convention is %v", o, p[0].Convention)
 	}
-	if p[0].Instances[0].Multi != o.Target.Multi {
-		t.Errorf("%+v: an instance of %v", o, p[0].Instances[0].Multi)
+	if p[0].Instances[0].Multi != o.Target.UprobeMulti {
+		t.Errorf("%+v: an instance with Multi %v", o, p[0].Instances[0].Multi)
 	}
 	var got []string
 	run(t, p, "x", []string{path}, func(pid int, h *tracer.Hit) {

@@ -193,8 +193,10 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(p.Unfetched) > 0 {
-			return nil, fmt.Errorf("not fetched: %v", p.Unfetched)
+		for i, r := range p.Reasons {
+			if r.Code != loc.ReasonNone {
+				return nil, fmt.Errorf("argument %d is not fetched: %v", i, r)
+			}
 		}
 		insns = p.Insns
 	}

@@ -90,8 +90,7 @@ func siteObject(p *plan.Plan, s *plan.Site) *siteJSON {
 	}
 	var fields []prologue.Field
 	if p.Convention == prologue.ConventionRecord {
-		layout := s.Layout()
-		o.Record, fields = layout.Size, layout.Fields
+		o.Record, fields = s.Layout.Size, s.Layout.Fields
 	}
 	for _, c := range s.Callers {
 		o.Callers = append(o.Callers, callerJSON(c))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -65,9 +66,15 @@ the others.`,
 				return err
 			}
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
-				at, err := plan.Sites(cmd.Context(), x.img, def, x.options)
+				point := *def
+				point.Args = nil
+				p, err := plan.New(cmd.Context(), x.img, &point, x.options)
 				if err != nil {
 					return err
+				}
+				at := make([]*dwarfloc.Site, len(p.Sites))
+				for i := range p.Sites {
+					at[i] = p.Sites[i].Site
 				}
 				all, err := sites.Variables(cmd.Context(), at)
 				if err != nil {

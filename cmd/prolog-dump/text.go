@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -118,8 +119,8 @@ func inBody(s *dwarfloc.Site) string {
 }
 
 func typeText(a *plan.Argument) string {
-	if a.Kind == prologue.Comm {
-		return fmt.Sprintf("char[%d]", prologue.CommSize)
+	if a.Kind == prologue.KindComm {
+		return fmt.Sprintf("char[%d]", bpfstack.CommSize)
 	}
 	if a.Variable.Reason.Code == loc.ReasonNoSuchVariable {
 		return "-"
@@ -140,7 +141,7 @@ func answerText(p *plan.Plan, a *plan.Argument) string {
 
 // locationText says where what is fetched of an argument is.
 func locationText(p *plan.Plan, a *plan.Argument) string {
-	if a.Kind == prologue.Comm {
+	if a.Kind == prologue.KindComm {
 		return "the task's name"
 	}
 	return a.Loc.Text(p.Image.Arch())

@@ -82,7 +82,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool
 	if err != nil {
 		return err
 	}
-	x.options.Target.Multi, x.options.Target.Slide = running.Target().Multi, running.Target().Slide
+	at := running.Target()
+	at.Reads = x.options.Target.Reads // what the flag says
+	x.options.Target = at
 	ctx := cmd.Context()
 	plans, err := plansOf(ctx, x.img, defs, x.options)
 	if err != nil {

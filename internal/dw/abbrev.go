@@ -36,14 +36,14 @@ type abbrev struct {
 	size, sibAt int32
 }
 
-// A step is what to do in its upper 8 bits and an operand in the lower 24.
+// A step packs an opcode (bits 24 to 31) and an operand (bits 0 to 23).
 type step uint32
 
 const (
 	stepFixed    step = iota << 24 // pass over n bytes
 	stepLEB                        // pass over an LEB128 number
 	stepString                     // pass over a string
-	stepBlock                      // pass over a block whose length has n bytes, 0 for ULEB
+	stepBlock                      // pass over a block with a length of n bytes, 0 for ULEB
 	stepIndirect                   // pass over an attribute whose form is in the data
 	StepSibling                    // a unit-relative offset of n bytes, 0 for ULEB
 	StepName                       // DW_AT_name of form n
@@ -61,7 +61,7 @@ const (
 	WordEnd               // the end of a list of children
 	WordPlain             // nothing to note, no children: pass over operand bytes
 	WordOpen              // nothing to note, but children may be functions: pass over operand bytes and go down
-	WordJump              // go to the DW_AT_sibling that stands operand bytes behind the code
+	WordJump              // go to the DW_AT_sibling that stands operand bytes after the code
 	WordKind  word = 7
 	WordShift      = 3
 )
@@ -292,7 +292,7 @@ func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 	}
 }
 
-// classify tells what entries of a kind may contain. inC tells that types contain no
+// classify finds what entries of a kind may contain. inC is set if types contain no
 // functions.
 func (a *abbrev) classify(inC bool) {
 	switch a.Tag {

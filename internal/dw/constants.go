@@ -227,7 +227,7 @@ const (
 	RleStartLength  = 0x07
 )
 
-// IsC tells languages without member functions, in which a type's entries need
+// IsC reports whether a language has no member functions, so that a type's entries need
 // not be searched for functions: C89, C, C99, C11, C17 and assemblers.
 func IsC(lang uint64) bool {
 	switch lang {

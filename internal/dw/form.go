@@ -105,7 +105,7 @@ func (u *Unit) ReadForm(b *bin.Reader, f Form) Value {
 }
 
 // Text returns a string value, or "" for a value that is none or damaged: names
-// of units and types are told, not computed with.
+// of units and types are only displayed.
 func (u *Unit) Text(v Value) string {
 	s, _ := u.StringValue(v)
 	return s
@@ -145,7 +145,7 @@ func (u *Unit) StringValue(v Value) (string, error) {
 func (u *Unit) Strx(index uint64) (uint64, error) {
 	base := u.strOffsetsBase
 	if base == 0 {
-		// Without the attribute the table starts behind the section's first header.
+		// Without the attribute the table starts after the section's first header.
 		base = uint64(2 * u.OffsetSize())
 	}
 	b := bin.Reader{D: u.Data.StrOffsets, BigEndian: u.Data.BigEndian}

@@ -45,7 +45,7 @@ type Row struct {
 	View        uint32 // number of the row among those of its address
 	Stmt        bool
 	PrologueEnd bool
-	End         bool // the first address behind a sequence
+	End         bool // the first address after a sequence
 }
 
 // table returns the unit's line table, read once.
@@ -95,7 +95,7 @@ func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
 
 const maxLineFiles = 1 << 20
 
-// ReadLineTable reads the header with its tables into t, whose memory is used again.
+// ReadLineTable reads the header with its tables into t, and uses t's memory again.
 func (u *Unit) ReadLineTable(t *LineTable) error {
 	d := u.Data
 	bad := func(what string) error { return d.Errorf(".debug_line", u.StmtList, "%s", what) }
@@ -345,7 +345,7 @@ func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 	return nil
 }
 
-// PrologueEnd returns the first address behind a function's prologue: where the
+// PrologueEnd returns the first address after a function's prologue: where the
 // line table marks it (clang), else where the function's second row with another
 // address begins (GCC, which emits one row for the opening brace and one for the
 // first statement; GDB and perf go by it as well).

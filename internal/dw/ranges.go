@@ -32,7 +32,7 @@ func (u *Unit) RangeList(v Value) ([]Range, error) {
 // 7.28 and 7.29).
 func (u *Unit) listOffset(name string, d []byte, base, index uint64) (uint64, error) {
 	if base == 0 {
-		base = 12 // behind the first header of the section
+		base = 12 // after the first header of the section
 		if u.Dwarf64 {
 			base = 20
 		}

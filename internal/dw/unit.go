@@ -248,39 +248,42 @@ func (e Entry) Attrs(f func(Attr, Value)) error {
 	}
 }
 
-// attrReader reads the attributes of an entry.
-type attrReader struct {
+// AttrReader reads the attributes of an entry.
+type AttrReader struct {
+	Err error // set when Next returned false because of damage
+
 	e     Entry
 	b     bin.Reader
 	t     *AbbrevTable
 	specs []attrSpec
-	Err   error
+	i     int // index of the next one in specs
 }
 
-// Attributes returns a reader of the entry's attributes: attrs without a function call for
+// Attributes returns a reader of the entry's attributes: Attrs without a function call for
 // each.
-func (e Entry) Attributes() attrReader {
+func (e Entry) Attributes() AttrReader {
 	t := e.Unit.Abbrevs
-	return attrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
+	return AttrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
 }
 
-// Next returns the next attribute. ok is false at the end, or at damage, which is then r.err.
-func (r *attrReader) Next() (a Attr, v Value, ok bool) {
-	if len(r.specs) == 0 {
+// Next returns the next attribute. ok is false at the end, and at damage, which is then
+// r.Err.
+func (r *AttrReader) Next() (a Attr, v Value, ok bool) {
+	if r.i == len(r.specs) {
 		return 0, v, false
 	}
-	at := r.specs[0]
-	r.specs = r.specs[1:]
+	at := r.specs[r.i]
+	r.i++
 	v = r.e.Unit.readAttr(&r.b, r.t, at)
 	if r.b.Bad {
-		r.specs, r.Err = nil, r.e.Unit.damagedAttr(r.e.Off, at)
+		r.i, r.Err = len(r.specs), r.e.Unit.damagedAttr(r.e.Off, at)
 		return 0, v, false
 	}
 	return at.name, v, true
 }
 
 // End returns the position after what was read.
-func (r *attrReader) End() int { return r.b.P }
+func (r *AttrReader) End() int { return r.b.P }
 
 // Children calls f for each child until it returns false. Children of children
 // are passed over.
@@ -311,7 +314,7 @@ func (e Entry) Children(f func(Entry) (bool, error)) error {
 	}
 }
 
-// SkipAttrs returns the position behind an entry's attributes.
+// SkipAttrs returns the position after an entry's attributes.
 func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	if n := int(e.Abbrev.size); n >= 0 && e.pos+n <= int(u.End) {
 		return e.pos + n, nil
@@ -323,7 +326,7 @@ func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	return p, nil
 }
 
-// SkipTree returns the position behind an entry and all entries below it.
+// SkipTree returns the position after an entry and all entries below it.
 func (u *Unit) SkipTree(e Entry) (int, error) {
 	depth := 0
 	for {
@@ -363,7 +366,7 @@ func (u *Unit) SkipTree(e Entry) (int, error) {
 }
 
 // runSteps passes over attributes from a position and returns the position
-// behind them, or -1 when they do not end within the unit, and the absolute
+// after them, or -1 when they do not end within the unit, and the absolute
 // position that the last sibling reference names, or 0.
 func (u *Unit) runSteps(pos int, steps []step) (p, sibling int) {
 	b := u.buf(pos)

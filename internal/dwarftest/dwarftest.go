@@ -130,7 +130,7 @@ func (w *Writer) Add(c CU) {
 		}
 		return LE32(v)
 	}
-	var b []byte // the unit behind its length
+	var b []byte // the unit after its length
 	b = append(b, LE16(uint64(c.Version))...)
 	if c.Version >= 5 {
 		kind := c.Kind
@@ -300,7 +300,7 @@ func Must(err error) {
 	}
 }
 
-// Image writes units and more sections, behind a section of code.
+// Image writes units and more sections, after a section of code.
 func Image(units []CU, more ...Section) []byte {
 	var w Writer
 	for _, u := range units {

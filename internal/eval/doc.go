@@ -5,8 +5,9 @@
 // hold: the frame base, the canonical frame address, base types, addresses.
 //
 //	ev := eval.Evaluator{Arch: arch.ByName("amd64"), Encoding: eval.Encoding{AddressSize: 8, OffsetSize: 4}}
-//	l, reason, err := ev.Evaluate([]byte{0x77, 0x08}) // DW_OP_breg7 8
-//	fmt.Println(l.Text(ev.Arch))                      // [%rsp+8]
+//	var l loc.Location
+//	reason, err := ev.Evaluate([]byte{0x77, 0x08}, &l) // DW_OP_breg7 8
+//	fmt.Println(l.Text(ev.Arch))                       // [%rsp+8]
 //
 // [Decode] reads single operations, for those who print or inspect them. [Builder] makes
 // expressions, takes objects apart ([Builder.Part], [Builder.Bits]) and puts pieces together;

@@ -67,30 +67,31 @@ type Evaluator struct {
 	ops    int // operations run for the outermost of them
 }
 
-// Evaluate evaluates a location expression. The Context may call it for the expressions
-// that its answers need. The result is valid until the Builder is Reset.
-func (ev *Evaluator) Evaluate(expr []byte) (loc.Location, loc.Reason, error) {
+// Evaluate evaluates a location expression into l, which is valid until the Builder is
+// Reset. The Context may call it for the expressions that its answers need.
+func (ev *Evaluator) Evaluate(expr []byte, l *loc.Location) (loc.Reason, error) {
 	if ev.depth > maxNesting {
-		return loc.Location{}, unavailable(loc.ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
+		return unavailable(loc.ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
 	}
 	if ev.depth == 0 {
 		ev.ops = 0
 	}
 	if len(expr) == 0 {
-		return loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut}, nil
+		return loc.Reason{Code: loc.ReasonOptimizedOut}, nil
 	}
 	m := machine{ev: ev, expr: expr, stack: ev.stacks[ev.depth][:0]}
 	ev.depth++
-	l, st := m.location()
+	st := m.location(l)
 	ev.depth--
 	ev.stacks[ev.depth] = m.stack[:0]
-	if st == nil && ev.depth == 0 && size(&l, maxExprSize+1) > maxExprSize {
+	if st == nil && ev.depth == 0 && size(l, maxExprSize+1) > maxExprSize {
 		st = unsupported("an expression of more than %d operations", maxExprSize)
 	}
 	if st != nil {
-		return loc.Location{}, st.reason, st.err
+		*l = loc.Location{}
+		return st.reason, st.err
 	}
-	return l, loc.Reason{}, nil
+	return loc.Reason{}, nil
 }
 
 // CheckRegister returns the reason why a probe does not see a register, by its DWARF
@@ -100,7 +101,7 @@ func CheckRegister(a *arch.Arch, n uint64) loc.Reason {
 	switch {
 	case r == nil:
 		return unavailable(loc.ReasonNoRegister, "DWARF register %d", n)
-	case r.Class == arch.Vector:
+	case r.Vector:
 		return unavailable(loc.ReasonVectorRegister, "%s", a.RegisterName(n))
 	case r.Offset < 0:
 		return unavailable(loc.ReasonNoRegister, "%s", a.RegisterName(n))

@@ -36,7 +36,8 @@ func TestDecode(t *testing.T) {
 // TestEvaluateAlone: an Evaluator needs no image.
 func TestEvaluateAlone(t *testing.T) {
 	ev := Evaluator{Arch: arch.ByName("amd64"), Encoding: Encoding{AddressSize: 8, OffsetSize: 4}}
-	l, r, err := ev.Evaluate([]byte{0x77, 0x08})
+	var l loc.Location
+	r, err := ev.Evaluate([]byte{0x77, 0x08}, &l)
 	if got := l.Text(ev.Arch); err != nil || r.Code != loc.ReasonNone || got != "[%rsp+8]" {
 		t.Errorf("%s, %v, %v", got, r, err)
 	}

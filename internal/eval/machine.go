@@ -10,7 +10,8 @@ import (
 type machine struct {
 	ev    *Evaluator
 	expr  []byte
-	at    int // offset of the next operation
+	at    int       // offset of the next operation
+	o     Operation // the one that was decoded last
 	stack []operand
 }
 
@@ -37,71 +38,71 @@ const (
 	endOfPiece
 )
 
-// next decodes the next operation.
-func (m *machine) next() (Operation, *stop) {
-	o, err := Decode(m.expr, m.at, m.ev.Encoding)
-	switch err {
+// next decodes the next operation into m.o.
+func (m *machine) next() *stop {
+	switch m.o.decode(m.expr, m.at, &m.ev.Encoding) {
 	case nil:
-		m.at = o.Next
-		return o, nil
+		m.at = m.o.Next
+		return nil
 	case errUnknownOperation:
-		return o, unsupported("%s", opName(o.Code))
+		return unsupported("%s", opName(m.o.Code))
 	}
-	return o, invalid("an operand of %s is cut short", opName(o.Code))
+	return invalid("an operand of %s is cut short", opName(m.o.Code))
 }
 
 // location evaluates to the end of the expression: a single location, or one that
 // is put together from pieces.
-func (m *machine) location() (loc.Location, *stop) {
+func (m *machine) location(l *loc.Location) *stop {
 	var pieces []loc.Piece
 	for {
-		l, end, st := m.simple()
+		end, st := m.simple(l)
 		if st != nil {
-			return loc.Location{}, st
+			return st
 		}
 		if end == endOfExpr {
-			if pieces == nil {
-				if l.Kind == loc.KindNone {
-					return l, invalid("nothing is left on the stack")
-				}
-				return l, nil
+			switch {
+			case pieces == nil && l.Kind == loc.KindNone:
+				return invalid("nothing is left on the stack")
+			case pieces == nil:
+				return nil
+			case l.Kind != loc.KindNone:
+				return invalid("a part that is no piece follows pieces")
 			}
-			if l.Kind != loc.KindNone {
-				return l, invalid("a part that is no piece follows pieces")
-			}
-			return loc.Location{Kind: loc.KindPieces, Pieces: pieces}, nil
+			*l = loc.Location{Kind: loc.KindPieces, Pieces: pieces}
+			return nil
 		}
 		p, st := m.piece(l)
 		if st != nil {
-			return loc.Location{}, st
+			return st
 		}
 		if len(pieces) >= maxPieces {
-			return loc.Location{}, unsupported("more than %d pieces", maxPieces)
+			return unsupported("more than %d pieces", maxPieces)
 		}
 		pieces = append(pieces, p)
 		m.stack = m.stack[:0]
 		if m.at == len(m.expr) {
-			return loc.Location{Kind: loc.KindPieces, Pieces: pieces}, nil
+			*l = loc.Location{Kind: loc.KindPieces, Pieces: pieces}
+			return nil
 		}
 	}
 }
 
 // piece reads the operation that follows a part of a composite location.
-func (m *machine) piece(l loc.Location) (loc.Piece, *stop) {
+func (m *machine) piece(l *loc.Location) (loc.Piece, *stop) {
 	const most = 1 << 32 // bits
-	o, st := m.next()
-	if st != nil {
+	if st := m.next(); st != nil {
 		return loc.Piece{}, st
 	}
-	p := loc.Piece{BitSize: o.A, BitOffset: o.B, Loc: l}
+	o := &m.o
+	p := loc.Piece{BitSize: o.A, BitOffset: o.B, Loc: *l}
 	if o.Code == uint8(op.DW_OP_piece) {
 		if o.A > most/8 {
-			return loc.Piece{}, invalid("a piece of absurd size")
+			return p, invalid("a piece of absurd size")
 		}
 		p.BitSize = 8 * o.A
 	}
 	if p.BitSize == 0 || p.BitSize > most || p.BitOffset > most {
-		return loc.Piece{}, invalid("a piece of no or absurd size")
+		return p, invalid("a piece of no or absurd size")
 	}
 	return p, nil
 }
@@ -119,57 +120,67 @@ func (m *machine) atEnd() (terminator, bool) {
 }
 
 // finish is for operations that must be the last of a part.
-func (m *machine) finish(l loc.Location) (loc.Location, terminator, *stop) {
+func (m *machine) finish() (terminator, *stop) {
 	// DW_OP_GNU_uninit may follow: the variable has no value yet, its place is known.
 	if m.at < len(m.expr) && m.expr[m.at] == opGNUUninit {
 		m.at++
 	}
 	end, ok := m.atEnd()
 	if !ok {
-		return l, 0, invalid("%s follows a finished location", opName(m.expr[m.at]))
+		return 0, invalid("%s follows a finished location", opName(m.expr[m.at]))
 	}
-	return l, end, nil
+	return end, nil
 }
 
 // simple evaluates one part: to the end of the expression or to a piece.
-func (m *machine) simple() (loc.Location, terminator, *stop) {
+func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 	ev := m.ev
+	*l = loc.Location{}
 	for {
 		if end, ok := m.atEnd(); ok {
-			if len(m.stack) == 0 {
-				return loc.Location{}, end, nil
+			if len(m.stack) > 0 {
+				l.Kind, l.Expr = loc.KindMemory, m.stack[len(m.stack)-1].e
 			}
-			return loc.Location{Kind: loc.KindMemory, Expr: m.stack[len(m.stack)-1].e}, end, nil
+			return end, nil
 		}
 		if ev.ops++; ev.ops > maxOps {
-			return loc.Location{}, 0, unsupported("an expression that runs more than %d operations", maxOps)
+			return 0, unsupported("an expression that runs more than %d operations", maxOps)
 		}
 		if len(m.stack) > maxStack {
-			return loc.Location{}, 0, unsupported("an expression with more than %d values on its stack", maxStack)
+			return 0, unsupported("an expression with more than %d values on its stack", maxStack)
 		}
-		o, st := m.next()
-		if st != nil {
-			return loc.Location{}, 0, st
+		if st := m.next(); st != nil {
+			return 0, st
 		}
+		o := &m.o
 		code := op.Opcode(o.Code)
 		switch {
-		case code >= op.DW_OP_reg0 && code <= op.DW_OP_reg31:
-			return m.register(uint64(code - op.DW_OP_reg0))
-		case code == op.DW_OP_regx:
-			return m.register(o.A)
+		case code >= op.DW_OP_reg0 && code <= op.DW_OP_reg31, code == op.DW_OP_regx:
+			n := uint64(code - op.DW_OP_reg0)
+			if code == op.DW_OP_regx {
+				n = o.A
+			}
+			if r := CheckRegister(ev.Arch, n); r.Code != loc.ReasonNone {
+				return 0, &stop{reason: r}
+			}
+			l.Kind, l.Expr = loc.KindRegister, ev.Register(n, 0)
+			return m.finish()
 		case code == op.DW_OP_stack_value:
 			if len(m.stack) == 0 {
-				return loc.Location{}, 0, invalid("DW_OP_stack_value on an empty stack")
+				return 0, invalid("DW_OP_stack_value on an empty stack")
 			}
-			return m.finish(ev.Value(m.stack[len(m.stack)-1].e))
+			*l = ev.Value(m.stack[len(m.stack)-1].e)
+			return m.finish()
 		case code == op.DW_OP_implicit_value:
-			return m.finish(ev.Constant(o.Block))
+			*l = ev.Constant(o.Block)
+			return m.finish()
 		case code == opImplicitPointer, code == opGNUImplicitPtr:
-			return m.finish(loc.Location{Kind: loc.KindImplicitPointer, Target: o.A, TargetOffset: int64(o.B)})
+			l.Kind, l.Target, l.TargetOffset = loc.KindImplicitPointer, o.A, int64(o.B)
+			return m.finish()
 		case code == op.DW_OP_skip, code == op.DW_OP_bra:
 			to := m.at + int(int64(o.A))
 			if to < 0 || to > len(m.expr) {
-				return loc.Location{}, 0, invalid("a branch leaves the expression")
+				return 0, invalid("a branch leaves the expression")
 			}
 			if code == op.DW_OP_skip {
 				m.at = to
@@ -177,7 +188,7 @@ func (m *machine) simple() (loc.Location, terminator, *stop) {
 			}
 			cond, st := m.pop()
 			if st != nil {
-				return loc.Location{}, 0, st
+				return 0, st
 			}
 			if cond.e.Op == loc.OpConst {
 				if cond.e.K != 0 {
@@ -185,59 +196,51 @@ func (m *machine) simple() (loc.Location, terminator, *stop) {
 				}
 				continue
 			}
-			l, st := m.branch(cond.e, to)
-			return l, endOfExpr, st
+			return endOfExpr, m.branch(l, cond.e, to)
 		default:
-			if st := m.run(&o); st != nil {
-				return loc.Location{}, 0, st
+			if st := m.run(o); st != nil {
+				return 0, st
 			}
 		}
 	}
 }
 
-func (m *machine) register(n uint64) (loc.Location, terminator, *stop) {
-	if r := CheckRegister(m.ev.Arch, n); r.Code != loc.ReasonNone {
-		return loc.Location{}, 0, &stop{reason: r}
-	}
-	return m.finish(loc.Location{Kind: loc.KindRegister, Expr: m.ev.Register(n, 0)})
-}
-
 // branch follows both ways of a conditional branch to the end of the expression
 // and joins what they found.
-func (m *machine) branch(cond *loc.Expr, to int) (loc.Location, *stop) {
+func (m *machine) branch(l *loc.Location, cond *loc.Expr, to int) *stop {
 	ev := m.ev
 	if ev.depth++; ev.depth > maxNesting+1 {
 		ev.depth--
-		return loc.Location{}, unsupported("more than %d branches", maxNesting)
+		return unsupported("more than %d branches", maxNesting)
 	}
 	defer func() { ev.depth-- }()
-	way := func(at int) (loc.Location, *stop) {
+	way := func(l *loc.Location, at int) *stop {
 		w := machine{ev: ev, expr: m.expr, at: at, stack: append([]operand(nil), m.stack...)}
-		l, end, st := w.simple()
+		end, st := w.simple(l)
 		if st == nil && end != endOfExpr {
 			st = unsupported("a branch in a location with pieces")
 		}
 		if st == nil && l.Kind == loc.KindNone {
 			st = invalid("nothing is left on the stack")
 		}
-		return l, st
+		return st
 	}
-	yes, st := way(to)
-	if st != nil {
-		return loc.Location{}, st
+	var yes, no loc.Location
+	if st := way(&yes, to); st != nil {
+		return st
 	}
-	no, st := way(m.at)
-	if st != nil {
-		return loc.Location{}, st
+	if st := way(&no, m.at); st != nil {
+		return st
 	}
 	if (yes.Kind == loc.KindMemory) != (no.Kind == loc.KindMemory) || yes.Expr == nil || no.Expr == nil {
-		return loc.Location{}, unsupported("a branch between different kinds of locations")
+		return unsupported("a branch between different kinds of locations")
 	}
-	kind := loc.KindValue
+	l.Kind = loc.KindValue
 	if yes.Kind == loc.KindMemory {
-		kind = loc.KindMemory
+		l.Kind = loc.KindMemory
 	}
-	return loc.Location{Kind: kind, Expr: ev.Select(cond, yes.Expr, no.Expr)}, nil
+	l.Expr = ev.Select(cond, yes.Expr, no.Expr)
+	return nil
 }
 
 func (m *machine) push(e *loc.Expr, t *BaseType) { m.stack = append(m.stack, operand{e, t}) }

@@ -31,13 +31,21 @@ var (
 
 // Decode reads the operation at an offset of an expression. An operation that is unknown,
 // or does not end in the expression, is an error.
-func Decode(expr []byte, at int, enc Encoding) (Operation, error) {
-	o := Operation{Code: expr[at]}
-	r := bin.Reader{D: expr, P: at + 1, BigEndian: enc.BigEndian}
+func Decode(expr []byte, at int, enc Encoding) (o Operation, err error) {
+	err = o.decode(expr, at, &enc)
+	return o, err
+}
+
+func (o *Operation) decode(expr []byte, at int, enc *Encoding) error {
+	*o = Operation{Code: expr[at], Next: at + 1}
 	form := &opForms[o.Code]
-	if form.name == "" {
-		return o, errUnknownOperation
+	if len(form.operands) == 0 {
+		if form.name == "" {
+			return errUnknownOperation
+		}
+		return nil
 	}
+	r := bin.Reader{D: expr, P: at + 1, BigEndian: enc.BigEndian}
 	for i := range len(form.operands) {
 		var v uint64
 		switch form.operands[i] {
@@ -75,10 +83,10 @@ func Decode(expr []byte, at int, enc Encoding) (Operation, error) {
 		}
 	}
 	if r.Bad {
-		return o, errCutShort
+		return errCutShort
 	}
 	o.Next = r.P
-	return o, nil
+	return nil
 }
 
 // String prints an operation with its operands: "DW_OP_breg7 0x6".

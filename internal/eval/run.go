@@ -226,7 +226,8 @@ func (m *machine) entryValue(expr []byte) *stop {
 	case len(expr) == 0:
 		return invalid("an empty entry value")
 	}
-	l, r, err := m.ev.Evaluate(expr)
+	var l loc.Location
+	r, err := m.ev.Evaluate(expr, &l)
 	if st := stopFor(r, err); st != nil {
 		return st
 	}

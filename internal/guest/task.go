@@ -94,7 +94,7 @@ type Instance struct {
 	Addrs  []int  // as in prologue.Prologue
 	Stack  int
 	Layout prologue.Layout
-	Multi  plan.Multi
+	Multi  bool // as plan.Instance has it
 }
 
 // Pack takes what attaching needs from a plan.

@@ -2,6 +2,7 @@ package guest_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,10 +47,8 @@ func TestValues(t *testing.T) {
 				t.Parallel()
 				img := testenv.Open(t, k.Vmlinux)
 				// A kernel without kprobe.multi refuses programs for it.
-				o := plan.Options{Convention: boot.convention, Target: plan.Target{Multi: plan.MultiNone}}
-				if k.hasMulti() {
-					o.Target.Multi = plan.MultiKprobe
-				}
+				o := plan.Options{Convention: boot.convention}
+				o.Target.KprobeMulti = k.hasMulti()
 				plans, task := valuesTask(t, k, img, o)
 				task.KASLR = boot.kaslr
 				start := time.Now()
@@ -244,7 +243,7 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 			values[j] = plan.Value{Argument: &s.Args[j], Lost: h.Err&(1<<j) != 0, Data: h.Data[j]}
 		}
 		if h.Plan == 0 {
-			if call++; values[0].Uint() != uint64(guest.FirstMark+call) {
+			if call++; binary.NativeEndian.Uint64(values[0].Data) != uint64(guest.FirstMark+call) {
 				t.Fatalf("the marker before call %d has the value %v", call, values[0].String())
 			}
 			continue
@@ -275,7 +274,7 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 			if s.Kind == dwarfloc.Inline {
 				n.inlined++
 			}
-			if p.Instances[s.Instance].Multi != plan.MultiNone {
+			if p.Instances[s.Instance].Multi {
 				n.multi++
 			}
 			if p.Convention == prologue.ConventionRegisters {

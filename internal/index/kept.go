@@ -20,7 +20,7 @@ import (
 
 // A scan's result can be kept in a directory, one file for each image, so that the
 // next question about the same image needs no scan. A file is named by the image's
-// build ID and the format, and holds, behind a header:
+// build ID and the format, and holds, after a header:
 //
 //   - the units,
 //   - each function name, in the order of names, with the units that have sites of it,
@@ -69,7 +69,7 @@ type kept struct {
 	recs   [][]byte // of each unit
 }
 
-// shape tells images with one build ID but different sections apart: the debug
+// shape distinguishes images with one build ID but different sections: the debug
 // information may be in the file or beside it.
 func (x *Index) shape() [5]uint64 {
 	return [...]uint64{
@@ -108,7 +108,7 @@ func (x *Index) keep() error {
 	return Evict(x.O.Dir, x.O.Limit, path)
 }
 
-// encodeScan writes everything behind the checksum.
+// encodeScan writes everything after the checksum.
 func (x *Index) encodeScan() ([]byte, error) {
 	le := binary.LittleEndian
 	var units, recs []byte

@@ -59,7 +59,7 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 	return units, true, err
 }
 
-// crossing tells the units whose abbreviations can have references to other units'
+// crossing finds the units whose abbreviations can have references to other units'
 // functions: link-time optimised and de-duplicated ones. It looks for the bytes of
 // DW_AT_abstract_origin or DW_AT_specification with DW_FORM_ref_addr, and may find
 // more than there is.

@@ -20,7 +20,7 @@ type Rec struct {
 	Parent int32   // enclosing record of the same unit, or -1
 	Root   int32   // record of the same unit that holds the name; -1: see origin
 	Flags  Flag    //
-	Name   NameRef // of a record with a name of its own, or whose root is elsewhere
+	Name   NameRef // set if the record has a name of its own, or its root is elsewhere
 	Origin uint64  // entry of the origin in .debug_info while root is not known, or 0
 }
 
@@ -130,8 +130,7 @@ func (x *Index) AllUnits() []int {
 }
 
 // EachUnit calls f for units whose records are there, on all processors. Units of
-// types are left out: they have no functions of their own.
-// sites tells that f reads sites.
+// types are left out: they have no functions of their own. sites is set if f reads sites.
 func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*Scanner, *Unit) error) error {
 	var done atomic.Uint64
 	total := uint64(0)
@@ -345,7 +344,7 @@ const (
 )
 
 // rest reads an entry that a word does not describe: a function, or one with an
-// attribute of varying size. It returns the position behind it and the record that
+// attribute of varying size. It returns the position after it and the record that
 // its children belong to.
 func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next int, child int32, err error) {
 	d := u.Data.Info[:u.End]

@@ -12,7 +12,7 @@ var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86,
 
 func nextX86(code []byte) (Insn, bool) {
 	inst, err := x86asm.Decode(code, 64)
-	// Where x86asm does not know what is behind a prefix, or code is cut short, it makes
+	// Where x86asm does not know what follows a prefix, or code is cut short, it makes
 	// the first byte an Insn, with no operation.
 	if err != nil || inst.Op == 0 {
 		prefixes, other := alike(code)
@@ -31,7 +31,7 @@ func nextX86(code []byte) (Insn, bool) {
 	case x86asm.RET, x86asm.LRET, x86asm.IRET, x86asm.IRETD, x86asm.IRETQ, x86asm.SYSRET, x86asm.SYSEXIT:
 		in.Onward = false
 	}
-	// UD2 goes Onward: it is the trap of a WARN too, after which the kernel continues.
+	// UD2 goes onward: it is the trap of a WARN too, after which the kernel continues.
 	return in, true
 }
 
@@ -94,7 +94,7 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 }
 
 // endsX86: a store ends in the operand of the slot, or in a constant of up to four bytes
-// behind that.
+// after that.
 func endsX86(code []byte, m Slot) bool {
 	op, n := x86Operand(m)
 	for _, constant := range [...]int{0, 1, 2, 4} {

@@ -43,7 +43,7 @@ func nextARM64(code []byte) (Insn, bool) {
 	case arm64asm.RET, arm64asm.ERET, arm64asm.DRPS:
 		in.Onward = false
 	}
-	// BRK goes Onward: it is the trap of a WARN too, behind which the kernel continues.
+	// BRK goes onward: it is the trap of a WARN too, after which the kernel continues.
 	return in, true
 }
 

@@ -78,8 +78,8 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	if err != nil {
 		return err
 	}
-	// The unfetched arguments are part of the key: two sites with the same
-	// instructions may have different reasons, but the same values.
+	// The key does not contain the reasons of arguments that are not fetched: they do not
+	// change the values.
 	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 // derived reports whether an argument is computed from a variable. The second reader knows
 // only variables.
 func (p *prover) derived(a *plan.Argument) bool {
-	number := a.Kind == prologue.Scalar || a.Kind == prologue.Object
+	number := a.Kind == prologue.KindScalar || a.Kind == prologue.KindObject
 	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
 }
 

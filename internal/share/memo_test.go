@@ -48,18 +48,17 @@ func TestPlain(t *testing.T) {
 		if p == 0 {
 			continue
 		}
-		c, err := e.Emit(args, &o)
-		if err != nil {
+		if err := e.Emit(args, &o); err != nil {
 			t.Fatal(err)
 		}
 		key, known := seen[p]
 		if known {
 			again++
 		}
-		if !ok || c.Helpers != 0 || known && key != string(c.Key) {
-			t.Fatalf("%+v: number %#x, %d helper calls, key\n% x, of others with the number\n% x", args, p, c.Helpers, c.Key, key)
+		if !ok || e.Helpers != 0 || known && key != string(e.Key) {
+			t.Fatalf("%+v: number %#x, %d helper calls, key\n% x, of others with the number\n% x", args, p, e.Helpers, e.Key, key)
 		}
-		seen[p] = string(c.Key)
+		seen[p] = string(e.Key)
 	}
 	if again < 1000 {
 		t.Errorf("only %d came again", again)

@@ -13,6 +13,8 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -25,7 +27,7 @@ import (
 type Sharer struct {
 	emitter prologue.Emitter
 	options prologue.Options
-	shape   plan.Options
+	shape   argument.Options
 	keys    keySet
 	plain   memo
 	totals  Totals
@@ -80,7 +82,7 @@ func (o Options) Arguments(params []*dwarfloc.Variable) []plan.Argument {
 	}
 	out := make([]plan.Argument, len(params))
 	for i, v := range params {
-		out[i] = plan.NewArgument(v.Name, v, probe.TypeSpec{}, plan.Options{Convention: o.Convention})
+		out[i].Arg, out[i].Variable = argument.New(v.Name, v, probe.TypeSpec{}, argument.Options{Convention: o.Convention})
 	}
 	return out
 }
@@ -98,8 +100,8 @@ func Emit(s *dwarfloc.Site, args []plan.Argument, o Options) (*prologue.Prologue
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", s, err)
 	}
-	for _, u := range pro.Unfetched {
-		args[u.Arg].Unfetched = u.Reason
+	for i, r := range pro.Reasons {
+		args[i].Unfetched = r
 	}
 	return pro, nil
 }
@@ -107,15 +109,20 @@ func Emit(s *dwarfloc.Site, args []plan.Argument, o Options) (*prologue.Prologue
 // fit returns how many parameters, counted from the first, one prologue fetches. A record
 // leaves half of the stack to the prologue and the program.
 func (s *Sharer) fit(params []*dwarfloc.Variable) int {
-	most, room := prologue.MaxArgs, prologue.StackLimit/2
+	most, room := prologue.MaxArgs, bpfstack.Limit/2
 	if s.options.Convention == prologue.ConventionRecord {
 		most = prologue.MaxRecordArgs
 	}
 	s.args = s.args[:0]
 	for i, v := range params[:min(len(params), most)] {
-		s.args = append(s.args, plan.NewArgument("", v, probe.TypeSpec{}, s.shape).Arg)
+		a, _ := argument.New("", v, probe.TypeSpec{}, s.shape)
+		s.args = append(s.args, a)
 		if s.options.Convention == prologue.ConventionRecord {
-			if room -= prologue.NewLayout(s.args[i:]).Size; room < 0 && i > 0 {
+			taken := 8
+			if a := &s.args[i]; a.Kind == prologue.KindObject {
+				taken = bpfstack.Room(a.Size)
+			}
+			if room -= taken; room < 0 && i > 0 {
 				s.args = s.args[:i]
 				break
 			}
@@ -151,14 +158,14 @@ func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
 	if p != 0 && known.plain == p {
 		g.Number, g.Instructions = int(known.number), int(known.insns)
 	} else {
-		c, err := s.emitter.Emit(args, &s.options)
-		if err != nil {
+		e := &s.emitter
+		if err := e.Emit(args, &s.options); err != nil {
 			return Group{}, fmt.Errorf("a prologue of %d parameters: %w", len(params), err)
 		}
-		g.Instructions, g.HelperCalls = c.Insns, c.Helpers
-		g.Number, g.First = s.keys.number(c.Key)
+		g.Instructions, g.HelperCalls = e.Insns, e.Helpers
+		g.Number, g.First = s.keys.number(e.Key)
 		if p != 0 { // there are no helper calls to remember
-			*known = remembered{p, uint32(g.Number), uint32(c.Insns)}
+			*known = remembered{p, uint32(g.Number), uint32(e.Insns)}
 		}
 	}
 	s.totals.Prologues++

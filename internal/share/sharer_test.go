@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -45,7 +46,7 @@ func TestSharer(t *testing.T) {
 					if v != params[fetched+i] {
 						t.Fatalf("%s: %v: parameter %d is in another place", name, s, fetched+i)
 					}
-					args[i] = plan.NewArgument(v.Name, v, probe.TypeSpec{}, plan.Options{Convention: prologue.ConventionRegisters})
+					args[i].Arg, args[i].Variable = argument.New(v.Name, v, probe.TypeSpec{}, argument.Options{Convention: prologue.ConventionRegisters})
 				}
 				fetched += len(args)
 				pro, err := share.Emit(s, args, share.Options{})

@@ -145,7 +145,7 @@ func work(task *guest.Task, r *reporter) (*guest.Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &guest.Done{Slide: kernel.Target().Slide, Multi: kernel.Target().Multi == plan.MultiKprobe}
+	done := &guest.Done{Slide: kernel.Target().Slide, Multi: kernel.Target().KprobeMulti}
 	if len(task.Plans) > 0 {
 		if done.Lost, err = trace(task, img, kernel, r); err != nil {
 			return nil, err

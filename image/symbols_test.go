@@ -1,4 +1,4 @@
-package dwarfloc
+package image_test
 
 import (
 	"debug/elf"
@@ -7,6 +7,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
+
+func fromBytes(t testing.TB, data []byte) *image.File {
+	t.Helper()
+	f, err := image.FromBytes("test", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
 type testSymbol struct {
 	name       string
@@ -17,15 +26,15 @@ type testSymbol struct {
 }
 
 // symbolImage is an image with a symbol table (section 4) and its strings (5).
-func symbolImage(t *testing.T, syms []testSymbol) *Image {
+func symbolImage(t *testing.T, syms []testSymbol) *image.File {
 	names := []byte{0}
 	table := make([]byte, 24)
 	for _, s := range syms {
 		table = append(table, dwarftest.Cat(dwarftest.LE32(uint64(len(names))), byte(s.bind)<<4|byte(s.typ), 0, dwarftest.LE16(uint64(s.section)), dwarftest.LE64(dwarftest.TextAddr+s.addr), dwarftest.LE64(s.size))...)
 		names = append(names, dwarftest.Cat(s.name)...)
 	}
-	return testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}},
-		dwarftest.Section{Name: ".symtab", Type: elf.SHT_SYMTAB, Data: table, Link: 5}, dwarftest.Section{Name: ".strtab", Type: elf.SHT_STRTAB, Data: names})
+	return fromBytes(t, dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}},
+		dwarftest.Section{Name: ".symtab", Type: elf.SHT_SYMTAB, Data: table, Link: 5}, dwarftest.Section{Name: ".strtab", Type: elf.SHT_STRTAB, Data: names}))
 }
 
 func TestSymbolAt(t *testing.T) {
@@ -96,38 +105,57 @@ func TestSymbolAt(t *testing.T) {
 	}
 }
 
-// TestCloneSymbols: sites of GCC's clones have the function's name and the clone's
-// symbol.
-func TestCloneSymbols(t *testing.T) {
-	img := openFixture(t, "basic-gcc12-O2-dwarf5.elf")
-	for name, want := range map[string]string{
-		"ring_fill": "ring_fill.isra.0", "pkt_scale": "pkt_scale.constprop.0", "pkt_drain": "pkt_drain.part.0", "queue_check": "queue_check",
-	} {
-		sites, err := img.Sites(t.Context(), Name(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := ""
-		for _, s := range sites {
-			if s.Kind == Entry {
-				found = s.Symbol
-			}
-		}
-		if found != want {
-			t.Errorf("the out-of-line code of %s is at symbol %q, want %q", name, found, want)
-		}
-	}
-	s := sitesOf(t, img, "pkt_blame", 1)[0]
-	if s.Symbol != "queue_check.cold" {
-		t.Errorf("pkt_blame is in %q, want queue_check.cold", s.Symbol)
-	}
-}
-
-func symbolsNamed(img *Image, name string) (out []image.Symbol) {
+func symbolsNamed(img *image.File, name string) (out []image.Symbol) {
 	for s := range img.Symbols() {
 		if s.Name == name {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// TestBytes: all the bytes that are asked for, or an error.
+func TestBytes(t *testing.T) {
+	f := fromBytes(t, dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}))
+	for _, tt := range []struct {
+		addr, n uint64
+		ok      bool
+	}{
+		{dwarftest.TextAddr, dwarftest.TextSize, true},
+		{dwarftest.TextAddr + 8, 8, true},
+		{dwarftest.TextAddr + dwarftest.TextSize - 1, 1, true},
+		{dwarftest.TextAddr + dwarftest.TextSize - 1, 2, false},
+		{dwarftest.TextAddr, dwarftest.TextSize + 1, false},
+		{dwarftest.TextAddr, 1 << 40, false},
+		{dwarftest.TextAddr, ^uint64(0), false},
+		{dwarftest.TextAddr + 1, ^uint64(0), false},
+		{0, 1, false},
+		{^uint64(0), ^uint64(0), false},
+	} {
+		d, err := f.Bytes(tt.addr, tt.n)
+		if (err == nil) != tt.ok || tt.ok && uint64(len(d)) != tt.n {
+			t.Errorf("%d bytes at %#x: %d bytes, %v", tt.n, tt.addr, len(d), err)
+		}
+	}
+}
+
+// TestSymbolIndex: a file takes the index of its own symbols, and no other.
+func TestSymbolIndex(t *testing.T) {
+	syms := []testSymbol{{"f", 0, 0x10, elf.STT_FUNC, elf.STB_GLOBAL, 1}, {"g", 0x10, 0x10, elf.STT_FUNC, elf.STB_LOCAL, 1}}
+	a := symbolImage(t, syms)
+	index, err := a.SymbolIndex()
+	dwarftest.Must(err)
+	if a.UseSymbolIndex(index) {
+		t.Error("an index was taken after the symbols were read")
+	}
+	b := symbolImage(t, syms)
+	if b.UseSymbolIndex(index[:len(index)-1]) || b.UseSymbolIndex(nil) || !b.UseSymbolIndex(index) {
+		t.Error("the index of equal symbols was not taken, or a damaged one was")
+	}
+	if s := b.SymbolAt(dwarftest.TextAddr+0x18, ""); s == nil || s.Name != "g" {
+		t.Errorf("%+v", s)
+	}
+	if symbolImage(t, syms[:1]).UseSymbolIndex(index) {
+		t.Error("the index of other symbols was taken")
+	}
 }

@@ -1,4 +1,4 @@
-package dwarfloc
+package dw_test
 
 import (
 	"bytes"
@@ -22,10 +22,12 @@ import (
 func TestFramesAgainstDelve(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
-			img := openFixture(t, name)
-			d, base := img.d.Frame, uint64(0)
+			file, err := fixtures.Bytes(name)
+			dwarftest.Must(err)
+			image := dwarftest.Open(t, name, file)
+			d, base := image.Frame, uint64(0)
 			if len(d) == 0 {
-				d, base = img.d.EhFrame, img.d.EhFrameAddr
+				d, base = image.EhFrame, image.EhFrameAddr
 			}
 			fdes, err := frame.Parse(asVersion3(d), binary.LittleEndian, 0, 8, base)
 			if err != nil {
@@ -42,7 +44,7 @@ func TestFramesAgainstDelve(t *testing.T) {
 						t.Fatalf("delve at %#x: %v", pc, err)
 					}
 					want := dw.CFARule{Reg: ctx.CFA.Reg, Off: ctx.CFA.Offset, Expr: ctx.CFA.Expression}
-					got, ok, err := img.d.CFA(pc)
+					got, ok, err := image.CFA(pc)
 					if err != nil || !ok || got.Reg != want.Reg && want.Expr == nil || got.Off != want.Off && want.Expr == nil || !bytes.Equal(got.Expr, want.Expr) {
 						t.Fatalf("at %#x: got %+v, %v, %v; delve has %+v", pc, got, ok, err, want)
 					}
@@ -73,15 +75,9 @@ func asVersion3(d []byte) []byte {
 	return d
 }
 
-// frameEntry puts a length before an entry of .debug_frame.
-func frameEntry(parts ...any) []byte {
-	b := dwarftest.Cat(parts...)
-	return dwarftest.Cat(dwarftest.LE32(uint64(len(b))), b)
-}
-
 // cfaText prints the rule at an address relative to the text.
-func cfaText(img *Image, addr uint64) string {
-	r, ok, err := img.d.CFA(dwarftest.TextAddr + addr)
+func cfaText(d *dw.Data, addr uint64) string {
+	r, ok, err := d.CFA(dwarftest.TextAddr + addr)
 	switch {
 	case err != nil:
 		return err.Error()
@@ -95,10 +91,10 @@ func cfaText(img *Image, addr uint64) string {
 
 func TestFrameInstructions(t *testing.T) {
 	cie := func(instr ...any) []byte {
-		return frameEntry(dwarftest.LE32(0xffffffff), 4, "", 8, 0, dwarftest.ULEB(2), dwarftest.SLEB(-8), dwarftest.ULEB(16), dwarftest.Cat(instr...))
+		return dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 4, "", 8, 0, dwarftest.ULEB(2), dwarftest.SLEB(-8), dwarftest.ULEB(16), dwarftest.Cat(instr...))
 	}
 	fde := func(instr ...any) []byte {
-		return frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0x100), dwarftest.Cat(instr...))
+		return dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0x100), dwarftest.Cat(instr...))
 	}
 	def := dwarftest.Cat(0x0c, 7, 8) // DW_CFA_def_cfa: r7+8
 	// Where the description of fde stands, behind the CIE, depends on its length.
@@ -131,12 +127,12 @@ func TestFrameInstructions(t *testing.T) {
 		{name: "a register for an expression", cie: cie(0x0f, 1, 0x70), FDE: fde(0x0d, 8), error: "call frame instruction 0x0d without a register rule to change"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", dwarftest.Cat(tt.cie, tt.FDE)))
+			d := dwarftest.Open(t, "test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", dwarftest.Cat(tt.cie, tt.FDE))))
 			if tt.error != "" {
 				tt.asks = map[uint64]string{0: at(tt.cie) + tt.error}
 			}
 			for a, want := range tt.asks {
-				if got := cfaText(img, a); got != want {
+				if got := cfaText(d, a); got != want {
 					t.Errorf("at +%#x: got %q, want %q", a, got, want)
 				}
 			}
@@ -146,8 +142,8 @@ func TestFrameInstructions(t *testing.T) {
 
 // TestFrameSections: damaged sections, and what is found in undamaged ones.
 func TestFrameSections(t *testing.T) {
-	plain := frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
-	fde := frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
+	plain := dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
+	fde := dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
 	cie64 := dwarftest.Cat(dwarftest.LE64(^uint64(0)), 3, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
 	fde64 := dwarftest.Cat(dwarftest.LE64(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
 	for _, tt := range []struct {
@@ -155,23 +151,23 @@ func TestFrameSections(t *testing.T) {
 		d          []byte
 	}{
 		{"good", "r7+8", dwarftest.Cat(plain, fde)},
-		{"terminator", "r7+8", dwarftest.Cat(dwarftest.LE32(0), frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), frameEntry(dwarftest.LE32(4), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
+		{"terminator", "r7+8", dwarftest.Cat(dwarftest.LE32(0), dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), dwarftest.FrameEntry(dwarftest.LE32(4), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
 		{"64-bit DWARF", "r7+8", dwarftest.Cat(dwarftest.LE32(0xffffffff), dwarftest.LE64(uint64(len(cie64))), cie64, dwarftest.LE32(0xffffffff), dwarftest.LE64(uint64(len(fde64))), fde64)},
-		{"an empty description at the same address", "r7+8", dwarftest.Cat(plain, fde, frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0)))},
-		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", frameEntry(dwarftest.LE32(0xffffffff), 9, "")},
-		{"address size", "test: .debug_frame+0x0: invalid address size 3", frameEntry(dwarftest.LE32(0xffffffff), 4, "", 3, 0)},
-		{"augmentation", `test: .debug_frame+0x0: unsupported augmentation "eh"`, frameEntry(dwarftest.LE32(0xffffffff), 1, "eh", 1, 1, 1)},
-		{"augmentation data", `test: .debug_frame+0x0: the augmentation data of "zP" is cut short`, frameEntry(dwarftest.LE32(0xffffffff), 1, "zP", 1, 1, 1, 1, 0x00)},
-		{"CIE cut short", "test: .debug_frame+0x0: the common information entry does not fit into its length", frameEntry(dwarftest.LE32(0xffffffff), 1, "", 1)},
-		{"FDE cut short", "test: .debug_frame+0x10: the frame description does not fit into its length", dwarftest.Cat(plain, frameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr)))},
-		{"no CIE", "test: .debug_frame+0x10: no common information entry at 0x5", dwarftest.Cat(plain, frameEntry(dwarftest.LE32(5), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
+		{"an empty description at the same address", "r7+8", dwarftest.Cat(plain, fde, dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0)))},
+		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 9, "")},
+		{"address size", "test: .debug_frame+0x0: invalid address size 3", dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 4, "", 3, 0)},
+		{"augmentation", `test: .debug_frame+0x0: unsupported augmentation "eh"`, dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "eh", 1, 1, 1)},
+		{"augmentation data", `test: .debug_frame+0x0: the augmentation data of "zP" is cut short`, dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "zP", 1, 1, 1, 1, 0x00)},
+		{"CIE cut short", "test: .debug_frame+0x0: the common information entry does not fit into its length", dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1)},
+		{"FDE cut short", "test: .debug_frame+0x10: the frame description does not fit into its length", dwarftest.Cat(plain, dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr)))},
+		{"no CIE", "test: .debug_frame+0x10: no common information entry at 0x5", dwarftest.Cat(plain, dwarftest.FrameEntry(dwarftest.LE32(5), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
 		{"length", "test: .debug_frame+0x0: invalid entry length 0x1000", dwarftest.LE32(0x1000)},
 		{"length cut short", "test: .debug_frame+0x0: invalid entry length 0x0", []byte{1, 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", tt.d))
+			d := dwarftest.Open(t, "test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Debug(".debug_frame", tt.d)))
 			for range 2 { // the second question gets the same answer
-				if got := cfaText(img, 0); got != tt.want {
+				if got := cfaText(d, 0); got != tt.want {
 					t.Errorf("got %q, want %q", got, tt.want)
 				}
 			}
@@ -183,8 +179,8 @@ func TestFrameSections(t *testing.T) {
 func TestEhFrame(t *testing.T) {
 	const ehAddr = 0x500000
 	write := func(enc int, lo []byte) []byte {
-		cie := frameEntry(dwarftest.LE32(0), 1, "zR", 1, dwarftest.SLEB(-8), 16, 1, enc, 0x0c, 7, 8)
-		return dwarftest.Cat(cie, frameEntry(dwarftest.LE32(uint64(len(cie)+4)), lo, dwarftest.LE32(0x10), 0, 0x0e, 24), dwarftest.LE32(0))
+		cie := dwarftest.FrameEntry(dwarftest.LE32(0), 1, "zR", 1, dwarftest.SLEB(-8), 16, 1, enc, 0x0c, 7, 8)
+		return dwarftest.Cat(cie, dwarftest.FrameEntry(dwarftest.LE32(uint64(len(cie)+4)), lo, dwarftest.LE32(0x10), 0, 0x0e, 24), dwarftest.LE32(0))
 	}
 	cieLen := uint64(len(write(0, nil))) - 4 - 4 - 4 - 4 - 1 - 2 // without the description and the end
 	at := uint64(ehAddr) + cieLen + 8
@@ -196,14 +192,14 @@ func TestEhFrame(t *testing.T) {
 		{"pcrel sdata4", "r7+24", write(dw.EhPCRel|dw.EhSdata4, dwarftest.LE32(text-at))},
 		{"udata4", "r7+24", write(dw.EhUdata4, dwarftest.LE32(text))},
 		{"data-relative", fmt.Sprintf("test: .eh_frame+%#x: the frame description does not fit into its length", cieLen), write(dw.EhDataRel|dw.EhSdata4, dwarftest.LE32(0))},
-		{"unknown augmentation", `test: .eh_frame+0x0: unsupported augmentation "zQ"`, frameEntry(dwarftest.LE32(0), 1, "zQ", 1, 1, 16, 0)},
+		{"unknown augmentation", `test: .eh_frame+0x0: unsupported augmentation "zQ"`, dwarftest.FrameEntry(dwarftest.LE32(0), 1, "zQ", 1, 1, 16, 0)},
 	} {
-		img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Section{Name: ".eh_frame", Type: 1, Flags: 2, Addr: ehAddr, Data: tt.d})
-		if got := cfaText(img, 4); got != tt.want {
+		d := dwarftest.Open(t, "test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Section{Name: ".eh_frame", Type: 1, Flags: 2, Addr: ehAddr, Data: tt.d}))
+		if got := cfaText(d, 4); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 		if strings.HasPrefix(tt.want, "r7") {
-			if got := cfaText(img, 0x10); got != "none" {
+			if got := cfaText(d, 0x10); got != "none" {
 				t.Errorf("%s: behind the description: %q", tt.name, got)
 			}
 		}

@@ -1,0 +1,124 @@
+package dwarfloc
+
+import (
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// globals is what an image remembers of variables outside functions.
+type globals struct {
+	mu    sync.Mutex
+	units map[*unit]map[string]varEntry
+	found map[string]*varEntry
+}
+
+// global finds a variable outside functions: of the unit itself, or an external
+// one of any unit. It returns nil when there is none.
+func (u *unit) global(name string) (*varEntry, error) {
+	own, err := u.globalVars()
+	if err != nil {
+		return nil, err
+	}
+	x, declared := own[name]
+	if declared && (x.location.Form != 0 || x.constant.Form != 0) {
+		return &x, nil
+	}
+	// C needs a declaration to name another unit's variable, but compilers leave out
+	// declarations that the unit did not use: the search goes on without one.
+	g := &u.img.globals
+	g.mu.Lock()
+	y, known := g.found[name]
+	g.mu.Unlock()
+	if !known {
+		if y, err = u.img.external(name); err != nil {
+			return nil, err
+		}
+		g.mu.Lock()
+		if g.found == nil {
+			g.found = make(map[string]*varEntry)
+		}
+		g.found[name] = y
+		g.mu.Unlock()
+	}
+	if y == nil && declared {
+		return &x, nil
+	}
+	return y, nil
+}
+
+// external finds the definition of an external variable in any unit.
+func (img *Image) external(name string) (*varEntry, error) {
+	found := make([]*varEntry, len(img.units))
+	err := img.index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
+		u := &img.units[i]
+		if u.Kind == dw.UnitType {
+			return nil
+		}
+		vars, err := u.globalVars()
+		if err != nil {
+			return err
+		}
+		if x, ok := vars[name]; ok && x.external && x.location.Form != 0 {
+			found[i] = &x
+		}
+		return nil
+	})
+	for _, x := range found {
+		if x != nil {
+			return x, err
+		}
+	}
+	return nil, err
+}
+
+// globalVars returns the variables that a unit has outside functions.
+func (u *unit) globalVars() (map[string]varEntry, error) {
+	g := &u.img.globals
+	g.mu.Lock()
+	vars, ok := g.units[u]
+	g.mu.Unlock()
+	if ok {
+		return vars, nil
+	}
+	if err := u.Load(); err != nil {
+		return nil, err
+	}
+	root, err := u.Entry(u.First)
+	if err != nil {
+		return nil, err
+	}
+	vars = make(map[string]varEntry)
+	err = root.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagVariable {
+			return true, nil
+		}
+		x, err := u.readVar(c)
+		if err != nil {
+			return false, err
+		}
+		full := x
+		if err := full.complete(); err != nil {
+			return false, err
+		}
+		// A definition may leave DW_AT_external to the declaration it completes.
+		full.location, full.constant = x.location, x.constant
+		name := u.Text(full.name)
+		if old, ok := vars[name]; !ok || old.location.Form == 0 {
+			full.external = full.external || old.external
+			vars[name] = full
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.units == nil {
+		g.units = make(map[*unit]map[string]varEntry)
+	}
+	g.units[u] = vars
+	return vars, nil
+}

@@ -1,0 +1,130 @@
+package dwarfloc
+
+import (
+	"errors"
+
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// variable resolves an entry at a site.
+func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
+	if err := x.complete(); err != nil {
+		return nil, err
+	}
+	if own := ev.u; x.u != own {
+		// A global of another unit: indices and types in its expression are that unit's.
+		ev.use(x.u)
+		defer ev.use(own)
+	}
+	v := &Variable{Name: x.u.Text(x.name), Role: Local, Entries: 1}
+	if x.tag == dw.TagFormalParameter {
+		v.Role = Parameter
+	}
+	t, err := x.u.typeOf(x.typ)
+	return v, s.settle(v, x, ev, t, err)
+}
+
+// settle gives a variable its type, unless reading that was an error, and its
+// location. Damage in one variable's description spoils no other's.
+func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err error) error {
+	v.Type = voidType
+	if err == nil {
+		v.Type = t
+		err = s.place(v, x, ev)
+	}
+	if err == nil {
+		return nil
+	}
+	var fe *image.FormatError
+	if !errors.As(err, &fe) {
+		return err
+	}
+	v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
+	return nil
+}
+
+// place finds a variable's location by the rules of Rule.
+func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
+	var c chosen
+	switch {
+	case x.constant.Form != 0:
+		if x.constant.IsBlock() || x.constant.Form == dw.FormData16 {
+			v.Loc = ev.Constant(x.constant.Bytes())
+		} else if x.constant.IsConstant() {
+			v.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(x.constant.U)}
+		} else {
+			str, err := x.u.StringValue(x.constant)
+			if err != nil {
+				return err
+			}
+			v.Loc = loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(str), 0)}
+		}
+		v.Loc.Rule = loc.RuleConstant
+		return nil
+	case x.location.Form == 0:
+		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut}
+		return nil
+	case x.location.IsBlock():
+		c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: loc.RuleWhole}
+	default:
+		var err error
+		if c, err = x.u.choose(x.location, x.views, s.Addr, s.View); err != nil {
+			return err
+		}
+		if c.rule == loc.RuleNone {
+			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite}
+			if !c.others {
+				v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "its location list is empty"}
+			}
+			return nil
+		}
+		if c.rule == loc.RuleLaterView && !s.bindsLater(x) {
+			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
+			return nil
+		}
+	}
+	if s.early {
+		if _, own := x.u.inFrame(x.location, s.fun.frame); own {
+			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function's prologue has not stored it yet"}
+			return nil
+		}
+	}
+	v.raw = rawLocation{c.expr, ev.u, c.sec, c.off}
+	l := &v.Loc
+	r, err := ev.locate(c.expr, c.sec, c.off, l)
+	if err == nil && r.Code == loc.ReasonNone && c.rule == loc.RuleWhole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
+		r, err = ev.frameIsSet()
+	}
+	if err == nil && r.Code == loc.ReasonNone {
+		r = ev.notStored(l, v.Type, &c)
+	}
+	if err != nil || r.Code != loc.ReasonNone {
+		v.Loc, v.Reason = loc.Location{}, r
+		return err
+	}
+	l.Rule = c.rule
+	switch {
+	case l.Kind == loc.KindImplicitPointer:
+		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
+	case l.Missing():
+		if err := ev.fillPadding(l, v.Type); err != nil {
+			return err
+		}
+		if l.Missing() {
+			v.Reason = loc.Reason{Code: loc.ReasonMissingPiece}
+		}
+	}
+	return nil
+}
+
+// bindsLater reports whether a variable whose location begins at a later view of the
+// site's address has that location at the site. So it is where a body begins, whose
+// parameters are bound a few views after the mark of the entry. Elsewhere the later
+// view is after a later line, which may be the one that assigns the variable.
+func (s *Site) bindsLater(x *varEntry) bool {
+	return s.Kind != Line || x.tag == dw.TagFormalParameter && s.Addr == s.body
+}

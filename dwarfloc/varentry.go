@@ -1,0 +1,128 @@
+package dwarfloc
+
+import (
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// varEntry is an entry of a variable as it stands.
+type varEntry struct {
+	u        *unit
+	off      uint64
+	tag      dw.Tag
+	name     dw.Value
+	origin   dw.Value
+	typ      dw.Value
+	location dw.Value
+	constant dw.Value
+	views    dw.Value
+	decl     bool
+	external bool
+}
+
+func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
+	_, err = x.read(u, e)
+	return x, err
+}
+
+// read reads an entry of a unit into x, which must be zero. It returns the position after
+// it.
+func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
+	x.u, x.off, x.tag = u, e.Off, e.Tag()
+	r := e.Attributes()
+	for {
+		a, v, ok := r.Next()
+		if !ok {
+			return r.End(), r.Err
+		}
+		switch a {
+		case dw.AttrName:
+			x.name = v
+		case dw.AttrAbstractOrigin, dw.AttrSpecification:
+			x.origin = v
+		case dw.AttrType:
+			x.typ = v
+		case dw.AttrLocation:
+			x.location = v
+		case dw.AttrConstValue:
+			x.constant = v
+		case dw.AttrGNULocviews:
+			x.views = v
+		case dw.AttrDeclaration:
+			x.decl = v.U != 0
+		case dw.AttrExternal:
+			x.external = v.U != 0
+		}
+	}
+}
+
+// complete takes from a variable's origins what its own entry leaves out.
+func (x *varEntry) complete() error {
+	cur := *x
+	for range index.MaxOrigins {
+		if cur.origin.Form == 0 || x.name.Form != 0 && x.typ.Form != 0 && x.described() {
+			return nil
+		}
+		e, err := cur.u.Target(cur.origin)
+		if err != nil {
+			return err
+		}
+		if cur, err = x.u.img.of(e.Unit).readVar(e); err != nil {
+			return err
+		}
+		if err := x.inherit(&cur); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inherit takes from one origin, which may be in another unit.
+func (x *varEntry) inherit(d *varEntry) error {
+	if x.name.Form == 0 && d.name.Form != 0 {
+		x.name = d.name
+		if x.u != d.u {
+			x.name = dw.BlockValue(dw.FormString, []byte(d.u.Text(d.name)))
+		}
+	}
+	if x.typ.Form == 0 && d.typ.Form != 0 {
+		x.typ = d.typ
+		if x.u != d.u {
+			_, off, err := d.u.Ref(d.typ)
+			if err != nil {
+				return err
+			}
+			x.typ = dw.Value{Form: dw.FormRefAddr, U: off}
+		}
+	}
+	if !x.described() {
+		x.constant = d.constant
+	}
+	x.external = x.external || d.external
+	return nil
+}
+
+// better reports whether x says more about a variable's place than y, another
+// description of the same variable at the same site. For a parameter that a
+// .constprop clone lost, GCC (12 is where it was seen) writes the register that
+// callers no longer set, and after it the constant that took the parameter's
+// place; so what is fixed wins. Else the first with a location does.
+func (x *varEntry) better(y *varEntry) bool {
+	return x.fixed() && !y.fixed() || x.described() && !y.described()
+}
+
+// described reports whether an entry says anything about the variable's place.
+func (x *varEntry) described() bool { return x.location.Form != 0 || x.constant.Form != 0 }
+
+// fixed reports whether an entry gives the variable a value that depends on
+// neither registers nor memory: a constant, or an address in the image.
+func (x *varEntry) fixed() bool {
+	if x.constant.Form != 0 {
+		return true
+	}
+	n := 2 + int(x.u.AddrSize)
+	e := x.location.Bytes()
+	return x.location.IsBlock() && len(e) == n && e[0] == uint8(op.DW_OP_addr) && e[n-1] == uint8(op.DW_OP_stack_value)
+}

@@ -1,0 +1,74 @@
+package dwarfloc
+
+import (
+	"bytes"
+
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Role says what a variable is to the function at a site.
+type Role uint8
+
+const (
+	Parameter Role = iota
+	Local
+	Global
+	Given // a register, memory, a constant or a result that a definition names
+)
+
+// String returns "parameter", "local", "global" or "given".
+func (r Role) String() string { return [...]string{"parameter", "local", "global", "given"}[r] }
+
+// Variable is a variable as one site sees it: its type, and either a location or
+// the reason why there is none.
+type Variable struct {
+	Name   string
+	Role   Role
+	Type   *Type
+	Loc    loc.Location
+	Reason loc.Reason // zero when Loc is where the whole value is
+	// Entries is how many entries of the debug information describe the variable at
+	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
+	Entries int
+	// Bits is the size of a bit-field that Follow has found, else 0. Its location is
+	// that of the bits alone, extended.
+	Bits int
+	// Wrong says what was wrong with a path, for the reasons NoSuchMember and
+	// TypeMismatch of Follow; else it is nil.
+	Wrong *PathError
+
+	raw rawLocation
+}
+
+// Located reports whether the whole value is at Loc.
+func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
+
+// rawLocation is the DWARF that a location came from.
+type rawLocation struct {
+	expr []byte
+	u    *unit // that the expression refers to
+	sec  string
+	off  uint64
+}
+
+// Expression returns the DWARF expression that the location came from, the section
+// it is in and an offset there: its own in a section of location lists, that of
+// the variable's entry in .debug_info. It is nil for a constant.
+func (v *Variable) Expression() (expr []byte, section string, off uint64) {
+	_ = guarded(func() error {
+		expr = bytes.Clone(v.raw.expr) // which goes with the file
+		return nil
+	})
+	return expr, v.raw.sec, v.raw.off
+}
+
+// ExpressionText prints the operations of the DWARF expression that the location came from:
+// "DW_OP_breg7 0x6 DW_OP_stack_value". It is "" for a constant.
+func (v *Variable) ExpressionText() string {
+	expr, _, _ := v.Expression()
+	if expr == nil {
+		return ""
+	}
+	return eval.ExpressionText(expr, v.raw.u.encoding())
+}

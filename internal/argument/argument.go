@@ -1,0 +1,230 @@
+// Package argument decides which bytes an argument fetches of a variable.
+package argument
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Options are options of New.
+type Options struct {
+	Convention  prologue.Convention // with ConventionRegisters an aggregate is not fetched whole
+	StringBytes int                 // room for a string in a record, its NUL included
+}
+
+// argument is an argument while its shape is decided.
+type argument struct {
+	prologue.Arg
+	variable *dwarfloc.Variable
+	want     probe.TypeSpec
+}
+
+// New returns the argument that fetches a variable: as many bytes as the type of the debug
+// information has, or fewer if the definition's type, want, is narrower, and as signed as
+// want. A wider type changes nothing: the bytes after the object belong to something else.
+//
+// It also returns the argument's variable. If the variable's type does not allow want, that
+// is a copy of v with the reason: v is not changed.
+func New(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) (prologue.Arg, *dwarfloc.Variable) {
+	a := argument{Arg: prologue.Arg{Name: name, Loc: v.Loc, Reason: v.Reason}, variable: v, want: want}
+	if err := a.shape(&o); err != nil {
+		a.lose(loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()})
+	}
+	return a.Arg, a.variable
+}
+
+// Without returns a copy of a variable that has a reason in place of its location.
+func Without(v *dwarfloc.Variable, r loc.Reason) *dwarfloc.Variable {
+	own := *v
+	own.Loc, own.Reason = loc.Location{}, r
+	return &own
+}
+
+// lose drops the argument's location and records why.
+func (a *argument) lose(r loc.Reason) {
+	a.variable = Without(a.variable, r)
+	a.Loc, a.Reason = loc.Location{}, r
+}
+
+// mismatch records that the variable's type does not allow the definition's.
+func (a *argument) mismatch(format string, args ...any) {
+	if !a.variable.Reason.Code.Mistaken() {
+		a.lose(loc.Reason{Code: loc.ReasonTypeMismatch, Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+// shape decides what is fetched of the argument's variable.
+func (a *argument) shape(o *Options) error {
+	t, err := a.variable.Type.Resolve()
+	if err != nil {
+		return err
+	}
+	bytes, err := t.ByteSize()
+	if err != nil {
+		return err
+	}
+	a.Size, a.Signed = int(max(bytes, 0)), t.Signed
+	switch want := &a.want; {
+	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
+		return a.str(t, o)
+	case want.Count > 0:
+		a.array(t)
+	case want.Kind == probe.TypeBitfield:
+		a.bitField(t)
+	case want.Kind != probe.TypeNone:
+		a.number()
+	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
+		a.Kind = prologue.KindObject
+	}
+	return nil
+}
+
+func aggregate(t *dwarfloc.Type) bool {
+	switch t.Kind {
+	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass, dwarfloc.TypeArray:
+		return true
+	}
+	return false
+}
+
+// ElementBits returns the size of one element of a definition's type in bits, or 0 for the
+// variable's own size.
+func ElementBits(t probe.TypeSpec) int {
+	switch t.Kind {
+	case probe.TypeChar, probe.TypeBool:
+		return 8
+	case probe.TypeSymbol:
+		return 64
+	}
+	return t.Bits
+}
+
+// number narrows a scalar.
+func (a *argument) number() {
+	bytes := ElementBits(a.want) / 8
+	if bytes == 0 {
+		a.Signed = a.want.Kind == probe.TypeSigned
+		return
+	}
+	if bytes <= a.Size || a.Size == 0 {
+		a.Size, a.Signed = bytes, a.want.Kind == probe.TypeSigned
+	}
+}
+
+// character reports whether a string can be made of a type.
+func character(t *dwarfloc.Type) bool {
+	return t.Size == 1 && (t.Kind == dwarfloc.TypeChar || t.Kind == dwarfloc.TypeInt)
+}
+
+// str makes the argument a string: the array that its variable is, or what its
+// variable points to.
+func (a *argument) str(t *dwarfloc.Type, o *Options) error {
+	a.Kind = prologue.KindString
+	if a.want.Kind == probe.TypeUString {
+		a.Kind = prologue.KindUserString
+	}
+	a.MaxBytes = o.StringBytes
+	size := a.Size
+	a.Size, a.Signed = 0, false
+	v := a.variable
+	var el *dwarfloc.Type
+	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {
+		var err error
+		if el, err = t.Elem(); err == nil {
+			el, err = el.Resolve()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case el == nil && v.Role == dwarfloc.Given && v.Loc.Kind == loc.KindMemory:
+		// Memory that the definition names has no type that could forbid it.
+	case el == nil || !character(el):
+		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
+	case t.Kind == dwarfloc.TypeArray:
+		if a.Size = size; size > 0 {
+			a.MaxBytes = min(a.MaxBytes, size+1)
+		}
+	default:
+		a.follow()
+	}
+	return nil
+}
+
+// array makes the argument an array of as many elements as the definition says: of the
+// object that its variable is, or of what its variable points to.
+func (a *argument) array(t *dwarfloc.Type) {
+	has := a.Size
+	a.Kind, a.Signed = prologue.KindObject, false
+	a.Size = a.want.Count * ElementBits(a.want) / 8
+	v := a.variable
+	switch {
+	case t.Kind == dwarfloc.TypePointer:
+		a.follow()
+	case v.Role == dwarfloc.Given && v.Loc.Kind == loc.KindMemory:
+	case has > 0 && a.Size > has:
+		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.want, a.Size)
+	}
+}
+
+// follow sets the argument's location to where its variable points.
+func (a *argument) follow() {
+	v := a.variable
+	l := loc.Location{Kind: loc.KindMemory, Rule: v.Loc.Rule}
+	switch v.Loc.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		l.Expr = v.Loc.Expr
+	case loc.KindMemory:
+		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
+	default:
+		// Without a location, or with an implicit pointer, there is a reason already. A
+		// pointer in pieces must not be taken for what it points to.
+		if v.Located() {
+			a.lose(loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
+		}
+		return
+	}
+	a.Loc = l
+}
+
+func pointerSize(t *dwarfloc.Type) uint8 {
+	if n, err := t.ByteSize(); err == nil && n > 0 && n <= 8 {
+		return uint8(n)
+	}
+	return 8
+}
+
+// bitField picks bits from what the variable's location holds.
+func (a *argument) bitField(t *dwarfloc.Type) {
+	whole := a.want.Container / 8
+	if aggregate(t) || a.Size > 0 && whole > a.Size {
+		a.mismatch("%q is %v of %d bytes, and %v is cut from %d", a.Name, a.variable.Type, a.Size, a.want, whole)
+		return
+	}
+	a.Size, a.Signed = (a.want.Bits+7)/8, false
+	at := &a.variable.Loc
+	var e *loc.Expr
+	switch at.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		e = at.Expr
+	case loc.KindMemory:
+		e = &loc.Expr{Op: loc.OpDeref, Size: uint8(whole), A: at.Expr}
+	case loc.KindNone, loc.KindImplicitPointer:
+		return
+	default:
+		a.mismatch("%q is not in one piece, and %v is cut from one", a.Name, a.want)
+		return
+	}
+	if a.want.Offset > 0 {
+		e = &loc.Expr{Op: loc.OpShr, A: e, B: &loc.Expr{Op: loc.OpConst, K: uint64(a.want.Offset)}}
+	}
+	if a.want.Bits < 64 {
+		e = &loc.Expr{Op: loc.OpAnd, A: e, B: &loc.Expr{Op: loc.OpConst, K: 1<<a.want.Bits - 1}}
+	}
+	a.Loc = loc.Location{Kind: loc.KindValue, Rule: at.Rule, Expr: e}
+}

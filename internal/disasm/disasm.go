@@ -1,0 +1,68 @@
+// Package disasm writes the instructions of prologues as the kernel's verifier does in its
+// log.
+package disasm
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+)
+
+var aluSigns = map[asm.ALUOp]string{
+	asm.Add: "+=", asm.Sub: "-=", asm.Mul: "*=", asm.Div: "/=", asm.Mod: "%=", asm.And: "&=", asm.Or: "|=",
+	asm.Xor: "^=", asm.LSh: "<<=", asm.RSh: ">>=", asm.ArSh: "s>>=", asm.Mov: "=",
+}
+
+var jumpSigns = map[asm.JumpOp]string{
+	asm.JEq: "==", asm.JNE: "!=", asm.JGT: ">", asm.JGE: ">=", asm.JLT: "<", asm.JLE: "<=",
+	asm.JSGT: "s>", asm.JSGE: "s>=", asm.JSLT: "s<", asm.JSLE: "s<=",
+}
+
+// Text returns one of the instructions that package prologue writes, without its comment.
+func Text(ins *asm.Instruction) string {
+	op := ins.OpCode
+	switch op.Class() {
+	case asm.ALUClass, asm.ALU64Class:
+		bank := "r"
+		if op.Class() == asm.ALUClass {
+			bank = "w"
+		}
+		if op.ALUOp() == asm.Neg {
+			return fmt.Sprintf("r%d = -r%d", ins.Dst, ins.Dst)
+		}
+		if op.Source() == asm.RegSource {
+			return fmt.Sprintf("%s%d %s %s%d", bank, ins.Dst, aluSigns[op.ALUOp()], bank, ins.Src)
+		}
+		return fmt.Sprintf("%s%d %s %d", bank, ins.Dst, aluSigns[op.ALUOp()], ins.Constant)
+	case asm.LdClass:
+		return fmt.Sprintf("r%d = %#x ll", ins.Dst, uint64(ins.Constant))
+	case asm.LdXClass:
+		return fmt.Sprintf("r%d = *(u%d *)(r%d %+d)", ins.Dst, 8*op.Size().Sizeof(), ins.Src, ins.Offset)
+	case asm.StXClass:
+		return fmt.Sprintf("*(u%d *)(r%d %+d) = r%d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Src)
+	case asm.StClass:
+		return fmt.Sprintf("*(u%d *)(r%d %+d) = %d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Constant)
+	case asm.JumpClass:
+		switch op.JumpOp() {
+		case asm.Call:
+			return "call " + helperNames[asm.BuiltinFunc(ins.Constant)]
+		case asm.Ja:
+			return fmt.Sprintf("goto pc%+d", ins.Offset)
+		}
+		if op.Source() == asm.RegSource {
+			return fmt.Sprintf("if r%d %s r%d goto pc%+d", ins.Dst, jumpSigns[op.JumpOp()], ins.Src, ins.Offset)
+		}
+		return fmt.Sprintf("if r%d %s %d goto pc%+d", ins.Dst, jumpSigns[op.JumpOp()], ins.Constant, ins.Offset)
+	}
+	return fmt.Sprint(*ins)
+}
+
+var helperNames = map[asm.BuiltinFunc]string{
+	asm.FnProbeReadKernel:    "bpf_probe_read_kernel",
+	asm.FnProbeReadUser:      "bpf_probe_read_user",
+	asm.FnProbeRead:          "bpf_probe_read",
+	asm.FnProbeReadKernelStr: "bpf_probe_read_kernel_str",
+	asm.FnProbeReadUserStr:   "bpf_probe_read_user_str",
+	asm.FnProbeReadStr:       "bpf_probe_read_str",
+	asm.FnGetCurrentComm:     "bpf_get_current_comm",
+}

@@ -1,0 +1,50 @@
+package dwarftest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
+
+// Open reads the debug information of an ELF file in memory, all units loaded. The name
+// stands for the file's path in errors.
+func Open(t testing.TB, name string, file []byte) *dw.Data {
+	t.Helper()
+	f, err := image.FromBytes(name, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections, err := f.DebugSections()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := dw.Sections{
+		Path: name, BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
+		Errorf: func(section string, off uint64, format string, args ...any) error {
+			return &image.FormatError{Path: name, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
+		},
+	}
+	for _, sec := range f.Sections() {
+		if sec.Name == ".eh_frame" {
+			s.EhFrameAddr = sec.Addr
+		}
+	}
+	d := dw.New(s, sections)
+	if err := d.ReadUnits(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Units {
+		if err := d.Units[i].Load(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// FrameEntry is an entry of .debug_frame: its parts after their length.
+func FrameEntry(parts ...any) []byte {
+	b := Cat(parts...)
+	return Cat(LE32(uint64(len(b))), b)
+}
