@@ -101,7 +101,7 @@ func (p *nodes) of(e *loc.Expr) *node {
 		n.calls = cond.calls + max(yes.calls, no.calls)
 		n.divides = cond.divides || yes.divides || no.divides
 		n.narrow = cond.narrow || yes.narrow || no.narrow
-	case binary(e.Op):
+	case isBinary(e.Op):
 		a, b := p.of(e.A), p.of(e.B)
 		n.a, n.b = a, b
 		n.calls, n.narrow = a.calls+b.calls, a.narrow || b.narrow
@@ -125,5 +125,5 @@ func (p *nodes) of(e *loc.Expr) *node {
 	return n
 }
 
-// binary reports whether an operation has two operands, A and B.
-func binary(op loc.Op) bool { return op >= loc.OpAdd && op < loc.OpSelect }
+// isBinary reports whether an operation has two operands, A and B.
+func isBinary(op loc.Op) bool { return op >= loc.OpAdd && op < loc.OpSelect }

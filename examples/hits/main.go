@@ -1,6 +1,6 @@
-// Command hits loads an object file whose program's section name is a probe definition,
-// attaches it at every place where a matching function runs, inlined or not, runs a command,
-// and prints a table of functions, places and hits. IMAGE is a program with debug information
+// Command hits loads an object file whose program's section name is a probe definition. It
+// attaches the program wherever a matching function runs, inlined or not, runs a command,
+// and prints a table of functions, sites and hits. IMAGE is a program with debug information
 // or the running kernel's vmlinux. It needs root.
 //
 //	hits bpf/hits.o IMAGE COMMAND...

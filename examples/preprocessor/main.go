@@ -1,6 +1,6 @@
-// Command preprocessor is a loader with a load path of its own: it asks the plan for the
-// instructions of each instance, as libbpf's bpf_program__set_prep was asked, and hands
-// them to the kernel itself. Nothing is attached.
+// Command preprocessor is a loader with its own load path. It gets the instructions of each
+// instance from instances.Preprocess, as from a callback of libbpf's bpf_program__set_prep,
+// and loads them itself. It attaches nothing.
 //
 //	preprocessor IMAGE 'EVENT=FUNC ARG...'
 package main

@@ -180,11 +180,11 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 		c.differ("kind", "%s: dwarfloc %v", at, d.Kind)
 	}
 	if d.AfterPrologue {
-		c.totals[kind+" sites behind a prologue"]++
+		c.totals[kind+" sites after a prologue"]++
 		if s.Inlined || d.Addr <= s.Addr {
 			c.differ("prologue", "%s: starts at %#x, dwarfloc %#x", at, s.Addr, d.Addr)
 		}
-		// What is left to compare has one expression for the whole scope.
+		// Only expressions for the whole scope are left to compare.
 		s.Addr = d.Addr
 	}
 	if s.Addr != d.Addr {

@@ -78,8 +78,8 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	if err != nil {
 		return err
 	}
-	// What is not fetched is part of the question: two sites with the same
-	// instructions may have different reasons, but the same values.
+	// The key does not contain the reasons of arguments that are not fetched: they do not
+	// change the values.
 	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
 		return nil
 	}
