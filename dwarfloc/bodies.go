@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -265,25 +266,19 @@ func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error
 	return s, nil
 }
 
-// NoCodeError is SiteAt's error for an address that is in no function.
-type NoCodeError struct {
-	Image string // path
-	Addr  uint64
-	Why   string
-}
-
-func (e *NoCodeError) Error() string {
-	return fmt.Sprintf("%s: no function holds the address %#x: %s", e.Image, e.Addr, e.Why)
-}
+// ErrNoFunction is wrapped by SiteAt's error for an address that is in no function.
+var ErrNoFunction = errors.New("no function holds the address")
 
 // SiteAt returns the site of the instruction at a link-time address: in the innermost
 // body that holds it, with the machine as it is before the instruction, after
 // whatever else the line table has at that address. An address that is in no
-// function is a *NoCodeError.
+// function is ErrNoFunction, with a reason.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
-	none := &NoCodeError{Image: img.Path(), Addr: addr, Why: "no section of instructions holds it"}
+	none := func(why string) error {
+		return fmt.Errorf("%s: %w %#x: %s", img.Path(), ErrNoFunction, addr, why)
+	}
 	if !img.executable(addr) {
-		return nil, none
+		return nil, none("no section of instructions holds it")
 	}
 	if err := img.prepare(true); err != nil {
 		return nil, err
@@ -309,11 +304,11 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 		return nil, err
 	}
 	if best == nil {
-		none.Why = "the debug information describes no code there"
+		why := "the debug information describes no code there"
 		if sym := img.SymbolAt(addr, ""); sym != nil {
-			none.Why += fmt.Sprintf("; it is %s+%#x", sym.Name, addr-sym.Addr)
+			why += fmt.Sprintf("; it is %s+%#x", sym.Name, addr-sym.Addr)
 		}
-		return nil, none
+		return nil, none(why)
 	}
 	if err := best.describe(); err != nil {
 		return nil, err

@@ -121,8 +121,7 @@ func TestSiteAtErrors(t *testing.T) {
 		0xffffffff8fffffff: "no section of instructions holds it",
 	} {
 		s, err := img.SiteAt(t.Context(), addr)
-		var none *NoCodeError
-		if s != nil || !errors.As(err, &none) || !strings.Contains(err.Error(), want) {
+		if s != nil || !errors.Is(err, ErrNoFunction) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%#x: %v, %v", addr, s, err)
 		}
 	}

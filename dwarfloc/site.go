@@ -333,18 +333,15 @@ func (s *Site) describe() error {
 	})
 }
 
-// Range is a range of link-time addresses, [Lo, Hi).
-type Range struct{ Lo, Hi uint64 }
-
-// Ranges returns where the code of the function's body is that begins at the site.
-// It may be in several places, and is empty for a body that was merged into its
-// neighbours.
-func (s *Site) Ranges() ([]Range, error) {
-	var out []Range
+// Ranges returns where the code of the function's body is that begins at the site: ranges of
+// link-time addresses, [from, to). There may be several, and there is none for a body that
+// was merged into its neighbours.
+func (s *Site) Ranges() ([][2]uint64, error) {
+	var out [][2]uint64
 	err := s.u.img.guard(func() error {
 		ranges, err := s.u.Extent(&s.pcs)
 		for _, r := range ranges {
-			out = append(out, Range{r.Lo, r.Hi})
+			out = append(out, [2]uint64{r.Lo, r.Hi})
 		}
 		return err
 	})
