@@ -4,7 +4,7 @@
 // prologues, distinct ones and instructions it takes to fetch them all.
 //
 //	report, err := coverage.Measure(ctx, img)
-//	report.Inline.Sites, report.Inline.Located(), report.Emitted.Distinct
+//	report.Inline.Sites, report.Inline.Located, report.Emitted.Distinct
 //
 // Two reports can be compared, to see what another compiler or other options did
 // to a kernel's parameters.
@@ -31,18 +31,10 @@ type Counts struct {
 	Described  int            `json:"sites_all_described"` // every parameter is described at the site, whole or not
 	Parameters int            `json:"parameters"`
 	Repeated   int            `json:"parameters_repeated"` // how many of them are further entries for a parameter
+	Located    int            `json:"-"`                   // how many of them have their whole value: the sum of ByKind
 	ByKind     map[string]int `json:"located_by_kind"`
 	ByRule     map[string]int `json:"located_by_rule"`
 	ByReason   map[string]int `json:"reasons"`
-}
-
-// Located is how many parameters have their whole value.
-func (c *Counts) Located() int {
-	n := 0
-	for _, v := range c.ByKind {
-		n += v
-	}
-	return n
 }
 
 // Report is the coverage of one image.
@@ -135,6 +127,7 @@ func (c *Counts) sum(tallies []tally) {
 		c.Repeated += t.repeated
 		for k, n := range t.kinds {
 			add(c.ByKind, loc.Kind(k).String(), n)
+			c.Located += n
 		}
 		for r, n := range t.rules {
 			add(c.ByRule, loc.Rule(r).String(), n)

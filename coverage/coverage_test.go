@@ -43,7 +43,7 @@ func emit(t *testing.T, s *dwarfloc.Site, params []*dwarfloc.Variable) (insns as
 		}
 		args = append(args, prologue.Arg{Loc: v.Loc, Reason: v.Reason, Size: int(max(size, 0)), Signed: typ.Signed})
 	}
-	p, err := prologue.Emit(args, prologue.Options{Arch: s.Image().Arch(), BigEndian: s.Image().BigEndian(), Convention: prologue.ConventionRegisters})
+	p, err := prologue.Emit(args, prologue.Options{Arch: s.Image.Arch(), BigEndian: s.Image.BigEndian(), Convention: prologue.ConventionRegisters})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s: emitted %+v, want %+v", name, r.Emitted, emitted)
 		}
 		for kind, c := range map[dwarfloc.SiteKind]*coverage.Counts{dwarfloc.Entry: &r.Entry, dwarfloc.Inline: &r.Inline} {
-			got := map[string]int{"sites": c.Sites, "parameters": c.Parameters, "located": c.Located(), "all": c.All}
+			got := map[string]int{"sites": c.Sites, "parameters": c.Parameters, "located": c.Located, "all": c.All}
 			for k, n := range c.ByReason {
 				got[k] = n
 			}
@@ -107,12 +107,18 @@ func TestMeasure(t *testing.T) {
 			if n := c.NoParams + c.All + c.Some + c.None; n != c.Sites {
 				t.Errorf("%s, %v: the classes of sites add up to %d of %d", name, kind, n, c.Sites)
 			}
-			rules := 0
+			rules, kinds := 0, 0
 			for _, n := range c.ByRule {
 				rules += n
 			}
-			if rules != c.Located() {
-				t.Errorf("%s, %v: the rules add up to %d of %d", name, kind, rules, c.Located())
+			for _, n := range c.ByKind {
+				kinds += n
+			}
+			if kinds != c.Located {
+				t.Errorf("%s, %v: the kinds add up to %d of %d", name, kind, kinds, c.Located)
+			}
+			if rules != c.Located {
+				t.Errorf("%s, %v: the rules add up to %d of %d", name, kind, rules, c.Located)
 			}
 		}
 	}
@@ -126,7 +132,7 @@ func TestDiff(t *testing.T) {
 	found := false
 	for _, c := range coverage.Diff(gcc, clang) {
 		if c.Name == "inline.located" {
-			found = c.Old == gcc.Inline.Located() && c.New == clang.Inline.Located()
+			found = c.Old == gcc.Inline.Located && c.New == clang.Inline.Located
 		}
 		if c.Old == c.New {
 			t.Errorf("%s does not differ: %d", c.Name, c.Old)

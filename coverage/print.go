@@ -57,7 +57,7 @@ func (r *Report) Print(w io.Writer) {
 			}
 		}
 		fmt.Fprintln(w, " parameters")
-		line("located", c.Located(), c.Parameters)
+		line("located", c.Located, c.Parameters)
 		group("located, by kind of location", c.ByKind)
 		group("located, by rule", c.ByRule)
 		group("not located, by reason", c.ByReason)
@@ -105,7 +105,7 @@ func (r *Report) figures() map[string]int {
 		for name, n := range map[string]int{
 			"sites": c.Sites, "sites_without_parameters": c.NoParams, "sites_all_located": c.All,
 			"sites_some_located": c.Some, "sites_none_located": c.None, "sites_all_described": c.Described,
-			"parameters": c.Parameters, "located": c.Located(),
+			"parameters": c.Parameters, "located": c.Located,
 		} {
 			m[kind+"."+name] = n
 		}
@@ -116,14 +116,4 @@ func (r *Report) figures() map[string]int {
 		}
 	}
 	return m
-}
-
-// LocatedShare is the share of all parameters, of both kinds of sites, that have
-// their whole value, from 0 to 1. It is what a gate compares.
-func (r *Report) LocatedShare() float64 {
-	n := r.Entry.Parameters + r.Inline.Parameters
-	if n == 0 {
-		return 1
-	}
-	return float64(r.Entry.Located()+r.Inline.Located()) / float64(n)
 }

@@ -300,7 +300,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if best == nil || s.die < best.die {
+		if best == nil || s.DIE < best.DIE {
 			best = s
 		}
 		return nil
@@ -315,7 +315,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 		}
 		return nil, none
 	}
-	if err := best.Describe(); err != nil {
+	if err := best.describe(); err != nil {
 		return nil, err
 	}
 	return best, img.Changed()

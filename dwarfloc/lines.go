@@ -413,7 +413,7 @@ func base(p string) string {
 // describeLines describes sites of lines and brings them into order.
 func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	for _, s := range sites {
-		if err := s.Describe(); err != nil {
+		if err := s.describe(); err != nil {
 			return nil, err
 		}
 	}

@@ -25,7 +25,7 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 }
 
 func (s *Site) lookup(name string) (*Variable, error) {
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
 	}
@@ -122,18 +122,10 @@ func (s *Site) pointee(l *loc.Location) (*Variable, error) {
 	return s.variable(&x, s.evaluator())
 }
 
-// VariableNames returns the names of the parameters and locals of the site's
-// function, sorted, for suggestions.
-func (s *Site) VariableNames() (names []string, err error) {
-	err = s.u.img.guard(func() error {
-		names, err = s.names()
-		return err
-	})
-	return names, err
-}
-
+// names returns the names of the parameters and locals that are in scope at the site,
+// sorted.
 func (s *Site) names() ([]string, error) {
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (r *resolver) params(s *Site) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return err
 	}

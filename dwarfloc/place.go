@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -110,11 +111,11 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
 		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
-	case l.Missing():
+	case eval.MissingPart(l):
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
 		}
-		if l.Missing() {
+		if eval.MissingPart(l) {
 			v.Reason = loc.Reason{Code: loc.ReasonMissingPiece}
 		}
 	}

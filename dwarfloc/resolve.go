@@ -122,9 +122,9 @@ func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 	return addr, ok, nil
 }
 
-// Locals returns the parameters and locals that are in scope at the site, by name, without
+// Variables returns the parameters and locals that are in scope at the site, by name, without
 // those of the functions that it is inlined into.
-func (s *Site) Locals() (out []*Variable, err error) {
+func (s *Site) Variables() (out []*Variable, err error) {
 	err = s.u.img.guard(func() error {
 		names, err := s.names()
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // returned in memory has a reason.
 func (s *Site) result() (*Variable, error) {
 	v := &Variable{Name: "$retval", Role: Given, Type: voidType, Entries: 1}
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
 	}

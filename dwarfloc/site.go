@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -29,10 +30,12 @@ const (
 var siteKindNames = [...]string{"entry", "inline", "line", "address"}
 
 // String returns "entry", "inline", "line" or "address".
-func (k SiteKind) String() string { return siteKindNames[k] }
-
-// MarshalText makes JSON carry the name.
-func (k SiteKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k SiteKind) String() string {
+	if int(k) < len(siteKindNames) {
+		return siteKindNames[k]
+	}
+	return fmt.Sprintf("kind-%d", uint8(k))
+}
 
 // Site is one place where a function's body begins, or, when it was asked for, a
 // place in a body.
@@ -40,8 +43,11 @@ type Site struct {
 	Kind SiteKind
 	Addr uint64 // link-time address
 	View uint64 // location view number at the address; 0 at an entry
+	DIE  uint64 // offset in .debug_info of the function's or the inlined instance's entry
 
-	// The remaining fields are set by Describe; Sites has already called it.
+	Image *Image // that the site is in
+
+	// The remaining fields are empty in a site that EachSite passes: Clone sets them.
 
 	Function string // the function's name in the debug information
 	Symbol   string // symbol of the code that holds the address; "" when there is none
@@ -71,7 +77,6 @@ type Site struct {
 	described bool
 	lent      bool      // by EachSite
 	resolver  *resolver // of EachSite's worker, or nil
-	die       uint64    // entry in .debug_info
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
@@ -99,15 +104,9 @@ type function struct {
 	frame dw.Value // DW_AT_frame_base
 }
 
-// Image returns the image that the site is in.
-func (s *Site) Image() *Image { return s.u.img }
-
 // Inlined reports whether the site is the start of an inlined instance, or inside
 // one.
 func (s *Site) Inlined() bool { return s.Kind == Inline || s.inside }
-
-// DIE returns the offset of the site's entry in .debug_info.
-func (s *Site) DIE() uint64 { return s.die }
 
 // Place prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
 // address.
@@ -125,7 +124,7 @@ func (s *Site) Place() string {
 // vdso_fault+0x5d", "vfs_read". A Site without an image prints only its symbol plus offset,
 // or its address.
 func (s *Site) String() string {
-	if s.u == nil || s.Describe() != nil {
+	if s.u == nil || s.describe() != nil {
 		return s.Place()
 	}
 	name := s.Function
@@ -145,7 +144,7 @@ func (s *Site) String() string {
 // compiler, and a line. The file is "" if the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
-		e, err := s.u.Entry(s.die)
+		e, err := s.u.Entry(s.DIE)
 		if err == nil {
 			file, line, err = declaredAt(e)
 		}
@@ -198,7 +197,10 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 		if err != nil || !dw.Covers(ranges, addr) || addr < s.fun.start {
 			return err
 		}
-		at, ok = s.Clone(), true
+		if at, err = s.Clone(); err != nil {
+			return err
+		}
+		ok = true
 		at.Addr, at.View, at.AfterPrologue = addr, 0, false
 		at.early = s.AfterPrologue && addr < s.Addr
 		at.u.locateSymbol(at, s.Function)
@@ -220,11 +222,11 @@ func (u *unit) locateSymbol(s *Site, want string) {
 // not their debug information.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	rec := &u.Recs[i]
-	*s = Site{lent: true, u: u, rec: i, die: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
+	*s = Site{lent: true, u: u, rec: i, Image: u.img, DIE: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
 	if rec.Flags&index.Inlined != 0 {
 		s.Kind = Inline
 	}
-	e, err := u.Entry(s.die)
+	e, err := u.Entry(s.DIE)
 	if err != nil {
 		return false, err
 	}
@@ -303,9 +305,9 @@ func (s *Site) function() (*function, error) {
 	return &fun, nil
 }
 
-// Describe fills in what a site of EachSite leaves out: names, callers, symbol and
+// describe fills in what a site of EachSite leaves out: names, callers, symbol and
 // section.
-func (s *Site) Describe() error {
+func (s *Site) describe() error {
 	if s.described {
 		return nil
 	}
@@ -349,11 +351,11 @@ func (s *Site) Ranges() ([]Range, error) {
 	return out, err
 }
 
-// Clone returns a copy to keep of a site that EachSite passes.
-func (s *Site) Clone() *Site {
+// Clone returns a copy to keep of a site that EachSite passes, with all of its fields.
+func (s *Site) Clone() (*Site, error) {
 	c := *s
 	c.keep()
-	return &c
+	return &c, c.describe()
 }
 
 // keep makes a site one that several goroutines may use: nothing of it changes any more.

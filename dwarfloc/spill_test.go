@@ -95,7 +95,7 @@ func spillText(t *testing.T, s *Site) string {
 	for _, v := range params {
 		b.WriteString(v.Name + ": ")
 		if v.Located() {
-			b.WriteString(v.Loc.Text(s.Image().Arch()))
+			b.WriteString(v.Loc.Text(s.Image.Arch()))
 		} else {
 			b.WriteString(v.Reason.String())
 		}

@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -18,7 +19,14 @@ const (
 )
 
 // String returns "parameter", "local", "global" or "given".
-func (r Role) String() string { return [...]string{"parameter", "local", "global", "given"}[r] }
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("role-%d", uint8(r))
+}
+
+var roleNames = [...]string{"parameter", "local", "global", "given"}
 
 // Variable is a variable as one site sees it: its type, and either a location or
 // the reason why there is none.

@@ -57,6 +57,3 @@ func (r Rule) Text() string {
 	}
 	return ""
 }
-
-// MarshalText makes JSON carry the name.
-func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

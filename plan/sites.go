@@ -49,12 +49,11 @@ func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 // lineError puts an error of lines into the definition's text.
 func lineError(def *probe.Definition, err error) error {
 	var missing *sites.NotFoundError
-	var line *sites.NoLineError
 	var source *sites.NoSourceError
 	switch {
-	case errors.As(err, &missing):
+	case errors.As(err, &missing) && missing.Line == "":
 		return probe.Errorf(def, def.Point.Pos, "%w", err)
-	case errors.As(err, &line), errors.As(err, &source):
+	case missing != nil, errors.As(err, &source):
 		return probe.Errorf(def, def.Point.LinePos, "%w", err)
 	}
 	return pointError(def, err)

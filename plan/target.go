@@ -60,7 +60,7 @@ func ftraceServes(s *Site, isReturn bool) bool {
 	if s.Kind != dwarfloc.Entry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
 		return false
 	}
-	a := s.Image().Arch()
+	a := s.Image.Arch()
 	serves := true
 	for i := range s.Args {
 		s.Args[i].Loc.Exprs(func(e *loc.Expr) {

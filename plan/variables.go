@@ -102,7 +102,7 @@ func variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	case probe.KindParams:
 		return s.Params()
 	case probe.KindVars:
-		return s.Locals()
+		return s.Variables()
 	}
 	v, err := s.Resolve(&d.Expr)
 	return []*dwarfloc.Variable{v}, err

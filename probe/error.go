@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/bpfprologue/bpfprologue/internal/caret"
 )
 
-// An Error is about one place in the text of a definition.
-//
-// Printed with %v it is one line. Printed with %+v it goes on with the line of
-// the definition that it is about, and a caret under the place.
+// An Error is about one place in the text of a definition. %+v prints the place too, see
+// Format.
 type Error struct {
 	Text   string // the whole definition
 	Column int    // where in Text, in bytes, from 1; at most one after its end
@@ -21,9 +19,8 @@ type Error struct {
 }
 
 // Errorf returns an *Error about the place pos in d.Text, one of the positions
-// of d's parts. It is for those who find out later what is wrong with a
-// definition, for example that a function has no such variable. The format may
-// wrap an error with %w.
+// of d's parts. It is for errors that show only later, for example that a function has no
+// such variable. The format may wrap an error with %w.
 func Errorf(d *Definition, pos int, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &Error{
@@ -41,33 +38,12 @@ func (e *Error) Error() string {
 // Unwrap returns the error that Errorf wrapped, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// Caret returns the line of the definition that the error is about and, below
-// it, a line with a caret under the place. Tabs are kept, so that the caret
-// stands where it should however wide they are shown.
-func (e *Error) Caret() string {
-	at := min(max(e.Column-1, 0), len(e.Text))
-	start := strings.LastIndexByte(e.Text[:at], '\n') + 1
-	line, _, _ := strings.Cut(e.Text[start:], "\n")
-
-	var b strings.Builder
-	b.WriteString(line + "\n")
-	for before := line[:at-start]; before != ""; {
-		r, n := utf8.DecodeRuneInString(before)
-		if r != '\t' {
-			r = ' '
-		}
-		b.WriteRune(r)
-		before = before[n:]
-	}
-	b.WriteByte('^')
-	return b.String()
-}
-
-// Format implements fmt.Formatter.
+// Format implements fmt.Formatter: %v prints one line, %+v also the line of the definition
+// and, below it, a caret under the place.
 func (e *Error) Format(f fmt.State, verb rune) {
 	switch {
 	case verb == 'v' && f.Flag('+'):
-		_, _ = io.WriteString(f, e.Error()+"\n"+e.Caret())
+		_, _ = io.WriteString(f, e.Error()+"\n"+caret.Mark(e.Text, e.Column))
 	case verb == 'q':
 		fmt.Fprintf(f, "%q", e.Error())
 	default:

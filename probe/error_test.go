@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/caret"
 )
 
 func TestParseError(t *testing.T) {
@@ -332,8 +334,8 @@ func TestErrorf(t *testing.T) {
 		if !errors.As(Errorf(d, pos, "x"), &e) || e.Column != column {
 			t.Errorf("position %d: got %+v, want column %d", pos, e, column)
 		}
-		if !strings.HasSuffix(e.Caret(), "^") {
-			t.Errorf("position %d: no caret in %q", pos, e.Caret())
+		if !strings.HasSuffix(caret.Mark(e.Text, e.Column), "^") {
+			t.Errorf("position %d: no caret in %q", pos, caret.Mark(e.Text, e.Column))
 		}
 	}
 }

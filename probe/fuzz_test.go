@@ -3,6 +3,8 @@ package probe
 import (
 	"errors"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/caret"
 )
 
 func FuzzParse(f *testing.F) {
@@ -32,7 +34,7 @@ func FuzzParse(f *testing.F) {
 			if d != nil || section != nil || sectionErr == nil {
 				t.Fatalf("error %v, but results %v and %v (%v)", err, d, section, sectionErr)
 			}
-			if !errors.As(err, &e) || e.Text != text || e.Column < 1 || e.Column > len(text)+1 || e.Caret() == "" {
+			if !errors.As(err, &e) || e.Text != text || e.Column < 1 || e.Column > len(text)+1 || caret.Mark(e.Text, e.Column) == "" {
 				t.Fatalf("misplaced error %+v", err)
 			}
 			return

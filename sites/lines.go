@@ -21,27 +21,6 @@ type Lines struct {
 	Sources Sources // where Lazy finds source files
 }
 
-// NoLineError is the error for lines without code.
-type NoLineError struct {
-	Image string // path
-	What  string // the line, or the pattern
-	Where string // the function or the file
-	// Nearest are the nearest lines that have code, sorted, and counted as Lines.Number is.
-	Nearest []int
-}
-
-func (e *NoLineError) Error() string {
-	msg := fmt.Sprintf("%s: no code at %s of %s", e.Image, e.What, e.Where)
-	if len(e.Nearest) > 0 {
-		var n []string
-		for _, l := range e.Nearest {
-			n = append(n, strconv.Itoa(l))
-		}
-		msg += "; nearest lines with code: " + strings.Join(n, ", ")
-	}
-	return msg
-}
-
 // selectLines finds the sites of lines in functions.
 func selectLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
 	l := sel.Lines
@@ -79,7 +58,7 @@ func selectLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dw
 	if err != nil || len(sites) > 0 {
 		return sites, err
 	}
-	missing := &NoLineError{Image: img.Path(), What: l.what(), Where: d.functions()}
+	missing := &NotFoundError{Image: img.Path(), Line: l.what(), Where: d.functions()}
 	if texts != nil {
 		return nil, missing
 	}
@@ -165,7 +144,7 @@ func (d declared) functions() string {
 }
 
 // near returns the lines that are nearest to a line, sorted by number.
-func near(lines map[int]bool, line int) []int {
+func near(lines map[int]bool, line int) []string {
 	var all []int
 	for l := range lines {
 		all = append(all, l)
@@ -174,7 +153,11 @@ func near(lines map[int]bool, line int) []int {
 	slices.SortFunc(all, func(a, b int) int { return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(a, b)) })
 	all = all[:min(len(all), maxNearest)]
 	slices.Sort(all)
-	return all
+	out := make([]string, len(all))
+	for i, l := range all {
+		out[i] = strconv.Itoa(l)
+	}
+	return out
 }
 
 // selectFileLines finds the sites of lines of source files.
@@ -240,7 +223,7 @@ func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 		}
 	}
 	slices.Sort(names)
-	missing := &NoLineError{Image: img.Path(), What: l.what(), Where: strings.Join(names, ", ")}
+	missing := &NotFoundError{Image: img.Path(), Line: l.what(), Where: strings.Join(names, ", ")}
 	if texts == nil {
 		missing.Nearest = near(lines, l.Number)
 	}

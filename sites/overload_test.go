@@ -56,11 +56,11 @@ void over(char a)
 	}
 	for range 50 {
 		_, err := sites.Select(t.Context(), img, sites.Selection{Functions: over, Lines: &sites.Lines{Number: 40}})
-		var none *sites.NoLineError
+		var none *sites.NotFoundError
 		if !errors.As(err, &none) {
 			t.Fatalf("got %v", err)
 		}
-		if want := []int{1, 2, 3, 5, 6}; !slices.Equal(none.Nearest, want) {
+		if want := []string{"1", "2", "3", "5", "6"}; !slices.Equal(none.Nearest, want) {
 			t.Fatalf("nearest lines %v, want %v", none.Nearest, want)
 		}
 	}

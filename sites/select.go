@@ -22,8 +22,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
-// Selection is the sites that are wanted: those of functions, of lines in functions, or
-// of lines in source files.
+// Selection says which sites are wanted: those of functions, of lines in functions, or of
+// lines in source files.
 type Selection struct {
 	// Functions selects functions by name. It may be nil if Lines is not: the lines are
 	// then those of the files that Source names, in whatever function they are.
@@ -40,22 +40,33 @@ type Selection struct {
 	Lines *Lines
 }
 
-// NotFoundError is the error for functions or files that are not in the image, or none of
-// which is left after the rest of the selection is applied.
+// NotFoundError is the error for a selection without sites: no function, file or line of
+// the image matches, or none is left after the rest of the selection is applied.
 type NotFoundError struct {
-	Image   string   // path
-	Pattern string   // of functions or files
-	Nearest []string // similar names in the image, nearest first
-	Why     string   // what excluded the functions that the pattern matches; may be ""
+	Image   string // path
+	Pattern string // of functions or files; "" if Line is set
+	Why     string // what excluded the functions that the pattern matches; may be ""
+	// Line, if not "", is the line without code, "line 5", or the lazy pattern that no line
+	// with code matches. Where is the functions or the files that were searched.
+	Line, Where string
+	// Nearest are similar names in the image, nearest first. With Line they are the numbers
+	// of the nearest lines that have code, sorted, and counted as Lines.Number is.
+	Nearest []string
 }
 
 func (e *NotFoundError) Error() string {
-	msg := fmt.Sprintf("%s: no function matches %q", e.Image, e.Pattern)
-	if e.Why != "" {
+	nearest := "; nearest: "
+	var msg string
+	switch {
+	case e.Line != "":
+		msg, nearest = fmt.Sprintf("%s: no code at %s of %s", e.Image, e.Line, e.Where), "; nearest lines with code: "
+	case e.Why != "":
 		msg = fmt.Sprintf("%s: %q: %s", e.Image, e.Pattern, e.Why)
+	default:
+		msg = fmt.Sprintf("%s: no function matches %q", e.Image, e.Pattern)
 	}
 	if len(e.Nearest) > 0 {
-		msg += "; nearest: " + strings.Join(e.Nearest, ", ")
+		msg += nearest + strings.Join(e.Nearest, ", ")
 	}
 	return msg
 }
@@ -63,9 +74,11 @@ func (e *NotFoundError) Error() string {
 // maxNearest is how many names an error suggests.
 const maxNearest = 5
 
-// Select finds the sites of a selection, sorted by function and address. If there are
-// none, the error is a *NotFoundError or, for lines without code, a *NoLineError. A lazy
-// pattern reads source files; one that is missing is a *NoSourceError.
+// Select finds the sites of a selection, sorted by function and address.
+//
+// The error is a *NotFoundError if there are none, a *NoSourceError if a lazy pattern needs
+// a source file that is missing, a *glob.Error if Source or Lines.Lazy is malformed, or an
+// error about damaged debug information.
 func Select(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
 	switch {
 	case sel.Lines == nil:
@@ -140,8 +153,8 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 		if s.Kind != dwarfloc.Entry || !at[s.Addr] {
 			return nil
 		}
-		c := s.Clone()
-		if err := c.Describe(); err != nil {
+		c, err := s.Clone()
+		if err != nil {
 			return err
 		}
 		mu.Lock()

@@ -13,44 +13,24 @@ import (
 	"github.com/bpfprologue/bpfprologue/glob"
 )
 
-// Sources are the directories that source files are looked for in, in order. Without
-// any, files are where their compiler found them.
+// Sources are the directories to search for source files, in order. If there are none,
+// files are where their compiler found them.
 type Sources []SourceDir
 
-// A SourceDir is one directory with sources. A file DIR/fs/read_write.c is found for
-// the file fs/read_write.c of the debug information, and for any longer path that
-// ends so.
+// A SourceDir is one directory with sources. The file Dir/fs/read_write.c is found for
+// the file fs/read_write.c of the debug information, and for any longer path with that end.
 type SourceDir struct {
 	Dir string
-	// Prefix, when it is not "", is what Dir stands for: only paths below it are
-	// looked for.
+	// Prefix, if not "", is the directory of the debug information that Dir stands for: only
+	// files below it are searched for in Dir.
 	Prefix string
-}
-
-// ParseSources parses "DIR" and "PREFIX=DIR".
-func ParseSources(texts []string) (Sources, error) {
-	var out Sources
-	for _, t := range texts {
-		d := SourceDir{Dir: t}
-		if prefix, dir, ok := strings.Cut(t, "="); ok {
-			d = SourceDir{Dir: dir, Prefix: prefix}
-			if prefix == "" {
-				return nil, fmt.Errorf("source directory %q: nothing before the \"=\"", t)
-			}
-		}
-		if d.Dir == "" {
-			return nil, fmt.Errorf("source directory %q: no directory", t)
-		}
-		out = append(out, d)
-	}
-	return out, nil
 }
 
 // maxSourceSize bounds a source file: the largest of Linux has 14 MB.
 const maxSourceSize = 64 << 20
 
-// lines reads the lines of a file that the debug information names: without their
-// ends, the first one at index 0.
+// lines returns the lines of a file that the debug information names, without their ends.
+// The first one has index 0.
 func (s Sources) lines(img *dwarfloc.Image, file string) ([]string, error) {
 	var looked []string
 	for _, p := range s.candidates(img, file) {
@@ -73,14 +53,16 @@ func (s Sources) lines(img *dwarfloc.Image, file string) ([]string, error) {
 	return nil, &NoSourceError{File: file, Looked: looked}
 }
 
-// NoSourceError is the error for a source file that was not found. It is fs.ErrNotExist to
-// errors.Is.
+// NoSourceError is the error for a source file that was not found.
 type NoSourceError struct {
-	File   string
-	Looked []string // paths
+	File   string   // as the debug information names it
+	Looked []string // paths that were tried
 }
 
 func (e *NoSourceError) Error() string {
+	if len(e.Looked) == 0 {
+		return fmt.Sprintf("source file %s not found", e.File) // it is below no SourceDir.Prefix
+	}
 	msg := fmt.Sprintf("source file %s not found (tried %s", e.File, strings.Join(e.Looked[:min(len(e.Looked), 3)], ", "))
 	if len(e.Looked) > 3 {
 		msg += ", ..."
@@ -88,9 +70,7 @@ func (e *NoSourceError) Error() string {
 	return msg + ")"
 }
 
-func (e *NoSourceError) Is(target error) bool { return target == fs.ErrNotExist }
-
-// candidates are the paths where a file may be.
+// candidates returns the paths where a file may be.
 func (s Sources) candidates(img *dwarfloc.Image, file string) []string {
 	full := file
 	if !path.IsAbs(file) {
@@ -109,7 +89,7 @@ func (s Sources) candidates(img *dwarfloc.Image, file string) []string {
 			}
 			continue
 		}
-		// A relative path as it is; of an absolute one, ever shorter ends.
+		// A relative path as it is; for an absolute one, shorter and shorter ends.
 		rest := strings.TrimPrefix(path.Clean("/"+file), "/")
 		for {
 			out = append(out, filepath.Join(d.Dir, filepath.FromSlash(rest)))
@@ -130,7 +110,7 @@ type texts struct {
 	files   map[string][]bool // by line, from 1; whether it matches
 }
 
-// texts is nil for lines that are given by number.
+// texts returns nil for lines that are given by number.
 func (l *Lines) texts() (*texts, error) {
 	if l.Lazy == "" {
 		return nil, nil

@@ -83,10 +83,20 @@ func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *c
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "located: %.3f %% in %s, %.3f %% in %s\n", 100*base.LocatedShare(), base.Image, 100*r.LocatedShare(), r.Image)
+		fmt.Fprintf(w, "located: %.3f %% in %s, %.3f %% in %s\n", 100*locatedShare(base), base.Image, 100*locatedShare(r), r.Image)
 	}
-	if r.LocatedShare() < base.LocatedShare() {
+	if locatedShare(r) < locatedShare(base) {
 		return fmt.Errorf("%s has a smaller share of located parameters than %s", r.Image, base.Image)
 	}
 	return nil
+}
+
+// locatedShare returns the share of all parameters, of both kinds of sites, that have their
+// whole value, from 0 to 1.
+func locatedShare(r *coverage.Report) float64 {
+	n := r.Entry.Parameters + r.Inline.Parameters
+	if n == 0 {
+		return 1
+	}
+	return float64(r.Entry.Located+r.Inline.Located) / float64(n)
 }

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/bpfprologue/bpfprologue/internal/caret"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -51,7 +52,7 @@ func run(args []string) int {
 	fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err)
 	var pe *probe.Error
 	if errors.As(err, &pe) {
-		fmt.Fprintln(os.Stderr, pe.Caret())
+		fmt.Fprintln(os.Stderr, caret.Mark(pe.Text, pe.Column))
 	}
 	if a := advice(err); a != "" {
 		fmt.Fprintln(os.Stderr, a)

@@ -20,7 +20,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // settings are the flags that commands share.
@@ -224,7 +223,7 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 			return o, fmt.Errorf("--filter: %w", err)
 		}
 	}
-	if o.Sources, err = sites.ParseSources(s.sources); err != nil {
+	if o.Sources, err = parseSources(s.sources); err != nil {
 		return o, fmt.Errorf("--source: %w", err)
 	}
 	return o, nil

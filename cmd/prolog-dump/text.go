@@ -246,7 +246,7 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 // address prints where a site is: its link-time address, or, in a module, whose
 // sections have none, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
-	img := site.Image()
+	img := site.Image
 	if sec := img.SectionAt(site.Addr); img.IsRelocatable() && sec != nil {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}

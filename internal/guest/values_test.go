@@ -265,7 +265,7 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 		for j := range values {
 			if values[j].Fetched() {
 				n.values++
-				n.kinds[describe(s.Image().Arch(), &values[j])]++
+				n.kinds[describe(s.Image.Arch(), &values[j])]++
 			}
 		}
 		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v plan.Value) bool { return v.Fetched() }) {

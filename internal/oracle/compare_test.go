@@ -81,7 +81,7 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 	}
 	entries := make(map[entryKey]bool)
 	for _, s := range sites {
-		byDIE[s.DIE()] = s
+		byDIE[s.DIE] = s
 		if s.Kind == dwarfloc.Entry {
 			entries[entryKey{s.Function, s.Addr}] = true
 		}
@@ -145,14 +145,14 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 	chosen := slices.Clone(units)
 	slices.SortFunc(chosen, func(a, b oracle.Unit) int { return int(int64(a.Off) - int64(b.Off)) })
 	for _, s := range sites {
-		i, _ := slices.BinarySearchFunc(chosen, s.DIE(), func(u oracle.Unit, die uint64) int {
+		i, _ := slices.BinarySearchFunc(chosen, s.DIE, func(u oracle.Unit, die uint64) int {
 			if u.End <= die {
 				return -1
 			}
 			return 1
 		})
-		if i < len(chosen) && s.DIE() >= chosen[i].Off && !seen[s.DIE()] {
-			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE())
+		if i < len(chosen) && s.DIE >= chosen[i].Off && !seen[s.DIE] {
+			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE)
 		}
 	}
 	return all

@@ -200,9 +200,9 @@ func (e *dumped) place(s *dwarfloc.Site, rule loc.Rule) (place, bool) {
 func compareDump(t *testing.T, all map[uint64]*dumped, sites []*dwarfloc.Site) (addresses, parameters int) {
 	t.Helper()
 	for _, s := range sites {
-		e := all[s.DIE()]
+		e := all[s.DIE]
 		if e == nil {
-			t.Errorf("%s: llvm-dwarfdump has no entry at %#x", s, s.DIE())
+			t.Errorf("%s: llvm-dwarfdump has no entry at %#x", s, s.DIE)
 			continue
 		}
 		if e.name() != s.Function {
@@ -249,7 +249,7 @@ func TestDwarfdumpFixtures(t *testing.T) {
 			// The other direction: every entry with code must be a site.
 			ours := make(map[uint64]bool)
 			for _, s := range sites {
-				ours[s.DIE()] = true
+				ours[s.DIE] = true
 			}
 			for off, e := range all {
 				if e.tag != "DW_TAG_subprogram" && e.tag != "DW_TAG_inlined_subroutine" {
@@ -280,12 +280,12 @@ func TestDwarfdumpKernel(t *testing.T) {
 		}
 		// An out-of-line function is compared with the functions that are inlined into it.
 		if s := sites[0]; s.Kind == dwarfloc.Entry && len(all) < 20000 {
-			for off, e := range dump(t, fmt.Sprintf("--debug-info=%#x", s.DIE()), "--show-children", path) {
+			for off, e := range dump(t, fmt.Sprintf("--debug-info=%#x", s.DIE), "--show-children", path) {
 				all[off] = e
 			}
 		}
 	}
-	sites := collect(t, img, func(s *dwarfloc.Site) bool { return all[s.DIE()] != nil })
+	sites := collect(t, img, func(s *dwarfloc.Site) bool { return all[s.DIE] != nil })
 	addresses, parameters := compareDump(t, all, sites)
 	enough(t, "addresses", addresses, 100)
 	enough(t, "parameters", parameters, 200)

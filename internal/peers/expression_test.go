@@ -205,8 +205,8 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	var sites []*dwarfloc.Site
 	err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
 		if wanted(s) {
-			c := s.Clone() // s is reused
-			if err := c.Describe(); err != nil {
+			c, err := s.Clone() // s is reused
+			if err != nil {
 				return err
 			}
 			mu.Lock()
@@ -218,7 +218,7 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(sites, func(a, b *dwarfloc.Site) int { return cmp.Compare(a.DIE(), b.DIE()) })
+	slices.SortFunc(sites, func(a, b *dwarfloc.Site) int { return cmp.Compare(a.DIE, b.DIE) })
 	return sites
 }
 
@@ -226,7 +226,7 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 // nothing to compare.
 func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, theirs place) bool {
 	t.Helper()
-	a := s.Image().Arch()
+	a := s.Image.Arch()
 	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.Entry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
 		// All these tools accept an expression relative to the stack pointer (clang's frame
 		// base) at a function's first instruction, although the function's prologue has not

@@ -104,7 +104,7 @@ func TestReadelfViews(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, v := range params {
-					p := all[s.DIE()].parameter(v.Name)
+					p := all[s.DIE].parameter(v.Name)
 					if p == nil || v.Entries > 1 || p.attrs["GNU_locviews"] == nil {
 						continue
 					}

@@ -206,8 +206,8 @@ func TestUserPrograms(t *testing.T) {
 		}
 		defer img.Close()
 		c, err := coverage.Measure(context.Background(), img)
-		if err != nil || c.Entry.Located() < 1000 || c.Inline.Located() < 1000 {
-			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located(), c.Inline.Located(), err)
+		if err != nil || c.Entry.Located < 1000 || c.Inline.Located < 1000 {
+			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located, c.Inline.Located, err)
 		}
 		file, err := oracle.Open(path, img.DebugPath())
 		if err != nil {

@@ -1,0 +1,29 @@
+// Package caret marks a place in a text of one or more lines.
+package caret
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Mark returns the line of text that holds a column, which counts the bytes of the whole
+// text from 1, and, below it, a line with a caret under the column. Tabs are kept, so that
+// the caret stands where it should however wide they are shown.
+func Mark(text string, column int) string {
+	at := min(max(column-1, 0), len(text))
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(text[start:], "\n")
+
+	var b strings.Builder
+	b.WriteString(line + "\n")
+	for before := line[:at-start]; before != ""; {
+		r, n := utf8.DecodeRuneInString(before)
+		if r != '\t' {
+			r = ' '
+		}
+		b.WriteRune(r)
+		before = before[n:]
+	}
+	b.WriteByte('^')
+	return b.String()
+}
