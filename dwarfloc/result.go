@@ -30,7 +30,7 @@ func (s *Site) result() (*Variable, error) {
 	switch {
 	case r.Kind == TypeVoid:
 		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: "the function returns nothing"}
-		v.Wrong = &PathError{Msg: v.Reason.Detail}
+		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 	case r.Kind == TypeFloat:
 		v.Reason = loc.Reason{Code: loc.ReasonVectorRegister}
 	case isRecord(r), r.Kind == TypeArray, r.Size < 1, int(r.Size) > a.WordSize:

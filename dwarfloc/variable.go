@@ -12,10 +12,15 @@ import (
 type Role uint8
 
 const (
+	// Parameter is a formal parameter of the site's function.
 	Parameter Role = iota
+	// Local is a variable of the function, static ones included, or of one of its blocks.
 	Local
+	// Global is a variable outside functions.
 	Global
-	Given // a register, memory, a constant or a result that a definition names
+	// Given is not a variable of the program: a register, memory, a constant or a result
+	// that a definition names.
+	Given
 )
 
 // String returns "parameter", "local", "global" or "given".
@@ -39,12 +44,12 @@ type Variable struct {
 	// Entries is how many entries of the debug information describe the variable at
 	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
 	Entries int
-	// Bits is the size of a bit-field that Follow has found, else 0. Its location is
+	// Bits is the size of a bit-field that a path has led to, else 0. Its location is
 	// that of the bits alone, extended.
 	Bits int
-	// Wrong says what was wrong with a path, for the reasons NoSuchMember and
-	// TypeMismatch of Follow; else it is nil.
-	Wrong *PathError
+	// Wrong says which step of a path the types do not allow, for the reasons
+	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; else it is nil.
+	Wrong *Mismatch
 
 	raw rawLocation
 }
