@@ -23,7 +23,7 @@ func TestComesBack(t *testing.T) {
 	}{
 		{"a loop (kfree_skb_list)", "amd64", codeAt{0x10: "9075fd"}, 0x10, true, true},
 		{"its second instruction", "amd64", codeAt{0x10: "9075fd"}, 0x11, true, true},
-		{"behind the loop", "amd64", codeAt{0x10: "9075fd90"}, 0x13, false, true},
+		{"after the loop", "amd64", codeAt{0x10: "9075fd90"}, 0x13, false, true},
 		{"before the loop", "amd64", codeAt{0x0f: "909075fd"}, 0x0f, false, true},
 		{"itself", "amd64", codeAt{0x10: "ebfe"}, 0x10, true, true},
 		{"a loop in two parts (__refcount_add_not_zero)", "amd64",

@@ -13,14 +13,13 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// Go writes a Go file with the plan's prologues, as functions that
-// return them for an image that is loaded slide bytes after its link-time addresses,
-// and the places of the sites of each. In front of a program they do what
-// Plan.PreprocessAt does.
+// Go writes a Go file with the plan's prologues and with the sites of each. A prologue is a
+// function that returns its instructions for an image that is loaded slide bytes after its
+// link-time addresses. Put before a program they do what instances.Preprocess does.
 func Go(w io.Writer, p *plan.Plan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Fetch prologues of %q.\n\npackage prologues\n\nimport \"github.com/cilium/ebpf/asm\"\n\n", cname.OneLine(p.Definition.String()))
-	b.WriteString("// prologues are the instances: what stands in front of a program at the sites.\n")
+	b.WriteString("// prologues are the instances: what stands before a program at the sites.\n")
 	b.WriteString("var prologues = []func(slide uint64) asm.Instructions{\n")
 	for i := range p.Instances {
 		fmt.Fprintf(&b, "prologue%d,\n", i)

@@ -98,12 +98,12 @@ func TestBpftool(t *testing.T) {
 		}
 		rest := string(text)
 		for _, w := range tt.want {
-			_, behind, ok := strings.Cut(rest, w)
+			_, after, ok := strings.Cut(rest, w)
 			if !ok {
 				t.Errorf("%s: no %q, or not there, in\n%s", tt.what, w, text)
 				break
 			}
-			rest = behind
+			rest = after
 		}
 	}
 }

@@ -20,12 +20,12 @@ func (o *Options) stringBytes() int {
 	return defaultStringBytes
 }
 
-// ErrNeedsRecord is wrapped by New's error about arguments that only a record holds, if
-// Options.Convention is prologue.ConventionRegisters.
+// ErrNeedsRecord is wrapped by New's error if Options.Convention is
+// prologue.ConventionRegisters and an argument needs a record.
 var ErrNeedsRecord = errors.New("a record is needed")
 
-// choose decides the plan's convention, and returns an error for arguments that it cannot
-// carry.
+// choose decides the plan's convention. It returns an error for arguments that the convention
+// cannot carry.
 func (p *Plan) choose(o *Options) error {
 	p.Convention = o.Convention
 	if p.Convention == prologue.ConventionAuto {
@@ -57,7 +57,8 @@ func (p *Plan) choose(o *Options) error {
 	return nil
 }
 
-// needsRecord reports whether the arguments of a site are not a few scalars.
+// needsRecord reports whether a site has too many arguments for registers, or one that is not
+// a scalar.
 func needsRecord(args []Argument) bool {
 	return len(args) > prologue.MaxArgs || slices.ContainsFunc(args, func(a Argument) bool { return a.Kind != prologue.KindScalar })
 }
@@ -72,9 +73,10 @@ func kindText(a *Argument) string {
 	return fmt.Sprintf("an object of %d bytes", a.Size)
 }
 
-// agree gives arguments of unknown shape, such as one that a function does not have, the
-// shape that they have at other sites, and strings the largest room of all, so that as many
-// sites as possible have one layout. $params and $vars are other arguments at each site.
+// agree gives an argument of unknown shape, such as one that a function does not have, the
+// shape that it has at other sites, and a string the largest room that it has at any site,
+// so that as many sites as possible have the same layout. $params and $vars stand for
+// different arguments at each site, so they are left alone.
 func (p *Plan) agree() {
 	for i := range p.Definition.Args {
 		if k := p.Definition.Args[i].Expr.Kind; k == probe.KindParams || k == probe.KindVars {

@@ -13,10 +13,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Header returns C declarations for the user's program: the structure of the record, if
-// the plan's convention is prologue.ConventionRecord, and the prototype of the program. The
-// types are those of linux/types.h and of bpftool's vmlinux.h. If functions differ in
-// their arguments there is one structure for each form, with the names of its functions.
+// Header returns C declarations for the user's program: the structure of the record, if the
+// plan's convention is prologue.ConventionRecord, and the prototype of the program. The types
+// are those of linux/types.h and of bpftool's vmlinux.h. If functions differ in the types of
+// their arguments, there is one structure for each form, which lists its functions.
 func (p *Plan) Header() string {
 	var b strings.Builder
 	forms := p.forms()
@@ -34,14 +34,14 @@ func (p *Plan) Header() string {
 	return b.String()
 }
 
-// form is the arguments of sites that deliver them with equal names and types.
+// form is the arguments of sites that pass them with equal names and types.
 type form struct {
 	args      []Argument // of the first of the sites
 	layout    prologue.Layout
 	functions []string
 }
 
-// forms returns the different forms, in the order of the sites.
+// forms returns the distinct forms in the order of the sites.
 func (p *Plan) forms() []form {
 	var out []form
 	known := make(map[string]int)
@@ -82,7 +82,7 @@ func functionsText(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// maxIntErr is how many arguments an int has positive bits for.
+// maxIntErr is how many err bits a positive int has.
 const maxIntErr = 31
 
 func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
@@ -128,7 +128,7 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	fmt.Fprintf(b, "/* SEC(%s) */\nint %s%s(%s);\n", cname.Comment(strconv.Quote(d.String())), name, suffix, params)
 }
 
-// noRoom says why an argument's place is empty.
+// noRoom returns why an argument's place is empty.
 func noRoom(a *Argument) string {
 	if a.Size > 0 {
 		return fmt.Sprintf("%d bytes", a.Size)
@@ -136,8 +136,8 @@ func noRoom(a *Argument) string {
 	return "of unknown size"
 }
 
-// declare declares an argument in C: as a member of the record, or as a parameter of
-// the handler.
+// declare returns an argument's declaration in C: as a member of the record, or as a
+// parameter of the program.
 func (p *Plan) declare(a *Argument, name string) string {
 	const aligned = " __attribute__((aligned(8)))"
 	array := func(elem string, n, size int) string {
@@ -172,7 +172,7 @@ func integer(signed bool, bits int) string {
 	return fmt.Sprintf("__u%d", bits)
 }
 
-// elementType is the C type of one element of a definition's type.
+// elementType returns the C type of one element of a definition's type.
 func elementType(t probe.TypeSpec) string {
 	if t.Kind == probe.TypeChar {
 		return "char"
@@ -180,7 +180,7 @@ func elementType(t probe.TypeSpec) string {
 	return integer(t.Kind == probe.TypeSigned, argument.ElementBits(t))
 }
 
-// typeOf says in a comment what an argument is.
+// typeOf returns the text of an argument's comment.
 func typeOf(a *Argument) string {
 	switch {
 	case a.Kind == prologue.KindComm:
@@ -191,8 +191,8 @@ func typeOf(a *Argument) string {
 	return a.Variable.Type.String()
 }
 
-// distinctNames are the arguments' names as members of a structure, or as parameters
-// after two others.
+// distinctNames returns the arguments' names as members of a structure, or as parameters
+// after ctx and err.
 func distinctNames(args []Argument, parameters bool) []string {
 	var taken []string
 	if parameters {

@@ -13,7 +13,7 @@ import (
 )
 
 // checkNames returns an error for an argument that no site can have: the user has mistyped
-// it. If only some functions have it, it is a reason at the others.
+// it. If some functions have the argument, the others get a reason instead.
 func (p *Plan) checkNames() error {
 	for i := range p.Definition.Args {
 		var first *Argument
@@ -42,11 +42,11 @@ func (p *Plan) checkNames() error {
 	return nil
 }
 
-// wrongPath is the error for what types do not allow.
+// wrongPath returns the error for a path or a type that the variable's type does not allow.
 func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 	w := v.Wrong
 	if w == nil {
-		// It is the definition's type that does not fit.
+		// The definition's type does not fit.
 		return probe.Errorf(p.Definition, arg.Type.Pos, "%s", v.Reason.Detail)
 	}
 	pos := arg.Expr.Pos
@@ -74,7 +74,7 @@ func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 	return probe.Errorf(p.Definition, pos, "%s", msg)
 }
 
-// noSuchVariable is the error for a name that no variable has.
+// noSuchVariable returns the error for a name that no variable has.
 func (p *Plan) noSuchVariable(arg *probe.Arg) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
@@ -98,7 +98,7 @@ func (p *Plan) noSuchVariable(arg *probe.Arg) error {
 	return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s; %s%s", arg.Expr.Name, p.functions(), text, strings.Join(hint, ", "))
 }
 
-// functions names the plan's functions in an error.
+// functions describes the plan's functions for an error.
 func (p *Plan) functions() string {
 	first := p.Sites[0].Function
 	for i := range p.Sites {

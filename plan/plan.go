@@ -13,22 +13,21 @@
 //
 // # Sites and instances
 //
-// A definition has many sites: the functions it names, each out of line and
-// inlined at many places. An argument is somewhere else at each of them, so
-// each site needs a prologue of its own before the user's program. Many of
-// these prologues turn out equal: of the 76 places where Linux 6.1 inlined
-// get_page, sixteen have its argument in %rdi. Sites with equal prologues share
-// one program, an instance.
+// A definition has many sites: each function that it names may be out of line and inlined at
+// many places. An argument has a different location at each of them, so each site needs its
+// own prologue before the user's program. Many of these prologues are equal: at 16 of the 76
+// places where Linux 6.1 inlined get_page its argument is in %rdi. Sites with equal
+// prologues share one program, an instance.
 //
 // Prologues are equal if their instructions are, and if the same constants are addresses
-// of the image (prologue.Prologue.Key). Comments do not count: an instance has those of
-// its first site. Prologues that read the same value in different ways stay different.
+// of the image (prologue.Prologue.Key). Comments do not count: an instance has those of its
+// first site. Prologues that read the same value in different ways are different.
 //
 // # Conventions
 //
-// Up to three numbers are in registers when the user's program begins. More of them,
-// strings, structures and arrays are in a record; its address is the program's third
-// argument. All instances of a plan have one convention. [Plan.Header] declares the record
+// Up to three numbers are in registers when the user's program begins. More numbers,
+// strings, structures and arrays are in a record, and the program's third argument is its
+// address. All instances of a plan have one convention. [Plan.Header] declares the record
 // in C. Its layout is the same at all sites, unless the definition's functions differ in
 // the types of their arguments: see [Site].
 package plan
@@ -46,7 +45,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/sites"
 )
 
-// Missing is what becomes of a site that lacks an argument.
+// Missing is what to do with a site that lacks an argument.
 type Missing uint8
 
 const (
@@ -58,9 +57,9 @@ const (
 	MissingFail
 )
 
-// Options are options of New. The zero Options are the usual ones.
+// Options are options of New. The zero Options work for every definition and image.
 type Options struct {
-	// Missing is what becomes of sites that lack an argument.
+	// Missing is what to do with sites that lack an argument.
 	Missing Missing
 	// Target is where the plan will run. The zero Target is right for every image, if
 	// addresses of the image need not move. instances.Running.Target returns it for an
@@ -70,10 +69,10 @@ type Options struct {
 	Filter glob.Matcher
 	// Convention is how programs get their arguments.
 	Convention prologue.Convention
-	// StringBytes is the room of a string in a record, its NUL included; 0 means
+	// StringBytes is the room for a string in a record in bytes, its NUL included. 0 means
 	// 64.
 	StringBytes int
-	// Sources are the directories where a lazy pattern finds source files.
+	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 }
 
@@ -98,12 +97,12 @@ type Instance struct {
 	Multi bool
 }
 
-// Plan is what becomes of a definition in an image: its sites, and the programs for them.
+// Plan is a definition resolved in an image: its sites, and the programs for them.
 type Plan struct {
 	Definition *probe.Definition
 	Image      *dwarfloc.Image
-	Target     Target              // where it runs; Reads is decided
-	Convention prologue.Convention // of all instances; decided
+	Target     Target              // where it runs; Reads is not ReadAuto
+	Convention prologue.Convention // of all instances; not ConventionAuto
 	Sites      []Site
 	Instances  []Instance
 }
@@ -155,7 +154,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 			return nil, err
 		}
 	}
-	// A name that no function knows is reported as that, not as what is missing for it.
+	// Checked first: a mistyped name causes other errors too.
 	if err := p.checkNames(); err != nil {
 		return nil, err
 	}
@@ -169,7 +168,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 	return p, nil
 }
 
-// write writes the sites' prologues, and makes instances of the distinct ones.
+// write writes the sites' prologues and makes an instance of each distinct one.
 func (p *Plan) write(ctx context.Context, missing Missing) error {
 	numbers := make(map[string]int) // of instances, by Multi and their prologue's key
 	var key []byte
@@ -218,7 +217,7 @@ func (p *Plan) write(ctx context.Context, missing Missing) error {
 	return nil
 }
 
-// appendArgs appends what the prologue of some arguments fetches.
+// appendArgs appends the arguments for package prologue.
 func appendArgs(to []prologue.Arg, args []Argument) []prologue.Arg {
 	for i := range args {
 		to = append(to, args[i].Arg)

@@ -28,7 +28,7 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 	return expandFunctions(ctx, img, def, o.Filter)
 }
 
-// expandLines finds the sites of lines, in functions or in a file.
+// expandLines finds the sites of lines in functions or in a file.
 func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
 	p := &def.Point
 	sel := sites.Selection{
@@ -45,7 +45,7 @@ func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	return sites.Select(ctx, img, sel)
 }
 
-// lineError puts an error of lines into the definition's text.
+// lineError makes an error about lines point into the definition's text.
 func lineError(def *probe.Definition, err error) error {
 	var missing *sites.NotFoundError
 	var source *sites.NoSourceError
@@ -99,7 +99,8 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 
 // firstInstructions moves entries to the first instruction of their functions, where the
 // stack pointer points to the return address: a return probe anywhere else would take
-// something else for it. The site of code built without optimisation is after that.
+// something else for it. In code built without optimisation the site itself is after the
+// prologue.
 func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
 	for i, s := range sites {
 		first, ok, err := s.At(0)
@@ -109,8 +110,8 @@ func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
 		if !ok {
 			continue
 		}
-		// Where the compiler leaves room for ftrace at a function's beginning
-		// (-fpatchable-function-entry), DWARF has the function begin after it.
+		// If the compiler leaves room for ftrace at a function's beginning
+		// (-fpatchable-function-entry), the function in DWARF begins after it.
 		if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
 			first.Addr, first.Offset = first.Addr-first.Offset, 0
 		}
@@ -122,7 +123,7 @@ func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
 // maxPatchable is more bytes than any kernel reserves for ftrace; arm64 reserves 8.
 const maxPatchable = 64
 
-// pointError puts an error of a pattern into the definition's text.
+// pointError makes an error about a pattern point into the definition's text.
 func pointError(def *probe.Definition, err error) error {
 	var ge *glob.Error
 	if errors.As(err, &ge) {

@@ -15,11 +15,11 @@ import (
 // depend on besides the image. The zero Target is right for every image whose addresses
 // need not move.
 type Target struct {
-	// Slide is added to all addresses of the image that prologues hold, modulo 2^64: a
-	// kernel's KASLR offset, a library's load bias, in bytes.
+	// Slide is added, modulo 2^64, to all addresses of the image that prologues hold: a
+	// kernel's KASLR offset or a library's load bias, in bytes.
 	Slide uint64
-	// Reads is the helper that reads memory. prologue.ReadAuto is prologue.ReadKernel for
-	// the image of a kernel or a kernel module, prologue.ReadUser for any other.
+	// Reads is the helper that reads memory. prologue.ReadAuto means prologue.ReadKernel for
+	// a kernel or a kernel module, and prologue.ReadUser for any other image.
 	Reads prologue.Reads
 	// KprobeMulti and UprobeMulti say which links for many sites the kernel has, by default
 	// none: each site then has its own link, as on all kernels. A program is loaded for one
@@ -33,7 +33,7 @@ type Target struct {
 	KprobeMulti, UprobeMulti bool
 }
 
-// of resolves what is automatic.
+// of returns the target for an image, with Reads decided.
 func (t Target) of(img *dwarfloc.Image) (Target, error) {
 	if t.KprobeMulti && t.UprobeMulti {
 		return t, errors.New("a target has kprobes or uprobes, not both: Target.KprobeMulti and Target.UprobeMulti are set")

@@ -12,16 +12,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Value is what a program got for one argument.
+// Value is the value of one argument at one hit.
 type Value struct {
 	*Argument
-	Lost bool   // its err bit was set: it was not fetched at this hit
+	Lost bool   // it was not fetched at this hit: its err bit was set
 	Data []byte // in the machine's byte order; 8 bytes for a number
 }
 
-// Values returns the arguments of one hit at a site, by its index in Plan.Sites. err and
-// data are what the program got: the record, or its up to three arguments, 8 bytes each,
-// one after the other. The values refer to data.
+// Values returns the arguments of one hit at a site, which is an index in Plan.Sites. err and
+// data are what the program got: data is the record, or its up to three arguments, 8 bytes
+// each, one after the other. The values refer to data.
 func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	s := &p.Sites[site]
 	out := make([]Value, len(s.Args))
@@ -59,9 +59,9 @@ func (v Value) String() string {
 	return show(v.decode())
 }
 
-// Any returns the value as a Go value: an int64 or uint64 for a number, a bool, or a
-// string, for characters and texts without quotes and for addresses, structures and arrays
-// as String prints them. It is nil for a value that was not fetched.
+// Any returns the value as a Go value: an int64 or uint64 for a number, a bool, or a string.
+// Characters and strings are returned without quotes; addresses, structures and arrays as
+// String prints them. It is nil for a value that was not fetched.
 func (v Value) Any() any {
 	if v.Lost {
 		return nil
@@ -82,10 +82,10 @@ func (v Value) Any() any {
 // Values are decoded to int64, uint64, bool, string, and these.
 type (
 	char    byte
-	literal string // what is printed as it is
+	literal string // printed as it is
 )
 
-// show is a decoded value's text.
+// show returns a decoded value's text.
 func show(x any) string {
 	switch x := x.(type) {
 	case char:
@@ -100,7 +100,7 @@ func hexText(u uint64) literal { return literal("0x" + strconv.FormatUint(u, 16)
 
 func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
 
-// decode is the value by the definition's type, or by the variable's own.
+// decode decodes the value by the definition's type, or else by the variable's own.
 func (v *Value) decode() any {
 	switch {
 	case v.Type.Kind == probe.TypeString || v.Type.Kind == probe.TypeUString:
@@ -117,7 +117,8 @@ func (v *Value) decode() any {
 	return decode(v.Variable.Type, v.Data, 0)
 }
 
-// converted is a number of some bytes by a definition's type, or nil if that does not say.
+// converted converts a number of size bytes to a definition's type. It returns nil if that is
+// not a type of numbers.
 func converted(kind probe.TypeKind, u uint64, size int) any {
 	switch kind {
 	case probe.TypeHex, probe.TypeSymbol:
@@ -134,7 +135,7 @@ func converted(kind probe.TypeKind, u uint64, size int) any {
 	return nil
 }
 
-// elements is an array of the definition's type.
+// elements prints an array of the definition's type.
 func (v *Value) elements() literal {
 	n := len(v.Data) / v.Type.Count
 	parts := make([]string, 0, v.Type.Count)
@@ -161,7 +162,7 @@ func number(b []byte) uint64 {
 	return binary.NativeEndian.Uint64(all[:])
 }
 
-// extended reads the low size bytes of a number as signed.
+// extended returns the low size bytes of a number as a signed one.
 func extended(u uint64, size int) int64 {
 	if size >= 8 {
 		return int64(u)
@@ -170,13 +171,13 @@ func extended(u uint64, size int) int64 {
 	return int64(u<<shift) >> shift
 }
 
-// maxFormatDepth bounds structures in structures, and maxFormat the bytes that are printed.
+// maxFormatDepth bounds the nesting of structures, and maxFormat the bytes that are printed.
 const (
 	maxFormatDepth = 8
 	maxFormat      = 4096
 )
 
-// decode is an object of a type.
+// decode decodes an object of a type.
 func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	r, err := t.Resolve()
 	if err != nil || depth > maxFormatDepth {
@@ -222,7 +223,7 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	return number(obj)
 }
 
-// members is an object with its members.
+// members prints an object with its members.
 func members(t *dwarfloc.Type, b []byte, depth int) literal {
 	all, err := t.Members()
 	if err != nil {
@@ -267,7 +268,7 @@ func members(t *dwarfloc.Type, b []byte, depth int) literal {
 	return literal(out.String())
 }
 
-// array is an object with its elements, or the text of an array of characters.
+// array prints an array with its elements, or returns the text of an array of characters.
 func array(t *dwarfloc.Type, b []byte, depth int) any {
 	el, n, err := t.Count()
 	if err != nil {
@@ -292,7 +293,7 @@ func array(t *dwarfloc.Type, b []byte, depth int) any {
 	return literal("[" + strings.Join(parts, ", ") + "]")
 }
 
-// printable reports whether an array of characters is text, ended by NUL or not.
+// printable reports whether an array of characters is text, with or without a NUL at its end.
 func printable(b []byte) bool {
 	for i, c := range b {
 		if c == 0 {
@@ -305,7 +306,7 @@ func printable(b []byte) bool {
 	return true
 }
 
-// text is bytes up to the first NUL.
+// text returns the bytes up to the first NUL.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	return s

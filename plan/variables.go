@@ -13,7 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// checkArgs checks what can be checked of a definition's arguments without a site.
+// checkArgs checks a definition's arguments as far as that needs no site.
 func checkArgs(img *dwarfloc.Image, def *probe.Definition) error {
 	for i := range def.Args {
 		e := &def.Args[i].Expr
@@ -53,7 +53,7 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 	return ""
 }
 
-// arguments finds a definition's arguments at a site.
+// arguments resolves a definition's arguments at a site.
 func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument, error) {
 	shape := argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
 	out := make([]Argument, 0, len(def.Args))
@@ -83,7 +83,7 @@ func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument,
 	return out, nil
 }
 
-// free returns a name that no argument has: the name itself, or with a number after it.
+// free returns a name that no argument has: name itself, or name with a number after it.
 func free(name string, args []Argument) string {
 	if name == "" {
 		name = "arg"
@@ -95,8 +95,8 @@ func free(name string, args []Argument) string {
 	return name
 }
 
-// variables finds what an argument stands for at a site: one variable, or, for $params
-// and $vars, several.
+// variables returns the variables that an argument stands for at a site: one, or, for
+// $params and $vars, several.
 func variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	switch d.Expr.Kind {
 	case probe.KindParams:

@@ -62,7 +62,7 @@ func (s *scanner) arg() (Arg, error) {
 	if n := identifierLen(s.rest()); n > 0 && strings.HasPrefix(s.rest()[n:], "=") {
 		a.Name = s.identifier()
 		s.accept("=")
-		expecting = "an expression behind the argument's name"
+		expecting = "an expression after the argument's name"
 	}
 	var err error
 	if a.Expr, err = s.expr(expecting); err != nil {
@@ -72,22 +72,22 @@ func (s *scanner) arg() (Arg, error) {
 	if several && a.Name != "" {
 		return a, s.errorf(a.Pos, "expected no name for %q, which stands for several arguments, found %q", a.Expr.String(), a.Name)
 	}
-	behind := `":TYPE", "@user" or a space behind the expression`
+	after := `":TYPE", "@user" or a space after the expression`
 	if !several && s.accept(":") {
 		if a.Type, err = s.typeSpec(); err != nil {
 			return a, err
 		}
-		behind = `"@user" or a space behind the type`
+		after = `"@user" or a space after the type`
 	}
 	if s.accept("@user") {
 		a.User = true
-		behind = `a space behind "@user"`
+		after = `a space after "@user"`
 	}
 	if several && !a.User {
-		behind = "a space behind " + strconv.Quote(a.Expr.String())
+		after = "a space after " + strconv.Quote(a.Expr.String())
 	}
 	if !s.atWordEnd() {
-		return a, s.expected(behind)
+		return a, s.expected(after)
 	}
 	return a, nil
 }
@@ -148,7 +148,7 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 	}
 	t.Count = int(n)
 	if !s.accept("]") {
-		return t, s.expected(`"]" behind the number of elements`)
+		return t, s.expected(`"]" after the number of elements`)
 	}
 	return t, nil
 }
@@ -160,7 +160,7 @@ func (s *scanner) bitfield(t *TypeSpec) error {
 	s.pos++
 	for _, part := range []struct {
 		to           *int
-		what, behind string
+		what, after string
 	}{
 		{&t.Bits, "the bits of a bit-field", "@"},
 		{&t.Offset, "the offset of a bit-field, in bits", "/"},
@@ -171,8 +171,8 @@ func (s *scanner) bitfield(t *TypeSpec) error {
 			return err
 		}
 		*part.to = int(min(n, 1<<16))
-		if !s.accept(part.behind) {
-			return s.expected(strconv.Quote(part.behind) + " behind " + part.what)
+		if !s.accept(part.after) {
+			return s.expected(strconv.Quote(part.after) + " after " + part.what)
 		}
 	}
 	switch t.Container {

@@ -28,7 +28,7 @@ func ExampleParse_error() {
 	_, err := probe.Parse("get_page page=>flags")
 	fmt.Printf("%+v\n", err)
 	// Output:
-	// column 15: expected an expression behind the argument's name, found ">": definition "get_page page=>flags"
+	// column 15: expected an expression after the argument's name, found ">": definition "get_page page=>flags"
 	// get_page page=>flags
 	//               ^
 }

@@ -27,13 +27,13 @@ func (s *scanner) expr(expecting string) (Expr, error) {
 	case s.accept("%"):
 		e.Kind = KindRegister
 		if e.Name = s.identifier(); e.Name == "" {
-			err = s.expected(`a register behind "%"`)
+			err = s.expected(`a register after "%"`)
 		}
 	case s.accept("@"):
 		err = s.memory(&e)
 	case s.accept(`\`):
 		e.Kind = KindImmediate
-		e.Number, err = s.signed("a number behind the backslash")
+		e.Number, err = s.signed("a number after the backslash")
 	case s.at("("):
 		err = s.unsupported(expecting, "a type cast is")
 	case len(s.rest()) > 1 && (s.at("+") || s.at("-")) && isDigit(s.rest()[1]):
@@ -67,7 +67,7 @@ func (s *scanner) special(e *Expr) error {
 		}
 	}
 	s.pos = at
-	return s.expected("retval, params, vars, comm, stack or stackN behind \"$\"")
+	return s.expected("retval, params, vars, comm, stack or stackN after \"$\"")
 }
 
 // memory parses what is after "@".
@@ -75,7 +75,7 @@ func (s *scanner) memory(e *Expr) error {
 	if !s.atEnd() && isDigit(s.text[s.pos]) {
 		e.Kind = KindAddress
 		var err error
-		e.Number, err = s.number("an address behind \"@\"")
+		e.Number, err = s.number("an address after \"@\"")
 		return err
 	}
 	e.Kind = KindSymbol
@@ -87,7 +87,7 @@ func (s *scanner) memory(e *Expr) error {
 		s.pos++
 	}
 	if e.Name = s.text[start:s.pos]; e.Name == "" {
-		return s.expected("a symbol or an address behind \"@\"")
+		return s.expected("a symbol or an address after \"@\"")
 	}
 	if s.at("+") || s.at("-") {
 		var err error
@@ -143,7 +143,7 @@ func (s *scanner) index(p *Step) error {
 		}
 	}
 	if !s.accept("]") {
-		return s.expected(`"]" behind the index`)
+		return s.expected(`"]" after the index`)
 	}
 	return nil
 }

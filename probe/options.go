@@ -51,7 +51,7 @@ func (s *scanner) optionEnd() int {
 }
 
 // lazyPoint reports whether the semicolon between two texts begins a lazy pattern: the
-// first is one word and no option, and the second goes on at once. Behind an event's
+// first is one word and no option, and the second goes on at once. After an event's
 // name, which could be a mistaken option's, it must not look like another definition:
 // "f=g;i=0" needs a backslash, "f=g;i\=0".
 func lazyPoint(before, after string) bool {
@@ -96,7 +96,7 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 			if name == "module" {
 				what = "the name or path of a module"
 			}
-			return s.errorf(valueAt, "expected %s behind %q, found the end of the option", what, name+"=")
+			return s.errorf(valueAt, "expected %s after %q, found the end of the option", what, name+"=")
 		}
 		if name == "exec" {
 			o.Exec = value
@@ -105,10 +105,10 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 		}
 	case "inlines", "force":
 		if value == "" {
-			return s.errorf(valueAt, "expected yes or no behind %q, found the end of the option", name+"=")
+			return s.errorf(valueAt, "expected yes or no after %q, found the end of the option", name+"=")
 		}
 		if value != "yes" && value != "no" {
-			return s.errorf(valueAt, "expected yes or no behind %q, found %q", name+"=", value)
+			return s.errorf(valueAt, "expected yes or no after %q, found %q", name+"=", value)
 		}
 		if name == "inlines" {
 			o.Inlines = value == "yes"

@@ -69,13 +69,13 @@ func (s *scanner) event(need bool) (group, event string, err error) {
 	if s.accept(":") {
 		group = event
 		if event = s.identifier(); event == "" {
-			return "", "", s.expected("an event name behind the group")
+			return "", "", s.expected("an event name after the group")
 		}
 	}
 	if !s.accept("=") {
-		what := `"=" behind the event name`
+		what := `"=" after the event name`
 		if group == "" {
-			what = `":" or "=" behind the event name`
+			what = `":" or "=" after the event name`
 		}
 		return "", "", s.expected(what)
 	}

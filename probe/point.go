@@ -24,15 +24,15 @@ func (s *scanner) point() (Point, error) {
 	if err != nil {
 		return p, err
 	}
-	behind := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return" or a space behind the function`
+	after := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return" or a space after the function`
 	switch {
 	case s.at("::"):
-		return p, s.unsupported(behind, "a qualified name is")
+		return p, s.unsupported(after, "a qualified name is")
 	case s.accept("@"):
 		if p.Source, err = s.source(); err != nil {
 			return p, err
 		}
-		behind = `":LINE", ";PATTERN", "+OFFSET", "%return" or a space behind the source file`
+		after = `":LINE", ";PATTERN", "+OFFSET", "%return" or a space after the source file`
 	}
 
 	p.LinePos = s.pos + 1
@@ -41,7 +41,7 @@ func (s *scanner) point() (Point, error) {
 		if err := s.line(&p, 0); err != nil {
 			return p, err
 		}
-		behind = "a space behind the line"
+		after = "a space after the line"
 	case s.accept(";"):
 		if err := s.lazy(&p); err != nil {
 			return p, err
@@ -50,19 +50,19 @@ func (s *scanner) point() (Point, error) {
 		if p.Offset, err = s.number("an offset in bytes"); err != nil {
 			return p, err
 		}
-		behind = "a space behind the offset"
+		after = "a space after the offset"
 	case s.at("%"):
 		at := s.pos
 		s.pos++
 		if s.identifier() != "return" {
 			s.pos = at
-			return p, s.expected(behind)
+			return p, s.expected(after)
 		}
 		p.Return = true
-		behind = `a space behind "%return"`
+		after = `a space after "%return"`
 	}
 	if !s.atWordEnd() {
-		return p, s.expected(behind)
+		return p, s.expected(after)
 	}
 	return p, nil
 }
@@ -79,7 +79,7 @@ func (s *scanner) address(p *Point) error {
 	}
 	p.HasAddr = true
 	if !s.atWordEnd() {
-		return s.expected("a space behind the address")
+		return s.expected("a space after the address")
 	}
 	return nil
 }
@@ -111,13 +111,13 @@ func (s *scanner) inFile(p *Point) error {
 		return s.lazy(p)
 	}
 	if !s.accept(":") {
-		return s.expected(`":LINE" or ";PATTERN" behind the source file`)
+		return s.expected(`":LINE" or ";PATTERN" after the source file`)
 	}
 	if err := s.line(p, 1); err != nil {
 		return err
 	}
 	if !s.atWordEnd() {
-		return s.expected("a space behind the line")
+		return s.expected("a space after the line")
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (s *scanner) lazy(p *Point) error {
 		s.pos++
 	}
 	if p.Lazy = s.text[start:s.pos]; p.Lazy == "" {
-		return s.expected("a lazy pattern behind the semicolon")
+		return s.expected("a lazy pattern after the semicolon")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (s *scanner) pattern(what string, isPlain func(byte) bool) (string, error) 
 		case b == '\\':
 			s.pos++
 			if s.atWordEnd() {
-				return "", s.expected("a character behind the backslash")
+				return "", s.expected("a character after the backslash")
 			}
 			s.pos++
 		case b == '[':

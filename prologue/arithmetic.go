@@ -6,7 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// aluOps are the operations that one instruction does.
+// aluOps are the operations that take one instruction.
 var aluOps = [...]asm.ALUOp{
 	loc.OpAdd: asm.Add, loc.OpSub: asm.Sub, loc.OpMul: asm.Mul,
 	loc.OpAnd: asm.And, loc.OpOr: asm.Or, loc.OpXor: asm.Xor,
@@ -14,8 +14,7 @@ var aluOps = [...]asm.ALUOp{
 	loc.OpUDiv: asm.Div, loc.OpUMod: asm.Mod,
 }
 
-// unlessOps are the comparisons, each with the jump that is taken when it does not
-// hold.
+// unlessOps are the comparisons, each with the jump that is taken if it does not hold.
 var unlessOps = [...]asm.JumpOp{
 	loc.OpEq: asm.JNE, loc.OpNe: asm.JEq,
 	loc.OpLt: asm.JSGE, loc.OpGe: asm.JSLT,
@@ -41,7 +40,7 @@ func (c *computer) unless(n *node, dst asm.Register, free regSet, l *label) {
 	}
 }
 
-// arithmetic computes a binary operation that is no comparison.
+// arithmetic computes a binary operation that is not a comparison.
 func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 	if immediate(n.op, n.b) {
 		c.compute(n.a, dst, free)
@@ -71,7 +70,7 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 	c.move(dst, a)
 }
 
-// commutes reports whether the operands of an operation can change sides.
+// commutes reports whether the operands of an operation can be swapped.
 func commutes(op loc.Op) bool {
 	switch op {
 	case loc.OpAdd, loc.OpMul, loc.OpAnd, loc.OpOr, loc.OpXor:
@@ -80,8 +79,8 @@ func commutes(op loc.Op) bool {
 	return false
 }
 
-// shift shifts a by b. What a register shift of 64 bits or more does is left open
-// by the instruction set (Documentation/bpf/standardization), so it is not done.
+// shift shifts a by b. The instruction set does not define shifts by 64 bits or more
+// (Documentation/bpf/standardization), so they are computed in another way.
 func (c *computer) shift(op loc.Op, a, b asm.Register) {
 	var far, end label
 	if op == loc.OpShra {
@@ -99,9 +98,8 @@ func (c *computer) shift(op loc.Op, a, b asm.Register) {
 	c.bind(&end)
 }
 
-// signed divides a by b, which is not 0, with a temporary register. Instructions
-// for it came with Linux 6.6; here magnitudes are divided and the sign is put
-// right. The magnitude of -2^63 is 2^63 without a sign, so -2^63 / -1 wraps to
+// signed divides a by b, which is not 0, with a temporary register. Linux before 6.6 has no
+// instruction for it, so magnitudes are divided and the sign is corrected. The magnitude of -2^63 is 2^63 without a sign, so -2^63 / -1 wraps to
 // -2^63 and -2^63 mod -1 is 0, as in Go.
 func (c *computer) signed(op loc.Op, a, b, sign asm.Register) {
 	c.reg(asm.Mov, sign, a)

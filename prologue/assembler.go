@@ -8,13 +8,13 @@ import (
 )
 
 // assembler collects instructions as the kernel's 8-byte words, little-endian on
-// all machines: an asm.Instruction is ten times as large, and whole images have
-// hundreds of thousands of prologues, most of which are only compared. A 64-bit
+// all machines: an asm.Instruction is ten times as large, and whole images have hundreds of
+// thousands of prologues, most of which are only compared. A 64-bit
 // immediate takes two words. One that is an address of the image has addrMark in
 // its source register, where other immediates have 0.
 //
-// Jumps are resolved to distances here, because the asm package's labels are
-// names, which could meet a name of the program after the prologue.
+// Jumps are resolved to distances here, because the asm package's labels are names, which
+// could be names of the program after the prologue too.
 type assembler struct {
 	code    []byte
 	count   int // instructions in code
@@ -22,8 +22,8 @@ type assembler struct {
 	pending note // for the next instruction
 }
 
-// note says what the comment of the instruction at an offset in code is about. The text
-// is made only if it is wanted: that takes longer than writing the instruction.
+// note is the subject of the comment of the instruction at an offset in code. The text is
+// made only if it is wanted: that takes longer than writing the instruction.
 type note struct {
 	kind noteKind
 	at   int
@@ -49,7 +49,7 @@ const (
 	srcReg    = uint8(asm.RegSource)
 )
 
-// reset drops what was collected and keeps its memory.
+// reset drops all instructions and keeps their memory.
 func (a *assembler) reset() { *a = assembler{code: a.code[:0], notes: a.notes[:0]} }
 
 func (a *assembler) add(op uint8, dst, src asm.Register, off int16, k int32) {
@@ -87,13 +87,13 @@ func (a *assembler) jump(l *label) {
 	a.add(opJump|uint8(asm.Ja), 0, 0, 0, 0)
 }
 
-// jumpImm goes to the label if dst compares with a number as op says.
+// jumpImm goes to the label if op holds for dst and a number.
 func (a *assembler) jumpImm(op asm.JumpOp, dst asm.Register, k int32, l *label) {
 	l.from = append(l.from, len(a.code))
 	a.add(opJump|uint8(op), dst, 0, 0, k)
 }
 
-// jumpReg goes to the label if dst compares with src as op says.
+// jumpReg goes to the label if op holds for dst and src.
 func (a *assembler) jumpReg(op asm.JumpOp, dst, src asm.Register, l *label) {
 	l.from = append(l.from, len(a.code))
 	a.add(opJump|uint8(op)|srcReg, dst, src, 0, 0)
@@ -126,7 +126,7 @@ func (a *assembler) call(f asm.BuiltinFunc) {
 	a.add(opJump|uint8(asm.Call), 0, 0, 0, int32(f))
 }
 
-// move copies a register, or does nothing when it is there already.
+// move copies a register, unless both are the same.
 func (a *assembler) move(dst, src asm.Register) {
 	if dst != src {
 		a.reg(asm.Mov, dst, src)
@@ -145,8 +145,8 @@ func (a *assembler) constant(dst asm.Register, k uint64) {
 	}
 }
 
-// address sets a register to a link-time address of the image. It takes a 64-bit
-// immediate whatever the address is: what it becomes when moved is not known.
+// address sets a register to a link-time address of the image. It always takes a 64-bit
+// immediate: the address after moving is not known.
 func (a *assembler) address(dst asm.Register, addr uint64) { a.wide(dst, addrMark, addr) }
 
 // wide sets a register to a 64-bit immediate.
@@ -169,8 +169,8 @@ func (a *assembler) zeroExtend(dst asm.Register, size int) {
 	}
 }
 
-// signExtend copies the sign of the low size bytes upwards. Moves that do so came
-// with Linux 6.6; two shifts have always been there.
+// signExtend extends the sign of the low size bytes. Linux before 6.6 has no move that does,
+// so it takes two shifts.
 func (a *assembler) signExtend(dst asm.Register, size int) {
 	if size < 8 {
 		a.imm(asm.LSh, dst, int32(64-8*size))
@@ -178,8 +178,8 @@ func (a *assembler) signExtend(dst asm.Register, size int) {
 	}
 }
 
-// instructions returns the code as the asm package has it, with comments, and
-// which instructions hold an address of the image.
+// instructions returns the code as asm.Instructions with comments, and the indices of those
+// that hold an address of the image.
 func (a *assembler) instructions(text func(note) string) (insns asm.Instructions, addrs []int) {
 	insns = make(asm.Instructions, 0, a.count)
 	notes := a.notes
@@ -213,7 +213,7 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 // the immediate of a 64-bit operation is.
 func fitsImm(k uint64) bool { return uint64(int64(int32(k))) == k }
 
-// memSize is the size of a load or store of 1, 2, 4 or 8 bytes.
+// memSize returns the size of a load or store of 1, 2, 4 or 8 bytes.
 func memSize(size int) asm.Size {
 	switch size {
 	case 1:
@@ -226,5 +226,5 @@ func memSize(size int) asm.Size {
 	return asm.DWord
 }
 
-// loadable reports whether one load fetches that many bytes.
+// loadable reports whether one load fetches size bytes.
 func loadable(size int) bool { return size == 1 || size == 2 || size == 4 || size == 8 }

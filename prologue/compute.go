@@ -18,8 +18,8 @@ func setOf(regs ...asm.Register) (s regSet) {
 	return s
 }
 
-// pick returns a register of the set, the lowest first: those that a helper call
-// destroys are used before those that can hold a value over one.
+// pick returns the lowest register of the set: registers that a helper call destroys are used
+// before those that keep their values.
 func (s regSet) pick() asm.Register { return asm.Register(bits.TrailingZeros16(uint16(s))) }
 
 var (
@@ -49,9 +49,8 @@ func (c *computer) push(bytes int) int {
 
 func (c *computer) pop(bytes int) { c.stack -= bytes }
 
-// compute sets dst to a node's value. It changes registers of free besides, at
-// least two unless the node is a leaf, and of those that a helper call destroys
-// if there is one; so a caller keeps nothing in those then.
+// compute sets dst to a node's value. It may change the registers of free, which are at least
+// two unless the node is a leaf, and, if there is a helper call, those that it destroys.
 func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	switch n.op {
 	case loc.OpConst:
@@ -115,9 +114,9 @@ func (c *computer) loadRegister(dst asm.Register, dwarf uint64, size int) {
 	c.load(dst, c.ctx, off, size)
 }
 
-// read calls the helper that reads what an OpDeref names into a slot of the
-// stack. R0 is 0 then, or negative when the read faulted; the bytes that were to
-// be read are 0 in that case, since the helpers clear them (memset in bpf_probe_read
+// read calls the helper that reads the memory of an OpDeref into a slot of the stack. It
+// leaves 0 in R0, or a negative number if the read faulted. Then the bytes that were to be
+// read are 0, since the helpers clear them (memset in bpf_probe_read
 // of Linux 4.19, in bpf_probe_read_kernel_common and bpf_probe_read_user_common
 // since 5.5, all in kernel/trace/bpf_trace.c).
 func (c *computer) read(n *node, slot int, free regSet) {
@@ -129,8 +128,7 @@ func (c *computer) read(n *node, slot int, free regSet) {
 	c.callRead(slot, int(n.size))
 }
 
-// readPart is read for fewer bytes than 8: read into a slot of zeros, they are a
-// number of 64 bits at once.
+// readPart is read for fewer than 8 bytes: in a slot of zeros they are a number of 64 bits.
 func (c *computer) readPart(n *node, slot int, free regSet) {
 	c.compute(n.a, asm.R3, (free|callerSaved)&^setOf(asm.R3))
 	c.clearSlot(slot)
@@ -140,7 +138,7 @@ func (c *computer) readPart(n *node, slot int, free regSet) {
 	c.callRead(slot, int(n.size))
 }
 
-// addConst adds a number to a register, with the help of R0 when it is a large one.
+// addConst adds a number to a register. For a large number it uses R0.
 func (c *computer) addConst(dst asm.Register, k uint64) {
 	if fitsImm(k) {
 		c.imm(asm.Add, dst, int32(k))
@@ -163,7 +161,7 @@ func (c *computer) callInto(helper asm.BuiltinFunc, slot, size int) {
 	c.call(helper)
 }
 
-// loadSlot loads what a read of size bytes left in its slot.
+// loadSlot loads size bytes that a read left in its slot.
 func (c *computer) loadSlot(dst asm.Register, slot, size int) {
 	c.load(dst, asm.R10, slot, size)
 }

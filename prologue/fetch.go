@@ -11,8 +11,8 @@ import (
 
 // fetcher writes one prologue after the other. The arguments that need no helper
 // and cannot fault are computed last, into their registers. The others are
-// fetched first, in units of one read for one or several arguments or of one
-// computation, and wait in the stack.
+// fetched first and wait in the stack. They are fetched in units: one read for one or
+// several arguments, or one computation.
 type fetcher struct {
 	computer
 	lowering lowering
@@ -27,7 +27,7 @@ type fetcher struct {
 	err    asm.Register // collects the err bits of units
 	hasErr bool         // err holds a value
 
-	// Memory of the above.
+	// Memory that the fields above use.
 	opts     Options
 	fetchMem []fetch
 	unitMem  []unit
@@ -44,9 +44,9 @@ type fetch struct {
 	reason loc.Reason
 	unit   *unit // nil: computed last
 	at     place // of a read that may be joined with others
-	placed       // of what a record holds and no register does
+	placed       // for strings and objects
 
-	// For what waits in the stack: where, how wide, and how it is extended.
+	// For a value that waits in the stack: where, how wide, and how it is extended.
 	slot   int
 	size   int
 	extend *node // an OpZExt or OpSExt above the read, or nil
@@ -61,7 +61,7 @@ type unit struct {
 	alone   bool  // when that faults, each argument is read alone
 }
 
-// mask is the err bits of the unit.
+// mask returns the err bits of the unit.
 func (u *unit) mask() (m uint64) {
 	for _, t := range u.fetches[:u.n] {
 		m |= 1 << t.arg
@@ -124,7 +124,7 @@ func (f *fetcher) noteMissing(t *fetch, missing bool) {
 	}
 }
 
-// readsOf is how an argument's memory is read.
+// readsOf returns the helper that reads an argument's memory.
 func (f *fetcher) readsOf(t *fetch) Reads {
 	if f.args[t.arg].User {
 		return f.o.Reads.user()
@@ -170,7 +170,7 @@ func (f *fetcher) addUnit(t *fetch) {
 func (f *fetcher) emit() {
 	units := f.units
 	calls := f.helpers > 0
-	// One read alone, or no read at all, leaves nothing that could destroy R2.
+	// With one read that is not repeated, or none, nothing after it destroys R2.
 	f.err = asm.R9
 	if !calls || len(units) == 1 && units[0].read != nil && !units[0].alone {
 		f.err = asm.R2
@@ -203,13 +203,13 @@ func (f *fetcher) emit() {
 	}
 }
 
-// scratch are the registers to compute a unit in, besides R0.
+// scratch returns the registers, besides R0, to compute a unit in.
 func (f *fetcher) scratch() regSet {
 	return (callerSaved | setOf(asm.R7, asm.R8)) &^ setOf(asm.R0, f.err)
 }
 
-// emitRead reads one argument to where it waits. Faults of earlier reads, for its
-// address, lead after it: R0 is negative there if any read faulted.
+// emitRead reads one argument into its slot. A fault of an earlier read, for its address,
+// jumps to the end of it: R0 is negative there if any read faulted.
 func (f *fetcher) emitRead(u *unit) {
 	f.fault = &f.done
 	t := u.fetches[0]
@@ -217,8 +217,8 @@ func (f *fetcher) emitRead(u *unit) {
 	temp := u.read.a.calls > 0 && (u.read.a.narrow || !loadable(t.size))
 	f.readSlot = t.slot
 	if temp {
-		// A fault must leave 0 where the value will be looked for. Otherwise
-		// the helper sees to it, as all reads go there and all are 8 bytes wide.
+		// A fault must leave 0 in the slot. In other cases the helper clears it, since
+		// all reads go there and all are 8 bytes wide.
 		f.readSlot = f.push(8)
 		f.clearSlot(t.slot)
 	}
@@ -230,8 +230,8 @@ func (f *fetcher) emitRead(u *unit) {
 	f.collect(u.mask())
 }
 
-// emitJoined reads several arguments at once to where they wait, and if that
-// faults and they are to be read alone then, one after the other.
+// emitJoined reads several arguments at once into their slots. If that faults, and one may
+// be readable without the other, it reads them again one by one.
 func (f *fetcher) emitJoined(u *unit) {
 	f.fault = &f.done
 	first := u.fetches[0]
@@ -288,8 +288,8 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 		f.callRead(t.slot, size)
 	}
 	readAt(first, u.span)
-	// Going on is the way of the fault: so the verifier sees it first, and then the
-	// other one as a case of it.
+	// The path of the fault falls through: so the verifier goes through it first, and then
+	// finds the other one to be a case of it.
 	f.jumpImm(asm.JEq, asm.R0, 0, &f.end)
 	for i, t := range u.fetches[:u.n] {
 		mask, done := uint64(0), false
@@ -313,10 +313,10 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 }
 
 // collect adds bits to err if R0 is negative: helpers return 0 or a negative errno.
-// There is no jump in it, so that the verifier need not go both ways through the
-// program that follows. Nor is there an arithmetic shift with an AND after it: the verifier of
-// Linux 6.18 goes both ways there too (maybe_fork_scalars in kernel/bpf/verifier.c), and
-// did so 2^n times through a program that asked for err after n arguments.
+// It does not jump, so that the verifier need not go through the rest of the program twice.
+// Nor does it use an arithmetic shift and an AND: the verifier of Linux 6.18 forks there too
+// (maybe_fork_scalars in kernel/bpf/verifier.c), and went 2^n times through a program that
+// tested err after n arguments.
 func (f *fetcher) collect(mask uint64) {
 	f.imm(asm.RSh, asm.R0, 63)
 	switch {
@@ -360,8 +360,7 @@ func (f *fetcher) emitComputation(u *unit) {
 	f.bind(&f.done)
 }
 
-// maskImm changes bits of err with the help of a register when there are high ones
-// among them.
+// maskImm changes bits of err. If some are too high for an immediate it uses a register.
 func (f *fetcher) maskImm(op asm.ALUOp, dst asm.Register, mask uint64, temp asm.Register) {
 	if fitsImm(mask) {
 		f.imm(op, dst, int32(mask))

@@ -7,19 +7,17 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Arguments in neighbouring memory are read with one helper call. Without faults
-// that would be all. But an argument's bad page must not take another argument
-// with it, so what a fault of the common read means is asked first:
+// Arguments in neighbouring memory are read with one helper call. A fault in one argument
+// must not make the others fail, so it matters what a fault of the common read means:
 //
-//   - In the stack frame of the site, all arguments fault or none does: a stack is
-//     mapped as a whole. So they do in one page of the image, and when they are
-//     all the same bytes.
-//   - Elsewhere, through a pointer, it is not known. When the common read faults
-//     each argument is read again, alone. This costs instructions, but they run
-//     only then.
+//   - In the stack frame of the site either all arguments fault or none does: a stack is
+//     mapped as a whole. The same holds in one page of the image, and for arguments that
+//     are the same bytes.
+//   - Elsewhere, through a pointer, it is not known. If the common read faults, each
+//     argument is read again, alone. These instructions run only then.
 //
-// The memory between the arguments is read with them. It is a variable's
-// neighbourhood, not a device's.
+// The memory between the arguments is read with them. It is next to variables, so it is not
+// a device's.
 
 // maxSpan is how many bytes one read for several arguments covers at most, and
 // maxJoined for how many arguments it is.
@@ -28,12 +26,12 @@ const (
 	maxJoined = 8
 )
 
-// pageSize is the smallest there is: what is in one such page is in one page
-// everywhere. Images are moved by whole pages.
+// pageSize is the smallest page size of all architectures: bytes in one such page are in one
+// page everywhere. Images are moved by whole pages.
 const pageSize = 4096
 
-// place is where a read is: at a base plus an offset. The base is nil for an
-// address of the image.
+// place is the address of a read: a base plus an offset. The base is nil for an address of
+// the image.
 type place struct {
 	base *node
 	off  int64
@@ -76,8 +74,8 @@ func (f *fetcher) join() {
 			f.near = append(f.near, t)
 		}
 	}
-	// A group is what has the same base. It is brought to the front of near, with the
-	// others after it in their order.
+	// A group is the reads with the same base. It is moved to the front of near; the others
+	// keep their order.
 	for near := f.near; len(near) > 1; {
 		g := 1
 		for j := 1; j < len(near); j++ {
@@ -94,7 +92,7 @@ func (f *fetcher) join() {
 	}
 }
 
-// joinGroup joins what is near enough in a group with one base.
+// joinGroup joins the reads of a group with one base that are near enough.
 func (f *fetcher) joinGroup(group []*fetch) {
 	slices.SortStableFunc(group, func(a, b *fetch) int { return cmp.Compare(a.at.off, b.at.off) })
 	for len(group) > 1 {
@@ -109,7 +107,7 @@ func (f *fetcher) joinGroup(group []*fetch) {
 	}
 }
 
-// span is the number of bytes from the first argument to the end of the last.
+// span returns the number of bytes from the first argument to the end of the last.
 func span(group []*fetch) uint64 {
 	end := uint64(0)
 	for _, t := range group {
@@ -131,7 +129,7 @@ func (f *fetcher) together(group []*fetch) bool {
 	if group[0].at.base == nil {
 		return false // in two pages of the image: two immediates are no better than one
 	}
-	// Those that are read again must not be read over each other.
+	// Reading one again must not overwrite a part of another.
 	for i, t := range group[1:] {
 		before := group[i]
 		apart := uint64(t.at.off - before.at.off)
@@ -159,8 +157,7 @@ func (f *fetcher) faultTogether(group []*fetch) bool {
 	return true
 }
 
-// joinAll makes one unit of a group, at the place of the unit of its first
-// argument in memory.
+// joinAll makes a group one unit. It replaces the unit of the first argument in memory.
 func (f *fetcher) joinAll(group []*fetch) {
 	u := group[0].unit
 	u.span = int(span(group))
@@ -178,7 +175,7 @@ func (f *fetcher) joinAll(group []*fetch) {
 	}
 }
 
-// drop takes a unit out of the fetcher's.
+// drop removes a unit.
 func (f *fetcher) drop(u *unit) {
 	i := slices.Index(f.units, u)
 	f.units = slices.Delete(f.units, i, i+1)

@@ -62,7 +62,7 @@ func (a *Arg) room() int {
 // StackError is the error for a record that does not fit on the stack. Sizes are in bytes.
 type StackError struct {
 	Record   int // the record
-	Prologue int // what its prologue needs besides
+	Prologue int // what its prologue needs in addition
 	Program  int // what the program after it needs
 	// Over is how many bytes both frames, as the kernel counts them, exceed its limit of
 	// 512 by.

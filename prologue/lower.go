@@ -8,24 +8,22 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// maxNodes bounds the operations of one argument, shared ones counted each time
-// they occur. It keeps jumps within 16 bits: no operation takes more than 13
-// instructions.
+// maxNodes bounds the operations of one argument; shared ones count each time they occur. It
+// keeps jumps within 16 bits: no operation takes more than 13 instructions.
 const maxNodes = 2048
 
 // lowering turns arguments' locations into expressions for their values, in the form with
-// the fewest operations, and these into nodes. Its memory serves one prologue after the
-// other.
+// the fewest operations, and these into nodes. It reuses its memory for each prologue.
 type lowering struct {
 	nodes
 	b    eval.Builder
 	arch *arch.Arch
-	left int // operations that the argument may still have
+	left int // how many more operations the argument may have
 }
 
 // begin makes the lowering ready for a prologue.
 func (l *lowering) begin(o *Options) {
-	l.nodes.reset()
+	l.reset()
 	l.b.Reset()
 	l.b.Simplify, l.b.BigEndian = true, o.BigEndian
 	l.arch = o.Arch
@@ -47,8 +45,8 @@ func refused(r loc.Reason) error {
 	return &refusal{r}
 }
 
-// lower returns the expression of an argument's value, extended to 64 bits as its
-// type says, or the reason why there is none.
+// lower returns the expression of an argument's value, extended to 64 bits by its type, or
+// the reason why there is none.
 func (l *lowering) lower(arg *Arg) (*node, loc.Reason) {
 	switch {
 	case arg.Kind == KindComm:
@@ -108,7 +106,7 @@ func (l *lowering) rewrite(from *loc.Location) (to loc.Location, err error) {
 			if p.Loc, err = l.rewrite(&from.Pieces[i].Loc); err != nil {
 				return to, err
 			}
-			l.left -= 4 // what puts it in its place
+			l.left -= 4 // to shift and mask it
 		}
 	case loc.KindNone, loc.KindBytes, loc.KindImplicitPointer:
 	default:
@@ -117,7 +115,7 @@ func (l *lowering) rewrite(from *loc.Location) (to loc.Location, err error) {
 	return to, err
 }
 
-// expr rewrites an expression, and refuses one that a program cannot compute.
+// expr rewrites an expression, or refuses one that a program cannot compute.
 func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 	if l.left--; l.left < 0 {
 		return nil, refuse(loc.ReasonUnsupported, "an expression of more than %d operations", maxNodes)

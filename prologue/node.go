@@ -4,7 +4,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// node is a loc.Expr with what code generation asks about.
+// node is a loc.Expr with properties that code generation needs.
 type node struct {
 	op      loc.Op
 	size    uint8
@@ -17,8 +17,7 @@ type node struct {
 	narrow  bool  // reads fewer than 8 bytes at a time
 }
 
-// nodes is where nodes are made: in blocks that are used again for the next
-// prologue.
+// nodes allocates nodes in blocks, which are reused for the next prologue.
 type nodes struct {
 	blocks [][]node
 	block  int // the one in use
@@ -30,7 +29,7 @@ const nodesPerBlock = 16
 
 func (p *nodes) reset() { p.block, p.used = 0, 0 }
 
-// next returns memory for a node, which still holds another one.
+// next returns memory for a node. It holds an old one.
 func (p *nodes) next() *node {
 	if p.used == nodesPerBlock {
 		p.block, p.used = p.block+1, 0
@@ -44,7 +43,7 @@ func (p *nodes) next() *node {
 }
 
 // pure reports whether a node neither calls a helper nor faults: it can be
-// computed late, or not at all.
+// computed late, or left out.
 func (n *node) pure() bool { return n.calls == 0 && !n.divides }
 
 // leaf reports whether a node is computed in its destination alone.
@@ -87,7 +86,7 @@ func divides(op loc.Op, b *node) bool {
 	return false
 }
 
-// of makes the node of an expression.
+// of returns the node of an expression.
 func (p *nodes) of(e *loc.Expr) *node {
 	n := p.next()
 	*n = node{op: e.Op, size: e.Size, k: e.K}

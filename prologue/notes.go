@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// noteKind is what a comment says.
+// noteKind is the kind of a comment.
 type noteKind uint8
 
 const (
@@ -12,11 +12,11 @@ const (
 	noteWhere           // where an argument is
 	noteUnit            // where a unit's arguments are
 	noteReason          // why an argument is not fetched
-	noteErrs            // which err bits are set in any case
+	noteErrs            // which err bits are always set
 	noteNoArgs          // that there are no arguments
 )
 
-// comment is the text of a note at a site.
+// comment returns the text of a note at a site.
 func (f *fetcher) comment(n note, site string) string {
 	var text string
 	switch n.kind {
@@ -55,10 +55,11 @@ func (f *fetcher) argText(t *fetch) string {
 	return arg.Name + ": " + arg.Loc.Text(f.o.Arch)
 }
 
-// noteArg says where an argument is.
+// noteArg makes the next comment say where an argument is.
 func (f *fetcher) noteArg(t *fetch) { f.pending = note{kind: noteWhere, of: t} }
 
-// notePlace says where an argument of a record is, or why it is not fetched.
+// notePlace makes the next comment say where an argument of a record is, or why it is not
+// fetched.
 func (f *fetcher) notePlace(t *fetch) {
 	if t.value == nil && !t.fetched() {
 		f.noteReason(t)
@@ -67,13 +68,13 @@ func (f *fetcher) notePlace(t *fetch) {
 	}
 }
 
-// noteUnit says where a unit's arguments are.
+// noteUnit makes the next comment say where a unit's arguments are.
 func (f *fetcher) noteUnit(u *unit) { f.pending = note{kind: noteUnit, unit: u} }
 
-// noteReason says why an argument is not fetched.
+// noteReason makes the next comment say why an argument is not fetched.
 func (f *fetcher) noteReason(t *fetch) { f.pending = note{kind: noteReason, of: t} }
 
-// noteErr says which err bits are set in any case.
+// noteErr makes the next comment say which err bits are always set.
 func (f *fetcher) noteErr() {
 	switch {
 	case f.missing != 0:

@@ -7,24 +7,24 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// placed is how an argument gets into its place in a record.
+// placed says how an argument gets into its place in a record.
 type placed struct {
-	// read is what a scalar is computed from, in registers alone; nil when it is
-	// computed otherwise.
+	// read is the read from whose result a scalar is computed, using registers only; nil if
+	// it is computed in another way.
 	read *node
-	// addr is the address of bytes that a helper reads there, and bytes how many they
-	// are at most.
+	// addr is the address of the bytes that a helper reads there, and bytes is their
+	// largest number.
 	addr   *node
 	helper asm.BuiltinFunc
 	bytes  int
-	// words are what is computed instead, 8 bytes of the place each.
+	// words are computed instead, 8 bytes of the place each.
 	words []*node
 }
 
-// comm is the place of a task's name.
+// comm fetches a task's name.
 var comm = placed{helper: asm.FnGetCurrentComm, bytes: bpfstack.CommSize}
 
-// fetched reports whether there is a way into the place.
+// fetched reports whether the argument gets into its place.
 func (t *placed) fetched() bool { return t.helper != 0 || t.words != nil }
 
 // lowerPlaced returns how a string or an object gets into its place.
@@ -48,7 +48,7 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	if arg.User || arg.Kind == KindUserString {
 		reads = reads.user()
 	}
-	// n is how many bytes are known to be there.
+	// n is the number of bytes known to be there.
 	n := arg.Size
 	t.helper = helpers[reads]
 	if arg.Kind != KindObject {
@@ -107,8 +107,8 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	return t, nil
 }
 
-// word takes at most 8 bytes of an object, in the form in which a store of 8 bytes
-// puts them first.
+// word returns at most 8 bytes of an object, in the form in which a store of 8 bytes puts
+// them first.
 func (l *lowering) word(at *loc.Location, off, bytes uint64) (*loc.Expr, error) {
 	v, r := l.b.Bits(at, 8*off, 8*bytes)
 	if r.Code != loc.ReasonNone || !l.b.BigEndian {

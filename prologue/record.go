@@ -8,10 +8,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// The record convention. The record is on the stack, and each argument goes to its
-// place there at once: nothing waits in registers but ctx and err. All bytes of the
-// record are written on all paths, padding included, so a program can use it as the
-// key of a map or hand it to a helper whole.
+// The record convention. The record is on the stack, and each argument goes to its place
+// there directly: only ctx and err stay in registers. All bytes of the record are written on
+// all paths, padding included, so a program can use it as the key of a map or pass it whole
+// to a helper.
 
 // writeRecord writes the prologue that fetches f.args into a record.
 func (f *fetcher) writeRecord() error {
@@ -70,9 +70,9 @@ func (f *fetcher) planRecord() {
 	}
 }
 
-// readBelow returns the read that a value is computed from with constants alone, or
-// nil when the value is another one, or not 0 when what is read is. So a fault, which
-// reads as 0, makes the value 0: most bit-fields are such values.
+// readBelow returns the one read that a value is computed from, using only constants besides,
+// if the value is 0 for a read of 0; else nil. A fault reads as 0, and so makes the value 0.
+// Most bit-fields are such values.
 func readBelow(n *node) *node {
 	switch n.op {
 	case loc.OpDeref:
@@ -90,7 +90,7 @@ func readBelow(n *node) *node {
 	return nil
 }
 
-// above computes from what was read, which is in a register, the value.
+// above computes a value from what was read, which is in a register.
 func (f *fetcher) above(n, read *node, r asm.Register) {
 	if n == read {
 		return
@@ -108,7 +108,7 @@ func (f *fetcher) above(n, read *node, r asm.Register) {
 	}
 }
 
-// field is where an argument's place is, as an offset from R10.
+// field returns an argument's place as an offset from R10.
 func (f *fetcher) field(t *fetch) int { return f.layout.Fields[t.arg].Offset - f.layout.Size }
 
 func (f *fetcher) emitRecord() {
@@ -139,7 +139,7 @@ func (f *fetcher) emitRecord() {
 	}
 }
 
-// emitField fetches one argument into its place, or several with it.
+// emitField fetches one argument into its place, with others that are joined to it.
 func (f *fetcher) emitField(t *fetch) {
 	switch {
 	case t.words != nil:
@@ -165,7 +165,7 @@ func (f *fetcher) emitField(t *fetch) {
 	}
 }
 
-// clearPlace makes an argument's place 0.
+// clearPlace writes zeros to an argument's place.
 func (f *fetcher) clearPlace(t *fetch) {
 	for at := range f.layout.Fields[t.arg].Size / 8 {
 		f.clearSlot(f.field(t) + 8*at)
@@ -182,8 +182,8 @@ func (f *fetcher) storeValue(slot int, v *node) {
 	f.store(slot, asm.R0)
 }
 
-// emitScalar reads one scalar, as emitRead does, with what is made of it. A value that
-// is just what was read is put where it belongs by the read.
+// emitScalar reads one scalar, as emitRead does, and computes the value from it. If the value
+// is just what was read, the helper writes it to its place.
 func (f *fetcher) emitScalar(t *fetch) {
 	f.fault = &f.done
 	u := t.unit
@@ -210,8 +210,8 @@ func (f *fetcher) emitScalar(t *fetch) {
 	}
 }
 
-// inPlace reports whether what a unit reads at once has the form of its places in a
-// record, from the first one in memory on.
+// inPlace reports whether the bytes that a unit reads at once are laid out like its places
+// in the record, beginning with the first argument in memory.
 func (f *fetcher) inPlace(u *unit, first *fetch) bool {
 	if f.o.Convention != ConventionRecord || u.span != 8*u.n {
 		return false
@@ -224,7 +224,7 @@ func (f *fetcher) inPlace(u *unit, first *fetch) bool {
 	return true
 }
 
-// deliverField brings a scalar that was read to its place.
+// deliverField moves a scalar that was read to its place.
 func (f *fetcher) deliverField(t *fetch) {
 	to := f.field(t)
 	if t.value == t.read && t.slot == to && t.size == 8 {
@@ -255,9 +255,9 @@ func (f *fetcher) emitWords(t *fetch) {
 
 // emitFaulting computes the words of an argument, which may fault anywhere.
 //
-// A verifier that knew how the way without a fault differs from the one with it would
-// go through the rest of the program twice, and through that after n such arguments
-// 2^n times. So what is not the same on both is made of numbers that it does not know.
+// If the verifier knew values that differ between the path with a fault and the one without,
+// it would go through the rest of the program twice, and 2^n times after n such arguments.
+// So these values are computed from numbers that it does not know.
 func (f *fetcher) emitFaulting(t *fetch, words []*node) {
 	f.fault = &f.done
 	temp := false
@@ -287,8 +287,8 @@ func (f *fetcher) emitFaulting(t *fetch, words []*node) {
 	f.collect(1 << t.arg)
 }
 
-// unknown sets R0 to 0, for asm.And, or to -1, for asm.Or, in a way that the verifier
-// does not see through: some number and its complement.
+// unknown sets R0 to 0, for asm.And, or to -1, for asm.Or, without the verifier knowing: it
+// combines some number with its complement.
 func (f *fetcher) unknown(op asm.ALUOp) {
 	f.loadRegister(asm.R0, uint64(f.o.Arch.SP), f.o.Arch.WordSize)
 	f.reg(asm.Mov, asm.R2, asm.R0)
@@ -296,9 +296,9 @@ func (f *fetcher) unknown(op asm.ALUOp) {
 	f.reg(op, asm.R0, asm.R2)
 }
 
-// emitInPlace has a helper fill a place. When a helper faults it clears the bytes
-// that it was to fill; what is after them is cleared before, and so is all of it
-// when a string may end early or a read for the address may fault.
+// emitInPlace lets a helper fill a place. A helper that faults clears the bytes that it was
+// to fill. The bytes after them are cleared before the call; all bytes are if a string may
+// end early or a read for the address may fault.
 func (f *fetcher) emitInPlace(t *fetch) {
 	f.fault = &f.done
 	slot, size := f.field(t), f.layout.Fields[t.arg].Size

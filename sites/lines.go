@@ -16,9 +16,9 @@ import (
 
 // Lines selects source lines: one by its number, or those that a lazy pattern matches.
 type Lines struct {
-	Number  int     // in the file, or, with functions, counted from the declaration
+	Number  int     // in the file; with Selection.Functions counted from the declaration
 	Lazy    string  // if not "", a lazy pattern (see glob.CompileLazy); Number is ignored
-	Sources Sources // where Lazy finds source files
+	Sources Sources // where to search for source files for Lazy
 }
 
 // selectLines finds the sites of lines in functions.
@@ -70,9 +70,9 @@ func selectLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dw
 	return nil, missing
 }
 
-// linesWithCode are the lines of functions that have sites, counted from the function's
-// declaration. A site does not say which declaration it belongs to if functions of one
-// name are declared in one file, as overloaded ones are: they are asked for in turns.
+// linesWithCode returns the lines of functions that have sites, counted from the function's
+// declaration. A site does not say which declaration it belongs to. If functions of one
+// name are declared in one file, as overloaded ones are, they are searched in turn.
 func linesWithCode(ctx context.Context, img *dwarfloc.Image, bodies []*dwarfloc.Site, d declared) (map[int]bool, error) {
 	lines := make(map[int]bool)
 	for len(bodies) > 0 {
@@ -129,7 +129,7 @@ func declarations(bodies []*dwarfloc.Site) (declared, error) {
 	return d, nil
 }
 
-// functions names them in an error: "vfs_read (fs/read_write.c:450)".
+// functions describes the functions for an error: "vfs_read (fs/read_write.c:450)".
 func (d declared) functions() string {
 	var names []string
 	for _, decl := range d {
@@ -143,7 +143,7 @@ func (d declared) functions() string {
 	return strings.Join(names, ", ")
 }
 
-// near returns the lines that are nearest to a line, sorted by number.
+// near returns the numbers of the lines that are nearest to a line, sorted.
 func near(lines map[int]bool, line int) []string {
 	var all []int
 	for l := range lines {
@@ -230,8 +230,8 @@ func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 	return nil, missing
 }
 
-// nearestFiles suggests files for a path that none has: by their names without
-// directories, then by whole paths.
+// nearestFiles suggests files for a path that no file has: similar whole paths first, then
+// similar names without directories.
 func nearestFiles(source string, files []string) []string {
 	byName := make(map[string][]string)
 	for _, f := range files {
@@ -258,7 +258,7 @@ func nearestFiles(source string, files []string) []string {
 	return out[:min(len(out), maxNearest)]
 }
 
-// filePattern is a pattern of source files, and lines of them.
+// filePattern selects source files by a pattern, and lines of them.
 type filePattern struct {
 	whole glob.Matcher
 	base  glob.Matcher // of the last component
@@ -272,8 +272,8 @@ func compileFile(source string) (*filePattern, error) {
 		return nil, err
 	}
 	f := &filePattern{whole: whole, n: strings.Count(source, "/") + 1}
-	// A "*" matches "/" as well, and a class may have one: only a last component
-	// without either can be told from the rest.
+	// A "*" matches "/" too, and so may a class: where the last component begins is known
+	// only if it has neither.
 	last := source[strings.LastIndexByte(source, '/')+1:]
 	if !strings.ContainsAny(last, "*?[]") && last != "" {
 		f.base, err = glob.Compile(last)

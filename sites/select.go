@@ -1,5 +1,5 @@
-// Package sites finds the sites of functions and of source lines in an image, and lists
-// what can be probed there.
+// Package sites finds the sites of functions and of source lines in an image, and lists the
+// lines and variables that can be probed there.
 //
 //	functions, err := glob.Compile("tcp_*msg")
 //	at, err := sites.Select(ctx, img, sites.Selection{Functions: functions})
@@ -25,14 +25,14 @@ import (
 // Selection says which sites are wanted: those of functions, of lines in functions, or of
 // lines in source files.
 type Selection struct {
-	// Functions selects functions by name. It may be nil if Lines is not: the lines are
-	// then those of the files that Source names, in whatever function they are.
+	// Functions selects functions by name. It may be nil if Lines is not: then Lines are
+	// lines of the files that Source names, in any function.
 	Functions glob.Matcher
-	// Filter, if not nil, must match the function's name too.
+	// Filter, if not nil, must also match the function's name.
 	Filter glob.Matcher
-	// Source, if not "", is the name or pattern of the file that declares the function. It
-	// is matched with as many of the path's last components as it has itself:
-	// "read_write.c", "fs/*.c".
+	// Source, if not "", is the name or pattern of the file that declares the function:
+	// "read_write.c", "fs/*.c". It is matched with as many of the last components of the
+	// file's path as it has components.
 	Source string
 	// EntriesOnly excludes inlined instances.
 	EntriesOnly bool
@@ -135,8 +135,8 @@ func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 	return sites, nil
 }
 
-// aliased finds functions by a symbol that the debug information does not have: malloc is
-// a symbol of __libc_malloc. Inlined instances have no symbol.
+// aliased finds functions by a symbol that is no name in the debug information: malloc is a
+// symbol of __libc_malloc. Inlined instances have no symbols.
 func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
 	at := make(map[uint64]bool)
 	for s := range img.Symbols() {
@@ -180,7 +180,7 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 	return out, nil
 }
 
-// both matches what two matchers match.
+// both matches names that both matchers match.
 type both struct{ a, b glob.Matcher }
 
 func (m both) Match(name string) bool  { return m.a.Match(name) && m.b.Match(name) }

@@ -103,11 +103,11 @@ func (s Sources) candidates(img *dwarfloc.Image, file string) []string {
 	return out
 }
 
-// texts are source files that a lazy pattern is matched with.
+// texts matches a lazy pattern with source files.
 type texts struct {
 	pattern *glob.Lazy
 	sources Sources
-	files   map[string][]bool // by line, from 1; whether it matches
+	files   map[string][]bool // by line, from 1: whether it matches
 }
 
 // texts returns nil for lines that are given by number.
@@ -122,7 +122,7 @@ func (l *Lines) texts() (*texts, error) {
 	return &texts{pattern: p, sources: l.Sources, files: make(map[string][]bool)}, nil
 }
 
-// read matches the lines of a file, once.
+// read matches the lines of a file, unless it did before.
 func (t *texts) read(img *dwarfloc.Image, file string) error {
 	if _, ok := t.files[file]; ok {
 		return nil

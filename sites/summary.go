@@ -13,14 +13,15 @@ import (
 // A Function is one function of an image: one name, declared at one place.
 type Function struct {
 	Name      string
-	File      string // where it is declared; "" when the debug information does not say
-	Line      int
-	OutOfLine int // entries of its own code and its clones'
-	Inlined   int // inlined instances
+	File      string // that declares it; "" if unknown
+	Line      int    // of the declaration, from 1
+	OutOfLine int    // sites at entries of its own code and of its clones
+	Inlined   int    // sites of inlined instances
 }
 
-// Functions returns the functions that are selected, with the number of their sites,
-// in order of their names and places.
+// Functions returns the selected functions with the number of their sites, sorted by name
+// and place. It uses Selection.Functions, Filter, Source and EntriesOnly. The errors are those
+// of Select.
 func Functions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]Function, error) {
 	groups, err := groupsOf(ctx, img, sel)
 	if err != nil {
@@ -47,7 +48,7 @@ func groupsOf(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]group,
 	return grouped(sites)
 }
 
-// grouped brings sites of one function together.
+// grouped groups sites by function.
 func grouped(sites []*dwarfloc.Site) ([]group, error) {
 	index := make(map[declaration]int)
 	var out []group
@@ -80,21 +81,22 @@ func grouped(sites []*dwarfloc.Site) ([]group, error) {
 // FunctionLines is a function with its source lines.
 type FunctionLines struct {
 	Function
-	// Lines are those with sites and, if the text was found, all lines from the function's
-	// declaration to its last line with sites and the closing brace after it.
+	// Lines are the lines with sites. If the source file was found, they are all lines from
+	// the function's declaration to its last line with sites, and the closing brace after it.
 	Lines   []SourceLine
-	HasText bool
+	HasText bool // the source file was found
 }
 
 // A SourceLine is one line of a function.
 type SourceLine struct {
 	Number int    // counted from the function's declaration
-	Sites  int    // how many sites a probe at the line has
-	Text   string // without its end
+	Sites  int    // number of sites of a probe at the line
+	Text   string // without the end of the line
 }
 
-// LinesOf returns the lines of the functions that are selected, with the number of
-// sites of each. It is no error if a source file is not found: its lines have no text then.
+// LinesOf returns the lines of the selected functions with the number of sites of each. If a
+// source file is not found its lines have no text; that is not an error. The errors are
+// those of Functions.
 func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources Sources) ([]FunctionLines, error) {
 	groups, err := groupsOf(ctx, img, sel)
 	if err != nil {
@@ -139,25 +141,25 @@ func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources So
 	return out, nil
 }
 
-// FunctionVariables is a function, or a place in it, with the variables in scope.
+// FunctionVariables is a function with the variables that are in scope at some of its sites.
 type FunctionVariables struct {
 	Function
-	Sites     int
+	Sites     int // number of the sites
 	Variables []VariableSummary
 }
 
-// VariableSummary is a variable, and at how many sites it has a location.
+// VariableSummary is a variable with the number of sites where it has a location.
 type VariableSummary struct {
 	Name    string
 	Role    dwarfloc.Role
-	Type    string // as it is at the first site that has the variable in scope
-	Located int
-	Reasons map[loc.ReasonCode]int // at the other sites
+	Type    string // at the first site that has the variable in scope
+	Located int    // number of sites where it has a location
+	Reasons map[loc.ReasonCode]int // number of the other sites by reason
 }
 
-// Variables returns the parameters and locals of the functions of some sites,
-// parameters first, as they are declared. Variables of blocks that contain no site are
-// left out.
+// Variables returns the functions of some sites with their parameters and locals, parameters
+// first, in the order of declaration. Variables of blocks that contain no site are left out.
+// The error is the cause of ctx if that ends, or about damaged debug information.
 func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables, error) {
 	groups, err := grouped(sites)
 	if err != nil {
@@ -179,7 +181,7 @@ func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables
 		}
 		f.Variables = slices.DeleteFunc(f.Variables, func(v VariableSummary) bool { return v.Type == "" })
 		for k := range f.Variables {
-			// A site whose own description leaves a variable out does not know its name.
+			// The debug information of a site may leave out a variable, name and all.
 			v := &f.Variables[k]
 			known := v.Located
 			for _, n := range v.Reasons {

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/sites"
 )
 
-// advice returns what a user of the tool can do about an error of the library, which does
-// not know the tool's flags, or "".
+// advice returns what a user of the tool can do about an error of the library, or "". The
+// library does not know the tool's flags.
 func advice(err error) string {
 	var source *sites.NoSourceError
 	var stack *prologue.StackError

@@ -11,19 +11,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// probing is whether the kernel takes probes at a plan's sites.
+// probing is the prediction of whether the kernel takes probes at a plan's sites.
 type probing struct {
 	sites []probeAt
 }
 
-// probeAt is what is known of a probe at one site.
+// probeAt is the prediction for one site.
 type probeAt struct {
 	cause   attachable.Cause
 	again   bool // it fires on every turn of a loop
-	checked bool // whether it does was checked
+	checked bool // again is known
 }
 
-// probing looks at all sites of a plan, if that was asked for.
+// probing predicts probes for all sites of a plan, with --attachable.
 func (s *settings) probing(x *subject, p *plan.Plan) (*probing, error) {
 	if !s.attachable {
 		return nil, nil
@@ -46,7 +46,7 @@ func (s *settings) probing(x *subject, p *plan.Plan) (*probing, error) {
 	return out, nil
 }
 
-// print says what is to be known of one site.
+// print prints what is predicted for one site.
 func (a *probeAt) print(w io.Writer) {
 	if a.cause != attachable.CauseNone {
 		fmt.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Text())
@@ -59,7 +59,7 @@ func (a *probeAt) print(w io.Writer) {
 	}
 }
 
-// printTotals is a line of the summary.
+// printTotals prints a line of the summary.
 func (p *probing) printTotals(w io.Writer) {
 	causes := make(map[attachable.Cause]int)
 	refused, again := 0, 0

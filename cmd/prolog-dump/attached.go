@@ -10,9 +10,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// tellAttached says where a plan is attached, and why not at the other sites: a kernel's
-// own answer is the same for most causes, so the image is asked.
-func (x *subject) tellAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
+// reportAttached prints at how many sites a plan is attached, and why not at the others. The
+// kernel returns the same error for most causes, so the cause is predicted from the image.
+func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	printFetched(w, p, true)
 	if n := len(p.Sites) - p.NumProbes(); n > 0 {

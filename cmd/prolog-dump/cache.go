@@ -12,8 +12,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// userCache is where the tool keeps indexes: BPFPROLOGUE_CACHE, or bpfprologue in
-// the user's cache directory. Without either it keeps none.
+// userCache returns the directory where the tool keeps indexes: BPFPROLOGUE_CACHE, or
+// bpfprologue in the user's cache directory. It is "" if there is neither.
 func userCache() string {
 	if dir := os.Getenv("BPFPROLOGUE_CACHE"); dir != "" {
 		return dir

@@ -23,7 +23,7 @@ type siteJSON struct {
 	Callers  []callerJSON `json:"callers"`   // functions it is inlined into, innermost first
 	CallFile *string      `json:"call_file"` // null at an entry
 	CallLine *int         `json:"call_line"`
-	After    bool         `json:"after_prologue,omitempty"` // the site is behind the function's prologue
+	After    bool         `json:"after_prologue,omitempty"` // the site is after the function's prologue
 	Args     []argJSON    `json:"args"`
 	Instance *int         `json:"instance"`           // null for a site that was skipped
 	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
@@ -37,8 +37,8 @@ type callerJSON struct {
 	CallLine int    `json:"call_line,omitempty"`
 }
 
-// argJSON has exactly one of location and reason. An argument that is located but
-// does not fit the fetch convention has a location, and says so in unfetched.
+// argJSON has either a location or a reason. An argument that has a location but does not
+// fit the convention has unfetched too.
 type argJSON struct {
 	Name      string  `json:"name"`
 	Type      string  `json:"type"`
@@ -47,7 +47,7 @@ type argJSON struct {
 	Detail    string  `json:"detail,omitempty"` // of the reason
 	Rule      string  `json:"rule,omitempty"`   // that chose the location
 	Unfetched string  `json:"unfetched,omitempty"`
-	// Field is the argument's place in the record; there is none in registers.
+	// Field is the argument's place in the record. It is nil if arguments are in registers.
 	Field *fieldJSON `json:"field,omitempty"`
 }
 

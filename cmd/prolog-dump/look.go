@@ -21,8 +21,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/sites"
 )
 
-// Commands to look around with before a probe is written, as perf probe's -L, -V and
-// -F; all offline.
+// Commands to look around with before writing a probe, like perf probe's -L, -V and -F. None
+// needs a kernel.
 
 func linesCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
@@ -105,8 +105,8 @@ func funcsCommand(s *settings) *cobra.Command {
 	}
 }
 
-// withFunctions calls f with the functions that a probe point without a place in
-// them names.
+// withFunctions calls f with the functions that a probe point names. The point must not name
+// a place in them.
 func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subject, sites.Selection, io.Writer) error) error {
 	if err := s.checkFormat("text", "json"); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subj
 	})
 }
 
-// functionJSON begins the objects of lines, vars and funcs.
+// functionJSON has the first fields of the objects of lines, vars and funcs.
 type functionJSON struct {
 	Function  string `json:"function"`
 	File      string `json:"file,omitempty"` // where it is declared
@@ -150,8 +150,8 @@ func declaredAt(f *sites.Function) string {
 	return f.File + ":" + strconv.Itoa(f.Line)
 }
 
-// printEach prints what was found of each function: in JSON as an object, else as a
-// text, with an empty line between two.
+// printEach prints what was found for each function: as a JSON object, or as text with an
+// empty line between two functions.
 func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, text func(io.Writer, *T) error) error {
 	for i := range all {
 		if format == "json" {
@@ -271,8 +271,8 @@ func printVars(w io.Writer, f *sites.FunctionVariables) error {
 	return nil
 }
 
-// reasonsText counts reasons, in the order of the list of reasons, as the last cell of
-// a table.
+// reasonsText returns the last cell of a table: reasons with their counts, in the order of
+// loc.ReasonCode.
 func reasonsText(reasons map[loc.ReasonCode]int) string {
 	if len(reasons) == 0 {
 		return ""

@@ -1,7 +1,7 @@
 // Command prolog-dump shows what a probe definition becomes: every place where a
 // matching function runs, where its arguments are there, and the BPF instructions
-// that fetch them. It is thin over the packages of this module; whatever it does, a
-// few lines of Go do.
+// that fetch them. It is a thin layer over the packages of this module: whatever it does
+// takes a few lines of Go.
 package main
 
 import (

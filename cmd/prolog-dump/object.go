@@ -73,7 +73,7 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 	for _, name := range slices.Sorted(maps.Keys(attached)) {
 		p, a := c.Definitions[name].Plan, attached[name]
 		defer a.Close()
-		if err := about[p.Image].tellAttached(os.Stderr, p, a); err != nil {
+		if err := about[p.Image].reportAttached(os.Stderr, p, a); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
-// patience is how long work may take before it shows a bar: a scan of a kernel in
-// the page cache is done before a bar could be read.
+// patience is how long work may take before a bar is drawn: a scan of a kernel in the page
+// cache is done before anyone could read the bar.
 const patience = 400 * time.Millisecond
 
-// open opens an image. Types that it only declares are taken from typesOf, if that is not
-// nil.
+// open opens an image. typesOf, if not nil, is the image to take types from that this one
+// only declares.
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	o := dwarfloc.Options{TypesOf: typesOf}
 	if !s.noCache {
@@ -29,8 +29,8 @@ func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, 
 	return dwarfloc.Open(path, &o)
 }
 
-// showAttaching draws how many sites are attached, on a terminal: a kernel needs some
-// milliseconds for each.
+// showAttaching returns a function that draws how many sites are attached, on a terminal: a
+// kernel needs some milliseconds for each.
 func showAttaching() func(done, total int) {
 	if !isTerminal(os.Stderr) {
 		return nil
@@ -39,7 +39,7 @@ func showAttaching() func(done, total int) {
 	return func(done, total int) { show(uint64(done), uint64(total)) }
 }
 
-// showProgress draws how far work is, unless it is done soon.
+// showProgress returns a function that draws a progress bar, unless the work is done soon.
 func showProgress(what string, o ...progressbar.Option) func(done, total uint64) {
 	var (
 		mu    sync.Mutex
@@ -54,7 +54,7 @@ func showProgress(what string, o ...progressbar.Option) func(done, total uint64)
 			start = time.Now()
 		case done >= total:
 			if bar != nil {
-				_ = bar.Clear() // a bar that cannot be drawn is no reason to stop
+				_ = bar.Clear() // failing to draw is no reason to stop
 			}
 			bar, start = nil, time.Time{}
 		case bar != nil:

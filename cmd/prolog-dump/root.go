@@ -53,7 +53,7 @@ image's DWARF, and prints the BPF instructions that fetch it.
 A definition is FUNC[@SRC][+OFF|%return] and arguments [NAME=]VARIABLE[:TYPE], as
 perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). In place of a
 function it may be a source line (FUNC:LINE, FILE:LINE), lines by their text
-(FUNC;PATTERN, FILE;PATTERN) or an address (0x...). Options may stand in front, as
+(FUNC;PATTERN, FILE;PATTERN) or an address (0x...). Options may stand before it, as
 in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 		Example: `  prolog-dump -k vmlinux 'get_page page'
   prolog-dump -k vmlinux 'vfs_read:6 file pos'
@@ -101,7 +101,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	return cmd
 }
 
-// choose looks a flag's value up, and lists what there is.
+// choose returns the value that a flag names; the error lists the names.
 func choose[T any](flag, value string, names []string, values []T) (T, error) {
 	for i, n := range names {
 		if n == value {
@@ -112,14 +112,14 @@ func choose[T any](flag, value string, names []string, values []T) (T, error) {
 	return zero, fmt.Errorf("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
 }
 
-// checkFormat refuses a format that a command does not have.
+// checkFormat returns an error for a format that a command does not have.
 func (s *settings) checkFormat(names ...string) error {
 	_, err := choose("format", s.format, names, make([]struct{}, len(names)))
 	return err
 }
 
-// withPlan makes the plan of the definition that args spell, and calls f with its
-// subject, the plan, and a buffered standard output.
+// withPlan makes the plan of the definition in args, and calls f with its subject, the plan
+// and a buffered standard output.
 func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, *plan.Plan, io.Writer) error) error {
 	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 		p, err := plan.New(cmd.Context(), x.img, def, x.options)
@@ -130,8 +130,8 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, 
 	})
 }
 
-// withImage opens the image of the definition that args spell, and calls f with both
-// and a buffered standard output.
+// withImage opens the image of the definition in args, and calls f with both and a buffered
+// standard output.
 func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject, *probe.Definition, io.Writer) error) error {
 	// Shells split an unquoted definition into words; together they are one.
 	def, err := probe.Parse(strings.Join(args, " "))
@@ -147,13 +147,13 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject,
 	return errors.Join(f(x, def, w), w.Flush())
 }
 
-// subject is what definitions are about.
+// subject is the image that definitions are about.
 type subject struct {
 	img     *dwarfloc.Image
 	kernel  bool            // it is a kernel's, or a module's
 	options plan.Options    // of plans
-	types   *dwarfloc.Image // what a module only declares, this may define; or nil
-	list    int             // how many sites of a cause are listed
+	types   *dwarfloc.Image // may define the types that a module only declares; or nil
+	list    int             // how many refused sites are listed for each cause
 }
 
 // subject opens the image that flags and a definition's options name.
@@ -181,7 +181,7 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	return x, nil
 }
 
-// running is where the image runs.
+// running finds where the image runs.
 func (x *subject) running(force bool) (*instances.Running, error) {
 	o := instances.FindOptions{Force: force}
 	if !x.kernel {
@@ -199,7 +199,7 @@ func (x *subject) Close() {
 	}
 }
 
-// options are what flags say about a plan.
+// options returns the options of plans that flags set.
 func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if o.Missing, err = choose("missing", s.missing, []string{"flag", "skip", "fail"}, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
 		return o, err
@@ -229,8 +229,8 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	return o, nil
 }
 
-// imagePath is the image that flags and a definition's options name, and whether
-// it is a kernel's.
+// imagePath returns the path of the image that flags and a definition's options name, and
+// whether it is a kernel's.
 func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err error) {
 	switch {
 	case o.Module != "":
@@ -253,8 +253,7 @@ func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err er
 	return path, true, withAdvice(err, "install the kernel's debug package, or name an image with -k FILE")
 }
 
-// modulePath is the file of a module of the kernel that -k names, or of the running
-// one.
+// modulePath finds the file of a module: of the kernel that -k names, or of the running one.
 func (s *settings) modulePath(name string) (string, error) {
 	var release string
 	var err error
@@ -280,7 +279,7 @@ func withAdvice(err error, advice string) error {
 	return err
 }
 
-// runningRelease is what uname -r prints.
+// runningRelease returns what uname -r prints.
 func runningRelease() (string, error) {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
@@ -289,8 +288,8 @@ func runningRelease() (string, error) {
 	return unix.ByteSliceToString(uts.Release[:]), nil
 }
 
-// completeFunctions offers the image's functions for the shell's completion. A
-// scan takes a fraction of a second.
+// completeFunctions completes names of the image's functions in a shell. The scan takes a
+// fraction of a second.
 func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -338,7 +337,7 @@ func (s *settings) print(w io.Writer, x *subject, p *plan.Plan) error {
 	return s.printText(w, x, p)
 }
 
-// isTerminal reports whether a file is one.
+// isTerminal reports whether a file is a terminal.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil

@@ -83,7 +83,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 
 func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
 
-// siteKind says in words what a site is.
+// siteKind describes a site in words.
 func siteKind(s *dwarfloc.Site) string {
 	var kind string
 	switch s.Kind {
@@ -95,7 +95,7 @@ func siteKind(s *dwarfloc.Site) string {
 		kind = inBody(s)
 	}
 	if s.AfterPrologue {
-		kind += ", behind its prologue (built without optimisation)"
+		kind += ", after its prologue (built without optimisation)"
 	}
 	if s.Section != "" && s.Section != ".text" {
 		kind += ", in " + s.Section
@@ -103,7 +103,7 @@ func siteKind(s *dwarfloc.Site) string {
 	return kind
 }
 
-// inBody says which line of which function a site is at.
+// inBody describes which line of which function a site is at.
 func inBody(s *dwarfloc.Site) string {
 	at := s.Function
 	if file, line, err := s.Declared(); err == nil && file == s.File && s.Line >= line && file != "" {
@@ -139,7 +139,7 @@ func answerText(p *plan.Plan, a *plan.Argument) string {
 	return a.Unfetched.String()
 }
 
-// locationText says where what is fetched of an argument is.
+// locationText returns where the fetched bytes of an argument are.
 func locationText(p *plan.Plan, a *plan.Argument) string {
 	if a.Kind == prologue.KindComm {
 		return "the task's name"
@@ -147,7 +147,7 @@ func locationText(p *plan.Plan, a *plan.Argument) string {
 	return a.Loc.Text(p.Image.Arch())
 }
 
-// explain says how the answer was found.
+// explain returns lines that say how the answer was found.
 func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Text() != "" {
 		lines := []string{"because " + r.Code.Text()}
@@ -201,8 +201,8 @@ func printSummary(w io.Writer, p *plan.Plan) {
 	printFetched(w, p, false)
 }
 
-// printFetched prints at how many sites each argument is fetched, and why not at the
-// others; of all arguments, or of those alone that are not fetched everywhere.
+// printFetched prints at how many sites each argument is fetched, and why not at the others.
+// With missing it leaves out arguments that are fetched everywhere.
 func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 	for i := range p.Definition.Args {
 		d := &p.Definition.Args[i]
@@ -243,8 +243,8 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 	}
 }
 
-// address prints where a site is: its link-time address, or, in a module, whose
-// sections have none, the bytes from its section's start.
+// address returns where a site is: its link-time address, or, in a module, the sections of
+// which have no addresses, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
 	img := site.Image
 	if sec := img.SectionAt(site.Addr); img.IsRelocatable() && sec != nil {

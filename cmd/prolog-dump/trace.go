@@ -77,7 +77,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool
 		return err
 	}
 	defer x.Close()
-	// First of all: the answers would be about another kernel.
+	// Checked first: for another kernel all answers would be wrong.
 	running, err := x.running(force)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 // run prints hits until the command or the context ends.
 func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, command []string) error {
 	for i, a := range session.Attachments {
-		if err := x.tellAttached(os.Stderr, plans[i], a); err != nil {
+		if err := x.reportAttached(os.Stderr, plans[i], a); err != nil {
 			return err
 		}
 	}

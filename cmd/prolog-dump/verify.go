@@ -94,11 +94,11 @@ type verdictJSON struct {
 	Instance int    `json:"instance"`
 	Sites    int    `json:"sites"`
 	Accepted bool   `json:"accepted"`
-	Line     string `json:"line,omitempty"` // the telling line of the verifier's log
+	Line     string `json:"line,omitempty"` // the line of the verifier's log with the error
 }
 
-// checkVerifier refuses images for other machines: the running kernel's verifier knows
-// its own struct pt_regs alone.
+// checkVerifier returns an error for images of other machines: the running kernel's verifier
+// knows only its own struct pt_regs.
 func checkVerifier(img *dwarfloc.Image) error {
 	if name := img.Arch().Name; name != runtime.GOARCH {
 		return fmt.Errorf("%s is for %s, and the verifier of this %s kernel would look for other registers", img.Path(), name, runtime.GOARCH)

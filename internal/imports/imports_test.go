@@ -7,41 +7,91 @@ import (
 	"testing"
 )
 
-const module = "github.com/bpfprologue/bpfprologue/"
+const (
+	module = "github.com/bpfprologue/bpfprologue/"
+	ebpf   = "github.com/cilium/ebpf"
+	delve  = "github.com/go-delve/delve"
+)
+
+// never are dependencies, direct or indirect, that a package must not have. A path stands
+// for what is below it too.
+var never = map[string][]string{
+	// Text only.
+	"glob":  {ebpf, delve, "debug", module + "loc", module + "arch", module + "image", module + "dwarfloc", module + "internal"},
+	"probe": {ebpf, delve, "debug", module + "loc", module + "arch", module + "image", module + "dwarfloc", module + "glob"},
+	// Tables and symbolic locations: no reader of DWARF, no kernel.
+	"arch":          {ebpf, delve, module + "image", module + "internal/dw"},
+	"loc":           {ebpf, delve, module + "image", module + "internal/dw"},
+	"internal/eval": {ebpf, delve + "/pkg/proc", delve + "/pkg/dwarf/line", module + "image", module + "internal/dw", module + "internal/index"},
+	"prologue": append(kernel, delve+"/pkg/proc", delve+"/pkg/dwarf/line",
+		module+"image", module+"internal/dw", module+"internal/index", module+"dwarfloc", module+"probe", module+"glob"),
+	// Images: no BPF.
+	"image":      {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
+	"dwarfloc":   {ebpf, module + "glob", module + "prologue"},
+	"sites":      {ebpf, module + "prologue"},
+	"attachable": {ebpf, module + "prologue", module + "sites"},
+	// No kernel.
+	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
+}
+
+// kernel is what talks to a kernel.
+var kernel = []string{ebpf + "/link", ebpf + "/features", ebpf + "/rlimit", ebpf + "/ringbuf", module + "instances", module + "tracer"}
+
+// imports returns what each package of the module, and what they depend on, imports.
+func imports(t *testing.T) map[string][]string {
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string][]string)
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		all[fields[0]] = fields[1:]
+	}
+	return all
+}
 
 // TestArrows checks that packages do not depend, directly or indirectly, on what they must
-// not. docs/design.md lists what each imports directly, and a test there checks it.
+// not, and that debug/elf, which arch has constants of, goes no further. docs/design.md
+// lists what each imports directly; a test there checks it, and that nothing imports a
+// package above it.
 func TestArrows(t *testing.T) {
-	const (
-		ebpf = "github.com/cilium/ebpf"
-		link = ebpf + "/link"
-		feat = ebpf + "/features"
-	)
-	kernel := []string{link, feat, module + "instances", module + "tracer"}
-	for pkg, forbidden := range map[string][]string{
-		"glob":           {ebpf, "github.com/go-delve", "debug/elf", module + "dwarfloc", module + "sites", module + "plan"},
-		"probe":          {ebpf, "github.com/go-delve", "debug/elf", module + "dwarfloc", module + "sites", module + "plan"},
-		"sites":          {ebpf, module + "plan", module + "prologue"},
-		"dwarfloc":       {ebpf, module + "sites", module + "plan", module + "prologue"},
-		"prologue":       append(kernel, module+"plan", module+"sites", module+"probe"),
-		"plan":           kernel,
-		"export":         kernel,
-		"coverage":       kernel,
-		"attachable":     append(kernel, module+"plan"),
-		"internal/share": kernel,
-		"instances":      {module + "tracer", module + "export", module + "coverage"},
-	} {
-		out, err := exec.Command("go", "list", "-deps", module+pkg).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for dep := range strings.Lines(string(out)) {
-			dep = strings.TrimSpace(dep)
+	all := imports(t)
+	for room, forbidden := range never {
+		for dep := range dependencies(all, module+room) {
 			for _, f := range forbidden {
 				if dep == f || strings.HasPrefix(dep, f+"/") {
-					t.Errorf("%s depends on %s", pkg, dep)
+					t.Errorf("%s depends on %s", room, dep)
 				}
 			}
 		}
 	}
+	for _, room := range []string{"loc", "internal/eval", "prologue", "plan", "sites", "instances"} {
+		for _, p := range all[module+room] {
+			if strings.HasPrefix(p, "debug/") {
+				t.Errorf("%s imports %s", room, p)
+			}
+		}
+	}
+	for _, p := range all[module+"image"] {
+		if own, ok := strings.CutPrefix(p, module); ok && own != "arch" && !strings.HasPrefix(own, "internal/") {
+			t.Errorf("image imports %s", own)
+		}
+	}
+}
+
+// dependencies returns what a package depends on.
+func dependencies(all map[string][]string, pkg string) map[string]bool {
+	found := make(map[string]bool)
+	var visit func(string)
+	visit = func(p string) {
+		for _, dep := range all[p] {
+			if !found[dep] {
+				found[dep] = true
+				visit(dep)
+			}
+		}
+	}
+	visit(pkg)
+	return found
 }
