@@ -13,7 +13,7 @@ import (
 // without leaving the site's own code: then its probe fires on every turn of that loop.
 // checked is false when some of the code could not be followed.
 func (t *Table) Refires(s *dwarfloc.Site) (again, checked bool, err error) {
-	if s.Kind == dwarfloc.Entry {
+	if s.Kind == dwarfloc.SiteEntry {
 		return false, true, nil
 	}
 	d := t.decoder()

@@ -134,7 +134,7 @@ func everyLine(t testing.TB, img *Image, bodies []*Site) string {
 	lines, err := img.LineSites(ctx, bodies, func(*Site, string, int) bool { return true })
 	say("lines of functions", len(lines), err)
 	for i, s := range lines {
-		if s.Line == 0 && s.File == "" || s.Kind != Line {
+		if s.Line == 0 && s.File == "" || s.Kind != SiteLine {
 			t.Fatalf("%s is no line", s)
 		}
 		if i%64 != 0 {

@@ -233,7 +233,7 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 	return out, nil
 }
 
-// bodySite is the start of a record's body as a site of one of the kinds Line and
+// bodySite is the start of a record's body as a site of one of the kinds SiteLine and
 // Instruction, or nil for code that is not in the image. It is the site of the line
 // that declares the function; other places have theirs by moving it. It is to keep.
 func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site, error) {
@@ -242,7 +242,7 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 	if err != nil || !ok {
 		return nil, err
 	}
-	s.body, s.inside = s.Addr, s.Kind == Inline
+	s.body, s.inside = s.Addr, s.Kind == SiteInline
 	s.keep()
 	s.Kind, s.File, s.Line = kind, file, line
 	return s, nil
@@ -252,7 +252,7 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 // without optimisation it is not in the function's prologue, where parameters do not
 // have their locations yet, but after it.
 func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error) {
-	s, err := u.bodySite(rec, Line, file, line)
+	s, err := u.bodySite(rec, SiteLine, file, line)
 	if err != nil || s == nil {
 		return nil, err
 	}
@@ -365,7 +365,7 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 	if at >= 0 {
 		file, line = u.File(uint64(rows[at].File)), int(rows[at].Line)
 	}
-	s, err := u.bodySite(in.rec, Instruction, file, line)
+	s, err := u.bodySite(in.rec, SiteInstruction, file, line)
 	if err != nil || s == nil {
 		return nil, err
 	}

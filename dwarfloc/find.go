@@ -104,7 +104,7 @@ func compareSites(a, b *Site) int {
 // each.
 func dropCopies(sites []*Site) []*Site {
 	return slices.CompactFunc(sites, func(a, b *Site) bool {
-		return a.Kind == Entry && b.Kind == Entry && a.Addr == b.Addr && a.Function == b.Function
+		return a.Kind == SiteEntry && b.Kind == SiteEntry && a.Addr == b.Addr && a.Function == b.Function
 	})
 }
 

@@ -44,7 +44,7 @@ func TestLinesBothWays(t *testing.T) {
 			text := func(sites []*Site) []string {
 				var out []string
 				for _, s := range sites {
-					if s.Kind != Line {
+					if s.Kind != SiteLine {
 						t.Errorf("%s is of the kind %s", s, s.Kind)
 					}
 					if _, line, err := s.Declared(); err != nil || line != s.Line {
@@ -136,7 +136,7 @@ func TestEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range sites {
-		if s.Kind != Entry {
+		if s.Kind != SiteEntry {
 			continue
 		}
 		for addr := s.fun.start; addr <= s.Addr; addr += s.Addr - s.fun.start {

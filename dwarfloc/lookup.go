@@ -72,16 +72,16 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		y := *x // shared by all sites
 		v, err := s.variable(&y, ev)
 		if v != nil {
-			v.Role = Global
+			v.Role = RoleGlobal
 			if v.Reason == (loc.Reason{Code: loc.ReasonOptimizedOut}) && y.decl {
 				v.Reason.Detail = "it is declared, and no unit of the image defines it"
 			}
 		}
 		return v, err
 	case elsewhere:
-		return &Variable{Name: name, Role: Local, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
+		return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
-	return &Variable{Name: name, Role: Local, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
+	return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
 }
 
 // Pointee returns the object that an implicit pointer points to, as it is at the

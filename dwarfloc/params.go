@@ -135,7 +135,7 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 			*v = *w
 		}
 	}
-	v.Role, v.Entries = Parameter, entries
+	v.Role, v.Entries = RoleParameter, entries
 	return err
 }
 

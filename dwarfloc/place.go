@@ -21,9 +21,9 @@ func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
 		ev.use(x.u)
 		defer ev.use(own)
 	}
-	v := &Variable{Name: x.u.Text(x.name), Role: Local, Entries: 1}
+	v := &Variable{Name: x.u.Text(x.name), Role: RoleLocal, Entries: 1}
 	if x.tag == dw.TagFormalParameter {
-		v.Role = Parameter
+		v.Role = RoleParameter
 	}
 	t, err := x.u.typeOf(x.typ)
 	return v, s.settle(v, x, ev, t, err)
@@ -127,5 +127,5 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 // parameters are bound a few views after the mark of the entry. Elsewhere the later
 // view is after a later line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
-	return s.Kind != Line || x.tag == dw.TagFormalParameter && s.Addr == s.body
+	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
 }

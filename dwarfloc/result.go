@@ -12,7 +12,7 @@ import (
 // returned: by the architecture's calling convention, in a register. What is
 // returned in memory has a reason.
 func (s *Site) result() (*Variable, error) {
-	v := &Variable{Name: "$retval", Role: Given, Type: voidType, Entries: 1}
+	v := &Variable{Name: "$retval", Role: RoleGiven, Type: voidType, Entries: 1}
 	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err

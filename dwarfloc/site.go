@@ -16,15 +16,15 @@ import (
 type SiteKind uint8
 
 const (
-	// Entry is the start of a function's own, out-of-line code, or of a clone's.
-	Entry SiteKind = iota
-	// Inline is the start of an inlined instance.
-	Inline
-	// Line is where a source line begins in the body of a function, out of line or
+	// SiteEntry is the start of a function's own, out-of-line code, or of a clone's.
+	SiteEntry SiteKind = iota
+	// SiteInline is the start of an inlined instance.
+	SiteInline
+	// SiteLine is where a source line begins in the body of a function, out of line or
 	// inlined: see LineSites.
-	Line
-	// Instruction is an instruction that was named by its address: see SiteAt.
-	Instruction
+	SiteLine
+	// SiteInstruction is an instruction that was named by its address: see SiteAt.
+	SiteInstruction
 )
 
 var siteKindNames = [...]string{"entry", "inline", "line", "address"}
@@ -59,8 +59,8 @@ type Site struct {
 	// their locations only then.
 	AfterPrologue bool
 
-	// File and Line are the source position of a site of the kinds Line and
-	// Instruction; the file is "" when the debug information does not say.
+	// File and Line are the source position of a site of the kinds SiteLine and
+	// SiteInstruction; the file is "" when the debug information does not say.
 	File string
 	Line int
 
@@ -81,7 +81,7 @@ type Site struct {
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
 
-	body   uint64 // of the kinds Line and Instruction: address where the body begins
+	body   uint64 // of the kinds SiteLine and SiteInstruction: address where the body begins
 	inside bool   // of these kinds: the body is an inlined instance
 	early  bool   // in the prologue of code built without optimisation
 
@@ -106,7 +106,7 @@ type function struct {
 
 // Inlined reports whether the site is the start of an inlined instance, or inside
 // one.
-func (s *Site) Inlined() bool { return s.Kind == Inline || s.inside }
+func (s *Site) Inlined() bool { return s.Kind == SiteInline || s.inside }
 
 // Place prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
 // address.
@@ -128,7 +128,7 @@ func (s *Site) String() string {
 		return s.Place()
 	}
 	name := s.Function
-	if s.Kind == Line {
+	if s.Kind == SiteLine {
 		name = s.File + ":" + strconv.Itoa(s.Line) + " (" + name + ")"
 	}
 	switch {
@@ -188,7 +188,7 @@ func declaredAt(e dw.Entry) (file string, line int, err error) {
 // the same function: variables are resolved as they are there. ok is false when
 // that is not in the function's code.
 func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
-	if s.Kind != Entry {
+	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
 	err = s.u.img.guard(func() error {
@@ -224,7 +224,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	rec := &u.Recs[i]
 	*s = Site{lent: true, u: u, rec: i, Image: u.img, DIE: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
 	if rec.Flags&index.Inlined != 0 {
-		s.Kind = Inline
+		s.Kind = SiteInline
 	}
 	e, err := u.Entry(s.DIE)
 	if err != nil {
@@ -258,7 +258,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 		return false, err
 	}
 	s.Addr, s.View = addr, s.pcs.EntryView
-	if s.Kind == Entry {
+	if s.Kind == SiteEntry {
 		s.fun, s.funOf = function{start: addr, frame: frame}, i
 		err = s.passPrologue(e)
 	}

@@ -12,15 +12,15 @@ import (
 type Role uint8
 
 const (
-	// Parameter is a formal parameter of the site's function.
-	Parameter Role = iota
-	// Local is a variable of the function, static ones included, or of one of its blocks.
-	Local
-	// Global is a variable outside functions.
-	Global
-	// Given is not a variable of the program: a register, memory, a constant or a result
+	// RoleParameter is a formal parameter of the site's function.
+	RoleParameter Role = iota
+	// RoleLocal is a variable of the function, static ones included, or of one of its blocks.
+	RoleLocal
+	// RoleGlobal is a variable outside functions.
+	RoleGlobal
+	// RoleGiven is not a variable of the program: a register, memory, a constant or a result
 	// that a definition names.
-	Given
+	RoleGiven
 )
 
 // String returns "parameter", "local", "global" or "given".

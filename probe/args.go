@@ -159,7 +159,7 @@ func (s *scanner) bitfield(t *TypeSpec) error {
 	at := s.pos
 	s.pos++
 	for _, part := range []struct {
-		to           *int
+		to          *int
 		what, after string
 	}{
 		{&t.Bits, "the bits of a bit-field", "@"},

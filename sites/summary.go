@@ -152,8 +152,8 @@ type FunctionVariables struct {
 type VariableSummary struct {
 	Name    string
 	Role    dwarfloc.Role
-	Type    string // at the first site that has the variable in scope
-	Located int    // number of sites where it has a location
+	Type    string                 // at the first site that has the variable in scope
+	Located int                    // number of sites where it has a location
 	Reasons map[loc.ReasonCode]int // number of the other sites by reason
 }
 
@@ -229,7 +229,7 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 		if sum.Type == "" && (v.Located() || v.Type.String() != "void") {
 			sum.Type = v.Type.String()
 		}
-		if v.Role == dwarfloc.Parameter {
+		if v.Role == dwarfloc.RoleParameter {
 			sum.Role = v.Role
 		}
 	}

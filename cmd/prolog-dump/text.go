@@ -87,9 +87,9 @@ func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
 func siteKind(s *dwarfloc.Site) string {
 	var kind string
 	switch s.Kind {
-	case dwarfloc.Entry:
+	case dwarfloc.SiteEntry:
 		kind = "entry of " + s.Function
-	case dwarfloc.Inline:
+	case dwarfloc.SiteInline:
 		kind = s.Function + " inlined"
 	default:
 		kind = inBody(s)

@@ -271,7 +271,7 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v plan.Value) bool { return v.Fetched() }) {
 			pairs[key] = true
 			n.pairs++
-			if s.Kind == dwarfloc.Inline {
+			if s.Kind == dwarfloc.SiteInline {
 				n.inlined++
 			}
 			if p.Instances[s.Instance].Multi {

@@ -82,7 +82,7 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 	entries := make(map[entryKey]bool)
 	for _, s := range sites {
 		byDIE[s.DIE] = s
-		if s.Kind == dwarfloc.Entry {
+		if s.Kind == dwarfloc.SiteEntry {
 			entries[entryKey{s.Function, s.Addr}] = true
 		}
 	}
@@ -176,7 +176,7 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 	if s.Function != d.Function {
 		c.differ("name", "%s: dwarfloc %q", at, d.Function)
 	}
-	if s.Inlined != (d.Kind == dwarfloc.Inline) {
+	if s.Inlined != (d.Kind == dwarfloc.SiteInline) {
 		c.differ("kind", "%s: dwarfloc %v", at, d.Kind)
 	}
 	if d.AfterPrologue {

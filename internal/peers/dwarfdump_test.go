@@ -279,7 +279,7 @@ func TestDwarfdumpKernel(t *testing.T) {
 			t.Fatal(err)
 		}
 		// An out-of-line function is compared with the functions that are inlined into it.
-		if s := sites[0]; s.Kind == dwarfloc.Entry && len(all) < 20000 {
+		if s := sites[0]; s.Kind == dwarfloc.SiteEntry && len(all) < 20000 {
 			for off, e := range dump(t, fmt.Sprintf("--debug-info=%#x", s.DIE), "--show-children", path) {
 				all[off] = e
 			}

@@ -227,7 +227,7 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, theirs place) bool {
 	t.Helper()
 	a := s.Image.Arch()
-	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.Entry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
+	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.SiteEntry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
 		// All these tools accept an expression relative to the stack pointer (clang's frame
 		// base) at a function's first instruction, although the function's prologue has not
 		// moved the stack pointer yet.

@@ -71,7 +71,7 @@ func TestPerfEntries(t *testing.T) {
 		for i := range plan.Sites {
 			s := &plan.Sites[i]
 			v := s.Args[0].Variable
-			if v.Loc.Kind != loc.KindRegister || v.Role != dwarfloc.Parameter || theirs[s.Symbol] == nil {
+			if v.Loc.Kind != loc.KindRegister || v.Role != dwarfloc.RoleParameter || theirs[s.Symbol] == nil {
 				continue
 			}
 			compared++

@@ -146,7 +146,7 @@ func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	}
 	for i := range site.Params {
 		q := &site.Params[i]
-		if q.Name == a.Name && a.Variable.Role == dwarfloc.Parameter {
+		if q.Name == a.Name && a.Variable.Role == dwarfloc.RoleParameter {
 			e.value = func(m oracle.Machine) (uint64, bool, error) {
 				if early, err := site.TooEarly(q); err != nil || early && !s.AfterPrologue {
 					return 0, false, errors.Join(err, errNoValue)
@@ -157,7 +157,7 @@ func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 		}
 	}
 	expr, _, _ := a.Variable.Expression()
-	if expr == nil || a.Variable.Role == dwarfloc.Global {
+	if expr == nil || a.Variable.Role == dwarfloc.RoleGlobal {
 		// The second reader reads parameters. A local's expression is checked, though
 		// not how it was chosen; a global's may be in another unit.
 		e.unchecked = true
