@@ -234,7 +234,7 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 }
 
 // bodySite is the start of a record's body as a site of one of the kinds SiteLine and
-// Instruction, or nil for code that is not in the image. It is the site of the line
+// SiteInstruction, or nil for code that is not in the image. It is the site of the line
 // that declares the function; other places have theirs by moving it. It is to keep.
 func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site, error) {
 	s := &Site{funOf: -1}
