@@ -16,32 +16,33 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// AttachOptions are options of Attach. The zero AttachOptions are the usual ones.
+// AttachOptions are options of Attach. The zero AttachOptions attach all sites that the kernel
+// does not refuse, in all processes.
 type AttachOptions struct {
-	// PID, if not 0, is the one process to probe, by its number in this process' PID
-	// namespace. It is for programs and libraries. A kprobe fires in all processes, so for
-	// a kernel it is ErrNotSupported: the user's program must compare
+	// PID, if not 0, is the only process to probe, by its ID in the PID namespace of this
+	// process. It is for programs and libraries. A kprobe fires in all processes, so for a
+	// kernel Attach returns ErrNotSupported: the user's program must compare process IDs
 	// (bpf_get_ns_current_pid_tgid).
 	PID int
-	// Cookie returns what bpf_get_attach_cookie returns to the program at a site, by its
-	// index in Plan.Sites. If nil it is that index. Kernels before 5.15 have no cookies.
+	// Cookie returns the attach cookie of a site, an index in Plan.Sites:
+	// bpf_get_attach_cookie returns it to the program. If nil, cookies are these indices.
+	// Kernels before 5.15 have no cookies.
 	Cookie func(site int) uint64
-	// All makes a refused site an error; then nothing stays attached. By default what can
-	// be attached is.
+	// All makes a refused site an error; then nothing stays attached.
 	All bool
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
 
-// Attachment is the probes of a plan. They end when it is closed, or when the process
-// ends, however it ends.
+// Attachment is the attached probes of a plan. They end when it is closed, or when the
+// process ends, however it ends.
 type Attachment struct {
 	Attached []int     // indices in Plan.Sites, sorted
-	Refused  []Refusal // the other sites that have an instance, sorted
+	Refused  []Refusal // for the other sites that have an instance, sorted by site
 	links    []io.Closer
 }
 
-// Refusal is a site at which the kernel takes no probe.
+// Refusal is a site at which the kernel refused a probe.
 type Refusal struct {
 	Site int   // index in Plan.Sites
 	Err  error // the kernel's answer, for errors.Is with an Errno
@@ -51,16 +52,18 @@ type Refusal struct {
 // AttachOptions.All is set.
 var ErrRefused = errors.New("the kernel refused the probe")
 
-// ErrTargetMismatch is wrapped by errors about a plan that was made for another place than
-// where it is to be attached: another image, another slide, or another kind of memory
-// reads. Running.Target is what a plan must be made with.
+// ErrTargetMismatch is wrapped by errors about a plan that was made for another target than
+// where its image runs: another image, slide, kind of memory reads or kind of links. Make
+// plans with Running.Target.
 var ErrTargetMismatch = errors.New("the plan was not made for where its image runs")
 
-// Attach attaches a plan's programs, one for each instance, at all its sites. It is no
-// error if the kernel refuses some of them, unless AttachOptions.All is set.
+// Attach attaches a plan's programs, one for each instance, at all its sites. If the kernel
+// refuses some of them that is not an error, unless AttachOptions.All is set.
 //
-// The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument
-// if all sites were excluded for it, or the kernel's Errno.
+// The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument if
+// all sites were excluded because an argument is missing, or the kernel's syscall.Errno:
+// EPERM, EACCES and EMFILE end attaching. If ctx ends, the error is its cause. After an error
+// nothing stays attached.
 func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Running, o AttachOptions) (*Attachment, error) {
 	if len(programs) != len(p.Instances) {
 		return nil, fmt.Errorf("the plan has %d instances, and there are %d programs", len(p.Instances), len(programs))
@@ -97,8 +100,8 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 	return a, nil
 }
 
-// check compares where a plan is to run with what it was made for. Its programs may read
-// memory as older kernels do anywhere, and have a link for each site on any kernel.
+// check compares a plan's target with where its image runs. prologue.ReadLegacy and links for
+// single sites work everywhere.
 func (r *Running) check(p *plan.Plan) error {
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", ErrTargetMismatch)
@@ -125,7 +128,7 @@ type attacher struct {
 	r           *Running
 	o           *AttachOptions
 	done, total int
-	pmu         *pmu // of single probes, once it was found
+	pmu         *pmu // of single probes; nil before the first one
 	out         *Attachment
 }
 
@@ -139,8 +142,8 @@ func (w *attacher) instance(in *plan.Instance, prog *ebpf.Program) error {
 		}
 		return nil
 	}
-	// The kernel finds the cookie by the address: sites that share one have links of their
-	// own.
+	// The kernel finds the cookie by the address, so sites with the same address need
+	// different links.
 	for left := in.Sites; len(left) > 0; {
 		taken := make(map[uint64]bool)
 		var now, later []int
@@ -160,14 +163,14 @@ func (w *attacher) instance(in *plan.Instance, prog *ebpf.Program) error {
 	return nil
 }
 
-// point is where to make a probe.
+// point is the place of one probe.
 type point struct {
-	addr   uint64 // as Running.address has it
+	addr   uint64 // from Running.address
 	cookie uint64
 }
 
-// together attaches a program at some sites by one link. If the kernel refuses, each half
-// is tried separately, until those that it refuses are alone.
+// together attaches a program at some sites by one link. If the kernel refuses, it tries each
+// half separately, down to single sites.
 func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.Closer, error), prog *ebpf.Program) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
@@ -192,7 +195,7 @@ func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.C
 		w.out.Attached = append(w.out.Attached, sites...)
 		w.out.links = append(w.out.links, link)
 	case errors.Is(err, ErrNotSupported), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMFILE):
-		// It is the same at all sites.
+		// The same would happen at all sites.
 		return fmt.Errorf("%v: %w", &w.plan.Sites[sites[0]], kernelerr.Explain(err))
 	case len(sites) > 1:
 		half := len(sites) / 2
@@ -210,10 +213,10 @@ func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.C
 }
 
 // enotsupp is ENOTSUPP of the kernel's include/linux/errno.h, which is not meant for user
-// space: uprobes return it for an instruction that they cannot execute elsewhere.
+// space. Uprobes return it for an instruction that they cannot execute in another place.
 const enotsupp = unix.Errno(524)
 
-// explain adds to the kernel's answer for one site what it means there.
+// explain adds to the kernel's error for one site what it means.
 func explain(err error) error {
 	for _, no := range []unix.Errno{unix.EILSEQ, unix.EINVAL, unix.EOPNOTSUPP, enotsupp} {
 		if errors.Is(err, no) {

@@ -18,53 +18,53 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Subject is what a definition is about.
+// Subject is the image of a definition, and how to make its plan.
 type Subject struct {
-	// Image is where its functions are.
+	// Image contains the functions of the definition.
 	Image *dwarfloc.Image
-	// Options are those of its plan.
+	// Options are the options of its plan.
 	Options plan.Options
-	// Running is where the image runs. It sets Options.Target, except Target.Reads if that
-	// is not automatic. If nil, programs can be loaded, but not attached.
+	// Running overrides Options.Target, except Target.Reads if that is not
+	// prologue.ReadAuto. If nil, programs can be loaded, but not attached.
 	Running *Running
 }
 
-// CollectionSpec is a collection in which each program whose section name is a definition
-// was replaced by its instances. Maps and other programs are as they were. It may be
-// changed before it is loaded.
+// CollectionSpec is an ebpf.CollectionSpec in which each program whose section name is a
+// definition is replaced by its instances. Maps and other programs are unchanged. It may be
+// modified before it is loaded.
 type CollectionSpec struct {
 	*ebpf.CollectionSpec
-	// Definitions are the replaced programs, by name.
+	// Definitions are the replaced programs by name.
 	Definitions map[string]*Program
 }
 
 // Program is a program with a definition, and the instances that replace it.
 type Program struct {
 	Plan *plan.Plan
-	// Specs are the programs of the instances, by instance; CollectionSpec.Programs has
-	// them by their names.
+	// Specs are the programs of the instances, in the order of Plan.Instances.
+	// CollectionSpec.Programs has them by name.
 	Specs []*ebpf.ProgramSpec
-	// Instances are the loaded programs, by instance: Instances[n].FD() is what
-	// bpf_program__nth_fd returned. They are nil before the collection is loaded.
+	// Instances are the loaded programs, in the order of Plan.Instances: Instances[n].FD() is
+	// what libbpf's bpf_program__nth_fd returned. It is nil before the collection is loaded.
 	Instances []*ebpf.Program
 
 	running *Running
 	names   []kernelNames // of the instances
 }
 
-// kernelNames are the names that the kernel has for an instance.
+// kernelNames are an instance's names in the kernel.
 type kernelNames struct {
-	functions []string // of its functions, in the kernel's symbols
+	functions []string // of its functions, as in the kernel's symbols
 	id        ebpf.ProgramID
 	tag       string
 }
 
 // Expand replaces the programs of a collection whose section names are definitions, such as
-// "func=get_page page", by their instances. find returns what a definition is about. The
-// specification given is not changed.
+// "func=get_page page", by their instances. find returns the subject of a definition. spec is
+// not changed.
 //
-// The error names the program. It is a *probe.Error for a definition that is wrong, or one
-// of plan.New or ProgramSpecs.
+// The error names the program. It wraps an error of probe.ParseSection (*probe.Error), of
+// find, of plan.New or of ProgramSpecs.
 func Expand(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Definition) (Subject, error)) (*CollectionSpec, error) {
 	c := &CollectionSpec{CollectionSpec: spec.Copy(), Definitions: make(map[string]*Program)}
 	taken := make(map[string]bool) // names as the kernel keeps them
@@ -126,8 +126,8 @@ func expand(ctx context.Context, user *ebpf.ProgramSpec, find func(*probe.Defini
 	return p, nil
 }
 
-// functionNames are the names of the types of an instance's own functions: of the entry,
-// and of the function that the user's program begins with.
+// functionNames returns the names of the types of an instance's own functions: the entry, and
+// the function that the user's program begins with.
 func functionNames(s, user *ebpf.ProgramSpec, number int) (names []string) {
 	if fn := btf.FuncMetadata(&s.Instructions[0]); fn != nil {
 		names = append(names, fn.Name)
@@ -138,8 +138,10 @@ func functionNames(s, user *ebpf.ProgramSpec, number int) (names []string) {
 	return names
 }
 
-// NewCollection loads maps, once, and all programs into the kernel. The error is that of
-// ebpf.NewCollectionWithOptions, an *ebpf.VerifierError for instance.
+// NewCollection loads all maps and programs into the kernel. The caller must close the
+// collection.
+//
+// The error wraps that of ebpf.NewCollectionWithOptions, for example an *ebpf.VerifierError.
 func NewCollection(spec *CollectionSpec, o ebpf.CollectionOptions) (*Collection, error) {
 	c, err := ebpf.NewCollectionWithOptions(spec.CollectionSpec, o)
 	if err != nil {
@@ -157,7 +159,7 @@ func NewCollection(spec *CollectionSpec, o ebpf.CollectionOptions) (*Collection,
 	return out, nil
 }
 
-// loaded is the program with its instances of a collection.
+// loaded returns the program with its instances in a collection.
 func (p *Program) loaded(c *ebpf.Collection) (*Program, error) {
 	own := *p
 	own.Instances, own.names = make([]*ebpf.Program, len(p.Specs)), slices.Clone(p.names)
@@ -184,19 +186,20 @@ type Collection struct {
 	Definitions map[string]*Program
 }
 
-// ErrProgramNotFound is wrapped by the error for a name that no program with a definition
-// has.
+// ErrProgramNotFound is wrapped by Collection.Attach's error for a name that no program with a
+// definition has.
 var ErrProgramNotFound = errors.New("no program with a definition")
 
-// InstanceByID finds the program and instance that have an ID in the kernel.
+// InstanceByID returns the program and the instance with an ID in the kernel. ok is false if
+// there is none.
 func (c *Collection) InstanceByID(id ebpf.ProgramID) (program string, instance int, ok bool) {
 	return c.find(func(_ *ebpf.ProgramSpec, n *kernelNames) bool { return n.id == id })
 }
 
-// InstanceByName finds the program and instance that something in the kernel is named
-// after: a program's name, a function's symbol, bpf_prog_TAG_NAME as
-// /proc/kallsyms and perf's KSYMBOL records have it, or a program's tag. Functions of a
-// program without BTF have no names of their own: only the symbol of the first one is found.
+// InstanceByName returns the program and the instance that a name in the kernel belongs to: a
+// program's name, its tag, the name of a function's type, or a symbol bpf_prog_TAG_NAME of
+// /proc/kallsyms and of perf's KSYMBOL records. ok is false if there is none. In a program
+// without BTF only the symbol of the first function is found.
 func (c *Collection) InstanceByName(name string) (program string, instance int, ok bool) {
 	if rest, is := strings.CutPrefix(name, "bpf_prog_"); is {
 		tag, function, _ := strings.Cut(rest, "_")
@@ -223,9 +226,11 @@ func (c *Collection) find(is func(*ebpf.ProgramSpec, *kernelNames) bool) (progra
 	return "", 0, false
 }
 
-// Attach attaches programs that have definitions at all their sites: those named, or all if
-// none is. If one cannot be attached, nothing stays attached, and the error names it. It
-// wraps ErrProgramNotFound, or is one of the function Attach.
+// Attach attaches the named programs, or all programs with definitions if none is named, at
+// all their sites. If one cannot be attached, nothing stays attached.
+//
+// The error names the program. It wraps ErrProgramNotFound or an error of the function
+// Attach.
 func (c *Collection) Attach(ctx context.Context, o AttachOptions, programs ...string) (map[string]*Attachment, error) {
 	if len(programs) == 0 {
 		programs = slices.Sorted(maps.Keys(c.Definitions))

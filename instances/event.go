@@ -17,19 +17,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A probe is a perf event of the kprobe or uprobe PMU (since Linux 4.17) with a
-// program attached to it. Package link of cilium/ebpf makes them too, but takes
-// kernel addresses as symbols only and turns several causes of a refusal into one.
+// A probe is a perf event of the kprobe or uprobe PMU (Linux 4.17) with a program attached to
+// it. Package link of cilium/ebpf makes such events too, but takes symbols instead of kernel
+// addresses, and returns the same error for several causes of a refusal.
 
-// probeLink is an attached probe. Closing it ends it, and so does the end of the
-// process that holds it.
+// probeLink is an attached probe. It ends when it is closed, or with the process that holds
+// it.
 type probeLink struct{ fd int }
 
 func (l *probeLink) Close() error { return unix.Close(l.fd) }
 
 const pmuDir = "/sys/bus/event_source/devices"
 
-// pmu is what perf events of a PMU are made with.
+// pmu has the numbers that perf events of a PMU are made with.
 type pmu struct {
 	kind   uint32 // its number
 	retBit uint64 // of config, makes a return probe
@@ -99,8 +99,8 @@ func (w *attacher) single(points []point, prog *ebpf.Program) (io.Closer, error)
 	return &probeLink{link}, unix.Close(event)
 }
 
-// attachEvent attaches a program by a BPF link with a cookie, or, on kernels before 5.15,
-// which know neither such links nor cookies, by ioctl; then link is -1.
+// attachEvent attaches a program by a BPF link with a cookie. Kernels before 5.15 have neither
+// such links nor cookies: there it uses an ioctl, and link is -1.
 func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err error) {
 	attr := struct {
 		prog, target, attachType, flags uint32

@@ -9,16 +9,17 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// lineFile is the source file that a prologue's lines name.
+// lineFile is the source file of a prologue's lines.
 const lineFile = "prologue"
 
-// numberLines makes numbered source lines of instructions' comments. cilium/ebpf passes
+// numberLines replaces instructions' comments by numbered source lines. cilium/ebpf passes
 // comments to the kernel as lines without a file and with number 0, and since Linux 6.10
 // the verifier's log omits a line with the file and number of the line before it
-// (print_linfo in kernel/bpf/log.c): it would show only the first one of a prologue.
+// (print_linfo in kernel/bpf/log.c): it would show only the first line of a prologue.
 //
-// Package btf makes a Line only from what the kernel or an object file has, so it is given
-// that: BTF without types (Documentation/bpf/btf.rst), and a record for each line.
+// Package btf has no constructor for a Line: it reads lines from the format of the kernel and
+// of object files. So numberLines writes that format: BTF without types
+// (Documentation/bpf/btf.rst), and a record for each line.
 func numberLines(insns asm.Instructions) error {
 	le := binary.LittleEndian
 	strings := append([]byte{0}, lineFile+"\x00"...)

@@ -34,7 +34,7 @@ func haveUprobeMulti() bool {
 	return err == nil && v >= linux610 && features.HaveBPFLinkUprobeMulti() == nil
 }
 
-// many makes probes at the addresses by one link.
+// many attaches a program at many points by one link.
 func (w *attacher) many(points []point, prog *ebpf.Program) (io.Closer, error) {
 	addrs, cookies := make([]uint64, len(points)), make([]uint64, len(points))
 	for i, p := range points {

@@ -14,30 +14,29 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// maxNameLen is how much of a program's name the kernel keeps: BPF_OBJ_NAME_LEN
-// without the NUL byte (include/uapi/linux/bpf.h).
+// maxNameLen is how many bytes of a program's name the kernel keeps: BPF_OBJ_NAME_LEN without
+// the NUL (include/uapi/linux/bpf.h).
 const maxNameLen = 15
 
-// Preprocess returns the instructions of an instance, by its index in Plan.Instances: its
-// prologue, with the addresses of the image moved by Plan.Target.Slide, and the original
-// program after it. The original instructions are not changed, and line information stays
-// where it is.
+// Preprocess returns the instructions of an instance, an index in Plan.Instances: its
+// prologue, with Plan.Target.Slide added to the addresses of the image, and the original
+// program after it. The original instructions are not changed, and keep their line
+// information.
 //
-// In prologue.ConventionRegisters the prologue becomes part of the program's function:
-// what the first instruction says about the whole function, its symbol and its
-// type, moves to the first instruction of the result, where the function now begins.
+// With prologue.ConventionRegisters the prologue becomes part of the program's function: the
+// function's symbol and type move to the first instruction of the result.
 //
-// In prologue.ConventionRecord it becomes a function of its own, the entry, which calls
-// the program's. That must then be a static function, for which the verifier
-// follows the arguments from the call; C makes programs global functions, so its type is
-// changed.
+// With prologue.ConventionRecord the prologue becomes a function of its own, the entry, which
+// calls the program's function. That must be a static function, for which the verifier
+// follows the arguments from the call. C makes programs global functions, so the function's
+// type is changed.
 //
-// In both, the function's type is renamed to NAME_INSTANCE: the kernel calls what it
-// has compiled bpf_prog_TAG_NAME, with the name of the function's type.
+// With both conventions the function's type is renamed to NAME_INSTANCE: the kernel's symbol
+// for a compiled function is bpf_prog_TAG_NAME, with the name of the function's type.
 //
-// The error is a *prologue.StackError if both functions together need more stack than a
-// kernel gives, and wraps ErrProgramMismatch if the function has other parameters than the
-// plan fills.
+// The error wraps a *prologue.StackError if both functions together need more stack than a
+// kernel gives, and ErrProgramMismatch if the function has more parameters than the plan
+// fills.
 func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Instructions, error) {
 	if instance < 0 || instance >= len(p.Instances) {
 		return nil, fmt.Errorf("instance %d: the plan has %d", instance, len(p.Instances))
@@ -59,13 +58,13 @@ func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Inst
 	return out, numberLines(out[:len(out)-len(original)])
 }
 
-// ErrProgramMismatch is wrapped by errors about a program that cannot be attached at a
-// definition: it is not of the type ebpf.Kprobe, or has more parameters than the
-// definition has arguments. Plan.Header declares what it must have.
+// ErrProgramMismatch is wrapped by errors about a program that does not fit its definition: it
+// is not of the type ebpf.Kprobe, or has more parameters than the definition has arguments.
+// Plan.Header declares the right prototype.
 var ErrProgramMismatch = errors.New("not a program for the definition")
 
-// checkHandler compares the parameters of a program's function, if it has a type, with
-// what it will be given.
+// checkHandler compares the parameters of a program's function, if it has a type, with the
+// arguments that it will get.
 func checkHandler(p *plan.Plan, first *asm.Instruction) error {
 	fn := btf.FuncMetadata(first)
 	if fn == nil {
@@ -104,22 +103,23 @@ func prepend(instance int, pro, original asm.Instructions) asm.Instructions {
 	return out
 }
 
-// functionName is what the type of a program's first function is called in an instance.
+// functionName returns the name of the type of a program's first function in an instance.
 func functionName(function string, instance int) string {
 	return function + "_" + strconv.Itoa(instance)
 }
 
-// named is a function's type with the name that it has in an instance.
+// named returns a function's type with its name in an instance.
 func named(fn *btf.Func, instance int) *btf.Func {
 	own := *fn
 	own.Name = functionName(fn.Name, instance)
 	return &own
 }
 
-// ProgramSpecs returns a program for each instance of a plan, made from a user's
-// program, which is not changed. The programs are of the type ebpf.Kprobe, which the kernel
-// runs at kprobes and uprobes, and are loaded for the kind of link that the plan says. The
-// errors are those of Preprocess.
+// ProgramSpecs returns a program for each instance of a plan, made from the user's program
+// spec, which is not changed. The programs are of the type ebpf.Kprobe, which the kernel runs
+// at kprobes and uprobes, and are loaded for the kind of link that the plan chose.
+//
+// The error wraps ErrProgramMismatch if spec has another type, or is one of Preprocess.
 func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, error) {
 	switch spec.Type {
 	case ebpf.UnspecifiedProgram, ebpf.Kprobe: // a section name that is a definition says no type
@@ -141,8 +141,8 @@ func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, er
 	return out, nil
 }
 
-// instanceName is the name of an instance's program: a base, shortened so that a mark and
-// the number fit into the 15 characters that the kernel keeps.
+// instanceName returns the name of an instance's program: base, shortened so that mark and
+// the number fit into the 15 bytes that the kernel keeps.
 func instanceName(base, mark string, instance int) string {
 	tail := mark + "_" + strconv.Itoa(instance)
 	return base[:min(len(base), maxNameLen-len(tail))] + tail

@@ -19,38 +19,39 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// ErrImageMismatch is wrapped by Find's error if what runs has another build ID than the
-// image.
+// ErrImageMismatch is wrapped by Find's error if the running code has another build ID than
+// the image.
 var ErrImageMismatch = errors.New("the image is not what runs")
 
-// ErrNotSupported is wrapped by errors about what the running kernel lacks.
+// ErrNotSupported is wrapped by errors about features that the running kernel lacks.
 var ErrNotSupported = errors.New("not supported by the running kernel")
 
 // Running is where the code of an image runs: in the running kernel, or in processes.
 type Running struct {
 	img      *dwarfloc.Image
 	pmu      string            // "kprobe" or "uprobe"
-	path     string            // of what processes run
+	path     string            // of the file that processes run
 	target   plan.Target       // of plans
 	sections map[string]uint64 // of a module: run-time addresses by name
 }
 
-// FindOptions are options of Find. The zero FindOptions are the usual ones.
+// FindOptions are options of Find. The zero FindOptions are right unless the image is a copy
+// of the file that runs.
 type FindOptions struct {
-	// Path is the file that processes run, if it is not the image's own, and the image
-	// that of a program or library even if it looks like a kernel's.
+	// Path is the file that processes run, if that is not the image's own file. With Path the
+	// image is taken for a program or library even if it looks like a kernel.
 	Path string
 	// Force skips the comparison of build IDs. With another image every address is wrong.
 	Force bool
 }
 
-// Find finds where an image runs: in the running kernel if it is a kernel's or a kernel
-// module's, else in the processes that run its file. Build IDs of the image and of what
-// runs must be equal.
+// Find finds where an image runs: in the running kernel if it is a kernel or a kernel module,
+// else in the processes that run its file. The build IDs of the image and of the running code
+// must be equal. Finding a kernel's load address needs root, and kernel.kptr_restrict of 0
+// or 1.
 //
-// The error wraps ErrImageMismatch if they are not, fs.ErrNotExist if there is no such
-// file, or if the module is not loaded. To read where a kernel is loaded takes root, and
-// kernel.kptr_restrict of 0 or 1.
+// The error wraps ErrImageMismatch if the build IDs differ, and fs.ErrNotExist if the file
+// does not exist or the module is not loaded.
 func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 	kernel, err := place.IsKernel(img)
 	if err != nil {
@@ -86,7 +87,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 	return r, err
 }
 
-// inFile is an image's code in the processes that run it from a file.
+// inFile finds an image's code in the processes that run it from a file.
 func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 	path := o.Path
 	if path == "" {
@@ -108,14 +109,14 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{Reads: prologue.ReadUser, UprobeMulti: haveUprobeMulti()}}, nil
 }
 
-// Target returns what a plan must be made for to be attached here: plan.Options.Target.
+// Target returns plan.Options.Target for plans to be attached here.
 //
-// Slide is the kernel's KASLR offset. It is 0 for modules, the sections of which are loaded
-// one by one, and for user space, where each process has its own load bias. Multi is what
-// the kernel can do.
+// Slide is the KASLR offset of the kernel in bytes. It is 0 for modules (sections are placed
+// individually) and for user space (each process has its own load bias). KprobeMulti and
+// UprobeMulti are set if the kernel has such links.
 func (r *Running) Target() plan.Target { return r.target }
 
-// targetOf is Target, with the kind of reads that t asks for, if it does.
+// targetOf returns Target, with t.Reads if that is not automatic.
 func (r *Running) targetOf(t plan.Target) plan.Target {
 	out := r.target
 	if t.Reads != prologue.ReadAuto {
@@ -124,8 +125,8 @@ func (r *Running) targetOf(t plan.Target) plan.Target {
 	return out
 }
 
-// address is what a probe at a link-time address is made with: the run-time address for a
-// kprobe, the offset in the file for a uprobe.
+// address converts a link-time address to the address that a probe needs: the run-time
+// address for a kprobe, the offset in the file for a uprobe.
 func (r *Running) address(link uint64) (uint64, error) {
 	switch {
 	case r.pmu == "uprobe":
@@ -169,7 +170,8 @@ func orNone(id string) string {
 	return id
 }
 
-// notLoadedError is the error for a module that is not in a folder of /sys/module.
+// notLoadedError is the error for a module that is not loaded. It is the module's directory
+// below /sys/module.
 type notLoadedError string
 
 func (e notLoadedError) Error() string {
@@ -230,7 +232,7 @@ func kernelSlide(img *dwarfloc.Image) (uint64, error) {
 	return 0, errors.New("/proc/kallsyms shows no address of _stext or _text: that needs root, and kernel.kptr_restrict of 0 or 1")
 }
 
-// kallsym is the run-time address of a kernel symbol, or 0.
+// kallsym returns the run-time address of a kernel symbol, or 0.
 func kallsym(name string) (uint64, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if err != nil {

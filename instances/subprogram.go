@@ -10,9 +10,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 )
 
-// callFrom makes an instance's prologue the entry function of a program: it calls what
-// the program began with, and returns what that returns. Its name has the instance's
-// number, because the kernel's symbols have names of functions, not of programs.
+// callFrom makes an instance's prologue the entry function of a program. The entry calls the
+// program's first function and returns its result. Its name has the instance's number,
+// because the kernel's symbols have names of functions, not of programs.
 func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
@@ -39,14 +39,14 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 		*user = user.WithSymbol(name)
 	}
 	if fn := btf.FuncMetadata(user); fn != nil {
-		// The kernel wants the types of all functions or of none.
+		// The kernel accepts types for all functions or for none.
 		*entry = btf.WithFuncMetadata(*entry, entryType(own))
 		static := named(fn, instance)
 		static.Linkage = btf.StaticFunc
 		*user = btf.WithFuncMetadata(*user, static)
 	}
-	// The prologue's comments are line information, which must be at the first
-	// instruction of every function when it is anywhere (check_btf_line).
+	// The prologue's comments are line information. If there is any, every function must have
+	// some at its first instruction (check_btf_line in kernel/bpf/verifier.c).
 	for start := range functions(original) {
 		if ins := &out[len(pro)+2+start]; ins.Source() == nil {
 			text := ins.Symbol()
@@ -59,7 +59,7 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	return out
 }
 
-// entryType is int name(void *ctx).
+// entryType returns the type int name(void *ctx).
 func entryType(name string) *btf.Func {
 	return &btf.Func{
 		Name: name,
@@ -71,8 +71,8 @@ func entryType(name string) *btf.Func {
 	}
 }
 
-// functions returns the indices of the instructions that functions begin with, and
-// which of them each one names: those it calls, and those it hands to helpers.
+// functions returns the indices of the first instructions of functions, and for each function
+// those of the functions that it refers to: the ones that it calls or passes to helpers.
 func functions(insns asm.Instructions) map[int][]int {
 	bySymbol := make(map[string]int)
 	byOffset := make(map[asm.RawInstructionOffset]int)
@@ -116,9 +116,9 @@ func begins(starts map[int][]int, i int) bool {
 	return ok
 }
 
-// stackOf estimates how much stack a program uses, as the kernel counts it: its first
-// function, and the deepest of those that it names, each with the deepest of its own.
-// A function uses its frame down to the lowest access or address in it.
+// stackOf estimates how much stack a program uses, as the kernel counts it: that of its first
+// function and of the deepest chain of functions that it refers to. A function uses its frame
+// down to the lowest access or address in it.
 func stackOf(insns asm.Instructions) int {
 	starts := functions(insns)
 	var deepest func(f int, above []int) int
@@ -146,10 +146,10 @@ func stackOf(insns asm.Instructions) int {
 // maxCallDepth is MAX_CALL_FRAMES of include/linux/bpf_verifier.h.
 const maxCallDepth = 8
 
-// frameOf is how far down from R10 a function's instructions reach.
+// frameOf returns how many bytes below R10 a function's instructions reach.
 func frameOf(insns asm.Instructions) int {
 	lowest := int64(0)
-	frame := map[asm.Register]int64{asm.R10: 0} // registers that point into the frame, and where
+	frame := map[asm.Register]int64{asm.R10: 0} // offsets of registers that point into the frame
 	for i := range insns {
 		ins := &insns[i]
 		op := ins.OpCode

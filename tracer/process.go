@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a process as a program in the kernel recognizes it: by its number in its own
-// PID namespace. The number that bpf_get_current_pid_tgid returns, that of the initial
-// namespace, cannot be found out in a container.
+// process identifies a process to a program in the kernel: by its ID in its own PID namespace.
+// bpf_get_current_pid_tgid returns the ID in the initial namespace, which cannot be found out
+// in a container.
 type process struct {
 	tgid     uint32
 	dev, ino uint64 // of the namespace; 0 if the kernel has none
 }
 
-// findProcess finds a process by its number in this process' namespace.
+// findProcess finds a process by its ID in the PID namespace of this process.
 func findProcess(pid int) (*process, error) {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return nil, fmt.Errorf("there is no process %d", pid)
@@ -30,7 +30,7 @@ func findProcess(pid int) (*process, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(status)) {
-		// One number for each namespace that it is in, its own last (proc_pid_status(5)).
+		// One ID for each namespace that it is in, the innermost last (proc_pid_status(5)).
 		numbers, ok := strings.CutPrefix(line, "NStgid:")
 		if !ok {
 			continue
@@ -67,8 +67,8 @@ func (p *process) findNamespace(dir string) error {
 	return nil
 }
 
-// load sets R0 to the number of the current process in p's namespace, or to 0 if it is in
-// another one. It uses 8 bytes of the stack below those that are in use.
+// load sets R0 to the ID of the current process in p's namespace, or to 0 if it is in another
+// one. It uses 8 bytes of stack below the first stack bytes.
 func (p *process) load(stack int) asm.Instructions {
 	if p.ino == 0 {
 		return asm.Instructions{asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32)}

@@ -7,11 +7,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// A hit's event in the ring buffer: a head, then the record. Numbers are the
-// machine's.
+// The layout of a hit in the ring buffer: a head, then the record. Numbers are in the machine's
+// byte order.
 const (
 	atTime   = 0  // bpf_ktime_get_ns
-	atCookie = 8  // the plan's number in the upper half, the site's in the lower
+	atCookie = 8  // the plan's index in the upper 32 bits, the site's in the lower
 	atTask   = 16 // bpf_get_current_pid_tgid
 	atComm   = 24
 	atErr    = 40
@@ -20,11 +20,11 @@ const (
 	commSize = 16
 )
 
-// program is what runs at each hit: it copies the record into the ring buffer, or the
-// arguments, one after the other. With a record it uses no more stack than the 32 bytes
-// that every function counts for, so that the record can have the rest. Hits by the process
-// self are dropped, or reporting one would cause the next. If only is not nil, hits by
-// other processes are dropped too.
+// program returns the program that runs at each hit: it copies the record, or the arguments
+// one after the other, into the ring buffer. With a record it uses no more stack than the 32
+// bytes that every function is charged for, so that the record can have the rest. Hits by
+// process self are dropped, or reporting one would cause the next. If only is not nil, hits
+// by other processes are dropped too.
 func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self, only *process) asm.Instructions {
 	const exit, full = "exit", "full"
 	insns := asm.Instructions{
@@ -83,8 +83,8 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self
 		asm.FnRingbufSubmit.Call(),
 		asm.Ja.Label(exit),
 
-		// The buffer is full: count what is lost. The map has one value, which a program
-		// can reach without a lookup.
+		// The buffer is full: count the lost hit. The map has one value, to which a program
+		// can have a pointer without a lookup.
 		asm.LoadMapValue(asm.R1, lost.FD(), 0).WithSymbol(full),
 		asm.Mov.Imm(asm.R2, 1),
 		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),

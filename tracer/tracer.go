@@ -10,9 +10,9 @@
 //		return nil
 //	})
 //
-// Plans are of one image and of either convention. Probes end with the session, and
-// with the process, however it ends. What this process itself does is not reported. It
-// needs Linux 5.15: a ring buffer and cookies.
+// All plans of a session are for one image. They may have either convention. Probes end with
+// the session, or with the process, however it ends. Hits by this process itself are not
+// reported. Linux 5.15 is needed, for attach cookies, and CAP_BPF and CAP_PERFMON.
 package tracer
 
 import (
@@ -35,10 +35,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Options are options of Open. The zero Options are the usual ones.
+// Options are options of Open. The zero Options report the hits of all processes.
 type Options struct {
-	// PID, if not 0, is the one process whose hits are reported, by its number in this
-	// process' PID namespace.
+	// PID, if not 0, is the only process whose hits are reported, by its ID in the PID
+	// namespace of this process.
 	PID int
 	// Buffer is the size of the ring buffer in bytes: a power of two, at least the page
 	// size and at most 2 GiB. 0 means 1 MiB.
@@ -46,23 +46,23 @@ type Options struct {
 	// Progress, if not nil, is called as sites of all plans are attached.
 	Progress func(done, total int)
 
-	inProgram bool // PID is compared by the program also where the kernel can (for tests)
+	inProgram bool // for tests: the program compares PID even where the kernel can
 }
 
-// Hit is one time that a probe fired.
+// Hit is one firing of a probe.
 type Hit struct {
-	Time     time.Duration // since the machine started, without suspensions
+	Time     time.Duration // since the machine started, not counting suspensions
 	PID, TID int           // in the initial PID namespace
-	Comm     string
+	Comm     string        // name of the task
 	Plan     *plan.Plan
-	Site     int          // index of Plan.Sites
-	Err      uint64       // as programs get it
+	Site     int          // index in Plan.Sites
+	Err      uint64       // bit i is set if argument i was not fetched
 	Values   []plan.Value // valid until the next hit
 }
 
-// Session is attached probes.
+// Session is attached probes whose hits are reported.
 type Session struct {
-	// Attachments are what is attached of each plan, and where the kernel refused.
+	// Attachments are the attached and the refused sites of each plan.
 	Attachments []*instances.Attachment
 
 	plans    []*plan.Plan
@@ -72,13 +72,17 @@ type Session struct {
 	reader   *ringbuf.Reader
 }
 
-// Open loads a program for each instance of some plans, and attaches them at all
-// sites, where their image runs. A plan all of whose sites are refused is an error, and
-// then nothing stays attached.
+// Open loads a program for each instance of some plans and attaches it at all sites of the
+// instance, where r says that the image runs. The caller must close the session.
+//
+// The error names the plan. It wraps an error of instances.ProgramSpecs or instances.Attach
+// (instances.ErrTargetMismatch, instances.ErrRefused if all sites of a plan are refused,
+// instances.ErrNotSupported, *prologue.StackError, the kernel's syscall.Errno) or an
+// *ebpf.VerifierError. After an error nothing stays attached.
 func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Options) (s *Session, err error) {
 	raiseFiles(plans)
-	// Kernels before 5.11 count maps against the limit of locked memory; on others it
-	// does no harm that this fails.
+	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
+	// error does not matter.
 	_ = rlimit.RemoveMemlock()
 	s = &Session{plans: plans}
 	defer func() {
@@ -119,8 +123,8 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 	return s, err
 }
 
-// raiseFiles raises the limit of file descriptors to what probes and programs need. If that
-// is not allowed, attaching says what is missing.
+// raiseFiles raises the limit of open files to what probes and programs need. If that is not
+// allowed, Attach returns EMFILE.
 func raiseFiles(plans []*plan.Plan) {
 	need := uint64(256)
 	for _, p := range plans {
@@ -135,7 +139,8 @@ func raiseFiles(plans []*plan.Plan) {
 // maxBuffer is the largest power of two that a map's max_entries holds.
 const maxBuffer = 1 << 31
 
-// buffer is the size of the ring buffer: the kernel takes powers of two of whole pages.
+// buffer returns the size of the ring buffer. The kernel accepts powers of two that are whole
+// pages.
 func (o *Options) buffer() (uint32, error) {
 	page := os.Getpagesize()
 	switch n := o.Buffer; {
@@ -152,7 +157,7 @@ func (o *Options) buffer() (uint32, error) {
 	}
 }
 
-// processes are those that programs tell apart.
+// processes are the processes that programs compare the current one with.
 type processes struct{ self, only *process }
 
 func (o *Options) processes(r *instances.Running) (who processes, err error) {
@@ -203,7 +208,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 	return nil
 }
 
-// recordSize is the bytes of a record, or of the arguments in registers.
+// recordSize returns the size in bytes of a record, or of the arguments in registers.
 func recordSize(p *plan.Plan, in *plan.Instance) int {
 	if p.Convention == prologue.ConventionRecord || len(in.Sites) == 0 {
 		return in.Prologue.Layout.Size
@@ -211,8 +216,8 @@ func recordSize(p *plan.Plan, in *plan.Instance) int {
 	return 8 * len(p.Sites[in.Sites[0]].Args)
 }
 
-// Run calls f for each hit, until the context ends or f returns an error. The end of
-// the context is no error. What is in the buffer then is still reported.
+// Run calls f for each hit until ctx ends or f returns an error, which Run returns. The end of
+// ctx is not an error. Hits that are in the buffer then are still reported.
 func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.reader.Flush() })
 	defer stop()
@@ -234,7 +239,7 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 	}
 }
 
-// hit reads one event.
+// hit decodes one hit from the ring buffer.
 func (s *Session) hit(d []byte) (*Hit, error) {
 	if len(d) < atRecord {
 		return nil, fmt.Errorf("an event of %d bytes: its head has %d", len(d), atRecord)
@@ -254,14 +259,14 @@ func (s *Session) hit(d []byte) (*Hit, error) {
 	return h, nil
 }
 
-// Lost is how many hits were not reported because the buffer was full.
+// Lost returns the number of hits that were not reported because the buffer was full.
 func (s *Session) Lost() (uint64, error) {
 	var n uint64
 	err := s.lost.Lookup(uint32(0), &n)
 	return n, err
 }
 
-// Close ends all probes.
+// Close detaches all probes and frees the programs and maps.
 func (s *Session) Close() error {
 	var errs []error
 	for _, a := range s.Attachments {

@@ -58,8 +58,8 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 	if len(expanded.Definitions) == 0 {
 		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", object)
 	}
-	// Kernels before 5.11 count maps against the limit of locked memory; on others it
-	// does no harm that this fails.
+	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
+	// error does not matter.
 	_ = rlimit.RemoveMemlock()
 	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
 	if err != nil {
