@@ -87,8 +87,8 @@ func (c Cause) String() string {
 	return causeText[c].name
 }
 
-// Text returns the sentence that goes with the name.
-func (c Cause) Text() string {
+// Describe returns the sentence that goes with the name.
+func (c Cause) Describe() string {
 	if c >= causeCount {
 		return c.String()
 	}

@@ -179,7 +179,7 @@ func variableLine(t testing.TB, img *Image, v *Variable) string {
 	if v.Located() {
 		return line + fmt.Sprintf("%s %s (%s)", v.Loc.Kind, where, v.Loc.Rule)
 	}
-	if v.Reason.Code.Text() == "" {
+	if v.Reason.Code.Describe() == "" {
 		t.Fatalf("%s has the reason %v, which has no text", v.Name, v.Reason)
 	}
 	if v.Loc.Kind != loc.KindNone {

@@ -20,7 +20,7 @@ func lineText(s *Site) string {
 	for _, c := range s.Callers {
 		callers = append(callers, c.Function)
 	}
-	return fmt.Sprintf("%s %s:%d at %s view %d %v in %v", s.Function, s.File, s.Line, s.Place(), s.View, s.AfterPrologue, callers)
+	return fmt.Sprintf("%s %s:%d at %s view %d %v in %v", s.Function, s.File, s.Line, s.SymbolOffset(), s.View, s.AfterPrologue, callers)
 }
 
 // TestLinesBothWays: the lines of all functions are the lines of all files, but for

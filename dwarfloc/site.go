@@ -108,9 +108,9 @@ type function struct {
 // one.
 func (s *Site) Inlined() bool { return s.Kind == SiteInline || s.inside }
 
-// Place prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
+// SymbolOffset prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
 // address.
-func (s *Site) Place() string {
+func (s *Site) SymbolOffset() string {
 	switch {
 	case s.Symbol == "":
 		return "0x" + strconv.FormatUint(s.Addr, 16)
@@ -125,7 +125,7 @@ func (s *Site) Place() string {
 // or its address.
 func (s *Site) String() string {
 	if s.u == nil || s.describe() != nil {
-		return s.Place()
+		return s.SymbolOffset()
 	}
 	name := s.Function
 	if s.Kind == SiteLine {
@@ -133,11 +133,11 @@ func (s *Site) String() string {
 	}
 	switch {
 	case s.Inlined():
-		return name + " inlined in " + s.Place()
-	case s.Place() == name:
+		return name + " inlined in " + s.SymbolOffset()
+	case s.SymbolOffset() == name:
 		return name
 	}
-	return name + " at " + s.Place()
+	return name + " at " + s.SymbolOffset()
 }
 
 // Declared returns where the function is declared: a source file as it was named to the

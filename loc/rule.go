@@ -50,8 +50,8 @@ func (r Rule) String() string {
 	return fmt.Sprintf("rule-%d", uint8(r))
 }
 
-// Text says in words what the rule means.
-func (r Rule) Text() string {
+// Describe says in words what the rule means.
+func (r Rule) Describe() string {
 	if int(r) < len(ruleText) {
 		return ruleText[r].text
 	}

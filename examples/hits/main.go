@@ -49,7 +49,7 @@ func main() {
 		var c struct{ Hits, Sum, Missing uint64 }
 		check(0, loaded.Maps["counts"].Lookup(uint32(i), &c))
 		if site := loaded.Definitions["func"].Plan.Sites[i]; c.Hits > 0 {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", site.Function, site.Place(), c.Hits, int64(c.Sum), c.Missing)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", site.Function, site.SymbolOffset(), c.Hits, int64(c.Sum), c.Missing)
 		}
 	}
 	check(0, t.Flush())

@@ -45,7 +45,7 @@ func main() {
 		}))
 		fmt.Printf("instance %d: %d instructions, descriptor %d, for", n, len(insns), prog.FD())
 		for _, i := range instance.Sites {
-			fmt.Printf(" %s", p.Sites[i].Place())
+			fmt.Printf(" %s", p.Sites[i].SymbolOffset())
 		}
 		fmt.Println()
 	}

@@ -92,7 +92,7 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 	}
 	for i, s := range mine {
 		l := theirs[i]
-		if s.Function != l.Function || s.Addr != l.Addr || s.View != l.View || s.Kind != l.Kind || s.DIE != l.DIE || s.Section != l.Section || s.Place() != l.Place() {
+		if s.Function != l.Function || s.Addr != l.Addr || s.View != l.View || s.Kind != l.Kind || s.DIE != l.DIE || s.Section != l.Section || s.SymbolOffset() != l.SymbolOffset() {
 			bad(s, "%#x view %d in %s, linked by ld %v at %#x view %d in %s", s.Addr, s.View, s.Section, l, l.Addr, l.View, l.Section)
 			continue
 		}

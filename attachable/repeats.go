@@ -9,10 +9,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// Refires reports whether the processor can come back to an inlined site's address
+// Repeats reports whether the processor can come back to an inlined site's address
 // without leaving the site's own code: then its probe fires on every turn of that loop.
 // checked is false when some of the code could not be followed.
-func (t *Table) Refires(s *dwarfloc.Site) (again, checked bool, err error) {
+func (t *Table) Repeats(s *dwarfloc.Site) (again, checked bool, err error) {
 	if s.Kind == dwarfloc.SiteEntry {
 		return false, true, nil
 	}

@@ -75,9 +75,9 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestRefiresVmlinux: a retry loop of a kernel begins where its body does, and bodies
+// TestRepeatsVmlinux: a retry loop of a kernel begins where its body does, and bodies
 // without a loop never fire again, wherever their branches go.
-func TestRefiresVmlinux(t *testing.T) {
+func TestRepeatsVmlinux(t *testing.T) {
 	img, err := dwarfloc.Open(testenv.Vmlinux(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestRefiresVmlinux(t *testing.T) {
 		}
 		count := 0
 		for _, s := range sites {
-			again, checked, err := table.Refires(s)
+			again, checked, err := table.Repeats(s)
 			if err != nil || !checked {
 				t.Errorf("%v: checked %v, %v", s, checked, err)
 			}
