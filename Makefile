@@ -1,7 +1,7 @@
 GO  ?= go
 BIN := bin
 
-# testdata is outside ./..., so its package is named wherever all packages are meant.
+# ./... does not match the package in testdata, so it is named as well.
 PACKAGES := ./... ./testdata/vmlinux-fixtures
 
 # Pinned, and run through the module cache: nothing to install.

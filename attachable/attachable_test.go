@@ -28,9 +28,9 @@ func TestSites(t *testing.T) {
 	var got []string
 	for _, s := range sites {
 		if c := table.At(s.Addr); c != CauseNone {
-			got = append(got, c.String()+" "+s.Place())
+			got = append(got, c.String()+" "+s.SymbolOffset())
 		}
-		if again, checked, err := table.Refires(s); err != nil || !checked || again {
+		if again, checked, err := table.Repeats(s); err != nil || !checked || again {
 			t.Errorf("%v: fires again: %v, checked %v, %v", s, again, checked, err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestARM64Image(t *testing.T) {
 				t.Errorf("%v+%d: %q, want %q", s, off, got, want)
 			}
 		}
-		if again, checked, err := table.Refires(s); err != nil || !checked || again {
+		if again, checked, err := table.Repeats(s); err != nil || !checked || again {
 			t.Errorf("%v: fires again: %v, checked %v, %v", s, again, checked, err)
 		}
 	}

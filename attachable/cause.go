@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Cause is why the kernel refuses a probe at an address. The causes, each by its String and its
-// Text, are
+// Cause is why the kernel refuses a probe at an address. The causes, each by the result of
+// String and of Describe, are
 //
 //   - not-code: it is in no section of instructions
 //   - freed-init: the kernel frees this code once it has booted
@@ -87,8 +87,8 @@ func (c Cause) String() string {
 	return causeText[c].name
 }
 
-// Text returns a description for people.
-func (c Cause) Text() string {
+// Describe returns a description for people.
+func (c Cause) Describe() string {
 	if c >= causeCount {
 		return c.String()
 	}

@@ -15,15 +15,15 @@ func TestCauses(t *testing.T) {
 	}
 	names := make(map[string]bool)
 	for c := CauseNone + 1; c < causeCount; c++ {
-		if c.String() == "" || c.Text() == "" || names[c.String()] {
-			t.Errorf("cause %d is %q: %q", uint8(c), c, c.Text())
+		if c.String() == "" || c.Describe() == "" || names[c.String()] {
+			t.Errorf("cause %d is %q: %q", uint8(c), c, c.Describe())
 		}
 		names[c.String()] = true
-		if line := "//   - " + c.String() + ": " + c.Text() + "\n"; !strings.Contains(string(source), line) {
+		if line := "//   - " + c.String() + ": " + c.Describe() + "\n"; !strings.Contains(string(source), line) {
 			t.Errorf("the documentation of Cause lacks the line\n%s", line)
 		}
 	}
-	if c := Cause(99); c.String() != "Cause(99)" || c.Text() != "Cause(99)" {
-		t.Errorf("cause 99 is %q: %q", c, c.Text())
+	if c := Cause(99); c.String() != "Cause(99)" || c.Describe() != "Cause(99)" {
+		t.Errorf("cause 99 is %q: %q", c, c.Describe())
 	}
 }

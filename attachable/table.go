@@ -3,7 +3,7 @@
 //
 //	table, err := attachable.New(img)
 //	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
-//	again, checked, err := table.Refires(site)
+//	again, checked, err := table.Repeats(site)
 //
 // The rules are those of Linux 6.1: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
@@ -15,7 +15,7 @@
 //
 // # Sites that fire again
 //
-// Refires recognizes inlined sites at which a probe fires more than once each time that the
+// Repeats recognizes inlined sites at which a probe fires more than once each time that the
 // inlined body is entered: a path through the code of the body alone leads from the site's
 // address back to it. Paths go through all ranges of the body, including those of inlined
 // callees, and follow direct branches; calls and the trap of a WARN return. Where an indirect

@@ -1,6 +1,6 @@
-// Package bench measures each stage of the work, so that a regression has an
-// address: open, index, expand, resolve, emit. The images are a small fixture and,
-// with BENCH_VMLINUX=FILE, a kernel ("make vmlinux" fetches Debian's).
+// Package bench measures each stage separately, so that a regression can be located: open,
+// index, expand, resolve, emit. The images are a small fixture and, with BENCH_VMLINUX=FILE,
+// a kernel ("make vmlinux" fetches Debian's).
 //
 //	BENCH_VMLINUX=$(scripts/fetch-vmlinux.sh) make bench
 package bench
@@ -67,7 +67,7 @@ func open(b *testing.B, im image) *dwarfloc.Image {
 	return img
 }
 
-// nothing matches no function: what is left of a search is the scan of all units.
+// nothing matches no function: a search for it only scans all units.
 type nothing struct{}
 
 func (nothing) Match(string) bool       { return false }
@@ -99,7 +99,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// BenchmarkIndex opens and finds all functions and inlined instances.
+// BenchmarkIndex opens an image and finds all functions and inlined instances.
 func BenchmarkIndex(b *testing.B) {
 	each(b, func(b *testing.B, im image) {
 		for b.Loop() {
@@ -231,8 +231,8 @@ func BenchmarkCoverage(b *testing.B) {
 	})
 }
 
-// BenchmarkShare writes and shares the prologues of every site whose parameters
-// have been resolved: what coverage does besides.
+// BenchmarkShare generates and compares the prologues of all sites, with parameters that are
+// already resolved: the rest of what coverage does.
 func BenchmarkShare(b *testing.B) {
 	each(b, func(b *testing.B, im image) {
 		img := scanned(b, im)

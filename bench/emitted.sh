@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Counts what the prologues of one kernel image are made of, measures what they
+# Counts the instructions of the prologues of one kernel image, measures what they
 # cost when they run in this machine's kernel, and writes bench/EMITTED.md.
 #
 #   bench/emitted.sh VMLINUX [ROUNDS]

@@ -5,10 +5,10 @@
 #
 #   bench/peers.sh VMLINUX [IMAGE...]
 #
-# The further images are for the growth table only. ROUNDS (default 7) is how often
+# The other images are for the growth table only. ROUNDS (default 7) is how often
 # each command is measured, OUT (default bench/RESULTS.md) the file to write.
 #
-# Each round runs every command once, so that a slow moment of the machine hits all
+# Each round runs every command once, so that a slow moment of the machine affects all
 # of them. The images are in the page cache. A tool that is not installed, or that
 # does not answer, is left out and named on the standard error.
 set -euo pipefail

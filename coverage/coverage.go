@@ -158,8 +158,8 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Image: img.Path(), BuildID: img.BuildID()}
-	r.Entry.sum(tallies[dwarfloc.Entry])
-	r.Inline.sum(tallies[dwarfloc.Inline])
+	r.Entry.sum(tallies[dwarfloc.SiteEntry])
+	r.Inline.sum(tallies[dwarfloc.SiteInline])
 	for _, s := range sharers[1:] {
 		sharers[0].Merge(s)
 	}

@@ -43,7 +43,7 @@ func emit(t *testing.T, s *dwarfloc.Site, params []*dwarfloc.Variable) (insns as
 		}
 		args = append(args, prologue.Arg{Loc: v.Loc, Reason: v.Reason, Size: int(max(size, 0)), Signed: typ.Signed})
 	}
-	p, err := prologue.Emit(args, prologue.Options{Arch: s.Image().Arch(), BigEndian: s.Image().BigEndian(), Convention: prologue.ConventionRegisters})
+	p, err := prologue.Emit(args, prologue.Options{Arch: s.Image.Arch(), BigEndian: s.Image.BigEndian(), Convention: prologue.ConventionRegisters})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		}
 		var emitted coverage.Emitted
 		distinct := make(map[string]bool)
-		want := map[dwarfloc.SiteKind]map[string]int{dwarfloc.Entry: {}, dwarfloc.Inline: {}}
+		want := map[dwarfloc.SiteKind]map[string]int{dwarfloc.SiteEntry: {}, dwarfloc.SiteInline: {}}
 		for _, s := range sites {
 			params, err := s.Params()
 			if err != nil {
@@ -96,7 +96,7 @@ func TestMeasure(t *testing.T) {
 		if emitted.Distinct = len(distinct); r.Emitted != emitted || emitted.Distinct == 0 {
 			t.Errorf("%s: emitted %+v, want %+v", name, r.Emitted, emitted)
 		}
-		for kind, c := range map[dwarfloc.SiteKind]*coverage.Counts{dwarfloc.Entry: &r.Entry, dwarfloc.Inline: &r.Inline} {
+		for kind, c := range map[dwarfloc.SiteKind]*coverage.Counts{dwarfloc.SiteEntry: &r.Entry, dwarfloc.SiteInline: &r.Inline} {
 			got := map[string]int{"sites": c.Sites, "parameters": c.Parameters, "located": c.Located, "all": c.All}
 			for k, n := range c.ByReason {
 				got[k] = n

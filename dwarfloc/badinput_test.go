@@ -134,7 +134,7 @@ func everyLine(t testing.TB, img *Image, bodies []*Site) string {
 	lines, err := img.LineSites(ctx, bodies, func(*Site, string, int) bool { return true })
 	say("lines of functions", len(lines), err)
 	for i, s := range lines {
-		if s.Line == 0 && s.File == "" || s.Kind != Line {
+		if s.Line == 0 && s.File == "" || s.Kind != SiteLine {
 			t.Fatalf("%s is no line", s)
 		}
 		if i%64 != 0 {
@@ -179,7 +179,7 @@ func variableLine(t testing.TB, img *Image, v *Variable) string {
 	if v.Located() {
 		return line + fmt.Sprintf("%s %s (%s)", v.Loc.Kind, where, v.Loc.Rule)
 	}
-	if v.Reason.Code.Text() == "" {
+	if v.Reason.Code.Describe() == "" {
 		t.Fatalf("%s has the reason %v, which has no text", v.Name, v.Reason)
 	}
 	if v.Loc.Kind != loc.KindNone {

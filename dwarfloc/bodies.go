@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -232,8 +233,8 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 	return out, nil
 }
 
-// bodySite is the start of a record's body as a site of one of the kinds Line and
-// Instruction, or nil for code that is not in the image. It is the site of the line
+// bodySite is the start of a record's body as a site of one of the kinds SiteLine and
+// SiteInstruction, or nil for code that is not in the image. It is the site of the line
 // that declares the function; other places have theirs by moving it. It is to keep.
 func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site, error) {
 	s := &Site{funOf: -1}
@@ -241,7 +242,7 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 	if err != nil || !ok {
 		return nil, err
 	}
-	s.body, s.inside = s.Addr, s.Kind == Inline
+	s.body, s.inside = s.Addr, s.Kind == SiteInline
 	s.keep()
 	s.Kind, s.File, s.Line = kind, file, line
 	return s, nil
@@ -251,7 +252,7 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 // without optimisation it is not in the function's prologue, where parameters do not
 // have their locations yet, but after it.
 func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error) {
-	s, err := u.bodySite(rec, Line, file, line)
+	s, err := u.bodySite(rec, SiteLine, file, line)
 	if err != nil || s == nil {
 		return nil, err
 	}
@@ -265,25 +266,19 @@ func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error
 	return s, nil
 }
 
-// NoCodeError is SiteAt's error for an address that is in no function.
-type NoCodeError struct {
-	Image string // path
-	Addr  uint64
-	Why   string
-}
-
-func (e *NoCodeError) Error() string {
-	return fmt.Sprintf("%s: no function holds the address %#x: %s", e.Image, e.Addr, e.Why)
-}
+// ErrNoFunction is wrapped by SiteAt's error for an address that is in no function.
+var ErrNoFunction = errors.New("no function holds the address")
 
 // SiteAt returns the site of the instruction at a link-time address: in the innermost
 // body that holds it, with the machine as it is before the instruction, after
 // whatever else the line table has at that address. An address that is in no
-// function is a *NoCodeError.
+// function is ErrNoFunction, with a reason.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
-	none := &NoCodeError{Image: img.Path(), Addr: addr, Why: "no section of instructions holds it"}
+	none := func(why string) error {
+		return fmt.Errorf("%s: %w %#x: %s", img.Path(), ErrNoFunction, addr, why)
+	}
 	if !img.executable(addr) {
-		return nil, none
+		return nil, none("no section of instructions holds it")
 	}
 	if err := img.prepare(true); err != nil {
 		return nil, err
@@ -300,7 +295,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if best == nil || s.die < best.die {
+		if best == nil || s.DIE < best.DIE {
 			best = s
 		}
 		return nil
@@ -309,13 +304,13 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 		return nil, err
 	}
 	if best == nil {
-		none.Why = "the debug information describes no code there"
+		why := "the debug information describes no code there"
 		if sym := img.SymbolAt(addr, ""); sym != nil {
-			none.Why += fmt.Sprintf("; it is %s+%#x", sym.Name, addr-sym.Addr)
+			why += fmt.Sprintf("; it is %s+%#x", sym.Name, addr-sym.Addr)
 		}
-		return nil, none
+		return nil, none(why)
 	}
-	if err := best.Describe(); err != nil {
+	if err := best.describe(); err != nil {
 		return nil, err
 	}
 	return best, img.Changed()
@@ -370,7 +365,7 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 	if at >= 0 {
 		file, line = u.File(uint64(rows[at].File)), int(rows[at].Line)
 	}
-	s, err := u.bodySite(in.rec, Instruction, file, line)
+	s, err := u.bodySite(in.rec, SiteInstruction, file, line)
 	if err != nil || s == nil {
 		return nil, err
 	}

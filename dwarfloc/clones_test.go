@@ -17,7 +17,7 @@ func TestCloneSymbols(t *testing.T) {
 		}
 		found := ""
 		for _, s := range sites {
-			if s.Kind == Entry {
+			if s.Kind == SiteEntry {
 				found = s.Symbol
 			}
 		}

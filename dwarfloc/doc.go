@@ -1,45 +1,46 @@
-// Package dwarfloc finds where functions run in an image, and where their
-// variables are there.
+// Package dwarfloc finds where functions run in an image, and where their variables are
+// there.
 //
-//	img, err := dwarfloc.Open("vmlinux")
+//	img, err := dwarfloc.Open("vmlinux", nil)
 //	sites, err := img.Sites(ctx, dwarfloc.Name("get_page"))
 //	for _, s := range sites {
 //		v, err := s.Lookup("page")
 //		fmt.Println(s, v.Loc.Text(img.Arch()), v.Reason)
 //	}
 //
-// A [Site] is one place where a function's body begins: its out-of-line entry, a
-// clone's, or an inlined instance; or a source line or an instruction in such a body
-// ([Image.LineSites], [Image.SiteAt]). A [Variable] is a parameter, local or global as
-// one site sees it, with either a [Location] or the [Reason] why there is none. A
-// location is symbolic: it names registers, offsets and addresses, and is never
-// evaluated here. Package prologue makes BPF of it; a debugger could make something
-// else. [Site.Follow] goes on from a variable to members and elements. This package
-// imports nothing of BPF.
+// A [Site] is one place where the body of a function begins: its out-of-line entry, the
+// entry of a clone, or an inlined instance. [Image.LineSites] and [Image.SiteAt] return
+// sites of source lines and instructions inside bodies. All addresses are link-time
+// addresses.
 //
-// It reads DWARF 4 and 5 as GCC, clang and Go write them, with the GNU extensions
-// in use: location views (see [Rule]), entry values, implicit pointers, parameter
-// references, typed operations. Call frame information comes from .debug_frame and
-// .eh_frame. Sections may be compressed, and the debug information of a stripped
-// file may be in a separate one. Relocatable files, which kernel modules are, get
-// addresses and relocations when they are opened (see [Image.LoadsApart]). Documents: DWARF 5 (dwarfstd.org), LSB 5.0 for
-// .eh_frame, and the GCC source for its extensions; comments name the sections.
+// A [Variable] is a parameter, a local or a global as one site sees it. It has either a
+// location or the reason why there is none: see package loc. [Site.Resolve] goes on from a
+// variable to members and elements, as an argument of a definition asks.
 //
-// # How it works
+// # What it reads
+//
+// DWARF 4 and 5 as GCC, clang and Go write it, with the GNU extensions in use: location
+// views (see [loc.Rule]), entry values, implicit pointers, parameter references and typed
+// operations. Call frame information comes from .debug_frame and .eh_frame. Package image
+// opens the file: sections may be compressed, the debug information of a stripped file may
+// be in a separate file, and relocatable files, such as kernel modules, are given addresses
+// and relocated. Comments name the section of the document that they follow: DWARF 5
+// (dwarfstd.org), LSB 5.0 for .eh_frame, or GCC's source for its extensions.
+//
+// # What it costs
 //
 // Opening an image reads headers only. A question about one name reads the units that
-// mention it; another one scans all units in parallel and keeps a record of each
-// subprogram and inlined instance, nothing else: abbreviations are compiled into words
-// and short programs that pass over what is not wanted.
-// Ranges, location lists, types, frame rules and line tables are read for the sites
-// that are asked about. The scan's result may be kept in a directory ([Cache]).
+// mention the name; a question about a pattern scans all units in parallel and keeps one
+// small record for each subprogram and inlined instance. Ranges, location lists, types,
+// frame rules and line tables are read only for the sites that are asked about.
+// [Options].CacheDir keeps the result of the scan for the next process.
 //
-// # Security
+// # Damaged files
 //
-// Images are not trusted: offsets, lengths and references are checked, recursion and
-// loops are bounded, and what is allocated follows what the file can hold. Damage is
-// a [FormatError] that names section and offset, or, where it concerns one variable
-// at one site, that variable's reason. A file that is cut short or written to while
-// it is open is an error as well ([ErrChanged]). The package does not promise to be
+// Images are not trusted: offsets, lengths and references are checked, recursion and loops
+// are bounded, and memory is bounded by the size of the file. Damage is an
+// [image.FormatError] that names the section and the offset. If it concerns one variable at
+// one site only, it is that variable's reason. A file that is cut short or written to while
+// it is open is an error that wraps [image.ErrChanged]. The package does not promise to be
 // fast on hostile files.
 package dwarfloc

@@ -16,14 +16,13 @@ type Matcher interface {
 	Literal() (name string, ok bool)
 }
 
-// Name is a Matcher for one name.
-type Name string
+// Name returns a Matcher that chooses the functions of one name.
+func Name(name string) Matcher { return literal(name) }
 
-// Match reports whether name is the name.
-func (n Name) Match(name string) bool { return name == string(n) }
+type literal string
 
-// Literal returns the name.
-func (n Name) Literal() (string, bool) { return string(n), true }
+func (l literal) Match(name string) bool  { return name == string(l) }
+func (l literal) Literal() (string, bool) { return string(l), true }
 
 // Sites returns all sites of the functions that a matcher chooses, in a stable
 // order: by function, then address, view and place in the debug information. A
@@ -31,9 +30,9 @@ func (n Name) Literal() (string, bool) { return string(n), true }
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 	found := make([][]*Site, runtime.GOMAXPROCS(0))
 	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
-		c := s.Clone()
+		c, err := s.Clone()
 		found[worker] = append(found[worker], c)
-		return c.Describe()
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 // goroutines at once and in no order. worker is less than GOMAXPROCS, and no two calls with
 // the same worker overlap. Code that a linker merged has a site for each of its
 // descriptions. EachSite is for going through a whole image without keeping it in memory: s
-// is reused after f returns. Clone it to keep it, Describe it to get its names.
+// is reused after f returns: Clone it to keep it, or to get its names.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
 	// Who wants all sites counts them, and seldom asks for their symbols.
 	if err := img.prepare(m != nil); err != nil {
@@ -96,7 +95,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 func compareSites(a, b *Site) int {
 	return cmp.Or(
 		cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View),
-		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.die, b.die),
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.DIE, b.DIE),
 	)
 }
 
@@ -105,7 +104,7 @@ func compareSites(a, b *Site) int {
 // each.
 func dropCopies(sites []*Site) []*Site {
 	return slices.CompactFunc(sites, func(a, b *Site) bool {
-		return a.Kind == Entry && b.Kind == Entry && a.Addr == b.Addr && a.Function == b.Function
+		return a.Kind == SiteEntry && b.Kind == SiteEntry && a.Addr == b.Addr && a.Function == b.Function
 	})
 }
 

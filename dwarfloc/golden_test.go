@@ -33,7 +33,7 @@ func listing(t testing.TB, img *Image) string {
 	}
 	var b strings.Builder
 	for _, s := range sites {
-		fmt.Fprintf(&b, "%s %s %s %#x:%d %s", s.Function, s.Kind, s.Place(), s.Addr, s.View, s.Section)
+		fmt.Fprintf(&b, "%s %s %s %#x:%d %s", s.Function, s.Kind, s.SymbolOffset(), s.Addr, s.View, s.Section)
 		if s.AfterPrologue {
 			b.WriteString(" after-prologue")
 		}
@@ -157,11 +157,11 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 	if !img.executable(s.Addr) || s.Section == "" {
 		t.Errorf("%s: %#x is not in a section of code", s, s.Addr)
 	}
-	if s.Symbol == "" || s.Offset != 0 && s.Kind == Entry && !s.AfterPrologue {
-		t.Errorf("%s: an odd place: %s", s, s.Place())
+	if s.Symbol == "" || s.Offset != 0 && s.Kind == SiteEntry && !s.AfterPrologue {
+		t.Errorf("%s: an odd place: %s", s, s.SymbolOffset())
 	}
 	checkSlots(t, img, s)
-	if s.Kind == Entry {
+	if s.Kind == SiteEntry {
 		if len(s.Callers) != 0 || s.CallLine != 0 {
 			t.Errorf("%s: an out-of-line site with callers", s)
 		}

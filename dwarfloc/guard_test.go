@@ -96,8 +96,8 @@ var questions = []struct {
 		_, err := a.site.Lookup("ring_zero")
 		return err
 	}},
-	{"Site.VariableNames", true, func(a asked) error {
-		_, err := a.site.VariableNames()
+	{"Site.Variables", true, func(a asked) error {
+		_, err := a.site.Variables()
 		return err
 	}},
 	{"Site.Declared", true, func(a asked) error {
@@ -105,20 +105,21 @@ var questions = []struct {
 		return err
 	}},
 	{"Site.Pointee", true, func(a asked) error {
-		_, err := a.site.Pointee(&loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE()})
+		_, err := a.site.Pointee(&loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE})
 		return err
 	}},
 	{"Site.At", true, func(a asked) error {
 		_, _, err := a.site.At(1)
 		return err
 	}},
-	{"Site.Describe", true, func(a asked) error {
-		s := a.site.Clone()
+	{"Site.Clone", true, func(a asked) error {
+		s := *a.site
 		s.described = false
-		return s.Describe()
+		_, err := s.Clone()
+		return err
 	}},
 	{"Site.String", false, func(a asked) error {
-		s := a.site.Clone()
+		s := *a.site
 		s.described = false
 		_ = s.String()
 		return nil

@@ -2,8 +2,9 @@ package dwarfloc
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -91,7 +92,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	}
 	img.d = dw.New(dw.Sections{
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
-		EhFrameAddr: sectionAddr(f, ".eh_frame"), Errorf: f.Errorf,
+		EhFrameAddr: sectionAddr(f, ".eh_frame"), Errorf: damaged(f),
 	}, sections)
 	img.index = index.New(img.d, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),
@@ -100,6 +101,18 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
 	return img, nil
+}
+
+// damaged makes the errors about the debug information of a file, which may be in another
+// file than the code.
+func damaged(f *image.File) func(section string, off uint64, format string, args ...any) error {
+	return func(section string, off uint64, format string, args ...any) error {
+		e := &image.FormatError{Path: f.Path(), Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
+		if path := f.DebugPath(); path != "" && strings.HasPrefix(section, ".debug_") {
+			e.Path = path
+		}
+		return e
+	}
 }
 
 func sectionAddr(f *image.File, name string) uint64 {
@@ -175,26 +188,6 @@ type unit struct {
 
 // of returns the image's unit for one of the debug information.
 func (img *Image) of(u *dw.Unit) *unit { return &img.units[u.Number] }
-
-// CachedIndex is one index that a cache directory keeps.
-type CachedIndex struct {
-	BuildID string
-	Size    int64 // bytes
-	Used    time.Time
-}
-
-// CachedIndexes returns the indexes in a cache directory, the one used last first.
-func CachedIndexes(dir string) ([]CachedIndex, error) {
-	list, err := index.ListKept(dir)
-	out := make([]CachedIndex, len(list))
-	for i, k := range list {
-		out[i] = CachedIndex{BuildID: k.Key, Size: k.Size, Used: k.Used}
-	}
-	return out, err
-}
-
-// ClearCache removes all indexes in a cache directory.
-func ClearCache(dir string) error { return index.ClearKept(dir) }
 
 // guarded runs what reads a mapping that may be none of an image's any more.
 func guarded(f func() error) error { return mapping.Guard(f) }

@@ -151,8 +151,8 @@ func TestCacheLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := CachedIndexes(dir)
-	if err != nil || len(list) != 3 || list[0].BuildID != ids[2] || list[2].BuildID != ids[0] {
+	list, err := index.ListKept(dir)
+	if err != nil || len(list) != 3 || list[0].Key != ids[2] || list[2].Key != ids[0] {
 		t.Fatalf("list: %v, %v", list, err)
 	}
 	// Using the oldest makes it the newest.
@@ -162,14 +162,14 @@ func TestCacheLimit(t *testing.T) {
 	if err := index.Evict(dir, list[0].Size+list[2].Size+1, ""); err != nil {
 		t.Fatal(err)
 	}
-	list, err = CachedIndexes(dir)
-	if err != nil || len(list) != 2 || list[0].BuildID != ids[0] || list[1].BuildID != ids[2] {
+	list, err = index.ListKept(dir)
+	if err != nil || len(list) != 2 || list[0].Key != ids[0] || list[1].Key != ids[2] {
 		t.Errorf("after eviction: %v, %v", list, err)
 	}
-	if err := ClearCache(dir); err != nil {
+	if err := index.ClearKept(dir); err != nil {
 		t.Fatal(err)
 	}
-	if list, err = CachedIndexes(dir); err != nil || len(list) != 0 {
+	if list, err = index.ListKept(dir); err != nil || len(list) != 0 {
 		t.Errorf("after clearing: %v, %v", list, err)
 	}
 }

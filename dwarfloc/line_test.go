@@ -29,7 +29,7 @@ func TestPrologueEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range sites {
-			if s.Kind != Entry {
+			if s.Kind != SiteEntry {
 				continue
 			}
 			found = true

@@ -42,7 +42,7 @@ type LineMatcher interface {
 }
 
 // LineSites returns the sites of lines in the bodies of given functions' sites, which
-// must be of the kinds Entry and Inline, in a stable order: by function, line,
+// must be of the kinds SiteEntry and SiteInline, in a stable order: by function, line,
 // address, view. want is asked about the rows in the code of a body.
 func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body *Site, file string, line int) bool) ([]*Site, error) {
 	byUnit := make(map[*unit][]*Site)
@@ -109,7 +109,7 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 		if file == "" || !want(s, file, line) || have[mark{s.rec, file, line}] {
 			continue
 		}
-		start, err := u.bodySite(s.rec, Line, file, line)
+		start, err := u.bodySite(s.rec, SiteLine, file, line)
 		if err != nil {
 			return nil, err
 		}
@@ -268,7 +268,7 @@ func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, er
 			if file == "" || !m.Match(file, line) {
 				continue
 			}
-			s, err := u.bodySite(int32(i), Line, file, line)
+			s, err := u.bodySite(int32(i), SiteLine, file, line)
 			if err != nil {
 				return err
 			}
@@ -413,7 +413,7 @@ func base(p string) string {
 // describeLines describes sites of lines and brings them into order.
 func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	for _, s := range sites {
-		if err := s.Describe(); err != nil {
+		if err := s.describe(); err != nil {
 			return nil, err
 		}
 	}

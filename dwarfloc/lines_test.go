@@ -20,7 +20,7 @@ func lineText(s *Site) string {
 	for _, c := range s.Callers {
 		callers = append(callers, c.Function)
 	}
-	return fmt.Sprintf("%s %s:%d at %s view %d %v in %v", s.Function, s.File, s.Line, s.Place(), s.View, s.AfterPrologue, callers)
+	return fmt.Sprintf("%s %s:%d at %s view %d %v in %v", s.Function, s.File, s.Line, s.SymbolOffset(), s.View, s.AfterPrologue, callers)
 }
 
 // TestLinesBothWays: the lines of all functions are the lines of all files, but for
@@ -44,7 +44,7 @@ func TestLinesBothWays(t *testing.T) {
 			text := func(sites []*Site) []string {
 				var out []string
 				for _, s := range sites {
-					if s.Kind != Line {
+					if s.Kind != SiteLine {
 						t.Errorf("%s is of the kind %s", s, s.Kind)
 					}
 					if _, line, err := s.Declared(); err != nil || line != s.Line {
@@ -121,8 +121,7 @@ func TestSiteAtErrors(t *testing.T) {
 		0xffffffff8fffffff: "no section of instructions holds it",
 	} {
 		s, err := img.SiteAt(t.Context(), addr)
-		var none *NoCodeError
-		if s != nil || !errors.As(err, &none) || !strings.Contains(err.Error(), want) {
+		if s != nil || !errors.Is(err, ErrNoFunction) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%#x: %v, %v", addr, s, err)
 		}
 	}
@@ -137,7 +136,7 @@ func TestEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range sites {
-		if s.Kind != Entry {
+		if s.Kind != SiteEntry {
 			continue
 		}
 		for addr := s.fun.start; addr <= s.Addr; addr += s.Addr - s.fun.start {

@@ -25,7 +25,7 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 }
 
 func (s *Site) lookup(name string) (*Variable, error) {
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
 	}
@@ -72,16 +72,16 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		y := *x // shared by all sites
 		v, err := s.variable(&y, ev)
 		if v != nil {
-			v.Role = Global
+			v.Role = RoleGlobal
 			if v.Reason == (loc.Reason{Code: loc.ReasonOptimizedOut}) && y.decl {
 				v.Reason.Detail = "it is declared, and no unit of the image defines it"
 			}
 		}
 		return v, err
 	case elsewhere:
-		return &Variable{Name: name, Role: Local, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
+		return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
-	return &Variable{Name: name, Role: Local, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
+	return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
 }
 
 // Pointee returns the object that an implicit pointer points to, as it is at the
@@ -122,18 +122,10 @@ func (s *Site) pointee(l *loc.Location) (*Variable, error) {
 	return s.variable(&x, s.evaluator())
 }
 
-// VariableNames returns the names of the parameters and locals of the site's
-// function, sorted, for suggestions.
-func (s *Site) VariableNames() (names []string, err error) {
-	err = s.u.img.guard(func() error {
-		names, err = s.names()
-		return err
-	})
-	return names, err
-}
-
+// names returns the names of the parameters and locals that are in scope at the site,
+// sorted.
 func (s *Site) names() ([]string, error) {
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func TestLookup(t *testing.T) {
 		}
 		got := "no such site"
 		for _, s := range sites {
-			if s.Place() != c.place {
+			if s.SymbolOffset() != c.place {
 				continue
 			}
 			v, err := s.Lookup(c.name)

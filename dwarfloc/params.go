@@ -56,7 +56,7 @@ func (r *resolver) params(s *Site) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.u.Entry(s.die)
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 			*v = *w
 		}
 	}
-	v.Role, v.Entries = Parameter, entries
+	v.Role, v.Entries = RoleParameter, entries
 	return err
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// PathError says which step of a path the types do not allow. Whether they do depends
-// on the site: functions that one pattern matches have variables of different types.
-type PathError struct {
+// Mismatch says which step of a path the types do not allow. Whether they do depends on the
+// site: functions that one pattern matches have variables of different types.
+type Mismatch struct {
 	Step     int      // index in the path
 	Msg      string   // what is wrong
 	Members  []string // members that the type does have
@@ -19,8 +19,10 @@ type PathError struct {
 	Declared string   // "file:line" of the type, or ""
 }
 
-// Error returns Msg.
-func (e *PathError) Error() string { return e.Msg }
+// mismatch is a Mismatch on its way from the step to the variable.
+type mismatch Mismatch
+
+func (m *mismatch) Error() string { return m.Msg }
 
 // follow returns what a path leads to from a variable: a variable of the type of the last
 // member or element, with its location at the site.
@@ -30,14 +32,14 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 	o := object{loc: v.Loc, reason: v.Reason, t: v.Type}
 	for i := range path {
 		err := f.step(&o, &path[i])
-		var wrong *PathError
+		var wrong *mismatch
 		if errors.As(err, &wrong) {
 			wrong.Step = i
 			code := loc.ReasonTypeMismatch
 			if wrong.Members != nil {
 				code = loc.ReasonNoSuchMember
 			}
-			out.Wrong, out.Type, out.Reason = wrong, o.t, loc.Reason{Code: code, Detail: wrong.Msg}
+			out.Wrong, out.Type, out.Reason = (*Mismatch)(wrong), o.t, loc.Reason{Code: code, Detail: wrong.Msg}
 			return out, nil
 		}
 		var damage *image.FormatError
@@ -104,7 +106,7 @@ func (f *follower) bitField(o *object, off, size uint64, signed bool) {
 }
 
 func wrong(format string, args ...any) error {
-	return &PathError{Msg: fmt.Sprintf(format, args...)}
+	return &mismatch{Msg: fmt.Sprintf(format, args...)}
 }
 
 func (f *follower) step(o *object, p *probe.Step) error {
@@ -221,7 +223,7 @@ func (f *follower) member(o *object, name string) error {
 		if err != nil {
 			return err
 		}
-		e := &PathError{Msg: fmt.Sprintf("%v has no member %q", t, name), Members: names, Type: t.String()}
+		e := &mismatch{Msg: fmt.Sprintf("%v has no member %q", t, name), Members: names, Type: t.String()}
 		if e.Members == nil {
 			e.Members = []string{}
 		}

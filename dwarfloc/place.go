@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -20,9 +21,9 @@ func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
 		ev.use(x.u)
 		defer ev.use(own)
 	}
-	v := &Variable{Name: x.u.Text(x.name), Role: Local, Entries: 1}
+	v := &Variable{Name: x.u.Text(x.name), Role: RoleLocal, Entries: 1}
 	if x.tag == dw.TagFormalParameter {
-		v.Role = Parameter
+		v.Role = RoleParameter
 	}
 	t, err := x.u.typeOf(x.typ)
 	return v, s.settle(v, x, ev, t, err)
@@ -110,11 +111,11 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
 		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
-	case l.Missing():
+	case eval.MissingPart(l):
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
 		}
-		if l.Missing() {
+		if eval.MissingPart(l) {
 			v.Reason = loc.Reason{Code: loc.ReasonMissingPiece}
 		}
 	}
@@ -126,5 +127,5 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 // parameters are bound a few views after the mark of the entry. Elsewhere the later
 // view is after a later line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
-	return s.Kind != Line || x.tag == dw.TagFormalParameter && s.Addr == s.body
+	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
 }

@@ -86,7 +86,7 @@ var wordType = &Type{Kind: TypeInt, Name: "unsigned long", Size: 8}
 // given represents something that is no variable of the program as one, so that callers
 // handle one type.
 func given(name string, l loc.Location, r loc.Reason) *Variable {
-	v := &Variable{Name: name, Role: Given, Type: wordType, Entries: 1, Reason: r}
+	v := &Variable{Name: name, Role: RoleGiven, Type: wordType, Entries: 1, Reason: r}
 	if r.Code == loc.ReasonNone {
 		v.Loc = l
 		v.Loc.Rule = loc.RuleGiven
@@ -122,9 +122,9 @@ func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 	return addr, ok, nil
 }
 
-// Locals returns the parameters and locals that are in scope at the site, by name, without
+// Variables returns the parameters and locals that are in scope at the site, by name, without
 // those of the functions that it is inlined into.
-func (s *Site) Locals() (out []*Variable, err error) {
+func (s *Site) Variables() (out []*Variable, err error) {
 	err = s.u.img.guard(func() error {
 		names, err := s.names()
 		if err != nil {
@@ -135,7 +135,7 @@ func (s *Site) Locals() (out []*Variable, err error) {
 			if err != nil {
 				return err
 			}
-			if v.Role == Parameter || v.Role == Local {
+			if v.Role == RoleParameter || v.Role == RoleLocal {
 				out = append(out, v)
 			}
 		}

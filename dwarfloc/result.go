@@ -12,8 +12,8 @@ import (
 // returned: by the architecture's calling convention, in a register. What is
 // returned in memory has a reason.
 func (s *Site) result() (*Variable, error) {
-	v := &Variable{Name: "$retval", Role: Given, Type: voidType, Entries: 1}
-	e, err := s.u.Entry(s.die)
+	v := &Variable{Name: "$retval", Role: RoleGiven, Type: voidType, Entries: 1}
+	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Site) result() (*Variable, error) {
 	switch {
 	case r.Kind == TypeVoid:
 		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: "the function returns nothing"}
-		v.Wrong = &PathError{Msg: v.Reason.Detail}
+		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 	case r.Kind == TypeFloat:
 		v.Reason = loc.Reason{Code: loc.ReasonVectorRegister}
 	case isRecord(r), r.Kind == TypeArray, r.Size < 1, int(r.Size) > a.WordSize:

@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -15,24 +16,26 @@ import (
 type SiteKind uint8
 
 const (
-	// Entry is the start of a function's own, out-of-line code, or of a clone's.
-	Entry SiteKind = iota
-	// Inline is the start of an inlined instance.
-	Inline
-	// Line is where a source line begins in the body of a function, out of line or
+	// SiteEntry is the start of a function's own, out-of-line code, or of a clone's.
+	SiteEntry SiteKind = iota
+	// SiteInline is the start of an inlined instance.
+	SiteInline
+	// SiteLine is where a source line begins in the body of a function, out of line or
 	// inlined: see LineSites.
-	Line
-	// Instruction is an instruction that was named by its address: see SiteAt.
-	Instruction
+	SiteLine
+	// SiteInstruction is an instruction that was named by its address: see SiteAt.
+	SiteInstruction
 )
 
 var siteKindNames = [...]string{"entry", "inline", "line", "address"}
 
 // String returns "entry", "inline", "line" or "address".
-func (k SiteKind) String() string { return siteKindNames[k] }
-
-// MarshalText makes JSON carry the name.
-func (k SiteKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k SiteKind) String() string {
+	if int(k) < len(siteKindNames) {
+		return siteKindNames[k]
+	}
+	return fmt.Sprintf("kind-%d", uint8(k))
+}
 
 // Site is one place where a function's body begins, or, when it was asked for, a
 // place in a body.
@@ -40,8 +43,11 @@ type Site struct {
 	Kind SiteKind
 	Addr uint64 // link-time address
 	View uint64 // location view number at the address; 0 at an entry
+	DIE  uint64 // offset in .debug_info of the function's or the inlined instance's entry
 
-	// The remaining fields are set by Describe; Sites has already called it.
+	Image *Image // that the site is in
+
+	// The remaining fields are empty in a site that EachSite passes: Clone sets them.
 
 	Function string // the function's name in the debug information
 	Symbol   string // symbol of the code that holds the address; "" when there is none
@@ -53,8 +59,8 @@ type Site struct {
 	// their locations only then.
 	AfterPrologue bool
 
-	// File and Line are the source position of a site of the kinds Line and
-	// Instruction; the file is "" when the debug information does not say.
+	// File and Line are the source position of a site of the kinds SiteLine and
+	// SiteInstruction; the file is "" when the debug information does not say.
 	File string
 	Line int
 
@@ -71,12 +77,11 @@ type Site struct {
 	described bool
 	lent      bool      // by EachSite
 	resolver  *resolver // of EachSite's worker, or nil
-	die       uint64    // entry in .debug_info
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
 
-	body   uint64 // of the kinds Line and Instruction: address where the body begins
+	body   uint64 // of the kinds SiteLine and SiteInstruction: address where the body begins
 	inside bool   // of these kinds: the body is an inlined instance
 	early  bool   // in the prologue of code built without optimisation
 
@@ -99,19 +104,13 @@ type function struct {
 	frame dw.Value // DW_AT_frame_base
 }
 
-// Image returns the image that the site is in.
-func (s *Site) Image() *Image { return s.u.img }
-
 // Inlined reports whether the site is the start of an inlined instance, or inside
 // one.
-func (s *Site) Inlined() bool { return s.Kind == Inline || s.inside }
+func (s *Site) Inlined() bool { return s.Kind == SiteInline || s.inside }
 
-// DIE returns the offset of the site's entry in .debug_info.
-func (s *Site) DIE() uint64 { return s.die }
-
-// Place prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
+// SymbolOffset prints symbol+offset: "vdso_fault+0x5d". Without a symbol it is the
 // address.
-func (s *Site) Place() string {
+func (s *Site) SymbolOffset() string {
 	switch {
 	case s.Symbol == "":
 		return "0x" + strconv.FormatUint(s.Addr, 16)
@@ -125,27 +124,27 @@ func (s *Site) Place() string {
 // vdso_fault+0x5d", "vfs_read". A Site without an image prints only its symbol plus offset,
 // or its address.
 func (s *Site) String() string {
-	if s.u == nil || s.Describe() != nil {
-		return s.Place()
+	if s.u == nil || s.describe() != nil {
+		return s.SymbolOffset()
 	}
 	name := s.Function
-	if s.Kind == Line {
+	if s.Kind == SiteLine {
 		name = s.File + ":" + strconv.Itoa(s.Line) + " (" + name + ")"
 	}
 	switch {
 	case s.Inlined():
-		return name + " inlined in " + s.Place()
-	case s.Place() == name:
+		return name + " inlined in " + s.SymbolOffset()
+	case s.SymbolOffset() == name:
 		return name
 	}
-	return name + " at " + s.Place()
+	return name + " at " + s.SymbolOffset()
 }
 
 // Declared returns where the function is declared: a source file as it was named to the
 // compiler, and a line. The file is "" if the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
-		e, err := s.u.Entry(s.die)
+		e, err := s.u.Entry(s.DIE)
 		if err == nil {
 			file, line, err = declaredAt(e)
 		}
@@ -189,7 +188,7 @@ func declaredAt(e dw.Entry) (file string, line int, err error) {
 // the same function: variables are resolved as they are there. ok is false when
 // that is not in the function's code.
 func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
-	if s.Kind != Entry {
+	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
 	err = s.u.img.guard(func() error {
@@ -198,7 +197,10 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 		if err != nil || !dw.Covers(ranges, addr) || addr < s.fun.start {
 			return err
 		}
-		at, ok = s.Clone(), true
+		if at, err = s.Clone(); err != nil {
+			return err
+		}
+		ok = true
 		at.Addr, at.View, at.AfterPrologue = addr, 0, false
 		at.early = s.AfterPrologue && addr < s.Addr
 		at.u.locateSymbol(at, s.Function)
@@ -220,11 +222,11 @@ func (u *unit) locateSymbol(s *Site, want string) {
 // not their debug information.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	rec := &u.Recs[i]
-	*s = Site{lent: true, u: u, rec: i, die: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
+	*s = Site{lent: true, u: u, rec: i, Image: u.img, DIE: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
 	if rec.Flags&index.Inlined != 0 {
-		s.Kind = Inline
+		s.Kind = SiteInline
 	}
-	e, err := u.Entry(s.die)
+	e, err := u.Entry(s.DIE)
 	if err != nil {
 		return false, err
 	}
@@ -256,7 +258,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 		return false, err
 	}
 	s.Addr, s.View = addr, s.pcs.EntryView
-	if s.Kind == Entry {
+	if s.Kind == SiteEntry {
 		s.fun, s.funOf = function{start: addr, frame: frame}, i
 		err = s.passPrologue(e)
 	}
@@ -303,9 +305,9 @@ func (s *Site) function() (*function, error) {
 	return &fun, nil
 }
 
-// Describe fills in what a site of EachSite leaves out: names, callers, symbol and
+// describe fills in what a site of EachSite leaves out: names, callers, symbol and
 // section.
-func (s *Site) Describe() error {
+func (s *Site) describe() error {
 	if s.described {
 		return nil
 	}
@@ -331,29 +333,26 @@ func (s *Site) Describe() error {
 	})
 }
 
-// Range is a range of link-time addresses, [Lo, Hi).
-type Range struct{ Lo, Hi uint64 }
-
-// Ranges returns where the code of the function's body is that begins at the site.
-// It may be in several places, and is empty for a body that was merged into its
-// neighbours.
-func (s *Site) Ranges() ([]Range, error) {
-	var out []Range
+// Ranges returns where the code of the function's body is that begins at the site: ranges of
+// link-time addresses, [from, to). There may be several, and there is none for a body that
+// was merged into its neighbours.
+func (s *Site) Ranges() ([][2]uint64, error) {
+	var out [][2]uint64
 	err := s.u.img.guard(func() error {
 		ranges, err := s.u.Extent(&s.pcs)
 		for _, r := range ranges {
-			out = append(out, Range{r.Lo, r.Hi})
+			out = append(out, [2]uint64{r.Lo, r.Hi})
 		}
 		return err
 	})
 	return out, err
 }
 
-// Clone returns a copy to keep of a site that EachSite passes.
-func (s *Site) Clone() *Site {
+// Clone returns a copy to keep of a site that EachSite passes, with all of its fields.
+func (s *Site) Clone() (*Site, error) {
 	c := *s
 	c.keep()
-	return &c
+	return &c, c.describe()
 }
 
 // keep makes a site one that several goroutines may use: nothing of it changes any more.

@@ -42,8 +42,8 @@ func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
 		return loc.Reason{} // most are in registers
 	}
 	s := ev.site
-	late := s.Kind == Inline && c.hi > s.Addr && c.hi-s.Addr <= maxSpillGap
-	if !late && (s.Kind != Entry || s.Addr != s.fun.start) {
+	late := s.Kind == SiteInline && c.hi > s.Addr && c.hi-s.Addr <= maxSpillGap
+	if !late && (s.Kind != SiteEntry || s.Addr != s.fun.start) {
 		return loc.Reason{}
 	}
 	var few [4]insn.Slot

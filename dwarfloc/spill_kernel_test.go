@@ -98,7 +98,7 @@ func notStoredAt(t *testing.T, img *dwarfloc.Image, want string) bool {
 			t.Fatal(err)
 		}
 		for _, v := range params {
-			if v.Reason.Code == loc.ReasonNotStoredYet && function+" "+s.Place()+" "+v.Name+": "+v.Reason.Detail == want {
+			if v.Reason.Code == loc.ReasonNotStoredYet && function+" "+s.SymbolOffset()+" "+v.Name+": "+v.Reason.Detail == want {
 				return true
 			}
 		}

@@ -95,7 +95,7 @@ func spillText(t *testing.T, s *Site) string {
 	for _, v := range params {
 		b.WriteString(v.Name + ": ")
 		if v.Located() {
-			b.WriteString(v.Loc.Text(s.Image().Arch()))
+			b.WriteString(v.Loc.Text(s.Image.Arch()))
 		} else {
 			b.WriteString(v.Reason.String())
 		}
@@ -148,7 +148,7 @@ func TestNotStored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := spillText(t, s); s.Kind != Instruction || strings.Contains(got, "not-stored-yet") {
+		if got := spillText(t, s); s.Kind != SiteInstruction || strings.Contains(got, "not-stored-yet") {
 			t.Errorf("an instruction: %v, got\n%s", s.Kind, got)
 		}
 	}

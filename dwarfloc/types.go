@@ -12,20 +12,35 @@ import (
 type TypeKind uint8
 
 const (
+	// TypeVoid has no values: what an entry without DW_AT_type has.
 	TypeVoid TypeKind = iota
+	// TypeInt is an integer, signed or unsigned.
 	TypeInt
+	// TypeBool is a truth value.
 	TypeBool
+	// TypeChar is a character: an integer that is printed as text.
 	TypeChar
+	// TypeEnum is an enumeration: see [Type.Enumerator].
 	TypeEnum
+	// TypePointer is an address of an object or a function, C++ references included.
 	TypePointer
+	// TypeFloat is a floating-point number, complex ones included.
 	TypeFloat
+	// TypeStruct has members one after another: see [Type.Members].
 	TypeStruct
+	// TypeUnion has members in the same place.
 	TypeUnion
+	// TypeClass is a struct that the program calls a class.
 	TypeClass
+	// TypeArray has elements of one type: see [Type.Count].
 	TypeArray
+	// TypeFunc is a function, as pointers point to.
 	TypeFunc
+	// TypeTypedef is another name for a type: see [Type.Resolve].
 	TypeTypedef
-	TypeQualified // const, volatile, restrict, _Atomic
+	// TypeQualified is a type that is const, volatile, restrict or _Atomic.
+	TypeQualified
+	// TypeOther is any other type: a pointer to a member, a decimal number.
 	TypeOther
 )
 

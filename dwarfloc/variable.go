@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -11,14 +12,26 @@ import (
 type Role uint8
 
 const (
-	Parameter Role = iota
-	Local
-	Global
-	Given // a register, memory, a constant or a result that a definition names
+	// RoleParameter is a formal parameter of the site's function.
+	RoleParameter Role = iota
+	// RoleLocal is a variable of the function, static ones included, or of one of its blocks.
+	RoleLocal
+	// RoleGlobal is a variable outside functions.
+	RoleGlobal
+	// RoleGiven is not a variable of the program: a register, memory, a constant or a result
+	// that a definition names.
+	RoleGiven
 )
 
 // String returns "parameter", "local", "global" or "given".
-func (r Role) String() string { return [...]string{"parameter", "local", "global", "given"}[r] }
+func (r Role) String() string {
+	if int(r) < len(roleNames) {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("role-%d", uint8(r))
+}
+
+var roleNames = [...]string{"parameter", "local", "global", "given"}
 
 // Variable is a variable as one site sees it: its type, and either a location or
 // the reason why there is none.
@@ -31,12 +44,12 @@ type Variable struct {
 	// Entries is how many entries of the debug information describe the variable at
 	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
 	Entries int
-	// Bits is the size of a bit-field that Follow has found, else 0. Its location is
+	// Bits is the size of a bit-field that a path has led to, else 0. Its location is
 	// that of the bits alone, extended.
 	Bits int
-	// Wrong says what was wrong with a path, for the reasons NoSuchMember and
-	// TypeMismatch of Follow; else it is nil.
-	Wrong *PathError
+	// Wrong says which step of a path the types do not allow, for the reasons
+	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; else it is nil.
+	Wrong *Mismatch
 
 	raw rawLocation
 }

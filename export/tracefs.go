@@ -169,7 +169,7 @@ func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 		return "u"
 	}
 	t, err := a.Variable.Type.Resolve()
-	if err == nil && (t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeFloat) || a.Variable.Role == dwarfloc.Given {
+	if err == nil && (t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeFloat) || a.Variable.Role == dwarfloc.RoleGiven {
 		return "x" // for a floating point number its bits
 	}
 	if a.Signed {

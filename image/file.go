@@ -269,11 +269,6 @@ func (f *File) peek(addr, n uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%s: the file has nothing at %#x", f.Path(), addr)
 }
 
-// Errorf makes a *FormatError about a section of the file.
-func (f *File) Errorf(section string, off uint64, format string, args ...any) error {
-	return f.own.errorf(section, off, format, args...)
-}
-
 // FileOffset returns the offset in the file of the byte at a link-time address: what a
 // uprobe is attached with. It is an error for an address that no segment loads from the
 // file.

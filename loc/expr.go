@@ -61,9 +61,6 @@ type Expr struct {
 	A, B, C *Expr  // operands
 }
 
-// Binary reports whether the operation has two operands, A and B.
-func (op Op) Binary() bool { return op >= OpAdd && op < OpSelect }
-
 // Walk calls f for the node and all nodes below it.
 func (e *Expr) Walk(f func(*Expr)) {
 	if e == nil {

@@ -10,8 +10,8 @@ import (
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for c := ReasonNone + 1; int(c) < len(reasonText); c++ {
-		if c.String() == "" || c.Text() == "" || seen[c.String()] || strings.ContainsAny(c.String(), " _") {
-			t.Errorf("reason %d: name %q, text %q", c, c, c.Text())
+		if c.String() == "" || c.Describe() == "" || seen[c.String()] || strings.ContainsAny(c.String(), " _") {
+			t.Errorf("reason %d: name %q, text %q", c, c, c.Describe())
 		}
 		seen[c.String()] = true
 	}
@@ -19,7 +19,7 @@ func TestNames(t *testing.T) {
 		t.Error(got)
 	}
 	for r := RuleNone; int(r) < len(ruleText); r++ {
-		if r.String() == "" || r.Text() == "" {
+		if r.String() == "" || r.Describe() == "" {
 			t.Errorf("rule %d has no name or text", r)
 		}
 	}
@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("out of range: %q", got)
 		}
 	}
-	if ReasonCode(200).Text() != "" || Rule(200).Text() != "" {
+	if ReasonCode(200).Describe() != "" || Rule(200).Describe() != "" {
 		t.Error("a text for a number out of range")
 	}
 }

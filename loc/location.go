@@ -123,16 +123,6 @@ func (l *Location) Text(a *arch.Arch) string {
 	return "none"
 }
 
-// Missing reports whether parts of the object were optimized away.
-func (l *Location) Missing() bool {
-	for i := range l.Pieces {
-		if k := l.Pieces[i].Loc.Kind; k == KindNone || k == KindImplicitPointer {
-			return true
-		}
-	}
-	return false
-}
-
 // Exprs calls f for each expression of the location, pieces included.
 func (l *Location) Exprs(f func(*Expr)) {
 	if l.Expr != nil {

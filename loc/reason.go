@@ -91,8 +91,8 @@ func (c ReasonCode) Mistaken() bool {
 	return false
 }
 
-// Text returns the sentence that goes with the name.
-func (c ReasonCode) Text() string {
+// Describe returns the sentence that goes with the name.
+func (c ReasonCode) Describe() string {
 	if int(c) < len(reasonText) {
 		return reasonText[c].text
 	}

@@ -50,13 +50,10 @@ func (r Rule) String() string {
 	return fmt.Sprintf("rule-%d", uint8(r))
 }
 
-// Text says in words what the rule means.
-func (r Rule) Text() string {
+// Describe says in words what the rule means.
+func (r Rule) Describe() string {
 	if int(r) < len(ruleText) {
 		return ruleText[r].text
 	}
 	return ""
 }
-
-// MarshalText makes JSON carry the name.
-func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -78,12 +78,12 @@ func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 func (p *Plan) noSuchVariable(arg *probe.Arg) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
-		at, err := p.Sites[j].VariableNames()
+		at, err := p.Sites[j].Variables()
 		if err != nil {
 			return err
 		}
-		for _, n := range at {
-			names[n] = struct{}{}
+		for _, v := range at {
+			names[v.Name] = struct{}{}
 		}
 	}
 	all := slices.Sorted(maps.Keys(names))

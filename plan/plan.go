@@ -124,7 +124,7 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 // writes their prologues.
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
-// a *sites.NotFoundError, a *sites.NoSourceError, a *dwarfloc.NoCodeError,
+// a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
 // ErrMissingArgument or ErrNeedsRecord. A record that is too large is a
 // *prologue.StackError. If ctx ends, the error is its cause. Other errors are about damaged
 // debug information or a file that cannot be read.

@@ -17,8 +17,7 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 	switch {
 	case p.HasAddr:
 		s, err := img.SiteAt(ctx, p.Address)
-		var none *dwarfloc.NoCodeError
-		if errors.As(err, &none) {
+		if errors.Is(err, dwarfloc.ErrNoFunction) {
 			return nil, probe.Errorf(def, p.Pos, "%w", err)
 		}
 		return []*dwarfloc.Site{s}, err

@@ -57,10 +57,10 @@ func (t Target) multi(s *Site, isReturn bool) bool {
 // ftraceServes reports whether ftrace calls programs at a site, and saves all the
 // registers that its arguments need.
 func ftraceServes(s *Site, isReturn bool) bool {
-	if s.Kind != dwarfloc.Entry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
+	if s.Kind != dwarfloc.SiteEntry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
 		return false
 	}
-	a := s.Image().Arch()
+	a := s.Image.Arch()
 	serves := true
 	for i := range s.Args {
 		s.Args[i].Loc.Exprs(func(e *loc.Expr) {

@@ -64,7 +64,7 @@ func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument,
 			return nil, err
 		}
 		for _, v := range vars {
-			if def.Point.Return && (v.Role == dwarfloc.Parameter || v.Role == dwarfloc.Local) && !v.Reason.Code.Mistaken() {
+			if def.Point.Return && (v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal) && !v.Reason.Code.Mistaken() {
 				v = argument.Without(v, loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"})
 			}
 			name := d.Name
@@ -102,7 +102,7 @@ func variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	case probe.KindParams:
 		return s.Params()
 	case probe.KindVars:
-		return s.Locals()
+		return s.Variables()
 	}
 	v, err := s.Resolve(&d.Expr)
 	return []*dwarfloc.Variable{v}, err

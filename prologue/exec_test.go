@@ -109,7 +109,7 @@ func TestOps(t *testing.T) {
 	// cannot be folded.
 	hidden := func(w *world, r, v uint64) *expr { return bin(loc.OpXor, reg(r), num(w.regs[r]^v)) }
 	execute(t, func(w *world) (cases []execCase) {
-		for op := loc.OpAdd; op.Binary(); op++ {
+		for op := loc.OpAdd; op < loc.OpSelect; op++ {
 			for _, a := range operands {
 				for _, b := range operands {
 					want := result(1)

@@ -147,14 +147,14 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 	case loc.OpNeg, loc.OpNot:
 		return l.b.Unary(e.Op, a), nil
 	}
-	if !e.Op.Binary() && e.Op != loc.OpSelect {
+	if !isBinary(e.Op) && e.Op != loc.OpSelect {
 		return nil, refuse(loc.ReasonUnsupported, "operation %d", e.Op)
 	}
 	b, err := l.expr(e.B)
 	if err != nil {
 		return nil, err
 	}
-	if e.Op.Binary() {
+	if isBinary(e.Op) {
 		return l.b.Binary(e.Op, a, b), nil
 	}
 	c, err := l.expr(e.C)

@@ -100,7 +100,7 @@ func (p *nodes) of(e *loc.Expr) *node {
 		n.calls = cond.calls + max(yes.calls, no.calls)
 		n.divides = cond.divides || yes.divides || no.divides
 		n.narrow = cond.narrow || yes.narrow || no.narrow
-	case e.Op.Binary():
+	case isBinary(e.Op):
 		a, b := p.of(e.A), p.of(e.B)
 		n.a, n.b = a, b
 		n.calls, n.narrow = a.calls+b.calls, a.narrow || b.narrow
@@ -123,3 +123,6 @@ func (p *nodes) of(e *loc.Expr) *node {
 	}
 	return n
 }
+
+// isBinary reports whether an operation has two operands, A and B.
+func isBinary(op loc.Op) bool { return op >= loc.OpAdd && op < loc.OpSelect }

@@ -150,11 +150,11 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 	var mu sync.Mutex
 	names := make(map[string]bool)
 	err := img.EachSite(ctx, nil, func(_ int, s *dwarfloc.Site) error {
-		if s.Kind != dwarfloc.Entry || !at[s.Addr] {
+		if s.Kind != dwarfloc.SiteEntry || !at[s.Addr] {
 			return nil
 		}
-		c := s.Clone()
-		if err := c.Describe(); err != nil {
+		c, err := s.Clone()
+		if err != nil {
 			return err
 		}
 		mu.Lock()
@@ -172,7 +172,7 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 			return nil, err
 		}
 		for _, s := range sites {
-			if s.Kind == dwarfloc.Entry && at[s.Addr] {
+			if s.Kind == dwarfloc.SiteEntry && at[s.Addr] {
 				out = append(out, s)
 			}
 		}

@@ -202,35 +202,23 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 	if err != nil {
 		return err
 	}
-	names, err := s.VariableNames()
+	vars, err := s.Variables()
 	if err != nil {
 		return err
 	}
-	var order []string
-	for _, p := range params {
-		order = append(order, p.Name)
+	declared := func(v *dwarfloc.Variable) int {
+		if i := slices.IndexFunc(params, func(p *dwarfloc.Variable) bool { return p.Name == v.Name }); i >= 0 {
+			return i
+		}
+		return len(params)
 	}
-	for _, n := range names {
-		if !slices.Contains(order, n) {
-			order = append(order, n)
-		}
-	}
-	for _, n := range order {
-		if n == "" {
-			continue
-		}
-		v, err := s.Lookup(n)
-		if err != nil {
-			return err
-		}
-		if v.Role != dwarfloc.Parameter && v.Role != dwarfloc.Local {
-			continue
-		}
-		k, ok := at[n]
+	slices.SortStableFunc(vars, func(a, b *dwarfloc.Variable) int { return cmp.Compare(declared(a), declared(b)) })
+	for _, v := range vars {
+		k, ok := at[v.Name]
 		if !ok {
 			k = len(f.Variables)
-			at[n] = k
-			f.Variables = append(f.Variables, VariableSummary{Name: n, Role: v.Role, Reasons: make(map[loc.ReasonCode]int)})
+			at[v.Name] = k
+			f.Variables = append(f.Variables, VariableSummary{Name: v.Name, Role: v.Role, Reasons: make(map[loc.ReasonCode]int)})
 		}
 		sum := &f.Variables[k]
 		if v.Located() {
@@ -241,7 +229,7 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 		if sum.Type == "" && (v.Located() || v.Type.String() != "void") {
 			sum.Type = v.Type.String()
 		}
-		if v.Role == dwarfloc.Parameter {
+		if v.Role == dwarfloc.RoleParameter {
 			sum.Role = v.Role
 		}
 	}

@@ -83,15 +83,15 @@ int main(void) { return twice(21) != 42; }
 		path, img := compiled(t, source, options...)
 		p := plans(t, img, "twice n", "twice%return $retval")
 		got := traced(t, p, "", path)
-		if want := []string{p[0].Sites[0].Place() + " n=21", "twice retval=42"}; !cmp.Equal(got, want) {
+		if want := []string{p[0].Sites[0].SymbolOffset() + " n=21", "twice retval=42"}; !cmp.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", options, got, want)
 		}
 	}
 }
 
-// TestRefires: what package attachable says of an inlined site's loop is what a probe
+// TestRepeats: what package attachable says of an inlined site's loop is what a probe
 // there does.
-func TestRefires(t *testing.T) {
+func TestRepeats(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := compiled(t, loopSource, "-O2", "-fno-align-loops")
 	table, err := attachable.New(img)
@@ -103,7 +103,7 @@ func TestRefires(t *testing.T) {
 	for _, plan := range p {
 		for i := range plan.Sites {
 			if s := &plan.Sites[i]; s.Inlined() && s.Callers[0].Function == "caller" {
-				is, checked, err := table.Refires(s.Site)
+				is, checked, err := table.Repeats(s.Site)
 				if err != nil || !checked {
 					t.Fatalf("%v: checked %v, %v", s, checked, err)
 				}

@@ -28,7 +28,7 @@ func traced(t *testing.T, p []*plan.Plan, stdin string, command ...string) []str
 	run(t, p, stdin, command, func(pid int, h *tracer.Hit) {
 		for i := range h.Values {
 			if v := &h.Values[i]; h.PID == pid && !v.Lost {
-				out = append(out, fmt.Sprintf("%s %s=%s", h.Plan.Sites[h.Site].Place(), v.Name, v))
+				out = append(out, fmt.Sprintf("%s %s=%s", h.Plan.Sites[h.Site].SymbolOffset(), v.Name, v))
 			}
 		}
 	})

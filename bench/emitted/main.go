@@ -51,7 +51,7 @@ func (h histogram) sum() (n int) {
 
 func (h histogram) mean() float64 { return float64(h.sum()) / float64(max(h.count(), 1)) }
 
-// quantile is the smallest number that a share of all does not exceed.
+// quantile returns the smallest number that a share of all numbers does not exceed.
 func (h histogram) quantile(share float64) int {
 	left := share * float64(h.count())
 	for n, c := range h {

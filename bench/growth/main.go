@@ -3,11 +3,11 @@
 //
 //	growth [-rounds N] IMAGE...
 //
-// For each image, on one processor and on two, it prints a line of a table: the size
-// of .debug_info, the time to open and scan the image, and the time of a coverage
-// report (every parameter of every site, with its prologues) from the start; each as
-// the median of N rounds, and per MB (10^6 bytes) of .debug_info. Each round begins
-// with an empty heap and goes through all images and processors.
+// For each image, on one processor and on two, it prints a row of a table: the size of
+// .debug_info, the time to open and scan the image, and the time of a coverage report (every
+// parameter of every site, with its prologues), opening included. Times are medians of N
+// rounds, also per MB (10^6 bytes) of .debug_info. Each round begins with an empty heap and
+// measures all images with both numbers of processors.
 package main
 
 import (
@@ -117,7 +117,7 @@ func median(d []time.Duration) float64 {
 	return d[len(d)/2].Seconds()
 }
 
-// nothing matches no function: what is left is the scan of all units.
+// nothing matches no function: a search for it only scans all units.
 type nothing struct{}
 
 func (nothing) Match(string) bool       { return false }

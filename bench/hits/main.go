@@ -1,8 +1,7 @@
-// Command hits measures what a fetch prologue costs when its probe fires: the
-// kernel's own statistics of programs (the time of each run), at a uprobe on a
-// small function of this process. Beside prologues there are programs that
-// interpret a description of the arguments at each hit, as libbpf's do for USDT
-// probes. It prints a table in Markdown.
+// Command hits measures what a fetch prologue costs when its probe fires, by the kernel's
+// statistics of programs (the time of each run), at a uprobe on a small function of this
+// process. For comparison it measures programs that interpret a description of the arguments
+// at each hit, as libbpf's do for USDT probes. It prints a table in Markdown.
 //
 //	hits [-rounds N] [-hits N]
 //
@@ -29,9 +28,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// probed is where the probe is. It has arguments in registers, the third a pointer,
-// and more than Go passes in registers on any machine, so that the last two are on
-// the stack.
+// probed has the probe. Its third argument is a pointer, and it has more arguments than Go
+// passes in registers on any machine, so that the last two are on the stack.
 //
 //go:noinline
 func probed(a, b uint64, c *[16]uint64, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r uint64) uint64 {
@@ -40,7 +38,7 @@ func probed(a, b uint64, c *[16]uint64, d, e, f, g, h, i, j, k, l, m, n, o, p, q
 
 const symbol = "main.probed"
 
-// kind is a program to measure.
+// kind is one kind of program to measure.
 type kind struct {
 	name string
 	args []prologue.Arg
@@ -68,16 +66,16 @@ func kinds(a *arch.Arch) []kind {
 	registers := []prologue.Arg{inRegister(0), inRegister(p), inRegister(a.SP)}
 	near := []prologue.Arg{inMemory(a.SP, 8), inMemory(a.SP, 16)}
 	far := []prologue.Arg{inMemory(a.SP, 8), inMemory(a.SP, 80)}
-	behind := []prologue.Arg{inMemory(p, 8), inMemory(p, 16)}
+	pointed := []prologue.Arg{inMemory(p, 8), inMemory(p, 16)}
 	return []kind{
 		{"an empty program", nil, false, 0},
 		{"prologue: three registers", registers, false, 1},
 		{"prologue: two neighbouring stack slots", near, false, 2},
 		{"prologue: two stack slots, a helper call each", far, false, 3},
-		{"prologue: two neighbours behind a pointer", behind, false, 4},
+		{"prologue: two neighbours at a pointer", pointed, false, 4},
 		{"interpreted: three registers", registers, true, 1},
 		{"interpreted: two neighbouring stack slots", near, true, 2},
-		{"interpreted: two neighbours behind a pointer", behind, true, 4},
+		{"interpreted: two neighbours at a pointer", pointed, true, 4},
 	}
 }
 
@@ -179,8 +177,7 @@ func (s *subject) measure(self *link.Executable, hits int) error {
 	return nil
 }
 
-// load puts a kind's way of fetching in front of a program that stores err and the
-// arguments.
+// load loads a program that fetches as a kind says and then stores err and the arguments.
 func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 	var insns asm.Instructions
 	switch {
@@ -192,7 +189,7 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 		defer specs.Close()
 		insns = interpreter(specs, len(k.args))
 	case k.args != nil:
-		p, err := prologue.Emit(k.args, prologue.Options{Arch: a})
+		p, err := prologue.Emit(k.args, prologue.Options{Arch: a, Reads: prologue.ReadUser})
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 )
 
-// TestRun builds the command, since it probes a symbol of its own, and has all
+// TestRun builds the command, since it probes a symbol of its own, and checks that all
 // programs fetch the same values.
 func TestRun(t *testing.T) {
 	if testing.Short() {

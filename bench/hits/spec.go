@@ -13,10 +13,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// How libbpf fetches the arguments of a USDT probe (tools/lib/bpf/usdt.bpf.h): user
-// space describes them in an array, and a program that serves all probes looks the
-// description up by the probe's cookie and follows it, for each argument anew.
-// Here is a program that does the same work.
+// libbpf fetches the arguments of a USDT probe like this (tools/lib/bpf/usdt.bpf.h): user
+// space describes them in an array, and one program for all probes looks up the description
+// by the probe's cookie and interprets it, separately for each argument. This program does
+// the same work.
 
 // A description: for each argument 16 bytes, then their number. A real one has
 // room for twelve, and a cookie.
@@ -66,8 +66,8 @@ func newSpecs(a *arch.Arch, args []prologue.Arg) (*ebpf.Map, error) {
 	return m, nil
 }
 
-// interpreter is the instructions that fetch arguments as a description says, and
-// leave R2 to R5 as a prologue does.
+// interpreter returns instructions that fetch arguments as a description says, and set R2 to
+// R5 as a prologue does.
 func interpreter(specs *ebpf.Map, args int) asm.Instructions {
 	const key, value, out = -8, -16, -24 // on the stack; out goes down from there
 	insns := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1), asm.Mov.Imm(asm.R9, 0)}
@@ -144,7 +144,7 @@ func interpreter(specs *ebpf.Map, args int) asm.Instructions {
 	return insns
 }
 
-// named is a copy of instructions that a jump can lead to.
+// named returns a copy of instructions with a label for jumps.
 func named(insns asm.Instructions, label string) asm.Instructions {
 	out := append(asm.Instructions(nil), insns...)
 	out[0] = out[0].WithSymbol(label)

@@ -1,5 +1,5 @@
-// Command params prints all sites of the functions that match a pattern, with every
-// parameter of each: as one whole process, for comparison with other tools.
+// Command params prints all sites of the functions that match a pattern, with all their
+// parameters. It is measured as a whole process, for comparison with other tools.
 //
 //	params [-kept] IMAGE PATTERN
 //

@@ -1,14 +1,14 @@
-// Command peak runs another command and prints the most memory of its own that it
-// had at one time, in MB (10^6 bytes).
+// Command peak runs another command and prints the peak of its own memory in MB (10^6
+// bytes).
 //
 //	peak COMMAND ARGUMENT...
 //
-// Memory of its own is what the process would need without the file that it maps:
-// anonymous pages (heap, stacks, private copies of file pages) and shared memory,
-// RssAnon and RssShmem of /proc/PID/status (proc(5)). The kernel keeps a high-water
-// mark of all resident pages only (VmHWM), in which a mapped file counts as far as it
-// was touched, so the status is read every half millisecond. A process that grows and
-// ends within that time is measured too low. Processes that it starts do not count.
+// Its own memory is what the process would need without the file that it maps: anonymous
+// pages (heap, stacks, private copies of file pages) and shared memory, RssAnon and RssShmem
+// in /proc/PID/status (proc(5)). The kernel keeps a high-water mark only of all resident
+// pages (VmHWM), which includes the touched pages of mapped files, so the status is read
+// every half millisecond. For a process that grows and ends within that time the result is
+// too low. Child processes are not counted.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// own returns the bytes of a process's own memory, or 0 when it has ended.
+// own returns the size of a process's own memory in bytes, or 0 if it has ended.
 func own(pid int) uint64 {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

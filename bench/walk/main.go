@@ -1,5 +1,5 @@
-// Command walk goes over all entries of an image with the standard library's
-// debug/dwarf, for comparison.
+// Command walk reads all entries of an image with the standard library's debug/dwarf, for
+// comparison.
 package main
 
 import (

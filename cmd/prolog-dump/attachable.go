@@ -39,7 +39,7 @@ func (s *settings) probing(x *subject, p *plan.Plan) (*probing, error) {
 	for i := range p.Sites {
 		a := &out.sites[i]
 		a.cause = table.At(p.Sites[i].Addr)
-		if a.again, a.checked, err = table.Refires(p.Sites[i].Site); err != nil {
+		if a.again, a.checked, err = table.Repeats(p.Sites[i].Site); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +49,7 @@ func (s *settings) probing(x *subject, p *plan.Plan) (*probing, error) {
 // print prints what is predicted for one site.
 func (a *probeAt) print(w io.Writer) {
 	if a.cause != attachable.CauseNone {
-		fmt.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Text())
+		fmt.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Describe())
 	}
 	switch {
 	case a.again:

@@ -33,7 +33,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	for _, r := range a.Refused {
 		text := r.Err.Error()
 		if c := predict(p.Sites[r.Site].Addr); c != attachable.CauseNone {
-			text = c.String() + ": " + c.Text()
+			text = c.String() + ": " + c.Describe()
 		}
 		causes[text] = append(causes[text], r.Site)
 		counts[text]++

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // userCache returns the directory where the tool keeps indexes: BPFPROLOGUE_CACHE, or
@@ -37,20 +37,20 @@ is answered without a scan. It is safe to delete at any time.`,
 		&cobra.Command{
 			Use: "list", Short: "List the kept indexes, the one used last first", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				list, err := dwarfloc.CachedIndexes(userCache())
+				list, err := index.ListKept(userCache())
 				if err != nil {
 					return err
 				}
 				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 				for _, k := range list {
-					fmt.Fprintf(w, "%s\t%d bytes\tused %s\n", k.BuildID, k.Size, k.Used.Format(time.DateTime))
+					fmt.Fprintf(w, "%s\t%d bytes\tused %s\n", k.Key, k.Size, k.Used.Format(time.DateTime))
 				}
 				return w.Flush()
 			},
 		},
 		&cobra.Command{
 			Use: "clear", Short: "Remove all kept indexes", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return dwarfloc.ClearCache(userCache()) },
+			RunE: func(*cobra.Command, []string) error { return index.ClearKept(userCache()) },
 		},
 	)
 	return cmd

@@ -44,7 +44,7 @@ func (s *settings) printText(w io.Writer, x *subject, p *plan.Plan) error {
 }
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	fmt.Fprintf(w, "%s  %s", site.Place(), address(site.Site))
+	fmt.Fprintf(w, "%s  %s", site.SymbolOffset(), address(site.Site))
 	if site.View != 0 {
 		fmt.Fprintf(w, " view %d", site.View)
 	}
@@ -87,9 +87,9 @@ func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
 func siteKind(s *dwarfloc.Site) string {
 	var kind string
 	switch s.Kind {
-	case dwarfloc.Entry:
+	case dwarfloc.SiteEntry:
 		kind = "entry of " + s.Function
-	case dwarfloc.Inline:
+	case dwarfloc.SiteInline:
 		kind = s.Function + " inlined"
 	default:
 		kind = inBody(s)
@@ -149,8 +149,8 @@ func locationText(p *plan.Plan, a *plan.Argument) string {
 
 // explain returns lines that say how the answer was found.
 func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
-	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Text() != "" {
-		lines := []string{"because " + r.Code.Text()}
+	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Describe() != "" {
+		lines := []string{"because " + r.Code.Describe()}
 		if a.Variable.Loc.Kind == loc.KindImplicitPointer {
 			if o, err := site.Pointee(&a.Variable.Loc); err == nil && o.Loc.Kind != loc.KindNone {
 				lines = append(lines, fmt.Sprintf("it points to %s %s+%d, which is %s", o.Type, o.Name, a.Variable.Loc.TargetOffset, o.Loc.Text(p.Image.Arch())))
@@ -158,7 +158,7 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 		}
 		return lines
 	}
-	lines := []string{"by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Text()}
+	lines := []string{"by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Describe()}
 	if expr, sec, off := a.Variable.Expression(); expr != nil {
 		lines = append(lines, fmt.Sprintf("from %s (%s+%#x)", a.Variable.ExpressionText(), sec, off))
 	}
@@ -246,7 +246,7 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 // address returns where a site is: its link-time address, or, in a module, the sections of
 // which have no addresses, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
-	img := site.Image()
+	img := site.Image
 	if sec := img.SectionAt(site.Addr); img.IsRelocatable() && sec != nil {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}

@@ -186,7 +186,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Place string  `json:"place"`
 		Addr  uint64  `json:"address"`
 		Args  []value `json:"args"`
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.Place(), site.Addr, []value{}}
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, []value{}}
 	for i := range h.Values {
 		v := &h.Values[i]
 		out.Args = append(out.Args, value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost})

@@ -1,6 +1,6 @@
-// Command hits loads an object file whose program's section name is a probe definition,
-// attaches it at every place where a matching function runs, inlined or not, runs a command,
-// and prints a table of functions, places and hits. IMAGE is a program with debug information
+// Command hits loads an object file whose program's section name is a probe definition. It
+// attaches the program wherever a matching function runs, inlined or not, runs a command,
+// and prints a table of functions, sites and hits. IMAGE is a program with debug information
 // or the running kernel's vmlinux. It needs root.
 //
 //	hits bpf/hits.o IMAGE COMMAND...
@@ -49,7 +49,7 @@ func main() {
 		var c struct{ Hits, Sum, Missing uint64 }
 		check(0, loaded.Maps["counts"].Lookup(uint32(i), &c))
 		if site := loaded.Definitions["func"].Plan.Sites[i]; c.Hits > 0 {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", site.Function, site.Place(), c.Hits, int64(c.Sum), c.Missing)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\n", site.Function, site.SymbolOffset(), c.Hits, int64(c.Sum), c.Missing)
 		}
 	}
 	check(0, t.Flush())

@@ -1,6 +1,6 @@
-// Command preprocessor is a loader with a load path of its own: it asks the plan for the
-// instructions of each instance, as libbpf's bpf_program__set_prep was asked, and hands
-// them to the kernel itself. Nothing is attached.
+// Command preprocessor is a loader with its own load path. It gets the instructions of each
+// instance from instances.Preprocess, as from a callback of libbpf's bpf_program__set_prep,
+// and loads them itself. It attaches nothing.
 //
 //	preprocessor IMAGE 'EVENT=FUNC ARG...'
 package main
@@ -45,7 +45,7 @@ func main() {
 		}))
 		fmt.Printf("instance %d: %d instructions, descriptor %d, for", n, len(insns), prog.FD())
 		for _, i := range instance.Sites {
-			fmt.Printf(" %s", p.Sites[i].Place())
+			fmt.Printf(" %s", p.Sites[i].SymbolOffset())
 		}
 		fmt.Println()
 	}

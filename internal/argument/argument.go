@@ -142,7 +142,7 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 		}
 	}
 	switch {
-	case el == nil && v.Role == dwarfloc.Given && v.Loc.Kind == loc.KindMemory:
+	case el == nil && v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory:
 		// Memory that the definition names has no type that could forbid it.
 	case el == nil || !character(el):
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
@@ -166,7 +166,7 @@ func (a *argument) array(t *dwarfloc.Type) {
 	switch {
 	case t.Kind == dwarfloc.TypePointer:
 		a.follow()
-	case v.Role == dwarfloc.Given && v.Loc.Kind == loc.KindMemory:
+	case v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory:
 	case has > 0 && a.Size > has:
 		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.want, a.Size)
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -257,8 +258,15 @@ func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location,
 		return b.Part(&p.Loc, p.BitOffset, p.BitSize)
 	}
 	parts := loc.Location{Kind: loc.KindPieces, Pieces: out}
-	if parts.Missing() {
+	if MissingPart(&parts) {
 		return parts, loc.Reason{Code: loc.ReasonMissingPiece}
 	}
 	return parts, loc.Reason{}
+}
+
+// MissingPart reports whether parts of an object were optimized away.
+func MissingPart(l *loc.Location) bool {
+	return slices.ContainsFunc(l.Pieces, func(p loc.Piece) bool {
+		return p.Loc.Kind == loc.KindNone || p.Loc.Kind == loc.KindImplicitPointer
+	})
 }

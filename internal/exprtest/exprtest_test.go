@@ -90,7 +90,7 @@ func exact(op loc.Op, a, b uint64) *big.Int {
 // modulo 2^64.
 func TestOperate(t *testing.T) {
 	modulus := new(big.Int).Lsh(big.NewInt(1), 64)
-	for op := loc.OpAdd; op.Binary(); op++ {
+	for op := loc.OpAdd; op < loc.OpSelect; op++ {
 		for _, a := range operands {
 			for _, b := range operands {
 				var want uint64

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/guest"
 )
 
-// TestLimit: a guest that does not end is ended, and the error says why.
+// TestLimit checks that a guest that does not end is stopped, and that the error says why.
 func TestLimit(t *testing.T) {
 	k := kernels(t)[0]
 	start := time.Now()
@@ -22,7 +22,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestFailure: what goes wrong in the guest is the error outside.
+// TestFailure checks that an error in the guest is Boot's error.
 func TestFailure(t *testing.T) {
 	k := kernels(t)[0]
 	task := &guest.Task{Plans: []guest.Plan{{Definition: guest.Marker, Sites: []guest.Site{{Addr: 1}}, Instances: []guest.Instance{{}}}}}

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/guest"
 )
 
-// want is what one definition must fetch during a call: one of some hits each time,
-// and each at least once.
+// want is what one definition must fetch during a call: every time one of these hits, and
+// each of them at least once.
 type want struct {
 	def  string
 	in   string // the only symbol whose sites are probed, or "" for all
@@ -24,22 +24,22 @@ func (w *want) isOf(k testKernel) bool {
 
 func hit(def string, hits ...string) want { return want{def: def, hits: hits} }
 
-// on is what kernels for other architectures have not, or have otherwise.
+// on is for functions that are absent or different in kernels for other architectures.
 func on(arch string, w want) want {
 	w.arch = arch
 	return w
 }
 
-// before is what Linux 6.1 has and the later kernels have not.
+// before is for functions that Linux 6.1 has and later kernels do not have.
 func before(w want) want {
 	w.old = true
 	return w
 }
 
-// within is hit at the sites of one symbol, for functions that are inlined everywhere.
+// within is for the sites in one symbol, for functions that are inlined everywhere.
 func within(symbol, def string, hits ...string) want { return want{def: def, in: symbol, hits: hits} }
 
-// anything is a result that is no error.
+// anything is any result that is not an error.
 const anything = -1 << 62
 
 const name = "/tmp/known-file"
@@ -68,13 +68,13 @@ func vector(lengths ...uint64) guest.Arg {
 
 func call(name string, args ...guest.Arg) guest.Call { return guest.Call{Name: name, Args: args} }
 
-// Of linux/futex.h: FUTEX_WAKE_OP, a call with six numbers, and FUTEX_PRIVATE_FLAG.
+// From linux/futex.h: FUTEX_WAKE_OP, a call with six numbers, and FUTEX_PRIVATE_FLAG.
 const (
 	futexWakeOp  = 5
 	futexPrivate = 128
 )
 
-// file is the file that is opened first, at a number that the calls choose.
+// file is the file that is opened first, with a descriptor that the calls choose.
 const file = 77
 
 const (
@@ -82,8 +82,8 @@ const (
 	socketCall = 26
 )
 
-// valueTests are system calls with what the kernel's functions get from them, worked
-// out from the arguments and from the sources of Linux 6.1.
+// valueTests are system calls with the values that the kernel's functions receive, derived
+// from the arguments and the sources of Linux 6.1.
 //
 // openCall and socketCall are the indices of two of them.
 var valueTests = []struct {

@@ -1,5 +1,5 @@
 // Package guest boots a kernel in an emulated machine, where tests attach this project's
-// probes, make system calls with values that they chose, and compare what was fetched.
+// probes, make system calls with chosen values, and compare what was fetched.
 //
 // The test's side makes plans from the image with debug information, which stays
 // outside. Inside, the only program is package init: it gets the plans' instructions
@@ -10,6 +10,6 @@
 //		report, err := k.Boot(ctx, &guest.Task{Plans: plans, Calls: calls})
 //	}
 //
-// A task may also have files and commands: then the guest runs what its user would. An
-// architecture is a Machine: data.
+// A task may also have files and commands, which the guest runs. An architecture is
+// described by data, a Machine.
 package guest

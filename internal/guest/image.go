@@ -10,9 +10,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
-// symbolImage is a small image in place of a large one: it has the build ID and the
-// symbols that tell a kernel and its slide, and debug information of nothing.
-// Attaching needs no more.
+// symbolImage makes a small image to use in place of a large one. It has what attaching
+// needs: the build ID and the symbols that identify a kernel and its slide. Its debug
+// information is empty.
 func symbolImage(path string) ([]byte, error) {
 	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
@@ -62,7 +62,7 @@ type section struct {
 	data []byte
 }
 
-// writeELF writes sections behind the file's head, and their heads behind them.
+// writeELF writes the file's header, then the sections, then their headers.
 func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, error) {
 	sections = append([]section{{}}, sections...)
 	sections = append(sections, section{Section64: elf.Section64{Type: uint32(elf.SHT_STRTAB)}, name: ".shstrtab"})
@@ -100,7 +100,7 @@ func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, e
 	return append(out, heads.Bytes()...), nil
 }
 
-// byteOrder is the byte order that an ELF data encoding stands for.
+// byteOrder returns the byte order of an ELF data encoding.
 func byteOrder(data elf.Data) binary.ByteOrder {
 	if data == elf.ELFDATA2MSB {
 		return binary.BigEndian

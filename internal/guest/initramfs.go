@@ -25,7 +25,7 @@ const (
 // initPackage is the guest's only program.
 const initPackage = "github.com/bpfprologue/bpfprologue/internal/guest/init"
 
-// file is one file of an initramfs: its data, or the file outside that has it.
+// file is one file of an initramfs: its data, or the path of a file outside with the data.
 type file struct {
 	name string
 	mode uint32 // with the file's type, as stat has it
@@ -81,8 +81,8 @@ func (k *Kernel) writeInitramfs(ctx context.Context, path string, task *Task) er
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// withFolders puts the folders of files, and those that init mounts file systems on, in
-// front of them.
+// withFolders puts the folders of the files, and those that init mounts file systems on,
+// before the files.
 func withFolders(files []file) (out []file) {
 	names := map[string]bool{"dev": true, "proc": true, "sys": true, "tmp": true}
 	for _, f := range files {
@@ -96,9 +96,9 @@ func withFolders(files []file) (out []file) {
 	return append(out, files...)
 }
 
-// writeCPIO writes an archive as the kernel's Documentation/driver-api/early-userspace/
-// buffer-format.rst has it ("newc"): a head of 13 numbers of 8 digits, the name, the
-// data, each filled up to 4 bytes.
+// writeCPIO writes an archive in the format of the kernel's Documentation/driver-api/
+// early-userspace/buffer-format.rst ("newc"): a header of 13 numbers of 8 digits, the name
+// and the data, each padded to 4 bytes.
 func writeCPIO(w io.Writer, files []file) error {
 	for i, f := range append(files, file{name: "TRAILER!!!"}) {
 		if f.from != "" {
@@ -113,7 +113,7 @@ func writeCPIO(w io.Writer, files []file) error {
 			fmt.Fprintf(&b, "%08x", n)
 		}
 		b.WriteString(f.name)
-		// The head has 110 bytes, and the name ends with a NUL.
+		// The header has 110 bytes, and the name ends with a NUL.
 		b.Write(make([]byte, 1+-(110+len(f.name)+1)&3))
 		for _, part := range [][]byte{b.Bytes(), f.data, make([]byte, -len(f.data)&3)} {
 			if _, err := w.Write(part); err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
-// Machine is what is to be known of an architecture to boot its kernel.
+// Machine is what is needed to boot an architecture's kernel.
 type Machine struct {
 	GOARCH  string
 	Flavour string   // of Debian's kernel package: linux-image-VERSION-FLAVOUR
-	Folders []string // where scripts/fetch-vmlinuz.sh keeps the kernels to test, one each
+	Folders []string // where scripts/fetch-vmlinuz.sh puts the kernels to test, one in each
 	QEMU    string   // the emulator's program
 	Args    []string // its machine
 	// Console and Results are the guest's devices of the first and the second serial
@@ -32,9 +32,9 @@ type Machine struct {
 }
 
 // AMD64 is a PC. It is emulated, since machines that tests run on are often virtual
-// themselves; one virtual CPU keeps the order of hits. It has no CMPXCHG16B: QEMU 7.2
-// leaves garbage in the flags behind it, VM among them, which an interrupt at that
-// moment saves, and every third boot of Linux 6.12 ended in a double fault.
+// themselves; one virtual CPU keeps the order of hits. It has no CMPXCHG16B: after that
+// instruction QEMU 7.2 leaves garbage in the flags, including VM, which an interrupt at that
+// moment saves; every third boot of Linux 6.12 ended in a double fault.
 var AMD64 = Machine{
 	GOARCH: "amd64", Flavour: "cloud-amd64", Folders: []string{"", "bookworm-backports"},
 	QEMU: "qemu-system-x86_64", Args: []string{"-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1"},
@@ -48,10 +48,10 @@ var ARM64 = Machine{
 	Console: "ttyAMA0", Results: "ttyS0", Second: []string{"-device", "pci-serial,chardev=results"},
 }
 
-// Machines are all that tests boot.
+// Machines are all machines that tests boot.
 var Machines = []Machine{AMD64, ARM64}
 
-// Kernel is a kernel to boot and its image with debug information.
+// Kernel is a kernel to boot, and its image with debug information.
 type Kernel struct {
 	Machine
 	Release string // as uname -r prints it
@@ -62,9 +62,9 @@ type Kernel struct {
 	dir     string
 }
 
-// FindKernels finds the emulator and what scripts/fetch-vmlinuz.sh fetched ("make
-// vmlinux"), a kernel of each of the machine's folders. Without, the test skips, and fails
-// with CI=true.
+// FindKernels finds the emulator and a kernel in each of the machine's folders, as
+// scripts/fetch-vmlinuz.sh puts them there ("make vmlinux"). If one is missing, the test is
+// skipped; with CI=true it fails.
 func FindKernels(t testenv.TB, m Machine) []*Kernel {
 	t.Helper()
 	qemu := testenv.Tool(t, m.QEMU)
@@ -95,11 +95,11 @@ func (k *Kernel) DebugModule() string { return filepath.Join(k.dir, "tun-"+k.Rel
 // DefaultLimit is the time that a boot may take. An idle machine needs a tenth.
 const DefaultLimit = time.Minute
 
-// ErrGuest is wrapped by Boot's error when the guest did not end as it should. The
-// error has the end of what its kernel printed.
+// ErrGuest is wrapped by Boot's error if the guest did not end normally. The error contains
+// the end of what its kernel printed.
 var ErrGuest = errors.New("the guest failed")
 
-// Boot boots the kernel with a task, and returns what its init reported.
+// Boot boots the kernel with a task, and returns init's report.
 func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err error) {
 	dir, err := os.MkdirTemp("", "guest")
 	if err != nil {
@@ -127,8 +127,8 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 		"-serial", "file:" + console, "-chardev", "file,id=results,path=" + results,
 		"-m", memory(initrd), "-kernel", k.Boots, "-initrd", initrd, "-append", line,
 	}, append(k.Args, k.Second...)...)...)
-	// The emulator and whatever it starts are one process group, which ends as one, and
-	// with this process. The kernel means the thread that has started it.
+	// The emulator and whatever it starts are one process group, which is killed as one, and
+	// if this process ends. For the kernel that is the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -147,8 +147,8 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 	return report, nil
 }
 
-// memory is the megabytes of a machine that unpacks an initramfs: its files are there
-// twice then, and the first file system takes half of the memory at most.
+// memory returns the memory of a machine that unpacks an initramfs, in megabytes: its files
+// are in memory twice then, and the first file system takes at most half of the memory.
 func memory(initrd string) string {
 	size := int64(0)
 	if st, err := os.Stat(initrd); err == nil {
@@ -157,7 +157,7 @@ func memory(initrd string) string {
 	return strconv.FormatInt(512+3*(size>>20), 10)
 }
 
-// tail is the end of a text file, for errors.
+// tail returns the end of a text file, for errors.
 func tail(path string) string {
 	d, err := os.ReadFile(path)
 	if err != nil {

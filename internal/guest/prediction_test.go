@@ -16,17 +16,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestPrediction attaches a probe at each of a random sample of an image's sites, and
-// compares what the kernel says with what package attachable has said. GUEST_SITES
-// gives another size of the sample, GUEST_SEED another sample. The usual seed is the
-// image's: the same kernel gets the same sample each time.
+// compares the kernel's answers with the predictions of package attachable. GUEST_SITES is
+// the size of the sample, GUEST_SEED its seed; by default the seed depends on the image, so
+// that the same kernel always gets the same sample.
 func TestPrediction(t *testing.T) { eachKernel(t, predict) }
 
 func predict(t *testing.T, k testKernel) {
 	t.Helper()
-	img := open(t, k)
+	img := testenv.Open(t, k.Vmlinux)
 	table, err := attachable.New(img)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +47,7 @@ func predict(t *testing.T, k testKernel) {
 	all := len(sites)
 	sites = sites[:min(int(size), all)]
 	task := &guest.Task{KASLR: true, Limit: 2*time.Minute + time.Duration(len(sites))*200*time.Millisecond}
-	// Of each site also the byte behind its first: mostly the middle of an instruction.
+	// Try the byte after each site's address too: mostly the middle of an instruction.
 	for _, s := range sites {
 		task.Sites = append(task.Sites, s.Addr, s.Addr+1)
 	}
@@ -78,20 +79,20 @@ func predict(t *testing.T, k testKernel) {
 		}
 		if wrongly {
 			wrong++
-			t.Errorf("%v at %#x (%s): the image says %q, the kernel %q", s, addr, s.Section, cause, a.Text)
+			t.Errorf("%v at %#x (%s): predicted %q, the kernel's answer is %q", s, addr, s.Section, cause, a.Text)
 			continue
 		}
 		if got, want := unix.Errno(a.Errno), errnoOf(k, cause); got != want {
 			t.Errorf("%v at %#x: %s: the kernel's answer is %v, want %v", s, addr, cause, got, want)
 		}
 	}
-	t.Logf("seed %d: %d of %d sites, each and the byte behind: %d attached, %d refused (%v), %d mispredicted; %d differ in code that the kernel has patched; %v",
+	t.Logf("seed %d: %d of %d sites, each and the byte after: %d attached, %d refused (%v), %d mispredicted; %d differ in code that the kernel has patched; %v",
 		seed, len(sites), all, len(task.Sites)-refused, refused, causes, wrong, explained, time.Since(start).Round(time.Millisecond))
 }
 
 // patches are the instructions that the kernel replaces when it boots, by address, with
-// their sizes. It decodes what runs: where the image has the middle of an indirect call,
-// there may be a NOP and a probe on it, and where it has the second of three NOPs, the
+// their sizes. The kernel decodes the code that runs: in the middle of an indirect call of
+// the image there may be a NOP, which takes a probe, and the second of three NOPs may be the
 // middle of STAC. No site is there.
 type patches map[uint64]uint64
 
@@ -115,7 +116,7 @@ func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
 	}
 	var tables []table
 	switch {
-	case k.GOARCH != "amd64": // where all instructions have one size
+	case k.GOARCH != "amd64": // all instructions have the same size
 	case k.old():
 		tables = []table{
 			{"__parainstructions", "__parainstructions_end", 16, 9, false},
@@ -146,7 +147,7 @@ func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
 	return out, nil
 }
 
-// errnoOf is what the kernel answers for a cause.
+// errnoOf returns the kernel's error for a cause.
 func errnoOf(k testKernel, c attachable.Cause) unix.Errno {
 	switch {
 	case c == attachable.CauseNone:

@@ -18,7 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Task is what a guest is to do.
+// Task is what a guest does.
 type Task struct {
 	KASLR bool
 	Limit time.Duration // 0: DefaultLimit
@@ -28,52 +28,51 @@ type Task struct {
 	Plans []Plan
 	Calls []Call
 
-	// Sites are link-time addresses to attach a probe at, each for itself.
+	// Sites are link-time addresses at which probes are attached one by one.
 	Sites []uint64
 
-	// Commands are run one behind the other, when Module is loaded: a kernel module's
-	// path in the guest, or "".
+	// Commands are run one after the other, after Module is loaded: a kernel module's path
+	// in the guest, or "".
 	Module   string
 	Commands [][]string
-	Files    map[string]string // paths in the guest, and the files outside that are there
+	Files    map[string]string // paths in the guest, and the files outside to put there
 
 	Results string // device that init reports to
 }
 
-// Marker is the definition that tells the calls' hits apart: before each call, the
-// child asks for the process group of FirstMark plus the call's number, a process that
-// is not there. Nobody else does.
+// Marker is the definition that separates the hits of the calls: before each call, the child
+// asks for the process group of FirstMark plus the call's number, a process that does not
+// exist. Nothing else does that.
 const (
 	Marker    = "do_getpgid pid"
 	FirstMark = 0x40000000
 )
 
-// Workload is the argument of init that makes it a program that does for some time, its
-// next argument, what programs do.
-//
-// Calls makes it one that makes the task's calls.
+// With the argument Workload, init is a program that does for some time, its next argument,
+// what programs usually do. With the argument Calls it makes the task's calls.
 const (
 	Workload = "workload"
 	Calls    = "calls"
 )
 
-// Call is a system call by its name, with its arguments.
+// Call is a system call, by name, with its arguments.
 type Call struct {
 	Name string
 	Args []Arg
 }
 
-// Arg is an argument of a call: a number, or memory that holds bytes, or what an
-// earlier call has returned.
+// Arg is an argument of a call: a number, memory with some bytes, or the result of an
+// earlier call.
 type Arg struct {
 	Number uint64
 	Memory []byte // its address is the argument
-	// Pointers says where in Memory addresses of other memory are to be put, by its offset.
+	// Pointers are other blocks of memory, by the offset in Memory where their addresses
+	// are stored.
 	Pointers map[int][]byte
 	Result   int // 1 for what the first call has returned
 }
 
-// Plan is what attaching needs of an plan.Plan: it makes no use of debug information.
+// Plan is the part of a plan.Plan that attaching needs; it needs no debug information.
 type Plan struct {
 	Definition string
 	Convention prologue.Convention
@@ -91,8 +90,8 @@ type Site struct {
 
 // Instance is an instance of a Plan.
 type Instance struct {
-	Insns  []byte // as the kernel has them
-	Addrs  []int  // as prologue.Prologue has them
+	Insns  []byte // encoded
+	Addrs  []int  // as in prologue.Prologue
 	Stack  int
 	Layout prologue.Layout
 	Multi  bool // as plan.Instance has it
@@ -159,7 +158,7 @@ func (p *Plan) Unpack(img *dwarfloc.Image, target plan.Target) (*plan.Plan, erro
 	return out, nil
 }
 
-// Line is what init reports in one line of JSON: one of its members.
+// Line is one line of init's report, in JSON. It has one of these members.
 type Line struct {
 	Refused *Refused `json:"refused,omitempty"`
 	Child   *Child   `json:"child,omitempty"`
@@ -170,42 +169,42 @@ type Line struct {
 	Failed  string   `json:"failed,omitempty"`
 }
 
-// Refused is a site of a plan that the kernel takes no probe at, or of Task.Sites with
-// the kernel's answer; 0 is success.
+// Refused is a site of a plan at which the kernel refuses a probe, or one of Task.Sites with
+// the kernel's answer, where 0 is success.
 type Refused struct {
 	Plan, Site int
 	Errno      uint
 	Text       string
 }
 
-// Child is what the calls have returned.
+// Child is what the calls returned.
 type Child struct {
 	Task    int // the thread that made them
 	Results []int64
 }
 
-// Hit is one time that a probe fired in the child.
+// Hit is one hit of a probe in the child.
 type Hit struct {
 	Plan, Site, Task int
 	Err              uint64
 	Data             [][]byte // of each argument
 }
 
-// Output is what a command has printed.
+// Output is what a command printed.
 type Output struct {
 	Out, Err string
-	Failed   string // how it ended, unless well
+	Failed   string // its error, or ""
 }
 
 // Done ends a report.
 type Done struct {
-	Lines int // that went before
+	Lines int // before this one
 	Slide uint64
 	Multi bool   // the kernel has kprobe.multi
 	Lost  uint64 // hits
 }
 
-// Report is all that init has reported.
+// Report is everything that init reported.
 type Report struct {
 	Refused []Refused
 	Child   Child
@@ -215,7 +214,7 @@ type Report struct {
 	Done    Done
 }
 
-// readReport reads the lines of a report and checks that all are there.
+// readReport reads the lines of a report and checks that it is complete.
 func readReport(path string) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {

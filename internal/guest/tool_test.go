@@ -45,7 +45,7 @@ func runTool(t *testing.T, k testKernel) {
 		},
 		Commands: [][]string{
 			trace("module=tun;tun_chr_ioctl cmd arg", "/init", guest.Calls),
-			// The same calls are not those of process 1.
+			// The same calls, but of process 1 only: it does not make them.
 			{toolPath, "--no-cache", "-k", image, "trace", "--pid", "1", "module=tun;tun_chr_ioctl cmd arg", "--", "/init", guest.Calls},
 		},
 	}
@@ -101,8 +101,8 @@ var (
 	mallocLine   = regexp.MustCompile(`^ *\d+\.\d{6}  \S+ +\d+  kmalloc inlined in \S+  size=(\S+)  flags=(\S+)$`)
 )
 
-// checkMalloc checks that no site was lost without a cause, no hit at all, and that what
-// was fetched can be sizes and flags.
+// checkMalloc checks that every refused site has a cause, that no hit was lost, and that
+// the fetched values can be sizes and flags.
 func checkMalloc(t *testing.T, o *guest.Output) {
 	t.Helper()
 	t.Logf("its summary:\n%s", o.Err)
@@ -126,7 +126,7 @@ func checkMalloc(t *testing.T, o *guest.Output) {
 	for _, line := range lines {
 		m := mallocLine.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("what is %q", line)
+			t.Errorf("unexpected line %q", line)
 			continue
 		}
 		if m[1] != "?" {

@@ -13,14 +13,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// kinds are the kinds of locations that values must have been fetched from: of all
-// kernels, and by architecture and whether it is Linux 6.1.
+// kinds are the kinds of locations that values must have been fetched from: in all kernels,
+// and by architecture and whether it is Linux 6.1.
 var kinds = []string{
 	"register, view", "register, abi", "memory, view", "memory, later-view", "constant, view", "constant, later-view",
 }
@@ -34,8 +35,8 @@ var moreKinds = map[string]map[bool][]string{
 }
 
 // TestValues attaches definitions in live kernels, makes system calls with chosen values,
-// and compares each value that was fetched: with KASLR all arguments in records, without
-// in registers where they fit.
+// and compares each fetched value: with KASLR all arguments are in records, without it they
+// are in registers where they fit.
 func TestValues(t *testing.T) {
 	for _, k := range kernels(t) {
 		for _, boot := range []struct {
@@ -44,7 +45,7 @@ func TestValues(t *testing.T) {
 		}{{true, prologue.ConventionRecord}, {false, prologue.ConventionAuto}} {
 			t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, boot.kaslr), func(t *testing.T) {
 				t.Parallel()
-				img := open(t, k)
+				img := testenv.Open(t, k.Vmlinux)
 				// A kernel without kprobe.multi refuses programs for it.
 				o := plan.Options{Convention: boot.convention}
 				o.Target.KprobeMulti = k.hasMulti()
@@ -83,16 +84,17 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// testKernel is a kernel with what tests know of it.
+// testKernel is a kernel with what tests know about it.
 type testKernel struct{ *guest.Kernel }
 
-// hasMulti tells kernels with kprobe.multi: Debian's set CONFIG_FPROBE since 6.3.
+// hasMulti reports whether the kernel has kprobe.multi: Debian's set CONFIG_FPROBE since
+// 6.3.
 func (k testKernel) hasMulti() bool { return !k.old() }
 
-// old tells Linux 6.1 from the later ones.
+// old reports whether the kernel is Linux 6.1.
 func (k testKernel) old() bool { return strings.HasPrefix(k.Release, "6.1.") }
 
-// eachKernel runs a test on all kernels, side by side.
+// eachKernel runs a test on all kernels, in parallel.
 func eachKernel(t *testing.T, test func(*testing.T, testKernel)) {
 	t.Helper()
 	for _, k := range kernels(t) {
@@ -106,10 +108,10 @@ func eachKernel(t *testing.T, test func(*testing.T, testKernel)) {
 func kernels(t *testing.T) (out []testKernel) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it boots kernels")
+		t.Skip("boots kernels")
 	}
 	if race {
-		t.Skip("a guest is slow enough without the race detector, which sees nothing of it: run without -race")
+		t.Skip("the race detector slows the emulator down and does not see the guest: run without -race")
 	}
 	for _, m := range guest.Machines {
 		for _, k := range guest.FindKernels(t, m) {
@@ -119,17 +121,8 @@ func kernels(t *testing.T) (out []testKernel) {
 	return out
 }
 
-func open(t *testing.T, k testKernel) *dwarfloc.Image {
-	t.Helper()
-	img, err := dwarfloc.Open(k.Vmlinux, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = img.Close() })
-	return img
-}
-
-// definitions are those of valueTests that a kernel has, each once, behind the marker's.
+// definitions returns the marker's definition and those of valueTests that apply to a
+// kernel, each once.
 func definitions(k testKernel) []definition {
 	out := []definition{{def: guest.Marker}}
 	for _, tt := range valueTests {
@@ -166,7 +159,7 @@ func valuesTask(t *testing.T, k testKernel, img *dwarfloc.Image, o plan.Options)
 			p.Sites = slices.DeleteFunc(p.Sites, func(s plan.Site) bool { return s.Symbol != d.in })
 		}
 		if !slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return table.At(s.Addr) == attachable.CauseNone }) {
-			t.Errorf("%q in %q: a probe can be at none of %d sites", d.def, d.in, len(p.Sites))
+			t.Errorf("%q in %q: no probe is possible at any of %d sites", d.def, d.in, len(p.Sites))
 			continue
 		}
 		packed, err := guest.Pack(p)
@@ -184,8 +177,8 @@ func valuesTask(t *testing.T, k testKernel, img *dwarfloc.Image, o plan.Options)
 	return plans, task
 }
 
-// checkResults looks at what the calls returned: values that the kernel did not take
-// prove nothing.
+// checkResults checks what the calls returned: values that the kernel rejected prove
+// nothing.
 func checkResults(t *testing.T, r *guest.Report) {
 	t.Helper()
 	if len(r.Child.Results) != len(valueTests) {
@@ -199,7 +192,8 @@ func checkResults(t *testing.T, r *guest.Report) {
 	}
 }
 
-// checkRefused: the kernel refuses the sites that package attachable says, no others.
+// checkRefused checks that the kernel refuses exactly the sites that package attachable
+// predicts.
 func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*plan.Plan, r *guest.Report) {
 	t.Helper()
 	table, err := attachable.New(img)
@@ -214,7 +208,7 @@ func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*plan.Plan, r *gues
 		for j := range p.Sites {
 			text, no := refused[[2]int{i, j}]
 			if cause := table.At(p.Sites[j].Addr); no != (cause != attachable.CauseNone) {
-				t.Errorf("%v: the kernel says %q, the image %q", p.Sites[j], text, cause)
+				t.Errorf("%v: the kernel's answer is %q, predicted %q", p.Sites[j], text, cause)
 			}
 		}
 	}
@@ -222,17 +216,17 @@ func checkRefused(t *testing.T, img *dwarfloc.Image, plans []*plan.Plan, r *gues
 
 type counts struct {
 	pairs, inlined, values int // pairs of definition and site
-	multi, registers       int // of the pairs: by kprobe.multi, in the registers convention
+	multi, registers       int // pairs by kprobe.multi, and in the registers convention
 	kinds                  map[string]int
 }
 
-// checkHits compares the hits of each call with what is wanted. Each hit of a
-// definition must have one of its wanted values, and each of these must have been seen.
+// checkHits compares the hits of each call with the wanted ones. Each hit of a definition
+// must have one of its wanted values, and each of these must occur.
 func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) counts {
 	t.Helper()
 	n := counts{kinds: make(map[string]int)}
 	pairs := make(map[[2]int]bool)
-	call := -1 // that is being made
+	call := -1 // the current one
 	defs := definitions(k)
 	seen := make(map[string]bool)
 	other := 0
@@ -250,7 +244,7 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 		}
 		if h.Plan == 0 {
 			if call++; binary.NativeEndian.Uint64(values[0].Data) != uint64(guest.FirstMark+call) {
-				t.Fatalf("the marker before call %d has %v", call, values[0].String())
+				t.Fatalf("the marker before call %d has the value %v", call, values[0].String())
 			}
 			continue
 		}
@@ -271,13 +265,13 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 		for j := range values {
 			if values[j].Fetched() {
 				n.values++
-				n.kinds[describe(s.Image().Arch(), &values[j])]++
+				n.kinds[describe(s.Image.Arch(), &values[j])]++
 			}
 		}
 		if key := [2]int{h.Plan, h.Site}; !pairs[key] && slices.ContainsFunc(values, func(v plan.Value) bool { return v.Fetched() }) {
 			pairs[key] = true
 			n.pairs++
-			if s.Kind == dwarfloc.Inline {
+			if s.Kind == dwarfloc.SiteInline {
 				n.inlined++
 			}
 			if p.Instances[s.Instance].Multi {
@@ -309,7 +303,8 @@ func checkHits(t *testing.T, k testKernel, plans []*plan.Plan, r *guest.Report) 
 	return n
 }
 
-// describe tells the location of a value: its kind, what it is made of, and the rule that chose it.
+// describe describes the location of a value: its kind, what it is made of, and the rule
+// that chose it.
 func describe(a *arch.Arch, v *plan.Value) string {
 	l := &v.Variable.Loc
 	text := fmt.Sprintf("%v, %v", l.Kind, l.Rule)
@@ -323,8 +318,8 @@ func describe(a *arch.Arch, v *plan.Value) string {
 	return text
 }
 
-// same compares values with a text of names and values. What the plan says is not
-// fetched at a site may be anything; what it says is fetched must be there.
+// same compares values with a text of names and values. An argument that the plan does not
+// fetch at a site may have any value; the others must have been fetched.
 func same(text string, values []plan.Value) bool {
 	for i := range values {
 		v := &values[i]

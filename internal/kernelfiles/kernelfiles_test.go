@@ -43,7 +43,7 @@ func TestKernelRelease(t *testing.T) {
 		"%s version\x00Linux version %s (x)\x00Linux version 6.1.0-13-amd64 (gcc)\n\x00": "6.1.0-13-amd64",
 		"Linux version ": "", "Linux version 6": "", "nothing": "",
 	} {
-		dwarftest.Must(os.WriteFile(path, dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: ".rodata", Type: elf.SHT_PROGBITS, Data: []byte(text)}), 0o600))
+		dwarftest.Must(os.WriteFile(path, dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: ".rodata", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: 0x500000, Data: []byte(text)}), 0o600))
 		got, err := KernelRelease(path)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", text, got, err)

@@ -81,8 +81,8 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 	}
 	entries := make(map[entryKey]bool)
 	for _, s := range sites {
-		byDIE[s.DIE()] = s
-		if s.Kind == dwarfloc.Entry {
+		byDIE[s.DIE] = s
+		if s.Kind == dwarfloc.SiteEntry {
 			entries[entryKey{s.Function, s.Addr}] = true
 		}
 	}
@@ -145,14 +145,14 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 	chosen := slices.Clone(units)
 	slices.SortFunc(chosen, func(a, b oracle.Unit) int { return int(int64(a.Off) - int64(b.Off)) })
 	for _, s := range sites {
-		i, _ := slices.BinarySearchFunc(chosen, s.DIE(), func(u oracle.Unit, die uint64) int {
+		i, _ := slices.BinarySearchFunc(chosen, s.DIE, func(u oracle.Unit, die uint64) int {
 			if u.End <= die {
 				return -1
 			}
 			return 1
 		})
-		if i < len(chosen) && s.DIE() >= chosen[i].Off && !seen[s.DIE()] {
-			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE())
+		if i < len(chosen) && s.DIE >= chosen[i].Off && !seen[s.DIE] {
+			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE)
 		}
 	}
 	return all
@@ -176,15 +176,15 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 	if s.Function != d.Function {
 		c.differ("name", "%s: dwarfloc %q", at, d.Function)
 	}
-	if s.Inlined != (d.Kind == dwarfloc.Inline) {
+	if s.Inlined != (d.Kind == dwarfloc.SiteInline) {
 		c.differ("kind", "%s: dwarfloc %v", at, d.Kind)
 	}
 	if d.AfterPrologue {
-		c.totals[kind+" sites behind a prologue"]++
+		c.totals[kind+" sites after a prologue"]++
 		if s.Inlined || d.Addr <= s.Addr {
 			c.differ("prologue", "%s: starts at %#x, dwarfloc %#x", at, s.Addr, d.Addr)
 		}
-		// What is left to compare has one expression for the whole scope.
+		// Only expressions for the whole scope are left to compare.
 		s.Addr = d.Addr
 	}
 	if s.Addr != d.Addr {

@@ -152,7 +152,7 @@ func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 			r.done, r.stack = nil, nil
 		case op == 0x96 || op == 0xf0: // nop, GNU_uninit
 		case r.done != nil:
-			fail(ErrBad, "operation %#x behind a finished location", op)
+			fail(ErrBad, "operation %#x after a finished location", op)
 		default:
 			r.op(op)
 		}

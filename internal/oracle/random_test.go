@@ -106,7 +106,7 @@ func expressions(t *testing.T, name string, image []byte) []place {
 				continue
 			}
 			for _, u := range file.Units {
-				if s.DIE() >= u.Off && s.DIE() < u.End {
+				if s.DIE >= u.Off && s.DIE < u.End {
 					found[off] = place{off, len(expr), u.Off}
 				}
 			}

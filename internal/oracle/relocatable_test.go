@@ -87,12 +87,12 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 	params, differ := 0, 0
 	bad := func(s *dwarfloc.Site, format string, args ...any) {
 		if differ++; differ <= maxExamples {
-			t.Errorf("%v (entry %#x): "+format, append([]any{s, s.DIE()}, args...)...)
+			t.Errorf("%v (entry %#x): "+format, append([]any{s, s.DIE}, args...)...)
 		}
 	}
 	for i, s := range mine {
 		l := theirs[i]
-		if s.Function != l.Function || s.Addr != l.Addr || s.View != l.View || s.Kind != l.Kind || s.DIE() != l.DIE() || s.Section != l.Section || s.Place() != l.Place() {
+		if s.Function != l.Function || s.Addr != l.Addr || s.View != l.View || s.Kind != l.Kind || s.DIE != l.DIE || s.Section != l.Section || s.SymbolOffset() != l.SymbolOffset() {
 			bad(s, "%#x view %d in %s, linked by ld %v at %#x view %d in %s", s.Addr, s.View, s.Section, l, l.Addr, l.View, l.Section)
 			continue
 		}

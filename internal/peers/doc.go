@@ -1,3 +1,3 @@
-// Package peers compares this module's answers with those of tools that others
-// wrote, where those are right. It has only tests.
+// Package peers compares this module's answers with those of other tools, where those are
+// right. It contains only tests.
 package peers

@@ -24,16 +24,15 @@ import (
 //	                       [0xffffffff81000662, 0xffffffff8100067a): DW_OP_breg13 R13+1, DW_OP_stack_value)
 //	                    DW_AT_GNU_locviews	(0x00000184)
 //
-// It is a reader, not a debugger: it has no rule which entry holds at a place. Here
-// that is the one that covers the address. Its faults, seen with llvm-dwarfdump 14:
-//   - it prints no views, so an entry that is empty by address says nothing. Left
-//     out: lists of GCC of which more than one entry touches the address, or none
+// It is a reader, not a debugger: it has no rule for which entry applies at an address. Here
+// that is the one that covers it. Its faults, seen with llvm-dwarfdump 14:
+//   - it prints no views, so an entry that is empty by address cannot be judged. Left
+//     out: GCC's lists with more than one entry that touches the address, or none that
 //     covers it.
 //   - it prints "<decoding error>" and bytes for DW_OP_implicit_pointer,
 //     DW_OP_GNU_implicit_pointer (0xf2), DW_OP_GNU_parameter_ref (0xfa) and the
 //     other operations that only GCC has. Left out: these expressions.
-//   - it prints no place for the frame base; of DW_OP_fbreg only the kind is
-//     compared.
+//   - it does not resolve the frame base; for DW_OP_fbreg only the kind is compared.
 var (
 	dumpEntry    = regexp.MustCompile(`^0x([0-9a-f]+):( +)(DW_TAG_\w+|NULL)`)
 	dumpAttr     = regexp.MustCompile(`^ +DW_AT_(\w+)\t\((.*)$`)
@@ -89,7 +88,7 @@ func dump(t *testing.T, args ...string) map[uint64]*dumped {
 			attr = ""
 		}
 		if attr != "" && e != nil {
-			// The last line of a value ends with the parenthesis that its first began.
+			// The last line of a value ends with the parenthesis that its first line opened.
 			if lines := e.attrs[attr]; strings.Count(strings.Join(lines, ""), "(")+1 == closing(lines) {
 				lines[len(lines)-1] = strings.TrimSuffix(lines[len(lines)-1], ")")
 				attr = ""
@@ -113,7 +112,7 @@ func closing(lines []string) (n int) {
 	return n
 }
 
-// name is an entry's own name, or that of what it is an instance of.
+// name returns an entry's own name, or that of its origin.
 func (e *dumped) name() string {
 	for _, a := range []string{"name", "abstract_origin", "specification"} {
 		if lines := e.attrs[a]; lines != nil {
@@ -125,7 +124,7 @@ func (e *dumped) name() string {
 	return ""
 }
 
-// start is the address of an entry's first instruction: DW_AT_entry_pc, else
+// start returns the address of an entry's first instruction: DW_AT_entry_pc, else
 // DW_AT_low_pc, else the first range.
 func (e *dumped) start() (uint64, bool) {
 	for _, a := range []string{"entry_pc", "low_pc"} {
@@ -143,8 +142,8 @@ func (e *dumped) start() (uint64, bool) {
 	return 0, false
 }
 
-// location is DW_AT_location as a list, with the offset of that list, or as one
-// expression; both are nil when there is neither.
+// location returns DW_AT_location as a list, with its offset, or as one expression. Both are
+// nil without the attribute.
 func (e *dumped) location() (list []entry, off uint64, whole []string) {
 	lines := e.attrs["location"]
 	if lines == nil {
@@ -162,8 +161,8 @@ func (e *dumped) location() (list []entry, off uint64, whole []string) {
 	return list, hex(m[1]), nil
 }
 
-// parameter finds the entry of a parameter. It returns nil when there is none, or
-// more than one.
+// parameter finds the entry of a parameter. It returns nil if there is none, or more than
+// one.
 func (e *dumped) parameter(name string) (found *dumped) {
 	for _, c := range e.children {
 		if c.tag == "DW_TAG_formal_parameter" && c.name() == name {
@@ -176,7 +175,7 @@ func (e *dumped) parameter(name string) (found *dumped) {
 	return found
 }
 
-// place is where an entry says that it is at a site.
+// place returns the place that an entry has at a site.
 func (e *dumped) place(s *dwarfloc.Site, rule loc.Rule) (place, bool) {
 	if lines := e.attrs["const_value"]; lines != nil {
 		if !dumpConstant.MatchString(lines[0]) {
@@ -201,9 +200,9 @@ func (e *dumped) place(s *dwarfloc.Site, rule loc.Rule) (place, bool) {
 func compareDump(t *testing.T, all map[uint64]*dumped, sites []*dwarfloc.Site) (addresses, parameters int) {
 	t.Helper()
 	for _, s := range sites {
-		e := all[s.DIE()]
+		e := all[s.DIE]
 		if e == nil {
-			t.Errorf("%s: llvm-dwarfdump has no entry at %#x", s, s.DIE())
+			t.Errorf("%s: llvm-dwarfdump has no entry at %#x", s, s.DIE)
 			continue
 		}
 		if e.name() != s.Function {
@@ -236,7 +235,7 @@ func TestDwarfdumpFixtures(t *testing.T) {
 	addresses, parameters := 0, 0
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
-			path, img := fixture(t, name)
+			path, img := testenv.Program(t, name)
 			all := dump(t, "--debug-info", path)
 			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
@@ -247,17 +246,17 @@ func TestDwarfdumpFixtures(t *testing.T) {
 			enough(t, "parameters", p, 5)
 			addresses, parameters = addresses+a, parameters+p
 
-			// The other way round: nothing that has code is left out.
+			// The other direction: every entry with code must be a site.
 			ours := make(map[uint64]bool)
 			for _, s := range sites {
-				ours[s.DIE()] = true
+				ours[s.DIE] = true
 			}
 			for off, e := range all {
 				if e.tag != "DW_TAG_subprogram" && e.tag != "DW_TAG_inlined_subroutine" {
 					continue
 				}
 				if addr, ok := e.start(); ok && !ours[off] {
-					t.Errorf("%s at %#x (.debug_info+%#x) is no site", e.name(), addr, off)
+					t.Errorf("%s at %#x (.debug_info+%#x) is not a site", e.name(), addr, off)
 				}
 			}
 		})
@@ -272,21 +271,21 @@ func TestDwarfdumpKernel(t *testing.T) {
 	}
 	path := testenv.Vmlinux(t)
 	testenv.Tool(t, "llvm-dwarfdump")
-	img := open(t, path)
+	img := testenv.Open(t, path)
 	all := make(map[uint64]*dumped)
 	for _, name := range sample(t, img, 40) {
 		sites, err := img.Sites(context.Background(), dwarfloc.Name(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		// With an out-of-line function come the functions that are inlined into it.
-		if s := sites[0]; s.Kind == dwarfloc.Entry && len(all) < 20000 {
-			for off, e := range dump(t, fmt.Sprintf("--debug-info=%#x", s.DIE()), "--show-children", path) {
+		// An out-of-line function is compared with the functions that are inlined into it.
+		if s := sites[0]; s.Kind == dwarfloc.SiteEntry && len(all) < 20000 {
+			for off, e := range dump(t, fmt.Sprintf("--debug-info=%#x", s.DIE), "--show-children", path) {
 				all[off] = e
 			}
 		}
 	}
-	sites := collect(t, img, func(s *dwarfloc.Site) bool { return all[s.DIE()] != nil })
+	sites := collect(t, img, func(s *dwarfloc.Site) bool { return all[s.DIE] != nil })
 	addresses, parameters := compareDump(t, all, sites)
 	enough(t, "addresses", addresses, 100)
 	enough(t, "parameters", parameters, 200)

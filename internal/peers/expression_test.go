@@ -15,13 +15,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
-	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-// place is a location in the form that all tools' answers are brought into: the
-// value base+off, or what is in memory there. A base is a register, "@" for an
-// address of the image, "" for a constant, "frame" for the frame base, whose own
-// place these tools do not resolve.
+// place is a location in a form that all tools' answers are converted to: the value
+// base+off, or what is in memory there. A base is a register, "@" for an address of the
+// image, "" for a constant, or "frame" for the frame base, which these tools do not resolve.
 type place struct {
 	memory bool
 	base   string
@@ -35,7 +33,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%s%+d", p.base, p.off)
 }
 
-// ours is the place of a variable; ok is false for what is no single place.
+// ours returns the place of a variable. ok is false if it is not in a single place.
 func ours(a *arch.Arch, v *dwarfloc.Variable) (p place, ok bool) {
 	switch v.Loc.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
@@ -82,8 +80,8 @@ var (
 	number       = regexp.MustCompile(`[-+]?(0x[0-9a-f]+|[0-9]+)`)
 )
 
-// expression brings a DWARF expression, as a list of operations that some tool
-// printed, into a place. Operations are "DW_OP_breg4 RSI+16" (llvm-dwarfdump),
+// expression converts a DWARF expression, as a list of operations that some tool printed, to
+// a place. Operations are "DW_OP_breg4 RSI+16" (llvm-dwarfdump),
 // "DW_OP_breg4 16 [$rsi]" (gdb), "DW_OP_breg4 (rsi): 16" (readelf). The register's
 // name is the tool's. ok is false for all but the simplest expressions.
 func expression(operations []string) (p place, ok bool) {
@@ -92,7 +90,7 @@ func expression(operations []string) (p place, ok bool) {
 		name, rest = strings.TrimSuffix(name, ":"), strings.ToLower(rest)
 		stem := strings.TrimRight(name, "0123456789")
 		if i > 0 {
-			// Only "the value itself", behind anything but a register.
+			// It means the value itself, after anything but a register.
 			if i == 1 && name == "stack_value" && len(operations) == 2 && p.memory {
 				p.memory = false
 				continue
@@ -151,8 +149,8 @@ type entry struct {
 	operations []string
 }
 
-// byAddress picks the entry that covers an address, and tells how many entries
-// touch it, ends and empty entries included.
+// byAddress returns the entry that covers an address, and how many entries touch it, with
+// ends and empty entries included.
 func byAddress(list []entry, addr uint64) (covering *entry, touching int) {
 	for i := range list {
 		e := &list[i]
@@ -166,11 +164,11 @@ func byAddress(list []entry, addr uint64) (covering *entry, touching int) {
 	return covering, touching
 }
 
-// hex reads a number that a pattern has found, with or without 0x.
+// hex reads a hexadecimal number that a pattern matched, with or without 0x.
 func hex(text string) uint64 {
 	v, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 64)
 	if err != nil {
-		panic(err) // the pattern has more than 16 digits
+		panic(err) // the pattern matches more than 16 digits
 	}
 	return v
 }
@@ -190,27 +188,7 @@ func sample(t *testing.T, img *dwarfloc.Image, n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// fixture writes a small image to a file and opens it.
-func fixture(t *testing.T, name string) (string, *dwarfloc.Image) {
-	t.Helper()
-	path, err := fixtures.WriteTo(t.TempDir(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, open(t, path)
-}
-
-func open(t *testing.T, path string) *dwarfloc.Image {
-	t.Helper()
-	img, err := dwarfloc.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = img.Close() })
-	return img
-}
-
-// enough fails a test that has compared too little.
+// enough fails a test that compared too little.
 func enough(t *testing.T, what string, n, least int) {
 	t.Helper()
 	t.Logf("%d %s compared", n, what)
@@ -227,8 +205,8 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	var sites []*dwarfloc.Site
 	err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
 		if wanted(s) {
-			c := s.Clone() // it is lent
-			if err := c.Describe(); err != nil {
+			c, err := s.Clone() // s is reused
+			if err != nil {
 				return err
 			}
 			mu.Lock()
@@ -240,19 +218,19 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(sites, func(a, b *dwarfloc.Site) int { return cmp.Compare(a.DIE(), b.DIE()) })
+	slices.SortFunc(sites, func(a, b *dwarfloc.Site) int { return cmp.Compare(a.DIE, b.DIE) })
 	return sites
 }
 
-// compare compares a parameter at a site with a tool's answer. It returns false
-// when there is nothing to compare.
+// compare compares a parameter at a site with a tool's answer. It returns false if there is
+// nothing to compare.
 func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, theirs place) bool {
 	t.Helper()
-	a := s.Image().Arch()
-	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.Entry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
-		// All these tools take an expression relative to the stack pointer (clang's
-		// frame base) for true at a function's first instruction, where the prologue has
-		// not yet moved the stack pointer.
+	a := s.Image.Arch()
+	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.SiteEntry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
+		// All these tools accept an expression relative to the stack pointer (clang's frame
+		// base) at a function's first instruction, although the function's prologue has not
+		// moved the stack pointer yet.
 		return false
 	}
 	if v.Reason.Code == loc.ReasonVectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {

@@ -29,21 +29,21 @@ import (
 //	     0: DW_OP_breg0 56 [$rax]
 //	, length 1.
 //
-// A breakpoint there tells which function it takes that to be. It is right about
-// variables whose list has one entry at the address. Its faults elsewhere, seen
-// with gdb 13.1, and what the comparison leaves out for each:
+// A breakpoint there shows which function gdb assumes. gdb is right about variables whose
+// list has one entry at the address. Its faults elsewhere, seen with gdb 13.1, and what the
+// comparison leaves out for each:
 //   - it knows no views: of several instances at one address it sees one, and none
 //     that is empty by address. Left out: addresses with several sites, or where
 //     gdb is in another function.
-//   - it takes no list entry that is empty by address, and the later of two that
-//     meet at the address, whatever the views say. Left out: lists of which more
-//     than one entry touches the address, or none covers it, and our own answers
-//     by the rule of the later view.
+//   - it ignores list entries that are empty by address, and uses the later of two that
+//     meet at the address, whatever the views say. Left out: lists with more than one
+//     entry that touches the address, or none that covers it, and our own answers by the
+//     rule later-view.
 //   - it gives up the rest of a scope, with "No function found for block for
 //     symbol", at the frame-base expression of a list entry that begins (and, by
-//     address, ends) where the function's code has ended. Left out: the variables
-//     behind it.
-//   - it prints a name once for each block that has it. Left out: such names.
+//     address, ends) after the end of the function's code. Left out: the variables
+//     after it.
+//   - it prints a name once for each block that declares it. Left out: such names.
 var (
 	gdbScope    = regexp.MustCompile(`^Scope for \*0x([0-9a-f]+):$`)
 	gdbWhere    = regexp.MustCompile(`^\d+ +breakpoint +keep y +0x([0-9a-f]+) in (\S+) at `)
@@ -56,20 +56,20 @@ var (
 	gdbStatic   = regexp.MustCompile(`^static storage at address 0x([0-9a-f]+)(?:, length \d+\.)?$`)
 )
 
-// gdbVariable is what gdb says of a variable.
+// gdbVariable is what gdb prints about a variable.
 type gdbVariable struct {
 	out   bool // optimized out
 	multi bool
 	twice bool
-	list  []gdbEntry // one entry when not multi
+	list  []gdbEntry // one entry if multi is not set
 }
 
 type gdbEntry struct {
 	entry
-	text string // behind the range, or behind "is"
+	text string // after the range, or after "is"
 }
 
-// place is where gdb says that a variable is.
+// place returns the place that gdb prints for a variable.
 func (e *gdbEntry) place() (place, bool) {
 	if m := gdbRegister.FindStringSubmatch(e.text); m != nil {
 		return place{base: m[1]}, true
@@ -92,7 +92,7 @@ func (e *gdbEntry) place() (place, bool) {
 	return place{}, false
 }
 
-// gdbAnswer is what gdb says of an address.
+// gdbAnswer is what gdb prints about an address.
 type gdbAnswer struct {
 	function  string
 	variables map[string]*gdbVariable
@@ -109,7 +109,7 @@ func askGDB(t *testing.T, path string, addrs []uint64) map[uint64]*gdbAnswer {
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
 	out, err := cmd.Output()
 	if len(out) == 0 {
-		t.Fatalf("gdb: %v", err) // its status tells of the last command only
+		t.Fatalf("gdb: %v", err) // its status is that of the last command only
 	}
 	answers := make(map[uint64]*gdbAnswer)
 	at := func(addr string) *gdbAnswer {
@@ -207,7 +207,7 @@ func TestGDBFixtures(t *testing.T) {
 	compared := 0
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
-			path, img := fixture(t, name)
+			path, img := testenv.Program(t, name)
 			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -226,7 +226,7 @@ func TestGDBKernel(t *testing.T) {
 	}
 	path := testenv.Vmlinux(t)
 	testenv.Tool(t, "gdb")
-	img := open(t, path)
+	img := testenv.Open(t, path)
 	wanted := make(map[uint64]bool) // addresses
 	for _, name := range sample(t, img, 250) {
 		sites, err := img.Sites(context.Background(), dwarfloc.Name(name))

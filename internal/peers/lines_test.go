@@ -20,15 +20,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/sites"
 )
 
-// perf probe -D 'FUNC:LINE' prints an event for each address of the line. It says
-// nothing when any of them is another line's as well ("This line is sharing the
-// address with other lines"), for it knows no views. Otherwise it is right, but for
-//   - a row that goes on with a run of the line;
-//   - the start of code that was not optimised, where ours is behind the prologue;
-//   - an address inside an inlined instance, whose call stands on the line, where the
-//     table has a statement of that line: of the instance's own file, or behind the
-//     run's first row;
-//   - one of two instances that one call became, of which it knows one.
+// perf probe -D 'FUNC:LINE' prints an event for each address of the line. It prints none if
+// any of them belongs to another line too ("This line is sharing the address with other
+// lines"), because it does not know views. Otherwise it is right, except for
+//   - a row that continues a run of the line;
+//   - the start of code that was not optimised, where our site is after the prologue;
+//   - an address inside an inlined instance whose call is on the line, if the table has a
+//     statement of that line there: of the instance's own file, or after the run's first
+//     row;
+//   - two instances of one call, of which it knows one.
 var perfPlace = regexp.MustCompile(`(?m)^p:\S+ ([^\s+]+)\+(\d+)`)
 
 // comparePerfLine compares a line's sites, and reports whether perf had an answer.
@@ -69,7 +69,7 @@ func comparePerfLine(t *testing.T, perf, path string, img *dwarfloc.Image, defin
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The instruction before is the line's too: a run goes on.
+		// The instruction before belongs to the line too: a run continues.
 		before, err := img.SiteAt(context.Background(), addr-1)
 		goesOn := err == nil && before.Line == s.Line && before.File == s.File
 		start := p.Sites[0].AfterPrologue && s.Offset == 0
@@ -124,7 +124,7 @@ func TestPerfLines(t *testing.T) {
 	}
 	perf := testenv.Tool(t, "perf")
 	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-gcc12-O0-dwarf5.elf"} {
-		path, img := fixture(t, name)
+		path, img := testenv.Program(t, name)
 		compared := 0
 		everyLine(t, img, "[cpst]*", func(function string, line int) {
 			if comparePerfLine(t, perf, path, img, fmt.Sprintf("%s:%d", function, line)) {
@@ -173,7 +173,7 @@ func TestPerfLinesOfKernel(t *testing.T) {
 func TestAddr2line(t *testing.T) {
 	tool := testenv.Tool(t, "addr2line")
 	for _, name := range []string{"basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O2-dwarf5.elf"} {
-		path, img := fixture(t, name)
+		path, img := testenv.Program(t, name)
 		bodies, err := img.Sites(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)

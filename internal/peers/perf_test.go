@@ -19,13 +19,13 @@ import (
 // Its faults elsewhere, seen with perf 6.1:
 //   - it reads a value that is register plus offset (DW_OP_breg7 6, DW_OP_stack_value)
 //     as memory at that address;
-//   - it takes no location list entry whose addresses are equal, whatever its views;
-//   - it gives up a whole definition when one site has an operation it does not know;
+//   - it ignores location list entries with equal addresses, whatever their views;
+//   - it gives up a whole definition if one site has an operation it does not know;
 //   - it does not know DW_OP_entry_value at the entry, nor DW_OP_implicit_pointer.
 var perfLine = regexp.MustCompile(`^p:\S+ ([^\s+]+)\+0 .*?\b(\w+)=%(\w+):`)
 
-// perfRegisters are perf's names of registers, from arch/x86/include/asm/ptrace.h
-// (regoffset_table), by ours.
+// perfRegisters maps our names of registers to perf's, from arch/x86/include/asm/ptrace.h
+// (regoffset_table).
 var perfRegisters = map[string]string{
 	"%rax": "ax", "%rbx": "bx", "%rcx": "cx", "%rdx": "dx", "%rsi": "si", "%rdi": "di", "%rbp": "bp", "%rsp": "sp",
 	"%r8": "r8", "%r9": "r9", "%r10": "r10", "%r11": "r11", "%r12": "r12", "%r13": "r13", "%r14": "r14", "%r15": "r15",
@@ -71,7 +71,7 @@ func TestPerfEntries(t *testing.T) {
 		for i := range plan.Sites {
 			s := &plan.Sites[i]
 			v := s.Args[0].Variable
-			if v.Loc.Kind != loc.KindRegister || v.Role != dwarfloc.Parameter || theirs[s.Symbol] == nil {
+			if v.Loc.Kind != loc.KindRegister || v.Role != dwarfloc.RoleParameter || theirs[s.Symbol] == nil {
 				continue
 			}
 			compared++

@@ -19,9 +19,9 @@ import (
 //	         ffffffff81000619 ffffffff8100061e (DW_OP_reg13 (r13))
 //	0000019b <End of list>
 //
-// It is the only other reader of views. It does not say which variable a list
-// belongs to; llvm-dwarfdump, which does, prints no views. Together they are a whole
-// reader, and only the rule is written here once more.
+// It is the only other reader of views. It does not print which variable a list belongs to;
+// llvm-dwarfdump does, but prints no views. Together they are a complete reader, and only
+// the rule is implemented here again.
 var (
 	elfPair = regexp.MustCompile(`^ +([0-9a-f]{8}) v[0-9a-f]+ v[0-9a-f]+ location view pair$`)
 	elfView = regexp.MustCompile(`^ +([0-9a-f]{8}) v([0-9a-f]+) v([0-9a-f]+) views at ([0-9a-f]+) for:$`)
@@ -66,10 +66,10 @@ func viewLists(t *testing.T, path string) map[uint64][]entry {
 	return lists
 }
 
-// byView picks the entry for an address and view: the one that covers them, else
-// the first one that begins at the address with a later view.
+// byView returns the entry for an address and view: the one that covers them, else the first
+// one that begins at the address with a later view.
 func byView(list []entry, addr, view uint64) (*entry, loc.Rule) {
-	before := func(addr1, view1, addr2, view2 uint64) bool { // not behind, in the order of addresses and views
+	before := func(addr1, view1, addr2, view2 uint64) bool { // or equal, in the order of addresses and views
 		return addr1 < addr2 || addr1 == addr2 && view1 <= view2
 	}
 	for i := range list {
@@ -85,12 +85,12 @@ func byView(list []entry, addr, view uint64) (*entry, loc.Rule) {
 	return nil, loc.RuleNone
 }
 
-// TestReadelfViews compares every parameter with a list that has views: the rule by
-// which an entry was chosen, and what it says where that is a simple place.
+// TestReadelfViews compares every parameter that has a list with views: the rule that chose
+// the entry, and its location where that is a simple place.
 func TestReadelfViews(t *testing.T) {
 	for _, name := range []string{"basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O2-dwarf5.elf", "lib-gcc12-O2-dwarf5.elf"} {
 		t.Run(name, func(t *testing.T) {
-			path, img := fixture(t, name)
+			path, img := testenv.Program(t, name)
 			lists, all := viewLists(t, path), dump(t, "--debug-info", path)
 			sites, err := img.Sites(context.Background(), nil)
 			if err != nil {
@@ -104,7 +104,7 @@ func TestReadelfViews(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, v := range params {
-					p := all[s.DIE()].parameter(v.Name)
+					p := all[s.DIE].parameter(v.Name)
 					if p == nil || v.Entries > 1 || p.attrs["GNU_locviews"] == nil {
 						continue
 					}

@@ -144,8 +144,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f a
 				continue
 			}
 			if kept == nil {
-				s = s.Clone()
-				if err := s.Describe(); err != nil {
+				if s, err = s.Clone(); err != nil {
 					return err
 				}
 				if kept, err = s.Params(); err != nil {
@@ -173,9 +172,9 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 	}
 	slices.SortStableFunc(order, func(a, b *plan.Site) int {
 		switch {
-		case a.DIE() < b.DIE():
+		case a.DIE < b.DIE:
 			return -1
-		case a.DIE() > b.DIE():
+		case a.DIE > b.DIE:
 			return 1
 		}
 		return 0

@@ -78,8 +78,8 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	if err != nil {
 		return err
 	}
-	// What is not fetched is part of the question: two sites with the same
-	// instructions may have different reasons, but the same values.
+	// The key does not contain the reasons of arguments that are not fetched: they do not
+	// change the values.
 	if _, dup := p.seen.LoadOrStore(pro.Key(), struct{}{}); dup {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (p *prover) derived(a *plan.Argument) bool {
 
 // second returns the second reader's view of a site, or nil if it has no such site.
 func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
-	die := s.DIE()
+	die := s.DIE
 	if die < p.unit.Off || die >= p.unit.End {
 		// The machines of the unit before become invalid.
 		if err := p.flush(); err != nil {
@@ -146,7 +146,7 @@ func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	}
 	for i := range site.Params {
 		q := &site.Params[i]
-		if q.Name == a.Name && a.Variable.Role == dwarfloc.Parameter {
+		if q.Name == a.Name && a.Variable.Role == dwarfloc.RoleParameter {
 			e.value = func(m oracle.Machine) (uint64, bool, error) {
 				if early, err := site.TooEarly(q); err != nil || early && !s.AfterPrologue {
 					return 0, false, errors.Join(err, errNoValue)
@@ -157,7 +157,7 @@ func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 		}
 	}
 	expr, _, _ := a.Variable.Expression()
-	if expr == nil || a.Variable.Role == dwarfloc.Global {
+	if expr == nil || a.Variable.Role == dwarfloc.RoleGlobal {
 		// The second reader reads parameters. A local's expression is checked, though
 		// not how it was chosen; a global's may be in another unit.
 		e.unchecked = true
@@ -317,7 +317,7 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 
 // machine is the second evaluator's state at a site.
 func (p *prover) machine(s *dwarfloc.Site, regs registers, stray *bool) (oracle.Machine, error) {
-	site := p.sites[s.DIE()]
+	site := p.sites[s.DIE]
 	m := site.Machine()
 	m.Reg = func(n uint64) (uint64, bool) { v, ok := regs.value[n]; return v, ok }
 	m.Mem = func(addr uint64, b []byte) bool {
@@ -352,7 +352,7 @@ func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result,
 	var b strings.Builder
 	arg := &j.args[i].arg
 	expr, sec, off := arg.Variable.Expression()
-	fmt.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE(), arg.Name, arg.Size, arg.Signed)
+	fmt.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE, arg.Name, arg.Size, arg.Signed)
 	fmt.Fprintf(&b, "  location %s by %v, reason %q, from % x at %s+%#x\n", arg.Variable.Loc.Text(p.img.Arch()), arg.Variable.Loc.Rule, arg.Unfetched, expr, sec, off)
 	fmt.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", j.value(&got, i), got.Err, want, ok, err)
 	for _, reg := range p.img.Arch().Registers() {

@@ -90,7 +90,7 @@ func (o Options) Arguments(params []*dwarfloc.Variable) []plan.Argument {
 // Emit generates the prologue that fetches arguments at a site, and records in each argument
 // that is not fetched why.
 func Emit(s *dwarfloc.Site, args []plan.Argument, o Options) (*prologue.Prologue, error) {
-	po := o.prologue(s.Image())
+	po := o.prologue(s.Image)
 	po.Site = s.String()
 	wanted := make([]prologue.Arg, len(args))
 	for i := range args {

@@ -44,26 +44,35 @@ func Fixture(t TB, name string) *dwarfloc.Image {
 	return img
 }
 
-// Program writes a program of testdata/vmlinux-fixtures to a file that can be run, and
-// opens it as an image.
-func Program(t interface {
+// CleanupTB is the part of testing.TB that helpers use that release something.
+type CleanupTB interface {
 	TB
 	TempDir() string
 	Cleanup(f func())
-}, name string) (path string, img *dwarfloc.Image) {
+}
+
+// Open opens an image. It is closed when the test ends.
+func Open(t CleanupTB, path string) *dwarfloc.Image {
+	t.Helper()
+	img, err := dwarfloc.Open(path, nil)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() { _ = img.Close() })
+	return img
+}
+
+// Program writes an image of testdata/vmlinux-fixtures to an executable file, and opens it.
+func Program(t CleanupTB, name string) (path string, img *dwarfloc.Image) {
 	t.Helper()
 	path, err := fixtures.WriteTo(t.TempDir(), name)
 	if err == nil {
 		err = os.Chmod(path, 0o700)
 	}
-	if err == nil {
-		img, err = dwarfloc.Open(path, nil)
-	}
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	t.Cleanup(func() { _ = img.Close() })
-	return path, img
+	return path, Open(t, path)
 }
 
 // Vmlinux returns the path of a kernel image with debug information: BENCH_VMLINUX,

@@ -1,14 +1,14 @@
-// Package fixtures holds small images to try things on: a toy kernel and a toy
-// shared library, built by two compilers in several ways, with DWARF of every
-// shape that this module reads. README.md says what is in which image.
+// Package fixtures contains small images for tests and demonstrations: a toy kernel, a toy
+// shared library and a program, built by two compilers in several ways, with DWARF of every
+// shape that this module reads. README.md lists what is in which image.
 //
-// The images are embedded in the program that imports this package, so they are
-// at hand without a compiler, a kernel or a checkout:
+// The images are embedded in the program that imports this package, so they are available
+// without a compiler, a kernel or a checkout:
 //
 //	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
 //
-// The go command leaves directories named testdata out of ./... patterns; the
-// package is imported, built and vetted by its full path.
+// The go command excludes directories named testdata from ./... patterns; the package is
+// imported, built and vetted by its full path.
 package fixtures
 
 import (
@@ -53,7 +53,7 @@ func names(suffixes ...string) []string {
 }
 
 // Bytes returns the image of that name, decompressed. The caller owns the slice.
-// The error wraps [fs.ErrNotExist] when there is no such image.
+// The error wraps [fs.ErrNotExist] if there is no such image.
 func Bytes(name string) ([]byte, error) {
 	packed, err := images.ReadFile(name + ".gz")
 	if err != nil {

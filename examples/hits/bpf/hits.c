@@ -1,5 +1,5 @@
-// Counts, for each place where a matching function runs, how often it does, and adds up
-// what it was given. The section name is the definition. Built with
+// Counts the hits at each site of the matching functions, and adds up the values of the
+// argument. The section name is the definition. Built with
 //   clang-14 -O2 -g -target bpf -c hits.c -o hits.o
 // and once more for the kernel, with -DDEFINITION=..., as kmalloc.o
 // (make -C examples/hits/bpf); both are committed, so that the example needs no clang.

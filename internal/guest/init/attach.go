@@ -14,11 +14,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// together is how many sites are attached at once: with more, each costs more.
+// together is the number of sites that are attached at once: with more, each costs more.
 const together = 100
 
-// attach tries a probe that does nothing at each of some addresses, and reports what
-// the kernel says.
+// attach tries to attach an empty probe at each of some addresses, and reports the kernel's
+// answers.
 func attach(sites []uint64, img *dwarfloc.Image, kernel *instances.Running, r *reporter) error {
 	if len(sites) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/guest"
 )
 
-// numbers are the system calls that all architectures have.
+// numbers are the numbers of system calls that all architectures have.
 var numbers = map[string]uintptr{
 	"close": unix.SYS_CLOSE, "ioctl": unix.SYS_IOCTL, "dup": unix.SYS_DUP, "dup3": unix.SYS_DUP3, "eventfd2": unix.SYS_EVENTFD2,
 	"fadvise64": unix.SYS_FADVISE64, "fallocate": unix.SYS_FALLOCATE, "fchmod": unix.SYS_FCHMOD, "fchown": unix.SYS_FCHOWN,
@@ -27,9 +27,9 @@ var numbers = map[string]uintptr{
 	"sync_file_range": unix.SYS_SYNC_FILE_RANGE, "unlinkat": unix.SYS_UNLINKAT, "write": unix.SYS_WRITE,
 }
 
-// makeCalls makes the task's calls on one thread, a marker before each, and prints
-// what they returned. Nothing else may enter the kernel between them: what they need
-// is made before.
+// makeCalls makes the task's calls on one thread, with a marker before each, and prints what
+// they returned. Nothing else may enter the kernel between them, so everything they need is
+// prepared before.
 func makeCalls() {
 	runtime.LockOSThread()
 	task, err := readTask()

@@ -40,10 +40,10 @@ func commands(task *guest.Task, r *reporter) error {
 	return nil
 }
 
-// workFolder is in the guest's memory.
+// workFolder is a folder in the guest's memory.
 const workFolder = "/tmp/load"
 
-// makeWork does for some time what programs do: files, pipes, sockets, memory.
+// makeWork does for some time what programs usually do: files, pipes, sockets, memory.
 func makeWork(text string) {
 	runtime.LockOSThread()
 	d, err := time.ParseDuration(text)

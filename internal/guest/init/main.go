@@ -1,6 +1,6 @@
-// Command init is the only program of a guest (package guest): process 1 of its
-// kernel. Its children attach what the task says, make the calls, and report; it
-// switches the machine off. Started anywhere else it does nothing.
+// Command init is the only program of a guest (package guest): process 1 of its kernel. Its
+// children attach the task's probes, make its calls, and report; it switches the machine
+// off. Started anywhere else it does nothing.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	if err := begin(); err != nil {
 		fmt.Println(err)
 	}
-	// Process 1 switches off whatever becomes of the work.
+	// Process 1 switches the machine off, whether the work succeeds or not.
 	work := exec.Command("/init", worker)
 	work.Stdout, work.Stderr = os.Stdout, os.Stderr
 	if err := work.Run(); err != nil {
@@ -53,8 +53,8 @@ func main() {
 	}
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
-	// A machine without a switch: the kernel panics when process 1 ends, and with
-	// panic=-1 that ends the emulator.
+	// Some machines cannot be switched off. There the kernel panics when process 1
+	// ends, and with panic=-1 that ends the emulator.
 }
 
 // reporter writes lines.
@@ -93,7 +93,7 @@ func run() error {
 		done.Lines = r.lines
 		err = r.line(guest.Line{Done: done})
 	}
-	// The kernel sends what is left before the file closes.
+	// The kernel sends the rest before the file is closed.
 	return errors.Join(err, to.Close())
 }
 
@@ -107,7 +107,7 @@ func begin() error {
 			return fmt.Errorf("mount %s: %w", m[1], err)
 		}
 	}
-	// Detaching is fifty times faster so.
+	// This makes detaching fifty times faster.
 	for path, text := range map[string]string{"/proc/sys/debug/kprobes-optimization": "0", "/sys/kernel/rcu_expedited": "1"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err // arm64 does not optimise kprobes
@@ -126,7 +126,7 @@ func readTask() (*guest.Task, error) {
 	return task, gob.NewDecoder(f).Decode(task)
 }
 
-// raw makes a serial line change nothing of what is written.
+// raw makes a serial line transmit what is written unchanged.
 func raw(f *os.File) error {
 	t, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {
@@ -154,8 +154,7 @@ func work(task *guest.Task, r *reporter) (*guest.Done, error) {
 	return done, errors.Join(attach(task.Sites, img, kernel, r), commands(task, r))
 }
 
-// trace reports what the probes of the task's plans fetch while a child makes the
-// calls.
+// trace attaches the task's plans and reports what they fetch while a child makes the calls.
 func trace(task *guest.Task, img *dwarfloc.Image, kernel *instances.Running, r *reporter) (lost uint64, err error) {
 	plans := make([]*plan.Plan, len(task.Plans))
 	number := make(map[*plan.Plan]int)

@@ -9,11 +9,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// Refires reports whether the processor can come back to an inlined site's address
+// Repeats reports whether the processor can come back to an inlined site's address
 // without leaving the site's own code: then its probe fires on every turn of that loop.
 // checked is false when some of the code could not be followed.
-func (t *Table) Refires(s *dwarfloc.Site) (again, checked bool, err error) {
-	if s.Kind == dwarfloc.Entry {
+func (t *Table) Repeats(s *dwarfloc.Site) (again, checked bool, err error) {
+	if s.Kind == dwarfloc.SiteEntry {
 		return false, true, nil
 	}
 	d := t.decoder()
@@ -25,26 +25,30 @@ func (t *Table) Refires(s *dwarfloc.Site) (again, checked bool, err error) {
 		return false, false, err
 	}
 	b := body{next: d.Next}
-	for _, r := range apart(ranges) {
-		code, err := t.img.Bytes(r.Lo, r.Hi-r.Lo)
+	spans := make([]span, len(ranges))
+	for i, r := range ranges {
+		spans[i] = span{r[0], r[1]}
+	}
+	for _, r := range apart(spans) {
+		code, err := t.img.Bytes(r.lo, r.hi-r.lo)
 		if err != nil {
 			return false, false, err
 		}
-		b.parts = append(b.parts, part{lo: r.Lo, code: code})
+		b.parts = append(b.parts, part{lo: r.lo, code: code})
 	}
 	again, checked = b.comesBackTo(s.Addr)
 	return again, checked, nil
 }
 
 // apart returns ranges in order, each address in one of them.
-func apart(ranges []dwarfloc.Range) []dwarfloc.Range {
-	slices.SortFunc(ranges, func(a, b dwarfloc.Range) int { return cmp.Compare(a.Lo, b.Lo) })
+func apart(ranges []span) []span {
+	slices.SortFunc(ranges, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
 	out := ranges[:0]
 	end := uint64(0)
 	for _, r := range ranges {
-		if r.Lo = max(r.Lo, end); r.Hi > r.Lo {
+		if r.lo = max(r.lo, end); r.hi > r.lo {
 			out = append(out, r)
-			end = r.Hi
+			end = r.hi
 		}
 	}
 	return out

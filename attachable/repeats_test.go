@@ -68,16 +68,16 @@ func TestComesBack(t *testing.T) {
 
 // TestApart: ranges out of order, empty, twice, inside others.
 func TestApart(t *testing.T) {
-	got := apart([]dwarfloc.Range{{Lo: 40, Hi: 50}, {Lo: 10, Hi: 20}, {Lo: 5, Hi: 5}, {Lo: 10, Hi: 20}, {Lo: 15, Hi: 30}, {Lo: 30, Hi: 35}, {Lo: 42, Hi: 45}})
-	want := []dwarfloc.Range{{Lo: 10, Hi: 20}, {Lo: 20, Hi: 30}, {Lo: 30, Hi: 35}, {Lo: 40, Hi: 50}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	got := apart([]span{{40, 50}, {10, 20}, {5, 5}, {10, 20}, {15, 30}, {30, 35}, {42, 45}})
+	want := []span{{10, 20}, {20, 30}, {30, 35}, {40, 50}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(span{})); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestRefiresVmlinux: a retry loop of a kernel begins where its body does, and bodies
+// TestRepeatsVmlinux: a retry loop of a kernel begins where its body does, and bodies
 // without a loop never fire again, wherever their branches go.
-func TestRefiresVmlinux(t *testing.T) {
+func TestRepeatsVmlinux(t *testing.T) {
 	img, err := dwarfloc.Open(testenv.Vmlinux(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestRefiresVmlinux(t *testing.T) {
 		}
 		count := 0
 		for _, s := range sites {
-			again, checked, err := table.Refires(s)
+			again, checked, err := table.Repeats(s)
 			if err != nil || !checked {
 				t.Errorf("%v: checked %v, %v", s, checked, err)
 			}
