@@ -27,8 +27,8 @@ type Register struct {
 	Vector bool
 }
 
-// Arch is one architecture: what is needed to read its DWARF and to fetch its
-// registers in BPF.
+// Arch is one architecture: the numbers needed to read its DWARF and to fetch its registers
+// in BPF.
 type Arch struct {
 	Name     string // as Debian calls it: "amd64", "arm64"
 	Machine  elf.Machine

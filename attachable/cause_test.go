@@ -7,7 +7,7 @@ import (
 )
 
 // TestCauses: each cause has a name and a sentence, which its documentation lists, and
-// what is no cause prints all the same.
+// a value that is not a cause prints too.
 func TestCauses(t *testing.T) {
 	source, err := os.ReadFile("cause.go")
 	if err != nil {

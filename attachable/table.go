@@ -20,8 +20,8 @@
 // address back to it. Paths go through all ranges of the body, including those of inlined
 // callees, and follow direct branches; calls and the trap of a WARN return. Where an indirect
 // jump or an unknown instruction leads is not known: the answer is then "not checked", unless
-// a path back is found. So it is on architectures whose instructions are not decoded. Static
-// branches are followed as they are in the image.
+// a path back is found. The same holds on architectures whose instructions are not decoded.
+// Static branches are followed as they are in the image.
 //
 // 1,078 of the 311,113 inlined sites of Debian's vmlinux-6.1.0-56-amd64 fire again, and 4
 // cannot be checked. A simpler test, for a branch back to the site from a higher address in
@@ -31,7 +31,7 @@
 //   - 262 of the 1,845 sites are in no range of their body, which was merged into its
 //     neighbours there. The branch leaves the body. skb_network_header in
 //     __fq_codel_dequeue+0x16b has two ranges, an empty one at 0xffffffff8184b46b and
-//     0xffffffff8184ba81 to 0xffffffff8184ba98, at whose end is a jump to the other.
+//     0xffffffff8184ba81 to 0xffffffff8184ba98, which ends with a jump to the other.
 //   - 363 are in their body, but no way in the function leads from them to themselves: the
 //     body has two beginnings, which the branch joins: sock_flag in __sock_recv_cmsgs+0x5e,
 //     a load at 0xffffffff817b0dae and a jump to it at 0xffffffff817b0e6f.

@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// encoded is what the kernel is given of instructions.
+// encoded returns instructions in the kernel's format.
 func encoded(t *testing.T, insns asm.Instructions) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -17,7 +17,7 @@ import (
 )
 
 // definitions have registers, memory, constants, arithmetic, members, bit-fields,
-// strings, and what has no location.
+// strings, and arguments without a location.
 var definitions = []string{
 	"my_func_*_abcd arg1",
 	"note_value value",

@@ -108,7 +108,7 @@ func TestBpftool(t *testing.T) {
 	}
 }
 
-// TestVerifierMessages: what the verifier does not like is told with the user's line, or
+// TestVerifierMessages: the verifier's errors are reported with the user's line, or
 // with the prologue's.
 func TestVerifierMessages(t *testing.T) {
 	bpfexec.RequireOrSkip(t)

@@ -21,7 +21,7 @@ import (
 
 // liveTests are definitions over the running fixture (testdata/vmlinux-fixtures/src/run.c)
 // with what each hit fetches, in the order of the plan's sites: the values that the
-// program passes, worked out by hand from its source. "?" stands for what is not fetched.
+// program passes, worked out by hand from its source. "?" stands for an argument that is not fetched.
 var liveTests = []struct {
 	def  string
 	want string // hits are separated by " | "
@@ -105,7 +105,7 @@ var liveTests = []struct {
 	{"take_pair p.a p.b x", "a=41 b=-40 x=40"},
 	{"second v p.a", "v=40 a=41"},
 
-	// A chain that faults: what is after NULL is not fetched, the others are.
+	// A chain that faults: the argument after NULL is not fetched, the others are.
 	{"walk n->next->inp->s i", "s=? i=2"},
 	{"walk i n->next->inp->port n->ok n->next->inp->arr[1]", "i=2 port=? ok=true arr=?"},
 	{"walk n->next->inp n->next->next->name:string n->next->name:string", `inp=0x0 name=? name_2="leaf"`},
@@ -389,7 +389,7 @@ func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 	t.Cleanup(func() { _ = a.Close() })
 }
 
-// hits prints what was fetched at the plan's sites.
+// hits prints the values fetched at the plan's sites.
 func (l *live) hits(t *testing.T) (text string, values, lost int) {
 	t.Helper()
 	var parts []string

@@ -116,7 +116,7 @@ func TestPreprocessErrors(t *testing.T) {
 	}
 }
 
-// TestSlide: what is an address of the image moves, the rest does not.
+// TestSlide: addresses of the image move, other constants do not.
 func TestSlide(t *testing.T) {
 	p, err := plantest.Fixture(t, "basic-gcc12-O2-dwarf5.elf", "queue_send budget pkt", plan.Options{})
 	if err != nil {

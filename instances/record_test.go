@@ -208,7 +208,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestConventions: what chooses the convention, and what the arguments become.
+// TestConventions: how the convention is chosen, and which shape the arguments get.
 func TestConventions(t *testing.T) {
 	for _, c := range []struct {
 		def        string
@@ -262,7 +262,7 @@ func TestTypeErrors(t *testing.T) {
 			t.Errorf("%s: got error %v, want a *probe.Error that begins with %q", c.def, err, c.want)
 		}
 	}
-	// Where another function has what is asked for, it is a reason.
+	// If another function has the argument, it is a reason.
 	p, err := plantest.Fixture(t, program, "wa* i text:string", plan.Options{})
 	if err == nil {
 		t.Errorf("%v", p.Sites)

@@ -84,7 +84,7 @@ func TestExpandTarget(t *testing.T) {
 	}
 }
 
-// TestExplain: each refusal is explained as what it is.
+// TestExplain: each refusal has its explanation.
 func TestExplain(t *testing.T) {
 	const nowhere = "no probe can be at this instruction"
 	for _, c := range []struct {

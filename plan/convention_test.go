@@ -10,8 +10,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// TestAgree: sites have one layout where that can be: of strings the longest bound
-// counts, and what a site does not have has the form that others give it.
+// TestAgree: sites have one layout if possible: strings get the longest bound, and an
+// argument that a site does not have gets the shape that it has at other sites.
 func TestAgree(t *testing.T) {
 	known := &dwarfloc.Variable{Loc: loc.Location{Kind: loc.KindRegister}}
 	unknown := &dwarfloc.Variable{Reason: loc.Reason{Code: loc.ReasonNoSuchVariable}}

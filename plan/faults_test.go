@@ -19,8 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// TestTarget: the zero Target reads memory as the image needs it, and what is asked for is
-// kept.
+// TestTarget: the zero Target reads memory as the image needs it, and other values are kept.
 func TestTarget(t *testing.T) {
 	for _, c := range []struct {
 		image, def string
@@ -125,7 +124,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestUnknownEnums: what is out of a list's range prints all the same.
+// TestUnknownEnums: values out of range print too.
 func TestUnknownEnums(t *testing.T) {
 	for _, v := range []fmt.Stringer{prologue.Convention(99), prologue.Reads(99)} {
 		if !strings.Contains(v.String(), "(99)") {

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// describe prints a plan: a line a site.
+// describe prints a plan, one line per site.
 func describe(p *plan.Plan) string {
 	var b strings.Builder
 	for _, s := range p.Sites {

@@ -167,7 +167,7 @@ func (c *computer) loadSlot(dst asm.Register, slot, size int) {
 }
 
 // operands computes both operands of an operation into registers of dst and
-// free, and returns what is left to use. The one that calls helpers, or needs
+// free, and returns the registers that are left. The one that calls helpers, or needs
 // more registers, is computed first.
 func (c *computer) operands(a, b *node, dst asm.Register, free regSet) (ra, rb asm.Register, left regSet) {
 	if a.calls+b.calls > 0 {

@@ -56,7 +56,7 @@ type fetch struct {
 type unit struct {
 	fetches [maxJoined]*fetch
 	n       int
-	read    *node // the read whose result is the value; nil for a computation
+	read    *node // its result is the value; nil for a computation
 	span    int   // bytes to read for several arguments, from the first one in memory on
 	alone   bool  // when that faults, each argument is read alone
 }

@@ -127,7 +127,7 @@ func (f *fetcher) together(group []*fetch) bool {
 		return true
 	}
 	if group[0].at.base == nil {
-		return false // in two pages of the image: two immediates are no better than one
+		return false // in two pages of the image: joining them would save nothing
 	}
 	// Reading one again must not overwrite a part of another.
 	for i, t := range group[1:] {

@@ -97,8 +97,8 @@ func (f *fetcher) key() []byte {
 	if f.o.Convention != ConventionRecord {
 		return f.code
 	}
-	// Code is a whole number of words; what is after it is not, so no prologue of
-	// the other convention has the same key.
+	// Code is a whole number of words. With the layout after it the key is not, so it differs
+	// from all keys of the other convention.
 	f.keyMem = append(f.keyMem[:0], f.code...)
 	for _, x := range f.layout.Fields {
 		f.keyMem = binary.LittleEndian.AppendUint16(f.keyMem, uint16(x.Size))

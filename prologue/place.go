@@ -9,8 +9,8 @@ import (
 
 // placed says how an argument gets into its place in a record.
 type placed struct {
-	// read is the read from whose result a scalar is computed, using registers only; nil if
-	// it is computed in another way.
+	// read is the read that a scalar is computed from, using registers only. It is nil for
+	// other scalars.
 	read *node
 	// addr is the address of the bytes that a helper reads there, and bytes is their
 	// largest number.

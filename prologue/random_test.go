@@ -154,7 +154,7 @@ func (s *source) args() []prologue.Arg {
 // recordArgs makes arguments of all kinds, as many as fit on the stack.
 func (s *source) recordArgs() []prologue.Arg {
 	args := make([]prologue.Arg, s.below(prologue.MaxRecordArgs+1))
-	left := 300 // bytes, with room for what the prologue needs besides
+	left := 300 // bytes; the prologue needs the rest
 	for i := range args {
 		a := &args[i]
 		a.Name = "arg" + string(rune('a'+i%26))

@@ -22,10 +22,10 @@ type world struct {
 	regs     [17]uint64 // by DWARF number of amd64
 	base     uint64     // address of mem
 	mem      []byte
-	unmapped uint64 // an address whose page is not there
+	unmapped uint64 // an address in an unmapped page
 	comm     string // of the current task
-	// helper is told of each call of a helper that the interpreter makes, and whether
-	// it faulted; it may be nil.
+	// helper, if not nil, is called for each helper that the interpreter calls; ok is false
+	// if that faulted.
 	helper func(f asm.BuiltinFunc, ok bool)
 }
 
@@ -164,7 +164,7 @@ func (w *world) object(l *location, off, n int) (bits []bool, ok bool) {
 			p := &l.Pieces[i]
 			size := int(p.BitSize)
 			if k := p.Loc.Kind; k == loc.KindMemory || k == loc.KindBytes {
-				size = min(size, n-len(bits)) // what is beyond the object is not read
+				size = min(size, n-len(bits)) // bytes after the object are not read
 			}
 			part, ok := w.object(&p.Loc, int(p.BitOffset), size)
 			if !ok {
@@ -261,7 +261,7 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 		}
 		limit := arg.MaxBytes
 		if arg.Size > 0 {
-			limit = min(limit, arg.Size+1) // the array is no longer
+			limit = min(limit, arg.Size+1) // the array ends there
 		}
 		return w.str(addr, limit)
 	case l.Kind == loc.KindBytes:

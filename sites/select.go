@@ -135,8 +135,8 @@ func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 	return sites, nil
 }
 
-// aliased finds functions by a symbol that is no name in the debug information: malloc is a
-// symbol of __libc_malloc. Inlined instances have no symbols.
+// aliased finds functions by a symbol that the debug information does not name: malloc is
+// a symbol of __libc_malloc. Inlined instances have no symbols.
 func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
 	at := make(map[uint64]bool)
 	for s := range img.Symbols() {

@@ -24,7 +24,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// TestBuffer: sizes that no ring buffer has are refused with the nearest that one has.
+// TestBuffer: the error for a size that no ring buffer can have names the nearest one.
 func TestBuffer(t *testing.T) {
 	page := os.Getpagesize()
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func runTwo(t *testing.T, path string, namespace bool) (pids [2]int, finish func
 	}
 }
 
-// TestProcess: a program tells the hits of one process from others', in its own PID
+// TestProcess: a program distinguishes the hits of one process from others', in its own PID
 // namespace or in another one.
 func TestProcess(t *testing.T) {
 	bpfexec.RequireOrSkip(t)

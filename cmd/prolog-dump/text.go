@@ -207,7 +207,7 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 	for i := range p.Definition.Args {
 		d := &p.Definition.Args[i]
 		reasons := make(map[string]int)
-		sites, args := 0, 0 // where all that the argument stands for is fetched; what is
+		sites, args := 0, 0 // sites where all that the argument stands for is fetched; fetched arguments
 		total := 0
 		for j := range p.Sites {
 			all := true

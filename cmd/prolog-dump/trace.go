@@ -83,7 +83,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool
 		return err
 	}
 	at := running.Target()
-	at.Reads = x.options.Target.Reads // what the flag says
+	at.Reads = x.options.Target.Reads // from the flag
 	x.options.Target = at
 	ctx := cmd.Context()
 	plans, err := plansOf(ctx, x.img, defs, x.options)
@@ -172,7 +172,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 	type value struct {
 		Name  string `json:"name"`
 		Type  string `json:"type"`
-		Value any    `json:"value,omitempty"` // a number, a truth, a string, or what the text has
+		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
 		Lost  bool   `json:"lost,omitempty"`
 	}
 	site := &h.Plan.Sites[h.Site]

@@ -57,7 +57,7 @@ func (a *argument) mismatch(format string, args ...any) {
 	}
 }
 
-// shape decides what is fetched of the argument's variable.
+// shape decides which bytes of the argument's variable are fetched.
 func (a *argument) shape(o *Options) error {
 	t, err := a.variable.Type.Resolve()
 	if err != nil {
@@ -183,7 +183,7 @@ func (a *argument) follow() {
 		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
 	default:
 		// Without a location, or with an implicit pointer, there is a reason already. A
-		// pointer in pieces must not be taken for what it points to.
+		// pointer in pieces must not be taken for its target.
 		if v.Located() {
 			a.lose(loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
 		}
