@@ -16,7 +16,9 @@ import (
 // it. If some functions have the argument, the others get a reason instead.
 func (p *Plan) checkNames() error {
 	for i := range p.Definition.Args {
-		var first *Argument
+		// Of the sites that lack the argument, the one where most of it is right says what is
+		// wrong: a variable of another type is more than none.
+		var best *Argument
 		known := false
 		for j := range p.Sites {
 			for k := range p.Sites[j].Args {
@@ -24,20 +26,20 @@ func (p *Plan) checkNames() error {
 				if a.DefinitionArg != i {
 					continue
 				}
-				if first == nil {
-					first = a
+				if best == nil || best.Variable.Reason.Code == loc.ReasonNoSuchVariable {
+					best = a
 				}
 				known = known || !a.Variable.Reason.Code.Mistaken()
 			}
 		}
-		if known || first == nil {
+		if known || best == nil {
 			continue
 		}
 		arg := &p.Definition.Args[i]
-		if first.Variable.Reason.Code == loc.ReasonNoSuchVariable {
+		if best.Variable.Reason.Code == loc.ReasonNoSuchVariable {
 			return p.noSuchVariable(arg)
 		}
-		return p.wrongPath(arg, first.Variable)
+		return p.wrongPath(arg, best.Variable)
 	}
 	return nil
 }
