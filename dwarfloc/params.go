@@ -130,10 +130,7 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 				return err
 			}
 		}
-		var w *Variable
-		if w, err = s.variable(x, &r.ev); err == nil {
-			*v = *w
-		}
+		err = s.fill(v, x, &r.ev)
 	}
 	v.Role, v.Entries = RoleParameter, entries
 	return err

@@ -13,20 +13,29 @@ import (
 
 // variable resolves an entry at a site.
 func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
-	if err := x.complete(); err != nil {
+	v := new(Variable)
+	if err := s.fill(v, x, ev); err != nil {
 		return nil, err
+	}
+	return v, nil
+}
+
+// fill makes v the variable of an entry at a site.
+func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
+	if err := x.complete(); err != nil {
+		return err
 	}
 	if own := ev.u; x.u != own {
 		// A global of another unit: indices and types in its expression are that unit's.
 		ev.use(x.u)
 		defer ev.use(own)
 	}
-	v := &Variable{Name: x.u.Text(x.name), Role: RoleLocal, Entries: 1}
+	*v = Variable{Name: x.u.Text(x.name), Role: RoleLocal, Entries: 1}
 	if x.tag == dw.TagFormalParameter {
 		v.Role = RoleParameter
 	}
 	t, err := x.u.typeOf(x.typ)
-	return v, s.settle(v, x, ev, t, err)
+	return s.settle(v, x, ev, t, err)
 }
 
 // settle gives a variable its type, unless reading that was an error, and its
