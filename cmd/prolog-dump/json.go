@@ -8,7 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// siteJSON is one line of --format json. The README documents it; fields are added,
+// siteJSON is one line of --format json. docs/json.md documents it; fields are added,
 // never renamed.
 type siteJSON struct {
 	Function string       `json:"function"` // the DWARF name
