@@ -9,7 +9,7 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns up to max candidates that a user who wrote name may have meant, nearest
+// Nearest returns up to n candidates that a user who wrote name may have meant, nearest
 // first; equally near ones are in alphabetical order. Candidates may repeat; the result does
 // not.
 //
