@@ -39,6 +39,7 @@ type abbrev struct {
 // A step packs an opcode (bits 24 to 31) and an operand (bits 0 to 23).
 type step uint32
 
+// Opcodes of steps; n is the operand.
 const (
 	stepFixed    step = iota << 24 // skip n bytes
 	stepLEB                        // skip an LEB128 number
@@ -56,6 +57,7 @@ const (
 // in the lower 3 bits, and an operand above them.
 type word uint64
 
+// What a word says to do. WordKind masks this part; the operand is above WordShift bits.
 const (
 	WordRest  word = iota // look at the abbreviation
 	WordEnd               // the end of a list of children
@@ -78,6 +80,7 @@ type AbbrevTable struct {
 	InC    bool // types contain no functions
 }
 
+// Get returns the abbreviation with a code, or nil.
 func (t *AbbrevTable) Get(code uint64) *abbrev {
 	if code-1 < uint64(len(t.dense)) {
 		return &t.dense[code-1]

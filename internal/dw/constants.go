@@ -13,6 +13,7 @@ import (
 // Tag is the kind of an entry, DW_TAG_*.
 type Tag uint16
 
+// Tags, DWARF 5 table 7.3.
 const (
 	TagArrayType         Tag = 0x01
 	TagClassType         Tag = 0x02
@@ -80,6 +81,7 @@ func dwarfName(name string) string {
 	return b.String()
 }
 
+// Attributes, DWARF 5 table 7.5, and GNU extensions.
 const (
 	AttrSibling        Attr = 0x01
 	AttrLocation       Attr = 0x02
@@ -130,6 +132,7 @@ type Form uint16
 // String returns the form's number: "form 0x17".
 func (f Form) String() string { return fmt.Sprintf("form %#x", uint16(f)) }
 
+// Forms, DWARF 5 table 7.6, and GNU extensions.
 const (
 	FormAddr          Form = 0x01
 	FormBlock2        Form = 0x03

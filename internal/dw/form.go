@@ -111,6 +111,7 @@ func (u *Unit) Text(v Value) string {
 	return s
 }
 
+// StringValue returns a string value, or "" if the attribute is absent.
 func (u *Unit) StringValue(v Value) (string, error) {
 	sec, table := "", []byte(nil)
 	switch v.Form {

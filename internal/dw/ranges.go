@@ -141,6 +141,7 @@ type PCs struct {
 	EntryView                uint64
 }
 
+// Take stores an attribute's value if it says where code is.
 func (a *PCs) Take(name Attr, v Value) {
 	switch name {
 	case AttrLowpc:
@@ -206,6 +207,7 @@ func (u *Unit) Start(a *PCs) (addr uint64, ok bool, err error) {
 	return addr, err == nil, err
 }
 
+// Covers reports whether any of the ranges contains an address.
 func Covers(ranges []Range, addr uint64) bool {
 	for _, r := range ranges {
 		if addr >= r.Lo && addr < r.Hi {

@@ -16,12 +16,6 @@ type matcher interface {
 	Literal() (name string, ok bool)
 }
 
-// literal is a matcher for one name.
-type literal string
-
-func (l literal) Match(name string) bool  { return name == string(l) }
-func (l literal) Literal() (string, bool) { return string(l), true }
-
 // Options holds what an index needs to know about the image.
 type Options struct {
 	// Dir is the directory of kept scans; if it is "", none is kept. Limit is the size
@@ -70,6 +64,7 @@ type Unit struct {
 	recErr  error
 }
 
+// New returns the index of an image's debug information. It reads nothing yet.
 func New(d *dw.Data, o Options) *Index { return &Index{Data: d, O: o} }
 
 // Guard runs a function that reads the image's sections or the kept scan. Once a part
@@ -110,6 +105,7 @@ type Selector struct {
 	known   bool // memo holds all names that match
 }
 
+// SelectorFor returns a selector for the names that m matches.
 func (x *Index) SelectorFor(m matcher) Selector {
 	s := Selector{x: x, m: m, every: m == nil}
 	if s.every {
@@ -137,6 +133,7 @@ func findStrings(d []byte, s string, section NameRef) []NameRef {
 	return out
 }
 
+// Match reports whether the name that a reference stands for matches.
 func (s *Selector) Match(n NameRef) bool {
 	if n == NameNone {
 		return false

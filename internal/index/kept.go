@@ -50,6 +50,7 @@ const (
 
 var keptCRC = crc32.MakeTable(crc32.Castagnoli)
 
+// ErrDamagedIndex is wrapped by errors about a kept scan that is damaged.
 var ErrDamagedIndex = errors.New("damaged")
 
 // KeptPath returns the file for the image's scan, or "" if none is to be kept.

@@ -24,8 +24,10 @@ type Rec struct {
 	Origin uint64  // offset in .debug_info of the origin while Root is not known, or 0
 }
 
+// Flag says what a record stands for.
 type Flag uint8
 
+// Flags of records.
 const (
 	Inlined Flag = 1 << iota // an inlined instance, not a subprogram
 	HasPC                    // has an address
@@ -36,6 +38,8 @@ const (
 // .debug_str, but not always.
 type NameRef uint64
 
+// String sections in the upper 4 bits of a NameRef, which NameSection masks. NameNone is
+// the reference of a record without a name.
 const (
 	NameNone    NameRef = 0
 	nameStr     NameRef = 1 << 60
