@@ -126,7 +126,7 @@ func sectionAddr(f *image.File, name string) uint64 {
 }
 
 // Close releases the file. Sites, variables and types that came from the image stay
-// valid, but their methods must not be called any more.
+// valid, but can no longer read anything from it.
 func (img *Image) Close() error {
 	img.aside.Wait()
 	return errors.Join(img.File.Close(), img.index.Close())
