@@ -15,28 +15,29 @@ import (
 // holder is a body that holds an address.
 type holder struct {
 	rec   int32
-	depth int // how many bodies are around it
+	depth int // how many bodies enclose it
 	file  string
 	line  int    // where its function is declared
-	view  uint64 // entry view, when the address is the one that the body is entered at
-	// outside: no instruction of the body is at the address. Its code was merged into its
-	// neighbours, or ends before the address: a last statement without code is there.
+	view  uint64 // entry view, if the body is entered at the address
+	// outside means that no instruction at the address belongs to the body: its code was
+	// merged into its neighbours, or ends before the address with a statement that has
+	// no code.
 	outside bool
 }
 
 // place is an address and a view.
 type place struct{ addr, view uint64 }
 
-// maxHolders bounds how many pairs of bodies and places are looked at in one unit. A
-// kernel's largest unit has some million, for all its lines.
+// maxHolders bounds how many pairs of bodies and places are examined in one unit. A
+// kernel's largest unit has about a million if all its lines are wanted.
 const maxHolders = 1 << 26
 
-// holders calls visit with the bodies of a unit that hold each of some places, which
-// are in order of their addresses: for each place, the outer ones first. A body of
-// several ranges may come more than once.
+// holders calls visit for each place with the bodies of the unit that hold it, outer
+// ones first. places must be sorted by address. A body that has several ranges may be
+// visited more than once.
 func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
 	pairs := 0
-	depth := make([]int, len(u.Recs)) // of the bodies that are around; -1: holds none of the places
+	depth := make([]int, len(u.Recs)) // number of enclosing bodies; -1: holds none of the places
 	declarations := make(map[int32]holder)
 	for i := range u.Recs {
 		r := &u.Recs[i]
@@ -44,7 +45,7 @@ func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
 			depth[i] = depth[r.Parent]
 		}
 		if depth[i] < 0 || r.Flags&index.HasPC == 0 {
-			continue // what has no address may contain what has one
+			continue // a record without an address may enclose one that has it
 		}
 		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
@@ -93,8 +94,8 @@ func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
 	return nil
 }
 
-// declaration is where the function of a record is declared. known has the answers
-// for the roots of records.
+// declaration returns where a record's function is declared. known caches the answers
+// by root.
 func (u *unit) declaration(i int32, e dw.Entry, known map[int32]holder) (string, int, error) {
 	root := u.Recs[i].Root
 	if h, ok := known[root]; ok && root >= 0 {
@@ -105,14 +106,15 @@ func (u *unit) declaration(i int32, e dw.Entry, known map[int32]holder) (string,
 	return file, line, err
 }
 
-// candidate is the body that a line seems to belong to, of those that were looked at.
+// candidate is the body that a line most likely belongs to, among those considered so
+// far.
 type candidate struct {
 	holder
 	ok bool
 }
 
-// above is the line that a body's function is declared at, when that is above a line
-// of the same file, else -1.
+// above returns the line at which the body's function is declared, if that is in the
+// given file and not below the given line, or else -1.
 func (h *holder) above(file string, line int) int {
 	if h.file == file && h.line <= line {
 		return h.line
@@ -120,7 +122,7 @@ func (h *holder) above(file string, line int) int {
 	return -1
 }
 
-// consider takes another body into account.
+// consider replaces the candidate if h is at least as likely.
 func (c *candidate) consider(h *holder, file string, line int) {
 	inside := func(h *holder) int {
 		if h.outside {
@@ -137,11 +139,11 @@ func (c *candidate) consider(h *holder, file string, line int) {
 	}
 }
 
-// functionTexts is where the functions of a unit begin, once that was asked for: the
-// first line of each file.
+// functionTexts holds, once it is needed, the line of the first function that a unit
+// has in each file.
 type functionTexts struct{ first map[string]int }
 
-// has reports whether a line is after the beginning of the first function of a file.
+// has reports whether a line is not above the first function in its file.
 func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 	if t.first == nil {
 		t.first = make(map[string]int)
@@ -166,8 +168,8 @@ func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 	return ok && line >= first, nil
 }
 
-// sitesOfRows makes sites of rows, given by their indices in order, as the comment in
-// lines.go says.
+// sitesOfRows returns the sites for rows, given by their sorted indices, by the rules in
+// lines.go.
 func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r *dw.Row) bool) ([]*Site, error) {
 	places := make([]place, len(picked))
 	for i, p := range picked {
@@ -191,15 +193,15 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 	taken := make(map[spot]bool)
 	var texts functionTexts
 	var out []*Site
-	last, lastRec, used := -2, int32(-1), false // the row before, if it was picked, its body, whether its run has its site
+	last, lastRec, used := -2, int32(-1), false // last picked row, its body, whether its run has its site
 	for i, p := range picked {
 		r := &rows[p]
 		h := &owners[i]
 		file, line := position(i)
 		if h.ok && h.above(file, line) < 0 {
-			// The line is of no function that is here. It may be of a macro's file, or of a
-			// file that is included in a body; but not of another function's text, whose
-			// variables would be looked for in the wrong one.
+			// No function here contains the line. It may be in a macro's file, or in a file
+			// included in a body, but not in another function's text: its variables would
+			// be looked up in the wrong function.
 			other, err := texts.has(u, file, line)
 			if err != nil {
 				return nil, err
@@ -233,9 +235,9 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 	return out, nil
 }
 
-// bodySite is the start of a record's body as a site of one of the kinds SiteLine and
-// SiteInstruction, or nil for code that is not in the image. It is the site of the line
-// that declares the function; other places have theirs by moving it. It is to keep.
+// bodySite returns the start of a record's body as a site of kind SiteLine or
+// SiteInstruction, or nil for code that is not in the image. That is the site of the line
+// that declares the function; for other places callers move it. Callers may keep it.
 func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site, error) {
 	s := &Site{funOf: -1}
 	ok, err := u.site(rec, s)
@@ -248,9 +250,9 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 	return s, nil
 }
 
-// lineSite is the site of a line at a place in a record's body, or nil. In code built
-// without optimisation it is not in the function's prologue, where parameters do not
-// have their locations yet, but after it.
+// lineSite returns the site of a line at a place in a record's body, or nil. In code
+// built without optimization, a site inside the function's prologue moves to its end,
+// because parameters are not in their locations before.
 func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error) {
 	s, err := u.bodySite(rec, SiteLine, file, line)
 	if err != nil || s == nil {
@@ -266,13 +268,13 @@ func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error
 	return s, nil
 }
 
-// ErrNoFunction is wrapped by SiteAt's error for an address that is in no function.
+// ErrNoFunction is wrapped by SiteAt's error if no function holds the address.
 var ErrNoFunction = errors.New("no function holds the address")
 
-// SiteAt returns the site of the instruction at a link-time address: in the innermost
-// body that holds it, with the machine as it is before the instruction, after
-// whatever else the line table has at that address. An address that is in no
-// function is ErrNoFunction, with a reason.
+// SiteAt returns the site of the instruction at a link-time address, in the innermost
+// body that holds it. Variables are as they are right before the instruction, after all
+// views of the address. The error wraps ErrNoFunction, and says why, if no function
+// holds the address.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 	none := func(why string) error {
 		return fmt.Errorf("%s: %w %#x: %s", img.Path(), ErrNoFunction, addr, why)
@@ -316,7 +318,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 	return best, img.Changed()
 }
 
-// siteAt is SiteAt for one unit; it returns nil when the unit has no function there.
+// siteAt is SiteAt for one unit. It returns nil if the unit has no function there.
 func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 	if u.Kind == dw.UnitType {
 		return nil, nil

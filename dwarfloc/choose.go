@@ -5,19 +5,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Which entry of a location list holds at a site is a question of its address and its
-// view: the machine state is the same at all views of an address, so an entry that covers
-// only later views of the site's address is as good as any other. See [loc.Rule] for the
-// rules in their order.
+// A site's address and view decide which entry of a location list holds there. The
+// machine state is the same at all views of an address, so an entry that covers only
+// later views of the site's address is valid too. [loc.Rule] has the rules in order.
 
-// chosen is the expression that a list has for a site.
+// chosen is a list's expression for a site.
 type chosen struct {
 	expr []byte
-	off  uint64 // of the expression in its section
+	off  uint64 // the expression's offset in its section
 	sec  string
 	rule loc.Rule
-	hi   uint64 // end of the list's entry; 0 if it has none
-	// others is set if the list is not empty, but no entry is for the site.
+	hi   uint64 // end of the entry's range; 0 if it has none
+	// others is set if the list has any entries with addresses.
 	others bool
 }
 

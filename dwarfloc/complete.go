@@ -8,11 +8,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// A unit that only passes pointers on describes a structure by its name alone. Its
-// members are in another unit, found by the name: C has one type of a name in a
-// program, or its pointers could not be passed on.
+// A unit that only passes pointers around describes a structure by its name alone.
+// Another unit has the members, and is found by that name: if C units exchange pointers
+// to a structure, the name means the same type in all of them.
 
-// fullTypes is what an image remembers of types that were completed.
+// fullTypes caches an image's completed types.
 type fullTypes struct {
 	mu    sync.Mutex
 	found map[typeName]*Type
@@ -23,8 +23,8 @@ type typeName struct {
 	name string
 }
 
-// complete returns the definition of a type that the unit only declares, or t itself
-// when no unit defines it.
+// complete returns the definition of a type that its unit only declares, or t itself
+// if no unit defines it.
 func (t *Type) complete() (*Type, error) {
 	if t.Size >= 0 || t.Name == "" || t.u == nil || !isRecord(t) {
 		return t, nil

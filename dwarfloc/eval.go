@@ -9,14 +9,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// evaluator evaluates the expressions of one site: it is what a loc.Evaluator asks. Its
-// memory can serve one site after the other.
+// evaluator evaluates the expressions of one site. It is its own eval.Context, and its
+// memory can be reused for the next site.
 type evaluator struct {
 	eval.Evaluator
-	u    *unit // that expressions refer to
+	u    *unit // the unit that expressions refer to
 	site *Site
 
-	cfaExpr *loc.Expr // remembered answers
+	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
 }
 
@@ -26,7 +26,8 @@ func (s *Site) evaluator() *evaluator {
 	return ev
 }
 
-// begin makes the evaluator ready for a site. What it found for the last one is gone.
+// begin prepares the evaluator for a site. What it returned for the last one becomes
+// invalid.
 func (ev *evaluator) begin(s *Site) {
 	ev.Reset()
 	ev.Context = ev
@@ -37,13 +38,13 @@ func (ev *evaluator) begin(s *Site) {
 	ev.use(s.u)
 }
 
-// use makes the evaluator read expressions of a unit.
+// use makes the evaluator resolve what expressions refer to in a unit.
 func (ev *evaluator) use(u *unit) {
 	ev.u = u
 	ev.Encoding = u.encoding()
 }
 
-// encoding is what the unit's expressions depend on.
+// encoding returns how the unit's expressions are encoded.
 func (u *unit) encoding() eval.Encoding {
 	enc := eval.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}
 	if u.Version <= 2 {
@@ -52,8 +53,9 @@ func (u *unit) encoding() eval.Encoding {
 	return enc
 }
 
-// locate evaluates an expression that stands at an offset of a section into l. The address
-// of something in a relocatable file is a reason: nothing says where it will be.
+// locate evaluates an expression, found at an offset in a section, into l. If the result
+// needs an address in a relocatable file, it returns a reason: nothing says where the
+// kernel will load that.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
 	if err == nil && r.Code == loc.ReasonNone && ev.u.img.IsRelocatable() {
@@ -64,7 +66,7 @@ func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location
 	return r, err
 }
 
-// evaluate is Evaluate with errors that say where the expression is.
+// evaluate is Evaluate, but its errors say where the expression is.
 func (ev *evaluator) evaluate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.Evaluate(expr, l)
 	if err != nil && errors.Is(err, eval.ErrInvalidExpression) {
@@ -73,8 +75,8 @@ func (ev *evaluator) evaluate(expr []byte, sec string, off uint64, l *loc.Locati
 	return r, err
 }
 
-// moduleAddress is the reason for a location that needs an address of the image, which is
-// a relocatable file.
+// moduleAddress returns the reason for a location that needs an address in the image,
+// if that is a relocatable file.
 func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 	var addr *loc.Expr
 	l.Exprs(func(e *loc.Expr) {
@@ -94,8 +96,8 @@ func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 	return loc.Reason{Code: loc.ReasonModuleAddress, Detail: detail}
 }
 
-// AtEntry reports whether the site is the first instruction of the function whose frame it
-// is in.
+// AtEntry reports whether the site is the first instruction of the out-of-line function
+// that its code belongs to.
 func (ev *evaluator) AtEntry() (bool, error) {
 	fun, err := ev.site.function()
 	if err != nil {
@@ -104,10 +106,10 @@ func (ev *evaluator) AtEntry() (bool, error) {
 	return ev.site.Addr == fun.start, nil
 }
 
-// Address is an entry of .debug_addr.
+// Address returns an entry of .debug_addr.
 func (ev *evaluator) Address(index uint64) (uint64, error) { return ev.u.Addrx(index) }
 
-// BaseType reads the base type at an offset from its unit.
+// BaseType returns the base type at an offset from the start of the unit.
 func (ev *evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err error) {
 	u := ev.u
 	off := u.Off + rel
@@ -148,8 +150,8 @@ func unsupported(format string, args ...any) loc.Reason {
 	return loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf(format, args...)}
 }
 
-// FrameBase is the value of DW_OP_fbreg's base: the function's DW_AT_frame_base, usually
-// DW_OP_call_frame_cfa.
+// FrameBase returns the base of DW_OP_fbreg: the value of the function's
+// DW_AT_frame_base, usually DW_OP_call_frame_cfa.
 func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	if ev.fbExpr != nil {
 		return ev.fbExpr, loc.Reason{}, nil
@@ -168,7 +170,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 		}
 	}
 	if own := ev.u; own != ev.site.u {
-		ev.use(ev.site.u) // the function's, whatever unit the variable is of
+		ev.use(ev.site.u) // the function's unit, whichever has the variable
 		defer ev.use(own)
 	}
 	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
@@ -189,13 +191,13 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	}
 	switch l.Kind {
 	case loc.KindRegister:
-		// A frame pointer is set up by the prologue: at the function's entry it is
-		// still the caller's. Only the stack pointer is right from the start.
+		// The prologue sets up the frame pointer: at the function's entry it is still
+		// the caller's. Only the stack pointer is right from the start.
 		if a := ev.Arch; ev.site.Addr == fun.start && l.Expr.K != uint64(a.SP) {
 			return nil, loc.Reason{Code: loc.ReasonNotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
 		}
 	case loc.KindMemory, loc.KindValue:
-		// A register stands for its contents here, and a bare expression for its
+		// Here a register stands for its contents, and a bare expression for its
 		// value (DWARF 5 section 3.3.5).
 	default:
 		return nil, unsupported("a DW_AT_frame_base that is %v", l.Kind), nil
@@ -204,9 +206,10 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	return l.Expr, loc.Reason{}, nil
 }
 
-// frameIsSet returns the reason for what is relative to the stack or frame pointer at the
-// entry of a function whose prologue has yet to set it. Compilers that describe a slot so
-// for a whole scope mean the code after the prologue (clang; GCC without optimisation).
+// frameIsSet returns the reason for a slot relative to the stack or frame pointer at the
+// entry of a function whose prologue has yet to set that. Compilers that describe a slot
+// this way for a whole scope mean the code after the prologue (clang; GCC without
+// optimization).
 func (ev *evaluator) frameIsSet() (loc.Reason, error) {
 	at, err := ev.AtEntry()
 	if err != nil || !at {
@@ -219,7 +222,7 @@ func (ev *evaluator) frameIsSet() (loc.Reason, error) {
 	return loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is relative to a stack frame that the function has not set up yet"}, nil
 }
 
-// CallFrame is the value of DW_OP_call_frame_cfa.
+// CallFrame returns the canonical frame address at the site, for DW_OP_call_frame_cfa.
 func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, loc.Reason{}, nil

@@ -9,14 +9,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// Matcher chooses functions by name. A nil Matcher chooses all. Literal returns the only
-// name that matches, if there is only one: the search is then much faster.
+// Matcher selects functions by name. A nil Matcher selects all. Literal returns the name
+// if only one can match, which makes the search much faster.
 type Matcher interface {
 	Match(name string) bool
 	Literal() (name string, ok bool)
 }
 
-// Name returns a Matcher that chooses the functions of one name.
+// Name returns a Matcher that selects the functions with one name.
 func Name(name string) Matcher { return literal(name) }
 
 type literal string
@@ -24,9 +24,9 @@ type literal string
 func (l literal) Match(name string) bool  { return name == string(l) }
 func (l literal) Literal() (string, bool) { return string(l), true }
 
-// Sites returns all sites of the functions that a matcher chooses, in a stable
-// order: by function, then address, view and place in the debug information. A
-// function without a site is not in the answer.
+// Sites returns all sites of the functions that m selects, in a stable order: by
+// function, then address, view and place in the debug information. Functions without
+// a site are left out.
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 	found := make([][]*Site, runtime.GOMAXPROCS(0))
 	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
@@ -42,13 +42,13 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 	return dropCopies(out), nil
 }
 
-// EachSite calls f for all sites of the functions that a matcher chooses, from several
-// goroutines at once and in no order. worker is less than GOMAXPROCS, and no two calls with
-// the same worker overlap. Code that a linker merged has a site for each of its
-// descriptions. EachSite is for going through a whole image without keeping it in memory: s
-// is reused after f returns: Clone it to keep it, or to get its names.
+// EachSite calls f for all sites of the functions that m selects, from several goroutines
+// at once and in no particular order. worker is less than GOMAXPROCS, and no two calls
+// with the same worker overlap. Code that a linker merged has a site for each of its
+// descriptions. EachSite walks a whole image without keeping it in memory: s is reused
+// after f returns. Clone s to keep it, or to get its names.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
-	// Who wants all sites counts them, and seldom asks for their symbols.
+	// A caller that wants all sites seldom needs their symbols.
 	if err := img.prepare(m != nil); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	if err != nil {
 		return err
 	}
-	// What a selector remembers is its own.
+	// Selectors cache results, so goroutines cannot share one.
 	selectors := slices.Repeat([]index.Selector{sel}, runtime.GOMAXPROCS(0))
 	sites := make([]Site, runtime.GOMAXPROCS(0))
 	resolvers := make([]resolver, runtime.GOMAXPROCS(0))
@@ -100,7 +100,7 @@ func compareSites(a, b *Site) int {
 }
 
 // dropCopies keeps one of several descriptions of the same out-of-line code: a
-// linker that merges functions of several units leaves the debug information of
+// linker that merges functions from several units leaves the debug information of
 // each.
 func dropCopies(sites []*Site) []*Site {
 	return slices.CompactFunc(sites, func(a, b *Site) bool {
@@ -109,7 +109,7 @@ func dropCopies(sites []*Site) []*Site {
 }
 
 // FunctionNames returns the names of all functions with at least one site, sorted,
-// without repetition.
+// without duplicates.
 func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 	return img.index.FunctionNames(ctx)
 }

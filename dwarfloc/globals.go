@@ -7,15 +7,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// globals is what an image remembers of variables outside functions.
+// globals caches an image's variables outside functions.
 type globals struct {
 	mu    sync.Mutex
 	units map[*unit]map[string]varEntry
 	found map[string]*varEntry
 }
 
-// global finds a variable outside functions: of the unit itself, or an external
-// one of any unit. It returns nil when there is none.
+// global finds a variable outside functions: one in the unit itself, or an external
+// one in any unit. It returns nil if there is none.
 func (u *unit) global(name string) (*varEntry, error) {
 	own, err := u.globalVars()
 	if err != nil {
@@ -25,8 +25,8 @@ func (u *unit) global(name string) (*varEntry, error) {
 	if declared && (x.location.Form != 0 || x.constant.Form != 0) {
 		return &x, nil
 	}
-	// C needs a declaration to name another unit's variable, but compilers leave out
-	// declarations that the unit did not use: the search goes on without one.
+	// C code must declare another unit's variable to use it, but compilers omit unused
+	// declarations, so the search does not require one.
 	g := &u.img.globals
 	g.mu.Lock()
 	y, known := g.found[name]
@@ -48,7 +48,7 @@ func (u *unit) global(name string) (*varEntry, error) {
 	return y, nil
 }
 
-// external finds the definition of an external variable in any unit.
+// external returns the definition of an external variable in any unit, or nil.
 func (img *Image) external(name string) (*varEntry, error) {
 	found := make([]*varEntry, len(img.units))
 	err := img.index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
@@ -102,7 +102,7 @@ func (u *unit) globalVars() (map[string]varEntry, error) {
 		if err := full.complete(); err != nil {
 			return false, err
 		}
-		// A definition may leave DW_AT_external to the declaration it completes.
+		// DW_AT_external may be only on the declaration that a definition completes.
 		full.location, full.constant = x.location, x.constant
 		name := u.Text(full.name)
 		if old, ok := vars[name]; !ok || old.location.Form == 0 {

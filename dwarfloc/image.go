@@ -13,14 +13,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
-// Image is one ELF file with its DWARF. The methods of its file are those of [image.File].
-// Its methods may be called by several goroutines at once, except Close.
+// Image is one ELF file with its DWARF. It has the methods of [image.File] too. Several
+// goroutines may call its methods at once, except Close.
 type Image struct {
 	*image.File
 	d     *dw.Data
 	index *index.Index
 	o     Options
-	slots *insn.SlotDecoder // nil for architectures without one
+	slots *insn.SlotDecoder // nil if the architecture has none
 
 	aside     sync.WaitGroup // work that Close waits for
 	unitsOnce sync.Once
@@ -28,34 +28,35 @@ type Image struct {
 
 	globals   globals
 	full      fullTypes
-	addresses sync.Map // of symbols that were asked for, by name
+	addresses sync.Map // cached addresses of symbols, by name
 }
 
-// Options say how an image is opened. The zero Options are the usual ones.
+// Options says how to open an image. The zero value is the default.
 type Options struct {
-	// CacheDir is a directory in which the image's index is kept for the next process that
-	// opens the image; "" keeps none. Images without a build ID are not kept.
+	// CacheDir is a directory in which to keep the image's index for the next process that
+	// opens the image; if it is "", the index is not kept. Neither is that of an image
+	// without a build ID.
 	CacheDir string
-	// CacheLimit is the most that all indexes in CacheDir take, in bytes: the least
-	// recently used ones are removed. 0 means 1 GiB.
+	// CacheLimit is the size in bytes that all indexes in CacheDir may have together: the
+	// least recently used ones are removed. 0 means 1 GiB.
 	CacheLimit int64
-	// Warn is called when a kept index could not be used or written; the image is then
-	// scanned as without a cache. nil ignores it.
+	// Warn, if not nil, is called when a kept index could not be used or written. The
+	// image is then scanned as it would be without a cache.
 	Warn func(error)
-	// Progress is called while the image is scanned, in bytes of .debug_info, by several
-	// goroutines.
+	// Progress, if not nil, is called while the image is scanned, by several goroutines
+	// at once. done and total are bytes of .debug_info.
 	Progress func(done, total uint64)
-	// TypesOf completes types that the image only declares: for a module the image of the
-	// kernel that it was built for. It must stay open as long as this image.
+	// TypesOf completes types that the image only declares: for a module, it is the image
+	// of the kernel that the module was built for. It must stay open as long as this image.
 	TypesOf *Image
 }
 
-// Open opens an ELF file with DWARF; nil Options are the usual ones. It reads headers and
-// decompresses and relocates sections; the debug information is scanned when it is first
-// asked about.
+// Open opens an ELF file with DWARF; nil Options means the defaults. It reads headers and
+// decompresses and relocates sections; the debug information is scanned by the first
+// query that needs it.
 //
-// The error wraps image.ErrNotELF for another kind of file, and image.ErrNoDWARF for one
-// without debug information; it is an *image.FormatError for a damaged one.
+// The error wraps image.ErrNotELF if the file is not ELF, and image.ErrNoDWARF if it has no
+// debug information; it is an *image.FormatError if a section is damaged.
 func Open(path string, o *Options) (*Image, error) {
 	f, err := image.Open(path)
 	if err != nil {
@@ -68,8 +69,8 @@ func Open(path string, o *Options) (*Image, error) {
 	return img, nil
 }
 
-// FromBytes is Open for an ELF file in memory. The name stands for its path in errors. The
-// bytes must not change while the image is in use.
+// FromBytes is Open for an ELF file in memory. Errors give name as its path. The bytes
+// must not change while the image is in use.
 func FromBytes(name string, data []byte, o *Options) (*Image, error) {
 	f, err := image.FromBytes(name, data)
 	if err != nil {
@@ -103,8 +104,8 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	return img, nil
 }
 
-// damaged makes the errors about the debug information of a file, which may be in another
-// file than the code.
+// damaged returns a function for errors about a file's debug information. It may be in a
+// separate file, which the error then names.
 func damaged(f *image.File) func(section string, off uint64, format string, args ...any) error {
 	return func(section string, off uint64, format string, args ...any) error {
 		e := &image.FormatError{Path: f.Path(), Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
@@ -124,14 +125,14 @@ func sectionAddr(f *image.File, name string) uint64 {
 	return 0
 }
 
-// Close releases the file. What came from the image stays valid, except that nothing more
-// can be asked of it.
+// Close releases the file. Sites, variables and types that came from the image stay
+// valid, but can no longer read anything from it.
 func (img *Image) Close() error {
 	img.aside.Wait()
 	return errors.Join(img.File.Close(), img.index.Close())
 }
 
-// guard runs what reads the image's files, or its kept index.
+// guard runs a function that reads the image's files or its kept index.
 func (img *Image) guard(f func() error) error { return img.index.Guard(f) }
 
 // prepare finds the units.
@@ -148,7 +149,7 @@ func (img *Image) prepare(symbols bool) error {
 	return nil
 }
 
-// readAside reads in the background what most questions need in the end.
+// readAside reads in the background what most queries need in the end.
 func (img *Image) readAside(symbols bool) {
 	aside := func(f func()) {
 		img.aside.Go(func() {
@@ -161,8 +162,8 @@ func (img *Image) readAside(symbols bool) {
 	}
 }
 
-// executable reports whether an address is in a section of instructions. Linkers
-// give functions that they dropped an address that is not (0, 1, -1).
+// executable reports whether an address is in a section with instructions. Linkers
+// give the functions that they drop an address that is not (0, 1, -1).
 func (img *Image) executable(addr uint64) bool {
 	sections := img.Sections()
 	for i := range sections {
@@ -174,7 +175,7 @@ func (img *Image) executable(addr uint64) bool {
 	return false
 }
 
-// unit is a unit of the image, with what was found out about it.
+// unit is a unit of the image, with what has been derived from it.
 type unit struct {
 	*index.Unit
 	img *Image
@@ -186,8 +187,8 @@ type unit struct {
 	types  map[uint64]*Type // by the offset of their entry
 }
 
-// of returns the image's unit for one of the debug information.
+// of returns the image's unit for a unit of the debug information.
 func (img *Image) of(u *dw.Unit) *unit { return &img.units[u.Number] }
 
-// guarded runs what reads a mapping that may be none of an image's any more.
+// guarded runs a function that may read the mapping of an image that has been closed.
 func guarded(f func() error) error { return mapping.Guard(f) }

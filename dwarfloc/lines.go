@@ -12,38 +12,38 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// A source line has code at several places: its statements are moved apart, copied
-// and inlined. In each body of a function, the out-of-line one and each inlined
-// instance, the rows of the line table that name the line are taken in order of
-// addresses and views; rows that follow each other are a run. A run that begins a
-// statement (is_stmt) has one site, at its first row that does; what the compiler has
-// moved elsewhere of a statement has none. Sites of one body at one address are one
-// site, the first, for one probe is all that the address can have.
+// A source line can have code in several places: compilers move its statements apart,
+// copy and inline them. In each body of a function (the out-of-line one and each inlined
+// instance), the rows of the line table that name the line are sorted by address and
+// view; consecutive rows form a run. A run that begins a statement (is_stmt) has one
+// site, at the first row that does. Parts of a statement that the compiler moved
+// elsewhere have none. If a body has several sites of a line at one address, only the
+// first is kept, because the address can have only one probe.
 //
-// A row belongs to the body that holds its address and view and whose function is
-// the nearest one that is declared above the line in the line's file. So a line of a
-// caller stays the caller's where the address is also the start of an inlined
-// instance, and an inlined instance whose code was merged into its neighbours has the
-// rows between its entry view and the next instance's. A last statement without code
-// has its row where the body's code has just ended.
+// A row belongs to the body that holds its address and view and whose function has the
+// nearest declaration above the line in the same file. So a caller's line stays the
+// caller's even if the address is also the start of an inlined instance. An inlined
+// instance whose code was merged into its neighbours has the rows between its entry view
+// and the next instance's. A last statement without code has its row at the address
+// where the body's code ends.
 //
-// The line that declares a function has the start of each body as its site, where the
-// line table has nothing of it (its first row is mostly that of the opening brace). So
-// has a line that calls an inlined function the start of that instance: clang writes
-// no row for a call of which nothing but the inlined code is left.
+// If the line table has no row for the line that declares a function (mostly the first
+// row is that of the opening brace), the line's sites are the starts of the function's
+// bodies. If it has none for a line that calls an inlined function, the site is the
+// start of that instance: clang writes no row for a call if only inlined code is left.
 
-// LineMatcher chooses rows of line tables.
+// LineMatcher selects source lines.
 type LineMatcher interface {
-	// MatchBase reports whether any file with this last path component may be wanted.
+	// MatchBase reports whether a file with this last path component may match.
 	MatchBase(base string) bool
-	// Match reports whether a line of a file is wanted. The file is as compilers were
-	// called, relative to the directory of compilation where it is below that.
+	// Match reports whether a line of a file matches. The file's path is relative if it
+	// is below the compilation directory.
 	Match(file string, line int) bool
 }
 
-// LineSites returns the sites of lines in the bodies of given functions' sites, which
-// must be of the kinds SiteEntry and SiteInline, in a stable order: by function, line,
-// address, view. want is asked about the rows in the code of a body.
+// LineSites returns the sites of lines in bodies, each given by the site where it begins
+// (kind SiteEntry or SiteInline), in a stable order: by function, line, address, view.
+// want decides which lines in the code of a body count.
 func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body *Site, file string, line int) bool) ([]*Site, error) {
 	byUnit := make(map[*unit][]*Site)
 	for _, s := range bodies {
@@ -124,9 +124,9 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 	return append(sites, calls...), err
 }
 
-// callSites are the starts of inlined instances, as sites of the lines that call them
-// in the bodies around. accept chooses them by body and line; those in have are left
-// out.
+// callSites returns the starts of inlined instances as sites of the lines, in the
+// enclosing bodies, that call them. accept selects them by body and line; lines in have
+// are left out.
 func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string, line int) bool) ([]*Site, error) {
 	if u.rowsOfCalls() {
 		return nil, nil
@@ -193,17 +193,17 @@ type mark struct {
 	line int
 }
 
-// FileLineSites returns the sites of lines that a matcher chooses, of whatever
-// functions they are, in a stable order.
+// FileLineSites returns the sites of the lines that m selects, in any function, in the
+// order of LineSites.
 func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, error) {
 	var mu sync.Mutex
 	var found []*Site
 	err := img.eachTable(ctx, m, func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error {
-		any := false
+		matched := false
 		err := u.EachRow(t, func(r *dw.Row) {
-			any = any || r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line))
+			matched = matched || r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line))
 		})
-		if err != nil || !any && u.rowsOfCalls() {
+		if err != nil || !matched && u.rowsOfCalls() {
 			return err
 		}
 		if err := w.Open(u.Unit); err != nil {
@@ -243,8 +243,8 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 	return img.describeLines(found)
 }
 
-// declaredSites are the bodies of functions that are declared at lines that a matcher
-// chooses.
+// declaredSites returns the starts of the bodies of functions whose declarations are on
+// lines that m selects.
 func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, error) {
 	var mu sync.Mutex
 	var found []*Site
@@ -283,8 +283,8 @@ func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, er
 	return found, err
 }
 
-// FileLines returns, for each file that a matcher chooses by name, the lines with
-// code, in order. It asks Match about line 0 only.
+// FileLines returns, by file, the sorted numbers of the lines that have code. m selects
+// the files: FileLines calls Match only for line 0.
 func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]int, error) {
 	var mu sync.Mutex
 	all := make(map[string]map[int]struct{})
@@ -319,7 +319,7 @@ func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]in
 	return out, err
 }
 
-// SourceFiles returns the names of all files of all line tables, sorted.
+// SourceFiles returns the paths of all files in all line tables, sorted.
 func (img *Image) SourceFiles(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	all := make(map[string]struct{})
@@ -343,10 +343,10 @@ type anyFile struct{}
 func (anyFile) MatchBase(string) bool  { return true }
 func (anyFile) Match(string, int) bool { return true }
 
-// eachTable calls f, on all processors, for each unit whose line table has a file
-// with a name that may be wanted: with the table, which is valid until f returns, and its
-// wanted files by their index. Looking at the names of all files of a kernel (2.9 million) is most
-// of the work, so each distinct name is matched once.
+// eachTable calls f, on all processors, for each unit whose line table has a file that
+// MatchBase accepts. f gets the table, which is valid until f returns, and for each file
+// index whether the file is accepted. Most of the work is to look at the names of all
+// files (2.9 million in a kernel), so each distinct name is matched only once.
 func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error) error {
 	if err := img.prepare(true); err != nil {
 		return err
@@ -377,7 +377,7 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 			return err
 		}
 		mem.files = mem.files[:0]
-		any := false
+		matched := false
 		for j := range mem.table.Files {
 			name := mem.table.Files[j].Name
 			ref := index.RefOf(u.Unit.Unit, name)
@@ -386,10 +386,10 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 				ok = m.MatchBase(base(u.Text(name)))
 				mem.known[ref] = ok
 			}
-			any = any || ok
+			matched = matched || ok
 			mem.files = append(mem.files, ok)
 		}
-		if !any {
+		if !matched {
 			return nil
 		}
 		return f(w, u, &mem.table, mem.files)
@@ -400,7 +400,7 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 	return img.Changed()
 }
 
-// base is the last component of a path.
+// base returns the last component of a path.
 func base(p string) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] == '/' {
@@ -410,7 +410,7 @@ func base(p string) string {
 	return p
 }
 
-// describeLines describes sites of lines and brings them into order.
+// describeLines describes and sorts sites of lines.
 func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	for _, s := range sites {
 		if err := s.describe(); err != nil {
@@ -426,8 +426,8 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	return sites, img.Changed()
 }
 
-// CompilationDir returns the directory that a relative file name of the debug
-// information is relative to: that of the unit whose own file it is, else of the
+// CompilationDir returns the directory that a relative path in the debug information
+// is relative to: that of the unit whose main source file it is, or else that of the
 // first unit that has one.
 func (img *Image) CompilationDir(file string) string {
 	dir := ""

@@ -9,12 +9,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Lookup finds the variable that a name stands for at the site, by C's rules of
-// scope: in the innermost block that holds the site's address, then in the blocks
-// around it up to the function whose site it is, then among the unit's globals,
-// then among all units'. Variables of the functions that the site is inlined into
-// are not in scope. A name that is not found is no error but a variable with the
-// reason NoSuchVariable.
+// Lookup returns the variable that a name stands for at the site, by C's rules of
+// scope. It looks in the innermost block that holds the site's address, then in the
+// enclosing blocks up to the site's function, then among the unit's globals, then
+// among those of all units. Variables of the functions that the site is inlined into
+// are not in scope. An unknown name is not an error: the variable then has the reason
+// loc.ReasonNoSuchVariable.
 func (s *Site) Lookup(name string) (*Variable, error) {
 	var v *Variable
 	err := s.u.img.guard(func() (err error) {
@@ -46,8 +46,8 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		return nil, err
 	}
 	if ok {
-		// What the function declares but the site's own entry leaves out was optimized
-		// away here.
+		// Variables that the function declares, but the site's own entry leaves out,
+		// were optimized away here.
 		if err := declared.read(s, abs, allBlocks, 0, true); err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (s *Site) lookup(name string) (*Variable, error) {
 	}
 	switch {
 	case x != nil:
-		y := *x // shared by all sites
+		y := *x // all sites share x
 		v, err := s.variable(&y, ev)
 		if v != nil {
 			v.Role = RoleGlobal
@@ -85,9 +85,9 @@ func (s *Site) lookup(name string) (*Variable, error) {
 }
 
 // Pointee returns the object that an implicit pointer points to, as it is at the
-// site: the pointer was optimized away, its object often was not. l.TargetOffset is
-// where in the object it points to, in bytes. The object of a string literal has no
-// name and no type.
+// site: the pointer was optimized away, but often its object was not. The pointer
+// points l.TargetOffset bytes into the object. A string literal's object has no name
+// and no type.
 func (s *Site) Pointee(l *loc.Location) (*Variable, error) {
 	if l.Kind != loc.KindImplicitPointer {
 		return nil, fmt.Errorf("%v: a location that is %v has no pointee", s, l.Kind)
@@ -122,8 +122,7 @@ func (s *Site) pointee(l *loc.Location) (*Variable, error) {
 	return s.variable(&x, s.evaluator())
 }
 
-// names returns the names of the parameters and locals that are in scope at the site,
-// sorted.
+// names returns the sorted names of the parameters and locals in scope at the site.
 func (s *Site) names() ([]string, error) {
 	e, err := s.u.Entry(s.DIE)
 	if err != nil {

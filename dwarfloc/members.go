@@ -10,14 +10,14 @@ type Member struct {
 	Name      string // "" for an anonymous structure or union, and for a base class
 	Type      *Type
 	BitOffset uint64 // bits from the structure's start, in memory order
-	BitSize   uint64 // bits of a bit-field, else 0
+	BitSize   uint64 // bits of a bit-field, or 0
 }
 
 // maxMembers bounds the members of one type.
 const maxMembers = 1 << 16
 
-// Members returns the members of a structure, union or class, in order. Other
-// types have none.
+// Members returns the members of a structure, union or class, in the order of their
+// declarations. Other types have none.
 func (t *Type) Members() (out []Member, err error) {
 	if !isRecord(t) {
 		return nil, nil
@@ -44,8 +44,8 @@ func (t *Type) Members() (out []Member, err error) {
 	return out, nil
 }
 
-// member reads a member. ok is false for one without a place in the object, such
-// as a static member.
+// member reads a member. ok is false for a member without a fixed place in the
+// object, such as a static one.
 func (u *unit) member(c dw.Entry) (m Member, ok bool, err error) {
 	var name, typ dw.Value
 	var byteOff, storage, oldBits, bits, dataBits uint64
@@ -58,7 +58,7 @@ func (u *unit) member(c dw.Entry) (m Member, ok bool, err error) {
 		case dw.AttrType:
 			typ = v
 		case dw.AttrDataMemberLoc:
-			// An expression (DWARF 2, or a virtual base) is no fixed place.
+			// An expression (DWARF 2, or a virtual base) is not a fixed place.
 			ok = ok && (v.IsConstant() || v.Form == dw.FormSecOffset)
 			byteOff = v.U
 		case dw.AttrByteSize:
@@ -103,7 +103,7 @@ func (u *unit) member(c dw.Entry) (m Member, ok bool, err error) {
 }
 
 // find finds a member by name, also in anonymous structures and unions. tries counts
-// the types that were looked at: a damaged file can make them a circle.
+// the types searched, because they can form a cycle in a damaged file.
 func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err error) {
 	if *tries++; depth > maxTypeDepth || *tries > maxMembers {
 		return m, false, nil
@@ -133,8 +133,7 @@ func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err 
 	return m, false, nil
 }
 
-// memberNames appends the names that find knows. tries counts the types that were looked
-// at, as for find.
+// memberNames appends the names that find can find. tries is as for find.
 func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, error) {
 	if *tries++; depth > maxTypeDepth || *tries > maxMembers || len(names) > maxMembers {
 		return names, nil
@@ -159,8 +158,8 @@ func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, err
 	return names, nil
 }
 
-// padding reports whether the bits [lo, hi) of a type's object belong to none of
-// its members, so that their value means nothing.
+// padding reports whether the bits [lo, hi) of an object belong to none of its
+// members, so that their value means nothing.
 func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
 	t, err := t.Resolve()
 	if err != nil || depth > maxTypeDepth || !isRecord(t) {
@@ -190,8 +189,8 @@ func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
 	return len(members) > 0, nil
 }
 
-// fillPadding makes the missing pieces of a location that hold nothing but
-// padding zeros: the object is whole without them.
+// fillPadding replaces a location's missing pieces by zeros if they hold only
+// padding: the object is complete without them.
 func (ev *evaluator) fillPadding(l *loc.Location, t *Type) error {
 	at := uint64(0)
 	for i := range l.Pieces {

@@ -5,16 +5,16 @@ import (
 )
 
 // Params returns the function's parameters in order, as they are at the site. A
-// parameter that the site's own entry leaves out was optimized away. For a site that
-// EachSite passes they are valid until its callback returns.
+// parameter that the site's own entry leaves out was optimized away. For a site passed
+// by EachSite, the parameters are valid until the callback returns.
 func (s *Site) Params() ([]*Variable, error) {
 	r := s.resolver
 	if r == nil {
 		r = new(resolver)
 	}
 	var err error
-	if s.lent {
-		err = r.params(s) // EachSite stands guard already
+	if s.reused {
+		err = r.params(s) // EachSite has called guard
 	} else {
 		err = s.u.img.guard(func() error { return r.params(s) })
 	}
@@ -24,16 +24,16 @@ func (s *Site) Params() ([]*Variable, error) {
 	return r.out, nil
 }
 
-// resolver finds parameters of many sites: its memory serves one site after the other, and
-// it remembers what a function declares, which may be inlined often. The zero resolver is
-// ready. It is for one goroutine.
+// resolver finds the parameters of many sites: it reuses its memory for the next site,
+// and caches the declarations of functions, which may be inlined often. The zero value is
+// ready to use, by one goroutine.
 type resolver struct {
 	ev   evaluator
 	here scope
 	vars []Variable
 	out  []*Variable
 
-	unit  *unit // whose functions are remembered
+	unit  *unit // the unit of the cached functions
 	funs  map[uint64]span
 	decls []declared
 }
@@ -43,10 +43,10 @@ type span struct{ from, to int }
 
 // declared is a parameter of a function's abstract entry.
 type declared struct {
-	varEntry // complete
+	varEntry // completed
 	text     string
 	t        *Type
-	err      error // of reading the type
+	err      error // from reading the type
 }
 
 func (r *resolver) params(s *Site) error {
@@ -65,13 +65,13 @@ func (r *resolver) params(s *Site) error {
 		return err
 	}
 	here := r.here.vars
-	// No variable moves once it is in out.
+	// Callers get pointers to variables, so the slice must not grow later.
 	if n := len(decl) + len(here); cap(r.vars) < n {
 		r.vars = make([]Variable, 0, 2*n)
 	}
 	r.vars = r.vars[:0]
 	for i := range decl {
-		// The abstract entry has name and type; where it is, the site's own says. A clone
+		// The abstract entry has the name and type, the site's own the location. A clone
 		// can describe a lost parameter as a variable.
 		d := &decl[i]
 		var x *varEntry
@@ -105,17 +105,17 @@ func (r *resolver) params(s *Site) error {
 	return nil
 }
 
-// add resolves a parameter that the site's own entry x, or its declaration d, or
-// both describe.
+// add resolves a parameter that the site's own entry x, its declaration d, or both
+// describe.
 func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 	r.vars = r.vars[:len(r.vars)+1]
 	v := &r.vars[len(r.vars)-1]
 	r.out = append(r.out, v)
 	if x == nil {
-		c := d.varEntry // remembered
+		c := d.varEntry // d is cached
 		x = &c
 	} else if d != nil {
-		x.origin = dw.Value{} // which has been read
+		x.origin = dw.Value{} // it has been read
 	}
 	var err error
 	if d != nil && x.u == d.u && s.u == d.u && (x.off == d.off || x.name.Form == 0 && x.typ.Form == 0) {
@@ -136,8 +136,8 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 	return err
 }
 
-// declaration returns the parameters of the function's abstract entry, complete with
-// name and type, or nothing when the site's own entry is all there is.
+// declaration returns the parameters in the function's abstract entry, with their names
+// and types, or nothing if the site's own entry is all there is.
 func (r *resolver) declaration(s *Site) ([]declared, error) {
 	if s.origin.Form == 0 {
 		return nil, nil

@@ -9,23 +9,23 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Mismatch says which step of a path the types do not allow. Whether they do depends on the
-// site: functions that one pattern matches have variables of different types.
+// Mismatch says which step of a path the types do not allow. It depends on the site,
+// because functions that match one pattern can have variables of different types.
 type Mismatch struct {
 	Step     int      // index in the path
 	Msg      string   // what is wrong
 	Members  []string // members that the type does have
 	Type     string   // the type that has them
-	Declared string   // "file:line" of the type, or ""
+	Declared string   // "file:line" where that type is declared, or ""
 }
 
-// mismatch is a Mismatch on its way from the step to the variable.
+// mismatch is a Mismatch as the error of a step.
 type mismatch Mismatch
 
 func (m *mismatch) Error() string { return m.Msg }
 
-// follow returns what a path leads to from a variable: a variable of the type of the last
-// member or element, with its location at the site.
+// follow returns what a path leads to from a variable, as a variable: it has the last
+// member's or element's type, and its location at the site.
 func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 	out := &Variable{Name: v.Name, Role: v.Role, Type: v.Type, Entries: v.Entries, raw: v.raw}
 	f := follower{s: s, ev: s.evaluator()}
@@ -62,12 +62,12 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 // object is where a path has led so far.
 type object struct {
 	loc    loc.Location
-	reason loc.Reason // why loc is not the whole object; a part may still be there
+	reason loc.Reason // why loc is not the whole object; parts may still be available
 	t      *Type
-	bits   int // of a bit-field
+	bits   int // bits of a bit-field, or 0
 }
 
-// lost drops the location and records why.
+// lost removes the location and records why.
 func (o *object) lost(r loc.Reason) {
 	o.loc, o.reason = loc.Location{}, r
 }
@@ -77,8 +77,8 @@ type follower struct {
 	ev *evaluator
 }
 
-// narrow leads from an object to bits of it: [off, off+size) in memory order, both
-// multiples of 8. An object that is not whole may still have all of the part.
+// narrow leads from an object to its bits [off, off+size) in memory order, where off and
+// size are multiples of 8. These may be complete even if the object is not.
 func (f *follower) narrow(o *object, off, size uint64) {
 	if o.reason.Code != loc.ReasonNone && o.loc.Kind != loc.KindPieces {
 		o.lost(o.reason)
@@ -87,7 +87,7 @@ func (f *follower) narrow(o *object, off, size uint64) {
 	o.loc, o.reason = f.ev.Part(&o.loc, off, size)
 }
 
-// bitField leads from a structure to a bit-field of it: size bits from bit off on.
+// bitField leads from a structure to one of its bit-fields: size bits from bit off on.
 func (f *follower) bitField(o *object, off, size uint64, signed bool) {
 	if o.reason.Code != loc.ReasonNone && o.loc.Kind != loc.KindPieces {
 		o.lost(o.reason)
@@ -146,7 +146,7 @@ func isRecord(t *Type) bool {
 	return t.Kind == TypeStruct || t.Kind == TypeUnion || t.Kind == TypeClass
 }
 
-// deref leads to what a pointer points to. t is the pointer's type.
+// deref leads to what a pointer of type t points to.
 func (f *follower) deref(o *object, t *Type) error {
 	el, err := t.Elem()
 	if err != nil {
@@ -169,7 +169,7 @@ func (f *follower) deref(o *object, t *Type) error {
 	return nil
 }
 
-// pointee leads to the object of a pointer that was optimized away.
+// pointee leads to the object that an optimized-out pointer points to.
 func (f *follower) pointee(o *object) error {
 	target, err := f.s.pointee(&o.loc)
 	if err != nil {
@@ -314,7 +314,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	return f.indexBy(o, by, size)
 }
 
-// indexBy leads to the element whose number is another variable's value.
+// indexBy leads to the element whose index is another variable's value.
 func (f *follower) indexBy(o *object, by *Variable, size int64) error {
 	t, err := by.Type.resolve(0)
 	if err != nil {
@@ -341,7 +341,7 @@ func (f *follower) indexBy(o *object, by *Variable, size int64) error {
 		return nil
 	}
 	if n.Op == loc.OpZExt && int64(n.Size) == t.Size && t.Signed {
-		n = n.A // what Bits has put there
+		n = n.A // without the extension that Bits has added
 	}
 	n = f.ev.Extend(n, int(t.Size), t.Signed)
 	o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Binary(loc.OpMul, n, f.ev.Const(uint64(size))))

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// variable resolves an entry at a site.
+// variable returns the variable that an entry describes, as it is at the site.
 func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
 	v := new(Variable)
 	if err := s.fill(v, x, ev); err != nil {
@@ -26,7 +26,7 @@ func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
 		return err
 	}
 	if own := ev.u; x.u != own {
-		// A global of another unit: indices and types in its expression are that unit's.
+		// Another unit's global: its expression's indices and types refer to that unit.
 		ev.use(x.u)
 		defer ev.use(own)
 	}
@@ -38,8 +38,8 @@ func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
 	return s.settle(v, x, ev, t, err)
 }
 
-// settle gives a variable its type, unless reading that was an error, and its
-// location. Damage in one variable's description spoils no other's.
+// settle sets a variable's type, unless err says that it could not be read, and its
+// location. Damage in one variable's description must not affect the others.
 func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err error) error {
 	v.Type = voidType
 	if err == nil {
@@ -57,7 +57,7 @@ func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err erro
 	return nil
 }
 
-// place finds a variable's location by the rules of Rule.
+// place sets a variable's location by the rules of loc.Rule.
 func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	var c chosen
 	switch {
@@ -132,9 +132,9 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 }
 
 // bindsLater reports whether a variable whose location begins at a later view of the
-// site's address has that location at the site. So it is where a body begins, whose
-// parameters are bound a few views after the mark of the entry. Elsewhere the later
-// view is after a later line, which may be the one that assigns the variable.
+// site's address already has it at the site. It does where a body begins: parameters
+// are bound a few views after the entry. Elsewhere the later view can belong to a later
+// line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
 	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
 }

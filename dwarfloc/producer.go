@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// optimized reports whether the unit's compiler says that it optimised. GCC records
-// its options in DW_AT_producer; clang does not, and then the answer is unknown.
+// optimized reports whether DW_AT_producer says that the unit was optimized. GCC records
+// its options there. clang does not, so false can also mean unknown.
 func (u *unit) optimized() bool {
 	u.optimizedOnce.Do(func() {
 		producer := u.Producer()
@@ -24,5 +24,5 @@ func (u *unit) optimized() bool {
 }
 
 // rowsOfCalls reports whether the line table has a row for each call, even of an
-// inlined function: GCC's has.
+// inlined function, as GCC's has.
 func (u *unit) rowsOfCalls() bool { return strings.HasPrefix(u.Producer(), "GNU ") }

@@ -9,19 +9,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// Resolve returns what an expression of a definition stands for at the site: a variable by
+// Resolve returns what an expression in a definition stands for at the site: a variable by
 // C's rules of scope (see Lookup), a register, memory at a symbol or an address, a word of
-// the stack, a number, or what the function returns; and what a path leads to from there.
+// the stack, a number, or the function's result; or what a path leads to from there.
 //
-// Members of anonymous structures and unions are found, and pointers are followed through
-// memory, or, where a pointer was optimized away, to its object. A type that the unit only
-// declares is taken from another unit, or from Options.TypesOf.
+// A path can name members of anonymous structures and unions. It follows pointers through
+// memory or, if a pointer was optimized away, to its object. The definition of a type that
+// the unit only declares comes from another unit, or from Options.TypesOf.
 //
-// What is not there is a reason: of the code loc.ReasonNoSuchVariable for a name,
-// loc.ReasonNoSuchMember or loc.ReasonTypeMismatch for a path, with the details in the
-// variable's Wrong. $params and $vars stand for several variables, which Params and Locals
-// return; for them and for unknown registers and symbols the error is not nil. $comm is
-// nothing that the image knows: its location is the constant 0.
+// An unknown name or an impossible path is not an error but a reason:
+// loc.ReasonNoSuchVariable, or loc.ReasonNoSuchMember or loc.ReasonTypeMismatch with
+// details in the variable's Wrong. Unknown registers and symbols are errors, and so are
+// $params and $vars, which stand for several variables: see Params and Variables. $comm
+// does not depend on the image: its location is the constant 0.
 func (s *Site) Resolve(e *probe.Expr) (v *Variable, err error) {
 	err = s.u.img.guard(func() error {
 		v, err = s.resolve(e)
@@ -38,7 +38,7 @@ func (s *Site) resolve(e *probe.Expr) (*Variable, error) {
 	return s.follow(v, e.Path)
 }
 
-// root finds what an expression begins with.
+// root resolves what an expression begins with.
 func (s *Site) root(e *probe.Expr) (*Variable, error) {
 	img := s.u.img
 	switch e.Kind {
@@ -79,12 +79,12 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 	return nil, fmt.Errorf("%s stands for several variables", strconv.Quote(e.String()))
 }
 
-// wordType is the type of values without a type in the debug information: registers, and
-// memory at an address.
+// wordType is the type of values for which the debug information has none: registers,
+// and memory at an address.
 var wordType = &Type{Kind: TypeInt, Name: "unsigned long", Size: 8}
 
-// given represents something that is no variable of the program as one, so that callers
-// handle one type.
+// given returns a Variable for something that is not a variable of the program, so that
+// callers need only one type.
 func given(name string, l loc.Location, r loc.Reason) *Variable {
 	v := &Variable{Name: name, Role: RoleGiven, Type: wordType, Entries: 1, Reason: r}
 	if r.Code == loc.ReasonNone {
@@ -98,7 +98,7 @@ func constantLocation(k uint64) loc.Location {
 	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
 }
 
-// memory is the memory at a link-time address.
+// memory returns the memory at a link-time address.
 func (img *Image) memory(name string, addr uint64) *Variable {
 	if img.IsRelocatable() {
 		return given(name, loc.Location{}, loc.Reason{Code: loc.ReasonModuleAddress})
@@ -106,7 +106,7 @@ func (img *Image) memory(name string, addr uint64) *Variable {
 	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpAddr, K: addr}}, loc.Reason{})
 }
 
-// symbolAddress is SymbolAddresses for one name, remembered: a definition asks for it at
+// symbolAddress is SymbolAddresses for one name, cached because a definition needs it at
 // each of its sites.
 func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 	if a, known := img.addresses.Load(name); known {
@@ -122,8 +122,8 @@ func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 	return addr, ok, nil
 }
 
-// Variables returns the parameters and locals that are in scope at the site, by name, without
-// those of the functions that it is inlined into.
+// Variables returns the parameters and locals in scope at the site, sorted by name,
+// without those of the functions that the site is inlined into.
 func (s *Site) Variables() (out []*Variable, err error) {
 	err = s.u.img.guard(func() error {
 		names, err := s.names()

@@ -8,9 +8,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// result is what the site's function returns, as it is when the function has
-// returned: by the architecture's calling convention, in a register. What is
-// returned in memory has a reason.
+// result returns the result of the site's function, as it is right after the function
+// has returned: in a register, by the architecture's calling convention. A result in
+// memory has a reason instead.
 func (s *Site) result() (*Variable, error) {
 	v := &Variable{Name: "$retval", Role: RoleGiven, Type: voidType, Entries: 1}
 	e, err := s.u.Entry(s.DIE)
@@ -41,7 +41,8 @@ func (s *Site) result() (*Variable, error) {
 	return v, nil
 }
 
-// resultType is the type of a function's result: its own entry's, or its origin's.
+// resultType returns the type of a function's result, from its own entry or its
+// origin's.
 func (u *unit) resultType(e dw.Entry) (*Type, error) {
 	for range index.MaxOrigins {
 		var typ, origin dw.Value

@@ -7,8 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// scope is the variables below a function's entries, as they stand in the debug
-// information. Parameters and lookups by name pick from it.
+// scope holds the entries of a function's variables. Params and Lookup choose from it.
 type scope struct {
 	vars []scoped
 }
@@ -16,7 +15,7 @@ type scope struct {
 // scoped is the entry of a variable in a scope.
 type scoped struct {
 	varEntry
-	depth  int  // of the block that it is in; 0 is the function itself
+	depth  int  // depth of its block; 0 is the function itself
 	inside bool // the block holds the site
 }
 
@@ -24,9 +23,9 @@ type scoped struct {
 type blocks uint8
 
 const (
-	noBlocks     blocks = iota // none: parameters are in none
-	placedBlocks               // all; those whose code does not hold the site are marked
-	allBlocks                  // all; they have no addresses, and none holds the site
+	noBlocks     blocks = iota // none: enough for parameters
+	placedBlocks               // all, marked by whether their code holds the site
+	allBlocks                  // all; they have no addresses, so none holds the site
 )
 
 // read adds the variables below an entry.
@@ -75,7 +74,7 @@ func (sc *scope) read(s *Site, e dw.Entry, b blocks, depth int, inside bool) err
 	}
 }
 
-// holds reports whether a block's code holds an address, or is empty there: a block whose
+// holds reports whether a block's code holds an address, or is empty there: then the
 // code was merged into its neighbours.
 func (u *unit) holds(block dw.Entry, addr uint64) (bool, error) {
 	var pcs dw.PCs
@@ -89,7 +88,7 @@ func (u *unit) holds(block dw.Entry, addr uint64) (bool, error) {
 	return dw.Covers(ranges, addr) || slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo == addr && r.Hi == addr }), nil
 }
 
-// text returns a variable's name, its own or its origin's.
+// text returns a variable's name, from its own entry or its origin's.
 func (x *varEntry) text() (string, error) {
 	full := *x
 	if err := full.complete(); err != nil {
@@ -98,8 +97,8 @@ func (x *varEntry) text() (string, error) {
 	return full.u.Text(full.name), nil
 }
 
-// find returns the variable of a name, of the innermost block that holds the site.
-// elsewhere is set if only blocks that do not hold it have one.
+// find returns the variable with a name in the innermost block that holds the site.
+// elsewhere is set if only blocks that do not hold the site have one.
 func (sc *scope) find(name string) (best *scoped, elsewhere bool, err error) {
 	for i := range sc.vars {
 		x := &sc.vars[i]
@@ -118,9 +117,9 @@ func (sc *scope) find(name string) (best *scoped, elsewhere bool, err error) {
 	return best, elsewhere, nil
 }
 
-// abstract returns the entry that describes the function itself, without a place:
-// the origin of an inlined instance or of a clone. ok is false when the site's own
-// entry is all there is.
+// abstract returns the entry that describes the function itself, without addresses:
+// the origin of an inlined instance or a clone. ok is false if the site's own entry is
+// all there is.
 func (s *Site) abstract() (e dw.Entry, ok bool, err error) {
 	origin := s.origin
 	u := s.u

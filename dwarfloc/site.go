@@ -23,7 +23,7 @@ const (
 	// SiteLine is where a source line begins in the body of a function, out of line or
 	// inlined: see LineSites.
 	SiteLine
-	// SiteInstruction is an instruction that was named by its address: see SiteAt.
+	// SiteInstruction is an instruction at a given address: see SiteAt.
 	SiteInstruction
 )
 
@@ -37,70 +37,69 @@ func (k SiteKind) String() string {
 	return fmt.Sprintf("kind-%d", uint8(k))
 }
 
-// Site is one place where a function's body begins, or, when it was asked for, a
-// place in a body.
+// Site is a place where a function's body begins, or a place inside a body: see SiteKind.
 type Site struct {
 	Kind SiteKind
 	Addr uint64 // link-time address
 	View uint64 // location view number at the address; 0 at an entry
 	DIE  uint64 // offset in .debug_info of the function's or the inlined instance's entry
 
-	Image *Image // that the site is in
+	Image *Image // the image that the site is in
 
 	// The remaining fields are empty in a site that EachSite passes: Clone sets them.
 
 	Function string // the function's name in the debug information
-	Symbol   string // symbol of the code that holds the address; "" when there is none
+	Symbol   string // symbol whose code holds the address, or ""
 	Offset   uint64 // bytes from the symbol's start
-	Section  string
+	Section  string // section that holds the address
 
 	// AfterPrologue is set if the site is not the function's first instruction but the
-	// first one after its prologue: in code built without optimisation parameters have
-	// their locations only then.
+	// first one after its prologue. In code built without optimization, parameters are
+	// not in their locations before.
 	AfterPrologue bool
 
-	// File and Line are the source position of a site of the kinds SiteLine and
-	// SiteInstruction; the file is "" when the debug information does not say.
+	// File and Line are the source position if the kind is SiteLine or SiteInstruction.
+	// File is "" if the debug information does not say.
 	File string
 	Line int
 
-	// CallFile and CallLine are where an inlined instance was called from: a position
+	// CallFile and CallLine say where an inlined instance was called from: a position
 	// in the function Callers[0].
 	CallFile string
 	CallLine int
-	// Callers are the functions that an inlined instance is inside, innermost first;
-	// the last one is the function whose code it is.
+	// Callers lists the functions that an inlined instance is nested in, innermost first;
+	// the last one is the out-of-line function that contains its code.
 	Callers []Caller
 
 	u         *unit
 	rec       int32
 	described bool
-	lent      bool      // by EachSite
-	resolver  *resolver // of EachSite's worker, or nil
+	reused    bool      // EachSite will reuse it
+	resolver  *resolver // EachSite's, for this worker, or nil
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
 
-	body   uint64 // of the kinds SiteLine and SiteInstruction: address where the body begins
-	inside bool   // of these kinds: the body is an inlined instance
-	early  bool   // in the prologue of code built without optimisation
+	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
+	inside bool   // for these kinds: the body is an inlined instance
+	early  bool   // in the prologue of code built without optimization
 
-	fun   function // that has the frame the site is in; see Site.function for inlined ones
-	funOf int32    // record that fun is of
+	fun   function // the out-of-line function; for inlined sites see Site.function
+	funOf int32    // fun's record
 }
 
-// Caller is a function that a site is inlined into. CallFile and CallLine are where
-// it was itself called from, for all but the last of a site's callers.
+// Caller is a function that a site is inlined into. CallFile and CallLine say where it
+// was itself called from, for all but the last of a site's callers.
 type Caller struct {
 	Function string
 	CallFile string
 	CallLine int
 }
 
-// function is what an evaluation needs of the out-of-line function that a site's
-// code is in.
+// function is what an evaluation needs to know about the out-of-line function that
+// contains a site's code.
 type function struct {
-	start uint64   // address of its first instruction
+	start uint64   // link-time address of its first instruction
 	frame dw.Value // DW_AT_frame_base
 }
 
@@ -140,8 +139,8 @@ func (s *Site) String() string {
 	return name + " at " + s.SymbolOffset()
 }
 
-// Declared returns where the function is declared: a source file as it was named to the
-// compiler, and a line. The file is "" if the debug information does not say.
+// Declared returns where the function is declared. The file's path is relative if it is
+// below the compilation directory, and "" if the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
 	err = s.u.img.guard(func() error {
 		e, err := s.u.Entry(s.DIE)
@@ -184,9 +183,8 @@ func declaredAt(e dw.Entry) (file string, line int, err error) {
 	return "", 0, nil
 }
 
-// At returns the place that is off bytes after an entry's first instruction, in
-// the same function: variables are resolved as they are there. ok is false when
-// that is not in the function's code.
+// At returns the site off bytes after an entry's first instruction, where variables are
+// resolved as they are there. ok is false if that is not in the function's code.
 func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
@@ -209,7 +207,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 	return at, ok && err == nil, err
 }
 
-// locateSymbol fills in the symbol that holds a site.
+// locateSymbol sets a site's symbol.
 func (u *unit) locateSymbol(s *Site, want string) {
 	s.Symbol, s.Offset = "", 0
 	if sym := u.img.SymbolAt(s.Addr, want); sym != nil {
@@ -217,12 +215,12 @@ func (u *unit) locateSymbol(s *Site, want string) {
 	}
 }
 
-// site reads the site of a record into s, which holds another site of the same unit
-// or none. ok is false for code that is not in the image: linkers drop functions but
-// not their debug information.
+// site reads a record's site into s, which may hold another site in the same unit. ok is
+// false for code that is not in the image: linkers drop functions but not their debug
+// information.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	rec := &u.Recs[i]
-	*s = Site{lent: true, u: u, rec: i, Image: u.img, DIE: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
+	*s = Site{reused: true, u: u, rec: i, Image: u.img, DIE: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
 	if rec.Flags&index.Inlined != 0 {
 		s.Kind = SiteInline
 	}
@@ -265,9 +263,9 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	return true, err
 }
 
-// function is what an evaluation needs of the out-of-line function that the site's
-// code is in. A site that EachSite passes remembers the last one, for the sites that
-// follow; others may be used by several goroutines, and know theirs when they are made.
+// function returns the out-of-line function that contains the site's code. A site that
+// EachSite reuses caches it for the following sites. Other sites may be used by several
+// goroutines, and have it set from the start.
 func (s *Site) function() (*function, error) {
 	if !s.Inlined() {
 		return &s.fun, nil
@@ -299,13 +297,13 @@ func (s *Site) function() (*function, error) {
 	if fun.start, _, err = u.Start(&pcs); err != nil {
 		return nil, err
 	}
-	if s.lent {
+	if s.reused {
 		s.fun, s.funOf = fun, top
 	}
 	return &fun, nil
 }
 
-// describe fills in what a site of EachSite leaves out: names, callers, symbol and
+// describe sets the fields that EachSite leaves empty: names, callers, symbol and
 // section.
 func (s *Site) describe() error {
 	if s.described {
@@ -333,9 +331,9 @@ func (s *Site) describe() error {
 	})
 }
 
-// Ranges returns where the code of the function's body is that begins at the site: ranges of
-// link-time addresses, [from, to). There may be several, and there is none for a body that
-// was merged into its neighbours.
+// Ranges returns the code of the body that begins at the site, as ranges of link-time
+// addresses, [from, to). There may be several, or none if the body was merged into its
+// neighbours.
 func (s *Site) Ranges() ([][2]uint64, error) {
 	var out [][2]uint64
 	err := s.u.img.guard(func() error {
@@ -348,20 +346,21 @@ func (s *Site) Ranges() ([][2]uint64, error) {
 	return out, err
 }
 
-// Clone returns a copy to keep of a site that EachSite passes, with all of its fields.
+// Clone returns a copy of a site that EachSite passes. The copy may be kept and used by
+// several goroutines, and all of its fields are set.
 func (s *Site) Clone() (*Site, error) {
 	c := *s
 	c.keep()
 	return &c, c.describe()
 }
 
-// keep makes a site one that several goroutines may use: nothing of it changes any more.
+// keep makes a site safe for several goroutines: nothing in it changes any more.
 func (s *Site) keep() {
-	_, _ = s.function() // an error comes back when the function is asked for
-	s.lent, s.resolver = false, nil
+	_, _ = s.function() // if it fails, the next call will return the error
+	s.reused, s.resolver = false, nil
 }
 
-// readCallers follows the records that enclose an inlined instance.
+// readCallers sets Callers from the records that enclose an inlined instance.
 func (s *Site) readCallers() error {
 	u := s.u
 	for p := u.Recs[s.rec].Parent; p >= 0; p = u.Recs[p].Parent {
@@ -393,17 +392,17 @@ func (s *Site) readCallers() error {
 	return nil
 }
 
-// passPrologue moves the site of a function that was built without optimisation
-// to the first address after its prologue. Its parameters are in stack slots (one DW_OP_fbreg
-// expression for the whole scope) that the prologue fills.
+// passPrologue moves the site of a function that was built without optimization to the
+// first address after its prologue, which stores the parameters in their stack slots (one
+// DW_OP_fbreg expression for the whole scope).
 func (s *Site) passPrologue(e dw.Entry) error {
 	u := s.u
 	if u.optimized() {
 		return nil
 	}
-	// clang does not say whether it optimised. Optimised parameters have location
-	// lists or registers; slots only, and at least one, means not optimised. A
-	// parameter that the caller left on the stack says nothing.
+	// clang does not say whether it optimized. Optimized parameters have location
+	// lists or registers; if all have slots, and there is one at least, the code is not
+	// optimized. A parameter that the caller passed on the stack does not count.
 	slots, others := 0, 0
 	err := e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
@@ -444,10 +443,10 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	return nil
 }
 
-// inFrame reports whether a location is at a fixed place relative to the frame,
-// and whether that is, or may be, a slot of the function's own: below the
-// canonical frame address, or relative to a register that the prologue sets
-// (clang's frame base is the stack or the frame pointer itself).
+// inFrame reports whether a location is at a fixed place relative to the frame, and
+// whether that is, or may be, one of the function's own slots: below the canonical
+// frame address, or relative to a register that the prologue sets (clang's frame base
+// is the stack pointer or the frame pointer itself).
 func (u *unit) inFrame(v, frame dw.Value) (yes, own bool) {
 	expr := v.Bytes()
 	if !v.IsBlock() || len(expr) == 0 {
@@ -463,7 +462,7 @@ func (u *unit) inFrame(v, frame dw.Value) (yes, own bool) {
 	case op.DW_OP_breg6:
 		return true, int64(o.A) < 0
 	case op.DW_OP_breg0 + op.Opcode(u.img.Arch().SP):
-		return true, true // GCC, in functions that use a frame pointer for variable arguments only
+		return true, true // GCC, if a function needs a frame pointer only for variable arguments
 	}
 	return false, false
 }

@@ -7,36 +7,36 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// GCC's debug information can name stack memory that holds nothing of the variable
-// yet. No reader can see that from the debug information alone. Two kinds are known,
-// and both become the reason NotStoredYet.
+// GCC's debug information can name stack memory that does not hold the variable yet.
+// The debug information alone does not show that. Two cases are known, and both get
+// the reason loc.ReasonNotStoredYet.
 //
-// A structure that is passed by value in a register has a slot in the frame for its
-// whole scope (DW_OP_fbreg), as if it had been there from the start. At the function's
-// first instruction that is below the stack pointer, where nobody keeps anything.
+// First, a structure passed by value in a register has a slot in the frame for its
+// whole scope (DW_OP_fbreg), as if it were there from the start. At the function's first
+// instruction that slot is below the stack pointer and holds nothing.
 //
-// A variable that is spilled is bound to its slot where the store was before GCC's
-// second scheduling pass. That pass may move the store below the binding: a memory
-// operand of a debug instruction gets no dependence on pending writes (GCC:
-// gcc/sched-deps.cc, sched_analyze_2, case MEM). An inlined body that begins in
-// between has its parameter in a slot that is written later. Tried in a live kernel:
-// at __do_sys_fcntl inlined in __x64_sys_fcntl (Debian 6.12, GCC 12) the slot of arg
-// held something else. What gives it away is the list entry's end, exactly after the
-// store: the pass that writes the lists takes the store for a new value of the slot.
+// Second, a spilled variable is bound to its slot where the store was before GCC's
+// second scheduling pass. That pass may move the store below the binding, because a
+// memory operand of a debug instruction gets no dependence on pending writes (GCC:
+// gcc/sched-deps.cc, sched_analyze_2, case MEM). If an inlined body begins in between,
+// its parameter is in a slot that is written later. Tried in a live kernel: at
+// __do_sys_fcntl inlined in __x64_sys_fcntl (Debian 6.12, GCC 12) the slot of arg held
+// something else. The sign of this is a list entry that ends right after the store: the
+// pass that writes the lists takes the store for a new value of the slot.
 //
-// A store that writes back what the slot holds anyway looks the same. Then the slot is
-// mostly another variable's from before the site on, but that is no proof: in the
-// example it is __se_sys_fcntl's arg, which is as wrong. To except such slots would take
-// a search through all variables of the out-of-line function, and give back 24 right
-// locations of 430,000 in a Debian 6.1 vmlinux with 2 wrong ones (6.12: 27 of 557,000
-// with 2). A location that is right becomes a reason there, which is the safe side.
+// A store that writes back what the slot already holds looks the same. Mostly another
+// variable then has the slot before the site, but that proves nothing: in the example
+// that is __se_sys_fcntl's arg, which is wrong too. To make an exception for such slots,
+// all variables of the out-of-line function would have to be searched. In a Debian 6.1
+// vmlinux that would recover 24 right locations of 430,000 and 2 wrong ones (6.12: 27 of
+// 557,000 and 2). So a right location becomes a reason there, which is the safe choice.
 
-// maxSpillGap is how many bytes of code are looked at. Stores move within a basic block:
-// the last of the 271 in the two kernels begins 55 bytes after its site.
+// maxSpillGap bounds the bytes of code to examine. Stores move within a basic block: the
+// last of the 271 in the two kernels begins 55 bytes after its site.
 const maxSpillGap = 64
 
-// notStored returns the reason of a location that reads a slot which is not written
-// yet at the site, or the zero Reason.
+// notStored returns the reason if a location reads a slot that is not written yet at
+// the site, or else the zero Reason.
 func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
 	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
 		return loc.Reason{} // most are in registers
@@ -61,10 +61,10 @@ func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
 	return loc.Reason{}
 }
 
-// storedLate returns the address of the instruction that stores a slot for the first
-// time and ends at hi. The code from the site to there runs straight on and has no
-// other access to the slot. A module's is looked at without its relocations: memory at
-// these registers has none.
+// storedLate returns the link-time address of the instruction that ends at hi and is the
+// first to store the slot. The code from the site to there has no branches and no other
+// access to the slot. A module's code is not relocated, but operands relative to these
+// registers have no relocations.
 func (ev *evaluator) storedLate(m insn.Slot, hi uint64) (at uint64, ok bool) {
 	img := ev.site.u.img
 	d := img.slots
@@ -74,15 +74,15 @@ func (ev *evaluator) storedLate(m insn.Slot, hi uint64) (at uint64, ok bool) {
 	}
 	code, err := img.Bytes(ev.site.Addr, hi-ev.site.Addr)
 	if err != nil {
-		return 0, false // no code: debug information apart from it
+		return 0, false // no code: the file has only debug information
 	}
 	off, ok := d.StoredLast(code, m)
 	return ev.site.Addr + uint64(off), ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the
-// site. In another function the register may point to an object; the entry of a list
-// that has a variable in there ends where it is written to, and is right up to then.
+// site. Otherwise the register may point to an object. A list entry for a variable in
+// that object also ends where the variable is written, but is right until then.
 func (ev *evaluator) framedBy(base uint64) bool {
 	cfa, r, err := ev.CallFrame()
 	if err != nil || r.Code != loc.ReasonNone {
@@ -93,7 +93,7 @@ func (ev *evaluator) framedBy(base uint64) bool {
 	return in
 }
 
-// slotsOf appends the slots that a location of an object of a type reads.
+// slotsOf appends the slots that are read to get an object with type t at a location.
 func slotsOf(out []insn.Slot, l *loc.Location, t *Type) []insn.Slot {
 	if l.Kind == loc.KindMemory {
 		size, err := t.ByteSize()
@@ -130,7 +130,7 @@ func slotsIn(out []insn.Slot, e *loc.Expr) []insn.Slot {
 	return out
 }
 
-// slotAt appends the memory at an address that is a register plus a constant.
+// slotAt appends the memory at an address if that is a register plus a constant.
 func slotAt(out []insn.Slot, e *loc.Expr, size int64) []insn.Slot {
 	switch {
 	case e.Op == loc.OpReg:

@@ -12,7 +12,7 @@ import (
 type TypeKind uint8
 
 const (
-	// TypeVoid has no values: what an entry without DW_AT_type has.
+	// TypeVoid has no values. It stands for a missing DW_AT_type.
 	TypeVoid TypeKind = iota
 	// TypeInt is an integer, signed or unsigned.
 	TypeInt
@@ -34,7 +34,7 @@ const (
 	TypeClass
 	// TypeArray has elements of one type: see [Type.Count].
 	TypeArray
-	// TypeFunc is a function, as pointers point to.
+	// TypeFunc is a function, which a pointer can point to.
 	TypeFunc
 	// TypeTypedef is another name for a type: see [Type.Resolve].
 	TypeTypedef
@@ -44,24 +44,24 @@ const (
 	TypeOther
 )
 
-// Type is a type of the image's debug information. It is read when it is asked
-// for; the type it is made of, when Elem asks for that.
+// Type is a type in the image's debug information. The type that it is made of is
+// read by Elem.
 type Type struct {
 	Kind   TypeKind
 	Name   string // "" for a type without a name of its own
-	Size   int64  // bytes, -1 when unknown
-	Signed bool   // of integers, characters and enumerations
+	Size   int64  // bytes, or -1 if unknown; see ByteSize for typedefs
+	Signed bool   // for integers, characters and enumerations
 
 	u    *unit
 	off  uint64 // entry
 	tag  dw.Tag
 	elem dw.Value
-	skip int // dimensions of an array that were indexed already
+	skip int // dimensions of an array that have been indexed
 
-	real atomic.Pointer[Type] // what Resolve has found
+	real atomic.Pointer[Type] // cached result of Resolve
 }
 
-// voidType stands where an entry has no DW_AT_type.
+// voidType stands for a missing DW_AT_type.
 var voidType = &Type{Kind: TypeVoid, Name: "void", Size: -1}
 
 // maxTypeDepth bounds chains of typedefs, qualifiers and array elements.
@@ -70,8 +70,8 @@ const maxTypeDepth = 64
 // typeOf returns the type that a reference names.
 func (u *unit) typeOf(v dw.Value) (*Type, error) { return u.typeIn(v, 0) }
 
-// typeIn is typeOf for a type that depth others are being read for: an array's
-// size needs its element's, and a damaged file can make that a circle.
+// typeIn is typeOf at a recursion depth: an array's size needs its element's, and in a
+// damaged file these types can form a cycle.
 func (u *unit) typeIn(v dw.Value, depth int) (*Type, error) {
 	if v.Form == 0 {
 		return voidType, nil
@@ -194,8 +194,8 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	return t, err
 }
 
-// enumSigned finds whether an enumeration has negative values: GCC gives the
-// underlying type; otherwise a negative enumerator shows it.
+// enumSigned reports whether an enumeration is signed. GCC gives the underlying type;
+// otherwise a negative enumerator shows it.
 func (t *Type) enumSigned(e dw.Entry, depth int) (bool, error) {
 	if t.elem.Form != 0 {
 		el, err := t.u.typeIn(t.elem, depth+1)
@@ -219,7 +219,7 @@ func (t *Type) enumSigned(e dw.Entry, depth int) (bool, error) {
 	return signed, err
 }
 
-// arraySize multiplies the dimensions of an array with its element's size.
+// arraySize returns the size of an array in bytes, or -1 if it is unknown.
 func (t *Type) arraySize(e dw.Entry, depth int) (int64, error) {
 	el, err := t.u.typeIn(t.elem, depth+1)
 	if err != nil {
@@ -250,7 +250,7 @@ func (t *Type) arraySize(e dw.Entry, depth int) (int64, error) {
 	return size, nil
 }
 
-// dims returns the number of elements in each dimension, -1 for an open one.
+// dims returns the number of elements in each dimension, or -1 if it is unknown.
 func (t *Type) dims(e dw.Entry) ([]int64, error) {
 	var dims []int64
 	err := e.Children(func(c dw.Entry) (bool, error) {
@@ -272,9 +272,9 @@ func (t *Type) dims(e dw.Entry) ([]int64, error) {
 	return dims[min(t.skip, len(dims)):], err
 }
 
-// Elem returns what a type is made of: what a pointer points to, the element of
-// an array, the type that a typedef or a qualifier is for, the result of a function,
-// the underlying type of an enumeration.
+// Elem returns the type that a type is made of: what a pointer points to, an array's
+// element, what a typedef or a qualifier applies to, a function's result, or an
+// enumeration's underlying type.
 func (t *Type) Elem() (*Type, error) {
 	if t.u == nil {
 		return voidType, nil
@@ -287,8 +287,8 @@ func (t *Type) Elem() (*Type, error) {
 	return el, err
 }
 
-// guard makes a fault on the image's mapping an error. Guards nest: methods that guard may
-// call each other.
+// guard turns a fault in the image's mapping into an error. Guards nest, so methods that
+// call guard may call each other.
 func (t *Type) guard(f func() error) error {
 	if t.u == nil {
 		return f()
@@ -296,7 +296,7 @@ func (t *Type) guard(f func() error) error {
 	return t.u.img.guard(f)
 }
 
-// Resolve returns the type that typedefs and qualifiers are for.
+// Resolve returns the type without typedefs and qualifiers.
 func (t *Type) Resolve() (*Type, error) {
 	if r := t.real.Load(); r != nil {
 		return r, nil
@@ -328,8 +328,8 @@ func (t *Type) resolve(depth int) (*Type, error) {
 	return nil, t.u.Data.Errorf(".debug_info", t.off, "typedefs that do not end")
 }
 
-// ByteSize returns the size in bytes, through typedefs and qualifiers, or -1 when
-// it is unknown: of void, of a structure that is only declared, of an open array.
+// ByteSize returns the size in bytes, through typedefs and qualifiers. It is -1 if
+// unknown, as for void, an incomplete structure or an array without a length.
 func (t *Type) ByteSize() (int64, error) {
 	if t.Size >= 0 {
 		return t.Size, nil
@@ -341,9 +341,8 @@ func (t *Type) ByteSize() (int64, error) {
 	return r.Size, nil
 }
 
-// Count returns the number of elements of an array, in its first dimension, and their
-// type, which is an array for an array of several dimensions. The number is -1 when
-// it is open.
+// Count returns the number of elements in an array's first dimension, or -1 if it is
+// unknown, and their type, which is an array too if there are more dimensions.
 func (t *Type) Count() (el *Type, n int64, err error) {
 	err = t.guard(func() (err error) {
 		if el, err = t.Elem(); err != nil {
@@ -374,8 +373,8 @@ func (t *Type) Count() (el *Type, n int64, err error) {
 	return el, n, nil
 }
 
-// Declared returns where a type is declared: a source file as it was named to the compiler,
-// and a line. The file is "" if the debug information does not say.
+// Declared returns where the type is declared. The file's path is relative if it is below
+// the compilation directory, and "" if the debug information does not say.
 func (t *Type) Declared() (file string, line int, err error) {
 	if t.u == nil {
 		return "", 0, nil
@@ -397,8 +396,8 @@ func (t *Type) Declared() (file string, line int, err error) {
 	return file, line, err
 }
 
-// String spells a type as C does: "struct page *", "const char *", "int (*)()". What
-// cannot be read any more is a question mark.
+// String spells a type as C does: "struct page *", "const char *", "int (*)()". It is
+// "?" if the type cannot be read any more.
 func (t *Type) String() string {
 	text := ""
 	err := t.guard(func() error {
@@ -412,8 +411,8 @@ func (t *Type) String() string {
 	return text
 }
 
-// spell returns the parts of a type's name that stand before and after a
-// declared name.
+// spell returns what a declaration with this type has before and after the declared
+// name.
 func (t *Type) spell(depth int) (prefix, suffix string) {
 	if depth > maxTypeDepth {
 		return "...", ""
@@ -486,7 +485,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
 }
 
-// Enumerator returns the name of an enumeration's value, or "" when it has none.
+// Enumerator returns the name of an enumeration's value, or "" if it has none.
 func (t *Type) Enumerator(n int64) (name string, err error) {
 	if t.Kind != TypeEnum {
 		return "", nil
@@ -516,7 +515,7 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 					}
 				}
 			})
-			// Only the bits of the type count: forms of few bytes do not show the sign.
+			// Compare only the type's own bits: a short form may lack the sign extension.
 			if err == nil && uint64(v^n)<<unused == 0 {
 				name = t.u.Text(text)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
-// varEntry is an entry of a variable as it stands.
+// varEntry holds the attributes of a variable's entry, undecoded.
 type varEntry struct {
 	u        *unit
 	off      uint64
@@ -27,8 +27,8 @@ func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
 	return x, err
 }
 
-// read reads an entry of a unit into x, which must be zero. It returns the position after
-// it.
+// read reads an entry in u into x, which must be zero. It returns the position in
+// .debug_info after the entry.
 func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
 	x.u, x.off, x.tag = u, e.Off, e.Tag()
 	r := e.Attributes()
@@ -58,7 +58,7 @@ func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
 	}
 }
 
-// complete takes from a variable's origins what its own entry leaves out.
+// complete adds what the variable's own entry leaves out but its origins have.
 func (x *varEntry) complete() error {
 	cur := *x
 	for range index.MaxOrigins {
@@ -79,7 +79,7 @@ func (x *varEntry) complete() error {
 	return nil
 }
 
-// inherit takes from one origin, which may be in another unit.
+// inherit adds what x lacks from one origin, which may be in another unit.
 func (x *varEntry) inherit(d *varEntry) error {
 	if x.name.Form == 0 && d.name.Form != 0 {
 		x.name = d.name
@@ -106,9 +106,9 @@ func (x *varEntry) inherit(d *varEntry) error {
 
 // better reports whether x says more about a variable's place than y, another
 // description of the same variable at the same site. For a parameter that a
-// .constprop clone lost, GCC (12 is where it was seen) writes the register that
-// callers no longer set, and after it the constant that took the parameter's
-// place; so what is fixed wins. Else the first with a location does.
+// .constprop clone lost, GCC (seen with 12) writes the register that callers no longer
+// set, and after it the constant that replaced the parameter. So a fixed value wins;
+// otherwise the first description with a location does.
 func (x *varEntry) better(y *varEntry) bool {
 	return x.fixed() && !y.fixed() || x.described() && !y.described()
 }

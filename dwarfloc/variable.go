@@ -40,15 +40,15 @@ type Variable struct {
 	Role   Role
 	Type   *Type
 	Loc    loc.Location
-	Reason loc.Reason // zero when Loc is where the whole value is
+	Reason loc.Reason // zero if Loc is where the whole value is
 	// Entries is how many entries of the debug information describe the variable at
 	// the site. GCC 12 describes some parameters twice, mostly with equal locations.
 	Entries int
-	// Bits is the size of a bit-field that a path has led to, else 0. Its location is
-	// that of the bits alone, extended.
+	// Bits is the size in bits of the bit-field that a path led to, or 0. Its location is
+	// the value of these bits, zero- or sign-extended.
 	Bits int
 	// Wrong says which step of a path the types do not allow, for the reasons
-	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; else it is nil.
+	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; otherwise it is nil.
 	Wrong *Mismatch
 
 	raw rawLocation
@@ -60,17 +60,17 @@ func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {
 	expr []byte
-	u    *unit // that the expression refers to
+	u    *unit // the unit that the expression refers to
 	sec  string
 	off  uint64
 }
 
-// Expression returns the DWARF expression that the location came from, the section
-// it is in and an offset there: its own in a section of location lists, that of
-// the variable's entry in .debug_info. It is nil for a constant.
+// Expression returns the DWARF expression that the location came from, or nil for a
+// constant. It also returns a section and an offset there, in bytes: of the expression in
+// a section of location lists, or of the variable's entry in .debug_info.
 func (v *Variable) Expression() (expr []byte, section string, off uint64) {
 	_ = guarded(func() error {
-		expr = bytes.Clone(v.raw.expr) // which goes with the file
+		expr = bytes.Clone(v.raw.expr) // Close unmaps the original
 		return nil
 	})
 	return expr, v.raw.sec, v.raw.off

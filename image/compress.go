@@ -12,12 +12,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxSection bounds a decompressed section, in bytes. Debug information of the
-// largest programs has some 10 GB.
+// maxSection bounds a decompressed section, in bytes. The debug information of the
+// largest programs has about 10 GB.
 const maxSection = 64 << 30
 
-// maxWindow bounds how far back Zstandard data refers, in bytes, which a decoder
-// must keep: what the zstd program decodes without being asked for more.
+// maxWindow bounds how many bytes back Zstandard data may refer, which a decoder must
+// keep. It is the zstd program's default limit.
 const maxWindow = 128 << 20
 
 // packing is a way to compress a section.
@@ -27,8 +27,8 @@ type packing struct {
 	// bytes in 2 bits (RFC 1951). Zstandard: a block of 128 KiB in 4 bytes (RFC 8878).
 	ratio uint64
 	open  func(io.Reader) (io.Reader, func(), error)
-	// whole decompresses all data at once, up to the capacity of dst; nil: there is
-	// no faster way than reading.
+	// whole decompresses all data at once, up to the capacity of dst. It is nil if
+	// that is no faster than reading.
 	whole func(dst, d []byte) ([]byte, error)
 }
 
@@ -78,15 +78,15 @@ func (src *source) decompressOld(s *elf.Section, d []byte) ([]byte, error) {
 	return src.unpack(s, packings[elf.COMPRESS_ZLIB], d[12:], 12, binary.BigEndian.Uint64(d[4:12]), 4)
 }
 
-// unpack decompresses d, which stands at an offset of its section, to size bytes,
-// as the header says at sizeAt. A header that lies is an error, and costs no more
-// memory than the data after it stands for.
+// unpack decompresses d, found at an offset in its section, to size bytes, which the
+// header gives at sizeAt. A false size is an error, and takes no more memory than the
+// data can expand to.
 func (src *source) unpack(s *elf.Section, p *packing, d []byte, off, size, sizeAt uint64) ([]byte, error) {
 	if size > maxSection || size > (uint64(len(d))+1)*p.ratio {
 		return nil, src.errorf(s.Name, sizeAt, "the header announces %d bytes, more than %d bytes of %s can hold", size, len(d), p.name)
 	}
-	// Debug information is compressed to a third, its tables to a twentieth. What
-	// claims much more is read in steps, so that memory follows the data.
+	// Debug information is compressed to a third, its tables to a twentieth. If the
+	// header claims much more, read in steps, so that memory grows with the data.
 	likely := 64 * uint64(len(d))
 	if p.whole != nil && size <= likely {
 		out, err := p.whole(make([]byte, 0, size), d)

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// elfSymSize is the bytes of an Elf64_Sym.
+// elfSymSize is the size in bytes of an Elf64_Sym.
 const elfSymSize = 24
 
 // elfSym is one entry of a symbol table (System V gABI, "Symbol Table").
@@ -20,7 +20,7 @@ type elfSym struct {
 }
 
 func readSym(d []byte) elfSym {
-	le := binary.LittleEndian // all that package image reads are little-endian
+	le := binary.LittleEndian // newFile rejects big-endian files
 	info := d[4]
 	return elfSym{
 		name: le.Uint32(d), typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4),
@@ -36,8 +36,8 @@ func eachSym(d []byte, f func(*elfSym)) {
 	}
 }
 
-// symbolSections returns the symbol table and its strings: .symtab, or, in a stripped
-// file, .dynsym. It returns nothing if there is neither, or if it is damaged.
+// symbolSections returns the symbol table and its strings: .symtab or, in a stripped
+// file, .dynsym. It returns nothing if there is neither, or if the table is damaged.
 func (f *File) symbolSections() (d, strs []byte) {
 	file := f.syms.file
 	sec := file.SectionByType(elf.SHT_SYMTAB)
@@ -57,8 +57,8 @@ func (f *File) symbolSections() (d, strs []byte) {
 	return d, strs
 }
 
-// symbolBase is what the values of a section's symbols are relative to: in a relocatable
-// file the section's address.
+// symbolBase returns the address that the values of a section's symbols are relative to:
+// in a relocatable file the section's, otherwise 0.
 func (f *File) symbolBase(section elf.SectionIndex) uint64 {
 	if sections := f.syms.file.Sections; f.IsRelocatable() && int(section) < len(sections) {
 		return sections[section].Addr
@@ -66,9 +66,9 @@ func (f *File) symbolBase(section elf.SectionIndex) uint64 {
 	return 0
 }
 
-// SymbolAddresses returns the link-time addresses of symbols, of code and of data, by
-// name. Of several symbols with one name a global one is preferred, then the first in the
-// file. Names that the file does not have are not in the answer.
+// SymbolAddresses returns the link-time addresses of symbols, for code and data, by name.
+// If several symbols have one name, it prefers a global one, then the first in the file.
+// Names that the file does not have are left out.
 func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 	want := make(map[string]bool, len(names))
 	longest := 0
@@ -84,7 +84,7 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 			if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
 				return
 			}
-			// No longer than the longest name: most are not wanted.
+			// Read no more than the longest name: most symbols are not wanted.
 			name, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
 			if !ok || !want[name] {
 				return

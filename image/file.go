@@ -14,16 +14,16 @@ import (
 )
 
 var (
-	// ErrNotELF is wrapped by Open's error for a file that is not ELF.
+	// ErrNotELF is wrapped by Open's error if the file is not ELF.
 	ErrNotELF = errors.New("not an ELF file")
-	// ErrNoDWARF is wrapped by DebugSections' error for a file without debug information.
+	// ErrNoDWARF is wrapped by DebugSections' error if there is no debug information.
 	ErrNoDWARF = errors.New("no DWARF debug information")
-	// ErrChanged is wrapped by the error of any question to a file that was cut short or
-	// written to since it was opened. The File answers nothing any more.
+	// ErrChanged is wrapped by any method's error if the file was truncated or written to
+	// since it was opened. After that the File cannot be used any more.
 	ErrChanged = mapping.ErrFault
 )
 
-// FormatError says where in a file something is wrong.
+// FormatError says what is wrong with a file, and where.
 type FormatError struct {
 	Path    string
 	Section string // "" for the file as a whole
@@ -39,9 +39,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: %s+%#x: %s", e.Path, e.Section, e.Offset, e.Msg)
 }
 
-// File is one ELF file, with the file that its debug information was split off to if
-// that is installed. Its methods may be called by several goroutines at once, except
-// Close.
+// File is one ELF file, with its separate debug file if that is installed. Several
+// goroutines may call its methods at once, except Close.
 type File struct {
 	arch     *arch.Arch
 	buildID  string
@@ -52,7 +51,7 @@ type File struct {
 	syms  source // the symbol table: own, or the separate file's
 
 	mapped   *mapping.Mapping // nil for a file in memory
-	separate *mapping.Mapping // nil when there is no separate file
+	separate *mapping.Mapping // nil if there is no separate file
 
 	sectionsOnce sync.Once
 	debugData    map[string][]byte
@@ -61,7 +60,7 @@ type File struct {
 	symbols symbolTable
 }
 
-// Section is one section of the file that the running program has in memory.
+// Section is one section that is loaded into memory.
 type Section struct {
 	Name string
 	Addr uint64 // link-time address; for a relocatable file see File.IsRelocatable
@@ -70,12 +69,12 @@ type Section struct {
 }
 
 // Open maps an ELF file and reads its headers. A file that is compressed as a whole
-// with gzip, xz or zstd, as kernel modules are, is decompressed into memory. When the
-// file has no debug information, the separate file that it was split off to is looked
-// for where distributions install it: see DebugPath.
+// with gzip, xz or zstd, as kernel modules can be, is decompressed into memory. If the
+// file has no debug information, Open looks for its separate debug file where
+// distributions install it: see DebugPath.
 //
-// The error wraps ErrNotELF for another kind of file, and is a *FormatError for a
-// damaged one.
+// The error wraps ErrNotELF if the file is not ELF, and is a *FormatError if its sections
+// cannot be laid out.
 func Open(path string) (*File, error) {
 	m, err := mapping.Open(path)
 	if err != nil {
@@ -106,8 +105,8 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// FromBytes reads an ELF file in memory. The name stands for its path in errors. The
-// bytes must not change while the File is in use.
+// FromBytes reads an ELF file in memory. Errors give name as its path. The bytes must
+// not change while the File is in use.
 func FromBytes(name string, data []byte) (*File, error) {
 	return newFile(name, data, false)
 }
@@ -152,7 +151,7 @@ func parse(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// loaded are the sections that a running program has in memory.
+// loaded returns the sections that are loaded into memory.
 func loaded(file *elf.File) (out []Section) {
 	for _, s := range file.Sections {
 		if s.Flags&elf.SHF_ALLOC != 0 {
@@ -179,7 +178,7 @@ func buildID(file *elf.File) string {
 	return ""
 }
 
-// notELFHint recognises files that users mistake for a vmlinux.
+// notELFHint recognizes files that users mistake for a vmlinux.
 func notELFHint(data []byte) string {
 	switch {
 	case len(data) == 0:
@@ -200,8 +199,8 @@ func (f *File) Close() error {
 // Path returns the path that the file was opened with.
 func (f *File) Path() string { return f.own.path }
 
-// DebugPath returns the path of the separate file that holds a stripped file's debug
-// information, or "". It was found by build ID below /usr/lib/debug/.build-id, or by
+// DebugPath returns the path of the separate file with a stripped file's debug
+// information, or "". Open finds it by build ID below /usr/lib/debug/.build-id, or by
 // the name in .gnu_debuglink.
 func (f *File) DebugPath() string {
 	if f.separate == nil {
@@ -219,13 +218,14 @@ func (f *File) BigEndian() bool { return f.own.file.Data == elf.ELFDATA2MSB }
 // BuildID returns the GNU build ID in hexadecimal, or "" if the file has none.
 func (f *File) BuildID() string { return f.buildID }
 
-// IsRelocatable reports whether the file is a relocatable one (ET_REL): a kernel module
-// or an object file. Its sections have no addresses of their own; they get some when the
-// file is opened, in the order of the file, sections with instructions first. No program
-// has them there, and no constant turns these addresses into a program's.
+// IsRelocatable reports whether the file is relocatable (ET_REL): a kernel module or an
+// object file. Its sections have no addresses. Open assigns link-time addresses in the
+// order of the file, sections with instructions first. Each section is loaded separately,
+// so run-time addresses do not differ from these by one constant.
 func (f *File) IsRelocatable() bool { return f.own.file.Type == elf.ET_REL }
 
-// Sections returns the sections with an address, in the file's order.
+// Sections returns the sections with an address, in the file's order. The caller must not
+// change them.
 func (f *File) Sections() []Section { return f.sections }
 
 // SectionAt returns the section that holds a link-time address, or nil.
@@ -240,7 +240,7 @@ func (f *File) SectionAt(addr uint64) *Section {
 }
 
 // Bytes returns a copy of the n bytes that the file has at a link-time address. It is an
-// error if a section does not hold them all, in the file: a .bss has none.
+// error if they are not all in one section, or not in the file, as for .bss.
 func (f *File) Bytes(addr, n uint64) (out []byte, err error) {
 	err = f.Guard(func() error {
 		d, err := f.peek(addr, n)
@@ -269,9 +269,9 @@ func (f *File) peek(addr, n uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%s: the file has nothing at %#x", f.Path(), addr)
 }
 
-// FileOffset returns the offset in the file of the byte at a link-time address: what a
-// uprobe is attached with. It is an error for an address that no segment loads from the
-// file.
+// FileOffset returns the offset in the file, in bytes, of the byte at a link-time address.
+// A uprobe is attached at such an offset. It is an error if no segment loads the address
+// from the file.
 func (f *File) FileOffset(addr uint64) (uint64, error) {
 	for _, p := range f.own.file.Progs {
 		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr-p.Vaddr < p.Filesz {
@@ -281,7 +281,7 @@ func (f *File) FileOffset(addr uint64) (uint64, error) {
 	return 0, fmt.Errorf("%s: the file has no code at %#x", f.Path(), addr)
 }
 
-// noDWARF is the error for a file without debug information.
+// noDWARF returns the error for a file without debug information.
 func (f *File) noDWARF() error {
 	file := f.own.file
 	hint := "build it with -g"

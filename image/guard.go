@@ -6,13 +6,13 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
-// Guard calls g, which reads bytes that DebugSections returned, and turns a fault on a
-// page that the file no longer has into an error that wraps ErrChanged. Each goroutine
-// that reads such bytes needs its own call. An error of g is ErrChanged too when the file
-// was written to: what looks like damage is half of one file and half of another.
+// Guard calls g, which reads bytes from DebugSections, and turns a fault on a page that
+// the file no longer has into an error that wraps ErrChanged. Each goroutine that reads
+// such bytes must call Guard itself. If g fails and the file was written to, the error
+// wraps ErrChanged too: what looks like damage is a mix of old and new contents.
 //
-// Guards may be nested: the outer one costs a system call in case of an error, the inner
-// ones nothing but the call.
+// Calls may be nested. After an error the outer one makes a system call; otherwise a
+// Guard costs no more than a function call.
 func (f *File) Guard(g func() error) error {
 	err := mapping.Guard(g)
 	if err == nil {
@@ -35,8 +35,8 @@ func (f *File) faulted() error {
 }
 
 // Changed returns an error that wraps ErrChanged if the file, or its separate debug file,
-// was cut short or written to since it was opened. It asks the system, which takes a
-// microsecond: ask once at the end of a long piece of work.
+// was truncated or written to since it was opened. The system call takes a microsecond,
+// so call Changed once, at the end of a longer operation.
 func (f *File) Changed() error {
 	if err := f.faulted(); err != nil {
 		return err

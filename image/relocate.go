@@ -7,21 +7,21 @@ import (
 )
 
 // A kernel module is a relocatable file: its sections have no addresses, and its
-// debug information has gaps that a loader or a linker fills. Here each section
-// gets a link-time address of its own, code first, and the gaps are filled for
-// these addresses. They only keep places in one file apart: the kernel
-// loads each section where it likes, so a site is its symbol plus offset.
+// debug information has gaps for a loader or linker to fill. Here each section gets
+// its own link-time address, code first, and the gaps are filled accordingly. These
+// addresses only distinguish places in the file: the kernel loads each section where
+// it likes, so probes use symbol plus offset.
 
 const (
-	// layoutBase is where the first section is put: not at 0, which stands for code
-	// that is not there.
+	// layoutBase is the first section's address. It is not 0, which means that code
+	// was dropped.
 	layoutBase = 1 << 16
-	// layoutLimit bounds the addresses: what is relative to an address has 32 bits.
+	// layoutLimit bounds the addresses, because relative values have 32 bits.
 	layoutLimit = 1 << 31
 )
 
-// layOut gives the sections of a relocatable file their addresses. They leave gaps,
-// so that the end of one is not the start of another.
+// layOut assigns addresses to the sections of a relocatable file, with gaps so that
+// the end of one is not the start of another.
 func layOut(path string, file *elf.File) error {
 	if file.Type != elf.ET_REL {
 		return nil
@@ -56,8 +56,8 @@ func (f *File) sameLayout(path string, file *elf.File) bool {
 }
 
 const (
-	elfRelaSize = 24 // of an Elf64_Rela
-	// relaChunk is how many relocations one processor applies at a time.
+	elfRelaSize = 24 // bytes of an Elf64_Rela
+	// relaChunk is how many relocations a goroutine applies at a time.
 	relaChunk = 1 << 17
 )
 
@@ -69,10 +69,10 @@ type relocator struct {
 	symbols []relocSymbol
 }
 
-// relocSymbol is what a relocation needs of a symbol.
+// relocSymbol is what a relocation needs to know about a symbol.
 type relocSymbol struct {
 	addr uint64
-	base uint64 // of its section
+	base uint64 // its section's address
 }
 
 // relocate fills the gaps in sections of a relocatable file.
@@ -110,7 +110,7 @@ func (src *source) relocate(arch string, list []taken) error {
 	return nil
 }
 
-// relocator reads the symbol table with an index.
+// relocator returns a relocator for the symbol table in the section with an index.
 func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 	r := &relocator{src: src}
 	r.use(relocationTables[arch])
@@ -122,7 +122,7 @@ func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Indices of more than 16 bits stand in a table of their own.
+	// Section indices with more than 16 bits are in a separate table.
 	var wide []byte
 	for _, s := range sections {
 		if s.Type == elf.SHT_SYMTAB_SHNDX && s.Link == symtab {
@@ -138,7 +138,7 @@ func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 		section := uint32(sym.section)
 		switch sym.section {
 		case elf.SHN_UNDEF, elf.SHN_COMMON:
-			continue // somewhere else: address 0, which is no code
+			continue // defined elsewhere: address 0, where no code is
 		case elf.SHN_ABS:
 			s.addr = sym.value
 			continue
@@ -157,7 +157,7 @@ func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 	return r, nil
 }
 
-// use makes the relocator know the relocations of an architecture.
+// use sets the architecture's relocations.
 func (r *relocator) use(table relocationTable) {
 	r.name = table.name
 	for i := range table.types {
@@ -169,9 +169,9 @@ func (r *relocator) use(table relocationTable) {
 	}
 }
 
-// apply returns a relocated copy of a section. Relocations are sorted by offset, as
-// assemblers and linkers write them, so that each processor copies and fills a part
-// of the section; those that are not sorted are applied by one.
+// apply returns a relocated copy of a section. Assemblers and linkers sort relocations
+// by offset, so each processor can copy and fill a part of the section. If they are not
+// sorted, one processor does all.
 func (r *relocator) apply(t *taken, rel *elf.Section, relas []byte) ([]byte, error) {
 	n := len(relas) / elfRelaSize
 	offset := func(i int) uint64 { return binary.LittleEndian.Uint64(relas[i*elfRelaSize:]) }
@@ -256,7 +256,7 @@ func (r *relocator) fill(sec, rel *elf.Section, out, relas []byte, first, last i
 		case 1:
 			out[at] = uint8(v)
 		}
-		// Signed or unsigned, the value must be the one that was meant.
+		// The value must fit, either as signed or as unsigned.
 		if shift := 64 - 8*t.size; v<<shift>>shift != v && uint64(int64(v<<shift)>>shift) != v {
 			return true, bad(i, "%s does not hold the value %#x", t.name, v)
 		}

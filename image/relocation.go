@@ -4,17 +4,17 @@ import (
 	"debug/elf"
 )
 
-// relocation is one type of relocation as compilers use it in debug information
-// and frame descriptions: which value goes where.
+// relocation is a type of relocation that compilers use in debug information and frame
+// descriptions.
 type relocation struct {
 	typ  uint32
-	name string // as the architecture's ABI spells it
-	size int    // bytes that are written; 0: the type does nothing
+	name string // the ABI's name
+	size int    // bytes to write; 0: the type does nothing
 	kind relocationKind
 }
 
 // relocationKind says what a relocation computes from the symbol's address S, the
-// addend A and the place P that is written.
+// addend A and the address P of the bytes to write.
 type relocationKind uint8
 
 const (
@@ -22,25 +22,25 @@ const (
 	absolute relocationKind = iota
 	// relative is S + A - P, signed.
 	relative
-	// threadLocal is S + A with S counted from the start of the section that the symbol
-	// is in: where a variable is in a block of thread-local storage.
+	// threadLocal is S + A with S counted from the start of the symbol's section: a
+	// variable's offset in a block of thread-local storage.
 	threadLocal
 )
 
-// relocationTable is the relocations of one architecture.
+// relocationTable has the relocations of one architecture.
 type relocationTable struct {
 	types []relocation
-	name  func(typ uint32) string // also of types that the table lacks
+	name  func(typ uint32) string // also for types that are not in the table
 }
 
-// relocationTables are by the name of the architecture.
+// relocationTables has the tables by architecture name.
 var relocationTables = map[string]relocationTable{
 	"amd64": {amd64Relocations, func(typ uint32) string { return elf.R_X86_64(typ).String() }},
 	"arm64": {arm64Relocations, func(typ uint32) string { return elf.R_AARCH64(typ).String() }},
 }
 
-// amd64Relocations: System V ABI AMD64 supplement 1.0, table 4.9. PLT32 has the
-// meaning of PC32 in a file that no linker has seen.
+// amd64Relocations: System V ABI AMD64 supplement 1.0, table 4.9. Before linking,
+// PLT32 means the same as PC32.
 var amd64Relocations = []relocation{
 	{uint32(elf.R_X86_64_NONE), "R_X86_64_NONE", 0, absolute},
 	{uint32(elf.R_X86_64_64), "R_X86_64_64", 8, absolute},

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
-// source is one ELF file that sections are taken from: the file that was opened, or the
-// separate one with its debug information.
+// source is an ELF file that sections are read from: the opened file, or its separate
+// debug file.
 type source struct {
 	path string
 	file *elf.File
@@ -25,15 +25,15 @@ func (src *source) errorf(section string, off uint64, format string, args ...any
 	return &FormatError{Path: src.path, Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
 }
 
-// hasDebugInfo reports whether a file has entries of debug information.
+// hasDebugInfo reports whether the file itself has debug information.
 func (src *source) hasDebugInfo() bool {
 	return slices.ContainsFunc(src.file.Sections, func(s *elf.Section) bool {
 		return (s.Name == ".debug_info" || s.Name == ".zdebug_info") && s.Type != elf.SHT_NOBITS && s.FileSize > 0
 	})
 }
 
-// debugSections are the sections that DebugSections returns: those that describe code and
-// variables. Indexes such as .debug_aranges and .debug_names are not among them.
+// debugSections lists the sections that DebugSections returns: those that describe code
+// and variables, but not indexes such as .debug_aranges and .debug_names.
 var debugSections = map[string]bool{
 	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true,
 	".debug_str_offsets": true, ".debug_addr": true, ".debug_loc": true, ".debug_loclists": true,
@@ -49,14 +49,16 @@ type taken struct {
 	d     []byte
 }
 
-// DebugSections returns the sections that describe code and variables, by their names:
+// DebugSections returns the sections that describe code and variables, by name:
 // ".debug_info", .debug_abbrev, str, line_str, str_offsets, addr, loc, loclists, ranges,
-// rnglists, line and frame, and ".eh_frame", as far as the file has them. Compressed ones are decompressed, also those of the old form
-// ".zdebug_info", and those of a relocatable file are relocated to the addresses of
-// Sections. For a stripped file they are the separate debug file's, except .eh_frame. The
-// bytes must not be changed, and are read under Guard: they may be the file's own.
+// rnglists, line and frame, and ".eh_frame", as far as the file has them. Compressed
+// sections are decompressed; old ones named .zdebug_info get the name ".debug_info". In a
+// relocatable file, sections are relocated to the addresses in Sections. For a stripped
+// file they come from the separate debug file, except .eh_frame. The bytes may be mapped
+// from the file: callers must not change them, and must read them under Guard.
 //
-// The error wraps ErrNoDWARF if there is no .debug_info. The work is done once.
+// The error wraps ErrNoDWARF if there is no .debug_info, and is a *FormatError if a section
+// is damaged. The work is done once.
 func (f *File) DebugSections() (map[string][]byte, error) {
 	f.sectionsOnce.Do(func() {
 		f.debugErr = f.Guard(func() (err error) {
@@ -83,7 +85,7 @@ func (f *File) takeSections() (map[string][]byte, error) {
 	return out, nil
 }
 
-// take adds the sections that are wanted to out. They are decompressed in parallel.
+// take adds the wanted sections to out. It decompresses them in parallel.
 func (src *source) take(f *File, out map[string][]byte, want func(name string) bool) error {
 	var list []taken
 	first := make(map[string]bool)
@@ -101,7 +103,7 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 		first[name] = true
 		list = append(list, taken{name: name, sec: s, index: i})
 	}
-	// The large ones first: the last to finish are then small.
+	// Start with the largest, so that no large one is left to the end.
 	slices.SortStableFunc(list, func(a, b taken) int { return cmp.Compare(b.sec.FileSize, a.sec.FileSize) })
 	err := inParallel(len(list), func(i int) (err error) {
 		t := &list[i]
@@ -121,7 +123,7 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 }
 
 // inParallel calls f for 0 to n-1 on all processors. It returns the error of the lowest
-// index, so that the answer does not depend on timing.
+// index, so that the result does not depend on timing.
 func inParallel(n int, f func(i int) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -146,8 +148,8 @@ func inParallel(n int, f func(i int) error) error {
 	return nil
 }
 
-// sectionData returns a section's bytes: a part of the file itself, or, for a
-// compressed section, a decompressed copy.
+// sectionData returns a section's bytes: part of the file itself or, for a compressed
+// section, a decompressed copy.
 func (src *source) sectionData(s *elf.Section) ([]byte, error) {
 	if s.Type == elf.SHT_NOBITS {
 		return nil, nil

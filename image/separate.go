@@ -14,9 +14,8 @@ import (
 // debugRoot is where distributions install separate debug information.
 const debugRoot = "/usr/lib/debug"
 
-// separatePaths are the places where the debug information of a stripped file may
-// be, as GDB looks for it (GDB manual, "Separate Debug Files"): by build ID, then by
-// the name in .gnu_debuglink.
+// separatePaths returns where the separate debug file may be, in GDB's order (GDB
+// manual, "Separate Debug Files"): by build ID, then by the name in .gnu_debuglink.
 func (f *File) separatePaths() []string {
 	var out []string
 	if len(f.buildID) > 2 {
@@ -41,8 +40,8 @@ func (f *File) separatePaths() []string {
 	return append(out, filepath.Join(dir, name), filepath.Join(dir, ".debug", name), filepath.Join(debugRoot, dir, name))
 }
 
-// openSeparate opens the file that a stripped file's debug information was split off to,
-// if that is installed. Code, call frames and addresses are the stripped file's own.
+// openSeparate opens a stripped file's separate debug file, if that is installed. Code,
+// call frames and addresses still come from the stripped file.
 func (f *File) openSeparate() error {
 	for _, path := range f.separatePaths() {
 		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
@@ -54,7 +53,7 @@ func (f *File) openSeparate() error {
 		}
 		file, err := elf.NewFile(bytes.NewReader(m.Data))
 		if err != nil || f.buildID != "" && buildID(file) != f.buildID || !f.sameLayout(path, file) {
-			_ = m.Close() // another program's, or damaged: the next place may be better
+			_ = m.Close() // another program's, or damaged: try the next place
 			continue
 		}
 		f.separate = m

@@ -13,31 +13,31 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
-// Symbol is a function symbol or a label of the file's code.
+// Symbol is a function symbol or a label in the file's code.
 type Symbol struct {
 	Name   string
 	Addr   uint64 // link-time address
-	Size   uint64 // bytes, 0 when unknown
+	Size   uint64 // bytes, or 0 if unknown
 	Global bool
 }
 
-// symbolTable is the symbols of code in the form in which an index keeps them: symSize
-// bytes each, by address, then by preference.
+// symbolTable has the code symbols as SymbolIndex encodes them: symSize bytes each, by
+// address, then by preference.
 type symbolTable struct {
 	once sync.Once
 	data []byte
 	strs []byte
 }
 
-// symSize is the bytes of one kept symbol: address, size, offset of the name, rank,
-// whether it is global, two bytes that are zero.
+// symSize is the size in bytes of one encoded symbol: address, size, offset of the name,
+// rank, whether it is global, two zero bytes.
 const symSize = 24
 
 // sym is a symbol with its name still in the string table.
 type sym struct {
 	addr, size uint64
 	name       uint32
-	rank       uint8 // the lowest is preferred among symbols of one address
+	rank       uint8 // of symbols at one address, the lowest is preferred
 	global     bool
 }
 
@@ -51,13 +51,13 @@ func (t *symbolTable) at(i int) sym {
 	return sym{addr: le.Uint64(d), size: le.Uint64(d[8:]), name: le.Uint32(d[16:]), rank: d[20], global: d[21] != 0}
 }
 
-// text is a symbol's name in the string table, which may be the file's own bytes.
+// text returns a symbol's name in the string table, which may be mapped from the file.
 func (t *symbolTable) text(s *sym) string {
 	name, _ := bin.CStringAt(t.strs, uint64(s.name))
 	return name
 }
 
-// named reports whether a symbol is a function or one of its clones.
+// named reports whether a symbol has the name want, or is a clone of that function.
 func (t *symbolTable) named(s *sym, want string) bool {
 	name := t.text(s)
 	return name == want || strings.HasPrefix(name, want+".")
@@ -67,7 +67,7 @@ func (t *symbolTable) symbol(s *sym) *Symbol {
 	return &Symbol{Name: t.text(s), Addr: s.addr, Size: s.size, Global: s.global}
 }
 
-// table reads the symbols of code once.
+// table returns the code symbols, which it reads once.
 func (f *File) table() *symbolTable {
 	t := &f.symbols
 	t.once.Do(func() {
@@ -80,7 +80,7 @@ func (f *File) table() *symbolTable {
 	return t
 }
 
-// readSymbols takes the symbols of code from a symbol table, and sorts them.
+// readSymbols returns the code symbols in a symbol table, sorted and encoded.
 func (f *File) readSymbols(d []byte) []byte {
 	exec := make([]bool, len(f.syms.file.Sections))
 	for i, s := range f.syms.file.Sections {
@@ -110,7 +110,7 @@ func (f *File) readSymbols(d []byte) []byte {
 		}
 		syms = append(syms, s)
 	})
-	// By address, then by rank, then by the place in the file.
+	// By address, then by rank, then by order in the file: the sort is stable.
 	syms = radix.Sort(syms, func(s *sym) uint64 { return uint64(s.rank) })
 	syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr })
 	le := binary.LittleEndian
@@ -129,13 +129,13 @@ func (f *File) readSymbols(d []byte) []byte {
 	return out
 }
 
-// indexHead is the bytes that a symbol index begins with: the sizes of the symbol table and
-// of its strings, which differ between files.
+// indexHead is the size in bytes of a symbol index's header: the sizes of the symbol table
+// and of its strings, to detect another file's index.
 const indexHead = 16
 
-// SymbolIndex returns the symbols of code as UseSymbolIndex takes them: sorted by
-// address. Reading and sorting those of a kernel takes 15 ms; a program that keeps
-// answers about a file may keep these with them.
+// SymbolIndex returns the code symbols, sorted by address, in a form for UseSymbolIndex.
+// For a kernel it saves 15 ms to store this instead of reading and sorting the symbols
+// again.
 func (f *File) SymbolIndex() (index []byte, err error) {
 	err = f.Guard(func() error {
 		data := f.table().data
@@ -149,9 +149,9 @@ func (f *File) SymbolIndex() (index []byte, err error) {
 	return index, err
 }
 
-// UseSymbolIndex makes the file use what SymbolIndex returned for the same file before. It
-// reports false, and changes nothing, if that was another file's or the symbols have been
-// read already. The bytes must not change while the File is in use.
+// UseSymbolIndex makes the file use what SymbolIndex returned earlier for the same file.
+// It reports false, and has no effect, if index is another file's or the symbols have
+// already been read. The bytes must not change while the File is in use.
 func (f *File) UseSymbolIndex(index []byte) (used bool) {
 	if len(index) < indexHead || (len(index)-indexHead)%symSize != 0 {
 		return false
@@ -168,9 +168,9 @@ func (f *File) UseSymbolIndex(index []byte) (used bool) {
 	return used
 }
 
-// SymbolAt returns the symbol of the code that holds a link-time address, or nil. If
-// several symbols have that code, it prefers one of the name want and want's clones
-// (want.isra.0), then functions to labels, global to local, and the first in the file.
+// SymbolAt returns the symbol whose code holds a link-time address, or nil. Among several,
+// it prefers those named want and want's clones (want.isra.0), then functions to labels,
+// global ones to local ones, and the first in the file.
 func (f *File) SymbolAt(addr uint64, want string) (found *Symbol) {
 	_ = mapping.Guard(func() error {
 		found = f.symbolAt(addr, want)
@@ -182,8 +182,8 @@ func (f *File) SymbolAt(addr uint64, want string) (found *Symbol) {
 func (f *File) symbolAt(addr uint64, want string) *Symbol {
 	t := f.table()
 	i := sort.Search(t.len(), func(i int) bool { return t.addr(i) > addr }) - 1
-	// A label inside a function starts later than the function: look further back
-	// for a symbol whose size covers the address, within reason.
+	// A label inside a function starts later than the function, so look further back,
+	// within reason, for a symbol whose size covers the address.
 	var best sym
 	found := false
 	for n := 0; i >= 0 && n < 64; i, n = i-1, n+1 {
@@ -196,7 +196,7 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 			continue
 		}
 		if !inside && addr != s.addr {
-			continue // a label without a size holds only its own address
+			continue // a label without a size covers only its own address
 		}
 		name := t.text(&s)
 		if !found || name == want || s.rank <= best.rank && !t.named(&best, want) || strings.HasPrefix(name, want+".") && !t.named(&best, want) {
@@ -212,8 +212,8 @@ func (f *File) symbolAt(addr uint64, want string) *Symbol {
 	return t.symbol(&best)
 }
 
-// Symbols returns the symbols of code in order of their addresses. Those of one address
-// come in SymbolAt's order of preference.
+// Symbols returns the code symbols by address. Those at the same address are in SymbolAt's
+// order of preference.
 func (f *File) Symbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		for i := 0; ; i++ {
@@ -233,9 +233,9 @@ func (f *File) Symbols() iter.Seq[Symbol] {
 }
 
 // CodeRange returns the symbol at or before a link-time address, whatever its size, and
-// the code from there, [lo, hi), to the next symbol of another address, or to the
-// section's end: what the kernel's kallsyms takes for the function at the address. If
-// several symbols are at lo, name is that of the one that SymbolAt prefers.
+// the link-time addresses [lo, hi) from there to the next symbol at another address, or
+// to the section's end. That is what the kernel's kallsyms takes for the function at the
+// address. If several symbols are at lo, name is the one that SymbolAt prefers.
 func (f *File) CodeRange(addr uint64) (name string, lo, hi uint64, ok bool) {
 	err := f.Guard(func() error {
 		t := f.table()

@@ -10,11 +10,11 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// maxWhole bounds what a compressed file holds, in bytes. Distributions compress
-// modules; the largest with its debug information has 0.4 GB.
+// maxWhole bounds the decompressed size of a file, in bytes. Distributions compress
+// modules; the largest has 0.4 GB with its debug information.
 const maxWhole = 2 << 30
 
-// wholeFormats are the ways in which distributions compress modules.
+// wholeFormats lists the formats in which distributions compress modules.
 var wholeFormats = []struct {
 	name, magic string
 	open        func(io.Reader) (io.Reader, error)

@@ -10,6 +10,7 @@ import (
 // Op is the operation of one node of an expression. All values are 64 bits wide.
 type Op uint8
 
+// The operations. Comparisons give 1 or 0. Where B = 0 is a fault, the value does not exist.
 const (
 	OpConst  Op = iota // K
 	OpReg              // the register with DWARF number K
@@ -42,7 +43,7 @@ const (
 	OpULe              // A <= B, unsigned
 	OpUGt              // A > B, unsigned
 	OpUGe              // A >= B, unsigned
-	OpSelect           // A != 0 ? B : C; only the one that is chosen is computed
+	OpSelect           // A != 0 ? B : C; only one of B and C is computed
 )
 
 var exprSign = [...]string{
@@ -52,8 +53,8 @@ var exprSign = [...]string{
 	OpULt: "<u", OpULe: "<=u", OpUGt: ">u", OpUGe: ">=u",
 }
 
-// Expr is a computation over a site's registers, memory and constants. Nothing here
-// computes it: package prologue writes the instructions that do.
+// Expr is a computation over a site's registers, memory and constants. Package prologue
+// writes the instructions that perform it.
 type Expr struct {
 	Op      Op
 	Size    uint8  // bytes, for OpDeref, OpZExt and OpSExt
@@ -117,7 +118,7 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		b.WriteByte(')')
 	default:
 		if e.Op == OpAdd && e.B.Op == OpConst {
-			// Register plus offset is by far the most frequent: no brackets, no spaces.
+			// Register plus offset is by far the most common: no parentheses, no spaces.
 			e.A.write(b, a, true)
 			k := constText(e.B.K)
 			if k[0] != '-' {
@@ -138,7 +139,7 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 	}
 }
 
-// constText prints a number: decimal when that is easy to read.
+// constText prints a number, in decimal if that is easy to read.
 func constText(v uint64) string {
 	if s := int64(v); s > -65536 && s < 65536 {
 		return strconv.FormatInt(s, 10)

@@ -9,32 +9,31 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 )
 
-// Kind says what a location is. These are different things and stay different: a
-// value in a register, an object in memory at register plus offset, the value
-// that is register plus offset.
+// Kind says what a location is. A value in a register, an object in memory at register
+// plus offset, and the value register plus offset are different kinds.
 type Kind uint8
 
 const (
-	// KindNone: no location.
+	// KindNone means that there is no location.
 	KindNone Kind = iota
-	// KindRegister: the value is in a register (DW_OP_reg5): Expr is the register.
+	// KindRegister means that the value is in the register Expr (DW_OP_reg5).
 	KindRegister
-	// KindMemory: the object is in memory at the address Expr (DW_OP_breg5 8,
+	// KindMemory means that the object is in memory at the address Expr (DW_OP_breg5 8,
 	// DW_OP_fbreg -24, DW_OP_addr).
 	KindMemory
-	// KindValue: the value is Expr itself (... DW_OP_stack_value).
+	// KindValue means that the value is Expr itself (... DW_OP_stack_value).
 	KindValue
-	// KindConstant: the value is the constant Expr (DW_AT_const_value,
+	// KindConstant means that the value is the constant Expr (DW_AT_const_value,
 	// DW_OP_lit3 DW_OP_stack_value, DW_OP_implicit_value).
 	KindConstant
-	// KindBytes: the object's bytes are known (a block as DW_AT_const_value or
+	// KindBytes means that the object's bytes are known (DW_AT_const_value with a block,
 	// DW_OP_implicit_value).
 	KindBytes
-	// KindPieces: the object is put together from Pieces (DW_OP_piece,
+	// KindPieces means that the object is split into Pieces (DW_OP_piece,
 	// DW_OP_bit_piece).
 	KindPieces
-	// KindImplicitPointer: a pointer that does not exist, to an object that can be
-	// read (DW_OP_implicit_pointer).
+	// KindImplicitPointer means that the value is a pointer that was optimized away, but
+	// whose object can be read (DW_OP_implicit_pointer).
 	KindImplicitPointer
 )
 
@@ -48,8 +47,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind-%d", uint8(k))
 }
 
-// Location is where a value is when a probe fires at a site. It is symbolic: it
-// names registers, offsets and addresses.
+// Location says where a value is when a probe fires at a site. It is symbolic: it
+// names registers, offsets and link-time addresses.
 type Location struct {
 	Kind   Kind
 	Rule   Rule
@@ -61,8 +60,8 @@ type Location struct {
 	TargetOffset int64  // for KindImplicitPointer: bytes from the object's start
 }
 
-// Piece is a part of an object: BitSize bits of what is at Loc, from bit BitOffset on. A
-// Loc of KindNone stands for bits that were optimized away.
+// Piece is a part of an object: BitSize bits of what is at Loc, from bit BitOffset on. If
+// Loc's kind is KindNone, the bits were optimized away.
 type Piece struct {
 	BitSize   uint64 // bits
 	BitOffset uint64 // bits
@@ -76,7 +75,7 @@ type Piece struct {
 //	[%rsp+8]              memory at register plus offset
 //	%rsp+6                the value register plus offset
 //	42                    a constant
-//	[@0xffffffff82a00000] memory at an address of the image
+//	[@0xffffffff82a00000] memory at a link-time address in the image
 //	bytes(2a00000000)     known bytes
 //	{%rax:8, ?:4, [%rsp+8]:4}  pieces with their sizes in bytes; ? is missing
 //	&(0x1f2e+0)           an implicit pointer to the object described at .debug_info+0x1f2e

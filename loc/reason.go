@@ -8,13 +8,13 @@ import (
 type ReasonCode uint8
 
 const (
-	// ReasonNone: there is no reason, the variable has a location.
+	// ReasonNone means that the variable has a location.
 	ReasonNone ReasonCode = iota
 	// ReasonOptimizedOut ("optimized-out"): the compiler kept no location for it.
 	ReasonOptimizedOut
 	// ReasonNotAtSite ("not-at-site"): its location list covers other addresses, not this site.
 	ReasonNotAtSite
-	// ReasonNotStoredYet ("not-stored-yet"): the debug information names stack memory that is written only later.
+	// ReasonNotStoredYet ("not-stored-yet"): the debug information names stack memory that is not written until later.
 	ReasonNotStoredYet
 	// ReasonEntryValueOnly ("entry-value-only"): only its value at the entry of the enclosing function is described, and the register has changed since.
 	ReasonEntryValueOnly
@@ -28,7 +28,7 @@ const (
 	ReasonNoRegister
 	// ReasonThreadLocal ("thread-local"): it is thread-local, and its address depends on the thread.
 	ReasonThreadLocal
-	// ReasonModuleAddress ("module-address"): it is, or is at, an address of a relocatable file (a module), whose sections the kernel loads wherever it likes.
+	// ReasonModuleAddress ("module-address"): it is, or is at, an address in a relocatable file (a module), whose sections the kernel loads wherever it likes.
 	ReasonModuleAddress
 	// ReasonUnsupported ("unsupported-operation"): its location uses an operation that has no BPF equivalent.
 	ReasonUnsupported
@@ -40,7 +40,7 @@ const (
 	ReasonNoSuchVariable
 	// ReasonNoSuchMember ("no-such-member"): its type has no member of this name.
 	ReasonNoSuchMember
-	// ReasonTypeMismatch ("type-mismatch"): its type does not allow what the definition asks of it.
+	// ReasonTypeMismatch ("type-mismatch"): its type does not allow what the definition asks for.
 	ReasonTypeMismatch
 	// ReasonMissingPiece ("missing-piece"): parts of it were optimized away.
 	ReasonMissingPiece
@@ -91,7 +91,7 @@ func (c ReasonCode) Mistaken() bool {
 	return false
 }
 
-// Describe returns the sentence that goes with the name.
+// Describe returns the meaning of the code in words, or "" if it is unknown.
 func (c ReasonCode) Describe() string {
 	if int(c) < len(reasonText) {
 		return reasonText[c].text
@@ -99,11 +99,11 @@ func (c ReasonCode) Describe() string {
 	return ""
 }
 
-// Reason says why a variable has no location at a site. The zero Reason is that of a
-// variable that has one.
+// Reason says why a variable has no location at a site. The zero Reason means that it has
+// one.
 type Reason struct {
 	Code   ReasonCode
-	Detail string // what exactly: the operation, the type, the nearest names; may be empty
+	Detail string // the operation, the type or the nearest names; may be empty
 }
 
 // String returns the name of the code, followed by ": " and the detail if there is one.

@@ -4,29 +4,29 @@ import (
 	"fmt"
 )
 
-// Rule says how a location was chosen among those that the debug information has.
+// Rule says how a location was chosen among those in the debug information.
 type Rule uint8
 
 const (
-	// RuleNone: there was nothing to choose from.
+	// RuleNone means that there was nothing to choose from.
 	RuleNone Rule = iota
-	// RuleConstant: DW_AT_const_value, the same everywhere.
+	// RuleConstant is DW_AT_const_value, the same everywhere.
 	RuleConstant
-	// RuleWhole: one expression that holds all over the variable's scope.
+	// RuleWhole is a single expression for the variable's whole scope.
 	RuleWhole
-	// RuleView: the list's entry that covers the site's address and view.
+	// RuleView is the list entry that covers the site's address and view.
 	RuleView
-	// RuleLaterView: the first entry that begins at the site's address with a later
-	// view: the variable is bound a few views after the inlined entry mark, with the
-	// machine state unchanged.
+	// RuleLaterView is the first list entry that begins at the site's address with a
+	// later view: the variable is bound a few views after the inlined body's entry, with
+	// the same machine state.
 	RuleLaterView
-	// RuleAddress: the entry that covers the address, in a list without views.
+	// RuleAddress is the entry that covers the address, in a list without views.
 	RuleAddress
-	// RuleDefault: DW_LLE_default_location, for addresses that no entry covers.
+	// RuleDefault is DW_LLE_default_location, for addresses that no entry covers.
 	RuleDefault
-	// RuleGiven: the definition itself names a place.
+	// RuleGiven means that the definition itself names a place.
 	RuleGiven
-	// RuleABI: the architecture's calling convention says where it is.
+	// RuleABI means that the architecture's calling convention gives the place.
 	RuleABI
 )
 

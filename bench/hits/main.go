@@ -144,7 +144,7 @@ func run(rounds, hits int) error {
 			}
 		}
 	}
-	print(subjects, rounds, hits)
+	printResults(subjects, rounds, hits)
 	return nil
 }
 
@@ -210,7 +210,7 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 	return ebpf.NewProgram(&ebpf.ProgramSpec{Name: "hits", Type: ebpf.Kprobe, License: "GPL", Instructions: insns})
 }
 
-func print(subjects []*subject, rounds, hits int) {
+func printResults(subjects []*subject, rounds, hits int) {
 	fmt.Printf("Medians of %d rounds of %d hits, all programs in each round; nanoseconds of a run by the kernel's statistics, whose own\n", rounds, hits)
 	fmt.Printf("cost is in all of them (the empty program's time).\n\n")
 	fmt.Println("| program | ns/hit | more than empty | quartiles |")

@@ -1,4 +1,4 @@
-// Package argument decides which bytes an argument fetches of a variable.
+// Package argument decides which bytes of a variable an argument fetches.
 package argument
 
 import (
@@ -10,25 +10,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// Options are options of New.
+// Options holds New's options.
 type Options struct {
-	Convention  prologue.Convention // with ConventionRegisters an aggregate is not fetched whole
-	StringBytes int                 // room for a string in a record, its NUL included
+	Convention  prologue.Convention // ConventionRegisters does not fetch whole aggregates
+	StringBytes int                 // bytes for a string in a record, including its NUL
 }
 
-// argument is an argument while its shape is decided.
+// argument is an argument under construction.
 type argument struct {
 	prologue.Arg
 	variable *dwarfloc.Variable
 	want     probe.TypeSpec
 }
 
-// New returns the argument that fetches a variable: as many bytes as the type of the debug
-// information has, or fewer if the definition's type, want, is narrower, and as signed as
-// want. A wider type changes nothing: the bytes after the object belong to something else.
+// New returns the argument that fetches a variable: as many bytes as the variable's type
+// has, or fewer if the definition's type, want, is narrower. want also decides whether it
+// is signed. A wider want has no effect: the bytes after the object belong to something
+// else.
 //
 // It also returns the argument's variable. If the variable's type does not allow want, that
-// is a copy of v with the reason: v is not changed.
+// is a copy of v with a reason; v is not changed.
 func New(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) (prologue.Arg, *dwarfloc.Variable) {
 	a := argument{Arg: prologue.Arg{Name: name, Loc: v.Loc, Reason: v.Reason}, variable: v, want: want}
 	if err := a.shape(&o); err != nil {
@@ -37,14 +38,14 @@ func New(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) (pro
 	return a.Arg, a.variable
 }
 
-// Without returns a copy of a variable that has a reason in place of its location.
+// Without returns a copy of a variable with a reason instead of a location.
 func Without(v *dwarfloc.Variable, r loc.Reason) *dwarfloc.Variable {
 	own := *v
 	own.Loc, own.Reason = loc.Location{}, r
 	return &own
 }
 
-// lose drops the argument's location and records why.
+// lose removes the argument's location and records why.
 func (a *argument) lose(r loc.Reason) {
 	a.variable = Without(a.variable, r)
 	a.Loc, a.Reason = loc.Location{}, r
@@ -57,7 +58,7 @@ func (a *argument) mismatch(format string, args ...any) {
 	}
 }
 
-// shape decides which bytes of the argument's variable are fetched.
+// shape decides what to fetch of the argument's variable.
 func (a *argument) shape(o *Options) error {
 	t, err := a.variable.Type.Resolve()
 	if err != nil {
@@ -91,8 +92,8 @@ func aggregate(t *dwarfloc.Type) bool {
 	return false
 }
 
-// ElementBits returns the size of one element of a definition's type in bits, or 0 for the
-// variable's own size.
+// ElementBits returns the size in bits of one element of a definition's type, or 0 if the
+// variable's own size applies.
 func ElementBits(t probe.TypeSpec) int {
 	switch t.Kind {
 	case probe.TypeChar, probe.TypeBool:
@@ -115,13 +116,12 @@ func (a *argument) number() {
 	}
 }
 
-// character reports whether a string can be made of a type.
+// character reports whether elements with a type can form a string.
 func character(t *dwarfloc.Type) bool {
 	return t.Size == 1 && (t.Kind == dwarfloc.TypeChar || t.Kind == dwarfloc.TypeInt)
 }
 
-// str makes the argument a string: the array that its variable is, or what its
-// variable points to.
+// str makes the argument a string: its variable must be an array, or point to one.
 func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 	a.Kind = prologue.KindString
 	if a.want.Kind == probe.TypeUString {
@@ -143,7 +143,7 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 	}
 	switch {
 	case el == nil && v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory:
-		// Memory that the definition names has no type that could forbid it.
+		// Memory that the definition names has no type that could disallow it.
 	case el == nil || !character(el):
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
 	case t.Kind == dwarfloc.TypeArray:
@@ -156,8 +156,8 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 	return nil
 }
 
-// array makes the argument an array of as many elements as the definition says: of the
-// object that its variable is, or of what its variable points to.
+// array makes the argument an array with as many elements as the definition says, from
+// its variable or from what that points to.
 func (a *argument) array(t *dwarfloc.Type) {
 	has := a.Size
 	a.Kind, a.Signed = prologue.KindObject, false
@@ -172,7 +172,7 @@ func (a *argument) array(t *dwarfloc.Type) {
 	}
 }
 
-// follow sets the argument's location to where its variable points.
+// follow makes the argument's location that of what its variable points to.
 func (a *argument) follow() {
 	v := a.variable
 	l := loc.Location{Kind: loc.KindMemory, Rule: v.Loc.Rule}
@@ -182,8 +182,8 @@ func (a *argument) follow() {
 	case loc.KindMemory:
 		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
 	default:
-		// Without a location, or with an implicit pointer, there is a reason already. A
-		// pointer in pieces must not be taken for its target.
+		// A variable without a location, or an implicit pointer, already has a reason. A
+		// pointer in pieces must not be mistaken for what it points to.
 		if v.Located() {
 			a.lose(loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
 		}

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Mark returns the line of text that holds a column, which counts the bytes of the whole
-// text from 1, and, below it, a line with a caret under the column. Tabs are kept, so that
-// the caret stands where it should however wide they are shown.
+// Mark returns the line of text that contains a column and, below it, a line with a caret
+// under that column. The column counts the bytes of the whole text from 1. Tabs are kept,
+// so that the caret lines up however wide they are displayed.
 func Mark(text string, column int) string {
 	at := min(max(column-1, 0), len(text))
 	start := strings.LastIndexByte(text[:at], '\n') + 1

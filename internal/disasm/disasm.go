@@ -1,4 +1,4 @@
-// Package disasm writes the instructions of prologues as the kernel's verifier does in its
+// Package disasm prints the instructions of prologues as the kernel's verifier does in its
 // log.
 package disasm
 
@@ -18,7 +18,7 @@ var jumpSigns = map[asm.JumpOp]string{
 	asm.JSGT: "s>", asm.JSGE: "s>=", asm.JSLT: "s<", asm.JSLE: "s<=",
 }
 
-// Text returns one of the instructions that package prologue writes, without its comment.
+// Text returns the text of an instruction from package prologue, without its comment.
 func Text(ins *asm.Instruction) string {
 	op := ins.OpCode
 	switch op.Class() {

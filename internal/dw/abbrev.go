@@ -12,72 +12,75 @@ import (
 type attrSpec struct {
 	name  Attr
 	form  Form
-	konst uint32 // of DW_FORM_implicit_const: index of the value in the table's consts
+	konst uint32 // for DW_FORM_implicit_const: index of the value in the table's consts
 }
 
 // abbrev is one abbreviation declaration. Besides its attributes it has a short
-// program that passes over an entry's bytes: runs of attributes of fixed size
-// are one step, so that most of the 17.9 million entries of a kernel cost two or
-// three additions each.
+// program that skips an entry's bytes. A run of fixed-size attributes is a single
+// step, so most of the 17.9 million entries of a kernel cost two or three
+// additions each.
 type abbrev struct {
 	Tag      Tag
 	Children bool
 	Search   bool // entries of this kind may be, or contain, functions
-	Record   bool // entries of this kind are functions or inlined instances
+	Record   bool // entries of this kind are functions or inlined calls
 	HasPC    bool // has an address or ranges, or an entry address
 	abstract bool // has DW_AT_inline
 
 	attr0, attrN uint32 // attributes: table.attrs[attr0:attrN]
-	Step0, StepN uint32 // program: table.steps[step0:stepN]
-	SibN         uint32 // the program's part up to DW_AT_sibling, or 0
+	Step0, StepN uint32 // program: table.Steps[Step0:StepN]
+	SibN         uint32 // end of the program's part up to DW_AT_sibling, or 0
 
-	// Where all sizes are fixed: bytes of the attributes, and of those before a
-	// DW_AT_sibling of 4 bytes, little-endian; else -1.
+	// If all sizes are fixed: bytes of all attributes, and of those before a
+	// little-endian DW_AT_sibling of 4 bytes; otherwise -1.
 	size, sibAt int32
 }
 
 // A step packs an opcode (bits 24 to 31) and an operand (bits 0 to 23).
 type step uint32
 
+// Opcodes of steps; n is the operand.
 const (
-	stepFixed    step = iota << 24 // pass over n bytes
-	stepLEB                        // pass over an LEB128 number
-	stepString                     // pass over a string
-	stepBlock                      // pass over a block with a length of n bytes, 0 for ULEB
-	stepIndirect                   // pass over an attribute whose form is in the data
-	StepSibling                    // a unit-relative offset of n bytes, 0 for ULEB
-	StepName                       // DW_AT_name of form n
-	StepOrigin                     // DW_AT_abstract_origin or DW_AT_specification of form n
+	stepFixed    step = iota << 24 // skip n bytes
+	stepLEB                        // skip an LEB128 number
+	stepString                     // skip a string
+	stepBlock                      // skip a block whose length takes n bytes, 0 for ULEB128
+	stepIndirect                   // skip an attribute whose form is in the data
+	StepSibling                    // unit-relative offset of n bytes, 0 for ULEB128
+	StepName                       // DW_AT_name in form n
+	StepOrigin                     // DW_AT_abstract_origin or DW_AT_specification in form n
 	StepKind     = 0xff << 24
 	StepOperand  = 1<<24 - 1
 )
 
-// A word is all that a scan needs to know of most kinds of entries: what to do in
-// its lower 3 bits, and an operand above.
+// A word is all that a scan needs to know about most kinds of entries: what to do
+// in the lower 3 bits, and an operand above them.
 type word uint64
 
+// What a word says to do. WordKind masks this part; the operand is above WordShift bits.
 const (
 	WordRest  word = iota // look at the abbreviation
 	WordEnd               // the end of a list of children
-	WordPlain             // nothing to note, no children: pass over operand bytes
-	WordOpen              // nothing to note, but children may be functions: pass over operand bytes and go down
-	WordJump              // go to the DW_AT_sibling that stands operand bytes after the code
+	WordPlain             // nothing to note, no children: skip operand bytes
+	WordOpen              // nothing to note, but children may be functions: skip operand bytes and descend
+	WordJump              // go to the DW_AT_sibling found operand bytes after the code
 	WordKind  word = 7
 	WordShift      = 3
 )
 
-// AbbrevTable is the abbreviations of one unit.
+// AbbrevTable holds the abbreviations of one unit.
 type AbbrevTable struct {
-	dense  []abbrev           // by code-1, while codes come in order from 1
-	Words  []word             // by code, of dense
+	dense  []abbrev           // by code-1, as long as codes count up from 1
+	Words  []word             // by code, for those in dense
 	sparse map[uint64]*abbrev // the others
 	attrs  []attrSpec
 	consts []int64
 	Steps  []step
-	Keep   bool // attributes of all abbreviations, not just of the one that the unit's entry has
+	Keep   bool // keep all abbreviations' attributes, not only those of the unit's entry
 	InC    bool // types contain no functions
 }
 
+// Get returns the abbreviation with a code, or nil.
 func (t *AbbrevTable) Get(code uint64) *abbrev {
 	if code-1 < uint64(len(t.dense)) {
 		return &t.dense[code-1]
@@ -115,7 +118,7 @@ func fixedSize(f Form, u *Unit) int {
 	return -1
 }
 
-// varStep is the step over a form without a fixed size, and whether there is one.
+// varStep returns the step that skips a form without a fixed size, if there is one.
 func varStep(f Form) (step, bool) {
 	switch f {
 	case FormSdata, FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx:
@@ -136,8 +139,8 @@ func varStep(f Form) (step, bool) {
 	return 0, false
 }
 
-// formSteps are what to do for each form below 256: the bytes of a fixed size, or a
-// step. They depend on three properties of a unit.
+// formSteps holds the step for each form below 256: a fixed number of bytes, or
+// another kind. The table depends on three properties of a unit.
 type formSteps [256]step
 
 // fixed reports whether a form's size is known without its data.
@@ -172,7 +175,7 @@ func formStep(f Form, u *Unit) step {
 	return stepUnknown
 }
 
-// formSteps returns the unit's table.
+// formSteps returns the table for a unit of this version and these sizes.
 func (u *Unit) formSteps() *formSteps {
 	i := 0
 	if u.Dwarf64 {
@@ -187,10 +190,10 @@ func (u *Unit) formSteps() *formSteps {
 	return &formTables[i]
 }
 
-// Tables holds memory to read tables into.
+// Tables recycles the memory that tables are read into.
 var Tables = sync.Pool{New: func() any { return &AbbrevTable{InC: true, Keep: true} }}
 
-// parseAbbrevs reads the unit's table for good, and its own entry.
+// parseAbbrevs reads the unit's own entry, and its table to keep.
 func (u *Unit) parseAbbrevs() (*AbbrevTable, error) {
 	t := Tables.Get().(*AbbrevTable)
 	defer Tables.Put(t)
@@ -200,7 +203,7 @@ func (u *Unit) parseAbbrevs() (*AbbrevTable, error) {
 	return t.Clone(), nil
 }
 
-// Clone returns a copy that is no larger than it need be.
+// Clone returns a copy without spare capacity.
 func (t *AbbrevTable) Clone() *AbbrevTable {
 	return &AbbrevTable{
 		dense: slices.Clone(t.dense), sparse: t.sparse, attrs: slices.Clone(t.attrs), consts: slices.Clone(t.consts),
@@ -208,10 +211,10 @@ func (t *AbbrevTable) Clone() *AbbrevTable {
 	}
 }
 
-// Begin reads the unit's table into t, whose memory is used again, and the unit's
-// own entry. That entry's language decides how types are passed over. Its
-// abbreviation can be the last one of the table, so the language is taken to be that
-// of the unit before, and the table read again where it is not.
+// Begin reads the unit's own entry, and its table into t, reusing t's memory. The
+// entry's language decides how types are skipped, but its abbreviation can be the
+// last one of the table. So Begin assumes the language of the previous unit, and
+// reads the table again if that was wrong.
 func (u *Unit) Begin(t *AbbrevTable) error {
 	b := u.buf(int(u.First))
 	root := b.ULEB()
@@ -292,8 +295,8 @@ func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 	}
 }
 
-// classify finds what entries of a kind may contain. inC is set if types contain no
-// functions.
+// classify decides what entries of a kind may contain. inC says that types contain
+// no functions.
 func (a *abbrev) classify(inC bool) {
 	switch a.Tag {
 	case TagSubprogram, TagInlinedSubroutine:
@@ -302,8 +305,8 @@ func (a *abbrev) classify(inC bool) {
 		a.Search = !inC
 	case TagArrayType, TagSubroutineType, TagCallSite, TagGNUCallSite, TagFormalParameter, TagVariable, TagMember:
 	default:
-		// Units, blocks, namespaces; and a tag unknown here (try blocks, vendor scopes)
-		// may contain anything.
+		// Units, blocks and namespaces; and tags unknown here (try blocks, vendor
+		// scopes), which may contain anything.
 		a.Search = true
 	}
 }
@@ -378,7 +381,7 @@ func (u *Unit) compile(t *AbbrevTable, a *abbrev, forms *formSteps) (word, error
 	return WordPlain | word(pos)<<WordShift, nil
 }
 
-// flush writes the step over attributes of fixed size.
+// flush writes the steps that skip the pending bytes of fixed-size attributes.
 func (t *AbbrevTable) flush(fixed *int) {
 	for ; *fixed > 0; *fixed -= min(*fixed, StepOperand) {
 		t.Steps = append(t.Steps, stepFixed|step(min(*fixed, StepOperand)))

@@ -10,14 +10,13 @@ import (
 )
 
 // Call frame information (DWARF 5 section 6.4; .eh_frame: LSB 5.0 core
-// specification, section 10.6) gives the canonical frame address at any address
-// of code. Only its rule is needed here: where the caller's registers were saved
-// does not matter to a probe, which sees the registers as they are. The sections
-// are read once for an index of their entries; an entry's instructions run when a
-// site asks for them.
+// specification, section 10.6) gives the canonical frame address (CFA) at any code
+// address. Only the CFA's rule is needed here: a probe sees the registers as they
+// are, so it does not matter where the caller's were saved. The sections are read
+// once to index their entries; an entry's instructions run when a site needs them.
 
-// CFARule says what the canonical frame address is: a register plus an offset, or
-// an expression.
+// CFARule says how to compute the canonical frame address: a register plus an
+// offset in bytes, or an expression.
 type CFARule struct {
 	Reg     uint64
 	Off     int64
@@ -25,7 +24,8 @@ type CFARule struct {
 	defined bool // some instruction gave a rule
 }
 
-// FDE is where the frame description of some code stands.
+// FDE says where in a section to find the frame description of a range of code,
+// whose link-time addresses are [lo, hi).
 type FDE struct {
 	lo, hi     uint64
 	off        uint64 // in its section
@@ -67,8 +67,8 @@ const (
 	ehOmit    = 0xff
 )
 
-// CFA returns the rule for the canonical frame address at an address. ok is false
-// when no frame description covers it.
+// CFA returns the rule for the canonical frame address at a link-time address. ok
+// is false if no frame description covers it.
 func (d *Data) CFA(addr uint64) (rule CFARule, ok bool, err error) {
 	f, err := d.FrameOf(addr)
 	if f == nil || err != nil {
@@ -78,8 +78,8 @@ func (d *Data) CFA(addr uint64) (rule CFARule, ok bool, err error) {
 	return rule, err == nil && rule.defined, err
 }
 
-// SteadyFrame reports whether the canonical frame address has the same rule in
-// all the code whose frame description covers an address.
+// SteadyFrame reports whether the frame description that covers a link-time address
+// has the same rule for the canonical frame address throughout its code.
 func (d *Data) SteadyFrame(addr uint64) (bool, error) {
 	f, err := d.FrameOf(addr)
 	if f == nil || err != nil {
@@ -95,21 +95,21 @@ func (d *Data) SteadyFrame(addr uint64) (bool, error) {
 	return steady && first.defined, err
 }
 
-// FrameOf returns the frame description that covers an address, or nil.
+// FrameOf returns the frame description that covers a link-time address, or nil.
 func (d *Data) FrameOf(addr uint64) (*FDE, error) {
 	t := &d.frames
 	t.once.Do(func() {
 		if len(d.Frame) > 0 {
 			t.fdes, t.err = d.readFrames(frameSection{".debug_frame", d.Frame, false})
 		}
-		// A linked image may have some descriptions in each section: code that was
-		// built without -g has only .eh_frame.
+		// A linked image may have some descriptions in each section: code built
+		// without -g has only .eh_frame.
 		if len(d.EhFrame) > 0 && t.err == nil {
 			var eh []FDE
 			eh, t.err = d.readFrames(frameSection{".eh_frame", d.EhFrame, true})
 			t.fdes = append(t.fdes, eh...)
 		}
-		// The place in the section decides between equal addresses.
+		// The sort is stable: of equal addresses, the one read first stays first.
 		t.fdes = radix.Sort(t.fdes, func(f *FDE) uint64 { return f.lo })
 	})
 	if t.err != nil {
@@ -129,8 +129,8 @@ func (d *Data) FrameOf(addr uint64) (*FDE, error) {
 	return nil, nil
 }
 
-// frameSection is .debug_frame or .eh_frame, which differ in how entries name each other
-// and in how they write addresses.
+// frameSection is .debug_frame or .eh_frame, which differ in how entries refer to
+// each other and encode addresses.
 type frameSection struct {
 	name string
 	d    []byte
@@ -280,7 +280,7 @@ func (d *Data) ehPointer(b *bin.Reader, enc uint8) uint64 {
 	case 0:
 	case EhPCRel:
 		v += at
-	default: // relative to data or text: no compiler's .eh_frame of an ELF image has it
+	default: // relative to data or text: no compiler writes that to .eh_frame
 		b.Fail()
 	}
 	return v

@@ -4,8 +4,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// A cfaOp is a call frame instruction (DWARF 5, table 7.29). Those of the first three have
-// an operand in their lower 6 bits.
+// A cfaOp is a call frame instruction (DWARF 5, table 7.29). The first three have an
+// operand in their lower 6 bits.
 type cfaOp uint8
 
 const (
@@ -42,8 +42,8 @@ const (
 	cfaGNUNegOffsetExtended cfaOp = 0x2f
 )
 
-// cfaIgnored are the instructions that say where registers were saved, and the kinds of
-// their operands, which are passed over: u for ULEB128, s for SLEB128, b for a block.
+// cfaIgnored lists the instructions that say where registers were saved, with the
+// kinds of the operands to skip: u for ULEB128, s for SLEB128, b for a block.
 var cfaIgnored = map[cfaOp]string{
 	cfaOffset: "u", cfaRestore: "", cfaNop: "",
 	cfaOffsetExtended: "uu", cfaValOffset: "uu", cfaRegister: "uu", cfaGNUNegOffsetExtended: "uu",
@@ -53,7 +53,7 @@ var cfaIgnored = map[cfaOp]string{
 	cfaNegateRAState: "",
 }
 
-// cfaSkips is cfaIgnored by number; ok marks the instructions that are in it.
+// cfaSkips is cfaIgnored indexed by instruction; ok marks those that are in it.
 var cfaSkips = func() (out [256]struct {
 	ok       bool
 	operands string
@@ -64,7 +64,7 @@ var cfaSkips = func() (out [256]struct {
 	return out
 }()
 
-// maxFrameStates bounds remembered states.
+// maxFrameStates bounds the stack of DW_CFA_remember_state.
 const maxFrameStates = 256
 
 // frameRun runs the instructions of one frame description.
@@ -82,7 +82,7 @@ type frameRun struct {
 // with the rule of each stretch of code on the way.
 func (d *Data) runFrame(f *FDE, addr uint64, each func(CFARule)) (CFARule, error) {
 	r := frameRun{d: d, f: f, loc: f.lo, b: bin.Reader{D: f.cie.instr, BigEndian: d.BigEndian}}
-	// The common instructions hold from the start, whatever they say of addresses.
+	// The CIE's instructions hold from the start, even if they advance the address.
 	for r.b.P < len(r.b.D) {
 		if _, err := r.step(); err != nil {
 			return r.rule, err
@@ -116,7 +116,7 @@ func (r *frameRun) errorf(format string, args ...any) error {
 	return r.d.Errorf(r.f.cie.sec, r.f.off, format, args...)
 }
 
-// step runs one instruction. It returns the address that the rule holds from afterwards.
+// step runs one instruction. It returns the address from which the rule then holds.
 func (r *frameRun) step() (loc uint64, err error) {
 	b := &r.b
 	op := cfaOp(b.U8())

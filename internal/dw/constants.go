@@ -7,12 +7,13 @@ import (
 	"unicode"
 )
 
-// Tags, attributes, forms and encodings of DWARF 5 (section 7.5) and the GNU
-// extensions in use, as far as this package reads them.
+// The tags, attributes, forms and encodings that this package reads: those of
+// DWARF 5 (section 7.5) and GNU extensions.
 
 // Tag is the kind of an entry, DW_TAG_*.
 type Tag uint16
 
+// Tags, DWARF 5 table 7.3.
 const (
 	TagArrayType         Tag = 0x01
 	TagClassType         Tag = 0x02
@@ -80,6 +81,7 @@ func dwarfName(name string) string {
 	return b.String()
 }
 
+// Attributes, DWARF 5 table 7.5, and GNU extensions.
 const (
 	AttrSibling        Attr = 0x01
 	AttrLocation       Attr = 0x02
@@ -130,6 +132,7 @@ type Form uint16
 // String returns the form's number: "form 0x17".
 func (f Form) String() string { return fmt.Sprintf("form %#x", uint16(f)) }
 
+// Forms, DWARF 5 table 7.6, and GNU extensions.
 const (
 	FormAddr          Form = 0x01
 	FormBlock2        Form = 0x03
@@ -227,8 +230,8 @@ const (
 	RleStartLength  = 0x07
 )
 
-// IsC reports whether a language has no member functions, so that a type's entries need
-// not be searched for functions: C89, C, C99, C11, C17 and assemblers.
+// IsC reports whether a language has no member functions, so that the entries of its
+// types need not be searched for any: C89, C, C99, C11, C17 and assemblers.
 func IsC(lang uint64) bool {
 	switch lang {
 	case 0x01, 0x02, 0x0c, 0x1d, 0x2c, 0x8001:

@@ -1,7 +1,6 @@
 package dw
 
-// Sections are the sections of one image with debug information, and what is known of
-// the image besides.
+// Sections holds the debug sections of one image, and what else is known about it.
 type Sections struct {
 	Path      string // of the image, for errors
 	BigEndian bool   // numbers are big-endian
@@ -12,19 +11,19 @@ type Sections struct {
 	Frame, EhFrame                               []byte
 	EhFrameAddr                                  uint64 // link-time address of .eh_frame
 
-	// Errorf makes the errors about a place in a section.
+	// Errorf returns an error about a place in a section, off bytes from its start.
 	Errorf func(section string, off uint64, format string, args ...any) error
 }
 
 // Data is the debug information of one image.
 type Data struct {
 	Sections
-	Units  []Unit // see readUnits
+	Units  []Unit // see ReadUnits
 	frames frameTable
 }
 
-// New returns the debug information in an image's sections, which are given by their names:
-// ".debug_info" and so on. A section that is not there is empty.
+// New returns the debug information in an image's sections, given by name:
+// ".debug_info" and so on. A missing section is the same as an empty one.
 func New(s Sections, named map[string][]byte) *Data {
 	for name, to := range map[string]*[]byte{
 		".debug_info": &s.Info, ".debug_abbrev": &s.Abbrev, ".debug_str": &s.Str, ".debug_line_str": &s.LineStr,

@@ -7,20 +7,20 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// Value is an attribute's value as it stands in the data: a number, an offset,
-// an index, a reference, or bytes.
+// Value is an attribute's undecoded value: a number, an offset, an index, a
+// reference, or bytes.
 type Value struct {
-	U    uint64 // of a string in place, where in its section it is
-	p    *byte  // block, expression or string: see bytes
+	U    uint64 // for a string in place: its offset in the section
+	p    *byte  // block, expression or string: see Bytes
 	n    uint32
 	Form Form // 0: the attribute is absent
 }
 
-// Bytes is the value of a block, an expression or a string in place. A slice would
-// make a value 40 bytes instead of 24, and sites are read into many of them.
+// Bytes returns the value of a block, an expression or a string in place. Storing a
+// slice would make a Value 40 bytes instead of 24, and a site has many of them.
 func (v Value) Bytes() []byte { return unsafe.Slice(v.p, v.n) }
 
-// BlockValue is a value of bytes.
+// BlockValue returns a value made of bytes.
 func BlockValue(f Form, b []byte) Value {
 	return Value{Form: f, p: unsafe.SliceData(b), n: uint32(len(b))}
 }
@@ -34,7 +34,7 @@ func (v Value) IsBlock() bool {
 	return false
 }
 
-// IsConstant reports whether the value is of class constant.
+// IsConstant reports whether the value's class is constant (DWARF 5 section 7.5.5).
 func (v Value) IsConstant() bool {
 	switch v.Form {
 	case FormData1, FormData2, FormData4, FormData8, FormSdata, FormUdata, FormImplicitConst:
@@ -43,7 +43,7 @@ func (v Value) IsConstant() bool {
 	return false
 }
 
-// readAttr reads the value of an attribute of a table.
+// readAttr reads the value of one of a table's attributes.
 func (u *Unit) readAttr(b *bin.Reader, t *AbbrevTable, at attrSpec) Value {
 	if at.form == FormImplicitConst {
 		return Value{Form: FormImplicitConst, U: uint64(t.consts[at.konst])}
@@ -51,8 +51,8 @@ func (u *Unit) readAttr(b *bin.Reader, t *AbbrevTable, at attrSpec) Value {
 	return u.ReadForm(b, at.form)
 }
 
-// ReadForm reads a value. An unknown form marks the buffer bad; abbreviations
-// with unknown forms are refused before, so that takes DW_FORM_indirect.
+// ReadForm reads a value. An unknown form marks the buffer bad. Only
+// DW_FORM_indirect can lead to one: abbreviations that have one are rejected.
 func (u *Unit) ReadForm(b *bin.Reader, f Form) Value {
 	v := Value{Form: f}
 	switch f {
@@ -104,13 +104,14 @@ func (u *Unit) ReadForm(b *bin.Reader, f Form) Value {
 	return v
 }
 
-// Text returns a string value, or "" for a value that is none or damaged: names
-// of units and types are only displayed.
+// Text returns a string value, or "" if it is damaged or not a string: names of
+// units and types are only displayed.
 func (u *Unit) Text(v Value) string {
 	s, _ := u.StringValue(v)
 	return s
 }
 
+// StringValue returns a string value, or "" if the attribute is absent.
 func (u *Unit) StringValue(v Value) (string, error) {
 	sec, table := "", []byte(nil)
 	switch v.Form {
@@ -141,7 +142,8 @@ func (u *Unit) StringValue(v Value) (string, error) {
 	return s, nil
 }
 
-// Strx returns the offset in .debug_str of a string index.
+// Strx returns the offset in .debug_str of the string with an index in
+// .debug_str_offsets.
 func (u *Unit) Strx(index uint64) (uint64, error) {
 	base := u.strOffsetsBase
 	if base == 0 {
@@ -160,7 +162,7 @@ func (u *Unit) Strx(index uint64) (uint64, error) {
 	return off, nil
 }
 
-// address returns a value of class address.
+// address returns a value whose class is address.
 func (u *Unit) address(v Value) (uint64, error) {
 	switch v.Form {
 	case FormAddr:
@@ -171,7 +173,7 @@ func (u *Unit) address(v Value) (uint64, error) {
 	return 0, fmt.Errorf("%s: form %#x is no address", u.Data.Path, uint32(v.Form))
 }
 
-// Addrx returns the address with an index in .debug_addr.
+// Addrx returns the link-time address with an index in .debug_addr.
 func (u *Unit) Addrx(index uint64) (uint64, error) {
 	b := bin.Reader{D: u.Data.Addr, BigEndian: u.Data.BigEndian}
 	if index > uint64(len(b.D)) {
@@ -189,7 +191,8 @@ func (u *Unit) Addrx(index uint64) (uint64, error) {
 	return a, nil
 }
 
-// Ref returns the unit and the absolute offset that a reference names.
+// Ref returns the entry that a reference names: its unit and its offset in
+// .debug_info.
 func (u *Unit) Ref(v Value) (*Unit, uint64, error) {
 	switch v.Form {
 	case FormRef1, FormRef2, FormRef4, FormRef8, FormRefUdata:
@@ -224,7 +227,7 @@ func (u *Unit) Ref(v Value) (*Unit, uint64, error) {
 	return nil, 0, u.Data.Errorf(".debug_info", u.Off, "form %#x is no reference", uint32(v.Form))
 }
 
-// Target is the entry that a reference names.
+// Target returns the entry that a reference names.
 func (u *Unit) Target(v Value) (Entry, error) {
 	t, off, err := u.Ref(v)
 	if err != nil {

@@ -18,7 +18,7 @@ type LineTable struct {
 	compDir string
 	dirs    []Value    // by DWARF index
 	Files   []lineFile // by DWARF index: from 0 in DWARF 5, from 1 before
-	rows    []Row      // in order of addresses, once they were read
+	rows    []Row      // by address, once they have been read
 
 	program     bin.Reader
 	minInst     uint64
@@ -32,23 +32,23 @@ type LineTable struct {
 }
 
 type lineFile struct {
-	Name Value // as it stands in the table: may be relative
+	Name Value // as the table has it: may be relative
 	dir  uint64
-	path string // as file returns it, once it was asked for
+	path string // what File returns, once it has been asked for
 }
 
-// Row is one row: the source position of the code from addr on.
+// Row is one row: the source position of the code from the link-time address Addr on.
 type Row struct {
 	Addr        uint64
 	Line        uint32
 	File        uint32
-	View        uint32 // number of the row among those of its address
+	View        uint32 // number of the row among those with its address, from 0
 	Stmt        bool
 	PrologueEnd bool
 	End         bool // the first address after a sequence
 }
 
-// table returns the unit's line table, read once.
+// lineTable returns the unit's line table, which it reads once.
 func (u *Unit) lineTable() (*LineTable, error) {
 	u.lineOnce.Do(func() {
 		u.lines = &LineTable{}
@@ -63,8 +63,8 @@ func (u *Unit) lineTable() (*LineTable, error) {
 	return u.lines, u.lineErr
 }
 
-// File returns a file's path: relative to the compilation directory when it is
-// below it, as compilers were called.
+// File returns the path of the file with an index in the line table. It is relative
+// if the file is below the compilation directory.
 func (u *Unit) File(index uint64) string {
 	t, err := u.lineTable()
 	if err != nil || index >= uint64(len(t.Files)) {
@@ -79,7 +79,7 @@ func (u *Unit) File(index uint64) string {
 	return f.path
 }
 
-// FilePath puts a file's path together.
+// FilePath joins the parts of a file's path.
 func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
 	name := u.Text(f.Name)
 	if !path.IsAbs(name) && f.dir < uint64(len(t.dirs)) {
@@ -95,7 +95,7 @@ func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
 
 const maxLineFiles = 1 << 20
 
-// ReadLineTable reads the header with its tables into t, and uses t's memory again.
+// ReadLineTable reads the header and its tables into t, reusing t's memory.
 func (u *Unit) ReadLineTable(t *LineTable) error {
 	d := u.Data
 	bad := func(what string) error { return d.Errorf(".debug_line", u.StmtList, "%s", what) }
@@ -177,7 +177,7 @@ func (u *Unit) join(dir string) string {
 // their own form.
 func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
-	// Strings of the table have the table's own offset size.
+	// The offset size is the line table's, which may differ from the unit's.
 	reader := Unit{Data: u.Data, Version: 5, AddrSize: u.AddrSize, Dwarf64: dwarf64}
 	table := func(take func(f lineFile)) error {
 		type format struct{ kind, form uint64 }
@@ -186,7 +186,7 @@ func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 			formats[i] = format{b.ULEB(), b.ULEB()}
 		}
 		count := b.ULEB()
-		// No format is so short that an entry takes no byte, whatever the count says.
+		// An entry takes at least a byte, so a larger count is damage.
 		if b.Bad || count > maxLineFiles || count > uint64(len(b.D)-b.P) {
 			return bad("invalid directory or file table")
 		}
@@ -214,10 +214,10 @@ func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 	return table(func(f lineFile) { t.Files = append(t.Files, f) })
 }
 
-// maxLineRows bounds a line program; the longest of a kernel has some 100,000.
+// maxLineRows bounds a line program; a kernel's longest has about 100,000 rows.
 const maxLineRows = 1 << 24
 
-// Rows runs the unit's line program.
+// Rows returns the rows of the unit's line program, sorted by address.
 func (u *Unit) Rows() ([]Row, error) {
 	t, err := u.lineTable()
 	if err != nil || t.program.D == nil {
@@ -233,7 +233,7 @@ func (u *Unit) Rows() ([]Row, error) {
 		slices.SortStableFunc(rows, func(a, b Row) int {
 			c := cmp.Compare(a.Addr, b.Addr)
 			if c == 0 && a.End != b.End {
-				// One sequence ends where the next begins.
+				// One sequence may end where the next begins.
 				if a.End {
 					return -1
 				}
@@ -246,8 +246,8 @@ func (u *Unit) Rows() ([]Row, error) {
 	return t.rows, nil
 }
 
-// ForgetRows gives the memory of the rows back: 80 MB after a line of a frequent header. The
-// next question reads them again.
+// ForgetRows frees the rows: 80 MB after a query for a line of a popular header. The
+// next call of Rows reads them again.
 func (u *Unit) ForgetRows() {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
@@ -255,9 +255,8 @@ func (u *Unit) ForgetRows() {
 }
 
 // EachRow runs the line program and calls f for each row, in the program's order. It
-// counts views as GCC's and binutils' assembler does: from 0 at each new address. (A
-// DW_LNS_fixed_advance_pc that the assembler cannot compute keeps the count, as
-// readelf has it.)
+// counts views from 0 at each new address, as GCC and the GNU assembler do. (Like
+// readelf, it keeps counting after a DW_LNS_fixed_advance_pc.)
 func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
 	if t.lineRange == 0 || t.opcodeBase == 0 {
@@ -345,10 +344,10 @@ func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 	return nil
 }
 
-// PrologueEnd returns the first address after a function's prologue: where the
-// line table marks it (clang), else where the function's second row with another
-// address begins (GCC, which emits one row for the opening brace and one for the
-// first statement; GDB and perf go by it as well).
+// PrologueEnd returns the first link-time address after a function's prologue: the
+// one that the line table marks (clang), or else that of the function's second row
+// with another address. (GCC emits one row for the opening brace and one for the
+// first statement; GDB and perf use the same rule.)
 func (u *Unit) PrologueEnd(lo, hi uint64) (uint64, bool, error) {
 	rows, err := u.Rows()
 	if err != nil {

@@ -4,13 +4,13 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// A location list says where a variable is over ranges of addresses (DWARF 5 section
-// 2.6.2, up to DWARF 4 .debug_loc). GCC adds views: several source positions can share one
-// machine address, and an entry may begin and end at one address while it covers views 2
-// to 5 of it. The pairs of views stand at DW_AT_GNU_locviews, one pair for each bounded
-// entry in order, or in the list itself as DW_LLE_view_pair. (GCC: gcc/dwarf2out.cc,
-// output_loc_list and output_loclists_offsets since GCC 8; the proposal is DWARF issue
-// 170427.1.)
+// A location list says where a variable is, by range of addresses (DWARF 5 section
+// 2.6.2: .debug_loclists, .debug_loc up to DWARF 4). GCC adds views: several source
+// positions can share one machine address, and an entry may begin and end at the same
+// address and cover its views 2 to 5. The pairs of views are at DW_AT_GNU_locviews, one
+// pair for each bounded entry in order, or in the list itself as DW_LLE_view_pair. (GCC:
+// gcc/dwarf2out.cc, output_loc_list and output_loclists_offsets since GCC 8; the proposal
+// is DWARF issue 170427.1.)
 
 // LocEntry is one entry of a location list.
 type LocEntry struct {
@@ -24,8 +24,8 @@ type LocEntry struct {
 
 // LocReader reads one location list.
 type LocReader struct {
-	Section string // of the list
-	Err     error  // set when Next returned false because of damage
+	Section string // the list's section
+	Err     error  // set if Next returned false because of damage
 
 	u       *Unit
 	off     uint64
@@ -33,13 +33,13 @@ type LocReader struct {
 	base    uint64
 	views   bin.Reader // pairs at DW_AT_GNU_locviews
 	hasView bool
-	pair    [2]uint64 // of a DW_LLE_view_pair, for the next entry
+	pair    [2]uint64 // from a DW_LLE_view_pair, for the next entry
 	hasPair bool
 	left    int // entries that the list may still have
 }
 
-// Locations returns a reader of a location list: the value of a DW_AT_location, with its
-// views at the value of a DW_AT_GNU_locviews, or absent.
+// Locations returns a reader of a location list. list is the value of a DW_AT_location;
+// views is that of a DW_AT_GNU_locviews, or absent.
 func (u *Unit) Locations(list, views Value) (l LocReader) {
 	sec, d := ".debug_loclists", u.Data.Loclists
 	off := list.U
@@ -64,7 +64,7 @@ func (u *Unit) Locations(list, views Value) (l LocReader) {
 		l.hasView = true
 		l.views = bin.Reader{D: d, BigEndian: u.Data.BigEndian}
 		l.views.Seek(views.U)
-		// The pairs stand before the list; one that runs into it does not match it.
+		// The pairs precede the list. If they ran into it, they would not belong to it.
 		if views.U < off && off <= uint64(len(d)) {
 			l.views.D = d[:off]
 		}
@@ -72,8 +72,8 @@ func (u *Unit) Locations(list, views Value) (l LocReader) {
 	return l
 }
 
-// Next reads the next entry into e. It returns false at the end of the list, and at damage,
-// which is then l.Err.
+// Next reads the next entry into e. It returns false at the end of the list, or at
+// damage, which is then in l.Err.
 func (l *LocReader) Next(e *LocEntry) bool {
 	if l.Err != nil {
 		return false
@@ -84,7 +84,7 @@ func (l *LocReader) Next(e *LocEntry) bool {
 	return l.nextV5(e)
 }
 
-// bounded completes an entry for [lo, hi) whose expression comes next.
+// bounded starts an entry for [lo, hi), takes its views and reads its expression.
 func (l *LocReader) bounded(e *LocEntry, lo, hi uint64) bool {
 	*e = LocEntry{Lo: lo, Hi: hi}
 	switch {
@@ -100,7 +100,7 @@ func (l *LocReader) bounded(e *LocEntry, lo, hi uint64) bool {
 	return l.expr(e)
 }
 
-// fail ends the list.
+// fail ends the list with an error.
 func (l *LocReader) fail(off uint64, format string, args ...any) bool {
 	l.Err = l.u.Data.Errorf(l.Section, off, format, args...)
 	return false

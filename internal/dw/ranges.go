@@ -4,16 +4,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// Range is a range of link-time addresses, [lo, hi).
+// Range is a range of link-time addresses, [Lo, Hi).
 type Range struct{ Lo, Hi uint64 }
 
-// MaxEntries bounds a range or location list; the longest of a kernel has some
+// MaxEntries bounds a range or location list; a kernel's longest has about a
 // thousand.
 const MaxEntries = 1 << 16
 
 // RangeList reads the value of a DW_AT_ranges: .debug_ranges up to DWARF 4
 // (section 2.17.3), .debug_rnglists since DWARF 5 (section 2.17.3). Empty ranges
-// stay in: their address says where an inlined instance begins.
+// are kept: their address says where an inlined instance begins.
 func (u *Unit) RangeList(v Value) ([]Range, error) {
 	if u.Version < 5 {
 		return u.rangesV4(v.U)
@@ -28,7 +28,7 @@ func (u *Unit) RangeList(v Value) ([]Range, error) {
 	return u.rangesV5(off)
 }
 
-// listOffset looks up an index of a list section's offset table (DWARF 5 section
+// listOffset looks up an index in a list section's offset table (DWARF 5 sections
 // 7.28 and 7.29).
 func (u *Unit) listOffset(name string, d []byte, base, index uint64) (uint64, error) {
 	if base == 0 {
@@ -135,12 +135,13 @@ func (u *Unit) rangesV5(off uint64) ([]Range, error) {
 	return nil, u.Data.Errorf(".debug_rnglists", off, "the range list has more than %d entries", MaxEntries)
 }
 
-// PCs gathers the attributes that say where an entry's code is.
+// PCs holds the attributes that say where an entry's code is.
 type PCs struct {
 	Low, High, Ranges, Entry Value
 	EntryView                uint64
 }
 
+// Take stores an attribute's value if it says where code is.
 func (a *PCs) Take(name Attr, v Value) {
 	switch name {
 	case AttrLowpc:
@@ -156,7 +157,7 @@ func (a *PCs) Take(name Attr, v Value) {
 	}
 }
 
-// Extent returns the ranges of an entry's code.
+// Extent returns the ranges of an entry's code, in the order of the data.
 func (u *Unit) Extent(a *PCs) ([]Range, error) {
 	if a.Ranges.Form != 0 {
 		return u.RangeList(a.Ranges)
@@ -181,9 +182,9 @@ func (u *Unit) Extent(a *PCs) ([]Range, error) {
 	return []Range{{lo, hi}}, nil
 }
 
-// Start returns the address at which an entry's code is entered: DW_AT_entry_pc
-// (an address, or since DWARF 5 section 2.18 an offset from the base address),
-// else DW_AT_low_pc, else the first range, which need not be the lowest.
+// Start returns the link-time address at which an entry's code is entered:
+// DW_AT_entry_pc (an address or, since DWARF 5 section 2.18, an offset from the base
+// address), or else DW_AT_low_pc, or else the first range, which need not be the lowest.
 func (u *Unit) Start(a *PCs) (addr uint64, ok bool, err error) {
 	if a.Entry.Form != 0 && !a.Entry.IsConstant() {
 		addr, err = u.address(a.Entry)
@@ -206,6 +207,7 @@ func (u *Unit) Start(a *PCs) (addr uint64, ok bool, err error) {
 	return addr, err == nil, err
 }
 
+// Covers reports whether any of the ranges contains an address.
 func Covers(ranges []Range, addr uint64) bool {
 	for _, r := range ranges {
 		if addr >= r.Lo && addr < r.Hi {

@@ -8,16 +8,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// Unit is one unit of .debug_info. Its header is read with those of all others, the
-// rest when the unit is first needed.
+// Unit is one unit of .debug_info. All headers are read at once, the rest of a unit
+// when it is first needed.
 type Unit struct {
 	Data      *Data
-	Number    int    // index in dwData.units
+	Number    int    // index in Data.Units
 	Off, End  uint64 // in .debug_info: header, and end
-	First     uint64 // first entry
+	First     uint64 // first entry, in .debug_info
 	AbbrevOff uint64
-	Signature uint64 // of a type unit
-	TypeOff   uint64 // of a type unit: the type's entry, relative to the unit
+	Signature uint64 // for a type unit
+	TypeOff   uint64 // for a type unit: the type's entry, relative to the unit
 	Version   uint16
 	AddrSize  uint8
 	Kind      uint8
@@ -29,11 +29,11 @@ type Unit struct {
 	loadErr  error
 	Abbrevs  *AbbrevTable // nil until then
 
-	// attributes of the unit's own entry
+	// Attributes of the unit's own entry:
 	Lang                                       uint64
 	lowpc                                      uint64
 	PCs                                        PCs
-	nameValue, compDirValue, producerValue     Value // see name, compDir, optimized
+	nameValue, compDirValue, producerValue     Value // see Name, CompDir, Producer
 	StmtList                                   uint64
 	HasStmtList                                bool
 	strOffsetsBase, addrBase, RngBase, LocBase uint64
@@ -44,6 +44,7 @@ type Unit struct {
 	rowsMu   sync.Mutex
 }
 
+// OffsetSize returns the size in bytes of an offset in the unit: 8 in 64-bit DWARF, or else 4.
 func (u *Unit) OffsetSize() int {
 	if u.Dwarf64 {
 		return 8
@@ -117,8 +118,8 @@ func (d *Data) UnitAt(off uint64) *Unit {
 	return &d.Units[i]
 }
 
-// Load reads the unit's abbreviations and its own entry. The answer is
-// remembered, an error too.
+// Load reads the unit's abbreviations and its own entry. It does so once: an error
+// is remembered too.
 func (u *Unit) Load() error {
 	u.LoadOnce.Do(func() { u.loadErr = u.doLoad() })
 	return u.loadErr
@@ -171,7 +172,7 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 	if lowpc.Form == 0 {
 		return nil
 	}
-	// Only now is the base known that an indexed form needs.
+	// An indexed form needs the base, which is known only now.
 	var err error
 	u.lowpc, err = u.address(lowpc)
 	return err
@@ -181,14 +182,16 @@ func (u *Unit) damagedAttr(off uint64, at attrSpec) error {
 	return u.Data.Errorf(".debug_info", off, "%v of %v does not end within its unit", at.name, at.form)
 }
 
-// Name is the unit's source file, and compDir where it was compiled.
-func (u *Unit) Name() string    { return u.Text(u.nameValue) }
+// Name returns the path of the unit's source file.
+func (u *Unit) Name() string { return u.Text(u.nameValue) }
+
+// CompDir returns the directory in which the unit was compiled.
 func (u *Unit) CompDir() string { return u.Text(u.compDirValue) }
 
-// Producer is the compiler that the unit names, with its options if it is GCC.
+// Producer returns the compiler that the unit names, for GCC with its options.
 func (u *Unit) Producer() string { return u.Text(u.producerValue) }
 
-// Entry is one debugging information entry, found but not read.
+// Entry is a debugging information entry whose attributes have not been read.
 type Entry struct {
 	Unit   *Unit
 	Off    uint64  // in .debug_info
@@ -196,7 +199,7 @@ type Entry struct {
 	pos    int     // in .debug_info: first attribute
 }
 
-// Entry finds the entry at an offset in .debug_info.
+// Entry returns the entry at an offset in .debug_info.
 func (u *Unit) Entry(off uint64) (Entry, error) {
 	if off < u.First || off >= u.End {
 		return Entry{}, u.Data.Errorf(".debug_info", off, "the entry is outside its unit [%#x, %#x)", u.First, u.End)
@@ -250,7 +253,7 @@ func (e Entry) Attrs(f func(Attr, Value)) error {
 
 // AttrReader reads the attributes of an entry.
 type AttrReader struct {
-	Err error // set when Next returned false because of damage
+	Err error // set if Next returned ok = false because of damage
 
 	e     Entry
 	b     bin.Reader
@@ -259,15 +262,15 @@ type AttrReader struct {
 	i     int // index of the next one in specs
 }
 
-// Attributes returns a reader of the entry's attributes: Attrs without a function call for
-// each.
+// Attributes returns a reader of the entry's attributes. It is faster than Attrs,
+// which calls a function for each.
 func (e Entry) Attributes() AttrReader {
 	t := e.Unit.Abbrevs
 	return AttrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
 }
 
-// Next returns the next attribute. ok is false at the end, and at damage, which is then
-// r.Err.
+// Next returns the next attribute. ok is false at the end, or at damage, which is
+// then in r.Err.
 func (r *AttrReader) Next() (a Attr, v Value, ok bool) {
 	if r.i == len(r.specs) {
 		return 0, v, false
@@ -282,11 +285,11 @@ func (r *AttrReader) Next() (a Attr, v Value, ok bool) {
 	return at.name, v, true
 }
 
-// End returns the position after what was read.
+// End returns the position in .debug_info after the attributes read so far.
 func (r *AttrReader) End() int { return r.b.P }
 
-// Children calls f for each child until it returns false. Children of children
-// are passed over.
+// Children calls f for each child until it returns false, but not for their
+// children.
 func (e Entry) Children(f func(Entry) (bool, error)) error {
 	if e.Abbrev == nil || !e.Abbrev.Children {
 		return nil
@@ -314,7 +317,7 @@ func (e Entry) Children(f func(Entry) (bool, error)) error {
 	}
 }
 
-// SkipAttrs returns the position after an entry's attributes.
+// SkipAttrs returns the position in .debug_info after an entry's attributes.
 func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	if n := int(e.Abbrev.size); n >= 0 && e.pos+n <= int(u.End) {
 		return e.pos + n, nil
@@ -326,7 +329,8 @@ func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	return p, nil
 }
 
-// SkipTree returns the position after an entry and all entries below it.
+// SkipTree returns the position in .debug_info after an entry and all entries below
+// it.
 func (u *Unit) SkipTree(e Entry) (int, error) {
 	depth := 0
 	for {
@@ -365,9 +369,9 @@ func (u *Unit) SkipTree(e Entry) (int, error) {
 	}
 }
 
-// runSteps passes over attributes from a position and returns the position
-// after them, or -1 when they do not end within the unit, and the absolute
-// position that the last sibling reference names, or 0.
+// runSteps skips the attributes at a position. It returns the position after them, or
+// -1 if they do not end within the unit, and the absolute position that the last
+// sibling reference names, or 0.
 func (u *Unit) runSteps(pos int, steps []step) (p, sibling int) {
 	b := u.buf(pos)
 	for _, s := range steps {
@@ -383,7 +387,7 @@ func (u *Unit) runSteps(pos int, steps []step) (p, sibling int) {
 	return b.P, sibling
 }
 
-// Pass passes over what a step stands for.
+// Pass skips what a step stands for.
 func (u *Unit) Pass(b *bin.Reader, s step) {
 	n := int(s & StepOperand)
 	switch s & StepKind {

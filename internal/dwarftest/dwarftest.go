@@ -48,6 +48,7 @@ type Writer struct {
 	Info, Abbrev []byte
 }
 
+// ULEB returns v in ULEB128.
 func ULEB(v uint64) []byte {
 	var out []byte
 	for {
@@ -59,6 +60,7 @@ func ULEB(v uint64) []byte {
 	}
 }
 
+// SLEB returns v in SLEB128.
 func SLEB(v int64) []byte {
 	var out []byte
 	for {
@@ -96,8 +98,13 @@ func Cat(parts ...any) []byte {
 	return out
 }
 
+// LE16 returns the low 2 bytes of v, little-endian.
 func LE16(v uint64) []byte { return binary.LittleEndian.AppendUint16(nil, uint16(v)) }
+
+// LE32 returns the low 4 bytes of v, little-endian.
 func LE32(v uint64) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(v)) }
+
+// LE64 returns the 8 bytes of v, little-endian.
 func LE64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 
 func number(v any) uint64 {
@@ -115,6 +122,7 @@ func number(v any) uint64 {
 	panic(fmt.Sprintf("%T is no number", v))
 }
 
+// Add writes one unit.
 func (w *Writer) Add(c CU) {
 	type patch struct {
 		at, n  int
@@ -242,10 +250,12 @@ const (
 	TextSize = 0x1000
 )
 
+// Text returns a .text section with TextSize zero bytes at TextAddr.
 func Text() Section {
 	return Section{Name: ".text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: TextAddr, Data: make([]byte, TextSize)}
 }
 
+// Debug returns a section that is not loaded.
 func Debug(name string, data []byte) Section {
 	return Section{Name: name, Type: elf.SHT_PROGBITS, Data: data}
 }
@@ -294,6 +304,7 @@ func ELF(sections ...Section) []byte {
 	return out
 }
 
+// Must panics if err is not nil.
 func Must(err error) {
 	if err != nil {
 		panic(err)

@@ -8,21 +8,21 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Pieces, as DWARF 5 section 2.6.1.2 has them. An object's bits are numbered in
-// the order of its memory: on a little-endian machine bit 0 is the least
-// significant one of the first byte and so of the value, on a big-endian machine
-// the most significant one. A piece's BitOffset counts the same way in memory
-// and in known bytes, but from the least significant end in a register or a
-// computed value, on every machine. DW_OP_piece leaves to the ABI which part of a
-// register it means; all ABIs here, GCC and GDB take the low-order bytes.
+// Pieces follow DWARF 5 section 2.6.1.2. An object's bits are numbered in memory
+// order: bit 0 is the least significant bit of the first byte, and so of the value, on
+// a little-endian machine, and the most significant one on a big-endian machine. A
+// piece's BitOffset counts the same way in memory and in known bytes, but from the
+// least significant end in a register or a computed value, on every machine.
+// DW_OP_piece leaves it to the ABI which part of a register it means; all ABIs here,
+// GCC and GDB take the low-order bytes.
 
-// unavailable is the reason for something that cannot be taken from a location.
+// unavailable returns the reason why something cannot be taken from a location.
 func unavailable(code loc.ReasonCode, format string, args ...any) loc.Reason {
 	return loc.Reason{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Bits takes n bits, at most 64, from bit off on of the object at a location. They are the
-// low-order bits of the result, the others are 0.
+// Bits returns n bits, at most 64, of the object at a location, from bit off on. They are
+// the low-order bits of the result; the others are 0.
 func (b *Builder) Bits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
@@ -40,8 +40,8 @@ func (b *Builder) Bits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
 }
 
-// BitField is Bits for a member of a structure: extended to 64 bits by its sign if it is
-// signed.
+// BitField is Bits for a member of a structure: it is sign-extended to 64 bits if signed
+// is set.
 func (b *Builder) BitField(l *loc.Location, off, n uint64, signed bool) (*loc.Expr, loc.Reason) {
 	lead := off % 8
 	whole := 8 * ((lead + n + 7) / 8)
@@ -57,13 +57,13 @@ func (b *Builder) BitField(l *loc.Location, off, n uint64, signed bool) (*loc.Ex
 	case r.Code != loc.ReasonNone:
 		return nil, r
 	case signed && n < 64:
-		// The shift to the left drops what is above: no mask is needed.
+		// The left shift drops the higher bits, so no mask is needed.
 		return b.shift(loc.OpShra, b.shift(loc.OpShl, e, 64-lead-n), 64-n), loc.Reason{}
 	}
 	return b.lowBits(b.shift(loc.OpShr, e, lead), n), loc.Reason{}
 }
 
-// shift is x shifted by n bits.
+// shift returns x shifted by n bits.
 func (b *Builder) shift(op loc.Op, x *loc.Expr, n uint64) *loc.Expr {
 	if n == 0 {
 		return x
@@ -71,7 +71,7 @@ func (b *Builder) shift(op loc.Op, x *loc.Expr, n uint64) *loc.Expr {
 	return b.Binary(op, x, b.Const(n))
 }
 
-// word is some bytes of an object in memory, or of known bytes, as a number.
+// word returns n bytes of an object in memory, or of known bytes, as a number.
 func (b *Builder) word(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	if l.Kind == loc.KindMemory {
 		return b.Deref(b.Binary(loc.OpAdd, l.Expr, b.Const(off)), int(n)), loc.Reason{}
@@ -82,8 +82,8 @@ func (b *Builder) word(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	return b.Const(bin.Uint(l.Bytes[off:off+n], b.BigEndian)), loc.Reason{}
 }
 
-// bytesBits is Bits for what is in memory, or is known bytes. Bits that are spread over
-// nine bytes are taken in two parts.
+// bytesBits is Bits for memory and known bytes. Bits that span nine bytes are taken in
+// two parts.
 func (b *Builder) bytesBits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	skip := off % 8
 	first := min(n, 64-skip)
@@ -110,10 +110,10 @@ func (b *Builder) bytesBits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reas
 	return b.Binary(loc.OpOr, v, b.shift(loc.OpShl, rest, first)), loc.Reason{}
 }
 
-// pieceBits is Bits for an object that is put together from pieces.
+// pieceBits is Bits for an object in pieces.
 func (b *Builder) pieceBits(pieces []loc.Piece, from, total uint64) (*loc.Expr, loc.Reason) {
 	var value *loc.Expr
-	start := uint64(0) // of the piece, in the object
+	start := uint64(0) // the piece's first bit in the object
 	at := uint64(0)    // bits of the value done
 	for i := range pieces {
 		p := &pieces[i]
@@ -158,7 +158,7 @@ func (b *Builder) pieceBits(pieces []loc.Piece, from, total uint64) (*loc.Expr, 
 	return value, loc.Reason{}
 }
 
-// fromLSB reports whether bits of such a location are counted from the least
+// fromLSB reports whether the bits of a location of this kind are counted from the least
 // significant one.
 func fromLSB(k loc.Kind) bool {
 	return k == loc.KindRegister || k == loc.KindValue || k == loc.KindConstant
@@ -170,14 +170,14 @@ func (b *Builder) lowBits(v *loc.Expr, n uint64) *loc.Expr {
 	case n >= 64:
 		return v
 	case v.Op == loc.OpShr && v.B.Op == loc.OpConst && v.B.K+n >= 64:
-		return v // the shift brought zeros in
+		return v // the shift has cleared the others
 	case n%8 == 0:
 		return b.Extend(v, int(n/8), false)
 	}
 	return b.Binary(loc.OpAnd, v, b.Const(1<<n-1))
 }
 
-// Constant returns where an object is whose bytes are known.
+// Constant returns the location of an object whose bytes are known.
 func (b *Builder) Constant(d []byte) loc.Location {
 	if len(d) > 0 && len(d) <= 8 {
 		return loc.Location{Kind: loc.KindConstant, Expr: b.Const(bin.Uint(d, b.BigEndian))}
@@ -185,9 +185,9 @@ func (b *Builder) Constant(d []byte) loc.Location {
 	return loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(nil), d...)}
 }
 
-// Part returns where the bits [off, off+size) of an object are; both are multiples of 8
-// unless the object is in pieces. With the reason ReasonMissingPiece the pieces of the part
-// that are there may be returned.
+// Part returns the location of the bits [off, off+size) of an object; off and size must be
+// multiples of 8 unless the object is in pieces. If the reason is loc.ReasonMissingPiece,
+// the location may have the pieces that exist.
 func (b *Builder) Part(l *loc.Location, off, size uint64) (loc.Location, loc.Reason) {
 	if off%8 != 0 && l.Kind != loc.KindPieces {
 		return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of an object that begins inside a byte"}
@@ -222,7 +222,7 @@ func (b *Builder) Part(l *loc.Location, off, size uint64) (loc.Location, loc.Rea
 	return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
 }
 
-// Value is the location of a value that is computed.
+// Value returns the location of a computed value.
 func (b *Builder) Value(e *loc.Expr) loc.Location {
 	if e.Op == loc.OpConst {
 		return loc.Location{Kind: loc.KindConstant, Expr: e}
@@ -230,7 +230,7 @@ func (b *Builder) Value(e *loc.Expr) loc.Location {
 	return loc.Location{Kind: loc.KindValue, Expr: e}
 }
 
-// partOfPieces is Part for an object that is put together from pieces: a part of one, or
+// partOfPieces is Part for an object in pieces. The result is a part of one, or has
 // several.
 func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location, loc.Reason) {
 	var out []loc.Piece

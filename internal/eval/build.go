@@ -5,24 +5,23 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Builder makes expressions. It computes what is constant, and adds up offsets. Its memory
-// is used again after Reset, so that going through the sites of a whole image allocates
-// little. The zero Builder is ready. It is for one goroutine.
+// Builder builds expressions. It folds constants and adds up offsets. It reuses its memory
+// after Reset, so that walking the sites of a whole image allocates little. The zero value
+// is ready to use, by one goroutine.
 type Builder struct {
 	// BigEndian is the byte order of the machine that runs the expressions.
 	BigEndian bool
-	// Simplify brings expressions to the form with the fewest operations, and a constant
-	// operand to the right. Without it an expression keeps the operations that the debug
-	// information has, which is what people compare with other tools.
+	// Simplify reduces expressions to the fewest operations and moves constant operands to
+	// the right. Without it, an expression keeps the operations in the debug information,
+	// which users compare with other tools.
 	Simplify bool
 
-	chunks [][]loc.Expr // nodes; those of one site are used again for the next
-	chunk  int          // the one that nodes are taken from
-	used   int          // nodes of it
+	chunks [][]loc.Expr // nodes, reused for the next site
+	chunk  int          // the chunk that nodes are taken from
+	used   int          // nodes taken from it
 }
 
-// Reset makes the memory of all expressions that were built available again: they are no
-// longer valid.
+// Reset invalidates all expressions that were built, and reuses their memory.
 func (b *Builder) Reset() { b.chunk, b.used = 0, 0 }
 
 func (b *Builder) node(e loc.Expr) *loc.Expr {
@@ -30,7 +29,7 @@ func (b *Builder) node(e loc.Expr) *loc.Expr {
 		b.chunk, b.used = b.chunk+1, 0
 	}
 	if b.chunk == len(b.chunks) {
-		// Most sites need two or three nodes, some hundreds.
+		// Most sites need two or three nodes, some need hundreds.
 		n := 4
 		if b.chunk > 0 {
 			n = min(2*len(b.chunks[b.chunk-1]), 256)
@@ -43,10 +42,10 @@ func (b *Builder) node(e loc.Expr) *loc.Expr {
 	return n
 }
 
-// Const is the constant v.
+// Const returns the constant v.
 func (b *Builder) Const(v uint64) *loc.Expr { return b.node(loc.Expr{Op: loc.OpConst, K: v}) }
 
-// Register is the register with a DWARF number, plus an offset.
+// Register returns the register with DWARF number n, plus an offset.
 func (b *Builder) Register(n uint64, off int64) *loc.Expr {
 	r := b.node(loc.Expr{Op: loc.OpReg, K: n})
 	if off == 0 {
@@ -55,15 +54,15 @@ func (b *Builder) Register(n uint64, off int64) *loc.Expr {
 	return b.node(loc.Expr{Op: loc.OpAdd, A: r, B: b.Const(uint64(off))})
 }
 
-// Addr is a link-time address of the image.
+// Addr returns a link-time address in the image.
 func (b *Builder) Addr(addr uint64) *loc.Expr { return b.node(loc.Expr{Op: loc.OpAddr, K: addr}) }
 
-// Deref is the size bytes in memory at a, zero-extended.
+// Deref returns the size bytes in memory at address a, zero-extended.
 func (b *Builder) Deref(a *loc.Expr, size int) *loc.Expr {
 	return b.node(loc.Expr{Op: loc.OpDeref, Size: uint8(size), A: a})
 }
 
-// Unary is OpNeg or OpNot of a.
+// Unary returns OpNeg or OpNot of a.
 func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
 	if a.Op == loc.OpConst {
 		if op == loc.OpNeg {
@@ -74,7 +73,7 @@ func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
 	return b.node(loc.Expr{Op: op, A: a})
 }
 
-// Select is yes if cond is not 0, else no.
+// Select returns yes if cond is not 0, or else no.
 func (b *Builder) Select(cond, yes, no *loc.Expr) *loc.Expr {
 	if cond.Op == loc.OpConst {
 		if cond.K != 0 {
@@ -85,7 +84,7 @@ func (b *Builder) Select(cond, yes, no *loc.Expr) *loc.Expr {
 	return b.node(loc.Expr{Op: loc.OpSelect, A: cond, B: yes, C: no})
 }
 
-// Extend makes a value as wide as size bytes: what is above becomes zeros, or the sign.
+// Extend returns the low size bytes of a value, zero-extended or sign-extended.
 func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 	if size >= 8 {
 		return e
@@ -111,7 +110,7 @@ func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 	return b.node(loc.Expr{Op: op, Size: uint8(size), A: e})
 }
 
-// Binary is an operation with two operands.
+// Binary returns an operation with two operands.
 func (b *Builder) Binary(op loc.Op, x, y *loc.Expr) *loc.Expr {
 	if x.Op == loc.OpConst && y.Op == loc.OpConst {
 		if v, ok := Fold(op, x.K, y.K); ok {

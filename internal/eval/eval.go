@@ -9,28 +9,27 @@ import (
 )
 
 // The evaluator turns a DWARF expression (DWARF 5 sections 2.5 and 2.6) into a
-// Location. It runs the stack machine on expressions instead of numbers; what
-// would need the machine's state becomes a node that a prologue computes.
+// Location. It runs the stack machine on expressions instead of numbers; what needs
+// the machine's state becomes a node that a prologue computes.
 //
-// Two points where DWARF 5 leaves a choice follow GCC, which emits them, and GDB:
-// on values without a type, DW_OP_mod is unsigned (GCC expands a signed modulo
-// into over over div mul minus) and DW_OP_shr is logical; DW_OP_div and the
-// comparisons are signed.
+// Where DWARF 5 leaves a choice, the evaluator follows GCC and GDB: on values without
+// a type, DW_OP_mod is unsigned (GCC expands a signed modulo into over over div mul
+// minus) and DW_OP_shr is logical, but DW_OP_div and the comparisons are signed.
 
-// Context answers what an expression asks about the place that it is evaluated for. An
-// answer is a value, or the reason why there is none, or an error.
+// Context provides what an expression needs to know about the place it is evaluated for:
+// each method returns a value, the reason why there is none, or an error.
 type Context interface {
-	// FrameBase is the value of the function's DW_AT_frame_base, for DW_OP_fbreg.
+	// FrameBase returns the value of the function's DW_AT_frame_base, for DW_OP_fbreg.
 	FrameBase() (*loc.Expr, loc.Reason, error)
-	// CallFrame is the canonical frame address, for DW_OP_call_frame_cfa.
+	// CallFrame returns the canonical frame address, for DW_OP_call_frame_cfa.
 	CallFrame() (*loc.Expr, loc.Reason, error)
 	// AtEntry reports whether the place is the first instruction of its function, where
 	// registers still hold what DW_OP_entry_value asks for.
 	AtEntry() (bool, error)
-	// BaseType describes the type whose entry is at an offset from its unit, in bytes, for
+	// BaseType returns the type whose entry is off bytes from the start of its unit, for
 	// typed operations.
 	BaseType(off uint64) (BaseType, loc.Reason, error)
-	// Address is an entry of .debug_addr, for DW_OP_addrx.
+	// Address returns an entry of .debug_addr, for DW_OP_addrx.
 	Address(index uint64) (uint64, error)
 }
 
@@ -40,22 +39,21 @@ type BaseType struct {
 	Signed bool
 }
 
-// ErrInvalidExpression is wrapped by Evaluate's error for an expression that no compiler
-// may write. Other errors are the Context's.
+// ErrInvalidExpression is wrapped by Evaluate's error if the expression violates DWARF's
+// rules. Other errors come from the Context.
 var ErrInvalidExpression = errors.New("invalid expression")
 
-// Limits of one expression. The longest of a kernel has some 200 operations; a
-// damaged one may loop.
+// Limits for one expression. A kernel's longest has about 200 operations; a damaged
+// one may loop.
 const (
 	maxOps      = 4096
 	maxStack    = 256
-	maxExprSize = 1024 // nodes of the result, shared ones counted each time
+	maxExprSize = 1024 // nodes in the result, shared ones counted each time
 	maxNesting  = 16   // entry values and frame bases inside each other
 	maxPieces   = 64
 )
 
-// Evaluator evaluates the expressions of one place after the other. It is for one
-// goroutine.
+// Evaluator evaluates expressions for one place at a time, on one goroutine.
 type Evaluator struct {
 	Builder
 	Arch     *arch.Arch
@@ -63,12 +61,12 @@ type Evaluator struct {
 	Context  Context
 
 	stacks [maxNesting + 1][]operand
-	depth  int // expressions being evaluated
-	ops    int // operations run for the outermost of them
+	depth  int // nesting of expressions being evaluated
+	ops    int // operations run for the outermost one
 }
 
 // Evaluate evaluates a location expression into l, which is valid until the Builder is
-// Reset. The Context may call it for the expressions that its answers need.
+// Reset. The Context's methods may call it.
 func (ev *Evaluator) Evaluate(expr []byte, l *loc.Location) (loc.Reason, error) {
 	if ev.depth > maxNesting {
 		return unavailable(loc.ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
@@ -94,8 +92,8 @@ func (ev *Evaluator) Evaluate(expr []byte, l *loc.Location) (loc.Reason, error) 
 	return loc.Reason{}, nil
 }
 
-// CheckRegister returns the reason why a probe does not see a register, by its DWARF
-// number, or the zero Reason.
+// CheckRegister returns the reason why a probe cannot read the register with DWARF number
+// n, or the zero Reason.
 func CheckRegister(a *arch.Arch, n uint64) loc.Reason {
 	r := a.Register(n)
 	switch {
@@ -109,7 +107,7 @@ func CheckRegister(a *arch.Arch, n uint64) loc.Reason {
 	return loc.Reason{}
 }
 
-// stop is how an evaluation ends without a location.
+// stop says why an evaluation ended without a location.
 type stop struct {
 	reason loc.Reason
 	err    error
@@ -130,7 +128,7 @@ func invalid(format string, args ...any) *stop {
 	return &stop{err: fmt.Errorf("%w: %s", ErrInvalidExpression, fmt.Sprintf(format, args...))}
 }
 
-// size counts the nodes of a location's expressions, and stops counting at limit.
+// size counts the nodes of a location's expressions, up to limit.
 func size(l *loc.Location, limit int) int {
 	n := sizeOfExpr(l.Expr, limit)
 	for i := range l.Pieces {
@@ -139,7 +137,7 @@ func size(l *loc.Location, limit int) int {
 	return n
 }
 
-// sizeOfExpr counts an expression's nodes, and stops counting at limit.
+// sizeOfExpr counts an expression's nodes, up to limit.
 func sizeOfExpr(e *loc.Expr, limit int) int {
 	if e == nil || limit <= 0 {
 		return 0

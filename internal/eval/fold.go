@@ -4,8 +4,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Fold computes a binary operation on constants. ok is false for a division by zero,
-// which stays in the expression as the fault that it is, and for other operations.
+// Fold computes a binary operation on constants. ok is false for other operations, and
+// for a division by zero, which must stay in the expression because it is a fault.
 func Fold(op loc.Op, x, y uint64) (v uint64, ok bool) {
 	truth := func(b bool) (uint64, bool) {
 		if b {

@@ -6,23 +6,23 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// machine is DWARF's stack machine at one point of one expression.
+// machine is DWARF's stack machine at one point in one expression.
 type machine struct {
 	ev    *Evaluator
 	expr  []byte
 	at    int       // offset of the next operation
-	o     Operation // the one that was decoded last
+	o     Operation // the last one decoded
 	stack []operand
 }
 
-// operand is a value on the stack. typ is nil for DWARF's generic type: an
-// integer of the size of an address and unspecified signedness.
+// operand is a value on the stack. typ is nil for DWARF's generic type: an integer
+// with the size of an address and unspecified signedness.
 type operand struct {
 	e   *loc.Expr
 	typ *BaseType
 }
 
-// wrap makes a value as wide as its type.
+// wrap truncates and extends a value to its type's width.
 func (ev *Evaluator) wrap(e *loc.Expr, t *BaseType) *loc.Expr {
 	if t == nil {
 		return e
@@ -50,8 +50,8 @@ func (m *machine) next() *stop {
 	return invalid("an operand of %s is cut short", opName(m.o.Code))
 }
 
-// location evaluates to the end of the expression: a single location, or one that
-// is put together from pieces.
+// location evaluates to the end of the expression, which is a single location or one
+// in pieces.
 func (m *machine) location(l *loc.Location) *stop {
 	var pieces []loc.Piece
 	for {
@@ -119,9 +119,9 @@ func (m *machine) atEnd() (terminator, bool) {
 	return 0, false
 }
 
-// finish is for operations that must be the last of a part.
+// finish checks that a part ends here, after an operation that must be its last.
 func (m *machine) finish() (terminator, *stop) {
-	// DW_OP_GNU_uninit may follow: the variable has no value yet, its place is known.
+	// DW_OP_GNU_uninit may follow: the variable has a place but no value yet.
 	if m.at < len(m.expr) && m.expr[m.at] == opGNUUninit {
 		m.at++
 	}
@@ -205,8 +205,8 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 	}
 }
 
-// branch follows both ways of a conditional branch to the end of the expression
-// and joins what they found.
+// branch follows both paths of a conditional branch to the end of the expression and
+// joins their results.
 func (m *machine) branch(l *loc.Location, cond *loc.Expr, to int) *stop {
 	ev := m.ev
 	if ev.depth++; ev.depth > maxNesting+1 {
@@ -254,7 +254,7 @@ func (m *machine) pop() (operand, *stop) {
 	return v, nil
 }
 
-// pick copies the value n below the top.
+// pick pushes a copy of the value n below the top.
 func (m *machine) pick(n uint64) *stop {
 	if n >= uint64(len(m.stack)) {
 		return invalid("the stack is not that deep")

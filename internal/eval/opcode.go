@@ -6,8 +6,8 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
-// Operations that delve's table lacks: those of DWARF 5, and the GNU ones that DWARF 5
-// took over or left out (GCC: include/dwarf2.def).
+// Operations missing from delve's table: those new in DWARF 5, and GNU ones, whether
+// DWARF 5 adopted them or not (GCC: include/dwarf2.def).
 const (
 	opImplicitPointer  = 0xa0
 	opAddrx            = 0xa1
@@ -35,18 +35,18 @@ const (
 	opGNUVariableValue = 0xfd
 )
 
-// opForm is the name of an operation and its operands, a letter each:
+// opForm has the name of an operation and its operands, one letter each:
 //
 //	b h w q   an unsigned number of 1, 2, 4 or 8 bytes
 //	B H W Q   a signed one
 //	u s       an unsigned or signed LEB128 number
 //	a         a number as long as an address
 //	r         an offset in .debug_info, as long as an address in DWARF 2
-//	k         bytes after their number in ULEB128
-//	c         bytes after their number in one byte
+//	k         bytes, preceded by their count in ULEB128
+//	c         bytes, preceded by their count in one byte
 type opForm struct{ name, operands string }
 
-// opForms are the operations by their code: DWARF 5 section 7.7.1, table 7.9.
+// opForms has the operations by code: DWARF 5 section 7.7.1, table 7.9.
 var opForms = func() (t [256]opForm) {
 	for code, f := range map[op.Opcode]opForm{
 		op.DW_OP_addr: {"addr", "a"}, op.DW_OP_deref: {"deref", ""},
@@ -89,7 +89,7 @@ var opForms = func() (t [256]opForm) {
 	return t
 }()
 
-// opName names an operation: "DW_OP_plus", or its number if it is unknown.
+// opName returns an operation's name, "DW_OP_plus", or its number if it is unknown.
 func opName(code uint8) string {
 	if n := opForms[code].name; n != "" {
 		return n

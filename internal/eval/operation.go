@@ -8,19 +8,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// Encoding is what the bytes of an expression depend on besides DWARF.
+// Encoding says how the unit of an expression encodes numbers.
 type Encoding struct {
 	BigEndian   bool
 	AddressSize int // bytes of an address, 4 or 8
 	OffsetSize  int // bytes of an offset in .debug_info: 4, 8 in 64-bit DWARF, AddressSize in DWARF 2
 }
 
-// Operation is one operation of a DWARF expression (DWARF 5 section 2.5), decoded.
+// Operation is a decoded operation of a DWARF expression (DWARF 5 section 2.5).
 type Operation struct {
 	Code  uint8  // DW_OP_*
-	A, B  uint64 // operands that are numbers, sign-extended if they are signed
-	Block []byte // the operand that is bytes
-	Next  int    // offset of the next operation in the expression, in bytes
+	A, B  uint64 // numeric operands, sign-extended if they are signed
+	Block []byte // operand made of bytes
+	Next  int    // offset in bytes of the next operation in the expression
 }
 
 // Errors of Decode.
@@ -29,8 +29,8 @@ var (
 	errCutShort         = errors.New("an operand is cut short")
 )
 
-// Decode reads the operation at an offset of an expression. An operation that is unknown,
-// or does not end in the expression, is an error.
+// Decode reads the operation at an offset in an expression, in bytes. An operation that is
+// unknown or cut short is an error.
 func Decode(expr []byte, at int, enc Encoding) (o Operation, err error) {
 	err = o.decode(expr, at, &enc)
 	return o, err
@@ -109,7 +109,7 @@ func (o Operation) String() string {
 }
 
 // ExpressionText prints an expression's operations: "DW_OP_breg7 0x6 DW_OP_stack_value".
-// What cannot be decoded ends the text with "...".
+// The text ends with "..." at the first operation that cannot be decoded.
 func ExpressionText(expr []byte, enc Encoding) string {
 	var parts []string
 	for at := 0; at < len(expr); {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// run runs one operation of the stack machine that does not end a location.
+// run runs an operation that does not end a location.
 func (m *machine) run(o *Operation) *stop {
 	ev := m.ev
 	if b := &binaryOps[o.Code]; b.known {
@@ -137,8 +137,8 @@ func (m *machine) run(o *Operation) *stop {
 		if st != nil {
 			return st
 		}
-		// The value is extended as its old type says, which it already is, and then
-		// cut to the new one.
+		// The value is already extended by its old type, and only needs to be cut to the
+		// new one.
 		m.push(ev.wrap(v.e, t), t)
 	case opReinterpret, opGNUReinterpret:
 		return m.reinterpret(o.A)
@@ -175,7 +175,7 @@ func sizeOf(t *BaseType) int {
 	return t.Size
 }
 
-// baseType reads the base type that a typed operation names; offset 0 is the
+// baseType returns the base type that a typed operation names: nil for offset 0, the
 // generic type.
 func (m *machine) baseType(off uint64) (*BaseType, *stop) {
 	if off == 0 {
@@ -214,8 +214,8 @@ func (m *machine) deref(size uint64, t *BaseType) *stop {
 	return nil
 }
 
-// entryValue pushes the value that an expression had on entry to the function.
-// At that entry itself the registers still hold it.
+// entryValue pushes the value that an expression had on entry to the function. It is
+// known only at the entry itself, where the registers still hold it.
 func (m *machine) entryValue(expr []byte) *stop {
 	at, err := m.ev.Context.AtEntry()
 	switch {
@@ -233,7 +233,7 @@ func (m *machine) entryValue(expr []byte) *stop {
 	}
 	switch l.Kind {
 	case loc.KindRegister, loc.KindMemory, loc.KindValue, loc.KindConstant:
-		// As with a frame base, a register stands for its contents and a bare
+		// As in a frame base, a register stands for its contents and a bare
 		// expression for its value (DWARF 5 section 2.5.1.7).
 		m.push(l.Expr, nil)
 		return nil
@@ -241,8 +241,8 @@ func (m *machine) entryValue(expr []byte) *stop {
 	return unsupported("an entry value that is %v", l.Kind)
 }
 
-// binaryOp is what an operation with two operands does: on values without a type, and
-// on values of signed and unsigned types.
+// binaryOp says what an operation with two operands does: on values without a type, and
+// on values with signed and unsigned types.
 type binaryOp struct {
 	known                     bool
 	generic, signed, unsigned loc.Op
@@ -286,9 +286,9 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	shift := kind == loc.OpShl || kind == loc.OpShr || kind == loc.OpShra
 	ae, be := a.e, b.e
 	if t != nil && b.typ == nil && !shift {
-		// DWARF wants operands of one type, but LLVM writes a constant operand of a
-		// converted value without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
-		// clang 14): it means a number of that type.
+		// DWARF requires operands with the same type, but after a conversion LLVM writes
+		// constant operands without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
+		// clang 14). They mean numbers with the converted type.
 		if be.Op != loc.OpConst {
 			return invalid("%s on operands of different types", opName(code))
 		}
@@ -296,8 +296,8 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	} else if !shift && b.typ != nil && (t == nil || *t != *b.typ) {
 		return invalid("%s on operands of different types", opName(code))
 	}
-	// A logical shift of a signed value, and an arithmetic one of an unsigned
-	// value, look at the value as its type's width holds it.
+	// A logical shift of a signed value, or an arithmetic shift of an unsigned one,
+	// must first extend the value the other way, from its type's width.
 	switch {
 	case kind == loc.OpShr && t != nil && t.Signed:
 		ae = m.ev.Extend(ae, t.Size, false)
@@ -306,7 +306,7 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	}
 	e := m.ev.Binary(kind, ae, be)
 	if kind >= loc.OpEq {
-		t = nil // comparisons give a generic value
+		t = nil // comparisons return a generic value
 	}
 	m.push(m.ev.wrap(e, t), t)
 	return nil

@@ -4,8 +4,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// swapped are the operations whose operands can change sides, and what they
-// become then; others are 0.
+// swapped has, for each operation whose operands can be swapped, what it becomes then;
+// others are 0.
 var swapped = [loc.OpSelect + 1]loc.Op{
 	loc.OpAdd: loc.OpAdd, loc.OpMul: loc.OpMul, loc.OpAnd: loc.OpAnd, loc.OpOr: loc.OpOr, loc.OpXor: loc.OpXor,
 	loc.OpEq: loc.OpEq, loc.OpNe: loc.OpNe,
@@ -13,8 +13,8 @@ var swapped = [loc.OpSelect + 1]loc.Op{
 	loc.OpULt: loc.OpUGt, loc.OpULe: loc.OpUGe, loc.OpUGt: loc.OpULt, loc.OpUGe: loc.OpULe,
 }
 
-// simplifyConst simplifies an operation with a constant, or returns nil. It never
-// loses a fault: what is left out cannot fault.
+// simplifyConst simplifies an operation with a constant, or returns nil. It removes only
+// what cannot fault.
 func (b *Builder) simplifyConst(op loc.Op, x *loc.Expr, k uint64) *loc.Expr {
 	switch op {
 	case loc.OpOr, loc.OpXor:
@@ -62,10 +62,10 @@ func (b *Builder) simplifyExtend(op loc.Op, x *loc.Expr, size int) *loc.Expr {
 	switch x.Op {
 	case loc.OpZExt:
 		if int(x.Size) < size {
-			return x // zeros above already
+			return x // already zero-extended
 		}
 	case loc.OpAnd:
-		// A mask of fewer bits, the sign's not among them.
+		// The mask has fewer bits, and not the sign bit.
 		bits := 8 * size
 		if signed {
 			bits--
@@ -80,8 +80,8 @@ func (b *Builder) simplifyExtend(op loc.Op, x *loc.Expr, size int) *loc.Expr {
 	return nil
 }
 
-// faults reports whether computing an expression may fault: it reads memory, or divides by
-// what may be 0.
+// faults reports whether computing an expression may fault: whether it reads memory, or
+// divides by something that may be 0.
 func faults(e *loc.Expr) bool {
 	bad := false
 	e.Walk(func(n *loc.Expr) {

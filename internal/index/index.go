@@ -9,55 +9,49 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
-// matcher chooses functions by name. Literal returns the only name that matches, if there
-// is only one. A nil matcher chooses all.
+// matcher selects functions by name. Literal returns the name if only one can match. A nil
+// matcher selects all.
 type matcher interface {
 	Match(name string) bool
 	Literal() (name string, ok bool)
 }
 
-// literal is a matcher for one name.
-type literal string
-
-func (l literal) Match(name string) bool  { return name == string(l) }
-func (l literal) Literal() (string, bool) { return string(l), true }
-
-// Options are what an index needs of the image.
+// Options holds what an index needs to know about the image.
 type Options struct {
-	// Dir is the directory of kept scans; "" keeps none. Limit is the most that all files
-	// there take, in bytes.
+	// Dir is the directory of kept scans; if it is "", none is kept. Limit is the size
+	// in bytes that all files there may have together.
 	Dir   string
 	Limit int64
-	// Key names the image among those of Dir: its build ID. Images without are not kept.
+	// Key names the image in Dir: its build ID. An image without one is not kept.
 	Key string
 
 	Warn     func(error)              // called when a kept scan could not be used or written
-	Progress func(done, total uint64) // called by several goroutines, in bytes of .debug_info
-	Guard    func(func() error) error // runs what reads sections
-	Changed  func() error             // an error if the image is no longer what was opened
-	// ReadAside starts to read in the background what most questions need in the end: frames,
-	// and symbols if that is set.
+	Progress func(done, total uint64) // called by several goroutines; bytes of .debug_info
+	Guard    func(func() error) error // runs a function that reads sections
+	Changed  func() error             // returns an error if the file has changed since it was opened
+	// ReadAside starts to read, in the background, what most queries need in the end: call
+	// frame information and, if symbols is set, the symbols.
 	ReadAside func(symbols bool)
-	// Symbols returns what is kept beside the scan, UseSymbols takes it back.
+	// Symbols returns the symbols to keep with a scan; UseSymbols takes kept ones.
 	Symbols    func() ([]byte, error)
 	UseSymbols func([]byte) bool
 }
 
-// Index knows where the functions and inlined instances of an image are. Its methods may be
-// called by several goroutines.
+// Index knows where the functions and inlined instances of an image are. Several
+// goroutines may call its methods at once.
 type Index struct {
 	Data *dw.Data
 	O    Options
 
 	unitsOnce sync.Once
 	unitsErr  error
-	Units     []Unit // see prepare
+	Units     []Unit // see Prepare
 
 	scanMu  sync.Mutex
 	scanned bool
 	scanErr error
 
-	Kept *kept // a scan that was kept, in place of one of our own
+	Kept *kept // a kept scan that replaces one of our own, or nil
 }
 
 // Unit is a unit with the records of its functions.
@@ -70,11 +64,12 @@ type Unit struct {
 	recErr  error
 }
 
+// New returns the index of an image's debug information. It reads nothing yet.
 func New(d *dw.Data, o Options) *Index { return &Index{Data: d, O: o} }
 
-// Guard runs what reads the image's sections or the kept scan. After a part of one was
-// found to be missing there are no more answers: what was half read is remembered as if
-// it were all.
+// Guard runs a function that reads the image's sections or the kept scan. Once a part
+// of one was found missing, every call fails, because what was half read may have been
+// remembered as complete.
 func (x *Index) Guard(f func() error) error {
 	err := x.O.Guard(f)
 	if err == nil && x.Kept != nil {
@@ -97,18 +92,20 @@ func (x *Index) Close() error {
 	return x.Kept.mapped.Close()
 }
 
-// Selector decides on names by reference. One is used by one goroutine.
+// Selector decides by a name's reference whether it matches. Only one goroutine may
+// use it.
 type Selector struct {
 	x       *Index
 	m       matcher
 	literal string
 	isLit   bool
-	offsets []NameRef // of the literal in string sections
+	offsets []NameRef // where the literal is in string sections
 	memo    map[NameRef]bool
 	every   bool // all match
-	known   bool // memo holds all that match, and no other matches
+	known   bool // memo holds all names that match
 }
 
+// SelectorFor returns a selector for the names that m matches.
 func (x *Index) SelectorFor(m matcher) Selector {
 	s := Selector{x: x, m: m, every: m == nil}
 	if s.every {
@@ -120,8 +117,8 @@ func (x *Index) SelectorFor(m matcher) Selector {
 	return s
 }
 
-// findStrings returns where a string stands in a string section. Linkers share
-// ends of strings, so it may be the end of a longer one.
+// findStrings returns where a string is in a string section. Linkers merge the ends
+// of strings, so it may be the end of a longer one.
 func findStrings(d []byte, s string, section NameRef) []NameRef {
 	var out []NameRef
 	want := append([]byte(s), 0)
@@ -136,6 +133,7 @@ func findStrings(d []byte, s string, section NameRef) []NameRef {
 	return out
 }
 
+// Match reports whether the name that a reference stands for matches.
 func (s *Selector) Match(n NameRef) bool {
 	if n == NameNone {
 		return false
@@ -168,7 +166,7 @@ func (s *Selector) Match(n NameRef) bool {
 	return v
 }
 
-// NameRefOf is the name of a record, its own or its root's.
+// NameRefOf returns the name of a record: its root's if it has one, or else its own.
 func (u *Unit) NameRefOf(r *Rec) NameRef {
 	if r.Root >= 0 {
 		return u.Recs[r.Root].Name
@@ -176,14 +174,14 @@ func (u *Unit) NameRefOf(r *Rec) NameRef {
 	return r.Name
 }
 
-// Candidates returns the units that can have sites of the functions that a matcher
-// chooses, with a selector that finds them there.
+// Candidates returns the units that can have sites of the functions that match, with a
+// selector that finds them there.
 func (x *Index) Candidates(ctx context.Context, m matcher) (sel Selector, units []int, err error) {
-	if err := x.Prepare(m != nil); err != nil { // who wants all counts, and seldom asks for symbols
+	if err := x.Prepare(m != nil); err != nil { // a query for all seldom needs symbols
 		return sel, nil, err
 	}
 	if x.KeptPath() != "" && x.Kept == nil {
-		// All is scanned even for one name, so that it is kept for the next question.
+		// Scan everything, even for one name, so that it is kept for the next query.
 		if err := x.Scan(ctx); err != nil {
 			return sel, nil, err
 		}
@@ -209,7 +207,7 @@ func (x *Index) Candidates(ctx context.Context, m matcher) (sel Selector, units 
 }
 
 // FunctionNames returns the names of all functions with at least one site,
-// sorted, without repetition.
+// sorted, without duplicates.
 func (x *Index) FunctionNames(ctx context.Context) ([]string, error) {
 	if err := x.Scan(ctx); err != nil {
 		return nil, err

@@ -18,23 +18,23 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
-// A scan's result can be kept in a directory, one file for each image, so that the
-// next question about the same image needs no scan. A file is named by the image's
-// build ID and the format, and holds, after a header:
+// A scan's result can be kept in a directory, one file per image, so that the next
+// query on the same image needs no scan. A file is named after the image's build ID
+// and the format. After a header it holds:
 //
 //   - the units,
-//   - each function name, in the order of names, with the units that have sites of it,
-//   - the symbols of code, in order of addresses,
-//   - each unit's records, which are decoded when a question needs the unit.
+//   - each function name, sorted, with the units that have sites of it,
+//   - the code symbols, by address,
+//   - each unit's records, which are decoded when a query needs the unit.
 //
-// All but the last are tables that are read where they are: a question touches only
-// the pages it needs, and nothing of .debug_info but the units of its answer. Numbers
-// are little-endian. A file is written under another name and then renamed, so
-// several processes may keep and read at once; it is checked as a whole before it is
-// used; and it may be deleted at any time.
+// All but the last are tables that are used in place: a query touches only the pages
+// it needs, and only the units of its answer in .debug_info. Numbers are
+// little-endian. A file is written under another name and then renamed, so several
+// processes may write and read at once. The whole file is checked before it is used,
+// and it may be deleted at any time.
 
-// keptMagic names the format; another one must have another name, and another
-// suffix, so that two versions do not overwrite each other's files.
+// KeptMagic names the format. A new format needs another magic and another suffix, so
+// that two versions do not overwrite each other's files.
 const (
 	KeptMagic  = "bpfprologue index 4\n"
 	KeptSuffix = ".4.idx"
@@ -42,17 +42,18 @@ const (
 
 // Sizes in bytes of the parts of a kept file.
 const (
-	keptHead     = len(KeptMagic) + 4 // and a checksum of all that follows
-	keptCounts   = 11 * 8             // shape, and lengths
+	keptHead     = len(KeptMagic) + 4 // magic, and a checksum of the rest
+	keptCounts   = 11 * 8             // shape and lengths
 	keptUnitSize = 56
 	keptNameSize = 16
 )
 
 var keptCRC = crc32.MakeTable(crc32.Castagnoli)
 
+// ErrDamagedIndex is wrapped by errors about a kept scan that is damaged.
 var ErrDamagedIndex = errors.New("damaged")
 
-// KeptPath is the file of an image's scan, or "".
+// KeptPath returns the file for the image's scan, or "" if none is to be kept.
 func (x *Index) KeptPath() string {
 	if x.O.Dir == "" || x.O.Key == "" {
 		return ""
@@ -63,14 +64,14 @@ func (x *Index) KeptPath() string {
 // kept is a scan that was read back.
 type kept struct {
 	mapped *mapping.Mapping
-	names  []byte // table of nameRef, offset in lists
-	lists  []byte // units of a name: a count, then differences, in ULEB128
+	names  []byte // table of NameRef and offset in lists
+	lists  []byte // units of each name: a count, then differences, in ULEB128
 	syms   []byte
-	recs   [][]byte // of each unit
+	recs   [][]byte // by unit
 }
 
-// shape distinguishes images with one build ID but different sections: the debug
-// information may be in the file or beside it.
+// shape distinguishes images with the same build ID but different sections: the debug
+// information may be in the file or in a separate one.
 func (x *Index) shape() [5]uint64 {
 	return [...]uint64{
 		uint64(len(x.Data.Info)), uint64(len(x.Data.Abbrev)), uint64(len(x.Data.Str)), uint64(len(x.Data.LineStr)),
@@ -173,7 +174,7 @@ func (x *Index) encodeScan() ([]byte, error) {
 	return slices.Concat(body, units, names, lists, syms, recs), nil
 }
 
-// AppendRecs writes a unit's records; parents and roots as distances.
+// AppendRecs appends a unit's records to b, with parents and roots as distances.
 func AppendRecs(b []byte, recs []Rec) []byte {
 	b = binary.AppendUvarint(b, uint64(len(recs)))
 	prev := uint32(0)
@@ -191,7 +192,7 @@ func AppendRecs(b []byte, recs []Rec) []byte {
 	return b
 }
 
-// DecodeRecs reads them back. ok is false when they are not what appendRecs wrote.
+// DecodeRecs decodes a unit's records. ok is false if AppendRecs did not write them.
 func DecodeRecs(d []byte) (recs []Rec, ok bool) {
 	b := bin.Reader{D: d}
 	off := uint64(0)
@@ -232,7 +233,7 @@ func zigzag(b *bin.Reader) int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// recall looks for a kept scan. It reports whether there was one.
+// recall uses the image's kept scan and reports whether there was one.
 func (x *Index) recall() (bool, error) {
 	path := x.KeptPath()
 	if path == "" {
@@ -251,7 +252,7 @@ func (x *Index) recall() (bool, error) {
 	}
 	x.Kept.mapped = m
 	now := time.Now()
-	x.warn(os.Chtimes(path, now, now)) // what is used is evicted last
+	x.warn(os.Chtimes(path, now, now)) // Evict goes by this time
 	return true, nil
 }
 
@@ -301,13 +302,13 @@ func (x *Index) readKept(d []byte) error {
 	return nil
 }
 
-// name returns the i-th of the names, which are in order.
+// name returns the i-th of the sorted names.
 func (k *kept) name(i int) NameRef {
 	return NameRef(binary.LittleEndian.Uint64(k.names[i*keptNameSize:]))
 }
 
-// choose returns the units that have sites of the functions that a matcher chooses,
-// with a selector for them.
+// choose returns the units that have sites of the functions that match, with a selector
+// for them.
 func (k *kept) choose(x *Index, m matcher) (sel Selector, units []int) {
 	n := len(k.names) / keptNameSize
 	want := make([]bool, len(x.Units))
@@ -355,7 +356,7 @@ func (k *kept) functions(x *Index) []string {
 	return names
 }
 
-// recallRecords decodes the unit's records of a kept scan.
+// recallRecords decodes the unit's records in a kept scan.
 func (u *Unit) recallRecords() error {
 	var ok bool
 	if u.Recs, ok = DecodeRecs(u.Index.Kept.recs[u.Number]); !ok {
@@ -371,7 +372,7 @@ type KeptFile struct {
 	Used time.Time
 }
 
-// ListKept returns the scans that a directory keeps, the one used last first.
+// ListKept returns the scans kept in a directory, the most recently used one first.
 func ListKept(dir string) ([]KeptFile, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -391,7 +392,7 @@ func ListKept(dir string) ([]KeptFile, error) {
 	return out, err
 }
 
-// ClearKept removes all scans that a directory keeps.
+// ClearKept removes all scans kept in a directory.
 func ClearKept(dir string) error {
 	list, err := ListKept(dir)
 	for _, k := range list {
@@ -408,11 +409,11 @@ func (k *KeptFile) remove(dir string) error {
 	return err
 }
 
-// defaultLimit is the most that all kept scans take, in bytes.
+// defaultLimit is the size in bytes that all kept scans may have together.
 const defaultLimit = 1 << 30
 
-// Evict removes the least recently used files until the rest is within the limit. The
-// file at path stays.
+// Evict removes the least recently used files until the others take limit bytes or
+// less. It never removes the file at path.
 func Evict(dir string, limit int64, path string) error {
 	if limit == 0 {
 		limit = defaultLimit

@@ -9,23 +9,22 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
-// One function's name stands in the debug information as an offset in a string
-// section, four bytes that are rare elsewhere. Looking for these bytes is faster than
-// reading entries, and a unit without them has no site of the function: an inlined
-// instance takes its name from an entry of its own unit, unless a reference leads to
-// another one. Units with such references are read in any case.
+// The debug information refers to a function's name by its offset in a string section:
+// four bytes that are rare elsewhere. Searching for them is faster than reading
+// entries, and a unit without them has no site of the function: an inlined instance
+// takes its name from an entry in its own unit, unless a reference leads to another
+// one. Units with such references are always read.
 
-// maxNeedles bounds how many places of a name are looked for. Linkers share the ends
-// of strings, so "kmalloc" is found at the end of 29 strings of a kernel; each costs
-// a pass over all units, and 8 are as much as reading all.
+// maxNeedles bounds how many offsets of a name are searched for. Linkers merge the ends
+// of strings, so "kmalloc" is at the end of 29 strings in a kernel. Each costs a pass
+// over all units, and 8 passes take as long as reading all entries.
 const maxNeedles = 8
 
-// Mentions returns the units that can have sites of the selector's literal, in order
-// of their size. ok is false when looking for them does not pay, or would not find
-// all.
+// Mentions returns the units that can have sites of the selector's literal, by size. ok
+// is false if the search would not be worth it, or would not find all of them.
 func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
 	if sel.literal == "" || len(sel.offsets) > maxNeedles || len(x.Data.StrOffsets) > 0 || x.Data.BigEndian {
-		return nil, false, nil // names by index, in units of DWARF 5 made by clang
+		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
 	var always []bool
 	needles := make([]needle, 0, len(sel.offsets)+1)
@@ -60,9 +59,9 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 }
 
 // crossing finds the units whose abbreviations can have references to other units'
-// functions: link-time optimised and de-duplicated ones. It looks for the bytes of
-// DW_AT_abstract_origin or DW_AT_specification with DW_FORM_ref_addr, and may find
-// more than there is.
+// functions: link-time optimized and deduplicated ones. It searches for the bytes of
+// DW_AT_abstract_origin or DW_AT_specification with DW_FORM_ref_addr, which can also
+// match by chance.
 func (x *Index) crossing() []bool {
 	var at []uint64
 	for _, a := range []dw.Attr{dw.AttrAbstractOrigin, dw.AttrSpecification} {
@@ -99,7 +98,7 @@ func (x *Index) crossing() []bool {
 	return out
 }
 
-// rarity counts how often each byte is in a part of a section.
+// rarity counts how often each byte value occurs in a sample of a section.
 func rarity(d []byte) *[256]int {
 	var n [256]int
 	d = d[len(d)/2:]
@@ -109,7 +108,7 @@ func rarity(d []byte) *[256]int {
 	return &n
 }
 
-// needle is what is looked for: by its rarest byte first.
+// needle is a byte string to search for, by its rarest byte first.
 type needle struct {
 	b    []byte
 	rare int // index of that byte

@@ -13,29 +13,33 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
-// Rec is what the scan keeps of a subprogram or an inlined instance: enough to
-// find all sites of a name without reading the debug information again.
+// Rec is what the scan keeps about a subprogram or an inlined instance: enough to
+// find all sites of a name without scanning again.
 type Rec struct {
 	Off    uint32  // entry, in bytes from its unit's start
-	Parent int32   // enclosing record of the same unit, or -1
-	Root   int32   // record of the same unit that holds the name; -1: see origin
+	Parent int32   // enclosing record in the same unit, or -1
+	Root   int32   // record in the same unit that has the name; -1: see Origin
 	Flags  Flag    //
 	Name   NameRef // set if the record has a name of its own, or its root is elsewhere
-	Origin uint64  // entry of the origin in .debug_info while root is not known, or 0
+	Origin uint64  // offset in .debug_info of the origin while Root is not known, or 0
 }
 
+// Flag says what a record stands for.
 type Flag uint8
 
+// Flags of records.
 const (
 	Inlined Flag = 1 << iota // an inlined instance, not a subprogram
 	HasPC                    // has an address
 )
 
-// NameRef is where a name stands: a string section in the upper 4 bits and an
-// offset. Equal names mostly have equal references, since linkers merge
-// .debug_str, but need not.
+// NameRef says where a name is: in its upper 4 bits the string section, below them
+// the offset. Equal names mostly have equal references, because linkers merge
+// .debug_str, but not always.
 type NameRef uint64
 
+// String sections in the upper 4 bits of a NameRef, which NameSection masks. NameNone is
+// the reference of a record without a name.
 const (
 	NameNone    NameRef = 0
 	nameStr     NameRef = 1 << 60
@@ -44,8 +48,7 @@ const (
 	NameSection NameRef = 0xf << 60
 )
 
-// NameOf returns the string that a reference stands for, or "" when it is
-// damaged.
+// NameOf returns the string that a reference stands for, or "" if it is damaged.
 func (x *Index) NameOf(n NameRef) string {
 	var s string
 	off := uint64(n &^ NameSection)
@@ -60,9 +63,9 @@ func (x *Index) NameOf(n NameRef) string {
 	return s
 }
 
-// Scan finds all functions and inlined instances, or reads back what a cache has kept of
-// that. Other methods do as much of it as they need. It is done once, and its error is
-// remembered, except when the context ended it.
+// Scan finds all functions and inlined instances, or loads a kept scan. Other methods do
+// as much of this as they need. It happens once, and an error is remembered unless it is
+// the context's.
 func (x *Index) Scan(ctx context.Context) error {
 	if err := x.Prepare(x.KeptPath() != ""); err != nil || x.Kept != nil {
 		return err
@@ -86,9 +89,9 @@ func (x *Index) Scan(ctx context.Context) error {
 	return err
 }
 
-// Prepare finds the units: in a kept scan or in .debug_info. That is work for one
-// processor, so another reads meanwhile what most questions need in the end: frames, and,
-// if the caller says so, symbols.
+// Prepare finds the units, in a kept scan or in .debug_info. That keeps only one
+// processor busy, so meanwhile another reads what most queries need in the end: call
+// frame information and, if symbols is set, the symbols.
 func (x *Index) Prepare(symbols bool) error {
 	x.unitsOnce.Do(func() {
 		recalled, err := x.recall()
@@ -108,7 +111,7 @@ func (x *Index) Prepare(symbols bool) error {
 	return x.unitsErr
 }
 
-// addUnits makes the index's units of those that are known.
+// addUnits fills Units from the units in Data.
 func (x *Index) addUnits() {
 	x.Units = make([]Unit, len(x.Data.Units))
 	for i := range x.Units {
@@ -116,8 +119,8 @@ func (x *Index) addUnits() {
 	}
 }
 
-// AllUnits returns the numbers of all units, large ones first: the last ones to
-// finish are then small.
+// AllUnits returns the numbers of all units, largest first, so that no large one
+// is left to the end, when the other processors are idle.
 func (x *Index) AllUnits() []int {
 	order := make([]int, len(x.Units))
 	for i := range order {
@@ -129,8 +132,8 @@ func (x *Index) AllUnits() []int {
 	return order
 }
 
-// EachUnit calls f for units whose records are there, on all processors. Units of
-// types are left out: they have no functions of their own. sites is set if f reads sites.
+// EachUnit reads the records of units and calls f for each, on all processors. It
+// skips type units, which have no functions of their own. sites says that f reads sites.
 func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*Scanner, *Unit) error) error {
 	var done atomic.Uint64
 	total := uint64(0)
@@ -160,7 +163,7 @@ func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*S
 	})
 }
 
-// records finds the unit's records once: in a kept scan, or by reading the unit.
+// records gets the unit's records, once: from a kept scan, or by reading the unit.
 func (u *Unit) records(s *Scanner) error {
 	u.recOnce.Do(func() {
 		if u.Index.Kept != nil {
@@ -172,8 +175,8 @@ func (u *Unit) records(s *Scanner) error {
 	return u.recErr
 }
 
-// Parallel calls f for 0 to n-1 on all processors. The error of the lowest index
-// wins, so that the answer does not depend on timing.
+// Parallel calls f for 0 to n-1 on all processors. It returns the error of the lowest
+// index, so that the result does not depend on timing.
 func (x *Index) Parallel(n int, f func(s *Scanner, i int) error) error {
 	var (
 		next  atomic.Int64
@@ -210,21 +213,21 @@ func (x *Index) Parallel(n int, f func(s *Scanner, i int) error) error {
 	return err
 }
 
-// Scanner walks units; its memory is used again for the next one.
+// Scanner walks units and reuses its memory for the next one.
 type Scanner struct {
 	Worker int   // number of the goroutine, from 0
-	sites  bool  // the sites of units may be asked for: their abbreviations are worth keeping
-	of     *Unit // that table was read for last
+	sites  bool  // sites of units may be read, so their abbreviations are worth keeping
+	of     *Unit // the unit that Table was last read for
 	Table  dw.AbbrevTable
 	recs   []Rec
 	parent []int32
 }
 
-// maxDepth bounds how deep entries may nest. Kernels reach 30.
+// maxDepth bounds how deeply entries may nest. Kernels reach 30.
 const maxDepth = 512
 
-// scan reads a unit's records. The abbreviations are the scanner's: kept for all
-// units they would take 120 MB of a kernel's.
+// scan reads a unit's records. The abbreviations stay in the scanner: keeping those
+// of all units would take 120 MB for a kernel.
 func (s *Scanner) scan(u *Unit) error {
 	s.Table.Keep = s.sites
 	if err := u.Begin(&s.Table); err != nil {
@@ -234,8 +237,7 @@ func (s *Scanner) scan(u *Unit) error {
 	return s.walk(u)
 }
 
-// Load is the unit's own load, but for a unit that the scanner has just read, whose
-// table is there already.
+// Load loads a unit. If the scanner has just read the unit, it reuses the table.
 func (s *Scanner) Load(u *Unit) error {
 	if s.of == u && s.Table.Keep {
 		u.LoadOnce.Do(func() { u.Abbrevs = s.Table.Clone() })
@@ -243,7 +245,7 @@ func (s *Scanner) Load(u *Unit) error {
 	return u.Load()
 }
 
-// Open gets a unit ready for questions about its sites.
+// Open loads a unit and its records, so that its sites can be read.
 func (s *Scanner) Open(u *Unit) error {
 	s.sites = true
 	if err := u.records(s); err != nil {
@@ -252,8 +254,8 @@ func (s *Scanner) Open(u *Unit) error {
 	return s.Load(u)
 }
 
-// walk goes through all entries of a unit that may be functions or contain some.
-// Most are passed over by their word alone.
+// walk visits all entries of a unit that may be functions or contain some. Their
+// words alone are enough to skip most of them.
 func (s *Scanner) walk(u *Unit) error {
 	d := u.Data.Info[:u.End]
 	words := s.Table.Words
@@ -280,7 +282,7 @@ func (s *Scanner) walk(u *Unit) error {
 			p += n
 			if p <= len(d) {
 				if len(stack) == 0 {
-					break // a unit of one entry
+					break // the unit has only one entry
 				}
 				continue
 			}
@@ -336,16 +338,16 @@ func (s *Scanner) walk(u *Unit) error {
 	return nil
 }
 
-// What rest returns in place of the record that is the parent of an entry's
-// children.
+// What rest returns if an entry has no children left to walk, instead of their parent
+// record.
 const (
 	leaf   = -2 // the entry has no children
-	passed = -3 // they have been passed over
+	passed = -3 // they have been skipped
 )
 
 // rest reads an entry that a word does not describe: a function, or one with an
-// attribute of varying size. It returns the position after it and the record that
-// its children belong to.
+// attribute of varying size. It returns the position after it and the parent record of
+// its children.
 func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next int, child int32, err error) {
 	d := u.Data.Info[:u.End]
 	ab := s.Table.Get(code)
@@ -402,7 +404,7 @@ func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next i
 	return b.P, child, nil
 }
 
-// name notes where a record's name stands.
+// name notes where a record's name is.
 func (s *Scanner) name(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
 	switch f {
 	case dw.FormString:
@@ -434,7 +436,7 @@ func (s *Scanner) origin(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
 	}
 }
 
-// find returns the record of an entry, or -1.
+// find returns the record for the entry at an offset in .debug_info, or -1.
 func (u *Unit) find(off uint64) int32 {
 	if off < u.First || off >= u.End {
 		return -1
@@ -455,11 +457,11 @@ func (u *Unit) find(off uint64) int32 {
 	return -1
 }
 
-// MaxOrigins bounds a chain of origins: inlined instance, abstract instance,
-// declaration; a damaged file could make a loop.
+// MaxOrigins bounds a chain of origins (inlined instance, abstract instance,
+// declaration), which could be a loop in a damaged file.
 const MaxOrigins = 8
 
-// link finds the root of each record whose origins are in the same unit, and the name
+// link finds the root of each record whose origins are in the same unit, and the names
 // of the others.
 func (u *Unit) link() {
 	for i := range u.Recs {
@@ -477,7 +479,7 @@ func (u *Unit) link() {
 			}
 			k := u.find(q.Origin)
 			if k < 0 {
-				// Not a record of this unit: a declaration inside a type, or in another unit.
+				// No record here: a declaration inside a type, or in another unit.
 				r.Origin = q.Origin
 				r.Name = u.Index.originName(r.Origin)
 				break
@@ -487,7 +489,7 @@ func (u *Unit) link() {
 	}
 }
 
-// originName follows origins by reading entries.
+// originName returns the name at the end of a chain of origins outside the records.
 func (x *Index) originName(off uint64) NameRef {
 	for range MaxOrigins {
 		u := x.Data.UnitAt(off)
@@ -521,7 +523,7 @@ func (x *Index) originName(off uint64) NameRef {
 	return NameNone
 }
 
-// RefOf is the reference for a string value outside the scan.
+// RefOf returns the reference for a string value that the scan did not read.
 func RefOf(u *dw.Unit, v dw.Value) NameRef {
 	switch v.Form {
 	case dw.FormStrp:

@@ -12,8 +12,8 @@ var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86,
 
 func nextX86(code []byte) (Insn, bool) {
 	inst, err := x86asm.Decode(code, 64)
-	// Where x86asm does not know what follows a prefix, or code is cut short, it makes
-	// the first byte an Insn, with no operation.
+	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
+	// first byte as an instruction without an operation.
 	if err != nil || inst.Op == 0 {
 		prefixes, other := alike(code)
 		if inst, err = x86asm.Decode(other, 64); err != nil || inst.Len < 3 {
@@ -31,14 +31,14 @@ func nextX86(code []byte) (Insn, bool) {
 	case x86asm.RET, x86asm.LRET, x86asm.IRET, x86asm.IRETD, x86asm.IRETQ, x86asm.SYSRET, x86asm.SYSEXIT:
 		in.Onward = false
 	}
-	// UD2 goes onward: it is the trap of a WARN too, after which the kernel continues.
+	// Execution may continue after UD2: it is also the trap of a WARN.
 	return in, true
 }
 
-// alike returns an instruction of the same size, after the prefixes, for one of the
-// groups 0F 01, 0F 1E, 0F AE and 0F C7, many of which x86asm does not know (ENCLS,
-// ENDBR64, RDPKRU, VMGEXIT, XSAVES): all have a ModRM byte and no immediate, as IMUL, 0F AF,
-// has. It is empty for others.
+// alike replaces an instruction in the groups 0F 01, 0F 1E, 0F AE and 0F C7 by one with
+// the same size, without its prefixes. x86asm does not know many in these groups (ENCLS,
+// ENDBR64, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
+// 0F AF. For other instructions the result is empty.
 func alike(code []byte) (prefixes int, other []byte) {
 	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
 		prefixes++
@@ -59,13 +59,13 @@ func alike(code []byte) (prefixes int, other []byte) {
 	return 0, nil
 }
 
-// x86Prefixes are the prefixes of an instruction besides REX.
+// x86Prefixes lists the instruction prefixes other than REX.
 var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
 
 // slotX86 says what an x86-64 instruction does to a slot.
 func slotX86(code []byte, m Slot) (size int, did Effect) {
 	inst, err := x86asm.Decode(code, 64)
-	// As in nextX86: no operation stands for what is not known.
+	// As in nextX86, no operation means that the instruction is unknown.
 	if err != nil || inst.Op == 0 || x86Leaves[inst.Op] {
 		return 0, Lost
 	}
@@ -75,8 +75,8 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 		case x86asm.Rel:
 			return 0, Lost // a branch
 		case x86asm.Reg:
-			// It may be changed. That it is only read is rare, and may be how another
-			// register comes to point into the frame.
+			// It may be changed. Merely reading it is rare, and can make another register
+			// point into the frame.
 			if x86Number[a] == int(m.Base) {
 				return 0, Lost
 			}
@@ -93,8 +93,8 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 	return inst.Len, did
 }
 
-// endsX86: a store ends in the operand of the slot, or in a constant of up to four bytes
-// after that.
+// endsX86 tests whether code ends with the slot's operand, or with a constant of up to
+// four bytes after that, as a store does.
 func endsX86(code []byte, m Slot) bool {
 	op, n := x86Operand(m)
 	for _, constant := range [...]int{0, 1, 2, 4} {
@@ -132,8 +132,8 @@ func x86Operand(m Slot) (op [6]byte, n int) {
 	return op, n
 }
 
-// x86Touches reports whether an operand of n bytes is or may be in a slot; LEA's, which
-// has no size, when its address is one of the slot's.
+// x86Touches reports whether an operand of n bytes overlaps a slot, or may do so. LEA's
+// operand has no size and overlaps if its address is in the slot.
 func x86Touches(a x86asm.Mem, n int, m Slot) bool {
 	if a.Base == 0 || x86Number[a.Base] != int(m.Base) || a.Segment == x86asm.FS || a.Segment == x86asm.GS {
 		return false
@@ -142,10 +142,10 @@ func x86Touches(a x86asm.Mem, n int, m Slot) bool {
 	return a.Index != 0 || at < m.Off+m.Size && m.Off < at+int64(max(n, 1))
 }
 
-// x86Disp is an operand's displacement: x86asm extends one of 32 bits with zeros.
+// x86Disp returns an operand's displacement, which x86asm zero-extends if it has 32 bits.
 func x86Disp(a x86asm.Mem) int64 { return int64(int32(a.Disp)) }
 
-// x86Number is the DWARF number of general registers, whatever part of them, else -1.
+// x86Number maps general registers and their parts to DWARF numbers, others to -1.
 var x86Number = func() (out [256]int) {
 	for i := range out {
 		out[i] = -1
@@ -171,15 +171,15 @@ func x86Set(ops ...x86asm.Op) map[x86asm.Op]bool {
 	return out
 }
 
-// x86Leaves are operations that do not go straight on, or move the stack pointer
-// without naming it.
+// x86Leaves has the operations after which execution may continue elsewhere, or that
+// change the stack pointer without naming it.
 var x86Leaves = x86Set(
 	x86asm.CALL, x86asm.LCALL, x86asm.JMP, x86asm.LJMP, x86asm.RET, x86asm.LRET, x86asm.IRET, x86asm.IRETD, x86asm.IRETQ,
 	x86asm.SYSCALL, x86asm.SYSENTER, x86asm.SYSEXIT, x86asm.SYSRET, x86asm.INT, x86asm.INTO, x86asm.ICEBP, x86asm.UD1, x86asm.UD2, x86asm.HLT,
 	x86asm.PUSH, x86asm.PUSHF, x86asm.PUSHFD, x86asm.PUSHFQ, x86asm.POP, x86asm.POPF, x86asm.POPFD, x86asm.POPFQ, x86asm.ENTER, x86asm.LEAVE,
 )
 
-// x86Stores are operations that write their first operand without reading it, as a
+// x86Stores has the operations that write their first operand without reading it, as a
 // spill does.
 var x86Stores = x86Set(
 	x86asm.MOV, x86asm.MOVD, x86asm.MOVQ, x86asm.MOVSS, x86asm.MOVSD_XMM, x86asm.MOVAPS, x86asm.MOVUPS, x86asm.MOVDQA, x86asm.MOVDQU,

@@ -7,19 +7,19 @@ import (
 	"golang.org/x/arch/arm64/arm64asm"
 )
 
-// arm64: ftrace's call is one BL. Late stores to stack slots are not looked for.
+// arm64: ftrace's call is one BL. There is no decoder for stores to stack slots.
 var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Load: arm64Load, Store: arm64Store, Sequence: 32}
 
-// Every instruction that goes elsewhere than to the next one is in the group "branches,
-// exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26 are 101).
-// Only these are decoded: what else arm64asm does not know (SVE, atomics) has four
-// bytes as well.
+// Every instruction after which execution may continue elsewhere is in the group
+// "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26
+// are 101). Only these are decoded. Others that arm64asm does not know (SVE, atomics) do
+// not matter: they have four bytes too.
 func nextARM64(code []byte) (Insn, bool) {
 	if len(code) < 4 {
 		return Insn{}, false
 	}
 	in := Insn{Size: 4, Onward: true}
-	word := binary.LittleEndian.Uint32(code) // also where data is big-endian
+	word := binary.LittleEndian.Uint32(code) // even if data is big-endian
 	if word>>26&7 != 5 {
 		return in, true
 	}
@@ -43,11 +43,11 @@ func nextARM64(code []byte) (Insn, bool) {
 	case arm64asm.RET, arm64asm.ERET, arm64asm.DRPS:
 		in.Onward = false
 	}
-	// BRK goes onward: it is the trap of a WARN too, after which the kernel continues.
+	// Execution may continue after BRK: it is also the trap of a WARN.
 	return in, true
 }
 
-// arm64asm.Decode writes to a variable of its package, so it runs once at a time.
+// arm64Decoding serializes arm64asm.Decode, which writes to a package variable.
 var arm64Decoding sync.Mutex
 
 func decodeARM64(code []byte) (arm64asm.Inst, error) {
@@ -56,8 +56,8 @@ func decodeARM64(code []byte) (arm64asm.Inst, error) {
 	return arm64asm.Decode(code)
 }
 
-// arm64Others are the instructions of the group that golang.org/x/arch v0.30 does not know: a
-// word that is value under mask is one of them.
+// arm64Others lists the instructions in the group that golang.org/x/arch v0.30 does not
+// know: those whose word is value under mask.
 var arm64Others = []struct {
 	mask, value  uint32
 	onward, lost bool
@@ -70,8 +70,8 @@ var arm64Others = []struct {
 	{0xff000000, 0xd5000000, true, false},  // system, as SB and WFET
 }
 
-// otherARM64 does not know the rest of the group, where newer branches are (BC.cond,
-// CBGT).
+// otherARM64 decodes with arm64Others. ok is false for the rest of the group, which has
+// newer branches (BC.cond, CBGT).
 func otherARM64(word uint32) (Insn, bool) {
 	for _, o := range arm64Others {
 		if word&o.mask == o.value {
@@ -81,9 +81,9 @@ func otherARM64(word uint32) (Insn, bool) {
 	return Insn{}, false
 }
 
-// arm64Steps are those of aarch64_insn_is_steppable and arm_probe_decode_insn in
-// arch/arm64/kernel/probes/decode-insn.c (6.1), with the encodings of
-// arch/arm64/include/asm/insn.h. Plain branches, ADR and loads of literals are simulated.
+// arm64Steps follows aarch64_insn_is_steppable and arm_probe_decode_insn in
+// arch/arm64/kernel/probes/decode-insn.c (6.1), with the encodings in
+// arch/arm64/include/asm/insn.h. The kernel simulates plain branches, ADR and literal loads.
 var arm64Steps = []Pattern{
 	{0xffffffff, 0xd503201f, false}, // NOP
 	{0xffffffff, 0xd50320ff, false}, // XPACLRI
@@ -104,8 +104,8 @@ var arm64Steps = []Pattern{
 	{0x3f800000, 0x08000000, true},  // exclusive loads and stores
 }
 
-// What the kernel takes for the ends of an exclusive sequence (is_probed_address_atomic):
-// LDAR and STLR fit too.
+// What the kernel takes for the ends of an exclusive sequence (is_probed_address_atomic),
+// including LDAR and STLR.
 var (
 	arm64Load  = Pattern{Mask: 0x3f400000, Value: 0x08400000}
 	arm64Store = Pattern{Mask: 0x3f400000, Value: 0x08000000}

@@ -1,6 +1,6 @@
-// Package mapping gives a file's contents as a byte slice without reading them:
-// the kernel brings in the pages that are touched. A file that shrinks while it
-// is mapped makes such a touch fault; Guard turns that fault into an error.
+// Package mapping provides a file's contents as a byte slice without reading it all:
+// the kernel loads pages when they are accessed. If a file shrinks while it is mapped,
+// an access can fault; Guard turns the fault into an error.
 package mapping
 
 import (
@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrFault is wrapped by Guard's error if a mapped file no longer has the bytes that were
-// read, and by Changed's error.
+// ErrFault is wrapped by the error of Guard and Faulted if a mapped file no longer has the
+// bytes that were read, and by that of Changed.
 var ErrFault = errors.New("the file was changed while it was being read: open it again when it is complete")
 
 // Mapping is a file mapped read-only.
@@ -30,16 +30,16 @@ type Mapping struct {
 	file    *os.File
 	size    int64
 	written time.Time
-	fault   atomic.Bool // a part of Data is gone
+	fault   atomic.Bool // part of Data is gone
 }
 
-// open are the mappings that a fault can come from.
+// open holds the mappings that a fault can be in.
 var open struct {
 	mu   sync.Mutex
 	list []*Mapping
 }
 
-// Open maps a regular file. An empty file maps to no bytes.
+// Open maps a regular file. For an empty file, Data is empty.
 func Open(path string) (*Mapping, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *Mapping) Close() error {
 	return err
 }
 
-// Faulted returns an error that wraps ErrFault if some Guard has found that a part of the
+// Faulted returns an error that wraps ErrFault if any Guard has found that part of the
 // mapping is gone: what was read at that time must not be used.
 func (m *Mapping) Faulted() error {
 	if m == nil || !m.fault.Load() {
@@ -117,9 +117,9 @@ func (m *Mapping) Changed() error {
 	return m.Faulted()
 }
 
-// Guard runs f. If f touches a page of a mapping that is gone, the error wraps ErrFault and
-// names the file. Every goroutine that reads a mapping needs its own Guard. Other panics
-// pass through.
+// Guard runs f. If f accesses a page that a mapped file no longer has, the error wraps
+// ErrFault and names the file. Each goroutine that reads a mapping must call Guard itself.
+// Other panics pass through.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -143,7 +143,7 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// holder returns the mapping that an address is in, or nil.
+// holder returns the mapping that contains a run-time address, or nil.
 func holder(addr uintptr) *Mapping {
 	open.mu.Lock()
 	defer open.mu.Unlock()

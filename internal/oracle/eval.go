@@ -56,6 +56,7 @@ type Machine struct {
 // ResultKind says what the result of an evaluation is.
 type ResultKind uint8
 
+// What the result of an evaluation can be.
 const (
 	InMemory   ResultKind = iota // the object is at the address Value
 	InRegister                   // it is in the register Reg, which holds Value

@@ -8,6 +8,7 @@ import (
 // Rule is the rule by which an expression was chosen. The names are dwarfloc's.
 type Rule string
 
+// The rules that dwarfloc uses too.
 const (
 	RuleNone      Rule = "none"
 	RuleConstant  Rule = "constant"    // DW_AT_const_value

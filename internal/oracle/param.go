@@ -8,13 +8,13 @@ import (
 type Source uint8
 
 const (
-	// NoLocation: neither a location nor a constant, or no entry at the site at all.
+	// NoLocation is neither a location nor a constant, or no entry at the site at all.
 	NoLocation Source = iota
-	// NotAtSite: a location list that is for other addresses.
+	// NotAtSite is a location list that covers only other addresses.
 	NotAtSite
-	// Constant: DW_AT_const_value.
+	// Constant is DW_AT_const_value.
 	Constant
-	// Expression: an expression.
+	// Expression is a DWARF expression.
 	Expression
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns up to max candidates that a user who wrote name may have meant, nearest
+// Nearest returns up to count candidates that a user who wrote name may have meant, nearest
 // first; equally near ones are in alphabetical order. Candidates may repeat; the result does
 // not.
 //
@@ -18,8 +18,8 @@ import (
 // It is also near if it contains name and name has three characters or more, so that
 // "vfs_read" suggests "ksys_vfs_read_iter". A name of more than 512 characters is near only
 // to names that contain it.
-func Nearest(name string, candidates iter.Seq[string], max int) []string {
-	if name == "" || max <= 0 {
+func Nearest(name string, candidates iter.Seq[string], count int) []string {
+	if name == "" || count <= 0 {
 		return nil
 	}
 	n := newNeighborhood(name)
@@ -38,8 +38,8 @@ func Nearest(name string, candidates iter.Seq[string], max int) []string {
 	var best []neighbor
 	for candidate := range candidates {
 		limit := n.limit
-		if len(best) == max {
-			limit = min(limit, best[max-1].distance)
+		if len(best) == count {
+			limit = min(limit, best[count-1].distance)
 		}
 		d, ok := n.distance(candidate, limit)
 		if !ok {
@@ -47,11 +47,11 @@ func Nearest(name string, candidates iter.Seq[string], max int) []string {
 		}
 		found := neighbor{d, candidate}
 		i, duplicate := slices.BinarySearchFunc(best, found, compare)
-		if duplicate || i == max {
+		if duplicate || i == count {
 			continue
 		}
-		if len(best) == max {
-			best = best[:max-1]
+		if len(best) == count {
+			best = best[:count-1]
 		}
 		best = slices.Insert(best, i, found)
 	}
