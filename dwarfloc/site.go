@@ -13,6 +13,12 @@ import (
 
 // SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
 // an instruction.
+//
+//   - SiteEntry: the start of a function's own, out-of-line code, or of a clone's
+//   - SiteInline: the start of an inlined instance
+//   - SiteLine: where a source line begins in the body of a function, out of line or
+//     inlined: see LineSites
+//   - SiteInstruction: an instruction at a given address: see SiteAt
 type SiteKind uint8
 
 const (

@@ -9,6 +9,22 @@ import (
 )
 
 // TypeKind says what values a type has.
+//
+//   - TypeVoid has no values. It stands for a missing DW_AT_type
+//   - TypeInt: an integer, signed or unsigned
+//   - TypeBool: a truth value
+//   - TypeChar: a character: an integer that is printed as text
+//   - TypeEnum: an enumeration: see [Type.Enumerator]
+//   - TypePointer: an address of an object or a function, C++ references included
+//   - TypeFloat: a floating-point number, complex ones included
+//   - TypeStruct has members one after another: see [Type.Members]
+//   - TypeUnion has members in the same place
+//   - TypeClass: a struct that the program calls a class
+//   - TypeArray has elements of one type: see [Type.Count]
+//   - TypeFunc: a function, which a pointer can point to
+//   - TypeTypedef: another name for a type: see [Type.Resolve]
+//   - TypeQualified: a type that is const, volatile, restrict or _Atomic
+//   - TypeOther: any other type: a pointer to a member, a decimal number
 type TypeKind uint8
 
 const (

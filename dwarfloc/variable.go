@@ -9,6 +9,13 @@ import (
 )
 
 // Role says what a variable is to the function at a site.
+//
+//   - RoleParameter: a formal parameter of the site's function
+//   - RoleLocal: a variable of the function, static ones included, or of one of its
+//     blocks
+//   - RoleGlobal: a variable outside functions
+//   - RoleGiven: not a variable of the program: a register, memory, a constant or a
+//     result that a definition names
 type Role uint8
 
 const (

@@ -8,6 +8,39 @@ import (
 )
 
 // Op is the operation of one node of an expression. All values are 64 bits wide.
+//
+//   - OpConst: K
+//   - OpReg: the register with DWARF number K
+//   - OpAddr: the link-time address K, which moves with the image
+//   - OpDeref: the Size bytes in memory at A, zero-extended
+//   - OpZExt: the low Size bytes of A, zero-extended
+//   - OpSExt: the low Size bytes of A, sign-extended
+//   - OpNeg: -A
+//   - OpNot: ^A
+//   - OpAdd: A + B
+//   - OpSub: A - B
+//   - OpMul: A * B
+//   - OpDiv: A / B, signed, towards zero; B = 0 is a fault
+//   - OpUDiv: A / B, unsigned; B = 0 is a fault
+//   - OpMod: A % B, signed, with the sign of A; B = 0 is a fault
+//   - OpUMod: A % B, unsigned; B = 0 is a fault
+//   - OpAnd: A & B
+//   - OpOr: A | B
+//   - OpXor: A ^ B
+//   - OpShl: A << B, 0 for B of 64 or more
+//   - OpShr: A >> B, unsigned, 0 for B of 64 or more
+//   - OpShra: A >> B, signed, the sign for B of 64 or more
+//   - OpEq: A == B: 1 or 0
+//   - OpNe: A != B
+//   - OpLt: A < B, signed
+//   - OpLe: A <= B, signed
+//   - OpGt: A > B, signed
+//   - OpGe: A >= B, signed
+//   - OpULt: A < B, unsigned
+//   - OpULe: A <= B, unsigned
+//   - OpUGt: A > B, unsigned
+//   - OpUGe: A >= B, unsigned
+//   - OpSelect: A != 0 ? B : C; only one of B and C is computed
 type Op uint8
 
 // The operations. Comparisons give 1 or 0. Where B = 0 is a fault, the value does not exist.

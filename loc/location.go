@@ -11,6 +11,19 @@ import (
 
 // Kind says what a location is. A value in a register, an object in memory at register
 // plus offset, and the value register plus offset are different kinds.
+//
+//   - KindNone: there is no location
+//   - KindRegister: the value is in the register Expr (DW_OP_reg5)
+//   - KindMemory: the object is in memory at the address Expr (DW_OP_breg5 8,
+//     DW_OP_fbreg -24, DW_OP_addr)
+//   - KindValue: the value is Expr itself (... DW_OP_stack_value)
+//   - KindConstant: the value is the constant Expr (DW_AT_const_value, DW_OP_lit3
+//     DW_OP_stack_value, DW_OP_implicit_value)
+//   - KindBytes: the object's bytes are known (DW_AT_const_value with a block,
+//     DW_OP_implicit_value)
+//   - KindPieces: the object is split into Pieces (DW_OP_piece, DW_OP_bit_piece)
+//   - KindImplicitPointer: the value is a pointer that was optimized away, but whose
+//     object can be read (DW_OP_implicit_pointer)
 type Kind uint8
 
 const (

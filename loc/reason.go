@@ -5,6 +5,39 @@ import (
 )
 
 // ReasonCode says why a variable has no location at a site. The list is closed.
+//
+//   - ReasonNone: the variable has a location
+//   - ReasonOptimizedOut ("optimized-out"): the compiler kept no location for it
+//   - ReasonNotAtSite ("not-at-site"): its location list covers other addresses, not
+//     this site
+//   - ReasonNotStoredYet ("not-stored-yet"): the debug information names stack memory
+//     that is not written until later
+//   - ReasonEntryValueOnly ("entry-value-only"): only its value at the entry of the
+//     enclosing function is described, and the register has changed since
+//   - ReasonParameterRef ("parameter-ref"): only callers of this function know it
+//     (DW_OP_GNU_parameter_ref): the clone lost the parameter
+//   - ReasonImplicitPointer ("implicit-pointer"): the pointer itself was optimized
+//     away; what it points to can be read through member access
+//   - ReasonVectorRegister ("vector-register"): it is in a floating point or vector
+//     register, which a probe does not see
+//   - ReasonNoRegister ("no-register"): it is in a register that struct pt_regs does
+//     not hold
+//   - ReasonThreadLocal ("thread-local"): it is thread-local, and its address depends
+//     on the thread
+//   - ReasonModuleAddress ("module-address"): it is, or is at, an address in a
+//     relocatable file (a module), whose sections the kernel loads wherever it likes
+//   - ReasonUnsupported ("unsupported-operation"): its location uses an operation that
+//     has no BPF equivalent
+//   - ReasonNoFrameInfo ("no-frame-info"): its location is relative to the call frame,
+//     and no call frame information covers the site
+//   - ReasonIncompleteType ("incomplete-type"): the size of its type is unknown
+//   - ReasonNoSuchVariable ("no-such-variable"): no variable of this name is in scope
+//   - ReasonNoSuchMember ("no-such-member"): its type has no member of this name
+//   - ReasonTypeMismatch ("type-mismatch"): its type does not allow what the definition
+//     asks for
+//   - ReasonMissingPiece ("missing-piece"): parts of it were optimized away
+//   - ReasonTooLarge ("too-large"): it does not fit into the fetch convention
+//   - ReasonDamaged ("damaged"): its debug information is damaged
 type ReasonCode uint8
 
 const (

@@ -5,6 +5,18 @@ import (
 )
 
 // Rule says how a location was chosen among those in the debug information.
+//
+//   - RuleNone: there was nothing to choose from
+//   - RuleConstant: DW_AT_const_value, the same everywhere
+//   - RuleWhole: a single expression for the variable's whole scope
+//   - RuleView: the list entry that covers the site's address and view
+//   - RuleLaterView: the first list entry that begins at the site's address with a
+//     later view: the variable is bound a few views after the inlined body's entry,
+//     with the same machine state
+//   - RuleAddress: the entry that covers the address, in a list without views
+//   - RuleDefault: DW_LLE_default_location, for addresses that no entry covers
+//   - RuleGiven: the definition itself names a place
+//   - RuleABI: the architecture's calling convention gives the place
 type Rule uint8
 
 const (

@@ -46,6 +46,10 @@ import (
 )
 
 // Missing is what to do with a site that lacks an argument.
+//
+//   - MissingFlag keeps the site. The program finds the argument's bit set in err
+//   - MissingSkip excludes the site from all instances
+//   - MissingFail makes New return an error that wraps ErrMissingArgument
 type Missing uint8
 
 const (

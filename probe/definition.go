@@ -71,6 +71,18 @@ type Expr struct {
 }
 
 // An ExprKind is the kind of an Expr.
+//
+//   - KindVariable: NAME: a parameter, a local or a global variable
+//   - KindRegister: %NAME, as in %ax or %x0: a whole register
+//   - KindSymbol: @SYMBOL, @SYMBOL+OFFSET or @SYMBOL-OFFSET: the memory there
+//   - KindAddress: @ADDRESS: the memory at a link-time address
+//   - KindImmediate: \VALUE: a number that is delivered unchanged
+//   - KindRetval: $retval: the result of the function, in a return probe
+//   - KindComm: $comm: the name of the current task, 16 bytes
+//   - KindStack: $stackN: the Nth word of the stack, counted from 0
+//   - KindStackAddr: $stack: the stack pointer
+//   - KindParams: $params: all parameters of the function, one argument each
+//   - KindVars: $vars: all parameters and locals in scope, one argument each
 type ExprKind byte
 
 const (
@@ -109,6 +121,11 @@ type Step struct {
 }
 
 // A StepKind is the kind of a Step.
+//
+//   - StepDot: .MEMBER: a member of a structure or a union
+//   - StepArrow: ->MEMBER: a member of the object that a pointer points to
+//   - StepIndex: [N] or [VARIABLE]: an element of an array, or of the array that a
+//     pointer points to
 type StepKind byte
 
 const (
@@ -133,6 +150,18 @@ type TypeSpec struct {
 }
 
 // A TypeKind is the kind of a TypeSpec.
+//
+//   - TypeNone stands for the type in the debug information
+//   - TypeUnsigned: u8 to u64, shown in decimal
+//   - TypeSigned: s8 to s64, shown in decimal
+//   - TypeHex: x8 to x64: unsigned, shown in hexadecimal
+//   - TypeChar: char: one character of 8 bits
+//   - TypeBool: bool: a truth value of 8 bits
+//   - TypeString: string: characters up to a NUL, in kernel memory for a kernel's site
+//     and in user memory for a program's
+//   - TypeUString: ustring: characters up to a NUL in user memory
+//   - TypeSymbol: symbol or symstr: a code address, shown as symbol+offset
+//   - TypeBitfield: bB@O/S: B bits from bit O of a container of S bits
 type TypeKind byte
 
 const (

@@ -45,6 +45,12 @@ type Arg struct {
 }
 
 // ArgKind is how an argument is delivered. All kinds but KindScalar need ConventionRecord.
+//
+//   - KindScalar: a number of at most 8 bytes, extended to 8
+//   - KindString: bytes up to a NUL, then zeros
+//   - KindUserString: KindString in user memory, wherever its address was read from
+//   - KindObject: bytes as they are in memory: a structure or an array
+//   - KindComm: the name of the current task, 16 bytes. It has no location
 type ArgKind uint8
 
 const (
@@ -63,6 +69,12 @@ const (
 
 // Convention is how a program gets its arguments. In every convention R1 is ctx and R2 is
 // err.
+//
+//   - ConventionAuto: ConventionRegisters for at most MaxArgs arguments of KindScalar,
+//     else ConventionRecord
+//   - ConventionRegisters passes up to MaxArgs scalars in R3 to R5
+//   - ConventionRecord passes up to MaxRecordArgs arguments of any kind in a record on
+//     the stack. R3 is its address
 type Convention uint8
 
 const (
@@ -106,6 +118,12 @@ func (c Convention) of(args []Arg) Convention {
 }
 
 // Reads is the helper that prologues read memory with.
+//
+//   - ReadAuto: ReadKernel in this package, which knows no image. Package plan chooses
+//     by the image
+//   - ReadKernel: bpf_probe_read_kernel (Linux 5.5)
+//   - ReadUser: bpf_probe_read_user (Linux 5.5)
+//   - ReadLegacy: bpf_probe_read, for kernels before 5.5
 type Reads uint8
 
 const (

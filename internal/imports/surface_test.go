@@ -15,7 +15,8 @@ import (
 const maxExported = 380
 
 // TestSurface counts exported names: types, functions, methods of exported types,
-// constants and variables. Each must have a doc comment of its own.
+// constants and variables. Each must have a doc comment of its own. A type's comment lists its
+// constants with their meanings, since "go doc" shows no others for a type.
 func TestSurface(t *testing.T) {
 	const root = "../.."
 	sum := 0
@@ -35,6 +36,11 @@ func TestSurface(t *testing.T) {
 		}
 		for _, u := range s.undocumented {
 			t.Errorf("%s has no doc comment of its own", u)
+		}
+		for _, c := range s.constants {
+			if doc, ok := s.types[c.of]; ok && !strings.Contains(doc, c.name) {
+				t.Errorf("%s: the comment of %s does not say what %s means", path, c.of, c.name)
+			}
 		}
 		if s.names > 0 {
 			rel, _ := filepath.Rel(root, path)
@@ -60,10 +66,15 @@ type surface struct {
 	names        int
 	undocumented []string // with their positions
 	fset         *token.FileSet
+	types        map[string]string // exported ones, with their comments
+	constants    []constant        // of these types
 }
 
+// constant is an exported constant of a type of its package.
+type constant struct{ name, of string }
+
 func surfaceOf(dir string) (*surface, error) {
-	s := &surface{fset: token.NewFileSet()}
+	s := &surface{fset: token.NewFileSet(), types: make(map[string]string)}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -96,12 +107,24 @@ func (s *surface) declaration(d ast.Decl) {
 		known := d.Recv != nil && (d.Name.Name == "Error" || d.Name.Name == "Unwrap")
 		s.count(d.Name, known || d.Doc != nil)
 	case *ast.GenDecl:
+		of := "" // what constants without a type repeat
 		for _, spec := range d.Specs {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
+				if spec.Name.IsExported() {
+					s.types[spec.Name.Name] = spec.Doc.Text() + d.Doc.Text()
+				}
 				s.count(spec.Name, spec.Doc != nil || d.Doc != nil && !d.Lparen.IsValid())
 			case *ast.ValueSpec:
+				if id, ok := spec.Type.(*ast.Ident); ok && d.Tok == token.CONST {
+					of = id.Name
+				} else if spec.Type != nil || len(spec.Values) > 0 {
+					of = ""
+				}
 				for _, n := range spec.Names {
+					if of != "" && n.IsExported() {
+						s.constants = append(s.constants, constant{n.Name, of})
+					}
 					s.count(n, spec.Doc != nil || spec.Comment != nil || d.Doc != nil && !d.Lparen.IsValid())
 				}
 			}
