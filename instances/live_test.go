@@ -229,7 +229,7 @@ func newCapture(t *testing.T, p *plan.Plan) *capture {
 			c.size = max(c.size, p.Instances[i].Prologue.Layout.Size)
 		}
 	}
-	make := func(size int) *ebpf.Map {
+	newHash := func(size int) *ebpf.Map {
 		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: uint32(size), MaxEntries: uint32(len(p.Sites))})
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func newCapture(t *testing.T, p *plan.Plan) *capture {
 		t.Cleanup(func() { _ = m.Close() })
 		return m
 	}
-	c.errs, c.data = make(8), make(max(c.size, 8))
+	c.errs, c.data = newHash(8), newHash(max(c.size, 8))
 	return c
 }
 

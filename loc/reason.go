@@ -47,25 +47,34 @@ const (
 	ReasonOptimizedOut
 	// ReasonNotAtSite ("not-at-site"): its location list covers other addresses, not this site.
 	ReasonNotAtSite
-	// ReasonNotStoredYet ("not-stored-yet"): the debug information names stack memory that is not written until later.
+	// ReasonNotStoredYet ("not-stored-yet"): the debug information names stack memory that
+	// is not written until later.
 	ReasonNotStoredYet
-	// ReasonEntryValueOnly ("entry-value-only"): only its value at the entry of the enclosing function is described, and the register has changed since.
+	// ReasonEntryValueOnly ("entry-value-only"): only its value at the entry of the
+	// enclosing function is described, and the register has changed since.
 	ReasonEntryValueOnly
-	// ReasonParameterRef ("parameter-ref"): only callers of this function know it (DW_OP_GNU_parameter_ref): the clone lost the parameter.
+	// ReasonParameterRef ("parameter-ref"): only callers of this function know it
+	// (DW_OP_GNU_parameter_ref): the clone lost the parameter.
 	ReasonParameterRef
-	// ReasonImplicitPointer ("implicit-pointer"): the pointer itself was optimized away; what it points to can be read through member access.
+	// ReasonImplicitPointer ("implicit-pointer"): the pointer itself was optimized away;
+	// what it points to can be read through member access.
 	ReasonImplicitPointer
-	// ReasonVectorRegister ("vector-register"): it is in a floating point or vector register, which a probe does not see.
+	// ReasonVectorRegister ("vector-register"): it is in a floating point or vector
+	// register, which a probe does not see.
 	ReasonVectorRegister
 	// ReasonNoRegister ("no-register"): it is in a register that struct pt_regs does not hold.
 	ReasonNoRegister
-	// ReasonThreadLocal ("thread-local"): it is thread-local, and its address depends on the thread.
+	// ReasonThreadLocal ("thread-local"): it is thread-local, and its address depends on
+	// the thread.
 	ReasonThreadLocal
-	// ReasonModuleAddress ("module-address"): it is, or is at, an address in a relocatable file (a module), whose sections the kernel loads wherever it likes.
+	// ReasonModuleAddress ("module-address"): it is, or is at, an address in a relocatable
+	// file (a module), whose sections the kernel loads wherever it likes.
 	ReasonModuleAddress
-	// ReasonUnsupported ("unsupported-operation"): its location uses an operation that has no BPF equivalent.
+	// ReasonUnsupported ("unsupported-operation"): its location uses an operation that has
+	// no BPF equivalent.
 	ReasonUnsupported
-	// ReasonNoFrameInfo ("no-frame-info"): its location is relative to the call frame, and no call frame information covers the site.
+	// ReasonNoFrameInfo ("no-frame-info"): its location is relative to the call frame, and
+	// no call frame information covers the site.
 	ReasonNoFrameInfo
 	// ReasonIncompleteType ("incomplete-type"): the size of its type is unknown.
 	ReasonIncompleteType

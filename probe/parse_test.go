@@ -83,11 +83,11 @@ func TestParse(t *testing.T) {
 		if !equalDefinitions(d, &tt.want) {
 			t.Errorf("Parse(%q)\n got %+v\nwant %+v", tt.text, *d, tt.want)
 		}
-		print := tt.print
-		if print == "" {
-			print = tt.text
+		printed := tt.print
+		if printed == "" {
+			printed = tt.text
 		}
-		if diff := cmp.Diff(print, d.String()); diff != "" {
+		if diff := cmp.Diff(printed, d.String()); diff != "" {
 			t.Errorf("Parse(%q) prints (-want +got):\n%s", tt.text, diff)
 		}
 		if d.Text != tt.text {

@@ -48,12 +48,12 @@ func executeAll(t *testing.T, w *world, convention prologue.Convention, cases []
 
 // execute runs cases in the interpreter, on both byte orders, and in the kernel: in
 // both conventions, with the same results.
-func execute(t *testing.T, make func(w *world) []execCase) {
+func execute(t *testing.T, cases func(w *world) []execCase) {
 	t.Helper()
 	for _, be := range []bool{false, true} {
 		t.Run(fmt.Sprintf("interpreter/be=%v", be), func(t *testing.T) {
 			w := imaginary(be)
-			for _, c := range make(w) {
+			for _, c := range cases(w) {
 				p := check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be})
 				if want := w.want(c.args); c.want != nil && want != *c.want {
 					t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)
@@ -65,7 +65,7 @@ func execute(t *testing.T, make func(w *world) []execCase) {
 	t.Run("kernel", func(t *testing.T) {
 		bpfexec.RequireOrSkip(t)
 		w := actual(t)
-		cases := make(w)
+		cases := cases(w)
 		executeAll(t, w, prologue.ConventionRegisters, cases)
 		executeAll(t, w, prologue.ConventionRecord, cases)
 	})

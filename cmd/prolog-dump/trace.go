@@ -122,13 +122,13 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 		return err
 	}
 	hits := 0
-	print := printHit
+	show := printHit
 	if s.format == "json" {
-		print = printHitJSON
+		show = printHitJSON
 	}
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
-		return print(w, h)
+		return show(w, h)
 	})
 	lost, lostErr := session.Lost()
 	fmt.Fprintf(os.Stderr, "%s, %d lost\n", count(hits, "hit"), lost)
