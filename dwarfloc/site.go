@@ -226,7 +226,11 @@ func (u *unit) locateSymbol(s *Site, want string) {
 // information.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	rec := &u.Recs[i]
-	*s = Site{reused: true, u: u, rec: i, Image: u.img, DIE: u.Off + uint64(rec.Off), fun: s.fun, funOf: s.funOf}
+	// A literal would be built on the stack and copied: a Site is large.
+	fun, funOf := s.fun, s.funOf
+	*s = Site{}
+	s.reused, s.u, s.rec, s.Image, s.fun, s.funOf = true, u, i, u.img, fun, funOf
+	s.DIE = u.Off + uint64(rec.Off)
 	if rec.Flags&index.Inlined != 0 {
 		s.Kind = SiteInline
 	}
@@ -236,22 +240,18 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	}
 	var frame dw.Value
 	r := e.Attributes()
-	for {
-		a, v, more := r.Next()
-		if !more {
-			break
-		}
-		switch a {
+	for r.Next() {
+		switch r.Name {
 		case dw.AttrCallFile:
-			s.callFile = v.U
+			s.callFile = r.Value.U
 		case dw.AttrCallLine:
-			s.CallLine = int(v.U)
+			s.CallLine = int(r.Value.U)
 		case dw.AttrFrameBase:
-			frame = v
+			frame = r.Value
 		case dw.AttrAbstractOrigin:
-			s.origin = v
+			s.origin = r.Value
 		default:
-			s.pcs.Take(a, v)
+			s.pcs.Take(r.Name, r.Value)
 		}
 	}
 	if r.Err != nil {

@@ -32,30 +32,27 @@ func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
 func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
 	x.u, x.off, x.tag = u, e.Off, e.Tag()
 	r := e.Attributes()
-	for {
-		a, v, ok := r.Next()
-		if !ok {
-			return r.End(), r.Err
-		}
-		switch a {
+	for r.Next() {
+		switch r.Name {
 		case dw.AttrName:
-			x.name = v
+			x.name = r.Value
 		case dw.AttrAbstractOrigin, dw.AttrSpecification:
-			x.origin = v
+			x.origin = r.Value
 		case dw.AttrType:
-			x.typ = v
+			x.typ = r.Value
 		case dw.AttrLocation:
-			x.location = v
+			x.location = r.Value
 		case dw.AttrConstValue:
-			x.constant = v
+			x.constant = r.Value
 		case dw.AttrGNULocviews:
-			x.views = v
+			x.views = r.Value
 		case dw.AttrDeclaration:
-			x.decl = v.U != 0
+			x.decl = r.Value.U != 0
 		case dw.AttrExternal:
-			x.external = v.U != 0
+			x.external = r.Value.U != 0
 		}
 	}
+	return r.End(), r.Err
 }
 
 // complete adds what the variable's own entry leaves out but its origins have.

@@ -69,7 +69,8 @@ func TestNewArgument(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := v.Loc.Text(img.Arch())
-		a, own := argument.New("e", v, kind, argument.Options{StringBytes: 64})
+		var a prologue.Arg
+		own := argument.Set(&a, "e", v, kind, argument.Options{StringBytes: 64})
 		if a.Reason.Code != loc.ReasonTypeMismatch || own.Reason != a.Reason {
 			t.Errorf("%v: the argument's reason is %v, its variable's %v", kind, a.Reason, own.Reason)
 		}

@@ -72,7 +72,7 @@ func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument,
 				name = free(v.Name, out)
 			}
 			a := Argument{DefinitionArg: i, Type: d.Type}
-			a.Arg, a.Variable = argument.New(name, v, d.Type, shape)
+			a.Variable = argument.Set(&a.Arg, name, v, d.Type, shape)
 			a.User = d.User
 			if d.Expr.Kind == probe.KindComm {
 				a.Kind = prologue.KindComm

@@ -18,24 +18,26 @@ type Options struct {
 
 // argument is an argument under construction.
 type argument struct {
-	prologue.Arg
+	*prologue.Arg
 	variable *dwarfloc.Variable
 	want     probe.TypeSpec
 }
 
-// New returns the argument that fetches a variable: as many bytes as the variable's type
+// Set makes arg the argument that fetches a variable: as many bytes as the variable's type
 // has, or fewer if the definition's type, want, is narrower. want also decides whether it
 // is signed. A wider want has no effect: the bytes after the object belong to something
 // else.
 //
-// It also returns the argument's variable. If the variable's type does not allow want, that
+// It returns the argument's variable. If the variable's type does not allow want, that
 // is a copy of v with a reason; v is not changed.
-func New(name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) (prologue.Arg, *dwarfloc.Variable) {
-	a := argument{Arg: prologue.Arg{Name: name, Loc: v.Loc, Reason: v.Reason}, variable: v, want: want}
+func Set(arg *prologue.Arg, name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) *dwarfloc.Variable {
+	*arg = prologue.Arg{}
+	arg.Name, arg.Loc, arg.Reason = name, v.Loc, v.Reason
+	a := argument{Arg: arg, variable: v, want: want}
 	if err := a.shape(&o); err != nil {
 		a.lose(loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()})
 	}
-	return a.Arg, a.variable
+	return a.variable
 }
 
 // Without returns a copy of a variable with a reason instead of a location.

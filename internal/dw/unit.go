@@ -242,47 +242,45 @@ func (e Entry) HasChildren() bool { return e.Abbrev != nil && e.Abbrev.Children 
 // Attrs calls f for each attribute.
 func (e Entry) Attrs(f func(Attr, Value)) error {
 	r := e.Attributes()
-	for {
-		a, v, ok := r.Next()
-		if !ok {
-			return r.Err
-		}
-		f(a, v)
+	for r.Next() {
+		f(r.Name, r.Value)
 	}
+	return r.Err
 }
 
-// AttrReader reads the attributes of an entry.
+// AttrReader reads the attributes of an entry, one after another.
 type AttrReader struct {
-	Err error // set if Next returned ok = false because of damage
+	Name  Attr
+	Value Value
+	Err   error // set if Next returned false because of damage
 
-	e     Entry
 	b     bin.Reader
-	t     *AbbrevTable
-	specs []attrSpec
-	i     int // index of the next one in specs
+	specs []attrSpec // that follow
+	u     *Unit
+	off   uint64
 }
 
-// Attributes returns a reader of the entry's attributes. It is faster than Attrs,
-// which calls a function for each.
+// Attributes returns a reader of the entry's attributes. It is faster than Attrs, which calls
+// a function for each.
 func (e Entry) Attributes() AttrReader {
-	t := e.Unit.Abbrevs
-	return AttrReader{e: e, b: e.Unit.buf(e.pos), t: t, specs: t.attrs[e.Abbrev.attr0:e.Abbrev.attrN]}
+	return AttrReader{b: e.Unit.buf(e.pos), specs: e.Unit.Abbrevs.attrs[e.Abbrev.attr0:e.Abbrev.attrN], u: e.Unit, off: e.Off}
 }
 
-// Next returns the next attribute. ok is false at the end, or at damage, which is
-// then in r.Err.
-func (r *AttrReader) Next() (a Attr, v Value, ok bool) {
-	if r.i == len(r.specs) {
-		return 0, v, false
+// Next reads the next attribute into Name and Value. It returns false at the end, and at
+// damage, which is then in Err.
+func (r *AttrReader) Next() bool {
+	if len(r.specs) == 0 {
+		return false
 	}
-	at := r.specs[r.i]
-	r.i++
-	v = r.e.Unit.readAttr(&r.b, r.t, at)
+	at := r.specs[0]
+	r.specs = r.specs[1:]
+	r.Name = at.name
+	r.Value = r.u.readAttr(&r.b, r.u.Abbrevs, at)
 	if r.b.Bad {
-		r.i, r.Err = len(r.specs), r.e.Unit.damagedAttr(r.e.Off, at)
-		return 0, v, false
+		r.specs, r.Err = nil, r.u.damagedAttr(r.off, at)
+		return false
 	}
-	return at.name, v, true
+	return true
 }
 
 // End returns the position in .debug_info after the attributes read so far.

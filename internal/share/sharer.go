@@ -82,7 +82,7 @@ func (o Options) Arguments(params []*dwarfloc.Variable) []plan.Argument {
 	}
 	out := make([]plan.Argument, len(params))
 	for i, v := range params {
-		out[i].Arg, out[i].Variable = argument.New(v.Name, v, probe.TypeSpec{}, argument.Options{Convention: o.Convention})
+		out[i].Variable = argument.Set(&out[i].Arg, v.Name, v, probe.TypeSpec{}, argument.Options{Convention: o.Convention})
 	}
 	return out
 }
@@ -115,8 +115,8 @@ func (s *Sharer) fit(params []*dwarfloc.Variable) int {
 	}
 	s.args = s.args[:0]
 	for i, v := range params[:min(len(params), most)] {
-		a, _ := argument.New("", v, probe.TypeSpec{}, s.shape)
-		s.args = append(s.args, a)
+		s.args = append(s.args, prologue.Arg{})
+		argument.Set(&s.args[i], "", v, probe.TypeSpec{}, s.shape)
 		if s.options.Convention == prologue.ConventionRecord {
 			taken := 8
 			if a := &s.args[i]; a.Kind == prologue.KindObject {

@@ -46,7 +46,7 @@ func TestSharer(t *testing.T) {
 					if v != params[fetched+i] {
 						t.Fatalf("%s: %v: parameter %d is in another place", name, s, fetched+i)
 					}
-					args[i].Arg, args[i].Variable = argument.New(v.Name, v, probe.TypeSpec{}, argument.Options{Convention: prologue.ConventionRegisters})
+					args[i].Variable = argument.Set(&args[i].Arg, v.Name, v, probe.TypeSpec{}, argument.Options{Convention: prologue.ConventionRegisters})
 				}
 				fetched += len(args)
 				pro, err := share.Emit(s, args, share.Options{})
