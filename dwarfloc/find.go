@@ -24,6 +24,14 @@ type literal string
 func (l literal) Match(name string) bool  { return name == string(l) }
 func (l literal) Literal() (string, bool) { return string(l), true }
 
+// worker is what one goroutine of EachSite keeps from site to site.
+type worker struct {
+	sel      index.Selector // caches results, so goroutines cannot share one
+	site     Site
+	resolver resolver
+	_        [128]byte // so that no cache line is written by two processors
+}
+
 // Sites returns all sites of the functions that m selects, in a stable order: by
 // function, then address, view and place in the debug information. Functions without
 // a site are left out.
@@ -56,17 +64,18 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	if err != nil {
 		return err
 	}
-	// Selectors cache results, so goroutines cannot share one.
-	selectors := slices.Repeat([]index.Selector{sel}, runtime.GOMAXPROCS(0))
-	sites := make([]Site, runtime.GOMAXPROCS(0))
-	resolvers := make([]resolver, runtime.GOMAXPROCS(0))
+	workers := make([]worker, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		workers[i].sel = sel
+	}
 	err = img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
-		sel, s := &selectors[w.Worker], &sites[w.Worker]
+		own := &workers[w.Worker]
+		s := &own.site
 		s.funOf = -1
 		for j := range u.Recs {
 			r := &u.Recs[j]
-			if r.Flags&index.HasPC == 0 || !sel.Match(u.NameRefOf(r)) {
+			if r.Flags&index.HasPC == 0 || !own.sel.Match(u.NameRefOf(r)) {
 				continue
 			}
 			if err := w.Load(u.Unit); err != nil {
@@ -79,7 +88,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if !ok {
 				continue
 			}
-			s.resolver = &resolvers[w.Worker]
+			s.resolver = &own.resolver
 			if err := f(w.Worker, s); err != nil {
 				return err
 			}
