@@ -1,15 +1,14 @@
 package dwarfloc
 
 import (
-	"bytes"
 	"context"
-	"debug/elf"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -19,20 +18,6 @@ const (
 	elfSymSize  = 24
 	layoutLimit = 1 << 31 // of the addresses that package image gives
 )
-
-// sectionOf returns a section of an ELF file in memory, to be changed there.
-func sectionOf(t testing.TB, data []byte, name string) []byte {
-	t.Helper()
-	file, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := file.Section(name)
-	if s == nil {
-		t.Fatalf("no section %s", name)
-	}
-	return data[s.Offset : s.Offset+s.FileSize]
-}
 
 // TestModuleKept: a module's scan can be kept as well.
 func TestModuleKept(t *testing.T) {
@@ -49,7 +34,7 @@ func TestModuleKept(t *testing.T) {
 func TestUnsortedRelocations(t *testing.T) {
 	want := listing(t, openFixture(t, aModule))
 	data := fixture(t, aModule)
-	relas := sectionOf(t, data, ".rela.debug_info")
+	relas := dwarftest.SectionOf(t, data, ".rela.debug_info")
 	n := len(relas) / elfRelaSize
 	for i := range n / 2 {
 		a, b := relas[i*elfRelaSize:][:elfRelaSize], relas[(n-1-i)*elfRelaSize:][:elfRelaSize]

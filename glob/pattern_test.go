@@ -1,10 +1,10 @@
 package glob
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/nametest"
 )
 
 func TestMatch(t *testing.T) {
@@ -243,7 +243,7 @@ func FuzzMatch(f *testing.F) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	names := kernelNames(60000)
+	names := nametest.Kernel(60000)
 	for _, pattern := range []string{"tcp_sendmsg", "tcp_*", "*_sendmsg", "*send*", "*s?nd*[a-m]*"} {
 		p, err := Compile(pattern)
 		if err != nil {
@@ -257,26 +257,4 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		})
 	}
-}
-
-// kernelNames returns n names that look like a kernel's, always the same ones.
-func kernelNames(n int) []string {
-	words := strings.Fields(`
-		tcp udp ext4 xfs get put page alloc free send recv msg lock unlock init exit
-		read write inode dentry sock skb queue work timer irq handler probe remove
-		set clear test bit map unmap user kernel find next prev first add del do sys
-		vfs security lookup xattr attr show store node cpu mem zone`)
-	random := rand.New(rand.NewPCG(3, 4))
-	names := make([]string, n)
-	for i := range names {
-		parts := make([]string, 2+random.IntN(3))
-		for j := range parts {
-			parts[j] = words[random.IntN(len(words))]
-		}
-		names[i] = strings.Join(parts, "_")
-		if random.IntN(8) == 0 {
-			names[i] += fmt.Sprintf(".isra.%d", random.IntN(3))
-		}
-	}
-	return names
 }

@@ -28,20 +28,6 @@ func fixtureBytes(t testing.TB, name string) []byte {
 
 func fixture(t testing.TB, name string) *image.File { return fromBytes(t, fixtureBytes(t, name)) }
 
-// sectionOf returns a section of an ELF file in memory, to be changed there.
-func sectionOf(t testing.TB, data []byte, name string) []byte {
-	t.Helper()
-	file, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := file.Section(name)
-	if s == nil {
-		t.Fatalf("no section %s", name)
-	}
-	return data[s.Offset : s.Offset+s.FileSize]
-}
-
 // headerOf returns the header of a section of an ELF file in memory.
 func headerOf(t testing.TB, data []byte, name string) []byte {
 	t.Helper()
@@ -102,19 +88,21 @@ func TestRelocationErrors(t *testing.T) {
 		want   string
 	}{
 		{"type", func(d []byte) {
-			binary.LittleEndian.PutUint32(sectionOf(t, d, table)[8:], uint32(elf.R_X86_64_GOTPCREL))
+			binary.LittleEndian.PutUint32(dwarftest.SectionOf(t, d, table)[8:], uint32(elf.R_X86_64_GOTPCREL))
 		},
 			".rela.debug_info+0x0: unknown relocation type 9 (R_X86_64_GOTPCREL)"},
-		{"place", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, table)[elfRelaSize:], 1<<60) },
+		{"place", func(d []byte) { binary.LittleEndian.PutUint64(dwarftest.SectionOf(t, d, table)[elfRelaSize:], 1<<60) },
 			".rela.debug_info+0x18: the relocation is for offset 0x1000000000000000 of .debug_info, which has "},
 		{"last byte", func(d []byte) {
-			binary.LittleEndian.PutUint64(sectionOf(t, d, table)[elfRelaSize:], uint64(len(sectionOf(t, d, ".debug_info"))-1))
+			binary.LittleEndian.PutUint64(dwarftest.SectionOf(t, d, table)[elfRelaSize:], uint64(len(dwarftest.SectionOf(t, d, ".debug_info"))-1))
 		}, ".rela.debug_info+0x18: the relocation is for offset "},
-		{"symbol", func(d []byte) { binary.LittleEndian.PutUint32(sectionOf(t, d, table)[12:], 1<<30) },
+		{"symbol", func(d []byte) { binary.LittleEndian.PutUint32(dwarftest.SectionOf(t, d, table)[12:], 1<<30) },
 			".rela.debug_info+0x0: the relocation names symbol 1073741824, and there are "},
-		{"value", func(d []byte) { binary.LittleEndian.PutUint64(sectionOf(t, d, table)[16:], 1<<40) },
+		{"value", func(d []byte) { binary.LittleEndian.PutUint64(dwarftest.SectionOf(t, d, table)[16:], 1<<40) },
 			".rela.debug_info+0x0: R_X86_64_32 does not hold the value 0x10000000000"},
-		{"section of a symbol", func(d []byte) { binary.LittleEndian.PutUint16(sectionOf(t, d, ".symtab")[elfSymSize+6:], 0xfe00) },
+		{"section of a symbol", func(d []byte) {
+			binary.LittleEndian.PutUint16(dwarftest.SectionOf(t, d, ".symtab")[elfSymSize+6:], 0xfe00)
+		},
 			".symtab+0x18: the symbol is in section 65024, and there are "},
 		{"without addends", func(d []byte) { binary.LittleEndian.PutUint32(headerOf(t, d, table)[4:], uint32(elf.SHT_REL)) },
 			".rela.debug_info+0x0: unsupported relocations without addends (SHT_REL): the ABI of amd64 has none"},

@@ -1,6 +1,8 @@
 package dwarftest
 
 import (
+	"bytes"
+	"debug/elf"
 	"fmt"
 	"testing"
 
@@ -47,4 +49,18 @@ func Open(t testing.TB, name string, file []byte) *dw.Data {
 func FrameEntry(parts ...any) []byte {
 	b := Cat(parts...)
 	return Cat(LE32(uint64(len(b))), b)
+}
+
+// SectionOf returns a section of an ELF file in memory, to be changed there.
+func SectionOf(t testing.TB, data []byte, name string) []byte {
+	t.Helper()
+	file, err := elf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := file.Section(name)
+	if s == nil {
+		t.Fatalf("no section %s", name)
+	}
+	return data[s.Offset : s.Offset+s.FileSize]
 }

@@ -2,11 +2,12 @@ package suggest
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/nametest"
 )
 
 func TestNearest(t *testing.T) {
@@ -43,7 +44,7 @@ func TestNearest(t *testing.T) {
 
 // The lower bounds must not change the result.
 func TestNearestAgainstAllDistances(t *testing.T) {
-	names := kernelNames(1000)
+	names := nametest.Kernel(1000)
 	random := rand.New(rand.NewPCG(1, 2))
 	near := 0
 	for range 100 {
@@ -107,7 +108,7 @@ func TestNearestLongNames(t *testing.T) {
 }
 
 func BenchmarkNearest(b *testing.B) {
-	names := kernelNames(60000)
+	names := nametest.Kernel(60000)
 	for _, name := range []string{"tcp_snedmsg", "page", "security_inode_getxattr_lookup", "ext4"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -115,26 +116,4 @@ func BenchmarkNearest(b *testing.B) {
 			}
 		})
 	}
-}
-
-// kernelNames returns n names that look like a kernel's, always the same ones.
-func kernelNames(n int) []string {
-	words := strings.Fields(`
-		tcp udp ext4 xfs get put page alloc free send recv msg lock unlock init exit
-		read write inode dentry sock skb queue work timer irq handler probe remove
-		set clear test bit map unmap user kernel find next prev first add del do sys
-		vfs security lookup xattr attr show store node cpu mem zone`)
-	random := rand.New(rand.NewPCG(3, 4))
-	names := make([]string, n)
-	for i := range names {
-		parts := make([]string, 2+random.IntN(3))
-		for j := range parts {
-			parts[j] = words[random.IntN(len(words))]
-		}
-		names[i] = strings.Join(parts, "_")
-		if random.IntN(8) == 0 {
-			names[i] += fmt.Sprintf(".isra.%d", random.IntN(3))
-		}
-	}
-	return names
 }
