@@ -15,6 +15,9 @@ func nextX86(code []byte) (Insn, bool) {
 	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
 	// first byte as an instruction without an operation.
 	if err != nil || inst.Op == 0 {
+		if n := vexSize(code); n > 0 {
+			return Insn{Size: n, Onward: true}, true
+		}
 		prefixes, other := alike(code)
 		if inst, err = x86asm.Decode(other, 64); err != nil || inst.Len < 3 {
 			return Insn{}, false
@@ -58,6 +61,56 @@ func alike(code []byte) (prefixes int, other []byte) {
 	}
 	return 0, nil
 }
+
+// vexSize returns the size of an instruction with a VEX or EVEX prefix, which x86asm does not
+// know, or 0. None of them branches. They have a ModRM byte, as IMUL has, except VZEROUPPER
+// and VZEROALL, and a constant of one byte in the map 0F 3A and for some opcodes of the map
+// 0F (Intel SDM, volume 2, section 2.3.11 and appendix A).
+func vexSize(code []byte) int {
+	prefixes := 0
+	for prefixes < len(code) && bytes.IndexByte(x86Segments, code[prefixes]) >= 0 {
+		prefixes++
+	}
+	c := code[prefixes:]
+	if len(c) < 4 {
+		return 0
+	}
+	at, opcodes := 0, byte(1) // of the opcode; of its map
+	switch c[0] {
+	case 0xc5:
+		at = 2
+	case 0xc4:
+		at, opcodes = 3, c[1]&0x1f
+	case 0x62:
+		at, opcodes = 4, c[1]&0x07
+	}
+	if at == 0 || at >= len(c) || opcodes == 0 {
+		return 0
+	}
+	size, opcode := prefixes+at+1, c[at]
+	if opcodes == 1 && opcode == 0x77 && c[0] != 0x62 {
+		return size // VZEROUPPER, VZEROALL
+	}
+	imul, err := x86asm.Decode(append([]byte{0x0f, 0xaf}, c[at+1:min(len(c), at+9)]...), 64)
+	if err != nil || imul.Op == 0 {
+		return 0
+	}
+	size += imul.Len - 2
+	if opcodes == 3 || opcodes == 1 && bytes.IndexByte(vexConstant, opcode) >= 0 {
+		size++
+	}
+	if size > len(code) {
+		return 0
+	}
+	return size
+}
+
+// vexConstant lists the opcodes of the map 0F that a constant follows: shuffles and shifts,
+// VCMP, VPINSRW, VPEXTRW, VSHUFP.
+var vexConstant = []byte{0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6}
+
+// x86Segments lists the prefixes that may stand before a VEX prefix.
+var x86Segments = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67}
 
 // x86Prefixes lists the instruction prefixes other than REX.
 var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}

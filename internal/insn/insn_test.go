@@ -32,6 +32,23 @@ func TestSizes(t *testing.T) {
 		"480fc76f40":         5, // xsaves64 0x40(%rdi)
 		"480fc7ac2400010000": 9, // xsaves64 0x100(%rsp)
 		"0f0b":               2, // ud2, which it does
+
+		"c4e2f9f7c9":           5,  // shlx %rax, %rcx, %rcx
+		"c5f877":               3,  // vzeroupper
+		"c4e3fbf0c805":         6,  // rorx $5, %rax, %rcx
+		"c4e2f2f514c7":         6,  // pext (%rdi,%rax,8), %rcx, %rdx
+		"c5fe6f8c2400010000":   9,  // vmovdqu 0x100(%rsp), %ymm1
+		"64c5f96f042510000000": 10, // vmovdqa %fs:0x10, %xmm0
+		"c5f970d11b":           5,  // vpshufd $0x1b, %xmm1, %xmm2
+		"c5f1c4d003":           5,  // vpinsrw $3, %eax, %xmm1, %xmm2
+		"c4e3750f574008":       7,  // vpalignr $8, 0x40(%rdi), %ymm1, %ymm2
+		"c5ed73d103":           5,  // vpsrlq $3, %ymm1, %ymm2
+		"c5f9c5c102":           5,  // vpextrw $2, %xmm1, %eax
+		"c5fc102578563412":     8,  // vmovups 0x12345678(%rip), %ymm4
+		"c4e275901c90":         6,  // vpgatherdd %ymm1, (%rax,%ymm2,4), %ymm3
+		"62f16d48fed9":         6,  // vpaddd %zmm1, %zmm2, %zmm3
+		"6271fe486f4c2401":     8,  // vmovdqu64 0x40(%rsp), %zmm9
+		"62f36d4825d996":       7,  // vpternlogd $0x96, %zmm1, %zmm2, %zmm3
 	} {
 		if in, ok := nextX86(bytesOf(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
 			t.Errorf("%s has %d bytes (%v), want %d", code, in.Size, ok, want)
