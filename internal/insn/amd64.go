@@ -11,13 +11,13 @@ import (
 var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}}
 
 func nextX86(code []byte) (Insn, bool) {
+	if n := vexSize(code); n > 0 {
+		return Insn{Size: n, Onward: true}, true
+	}
 	inst, err := x86asm.Decode(code, 64)
 	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
 	// first byte as an instruction without an operation.
 	if err != nil || inst.Op == 0 {
-		if n := vexSize(code); n > 0 {
-			return Insn{Size: n, Onward: true}, true
-		}
 		prefixes, other := alike(code)
 		if inst, err = x86asm.Decode(other, 64); err != nil || inst.Len < 3 {
 			return Insn{}, false
@@ -62,8 +62,9 @@ func alike(code []byte) (prefixes int, other []byte) {
 	return 0, nil
 }
 
-// vexSize returns the size of an instruction with a VEX or EVEX prefix, which x86asm does not
-// know, or 0. None of them branches. They have a ModRM byte, as IMUL has, except VZEROUPPER
+// vexSize returns the size of an instruction with a VEX or EVEX prefix, or 0 for others.
+// x86asm 0.30 does not know SHLX and other BMI2 instructions, and takes VZEROUPPER for eight
+// bytes. None of them branches. They have a ModRM byte, as IMUL has, except VZEROUPPER
 // and VZEROALL, and a constant of one byte in the map 0F 3A and for some opcodes of the map
 // 0F (Intel SDM, volume 2, section 2.3.11 and appendix A).
 func vexSize(code []byte) int {
@@ -122,6 +123,10 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 	if err != nil || inst.Op == 0 || x86Leaves[inst.Op] {
 		return 0, Lost
 	}
+	size = inst.Len
+	if n := vexSize(code); n > 0 {
+		size = n
+	}
 	did = Kept
 	for i, a := range inst.Args {
 		switch a := a.(type) {
@@ -143,7 +148,7 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 			did = Stored
 		}
 	}
-	return inst.Len, did
+	return size, did
 }
 
 // endsX86 tests whether code ends with the slot's operand, or with a constant of up to
