@@ -3,6 +3,7 @@ package prologue
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -97,7 +98,8 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	}
 	f.layout = Layout{}
 	f.args, f.fetches, f.units = args, f.fetchMem[:len(args)], f.units[:0]
-	f.reasons = append(f.reasons[:0], make([]loc.Reason, len(args))...)
+	f.reasons = slices.Grow(f.reasons[:0], len(args))[:len(args)]
+	clear(f.reasons)
 	f.missing, f.hasErr = 0, false
 	if o.Convention == ConventionRecord {
 		return f.writeRecord()
