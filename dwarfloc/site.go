@@ -239,23 +239,24 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 		return false, err
 	}
 	var frame dw.Value
-	r := e.Attributes()
-	for r.Next() {
-		switch r.Name {
-		case dw.AttrCallFile:
-			s.callFile = r.Value.U
-		case dw.AttrCallLine:
-			s.CallLine = int(r.Value.U)
-		case dw.AttrFrameBase:
-			frame = r.Value
-		case dw.AttrAbstractOrigin:
-			s.origin = r.Value
-		default:
-			s.pcs.Take(r.Name, r.Value)
+	b := e.Data()
+	for _, at := range e.Specs() {
+		v := u.ReadAttr(&b, at)
+		if b.Bad {
+			return false, u.DamagedAttr(e.Off, at)
 		}
-	}
-	if r.Err != nil {
-		return false, r.Err
+		switch at.Name {
+		case dw.AttrCallFile:
+			s.callFile = v.U
+		case dw.AttrCallLine:
+			s.CallLine = int(v.U)
+		case dw.AttrFrameBase:
+			frame = v
+		case dw.AttrAbstractOrigin:
+			s.origin = v
+		default:
+			s.pcs.Take(at.Name, v)
+		}
 	}
 	addr, ok, err := u.Start(&s.pcs)
 	if err != nil || !ok || !u.img.executable(addr) {

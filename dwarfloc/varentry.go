@@ -31,28 +31,32 @@ func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
 // .debug_info after the entry.
 func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
 	x.u, x.off, x.tag = u, e.Off, e.Tag()
-	r := e.Attributes()
-	for r.Next() {
-		switch r.Name {
+	b := e.Data()
+	for _, at := range e.Specs() {
+		v := u.ReadAttr(&b, at)
+		if b.Bad {
+			return 0, u.DamagedAttr(e.Off, at)
+		}
+		switch at.Name {
 		case dw.AttrName:
-			x.name = r.Value
+			x.name = v
 		case dw.AttrAbstractOrigin, dw.AttrSpecification:
-			x.origin = r.Value
+			x.origin = v
 		case dw.AttrType:
-			x.typ = r.Value
+			x.typ = v
 		case dw.AttrLocation:
-			x.location = r.Value
+			x.location = v
 		case dw.AttrConstValue:
-			x.constant = r.Value
+			x.constant = v
 		case dw.AttrGNULocviews:
-			x.views = r.Value
+			x.views = v
 		case dw.AttrDeclaration:
-			x.decl = r.Value.U != 0
+			x.decl = v.U != 0
 		case dw.AttrExternal:
-			x.external = r.Value.U != 0
+			x.external = v.U != 0
 		}
 	}
-	return r.End(), r.Err
+	return b.P, nil
 }
 
 // complete adds what the variable's own entry leaves out but its origins have.

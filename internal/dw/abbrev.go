@@ -8,9 +8,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// attrSpec is one attribute of an abbreviation.
-type attrSpec struct {
-	name  Attr
+// AttrSpec is one attribute of an abbreviation.
+type AttrSpec struct {
+	Name  Attr
 	form  Form
 	konst uint32 // for DW_FORM_implicit_const: index of the value in the table's consts
 }
@@ -73,7 +73,7 @@ type AbbrevTable struct {
 	dense  []abbrev           // by code-1, as long as codes count up from 1
 	Words  []word             // by code, for those in dense
 	sparse map[uint64]*abbrev // the others
-	attrs  []attrSpec
+	attrs  []AttrSpec
 	consts []int64
 	Steps  []step
 	Keep   bool // keep all abbreviations' attributes, not only those of the unit's entry
@@ -268,7 +268,7 @@ func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 			if name == 0 && f == 0 {
 				break
 			}
-			at := attrSpec{name: name, form: f}
+			at := AttrSpec{Name: name, form: f}
 			if f == FormImplicitConst {
 				at.konst = uint32(len(t.consts))
 				t.consts = append(t.consts, b.SLEB())
@@ -319,7 +319,7 @@ func (u *Unit) compile(t *AbbrevTable, a *abbrev, forms *formSteps) (word, error
 	pos := 0   // bytes from the first attribute, while all sizes are fixed
 	a.sibAt = -1
 	for _, at := range t.attrs[a.attr0:a.attrN] {
-		switch at.name {
+		switch at.Name {
 		case AttrLowpc, AttrEntrypc, AttrRanges:
 			a.HasPC = true
 		case AttrInline:
@@ -335,11 +335,11 @@ func (u *Unit) compile(t *AbbrevTable, a *abbrev, forms *formSteps) (word, error
 		switch {
 		case s == stepUnknown:
 			return 0, fmt.Errorf("unknown form %#x", uint32(at.form))
-		case a.Record && at.name == AttrName && at.form != FormIndirect:
+		case a.Record && at.Name == AttrName && at.form != FormIndirect:
 			s = StepName | step(at.form)
-		case a.Record && (at.name == AttrAbstractOrigin || at.name == AttrSpecification) && at.form != FormIndirect:
+		case a.Record && (at.Name == AttrAbstractOrigin || at.Name == AttrSpecification) && at.form != FormIndirect:
 			s = StepOrigin | step(at.form)
-		case at.name == AttrSibling && (s == stepFixed|1 || s == stepFixed|2 || s == stepFixed|4 || s == stepFixed|8 || at.form == FormRefUdata) && at.form != FormRefAddr:
+		case at.Name == AttrSibling && (s == stepFixed|1 || s == stepFixed|2 || s == stepFixed|4 || s == stepFixed|8 || at.form == FormRefUdata) && at.form != FormRefAddr:
 			if s == stepFixed|4 && pos >= 0 && a.Children && !u.Data.BigEndian {
 				a.sibAt = int32(pos)
 			}

@@ -143,9 +143,9 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 	for _, at := range t.attrs[ab.attr0:ab.attrN] {
 		v := u.readAttr(&b, t, at)
 		if b.Bad {
-			return u.damagedAttr(u.First, at)
+			return u.DamagedAttr(u.First, at)
 		}
-		switch at.name {
+		switch at.Name {
 		case AttrName:
 			u.nameValue = v
 		case AttrCompDir:
@@ -167,7 +167,7 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 		case AttrLoclistsBase:
 			u.LocBase = v.U
 		}
-		u.PCs.Take(at.name, v)
+		u.PCs.Take(at.Name, v)
 	}
 	if lowpc.Form == 0 {
 		return nil
@@ -178,8 +178,8 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 	return err
 }
 
-func (u *Unit) damagedAttr(off uint64, at attrSpec) error {
-	return u.Data.Errorf(".debug_info", off, "%v of %v does not end within its unit", at.name, at.form)
+func (u *Unit) DamagedAttr(off uint64, at AttrSpec) error {
+	return u.Data.Errorf(".debug_info", off, "%v of %v does not end within its unit", at.Name, at.form)
 }
 
 // Name returns the path of the unit's source file.
@@ -241,50 +241,31 @@ func (e Entry) HasChildren() bool { return e.Abbrev != nil && e.Abbrev.Children 
 
 // Attrs calls f for each attribute.
 func (e Entry) Attrs(f func(Attr, Value)) error {
-	r := e.Attributes()
-	for r.Next() {
-		f(r.Name, r.Value)
+	b := e.Data()
+	for _, at := range e.Specs() {
+		v := e.Unit.ReadAttr(&b, at)
+		if b.Bad {
+			return e.Unit.DamagedAttr(e.Off, at)
+		}
+		f(at.Name, v)
 	}
-	return r.Err
+	return nil
 }
 
-// AttrReader reads the attributes of an entry, one after another.
-type AttrReader struct {
-	Name  Attr
-	Value Value
-	Err   error // set if Next returned false because of damage
+// Specs returns what attributes the entry has, in order. Where a function call for each
+// attribute, as Attrs makes, is too slow:
+//
+//	b := e.Data()
+//	for _, at := range e.Specs() {
+//		v := u.ReadAttr(&b, at)
+//		if b.Bad {
+//			return u.DamagedAttr(e.Off, at)
+//		}
+//		switch at.Name {
+func (e Entry) Specs() []AttrSpec { return e.Unit.Abbrevs.attrs[e.Abbrev.attr0:e.Abbrev.attrN] }
 
-	b     bin.Reader
-	specs []attrSpec // that follow
-	u     *Unit
-	off   uint64
-}
-
-// Attributes returns a reader of the entry's attributes. It is faster than Attrs, which calls
-// a function for each.
-func (e Entry) Attributes() AttrReader {
-	return AttrReader{b: e.Unit.buf(e.pos), specs: e.Unit.Abbrevs.attrs[e.Abbrev.attr0:e.Abbrev.attrN], u: e.Unit, off: e.Off}
-}
-
-// Next reads the next attribute into Name and Value. It returns false at the end, and at
-// damage, which is then in Err.
-func (r *AttrReader) Next() bool {
-	if len(r.specs) == 0 {
-		return false
-	}
-	at := r.specs[0]
-	r.specs = r.specs[1:]
-	r.Name = at.name
-	r.Value = r.u.readAttr(&r.b, r.u.Abbrevs, at)
-	if r.b.Bad {
-		r.specs, r.Err = nil, r.u.damagedAttr(r.off, at)
-		return false
-	}
-	return true
-}
-
-// End returns the position in .debug_info after the attributes read so far.
-func (r *AttrReader) End() int { return r.b.P }
+// Data returns a reader at the entry's first attribute.
+func (e Entry) Data() bin.Reader { return e.Unit.buf(e.pos) }
 
 // Children calls f for each child until it returns false, but not for their
 // children.
