@@ -178,6 +178,7 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 	return err
 }
 
+// DamagedAttr returns the error for an attribute, of the entry at off, that is not all there.
 func (u *Unit) DamagedAttr(off uint64, at AttrSpec) error {
 	return u.Data.Errorf(".debug_info", off, "%v of %v does not end within its unit", at.Name, at.form)
 }
