@@ -175,11 +175,8 @@ func (u *Unit) NameRefOf(r *Rec) NameRef {
 }
 
 // Candidates returns the units that can have sites of the functions that match, with a
-// selector that finds them there.
+// selector that finds them there. Prepare must have been called.
 func (x *Index) Candidates(ctx context.Context, m matcher) (sel Selector, units []int, err error) {
-	if err := x.Prepare(m != nil); err != nil { // a query for all seldom needs symbols
-		return sel, nil, err
-	}
 	if x.KeptPath() != "" && x.Kept == nil {
 		// Scan everything, even for one name, so that it is kept for the next query.
 		if err := x.Scan(ctx); err != nil {

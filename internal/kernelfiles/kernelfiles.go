@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,14 +119,7 @@ func FindModule(name string, dirs []string) (string, error) {
 			return best, nil
 		}
 	}
-	names := func(yield func(string) bool) {
-		for n := range seen {
-			if !yield(n) {
-				return
-			}
-		}
-	}
-	return "", &NotFoundError{What: "file of module " + name, Nearest: suggest.Nearest(want, names, 3), Looked: dirs, Below: true}
+	return "", &NotFoundError{What: "file of module " + name, Nearest: suggest.Nearest(want, maps.Keys(seen), 3), Looked: dirs, Below: true}
 }
 
 // isModule returns the suffix by which a file name is a module's, or "".

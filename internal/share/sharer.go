@@ -60,12 +60,17 @@ type Options struct {
 	Convention prologue.Convention // ConventionAuto is ConventionRegisters
 }
 
+// convention returns the convention with ConventionAuto decided.
+func (o Options) convention() prologue.Convention {
+	if o.Convention == prologue.ConventionAuto {
+		return prologue.ConventionRegisters
+	}
+	return o.Convention
+}
+
 // prologue returns the options of prologues for an image.
 func (o Options) prologue(img *dwarfloc.Image) prologue.Options {
-	if o.Convention == prologue.ConventionAuto {
-		o.Convention = prologue.ConventionRegisters
-	}
-	return prologue.Options{Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads, Convention: o.Convention}
+	return prologue.Options{Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads, Convention: o.convention()}
 }
 
 // NewSharer makes a Sharer for the sites of an image.
@@ -77,12 +82,10 @@ func NewSharer(img *dwarfloc.Image, o Options) *Sharer {
 
 // Arguments returns the arguments that fetch the parameters of a site.
 func (o Options) Arguments(params []*dwarfloc.Variable) []plan.Argument {
-	if o.Convention == prologue.ConventionAuto {
-		o.Convention = prologue.ConventionRegisters
-	}
+	shape := argument.Options{Convention: o.convention()}
 	out := make([]plan.Argument, len(params))
 	for i, v := range params {
-		out[i].Variable = argument.Set(&out[i].Arg, v.Name, v, probe.TypeSpec{}, argument.Options{Convention: o.Convention})
+		out[i].Variable = argument.Set(&out[i].Arg, v.Name, v, probe.TypeSpec{}, shape)
 	}
 	return out
 }
