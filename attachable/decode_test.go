@@ -1,21 +1,11 @@
 package attachable
 
 import (
-	"encoding/hex"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
-
-// bytesOf returns the bytes that hexadecimal digits stand for.
-func bytesOf(t *testing.T, digits string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // TestRefuses: what Linux 6.1 says of the last of some instructions, as the comments spell
 // them (llvm-mc -triple=aarch64 -show-encoding).
@@ -43,7 +33,7 @@ func TestRefuses(t *testing.T) {
 		load + add + store + add: CauseNone,
 		"00fcdf88" + add:         causeInExclusive, // after ldar, which the kernel takes for an exclusive load
 	} {
-		if got := refuses(insn.For("arm64"), bytesOf(t, code)); got != want {
+		if got := refuses(insn.For("arm64"), dwarftest.Hex(t, code)); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
@@ -57,7 +58,7 @@ func TestComesBack(t *testing.T) {
 		b := body{next: insn.For(tt.arch).Next}
 		for lo := uint64(0); lo < 0x40; lo++ {
 			if code, ok := tt.parts[lo]; ok {
-				b.parts = append(b.parts, part{lo: lo, code: bytesOf(t, code)})
+				b.parts = append(b.parts, part{lo: lo, code: dwarftest.Hex(t, code)})
 			}
 		}
 		if again, checked := b.comesBackTo(tt.from); again != tt.again || checked != tt.checked {

@@ -120,7 +120,7 @@ func TestInvariants(t *testing.T) {
 			}
 			for i, s := range sites {
 				if i > 0 && compareSites(sites[i-1], s) >= 0 {
-					t.Errorf("%s is not behind %s in the order", s, sites[i-1])
+					t.Errorf("%s does not come after %s in the order", s, sites[i-1])
 				}
 				checkSite(t, img, s)
 			}

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestPrologueEnd: sites of unoptimised functions are behind the instructions that
+// TestPrologueEnd: sites of unoptimised functions are after the instructions that
 // store the parameters (addresses from the disassembly), also when some parameters
 // come on the stack, and when slots are relative to the stack pointer.
 func TestPrologueEnd(t *testing.T) {

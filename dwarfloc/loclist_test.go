@@ -147,7 +147,7 @@ func TestListIndex(t *testing.T) {
 	idx := func(n uint64) dw.Value { return dw.Value{Form: dw.FormLoclistx, U: n} }
 	for _, base := range []uint64{0, 12} {
 		u.LocBase = base
-		// The first list starts 8 bytes behind the base; its entry is 5 bytes and the
+		// The first list starts 8 bytes after the base; its entry is 5 bytes and the
 		// end one, so the second starts at 14.
 		if got := chosenText(u, idx(0), dw.Value{}, 0, 0); got != "address %rax" {
 			t.Errorf("base %d, index 0: %s", base, got)

@@ -122,7 +122,7 @@ func TestSlotAtEntry(t *testing.T) {
 	breg := dwarftest.Cat(xBreg0+rsp, dwarftest.SLEB(16))
 	for _, tt := range []struct {
 		name  string
-		frame []byte // call frame instructions behind rsp+8
+		frame []byte // call frame instructions after rsp+8
 		want  string
 	}{
 		{"steady", nil, "memory [%rsp+16], whole-scope"},

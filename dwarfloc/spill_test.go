@@ -16,7 +16,7 @@ import (
 // and instances inlined at 0x10, 0x20, 0x28, 0x7f and 0x80. At 0x13, 0x20, 0x28 and 0xbb are
 // stores.
 func spillImage(t *testing.T, text elf.SectionType) *Image {
-	list := []byte{2, 0, 0, 0} // views of two lists behind
+	list := []byte{2, 0, 0, 0} // views of two lists after
 	at := func(lo, hi byte, expr []byte) int {
 		off := len(list)
 		list = append(list, dwarftest.Cat(dw.LleOffsetPair, dwarftest.ULEB(uint64(lo)), dwarftest.ULEB(uint64(hi)), dwarftest.ULEB(uint64(len(expr))), expr, dw.LleEndOfList)...)
@@ -158,6 +158,6 @@ func TestNotStored(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	if got := spillText(t, at); strings.Contains(got, "not-stored-yet") {
-		t.Errorf("behind the entry: got\n%s", got)
+		t.Errorf("after the entry: got\n%s", got)
 	}
 }

@@ -69,7 +69,7 @@ func TestLayout(t *testing.T) {
 		}
 		for _, s := range secs {
 			if s.Exec && s.Addr >= data {
-				t.Errorf("%s: %s has code and is behind data", name, s.Name)
+				t.Errorf("%s: %s has code and comes after data", name, s.Name)
 			}
 		}
 	}

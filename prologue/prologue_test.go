@@ -116,7 +116,7 @@ if r0 != 0 goto pc+6
 r3 = *(u64 *)(r10 -8)
 r3 += 16
 ` + strings.ReplaceAll(read8, "_kernel", "")},
-		{"neighbours behind a register", []prologue.Arg{arg(inMem(plus(reg(5), 16)), 8), arg(inMem(plus(reg(5), 8)), 4)}, prologue.Options{}, `r6 = r1
+		{"neighbours at a register", []prologue.Arg{arg(inMem(plus(reg(5), 16)), 8), arg(inMem(plus(reg(5), 8)), 4)}, prologue.Options{}, `r6 = r1
 r9 = 0
 r7 = *(u64 *)(r6 +112)
 r3 = r7
@@ -207,8 +207,8 @@ func TestJoin(t *testing.T) {
 		{"two of three", []prologue.Arg{arg(sp(8), 8), arg(sp(800), 8), arg(sp(0), 8)}, nil, 2, 24},
 		{"not aligned", []prologue.Arg{arg(sp(9), 8), arg(sp(1), 8)}, nil, 2, 16},
 		{"not a frame", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(reg(6)), 8)}, nil, 1, 16},
-		{"behind one pointer", []prologue.Arg{arg(inMem(plus(mem(reg(6), 8), 24)), 4), arg(inMem(plus(mem(reg(6), 8), 16)), 8)}, nil, 2, 24},
-		{"behind two pointers", []prologue.Arg{arg(inMem(plus(mem(reg(6), 8), 8)), 8), arg(inMem(mem(reg(6), 4)), 8)}, nil, 4, 24},
+		{"through one pointer", []prologue.Arg{arg(inMem(plus(mem(reg(6), 8), 24)), 4), arg(inMem(plus(mem(reg(6), 8), 16)), 8)}, nil, 2, 24},
+		{"through two pointers", []prologue.Arg{arg(inMem(plus(mem(reg(6), 8), 8)), 8), arg(inMem(mem(reg(6), 4)), 8)}, nil, 4, 24},
 		{"not a frame, over each other", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(plus(reg(6), 8)), 4)}, nil, 2, 16},
 		{"not a frame, over each other in part", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(inMem(plus(reg(6), 12)), 4)}, nil, 2, 16},
 		{"not a frame, the same", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), signed(inMem(plus(reg(6), 8)), 8)}, nil, 1, 8},

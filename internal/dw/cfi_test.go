@@ -97,7 +97,7 @@ func TestFrameInstructions(t *testing.T) {
 		return dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0x100), dwarftest.Cat(instr...))
 	}
 	def := dwarftest.Cat(0x0c, 7, 8) // DW_CFA_def_cfa: r7+8
-	// Where the description of fde stands, behind the CIE, depends on its length.
+	// Where the description of fde stands after the CIE depends on its length.
 	at := func(c []byte) string { return fmt.Sprintf("test: .debug_frame+%#x: ", len(c)) }
 	for _, tt := range []struct {
 		name  string
@@ -200,7 +200,7 @@ func TestEhFrame(t *testing.T) {
 		}
 		if strings.HasPrefix(tt.want, "r7") {
 			if got := cfaText(d, 0x10); got != "none" {
-				t.Errorf("%s: behind the description: %q", tt.name, got)
+				t.Errorf("%s: after the description: %q", tt.name, got)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package dw_test
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path"
@@ -50,6 +51,30 @@ func dwarfdump(t *testing.T) string {
 	return tool
 }
 
+// lineTables yields the units of a fixture that have a line table, with what llvm-dwarfdump
+// prints of it.
+func lineTables(t *testing.T, tool, name string) iter.Seq2[*dw.Unit, string] {
+	t.Helper()
+	file, err := fixtures.WriteTo(t.TempDir(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := fixtures.Bytes(name)
+	dwarftest.Must(err)
+	d := dwarftest.Open(t, name, image)
+	return func(yield func(*dw.Unit, string) bool) {
+		for _, u := range lineUnits(t, d) {
+			out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.StmtList), file).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(u, string(out)) {
+				return
+			}
+		}
+	}
+}
+
 // TestFilesAgainstLLVM compares all directories and file names with what
 // llvm-dwarfdump prints.
 func TestFilesAgainstLLVM(t *testing.T) {
@@ -59,25 +84,15 @@ func TestFilesAgainstLLVM(t *testing.T) {
 	nameLine := regexp.MustCompile(`^name: "(.*)"$`)
 	indexLine := regexp.MustCompile(`^dir_index: (\d+)$`)
 	for _, name := range fixtures.Names() {
-		file, err := fixtures.WriteTo(t.TempDir(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		image, err := fixtures.Bytes(name)
-		dwarftest.Must(err)
-		d := dwarftest.Open(t, name, image)
-		for _, u := range lineUnits(t, d) {
-			out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.StmtList), file).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+		for u, out := range lineTables(t, tool, name) {
 			dirs := map[string]string{"0": u.CompDir()}
 			number, base, last := uint64(0), "", uint64(0)
-			for l := range strings.Lines(string(out)) {
+			for l := range strings.Lines(out) {
 				l = strings.TrimSpace(l)
 				if m := dirLine.FindStringSubmatch(l); m != nil {
 					dirs[m[1]] = m[2]
 				} else if m := fileLine.FindStringSubmatch(l); m != nil {
+					var err error
 					if number, err = strconv.ParseUint(m[1], 10, 64); err != nil {
 						t.Fatal(err)
 					}
@@ -112,20 +127,9 @@ func TestRowsAgainstLLVM(t *testing.T) {
 	rowLine := regexp.MustCompile(`^0x([0-9a-f]{16}) +(\d+) +\d+ +(\d+) +\d+ +\d+ *(.*)$`)
 	for _, name := range fixtures.Names() {
 		t.Run(name, func(t *testing.T) {
-			file, err := fixtures.WriteTo(t.TempDir(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			image, err := fixtures.Bytes(name)
-			dwarftest.Must(err)
-			d := dwarftest.Open(t, name, image)
-			for _, u := range lineUnits(t, d) {
-				out, err := exec.Command(tool, fmt.Sprintf("--debug-line=%#x", u.StmtList), file).Output()
-				if err != nil {
-					t.Fatal(err)
-				}
+			for u, out := range lineTables(t, tool, name) {
 				var want, got []string
-				for l := range strings.Lines(string(out)) {
+				for l := range strings.Lines(out) {
 					if m := rowLine.FindStringSubmatch(strings.TrimSpace(l)); m != nil {
 						flags := strings.Fields(m[4])
 						want = append(want, fmt.Sprintf("%s %s %s stmt=%v prologue_end=%v end=%v", m[1], m[2], m[3],

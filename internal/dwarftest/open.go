@@ -3,6 +3,7 @@ package dwarftest
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/hex"
 	"fmt"
 	"testing"
 
@@ -63,4 +64,14 @@ func SectionOf(t testing.TB, data []byte, name string) []byte {
 		t.Fatalf("no section %s", name)
 	}
 	return data[s.Offset : s.Offset+s.FileSize]
+}
+
+// Hex returns the bytes that hexadecimal digits stand for.
+func Hex(t testing.TB, digits string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -1,20 +1,11 @@
 package insn
 
 import (
-	"encoding/hex"
 	"strings"
 	"testing"
-)
 
-// bytesOf is the bytes that hexadecimal digits stand for.
-func bytesOf(t *testing.T, digits string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
+	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+)
 
 // TestSizes: instructions that x86asm does not decode, with the sizes that objdump
 // gives them.
@@ -50,7 +41,7 @@ func TestSizes(t *testing.T) {
 		"6271fe486f4c2401":     8,  // vmovdqu64 0x40(%rsp), %zmm9
 		"62f36d4825d996":       7,  // vpternlogd $0x96, %zmm1, %zmm2, %zmm3
 	} {
-		if in, ok := nextX86(bytesOf(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
+		if in, ok := nextX86(dwarftest.Hex(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
 			t.Errorf("%s has %d bytes (%v), want %d", code, in.Size, ok, want)
 		}
 	}
@@ -77,12 +68,12 @@ func TestX86(t *testing.T) {
 		"488d0df9ffffff":   {Size: 7, Onward: true},                             // lea -7(%rip), %rcx
 		"f00fb115f8ffffff": {Size: 8, Onward: true},                             // lock cmpxchg %edx, -8(%rip)
 	} {
-		if in, ok := nextX86(bytesOf(t, code)); in != want || !ok {
+		if in, ok := nextX86(dwarftest.Hex(t, code)); in != want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", code, in, ok, want)
 		}
 	}
 	for _, code := range []string{"06", "0f", ""} { // push %es, which 64 bits do not have; cut short
-		if in, ok := nextX86(bytesOf(t, code)); ok {
+		if in, ok := nextX86(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%q: %+v, want it not known", code, in)
 		}
 	}
@@ -130,7 +121,7 @@ func TestARM64(t *testing.T) {
 		{"e0e31825", "ptrue p0.b", Insn{Onward: true}},
 	} {
 		tt.want.Size = 4
-		if in, ok := nextARM64(bytesOf(t, tt.code)); in != tt.want || !ok {
+		if in, ok := nextARM64(dwarftest.Hex(t, tt.code)); in != tt.want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", tt.text, in, ok, tt.want)
 		}
 	}
@@ -140,7 +131,7 @@ func TestARM64(t *testing.T) {
 		"1f000055": "retaasppc .",
 		"feffff":   "cut short",
 	} {
-		if in, ok := nextARM64(bytesOf(t, code)); ok {
+		if in, ok := nextARM64(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%s: %+v, want it not known", text, in)
 		}
 	}
@@ -159,67 +150,64 @@ func TestStoredLast(t *testing.T) {
 		want int // where the store begins; -1: it is no late store
 	}{
 		{"nothing else", store, sp8, 0},
-		{"of another register", "48 89 4c 24 08", sp8, 0},                            // mov %rcx,8(%rsp)
-		{"behind other instructions", "48 89 c7 90" + store, sp8, 4},                 // mov %rax,%rdi; nop
-		{"behind a store of another slot", "48 89 4c 24 10" + store, sp8, 5},         // mov %rcx,16(%rsp)
-		{"behind a read of another slot", "48 8b 0c 24" + store, sp8, 4},             // mov (%rsp),%rcx
-		{"behind memory of another register", "48 89 4d 08" + store, sp8, 4},         // mov %rcx,8(%rbp)
-		{"behind memory of another segment", "65 48 8b 4c 24 08" + store, sp8, 6},    // mov %gs:8(%rsp),%rcx
-		{"behind another slot's address", "48 8d 7c 24 18" + store, sp8, 5},          // lea 24(%rsp),%rdi
-		{"without a displacement", "48 89 04 24", Slot{rsp, 0, 8}, 0},                // mov %rax,(%rsp)
-		{"8 bits, negative", "48 89 45 f8", Slot{rbp, -8, 8}, 0},                     // mov %rax,-8(%rbp)
-		{"8 bits, 0", "48 89 45 00", Slot{rbp, 0, 8}, 0},                             // mov %rax,0(%rbp)
-		{"32 bits", "48 89 84 24 80 00 00 00", Slot{rsp, 128, 8}, 0},                 // mov %rax,128(%rsp)
-		{"32 bits, negative", "4c 89 85 f8 fe ff ff", Slot{rbp, -264, 8}, 0},         // mov %r8,-264(%rbp)
-		{"4 bytes", "89 44 24 08", Slot{rsp, 8, 4}, 0},                               // mov %eax,8(%rsp)
-		{"2 bytes", "66 89 44 24 08", Slot{rsp, 8, 2}, 0},                            // mov %ax,8(%rsp)
-		{"1 byte", "88 44 24 08", Slot{rsp, 8, 1}, 0},                                // mov %al,8(%rsp)
-		{"condition", "0f 94 44 24 08", Slot{rsp, 8, 1}, 0},                          // sete 8(%rsp)
-		{"constant", "48 c7 44 24 08 07 00 00 00", sp8, 0},                           // movq $7,8(%rsp)
-		{"constant of 4 bytes", "c7 44 24 08 07 00 00 00", Slot{rsp, 8, 4}, 0},       // movl $7,8(%rsp)
-		{"constant of 2 bytes", "66 c7 44 24 08 07 00", Slot{rsp, 8, 2}, 0},          // movw $7,8(%rsp)
-		{"constant of 1 byte", "c6 44 24 08 07", Slot{rsp, 8, 1}, 0},                 // movb $7,8(%rsp)
-		{"vector register", "f2 0f 11 44 24 08", sp8, 0},                             // movsd %xmm0,8(%rsp)
-		{"16 bytes", "0f 11 44 24 08", Slot{rsp, 8, 16}, 0},                          // movups %xmm0,8(%rsp)
-		{"AVX", "c5 fa 7f 44 24 08", Slot{rsp, 8, 16}, -1},                           // vmovdqu: no operation of this table
-		{"no code", "", sp8, -1},                                                     //
-		{"no store", "48 89 c7", sp8, -1},                                            // mov %rax,%rdi
-		{"the entry ends behind it", store + "90", sp8, -1},                          // nop
-		{"the entry ends in it", "48 89 44 24", sp8, -1},                             // cut
-		{"two stores", store + store, sp8, -1},                                       //
-		{"another slot", "48 89 44 24 10", sp8, -1},                                  // mov %rax,16(%rsp)
-		{"a slot that overlaps", "48 89 44 24 04", sp8, -1},                          // mov %rax,4(%rsp)
-		{"a read at the end", "48 8b 44 24 08", sp8, -1},                             // mov 8(%rsp),%rax
-		{"narrower", "89 44 24 08", sp8, -1},                                         // mov %eax,8(%rsp)
-		{"wider", store, Slot{rsp, 8, 4}, -1},                                        //
-		{"of unknown size", store, Slot{rsp, 8, -1}, -1},                             //
-		{"behind a read", "48 8b 4c 24 08" + store, sp8, -1},                         // mov 8(%rsp),%rcx
-		{"behind a read of a part", "8b 4c 24 0c" + store, sp8, -1},                  // mov 12(%rsp),%ecx
-		{"behind a store of a part", "c6 44 24 0f 00" + store, sp8, -1},              // movb $0,15(%rsp)
-		{"behind its address", "48 8d 7c 24 08" + store, sp8, -1},                    // lea 8(%rsp),%rdi
-		{"behind an index", "48 89 0c cc" + store, sp8, -1},                          // mov %rcx,(%rsp,%rcx,8)
-		{"it has an index", "48 89 44 cc 08", sp8, -1},                               // mov %rax,8(%rsp,%rcx,8)
-		{"it adds", "48 01 44 24 08", sp8, -1},                                       // add %rax,8(%rsp)
-		{"it exchanges", "48 87 44 24 08", sp8, -1},                                  // xchg %rax,8(%rsp)
-		{"behind a call", "e8 00 00 00 00" + store, sp8, -1},                         // call
-		{"behind an indirect call", "ff d0" + store, sp8, -1},                        // call *%rax
-		{"behind a branch", "74 00" + store, sp8, -1},                                // je
-		{"behind a jump", "eb 00" + store, sp8, -1},                                  // jmp
-		{"behind a return", "c3" + store, sp8, -1},                                   // ret
-		{"behind a trap", "0f 0b" + store, sp8, -1},                                  // ud2
-		{"behind a high byte", "88 e1" + store, sp8, 2},                              // mov %ah,%cl
-		{"behind a push", "50" + store, sp8, -1},                                     // push %rax
-		{"behind a pop", "58" + store, sp8, -1},                                      // pop %rax
-		{"behind a new frame", "48 83 ec 10" + store, sp8, -1},                       // sub $16,%rsp
-		{"behind a new stack", "bc 00 00 00 00" + store, sp8, -1},                    // mov $0,%esp
-		{"behind a part of a new stack", "40 b4 01" + store, sp8, -1},                // mov $1,%spl
-		{"behind a new frame pointer", "48 89 e5 48 89 45 f8", Slot{rbp, -8, 8}, -1}, // mov %rsp,%rbp
-		{"behind what is not known", "f3 0f 1e fa" + store, sp8, -1},                 // endbr64
+		{"of another register", "48 89 4c 24 08", sp8, 0},                           // mov %rcx,8(%rsp)
+		{"after other instructions", "48 89 c7 90" + store, sp8, 4},                 // mov %rax,%rdi; nop
+		{"after a store of another slot", "48 89 4c 24 10" + store, sp8, 5},         // mov %rcx,16(%rsp)
+		{"after a read of another slot", "48 8b 0c 24" + store, sp8, 4},             // mov (%rsp),%rcx
+		{"after memory of another register", "48 89 4d 08" + store, sp8, 4},         // mov %rcx,8(%rbp)
+		{"after memory of another segment", "65 48 8b 4c 24 08" + store, sp8, 6},    // mov %gs:8(%rsp),%rcx
+		{"after another slot's address", "48 8d 7c 24 18" + store, sp8, 5},          // lea 24(%rsp),%rdi
+		{"without a displacement", "48 89 04 24", Slot{rsp, 0, 8}, 0},               // mov %rax,(%rsp)
+		{"8 bits, negative", "48 89 45 f8", Slot{rbp, -8, 8}, 0},                    // mov %rax,-8(%rbp)
+		{"8 bits, 0", "48 89 45 00", Slot{rbp, 0, 8}, 0},                            // mov %rax,0(%rbp)
+		{"32 bits", "48 89 84 24 80 00 00 00", Slot{rsp, 128, 8}, 0},                // mov %rax,128(%rsp)
+		{"32 bits, negative", "4c 89 85 f8 fe ff ff", Slot{rbp, -264, 8}, 0},        // mov %r8,-264(%rbp)
+		{"4 bytes", "89 44 24 08", Slot{rsp, 8, 4}, 0},                              // mov %eax,8(%rsp)
+		{"2 bytes", "66 89 44 24 08", Slot{rsp, 8, 2}, 0},                           // mov %ax,8(%rsp)
+		{"1 byte", "88 44 24 08", Slot{rsp, 8, 1}, 0},                               // mov %al,8(%rsp)
+		{"condition", "0f 94 44 24 08", Slot{rsp, 8, 1}, 0},                         // sete 8(%rsp)
+		{"constant", "48 c7 44 24 08 07 00 00 00", sp8, 0},                          // movq $7,8(%rsp)
+		{"constant of 4 bytes", "c7 44 24 08 07 00 00 00", Slot{rsp, 8, 4}, 0},      // movl $7,8(%rsp)
+		{"constant of 2 bytes", "66 c7 44 24 08 07 00", Slot{rsp, 8, 2}, 0},         // movw $7,8(%rsp)
+		{"constant of 1 byte", "c6 44 24 08 07", Slot{rsp, 8, 1}, 0},                // movb $7,8(%rsp)
+		{"vector register", "f2 0f 11 44 24 08", sp8, 0},                            // movsd %xmm0,8(%rsp)
+		{"16 bytes", "0f 11 44 24 08", Slot{rsp, 8, 16}, 0},                         // movups %xmm0,8(%rsp)
+		{"AVX", "c5 fa 7f 44 24 08", Slot{rsp, 8, 16}, -1},                          // vmovdqu: no operation of this table
+		{"no code", "", sp8, -1},                                                    //
+		{"no store", "48 89 c7", sp8, -1},                                           // mov %rax,%rdi
+		{"the entry ends after it", store + "90", sp8, -1},                          // nop
+		{"the entry ends in it", "48 89 44 24", sp8, -1},                            // cut
+		{"two stores", store + store, sp8, -1},                                      //
+		{"another slot", "48 89 44 24 10", sp8, -1},                                 // mov %rax,16(%rsp)
+		{"a slot that overlaps", "48 89 44 24 04", sp8, -1},                         // mov %rax,4(%rsp)
+		{"a read at the end", "48 8b 44 24 08", sp8, -1},                            // mov 8(%rsp),%rax
+		{"narrower", "89 44 24 08", sp8, -1},                                        // mov %eax,8(%rsp)
+		{"wider", store, Slot{rsp, 8, 4}, -1},                                       //
+		{"of unknown size", store, Slot{rsp, 8, -1}, -1},                            //
+		{"after a read", "48 8b 4c 24 08" + store, sp8, -1},                         // mov 8(%rsp),%rcx
+		{"after a read of a part", "8b 4c 24 0c" + store, sp8, -1},                  // mov 12(%rsp),%ecx
+		{"after a store of a part", "c6 44 24 0f 00" + store, sp8, -1},              // movb $0,15(%rsp)
+		{"after its address", "48 8d 7c 24 08" + store, sp8, -1},                    // lea 8(%rsp),%rdi
+		{"after an index", "48 89 0c cc" + store, sp8, -1},                          // mov %rcx,(%rsp,%rcx,8)
+		{"it has an index", "48 89 44 cc 08", sp8, -1},                              // mov %rax,8(%rsp,%rcx,8)
+		{"it adds", "48 01 44 24 08", sp8, -1},                                      // add %rax,8(%rsp)
+		{"it exchanges", "48 87 44 24 08", sp8, -1},                                 // xchg %rax,8(%rsp)
+		{"after a call", "e8 00 00 00 00" + store, sp8, -1},                         // call
+		{"after an indirect call", "ff d0" + store, sp8, -1},                        // call *%rax
+		{"after a branch", "74 00" + store, sp8, -1},                                // je
+		{"after a jump", "eb 00" + store, sp8, -1},                                  // jmp
+		{"after a return", "c3" + store, sp8, -1},                                   // ret
+		{"after a trap", "0f 0b" + store, sp8, -1},                                  // ud2
+		{"after a high byte", "88 e1" + store, sp8, 2},                              // mov %ah,%cl
+		{"after a push", "50" + store, sp8, -1},                                     // push %rax
+		{"after a pop", "58" + store, sp8, -1},                                      // pop %rax
+		{"after a new frame", "48 83 ec 10" + store, sp8, -1},                       // sub $16,%rsp
+		{"after a new stack", "bc 00 00 00 00" + store, sp8, -1},                    // mov $0,%esp
+		{"after a part of a new stack", "40 b4 01" + store, sp8, -1},                // mov $1,%spl
+		{"after a new frame pointer", "48 89 e5 48 89 45 f8", Slot{rbp, -8, 8}, -1}, // mov %rsp,%rbp
+		{"after what is not known", "f3 0f 1e fa" + store, sp8, -1},                 // endbr64
 	} {
-		code, err := hex.DecodeString(strings.ReplaceAll(tt.code, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := dwarftest.Hex(t, strings.ReplaceAll(tt.code, " ", ""))
 		d := amd64.Slots
 		at, ok := d.storedLast(code, tt.m)
 		if !ok {
