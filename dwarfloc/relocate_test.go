@@ -15,8 +15,6 @@ import (
 const (
 	aModule     = "module-gcc12-O2-dwarf5.ko"
 	elfRelaSize = 24
-	elfSymSize  = 24
-	layoutLimit = 1 << 31 // of the addresses that package image gives
 )
 
 // TestModuleKept: a module's scan can be kept as well.

@@ -63,17 +63,7 @@ func runTwo(t *testing.T, path string, namespace bool) (pids [2]int, finish func
 		if namespace {
 			c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
 		}
-		in, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			testenv.Missing(t, "start a process: %v", err)
-		}
+		in, out := start(t, c, "start a process")
 		t.Cleanup(func() { _ = c.Process.Kill() })
 		if _, err := out.Read(make([]byte, 1)); err != nil { // it is ready
 			t.Fatal(err)
@@ -86,6 +76,24 @@ func runTwo(t *testing.T, path string, namespace bool) (pids [2]int, finish func
 			_ = c.Wait()
 		}
 	}
+}
+
+// start starts a command with pipes to its standard input and output. what is what the
+// machine lacks if that is impossible.
+func start(t *testing.T, c *exec.Cmd, what string) (io.WriteCloser, io.ReadCloser) {
+	t.Helper()
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		testenv.Missing(t, "%s: %v", what, err)
+	}
+	return in, out
 }
 
 // TestProcess: a program distinguishes the hits of one process from others', in its own PID
@@ -149,17 +157,7 @@ func TestThisProcess(t *testing.T) {
 		c := exec.Command("/proc/self/exe", "-test.run=^TestThisProcess$")
 		c.Env = append(os.Environ(), whoEnv+"=1")
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
-		in, err := c.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			testenv.Missing(t, "a PID namespace: %v", err)
-		}
+		in, out := start(t, c, "a PID namespace")
 		line, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
