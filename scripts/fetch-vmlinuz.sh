@@ -36,12 +36,13 @@ trap 'rm -rf "$work"' EXIT
 }
 dpkg-deb --fsys-tarfile "$(find "$work" -name '*.deb')" |
 	tar -x -C "$work" --wildcards ./boot '*/kernel/drivers/net/tun.ko*'
-packed=$(find "$work" -name 'tun.ko*')
-case $packed in
-*.xz) xz -d "$packed" ;;
-*.zst) zstd -q -d --rm "$packed" ;;
+found=$(find "$work" -name 'tun.ko*')
+case $found in
+*.xz) xz -d "$found" ;;
+*.zst) zstd -q -d --rm "$found" ;;
 esac
+found=${found%.xz}
 mkdir -p "${module%/*}"
-mv "${packed%.[xz]*}" "$module"
+mv "${found%.zst}" "$module"
 mv "$work/boot/vmlinuz-$release" "$kernel"
 echo "$kernel"
