@@ -38,19 +38,19 @@ type AttachOptions struct {
 // process ends, however it ends.
 type Attachment struct {
 	Attached []int     // indices in Plan.Sites, sorted
-	Refused  []Refusal // for the other sites that have an instance, sorted by site
+	Refused  []Refusal // for the other sites that have an instance or are refused in the plan, sorted by site
 	links    []io.Closer
 }
 
-// Refusal is a site at which the kernel refused a probe.
+// Refusal is a site at which no probe can be.
 type Refusal struct {
 	Site int   // index in Plan.Sites
-	Err  error // the kernel's answer, for errors.Is with an Errno
+	Err  error // the kernel's answer, for errors.Is with an Errno, or plan.Site.Refused
 }
 
-// ErrRefused is wrapped by Attach's error if the kernel refused all sites, or some and
+// ErrRefused is wrapped by Attach's error if all sites were refused, or some and
 // AttachOptions.All is set.
-var ErrRefused = errors.New("the kernel refused the probe")
+var ErrRefused = errors.New("the probe was refused")
 
 // ErrTargetMismatch is wrapped by errors about a plan that was made for another target than
 // where its image runs: another image, slide, kind of memory reads or kind of links. Make
@@ -58,7 +58,7 @@ var ErrRefused = errors.New("the kernel refused the probe")
 var ErrTargetMismatch = errors.New("the plan was not made for where its image runs")
 
 // Attach attaches a plan's programs, one for each instance, at all its sites. If the kernel
-// refuses some of them that is not an error, unless AttachOptions.All is set.
+// refuses some of them, or the plan does, that is not an error, unless AttachOptions.All is set.
 //
 // The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument if
 // all sites were excluded because an argument is missing, or the kernel's syscall.Errno:
@@ -80,10 +80,16 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 		}
 	}
 	total := p.NumProbes()
-	if total == 0 {
+	out := &Attachment{}
+	for i := range p.Sites {
+		if err := p.Sites[i].Refused; err != nil {
+			out.Refused = append(out.Refused, Refusal{i, err})
+		}
+	}
+	if total == 0 && len(out.Refused) == 0 {
 		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
 	}
-	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: total, out: &Attachment{}}
+	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: total, out: out}
 	for i := range p.Instances {
 		if err := w.instance(&p.Instances[i], programs[i]); err != nil {
 			return nil, errors.Join(err, w.out.Close())
@@ -94,7 +100,7 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
 	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0) {
 		first := &a.Refused[0]
-		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w", ErrRefused, len(a.Refused), w.total, &p.Sites[first.Site], first.Err)
+		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w", ErrRefused, len(a.Refused), len(a.Refused)+len(a.Attached), &p.Sites[first.Site], first.Err)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil

@@ -85,8 +85,11 @@ type Site struct {
 	*dwarfloc.Site
 	Args []Argument
 	// Instance is the index in Plan.Instances of the program for the site, or -1 for a
-	// site that Options.Missing excludes.
+	// site that Options.Missing excludes or that is Refused.
 	Instance int
+	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction. It is
+	// nil for nearly all sites.
+	Refused error
 	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
 	Layout prologue.Layout
 }
@@ -129,7 +132,7 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
-// ErrMissingArgument or ErrNeedsRecord. A record that is too large is a
+// dwarfloc.ErrMidInstruction, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord. A record that is too large is a
 // *prologue.StackError. If ctx ends, the error is its cause. Other errors are about damaged
 // debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
@@ -145,6 +148,12 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		return nil, err
 	}
 	p := &Plan{Definition: def, Image: img, Target: target, Sites: make([]Site, len(found))}
+	for i, s := range found {
+		p.Sites[i] = Site{Site: s, Instance: -1}
+	}
+	if err := p.checkInstructions(); err != nil {
+		return nil, err
+	}
 	if err := checkArgs(img, def); err != nil {
 		return nil, err
 	}
@@ -153,7 +162,6 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 			return nil, context.Cause(ctx)
 		}
 		ps := &p.Sites[i]
-		ps.Site, ps.Instance = s, -1
 		if ps.Args, err = arguments(s, def, &o); err != nil {
 			return nil, err
 		}
@@ -192,6 +200,9 @@ func (p *Plan) write(ctx context.Context, missing Missing) error {
 		s.Layout = emitter.Layout
 		for j, r := range emitter.Reasons {
 			s.Args[j].Unfetched = r
+		}
+		if s.Refused != nil {
+			continue
 		}
 		if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
 			switch missing {

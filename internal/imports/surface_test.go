@@ -11,8 +11,10 @@ import (
 	"testing"
 )
 
-// maxExported is how many names all public packages may export together.
-const maxExported = 380
+// maxExported is how many names all public packages may export together: 380, and 3 with
+// which plan and its users tell addresses inside instructions (dwarfloc.CheckInstructions,
+// ErrMidInstruction, ErrNotDecoded).
+const maxExported = 383
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
