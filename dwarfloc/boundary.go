@@ -132,16 +132,8 @@ func (f *functionCode) check(s *Site) (problem, err error) {
 	}
 	at := int(s.Addr - f.lo)
 	if !f.reading.Known(at) {
-		// Rows of the line table are at instructions. They lead into code that only
-		// indirect jumps reach.
-		rows, err := s.u.Rows()
-		if err != nil {
+		if err := f.followRows(s.u, s.Addr); err != nil {
 			return nil, err
-		}
-		for i := range rows {
-			if r := &rows[i]; r.Addr > f.lo && r.Addr < s.Addr && !r.End && !f.reading.Known(int(r.Addr-f.lo)) {
-				f.reading.From(int(r.Addr - f.lo))
-			}
 		}
 	}
 	b, before, after := f.reading.At(at)
@@ -154,13 +146,34 @@ func (f *functionCode) check(s *Site) (problem, err error) {
 		}
 		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", s.u.img.Path(), ErrMidInstruction, s.Addr, place(before), place(after)), nil
 	case insn.Unknown:
-		code, err := s.u.img.Bytes(f.lo+uint64(before), min(f.hi-f.lo-uint64(before), 8))
-		if err != nil {
-			return nil, err
-		}
-		return s.notDecoded("the instruction at %#x does not decode (% x)", f.lo+uint64(before), code), nil
+		return f.strange(s, before)
 	}
 	return nil, nil
+}
+
+// followRows follows the code from rows of the line table before an address, which are at
+// instructions: they lead into code that only indirect jumps reach.
+func (f *functionCode) followRows(u *unit, before uint64) error {
+	rows, err := u.Rows()
+	if err != nil {
+		return err
+	}
+	i, _ := slices.BinarySearchFunc(rows, f.lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+	for ; i < len(rows) && rows[i].Addr < before; i++ {
+		if at := int(rows[i].Addr - f.lo); !rows[i].End && !f.reading.Known(at) {
+			f.reading.From(at)
+		}
+	}
+	return nil
+}
+
+// strange returns the error for what does not decode at an offset.
+func (f *functionCode) strange(s *Site, off int) (problem, err error) {
+	code, err := s.u.img.Bytes(f.lo+uint64(off), min(f.hi-f.lo-uint64(off), 8))
+	if err != nil {
+		return nil, err
+	}
+	return s.notDecoded("the instruction at %#x does not decode (% x)", f.lo+uint64(off), code), nil
 }
 
 // notDecoded returns an error that wraps ErrNotDecoded.

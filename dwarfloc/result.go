@@ -9,9 +9,14 @@ import (
 )
 
 // result returns the result of the site's function, as it is right after the function
-// has returned: in a register, by the architecture's calling convention. A result in
+// has returned, or at one of the sites of Returns: in a register, by the architecture's calling convention. A result in
 // memory has a reason instead.
 func (s *Site) result() (*Variable, error) {
+	if s.u.isGo() {
+		if v, found, err := s.goResult(""); found || err != nil {
+			return v, err
+		}
+	}
 	v := &Variable{Name: "$retval", Role: RoleGiven, Type: voidType, Entries: 1}
 	e, err := s.u.Entry(s.DIE)
 	if err != nil {

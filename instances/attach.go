@@ -171,8 +171,9 @@ func (w *attacher) instance(in *plan.Instance, prog *ebpf.Program) error {
 
 // point is the place of one probe.
 type point struct {
-	addr   uint64 // from Running.address
-	cookie uint64
+	addr     uint64 // from Running.address
+	cookie   uint64
+	isReturn bool
 }
 
 // together attaches a program at some sites by one link. If the kernel refuses, it tries each
@@ -184,7 +185,7 @@ func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.C
 	points := make([]point, len(sites))
 	var err error
 	for i, site := range sites {
-		points[i].cookie = uint64(site)
+		points[i].cookie, points[i].isReturn = uint64(site), w.plan.Sites[site].Return
 		if w.o.Cookie != nil {
 			points[i].cookie = w.o.Cookie(site)
 		}

@@ -108,6 +108,7 @@ const (
 	AttrFrameBase      Attr = 0x40
 	AttrSpecification  Attr = 0x47
 	AttrType           Attr = 0x49
+	AttrVarParameter   Attr = 0x4b // DW_AT_variable_parameter; Go marks results with it
 	AttrEntrypc        Attr = 0x52
 	AttrRanges         Attr = 0x55
 	AttrCallFile       Attr = 0x58

@@ -87,6 +87,28 @@ func (r *Reading) At(at int) (b Boundary, before, after int) {
 	return Unknown, before, at
 }
 
+// Returns reads all of the code. It returns the offsets of the instructions after which
+// execution goes on nowhere in it: those that return. If something does not decode, strange
+// is its offset, and otherwise -1.
+func (r *Reading) Returns() (at []int, strange int) {
+	strange = -1
+	for i := range r.code {
+		if !r.Known(i) {
+			r.readOn(i)
+		}
+		if r.strange[i] && strange < 0 {
+			strange = i
+		}
+		if r.mark[i]&begins == 0 {
+			continue
+		}
+		if in, ok := r.arch.Next(r.code[i:]); ok && !in.Onward && !in.Branches && !in.Lost {
+			at = append(at, i)
+		}
+	}
+	return at, strange
+}
+
 // readOn reads from the last instruction that is known before an offset until the offset
 // is known, or something does not decode.
 func (r *Reading) readOn(at int) {

@@ -1,6 +1,7 @@
 package insn
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
@@ -50,6 +51,28 @@ func TestReading(t *testing.T) {
 		r.From(0)
 		if b, from, to := r.At(tt.at); b != tt.want || from != tt.from || to != tt.to {
 			t.Errorf("%s: %d, %d to %d, want %d, %d to %d", tt.name, b, from, to, tt.want, tt.from, tt.to)
+		}
+	}
+}
+
+// TestReturnInstructions: all are found, also those that only an indirect jump reaches.
+func TestReturnInstructions(t *testing.T) {
+	for _, tt := range []struct {
+		code    string
+		arch    string
+		want    []int
+		strange int
+	}{
+		{"7401" + "c3" + "90" + "c3", "amd64", []int{2, 4}, -1},
+		{"ffe0" + "90" + "c20800" + "90" + "c3", "amd64", []int{3, 7}, -1}, // jmp *%rax; ret $8
+		{"0f0b" + "e900000000", "amd64", nil, -1},
+		{"c3" + "06" + "c3", "amd64", []int{0}, 1},
+		{"a0001fd6" + "c0035fd6", "arm64", []int{4}, -1}, // br x5
+	} {
+		r := For(tt.arch).Read(dwarftest.Hex(t, tt.code))
+		r.From(0)
+		if at, strange := r.Returns(); !slices.Equal(at, tt.want) || strange != tt.strange {
+			t.Errorf("%s: returns at %v, strange at %d, want %v, %d", tt.code, at, strange, tt.want, tt.strange)
 		}
 	}
 }
