@@ -30,6 +30,9 @@ type AttachOptions struct {
 	Cookie func(site int) uint64
 	// All makes a refused site an error; then nothing stays attached.
 	All bool
+	// None makes it no error if no site has a probe: all were refused, or excluded because
+	// an argument is missing. It is for callers that attach several plans.
+	None bool
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
@@ -86,7 +89,7 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 			out.Refused = append(out.Refused, Refusal{i, err})
 		}
 	}
-	if total == 0 && len(out.Refused) == 0 {
+	if total == 0 && len(out.Refused) == 0 && !o.None {
 		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
 	}
 	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: total, out: out}
@@ -98,7 +101,7 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 	a := w.out
 	slices.Sort(a.Attached)
 	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
-	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0) {
+	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0 && !o.None) {
 		first := &a.Refused[0]
 		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w", ErrRefused, len(a.Refused), len(a.Refused)+len(a.Attached), &p.Sites[first.Site], first.Err)
 		return nil, errors.Join(err, a.Close())
