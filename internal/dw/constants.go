@@ -119,6 +119,7 @@ const (
 	AttrAddrBase       Attr = 0x73
 	AttrRnglistsBase   Attr = 0x74
 	AttrDwoName        Attr = 0x76
+	AttrGNUDwoName     Attr = 0x2130
 	AttrLoclistsBase   Attr = 0x8c
 	AttrBitOffset      Attr = 0x0c
 	AttrDataMemberLoc  Attr = 0x38
