@@ -92,6 +92,8 @@ type Site struct {
 	inside bool   // for these kinds: the body is an inlined instance
 	early  bool   // in the prologue of code built without optimization
 
+	returning bool // a return instruction: see Returns
+
 	fun   function // the out-of-line function; for inlined sites see Site.function
 	funOf int32    // fun's record
 }

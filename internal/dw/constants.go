@@ -109,6 +109,7 @@ const (
 	AttrFrameBase      Attr = 0x40
 	AttrSpecification  Attr = 0x47
 	AttrType           Attr = 0x49
+	AttrVarParameter   Attr = 0x4b // DW_AT_variable_parameter; Go marks results with it
 	AttrEntrypc        Attr = 0x52
 	AttrRanges         Attr = 0x55
 	AttrCallFile       Attr = 0x58
@@ -120,6 +121,7 @@ const (
 	AttrAddrBase       Attr = 0x73
 	AttrRnglistsBase   Attr = 0x74
 	AttrDwoName        Attr = 0x76
+	AttrGNUDwoName     Attr = 0x2130
 	AttrLoclistsBase   Attr = 0x8c
 	AttrBitOffset      Attr = 0x0c
 	AttrDataMemberLoc  Attr = 0x38
