@@ -1,41 +1,72 @@
+// Truth makes all builds of package truth's programs, traces them, and writes a table of what
+// was right, wrong and lost as Markdown. Wrong values go to standard error.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/truth"
 )
 
 func main() {
-	ctx := context.Background()
-	dir := os.Args[1]
-	w, err := truth.NewWorkshop(ctx, dir)
+	only := flag.String("only", "", "builds whose names contain `TEXT`; several are separated by commas")
+	dir := flag.String("dir", "", "`FOLDER` for the sources and programs, which stay there")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *only, *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "truth:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only, dir string) error {
+	var builds []truth.Build
+	for _, b := range truth.Matrix() {
+		for _, part := range strings.Split(only, ",") {
+			if strings.Contains(b.String(), part) {
+				builds = append(builds, b)
+				break
+			}
+		}
+	}
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "truth")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temporary)
+		dir = temporary
+	}
+	results := make([]*truth.Result, len(builds))
+	failed, finished := 0, 0
+	err := truth.Run(ctx, dir, builds, func(i int, r *truth.Result, err error) {
+		finished++
+		if err != nil {
+			failed++
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		results[i] = r
+		fmt.Fprintf(os.Stderr, "%d/%d %v (program%d): %d compared, %d wrong\n", finished, len(builds), &builds[i], i, r.Compared, r.WrongValues())
+		for k := range r.Wrong {
+			fmt.Fprintln(os.Stderr, "  ", &r.Wrong[k])
+		}
+		for _, d := range r.Denied {
+			fmt.Fprintln(os.Stderr, "   refused:", d)
+		}
+	})
 	if err != nil {
-		panic(err)
+		return err
 	}
-	for _, a := range os.Args[2:] {
-		f := strings.Fields(a)
-		b := &truth.Build{Language: truth.Language(f[0]), Compiler: f[1], Options: f[2:]}
-		start := time.Now()
-		path, err := w.Make(ctx, b)
-		if err != nil {
-			fmt.Println(err)
-			continue
-		}
-		made := time.Since(start)
-		start = time.Now()
-		r, err := truth.Run(ctx, b, path)
-		if err != nil {
-			fmt.Println(err)
-			continue
-		}
-		fmt.Println(b, path, "made", made, "run", time.Since(start), "sites", r.Sites, "runs", r.Runs, "compared", r.Compared, "wrong", r.WrongValues(), "lost", r.Lost, "repeated", r.Repeated, "outside", r.Outside, r.Denied)
-		for i := range r.Wrong {
-			fmt.Println("   ", r.Wrong[i].String())
-		}
+	truth.WriteTable(os.Stdout, builds, results)
+	if failed > 0 {
+		return fmt.Errorf("%d of %d builds failed", failed, len(builds))
 	}
+	return nil
 }

@@ -23,24 +23,22 @@ func (b *Build) String() string {
 // recorder compiles what C, C++ and Rust programs record with.
 const recorder = "gcc-12"
 
-// Workshop is a folder with the sources and what is built of them.
-type Workshop struct {
+// workshop is a folder with the sources and what is built of them.
+type workshop struct {
 	dir string
-	n   int
 }
 
-// NewWorkshop writes the sources to a folder.
-func NewWorkshop(ctx context.Context, dir string) (*Workshop, error) {
-	if err := WriteSources(dir); err != nil {
+// newWorkshop writes the sources to a folder.
+func newWorkshop(ctx context.Context, dir string) (*workshop, error) {
+	if err := writeSources(dir); err != nil {
 		return nil, err
 	}
-	w := &Workshop{dir: dir}
-	// Neither position-independent code nor optimization matters here, only that the mark's
-	// argument is in its register at its first instruction.
+	w := &workshop{dir: dir}
+	// It is optimized so that the argument of truth_mark is in its register at the site.
 	return w, w.command(ctx, recorder, "-O1", "-g", "-fPIC", "-c", "-o", "truth.o", "record/truth.c")
 }
 
-func (w *Workshop) command(ctx context.Context, name string, args ...string) error {
+func (w *workshop) command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = w.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -49,10 +47,9 @@ func (w *Workshop) command(ctx context.Context, name string, args ...string) err
 	return nil
 }
 
-// Make makes a build, and returns the program's path.
-func (w *Workshop) Make(ctx context.Context, b *Build) (path string, err error) {
-	w.n++
-	path = filepath.Join(w.dir, fmt.Sprintf("program%d", w.n))
+// make makes a build, and returns the program's path.
+func (w *workshop) make(ctx context.Context, b *Build, name string) (path string, err error) {
+	path = filepath.Join(w.dir, name)
 	files, err := filepath.Glob(filepath.Join(w.dir, string(b.Language), "*.c*"))
 	if err != nil {
 		return "", err

@@ -83,8 +83,8 @@ func sources(l Language) ([]string, error) {
 	return fs.Glob(programs, path.Join("programs", string(l), "*"))
 }
 
-// WriteSources writes all programs to a folder, each to a folder of its language's name.
-func WriteSources(dir string) error {
+// writeSources writes all programs to a folder, each to a folder of its language's name.
+func writeSources(dir string) error {
 	return fs.WalkDir(programs, "programs", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -65,7 +66,7 @@ func tracedRun(ctx context.Context, path string, defs []Definition) (*traced, re
 			t.sites += p.NumProbes()
 		}
 	}
-	session, err := tracer.Open(ctx, running, plans, tracer.Options{Buffer: 1 << 24})
+	session, plans, err := t.open(ctx, running, plans)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,6 +120,25 @@ func (t *traced) plan(ctx context.Context, img *dwarfloc.Image, target plan.Targ
 		return nil, err
 	}
 	return plan.New(ctx, img, &kept, options)
+}
+
+// open attaches plans. The kernel may refuse all sites of some of them, which it returns
+// without.
+func (t *traced) open(ctx context.Context, running *instances.Running, plans []*plan.Plan) (*tracer.Session, []*plan.Plan, error) {
+	for {
+		session, err := tracer.Open(ctx, running, plans, tracer.Options{Buffer: 1 << 24})
+		if !errors.Is(err, instances.ErrRefused) {
+			return session, plans, err
+		}
+		i := slices.IndexFunc(plans, func(p *plan.Plan) bool {
+			return strings.HasPrefix(err.Error(), p.Definition.String()+": ")
+		})
+		if i < 0 {
+			return nil, nil, err
+		}
+		t.denied = append(t.denied, err.Error())
+		plans = slices.Delete(plans, i, i+1)
+	}
 }
 
 // run runs the program, and sorts its hits.
