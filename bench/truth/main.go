@@ -57,7 +57,7 @@ func run(ctx context.Context, only, dir string) error {
 		for k := range r.Wrong {
 			fmt.Fprintln(os.Stderr, "  ", &r.Wrong[k])
 		}
-		for _, d := range r.Denied {
+		for _, d := range r.Notes {
 			fmt.Fprintln(os.Stderr, "   refused:", d)
 		}
 	})

@@ -51,9 +51,9 @@ type Result struct {
 	Compared int // values
 	Lost     map[string]int
 	Wrong    []Wrong
-	Repeated int // hits of a run after its first
-	Outside  int // hits between calls
-	Denied   []string
+	Repeated int      // hits of a run after its first
+	Outside  int      // hits between calls
+	Notes    []string // what was refused
 }
 
 // Add adds the counts of another result.
@@ -64,7 +64,6 @@ func (r *Result) Add(o *Result) {
 	r.Repeated += o.Repeated
 	r.Outside += o.Outside
 	r.Wrong = append(r.Wrong, o.Wrong...)
-	r.Denied = append(r.Denied, o.Denied...)
 	if r.Lost == nil {
 		r.Lost = make(map[string]int)
 	}
@@ -84,7 +83,7 @@ func (r *Result) WrongValues() int {
 
 // compare compares what was traced with what the program recorded.
 func compare(build string, t *traced, rec record) *Result {
-	r := &Result{Build: build, Sites: t.sites, Outside: t.outside, Denied: t.denied, Lost: make(map[string]int)}
+	r := &Result{Build: build, Sites: t.sites, Outside: t.outside, Notes: t.notes, Lost: make(map[string]int)}
 	for _, call := range slices.Sorted(maps.Keys(rec)) {
 		byLabel := make(map[string][]expectedRun)
 		for _, run := range rec[call] {

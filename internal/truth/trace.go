@@ -35,7 +35,7 @@ type traced struct {
 	refused map[string]map[string]string // why an argument of a label is in no plan
 	noCode  map[string]bool              // labels without a site
 	sites   int                          // that are probed
-	denied  []string                     // sites that the kernel refused
+	notes   []string                     // definitions and sites that were refused
 }
 
 // tracedRun traces a program with definitions, and reads what it says of its calls.
@@ -73,7 +73,7 @@ func tracedRun(ctx context.Context, path string, defs []Definition) (*traced, re
 	defer session.Close()
 	for i, a := range session.Attachments {
 		for _, r := range a.Refused {
-			t.denied = append(t.denied, fmt.Sprintf("%v: %v", plans[i].Sites[r.Site], r.Err))
+			t.notes = append(t.notes, fmt.Sprintf("%v: %v", plans[i].Sites[r.Site], r.Err))
 		}
 	}
 	rec, err := t.run(ctx, session, path, labels)
@@ -112,6 +112,7 @@ func (t *traced) plan(ctx context.Context, img *dwarfloc.Image, target plan.Targ
 		one.Args = []probe.Arg{a}
 		if _, err := plan.New(ctx, img, &one, options); err != nil {
 			t.refused[d.Label][a.Name] = refusal(err)
+			t.notes = append(t.notes, err.Error())
 			continue
 		}
 		kept.Args = append(kept.Args, a)
@@ -136,7 +137,7 @@ func (t *traced) open(ctx context.Context, running *instances.Running, plans []*
 		if i < 0 {
 			return nil, nil, err
 		}
-		t.denied = append(t.denied, err.Error())
+		t.notes = append(t.notes, err.Error())
 		plans = slices.Delete(plans, i, i+1)
 	}
 }
