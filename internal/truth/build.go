@@ -3,8 +3,10 @@ package truth
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -13,11 +15,12 @@ type Build struct {
 	Language Language
 	Compiler string
 	Options  []string
+	Env      []string // what is added to the environment, such as "GOAMD64=v3"
 }
 
 // String returns the build's name: "c gcc-12 -O2 -no-pie".
 func (b *Build) String() string {
-	return fmt.Sprintf("%s %s %s", b.Language, b.Compiler, strings.Join(b.Options, " "))
+	return strings.Join(slices.Concat([]string{string(b.Language), b.Compiler}, b.Env, b.Options), " ")
 }
 
 // recorder compiles what C, C++ and Rust programs record with.
@@ -35,12 +38,13 @@ func newWorkshop(ctx context.Context, dir string) (*workshop, error) {
 	}
 	w := &workshop{dir: dir}
 	// It is optimized so that the argument of truth_mark is in its register at the site.
-	return w, w.command(ctx, recorder, "-O1", "-g", "-fPIC", "-c", "-o", "truth.o", "record/truth.c")
+	return w, w.command(ctx, nil, recorder, "-O1", "-g", "-fPIC", "-c", "-o", "truth.o", "record/truth.c")
 }
 
-func (w *workshop) command(ctx context.Context, name string, args ...string) error {
+func (w *workshop) command(ctx context.Context, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
 	}
@@ -50,13 +54,34 @@ func (w *workshop) command(ctx context.Context, name string, args ...string) err
 // make makes a build, and returns the program's path.
 func (w *workshop) make(ctx context.Context, b *Build, name string) (path string, err error) {
 	path = filepath.Join(w.dir, name)
-	files, err := filepath.Glob(filepath.Join(w.dir, string(b.Language), "*.c*"))
-	if err != nil {
-		return "", err
+	switch b.Language {
+	case Rust:
+		return path, w.command(ctx, b.Env, b.path(), append([]string{
+			"--edition", "2021", "-Awarnings", "-g", "-C", "link-arg=truth.o", "-o", path, "rust/main.rs",
+		}, b.Options...)...)
+	case Go:
+		files, err := filepath.Glob(filepath.Join(w.dir, string(Go), "*.go"))
+		if err != nil {
+			return "", err
+		}
+		args := append([]string{"build", "-o", path}, b.Options...)
+		return path, w.command(ctx, b.Env, b.path(), append(args, files...)...)
+	default:
+		files, err := filepath.Glob(filepath.Join(w.dir, string(b.Language), "*.c*"))
+		if err != nil {
+			return "", err
+		}
+		// The programs' arithmetic wraps.
+		args := append([]string{"-g", "-fwrapv", "-Irecord", "-w", "-o", path}, b.Options...)
+		return path, w.command(ctx, b.Env, b.path(), append(append(args, files...), "truth.o")...)
 	}
-	// The programs' arithmetic wraps.
-	args := append([]string{"-g", "-fwrapv", "-Irecord", "-w"}, b.Options...)
-	args = append(append(args, "-o", path), files...)
-	args = append(args, "truth.o")
-	return path, w.command(ctx, b.Compiler, args...)
+}
+
+// path is where the compiler is. Debian's rustc has no version in its name, and need not be
+// the first of its name in PATH.
+func (b *Build) path() string {
+	if b.Language == Rust {
+		return filepath.Join("/usr/bin", b.Compiler)
+	}
+	return b.Compiler
 }

@@ -2,7 +2,7 @@
 // calls. A debugger reads the same debug information and shares some errors with any reader
 // of it; a program that writes down what it passes does not.
 //
-// The programs, in programs/, are in C, C++, Rust and Go. Each makes many calls of traced
+// The programs, in testdata/, are in C, C++, Rust and Go. Each makes many calls of traced
 // functions. Before a call it records what every run of a traced function in it should see;
 // the functions themselves record nothing, so compilers treat them as they would any other.
 // Calls of truth_mark enclose each call. They are traced too, so every hit belongs to the

@@ -23,6 +23,32 @@ func Matrix() []Build {
 			all = append(all, compiled(l, compiler)...)
 		}
 	}
+	for _, options := range []string{
+		"-C opt-level=0",
+		"-C opt-level=1",
+		"-C opt-level=2",
+		"-C opt-level=3",
+		"-C opt-level=s",
+		"-C opt-level=0 -C relocation-model=static",
+		"-C opt-level=2 -C relocation-model=static",
+		"-C opt-level=3 -C lto=fat -C codegen-units=1",
+		"-C opt-level=2 -C panic=abort -C force-frame-pointers=yes",
+		"-C opt-level=2 -C overflow-checks=yes -C debug-assertions=yes",
+	} {
+		all = append(all, Build{Language: Rust, Compiler: "rustc", Options: strings.Fields(options)})
+	}
+	for _, b := range []Build{
+		{},
+		{Options: []string{"-gcflags=-N -l"}},
+		{Options: []string{"-gcflags=-N"}},
+		{Options: []string{"-gcflags=-l"}},
+		{Options: []string{"-buildmode=pie"}},
+		{Options: []string{"-ldflags=-compressdwarf=false", "-trimpath"}},
+		{Env: []string{"GOAMD64=v3"}},
+	} {
+		b.Language, b.Compiler = Go, "go"
+		all = append(all, b)
+	}
 	return all
 }
 
@@ -67,7 +93,7 @@ func compiled(l Language, compiler string) []Build {
 
 // Missing is the compiler of a build that is not installed, or "".
 func (b *Build) Missing() string {
-	for _, name := range []string{b.Compiler, recorder} {
+	for _, name := range []string{b.path(), recorder} {
 		if _, err := exec.LookPath(name); err != nil {
 			return name
 		}

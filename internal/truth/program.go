@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-//go:embed programs
+//go:embed testdata
 var programs embed.FS
 
 // Language is what a program is written in. Its sources are in the folder of that name.
@@ -80,16 +80,16 @@ func Definitions(l Language) ([]Definition, error) {
 
 // sources returns the files of a folder.
 func sources(l Language) ([]string, error) {
-	return fs.Glob(programs, path.Join("programs", string(l), "*"))
+	return fs.Glob(programs, path.Join("testdata", string(l), "*"))
 }
 
 // writeSources writes all programs to a folder, each to a folder of its language's name.
 func writeSources(dir string) error {
-	return fs.WalkDir(programs, "programs", func(name string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(programs, "testdata", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(dir, strings.TrimPrefix(name, "programs"))
+		to := filepath.Join(dir, strings.TrimPrefix(name, "testdata"))
 		if d.IsDir() {
 			return os.MkdirAll(to, 0o755)
 		}
