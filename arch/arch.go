@@ -39,6 +39,7 @@ type Arch struct {
 	Source string
 
 	SP uint16 // DWARF number of the stack pointer
+	PC uint16 // DWARF number of the instruction pointer
 	// Return is the DWARF number of the register that holds a function's result, for
 	// results of up to a word.
 	Return uint16

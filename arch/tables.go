@@ -11,7 +11,7 @@ var all = []*Arch{amd64, arm64}
 // (DWARF register number mapping); struct pt_regs of
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
-	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, Return: 0,
+	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, PC: 16, Return: 0,
 	Args:   []uint16{5, 4, 1, 2, 8, 9}, // figure 3.4
 	Source: "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
 }, map[string]string{ // arch/x86/kernel/ptrace.c (6.1), regoffset_table
@@ -58,7 +58,7 @@ var amd64 = build(Arch{
 // struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h, which starts
 // struct pt_regs.
 var arm64 = build(Arch{
-	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, Return: 0,
+	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, PC: 32, Return: 0,
 	Args:   []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Source: "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
 }, nil, slices.Concat(

@@ -104,8 +104,9 @@ var questions = []struct {
 		_, _, err := a.site.Declared()
 		return err
 	}},
-	{"Site.Pointee", true, func(a asked) error {
-		_, err := a.site.Pointee(&loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE})
+	{"Variable.Pointee", true, func(a asked) error {
+		v := Variable{Loc: loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE}, site: a.site}
+		_, err := v.Pointee()
 		return err
 	}},
 	{"Site.At", true, func(a asked) error {

@@ -1,7 +1,6 @@
 package dwarfloc
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -82,44 +81,6 @@ func (s *Site) lookup(name string) (*Variable, error) {
 		return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
 	return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
-}
-
-// Pointee returns the object that an implicit pointer points to, as it is at the
-// site: the pointer was optimized away, but often its object was not. The pointer
-// points l.TargetOffset bytes into the object. A string literal's object has no name
-// and no type.
-func (s *Site) Pointee(l *loc.Location) (*Variable, error) {
-	if l.Kind != loc.KindImplicitPointer {
-		return nil, fmt.Errorf("%v: a location that is %v has no pointee", s, l.Kind)
-	}
-	var v *Variable
-	err := s.u.img.guard(func() (err error) {
-		v, err = s.pointee(l)
-		return err
-	})
-	return v, err
-}
-
-func (s *Site) pointee(l *loc.Location) (*Variable, error) {
-	u := s.u.img.d.UnitAt(l.Target)
-	if u == nil {
-		return nil, s.u.Data.Errorf(".debug_info", l.Target, "an implicit pointer's object is outside any unit")
-	}
-	if err := u.Load(); err != nil {
-		return nil, err
-	}
-	e, err := u.Entry(l.Target)
-	if err != nil {
-		return nil, err
-	}
-	if e.IsEnd() {
-		return nil, s.u.Data.Errorf(".debug_info", l.Target, "an implicit pointer names the end of a list of entries")
-	}
-	x, err := s.u.img.of(u).readVar(e)
-	if err != nil {
-		return nil, err
-	}
-	return s.variable(&x, s.evaluator())
 }
 
 // names returns the sorted names of the parameters and locals in scope at the site.

@@ -67,14 +67,14 @@ func TestPointee(t *testing.T) {
 	if err != nil || v.Reason.Code != loc.ReasonImplicitPointer {
 		t.Fatalf("cur: %v, %v", v.Reason, err)
 	}
-	o, err := sites[0].Pointee(&v.Loc)
+	o, err := v.Pointee()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := o.Type.String()+" "+o.Loc.Text(img.Arch()), "struct cursor {%rsi:8, %rsi + %rdx:8, %rdi:8}"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := sites[0].Pointee(&o.Loc); err == nil {
+	if _, err := o.Pointee(); err == nil {
 		t.Error("a location that is no implicit pointer has a pointee")
 	}
 }

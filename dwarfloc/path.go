@@ -52,8 +52,8 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 		}
 	}
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
-	out.Loc.Rule = v.Loc.Rule
-	if out.Reason.Code != loc.ReasonNone {
+	out.Loc.Rule, out.site = v.Loc.Rule, s
+	if out.Reason.Code != loc.ReasonNone && out.Loc.Kind != loc.KindImplicitPointer {
 		out.Loc = loc.Location{}
 	}
 	return out, nil
@@ -154,7 +154,11 @@ func (f *follower) deref(o *object, t *Type) error {
 	}
 	o.t = el
 	if o.loc.Kind == loc.KindImplicitPointer {
-		return f.pointee(o)
+		size, err := el.ByteSize()
+		if err != nil {
+			return err
+		}
+		return f.pointee(o, 0, size)
 	}
 	if o.reason.Code != loc.ReasonNone {
 		o.lost(o.reason)
@@ -166,32 +170,6 @@ func (f *follower) deref(o *object, t *Type) error {
 		return nil
 	}
 	o.loc, o.reason = loc.Location{Kind: loc.KindMemory, Expr: value}, loc.Reason{}
-	return nil
-}
-
-// pointee leads to the object that an optimized-out pointer points to.
-func (f *follower) pointee(o *object) error {
-	target, err := f.s.pointee(&o.loc)
-	if err != nil {
-		return err
-	}
-	size, err := o.t.ByteSize()
-	if err != nil {
-		return err
-	}
-	if o.loc.TargetOffset < 0 {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points before its object"})
-		return nil
-	}
-	off := o.loc.TargetOffset
-	o.loc, o.reason = target.Loc, target.Reason
-	if size < 0 {
-		if size, err = target.Type.ByteSize(); err != nil {
-			return err
-		}
-		size -= off
-	}
-	f.narrow(o, 8*uint64(off), 8*uint64(max(size, 0)))
 	return nil
 }
 
@@ -267,10 +245,9 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 			return wrong("index %d is outside %v, which has elements 0 to %d", p.Index, o.t, n-1)
 		}
 	case TypePointer:
-		if err := f.deref(o, t); err != nil {
+		if el, err = t.Elem(); err != nil {
 			return err
 		}
-		el = o.t
 	default:
 		return wrong("%v is neither an array nor a pointer: it has no elements", o.t)
 	}
@@ -289,16 +266,22 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	if size <= 0 {
 		return wrong("the elements of %v have no size", o.t)
 	}
+	implicit := o.loc.Kind == loc.KindImplicitPointer && t.Kind == TypePointer
+	if implicit && p.IndexBy == nil {
+		o.t = el
+		return f.pointee(o, p.Index*size, size)
+	}
+	if t.Kind == TypePointer {
+		if err := f.deref(o, t); err != nil {
+			return err
+		}
+	}
 	o.t = el
 	if p.IndexBy == nil {
 		if t.Kind == TypePointer && o.loc.Kind == loc.KindMemory {
 			if o.reason.Code == loc.ReasonNone {
 				o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
 			}
-			return nil
-		}
-		if p.Index < 0 {
-			o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "its pointer was optimized away, and the element is before its object"})
 			return nil
 		}
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))

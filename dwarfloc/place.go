@@ -63,7 +63,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	switch {
 	case x.constant.Form != 0:
 		if x.constant.IsBlock() || x.constant.Form == dw.FormData16 {
-			v.Loc = ev.Constant(x.constant.Bytes())
+			v.Loc = ev.known(x.constant.Bytes(), v.Type)
 		} else if x.constant.IsConstant() {
 			v.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(x.constant.U)}
 		} else {
@@ -116,10 +116,13 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		v.Loc, v.Reason = loc.Location{}, r
 		return err
 	}
+	if o, err := eval.Decode(c.expr, 0, ev.Encoding); err == nil && op.Opcode(o.Code) == op.DW_OP_implicit_value && o.Next == len(c.expr) {
+		*l = ev.known(o.Block, v.Type)
+	}
 	l.Rule = c.rule
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
-		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
+		v.Reason, v.site = loc.Reason{Code: loc.ReasonImplicitPointer}, s
 	case eval.MissingPart(l):
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
@@ -137,4 +140,13 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 // line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
 	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
+}
+
+// known returns the location of an object whose bytes the debug information lists. Without
+// a type, only they say how large the object is.
+func (ev *evaluator) known(b []byte, t *Type) loc.Location {
+	if t.Kind == TypeVoid {
+		return loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(nil), b...)}
+	}
+	return ev.Constant(b)
 }

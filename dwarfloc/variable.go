@@ -58,7 +58,8 @@ type Variable struct {
 	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; otherwise it is nil.
 	Wrong *Mismatch
 
-	raw rawLocation
+	raw  rawLocation
+	site *Site // for an implicit pointer
 }
 
 // Located reports whether the whole value is at Loc.

@@ -218,6 +218,10 @@ func (f *File) BigEndian() bool { return f.own.file.Data == elf.ELFDATA2MSB }
 // BuildID returns the GNU build ID in hexadecimal, or "" if the file has none.
 func (f *File) BuildID() string { return f.buildID }
 
+// IsPositionIndependent reports whether the file is a shared object (ET_DYN): a library, a
+// position-independent program, or an arm64 kernel. It is loaded as one at any address.
+func (f *File) IsPositionIndependent() bool { return f.own.file.Type == elf.ET_DYN }
+
 // IsRelocatable reports whether the file is relocatable (ET_REL): a kernel module or an
 // object file. Its sections have no addresses. Open assigns link-time addresses in the
 // order of the file, sections with instructions first. Each section is loaded separately,

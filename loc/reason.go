@@ -26,6 +26,8 @@ import (
 //     on the thread
 //   - ReasonModuleAddress ("module-address"): it is, or is at, an address in a
 //     relocatable file (a module), whose sections the kernel loads wherever it likes
+//   - ReasonLoadBias ("load-bias"): it is, or is at, an address of a position-independent
+//     image, and what a return probe sees does not say where that is loaded
 //   - ReasonUnsupported ("unsupported-operation"): its location uses an operation that
 //     has no BPF equivalent
 //   - ReasonNoFrameInfo ("no-frame-info"): its location is relative to the call frame,
@@ -70,6 +72,9 @@ const (
 	// ReasonModuleAddress ("module-address"): it is, or is at, an address in a relocatable
 	// file (a module), whose sections the kernel loads wherever it likes.
 	ReasonModuleAddress
+	// ReasonLoadBias ("load-bias"): it is, or is at, an address of a position-independent
+	// image, and what a return probe sees does not say where that is loaded.
+	ReasonLoadBias
 	// ReasonUnsupported ("unsupported-operation"): its location uses an operation that has
 	// no BPF equivalent.
 	ReasonUnsupported
@@ -104,6 +109,7 @@ var reasonText = [...]struct{ name, text string }{
 	ReasonNoRegister:      {"no-register", "it is in a register that struct pt_regs does not hold"},
 	ReasonThreadLocal:     {"thread-local", "it is thread-local, and its address depends on the thread"},
 	ReasonModuleAddress:   {"module-address", "it is, or is at, an address of a relocatable file (a module), whose sections the kernel loads wherever it likes"},
+	ReasonLoadBias:        {"load-bias", "it is, or is at, an address of a position-independent image, and what a return probe sees does not say where that is loaded"},
 	ReasonUnsupported:     {"unsupported-operation", "its location uses an operation that has no BPF equivalent"},
 	ReasonNoFrameInfo:     {"no-frame-info", "its location is relative to the call frame, and no call frame information covers the site"},
 	ReasonIncompleteType:  {"incomplete-type", "the size of its type is unknown"},

@@ -40,6 +40,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -78,6 +79,8 @@ type Options struct {
 	StringBytes int
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
+
+	moves bool // the image is loaded at another address in each process
 }
 
 // Site is one site of a plan.
@@ -140,6 +143,11 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 	if err != nil {
 		return nil, err
 	}
+	kernel, err := place.IsKernel(img)
+	if err != nil {
+		return nil, err
+	}
+	o.moves = img.IsPositionIndependent() && !kernel
 	found, err := expand(ctx, img, def, &o)
 	if err != nil {
 		return nil, err
@@ -166,26 +174,26 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		return nil, err
 	}
 	p.agree()
-	if err := p.write(ctx, o.Missing); err != nil {
+	if err := p.write(ctx, &o); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
 // write writes the sites' prologues and makes an instance of each distinct one.
-func (p *Plan) write(ctx context.Context, missing Missing) error {
+func (p *Plan) write(ctx context.Context, o *Options) error {
 	numbers := make(map[string]int) // of instances, by Multi and their prologue's key
 	var key []byte
 	var emitter prologue.Emitter
 	var wanted []prologue.Arg
 	def := p.Definition
-	po := prologue.Options{Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention}
+	po := prologue.Options{Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention, Moves: o.moves}
 	for i := range p.Sites {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		s := &p.Sites[i]
-		wanted = appendArgs(wanted[:0], s.Args)
+		wanted, po.At = appendArgs(wanted[:0], s.Args), s.Addr
 		if err := emitter.Emit(wanted, &po); err != nil {
 			return fmt.Errorf("%v: %w", s.Site, err)
 		}
@@ -194,7 +202,7 @@ func (p *Plan) write(ctx context.Context, missing Missing) error {
 			s.Args[j].Unfetched = r
 		}
 		if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
-			switch missing {
+			switch o.Missing {
 			case MissingSkip:
 				continue
 			case MissingFail:

@@ -16,7 +16,8 @@ import (
 // need not move.
 type Target struct {
 	// Slide is added, modulo 2^64, to all addresses of the image that prologues hold: a
-	// kernel's KASLR offset or a library's load bias, in bytes.
+	// kernel's KASLR offset in bytes. Prologues for position-independent programs and
+	// libraries hold none: they compute the load bias of the process that hits.
 	Slide uint64
 	// Reads is the helper that reads memory. prologue.ReadAuto means prologue.ReadKernel for
 	// a kernel or a kernel module, and prologue.ReadUser for any other image.

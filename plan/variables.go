@@ -64,8 +64,8 @@ func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument,
 			return nil, err
 		}
 		for _, v := range vars {
-			if def.Point.Return && (v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal) && !v.Reason.Code.Mistaken() {
-				v = argument.Without(v, loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"})
+			if r := o.atReturn(v); def.Point.Return && r.Code != loc.ReasonNone {
+				v = argument.Without(v, r)
 			}
 			name := d.Name
 			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
@@ -81,6 +81,27 @@ func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument,
 		}
 	}
 	return out, nil
+}
+
+// atReturn returns the reason why a variable cannot be fetched where its function returns.
+func (o *Options) atReturn(v *dwarfloc.Variable) loc.Reason {
+	if v.Reason.Code.Mistaken() {
+		return loc.Reason{}
+	}
+	if v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal {
+		return loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"}
+	}
+	inImage := false
+	v.Loc.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) { inImage = inImage || n.Op == loc.OpAddr })
+	})
+	if inImage && o.moves {
+		// The kernel sets the instruction pointer to the return address before it calls
+		// programs (handle_trampoline in kernel/events/uprobes.c), and that is the caller's,
+		// in whichever image.
+		return loc.Reason{Code: loc.ReasonLoadBias}
+	}
+	return loc.Reason{}
 }
 
 // free returns a name that no argument has: name itself, or name with a number after it.

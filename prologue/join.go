@@ -126,7 +126,7 @@ func (f *fetcher) together(group []*fetch) bool {
 	if f.faultTogether(group) {
 		return true
 	}
-	if group[0].at.base == nil {
+	if _, ok := f.inImage(group[0].at); ok {
 		return false // in two pages of the image: joining them would save nothing
 	}
 	// Reading one again must not overwrite a part of another.
@@ -143,9 +143,10 @@ func (f *fetcher) together(group []*fetch) bool {
 // faultTogether reports whether all arguments of a group fault or none does.
 func (f *fetcher) faultTogether(group []*fetch) bool {
 	at := group[0].at
+	if addr, ok := f.inImage(at); ok {
+		return addr/pageSize == (addr+span(group)-1)/pageSize
+	}
 	switch {
-	case at.base == nil:
-		return uint64(at.off)/pageSize == (uint64(at.off)+span(group)-1)/pageSize
 	case at.base.op == loc.OpReg && (at.base.k == uint64(f.o.Arch.SP) || slices.Contains(f.o.Frame, uint16(at.base.k))):
 		return true
 	}
@@ -155,6 +156,17 @@ func (f *fetcher) faultTogether(group []*fetch) bool {
 		}
 	}
 	return true
+}
+
+// inImage returns the link-time address of a place in the image.
+func (f *fetcher) inImage(p place) (addr uint64, ok bool) {
+	switch {
+	case p.base == nil:
+		return uint64(p.off), true
+	case f.o.Moves && p.base.op == loc.OpReg && p.base.k == uint64(f.o.Arch.PC):
+		return uint64(p.off) + f.o.At, true
+	}
+	return 0, false
 }
 
 // joinAll makes a group one unit. It replaces the unit of the first argument in memory.

@@ -3,7 +3,6 @@ package prologue
 import (
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -17,7 +16,7 @@ const maxNodes = 2048
 type lowering struct {
 	nodes
 	b    eval.Builder
-	arch *arch.Arch
+	o    *Options
 	left int // how many more operations the argument may have
 }
 
@@ -26,7 +25,7 @@ func (l *lowering) begin(o *Options) {
 	l.reset()
 	l.b.Reset()
 	l.b.Simplify, l.b.BigEndian = true, o.BigEndian
-	l.arch = o.Arch
+	l.o = o
 }
 
 // refusal is why an argument cannot be fetched, passed up as an error.
@@ -127,9 +126,12 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 	case loc.OpConst:
 		return l.b.Const(e.K), nil
 	case loc.OpAddr:
+		if l.o.Moves {
+			return l.b.Register(uint64(l.o.Arch.PC), int64(e.K-l.o.At)), nil
+		}
 		return l.b.Addr(e.K), nil
 	case loc.OpReg:
-		return l.b.Register(e.K, 0), refused(eval.CheckRegister(l.arch, e.K))
+		return l.b.Register(e.K, 0), refused(eval.CheckRegister(l.o.Arch, e.K))
 	}
 	a, err := l.expr(e.A)
 	if err != nil {

@@ -167,6 +167,12 @@ type Options struct {
 	Convention Convention
 	Site       string // where it will run, for comments: "get_page inlined in vdso_fault+93"
 
+	// Moves is set for a position-independent program or library: each process loads it
+	// somewhere else. The prologue then computes addresses of the image from the context's
+	// instruction pointer, which stands for the link-time address At.
+	Moves bool
+	At    uint64
+
 	// Frame lists the DWARF numbers of registers, besides the stack pointer, that
 	// are known to point into the stack frame at the site: the frame pointer, in
 	// code that keeps one. Arguments in memory at such a register fault together or
@@ -178,7 +184,7 @@ type Options struct {
 type Prologue struct {
 	Insns asm.Instructions
 	// Addrs are the indices in Insns of the 64-bit immediate loads that hold a
-	// link-time address of the image. Slid moves them.
+	// link-time address of the image: none if Options.Moves was set. Slid moves them.
 	Addrs   []int
 	Stack   int // bytes of BPF stack used, including the record
 	Helpers int // helper calls on the longest path on which no read faults
@@ -252,7 +258,7 @@ func (e *Emitter) Prologue(site string) *Prologue {
 }
 
 // Slid returns a copy of the instructions in which delta is added to the image's addresses:
-// the kernel's KASLR slide, or the load bias of a library, in bytes.
+// a kernel's KASLR slide in bytes.
 func (p *Prologue) Slid(delta uint64) asm.Instructions {
 	out := slices.Clone(p.Insns)
 	for _, i := range p.Addrs {

@@ -152,7 +152,7 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Describe() != "" {
 		lines := []string{"because " + r.Code.Describe()}
 		if a.Variable.Loc.Kind == loc.KindImplicitPointer {
-			if o, err := site.Pointee(&a.Variable.Loc); err == nil && o.Loc.Kind != loc.KindNone {
+			if o, err := a.Variable.Pointee(); err == nil && o.Loc.Kind != loc.KindNone {
 				lines = append(lines, fmt.Sprintf("it points to %s %s+%d, which is %s", o.Type, o.Name, a.Variable.Loc.TargetOffset, o.Loc.Text(p.Image.Arch())))
 			}
 		}

@@ -152,8 +152,29 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 		if a.Size = size; size > 0 {
 			a.MaxBytes = min(a.MaxBytes, size+1)
 		}
+	case v.Loc.Kind == loc.KindImplicitPointer:
+		return a.followObject()
 	default:
 		a.follow()
+	}
+	return nil
+}
+
+// followObject makes the argument the string at an implicit pointer. No register holds its
+// address, but the object has a location, or its bytes are known.
+func (a *argument) followObject() error {
+	o, err := a.variable.Pointee()
+	if err != nil || !o.Located() {
+		return err
+	}
+	a.Loc, a.Reason = o.Loc, o.Reason
+	a.Loc.Rule = a.variable.Loc.Rule
+	if o.Loc.Kind == loc.KindBytes {
+		a.Size = len(o.Loc.Bytes)
+	} else if n, err := o.Type.ByteSize(); err != nil {
+		return err
+	} else if n > 0 {
+		a.Size = int(n)
 	}
 	return nil
 }

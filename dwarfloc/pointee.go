@@ -1,0 +1,104 @@
+package dwarfloc
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Pointee returns what an implicit pointer points to, as it is at the variable's site: the
+// pointer was optimized away, but often its object was not. It is the part of the object
+// from where the pointer points to its end. A string literal's object has no name and no
+// type; its bytes are known.
+func (v *Variable) Pointee() (*Variable, error) {
+	if v.Loc.Kind != loc.KindImplicitPointer {
+		return nil, fmt.Errorf("%s: a location that is %v has no pointee", v.Name, v.Loc.Kind)
+	}
+	var out *Variable
+	err := v.site.u.img.guard(func() error {
+		target, err := v.site.pointee(v.Loc.Target)
+		if err != nil {
+			return err
+		}
+		size, err := target.extent()
+		if err != nil {
+			return err
+		}
+		out = target
+		if at := v.Loc.TargetOffset; target.Loc.Kind == loc.KindBytes && at >= 0 && at <= size {
+			target.Loc.Bytes = target.Loc.Bytes[at:] // also where they would fit a register
+			return nil
+		}
+		f := follower{s: v.site, ev: v.site.evaluator()}
+		o := object{loc: v.Loc, reason: v.Reason, t: target.Type}
+		f.objectPart(&o, target, 0, max(size-v.Loc.TargetOffset, 0))
+		target.Loc, target.Reason = o.loc, o.reason
+		return nil
+	})
+	return out, err
+}
+
+// pointee returns the whole object that implicit pointers to an entry point to.
+func (s *Site) pointee(target uint64) (*Variable, error) {
+	u := s.u.img.d.UnitAt(target)
+	if u == nil {
+		return nil, s.u.Data.Errorf(".debug_info", target, "an implicit pointer's object is outside any unit")
+	}
+	if err := u.Load(); err != nil {
+		return nil, err
+	}
+	e, err := u.Entry(target)
+	if err != nil {
+		return nil, err
+	}
+	if e.IsEnd() {
+		return nil, s.u.Data.Errorf(".debug_info", target, "an implicit pointer names the end of a list of entries")
+	}
+	x, err := s.u.img.of(u).readVar(e)
+	if err != nil {
+		return nil, err
+	}
+	return s.variable(&x, s.evaluator())
+}
+
+// extent returns the size of a variable's object in bytes, or -1 if it is unknown.
+func (v *Variable) extent() (int64, error) {
+	if v.Loc.Kind == loc.KindBytes {
+		return int64(len(v.Loc.Bytes)), nil
+	}
+	return v.Type.ByteSize()
+}
+
+// pointee leads from an implicit pointer to size bytes of its object, which begin off bytes
+// after the place that it points to. size is -1 for all that is left of the object.
+func (f *follower) pointee(o *object, off, size int64) error {
+	target, err := f.s.pointee(o.loc.Target)
+	if err != nil {
+		return err
+	}
+	has, err := target.extent()
+	if err != nil {
+		return err
+	}
+	at := o.loc.TargetOffset + off
+	if size < 0 {
+		size = max(has-at, 0)
+	}
+	if at < 0 || has >= 0 && at+size > has {
+		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "that is outside the object that it points to"})
+		return nil
+	}
+	f.objectPart(o, target, off, size)
+	return nil
+}
+
+// objectPart leads from an implicit pointer to a part of its object.
+func (f *follower) objectPart(o *object, target *Variable, off, size int64) {
+	at := o.loc.TargetOffset + off
+	if at < 0 {
+		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points before its object"})
+		return
+	}
+	o.loc, o.reason = target.Loc, target.Reason
+	f.narrow(o, 8*uint64(at), 8*uint64(size))
+}
