@@ -3,7 +3,10 @@ package dwarfloc
 import (
 	"strings"
 
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -14,31 +17,40 @@ import (
 // (clang leaves out entries that cover no code), and those in a stack frame that the
 // function has not set up yet.
 
+// signature says whether a function takes its parameters as they are declared.
+type signature uint8
+
+const (
+	signatureChanged signature = iota // no, or it is not known
+	signatureLocal                    // as far as can be seen, but only its unit calls it
+	signatureKept                     // yes
+)
+
 // convention returns where the calling convention puts a parameter at the site, which is its
-// function's first instruction. ok is false if that is not known: the compiler may have
-// changed the signature, or the language has a convention of its own.
-func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, ok bool, err error) {
+// function's first instruction. k is signatureChanged if that is not known: the compiler may
+// have changed the signature, or the language has a convention of its own.
+func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
 	u := s.u
 	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
-		return l, r, false, nil
+		return l, r, signatureChanged, nil
 	}
 	e, err := u.Entry(s.DIE)
 	if err != nil {
-		return l, r, false, err
+		return l, r, signatureChanged, err
 	}
-	if kept, err := s.keptSignature(e); err != nil || !kept {
-		return l, r, false, err
+	if k, err = s.signature(e); err != nil || k == signatureChanged {
+		return l, r, signatureChanged, err
 	}
 	a := u.img.Arch()
 	next := passer{a: a}
 	result, err := u.resultType(e)
 	if err != nil {
-		return l, r, false, err
+		return l, r, signatureChanged, err
 	}
 	if result.Kind != TypeVoid {
 		p, known, err := passingOf(result, u.Lang, a)
 		if err != nil || !known {
-			return l, r, false, err
+			return l, r, signatureChanged, err
 		}
 		if (p.memory || p.reference) && a.ResultAddress {
 			next.ints++
@@ -46,7 +58,7 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, ok bool, e
 	}
 	origin, err := x.originOffsets()
 	if err != nil {
-		return l, r, false, err
+		return l, r, signatureChanged, err
 	}
 	found := false
 	err = s.declaredParams(e, func(d *varEntry) (more bool, err error) {
@@ -64,7 +76,10 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, ok bool, e
 		}
 		return !found, nil
 	})
-	return l, r, found && err == nil, err
+	if !found || err != nil {
+		k = signatureChanged
+	}
+	return l, r, k, err
 }
 
 func contains(offsets []uint64, off uint64) bool {
@@ -142,32 +157,65 @@ func (s *Site) clone() string {
 	return ""
 }
 
-// keptSignature reports whether the code of a function takes its parameters as they are
-// declared. GCC marks all functions for which that is not so, and LLVM does since version
-// 15 or so. With older ones, in a function without callers elsewhere, each parameter must
-// at least have a location: one that is not used any more, or always has the same value, is
-// no longer passed, and those after it move up (seen with clang 14).
-func (s *Site) keptSignature(e dw.Entry) (bool, error) {
+// signature returns whether the code of a function takes its parameters as they are declared.
+// GCC marks all functions for which that is not so, and LLVM does since version 15 or so.
+// With older ones, in a function that only its own unit calls, each parameter must at least
+// have a whole location: one that is not used any more, or always has the same value, is no
+// longer passed, and those after it move up (seen with clang 14).
+func (s *Site) signature(e dw.Entry) (signature, error) {
 	if s.clone() != "" {
-		return false, nil
+		return signatureChanged, nil
 	}
 	nocall, external, err := s.u.callable(e)
-	if err != nil || nocall {
-		return false, err
+	switch {
+	case err != nil || nocall:
+		return signatureChanged, err
+	case external || s.u.rowsOfCalls():
+		return signatureKept, nil
 	}
-	if external || s.u.rowsOfCalls() {
-		return true, nil
-	}
-	all := true
+	k := signatureLocal
 	err = e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
 		x, err := s.u.readVar(c)
-		all = all && x.described() && !x.fixed() && !x.literal()
-		return all, err
+		if err == nil && !s.whole(&x) {
+			k = signatureChanged
+		}
+		return k != signatureChanged, err
 	})
-	return all, err
+	return k, err
+}
+
+// whole reports whether a parameter has a location, which is no constant, and has no part
+// that is missing.
+func (s *Site) whole(x *varEntry) bool {
+	if !x.described() || x.fixed() || x.literal() {
+		return false
+	}
+	expr := x.location.Bytes()
+	if !x.location.IsBlock() {
+		c, err := s.u.choose(x.location, x.views, place{s.Addr, s.View}, true)
+		if err != nil {
+			return false
+		}
+		expr = c.expr
+	}
+	part := 0
+	for at := 0; at < len(expr); {
+		o, err := eval.Decode(expr, at, s.u.encoding())
+		if err != nil {
+			return false
+		}
+		if c := op.Opcode(o.Code); c == op.DW_OP_piece || c == op.DW_OP_bit_piece {
+			if part == at {
+				return false
+			}
+			part = o.Next
+		}
+		at = o.Next
+	}
+	return true
 }
 
 // callable reads from a function's entry, or its origins, whether it is called in a way of
@@ -197,33 +245,45 @@ func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
 
 // second replaces a parameter's location, or the reason why it has none, by the calling
 // convention's if the debug information cannot be right at the site.
-func (s *Site) second(v *Variable, x *varEntry, c *chosen) error {
+//
+// decided is false if the convention has no opinion.
+func (s *Site) second(v *Variable, x *varEntry, c *chosen) (decided bool, err error) {
 	if s.Kind != SiteEntry || s.Addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
-		return nil
+		return false, nil
 	}
-	l, r, ok, err := s.convention(x)
-	if err != nil || !ok {
-		return err
+	l, r, k, err := s.convention(x)
+	if err != nil || k == signatureChanged {
+		return false, err
 	}
 	located := v.Located()
 	switch {
+	case located && (equalLocation(&v.Loc, &l) || truth(v, &l)):
+		return true, nil
+	case k == signatureLocal && located && !sameRegister(&v.Loc, &l):
+		return false, nil
 	case r.Code != loc.ReasonNone:
-		if located && v.Loc.Kind == loc.KindConstant {
-			return nil
-		}
 		v.Loc, v.Reason = loc.Location{}, r
-		return nil
-	case located && equalLocation(&v.Loc, &l), located && truth(v, &l):
-		return nil
+		return true, nil
 	case located && v.Loc.Kind == loc.KindConstant:
 		// The value that the body assigns first, or the one that all callers pass: then
 		// they need not set the register.
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a constant, and an argument is passed"}
-		return nil
+		return true, nil
 	}
 	l.Rule = loc.RuleABI
 	v.Loc, v.Reason = l, loc.Reason{}
-	return nil
+	return true, nil
+}
+
+// sameRegister reports whether a location depends on the register that another one is.
+func sameRegister(l, reg *loc.Location) bool {
+	found := false
+	if reg.Kind == loc.KindRegister {
+		l.Exprs(func(e *loc.Expr) {
+			e.Walk(func(n *loc.Expr) { found = found || n.Op == loc.OpReg && n.K == reg.Expr.K })
+		})
+	}
+	return found
 }
 
 // truth reports whether a location is the low bit of another one, for a truth value.

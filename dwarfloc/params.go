@@ -143,6 +143,7 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 		if !x.described() {
 			x.constant = d.constant
 		}
+		x.root = d.root
 		*v = Variable{Name: d.text}
 		err = s.settle(v, x, &r.ev, d.t, d.err)
 	} else {

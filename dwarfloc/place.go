@@ -41,7 +41,7 @@ func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
 // settle sets a variable's type, unless err says that it could not be read, and its
 // location. Damage in one variable's description must not affect the others.
 func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err error) error {
-	v.Type = voidType
+	v.Type, v.site = voidType, s
 	if err == nil {
 		v.Type = t
 		err = s.place(v, x, ev)
@@ -63,12 +63,14 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	if err := s.fromDWARF(v, x, ev, &c); err != nil {
 		return err
 	}
-	if is, err := s.reassigned(v, x, &c); err != nil {
+	if decided, err := s.second(v, x, &c); decided || err != nil {
 		return err
-	} else if is {
+	}
+	is, err := s.reassigned(v, x, &c)
+	if is {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonReassigned}
 	}
-	return s.second(v, x, &c)
+	return err
 }
 
 // fromDWARF sets the location that the debug information gives, and c to the expression
@@ -140,7 +142,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
-		v.Reason, v.site = loc.Reason{Code: loc.ReasonImplicitPointer}, s
+		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
 	case eval.MissingPart(l):
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err

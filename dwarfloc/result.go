@@ -12,8 +12,7 @@ import (
 // result returns the result of the site's function, as it is right after the function
 // has returned, or at one of the sites of Returns, by the calling convention: in one or two
 // registers, or in memory at an address that is returned. A result that the function may have
-// lost has a reason
-// instead.
+// lost has a reason instead.
 func (s *Site) result() (*Variable, error) {
 	if s.u.isGo() {
 		if v, found, err := s.goResult(""); found || err != nil {

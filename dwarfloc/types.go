@@ -190,6 +190,16 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 		if t.Size < 0 {
 			t.Size = int64(u.AddrSize)
 		}
+	case dw.TagPtrToMember:
+		// Itanium C++ ABI, section 2.3: an offset, or for a function an address or an index
+		// and an offset.
+		if t.Size < 0 {
+			t.Size = int64(u.AddrSize)
+			if el, err := u.typeIn(t.elem, depth+1); err == nil && el.Kind == TypeFunc {
+				t.Size *= 2
+			}
+		}
+		t.Kind, t.Signed = TypeOther, true
 	case dw.TagStructType:
 		t.Kind = TypeStruct
 	case dw.TagClassType, dw.TagInterfaceType:

@@ -12,6 +12,7 @@ import (
 type varEntry struct {
 	u        *unit
 	off      uint64
+	root     uint64 // offset of the entry that declares it: its own, or its last origin's
 	tag      dw.Tag
 	name     dw.Value
 	origin   dw.Value
@@ -31,7 +32,7 @@ func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
 // read reads an entry in u into x, which must be zero. It returns the position in
 // .debug_info after the entry.
 func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
-	x.u, x.off, x.tag = u, e.Off, e.Tag()
+	x.u, x.off, x.root, x.tag = u, e.Off, e.Off, e.Tag()
 	b := e.Data()
 	for _, at := range e.Specs() {
 		v := u.ReadAttr(&b, at)
@@ -83,6 +84,7 @@ func (x *varEntry) complete() error {
 
 // inherit adds what x lacks from one origin, which may be in another unit.
 func (x *varEntry) inherit(d *varEntry) error {
+	x.root = d.root
 	if x.name.Form == 0 && d.name.Form != 0 {
 		x.name = d.name
 		if x.u != d.u {

@@ -31,6 +31,7 @@ const (
 	TagUnspecifiedParams Tag = 0x18
 	TagInlinedSubroutine Tag = 0x1d
 	TagModule            Tag = 0x1e
+	TagPtrToMember       Tag = 0x1f
 	TagSubrangeType      Tag = 0x21
 	TagBaseType          Tag = 0x24
 	TagConstType         Tag = 0x26

@@ -106,6 +106,18 @@ func (o Operation) IsConstant() bool {
 	return c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 || c >= op.DW_OP_const1u && c <= op.DW_OP_consts
 }
 
+// IsImplicitValue reports whether the operation gives the value's bytes.
+func (o Operation) IsImplicitValue() bool { return op.Opcode(o.Code) == op.DW_OP_implicit_value }
+
+// IsConversion reports whether the operation converts a value from type to type.
+func (o Operation) IsConversion() bool {
+	switch op.Opcode(o.Code) {
+	case opConvert, opGNUConvert, opReinterpret, opGNUReinterpret:
+		return true
+	}
+	return false
+}
+
 // String prints an operation with its operands: "DW_OP_breg7 0x6".
 func (o Operation) String() string {
 	var b strings.Builder

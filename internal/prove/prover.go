@@ -109,7 +109,7 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 // only variables.
 func (p *prover) derived(a *plan.Argument) bool {
 	number := a.Kind == prologue.KindScalar || a.Kind == prologue.KindObject
-	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
+	return !number || a.Variable.Reference || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
 }
 
 // second returns the second reader's view of a site, or nil if it has no such site.
