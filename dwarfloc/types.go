@@ -133,6 +133,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	t := &Type{u: u, off: off, tag: e.Tag(), Size: -1}
 	var name dw.Value
 	var enc uint64
+	declared := false // its definition is in a type unit
 	err = e.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
 		case dw.AttrName:
@@ -147,8 +148,12 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 			}
 		case dw.AttrEncoding:
 			enc = v.U
-		case dw.AttrType, dw.AttrSignature:
-			t.elem = v
+		case dw.AttrType:
+			if !declared {
+				t.elem = v
+			}
+		case dw.AttrSignature:
+			t.elem, declared = v, true
 		case dw.AttrDeclaration:
 			if v.U != 0 {
 				t.Size = -1
@@ -331,7 +336,8 @@ func (t *Type) resolve(depth int) (*Type, error) {
 	}
 	r := t
 	for range maxTypeDepth {
-		if r.Kind != TypeTypedef && r.Kind != TypeQualified && (r.Kind != TypeStruct && r.Kind != TypeUnion && r.Kind != TypeClass || r.elem.Form != dw.FormRefSig8) {
+		named := r.Kind == TypeTypedef || r.Kind == TypeQualified
+		if elsewhere := (isRecord(r) || r.Kind == TypeEnum) && r.elem.Form == dw.FormRefSig8; !named && !elsewhere {
 			t.real.Store(r)
 			return r, nil
 		}
@@ -444,7 +450,11 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	switch t.Kind {
 	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
 		word := map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}[t.Kind]
-		if t.Name == "" {
+		switch {
+		case t.Name == "" && t.elem.Form == dw.FormRefSig8:
+			_, p, s := elem() // only a declaration
+			return p, s
+		case t.Name == "":
 			return word + " {...}", ""
 		}
 		if t.u != nil && !dw.IsC(t.u.Lang) {
