@@ -136,6 +136,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	}
 	t := &Type{u: u, off: off, tag: e.Tag(), Size: -1}
 	var name dw.Value
+	declared := false // its definition is in a type unit
 	err = e.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
 		case dw.AttrName:
@@ -152,8 +153,12 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 			t.enc = v.U
 		case dw.AttrCallingConv:
 			t.byReference, t.byValue = v.U == dw.CallByReference, v.U == dw.CallByValue
-		case dw.AttrType, dw.AttrSignature:
-			t.elem = v
+		case dw.AttrType:
+			if !declared {
+				t.elem = v
+			}
+		case dw.AttrSignature:
+			t.elem, declared = v, true
 		case dw.AttrDeclaration:
 			if v.U != 0 {
 				t.Size = -1
@@ -346,7 +351,8 @@ func (t *Type) resolve(depth int) (*Type, error) {
 	}
 	r := t
 	for range maxTypeDepth {
-		if r.Kind != TypeTypedef && r.Kind != TypeQualified && (r.Kind != TypeStruct && r.Kind != TypeUnion && r.Kind != TypeClass || r.elem.Form != dw.FormRefSig8) {
+		named := r.Kind == TypeTypedef || r.Kind == TypeQualified
+		if elsewhere := (isRecord(r) || r.Kind == TypeEnum) && r.elem.Form == dw.FormRefSig8; !named && !elsewhere {
 			t.real.Store(r)
 			return r, nil
 		}
@@ -459,7 +465,11 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	switch t.Kind {
 	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
 		word := map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}[t.Kind]
-		if t.Name == "" {
+		switch {
+		case t.Name == "" && t.elem.Form == dw.FormRefSig8:
+			_, p, s := elem() // only a declaration
+			return p, s
+		case t.Name == "":
 			return word + " {...}", ""
 		}
 		if t.u != nil && !dw.IsC(t.u.Lang) {

@@ -21,10 +21,18 @@ const (
 )
 
 // layOut assigns addresses to the sections of a relocatable file, with gaps so that
-// the end of one is not the start of another.
+// the end of one is not the start of another. The address of a section that is joined with
+// others of its name is its offset there.
 func layOut(path string, file *elf.File) error {
 	if file.Type != elf.ET_REL {
 		return nil
+	}
+	ends := make(map[string]uint64)
+	for _, s := range file.Sections {
+		if joined[s.Name] {
+			s.Addr = ends[s.Name]
+			ends[s.Name] += s.Size
+		}
 	}
 	at := uint64(layoutBase)
 	for _, exec := range []bool{true, false} {

@@ -38,8 +38,13 @@ var debugSections = map[string]bool{
 	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true,
 	".debug_str_offsets": true, ".debug_addr": true, ".debug_loc": true, ".debug_loclists": true,
 	".debug_ranges": true, ".debug_rnglists": true, ".debug_line": true, ".debug_frame": true,
-	".eh_frame": true, ".gnu_debugaltlink": true, ".debug_sup": true,
+	".debug_types": true, ".eh_frame": true, ".gnu_debugaltlink": true, ".debug_sup": true,
 }
+
+// joined lists the sections of which a relocatable file has several: one for each type
+// (-fdebug-types-section), so that a linker keeps one of equal ones. They are joined in the
+// file's order.
+var joined = map[string]bool{".debug_info": true, ".debug_types": true}
 
 // taken is a section on its way into DebugSections.
 type taken struct {
@@ -51,7 +56,7 @@ type taken struct {
 
 // DebugSections returns the sections that describe code and variables, by name:
 // ".debug_info", .debug_abbrev, str, line_str, str_offsets, addr, loc, loclists, ranges,
-// rnglists, line, frame and sup, ".eh_frame" and ".gnu_debugaltlink", as far as the file
+// rnglists, line, frame, types and sup, ".eh_frame" and ".gnu_debugaltlink", as far as the file
 // has them. Compressed
 // sections are decompressed; old ones named .zdebug_info get the name ".debug_info". In a
 // relocatable file, sections are relocated to the addresses in Sections. For a stripped
@@ -98,8 +103,8 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 		if !debugSections[name] || s.Type == elf.SHT_NOBITS || !want(name) {
 			continue
 		}
-		if first[name] && src.file.Type == elf.ET_REL {
-			return src.errorf(s.Name, 0, "unsupported second section of this name: link the file first, or build it without -fdebug-types-section")
+		if first[name] && src.file.Type == elf.ET_REL && !joined[name] {
+			return src.errorf(s.Name, 0, "unsupported second section of this name: link the file first")
 		}
 		first[name] = true
 		list = append(list, taken{name: name, sec: s, index: i})
@@ -117,8 +122,13 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 	if err := src.relocate(f.arch.Name, list); err != nil {
 		return err
 	}
+	slices.SortFunc(list, func(a, b taken) int { return cmp.Compare(a.index, b.index) })
 	for i := range list {
-		out[list[i].name] = list[i].d
+		t := &list[i]
+		if before, ok := out[t.name]; ok && joined[t.name] && src.file.Type == elf.ET_REL {
+			t.d = slices.Concat(before, t.d)
+		}
+		out[t.name] = t.d
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package dw
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -43,12 +44,13 @@ type cie struct {
 	addrSize   int
 	fdeEnc     uint8 // .eh_frame: encoding of addresses
 	hasAugData bool
+	err        error // why it cannot be read; then so it is with what refers to it
 }
 
 type frameTable struct {
 	once sync.Once
 	fdes []FDE
-	err  error
+	err  error // why not all of them could be read
 }
 
 // Pointer encodings of .eh_frame.
@@ -104,29 +106,32 @@ func (d *Data) FrameOf(addr uint64) (*FDE, error) {
 		}
 		// A linked image may have some descriptions in each section: code built
 		// without -g has only .eh_frame.
-		if len(d.EhFrame) > 0 && t.err == nil {
-			var eh []FDE
-			eh, t.err = d.readFrames(frameSection{".eh_frame", d.EhFrame, true})
+		if len(d.EhFrame) > 0 {
+			eh, err := d.readFrames(frameSection{".eh_frame", d.EhFrame, true})
 			t.fdes = append(t.fdes, eh...)
+			if t.err == nil {
+				t.err = err
+			}
 		}
 		// The sort is stable: of equal addresses, the one read first stays first.
 		t.fdes = radix.Sort(t.fdes, func(f *FDE) uint64 { return f.lo })
 	})
-	if t.err != nil {
-		return nil, t.err
-	}
 	i := sort.Search(len(t.fdes), func(i int) bool { return t.fdes[i].lo > addr })
-	// Descriptions do not overlap, but an empty one may start at the same address.
+	// Descriptions do not overlap, but an empty one may start at the same address, and each
+	// section may have one.
+	err := t.err // it may be in what could not be read
 	for i--; i >= 0 && i < len(t.fdes); i-- {
 		f := &t.fdes[i]
-		if addr < f.hi {
+		switch {
+		case addr < f.hi && f.cie.err == nil:
 			return f, nil
-		}
-		if f.hi > f.lo {
-			break
+		case addr < f.hi:
+			err = f.cie.err
+		case f.hi > f.lo:
+			return nil, err
 		}
 	}
-	return nil, nil
+	return nil, err
 }
 
 // frameSection is .debug_frame or .eh_frame, which differ in how entries refer to
@@ -137,49 +142,34 @@ type frameSection struct {
 	eh   bool
 }
 
+// readFrames returns the frame descriptions up to the section's end or to where it is damaged,
+// which the error says. What a single entry has that cannot be read does not affect others.
 func (d *Data) readFrames(sec frameSection) ([]FDE, error) {
 	// A kernel's descriptions take 50 bytes each.
 	out := make([]FDE, 0, len(sec.d)/48)
 	cies := make(map[uint64]*cie)
+	var damage error
 	b := bin.Reader{D: sec.d, BigEndian: d.BigEndian}
 	for b.P < len(sec.d) {
-		start := uint64(b.P)
-		n, dwarf64 := b.UnitLength()
-		if n == 0 && !b.Bad {
-			continue // the terminator of .eh_frame; more may follow in a linked image
+		h, ok := d.frameEntry(sec, &b)
+		if !ok {
+			return out, d.Errorf(sec.name, h.start, "invalid entry length %#x", h.length)
 		}
-		if b.Bad || n > uint64(len(sec.d)-b.P) || n > 1<<31 {
-			return nil, d.Errorf(sec.name, start, "invalid entry length %#x", n)
+		if h.isCIE || h.isEnd {
+			continue // a CIE is read when something refers to it
 		}
-		e := bin.Reader{D: sec.d[:b.P+int(n)], P: b.P, BigEndian: d.BigEndian}
-		b.P += int(n)
-		idPos := uint64(e.P)
-		id := e.Offset(dwarf64 && !sec.eh)
-		isCIE := id == 0
-		if !sec.eh {
-			isCIE = id == 0xffffffff && !dwarf64 || id == ^uint64(0)
-		}
-		if isCIE {
-			c, err := d.readCIE(&e, sec.eh)
-			if err != nil {
-				return nil, d.Errorf(sec.name, start, "%v", err)
-			}
-			c.sec, c.d = sec.name, sec.d
-			cies[start] = c
-			continue
-		}
-		ref := id
-		if sec.eh {
-			ref = idPos - id
-		}
-		c := cies[ref]
+		c := cies[h.ref]
 		if c == nil {
-			return nil, d.Errorf(sec.name, start, "no common information entry at %#x", ref)
+			if c = d.cieAt(sec, h.ref); c == nil {
+				c = d.lostCIE(sec, d.Errorf(sec.name, h.start, "no common information entry at %#x", h.ref))
+			}
+			cies[h.ref] = c
 		}
-		f := FDE{cie: c, off: start}
+		e := &h.rest
+		f := FDE{cie: c, off: h.start}
 		if sec.eh {
-			f.lo = d.ehPointer(&e, c.fdeEnc)
-			f.hi = f.lo + d.ehPointer(&e, c.fdeEnc&0x0f)
+			f.lo = d.ehPointer(e, c.fdeEnc)
+			f.hi = f.lo + d.ehPointer(e, c.fdeEnc&0x0f)
 			if c.hasAugData {
 				e.Skip(e.ULEB())
 			}
@@ -188,17 +178,81 @@ func (d *Data) readFrames(sec frameSection) ([]FDE, error) {
 			f.hi = f.lo + e.Uint(c.addrSize)
 		}
 		if e.Bad {
-			return nil, d.Errorf(sec.name, start, "the frame description does not fit into its length")
+			if damage == nil {
+				damage = d.Errorf(sec.name, h.start, "the frame description does not fit into its length")
+			}
+			continue
 		}
-		f.start, f.end = uint32(uint64(e.P)-start), uint32(uint64(len(e.D))-start)
+		f.start, f.end = uint32(uint64(e.P)-h.start), uint32(uint64(len(e.D))-h.start)
 		out = append(out, f)
 	}
-	return out, nil
+	return out, damage
+}
+
+// frameHead is how an entry of a frame section begins.
+type frameHead struct {
+	start, length uint64
+	isCIE         bool
+	isEnd         bool       // the terminator of .eh_frame; more may follow in a linked image
+	ref           uint64     // offset of a description's CIE
+	rest          bin.Reader // what follows
+}
+
+// frameEntry reads the beginning of an entry, and moves b to the next one. ok is false if
+// the entry is not all there.
+func (d *Data) frameEntry(sec frameSection, b *bin.Reader) (h frameHead, ok bool) {
+	h.start = uint64(b.P)
+	n, dwarf64 := b.UnitLength()
+	h.length = n
+	if n == 0 && !b.Bad {
+		h.isEnd = true
+		return h, true
+	}
+	if b.Bad || n > uint64(len(sec.d)-b.P) || n > 1<<31 {
+		return h, false
+	}
+	h.rest = bin.Reader{D: sec.d[:b.P+int(n)], P: b.P, BigEndian: d.BigEndian}
+	b.P += int(n)
+	at := uint64(h.rest.P)
+	id := h.rest.Offset(dwarf64 && !sec.eh)
+	if h.ref = id; sec.eh {
+		h.isCIE, h.ref = id == 0, at-id
+	} else {
+		h.isCIE = id == 0xffffffff && !dwarf64 || id == ^uint64(0)
+	}
+	return h, true
+}
+
+// cieAt reads the CIE at an offset in a frame section. It returns nil if there is none.
+func (d *Data) cieAt(sec frameSection, off uint64) *cie {
+	if off >= uint64(len(sec.d)) {
+		return nil
+	}
+	b := bin.Reader{D: sec.d, P: int(off), BigEndian: d.BigEndian}
+	h, ok := d.frameEntry(sec, &b)
+	if !ok || !h.isCIE {
+		return nil
+	}
+	c, err := d.readCIE(&h.rest, sec.eh)
+	if err != nil {
+		return d.lostCIE(sec, d.Errorf(sec.name, off, "%v", err))
+	}
+	c.sec, c.d = sec.name, sec.d
+	return c
+}
+
+// lostCIE stands for a CIE that cannot be read: with what compilers mostly write, the
+// addresses of the descriptions that refer to it can.
+func (d *Data) lostCIE(sec frameSection, err error) *cie {
+	return &cie{sec: sec.name, d: sec.d, addrSize: d.WordSize, fdeEnc: EhPCRel | EhSdata4, hasAugData: sec.eh, err: err}
 }
 
 func (d *Data) readCIE(e *bin.Reader, eh bool) (*cie, error) {
 	c := &cie{version: e.U8(), addrSize: d.WordSize}
 	aug := string(e.CString())
+	if strings.HasPrefix(aug, "eh") {
+		e.Skip(uint64(d.WordSize)) // GCC 2's exception table
+	}
 	switch c.version {
 	case 1, 3:
 	case 4:
@@ -217,36 +271,44 @@ func (d *Data) readCIE(e *bin.Reader, eh bool) (*cie, error) {
 	} else {
 		e.ULEB()
 	}
-	if aug != "" {
-		if aug[0] != 'z' {
-			return nil, fmt.Errorf("unsupported augmentation %q", aug)
-		}
-		c.hasAugData = true
-		data := bin.Reader{D: e.Bytes(e.ULEB()), BigEndian: e.BigEndian}
-		for _, a := range aug[1:] {
-			switch a {
-			case 'L':
-				data.U8()
-			case 'P':
-				d.ehPointer(&data, data.U8())
-			case 'R':
-				c.fdeEnc = data.U8()
-			case 'S', 'B', 'G': // signal frame; arm64: return addresses signed with key B, MTE stack
-			default:
-				if eh {
-					return nil, fmt.Errorf("unsupported augmentation %q", aug)
-				}
-			}
-		}
-		if data.Bad {
-			return nil, fmt.Errorf("the augmentation data of %q is cut short", aug)
-		}
+	if err := d.augmentation(c, e, aug, eh); err != nil {
+		return nil, err
 	}
 	if e.Bad {
 		return nil, fmt.Errorf("the common information entry does not fit into its length")
 	}
 	c.instr = e.D[e.P:]
 	return c, nil
+}
+
+// augmentation reads what a CIE's augmentation string says that it has. Without "z" first, no
+// length says where that ends (extract_cie_info in GCC's libgcc/unwind-dw2.c).
+func (d *Data) augmentation(c *cie, e *bin.Reader, aug string, eh bool) error {
+	data := e
+	letters, known := strings.CutPrefix(strings.TrimPrefix(aug, "eh"), "z")
+	if c.hasAugData = known; known {
+		data = &bin.Reader{D: e.Bytes(e.ULEB()), BigEndian: e.BigEndian}
+	}
+	for i, a := range letters {
+		switch a {
+		case 'L':
+			data.U8()
+		case 'P':
+			d.ehPointer(data, data.U8())
+		case 'R':
+			c.fdeEnc = data.U8()
+		case 'S', 'B', 'G': // signal frame; arm64: return addresses signed with key B, MTE stack
+		default:
+			if !c.hasAugData || eh && strings.Contains(letters[i:], "R") {
+				return fmt.Errorf("unsupported augmentation %q", aug)
+			}
+			return nil // its data can be skipped
+		}
+	}
+	if data.Bad && !e.Bad {
+		return fmt.Errorf("the augmentation data of %q is cut short", aug)
+	}
+	return nil
 }
 
 // ehPointer reads an encoded pointer; the buffer's start is at d.ehFrameAddr.

@@ -144,6 +144,9 @@ func TestFrameInstructions(t *testing.T) {
 func TestFrameSections(t *testing.T) {
 	plain := dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
 	fde := dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
+	cie := func(aug string, data ...any) []byte {
+		return dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, aug, 1, dwarftest.SLEB(-8), 16, dwarftest.Cat(data...), 0x0c, 7, 8)
+	}
 	cie64 := dwarftest.Cat(dwarftest.LE64(^uint64(0)), 3, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8)
 	fde64 := dwarftest.Cat(dwarftest.LE64(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16))
 	for _, tt := range []struct {
@@ -154,11 +157,21 @@ func TestFrameSections(t *testing.T) {
 		{"terminator", "r7+8", dwarftest.Cat(dwarftest.LE32(0), dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), dwarftest.FrameEntry(dwarftest.LE32(4), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
 		{"64-bit DWARF", "r7+8", dwarftest.Cat(dwarftest.LE32(0xffffffff), dwarftest.LE64(uint64(len(cie64))), cie64, dwarftest.LE32(0xffffffff), dwarftest.LE64(uint64(len(fde64))), fde64)},
 		{"an empty description at the same address", "r7+8", dwarftest.Cat(plain, fde, dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(0)))},
-		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 9, "")},
-		{"address size", "test: .debug_frame+0x0: invalid address size 3", dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 4, "", 3, 0)},
-		{"augmentation", `test: .debug_frame+0x0: unsupported augmentation "eh"`, dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "eh", 1, 1, 1)},
-		{"augmentation data", `test: .debug_frame+0x0: the augmentation data of "zP" is cut short`, dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "zP", 1, 1, 1, 1, 0x00)},
-		{"CIE cut short", "test: .debug_frame+0x0: the common information entry does not fit into its length", dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1)},
+		{"version", "test: .debug_frame+0x0: unsupported common information entry version 9", dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 9, ""), fde)},
+		{"address size", "test: .debug_frame+0x0: invalid address size 3", dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 4, "", 3, 0), fde)},
+		{"augmentation", `test: .debug_frame+0x0: unsupported augmentation "Q"`, dwarftest.Cat(cie("Q"), fde)},
+		{"signal frame", "r7+8", dwarftest.Cat(cie("S"), fde)},
+		{"signed return addresses, tagged stack", "r7+8", dwarftest.Cat(cie("BG"), fde)},
+		{"signal frame with length", "r7+8", dwarftest.Cat(cie("zSB", 0), fde)},
+		{"personality without length", "r7+8", dwarftest.Cat(cie("PS", 0x03, dwarftest.LE32(1)), fde)},
+		{"unknown letter with length", "r7+8", dwarftest.Cat(cie("zQ", 2, 1, 2), fde)},
+		{"old GCC", "r7+8", dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "eh", dwarftest.LE64(1), 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8), fde)},
+		{"another CIE that cannot be read", "r7+8", dwarftest.Cat(plain, fde, dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 9, ""),
+			dwarftest.FrameEntry(dwarftest.LE32(uint64(len(plain)+len(fde))), dwarftest.LE64(dwarftest.TextAddr+16), dwarftest.LE64(16)))},
+		{"a CIE after its description", "r7+8", dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(uint64(len(fde))), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)), plain)},
+		{"damage after it", "r7+8", dwarftest.Cat(plain, fde, dwarftest.LE32(0x1000))},
+		{"augmentation data", `test: .debug_frame+0x0: the augmentation data of "zP" is cut short`, dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "zP", 1, 1, 1, 1, 0x00), fde)},
+		{"CIE cut short", "test: .debug_frame+0x0: the common information entry does not fit into its length", dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1), fde)},
 		{"FDE cut short", "test: .debug_frame+0x10: the frame description does not fit into its length", dwarftest.Cat(plain, dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr)))},
 		{"no CIE", "test: .debug_frame+0x10: no common information entry at 0x5", dwarftest.Cat(plain, dwarftest.FrameEntry(dwarftest.LE32(5), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(16)))},
 		{"length", "test: .debug_frame+0x0: invalid entry length 0x1000", dwarftest.LE32(0x1000)},
@@ -192,7 +205,9 @@ func TestEhFrame(t *testing.T) {
 		{"pcrel sdata4", "r7+24", write(dw.EhPCRel|dw.EhSdata4, dwarftest.LE32(text-at))},
 		{"udata4", "r7+24", write(dw.EhUdata4, dwarftest.LE32(text))},
 		{"data-relative", fmt.Sprintf("test: .eh_frame+%#x: the frame description does not fit into its length", cieLen), write(dw.EhDataRel|dw.EhSdata4, dwarftest.LE32(0))},
-		{"unknown augmentation", `test: .eh_frame+0x0: unsupported augmentation "zQ"`, dwarftest.FrameEntry(dwarftest.LE32(0), 1, "zQ", 1, 1, 16, 0)},
+		{"unknown augmentation", `test: .eh_frame+0x0: unsupported augmentation "zQR"`, dwarftest.Cat(
+			dwarftest.FrameEntry(dwarftest.LE32(0), 1, "zQR", 1, 1, 16, 2, 0, dw.EhPCRel|dw.EhSdata4),
+			dwarftest.FrameEntry(dwarftest.LE32(23), dwarftest.LE32(text-(ehAddr+27)), dwarftest.LE32(0x10), 0))},
 	} {
 		d := dwarftest.Open(t, "test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, dwarftest.Section{Name: ".eh_frame", Type: 1, Flags: 2, Addr: ehAddr, Data: tt.d}))
 		if got := cfaText(d, 4); got != tt.want {

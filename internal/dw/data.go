@@ -6,6 +6,7 @@ type Sections struct {
 	BigEndian bool   // numbers are big-endian
 	WordSize  int    // bytes of an address of the architecture
 
+	// Info is .debug_info, and after it .debug_types: offsets of entries are offsets here.
 	Info, Abbrev, Str, LineStr, StrOffsets, Addr []byte
 	Loc, Loclists, Ranges, Rnglists, Line        []byte
 	Frame, EhFrame                               []byte
@@ -20,6 +21,7 @@ type Sections struct {
 type Data struct {
 	Sections
 	Units  []Unit // see ReadUnits
+	types  typeUnits
 	frames frameTable
 }
 
@@ -34,5 +36,7 @@ func New(s Sections, named map[string][]byte) *Data {
 	} {
 		*to = named[name]
 	}
-	return &Data{Sections: s}
+	d := &Data{Sections: s}
+	d.appendTypes(named[".debug_types"])
+	return d
 }

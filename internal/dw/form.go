@@ -213,16 +213,14 @@ func (u *Unit) Ref(v Value) (*Unit, uint64, error) {
 		}
 		return t, v.U, nil
 	case FormRefSig8:
-		for i := range u.Data.Units {
-			t := &u.Data.Units[i]
-			if t.Kind == UnitType && t.Signature == v.U {
-				if err := t.Load(); err != nil {
-					return nil, 0, err
-				}
-				return t, t.Off + t.TypeOff, nil
-			}
+		t := u.Data.typeUnit(v.U)
+		if t == nil {
+			return nil, 0, u.Data.Errorf(".debug_info", u.Off, "no type unit has signature %#x", v.U)
 		}
-		return nil, 0, u.Data.Errorf(".debug_info", u.Off, "no type unit has signature %#x", v.U)
+		if err := t.Load(); err != nil {
+			return nil, 0, err
+		}
+		return t, t.Off + t.TypeOff, nil
 	}
 	return nil, 0, u.Data.Errorf(".debug_info", u.Off, "form %#x is no reference", uint32(v.Form))
 }

@@ -54,14 +54,18 @@ func (u *Unit) OffsetSize() int {
 }
 
 // ReadUnits reads all unit headers (DWARF 5 section 7.5.1, DWARF 4 section
-// 7.5.1.1).
+// 7.5.1).
 func (d *Data) ReadUnits() error {
 	b := bin.Reader{D: d.Info, BigEndian: d.BigEndian}
 	for b.P < len(b.D) {
 		u := Unit{Data: d, Off: uint64(b.P)}
 		n, dwarf64 := b.UnitLength()
-		if b.Bad || n > uint64(len(b.D)-b.P) {
-			return d.Errorf(".debug_info", u.Off, "invalid unit length %#x: %#x bytes are left", n, uint64(len(d.Info))-u.Off)
+		end := uint64(len(b.D))
+		if d.types.from > u.Off {
+			end = d.types.from
+		}
+		if b.Bad || uint64(b.P) > end || n > end-uint64(b.P) {
+			return d.Errorf(".debug_info", u.Off, "invalid unit length %#x: %#x bytes are left", n, end-u.Off)
 		}
 		u.Dwarf64 = dwarf64
 		u.End = uint64(b.P) + n
@@ -91,6 +95,11 @@ func (d *Data) ReadUnits() error {
 			u.Kind = UnitCompile
 			u.AbbrevOff = b.Offset(dwarf64)
 			u.AddrSize = b.U8()
+			if d.inTypes(u.Off) {
+				u.Kind = UnitType
+				u.Signature = b.U64()
+				u.TypeOff = b.Offset(dwarf64)
+			}
 		default:
 			return d.Errorf(".debug_info", u.Off, "unsupported DWARF version %d", u.Version)
 		}

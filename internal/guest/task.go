@@ -84,6 +84,7 @@ type Plan struct {
 type Site struct {
 	Addr     uint64
 	Instance int
+	Return   bool
 	Kinds    []prologue.ArgKind // of its arguments
 	Sizes    []int
 }
@@ -102,7 +103,7 @@ func Pack(p *plan.Plan) (Plan, error) {
 	out := Plan{Definition: p.Definition.String(), Convention: p.Convention}
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		packed := Site{Addr: s.Addr, Instance: s.Instance}
+		packed := Site{Addr: s.Addr, Instance: s.Instance, Return: s.Return}
 		for j := range s.Args {
 			packed.Kinds = append(packed.Kinds, s.Args[j].Kind)
 			packed.Sizes = append(packed.Sizes, s.Args[j].Size)
@@ -128,7 +129,7 @@ func (p *Plan) Unpack(img *dwarfloc.Image, target plan.Target) (*plan.Plan, erro
 	}
 	out := &plan.Plan{Definition: def, Image: img, Target: target, Convention: p.Convention}
 	for _, s := range p.Sites {
-		site := plan.Site{Site: &dwarfloc.Site{Addr: s.Addr}, Instance: s.Instance}
+		site := plan.Site{Site: &dwarfloc.Site{Addr: s.Addr}, Instance: s.Instance, Return: s.Return}
 		for i, kind := range s.Kinds {
 			site.Args = append(site.Args, plan.Argument{Arg: prologue.Arg{Kind: kind, Size: s.Sizes[i]}})
 		}
