@@ -93,7 +93,7 @@ func compiled(l Language, compiler string) []Build {
 
 // Missing is the compiler of a build that is not installed, or "".
 func (b *Build) Missing() string {
-	for _, name := range []string{b.path(), recorder} {
+	for _, name := range []string{b.Path(), recorder} {
 		if _, err := exec.LookPath(name); err != nil {
 			return name
 		}

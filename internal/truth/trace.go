@@ -12,7 +12,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -183,12 +182,4 @@ func (t *traced) run(ctx context.Context, session *tracer.Session, path string, 
 		return nil, fmt.Errorf("%w\n%s", err, errs.String())
 	}
 	return readRecord(&out)
-}
-
-// reason is why a value was not fetched.
-func reason(v *plan.Value) string {
-	if v.Unfetched.Code != loc.ReasonNone {
-		return v.Unfetched.Code.String()
-	}
-	return reasonUnread
 }
