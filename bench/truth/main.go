@@ -39,7 +39,7 @@ func run(ctx context.Context, only []string, dir string) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(temporary)
+		defer func() { _ = os.RemoveAll(temporary) }()
 		dir = temporary
 	}
 	results := make([]*truth.Result, len(builds))
@@ -57,6 +57,9 @@ func run(ctx context.Context, only []string, dir string) error {
 			if r.Wrong[k].Known() == "" {
 				news++
 			}
+		}
+		for label, n := range r.Outside {
+			fmt.Fprintf(os.Stderr, "   outside of calls: %s %d times\n", label, n)
 		}
 		for _, n := range r.Notes {
 			fmt.Fprintln(os.Stderr, "   refused:", n)

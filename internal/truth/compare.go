@@ -10,7 +10,8 @@ import (
 // compare compares what was traced with what the program recorded.
 func compare(b *Build, t *traced, rec record) *Result {
 	c := comparison{Result: newResult(), build: b, traced: t}
-	c.Sites, c.Outside, c.Notes = t.sites, t.outside, t.notes
+	c.Sites, c.Notes = t.sites, t.notes
+	maps.Copy(c.Outside, t.outside)
 	for _, call := range slices.Sorted(maps.Keys(rec)) {
 		byLabel := make(map[string][]expectedRun)
 		for _, run := range rec[call] {

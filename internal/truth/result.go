@@ -48,17 +48,17 @@ type Result struct {
 	Sites    int // that were probed
 	Runs     int // that the programs recorded
 	Repeated int // hits of a run after its first
-	Outside  int // hits between calls
 	Count        // values
 	Lost     map[string]int
 	Missed   map[string]int // by label: runs without a hit
+	Outside  map[string]int // by label: hits between calls
 	Places   map[Place]Count
 	Wrong    []Wrong  // one for each argument of a site
 	Notes    []string // what was refused
 }
 
 func newResult() *Result {
-	return &Result{Lost: make(map[string]int), Missed: make(map[string]int), Places: make(map[Place]Count)}
+	return &Result{Lost: make(map[string]int), Missed: make(map[string]int), Outside: make(map[string]int), Places: make(map[Place]Count)}
 }
 
 // Sum adds results. Those that are nil count nothing.
@@ -71,7 +71,6 @@ func Sum(all []*Result) *Result {
 		sum.Sites += r.Sites
 		sum.Runs += r.Runs
 		sum.Repeated += r.Repeated
-		sum.Outside += r.Outside
 		sum.Compared += r.Compared
 		sum.Count.Wrong += r.Count.Wrong
 		for why, n := range r.Lost {
@@ -79,6 +78,9 @@ func Sum(all []*Result) *Result {
 		}
 		for label, n := range r.Missed {
 			sum.Missed[label] += n
+		}
+		for label, n := range r.Outside {
+			sum.Outside[label] += n
 		}
 		for p, n := range r.Places {
 			c := sum.Places[p]
