@@ -11,7 +11,7 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 # compare answers with, debug information of the C library. A test whose tool is
 # missing skips and says so; with CI=true it fails.
 DEPS := \
-	gcc libc6-dev binutils make gzip \
+	gcc libc6-dev binutils dwz make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \

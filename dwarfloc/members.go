@@ -1,6 +1,9 @@
 package dwarfloc
 
 import (
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -58,9 +61,9 @@ func (u *unit) member(c dw.Entry) (m Member, ok bool, err error) {
 		case dw.AttrType:
 			typ = v
 		case dw.AttrDataMemberLoc:
-			// An expression (DWARF 2, or a virtual base) is not a fixed place.
-			ok = ok && (v.IsConstant() || v.Form == dw.FormSecOffset)
-			byteOff = v.U
+			var fixed bool
+			byteOff, fixed = memberOffset(v)
+			ok = ok && fixed
 		case dw.AttrByteSize:
 			storage = v.U
 		case dw.AttrBitSize:
@@ -100,6 +103,21 @@ func (u *unit) member(c dw.Entry) (m Member, ok bool, err error) {
 		}
 	}
 	return m, m.BitOffset < 1<<43 && bits < 1<<16, nil
+}
+
+// memberOffset returns the value of a DW_AT_data_member_location in bytes. In DWARF 2 it is an
+// expression that adds to the structure's address (section 5.5.6), mostly as one operation.
+// Other expressions, as of virtual bases, are not fixed places.
+func memberOffset(v dw.Value) (off uint64, fixed bool) {
+	if !v.IsBlock() {
+		return v.U, v.IsConstant() || v.Form == dw.FormSecOffset
+	}
+	b := bin.Reader{D: v.Bytes()}
+	if op.Opcode(b.U8()) != op.DW_OP_plus_uconst {
+		return 0, false
+	}
+	off = b.ULEB()
+	return off, !b.Bad && b.P == len(b.D)
 }
 
 // find finds a member by name, also in anonymous structures and unions. tries counts

@@ -43,6 +43,11 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 	img := s.u.img
 	switch e.Kind {
 	case probe.KindVariable:
+		if s.returning {
+			if v, found, err := s.goResult(e.Name); found || err != nil {
+				return v, err
+			}
+		}
 		return s.lookup(e.Name)
 	case probe.KindRetval:
 		return s.result()

@@ -4,6 +4,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
@@ -112,6 +113,28 @@ func (x *varEntry) inherit(d *varEntry) error {
 // otherwise the first description with a location does.
 func (x *varEntry) better(y *varEntry) bool {
 	return x.fixed() && !y.fixed() || x.described() && !y.described()
+}
+
+// literal reports whether an entry's expression is a constant: DW_OP_lit1
+// DW_OP_stack_value.
+func (x *varEntry) literal() bool {
+	e := x.location.Bytes()
+	if !x.location.IsBlock() || len(e) < 2 || e[len(e)-1] != uint8(op.DW_OP_stack_value) {
+		return false
+	}
+	o, err := eval.Decode(e, 0, x.u.encoding())
+	return err == nil && o.Next == len(e)-1 && o.IsConstant()
+}
+
+// static reports whether an entry gives the variable an address in the image: a static
+// variable has the same one in all instances of its function.
+func (x *varEntry) static() bool {
+	e := x.location.Bytes()
+	if !x.location.IsBlock() || len(e) == 0 {
+		return false
+	}
+	o, err := eval.Decode(e, 0, x.u.encoding())
+	return err == nil && o.Next == len(e) && o.IsAddress()
 }
 
 // described reports whether an entry says anything about the variable's place.

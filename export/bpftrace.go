@@ -25,7 +25,7 @@ func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 	b := bufio.NewWriter(w)
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Instance < 0 {
-			fmt.Fprintf(b, "// %s: left out: an argument is missing\n", cname.OneLine(s.String()))
+			fmt.Fprintf(b, "// %s: %s\n", cname.OneLine(s.String()), leftOut(s))
 		}
 	}
 	for i := range p.Instances {
@@ -72,11 +72,10 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 
 // bpftracePlace returns the probe of a site.
 func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
-	ret := x.p.Definition.Point.Return
-	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[ret]
+	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[s.Return]
 	name, off, ok := x.symbol(s.Site)
 	if !x.o.Kernel {
-		kind = map[bool]string{false: "uprobe:", true: "uretprobe:"}[ret] + x.o.Path + ":"
+		kind = map[bool]string{false: "uprobe:", true: "uretprobe:"}[s.Return] + x.o.Path + ":"
 		if !ok {
 			return fmt.Sprintf("%s%#x", kind, s.Addr), nil
 		}

@@ -130,6 +130,14 @@ func (n names) next(name string) string {
 	}
 }
 
+// leftOut says why a site has no instance.
+func leftOut(s *plan.Site) string {
+	if s.Refused != nil {
+		return "left out: " + cname.OneLine(s.Refused.Error())
+	}
+	return "left out: an argument is missing"
+}
+
 // left is the reason why something is left out.
 type left string
 

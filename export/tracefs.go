@@ -28,17 +28,17 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	if group == "" {
 		group = "probe"
 	}
-	kind := "p"
-	if p.Definition.Point.Return {
-		kind = "r"
-	}
 	used := make(names)
 	b := bufio.NewWriter(w)
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {
-			fmt.Fprintf(b, "# %s: left out: an argument is missing\n", cname.OneLine(s.String()))
+			fmt.Fprintf(b, "# %s: %s\n", cname.OneLine(s.String()), leftOut(s))
 			continue
+		}
+		kind := "p"
+		if s.Return {
+			kind = "r"
 		}
 		place, err := x.tracePlace(s)
 		if why := left(""); errors.As(err, &why) {

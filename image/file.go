@@ -291,6 +291,8 @@ func (f *File) noDWARF() error {
 	hint := "build it with -g"
 	if file.Type == elf.ET_EXEC && file.Section("__ksymtab") != nil {
 		hint = "for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y"
+	} else if file.Section(".debug_info.dwo") != nil {
+		hint = "it is one half of what -gsplit-dwarf made, which is not read: build without that option"
 	} else if file.Section(".symtab") == nil {
 		hint = "the file is stripped: install its debug package or build it with -g and keep the result"
 	}

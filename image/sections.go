@@ -38,7 +38,7 @@ var debugSections = map[string]bool{
 	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true,
 	".debug_str_offsets": true, ".debug_addr": true, ".debug_loc": true, ".debug_loclists": true,
 	".debug_ranges": true, ".debug_rnglists": true, ".debug_line": true, ".debug_frame": true,
-	".eh_frame": true,
+	".eh_frame": true, ".gnu_debugaltlink": true, ".debug_sup": true,
 }
 
 // taken is a section on its way into DebugSections.
@@ -51,7 +51,8 @@ type taken struct {
 
 // DebugSections returns the sections that describe code and variables, by name:
 // ".debug_info", .debug_abbrev, str, line_str, str_offsets, addr, loc, loclists, ranges,
-// rnglists, line and frame, and ".eh_frame", as far as the file has them. Compressed
+// rnglists, line, frame and sup, ".eh_frame" and ".gnu_debugaltlink", as far as the file
+// has them. Compressed
 // sections are decompressed; old ones named .zdebug_info get the name ".debug_info". In a
 // relocatable file, sections are relocated to the addresses in Sections. For a stripped
 // file they come from the separate debug file, except .eh_frame. The bytes may be mapped

@@ -30,6 +30,9 @@ type AttachOptions struct {
 	Cookie func(site int) uint64
 	// All makes a refused site an error; then nothing stays attached.
 	All bool
+	// None makes it no error if no site has a probe: all were refused, or excluded because
+	// an argument is missing. It is for callers that attach several plans.
+	None bool
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
@@ -38,19 +41,19 @@ type AttachOptions struct {
 // process ends, however it ends.
 type Attachment struct {
 	Attached []int     // indices in Plan.Sites, sorted
-	Refused  []Refusal // for the other sites that have an instance, sorted by site
+	Refused  []Refusal // for the other sites that have an instance or are refused in the plan, sorted by site
 	links    []io.Closer
 }
 
-// Refusal is a site at which the kernel refused a probe.
+// Refusal is a site at which no probe can be.
 type Refusal struct {
 	Site int   // index in Plan.Sites
-	Err  error // the kernel's answer, for errors.Is with an Errno
+	Err  error // the kernel's answer, for errors.Is with an Errno, or plan.Site.Refused
 }
 
-// ErrRefused is wrapped by Attach's error if the kernel refused all sites, or some and
+// ErrRefused is wrapped by Attach's error if all sites were refused, or some and
 // AttachOptions.All is set.
-var ErrRefused = errors.New("the kernel refused the probe")
+var ErrRefused = errors.New("the probe was refused")
 
 // ErrTargetMismatch is wrapped by errors about a plan that was made for another target than
 // where its image runs: another image, slide, kind of memory reads or kind of links. Make
@@ -58,7 +61,7 @@ var ErrRefused = errors.New("the kernel refused the probe")
 var ErrTargetMismatch = errors.New("the plan was not made for where its image runs")
 
 // Attach attaches a plan's programs, one for each instance, at all its sites. If the kernel
-// refuses some of them that is not an error, unless AttachOptions.All is set.
+// refuses some of them, or the plan does, that is not an error, unless AttachOptions.All is set.
 //
 // The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument if
 // all sites were excluded because an argument is missing, or the kernel's syscall.Errno:
@@ -80,10 +83,16 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 		}
 	}
 	total := p.NumProbes()
-	if total == 0 {
+	out := &Attachment{}
+	for i := range p.Sites {
+		if err := p.Sites[i].Refused; err != nil {
+			out.Refused = append(out.Refused, Refusal{i, err})
+		}
+	}
+	if total == 0 && len(out.Refused) == 0 && !o.None {
 		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
 	}
-	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: total, out: &Attachment{}}
+	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: total, out: out}
 	for i := range p.Instances {
 		if err := w.instance(&p.Instances[i], programs[i]); err != nil {
 			return nil, errors.Join(err, w.out.Close())
@@ -92,9 +101,9 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 	a := w.out
 	slices.Sort(a.Attached)
 	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
-	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0) {
+	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0 && !o.None) {
 		first := &a.Refused[0]
-		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w", ErrRefused, len(a.Refused), w.total, &p.Sites[first.Site], first.Err)
+		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w", ErrRefused, len(a.Refused), len(a.Refused)+len(a.Attached), &p.Sites[first.Site], first.Err)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -165,8 +174,9 @@ func (w *attacher) instance(in *plan.Instance, prog *ebpf.Program) error {
 
 // point is the place of one probe.
 type point struct {
-	addr   uint64 // from Running.address
-	cookie uint64
+	addr     uint64 // from Running.address
+	cookie   uint64
+	isReturn bool
 }
 
 // together attaches a program at some sites by one link. If the kernel refuses, it tries each
@@ -178,7 +188,7 @@ func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.C
 	points := make([]point, len(sites))
 	var err error
 	for i, site := range sites {
-		points[i].cookie = uint64(site)
+		points[i].cookie, points[i].isReturn = uint64(site), w.plan.Sites[site].Return
 		if w.o.Cookie != nil {
 			points[i].cookie = w.o.Cookie(site)
 		}

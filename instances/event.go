@@ -68,7 +68,7 @@ func (w *attacher) single(points []point, prog *ebpf.Program) (io.Closer, error)
 	}
 	attr := unix.PerfEventAttr{Type: w.pmu.kind, Ext2: points[0].addr}
 	attr.Size = uint32(unsafe.Sizeof(attr))
-	if w.plan.Definition.Point.Return {
+	if points[0].isReturn {
 		attr.Config |= w.pmu.retBit
 	}
 	pid, cpu := -1, 0

@@ -40,7 +40,7 @@ func (w *attacher) many(points []point, prog *ebpf.Program) (io.Closer, error) {
 	for i, p := range points {
 		addrs[i], cookies[i] = p.addr, p.cookie
 	}
-	isReturn := w.plan.Definition.Point.Return
+	isReturn := points[0].isReturn // all are of one instance
 	if w.r.pmu == "kprobe" {
 		o := link.KprobeMultiOptions{Cookies: cookies}
 		for _, a := range addrs {

@@ -88,8 +88,14 @@ type Site struct {
 	*dwarfloc.Site
 	Args []Argument
 	// Instance is the index in Plan.Instances of the program for the site, or -1 for a
-	// site that Options.Missing excludes.
+	// site that Options.Missing excludes or that is Refused.
 	Instance int
+	// Return is set if the probe is a return probe: it fires where the function that begins
+	// at the site has returned.
+	Return bool
+	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction or
+	// dwarfloc.ErrMovingStack. It is nil for nearly all sites.
+	Refused error
 	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
 	Layout prologue.Layout
 }
@@ -98,7 +104,7 @@ type Site struct {
 type Instance struct {
 	Number   int // index in Plan.Instances
 	Prologue *prologue.Prologue
-	Sites    []int // indices in Plan.Sites
+	Sites    []int // indices in Plan.Sites; Return is the same at all of them
 	// Multi is set if one link attaches the program to all Sites: a link of the kind that
 	// Plan.Target names, for which the program is loaded. Else each site has its own link.
 	Multi bool
@@ -132,7 +138,7 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
-// ErrMissingArgument or ErrNeedsRecord. A record that is too large is a
+// dwarfloc.ErrMidInstruction, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord. A record that is too large is a
 // *prologue.StackError. If ctx ends, the error is its cause. Other errors are about damaged
 // debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
@@ -153,16 +159,24 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		return nil, err
 	}
 	p := &Plan{Definition: def, Image: img, Target: target, Sites: make([]Site, len(found))}
+	for i, s := range found {
+		p.Sites[i] = Site{Site: s, Instance: -1}
+	}
+	if err := p.atReturns(); err != nil {
+		return nil, err
+	}
+	if err := p.checkInstructions(); err != nil {
+		return nil, err
+	}
 	if err := checkArgs(img, def); err != nil {
 		return nil, err
 	}
-	for i, s := range found {
+	for i := range p.Sites {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		ps := &p.Sites[i]
-		ps.Site, ps.Instance = s, -1
-		if ps.Args, err = arguments(s, def, &o); err != nil {
+		s := &p.Sites[i]
+		if s.Args, err = arguments(s, def, &o); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +196,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 
 // write writes the sites' prologues and makes an instance of each distinct one.
 func (p *Plan) write(ctx context.Context, o *Options) error {
-	numbers := make(map[string]int) // of instances, by Multi and their prologue's key
+	numbers := make(map[string]int) // of instances, by the kind of their probes and their prologue's key
 	var key []byte
 	var emitter prologue.Emitter
 	var wanted []prologue.Arg
@@ -201,6 +215,9 @@ func (p *Plan) write(ctx context.Context, o *Options) error {
 		for j, r := range emitter.Reasons {
 			s.Args[j].Unfetched = r
 		}
+		if s.Refused != nil {
+			continue
+		}
 		if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
 			switch o.Missing {
 			case MissingSkip:
@@ -210,10 +227,13 @@ func (p *Plan) write(ctx context.Context, o *Options) error {
 				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s.Site, a.Name, a.Unfetched)
 			}
 		}
-		multi := p.Target.multi(s, def.Point.Return)
+		multi := p.Target.multi(s)
 		key = append(key[:0], 0)
 		if multi {
-			key[0] = 1
+			key[0] |= 1
+		}
+		if s.Return {
+			key[0] |= 2
 		}
 		key = append(key, emitter.Key...)
 		n, known := numbers[string(key)]

@@ -75,10 +75,7 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 		}
 		return nil, pointError(def, err)
 	}
-	switch {
-	case def.Point.Return:
-		return firstInstructions(found)
-	case def.Point.Offset == 0:
+	if def.Point.Offset == 0 {
 		return found, nil
 	}
 	var at []*dwarfloc.Site
@@ -97,27 +94,52 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 	return at, nil
 }
 
-// firstInstructions moves entries to the first instruction of their functions, where the
-// stack pointer points to the return address: a return probe anywhere else would take
+// atReturns moves the sites of a definition of returns from the functions' entries to where
+// their probes must be.
+func (p *Plan) atReturns() error {
+	if !p.Definition.Point.Return {
+		return nil
+	}
+	var out []Site
+	for _, s := range p.Sites {
+		at, moved, err := s.Returns()
+		switch {
+		case moved && errors.Is(err, dwarfloc.ErrMovingStack):
+			s.Refused = err
+			out = append(out, s)
+		case err != nil:
+			return err
+		case moved:
+			for _, r := range at {
+				out = append(out, Site{Site: r, Instance: -1})
+			}
+		default:
+			if s.Site, err = firstInstruction(s.Site); err != nil {
+				return err
+			}
+			s.Return = true
+			out = append(out, s)
+		}
+	}
+	p.Sites = out
+	return nil
+}
+
+// firstInstruction moves an entry to the first instruction of its function, where the stack
+// pointer points to the return address: a return probe anywhere else would take
 // something else for it. In code built without optimisation the site itself is after the
 // prologue.
-func firstInstructions(sites []*dwarfloc.Site) ([]*dwarfloc.Site, error) {
-	for i, s := range sites {
-		first, ok, err := s.At(0)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		// If the compiler leaves room for ftrace at a function's beginning
-		// (-fpatchable-function-entry), the function in DWARF begins after it.
-		if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
-			first.Addr, first.Offset = first.Addr-first.Offset, 0
-		}
-		sites[i] = first
+func firstInstruction(s *dwarfloc.Site) (*dwarfloc.Site, error) {
+	first, ok, err := s.At(0)
+	if err != nil || !ok {
+		return s, err
 	}
-	return sites, nil
+	// If the compiler leaves room for ftrace at a function's beginning
+	// (-fpatchable-function-entry), the function in DWARF begins after it.
+	if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
+		first.Addr, first.Offset = first.Addr-first.Offset, 0
+	}
+	return first, nil
 }
 
 // maxPatchable is more bytes than any kernel reserves for ftrace; arm64 reserves 8.

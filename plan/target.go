@@ -51,13 +51,13 @@ func (t Target) of(img *dwarfloc.Image) (Target, error) {
 }
 
 // multi reports whether a link for many sites attaches the program at a site.
-func (t Target) multi(s *Site, isReturn bool) bool {
-	return t.UprobeMulti || t.KprobeMulti && ftraceServes(s, isReturn)
+func (t Target) multi(s *Site) bool {
+	return t.UprobeMulti || t.KprobeMulti && ftraceServes(s)
 }
 
 // ftraceServes reports whether ftrace calls programs at a site, and saves all the
 // registers that its arguments need.
-func ftraceServes(s *Site, isReturn bool) bool {
+func ftraceServes(s *Site) bool {
 	if s.Kind != dwarfloc.SiteEntry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
 		return false
 	}
@@ -66,7 +66,7 @@ func ftraceServes(s *Site, isReturn bool) bool {
 	for i := range s.Args {
 		s.Args[i].Loc.Exprs(func(e *loc.Expr) {
 			e.Walk(func(e *loc.Expr) {
-				if e.Op == loc.OpReg && !ftraceSaves(a, uint16(e.K), isReturn) {
+				if e.Op == loc.OpReg && !ftraceSaves(a, uint16(e.K), s.Return) {
 					serves = false
 				}
 			})
@@ -81,7 +81,7 @@ func ftraceServes(s *Site, isReturn bool) bool {
 // ftrace_partial_regs in include/linux/ftrace.h), at a return only that of the result.
 func ftraceSaves(a *arch.Arch, dwarf uint16, isReturn bool) bool {
 	if isReturn {
-		return dwarf == a.Return
+		return dwarf == a.Results[0]
 	}
 	return dwarf == a.SP || slices.Contains(a.Args, dwarf)
 }

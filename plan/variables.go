@@ -54,17 +54,17 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 }
 
 // arguments resolves a definition's arguments at a site.
-func arguments(s *dwarfloc.Site, def *probe.Definition, o *Options) ([]Argument, error) {
+func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 	shape := argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
 	out := make([]Argument, 0, len(def.Args))
 	for i := range def.Args {
 		d := &def.Args[i]
-		vars, err := variables(s, d)
+		vars, err := variables(s.Site, d)
 		if err != nil {
 			return nil, err
 		}
 		for _, v := range vars {
-			if r := o.atReturn(v); def.Point.Return && r.Code != loc.ReasonNone {
+			if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
 				v = argument.Without(v, r)
 			}
 			name := d.Name

@@ -26,7 +26,7 @@ type Options struct {
 	Exec    string // path of an executable or shared library, or empty
 	Module  string // name or path of a kernel module, or empty
 	Inlines bool   // probe inlined instances too; the default
-	Force   bool   // replace an event of the same name
+	Force   bool   // probe an address that is not known to be an instruction's; replace an event of the same name
 }
 
 // defaultOptions returns the options of a definition that sets none.

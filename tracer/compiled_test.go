@@ -1,15 +1,19 @@
 package tracer_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -86,6 +90,24 @@ int main(void) { return twice(21) != 42; }
 		if want := []string{p[0].Sites[0].SymbolOffset() + " n=21", "twice retval=42"}; !cmp.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", options, got, want)
 		}
+	}
+}
+
+// TestOneRefused: the kernel has no uprobe at HLT. Other definitions are traced all the same.
+func TestOneRefused(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, `
+void halt(void) { __asm__ volatile("hlt"); }
+__attribute__((noinline)) int twice(int n) { return 2 * n; }
+int main(int argc, char **argv) { if (argc > 9) halt(); return twice(21) != 42; }
+`, "-O2")
+	p := plans(t, img, "inlines=no;halt", "twice n")
+	if got, want := traced(t, p, "", path), []string{"twice n=21"}; !cmp.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	_, err := tracer.Open(context.Background(), inFile(t, img), plans(t, img, "inlines=no;halt", "inlines=no;x=halt"), tracer.Options{})
+	if !errors.Is(err, instances.ErrRefused) || strings.Count(err.Error(), "the first is halt") != 2 {
+		t.Errorf("nothing is attached: %v", err)
 	}
 }
 

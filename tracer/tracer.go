@@ -76,10 +76,12 @@ type Session struct {
 // Open loads a program for each instance of some plans and attaches it at all sites of the
 // instance, where r says that the image runs. The caller must close the session.
 //
-// The error names the plan. It wraps an error of instances.ProgramSpecs or instances.Attach
-// (instances.ErrTargetMismatch, instances.ErrRefused if all sites of a plan are refused,
-// instances.ErrNotSupported, *prologue.StackError, the kernel's syscall.Errno) or an
-// *ebpf.VerifierError. After an error nothing stays attached.
+// A plan all sites of which are refused is no error if another one is attached: Attachments
+// has what was refused. Other errors name the plan. They wrap an error of
+// instances.ProgramSpecs or instances.Attach (instances.ErrTargetMismatch,
+// instances.ErrRefused, plan.ErrMissingArgument, instances.ErrNotSupported,
+// *prologue.StackError, the kernel's syscall.Errno) or an *ebpf.VerifierError. After an error
+// nothing stays attached.
 func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Options) (s *Session, err error) {
 	raiseFiles(plans)
 	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
@@ -119,6 +121,9 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 			return s, fmt.Errorf("%v: %w", p.Definition, err)
 		}
 		before += p.NumProbes()
+	}
+	if err := s.refused(); err != nil {
+		return s, err
 	}
 	s.reader, err = ringbuf.NewReader(s.events)
 	return s, err
@@ -199,7 +204,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 		s.programs = append(s.programs, programs[i])
 	}
 	a, err := instances.Attach(ctx, p, programs, r, instances.AttachOptions{
-		PID: o.PID, Progress: o.Progress,
+		PID: o.PID, Progress: o.Progress, None: true,
 		Cookie: func(site int) uint64 { return uint64(number)<<32 | uint64(site) },
 	})
 	if err != nil {
@@ -207,6 +212,25 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 	}
 	s.Attachments = append(s.Attachments, a)
 	return nil
+}
+
+// refused returns the error for a session in which nothing is attached.
+func (s *Session) refused() error {
+	var errs []error
+	for i, a := range s.Attachments {
+		p := s.plans[i]
+		switch {
+		case len(a.Attached) > 0:
+			return nil
+		case len(a.Refused) == 0:
+			errs = append(errs, fmt.Errorf("%v: nothing to attach: %w, and such sites are skipped", p.Definition, plan.ErrMissingArgument))
+		default:
+			first := &a.Refused[0]
+			errs = append(errs, fmt.Errorf("%v: %w: %d of %d sites, the first is %v: %w", p.Definition, instances.ErrRefused,
+				len(a.Refused), len(p.Sites), &p.Sites[first.Site], first.Err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // recordSize returns the size in bytes of a record, or of the arguments in registers.

@@ -15,7 +15,7 @@ import (
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	printFetched(w, p, true)
-	if n := len(p.Sites) - p.NumProbes(); n > 0 {
+	if n := len(p.Sites) - len(a.Attached) - len(a.Refused); n > 0 {
 		fmt.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}
 	if len(a.Refused) == 0 {

@@ -27,7 +27,7 @@ type siteJSON struct {
 	Args     []argJSON    `json:"args"`
 	Instance *int         `json:"instance"`           // null for a site that was skipped
 	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
-	NoProbe  string       `json:"no_probe,omitempty"` // why the kernel takes no probe there, with --attachable
+	NoProbe  string       `json:"no_probe,omitempty"` // why no probe can be there; for kernels with --attachable
 	Again    bool         `json:"refires,omitempty"`  // a probe there fires on every turn of a loop, likewise
 }
 
@@ -87,6 +87,9 @@ func siteObject(p *plan.Plan, s *plan.Site) *siteJSON {
 	}
 	if s.Instance >= 0 {
 		o.Instance = &s.Instance
+	}
+	if s.Refused != nil {
+		o.NoProbe = s.Refused.Error()
 	}
 	var fields []prologue.Field
 	if p.Convention == prologue.ConventionRecord {

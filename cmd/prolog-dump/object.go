@@ -66,16 +66,22 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 		return fmt.Errorf("%s: %w", object, err)
 	}
 	defer c.Close()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: pid, Progress: showAttaching()})
+	// If another program is attached, it is no error that one is not. It is said below.
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: pid, Progress: showAttaching(), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
 	}
+	probes := 0
 	for _, name := range slices.Sorted(maps.Keys(attached)) {
 		p, a := c.Definitions[name].Plan, attached[name]
 		defer a.Close()
+		probes += len(a.Attached)
 		if err := about[p.Image].reportAttached(os.Stderr, p, a); err != nil {
 			return err
 		}
+	}
+	if probes == 0 {
+		return fmt.Errorf("%s: %w: at all sites of all programs", object, instances.ErrRefused)
 	}
 	running, report, err := start(ctx, command)
 	if err != nil {

@@ -73,9 +73,12 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if site.Instance >= 0 {
+	switch {
+	case site.Instance >= 0:
 		fmt.Fprintf(w, "    instance %d\n", site.Instance)
-	} else {
+	case site.Refused != nil:
+		fmt.Fprintf(w, "    no probe: %v\n", site.Refused)
+	default:
 		fmt.Fprintln(w, "    skipped: an argument is missing")
 	}
 	return nil

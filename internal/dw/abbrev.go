@@ -1,6 +1,7 @@
 package dw
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -333,6 +334,8 @@ func (u *Unit) compile(t *AbbrevTable, a *abbrev, forms *formSteps) (word, error
 		}
 		size := int(s & StepOperand)
 		switch {
+		case at.form.alternative():
+			return 0, errors.New("it refers to a supplementary file (dwz -m), and no section says to which")
 		case s == stepUnknown:
 			return 0, fmt.Errorf("unknown form %#x", uint32(at.form))
 		case a.Record && at.Name == AttrName && at.form != FormIndirect:

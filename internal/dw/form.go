@@ -134,8 +134,6 @@ func (u *Unit) StringValue(v Value) (string, error) {
 		}
 		v.U = off
 		sec, table = ".debug_str", u.Data.Str
-	case FormGNUStrpAlt, FormStrpSup:
-		return "", fmt.Errorf("%s: unsupported supplementary (dwz) debug file", u.Data.Path)
 	default:
 		return "", fmt.Errorf("%s: form %#x is no string", u.Data.Path, uint32(v.Form))
 	}
@@ -225,8 +223,6 @@ func (u *Unit) Ref(v Value) (*Unit, uint64, error) {
 			}
 		}
 		return nil, 0, u.Data.Errorf(".debug_info", u.Off, "no type unit has signature %#x", v.U)
-	case FormGNURefAlt, FormRefSup4, FormRefSup8:
-		return nil, 0, fmt.Errorf("%s: unsupported reference to a supplementary (dwz) debug file", u.Data.Path)
 	}
 	return nil, 0, u.Data.Errorf(".debug_info", u.Off, "form %#x is no reference", uint32(v.Form))
 }

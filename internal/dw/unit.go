@@ -34,6 +34,7 @@ type Unit struct {
 	lowpc                                      uint64
 	PCs                                        PCs
 	nameValue, compDirValue, producerValue     Value // see Name, CompDir, Producer
+	dwoName                                    Value // see Elsewhere
 	StmtList                                   uint64
 	HasStmtList                                bool
 	strOffsetsBase, addrBase, RngBase, LocBase uint64
@@ -156,6 +157,8 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 			lowpc = v
 		case AttrLanguage:
 			u.Lang = v.U
+		case AttrDwoName, AttrGNUDwoName:
+			u.dwoName = v
 		case AttrStmtList:
 			u.StmtList, u.HasStmtList = v.U, true
 		case AttrStrOffsetsBase:

@@ -41,11 +41,17 @@ type CU struct {
 	DWARF64 bool
 	Kind    uint8 // DWARF 5; 0 is a compile unit
 	Root    *DIE
+
+	// ID is the signature of a type unit and the dwo ID of a skeleton. Type is a type unit's
+	// type. A type unit of DWARF 4 is in .debug_types.
+	ID   uint64
+	Type *DIE
 }
 
 // Writer writes units one after the other, each with its own abbreviations.
 type Writer struct {
 	Info, Abbrev []byte
+	Types        []byte // .debug_types
 }
 
 // ULEB returns v in ULEB128.
@@ -130,7 +136,11 @@ func (w *Writer) Add(c CU) {
 		base   uint64
 	}
 	var patches []patch
-	start := uint64(len(w.Info))
+	to := &w.Info
+	if c.Version < 5 && c.Type != nil {
+		to = &w.Types
+	}
+	start := uint64(len(*to))
 	abbrevOff := uint64(len(w.Abbrev))
 	offset := func(v uint64) []byte {
 		if c.DWARF64 {
@@ -154,6 +164,14 @@ func (w *Writer) Add(c CU) {
 	lengthSize := uint64(4)
 	if c.DWARF64 {
 		lengthSize = 12
+	}
+	if c.Type != nil || c.ID != 0 {
+		b = append(b, LE64(c.ID)...)
+	}
+	if c.Type != nil {
+		n := len(offset(0))
+		patches = append(patches, patch{at: len(b), n: n, base: start, target: c.Type})
+		b = append(b, make([]byte, n)...)
 	}
 	code := uint64(0)
 	var write func(d *DIE)
@@ -197,7 +215,7 @@ func (w *Writer) Add(c CU) {
 				} else {
 					b = append(b, LE64(number(a.V))[:p.n]...)
 				}
-			case dw.FormSecOffset, dw.FormStrp, dw.FormLineStrp:
+			case dw.FormSecOffset, dw.FormStrp, dw.FormLineStrp, dw.FormGNURefAlt:
 				b = append(b, offset(number(a.V))...)
 			case dw.FormSdata:
 				b = append(b, SLEB(int64(number(a.V)))...)
@@ -227,11 +245,11 @@ func (w *Writer) Add(c CU) {
 		copy(b[p.at:p.at+p.n], LE64(p.target.Off - p.base)[:p.n])
 	}
 	if c.DWARF64 {
-		w.Info = append(append(w.Info, 0xff, 0xff, 0xff, 0xff), LE64(uint64(len(b)))...)
+		*to = append(append(*to, 0xff, 0xff, 0xff, 0xff), LE64(uint64(len(b)))...)
 	} else {
-		w.Info = append(w.Info, LE32(uint64(len(b)))...)
+		*to = append(*to, LE32(uint64(len(b)))...)
 	}
-	w.Info = append(w.Info, b...)
+	*to = append(*to, b...)
 }
 
 // Section is a section to write.
@@ -316,6 +334,9 @@ func Image(units []CU, more ...Section) []byte {
 	var w Writer
 	for _, u := range units {
 		w.Add(u)
+	}
+	if w.Types != nil {
+		more = append(more, Debug(".debug_types", w.Types))
 	}
 	return ELF(append([]Section{Text(), Debug(".debug_info", w.Info), Debug(".debug_abbrev", w.Abbrev)}, more...)...)
 }

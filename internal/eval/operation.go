@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+
+	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // Encoding says how the unit of an expression encodes numbers.
@@ -87,6 +89,21 @@ func (o *Operation) decode(expr []byte, at int, enc *Encoding) error {
 	}
 	o.Next = r.P
 	return nil
+}
+
+// IsAddress reports whether the operation pushes an address of the image.
+func (o Operation) IsAddress() bool {
+	switch op.Opcode(o.Code) {
+	case op.DW_OP_addr, opAddrx, opGNUAddrIndex:
+		return true
+	}
+	return false
+}
+
+// IsConstant reports whether the operation pushes a number.
+func (o Operation) IsConstant() bool {
+	c := op.Opcode(o.Code)
+	return c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 || c >= op.DW_OP_const1u && c <= op.DW_OP_consts
 }
 
 // String prints an operation with its operands: "DW_OP_breg7 0x6".

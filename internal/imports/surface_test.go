@@ -11,8 +11,11 @@ import (
 	"testing"
 )
 
-// maxExported is how many names all public packages may export together.
-const maxExported = 380
+// maxExported is how many names all public packages may export together. Besides the 380 of
+// the first count there are those with which plan and its users tell where no probe may
+// be (dwarfloc.CheckInstructions, ErrMidInstruction, ErrNotDecoded, Site.Returns,
+// ErrMovingStack), and loc.ReasonLoadBias and what it needs.
+const maxExported = 387
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its

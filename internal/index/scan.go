@@ -89,7 +89,8 @@ func (x *Index) Scan(ctx context.Context) error {
 	return err
 }
 
-// Prepare finds the units, in a kept scan or in .debug_info. That keeps only one
+// Prepare finds the units, in a kept scan or in .debug_info. It is an error if some of the
+// debug information is in files that are not read: any answer could be short. That keeps only one
 // processor busy, so meanwhile another reads what most queries need in the end: call
 // frame information and, if symbols is set, the symbols.
 func (x *Index) Prepare(symbols bool) error {
@@ -97,15 +98,14 @@ func (x *Index) Prepare(symbols bool) error {
 		recalled, err := x.recall()
 		x.warn(err)
 		x.O.ReadAside(symbols && !recalled)
-		if recalled {
-			return
-		}
 		x.unitsErr = x.Guard(func() error {
-			if err := x.Data.ReadUnits(); err != nil {
-				return err
+			if !recalled {
+				if err := x.Data.ReadUnits(); err != nil {
+					return err
+				}
+				x.addUnits()
 			}
-			x.addUnits()
-			return nil
+			return x.Data.Elsewhere()
 		})
 	})
 	return x.unitsErr

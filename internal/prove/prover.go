@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -140,7 +141,7 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 // expect finds the second reader's value of an argument.
 func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	e := expectation{arg: a}
-	if site == nil {
+	if site == nil || a.Variable.Loc.Rule == loc.RuleABI {
 		e.unchecked = true
 		return e
 	}

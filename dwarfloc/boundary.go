@@ -1,0 +1,182 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// ErrMidInstruction is wrapped by the errors of CheckInstructions for an address inside an
+// instruction.
+var ErrMidInstruction = errors.New("the address is inside an instruction")
+
+// ErrNotDecoded is wrapped by the errors of CheckInstructions for an address of which it
+// is not known whether an instruction begins there.
+var ErrNotDecoded = errors.New("it is not known whether an instruction begins there")
+
+// CheckInstructions returns, for each site, nil if an instruction begins at its address, or
+// an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function
+// are decoded from its beginning, on amd64 and arm64.
+//
+// The kernel does not check that for user space: a uprobe inside an instruction changes what
+// the program computes (uprobe_register in kernel/events/uprobes.c takes any offset). It
+// need not be checked whether a jump leads into the middle of what a uprobe replaces: that
+// is one byte on amd64 (UPROBE_SWBP_INSN_SIZE in arch/x86/include/asm/uprobes.h) and one
+// instruction on arm64 (AARCH64_INSN_SIZE in arch/arm64/include/asm/uprobes.h).
+//
+// The second error is about a file that cannot be read, or damaged debug information.
+func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
+	out := make([]error, len(sites))
+	if len(sites) == 0 {
+		return out, nil
+	}
+	arch := insn.For(img.Arch().Name)
+	if arch == nil {
+		for i, s := range sites {
+			out[i] = s.notDecoded("instructions of %s are not decoded", img.Arch().Name)
+		}
+		return out, nil
+	}
+	order := make([]int, len(sites))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(sites[a].Addr, sites[b].Addr) })
+	err := img.guard(func() (err error) {
+		var f functionCode
+		for _, i := range order {
+			s := sites[i]
+			if s.Addr < f.lo || s.Addr >= f.hi || f.hi == 0 {
+				if f, err = s.code(arch); err != nil {
+					return err
+				}
+			}
+			if out[i], err = f.check(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// functionCode is the code around a site, as far as instructions are known in it.
+type functionCode struct {
+	lo, hi  uint64
+	reading *insn.Reading
+}
+
+// code reads the part of a function's code that holds a site. It begins where the function
+// does, or another of its ranges, or its symbol: a function that leaves room for ftrace
+// begins after its symbol (-fpatchable-function-entry).
+func (s *Site) code(arch *insn.Arch) (f functionCode, err error) {
+	ranges, err := s.outermost()
+	if err != nil {
+		return f, err
+	}
+	img := s.u.img
+	for _, r := range ranges {
+		if s.Addr >= r.Lo && s.Addr < r.Hi {
+			f.lo, f.hi = r.Lo, r.Hi
+		}
+	}
+	if sym := img.SymbolAt(s.Addr, s.Symbol); sym != nil && sym.Size > 0 && (f.hi == 0 || sym.Addr < f.lo) {
+		f.lo, f.hi = sym.Addr, max(f.hi, sym.Addr+sym.Size)
+	}
+	if f.hi == 0 {
+		// A function without a symbol that is entered at the site.
+		f.lo, f.hi = s.Addr, s.Addr
+		return f, nil
+	}
+	if sec := img.SectionAt(f.lo); sec != nil {
+		f.hi = min(f.hi, sec.Addr+sec.Size)
+	}
+	code, err := img.Bytes(f.lo, f.hi-f.lo)
+	if err != nil {
+		return f, err
+	}
+	f.reading = arch.Read(code)
+	f.reading.From(0)
+	return f, nil
+}
+
+// outermost returns the code of the out-of-line function that contains the site's.
+func (s *Site) outermost() ([]dw.Range, error) {
+	u, top := s.u, s.rec
+	for u.Recs[top].Flags&index.Inlined != 0 && u.Recs[top].Parent >= 0 {
+		top = u.Recs[top].Parent
+	}
+	e, err := u.Entry(u.Off + uint64(u.Recs[top].Off))
+	if err != nil {
+		return nil, err
+	}
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return nil, err
+	}
+	return u.Extent(&pcs)
+}
+
+// check says whether an instruction begins at a site.
+func (f *functionCode) check(s *Site) (problem, err error) {
+	if f.reading == nil {
+		if s.Kind == SiteEntry && !s.AfterPrologue {
+			return nil, nil // it is where its function begins
+		}
+		return s.notDecoded("where its function begins is not known"), nil
+	}
+	at := int(s.Addr - f.lo)
+	if !f.reading.Known(at) {
+		if err := f.followRows(s.u, s.Addr); err != nil {
+			return nil, err
+		}
+	}
+	b, before, after := f.reading.At(at)
+	switch b {
+	case insn.Inside:
+		place := func(off int) string {
+			p := *s
+			p.Addr, p.Offset = f.lo+uint64(off), s.Offset-(s.Addr-f.lo)+uint64(off)
+			return fmt.Sprintf("%s (%#x)", p.SymbolOffset(), p.Addr)
+		}
+		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", s.u.img.Path(), ErrMidInstruction, s.Addr, place(before), place(after)), nil
+	case insn.Unknown:
+		return f.strange(s, before)
+	}
+	return nil, nil
+}
+
+// followRows follows the code from rows of the line table before an address, which are at
+// instructions: they lead into code that only indirect jumps reach.
+func (f *functionCode) followRows(u *unit, before uint64) error {
+	rows, err := u.Rows()
+	if err != nil {
+		return err
+	}
+	i, _ := slices.BinarySearchFunc(rows, f.lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+	for ; i < len(rows) && rows[i].Addr < before; i++ {
+		if at := int(rows[i].Addr - f.lo); !rows[i].End && !f.reading.Known(at) {
+			f.reading.From(at)
+		}
+	}
+	return nil
+}
+
+// strange returns the error for what does not decode at an offset.
+func (f *functionCode) strange(s *Site, off int) (problem, err error) {
+	code, err := s.u.img.Bytes(f.lo+uint64(off), min(f.hi-f.lo-uint64(off), 8))
+	if err != nil {
+		return nil, err
+	}
+	return s.notDecoded("the instruction at %#x does not decode (% x)", f.lo+uint64(off), code), nil
+}
+
+// notDecoded returns an error that wraps ErrNotDecoded.
+func (s *Site) notDecoded(why string, args ...any) error {
+	return fmt.Errorf("%s: %#x: %w: %s", s.u.img.Path(), s.Addr, ErrNotDecoded, fmt.Sprintf(why, args...))
+}

@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"errors"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// checkInstructions checks that instructions begin at the plan's sites. It is an error if a
+// definition asks for a place in a function where none does, or, without the option force,
+// where that is not known. Other sites are where compilers say that instructions are: one
+// where that is wrong is refused by itself. In a kernel only what the definition asks for is
+// checked, since a kernel refuses kprobes inside instructions itself.
+func (p *Plan) checkInstructions() error {
+	def := p.Definition
+	asked := def.Point.HasAddr || def.Point.Offset != 0
+	if !asked && p.Target.Reads == prologue.ReadKernel {
+		return nil
+	}
+	sites := make([]*dwarfloc.Site, len(p.Sites))
+	for i := range p.Sites {
+		sites[i] = p.Sites[i].Site
+	}
+	problems, err := p.Image.CheckInstructions(sites)
+	if err != nil {
+		return err
+	}
+	for i, problem := range problems {
+		unknown := errors.Is(problem, dwarfloc.ErrNotDecoded)
+		switch {
+		case problem == nil, unknown && (!asked || def.Options.Force):
+		case asked && unknown:
+			return probe.Errorf(def, def.Point.Pos, "%w; the option force=yes takes it all the same", problem)
+		case asked:
+			return probe.Errorf(def, def.Point.Pos, "%w", problem)
+		default:
+			p.Sites[i].Refused = problem
+		}
+	}
+	return nil
+}
