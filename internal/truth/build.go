@@ -56,7 +56,7 @@ func (w *workshop) make(ctx context.Context, b *Build, name string) (path string
 	path = filepath.Join(w.dir, name)
 	switch b.Language {
 	case Rust:
-		return path, w.command(ctx, b.Env, b.path(), append([]string{
+		return path, w.command(ctx, b.Env, b.Path(), append([]string{
 			"--edition", "2021", "-Awarnings", "-g", "-C", "link-arg=truth.o", "-o", path, "rust/main.rs",
 		}, b.Options...)...)
 	case Go:
@@ -65,7 +65,7 @@ func (w *workshop) make(ctx context.Context, b *Build, name string) (path string
 			return "", err
 		}
 		args := append([]string{"build", "-o", path}, b.Options...)
-		return path, w.command(ctx, b.Env, b.path(), append(args, files...)...)
+		return path, w.command(ctx, b.Env, b.Path(), append(args, files...)...)
 	default:
 		files, err := filepath.Glob(filepath.Join(w.dir, string(b.Language), "*.c*"))
 		if err != nil {
@@ -73,15 +73,21 @@ func (w *workshop) make(ctx context.Context, b *Build, name string) (path string
 		}
 		// The programs' arithmetic wraps.
 		args := append([]string{"-g", "-fwrapv", "-Irecord", "-w", "-o", path}, b.Options...)
-		return path, w.command(ctx, b.Env, b.path(), append(append(args, files...), "truth.o")...)
+		return path, w.command(ctx, b.Env, b.Path(), append(append(args, files...), "truth.o")...)
 	}
 }
 
-// path is where the compiler is. Debian's rustc has no version in its name, and need not be
+// Path is where the compiler is. Debian's rustc has no version in its name, and need not be
 // the first of its name in PATH.
-func (b *Build) path() string {
+func (b *Build) Path() string {
 	if b.Language == Rust {
 		return filepath.Join("/usr/bin", b.Compiler)
 	}
 	return b.Compiler
+}
+
+// family is the compiler without its version and language: "gcc" for "g++-12" too.
+func (b *Build) family() string {
+	name, _, _ := strings.Cut(b.Compiler, "-")
+	return strings.Replace(strings.Replace(name, "clang++", "clang", 1), "g++", "gcc", 1)
 }

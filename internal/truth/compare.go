@@ -1,89 +1,17 @@
 package truth
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 )
-
-// Why a value was not compared, besides the reasons of package loc.
-const (
-	reasonNoCode  = "no-code" // no code of the function is left
-	reasonMissed  = "missed"  // no probe fired in the run
-	reasonUnread  = "unread"  // memory could not be read
-	reasonRefused = "refused" // the definition is an error in this image
-)
-
-// Wrong is a value that is not what the program passed.
-type Wrong struct {
-	Build     string
-	Label     string
-	Site      string
-	Address   uint64
-	Arg       string
-	Location  string
-	Rule      string
-	Got, Want string
-	Call      uint64
-	Times     int // at the same site
-}
-
-func (w *Wrong) String() string {
-	return fmt.Sprintf("%s: %s at %#x (%s): %s in %s (%s) is %s, and was %s in call %d; %d times",
-		w.Build, w.Label, w.Address, w.Site, w.Arg, w.Location, w.Rule, w.Got, w.Want, w.Call, w.Times)
-}
-
-// Result is what comparing gave.
-type Result struct {
-	Build    string
-	Sites    int // that were probed
-	Runs     int // that the program recorded
-	Compared int // values
-	Lost     map[string]int
-	Wrong    []Wrong
-	Repeated int      // hits of a run after its first
-	Outside  int      // hits between calls
-	Notes    []string // what was refused
-}
-
-// Add adds the counts of another result.
-func (r *Result) Add(o *Result) {
-	r.Sites += o.Sites
-	r.Runs += o.Runs
-	r.Compared += o.Compared
-	r.Repeated += o.Repeated
-	r.Outside += o.Outside
-	r.Wrong = append(r.Wrong, o.Wrong...)
-	if r.Lost == nil {
-		r.Lost = make(map[string]int)
-	}
-	for why, n := range o.Lost {
-		r.Lost[why] += n
-	}
-}
-
-// WrongValues is how many values were wrong.
-func (r *Result) WrongValues() int {
-	n := 0
-	for i := range r.Wrong {
-		n += r.Wrong[i].Times
-	}
-	return n
-}
 
 // compare compares what was traced with what the program recorded.
-func compare(build string, t *traced, rec record) *Result {
-	r := &Result{Build: build, Sites: t.sites, Outside: t.outside, Notes: t.notes, Lost: make(map[string]int)}
+func compare(b *Build, t *traced, rec record) *Result {
+	c := comparison{Result: newResult(), build: b, traced: t}
+	c.Sites, c.Notes = t.sites, t.notes
+	maps.Copy(c.Outside, t.outside)
 	for _, call := range slices.Sorted(maps.Keys(rec)) {
 		byLabel := make(map[string][]expectedRun)
 		for _, run := range rec[call] {
@@ -91,14 +19,20 @@ func compare(build string, t *traced, rec record) *Result {
 		}
 		for _, label := range slices.Sorted(maps.Keys(byLabel)) {
 			runs, hits := byLabel[label], t.hits[call][label]
-			r.Runs += len(runs)
-			r.Repeated += max(len(hits)-len(runs), 0)
+			c.Runs += len(runs)
+			c.Repeated += max(len(hits)-len(runs), 0)
 			for i, h := range match(runs, hits) {
-				r.run(call, &runs[i], h, t)
+				c.run(call, &runs[i], h)
 			}
 		}
 	}
-	return r
+	return c.Result
+}
+
+type comparison struct {
+	*Result
+	build  *Build
+	traced *traced
 }
 
 // match returns the hit of each run of one function in one call, or nil. With as many hits as
@@ -135,7 +69,7 @@ func align(runs []expectedRun, hits []hit, out []*hit) {
 		n := 0
 		for k := range runs[i].values {
 			want := &runs[i].values[k]
-			if v, ok := hits[j].values[want.name]; ok && v.Unfetched.Code == 0 && !v.Lost && !equal(want, &v) {
+			if v, ok := hits[j].values[want.name]; ok && !v.Lost && !equal(want, &v) {
 				n++
 			}
 		}
@@ -180,90 +114,57 @@ func align(runs []expectedRun, hits []hit, out []*hit) {
 }
 
 // run compares the values of one run with those of its hit, which may be nil.
-func (r *Result) run(call uint64, run *expectedRun, h *hit, t *traced) {
+func (c *comparison) run(call uint64, run *expectedRun, h *hit) {
+	noCode := c.traced.noCode[run.label]
+	if h == nil && !noCode {
+		c.Missed[run.label]++
+	}
 	for i := range run.values {
 		want := &run.values[i]
-		if why, ok := t.refused[run.label][want.name]; ok {
-			r.Lost[why]++
-			continue
-		}
+		why, refused := c.traced.refused[run.label][want.name]
 		switch {
-		case t.noCode[run.label]:
-			r.Lost[reasonNoCode]++
-			continue
+		case refused:
+			c.Lost[why]++
+		case noCode:
+			c.Lost[reasonNoCode]++
 		case h == nil:
-			r.Lost[reasonMissed]++
-			continue
-		}
-		got, ok := h.values[want.name]
-		switch {
-		case !ok: // the definition does not ask for it
-		case got.Lost:
-			r.Lost[reason(&got)]++
-		case equal(want, &got):
-			r.Compared++
+			c.Lost[reasonMissed]++
 		default:
-			r.Compared++
-			r.wrong(call, run.label, want, h, &got)
+			// A name that the definition does not ask for is not counted.
+			if got, ok := h.values[want.name]; ok {
+				c.value(call, run.label, want, h, &got)
+			}
 		}
 	}
 }
 
-func (r *Result) wrong(call uint64, label string, want *expected, h *hit, got *plan.Value) {
-	for i := range r.Wrong {
-		if w := &r.Wrong[i]; w.Label == label && w.Arg == want.name && w.Address == h.site.Addr {
+func (c *comparison) value(call uint64, label string, want *expected, h *hit, got *plan.Value) {
+	if got.Lost {
+		c.Lost[reason(got)]++
+		return
+	}
+	place := Place{Compiler: c.build.family(), Rule: got.Variable.Loc.Rule, Kind: got.Variable.Loc.Kind}
+	n := c.Places[place]
+	c.Compared++
+	n.Compared++
+	if !equal(want, got) {
+		c.Count.Wrong++
+		n.Wrong++
+		c.wrong(call, label, want, h, got)
+	}
+	c.Places[place] = n
+}
+
+func (c *comparison) wrong(call uint64, label string, want *expected, h *hit, got *plan.Value) {
+	for i := range c.Wrong {
+		if w := &c.Wrong[i]; w.Label == label && w.Arg == want.name && w.Address == h.site.Addr && w.Site == h.site.String() {
 			w.Times++
 			return
 		}
 	}
-	arch := h.site.Image.Arch()
-	r.Wrong = append(r.Wrong, Wrong{
-		Build: r.Build, Label: label, Site: h.site.String(), Address: h.site.Addr, Arg: want.name,
-		Location: got.Loc.Text(arch), Rule: got.Variable.Loc.Rule.String(),
+	c.Wrong = append(c.Wrong, Wrong{
+		Build: c.build.String(), Label: label, Site: h.site.String(), Address: h.site.Addr, Arg: want.name,
+		Location: got.Loc.Text(h.site.Image.Arch()), Rule: got.Variable.Loc.Rule,
 		Got: shown(want, got), Want: want.String(), Call: call, Times: 1,
 	})
-}
-
-// equal reports whether a value is as expected.
-func equal(want *expected, got *plan.Value) bool {
-	switch want.kind {
-	case 'x':
-		return word(got.Data) == want.word
-	case 's':
-		return text(got.Data) == string(want.bytes)
-	}
-	// A number of fewer bytes is extended.
-	return len(got.Data) >= len(want.bytes) && bytes.Equal(got.Data[:len(want.bytes)], want.bytes)
-}
-
-func word(data []byte) uint64 {
-	if len(data) < 8 {
-		return 0
-	}
-	return binary.NativeEndian.Uint64(data)
-}
-
-func text(data []byte) string {
-	s, _, _ := strings.Cut(string(data), "\x00")
-	return s
-}
-
-// shown prints a value in the form of what was expected.
-func shown(want *expected, got *plan.Value) string {
-	switch want.kind {
-	case 'x':
-		return fmt.Sprintf("%#x", word(got.Data))
-	case 's':
-		return strconv.Quote(text(got.Data))
-	}
-	return hex.EncodeToString(got.Data)
-}
-
-// refusal names the error of a definition.
-func refusal(err error) string {
-	var e *probe.Error
-	if errors.As(err, &e) && strings.HasPrefix(e.Msg, "no variable") {
-		return loc.ReasonNoSuchVariable.String()
-	}
-	return reasonRefused
 }

@@ -82,6 +82,11 @@ func compiled(l Language, compiler string) []Build {
 	}
 	add(append([]string{"-O3", "-pie", "-fPIE"}, lto...)...)
 	add("-O2", "-no-pie", "-fno-omit-frame-pointer", "-fcf-protection=full")
+	// What Debian builds its packages with.
+	add("-O2", "-pie", "-fPIE", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-Wl,-z,relro,-z,now")
+	add("-O3", "-no-pie", "-march=x86-64-v3", "-funroll-loops")
+	add("-O2", "-static", "-ffunction-sections", "-Wl,--gc-sections", "-gz")
+	add("-O0", "-pie", "-fPIE", "-fstack-protector-all", "-fno-omit-frame-pointer")
 	if gcc {
 		add("-O1", "-no-pie", "-gno-variable-location-views")
 		add("-O2", "-pie", "-fPIE", "-gno-variable-location-views")
@@ -93,7 +98,7 @@ func compiled(l Language, compiler string) []Build {
 
 // Missing is the compiler of a build that is not installed, or "".
 func (b *Build) Missing() string {
-	for _, name := range []string{b.path(), recorder} {
+	for _, name := range []string{b.Path(), recorder} {
 		if _, err := exec.LookPath(name); err != nil {
 			return name
 		}

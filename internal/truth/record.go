@@ -2,20 +2,11 @@ package truth
 
 import (
 	"bufio"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 )
-
-// expected is a value that a program says it passed.
-type expected struct {
-	name  string
-	kind  byte // 'x' for a number, 's' for a string, 'b' for bytes
-	word  uint64
-	bytes []byte
-}
 
 // expectedRun is a run of a traced function, with what it was given.
 type expectedRun struct {
@@ -55,32 +46,4 @@ func readRecord(r io.Reader) (record, error) {
 		all[call] = append(all[call], run)
 	}
 	return all, lines.Err()
-}
-
-func readExpected(text string) (v expected, err error) {
-	name, value, ok := strings.Cut(text, "=")
-	if !ok || value == "" {
-		return v, fmt.Errorf("%q is not a value", text)
-	}
-	v = expected{name: name, kind: value[0]}
-	switch v.kind {
-	case 'x':
-		v.word, err = strconv.ParseUint(value[1:], 16, 64)
-	case 's', 'b':
-		v.bytes, err = hex.DecodeString(value[1:])
-	default:
-		err = fmt.Errorf("%q has an unknown kind", text)
-	}
-	return v, err
-}
-
-// String prints the value as fetched.String prints what was fetched.
-func (v *expected) String() string {
-	switch v.kind {
-	case 'x':
-		return fmt.Sprintf("%#x", v.word)
-	case 's':
-		return strconv.Quote(string(v.bytes))
-	}
-	return hex.EncodeToString(v.bytes)
 }

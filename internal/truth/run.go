@@ -54,5 +54,5 @@ func (w *workshop) run(ctx context.Context, b *Build, number int) (*Result, erro
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", b, err)
 	}
-	return compare(b.String(), t, rec), nil
+	return compare(b, t, rec), nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -31,7 +30,7 @@ type hit struct {
 // traced is what tracing a program gave: hits by call and label, in their order.
 type traced struct {
 	hits    map[uint64]map[string][]hit
-	outside int                          // hits between calls
+	outside map[string]int               // by label: hits between calls
 	refused map[string]map[string]string // why an argument of a label is in no plan
 	noCode  map[string]bool              // labels without a site
 	sites   int                          // that are probed
@@ -50,7 +49,7 @@ func tracedRun(ctx context.Context, path string, defs []Definition) (*traced, re
 		return nil, nil, err
 	}
 	t := &traced{
-		hits:    make(map[uint64]map[string][]hit),
+		hits: make(map[uint64]map[string][]hit), outside: make(map[string]int),
 		refused: make(map[string]map[string]string), noCode: make(map[string]bool),
 	}
 	var plans []*plan.Plan
@@ -165,7 +164,7 @@ func (t *traced) run(ctx context.Context, session *tracer.Session, path string, 
 			return nil
 		}
 		if call == 0 {
-			t.outside++
+			t.outside[label]++
 			return nil
 		}
 		kept := hit{site: &h.Plan.Sites[h.Site], values: make(map[string]plan.Value)}
@@ -183,12 +182,4 @@ func (t *traced) run(ctx context.Context, session *tracer.Session, path string, 
 		return nil, fmt.Errorf("%w\n%s", err, errs.String())
 	}
 	return readRecord(&out)
-}
-
-// reason is why a value was not fetched.
-func reason(v *plan.Value) string {
-	if v.Unfetched.Code != loc.ReasonNone {
-		return v.Unfetched.Code.String()
-	}
-	return reasonUnread
 }

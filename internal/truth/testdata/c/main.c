@@ -27,6 +27,7 @@ int main(void)
 	loops();
 	pointers();
 	calls();
+	kinds();
 	truth_print();
 	return 0;
 }

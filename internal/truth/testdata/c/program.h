@@ -52,5 +52,6 @@ void structures(void);
 void loops(void);
 void pointers(void);
 void calls(void);
+void kinds(void);
 
 #endif

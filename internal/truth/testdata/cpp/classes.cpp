@@ -146,7 +146,14 @@ static void counters()
 	KEEP(r);
 	truth_stop();
 
-	Counter c(start, step);
+	truth_open();
+	truth_run("Counter"), INT(start), truth_int("step", 3);
+	truth_start();
+	HIDE(start);
+	Counter c(start, 3);
+	KEEPMEM(c);
+	truth_stop();
+
 	truth_open();
 	truth_run("peek"), truth_int("this", (uint64_t)&c), truth_int("value", (uint64_t)start), INT(k);
 	truth_start();
