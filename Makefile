@@ -12,7 +12,7 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 # missing skips and says so; with CI=true it fails.
 DEPS := \
 	gcc libc6-dev binutils dwz make gzip \
-	gcc-12 clang-14 lld-14 llvm llvm-14 \
+	gcc-12 g++-12 clang-14 lld-14 llvm llvm-14 \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
 	qemu-system-x86 qemu-system-arm xz-utils zstd
 

@@ -66,9 +66,25 @@ func (e *NotFoundError) Error() string {
 		msg = fmt.Sprintf("%s: no function matches %q", e.Image, e.Pattern)
 	}
 	if len(e.Nearest) > 0 {
-		msg += nearest + strings.Join(e.Nearest, ", ")
+		names := make([]string, len(e.Nearest))
+		for i, n := range e.Nearest {
+			names[i] = escaped(n)
+		}
+		msg += nearest + strings.Join(names, ", ")
 	}
 	return msg
+}
+
+// escaped returns a name as a definition has it.
+func escaped(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if strings.IndexByte("@+%:;=\"\\*?[ \t", name[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
 }
 
 // maxNearest is how many names an error suggests.
