@@ -12,7 +12,8 @@ GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lin
 # missing skips and says so; with CI=true it fails.
 DEPS := \
 	gcc libc6-dev binutils dwz make gzip \
-	gcc-12 g++-12 clang-14 lld-14 llvm llvm-14 \
+	gcc-12 clang-14 lld-14 llvm llvm-14 \
+	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
 	qemu-system-x86 qemu-system-arm xz-utils zstd
 
@@ -62,6 +63,10 @@ bench-peers: ## Measure beside drgn, perf, gdb and others on VMLINUX=FILE, growt
 .PHONY: bench-emitted
 bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit costs; writes bench/EMITTED.md (root)
 	bench/emitted.sh $(VMLINUX)
+
+.PHONY: truth
+truth: deps ## Trace programs of every compiler that record what they pass; writes bench/TRUTH.md (root)
+	$(GO) run ./bench/truth >bench/TRUTH.md
 
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers

@@ -40,12 +40,28 @@ type Arch struct {
 
 	SP uint16 // DWARF number of the stack pointer
 	PC uint16 // DWARF number of the instruction pointer
-	// Return is the DWARF number of the register that holds a function's result, for
-	// results of up to a word.
-	Return uint16
+	// Results are the DWARF numbers of the registers that hold a function's result, for
+	// results of as many words.
+	Results []uint16
 	// Args are the DWARF numbers of the registers that hold arguments at a function's
 	// entry, in their order.
 	Args []uint16
+	// VectorArgs is how many more arguments are in vector registers.
+	VectorArgs int
+	// StackArgs is where the other arguments begin: bytes above the stack pointer at a
+	// function's entry.
+	StackArgs int
+	// ResultAddress is set if the address for a result in memory is passed like a first
+	// argument, and is returned like a pointer.
+	ResultAddress bool
+	// LargeByReference is set if structures of more than two words are passed by address,
+	// and not set if they are copied to the stack.
+	LargeByReference bool
+	// WordClasses is set if each word of a structure is in a register of its own kind, and
+	// all of it on the stack if there are too few registers. Otherwise only structures of
+	// nothing but floating-point numbers are in vector registers; and after an argument
+	// that found too few registers, none is in one.
+	WordClasses bool
 
 	regs  []Register
 	byNum []*Register // nil where the mapping has no register

@@ -11,8 +11,9 @@ var all = []*Arch{amd64, arm64}
 // (DWARF register number mapping); struct pt_regs of
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
-	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, PC: 16, Return: 0,
-	Args:   []uint16{5, 4, 1, 2, 8, 9}, // figure 3.4
+	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, PC: 16, Results: []uint16{0, 1},
+	Args:       []uint16{5, 4, 1, 2, 8, 9},                              // figure 3.4
+	VectorArgs: 8, StackArgs: 8, ResultAddress: true, WordClasses: true, // section 3.2.3
 	Source: "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
 }, map[string]string{ // arch/x86/kernel/ptrace.c (6.1), regoffset_table
 	"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
@@ -58,8 +59,9 @@ var amd64 = build(Arch{
 // struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h, which starts
 // struct pt_regs.
 var arm64 = build(Arch{
-	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, PC: 32, Return: 0,
-	Args:   []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
+	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, PC: 32, Results: []uint16{0, 1},
+	Args:       []uint16{0, 1, 2, 3, 4, 5, 6, 7}, // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
+	VectorArgs: 8, LargeByReference: true,
 	Source: "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
 }, nil, slices.Concat(
 	numbered("x", 31, 0, 0, 8),

@@ -11,33 +11,40 @@ import (
 
 // chosen is a list's expression for a site.
 type chosen struct {
-	expr []byte
-	off  uint64 // the expression's offset in its section
-	sec  string
-	rule loc.Rule
-	hi   uint64 // end of the entry's range; 0 if it has none
+	expr   []byte
+	off    uint64 // the expression's offset in its section
+	sec    string
+	rule   loc.Rule
+	lo     uint64 // start of the entry's range
+	hi     uint64 // end of the entry's range; 0 if it has none
+	viewed bool   // the list has views
 	// others is set if the list has any entries with addresses.
 	others bool
 }
 
-// choose returns the entry of a location list for an address and view.
-func (u *unit) choose(list, views dw.Value, addr, view uint64) (chosen, error) {
+// choose returns the entry of a location list for an address and view. In a list without
+// views, the first entry that begins at the address comes before the one that covers it, if
+// first is set.
+func (u *unit) choose(list, views dw.Value, at place, first bool) (chosen, error) {
+	addr, view := at.addr, at.view
 	var exact, later, fallback chosen
-	seen := false
+	seen, viewed := false, false
 	l := u.Locations(list, views)
 	for e := (dw.LocEntry{}); exact.rule == loc.RuleNone && l.Next(&e); {
-		c := chosen{expr: e.Expr, off: e.Off, hi: e.Hi}
-		seen = seen || !e.Default
+		c := chosen{expr: e.Expr, off: e.Off, lo: e.Lo, hi: e.Hi}
+		seen, viewed = seen || !e.Default, viewed || e.Viewed
 		switch {
 		case e.Default:
 			fallback, fallback.rule = c, loc.RuleDefault
 		case !e.Viewed:
-			if addr >= e.Lo && addr < e.Hi {
+			if first && e.Lo == addr && e.Hi == addr {
+				exact, exact.rule = c, loc.RuleFirst
+			} else if addr >= e.Lo && addr < e.Hi {
 				exact, exact.rule = c, loc.RuleAddress
 			}
 		case (e.Lo < addr || e.Lo == addr && e.VLo <= view) && (addr < e.Hi || addr == e.Hi && view < e.VHi):
 			exact, exact.rule = c, loc.RuleView
-		case e.Lo == addr && e.VLo > view && e.Hi >= e.Lo && later.rule == loc.RuleNone:
+		case e.Lo == addr && e.VLo >= view && e.Hi >= e.Lo && later.rule == loc.RuleNone:
 			later, later.rule = c, loc.RuleLaterView
 		}
 	}
@@ -51,6 +58,6 @@ func (u *unit) choose(list, views dw.Value, addr, view uint64) (chosen, error) {
 	case later.rule != loc.RuleNone:
 		out = later
 	}
-	out.sec, out.others = l.Section, seen
+	out.sec, out.others, out.viewed = l.Section, seen, viewed
 	return out, nil
 }

@@ -175,7 +175,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	}
 	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
 	if !frame.IsBlock() {
-		c, err := ev.u.choose(frame, dw.Value{}, ev.site.Addr, ev.site.View)
+		c, err := ev.u.choose(frame, dw.Value{}, place{ev.site.Addr, ev.site.View}, false)
 		if err != nil {
 			return nil, loc.Reason{}, err
 		}

@@ -181,6 +181,9 @@ type unit struct {
 	img *Image
 
 	optimizedOnce sync.Once
+	assignedOnce  sync.Once
+	assigned      map[uint64]bool // see assignedParams
+	assignedErr   error
 	isOptimized   bool
 
 	typeMu sync.Mutex

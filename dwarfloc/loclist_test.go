@@ -27,7 +27,7 @@ func listImage(t testing.TB, version int, d []byte) *unit {
 
 // chosenText prints what a list has for an address (relative to the text) and view.
 func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
-	c, err := u.choose(list, views, dwarftest.TextAddr+addr, view)
+	c, err := u.choose(list, views, place{dwarftest.TextAddr + addr, view}, false)
 	if err != nil {
 		return err.Error()
 	}

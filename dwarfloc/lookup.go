@@ -55,7 +55,7 @@ func (s *Site) lookup(name string) (*Variable, error) {
 			return nil, err
 		}
 		if best != nil {
-			if best.constant.Form == 0 {
+			if best.constant.Form == 0 && !best.static() {
 				best.location = dw.Value{}
 			}
 			return s.variable(&best.varEntry, ev)

@@ -81,7 +81,11 @@ func (r *resolver) params(s *Site) error {
 			if h.tag == 0 || h.origin.Form == 0 {
 				continue
 			}
-			if _, off, err := h.u.Ref(h.origin); err != nil || off != d.off {
+			same, err := same(h, d, decl)
+			if err != nil {
+				return err
+			}
+			if !same {
 				continue
 			}
 			if entries == 0 || h.better(x) {
@@ -105,6 +109,23 @@ func (r *resolver) params(s *Site) error {
 	return nil
 }
 
+// same reports whether the site's own entry h describes the declared parameter d: its origin
+// is d, or with link-time optimization the same parameter of the same function in another
+// unit.
+func same(h *varEntry, d *declared, decl []declared) (bool, error) {
+	_, off, err := h.u.Ref(h.origin)
+	if err != nil {
+		return false, nil // it is told where the entry is read
+	}
+	for i := range decl {
+		if decl[i].off == off {
+			return off == d.off, nil
+		}
+	}
+	text, err := h.text()
+	return err == nil && text == d.text && text != "", err
+}
+
 // add resolves a parameter that the site's own entry x, its declaration d, or both
 // describe.
 func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
@@ -122,6 +143,7 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 		if !x.described() {
 			x.constant = d.constant
 		}
+		x.root = d.root
 		*v = Variable{Name: d.text}
 		err = s.settle(v, x, &r.ev, d.t, d.err)
 	} else {

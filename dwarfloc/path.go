@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -51,6 +52,14 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 			return nil, err
 		}
 	}
+	isRef, err := o.t.isReference()
+	if err == nil && isRef {
+		err = f.referent(&o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Reference = v.Reference || isRef
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 	out.Loc.Rule, out.site = v.Loc.Rule, s
 	if out.Reason.Code != loc.ReasonNone && out.Loc.Kind != loc.KindImplicitPointer {
@@ -113,6 +122,9 @@ func (f *follower) step(o *object, p *probe.Step) error {
 	if o.bits != 0 {
 		return wrong("a bit-field has no parts")
 	}
+	if err := f.referent(o); err != nil {
+		return err
+	}
 	t, err := o.t.resolve(0)
 	if err != nil {
 		return err
@@ -144,6 +156,40 @@ func (f *follower) step(o *object, p *probe.Step) error {
 
 func isRecord(t *Type) bool {
 	return t.Kind == TypeStruct || t.Kind == TypeUnion || t.Kind == TypeClass
+}
+
+// isReference reports whether a type is a C++ reference.
+func (t *Type) isReference() (bool, error) {
+	r, err := t.resolve(0)
+	return err == nil && (r.tag == dw.TagReferenceType || r.tag == dw.TagRvalueRefType), err
+}
+
+// referent leads from a C++ reference to what it refers to; other objects stay.
+func (f *follower) referent(o *object) error {
+	is, err := o.t.isReference()
+	if err != nil || !is || o.bits != 0 {
+		return err
+	}
+	t, err := o.t.resolve(0)
+	if err != nil {
+		return err
+	}
+	return f.deref(o, t)
+}
+
+// Referent returns what a variable refers to if it is a C++ reference, which in C++ stands
+// for that object; otherwise it returns the variable itself.
+func (v *Variable) Referent() (*Variable, error) {
+	out := v
+	err := v.Type.guard(func() error {
+		is, err := v.Type.isReference()
+		if err != nil || !is || v.site == nil {
+			return err
+		}
+		out, err = v.site.follow(v, nil)
+		return err
+	})
+	return out, err
 }
 
 // deref leads to what a pointer of type t points to.

@@ -86,7 +86,7 @@ func TestFollow(t *testing.T) {
 	param := func(name string, typ *dwarftest.DIE, expr []byte) *dwarftest.DIE {
 		return &dwarftest.DIE{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, name), dwarftest.At(dw.AttrType, dw.FormRef4, typ), dwarftest.At(dw.AttrLocation, dw.FormExprloc, expr)}}
 	}
-	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrCallingConv, dw.FormData1, dw.CallNoCall), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
 		param("p", x.ptr, dwarftest.Cat(xReg0+5)),
 		param("m", x.s, dwarftest.Cat(xBreg0+3, dwarftest.SLEB(8))),
 		param("r", x.s, dwarftest.Cat(xReg0+1, xPiece, 8, xReg0+2, xPiece, 8, xPiece, 8, xReg0+4, xPiece, 8)),
@@ -164,7 +164,7 @@ func TestFollow(t *testing.T) {
 // TestUseTypesOf: what no unit of an image defines is taken from another image.
 func TestUseTypesOf(t *testing.T) {
 	x := newAccessTypes(dwarftest.At(dw.AttrDeclaration, dw.FormFlagPresent, 1))
-	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrCallingConv, dw.FormData1, dw.CallNoCall), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
 		{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "p"), dwarftest.At(dw.AttrType, dw.FormRef4, x.farPtr), dwarftest.At(dw.AttrLocation, dw.FormExprloc, dwarftest.Cat(xReg0+5))}},
 	}}
 	full := newAccessTypes(dwarftest.At(dw.AttrByteSize, dw.FormData1, 16))
@@ -204,7 +204,7 @@ func TestCircularMembers(t *testing.T) {
 	for range 2 {
 		self.Kids = append(self.Kids, &dwarftest.DIE{Tag: dw.TagMember, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrType, dw.FormRef4, self), dwarftest.At(dw.AttrDataMemberLoc, dw.FormData1, 0)}})
 	}
-	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
+	f := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "f"), dwarftest.At(dw.AttrCallingConv, dw.FormData1, dw.CallNoCall), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 64)}, Kids: []*dwarftest.DIE{
 		{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "p"), dwarftest.At(dw.AttrType, dw.FormRef4, self), dwarftest.At(dw.AttrLocation, dw.FormExprloc, []byte{0x75, 0})}},
 	}}
 	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(self, f)}})

@@ -41,7 +41,7 @@ func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
 // settle sets a variable's type, unless err says that it could not be read, and its
 // location. Damage in one variable's description must not affect the others.
 func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err error) error {
-	v.Type = voidType
+	v.Type, v.site = voidType, s
 	if err == nil {
 		v.Type = t
 		err = s.place(v, x, ev)
@@ -60,6 +60,22 @@ func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err erro
 // place sets a variable's location by the rules of loc.Rule.
 func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	var c chosen
+	if err := s.fromDWARF(v, x, ev, &c); err != nil {
+		return err
+	}
+	if decided, err := s.second(v, x, &c); decided || err != nil {
+		return err
+	}
+	is, err := s.reassigned(v, x, &c)
+	if is {
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonReassigned}
+	}
+	return err
+}
+
+// fromDWARF sets the location that the debug information gives, and c to the expression
+// that it chose.
+func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) error {
 	switch {
 	case x.constant.Form != 0:
 		if x.constant.IsBlock() || x.constant.Form == dw.FormData16 {
@@ -79,10 +95,10 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut}
 		return nil
 	case x.location.IsBlock():
-		c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: loc.RuleWhole}
+		*c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: loc.RuleWhole}
 	default:
 		var err error
-		if c, err = x.u.choose(x.location, x.views, s.Addr, s.View); err != nil {
+		if *c, err = x.u.choose(x.location, x.views, place{s.Addr, s.View}, s.takesFirst(x)); err != nil {
 			return err
 		}
 		if c.rule == loc.RuleNone {
@@ -110,7 +126,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		r, err = ev.frameIsSet()
 	}
 	if err == nil && r.Code == loc.ReasonNone {
-		r = ev.notStored(l, v.Type, &c)
+		r = ev.notStored(l, v.Type, c)
 	}
 	if err != nil || r.Code != loc.ReasonNone {
 		v.Loc, v.Reason = loc.Location{}, r
@@ -120,9 +136,13 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		*l = ev.known(o.Block, v.Type)
 	}
 	l.Rule = c.rule
+	if !x.u.rowsOfCalls() && ev.misusesFrame(l, v.Type) {
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
+		return nil
+	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
-		v.Reason, v.site = loc.Reason{Code: loc.ReasonImplicitPointer}, s
+		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
 	case eval.MissingPart(l):
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
@@ -140,6 +160,15 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 // line, which may be the one that assigns the variable.
 func (s *Site) bindsLater(x *varEntry) bool {
 	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
+}
+
+// takesFirst reports whether the first list entry at the site's address is the variable's:
+// that is an argument's where a body begins. Other variables have no value before.
+func (s *Site) takesFirst(x *varEntry) bool {
+	if x.tag != dw.TagFormalParameter {
+		return false
+	}
+	return s.Kind == SiteEntry || s.Kind == SiteInline || s.Kind == SiteLine && s.Addr == s.body
 }
 
 // known returns the location of an object whose bytes the debug information lists. Without

@@ -13,6 +13,8 @@ import (
 // C's rules of scope (see Lookup), a register, memory at a symbol or an address, a word of
 // the stack, a number, or the function's result; or what a path leads to from there.
 //
+// A C++ reference stands for what it refers to (see Variable.Referent).
+//
 // A path can name members of anonymous structures and unions. It follows pointers through
 // memory or, if a pointer was optimized away, to its object. The definition of a type that
 // the unit only declares comes from another unit, or from Options.TypesOf.
@@ -32,8 +34,11 @@ func (s *Site) Resolve(e *probe.Expr) (v *Variable, err error) {
 
 func (s *Site) resolve(e *probe.Expr) (*Variable, error) {
 	v, err := s.root(e)
-	if err != nil || len(e.Path) == 0 || v.Reason.Code.Mistaken() {
+	if err != nil || v.Reason.Code.Mistaken() {
 		return v, err
+	}
+	if len(e.Path) == 0 {
+		return v.Referent()
 	}
 	return s.follow(v, e.Path)
 }

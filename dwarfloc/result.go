@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
@@ -9,8 +10,9 @@ import (
 )
 
 // result returns the result of the site's function, as it is right after the function
-// has returned, or at one of the sites of Returns: in a register, by the architecture's calling convention. A result in
-// memory has a reason instead.
+// has returned, or at one of the sites of Returns, by the calling convention: in one or two
+// registers, or in memory at an address that is returned. A result that the function may have
+// lost has a reason instead.
 func (s *Site) result() (*Variable, error) {
 	if s.u.isGo() {
 		if v, found, err := s.goResult(""); found || err != nil {
@@ -31,19 +33,54 @@ func (s *Site) result() (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := s.u.img.Arch()
-	switch {
-	case r.Kind == TypeVoid:
+	if r.Kind == TypeVoid {
 		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: "the function returns nothing"}
 		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
-	case r.Kind == TypeFloat:
-		v.Reason = loc.Reason{Code: loc.ReasonVectorRegister}
-	case isRecord(r), r.Kind == TypeArray, r.Size < 1, int(r.Size) > a.WordSize:
-		v.Reason = loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("%v is not returned in one register", t)}
-	default:
-		v.Loc = loc.Location{Kind: loc.KindRegister, Rule: loc.RuleABI, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(a.Return)}}
+		return v, nil
 	}
-	return v, nil
+	nocall, _, err := s.u.callable(e)
+	if err != nil {
+		return nil, err
+	}
+	if c := s.clone(); c != "" || nocall {
+		detail := "the compiler changed how the function is called"
+		if c != "" {
+			detail = "a clone (" + strings.Trim(c, ".") + ") may have lost its result"
+		}
+		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: detail}
+		return v, nil
+	}
+	v.Loc, v.Reason, err = s.u.returned(t)
+	return v, err
+}
+
+// returned returns where a result of type t is, right after the function has returned.
+func (u *unit) returned(t *Type) (l loc.Location, r loc.Reason, err error) {
+	a := u.img.Arch()
+	p, ok, err := passingOf(t, u.Lang, a)
+	if err != nil {
+		return l, r, err
+	}
+	ints := 0
+	for _, w := range p.words {
+		if w == classInteger {
+			ints++
+		}
+	}
+	switch {
+	case !ok || ints > len(a.Results):
+		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}, nil
+	case (p.memory || p.reference) && !a.ResultAddress:
+		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("%v is returned in memory, and nothing holds its address any more", t)}, nil
+	case p.memory || p.reference:
+		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.Results[0], 0)}
+	default:
+		l, r = inRegisters(&p, a, a.Results)
+	}
+	if l.Kind != loc.KindNone {
+		l.Rule = loc.RuleABI
+	}
+	return l, r, nil
 }
 
 // resultType returns the type of a function's result, from its own entry or its

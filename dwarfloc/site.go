@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -9,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
@@ -365,16 +367,35 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	if u.optimized() {
 		return nil
 	}
-	// clang does not say whether it optimized. Optimized parameters have location
+	// GCC says that it did not optimize, and clang does not say whether it optimized. Optimized parameters have location
 	// lists or registers; if all have slots, and there is one at least, the code is not
-	// optimized. A parameter that the caller passed on the stack does not count.
+	// optimized. A parameter that the caller passed on the stack does not count, nor does
+	// one whose list does not cover the function's first instruction: rustc describes
+	// structures so without optimization.
 	slots, others := 0, 0
+	type position struct{ line, column uint32 }
+	var declared []position
 	err := e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
+		var at position
+		defer func() { declared = append(declared, at) }()
 		return true, c.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrDeclLine:
+				at.line = uint32(v.U)
+			case dw.AttrDeclColumn:
+				at.column = uint32(v.U)
+			}
 			if a != dw.AttrLocation {
+				return
+			}
+			if !v.IsBlock() {
+				c, err := u.choose(v, dw.Value{}, place{s.Addr, 0}, true)
+				if err != nil || c.rule != loc.RuleNone {
+					others++ // damage is told where the parameter is asked for
+				}
 				return
 			}
 			inFrame, own := u.inFrame(v, s.fun.frame)
@@ -386,18 +407,23 @@ func (s *Site) passPrologue(e dw.Entry) error {
 			}
 		})
 	})
-	if err != nil || slots == 0 || others > 0 {
+	if err != nil || slots == 0 && others == 0 || !u.rowsOfCalls() && (slots == 0 || others > 0) {
 		return err
 	}
 	ranges, err := u.Extent(&s.pcs)
 	if err != nil {
 		return err
 	}
+	// With -fsanitize=address, GCC copies parameters to other slots after what is elsewhere
+	// the prologue's end. That code has the position of the parameter's declaration.
+	copies := func(r *dw.Row) bool {
+		return r.Column != 0 && slices.Contains(declared, position{r.Line, r.Column})
+	}
 	for _, r := range ranges {
 		if s.Addr < r.Lo || s.Addr >= r.Hi {
 			continue
 		}
-		end, ok, err := u.PrologueEnd(s.Addr, r.Hi)
+		end, ok, err := u.PrologueEnd(s.Addr, r.Hi, copies)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 		return &dwarftest.DIE{Tag: dw.TagInlinedSubroutine, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, of), dwarftest.At(dw.AttrLowpc, dw.FormAddr, dwarftest.TextAddr+pc), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)}, Kids: kids}
 	}
 	in, framed, unframed, far, farther := abstract("in"), abstract("framed"), abstract("unframed"), abstract("far"), abstract("farther")
-	fun := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "fun"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData2, 0x100), dwarftest.At(dw.AttrFrameBase, dw.FormExprloc, dwarftest.Cat(xCFA))}, Kids: []*dwarftest.DIE{
+	fun := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrName, dw.FormString, "fun"), dwarftest.At(dw.AttrCallingConv, dw.FormData1, dw.CallNoCall), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData2, 0x100), dwarftest.At(dw.AttrFrameBase, dw.FormExprloc, dwarftest.Cat(xCFA))}, Kids: []*dwarftest.DIE{
 		param("register", u64, whole(dwarftest.Cat(xReg0+rdi))), // the code is optimised
 		param("argument", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(8)))),
 		param("below", u64, whole(dwarftest.Cat(xFbreg, dwarftest.SLEB(-24)))),
@@ -74,7 +74,9 @@ func spillImage(t *testing.T, text elf.SectionType) *Image {
 	frame := dwarftest.Cat(dwarftest.FrameEntry(dwarftest.LE32(0xffffffff), 1, "", 1, dwarftest.SLEB(-8), 16, 0x0c, 7, 8),
 		dwarftest.FrameEntry(dwarftest.LE32(0), dwarftest.LE64(dwarftest.TextAddr), dwarftest.LE64(64), 0x60, 0x0c, 6, 16, 0x48, 0x0c, 7, 8)) // from +0x20 rbp+16, from +0x28 rsp+8
 	var w dwarftest.Writer
-	w.Add(dwarftest.CU{Version: 5, Root: dwarftest.Root(u64, u32, in, framed, unframed, far, farther, fun)})
+	root := dwarftest.Root(u64, u32, in, framed, unframed, far, farther, fun)
+	root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrProducer, dw.FormString, "GNU C17 -O2"))
+	w.Add(dwarftest.CU{Version: 5, Root: root})
 	img, err := FromBytes("test", dwarftest.ELF(
 		dwarftest.Section{Name: ".text", Type: text, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: dwarftest.TextAddr, Data: code},
 		dwarftest.Debug(".debug_info", w.Info), dwarftest.Debug(".debug_abbrev", w.Abbrev), dwarftest.Debug(".debug_frame", frame), dwarftest.Debug(".debug_loclists", list)), nil)

@@ -71,8 +71,12 @@ type Type struct {
 	u    *unit
 	off  uint64 // entry
 	tag  dw.Tag
+	enc  uint64 // of a base type
 	elem dw.Value
-	skip int // dimensions of an array that have been indexed
+	// byValue and byReference are set if DW_AT_calling_convention of a C++ class says how
+	// it is passed.
+	byValue, byReference bool
+	skip                 int // dimensions of an array that have been indexed
 
 	real atomic.Pointer[Type] // cached result of Resolve
 }
@@ -132,7 +136,6 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	}
 	t := &Type{u: u, off: off, tag: e.Tag(), Size: -1}
 	var name dw.Value
-	var enc uint64
 	declared := false // its definition is in a type unit
 	err = e.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
@@ -147,7 +150,9 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 				t.Size = int64((v.U + 7) / 8)
 			}
 		case dw.AttrEncoding:
-			enc = v.U
+			t.enc = v.U
+		case dw.AttrCallingConv:
+			t.byReference, t.byValue = v.U == dw.CallByReference, v.U == dw.CallByValue
 		case dw.AttrType:
 			if !declared {
 				t.elem = v
@@ -166,7 +171,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	t.Name = u.Text(name)
 	switch t.tag {
 	case dw.TagBaseType:
-		switch enc {
+		switch t.enc {
 		case dw.EncBoolean:
 			t.Kind = TypeBool
 		case dw.EncSigned:
@@ -190,6 +195,16 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 		if t.Size < 0 {
 			t.Size = int64(u.AddrSize)
 		}
+	case dw.TagPtrToMember:
+		// Itanium C++ ABI, section 2.3: an offset, or for a function an address or an index
+		// and an offset.
+		if t.Size < 0 {
+			t.Size = int64(u.AddrSize)
+			if el, err := u.typeIn(t.elem, depth+1); err == nil && el.Kind == TypeFunc {
+				t.Size *= 2
+			}
+		}
+		t.Kind, t.Signed = TypeOther, true
 	case dw.TagStructType:
 		t.Kind = TypeStruct
 	case dw.TagClassType, dw.TagInterfaceType:

@@ -4,6 +4,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
@@ -11,6 +12,7 @@ import (
 type varEntry struct {
 	u        *unit
 	off      uint64
+	root     uint64 // offset of the entry that declares it: its own, or its last origin's
 	tag      dw.Tag
 	name     dw.Value
 	origin   dw.Value
@@ -30,7 +32,7 @@ func (u *unit) readVar(e dw.Entry) (x varEntry, err error) {
 // read reads an entry in u into x, which must be zero. It returns the position in
 // .debug_info after the entry.
 func (x *varEntry) read(u *unit, e dw.Entry) (end int, err error) {
-	x.u, x.off, x.tag = u, e.Off, e.Tag()
+	x.u, x.off, x.root, x.tag = u, e.Off, e.Off, e.Tag()
 	b := e.Data()
 	for _, at := range e.Specs() {
 		v := u.ReadAttr(&b, at)
@@ -82,6 +84,7 @@ func (x *varEntry) complete() error {
 
 // inherit adds what x lacks from one origin, which may be in another unit.
 func (x *varEntry) inherit(d *varEntry) error {
+	x.root = d.root
 	if x.name.Form == 0 && d.name.Form != 0 {
 		x.name = d.name
 		if x.u != d.u {
@@ -112,6 +115,28 @@ func (x *varEntry) inherit(d *varEntry) error {
 // otherwise the first description with a location does.
 func (x *varEntry) better(y *varEntry) bool {
 	return x.fixed() && !y.fixed() || x.described() && !y.described()
+}
+
+// literal reports whether an entry's expression is a constant: DW_OP_lit1
+// DW_OP_stack_value.
+func (x *varEntry) literal() bool {
+	e := x.location.Bytes()
+	if !x.location.IsBlock() || len(e) < 2 || e[len(e)-1] != uint8(op.DW_OP_stack_value) {
+		return false
+	}
+	o, err := eval.Decode(e, 0, x.u.encoding())
+	return err == nil && o.Next == len(e)-1 && o.IsConstant()
+}
+
+// static reports whether an entry gives the variable an address in the image: a static
+// variable has the same one in all instances of its function.
+func (x *varEntry) static() bool {
+	e := x.location.Bytes()
+	if !x.location.IsBlock() || len(e) == 0 {
+		return false
+	}
+	o, err := eval.Decode(e, 0, x.u.encoding())
+	return err == nil && o.Next == len(e) && o.IsAddress()
 }
 
 // described reports whether an entry says anything about the variable's place.

@@ -58,8 +58,12 @@ type Variable struct {
 	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; otherwise it is nil.
 	Wrong *Mismatch
 
+	// Reference is set if the variable, or the last member of a path, is a C++ reference,
+	// and Type and Loc are those of what it refers to: see Referent.
+	Reference bool
+
 	raw  rawLocation
-	site *Site // for an implicit pointer
+	site *Site // where it has been looked up
 }
 
 // Located reports whether the whole value is at Loc.

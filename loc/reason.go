@@ -39,6 +39,10 @@ import (
 //     asks for
 //   - ReasonMissingPiece ("missing-piece"): parts of it were optimized away
 //   - ReasonTooLarge ("too-large"): it does not fit into the fetch convention
+//   - ReasonReassigned ("reassigned"): the body assigns the parameter at once, and its
+//     location list, which has no views, does not say which value it is for
+//   - ReasonContradictory ("contradictory"): its debug information cannot be right: it
+//     contradicts the calling convention, or itself
 //   - ReasonDamaged ("damaged"): its debug information is damaged
 type ReasonCode uint8
 
@@ -93,6 +97,12 @@ const (
 	ReasonMissingPiece
 	// ReasonTooLarge ("too-large"): it does not fit into the fetch convention.
 	ReasonTooLarge
+	// ReasonReassigned ("reassigned"): the body assigns the parameter at once, and its
+	// location list, which has no views, does not say which value it is for.
+	ReasonReassigned
+	// ReasonContradictory ("contradictory"): its debug information cannot be right: it
+	// contradicts the calling convention, or itself.
+	ReasonContradictory
 	// ReasonDamaged ("damaged"): its debug information is damaged.
 	ReasonDamaged
 )
@@ -118,6 +128,8 @@ var reasonText = [...]struct{ name, text string }{
 	ReasonTypeMismatch:    {"type-mismatch", "its type does not allow what the definition asks of it"},
 	ReasonMissingPiece:    {"missing-piece", "parts of it were optimized away"},
 	ReasonTooLarge:        {"too-large", "it does not fit into the fetch convention"},
+	ReasonReassigned:      {"reassigned", "the body assigns it at once, and its location list, which has no views, does not say which value it is for"},
+	ReasonContradictory:   {"contradictory", "its debug information cannot be right: it contradicts the calling convention, or itself"},
 	ReasonDamaged:         {"damaged", "its debug information is damaged"},
 }
 

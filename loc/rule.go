@@ -13,6 +13,8 @@ import (
 //   - RuleLaterView: the first list entry that begins at the site's address with a
 //     later view: the variable is bound a few views after the inlined body's entry,
 //     with the same machine state
+//   - RuleFirst: the first entry that begins at the site's address, in a list without
+//     views: what follows at the same address is a value assigned later
 //   - RuleAddress: the entry that covers the address, in a list without views
 //   - RuleDefault: DW_LLE_default_location, for addresses that no entry covers
 //   - RuleGiven: the definition itself names a place
@@ -32,6 +34,9 @@ const (
 	// later view: the variable is bound a few views after the inlined body's entry, with
 	// the same machine state.
 	RuleLaterView
+	// RuleFirst is the first entry that begins at the site's address, in a list without
+	// views: what follows at the same address is a value assigned later.
+	RuleFirst
 	// RuleAddress is the entry that covers the address, in a list without views.
 	RuleAddress
 	// RuleDefault is DW_LLE_default_location, for addresses that no entry covers.
@@ -48,6 +53,7 @@ var ruleText = [...]struct{ name, text string }{
 	RuleWhole:     {"whole-scope", "one expression for the whole scope"},
 	RuleView:      {"view", "the list entry that covers the address and the view"},
 	RuleLaterView: {"later-view", "the first list entry at this address with a later view"},
+	RuleFirst:     {"first", "the first list entry that begins at the address (a list without views)"},
 	RuleAddress:   {"address", "the list entry that covers the address (a list without views)"},
 	RuleDefault:   {"default", "the list's default location"},
 	RuleGiven:     {"given", "the place that the definition names"},

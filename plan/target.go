@@ -81,7 +81,7 @@ func ftraceServes(s *Site) bool {
 // ftrace_partial_regs in include/linux/ftrace.h), at a return only that of the result.
 func ftraceSaves(a *arch.Arch, dwarf uint16, isReturn bool) bool {
 	if isReturn {
-		return dwarf == a.Return
+		return dwarf == a.Results[0]
 	}
 	return dwarf == a.SP || slices.Contains(a.Args, dwarf)
 }

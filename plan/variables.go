@@ -121,10 +121,32 @@ func free(name string, args []Argument) string {
 func variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	switch d.Expr.Kind {
 	case probe.KindParams:
-		return s.Params()
+		return referents(s.Params())
 	case probe.KindVars:
-		return s.Variables()
+		return referents(s.Variables())
 	}
 	v, err := s.Resolve(&d.Expr)
 	return []*dwarfloc.Variable{v}, err
+}
+
+// maxReferent is the size in bytes of the largest structure behind a C++ reference that
+// $params and $vars fetch. Of larger ones they give the address: a record has little room.
+const maxReferent = 64
+
+// referents replaces C++ references by what they refer to.
+func referents(vars []*dwarfloc.Variable, err error) ([]*dwarfloc.Variable, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Clone(vars)
+	for i, v := range vars {
+		r, err := v.Referent()
+		if err != nil {
+			return nil, err
+		}
+		if size, err := r.Type.ByteSize(); err == nil && size <= maxReferent {
+			out[i] = r
+		}
+	}
+	return out, nil
 }

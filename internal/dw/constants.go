@@ -31,6 +31,7 @@ const (
 	TagUnspecifiedParams Tag = 0x18
 	TagInlinedSubroutine Tag = 0x1d
 	TagModule            Tag = 0x1e
+	TagPtrToMember       Tag = 0x1f
 	TagSubrangeType      Tag = 0x21
 	TagBaseType          Tag = 0x24
 	TagConstType         Tag = 0x26
@@ -100,6 +101,7 @@ const (
 	AttrAbstractOrigin Attr = 0x31
 	AttrArtificial     Attr = 0x34
 	AttrCount          Attr = 0x37
+	AttrDeclColumn     Attr = 0x39
 	AttrDeclFile       Attr = 0x3a
 	AttrDeclLine       Attr = 0x3b
 	AttrDeclaration    Attr = 0x3c
@@ -116,6 +118,7 @@ const (
 	AttrSignature      Attr = 0x69
 	AttrLinkageName    Attr = 0x6e
 	AttrStrOffsetsBase Attr = 0x72
+	AttrCallingConv    Attr = 0x36
 	AttrAddrBase       Attr = 0x73
 	AttrRnglistsBase   Attr = 0x74
 	AttrDwoName        Attr = 0x76
@@ -231,6 +234,26 @@ const (
 	RleStartEnd     = 0x06
 	RleStartLength  = 0x07
 )
+
+// Values of DW_AT_calling_convention, DWARF 5 table 7.18.
+const (
+	CallNormal      = 0x01
+	CallNoCall      = 0x03 // not by the convention: the compiler changed the signature
+	CallByReference = 0x04
+	CallByValue     = 0x05
+)
+
+// IsCPlusPlus reports whether a language is C++, of any year.
+func IsCPlusPlus(lang uint64) bool {
+	switch lang {
+	case 0x04, 0x1a, 0x21, 0x2b, 0x3a:
+		return true
+	}
+	return false
+}
+
+// LangRust is DW_LANG_Rust.
+const LangRust = 0x1c
 
 // IsC reports whether a language has no member functions, so that the entries of its
 // types need not be searched for any: C89, C, C99, C11, C17 and assemblers.

@@ -41,6 +41,7 @@ type lineFile struct {
 type Row struct {
 	Addr        uint64
 	Line        uint32
+	Column      uint32
 	File        uint32
 	View        uint32 // number of the row among those with its address, from 0
 	Stmt        bool
@@ -324,6 +325,8 @@ func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 			line += b.SLEB()
 		case 4: // DW_LNS_set_file
 			r.File = uint32(b.ULEB())
+		case 5: // DW_LNS_set_column
+			r.Column = uint32(b.ULEB())
 		case 6: // DW_LNS_negate_stmt
 			r.Stmt = !r.Stmt
 		case 8: // DW_LNS_const_add_pc
@@ -332,7 +335,7 @@ func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 			r.Addr, opIndex = r.Addr+uint64(b.U16()), 0
 		case 10: // DW_LNS_set_prologue_end
 			r.PrologueEnd = true
-		default: // set_column, set_basic_block, set_epilogue_begin, set_isa, unknown ones
+		default: // set_basic_block, set_epilogue_begin, set_isa, unknown ones
 			for range t.opLengths[c-1] {
 				b.ULEB()
 			}
@@ -348,7 +351,7 @@ func (u *Unit) EachRow(t *LineTable, f func(*Row)) error {
 // one that the line table marks (clang), or else that of the function's second row
 // with another address. (GCC emits one row for the opening brace and one for the
 // first statement; GDB and perf use the same rule.)
-func (u *Unit) PrologueEnd(lo, hi uint64) (uint64, bool, error) {
+func (u *Unit) PrologueEnd(lo, hi uint64, inPrologue func(*Row) bool) (uint64, bool, error) {
 	rows, err := u.Rows()
 	if err != nil {
 		return 0, false, err
@@ -362,7 +365,7 @@ func (u *Unit) PrologueEnd(lo, hi uint64) (uint64, bool, error) {
 			continue
 		case r.PrologueEnd:
 			return r.Addr, true, nil
-		case r.Stmt && r.Addr > lo && second == 0:
+		case r.Stmt && r.Addr > lo && second == 0 && !inPrologue(&r):
 			second = r.Addr
 		}
 	}

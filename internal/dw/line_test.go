@@ -247,7 +247,7 @@ func TestPrologueEndMark(t *testing.T) {
 		root := dwarftest.Root()
 		root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrStmtList, dw.FormSecOffset, 0))
 		d := dwarftest.Open(t, "test", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: root}}, dwarftest.Debug(".debug_line", tt.d)))
-		got, ok, err := d.Units[0].PrologueEnd(dwarftest.TextAddr, dwarftest.TextAddr+64)
+		got, ok, err := d.Units[0].PrologueEnd(dwarftest.TextAddr, dwarftest.TextAddr+64, func(*dw.Row) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+
+	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // Encoding says how the unit of an expression encodes numbers.
@@ -87,6 +89,33 @@ func (o *Operation) decode(expr []byte, at int, enc *Encoding) error {
 	}
 	o.Next = r.P
 	return nil
+}
+
+// IsAddress reports whether the operation pushes an address of the image.
+func (o Operation) IsAddress() bool {
+	switch op.Opcode(o.Code) {
+	case op.DW_OP_addr, opAddrx, opGNUAddrIndex:
+		return true
+	}
+	return false
+}
+
+// IsConstant reports whether the operation pushes a number.
+func (o Operation) IsConstant() bool {
+	c := op.Opcode(o.Code)
+	return c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31 || c >= op.DW_OP_const1u && c <= op.DW_OP_consts
+}
+
+// IsImplicitValue reports whether the operation gives the value's bytes.
+func (o Operation) IsImplicitValue() bool { return op.Opcode(o.Code) == op.DW_OP_implicit_value }
+
+// IsConversion reports whether the operation converts a value from type to type.
+func (o Operation) IsConversion() bool {
+	switch op.Opcode(o.Code) {
+	case opConvert, opGNUConvert, opReinterpret, opGNUReinterpret:
+		return true
+	}
+	return false
 }
 
 // String prints an operation with its operands: "DW_OP_breg7 0x6".

@@ -277,19 +277,23 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	m.stack = m.stack[:len(m.stack)-2]
 	kind := o.generic
 	t := a.typ
+	shift := o.generic == loc.OpShl || o.generic == loc.OpShr || o.generic == loc.OpShra
+	if !shift && t == nil && b.typ != nil && b.typ.Size == m.ev.Encoding.AddressSize {
+		t = b.typ // see below
+	}
 	if t != nil {
 		kind = o.unsigned
 		if t.Signed {
 			kind = o.signed
 		}
 	}
-	shift := kind == loc.OpShl || kind == loc.OpShr || kind == loc.OpShra
 	ae, be := a.e, b.e
 	if t != nil && b.typ == nil && !shift {
 		// DWARF requires operands with the same type, but after a conversion LLVM writes
 		// constant operands without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
-		// clang 14). They mean numbers with the converted type.
-		if be.Op != loc.OpConst {
+		// clang 14). They mean numbers with the converted type. An integer type as wide as
+		// an address, and the generic type, have the same values (clang 16 mixes them).
+		if be.Op != loc.OpConst && t.Size != m.ev.Encoding.AddressSize {
 			return invalid("%s on operands of different types", opName(code))
 		}
 		be = m.ev.Extend(be, t.Size, t.Signed)
@@ -303,6 +307,10 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 		ae = m.ev.Extend(ae, t.Size, false)
 	case kind == loc.OpShra && t != nil && !t.Signed:
 		ae = m.ev.Extend(ae, t.Size, true)
+	}
+	if shift && be.Op == loc.OpConst && int64(be.K) < 0 {
+		// GCC 12 writes shifts by -36 for a bit-field of a structure that is passed by value.
+		return &stop{reason: unavailable(loc.ReasonContradictory, "a shift by %d bits", int64(be.K))}
 	}
 	e := m.ev.Binary(kind, ae, be)
 	if kind >= loc.OpEq {

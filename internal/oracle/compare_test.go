@@ -219,6 +219,15 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dwarfloc.Site, v *dwarfloc.Variable) {
 	c.totals[kind+" parameters"]++
 	c.types(at, p, v)
+	switch {
+	case v.Loc.Rule == loc.RuleABI && !s.Inlined:
+		// What the debug information says is in doubt, and nothing else is read here.
+		c.totals["parameters by the calling convention"]++
+		return
+	case v.Reason.Code == loc.ReasonContradictory, v.Reason.Code == loc.ReasonReassigned:
+		c.totals["parameters of which dwarfloc says: "+v.Reason.Code.String()]++
+		return
+	}
 	expr, section, off := v.Expression()
 	// For an expression in the variable's entry, section and offset are the entry's.
 	if d := c.file.Section(section); p.Rule != oracle.RuleWhole && expr != nil && (off > uint64(len(d)) || !bytes.HasPrefix(d[off:], expr)) {

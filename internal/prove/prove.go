@@ -53,8 +53,10 @@ type Report struct {
 	Faults     uint64 `json:"faults"`      // values that neither side could read
 	NotFetched uint64 `json:"not_fetched"` // arguments that have no value on either side
 	Unchecked  uint64 `json:"unchecked"`   // arguments that the second reader has no opinion on
-	// Unsupported are arguments with the reason unsupported-operation.
+	// Unsupported are arguments with the reason unsupported-operation, and Doubted those
+	// with contradictory and reassigned: the second reader believes what it reads.
 	Unsupported uint64 `json:"unsupported"`
+	Doubted     uint64 `json:"doubted"`
 	// NotStored are arguments with the reason not-stored-yet: the second reader does not
 	// read code.
 	NotStored uint64 `json:"not_stored"`
@@ -75,6 +77,7 @@ func (r *Report) add(o *Report) {
 	r.NotFetched += o.NotFetched
 	r.Unchecked += o.Unchecked
 	r.Unsupported += o.Unsupported
+	r.Doubted += o.Doubted
 	r.NotStored += o.NotStored
 	r.Stray += o.Stray
 	r.Disagreements = append(r.Disagreements, o.Disagreements...)
@@ -87,6 +90,8 @@ func (r *Report) refused(c loc.ReasonCode) *uint64 {
 	switch c {
 	case loc.ReasonUnsupported:
 		return &r.Unsupported
+	case loc.ReasonContradictory, loc.ReasonReassigned:
+		return &r.Doubted
 	case loc.ReasonNotStoredYet:
 		return &r.NotStored
 	}
@@ -240,6 +245,6 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 
 // String summarises a report in one line.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d not stored yet, %d unchecked, %d stray)",
-		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.NotStored, r.Unchecked, r.Stray)
+	return fmt.Sprintf("%d sites, %d distinct prologues executed, %d values compared, %d agreed, %d disagreed (%d values unreadable and %d arguments without a value on both sides, %d unsupported, %d doubted, %d not stored yet, %d unchecked, %d stray)",
+		r.Sites, r.Prologues, r.Values, r.Agreed, r.Values-r.Agreed, r.Faults, r.NotFetched, r.Unsupported, r.Doubted, r.NotStored, r.Unchecked, r.Stray)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -108,7 +109,7 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 // only variables.
 func (p *prover) derived(a *plan.Argument) bool {
 	number := a.Kind == prologue.KindScalar || a.Kind == prologue.KindObject
-	return !number || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
+	return !number || a.Variable.Reference || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
 }
 
 // second returns the second reader's view of a site, or nil if it has no such site.
@@ -140,7 +141,7 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 // expect finds the second reader's value of an argument.
 func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	e := expectation{arg: a}
-	if site == nil {
+	if site == nil || a.Variable.Loc.Rule == loc.RuleABI {
 		e.unchecked = true
 		return e
 	}

@@ -1,0 +1,110 @@
+// Truth makes the builds of package truth's programs, traces them, and prints a page about
+// what was right, wrong and lost. Progress and the wrong values go to standard error.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/truth"
+)
+
+func main() {
+	only := flag.String("only", "", "only builds whose names contain one of these `TEXTS`, separated by commas")
+	dir := flag.String("dir", "", "`FOLDER` for the sources and programs, which are kept")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, strings.Split(*only, ","), *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "truth:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only []string, dir string) error {
+	var builds []truth.Build
+	for _, b := range truth.Matrix() {
+		if slices.ContainsFunc(only, func(part string) bool { return strings.Contains(b.String(), part) }) {
+			builds = append(builds, b)
+		}
+	}
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "truth")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(temporary) }()
+		dir = temporary
+	}
+	results := make([]*truth.Result, len(builds))
+	finished, news := 0, 0
+	err := truth.Run(ctx, dir, builds, func(i int, r *truth.Result, err error) {
+		finished++
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		results[i] = r
+		fmt.Fprintf(os.Stderr, "%d/%d %v (program%d): %d compared, %d wrong\n", finished, len(builds), &builds[i], i, r.Compared, r.Count.Wrong)
+		for k := range r.Wrong {
+			fmt.Fprintln(os.Stderr, "  ", &r.Wrong[k])
+			if r.Wrong[k].Known() == "" {
+				news++
+			}
+		}
+		for label, n := range r.Outside {
+			fmt.Fprintf(os.Stderr, "   outside of calls: %s %d times\n", label, n)
+		}
+		for _, n := range r.Notes {
+			fmt.Fprintln(os.Stderr, "   refused:", n)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Print("# What probes fetch, compared with what programs passed\n\nWritten by `bench/truth` (`make truth`). `go doc ./internal/truth` says how the comparison works.\n\n")
+	fmt.Printf("Kernel: %s.\n\n", firstLine("uname", "-r"))
+	truth.WriteTable(os.Stdout, builds, results)
+	writeCompilers(builds)
+	if failed := slices.Index(results, nil); failed >= 0 {
+		return fmt.Errorf("%v and perhaps others failed", &builds[failed])
+	}
+	if news > 0 {
+		return fmt.Errorf("%d arguments of sites are wrong", news)
+	}
+	return nil
+}
+
+// writeCompilers lists the compilers with their versions.
+func writeCompilers(builds []truth.Build) {
+	fmt.Print("\nThe compilers:\n\n")
+	listed := make(map[string]bool)
+	for i := range builds {
+		b := &builds[i]
+		if listed[b.Compiler] {
+			continue
+		}
+		listed[b.Compiler] = true
+		argument := "--version"
+		if b.Language == truth.Go {
+			argument = "version"
+		}
+		fmt.Printf("- %s: %s\n", b.Compiler, firstLine(b.Path(), argument))
+	}
+}
+
+// firstLine returns the first line that a command prints.
+func firstLine(name string, args ...string) string {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		return err.Error()
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line
+}

@@ -1,0 +1,356 @@
+package dwarfloc
+
+import (
+	"strings"
+
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// At a function's first instruction the calling convention says where arguments are. It is
+// a second opinion for parameters whose location there is doubtful: those in lists without
+// views, which tell the value that a parameter has after the body's first assignments
+// (clang leaves out entries that cover no code), and those in a stack frame that the
+// function has not set up yet.
+
+// signature says whether a function takes its parameters as they are declared.
+type signature uint8
+
+const (
+	signatureChanged signature = iota // no, or it is not known
+	signatureLocal                    // as far as can be seen, but only its unit calls it
+	signatureKept                     // yes
+)
+
+// convention returns where the calling convention puts a parameter at the site, which is its
+// function's first instruction. k is signatureChanged if that is not known: the compiler may
+// have changed the signature, or the language has a convention of its own.
+func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
+	u := s.u
+	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
+		return l, r, signatureChanged, nil
+	}
+	e, err := u.Entry(s.DIE)
+	if err != nil {
+		return l, r, signatureChanged, err
+	}
+	if k, err = s.signature(e); err != nil || k == signatureChanged {
+		return l, r, signatureChanged, err
+	}
+	a := u.img.Arch()
+	next := passer{a: a}
+	result, err := u.resultType(e)
+	if err != nil {
+		return l, r, signatureChanged, err
+	}
+	if result.Kind != TypeVoid {
+		p, known, err := passingOf(result, u.Lang, a)
+		if err != nil || !known {
+			return l, r, signatureChanged, err
+		}
+		if (p.memory || p.reference) && a.ResultAddress {
+			next.ints++
+		}
+	}
+	origin, err := x.originOffsets()
+	if err != nil {
+		return l, r, signatureChanged, err
+	}
+	found := false
+	err = s.declaredParams(e, func(d *varEntry) (more bool, err error) {
+		t, err := d.u.typeOf(d.typ)
+		if err != nil {
+			return false, err
+		}
+		p, known, err := passingOf(t, u.Lang, a)
+		if err != nil || !known {
+			return false, err
+		}
+		found = contains(origin, d.off)
+		if len(p.words) > 0 || p.memory {
+			l, r = next.next(&p)
+		}
+		return !found, nil
+	})
+	if !found || err != nil {
+		k = signatureChanged
+	}
+	return l, r, k, err
+}
+
+func contains(offsets []uint64, off uint64) bool {
+	for _, o := range offsets {
+		if o == off {
+			return true
+		}
+	}
+	return false
+}
+
+// originOffsets returns the offsets of a variable's entry and of all its origins.
+func (x *varEntry) originOffsets() ([]uint64, error) {
+	out := []uint64{x.off}
+	cur := *x
+	for range index.MaxOrigins {
+		if cur.origin.Form == 0 {
+			break
+		}
+		e, err := cur.u.Target(cur.origin)
+		if err != nil {
+			return nil, err
+		}
+		if cur, err = x.u.img.of(e.Unit).readVar(e); err != nil {
+			return nil, err
+		}
+		out = append(out, cur.off)
+	}
+	return out, nil
+}
+
+// declaredParams calls f for each parameter of the site's function, in order: those of its
+// abstract entry, if it has one, which describes the function as it was written.
+func (s *Site) declaredParams(e dw.Entry, f func(d *varEntry) (more bool, err error)) error {
+	abs, ok, err := s.abstract()
+	if err != nil {
+		return err
+	}
+	if ok {
+		e = abs
+	}
+	return e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
+			return true, nil
+		}
+		d, err := s.u.img.of(c.Unit).readVar(c)
+		if err == nil {
+			err = d.complete()
+		}
+		if err != nil {
+			return false, err
+		}
+		return f(&d)
+	})
+}
+
+// changed are marks in symbols of clones whose parameters or result the compiler may have
+// removed: GCC's (interprocedural scalar replacement, constant propagation, partial
+// inlining) and LLVM's (function specialization).
+var changed = []string{".isra.", ".constprop.", ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
+
+// clone returns the mark in the symbol of the site's code that says that the signature may
+// have changed, or "".
+func (s *Site) clone() string {
+	name := s.u.img.index.NameOf(s.u.NameRefOf(&s.u.Recs[s.rec]))
+	sym := s.u.img.SymbolAt(s.Addr, name)
+	if sym == nil {
+		return ""
+	}
+	for _, c := range changed {
+		if strings.Contains(sym.Name, c) {
+			return c
+		}
+	}
+	return ""
+}
+
+// signature returns whether the code of a function takes its parameters as they are declared.
+// GCC marks all functions for which that is not so, and LLVM does since version 15 or so.
+// With older ones, in a function that only its own unit calls, each parameter must at least
+// have a whole location: one that is not used any more, or always has the same value, is no
+// longer passed, and those after it move up (seen with clang 14).
+func (s *Site) signature(e dw.Entry) (signature, error) {
+	if s.clone() != "" {
+		return signatureChanged, nil
+	}
+	nocall, external, err := s.u.callable(e)
+	switch {
+	case err != nil || nocall:
+		return signatureChanged, err
+	case external || s.u.rowsOfCalls():
+		return signatureKept, nil
+	}
+	k := signatureLocal
+	err = e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
+			return true, nil
+		}
+		x, err := s.u.readVar(c)
+		if err == nil && !s.whole(&x) {
+			k = signatureChanged
+		}
+		return k != signatureChanged, err
+	})
+	return k, err
+}
+
+// whole reports whether a parameter has a location, which is no constant, and has no part
+// that is missing.
+func (s *Site) whole(x *varEntry) bool {
+	if !x.described() || x.fixed() || x.literal() {
+		return false
+	}
+	expr := x.location.Bytes()
+	if !x.location.IsBlock() {
+		c, err := s.u.choose(x.location, x.views, place{s.Addr, s.View}, true)
+		if err != nil {
+			return false
+		}
+		expr = c.expr
+	}
+	part := 0
+	for at := 0; at < len(expr); {
+		o, err := eval.Decode(expr, at, s.u.encoding())
+		if err != nil {
+			return false
+		}
+		if c := op.Opcode(o.Code); c == op.DW_OP_piece || c == op.DW_OP_bit_piece {
+			if part == at {
+				return false
+			}
+			part = o.Next
+		}
+		at = o.Next
+	}
+	return true
+}
+
+// callable reads from a function's entry, or its origins, whether it is called in a way of
+// its own (DW_CC_nocall), and whether other units can call it.
+func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
+	for range index.MaxOrigins {
+		var origin dw.Value
+		err := e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrCallingConv:
+				nocall = nocall || v.U == dw.CallNoCall
+			case dw.AttrExternal:
+				external = external || v.U != 0
+			case dw.AttrAbstractOrigin, dw.AttrSpecification:
+				origin = v
+			}
+		})
+		if err != nil || origin.Form == 0 {
+			return nocall, external, err
+		}
+		if e, err = e.Unit.Target(origin); err != nil {
+			return false, false, err
+		}
+	}
+	return nocall, external, nil
+}
+
+// second replaces a parameter's location, or the reason why it has none, by the calling
+// convention's if the debug information cannot be right at the site.
+//
+// decided is false if the convention has no opinion.
+func (s *Site) second(v *Variable, x *varEntry, c *chosen) (decided bool, err error) {
+	if s.Kind != SiteEntry || s.Addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
+		return false, nil
+	}
+	l, r, k, err := s.convention(x)
+	if err != nil || k == signatureChanged {
+		return false, err
+	}
+	located := v.Located()
+	switch {
+	case located && (equalLocation(&v.Loc, &l) || truth(v, &l)):
+		return true, nil
+	case k == signatureLocal && located && !sameRegister(&v.Loc, &l):
+		return false, nil
+	case r.Code != loc.ReasonNone:
+		v.Loc, v.Reason = loc.Location{}, r
+		return true, nil
+	case located && v.Loc.Kind == loc.KindConstant:
+		// The value that the body assigns first, or the one that all callers pass: then
+		// they need not set the register.
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a constant, and an argument is passed"}
+		return true, nil
+	}
+	l.Rule = loc.RuleABI
+	v.Loc, v.Reason = l, loc.Reason{}
+	return true, nil
+}
+
+// sameRegister reports whether a location depends on the register that another one is.
+func sameRegister(l, reg *loc.Location) bool {
+	found := false
+	if reg.Kind == loc.KindRegister {
+		l.Exprs(func(e *loc.Expr) {
+			e.Walk(func(n *loc.Expr) { found = found || n.Op == loc.OpReg && n.K == reg.Expr.K })
+		})
+	}
+	return found
+}
+
+// truth reports whether a location is the low bit of another one, for a truth value.
+func truth(v *Variable, l *loc.Location) bool {
+	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != loc.OpAnd {
+		return false
+	}
+	t, err := v.Type.resolve(0)
+	if err != nil || t.Kind != TypeBool {
+		return false
+	}
+	e := v.Loc.Expr
+	return e.B.Op == loc.OpConst && e.B.K == 1 && equalLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
+}
+
+// doubtful reports whether a location at a function's first instruction may be that of a
+// value assigned later: most are the plain register in which the argument was passed. Of the
+// reasons, those about a stack frame that is not set up are.
+func doubtful(v *Variable) bool {
+	switch v.Reason.Code {
+	case loc.ReasonNone:
+		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
+	case loc.ReasonNotAtSite, loc.ReasonNotStoredYet, loc.ReasonReassigned, loc.ReasonContradictory, loc.ReasonEntryValueOnly:
+		return true
+	}
+	return false
+}
+
+// equalLocation reports whether two locations are the same but for extensions of values,
+// which the type repeats.
+func equalLocation(a, b *loc.Location) bool {
+	ka, kb := a.Kind, b.Kind
+	if ka == loc.KindValue {
+		ka = loc.KindRegister
+	}
+	if kb == loc.KindValue {
+		kb = loc.KindRegister
+	}
+	if ka != kb || len(a.Pieces) != len(b.Pieces) {
+		return false
+	}
+	for i := range a.Pieces {
+		if a.Pieces[i].BitSize != b.Pieces[i].BitSize || !equalLocation(&a.Pieces[i].Loc, &b.Pieces[i].Loc) {
+			return false
+		}
+	}
+	return equalExpr(unextended(a.Expr), unextended(b.Expr))
+}
+
+// unextended returns an expression without extensions and masks of whole bytes around it.
+func unextended(e *loc.Expr) *loc.Expr {
+	for e != nil {
+		switch {
+		case e.Op == loc.OpZExt || e.Op == loc.OpSExt:
+			e = e.A
+		case e.Op == loc.OpAnd && e.B.Op == loc.OpConst && (e.B.K == 0xff || e.B.K == 0xffff || e.B.K == 0xffffffff):
+			e = e.A
+		default:
+			return e
+		}
+	}
+	return nil
+}
+
+func equalExpr(a, b *loc.Expr) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Op == b.Op && a.Size == b.Size && a.K == b.K && equalExpr(a.A, b.A) && equalExpr(a.B, b.B) && equalExpr(a.C, b.C)
+}

@@ -1,0 +1,67 @@
+package dwarfloc
+
+import (
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// LLVM can lose the read of a spilled value: it then describes "the slot's contents divided
+// by 3" as the slot's address divided by 3 (seen with clang 14 to 16 at -O3; gdb prints
+// that). Such a value makes no sense, which shows in two ways: only adding to an address
+// gives an address, and an address is not narrower than one.
+
+// misusesFrame reports whether a value is computed from the address of a stack slot in a way
+// in which no program computes.
+func (ev *evaluator) misusesFrame(l *loc.Location, t *Type) bool {
+	switch l.Kind {
+	case loc.KindValue:
+	case loc.KindPieces:
+		for i := range l.Pieces {
+			if p := &l.Pieces[i]; p.Loc.Kind == loc.KindValue && ev.frameArithmetic(p.Loc.Expr) {
+				return true
+			}
+		}
+		return false
+	default:
+		return false
+	}
+	if ev.frameArithmetic(l.Expr) {
+		return true
+	}
+	r, err := t.resolve(0)
+	if err != nil {
+		return false
+	}
+	switch r.Kind {
+	case TypeInt, TypeBool, TypeChar, TypeEnum:
+		return r.Size < int64(ev.Arch.WordSize) && ev.frameAddress(unextended(l.Expr))
+	}
+	return false
+}
+
+// frameAddress reports whether an expression is a fixed place in the stack frame: the stack
+// pointer, or the register that the canonical frame address is relative to, plus a number.
+func (ev *evaluator) frameAddress(e *loc.Expr) bool {
+	if e != nil && e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
+		e = e.A
+	}
+	return e != nil && e.Op == loc.OpReg && (e.K == uint64(ev.Arch.SP) || ev.site.u.img.slots != nil && e.K == ev.site.u.img.slots.Frame && ev.framedBy(e.K))
+}
+
+// frameArithmetic reports whether an expression, without what it reads from memory, does
+// other arithmetic on a frame address than adding and aligning.
+func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
+	if e == nil || e.Op == loc.OpDeref || e.Op == loc.OpReg || e.Op == loc.OpConst {
+		return false
+	}
+	switch e.Op {
+	case loc.OpMul, loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod, loc.OpOr, loc.OpXor, loc.OpShl, loc.OpShr, loc.OpShra, loc.OpNeg, loc.OpNot:
+		if ev.frameAddress(unextended(e.A)) || ev.frameAddress(unextended(e.B)) {
+			return true
+		}
+	case loc.OpAnd:
+		if e.B.Op == loc.OpConst && int64(e.B.K) >= 0 && ev.frameAddress(unextended(e.A)) && e.B.K != 0xffffffff {
+			return true
+		}
+	}
+	return ev.frameArithmetic(e.A) || ev.frameArithmetic(e.B) || ev.frameArithmetic(e.C)
+}

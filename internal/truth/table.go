@@ -1,0 +1,60 @@
+package truth
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// WriteTable writes results as Markdown: a row for each build, and the sums. A result may be
+// nil, for a build that failed.
+func WriteTable(w io.Writer, builds []Build, results []*Result) {
+	total := Sum(results)
+	made := 0
+	for _, r := range results {
+		if r != nil {
+			made++
+		}
+	}
+	fmt.Fprintf(w, "%d builds, %d runs of functions, %d values compared, %d wrong, %d lost.\n\n", made, total.Runs, total.Compared, total.Count.Wrong, total.LostValues())
+	fmt.Fprintln(w, "| lost because | values |")
+	fmt.Fprintln(w, "| --- | ---: |")
+	reasons := slices.SortedFunc(maps.Keys(total.Lost), func(a, b string) int {
+		return cmp.Or(cmp.Compare(total.Lost[b], total.Lost[a]), strings.Compare(a, b))
+	})
+	for _, why := range reasons {
+		fmt.Fprintf(w, "| `%s` | %d |\n", why, total.Lost[why])
+	}
+	writePlaces(w, total)
+	fmt.Fprintln(w, "\n| build | sites | runs | repeated | compared | wrong | lost | of these |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+	for i, r := range results {
+		if r == nil {
+			fmt.Fprintf(w, "| %v | failed | | | | | | |\n", &builds[i])
+			continue
+		}
+		var parts []string
+		for _, why := range reasons {
+			if r.Lost[why] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", r.Lost[why], why))
+			}
+		}
+		fmt.Fprintf(w, "| %v | %d | %d | %d | %d | %d | %d | %s |\n", &builds[i], r.Sites, r.Runs, r.Repeated, r.Compared, r.Count.Wrong, r.LostValues(), strings.Join(parts, ", "))
+	}
+}
+
+// writePlaces writes how many values were right and wrong by where they were.
+func writePlaces(w io.Writer, total *Result) {
+	fmt.Fprintln(w, "\n| compiler | rule | place | compared | wrong |")
+	fmt.Fprintln(w, "| --- | --- | --- | ---: | ---: |")
+	places := slices.SortedFunc(maps.Keys(total.Places), func(a, b Place) int {
+		return cmp.Or(strings.Compare(a.Compiler, b.Compiler), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, p := range places {
+		n := total.Places[p]
+		fmt.Fprintf(w, "| %s | `%v` | %v | %d | %d |\n", p.Compiler, p.Rule, p.Kind, n.Compared, n.Wrong)
+	}
+}
