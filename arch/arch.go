@@ -46,6 +46,9 @@ type Arch struct {
 	// Args are the DWARF numbers of the registers that hold arguments at a function's
 	// entry, in their order.
 	Args []uint16
+	// Preserved are the DWARF numbers of the registers that functions preserve: at a
+	// function's entry they hold values of its caller.
+	Preserved []uint16
 	// VectorArgs is how many more arguments are in vector registers.
 	VectorArgs int
 	// StackArgs is where the other arguments begin: bytes above the stack pointer at a

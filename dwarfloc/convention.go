@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -70,7 +71,7 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 		if err != nil || !known {
 			return false, err
 		}
-		found = contains(origin, d.off)
+		found = slices.Contains(origin, d.off)
 		if len(p.words) > 0 || p.memory {
 			l, r = next.next(&p)
 		}
@@ -80,15 +81,6 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 		k = signatureChanged
 	}
 	return l, r, k, err
-}
-
-func contains(offsets []uint64, off uint64) bool {
-	for _, o := range offsets {
-		if o == off {
-			return true
-		}
-	}
-	return false
 }
 
 // originOffsets returns the offsets of a variable's entry and of all its origins.
@@ -261,6 +253,8 @@ func (s *Site) second(v *Variable, x *varEntry, c *chosen) (decided bool, err er
 		return true, nil
 	case k == signatureLocal && located && !sameRegister(&v.Loc, &l):
 		return false, nil
+	case located && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.u.img.Arch().Preserved, uint16(v.Loc.Expr.K)):
+		return false, nil // the function may have another convention, such as ms_abi
 	case r.Code != loc.ReasonNone:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil

@@ -7,7 +7,7 @@ import (
 // LLVM can lose the read of a spilled value: it then describes "the slot's contents divided
 // by 3" as the slot's address divided by 3 (seen with clang 14 to 16 at -O3; gdb prints
 // that). Such a value makes no sense, which shows in two ways: only adding to an address
-// gives an address, and an address is not narrower than one.
+// gives an address, and a number is no address.
 
 // misusesFrame reports whether a value is computed from the address of a stack slot in a way
 // in which no program computes.
@@ -33,7 +33,7 @@ func (ev *evaluator) misusesFrame(l *loc.Location, t *Type) bool {
 	}
 	switch r.Kind {
 	case TypeInt, TypeBool, TypeChar, TypeEnum:
-		return r.Size < int64(ev.Arch.WordSize) && ev.frameAddress(unextended(l.Expr))
+		return ev.frameAddress(unextended(l.Expr))
 	}
 	return false
 }

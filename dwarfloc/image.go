@@ -27,6 +27,7 @@ type Image struct {
 	units     []unit // by number; see unitAt
 
 	globals   globals
+	callers   callers
 	full      fullTypes
 	addresses sync.Map // cached addresses of symbols, by name
 }

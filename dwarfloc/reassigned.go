@@ -133,7 +133,7 @@ func (u *unit) signs(expr []byte, alone bool) bool {
 		}
 		at = o.Next
 		switch c := op.Opcode(o.Code); {
-		case o.IsConstant(), o.IsImplicitValue():
+		case o.IsConstant(), o.IsImplicitValue(), o.IsAddress():
 			constants++
 			value = value || o.IsImplicitValue()
 		case c == op.DW_OP_stack_value:

@@ -50,6 +50,10 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: detail}
 		return v, nil
 	}
+	if used, err := s.resultUsed(e); err != nil || !used {
+		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
+		return v, err
+	}
 	v.Loc, v.Reason, err = s.u.returned(t)
 	return v, err
 }

@@ -446,12 +446,14 @@ func (s *Site) passPrologue(e dw.Entry) error {
 			switch {
 			case own:
 				slots++
-			case !inFrame:
+			case !inFrame, u.unoptimized():
+				// Above the frame GCC has what the caller passed, or, with the convention of
+				// another system, a place where the function stores it.
 				others++
 			}
 		})
 	})
-	if err != nil || slots == 0 && others == 0 || !u.rowsOfCalls() && (slots == 0 || others > 0) {
+	if err != nil || slots == 0 && others == 0 || !u.unoptimized() && (slots == 0 || others > 0) {
 		return err
 	}
 	ranges, err := u.Extent(&s.pcs)

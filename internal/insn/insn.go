@@ -20,6 +20,8 @@ type Arch struct {
 	Sequence    uint64
 	// Slots finds stores to stack slots; nil if there is no decoder for them.
 	Slots *SlotDecoder
+	// Results finds the uses of functions' results.
+	Results Results
 }
 
 var all = map[string]*Arch{"amd64": amd64, "arm64": arm64}
