@@ -83,10 +83,21 @@ func (a *argument) shape(o *Options) error {
 		a.bitField(t)
 	case want.Kind != probe.TypeNone:
 		a.number()
+	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && isRecord(t):
+		a.MaxBytes = o.StringBytes
+		if ok, err := a.counted(t, false); err != nil || ok {
+			return err
+		}
+		a.MaxBytes = 0
+		a.Kind = prologue.KindObject
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.KindObject
 	}
 	return nil
+}
+
+func isRecord(t *dwarfloc.Type) bool {
+	return t.Kind == dwarfloc.TypeStruct || t.Kind == dwarfloc.TypeClass
 }
 
 func aggregate(t *dwarfloc.Type) bool {
@@ -135,6 +146,9 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 	a.MaxBytes = o.StringBytes
 	size := a.Size
 	a.Size, a.Signed = 0, false
+	if ok, err := a.countedOrPointed(t); err != nil || ok {
+		return err
+	}
 	v := a.variable
 	var el *dwarfloc.Type
 	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {
