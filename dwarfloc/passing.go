@@ -131,11 +131,11 @@ func (c *classifier) add(t *Type, off int64, depth int) (ok bool, err error) {
 		return true, nil // it is in memory, and its alignment is known by now
 	}
 	switch {
-	case t.Kind == TypeInt || t.Kind == TypeBool || t.Kind == TypeChar || t.Kind == TypeEnum || t.Kind == TypePointer:
+	case t.Kind == TypeInt || t.Kind == TypeBool || t.Kind == TypeChar || t.Kind == TypeEnum || t.Kind == TypePointer, t.Kind == TypeMemberPointer && t.Size <= c.word:
 		c.put(off, t.Size, t.Size, classInteger)
-	case t.Kind == TypeFloat && t.enc == dw.EncFloat && t.Size <= c.word:
+	case t.Kind == TypeFloat && t.Size <= c.word:
 		c.put(off, t.Size, t.Size, classVector)
-	case t.Kind == TypeFloat && t.enc == dw.EncComplexFloat && t.Size <= 2*c.word:
+	case t.Kind == TypeComplex && t.Size <= 2*c.word:
 		c.put(off, t.Size, t.Size/2, classVector)
 	case t.Kind == TypeFloat && t.Name == "long double":
 		c.put(off, t.Size, t.Size, classMemory)

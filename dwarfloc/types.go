@@ -16,7 +16,8 @@ import (
 //   - TypeChar: a character: an integer that is printed as text
 //   - TypeEnum: an enumeration: see [Type.Enumerator]
 //   - TypePointer: an address of an object or a function, C++ references included
-//   - TypeFloat: a floating-point number, complex ones included
+//   - TypeFloat: a floating-point number
+//   - TypeComplex: a complex number: a real and an imaginary part
 //   - TypeStruct has members one after another: see [Type.Members]
 //   - TypeUnion has members in the same place
 //   - TypeClass: a struct that the program calls a class
@@ -24,7 +25,8 @@ import (
 //   - TypeFunc: a function, which a pointer can point to
 //   - TypeTypedef: another name for a type: see [Type.Resolve]
 //   - TypeQualified: a type that is const, volatile, restrict or _Atomic
-//   - TypeOther: any other type: a pointer to a member, a decimal number
+//   - TypeMemberPointer: a C++ pointer to a member
+//   - TypeOther: any other type, such as a decimal number
 type TypeKind uint8
 
 const (
@@ -40,8 +42,10 @@ const (
 	TypeEnum
 	// TypePointer is an address of an object or a function, C++ references included.
 	TypePointer
-	// TypeFloat is a floating-point number, complex ones included.
+	// TypeFloat is a floating-point number.
 	TypeFloat
+	// TypeComplex is a complex number: a real and an imaginary part.
+	TypeComplex
 	// TypeStruct has members one after another: see [Type.Members].
 	TypeStruct
 	// TypeUnion has members in the same place.
@@ -56,7 +60,9 @@ const (
 	TypeTypedef
 	// TypeQualified is a type that is const, volatile, restrict or _Atomic.
 	TypeQualified
-	// TypeOther is any other type: a pointer to a member, a decimal number.
+	// TypeMemberPointer is a C++ pointer to a member.
+	TypeMemberPointer
+	// TypeOther is any other type, such as a decimal number.
 	TypeOther
 )
 
@@ -71,7 +77,6 @@ type Type struct {
 	u    *unit
 	off  uint64 // entry
 	tag  dw.Tag
-	enc  uint64 // of a base type
 	elem dw.Value
 	// byValue and byReference are set if DW_AT_calling_convention of a C++ class says how
 	// it is passed.
@@ -136,6 +141,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	}
 	t := &Type{u: u, off: off, tag: e.Tag(), Size: -1}
 	var name dw.Value
+	var enc uint64
 	declared := false // its definition is in a type unit
 	err = e.Attrs(func(a dw.Attr, v dw.Value) {
 		switch a {
@@ -150,7 +156,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 				t.Size = int64((v.U + 7) / 8)
 			}
 		case dw.AttrEncoding:
-			t.enc = v.U
+			enc = v.U
 		case dw.AttrCallingConv:
 			t.byReference, t.byValue = v.U == dw.CallByReference, v.U == dw.CallByValue
 		case dw.AttrType:
@@ -171,7 +177,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 	t.Name = u.Text(name)
 	switch t.tag {
 	case dw.TagBaseType:
-		switch t.enc {
+		switch enc {
 		case dw.EncBoolean:
 			t.Kind = TypeBool
 		case dw.EncSigned:
@@ -182,8 +188,10 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 			t.Kind = TypeChar
 		case dw.EncUnsigned, dw.EncAddress:
 			t.Kind = TypeInt
-		case dw.EncFloat, dw.EncComplexFloat, 0x09, 0x0f:
+		case dw.EncFloat:
 			t.Kind = TypeFloat
+		case dw.EncComplexFloat:
+			t.Kind = TypeComplex
 		default:
 			t.Kind = TypeOther
 		}
@@ -204,7 +212,7 @@ func (u *unit) readType(off uint64, depth int) (*Type, error) {
 				t.Size *= 2
 			}
 		}
-		t.Kind, t.Signed = TypeOther, true
+		t.Kind, t.Signed = TypeMemberPointer, true
 	case dw.TagStructType:
 		t.Kind = TypeStruct
 	case dw.TagClassType, dw.TagInterfaceType:
@@ -502,6 +510,13 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	case TypeFunc:
 		_, p, s := elem()
 		return p, "()" + s
+	case TypeMemberPointer:
+		el, p, s := elem()
+		if of := t.containing() + "::*"; el.Kind == TypeFunc {
+			return p + " (" + of, ")" + s
+		} else {
+			return p + " " + of, s
+		}
 	case TypeArray:
 		_, p, s := elem()
 		dims := ""
@@ -524,6 +539,27 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		return "void", ""
 	}
 	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
+}
+
+// containing returns the name of the class of a pointer to a member.
+func (t *Type) containing() string {
+	e, err := t.u.Entry(t.off)
+	if err != nil {
+		return "?"
+	}
+	var class dw.Value
+	if err := e.Attrs(func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrContainingType {
+			class = v
+		}
+	}); err != nil {
+		return "?"
+	}
+	c, err := t.u.typeOf(class)
+	if err != nil {
+		return "?"
+	}
+	return c.Name
 }
 
 // Enumerator returns the name of an enumeration's value, or "" if it has none.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -59,9 +61,10 @@ func (v Value) String() string {
 	return show(v.decode())
 }
 
-// Any returns the value as a Go value: an int64 or uint64 for a number, a bool, or a string.
-// Characters and strings are returned without quotes; addresses, structures and arrays as
-// String prints them. It is nil for a value that was not fetched.
+// Any returns the value as a Go value: an int64, uint64 or float64 for a number, a bool, or a
+// string. Characters and strings are returned without quotes; addresses, structures and
+// arrays, and numbers that these types do not hold, as String prints them. It is nil for a
+// value that was not fetched.
 func (v Value) Any() any {
 	if v.Lost {
 		return nil
@@ -72,6 +75,8 @@ func (v Value) Any() any {
 			return uint64(x)
 		}
 		return string(rune(x))
+	case letter:
+		return string(rune(x))
 	case literal:
 		return string(x)
 	default:
@@ -79,9 +84,10 @@ func (v Value) Any() any {
 	}
 }
 
-// Values are decoded to int64, uint64, bool, string, and these.
+// Values are decoded to int64, uint64, float64, bool, string, and these.
 type (
 	char    byte
+	letter  rune   // of a type for all of Unicode
 	literal string // printed as it is
 )
 
@@ -90,6 +96,8 @@ func show(x any) string {
 	switch x := x.(type) {
 	case char:
 		return quoteChar(byte(x))
+	case letter:
+		return strconv.QuoteRune(rune(x))
 	case string:
 		return strconv.Quote(x)
 	}
@@ -103,7 +111,9 @@ func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
 // decode decodes the value by the definition's type, or else by the variable's own.
 func (v *Value) decode() any {
 	switch {
-	case v.Type.Kind == probe.TypeString || v.Type.Kind == probe.TypeUString:
+	case v.Length.Kind != loc.KindNone && v.Kind != prologue.KindObject:
+		return strings.TrimRight(string(v.Data), "\x00") // it may have others inside
+	case v.Kind == prologue.KindString || v.Kind == prologue.KindUserString:
 		return text(v.Data)
 	case v.Type.Count > 0:
 		return v.elements()
@@ -194,6 +204,9 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	case dwarfloc.TypeBool:
 		return number(obj) != 0
 	case dwarfloc.TypeChar:
+		if size == 4 && utf8.ValidRune(rune(number(obj))) {
+			return letter(number(obj))
+		}
 		// "unsigned char" and "signed char" are C's small numbers.
 		if c := byte(number(obj)); r.Name == "char" && c >= ' ' && c < 0x7f {
 			return char(c)
@@ -206,7 +219,27 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 		if name, err := r.Enumerator(v); err == nil && name != "" {
 			return literal(name)
 		}
+	case dwarfloc.TypeFloat:
+		if x, ok := float(r.Name, obj); ok {
+			return x
+		}
+		return rawBytes(obj)
+	case dwarfloc.TypeComplex:
+		if x, ok := complexNumber(r.Name, obj); ok {
+			return x
+		}
+		return rawBytes(obj)
+	case dwarfloc.TypeMemberPointer:
+		if size > 8 {
+			// A function's address, or 1 plus its place in a table of virtual functions; and
+			// what is added to "this".
+			return literal(fmt.Sprintf("{%#x, %d}", number(obj[:size/2]), int64(number(obj[size/2:]))))
+		}
+		return extended(number(obj), size) // an offset, or -1
 	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass:
+		if x, ok := variant(r, obj, depth); ok {
+			return x
+		}
 		return members(r, obj, depth)
 	case dwarfloc.TypeArray:
 		return array(r, obj, depth)
@@ -216,7 +249,7 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	}
 	switch {
 	case size > 8:
-		return rawBytes(obj)
+		return wideInteger(obj, r.Signed)
 	case r.Signed:
 		return extended(number(obj), size)
 	}

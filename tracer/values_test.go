@@ -103,6 +103,43 @@ static __attribute__((noinline)) int ignored(int n) { sink = n; return n * 3; }
 static __attribute__((noinline)) int used(int n) { sink = n; return n * 5; }
 int main(int argc, char **argv) { ignored(argc); ignored(argc + 1); return used(argc + 4) != 25; }
 `
+	const floats = `
+#include <complex.h>
+struct f { float f; double d; long double l; __int128 i; unsigned __int128 u; _Complex double c; _Float128 q; float a[2]; } g = {1.5f, -2.25, 3.1L, -5, 7, 1.5 - 2.0 * I, 0.1Q, {0.1f, 1e30f}};
+volatile double sink;
+__attribute__((noinline)) void take(struct f *f) { sink = f->d; }
+int main(void) { take(&g); return 0; }
+`
+	const texts = `
+#include <string>
+#include <string_view>
+volatile long sink;
+__attribute__((noinline)) void take(const std::string &s, std::string by, std::string_view v, std::string *p) { sink = s.size() + by.size() + v.size() + p->size(); }
+int main() { std::string a = "short", b = "a longer string, on the heap", c; std::string_view v = "view of it"; v.remove_suffix(3); take(a, b, v, &b); take(c, c, {}, &c); }
+`
+	const members = `
+enum class color : unsigned char { red = 1, green = 2 };
+struct bits { color c : 3; unsigned k : 5; int bits::*m; int n; };
+volatile int sink;
+__attribute__((noinline)) void take(color c, const color &r, const bits &b, int bits::*m, int (bits::*f)()) { asm volatile("" :: "r"(&b) : "memory"); sink = (int)c + (int)r + b.k + (m != nullptr) + (f != nullptr); }
+int main() { color r = color::green; bits b{color::red, 7, &bits::n, 0}; take(color::green, r, b, &bits::n, nullptr); return 0; }
+`
+	const rust = `
+use std::hint::black_box;
+pub enum Shape { Empty, Circle(u32), Rect { w: u32, h: u32 } }
+#[inline(never)] pub fn strings(s: &str, v: &[u8], t: &String, c: char) -> usize { black_box(s.len() + v.len() + t.len() + c as usize) }
+#[inline(never)] pub fn enums(o: Option<u32>, r: Option<&u32>, e: &Shape, f: &Shape) -> u32 {
+    let k = match e { Shape::Empty => 0, Shape::Circle(r) => *r, Shape::Rect { w, h } => w * h };
+    let l = match f { Shape::Empty => 0, Shape::Circle(r) => *r, Shape::Rect { w, h } => w * h };
+    black_box(o.unwrap_or(1) + *r.unwrap_or(&2) + k + l)
+}
+fn main() {
+    let s = String::from("on the heap");
+    strings("literal", b"bytes", &s, 'é');
+    enums(Some(4), None, &Shape::Circle(5), &Shape::Rect { w: 2, h: 3 });
+    enums(None, Some(&7), &Shape::Empty, &Shape::Empty);
+}
+`
 	gnu, llvm := "gcc-12", "clang-14"
 	for _, c := range []struct {
 		name, compiler, file, source string
@@ -130,6 +167,14 @@ int main(int argc, char **argv) { ignored(argc); ignored(argc + 1); return used(
 		{"a static variable", gnu, "s.c", static_, "-O2", []string{"counted calls k"}, []string{"counted calls=41 k=1", "counted calls=42 k=2"}},
 		{"results that the compiler removed", llvm, "s.c", lost, "-O2", []string{"ignored%return $retval", "used%return $retval"}, []string{"ignored retval=?", "ignored retval=?", "used retval=25"}},
 		{"results of clones", gnu, "s.c", lost, "-O2", []string{"ignored%return $retval", "used%return $retval"}, []string{"ignored retval=?", "ignored retval=?", "used retval=25"}},
+		{"floating point and wide integers", gnu, "s.c", floats, "-O2", []string{"take f->f f->d f->l f->i f->u f->c f->q f->a"},
+			[]string{"take f=1.5 d=-2.25 l=3.1 i=-5 u=7 c=1.5-2i q=0.1 a=[0.1, 1e+30]"}},
+		{"strings of C++", "g++-12", "s.cc", texts, "-O2", []string{"take s by v p:string"},
+			[]string{`take s="short" by="a longer string, on the heap" v="view of" p="a longer string, on the heap"`, `take s="" by="" v="" p=""`}},
+		{"enumerations and pointers to members", "g++-12", "s.cc", members, "-O2", []string{"take c r b.c b.k b.m m f"},
+			[]string{"take c=green r=green c_2=red k=7 m_2=16 m=16 f={0x0, 0}"}},
+		{"strings and enums of Rust", "rustc", "s.rs", rust, "-C opt-level=0", []string{"strings s v:string t:string c", "enums o e=e[0] f=f[0]"},
+			[]string{`strings s="literal" v="bytes" t="on the heap" c='é'`, "enums o=Some(4) e=Circle(5) f=Rect{w=2, h=3}", "enums o=None e=Empty f=Empty"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path, img := build(t, c.compiler, c.file, c.source, strings.Fields(c.options)...)

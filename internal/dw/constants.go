@@ -31,6 +31,8 @@ const (
 	TagUnspecifiedParams Tag = 0x18
 	TagInlinedSubroutine Tag = 0x1d
 	TagModule            Tag = 0x1e
+	TagVariant           Tag = 0x19
+	TagVariantPart       Tag = 0x33
 	TagPtrToMember       Tag = 0x1f
 	TagSubrangeType      Tag = 0x21
 	TagBaseType          Tag = 0x24
@@ -95,6 +97,9 @@ const (
 	AttrLanguage       Attr = 0x13
 	AttrCompDir        Attr = 0x1b
 	AttrConstValue     Attr = 0x1c
+	AttrContainingType Attr = 0x1d
+	AttrDiscr          Attr = 0x15
+	AttrDiscrValue     Attr = 0x16
 	AttrInline         Attr = 0x20
 	AttrProducer       Attr = 0x25
 	AttrUpperBound     Attr = 0x2f

@@ -1,0 +1,114 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
+
+// Variant is one of the alternatives that an object of a Rust enum can be.
+type Variant struct {
+	Value   uint64 // of the discriminant, as wide as that
+	Default bool   // it is meant by all values that no other variant has
+	Member  Member // named like the variant; its type has the variant's members
+}
+
+// Variants returns the alternatives of an enum of Rust that has data (DW_TAG_variant_part),
+// the default last, and the member that says which one an object is; that is nil if there is
+// only one. Other types have no variants.
+func (t *Type) Variants() (discriminant *Member, out []Variant, err error) {
+	if !isRecord(t) {
+		return nil, nil, nil
+	}
+	err = t.guard(func() error {
+		e, err := t.u.Entry(t.off)
+		if err != nil {
+			return err
+		}
+		return e.Children(func(c dw.Entry) (bool, error) {
+			if c.Tag() != dw.TagVariantPart {
+				return true, nil
+			}
+			discriminant, out, err = t.u.variants(c)
+			return false, err
+		})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(out, func(a, b Variant) int {
+		if a.Default == b.Default {
+			return 0
+		}
+		return cmp.Compare(order(a.Default), order(b.Default))
+	})
+	return discriminant, out, nil
+}
+
+func order(last bool) int {
+	if last {
+		return 1
+	}
+	return 0
+}
+
+// variants reads a DW_TAG_variant_part.
+func (u *unit) variants(part dw.Entry) (discriminant *Member, out []Variant, err error) {
+	var discr dw.Value
+	if err := part.Attrs(func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrDiscr {
+			discr = v
+		}
+	}); err != nil {
+		return nil, nil, err
+	}
+	if discr.Form != 0 {
+		e, err := u.Target(discr)
+		if err != nil {
+			return nil, nil, err
+		}
+		m, ok, err := u.img.of(e.Unit).member(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			discriminant = &m
+		}
+	}
+	size := int64(8)
+	if discriminant != nil {
+		if size, err = discriminant.Type.ByteSize(); err != nil {
+			return nil, nil, err
+		}
+	}
+	err = part.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagVariant || len(out) >= maxMembers {
+			return len(out) < maxMembers, nil
+		}
+		v := Variant{Default: true}
+		err := c.Attrs(func(a dw.Attr, x dw.Value) {
+			if a == dw.AttrDiscrValue {
+				v.Value, v.Default = x.U, false
+				if size > 0 && size < 8 {
+					v.Value &= 1<<(8*size) - 1
+				}
+			}
+		})
+		if err != nil {
+			return false, err
+		}
+		return true, c.Children(func(m dw.Entry) (bool, error) {
+			if m.Tag() != dw.TagMember {
+				return true, nil
+			}
+			member, ok, err := u.member(m)
+			if ok {
+				v.Member = member
+				out = append(out, v)
+			}
+			return false, err
+		})
+	})
+	return discriminant, out, err
+}
