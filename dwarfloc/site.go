@@ -149,50 +149,6 @@ func (s *Site) String() string {
 	return name + " at " + s.SymbolOffset()
 }
 
-// Declared returns where the function is declared. The file's path is relative if it is
-// below the compilation directory, and "" if the debug information does not say.
-func (s *Site) Declared() (file string, line int, err error) {
-	err = s.u.img.guard(func() error {
-		e, err := s.u.Entry(s.DIE)
-		if err == nil {
-			file, line, err = declaredAt(e)
-		}
-		return err
-	})
-	return file, line, err
-}
-
-// declaredAt returns where the function of an entry is declared.
-func declaredAt(e dw.Entry) (file string, line int, err error) {
-	for range index.MaxOrigins {
-		var origin dw.Value
-		var index, at uint64
-		err = e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrDeclFile:
-				index = v.U
-			case dw.AttrDeclLine:
-				at = v.U
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				origin = v
-			}
-		})
-		if err != nil {
-			return "", 0, err
-		}
-		if at != 0 || index != 0 {
-			return e.Unit.File(index), int(at), nil
-		}
-		if origin.Form == 0 {
-			return "", 0, nil
-		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return "", 0, err
-		}
-	}
-	return "", 0, nil
-}
-
 // At returns the site off bytes after an entry's first instruction, where variables are
 // resolved as they are there. ok is false if that is not in the function's code.
 func (s *Site) At(off uint64) (at *Site, ok bool, err error) {

@@ -25,10 +25,10 @@
 // yes and force is no.
 //
 // GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
-// patterns of package glob, with "*", "?", "[...]" and "\". FUNC consists of letters,
-// digits, "_", "." and "$"; SRC of anything but white space and "@", "+", "%", ":" and ";".
-// Other characters need a backslash, except in a class. Neither may contain white space or
-// semicolons. Package glob, not this one, checks that the ends of ranges are in order.
+// patterns of package glob, with "*", "?", "[...]" and "\". In FUNC white space and the
+// characters "@", "+", "%", ":", ";", "=" and the double quote need a backslash, except in a
+// class, and in SRC all of these but the last two: "operator\ new\[]", "{closure#0}",
+// "main.(\*P).Meth". Package glob, not this one, checks that the ends of ranges are in order.
 //
 // As in perf, a point begins with a source file if that has a period or a slash, and a line
 // or a pattern after it. A LINE after a function counts from the function's first line,

@@ -36,11 +36,11 @@ func (s *scanner) options() (Options, error) {
 // -1 if there is no option.
 func (s *scanner) optionEnd() int {
 	rest := s.rest()
-	end := strings.IndexAny(rest, ";\n")
+	end := indexPlain(rest, ";\n")
 	if end >= 0 && rest[end] == '\n' {
 		name, _, ok := strings.Cut(rest[:end], "=")
 		if name = strings.Trim(name, white); !ok || suggest.Word(name, optionNames) == "" {
-			end = strings.IndexByte(rest, ';')
+			end = indexPlain(rest, ";")
 		}
 	}
 	if end < 0 || lazyPoint(rest[:end], rest[end+1:]) {

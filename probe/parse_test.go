@@ -106,6 +106,15 @@ func TestForms(t *testing.T) {
 		out  string
 	}{
 		{"g:10", Definition{Point: Point{Function: "g", Line: 10, HasLine: true}}, ""},
+		{`{closure#0}`, Definition{Point: Point{Function: "{closure#0}"}}, ""},
+		{`f=<T\ as\ app\:\:U<'a>>@lib.rs:3 a`, Definition{Event: "f", Point: Point{Function: `<T\ as\ app\:\:U<'a>>`, Source: "lib.rs", Line: 3, HasLine: true},
+			Args: []Arg{{Name: "a", Expr: Expr{Name: "a"}}}}, ""},
+		{`operator()<int,~x,!y&z|^>+4`, Definition{Point: Point{Function: "operator()<int,~x,!y&z|^>", Offset: 4}}, "operator()<int,~x,!y&z|^>+0x4"},
+		{`operator\ new\[]%return`, Definition{Point: Point{Function: `operator\ new\[]`, Return: true}}, ""},
+		{`operator\+\=`, Definition{Point: Point{Function: `operator\+\=`}}, ""},
+		{`f=operator\=\=`, Definition{Event: "f", Point: Point{Function: `operator\=\=`}}, ""},
+		{`x/y.(\*P).Meth-fm\[go.shape.struct\ {\ X\ int\;\ Y\ int\ }]`, Definition{Point: Point{Function: `x/y.(\*P).Meth-fm\[go.shape.struct\ {\ X\ int\;\ Y\ int\ }]`}}, ""},
+		{"exec=/a;type\\:.eq.x", Definition{Options: Options{Exec: "/a"}, Point: Point{Function: "type\\:.eq.x"}}, "exec=/a; type\\:.eq.x"},
 		{"g:0", Definition{Point: Point{Function: "g", HasLine: true}}, ""},
 		{"g@mm/a.c:3", Definition{Point: Point{Function: "g", Source: "mm/a.c", Line: 3, HasLine: true}}, ""},
 		{"fs/read_write.c:450", Definition{Point: Point{Source: "fs/read_write.c", Line: 450, HasLine: true}}, ""},

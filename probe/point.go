@@ -18,16 +18,13 @@ func (s *scanner) point() (Point, error) {
 	}
 
 	var err error
-	p.Function, err = s.pattern(aFunction, func(b byte) bool {
-		return isLetter(b) || isDigit(b) || b == '.' || b == '$' || b >= 0x80
-	})
-	if err != nil {
+	if p.Function, err = s.pattern(aFunction, isPlain); err != nil {
 		return p, err
 	}
-	after := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return" or a space after the function`
+	after := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return" or a space after the function (in a name any other sign needs a backslash)`
 	switch {
 	case s.at("::"):
-		return p, s.unsupported(after, "a qualified name is")
+		return p, s.unsupported(after, `a qualified name (a function's own name has "\:\:") is`)
 	case s.accept("@"):
 		if p.Source, err = s.source(); err != nil {
 			return p, err
@@ -47,7 +44,7 @@ func (s *scanner) point() (Point, error) {
 			return p, err
 		}
 	case s.accept("+"):
-		if p.Offset, err = s.number("an offset in bytes"); err != nil {
+		if p.Offset, err = s.number(`an offset in bytes (in a name "+" needs a backslash)`); err != nil {
 			return p, err
 		}
 		after = "a space after the offset"
@@ -66,6 +63,15 @@ func (s *scanner) point() (Point, error) {
 	}
 	return p, nil
 }
+
+// isPlain reports whether a character of a function's name stands for itself. Names that
+// compilers write contain nearly all: "operator()<int>", "{closure#0}", "~set", "<T as U>",
+// "github.com/x/y.(*T).M", "f[go.shape.int]".
+func isPlain(b byte) bool { return b > ' ' && strings.IndexByte(special, b) < 0 }
+
+// special are the characters that have a meaning in or after a function's pattern: in a name
+// they need a backslash, as white space does.
+const special = `@+%:;="\*?[`
 
 // address parses the link-time address of an instruction.
 func (s *scanner) address(p *Point) error {
@@ -89,7 +95,7 @@ func (s *scanner) address(p *Point) error {
 // lazy pattern, a period in the name, and none of "+@%".
 func (s *scanner) atFile() bool {
 	word := s.word()
-	n := strings.IndexAny(word, ":;")
+	n := indexPlain(word, ":;")
 	return n > 0 && strings.ContainsAny(word[:n], "./") && !strings.ContainsAny(word[:n], "+@%")
 }
 
@@ -159,7 +165,7 @@ func (s *scanner) pattern(what string, isPlain func(byte) bool) (string, error) 
 		switch b := s.text[s.pos]; {
 		case b == '\\':
 			s.pos++
-			if s.atWordEnd() {
+			if s.atEnd() {
 				return "", s.expected("a character after the backslash")
 			}
 			s.pos++

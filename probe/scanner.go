@@ -73,13 +73,28 @@ func (s *scanner) identifier() string {
 	return s.text[s.pos-n : s.pos]
 }
 
-// word returns the text up to the next white space, without stepping over it.
+// word returns the text up to the next white space without a backslash before it, without
+// stepping over it.
 func (s *scanner) word() string {
 	rest := s.rest()
-	if n := strings.IndexAny(rest, white); n >= 0 {
+	if n := indexPlain(rest, white); n >= 0 {
 		return rest[:n]
 	}
 	return rest
+}
+
+// indexPlain returns where the first of some characters is that has no backslash before it,
+// or -1.
+func indexPlain(text, chars string) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case strings.IndexByte(chars, text[i]) >= 0:
+			return i
+		}
+	}
+	return -1
 }
 
 // found describes the text at the scanner's position for a message.

@@ -33,6 +33,7 @@ type Arg struct {
 	Kind   ArgKind
 	User   bool // the memory that it is read from is user memory
 	Signed bool // its C type is signed
+	LowBit bool // only bit 0 of the number counts
 	// Loc is where the argument is, or, for strings and objects, where their bytes are. It
 	// is of loc.KindNone if there is no location.
 	Loc    loc.Location

@@ -65,3 +65,34 @@ void over(char a)
 		}
 	}
 }
+
+// TestMangled: functions are found by their symbols too, unoptimized ones and clones included.
+func TestMangled(t *testing.T) {
+	const text = `volatile int sink;
+namespace n { struct box { int v; int get(int i) const; }; }
+__attribute__((noinline)) int n::box::get(int i) const { return v + i; }
+static __attribute__((noinline)) int add(int *a, int unused) { return sink + *a; }
+int main() { n::box b{sink}; int i = sink; return b.get(2) + add(&i, 1) + add(&i, 2); }
+`
+	for _, level := range []string{"-O0", "-O2"} {
+		dir := t.TempDir()
+		src, bin := filepath.Join(dir, "m.cc"), filepath.Join(dir, "m")
+		if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(testenv.Tool(t, "g++"), "-g", level, "-o", bin, src).CombinedOutput(); err != nil {
+			t.Fatalf("g++: %v\n%s", err, out)
+		}
+		img := testenv.Open(t, bin)
+		for symbol, function := range map[string]string{"_ZNK1n3box3getEi": "get", "_ZL3addPii": "add"} {
+			name, err := glob.Compile(symbol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := sites.Select(t.Context(), img, sites.Selection{Functions: name})
+			if err != nil || len(found) != 1 || found[0].Function != function {
+				t.Errorf("%s: %s: %v, %v", level, symbol, found, err)
+			}
+		}
+	}
+}

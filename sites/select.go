@@ -66,9 +66,25 @@ func (e *NotFoundError) Error() string {
 		msg = fmt.Sprintf("%s: no function matches %q", e.Image, e.Pattern)
 	}
 	if len(e.Nearest) > 0 {
-		msg += nearest + strings.Join(e.Nearest, ", ")
+		names := make([]string, len(e.Nearest))
+		for i, n := range e.Nearest {
+			names[i] = escaped(n)
+		}
+		msg += nearest + strings.Join(names, ", ")
 	}
 	return msg
+}
+
+// escaped returns a name as a definition has it.
+func escaped(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if strings.IndexByte("@+%:;=\"\\*?[ \t", name[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
 }
 
 // maxNearest is how many names an error suggests.
@@ -135,12 +151,13 @@ func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 	return sites, nil
 }
 
-// aliased finds functions by a symbol that the debug information does not name: malloc is
-// a symbol of __libc_malloc. Inlined instances have no symbols.
+// aliased finds functions by a symbol that the debug information does not name, or by that
+// of a clone: malloc is a symbol of __libc_malloc, and _Z3addi.isra.0 one of add. Inlined
+// instances have no symbols.
 func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
 	at := make(map[uint64]bool)
 	for s := range img.Symbols() {
-		if s.Name == name {
+		if rest, ok := strings.CutPrefix(s.Name, name); ok && (rest == "" || rest[0] == '.') {
 			at[s.Addr] = true
 		}
 	}
@@ -150,8 +167,8 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 	var mu sync.Mutex
 	names := make(map[string]bool)
 	err := img.EachSite(ctx, nil, func(_ int, s *dwarfloc.Site) error {
-		if s.Kind != dwarfloc.SiteEntry || !at[s.Addr] {
-			return nil
+		if is, err := beginsAt(s, at); err != nil || !is {
+			return err
 		}
 		c, err := s.Clone()
 		if err != nil {
@@ -172,12 +189,26 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 			return nil, err
 		}
 		for _, s := range sites {
-			if s.Kind == dwarfloc.SiteEntry && at[s.Addr] {
+			is, err := beginsAt(s, at)
+			if err != nil {
+				return nil, err
+			}
+			if is {
 				out = append(out, s)
 			}
 		}
 	}
 	return out, nil
+}
+
+// beginsAt reports whether a site is the entry of a function that begins at one of some
+// addresses. In code built without optimization the site itself is after that.
+func beginsAt(s *dwarfloc.Site, addrs map[uint64]bool) (bool, error) {
+	if s.Kind != dwarfloc.SiteEntry || !s.AfterPrologue {
+		return s.Kind == dwarfloc.SiteEntry && addrs[s.Addr], nil
+	}
+	ranges, err := s.Ranges()
+	return slices.ContainsFunc(ranges, func(r [2]uint64) bool { return addrs[r[0]] && s.Addr >= r[0] && s.Addr < r[1] }), err
 }
 
 // both matches names that both matchers match.

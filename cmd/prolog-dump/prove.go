@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/prove"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -45,7 +44,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 				return s.proveImage(cmd, args[0], o)
 			}
 			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
-				file, err := oracle.Open(p.Image.Path(), p.Image.DebugPath())
+				file, err := prove.Second(p.Image)
 				if err != nil {
 					return err
 				}
@@ -73,7 +72,7 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 		return err
 	}
 	defer img.Close()
-	file, err := oracle.Open(path, img.DebugPath())
+	file, err := prove.Second(img)
 	if err != nil {
 		return err
 	}

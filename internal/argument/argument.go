@@ -70,7 +70,10 @@ func (a *argument) shape(o *Options) error {
 	if err != nil {
 		return err
 	}
-	a.Size, a.Signed = int(max(bytes, 0)), t.Signed
+	a.Size, a.Signed, a.LowBit = int(max(bytes, 0)), t.Signed, a.variable.LowBit
+	if a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBool {
+		a.LowBit = false // the definition asks for the bits as they are
+	}
 	switch want := &a.want; {
 	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
 		return a.str(t, o)

@@ -95,6 +95,9 @@ type value struct {
 	v     uint64
 	t     *BaseType
 	plain bool // a number in the expression, without a type
+	// fault is why there is no value. An expression that leaves it aside has one all the
+	// same: both ways of a branch may be computed before it is decided.
+	fault error
 }
 
 // run is one evaluation. It ends with panic(stop), which keeps the operations readable.
@@ -184,10 +187,30 @@ func (r *run) pushTyped(v uint64, t *BaseType) {
 
 func (r *run) number(v uint64) { r.stack = append(r.stack, value{v: v, plain: true}) }
 
+// pop returns the value on top of the stack. The expression needs it.
 func (r *run) pop() value {
+	v := r.drop()
+	if v.fault != nil {
+		panic(stop{v.fault})
+	}
+	return v
+}
+
+// drop is pop for a value that may be a fault.
+func (r *run) drop() value {
 	v := r.peek(0)
 	r.stack = r.stack[:len(r.stack)-1]
 	return v
+}
+
+// replace puts what f makes of a value in its place, or the same fault.
+func (r *run) replace(t *BaseType, f func(v uint64) uint64) {
+	a := r.drop()
+	if a.fault != nil {
+		r.stack = append(r.stack, value{t: t, fault: a.fault})
+		return
+	}
+	r.pushTyped(f(a.v), t)
 }
 
 func (r *run) peek(n int) value {
@@ -206,17 +229,23 @@ func (r *run) reg(n uint64) uint64 {
 	panic(stop{RegisterError(n)})
 }
 
-func (r *run) load(addr uint64, size int) uint64 {
+// load replaces an address by the size bytes that are there.
+func (r *run) load(size int, t *BaseType) {
 	switch size {
 	case 1, 2, 4, 8:
 	default:
 		fail(ErrUnsupported, "a read of %d bytes", size)
 	}
+	a := r.drop()
 	var b [8]byte
-	if r.Mem == nil || !r.Mem(addr, b[:size]) {
-		fail(ErrFault, "at %#x", addr)
+	if a.fault == nil && (r.Mem == nil || !r.Mem(a.v, b[:size])) {
+		a.fault = fmt.Errorf("%w: at %#x", ErrFault, a.v)
 	}
-	return binary.LittleEndian.Uint64(b[:])
+	if a.fault != nil {
+		r.stack = append(r.stack, value{t: t, fault: a.fault})
+		return
+	}
+	r.pushTyped(binary.LittleEndian.Uint64(b[:]), t)
 }
 
 // baseType reads the operand of a typed operation; 0 is the generic type.

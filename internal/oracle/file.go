@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // File is an image: its sections as bytes, and where its units are.
@@ -19,6 +20,7 @@ type File struct {
 	code     [][2]uint64 // address ranges of sections with instructions
 	ehFrame  uint64      // address of .eh_frame
 	frames   frames
+	loaded   []uint64 // see Open
 }
 
 // Unit is one unit of .debug_info.
@@ -30,9 +32,11 @@ type Unit struct {
 }
 
 // Open reads the sections of an image that are needed here. Sections that the image does not
-// have are taken from separate, the path of the file with its debug information, or "".
-func Open(path, separate string) (*File, error) {
-	f := &File{sections: make(map[string][]byte)}
+// have are taken from separate, the path of the file with its debug information, or "". A
+// relocatable file has no addresses: loaded are those of its sections that are loaded, in
+// the file's order.
+func Open(path, separate string, loaded ...uint64) (*File, error) {
+	f := &File{sections: make(map[string][]byte), loaded: loaded}
 	for _, p := range []string{path, separate} {
 		if p == "" {
 			continue
@@ -67,34 +71,73 @@ func (f *File) read(r io.ReaderAt) error {
 	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
 		return fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
 	}
-	if e.Type == elf.ET_REL {
-		return errors.New("oracle: a relocatable file, such as a module: the second reader reads linked ones only")
+	addrs, err := f.addresses(e)
+	if err != nil {
+		return err
 	}
-	for _, name := range []string{
-		".debug_info", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets", ".debug_addr",
-		".debug_ranges", ".debug_rnglists", ".debug_loc", ".debug_loclists", ".debug_frame", ".eh_frame",
-	} {
-		s := e.Section(name)
-		if s == nil || s.Type == elf.SHT_NOBITS || f.sections[name] != nil {
+	var symbols []elf.Symbol
+	if e.Type == elf.ET_REL {
+		if symbols, err = e.Symbols(); err != nil {
+			return fmt.Errorf("oracle: %w", err)
+		}
+	}
+	own := make(map[string]bool)
+	for i, s := range e.Sections {
+		name := s.Name
+		if rest, ok := strings.CutPrefix(name, ".z"); ok {
+			name = "." + rest
+		}
+		if own[name] && wanted[name] {
+			return fmt.Errorf("oracle: several sections %s", name)
+		}
+		own[name] = true
+		if !wanted[name] || s.Type == elf.SHT_NOBITS || f.sections[name] != nil {
 			continue
 		}
-		// Data decompresses.
-		if f.sections[name], err = s.Data(); err != nil {
-			return fmt.Errorf("oracle: section %s: %w", name, err)
+		d, err := contents(s)
+		if err == nil && e.Type == elf.ET_REL {
+			d, err = relocate(e, i, d, addrs, symbols)
 		}
+		if err != nil {
+			return fmt.Errorf("oracle: section %s: %w", s.Name, err)
+		}
+		f.sections[name] = d
 		if name == ".eh_frame" {
-			f.ehFrame = s.Addr
+			f.ehFrame = addrs[i]
 		}
 	}
 	if f.code != nil {
 		return nil // the image's own
 	}
-	for _, s := range e.Sections {
+	for i, s := range e.Sections {
 		if s.Flags&elf.SHF_ALLOC != 0 && s.Flags&elf.SHF_EXECINSTR != 0 {
-			f.code = append(f.code, [2]uint64{s.Addr, s.Addr + s.Size})
+			f.code = append(f.code, [2]uint64{addrs[i], addrs[i] + s.Size})
 		}
 	}
 	return nil
+}
+
+// wanted are the sections that are needed here.
+var wanted = map[string]bool{
+	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true, ".debug_str_offsets": true, ".debug_addr": true,
+	".debug_ranges": true, ".debug_rnglists": true, ".debug_loc": true, ".debug_loclists": true, ".debug_frame": true, ".eh_frame": true,
+}
+
+// addresses returns the addresses of a file's sections.
+func (f *File) addresses(e *elf.File) ([]uint64, error) {
+	out := make([]uint64, len(e.Sections))
+	loaded := f.loaded
+	for i, s := range e.Sections {
+		out[i] = s.Addr
+		if e.Type != elf.ET_REL || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		if len(loaded) == 0 {
+			return nil, errors.New("oracle: a relocatable file, such as a module, has no addresses, and Open was not told any")
+		}
+		out[i], loaded = loaded[0], loaded[1:]
+	}
+	return out, nil
 }
 
 // readUnits finds the units: debug/dwarf does not return their versions.

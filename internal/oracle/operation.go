@@ -1,5 +1,10 @@
 package oracle
 
+import (
+	"cmp"
+	"fmt"
+)
+
 // op runs one operation. Numbers are those of DWARF 5 section 7.7.1 and of GNU's
 // operations before it.
 func (r *run) op(op uint8) {
@@ -26,17 +31,16 @@ func (r *run) op(op uint8) {
 	case 0xa2, 0xfc: // constx, GNU_const_index
 		r.push(r.indexed())
 	case 0x06: // deref
-		r.push(r.load(r.pop().v, 8))
+		r.load(8, nil)
 	case 0x94: // deref_size
-		n := int(r.uint(1))
-		r.push(r.load(r.pop().v, n))
+		r.load(int(r.uint(1)), nil)
 	case 0xa6, 0xf6: // deref_type
 		n := int(r.uint(1))
 		t := r.baseType()
 		if t != nil && t.Size != n {
 			fail(ErrBad, "deref_type of %d bytes of a type of %d", n, t.Size)
 		}
-		r.pushTyped(r.load(r.pop().v, n), t)
+		r.load(n, t)
 	case 0x08: // const1u
 		r.number(r.uint(1))
 	case 0x09:
@@ -58,33 +62,32 @@ func (r *run) op(op uint8) {
 	case 0x12: // dup
 		r.stack = append(r.stack, r.peek(0))
 	case 0x13: // drop
-		r.pop()
+		r.drop()
 	case 0x14: // over
 		r.stack = append(r.stack, r.peek(1))
 	case 0x15: // pick
 		r.stack = append(r.stack, r.peek(int(r.uint(1))))
 	case 0x16: // swap
-		a, b := r.pop(), r.pop()
+		a, b := r.drop(), r.drop()
 		r.stack = append(r.stack, a, b)
 	case 0x17: // rot: the top becomes the third
-		a, b, c := r.pop(), r.pop(), r.pop()
+		a, b, c := r.drop(), r.drop(), r.drop()
 		r.stack = append(r.stack, a, c, b)
 	case 0x19: // abs
-		a := r.pop()
-		if int64(a.v) < 0 && (a.t == nil || a.t.Signed) {
-			a.v = -a.v
-		}
-		r.pushTyped(a.v, a.t)
+		t := r.peek(0).t
+		r.replace(t, func(v uint64) uint64 {
+			if int64(v) < 0 && (t == nil || t.Signed) {
+				return -v
+			}
+			return v
+		})
 	case 0x1f: // neg
-		a := r.pop()
-		r.pushTyped(-a.v, a.t)
+		r.replace(r.peek(0).t, func(v uint64) uint64 { return -v })
 	case 0x20: // not
-		a := r.pop()
-		r.pushTyped(^a.v, a.t)
+		r.replace(r.peek(0).t, func(v uint64) uint64 { return ^v })
 	case 0x23: // plus_uconst
 		k := r.uleb()
-		a := r.pop()
-		r.pushTyped(a.v+k, a.t)
+		r.replace(r.peek(0).t, func(v uint64) uint64 { return v + k })
 	case 0x28, 0x2f: // bra, skip
 		delta := uint64(r.sint(2))
 		if op == 0x28 && r.pop().v == 0 {
@@ -145,15 +148,13 @@ func (r *run) op(op uint8) {
 		t := r.baseType()
 		r.pushTyped(r.reg(n), t)
 	case 0xa8, 0xf7: // convert
-		t := r.baseType()
-		r.pushTyped(r.pop().v, t)
+		r.replace(r.baseType(), func(v uint64) uint64 { return v })
 	case 0xa9, 0xf9: // reinterpret
 		t := r.baseType()
-		a := r.pop()
-		if width(t) != width(a.t) {
-			fail(ErrBad, "reinterpret of %d bytes as %d", width(a.t), width(t))
+		if of := r.peek(0).t; width(t) != width(of) {
+			fail(ErrBad, "reinterpret of %d bytes as %d", width(of), width(t))
 		}
-		r.pushTyped(a.v, t)
+		r.replace(t, func(v uint64) uint64 { return v })
 	default:
 		fail(ErrUnsupported, "operation %#x", op)
 	}
@@ -178,7 +179,7 @@ func (r *run) indexed() uint64 {
 // binary runs an operation with two operands. On the generic type, division and
 // comparisons are signed, modulo is unsigned, as GDB has it and GCC relies on.
 func (r *run) binary(op uint8) {
-	second, first := r.pop(), r.pop()
+	second, first := r.drop(), r.drop()
 	a, b, t := first.v, second.v, first.t
 	shift := op == 0x24 || op == 0x25 || op == 0x26
 	if t != nil && second.t == nil && second.plain && !shift {
@@ -187,6 +188,13 @@ func (r *run) binary(op uint8) {
 	}
 	if !shift && ((t == nil) != (second.t == nil) || t != nil && *t != *second.t) {
 		fail(ErrBad, "operands of different types")
+	}
+	if fault := cmp.Or(first.fault, second.fault); fault != nil {
+		if op >= 0x29 && op <= 0x2e {
+			t = nil // a comparison
+		}
+		r.stack = append(r.stack, value{t: t, fault: fault})
+		return
 	}
 	signed := t == nil || t.Signed
 	sa, sb := int64(a), int64(b)
@@ -228,7 +236,8 @@ func (r *run) binary(op uint8) {
 	case 0x1b: // div
 		switch {
 		case b == 0:
-			fail(ErrFault, "division by zero")
+			r.stack = append(r.stack, value{t: t, fault: fmt.Errorf("%w: division by zero", ErrFault)})
+			return
 		case signed:
 			v = uint64(sa / sb)
 		default:
@@ -239,7 +248,8 @@ func (r *run) binary(op uint8) {
 	case 0x1d: // mod
 		switch {
 		case b == 0:
-			fail(ErrFault, "division by zero")
+			r.stack = append(r.stack, value{t: t, fault: fmt.Errorf("%w: division by zero", ErrFault)})
+			return
 		case t != nil && signed:
 			v = uint64(sa % sb)
 		default:

@@ -28,67 +28,69 @@ const (
 	encAddress     = 0x01
 )
 
-// typeOf describes the type of an entry. Without DW_AT_type it is void.
-func (r *Reader) typeOf(n *node) (TypeInfo, error) {
-	for range maxChain {
-		t, err := r.refer(n, dwarf.AttrType)
-		if err != nil {
-			return TypeInfo{}, err
-		}
-		if t == nil {
-			return TypeInfo{Size: -1}, nil
-		}
-		size := int64(-1)
-		if v, ok := t.Val(dwarf.AttrByteSize).(int64); ok {
-			size = v
-		}
-		switch t.Tag {
-		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, dwarf.TagAtomicType:
-			n = t
-			continue
-		case dwarf.TagBaseType:
-			info := TypeInfo{Size: size, Scalar: true}
-			switch enc, _ := t.Val(dwarf.AttrEncoding).(int64); enc {
-			case encSigned, encSignedChar:
-				info.Signed = true
-			case encFloat, encComplex, encImaginary, encDecimal:
-				info.Scalar, info.Float = false, true
-			}
-			return info, nil
-		case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
-			if size < 0 {
-				size = 8
-			}
-			return TypeInfo{Size: size, Scalar: true}, nil
-		case dwarf.TagEnumerationType:
-			info := TypeInfo{Size: size, Scalar: true}
-			if under, err := r.typeOf(t); err != nil {
-				return info, err
-			} else if under.Size >= 0 {
-				info.Signed = under.Signed
-				return info, nil
-			}
-			for _, c := range t.children {
-				if v, ok := c.Val(dwarf.AttrConstValue).(int64); ok && v < 0 {
-					info.Signed = true
-				}
-			}
-			return info, nil
-		case dwarf.TagArrayType:
-			if size < 0 {
-				el, err := r.typeOf(t)
-				if err != nil {
-					return TypeInfo{}, err
-				}
-				size = arraySize(t, el.Size)
-			}
-		}
-		if decl, _ := t.Val(dwarf.AttrDeclaration).(bool); decl {
-			size = -1
-		}
-		return TypeInfo{Size: size}, nil
+// typeOf describes the type that an entry names. Without DW_AT_type it is void.
+func (r *Reader) typeOf(n *node) (TypeInfo, error) { return r.typeIn(n, 0) }
+
+// typeIn is typeOf at a depth: in a damaged file an array may be its own element.
+func (r *Reader) typeIn(n *node, depth int) (TypeInfo, error) {
+	t, err := r.bare(n)
+	if err != nil || t == nil {
+		return TypeInfo{Size: -1}, err
 	}
-	return TypeInfo{}, fmt.Errorf("oracle: types of the entry at %#x do not end", n.Offset)
+	return r.describe(t, depth)
+}
+
+// describe describes a type, which is no typedef and has no qualifiers.
+func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
+	if depth > maxChain {
+		return TypeInfo{}, fmt.Errorf("oracle: types of the entry at %#x do not end", t.Offset)
+	}
+	size := int64(-1)
+	if v, ok := t.Val(dwarf.AttrByteSize).(int64); ok {
+		size = v
+	}
+	switch t.Tag {
+	case dwarf.TagBaseType:
+		info := TypeInfo{Size: size, Scalar: true}
+		switch enc, _ := t.Val(dwarf.AttrEncoding).(int64); enc {
+		case encSigned, encSignedChar:
+			info.Signed = true
+		case encFloat, encComplex, encImaginary, encDecimal:
+			info.Scalar, info.Float = false, true
+		}
+		return info, nil
+	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
+		if size < 0 {
+			size = 8
+		}
+		return TypeInfo{Size: size, Scalar: true}, nil
+	case dwarf.TagEnumerationType:
+		info := TypeInfo{Size: size, Scalar: true}
+		if under, err := r.typeIn(t, depth+1); err != nil {
+			return info, err
+		} else if under.Size >= 0 {
+			info.Signed = under.Signed
+			return info, nil
+		}
+		for _, c := range t.children {
+			if v, ok := c.Val(dwarf.AttrConstValue).(int64); ok && v < 0 {
+				info.Signed = true
+			}
+		}
+		return info, nil
+	case dwarf.TagArrayType:
+		if size < 0 {
+			el, err := r.typeIn(t, depth+1)
+			if err != nil {
+				return TypeInfo{}, err
+			}
+			size = arraySize(t, el.Size)
+		}
+	}
+	if decl, _ := t.Val(dwarf.AttrDeclaration).(bool); decl {
+		size = -1
+	}
+	return TypeInfo{Size: size}, nil
 }
 
 func arraySize(t *node, size int64) int64 {

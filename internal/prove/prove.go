@@ -85,7 +85,8 @@ func (r *Report) add(o *Report) {
 }
 
 // refused returns the count for a reason that the second reader never gives: it evaluates
-// what cannot be compiled, such as a loop, and reads what is not stored yet.
+// what cannot be compiled, such as a loop, reads what is not stored yet, and takes the
+// addresses of a module's sections to be what they are here.
 func (r *Report) refused(c loc.ReasonCode) *uint64 {
 	switch c {
 	case loc.ReasonUnsupported:
@@ -94,6 +95,8 @@ func (r *Report) refused(c loc.ReasonCode) *uint64 {
 		return &r.Doubted
 	case loc.ReasonNotStoredYet:
 		return &r.NotStored
+	case loc.ReasonModuleAddress:
+		return &r.Unchecked
 	}
 	return nil
 }
@@ -109,13 +112,26 @@ func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Option
 	})
 }
 
+// Second opens the file of an image for the second reader. A relocatable image, such as a
+// module, has addresses that the first one chose.
+func Second(img *dwarfloc.Image) (*oracle.File, error) {
+	var loaded []uint64
+	if img.IsRelocatable() {
+		for _, s := range img.Sections() {
+			loaded = append(loaded, s.Addr)
+		}
+	}
+	return oracle.Open(img.Path(), img.DebugPath(), loaded...)
+}
+
 // how returns the options of the prologues that run here.
 func how(c prologue.Convention) share.Options {
 	return share.Options{Reads: prologue.ReadUser, Convention: c}
 }
 
-// addFunc takes arguments of a site that one prologue fetches.
-type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument) error
+// addFunc takes arguments of a site that one prologue fetches: its parameters from the one
+// with the index first on, or, if that is -1, those of a plan.
+type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument, first int) error
 
 // eachDistinct calls f for the parameters of sites, in the groups that a share.Sharer makes,
 // from several goroutines. Groups whose prologue the same goroutine has seen before are left
@@ -156,7 +172,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f a
 					return err
 				}
 			}
-			if err := f(number, s, o.Arguments(kept[from:at])); err != nil {
+			if err := f(number, s, o.Arguments(kept[from:at]), from); err != nil {
 				return err
 			}
 		}
@@ -190,7 +206,7 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 			if err := ctx.Err(); err != nil {
 				return 0, context.Cause(ctx)
 			}
-			if err := add(0, s.Site, slices.Clone(s.Args)); err != nil {
+			if err := add(0, s.Site, slices.Clone(s.Args), -1); err != nil {
 				return 0, err
 			}
 		}
@@ -226,8 +242,8 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}
-	sites, err := feed(func(worker int, s *dwarfloc.Site, args []plan.Argument) error {
-		return provers[worker].add(s, args)
+	sites, err := feed(func(worker int, s *dwarfloc.Site, args []plan.Argument, first int) error {
+		return provers[worker].add(s, args, first)
 	})
 	total := Report{Sites: sites}
 	for _, p := range provers {

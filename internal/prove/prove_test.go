@@ -101,13 +101,13 @@ func TestFindsWrong(t *testing.T) {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
 			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, args []plan.Argument) error {
+				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, args []plan.Argument, first int) error {
 					for i := range args {
 						v := *args[i].Variable
 						wrong.change(&v.Loc)
 						args[i].Variable, args[i].Loc = &v, v.Loc
 					}
-					return add(w, s, args)
+					return add(w, s, args, first)
 				})
 			})
 			if err != nil {
@@ -163,7 +163,8 @@ func proveKernel(t *testing.T, path string) {
 		}
 		return
 	}
-	for _, text := range []string{"get_page page", "kmalloc size flags", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size", "vfs_read file buf count pos name=file->f_path.dentry->d_iname:string $comm"} {
+	for _, text := range []string{"get_page page", "kmalloc size flags", "timespec64_add lhs rhs", "fdput fd", "tcp_s* sk size", "vfs_read file buf count pos name=file->f_path.dentry->d_iname:string $comm",
+		"vfs_read file->f_path.dentry->d_name.name file->f_inode->i_mode file->f_path.dentry->d_iname[2]", "tcp_s* sk->__sk_common.skc_state sk->sk_userlocks"} {
 		def, err := probe.Parse(text)
 		if err != nil {
 			t.Fatal(err)

@@ -73,8 +73,9 @@ type expectation struct {
 	value     func(m oracle.Machine) (v uint64, ok bool, err error)
 }
 
-// add adds a site's arguments to the batch, unless their prologue has been seen.
-func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
+// add adds a site's arguments to the batch, unless their prologue has been seen. first is the
+// index of the first of them in the site's parameters, or -1 if they are those of a plan.
+func (p *prover) add(s *dwarfloc.Site, args []plan.Argument, first int) error {
 	pro, err := share.Emit(s, args, p.how)
 	if err != nil {
 		return err
@@ -90,12 +91,12 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	}
 	j := job{code: bpfexec.CodeOf(pro, len(args)), layout: pro.Layout, site: s, text: pro.String()}
 	j.code.Insns = pro.Slid(p.world.bias)
-	for _, a := range args {
-		e := expectation{arg: a, unchecked: true}
-		if !p.derived(&a) {
-			e = expect(s, site, a)
+	for i, a := range args {
+		at := -1
+		if first >= 0 {
+			at = first + i
 		}
-		j.args = append(j.args, e)
+		j.args = append(j.args, p.expect(s, site, a, at))
 	}
 	p.batch = append(p.batch, j)
 	p.bytes += j.layout.Size
@@ -105,11 +106,11 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument) error {
 	return nil
 }
 
-// derived reports whether an argument is computed from a variable. The second reader knows
-// only variables.
-func (p *prover) derived(a *plan.Argument) bool {
+// derived reports whether an argument is computed from a variable or its part. The second
+// reader knows only these.
+func derived(a *plan.Argument) bool {
 	number := a.Kind == prologue.KindScalar || a.Kind == prologue.KindObject
-	return !number || a.Variable.Reference || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr || p.def != nil && len(p.def.Args[a.DefinitionArg].Expr.Path) > 0
+	return !number || a.Variable.Reference || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr
 }
 
 // second returns the second reader's view of a site, or nil if it has no such site.
@@ -138,27 +139,36 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 	return p.sites[die], nil
 }
 
-// expect finds the second reader's value of an argument.
-func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
+// expect finds the second reader's value of an argument. at is its index in the site's
+// parameters, or -1.
+func (p *prover) expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument, at int) expectation {
 	e := expectation{arg: a}
-	if site == nil || a.Variable.Loc.Rule == loc.RuleABI {
+	if site == nil || derived(&a) || a.Variable.Loc.Rule == loc.RuleABI {
 		e.unchecked = true
 		return e
 	}
-	for i := range site.Params {
-		q := &site.Params[i]
-		if q.Name == a.Name && a.Variable.Role == dwarfloc.RoleParameter {
-			e.value = func(m oracle.Machine) (uint64, bool, error) {
-				if early, err := site.TooEarly(q); err != nil || early && !s.AfterPrologue {
-					return 0, false, errors.Join(err, errNoValue)
-				}
-				return param(q, &m, a)
-			}
-			return e
+	name, steps, known := a.Name, []oracle.Step(nil), true
+	if p.def != nil {
+		d := &p.def.Args[a.DefinitionArg]
+		if d.Expr.Kind == probe.KindVariable {
+			name = d.Expr.Name
 		}
+		steps, known = stepsOf(d.Expr.Path)
+	}
+	if q := parameter(site, name, at); q != nil && a.Variable.Role == dwarfloc.RoleParameter && known {
+		e.value = func(m oracle.Machine) (uint64, bool, error) {
+			if early, err := site.TooEarly(q); err != nil || early && !s.AfterPrologue {
+				return 0, false, errors.Join(err, errNoValue)
+			}
+			if len(steps) > 0 {
+				return p.part(q, &m, steps, a)
+			}
+			return param(q, &m, a)
+		}
+		return e
 	}
 	expr, _, _ := a.Variable.Expression()
-	if expr == nil || a.Variable.Role == dwarfloc.RoleGlobal {
+	if expr == nil || a.Variable.Role == dwarfloc.RoleGlobal || len(steps) > 0 || !known {
 		// The second reader reads parameters. A local's expression is checked, though
 		// not how it was chosen; a global's may be in another unit.
 		e.unchecked = true
@@ -166,6 +176,64 @@ func expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument) expectation {
 	}
 	e.value = func(m oracle.Machine) (uint64, bool, error) { return evaluate(&m, nil, expr, a) }
 	return e
+}
+
+// parameter finds a parameter by its place, or else by its name. One without a name (Rust's
+// patterns) can be found by its place only.
+func parameter(site *oracle.Site, name string, at int) *oracle.Param {
+	if at >= 0 && at < len(site.Params) && site.Params[at].Name == name {
+		return &site.Params[at]
+	}
+	for i := range site.Params {
+		if q := &site.Params[i]; q.Name == name && name != "" {
+			return q
+		}
+	}
+	return nil
+}
+
+// stepsOf returns a path as the second reader follows it. known is false if it does not: an
+// index is a variable.
+func stepsOf(path []probe.Step) (steps []oracle.Step, known bool) {
+	for _, p := range path {
+		switch {
+		case p.Kind != probe.StepIndex:
+			steps = append(steps, oracle.Step{Member: p.Member, Deref: p.Kind == probe.StepArrow})
+		case p.IndexBy != nil:
+			return nil, false
+		default:
+			steps = append(steps, oracle.Step{Index: p.Index})
+		}
+	}
+	return steps, true
+}
+
+// part returns the value of what a path leads to from a parameter.
+func (p *prover) part(q *oracle.Param, m *oracle.Machine, steps []oracle.Step, a plan.Argument) (uint64, bool, error) {
+	res := oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, 8)}
+	var err error
+	switch q.Source {
+	case oracle.Constant:
+	case oracle.Expression:
+		res, err = m.Eval(q.Expr)
+	default:
+		err = errNoValue
+	}
+	var v uint64
+	if err == nil {
+		var o *oracle.Object
+		if o, err = q.Follow(m, res, steps); err == nil {
+			size, signed := 0, false // as the type has them
+			if p.def.Args[a.DefinitionArg].Type.Kind != probe.TypeNone {
+				size, signed = a.Size, a.Signed
+			}
+			v, err = o.Value(size, signed)
+		}
+	}
+	if errors.Is(err, oracle.ErrFault) {
+		return 0, false, nil
+	}
+	return v, err == nil, err
 }
 
 func param(q *oracle.Param, m *oracle.Machine, a plan.Argument) (uint64, bool, error) {
@@ -278,13 +346,16 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 			return err
 		}
 		want, ok, err := e.value(m)
+		if e.arg.LowBit {
+			want &= 1
+		}
 		missing := got.Err>>i&1 == 1
 		value := j.value(&got, i)
 		switch {
 		case stray:
 			p.report.Stray++
 			continue
-		case errors.Is(err, oracle.ErrTooLarge), e.arg.Size > 8:
+		case errors.Is(err, oracle.ErrTooLarge), errors.Is(err, oracle.ErrNotRead), e.arg.Size > 8:
 			if first {
 				p.report.Unchecked++ // the registers convention carries 8 bytes
 			}

@@ -1,0 +1,102 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// Declared returns where the function is declared. The file's path is relative if it is
+// below the compilation directory, and "" if the debug information does not say.
+func (s *Site) Declared() (file string, line int, err error) {
+	err = s.u.img.guard(func() error {
+		e, err := s.u.Entry(s.DIE)
+		if err == nil {
+			file, line, err = declaredAt(e)
+		}
+		return err
+	})
+	return file, line, err
+}
+
+// declaredAt returns where the function of an entry is declared.
+func declaredAt(e dw.Entry) (file string, line int, err error) {
+	first := e
+	for range index.MaxOrigins {
+		var origin dw.Value
+		var index, at uint64
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrDeclFile:
+				index = v.U
+			case dw.AttrDeclLine:
+				at = v.U
+			case dw.AttrAbstractOrigin, dw.AttrSpecification:
+				origin = v
+			}
+		})
+		if err != nil {
+			return "", 0, err
+		}
+		if at != 0 || index != 0 {
+			return e.Unit.File(index), int(at), nil
+		}
+		if origin.Form == 0 {
+			break
+		}
+		if e, err = e.Unit.Target(origin); err != nil {
+			return "", 0, err
+		}
+	}
+	if file, line, err = declaredIn(e); file != "" || err != nil {
+		return file, line, err
+	}
+	return firstLine(first)
+}
+
+// declaredIn returns where the class is declared that encloses a function's entry. GCC does not
+// say where a lambda's operator() is declared, but where its class is.
+func declaredIn(e dw.Entry) (file string, line int, err error) {
+	path, err := e.Unit.Enclosing(e.Off)
+	if err != nil || len(path) == 0 {
+		return "", 0, err
+	}
+	class := path[len(path)-1]
+	if t := class.Tag(); t != dw.TagStructType && t != dw.TagClassType && t != dw.TagUnionType {
+		return "", 0, nil
+	}
+	err = class.Attrs(func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrDeclFile:
+			file = e.Unit.File(v.U)
+		case dw.AttrDeclLine:
+			line = int(v.U)
+		}
+	})
+	return file, line, err
+}
+
+// firstLine returns the source position where a function's code begins.
+func firstLine(e dw.Entry) (file string, line int, err error) {
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return "", 0, err
+	}
+	at, ok, err := e.Unit.Start(&pcs)
+	if err != nil || !ok {
+		return "", 0, err
+	}
+	rows, err := e.Unit.Rows()
+	if err != nil {
+		return "", 0, err
+	}
+	i, found := slices.BinarySearchFunc(rows, at, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+	for ; found && i < len(rows) && rows[i].Addr == at; i++ {
+		if r := &rows[i]; !r.End && r.Line != 0 {
+			return e.Unit.File(uint64(r.File)), int(r.Line), nil
+		}
+	}
+	return "", 0, nil
+}
