@@ -69,7 +69,8 @@ func run(ctx context.Context, only []string, dir string) error {
 		return err
 	}
 	fmt.Print("# What probes fetch, compared with what programs passed\n\nWritten by `bench/truth` (`make truth`). `go doc ./internal/truth` says how the comparison works.\n\n")
-	fmt.Printf("Kernel: %s.\n\n", firstLine("uname", "-r"))
+	version := strings.SplitN(firstLine("uname", "-r"), ".", 3)
+	fmt.Printf("Linux %s.\n\n", strings.Join(version[:min(2, len(version))], "."))
 	truth.WriteTable(os.Stdout, builds, results)
 	writeCompilers(builds)
 	if failed := slices.Index(results, nil); failed >= 0 {

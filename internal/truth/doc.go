@@ -8,8 +8,40 @@
 // Calls of truth_mark enclose each call. They are traced too, so every hit belongs to the
 // call between whose marks it is.
 //
-// A build is a program made by one compiler with one set of options. Run traces it as an
-// importer of this module would, with packages plan, instances and tracer, and compares. A
-// value that was not fetched is counted by its reason, and a run without a hit too: only a
-// value that differs is wrong.
+// A build is a program made by one compiler with one set of options: see Matrix. Run makes
+// builds, traces them as an importer of this module would, with packages plan, instances and
+// tracer, and compares. A value that was not fetched is counted by its reason, and so are the
+// values of a run without a hit (a probe on an inlined body may be in a part of it that a run
+// does not pass). Hits of a run after its first are counted and not compared: the place is
+// the head of a loop then, or the run passes several sites. Only a value that differs is
+// wrong.
+//
+// # What keeps the comparison honest
+//
+// Arguments are hidden from the compiler after the first mark, and results are used before
+// the second, both by volatile assembly, which compilers keep in order with the calls of the
+// marks. So no part of a call that depends on an argument can be outside of its marks. The
+// marks and the recorder are compiled apart, without link-time optimization. Random numbers
+// have a fixed seed.
+//
+// # Adding a function
+//
+// Write it in one of testdata's sources, with a comment that has its definition,
+//
+//	// trace: scale a b first=p[0]
+//
+// and a call that records under the definition's probe point, or under a name that the comment
+// gives ("trace area: main.*area side=s->side"). The recorded values have the names of the
+// definition's arguments; those that are not asked for are not compared.
+//
+//	truth_open();
+//	truth_run("scale"), INT(a), INT(b), truth_int("first", p[0]);
+//	truth_start();
+//	HIDE(a), HIDE(b);
+//	r = scale(a, b, p);
+//	KEEP(r);
+//	truth_stop();
+//
+// Functions that it calls, and that are traced too, are recorded after it, in the order of
+// their runs.
 package truth

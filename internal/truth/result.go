@@ -81,6 +81,7 @@ func Sum(all []*Result) *Result {
 		for label, n := range r.Outside {
 			sum.Outside[label] += n
 		}
+		sum.Wrong = append(sum.Wrong, r.Wrong...)
 		for p, n := range r.Places {
 			c := sum.Places[p]
 			sum.Places[p] = Count{c.Compared + n.Compared, c.Wrong + n.Wrong}

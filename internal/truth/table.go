@@ -22,6 +22,7 @@ func WriteTable(w io.Writer, builds []Build, results []*Result) {
 	fmt.Fprintf(w, "%d builds, %d runs of functions, %d values compared, %d wrong, %d lost.\n\n", made, total.Runs, total.Compared, total.Count.Wrong, total.LostValues())
 	reasons := mostFirst(total.byReason())
 	writeLosses(w, total, reasons)
+	writeWrong(w, total)
 	writePlaces(w, total)
 	fmt.Fprintln(w, "\n| build | sites | runs | repeated | compared | wrong | lost | of these |")
 	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
@@ -62,6 +63,34 @@ func writeLosses(w io.Writer, total *Result, reasons []string) {
 			parts = append(parts, fmt.Sprintf("%s %d", label, labels[label]))
 		}
 		fmt.Fprintf(w, "| `%s` | %d | %s |\n", why, sums[why], strings.Join(parts, ", "))
+	}
+}
+
+// writeWrong lists what is wrong: for each argument an example.
+func writeWrong(w io.Writer, total *Result) {
+	if len(total.Wrong) == 0 {
+		return
+	}
+	type argument struct{ label, arg, why string }
+	values, sites := make(map[argument]int), make(map[argument]int)
+	examples := make(map[argument]*Wrong)
+	for i := range total.Wrong {
+		x := &total.Wrong[i]
+		a := argument{x.Label, x.Arg, x.Known()}
+		values[a] += x.Times
+		sites[a]++
+		if examples[a] == nil {
+			examples[a] = x
+		}
+	}
+	fmt.Fprintln(w, "\n| wrong | values | sites | for example in | where it was said to be | why |")
+	fmt.Fprintln(w, "| --- | ---: | ---: | --- | --- | --- |")
+	arguments := slices.SortedFunc(maps.Keys(values), func(a, b argument) int {
+		return cmp.Or(cmp.Compare(values[b], values[a]), strings.Compare(a.label, b.label), strings.Compare(a.arg, b.arg))
+	})
+	for _, a := range arguments {
+		x := examples[a]
+		fmt.Fprintf(w, "| %s %s | %d | %d | %s | `%s` (`%v`) | %s |\n", a.label, a.arg, values[a], sites[a], x.Build, x.Location, x.Rule, a.why)
 	}
 }
 
