@@ -25,6 +25,18 @@ type mismatch Mismatch
 
 func (m *mismatch) Error() string { return m.Msg }
 
+// Follow returns what a path leads to from the variable, as Site.Resolve does.
+func (v *Variable) Follow(path []probe.Step) (*Variable, error) {
+	out := v
+	err := v.Type.guard(func() (err error) {
+		if v.site != nil && !v.Reason.Code.Mistaken() {
+			out, err = v.site.follow(v, path)
+		}
+		return err
+	})
+	return out, err
+}
+
 // follow returns what a path leads to from a variable, as a variable: it has the last
 // member's or element's type, and its location at the site.
 func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {

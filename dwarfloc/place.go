@@ -70,7 +70,25 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	if is {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonReassigned}
 	}
+	if err == nil && s.Kind != SiteEntry {
+		v.LowBit, err = s.lowBit(v)
+	}
 	return err
+}
+
+// lowBit returns Variable.LowBit of a variable that is not an argument at a call.
+func (s *Site) lowBit(v *Variable) (bool, error) {
+	switch v.Loc.Kind {
+	case loc.KindRegister, loc.KindValue:
+	case loc.KindMemory:
+		if e := v.Loc.Expr; e.Op != loc.OpReg && (e.Op != loc.OpAdd || e.A.Op != loc.OpReg) {
+			return false, nil // an object, not a slot
+		}
+	default:
+		return false, nil
+	}
+	t, err := v.Type.resolve(0)
+	return err == nil && t.Kind == TypeBool && t.Size == 1, err
 }
 
 // fromDWARF sets the location that the debug information gives, and c to the expression
@@ -157,8 +175,12 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 // bindsLater reports whether a variable whose location begins at a later view of the
 // site's address already has it at the site. It does where a body begins: parameters
 // are bound a few views after the entry. Elsewhere the later view can belong to a later
-// line, which may be the one that assigns the variable.
+// line, which may be the one that assigns the variable; what an implicit pointer points to
+// is mostly a variable of a caller, which the body assigns through the pointer.
 func (s *Site) bindsLater(x *varEntry) bool {
+	if x.pointee {
+		return false
+	}
 	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
 }
 

@@ -58,6 +58,7 @@ func (s *Site) pointee(target uint64) (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.pointee = true
 	return s.variable(&x, s.evaluator())
 }
 

@@ -31,7 +31,11 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 		return false, nil
 	}
 	if x.location.IsBlock() {
-		return !x.u.rowsOfCalls() && s.u.signs(c.expr, true), nil
+		sign := s.u.signOf(c.expr)
+		return !x.u.rowsOfCalls() && (sign.computes || sign.computed), nil
+	}
+	if c.lo == s.Addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
+		return true, nil // a global variable, which the body may have assigned to it
 	}
 	assigned, err := s.u.assignedParams()
 	return assigned[x.root], err
@@ -101,35 +105,45 @@ func (x *varEntry) declaredAt(known map[uint64]uint64) (uint64, error) {
 
 // listAssigns reports whether a list without views shows that its variable changes.
 func (u *unit) listAssigns(x *varEntry) (bool, error) {
-	gnu := u.rowsOfCalls()
 	var first []byte
-	several, signs, viewed := false, false, false
+	var all sign
+	several := false
 	l := u.Locations(x.location, dw.Value{})
 	for e := (dw.LocEntry{}); l.Next(&e); {
-		if e.Default || len(e.Expr) == 0 {
+		switch {
+		case e.Viewed:
+			return false, nil
+		case e.Default || len(e.Expr) == 0:
 			continue
-		}
-		viewed = viewed || e.Viewed
-		if first == nil {
+		case first == nil:
 			first = e.Expr
 		}
 		several = several || !bytes.Equal(first, e.Expr)
-		signs = signs || u.signs(e.Expr, !gnu)
+		is := u.signOf(e.Expr)
+		all.constant = all.constant || is.constant
+		all.computes = all.computes || is.computes
+		all.computed = all.computed || is.computed
 	}
-	return !viewed && signs && (several || !gnu), l.Err
+	if u.rowsOfCalls() {
+		return several && (all.constant || all.computes), l.Err
+	}
+	return several && all.constant || all.computes || all.computed, l.Err
 }
 
-// signs reports whether an expression is a sign of an assignment: it is a constant, or, if
-// alone is not set, it computes. A constant is one only beside something else, so if alone is
-// set, only a constant that is computed counts: LLVM turns "n is 3" into "n is 3 - 1" when it
-// removes the subtraction, and where 2 was passed, it writes 2.
-func (u *unit) signs(expr []byte, alone bool) bool {
+// sign is what an expression shows about its variable.
+type sign struct {
+	constant bool // its value is a constant, or the address of something in the image
+	computed bool // and that is computed: LLVM turns "n is 3" into "n is 3 - 1" when it removes the subtraction; where 2 was passed, it writes 2
+	computes bool // its value is computed from registers or memory
+}
+
+func (u *unit) signOf(expr []byte) sign {
 	enc := u.encoding()
 	constants, others, computes, value := 0, 0, false, false
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, enc)
 		if err != nil {
-			return false
+			return sign{}
 		}
 		at = o.Next
 		switch c := op.Opcode(o.Code); {
@@ -149,8 +163,6 @@ func (u *unit) signs(expr []byte, alone bool) bool {
 			others++
 		}
 	}
-	if !value {
-		return false // a place, not a value
-	}
-	return computes || constants > 0 && others == 0 && !alone
+	constant := value && constants > 0 && others == 0
+	return sign{constant: constant, computed: constant && computes, computes: value && computes && !constant}
 }

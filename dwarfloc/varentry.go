@@ -21,6 +21,7 @@ type varEntry struct {
 	constant dw.Value
 	views    dw.Value
 	decl     bool
+	pointee  bool // it is looked up for an implicit pointer to it
 	external bool
 }
 

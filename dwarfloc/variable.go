@@ -58,6 +58,10 @@ type Variable struct {
 	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; otherwise it is nil.
 	Wrong *Mismatch
 
+	// LowBit is set if only bit 0 of the value at Loc counts. So it is for a truth value
+	// inside a body: a compiler that passes the low bit of a number to an inlined function
+	// leaves out the mask, and describes the whole number.
+	LowBit bool
 	// Reference is set if the variable, or the last member of a path, is a C++ reference,
 	// and Type and Loc are those of what it refers to: see Referent.
 	Reference bool

@@ -36,6 +36,7 @@ type fetcher struct {
 	keyMem   []byte
 	done     label
 	end      label
+	fits     label
 }
 
 // fetch is how one argument is fetched.

@@ -62,7 +62,10 @@ func (l *lowering) lower(arg *Arg) (*node, loc.Reason) {
 	if err != nil {
 		return nil, err.(*refusal).reason
 	}
-	return l.of(l.b.Extend(e, arg.Size, arg.Signed)), loc.Reason{}
+	if e = l.b.Extend(e, arg.Size, arg.Signed); arg.LowBit {
+		e = l.b.Binary(loc.OpAnd, e, l.b.Const(1))
+	}
+	return l.of(e), loc.Reason{}
 }
 
 func (l *lowering) value(arg *Arg) (*loc.Expr, error) {

@@ -15,6 +15,7 @@ type placed struct {
 	// addr is the address of the bytes that a helper reads there, and bytes is their
 	// largest number.
 	addr   *node
+	length *node // how many bytes, if not all
 	helper asm.BuiltinFunc
 	bytes  int
 	// words are computed instead, 8 bytes of the place each.
@@ -76,6 +77,9 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	if err != nil {
 		return t, err
 	}
+	if arg.Length.Kind != loc.KindNone && arg.Kind != KindObject {
+		return l.counted(t, &at, arg, helpers[reads])
+	}
 	if at.Kind == loc.KindMemory {
 		t.addr = l.of(at.Expr)
 		return t, nil
@@ -134,4 +138,25 @@ func (l *lowering) cut(words []*loc.Expr) {
 		}
 		words[i] = l.b.Const(k)
 	}
+}
+
+// counted is placed for a string with a length.
+func (l *lowering) counted(t placed, at *loc.Location, arg *Arg, helper asm.BuiltinFunc) (placed, error) {
+	if at.Kind != loc.KindMemory {
+		return t, refuse(loc.ReasonUnsupported, "a string that is not in memory")
+	}
+	if arg.MaxBytes < 2 {
+		return t, refuse(loc.ReasonTooLarge, "a string of %d bytes, a record holds from 2 to %d", arg.MaxBytes, MaxObject)
+	}
+	length, err := l.location(&arg.Length)
+	if err != nil {
+		return t, err
+	}
+	n, r := l.b.Bits(&length, 0, 64)
+	if r.Code != loc.ReasonNone {
+		return t, refused(r)
+	}
+	t.addr, t.length = l.of(at.Expr), l.of(n)
+	t.helper, t.bytes = helper, arg.MaxBytes-1
+	return t, nil
 }

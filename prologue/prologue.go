@@ -33,6 +33,7 @@ type Arg struct {
 	Kind   ArgKind
 	User   bool // the memory that it is read from is user memory
 	Signed bool // its C type is signed
+	LowBit bool // only bit 0 of the number counts
 	// Loc is where the argument is, or, for strings and objects, where their bytes are. It
 	// is of loc.KindNone if there is no location.
 	Loc    loc.Location
@@ -40,6 +41,9 @@ type Arg struct {
 	// Size is the size of the C type in bytes; 0 if unknown. For a string it is the size of
 	// the array that holds it, and 0 if the string is found by a pointer.
 	Size int
+	// Length is where the length of a string in bytes is, a number of 8 bytes, if the string
+	// does not end with a NUL: in Go, Rust and C++. Such a string is cut off at MaxBytes-1.
+	Length loc.Location
 	// MaxBytes is the room for a string in the record in bytes, its NUL included.
 	MaxBytes int
 }

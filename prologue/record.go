@@ -54,6 +54,9 @@ func (f *fetcher) planRecord() {
 			}
 		case t.addr != nil:
 			f.helpers += int(t.addr.calls)
+			if t.length != nil {
+				f.helpers += int(t.length.calls)
+			}
 		}
 		if t.helper != 0 {
 			f.helpers++
@@ -302,7 +305,7 @@ func (f *fetcher) unknown(op asm.ALUOp) {
 func (f *fetcher) emitInPlace(t *fetch) {
 	f.fault = &f.done
 	slot, size := f.field(t), f.layout.Fields[t.arg].Size
-	chain := t.addr != nil && !t.addr.pure()
+	chain := t.addr != nil && !t.addr.pure() // strings are always cleared
 	if kind := f.args[t.arg].Kind; chain || kind == KindString || kind == KindUserString {
 		f.clearPlace(t)
 	} else if t.bytes%8 != 0 {
@@ -313,15 +316,21 @@ func (f *fetcher) emitInPlace(t *fetch) {
 		f.collect(1 << t.arg)
 		return
 	}
-	if t.addr.calls > 0 {
-		f.readSlot = f.push(8)
+	divides := t.addr.divides
+	if t.length != nil {
+		divides = divides || t.length.divides
+		f.emitCounted(t, slot)
+	} else {
+		if t.addr.calls > 0 {
+			f.readSlot = f.push(8)
+		}
+		f.compute(t.addr, asm.R3, f.scratch()&^setOf(asm.R3))
+		f.callInto(t.helper, slot, t.bytes)
+		if t.addr.calls > 0 {
+			f.pop(8)
+		}
 	}
-	f.compute(t.addr, asm.R3, f.scratch()&^setOf(asm.R3))
-	f.callInto(t.helper, slot, t.bytes)
-	if t.addr.calls > 0 {
-		f.pop(8)
-	}
-	if t.addr.divides {
+	if divides {
 		// A division by 0 leaves nothing in R0.
 		f.jump(&f.end)
 		f.bind(&f.done)
@@ -330,4 +339,32 @@ func (f *fetcher) emitInPlace(t *fetch) {
 	}
 	f.bind(&f.done)
 	f.collect(1 << t.arg)
+}
+
+// emitCounted reads a string with a length. An empty one may have any address, also one that
+// helpers refuse. The length is compared right before the call:
+// verifiers before Linux 5.10 forget what is known of a number when it goes through the stack.
+func (f *fetcher) emitCounted(t *fetch, slot int) {
+	length := f.push(8)
+	calls := t.addr.calls+t.length.calls > 0
+	if calls {
+		f.readSlot = f.push(8)
+	}
+	f.compute(t.length, asm.R0, f.scratch())
+	f.store(length, asm.R0)
+	f.compute(t.addr, asm.R3, f.scratch()&^setOf(asm.R3))
+	f.unknown(asm.And) // the result, if there is nothing to read
+	f.loadSlot(asm.R2, length, 8)
+	f.jumpImm(asm.JLE, asm.R2, int32(t.bytes), &f.fits)
+	f.imm(asm.Mov, asm.R2, int32(t.bytes))
+	f.bind(&f.fits)
+	f.jumpImm(asm.JEq, asm.R2, 0, &f.fits)
+	f.reg(asm.Mov, asm.R1, asm.R10)
+	f.imm(asm.Add, asm.R1, int32(slot))
+	f.call(t.helper)
+	f.bind(&f.fits)
+	if calls {
+		f.pop(8)
+	}
+	f.pop(8)
 }

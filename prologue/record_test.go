@@ -20,6 +20,12 @@ func str(l location, bound int) prologue.Arg {
 	return prologue.Arg{Name: "s", Kind: prologue.KindString, Loc: l, MaxBytes: bound}
 }
 
+func counted(l, length location, bound int) prologue.Arg {
+	a := str(l, bound)
+	a.Length = length
+	return a
+}
+
 func object(l location, size int) prologue.Arg {
 	return prologue.Arg{Name: "o", Kind: prologue.KindObject, Loc: l, Size: size}
 }
@@ -207,6 +213,8 @@ func recordCases(w *world) (cases []execCase) {
 		str(known('a', 'b', 'c', 0, 'd', 'e', 'f', 'g', 'h', 'i'), 9),
 		{Name: "f", Kind: prologue.KindString, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, MaxBytes: 16},
 	}
+	good = append(good, counted(text, isConst(5), 16), counted(text, isConst(15), 16), counted(text, isConst(16), 16),
+		counted(inMem(num(0)), isConst(0), 16), counted(text, isValue(bin(loc.OpAnd, mem(reg(5), 8), num(7))), 24))
 	cases = append(cases, execCase{name: "good", args: good})
 	bad := inMem(plus(reg(4), 16))
 	zero := bin(loc.OpSub, reg(0), reg(0))
@@ -223,6 +231,10 @@ func recordCases(w *world) (cases []execCase) {
 		{"chain of a string, first link", str(inMem(mem(reg(4), 8)), 24)},
 		{"chain of a string, last link", str(inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
 		{"string", str(bad, 24)},
+		{"counted string", counted(bad, isConst(5), 24)},
+		{"counted string, bad length", counted(text, bad, 24)},
+		{"counted string, bad link", counted(inMem(mem(plus(reg(4), 16), 8)), inMem(reg(5)), 24)},
+		{"counted string, divided", counted(text, isValue(bin(loc.OpUDiv, reg(0), zero)), 24)},
 		{"string across the end", str(inMem(plus(reg(5), 4096-4)), 24)},
 		{"string at 0", str(inMem(num(0)), 24)},
 		{"string, narrow link", str(inMem(bin(loc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))), 24)},

@@ -254,6 +254,16 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 		return b, ok
 	case arg.Kind == prologue.KindObject:
 		return nil, false
+	case l.Kind == loc.KindMemory && arg.Length.Kind != loc.KindNone:
+		n, ok := w.fetch(&prologue.Arg{Loc: arg.Length, Size: 8})
+		addr, known := w.eval(l.Expr)
+		if !ok || !known {
+			return nil, false
+		}
+		if n == 0 {
+			return nil, true
+		}
+		return w.read(addr, int(min(n, uint64(arg.MaxBytes-1))))
 	case l.Kind == loc.KindMemory:
 		addr, ok := w.eval(l.Expr)
 		if !ok {

@@ -70,7 +70,10 @@ func (a *argument) shape(o *Options) error {
 	if err != nil {
 		return err
 	}
-	a.Size, a.Signed = int(max(bytes, 0)), t.Signed
+	a.Size, a.Signed, a.LowBit = int(max(bytes, 0)), t.Signed, a.variable.LowBit
+	if a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBool {
+		a.LowBit = false // the definition asks for the bits as they are
+	}
 	switch want := &a.want; {
 	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
 		return a.str(t, o)
@@ -80,10 +83,21 @@ func (a *argument) shape(o *Options) error {
 		a.bitField(t)
 	case want.Kind != probe.TypeNone:
 		a.number()
+	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && isRecord(t):
+		a.MaxBytes = o.StringBytes
+		if ok, err := a.counted(t, false); err != nil || ok {
+			return err
+		}
+		a.MaxBytes = 0
+		a.Kind = prologue.KindObject
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.KindObject
 	}
 	return nil
+}
+
+func isRecord(t *dwarfloc.Type) bool {
+	return t.Kind == dwarfloc.TypeStruct || t.Kind == dwarfloc.TypeClass
 }
 
 func aggregate(t *dwarfloc.Type) bool {
@@ -132,6 +146,9 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 	a.MaxBytes = o.StringBytes
 	size := a.Size
 	a.Size, a.Signed = 0, false
+	if ok, err := a.countedOrPointed(t); err != nil || ok {
+		return err
+	}
 	v := a.variable
 	var el *dwarfloc.Type
 	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {

@@ -346,6 +346,9 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 			return err
 		}
 		want, ok, err := e.value(m)
+		if e.arg.LowBit {
+			want &= 1
+		}
 		missing := got.Err>>i&1 == 1
 		value := j.value(&got, i)
 		switch {

@@ -23,12 +23,12 @@ type plain uint64
 
 const (
 	plainBits = 21
-	valueBits = 14
+	valueBits = 13
 )
 
-// Kinds of plain arguments, above the value, the sign and four bits of size.
+// Kinds of plain arguments, above the value, the sign, four bits of size and the low bit.
 const (
-	plainNone = (iota + 1) << (valueBits + 5)
+	plainNone = (iota + 1) << (valueBits + 6)
 	plainRegister
 	plainConstant
 )
@@ -56,6 +56,9 @@ func plainOf(args []prologue.Arg) (p plain) {
 		x |= k | uint64(a.Size)<<(valueBits+1)
 		if a.Signed {
 			x |= 1 << valueBits
+		}
+		if a.LowBit {
+			x |= 1 << (valueBits + 5)
 		}
 		p = p<<plainBits | plain(x)
 	}

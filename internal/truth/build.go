@@ -73,6 +73,9 @@ func (w *workshop) make(ctx context.Context, b *Build, name string) (path string
 		}
 		// The programs' arithmetic wraps.
 		args := append([]string{"-g", "-fwrapv", "-Irecord", "-w", "-o", path}, b.Options...)
+		if b.Language == CPP {
+			args = append(args, "-std=gnu++17")
+		}
 		return path, w.command(ctx, b.Env, b.Path(), append(append(args, files...), "truth.o")...)
 	}
 }

@@ -115,20 +115,16 @@ func align(runs []expectedRun, hits []hit, out []*hit) {
 
 // run compares the values of one run with those of its hit, which may be nil.
 func (c *comparison) run(call uint64, run *expectedRun, h *hit) {
-	noCode := c.traced.noCode[run.label]
-	if h == nil && !noCode {
-		c.Missed[run.label]++
-	}
 	for i := range run.values {
 		want := &run.values[i]
 		why, refused := c.traced.refused[run.label][want.name]
 		switch {
 		case refused:
-			c.Lost[why]++
-		case noCode:
-			c.Lost[reasonNoCode]++
+			c.Lost[Loss{why, run.label}]++
+		case c.traced.noCode[run.label]:
+			c.Lost[Loss{reasonNoCode, run.label}]++
 		case h == nil:
-			c.Lost[reasonMissed]++
+			c.Lost[Loss{reasonMissed, run.label}]++
 		default:
 			// A name that the definition does not ask for is not counted.
 			if got, ok := h.values[want.name]; ok {
@@ -140,7 +136,7 @@ func (c *comparison) run(call uint64, run *expectedRun, h *hit) {
 
 func (c *comparison) value(call uint64, label string, want *expected, h *hit, got *plan.Value) {
 	if got.Lost {
-		c.Lost[reason(got)]++
+		c.Lost[Loss{reason(got), label}]++
 		return
 	}
 	place := Place{Compiler: c.build.family(), Rule: got.Variable.Loc.Rule, Kind: got.Variable.Loc.Kind}

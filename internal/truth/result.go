@@ -21,6 +21,9 @@ type Place struct {
 	Kind     loc.Kind
 }
 
+// Loss is why values of a function were not compared.
+type Loss struct{ Reason, Label string }
+
 // Count counts compared values.
 type Count struct{ Compared, Wrong int }
 
@@ -49,8 +52,7 @@ type Result struct {
 	Runs     int // that the programs recorded
 	Repeated int // hits of a run after its first
 	Count        // values
-	Lost     map[string]int
-	Missed   map[string]int // by label: runs without a hit
+	Lost     map[Loss]int
 	Outside  map[string]int // by label: hits between calls
 	Places   map[Place]Count
 	Wrong    []Wrong  // one for each argument of a site
@@ -58,7 +60,7 @@ type Result struct {
 }
 
 func newResult() *Result {
-	return &Result{Lost: make(map[string]int), Missed: make(map[string]int), Outside: make(map[string]int), Places: make(map[Place]Count)}
+	return &Result{Lost: make(map[Loss]int), Outside: make(map[string]int), Places: make(map[Place]Count)}
 }
 
 // Sum adds results. Those that are nil count nothing.
@@ -73,11 +75,8 @@ func Sum(all []*Result) *Result {
 		sum.Repeated += r.Repeated
 		sum.Compared += r.Compared
 		sum.Count.Wrong += r.Count.Wrong
-		for why, n := range r.Lost {
-			sum.Lost[why] += n
-		}
-		for label, n := range r.Missed {
-			sum.Missed[label] += n
+		for l, n := range r.Lost {
+			sum.Lost[l] += n
 		}
 		for label, n := range r.Outside {
 			sum.Outside[label] += n
@@ -90,11 +89,20 @@ func Sum(all []*Result) *Result {
 	return sum
 }
 
-// LostValues is how many values were not fetched.
+// LostValues is how many values were not compared.
 func (r *Result) LostValues() int {
 	n := 0
 	for _, lost := range r.Lost {
 		n += lost
 	}
 	return n
+}
+
+// byReason is how many values were lost for each reason.
+func (r *Result) byReason() map[string]int {
+	sums := make(map[string]int)
+	for l, n := range r.Lost {
+		sums[l.Reason] += n
+	}
+	return sums
 }

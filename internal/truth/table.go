@@ -20,14 +20,8 @@ func WriteTable(w io.Writer, builds []Build, results []*Result) {
 		}
 	}
 	fmt.Fprintf(w, "%d builds, %d runs of functions, %d values compared, %d wrong, %d lost.\n\n", made, total.Runs, total.Compared, total.Count.Wrong, total.LostValues())
-	fmt.Fprintln(w, "| lost because | values |")
-	fmt.Fprintln(w, "| --- | ---: |")
-	reasons := slices.SortedFunc(maps.Keys(total.Lost), func(a, b string) int {
-		return cmp.Or(cmp.Compare(total.Lost[b], total.Lost[a]), strings.Compare(a, b))
-	})
-	for _, why := range reasons {
-		fmt.Fprintf(w, "| `%s` | %d |\n", why, total.Lost[why])
-	}
+	reasons := mostFirst(total.byReason())
+	writeLosses(w, total, reasons)
 	writePlaces(w, total)
 	fmt.Fprintln(w, "\n| build | sites | runs | repeated | compared | wrong | lost | of these |")
 	fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
@@ -37,13 +31,45 @@ func WriteTable(w io.Writer, builds []Build, results []*Result) {
 			continue
 		}
 		var parts []string
+		lost := r.byReason()
 		for _, why := range reasons {
-			if r.Lost[why] > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", r.Lost[why], why))
+			if lost[why] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", lost[why], why))
 			}
 		}
 		fmt.Fprintf(w, "| %v | %d | %d | %d | %d | %d | %d | %s |\n", &builds[i], r.Sites, r.Runs, r.Repeated, r.Compared, r.Count.Wrong, r.LostValues(), strings.Join(parts, ", "))
 	}
+}
+
+// writeLosses writes how many values were lost for each reason, and of which functions most.
+func writeLosses(w io.Writer, total *Result, reasons []string) {
+	const most = 6
+	fmt.Fprintln(w, "| lost because | values | most of them in |")
+	fmt.Fprintln(w, "| --- | ---: | --- |")
+	sums := total.byReason()
+	for _, why := range reasons {
+		labels := make(map[string]int)
+		for l, n := range total.Lost {
+			if l.Reason == why {
+				labels[l.Label] = n
+			}
+		}
+		var parts []string
+		for _, label := range mostFirst(labels) {
+			if len(parts) == most {
+				break
+			}
+			parts = append(parts, fmt.Sprintf("%s %d", label, labels[label]))
+		}
+		fmt.Fprintf(w, "| `%s` | %d | %s |\n", why, sums[why], strings.Join(parts, ", "))
+	}
+}
+
+// mostFirst returns the keys of counts, those with the largest first.
+func mostFirst(counts map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
 }
 
 // writePlaces writes how many values were right and wrong by where they were.

@@ -6,6 +6,7 @@ int main()
 	classes();
 	templates();
 	references();
+	kinds();
 	truth_print();
 	return 0;
 }

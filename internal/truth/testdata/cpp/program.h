@@ -19,5 +19,6 @@ long far_away(const Point &p, int n);
 void classes();
 void templates();
 void references();
+void kinds();
 
 #endif

@@ -3,6 +3,7 @@ package main
 var sink int64
 
 // trace add: main.add a b
+// trace add%return: main.add%return $retval
 //
 //go:noinline
 func add(a, b int32) int32 {
@@ -63,6 +64,7 @@ func down(n, step uint32) uint32 {
 }
 
 // trace downOut: main.downOut n step
+// trace downOut%return: main.downOut%return $retval
 //
 //go:noinline
 func downOut(n, step uint32) uint32 {
@@ -85,6 +87,7 @@ func modeOf(mode int, x int64) int64 {
 }
 
 // trace factorial: main.factorial n
+// trace factorial%return: main.factorial%return $retval
 //
 //go:noinline
 func factorial(n uint64) uint64 {
@@ -139,6 +142,7 @@ func numbers() {
 	start()
 	keep(add(hide(a), hide(b)))
 	stop()
+	run("add%return", "retval", u(a*3+b))
 
 	open()
 	run("addIn", "a", u(x), "b", u(y))
@@ -214,8 +218,9 @@ func loops() {
 	open()
 	run("downOut", "n", u(n), "step", u(step))
 	start()
-	keep(downOut(hide(n), hide(step)))
+	r := downOut(hide(n), hide(step))
 	stop()
+	run("downOut%return", "retval", u(r))
 
 	open()
 	run("visitAll", "n", u(count))
@@ -233,6 +238,11 @@ func loops() {
 	start()
 	keep(factorial(hide(uint64(n + 1))))
 	stop()
+	product := uint64(1)
+	for i := uint64(1); i <= uint64(n+1); i++ {
+		product *= i
+		run("factorial%return", "retval", product)
+	}
 
 	open()
 	run("sumAll", "first", u(step), "count", u(3))

@@ -1,0 +1,153 @@
+package tracer_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// build compiles a source with a compiler and its options.
+func build(t *testing.T, compiler, name, text string, options ...string) (path string, img *dwarfloc.Image) {
+	t.Helper()
+	tool := testenv.Tool(t, compiler)
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, name), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(tool, append(options, "-g", "-o", path, source)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	img, err := dwarfloc.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = img.Close() })
+	return path, img
+}
+
+// TestWhatWasPassed traces small programs of several compilers and compares the values with
+// those in their sources. Each has been wrong once, or was lost. A value that the debug
+// information does not tell is "?".
+func TestWhatWasPassed(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const literals = `
+volatile int sink;
+struct object { int a, b; long c; };
+static inline void five(const char *s, int n) { sink += s[0] + n; }
+static inline int behind(struct object *o, int k) { return o->a * k + o->b; }
+__attribute__((noinline)) int work(int x) { struct object o = {x, x + 1, 5}; return behind(&o, 3); }
+int main(int argc, char **argv) { five("hello", 1); return work(argc) != 5; }
+`
+	const addresses = `
+int number = 7, *pointer = &number;
+static int hidden = 9;
+volatile int sink;
+__attribute__((noinline)) int global(int *p) { sink = *p; number++; hidden++; return number; }
+__attribute__((noinline)) int is(int *p) { sink = *p; return p == &hidden; }
+int main(void) { return global(&number) != 8 || is(&hidden) != 1; }
+`
+	const assigned = `
+volatile int sink;
+__attribute__((noinline)) int sum(const int *p, int n) { int s = 0; while (n--) s += *p++ ^ n; return s; }
+__attribute__((noinline)) int down(int n) { int s = 0; while (--n > 0) { s += n; sink = s; } return s; }
+static inline int in(int n) { int s = 0; while (n--) { s = s * 3 + n; sink = s; } return s; }
+int main(int argc, char **argv) { int d[4] = {1, 2, 3, 4}; sink = sum(d, 4) + down(5); return in(argc + 2) < 0; }
+`
+	const truths = `
+#include <stdbool.h>
+volatile int sink;
+static inline void f(bool b, int k) { if (b) sink += k; else sink -= k; sink += b; }
+__attribute__((noinline)) void loop(int n) { for (int i = 0; i < n; i++) f((bool)(i & 1), i); }
+int main(void) { loop(5); return 0; }
+`
+	const structures = `
+struct two { int a, b; }; struct big { long v[5]; }; struct pair { long a, b; }; struct mixed { double d; long l; };
+volatile int sink;
+__attribute__((noinline)) int take(struct two t, struct big b, struct pair r, int k) { sink += t.a; return t.a + b.v[2] + r.b + k; }
+__attribute__((noinline)) struct pair make(long a) { return (struct pair){a, a + 1}; }
+__attribute__((noinline)) struct big large(long a) { struct big b = {{a, a + 1, a + 2, 3, 4}}; sink = a; return b; }
+__attribute__((noinline)) struct mixed both(long a) { return (struct mixed){1.5, a}; }
+int main(int argc, char **argv)
+{
+	struct two t = {33, 34}; struct big b = {{1, 2, 3, 4, 5}}; struct pair r = {7, 8};
+	sink = take(t, b, r, 9) + make(5).b + large(6).v[1] + both(7).l;
+	return 0;
+}
+`
+	const references = `
+struct point { int x, y; }; struct holder { point &r; };
+volatile int sink;
+__attribute__((noinline)) int sum(const int (&a)[3], point &p, int &i, point *&pp, holder w) { sink = a[0] + a[1] + a[2] + p.x + i + pp->y + w.r.y; return sink; }
+int main() { int a[3] = {1, 2, 3}; point p{4, 5}; int i = 6; point *pp = &p; sink = sum(a, p, i, pp, holder{p}); return 0; }
+`
+	const static_ = `
+volatile int sink;
+static inline int counted(int k) { static int calls = 41; calls += k; sink = calls; return calls; }
+__attribute__((noinline)) int one(int k) { return counted(k); }
+int main(int argc, char **argv) { return one(1) + one(2) == 0; }
+`
+	const lost = `
+volatile int sink;
+static __attribute__((noinline)) int ignored(int n) { sink = n; return n * 3; }
+static __attribute__((noinline)) int used(int n) { sink = n; return n * 5; }
+int main(int argc, char **argv) { ignored(argc); ignored(argc + 1); return used(argc + 4) != 25; }
+`
+	gnu, llvm := "gcc-12", "clang-14"
+	for _, c := range []struct {
+		name, compiler, file, source string
+		options                      string
+		definitions, want            []string
+	}{
+		{"elements of literals", gnu, "s.c", literals, "-O2",
+			[]string{"five a=s[0] b=s[1] c=s[4] d=s[5] e=s[6] s:string", "behind a=o->a b=o->b c=o->c d=o[1].a"},
+			[]string{"five a='h' b='e' c='o' d=0 e=? s=\"hello\"", "behind a=1 b=2 c=5 d=?"}},
+		{"addresses of a position-independent program", gnu, "s.c", addresses, "-O2 -fpie -pie",
+			[]string{"global number hidden @hidden:s32 p[0]", "is p[0]"},
+			[]string{"global number=7 hidden=9 hidden_2=9 p=7", "is p=10"}},
+		{"and where it returns", gnu, "s.c", addresses, "-O2 -fpie -pie",
+			[]string{"global%return $retval number"}, []string{"global retval=8 number=?"}},
+		{"assigned at once, clang", llvm, "s.c", assigned, "-O2", []string{"sum n", "down n", "in n"}, []string{"sum n=4", "down n=5", "in n=?"}},
+		{"assigned at once, without views", gnu, "s.c", assigned, "-O2 -gno-variable-location-views", []string{"sum n", "down n"}, []string{"sum n=4", "down n=5"}},
+		{"truth values", gnu, "s.c", truths, "-O2", []string{"f b k"}, []string{"f b=false k=0", "f b=true k=1", "f b=false k=2", "f b=true k=3", "f b=false k=4"}},
+		{"structures, with the address sanitizer", gnu, "s.c", structures, "-O0 -fsanitize=address", []string{"take a=t.a b=t.b v=b.v[2] r=r.b k"}, []string{"take a=33 b=34 v=3 r=8 k=9"}},
+		{"structures, clang", llvm, "s.c", structures, "-O1", []string{"take a=t.a b=t.b v=b.v[2] r=r.b k"}, []string{"take a=33 b=34 v=3 r=8 k=9"}},
+		{"results", gnu, "s.c", structures, "-O2",
+			[]string{"make%return a=$retval.a b=$retval.b", "large%return v=$retval.v[1]", "both%return d=$retval.d l=$retval.l"},
+			[]string{"make a=5 b=6", "large v=7", "both d=? l=7"}},
+		{"references", "g++-12", "s.cc", references, "-O2", []string{"sum a=a[1] b=a[2] x=p.x i y=pp->y z=w.r.y"}, []string{"sum a=2 b=3 x=4 i=6 y=5 z=5"}},
+		{"references, clang", "clang++-14", "s.cc", references, "-O0", []string{"sum a=a[1] b=a[2] x=p.x i y=pp->y z=w.r.y"}, []string{"sum a=2 b=3 x=4 i=6 y=5 z=5"}},
+		{"a static variable", gnu, "s.c", static_, "-O2", []string{"counted calls k"}, []string{"counted calls=41 k=1", "counted calls=42 k=2"}},
+		{"results that the compiler removed", llvm, "s.c", lost, "-O2", []string{"ignored%return $retval", "used%return $retval"}, []string{"ignored retval=?", "ignored retval=?", "used retval=25"}},
+		{"results of clones", gnu, "s.c", lost, "-O2", []string{"ignored%return $retval", "used%return $retval"}, []string{"ignored retval=?", "ignored retval=?", "used retval=25"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path, img := build(t, c.compiler, c.file, c.source, strings.Fields(c.options)...)
+			p := plans(t, img, c.definitions...)
+			var got []string
+			run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
+				if h.PID != pid {
+					return
+				}
+				line := h.Plan.Sites[h.Site].Function
+				for i := range h.Values {
+					line += fmt.Sprintf(" %s=%s", h.Values[i].Name, h.Values[i])
+				}
+				got = append(got, line)
+			})
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
