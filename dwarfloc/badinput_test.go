@@ -83,6 +83,17 @@ func everything(t testing.TB, data []byte) (string, error) {
 			fmt.Fprintf(&out, "%s: %s\n", s, variableLine(t, img, v))
 		}
 	}
+	if _, err := img.CheckInstructions(sites); err != nil {
+		_ = checkError(t, err)
+	}
+	for _, s := range sites {
+		if s.Kind == SiteEntry {
+			_ = img.guard(func() error { _, _ = s.returns(); return nil })
+		}
+		if _, _, err := s.Declared(); err != nil {
+			_ = checkError(t, err)
+		}
+	}
 	return out.String() + everyLine(t, img, sites), nil
 }
 

@@ -68,7 +68,8 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 // functionCode is the code around a site, as far as instructions are known in it.
 type functionCode struct {
 	lo, hi  uint64
-	reading *insn.Reading
+	reading *insn.Reading // nil if there is none
+	why     string        // there is none
 }
 
 // code reads the part of a function's code that holds a site. It begins where the function
@@ -88,17 +89,15 @@ func (s *Site) code(arch *insn.Arch) (f functionCode, err error) {
 	if sym := img.SymbolAt(s.Addr, s.Symbol); sym != nil && sym.Size > 0 && (f.hi == 0 || sym.Addr < f.lo) {
 		f.lo, f.hi = sym.Addr, max(f.hi, sym.Addr+sym.Size)
 	}
-	if f.hi == 0 {
-		// A function without a symbol that is entered at the site.
-		f.lo, f.hi = s.Addr, s.Addr
-		return f, nil
+	sec := img.SectionAt(s.Addr)
+	if sec == nil || f.lo < sec.Addr || s.Addr < f.lo || s.Addr >= f.hi {
+		return functionCode{why: "where its function begins is not known"}, nil
 	}
-	if sec := img.SectionAt(f.lo); sec != nil {
-		f.hi = min(f.hi, sec.Addr+sec.Size)
-	}
+	f.hi = min(f.hi, sec.Addr+sec.Size)
 	code, err := img.Bytes(f.lo, f.hi-f.lo)
 	if err != nil {
-		return f, err
+		// A file with debug information only, or one that is cut short.
+		return functionCode{why: "the file does not have the function's code"}, nil
 	}
 	f.reading = arch.Read(code)
 	f.reading.From(0)
@@ -128,7 +127,7 @@ func (f *functionCode) check(s *Site) (problem, err error) {
 		if s.Kind == SiteEntry && !s.AfterPrologue {
 			return nil, nil // it is where its function begins
 		}
-		return s.notDecoded("where its function begins is not known"), nil
+		return s.notDecoded("%s", f.why), nil
 	}
 	at := int(s.Addr - f.lo)
 	if !f.reading.Known(at) {
@@ -140,9 +139,12 @@ func (f *functionCode) check(s *Site) (problem, err error) {
 	switch b {
 	case insn.Inside:
 		place := func(off int) string {
-			p := *s
-			p.Addr, p.Offset = f.lo+uint64(off), s.Offset-(s.Addr-f.lo)+uint64(off)
-			return fmt.Sprintf("%s (%#x)", p.SymbolOffset(), p.Addr)
+			addr := f.lo + uint64(off)
+			if begin := s.Addr - s.Offset; s.Symbol != "" && addr >= begin {
+				at := Site{Symbol: s.Symbol, Offset: addr - begin}
+				return fmt.Sprintf("%s (%#x)", at.SymbolOffset(), addr)
+			}
+			return fmt.Sprintf("%#x", addr)
 		}
 		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", s.u.img.Path(), ErrMidInstruction, s.Addr, place(before), place(after)), nil
 	case insn.Unknown:

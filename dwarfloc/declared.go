@@ -59,11 +59,13 @@ func declaredAt(e dw.Entry) (file string, line int, err error) {
 // declaredIn returns where the class is declared that encloses a function's entry. GCC does not
 // say where a lambda's operator() is declared, but where its class is.
 func declaredIn(e dw.Entry) (file string, line int, err error) {
-	path, err := e.Unit.Enclosing(e.Off)
-	if err != nil || len(path) == 0 {
+	if e.Tag() != dw.TagSubprogram {
+		return "", 0, nil
+	}
+	class, err := e.Unit.Parent(e.Off)
+	if err != nil {
 		return "", 0, err
 	}
-	class := path[len(path)-1]
 	if t := class.Tag(); t != dw.TagStructType && t != dw.TagClassType && t != dw.TagUnionType {
 		return "", 0, nil
 	}

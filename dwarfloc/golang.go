@@ -64,7 +64,7 @@ func (s *Site) returns() (out []*Site, err error) {
 			return nil, err
 		}
 		if f.reading == nil {
-			continue
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, ErrMovingStack, f.why)
 		}
 		if err := f.followRows(s.u, f.hi); err != nil {
 			return nil, err

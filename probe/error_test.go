@@ -50,6 +50,8 @@ func TestParseError(t *testing.T) {
 			`expected an option (exec=, force=, inlines= or module=) before the semicolon, found "f"; a definition itself ends without a semicolon`},
 		{`;f=g`, 1,
 			`expected an option (exec=, force=, inlines= or module=), found ";"`},
+		{"=;f=g", 1,
+			`expected an option (exec=, force=, inlines= or module=), found "="`},
 		{"force=yes;\n;f=g", 12,
 			`expected an option (exec=, force=, inlines= or module=), found ";"`},
 		{`f=foo;x=*`, 1,

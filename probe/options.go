@@ -77,7 +77,7 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 	valueAt += len(value) - len(strings.TrimLeft(value, white))
 	value = strings.Trim(value, white)
 
-	if !ok || suggest.Word(name, optionNames) != name {
+	if !ok || name == "" || suggest.Word(name, optionNames) != name {
 		return s.notAnOption(name, end)
 	}
 	if seen[name] {

@@ -61,8 +61,22 @@ func (f *File) SteadyFrame(addr uint64) (bool, error) {
 	return first.Expr == nil, nil
 }
 
+// caught runs a function of delve's, which panics if the data is damaged.
+func caught(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged call frame information: %v", r)
+		}
+	}()
+	return f()
+}
+
 func rule(fde *frame.FrameDescriptionEntry, addr uint64) (CFA, error) {
-	fc, err := fde.EstablishFrame(addr)
+	var fc *frame.FrameContext
+	err := caught(func() (err error) {
+		fc, err = fde.EstablishFrame(addr)
+		return err
+	})
 	if err != nil {
 		return CFA{}, err
 	}
@@ -86,7 +100,11 @@ func (f *File) description(addr uint64) (*frame.FrameDescriptionEntry, error) {
 			if len(d) == 0 {
 				continue
 			}
-			t, err := frame.Parse(d, binary.LittleEndian, 0, 8, s.addr)
+			var t frame.FrameDescriptionEntries
+			err := caught(func() (err error) {
+				t, err = frame.Parse(d, binary.LittleEndian, 0, 8, s.addr)
+				return err
+			})
 			if err != nil {
 				f.frames.err = fmt.Errorf("oracle: %s: %w", s.name, err)
 				return

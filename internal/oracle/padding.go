@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"debug/dwarf"
+	"fmt"
 )
 
 // maxBits is the largest size of objects whose padding is considered.
@@ -15,23 +16,18 @@ func (r *Reader) used(n *node) ([]bool, error) {
 		return nil, err
 	}
 	bits := make([]bool, 8*info.Size)
-	return bits, r.mark(n, bits)
+	return bits, r.mark(n, bits, 0)
 }
 
 // mark sets the bits that belong to the type that an attribute of an entry names.
 // Unions and structures are the same here: a bit is used if any member has it.
-func (r *Reader) mark(n *node, bits []bool) error {
-	t, err := r.refer(n, dwarf.AttrType)
-	for range maxChain {
-		if err != nil || t == nil {
-			return err
-		}
-		switch t.Tag {
-		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, dwarf.TagAtomicType:
-			t, err = r.refer(t, dwarf.AttrType)
-			continue
-		}
-		break
+func (r *Reader) mark(n *node, bits []bool, depth int) error {
+	t, err := r.bare(n)
+	if err != nil || t == nil {
+		return err
+	}
+	if depth > maxChain {
+		return fmt.Errorf("oracle: types of the entry at %#x do not end", n.Offset)
 	}
 	if t.Tag == dwarf.TagArrayType {
 		el, err := r.typeOf(t)
@@ -39,7 +35,7 @@ func (r *Reader) mark(n *node, bits []bool) error {
 			return err
 		}
 		for at := 0; at+8*int(el.Size) <= len(bits); at += 8 * int(el.Size) {
-			if err := r.mark(t, bits[at:at+8*int(el.Size)]); err != nil {
+			if err := r.mark(t, bits[at:at+8*int(el.Size)], depth+1); err != nil {
 				return err
 			}
 		}
@@ -82,7 +78,7 @@ func (r *Reader) mark(n *node, bits []bool) error {
 			for i := range part {
 				part[i] = true
 			}
-		} else if err := r.mark(m, part); err != nil {
+		} else if err := r.mark(m, part, depth+1); err != nil {
 			return err
 		}
 	}
