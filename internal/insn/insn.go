@@ -1,6 +1,6 @@
 // Package insn says what machine instructions do: how long they are, where execution
-// continues after them, which of them kprobes accept, and what they do to a stack slot. Each
-// architecture has one file, and a line in the table below.
+// continues after them, which of them kprobes accept, and what they do to stack slots and
+// registers. Each architecture has one file, and a line in the table below.
 package insn
 
 // Arch describes an architecture's instructions.
@@ -22,6 +22,9 @@ type Arch struct {
 	Slots *SlotDecoder
 	// Results finds the uses of functions' results.
 	Results Results
+	// updates returns the general registers that the first instruction in code computes from
+	// what they were.
+	updates func(code []byte) Registers
 }
 
 var all = map[string]*Arch{"amd64": amd64, "arm64": arm64}

@@ -1,0 +1,153 @@
+package insn
+
+import (
+	"golang.org/x/arch/arm64/arm64asm"
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// Registers is a set of registers by their DWARF numbers, which are less than 64.
+type Registers uint64
+
+// Has reports whether a register is in the set.
+func (r Registers) Has(number uint64) bool { return number < 64 && r>>number&1 != 0 }
+
+// Code is machine code at an address.
+type Code struct {
+	Addr  uint64
+	Bytes []byte
+}
+
+// Loop is what LoopUpdates looks for.
+type Loop struct {
+	Body   []Code
+	Around uint64 // an address in the body
+	Lowest uint64 // where the function begins: a branch to less leaves it
+	Lo, Hi uint64 // which instructions may update a register
+}
+
+// LoopUpdates returns the general registers that a body computes from themselves, as "n--" does,
+// in loops around an address: those whose last instruction is in the body, at the address or
+// after it, and branches to the address or before it. Loops that the body does not close, such
+// as one in which it is inlined, do not count.
+func (a *Arch) LoopUpdates(l *Loop) (updated Registers) {
+	first, last := l.Around, uint64(0)
+	each := func(visit func(at uint64, code []byte, in Insn)) {
+		for _, part := range l.Body {
+			for at := 0; at < len(part.Bytes); {
+				in, ok := a.Next(part.Bytes[at:])
+				if !ok || in.Size <= 0 {
+					break
+				}
+				visit(part.Addr+uint64(at), part.Bytes[at:], in)
+				at += in.Size
+			}
+		}
+	}
+	each(func(at uint64, _ []byte, in Insn) {
+		if to := at + uint64(in.Target); in.Branches && at >= l.Around && to <= l.Around && to >= l.Lowest {
+			first, last = min(first, to), max(last, at)
+		}
+	})
+	if last == 0 {
+		return 0
+	}
+	each(func(at uint64, code []byte, _ Insn) {
+		if at >= max(first, l.Lo) && at <= last && at < l.Hi {
+			updated |= a.updates(code)
+		}
+	})
+	return updated
+}
+
+// x86Updates has the operations that compute their first operand from what it was. XOR and SUB
+// of a register and itself clear it.
+var x86Updates = x86Set(
+	x86asm.ADD, x86asm.ADC, x86asm.SUB, x86asm.SBB, x86asm.INC, x86asm.DEC, x86asm.NEG, x86asm.NOT, x86asm.XADD,
+	x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.SHL, x86asm.SHR, x86asm.SAR, x86asm.ROL, x86asm.ROR, x86asm.SHLD, x86asm.SHRD,
+	x86asm.BSWAP, x86asm.BTC, x86asm.BTR, x86asm.BTS,
+)
+
+func updatesX86(code []byte) Registers {
+	if vexSize(code) > 0 {
+		return 0
+	}
+	inst, err := x86asm.Decode(code, 64)
+	if err != nil || inst.Op == 0 {
+		return 0
+	}
+	r, is := inst.Args[0].(x86asm.Reg)
+	if !is || x86Number[r] < 0 {
+		return 0
+	}
+	n := x86Number[r]
+	same := func(r x86asm.Reg) bool { return r != 0 && x86Number[r] == n }
+	is = x86Updates[inst.Op] && !sameX86(inst)
+	switch inst.Op {
+	case x86asm.LEA:
+		m := inst.Args[1].(x86asm.Mem)
+		is = same(m.Base) || same(m.Index)
+	case x86asm.IMUL:
+		from := inst.Args[1]
+		if inst.Args[2] == nil {
+			from = inst.Args[0] // with two operands
+		}
+		r, reg := from.(x86asm.Reg)
+		is = inst.Args[1] != nil && reg && same(r)
+	}
+	if !is {
+		return 0
+	}
+	return 1 << n
+}
+
+func updatesARM64(code []byte) (out Registers) {
+	if len(code) < 4 {
+		return 0
+	}
+	inst, err := decodeARM64(code)
+	if err != nil {
+		return 0
+	}
+	to, ok := arm64Number(inst.Args[0])
+	computes := ok && arm64Updates[inst.Op]
+	for _, a := range inst.Args[1:] {
+		if m, is := a.(arm64asm.MemImmediate); is && m.Mode != arm64asm.AddrOffset {
+			if n, ok := arm64Number(m.Base); ok {
+				out |= 1 << n // ldrb w2, [x1], #1
+			}
+		}
+		n, ok := arm64Number(a)
+		if _, shifted := a.(arm64asm.RegExtshiftAmount); shifted {
+			n, ok = uint16(code[2]&31), true // Rm; arm64asm does not export it
+		}
+		if ok && computes && n == to {
+			out |= 1 << n
+		}
+	}
+	return out
+}
+
+// arm64Updates has the operations that compute their first operand from the others.
+var arm64Updates = map[arm64asm.Op]bool{
+	arm64asm.ADD: true, arm64asm.ADDS: true, arm64asm.SUB: true, arm64asm.SUBS: true, arm64asm.ADC: true, arm64asm.SBC: true,
+	arm64asm.AND: true, arm64asm.ANDS: true, arm64asm.ORR: true, arm64asm.EOR: true, arm64asm.BIC: true, arm64asm.MVN: true, arm64asm.NEG: true,
+	arm64asm.LSL: true, arm64asm.LSR: true, arm64asm.ASR: true, arm64asm.ROR: true, arm64asm.UBFM: true, arm64asm.SBFM: true,
+	arm64asm.MUL: true, arm64asm.MADD: true, arm64asm.MSUB: true, arm64asm.UDIV: true, arm64asm.SDIV: true, arm64asm.RBIT: true, arm64asm.REV: true,
+}
+
+// arm64Number returns the DWARF number of a general register: X and W registers have the same
+// one. Number 31 is the zero register or the stack pointer.
+func arm64Number(a arm64asm.Arg) (n uint16, ok bool) {
+	switch r := a.(type) {
+	case arm64asm.Reg:
+		n = uint16(r)
+	case arm64asm.RegSP:
+		n = uint16(r)
+	default:
+		return 0, false
+	}
+	if n >= uint16(arm64asm.X0) {
+		n -= uint16(arm64asm.X0)
+	}
+	return n, n < 31
+}
