@@ -354,6 +354,7 @@ func (a *goABI) vector(off, size uint64) bool {
 		return false
 	}
 	a.add(off, size, loc.Location{})
+	a.pieces[len(a.pieces)-1].Reason.Code = loc.ReasonVectorRegister
 	a.floats, a.vectors = a.floats[1:], true
 	return true
 }

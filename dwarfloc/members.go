@@ -219,7 +219,7 @@ func (ev *evaluator) fillPadding(l *loc.Location, t *Type) error {
 				return err
 			}
 			if pad {
-				p.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(0)}
+				p.Loc, p.Reason = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(0)}, loc.Reason{}
 			}
 		}
 		at += p.BitSize

@@ -255,6 +255,7 @@ func inRegisters(p *passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc
 			regs = regs[1:]
 		} else {
 			r = loc.Reason{Code: loc.ReasonVectorRegister}
+			piece.Reason = r
 		}
 		pieces = append(pieces, piece)
 	}

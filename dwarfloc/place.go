@@ -161,13 +161,11 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
 		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
-	case eval.MissingPart(l):
+	case eval.MissingPart(l).Code != loc.ReasonNone:
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
 		}
-		if eval.MissingPart(l) {
-			v.Reason = loc.Reason{Code: loc.ReasonMissingPiece}
-		}
+		v.Reason = eval.MissingPart(l)
 	}
 	return nil
 }

@@ -74,11 +74,13 @@ type Location struct {
 }
 
 // Piece is a part of an object: BitSize bits of what is at Loc, from bit BitOffset on. If
-// Loc's kind is KindNone, the bits were optimized away.
+// Loc's kind is KindNone, Reason says why the bits cannot be read; without a code, they were
+// optimized away.
 type Piece struct {
 	BitSize   uint64 // bits
 	BitOffset uint64 // bits
 	Loc       Location
+	Reason    Reason
 }
 
 // Text prints a location with an architecture's register names. Each location

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -53,6 +52,10 @@ func (b *Builder) BitField(l *loc.Location, off, n uint64, signed bool) (*loc.Ex
 		return b.shift(loc.OpShra, b.shift(loc.OpShl, e, 64-n), 64-n), loc.Reason{}
 	}
 	e, r := b.Bits(l, off-lead, whole)
+	if r.Code != loc.ReasonNone && l.Kind == loc.KindPieces {
+		e, r = b.Bits(l, off, n) // only a neighbour in the same byte may be missing
+		lead = 0
+	}
 	switch {
 	case r.Code != loc.ReasonNone:
 		return nil, r
@@ -127,6 +130,9 @@ func (b *Builder) pieceBits(pieces []loc.Piece, from, total uint64) (*loc.Expr, 
 			continue
 		}
 		if k := p.Loc.Kind; k == loc.KindNone || k == loc.KindImplicitPointer {
+			if p.Reason.Code != loc.ReasonNone {
+				return nil, p.Reason
+			}
 			return nil, unavailable(loc.ReasonMissingPiece, "bits %d to %d", from+at, from+at+n-1)
 		}
 		if p.Loc.Kind == loc.KindPieces {
@@ -186,8 +192,8 @@ func (b *Builder) Constant(d []byte) loc.Location {
 }
 
 // Part returns the location of the bits [off, off+size) of an object; off and size must be
-// multiples of 8 unless the object is in pieces. If the reason is loc.ReasonMissingPiece,
-// the location may have the pieces that exist.
+// multiples of 8 unless the object is in pieces. With a reason, the location may have the
+// pieces that exist.
 func (b *Builder) Part(l *loc.Location, off, size uint64) (loc.Location, loc.Reason) {
 	if off%8 != 0 && l.Kind != loc.KindPieces {
 		return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of an object that begins inside a byte"}
@@ -253,20 +259,26 @@ func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location,
 	if len(out) == 1 {
 		p := &out[0]
 		if p.Loc.Kind == loc.KindNone {
-			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+			return loc.Location{}, MissingPart(&loc.Location{Pieces: out})
 		}
 		return b.Part(&p.Loc, p.BitOffset, p.BitSize)
 	}
 	parts := loc.Location{Kind: loc.KindPieces, Pieces: out}
-	if MissingPart(&parts) {
-		return parts, loc.Reason{Code: loc.ReasonMissingPiece}
-	}
-	return parts, loc.Reason{}
+	return parts, MissingPart(&parts)
 }
 
-// MissingPart reports whether parts of an object were optimized away.
-func MissingPart(l *loc.Location) bool {
-	return slices.ContainsFunc(l.Pieces, func(p loc.Piece) bool {
-		return p.Loc.Kind == loc.KindNone || p.Loc.Kind == loc.KindImplicitPointer
-	})
+// MissingPart returns the reason of an object with pieces that cannot be read: that of the
+// first one with a reason of its own, else loc.ReasonMissingPiece. It is zero if there are
+// none.
+func MissingPart(l *loc.Location) (r loc.Reason) {
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		switch {
+		case p.Reason.Code != loc.ReasonNone:
+			return p.Reason
+		case p.Loc.Kind == loc.KindNone, p.Loc.Kind == loc.KindImplicitPointer:
+			r.Code = loc.ReasonMissingPiece
+		}
+	}
+	return r
 }

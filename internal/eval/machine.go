@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -54,10 +56,18 @@ func (m *machine) next() *stop {
 // in pieces.
 func (m *machine) location(l *loc.Location) *stop {
 	var pieces []loc.Piece
+	var lost *stop // of the first piece that has a reason
 	for {
+		start := m.at
 		end, st := m.simple(l)
 		if st != nil {
-			return st
+			if !m.skipPart(start, st) {
+				return st
+			}
+			*l, end = loc.Location{}, endOfPiece
+			if lost == nil {
+				lost = st
+			}
 		}
 		if end == endOfExpr {
 			switch {
@@ -68,12 +78,14 @@ func (m *machine) location(l *loc.Location) *stop {
 			case l.Kind != loc.KindNone:
 				return invalid("a part that is no piece follows pieces")
 			}
-			*l = loc.Location{Kind: loc.KindPieces, Pieces: pieces}
-			return nil
+			return composite(l, pieces, lost)
 		}
-		p, st := m.piece(l)
+		p, bad := m.piece(l)
+		if bad != nil {
+			return bad
+		}
 		if st != nil {
-			return st
+			p.Reason = st.reason
 		}
 		if len(pieces) >= maxPieces {
 			return unsupported("more than %d pieces", maxPieces)
@@ -81,8 +93,37 @@ func (m *machine) location(l *loc.Location) *stop {
 		pieces = append(pieces, p)
 		m.stack = m.stack[:0]
 		if m.at == len(m.expr) {
-			*l = loc.Location{Kind: loc.KindPieces, Pieces: pieces}
-			return nil
+			return composite(l, pieces, lost)
+		}
+	}
+}
+
+// composite makes l the location in pieces. lost is why a piece has no location; if none has
+// one, so is the whole.
+func composite(l *loc.Location, pieces []loc.Piece, lost *stop) *stop {
+	if lost != nil && !slices.ContainsFunc(pieces, func(p loc.Piece) bool { return p.Loc.Kind != loc.KindNone }) {
+		return lost
+	}
+	*l = loc.Location{Kind: loc.KindPieces, Pieces: pieces}
+	return nil
+}
+
+// skipPart goes on from the start of a part that has no location to the operation that makes
+// it a piece, so that the other pieces can be read. It fails after an error, if no such
+// operation follows, and where a branch may lead elsewhere.
+func (m *machine) skipPart(start int, st *stop) bool {
+	if st.err != nil {
+		return false
+	}
+	for m.at = start; ; {
+		if end, ok := m.atEnd(); ok {
+			return end == endOfPiece
+		}
+		if m.next() != nil {
+			return false
+		}
+		if c := op.Opcode(m.o.Code); c == op.DW_OP_skip || c == op.DW_OP_bra {
+			return false
 		}
 	}
 }
