@@ -183,7 +183,7 @@ type unit struct {
 
 	optimizedOnce sync.Once
 	assignedOnce  sync.Once
-	assigned      map[uint64]bool // see assignedParams
+	assigned      map[uint64]assignment // see assignedParams
 	assignedErr   error
 	isOptimized   bool
 

@@ -2,12 +2,10 @@ package dwarfloc
 
 import (
 	"bytes"
+	"slices"
 
-	"github.com/go-delve/delve/pkg/dwarf/op"
-
-	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -22,6 +20,12 @@ import (
 // computed ("%rax - 1"), since compilers describe what an assignment they removed would have
 // given. A value that the caller computes looks the same; then a right location is lost.
 //
+// Unrolled loops of the caller look similar too: the body is there once for each turn, and
+// the list has 0, 1 and 2, or "%rcx", "%rcx | 1" and "%rcx | 2". Then the location changes
+// only between the body's ranges and not inside of one. A body that assigns its parameter can
+// look so as well (in "i--; use(i)", clang 16 writes -1, 0 and 1), but not if one of the
+// callers' variables is in the same place, such as the index of the loop.
+//
 // At a function's first instruction the calling convention knows better.
 
 // reassigned reports whether a parameter's location where a body begins may be the one of a
@@ -30,139 +34,119 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 	if !v.Located() || c.viewed || c.expr == nil || c.rule == loc.RuleFirst || !s.takesFirst(x) {
 		return false, nil
 	}
+	how := assignedNever
 	if x.location.IsBlock() {
-		sign := s.u.signOf(c.expr)
-		return !x.u.rowsOfCalls() && (sign.computes || sign.computed), nil
-	}
-	if c.lo == s.Addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
+		if sign := s.u.signOf(c.expr); !x.u.rowsOfCalls() && (sign.computes || sign.computed) {
+			how = assignedBetween
+		}
+	} else if c.lo == s.Addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
 		return true, nil // a global variable, which the body may have assigned to it
-	}
-	assigned, err := s.u.assignedParams()
-	return assigned[x.root], err
-}
-
-// assignedParams returns the parameters, by the offsets of the entries that declare them,
-// that the unit's functions assign, as far as lists without views show it.
-func (u *unit) assignedParams() (map[uint64]bool, error) {
-	u.assignedOnce.Do(func() { u.assigned, u.assignedErr = u.readAssigned() })
-	return u.assigned, u.assignedErr
-}
-
-func (u *unit) readAssigned() (map[uint64]bool, error) {
-	assigned := make(map[uint64]bool)
-	roots := make(map[uint64]uint64)
-	for i := range u.Recs {
-		if u.Recs[i].Flags&index.HasPC == 0 {
-			continue
-		}
-		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
+	} else {
+		assigned, err := s.u.assignedParams()
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		err = e.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != dw.TagFormalParameter {
-				return true, nil
+		how = assigned[x.root]
+	}
+	switch how {
+	case assignedInside:
+		return true, nil
+	case assignedBetween:
+		if passed, err := s.callersHave(c.expr); !passed || err != nil {
+			return !passed, err
+		}
+	}
+	if x.location.IsBlock() {
+		return false, nil
+	}
+	return s.updatedInLoop(&v.Loc, c)
+}
+
+// updatedInLoop reports whether a location depends on a register that the body updates in a
+// loop around its beginning, where the location still holds. rustc 1.63 with opt-level=s
+// describes the n of "while (n--)" by one register for the whole body, which is decremented
+// before the body begins.
+func (s *Site) updatedInLoop(l *loc.Location, c *chosen) (bool, error) {
+	if s.Kind != SiteInline {
+		return false, nil
+	}
+	var used []uint64
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == loc.OpReg && n.K != uint64(s.u.img.Arch().SP) {
+				used = append(used, n.K)
 			}
-			x, err := u.readVar(c)
-			if err != nil || x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
-				return true, err
-			}
-			// Damage in a list is told where its parameter is asked for.
-			if is, err := u.listAssigns(&x); !is || err != nil {
-				return true, nil
-			}
-			if root, err := x.declaredAt(roots); err == nil {
-				assigned[root] = true
-			}
-			return true, nil
 		})
-		if err != nil {
-			return nil, err
-		}
+	})
+	if len(used) == 0 {
+		return false, nil
 	}
-	return assigned, nil
+	updated, err := s.loopUpdates(c)
+	return slices.ContainsFunc(used, updated.Has), err
 }
 
-// declaredAt returns the offset of the last of a variable's origins, or of the entry itself.
-func (x *varEntry) declaredAt(known map[uint64]uint64) (uint64, error) {
-	if x.origin.Form == 0 {
-		return x.off, nil
+// maxLoopBody is how much code of a body is read, in bytes.
+const maxLoopBody = 1 << 16
+
+// loopUpdates returns the registers that an inlined body updates in loops around its
+// beginning, where the chosen entry holds. Where code cannot be read, it updates none.
+func (s *Site) loopUpdates(c *chosen) (insn.Registers, error) {
+	img := s.u.img
+	arch := insn.For(img.Arch().Name)
+	if arch == nil {
+		return 0, nil
 	}
-	_, off, err := x.u.Ref(x.origin)
+	ranges, err := s.u.Extent(&s.pcs)
 	if err != nil {
 		return 0, err
 	}
-	if root, ok := known[off]; ok {
-		return root, nil
+	var body []insn.Code
+	left := uint64(maxLoopBody)
+	for _, r := range ranges {
+		n := min(r.Hi-r.Lo, left)
+		left -= n
+		if code, err := img.Bytes(r.Lo, n); err == nil {
+			body = append(body, insn.Code{Addr: r.Lo, Bytes: code})
+		}
 	}
-	all, err := x.originOffsets()
+	fun, err := s.function()
 	if err != nil {
 		return 0, err
 	}
-	known[off] = all[len(all)-1]
-	return known[off], nil
+	return arch.LoopUpdates(&insn.Loop{Body: body, Around: s.Addr, Lowest: fun.start, Lo: c.lo, Hi: c.hi}), nil
 }
 
-// listAssigns reports whether a list without views shows that its variable changes.
-func (u *unit) listAssigns(x *varEntry) (bool, error) {
-	var first []byte
-	var all sign
-	several := false
-	l := u.Locations(x.location, dw.Value{})
-	for e := (dw.LocEntry{}); l.Next(&e); {
-		switch {
-		case e.Viewed:
-			return false, nil
-		case e.Default || len(e.Expr) == 0:
-			continue
-		case first == nil:
-			first = e.Expr
-		}
-		several = several || !bytes.Equal(first, e.Expr)
-		is := u.signOf(e.Expr)
-		all.constant = all.constant || is.constant
-		all.computes = all.computes || is.computes
-		all.computed = all.computed || is.computed
-	}
-	if u.rowsOfCalls() {
-		return several && (all.constant || all.computes), l.Err
-	}
-	return several && all.constant || all.computes || all.computed, l.Err
-}
-
-// sign is what an expression shows about its variable.
-type sign struct {
-	constant bool // its value is a constant, or the address of something in the image
-	computed bool // and that is computed: LLVM turns "n is 3" into "n is 3 - 1" when it removes the subtraction; where 2 was passed, it writes 2
-	computes bool // its value is computed from registers or memory
-}
-
-func (u *unit) signOf(expr []byte) sign {
-	enc := u.encoding()
-	constants, others, computes, value := 0, 0, false, false
-	for at := 0; at < len(expr); {
-		o, err := eval.Decode(expr, at, enc)
+// callersHave reports whether a variable of a function that the site is inlined into has an
+// expression as its location at the site.
+func (s *Site) callersHave(expr []byte) (bool, error) {
+	u := s.u
+	for rec := s.rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
+		rec = u.Recs[rec].Parent
+		e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 		if err != nil {
-			return sign{}
+			return false, err
 		}
-		at = o.Next
-		switch c := op.Opcode(o.Code); {
-		case o.IsConstant(), o.IsImplicitValue(), o.IsAddress():
-			constants++
-			value = value || o.IsImplicitValue()
-		case c == op.DW_OP_stack_value:
-			value = true
-		case c == op.DW_OP_and, o.IsConversion():
-			// a mask, or a conversion
-		case c >= op.DW_OP_abs && c <= op.DW_OP_plus_uconst:
-			computes = true
-		case c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && o.A != 0 && uint64(c-op.DW_OP_breg0) != uint64(u.img.Arch().SP):
-			computes = true
-			others++
-		default:
-			others++
+		var caller scope
+		if err := caller.read(s, e, placedBlocks, 0, true); err != nil {
+			return false, err
+		}
+		for i := range caller.vars {
+			x := &caller.vars[i]
+			if !x.inside || x.location.Form == 0 {
+				continue
+			}
+			its := x.location.Bytes()
+			if !x.location.IsBlock() {
+				c, err := u.choose(x.location, x.views, place{s.Addr, s.View}, false)
+				if err != nil {
+					continue // it is told where the variable is asked for
+				}
+				its = c.expr
+			}
+			if bytes.Equal(its, expr) {
+				return true, nil
+			}
 		}
 	}
-	constant := value && constants > 0 && others == 0
-	return sign{constant: constant, computed: constant && computes, computes: value && computes && !constant}
+	return false, nil
 }
