@@ -181,11 +181,11 @@ type unit struct {
 	*index.Unit
 	img *Image
 
-	optimizedOnce sync.Once
-	assignedOnce  sync.Once
-	assigned      map[uint64]bool // see assignedParams
-	assignedErr   error
-	isOptimized   bool
+	compilerOnce sync.Once
+	assignedOnce sync.Once
+	assigned     map[uint64]bool // see assignedParams
+	assignedErr  error
+	compiled     compiler
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type // by the offset of their entry

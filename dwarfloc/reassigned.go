@@ -32,7 +32,7 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 	}
 	if x.location.IsBlock() {
 		sign := s.u.signOf(c.expr)
-		return !x.u.rowsOfCalls() && (sign.computes || sign.computed), nil
+		return !x.u.gnu() && (sign.computes || sign.computed), nil
 	}
 	if c.lo == s.Addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
 		return true, nil // a global variable, which the body may have assigned to it
@@ -124,7 +124,7 @@ func (u *unit) listAssigns(x *varEntry) (bool, error) {
 		all.computes = all.computes || is.computes
 		all.computed = all.computed || is.computed
 	}
-	if u.rowsOfCalls() {
+	if u.gnu() {
 		return several && (all.constant || all.computes), l.Err
 	}
 	return several && all.constant || all.computes || all.computed, l.Err
