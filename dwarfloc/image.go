@@ -28,6 +28,7 @@ type Image struct {
 
 	globals   globals
 	callers   callers
+	preempted preempted
 	full      fullTypes
 	addresses sync.Map // cached addresses of symbols, by name
 }

@@ -126,7 +126,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 			}
 			return nil
 		}
-		if c.rule == loc.RuleLaterView && !(s.bindsLater(x) && x.u.tracksAssignments()) {
+		if c.rule == loc.RuleLaterView && (!s.bindsLater(x) || !x.u.tracksAssignments()) {
 			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}

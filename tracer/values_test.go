@@ -196,3 +196,44 @@ fn main() {
 		})
 	}
 }
+
+// TestPreempted: a variable that a library exports is in the program that uses it, where the
+// linker made a copy of it.
+func TestPreempted(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const library = `
+int counter = 5, list[4] = {1, 2, 3, 4};
+int hidden __attribute__((visibility("hidden"))) = 6;
+volatile int sink;
+static inline void look(int *p) { sink = *p; }
+__attribute__((noinline)) int bump(int k) { counter += k; hidden += k; list[2] += k; look(&counter); return counter; }
+`
+	const program = `
+extern int counter, list[4];
+int bump(int);
+int main(void) { counter = 100; list[1] = 50; bump(1); return bump(2) != 103; }
+`
+	path, img := build(t, "gcc-12", "library.c", library, "-O2", "-fPIC", "-shared")
+	source := filepath.Join(t.TempDir(), "use.c")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, option := range []string{"-pie", "-no-pie"} {
+		use := filepath.Join(t.TempDir(), "use")
+		if out, err := exec.Command("gcc-12", "-O2", option, "-o", use, source, path).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var got []string
+		run(t, plans(t, img, "bump counter hidden a=list[1] b=list[2] @counter:s32 k", "look p[0]"), "", []string{use}, func(pid int, h *tracer.Hit) {
+			for i := range h.Values {
+				if h.PID == pid {
+					got = append(got, h.Values[i].Name+"="+h.Values[i].String())
+				}
+			}
+		})
+		want := "counter=100 hidden=6 a=50 b=3 counter_2=100 k=1 p=101 counter=101 hidden=7 a=50 b=4 counter_2=101 k=2 p=103"
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", option, diff)
+		}
+	}
+}
