@@ -16,9 +16,9 @@ import (
 // be (dwarfloc.CheckInstructions, ErrMidInstruction, ErrNotDecoded, Site.Returns,
 // ErrMovingStack), the reasons and rules for values that were wrong (loc.ReasonLoadBias,
 // ReasonReassigned, ReasonContradictory, RuleFirst), and what values are made of in other
-// languages than C (dwarfloc.Variable.Follow and Referent, Type.Variants, TypeComplex,
-// TypeMemberPointer).
-const maxExported = 396
+// languages than C (dwarfloc.Variable.Follow and Referent, Type.Variants and
+// Parameter, TypeComplex, TypeMemberPointer, prologue.KindSlice).
+const maxExported = 398
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
