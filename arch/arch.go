@@ -38,6 +38,10 @@ type Arch struct {
 	// the kernel's struct pt_regs.
 	Source string
 
+	// GlobDat is the type of the relocations in executables and libraries that give an
+	// entry of the global offset table a symbol's address.
+	GlobDat uint32
+
 	SP uint16 // DWARF number of the stack pointer
 	PC uint16 // DWARF number of the instruction pointer
 	// Results are the DWARF numbers of the registers that hold a function's result, for

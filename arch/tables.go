@@ -11,7 +11,7 @@ var all = []*Arch{amd64, arm64}
 // (DWARF register number mapping); struct pt_regs of
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
-	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, Sigil: "%", SP: 7, PC: 16, Results: []uint16{0, 1},
+	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, GlobDat: uint32(elf.R_X86_64_GLOB_DAT), Sigil: "%", SP: 7, PC: 16, Results: []uint16{0, 1},
 	Args:       []uint16{5, 4, 1, 2, 8, 9},                              // figure 3.4
 	Preserved:  []uint16{3, 6, 12, 13, 14, 15},                          // figure 3.4
 	VectorArgs: 8, StackArgs: 8, ResultAddress: true, WordClasses: true, // section 3.2.3
@@ -60,7 +60,7 @@ var amd64 = build(Arch{
 // struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h, which starts
 // struct pt_regs.
 var arm64 = build(Arch{
-	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, SP: 31, PC: 32, Results: []uint16{0, 1},
+	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, GlobDat: uint32(elf.R_AARCH64_GLOB_DAT), SP: 31, PC: 32, Results: []uint16{0, 1},
 	Args:       []uint16{0, 1, 2, 3, 4, 5, 6, 7},                     // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Preserved:  []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, // 6.1.1
 	VectorArgs: 8, LargeByReference: true,

@@ -106,7 +106,7 @@ func (u *unit) listAssigns(body dw.Entry, x *varEntry) (assignment, error) {
 	}
 	several := len(changes) > 0
 	shown := several && all.constant || all.computes || all.computed
-	if u.rowsOfCalls() {
+	if u.gnu() {
 		shown = several && (all.constant || all.computes)
 	}
 	if !shown || l.Err != nil {

@@ -162,7 +162,7 @@ func (s *Site) signature(e dw.Entry) (signature, error) {
 	switch {
 	case err != nil || nocall:
 		return signatureChanged, err
-	case external || s.u.rowsOfCalls():
+	case external || s.u.gnu():
 		return signatureKept, nil
 	}
 	k := signatureLocal

@@ -58,6 +58,9 @@ func (u *unit) encoding() eval.Encoding {
 // kernel will load that.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
+	if err == nil && r.Code == loc.ReasonNone {
+		ev.relocate(l)
+	}
 	if err == nil && r.Code == loc.ReasonNone && ev.u.img.IsRelocatable() {
 		if r = ev.u.img.moduleAddress(l); r.Code != loc.ReasonNone {
 			*l = loc.Location{}

@@ -249,6 +249,9 @@ func TestExpressions(t *testing.T) {
 		{"clang's constant without a type", dwarftest.Cat(xBreg0, 0, xConvert, x.u32, xLit0+7, xAnd, xStackValue), 0, nil, "value u32(u32(%rax) & 7)"},
 		{"operands of different types", dwarftest.Cat(xBreg0, 0, xRegvalType, 1, x.u8, xAnd, xStackValue), 0, nil, badExpr + "DW_OP_and on operands of different types"},
 		{"and the other way round", dwarftest.Cat(xRegvalType, 1, x.u8, xBreg0, 0, xAnd, xStackValue), 0, nil, badExpr + "DW_OP_and on operands of different types"},
+		{"clang's 64 bits with and without a type", dwarftest.Cat(xBreg0, 0, xRegvalType, 1, x.u64, xDiv, xStackValue), 0, nil, "value %rax /u %rdx"},
+		{"and the other way round, 64 bits", dwarftest.Cat(xRegvalType, 0, x.u64, xBreg0+rdi, 0, xPlus, xStackValue), 0, nil, "value %rax + %rdi"},
+		{"GCC's shift by a negative number", dwarftest.Cat(xBreg0, 0, xDeref, xConst1s, 0xdc, xShl, xConst1s, 0xe0, xShra, xStackValue), 0, nil, "contradictory: a shift by -36 bits"},
 
 		// Pieces.
 		{"two registers", dwarftest.Cat(xReg0+rdi, xPiece, 8, xReg0+rsi, xPiece, 8), 0, nil, "pieces {%rdi:8, %rsi:8}"},

@@ -28,6 +28,7 @@ type Image struct {
 
 	globals   globals
 	callers   callers
+	preempted preempted
 	full      fullTypes
 	addresses sync.Map // cached addresses of symbols, by name
 }
@@ -181,11 +182,11 @@ type unit struct {
 	*index.Unit
 	img *Image
 
-	optimizedOnce sync.Once
-	assignedOnce  sync.Once
-	assigned      map[uint64]assignment // see assignedParams
-	assignedErr   error
-	isOptimized   bool
+	compilerOnce sync.Once
+	assignedOnce sync.Once
+	assigned     map[uint64]assignment // see assignedParams
+	assignedErr  error
+	compiled     compiler
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type // by the offset of their entry

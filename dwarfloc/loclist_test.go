@@ -106,6 +106,7 @@ func TestLocationLists(t *testing.T) {
 		{"DWARF 4 base", 4, nil, dwarftest.Cat(dwarftest.LE64(^uint64(0)), dwarftest.LE64(dwarftest.TextAddr+0x100), pair4(1, 8, 0), end4), []ask{{0x101, 0, "address %rax"}, {1, 0, "none, others true"}}},
 		{"DWARF 4 views", 4, []byte{0, 2, 2, 5}, dwarftest.Cat(pair4(4, 4, 0), pair4(4, 4, 1), end4), []ask{
 			{4, 1, "view %rax"}, {4, 3, "view %rdx"}, {4, 5, "none, others true"}}},
+		{"an entry that is empty at the site's view", 5, []byte{0, 0}, dwarftest.Cat(pair(4, 4, 0), end), []ask{{4, 0, "later-view %rax"}, {4, 1, "none, others true"}}},
 		{"DWARF 4 later view", 4, []byte{2, 5}, dwarftest.Cat(pair4(4, 4, 0), end4), []ask{{4, 1, "later-view %rax"}}},
 		{"DWARF 4 does not end", 4, nil, dwarftest.Cat(pair4(0, 8, 0)), []ask{{8, 0, "test: .debug_loc+0x0: the location list does not end"}}},
 		{"DWARF 4 expression cut short", 4, nil, dwarftest.Cat(dwarftest.LE64(0), dwarftest.LE64(8), dwarftest.LE16(9), 1), []ask{{0, 0, "test: .debug_loc+0x0: the location list does not end"}}},
@@ -123,6 +124,17 @@ func TestLocationLists(t *testing.T) {
 				}
 			}
 		})
+	}
+	// For a parameter where a body begins, an entry without code comes first.
+	first := listImage(t, 5, dwarftest.Cat(pair(4, 4, 5), pair(4, 8, 0), end))
+	for _, c := range []struct {
+		addr  uint64
+		first bool
+		want  loc.Rule
+	}{{4, true, loc.RuleFirst}, {4, false, loc.RuleAddress}, {5, true, loc.RuleAddress}} {
+		if got, err := first.choose(off(0), dw.Value{}, place{dwarftest.TextAddr + c.addr, 0}, c.first); err != nil || got.rule != c.want {
+			t.Errorf("at +%#x, first %v: %v, %v, want %v", c.addr, c.first, got.rule, err, c.want)
+		}
 	}
 	u := listImage(t, 5, nil)
 	if got, want := chosenText(u, off(77), dw.Value{}, 0, 0), "test: .debug_loclists+0x4d: the location list does not end"; got != want {

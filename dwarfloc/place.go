@@ -126,7 +126,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 			}
 			return nil
 		}
-		if c.rule == loc.RuleLaterView && !(s.bindsLater(x) && x.u.tracksAssignments()) {
+		if c.rule == loc.RuleLaterView && (!s.bindsLater(x) || !x.u.tracksAssignments()) {
 			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
@@ -154,7 +154,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		*l = ev.known(o.Block, v.Type)
 	}
 	l.Rule = c.rule
-	if !x.u.rowsOfCalls() && ev.misusesFrame(l, v.Type) {
+	if !x.u.gnu() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}

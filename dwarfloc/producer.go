@@ -4,37 +4,50 @@ import (
 	"strings"
 )
 
-// optimized reports whether DW_AT_producer says that the unit was optimized. GCC records
-// its options there. clang does not, so false can also mean unknown.
-func (u *unit) optimized() bool {
-	u.optimizedOnce.Do(func() {
-		producer := u.Producer()
-		if !strings.HasPrefix(producer, "GNU ") {
-			return
-		}
-		level := ""
-		for f := range strings.FieldsSeq(producer) {
-			if strings.HasPrefix(f, "-O") {
-				level = f
-			}
-		}
-		u.isOptimized = level != "" && level != "-O0"
-	})
-	return u.isOptimized
+// compiler is what DW_AT_producer says about a unit. GCC records its options there; clang and
+// rustc do not.
+type compiler struct {
+	gnu                bool
+	optimized          bool // GCC optimized; false can also mean unknown
+	unoptimized        bool // GCC did not
+	assignmentsTracked bool
 }
 
-// unoptimized reports whether DW_AT_producer says that GCC did not optimize: it has options,
-// and none is -O1 or higher.
-func (u *unit) unoptimized() bool {
-	return !u.optimized() && strings.HasPrefix(u.Producer(), "GNU ") && strings.Contains(u.Producer(), " -m")
+func compilerOf(producer string) compiler {
+	c := compiler{gnu: strings.HasPrefix(producer, "GNU ")}
+	c.assignmentsTracked = !strings.Contains(producer, "-fno-var-tracking-assignments")
+	if !c.gnu {
+		return c
+	}
+	level := ""
+	for f := range strings.FieldsSeq(producer) {
+		if strings.HasPrefix(f, "-O") {
+			level = f
+		}
+	}
+	c.optimized = level != "" && level != "-O0"
+	c.unoptimized = !c.optimized && strings.Contains(producer, " -m")
+	return c
 }
+
+func (u *unit) compiler() *compiler {
+	u.compilerOnce.Do(func() { u.compiled = compilerOf(u.Producer()) })
+	return &u.compiled
+}
+
+// optimized reports whether the unit is known to be optimized.
+func (u *unit) optimized() bool { return u.compiler().optimized }
+
+// unoptimized reports whether the unit is known not to be.
+func (u *unit) unoptimized() bool { return u.compiler().unoptimized }
 
 // rowsOfCalls reports whether the line table has a row for each call, even of an
 // inlined function, as GCC's has.
-func (u *unit) rowsOfCalls() bool { return strings.HasPrefix(u.Producer(), "GNU ") }
+func (u *unit) rowsOfCalls() bool { return u.gnu() }
+
+// gnu reports whether GCC compiled the unit.
+func (u *unit) gnu() bool { return u.compiler().gnu }
 
 // tracksAssignments reports whether GCC followed variables by their assignments, as it does
 // with optimization. Otherwise it describes registers, and a view has no value of its own.
-func (u *unit) tracksAssignments() bool {
-	return !strings.Contains(u.Producer(), "-fno-var-tracking-assignments")
-}
+func (u *unit) tracksAssignments() bool { return u.compiler().assignmentsTracked }

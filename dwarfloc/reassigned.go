@@ -36,7 +36,7 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 	}
 	how := assignedNever
 	if x.location.IsBlock() {
-		if sign := s.u.signOf(c.expr); !x.u.rowsOfCalls() && (sign.computes || sign.computed) {
+		if sign := s.u.signOf(c.expr); !x.u.gnu() && (sign.computes || sign.computed) {
 			how = assignedBetween
 		}
 	} else if c.lo == s.Addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {

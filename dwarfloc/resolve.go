@@ -71,7 +71,9 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: no symbol %q", img.Path(), e.Name)
 		}
-		return img.memory("@"+e.Name, addr+e.Number), nil
+		v := img.memory("@"+e.Name, addr+e.Number)
+		s.evaluator().relocate(&v.Loc)
+		return v, nil
 	case probe.KindAddress:
 		return img.memory(e.String(), e.Number), nil
 	case probe.KindImmediate:

@@ -23,7 +23,7 @@ type callers struct {
 func (s *Site) resultUsed(e dw.Entry) (bool, error) {
 	_, external, err := s.u.callable(e)
 	arch := insn.For(s.u.img.Arch().Name)
-	if err != nil || external || s.u.rowsOfCalls() || s.AfterPrologue || arch == nil {
+	if err != nil || external || s.u.gnu() || s.AfterPrologue || arch == nil {
 		return true, err
 	}
 	img := s.u.img

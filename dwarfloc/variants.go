@@ -112,3 +112,37 @@ func (u *unit) variants(part dw.Entry) (discriminant *Member, out []Variant, err
 	})
 	return discriminant, out, err
 }
+
+// Parameter returns the type that a parameter of a generic type or a template has in this
+// instance (DW_TAG_template_type_parameter), or nil.
+func (t *Type) Parameter(name string) (p *Type, err error) {
+	if !isRecord(t) {
+		return nil, nil
+	}
+	err = t.guard(func() error {
+		e, err := t.u.Entry(t.off)
+		if err != nil {
+			return err
+		}
+		return e.Children(func(c dw.Entry) (bool, error) {
+			if c.Tag() != dw.TagTemplateTypeParam {
+				return true, nil
+			}
+			var text, typ dw.Value
+			err := c.Attrs(func(a dw.Attr, v dw.Value) {
+				switch a {
+				case dw.AttrName:
+					text = v
+				case dw.AttrType:
+					typ = v
+				}
+			})
+			if err != nil || t.u.Text(text) != name {
+				return true, err
+			}
+			p, err = t.u.typeOf(typ)
+			return false, err
+		})
+	})
+	return p, err
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Options say what kind of image a plan is for.
@@ -176,9 +177,20 @@ func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
 // value returns the expression of an argument's value for any kind of location. A read of
 // memory is as wide as the argument.
 func value(a *plan.Argument) (*loc.Expr, error) {
+	e, err := whole(a)
+	if err == nil && a.LowBit {
+		e = &loc.Expr{Op: loc.OpAnd, A: e, B: &loc.Expr{Op: loc.OpConst, K: 1}}
+	}
+	return e, err
+}
+
+func whole(a *plan.Argument) (*loc.Expr, error) {
 	v := a.Variable
-	if !v.Located() {
+	switch {
+	case !v.Located():
 		return nil, leave("%v", v.Reason)
+	case a.Kind != prologue.KindScalar && a.Kind != prologue.KindObject:
+		return nil, leave("%s has elements elsewhere", v.Type)
 	}
 	switch v.Loc.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:

@@ -67,6 +67,8 @@ func kindText(a *Argument) string {
 	switch a.Kind {
 	case prologue.KindString, prologue.KindUserString:
 		return "a string"
+	case prologue.KindSlice:
+		return fmt.Sprintf("a slice with elements of %d bytes", a.Size)
 	case prologue.KindComm:
 		return "a task's name"
 	}

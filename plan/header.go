@@ -150,6 +150,8 @@ func (p *Plan) declare(a *Argument, name string) string {
 	switch a.Kind {
 	case prologue.KindString, prologue.KindUserString:
 		return array("char", a.MaxBytes, a.MaxBytes)
+	case prologue.KindSlice:
+		return fmt.Sprintf("struct { __u64 length; __u8 elements[%d]; } %s%s", bpfstack.Room(a.MaxBytes), name, aligned)
 	case prologue.KindComm:
 		return array("char", bpfstack.CommSize, bpfstack.CommSize)
 	case prologue.KindObject:

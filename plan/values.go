@@ -111,6 +111,8 @@ func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
 // decode decodes the value by the definition's type, or else by the variable's own.
 func (v *Value) decode() any {
 	switch {
+	case v.Kind == prologue.KindSlice:
+		return v.slice()
 	case v.Length.Kind != loc.KindNone && v.Kind != prologue.KindObject:
 		return strings.TrimRight(string(v.Data), "\x00") // it may have others inside
 	case v.Kind == prologue.KindString || v.Kind == prologue.KindUserString:
@@ -157,6 +159,23 @@ func (v *Value) elements() literal {
 			x = u
 		}
 		parts = append(parts, show(x))
+	}
+	return literal("[" + strings.Join(parts, ", ") + "]")
+}
+
+// slice prints the elements of a slice that were fetched, and how many more there are.
+func (v *Value) slice() literal {
+	el, err := argument.Element(v.Variable)
+	if err != nil || el == nil || len(v.Data) < 8 || v.Size <= 0 {
+		return rawBytes(v.Data)
+	}
+	n, b := v.word(), v.Data[8:]
+	var parts []string
+	for i := 0; uint64(i) < n && (i+1)*v.Size <= min(len(b), v.MaxBytes); i++ {
+		parts = append(parts, show(decode(el, b[i*v.Size:(i+1)*v.Size], 1)))
+	}
+	if more := n - uint64(len(parts)); more > 0 {
+		parts = append(parts, fmt.Sprintf("... %d more", more))
 	}
 	return literal("[" + strings.Join(parts, ", ") + "]")
 }

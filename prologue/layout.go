@@ -51,6 +51,8 @@ func (a *Arg) room() int {
 	switch a.Kind {
 	case KindString, KindUserString:
 		return bpfstack.Room(a.MaxBytes)
+	case KindSlice:
+		return 8 + bpfstack.Room(a.MaxBytes)
 	case KindObject:
 		return bpfstack.Room(a.Size)
 	case KindComm:

@@ -15,7 +15,8 @@ type placed struct {
 	// addr is the address of the bytes that a helper reads there, and bytes is their
 	// largest number.
 	addr   *node
-	length *node // how many bytes, if not all
+	length *node // how many bytes, or elements of a slice, if not all
+	slice  int   // bytes of an element
 	helper asm.BuiltinFunc
 	bytes  int
 	// words are computed instead, 8 bytes of the place each.
@@ -45,6 +46,9 @@ func (l *lowering) lowerPlaced(arg *Arg, o *Options) (placed, loc.Reason) {
 }
 
 func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
+	if arg.Kind == KindSlice {
+		return l.slice(arg, o)
+	}
 	reads := o.Reads
 	if arg.User || arg.Kind == KindUserString {
 		reads = reads.user()
@@ -148,15 +152,46 @@ func (l *lowering) counted(t placed, at *loc.Location, arg *Arg, helper asm.Buil
 	if arg.MaxBytes < 2 {
 		return t, refuse(loc.ReasonTooLarge, "a string of %d bytes, a record holds from 2 to %d", arg.MaxBytes, MaxObject)
 	}
-	length, err := l.location(&arg.Length)
+	n, err := l.number(&arg.Length)
 	if err != nil {
 		return t, err
 	}
-	n, r := l.b.Bits(&length, 0, 64)
-	if r.Code != loc.ReasonNone {
-		return t, refused(r)
-	}
 	t.addr, t.length = l.of(at.Expr), l.of(n)
 	t.helper, t.bytes = helper, arg.MaxBytes-1
+	return t, nil
+}
+
+// number returns a number of 8 bytes.
+func (l *lowering) number(at *loc.Location) (*loc.Expr, error) {
+	length, err := l.location(at)
+	if err != nil {
+		return nil, err
+	}
+	n, r := l.b.Bits(&length, 0, 64)
+	return n, refused(r)
+}
+
+// slice is placed for a slice.
+func (l *lowering) slice(arg *Arg, o *Options) (t placed, err error) {
+	switch {
+	case arg.Loc.Kind != loc.KindMemory:
+		return t, refuse(loc.ReasonUnsupported, "elements that are not in memory")
+	case arg.Size <= 0 || arg.Size > arg.MaxBytes || arg.MaxBytes > MaxObject-8:
+		return t, refuse(loc.ReasonTooLarge, "elements of %d bytes, and a room of %d", arg.Size, arg.MaxBytes)
+	}
+	at, err := l.location(&arg.Loc)
+	if err != nil {
+		return t, err
+	}
+	n, err := l.number(&arg.Length)
+	if err != nil {
+		return t, err
+	}
+	reads := o.Reads
+	if arg.User {
+		reads = reads.user()
+	}
+	t.addr, t.length, t.slice = l.of(at.Expr), l.of(n), arg.Size
+	t.helper, t.bytes = helpers[reads], arg.MaxBytes/arg.Size*arg.Size
 	return t, nil
 }

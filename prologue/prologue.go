@@ -34,17 +34,20 @@ type Arg struct {
 	User   bool // the memory that it is read from is user memory
 	Signed bool // its C type is signed
 	LowBit bool // only bit 0 of the number counts
-	// Loc is where the argument is, or, for strings and objects, where their bytes are. It
-	// is of loc.KindNone if there is no location.
+	// Loc is where the argument is, or, for strings, objects and slices, where their bytes
+	// are. It is of loc.KindNone if there is no location.
 	Loc    loc.Location
 	Reason loc.Reason // why there is no location
 	// Size is the size of the C type in bytes; 0 if unknown. For a string it is the size of
-	// the array that holds it, and 0 if the string is found by a pointer.
+	// the array that holds it, and 0 if the string is found by a pointer; for a slice it is
+	// the size of an element.
 	Size int
 	// Length is where the length of a string in bytes is, a number of 8 bytes, if the string
 	// does not end with a NUL: in Go, Rust and C++. Such a string is cut off at MaxBytes-1.
+	// For a slice it is the number of elements.
 	Length loc.Location
-	// MaxBytes is the room for a string in the record in bytes, its NUL included.
+	// MaxBytes is the room for a string in the record in bytes, its NUL included, or for the
+	// elements of a slice.
 	MaxBytes int
 }
 
@@ -54,6 +57,7 @@ type Arg struct {
 //   - KindString: bytes up to a NUL, then zeros
 //   - KindUserString: KindString in user memory, wherever its address was read from
 //   - KindObject: bytes as they are in memory: a structure or an array
+//   - KindSlice: the number of elements, 8 bytes, then as many elements as there is room for
 //   - KindComm: the name of the current task, 16 bytes. It has no location
 type ArgKind uint8
 
@@ -66,6 +70,8 @@ const (
 	KindUserString
 	// KindObject is bytes as they are in memory: a structure or an array.
 	KindObject
+	// KindSlice is the number of elements, 8 bytes, then as many elements as there is room for.
+	KindSlice
 	// KindComm is the name of the current task, 16 bytes. It has no location.
 	KindComm
 	kindCount

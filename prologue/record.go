@@ -306,7 +306,7 @@ func (f *fetcher) emitInPlace(t *fetch) {
 	f.fault = &f.done
 	slot, size := f.field(t), f.layout.Fields[t.arg].Size
 	chain := t.addr != nil && !t.addr.pure() // strings are always cleared
-	if kind := f.args[t.arg].Kind; chain || kind == KindString || kind == KindUserString {
+	if kind := f.args[t.arg].Kind; chain || kind == KindString || kind == KindUserString || kind == KindSlice {
 		f.clearPlace(t)
 	} else if t.bytes%8 != 0 {
 		f.clearSlot(slot + size - 8)
@@ -338,14 +338,32 @@ func (f *fetcher) emitInPlace(t *fetch) {
 		f.bind(&f.end)
 	}
 	f.bind(&f.done)
+	if t.slice > 0 {
+		f.clearIfFaulted(slot)
+	}
 	f.collect(1 << t.arg)
 }
 
-// emitCounted reads a string with a length. An empty one may have any address, also one that
-// helpers refuse. The length is compared right before the call:
+// clearIfFaulted clears a slot if R0 is negative. It does not jump, for the reason in collect.
+func (f *fetcher) clearIfFaulted(slot int) {
+	f.reg(asm.Mov, asm.R1, asm.R0)
+	f.imm(asm.RSh, asm.R1, 63)
+	f.imm(asm.Xor, asm.R1, 1)
+	f.loadSlot(asm.R2, slot, 8)
+	f.reg(asm.Mul, asm.R2, asm.R1)
+	f.store(slot, asm.R2)
+}
+
+// emitCounted reads a string with a length, or a slice, whose length goes to its place. An
+// empty one may have any address, also one that helpers refuse. The length is compared right before the call:
 // verifiers before Linux 5.10 forget what is known of a number when it goes through the stack.
 func (f *fetcher) emitCounted(t *fetch, slot int) {
-	length := f.push(8)
+	length, room := slot, t.bytes
+	if t.slice > 0 {
+		slot, room = slot+8, t.bytes/t.slice
+	} else {
+		length = f.push(8)
+	}
 	calls := t.addr.calls+t.length.calls > 0
 	if calls {
 		f.readSlot = f.push(8)
@@ -355,10 +373,13 @@ func (f *fetcher) emitCounted(t *fetch, slot int) {
 	f.compute(t.addr, asm.R3, f.scratch()&^setOf(asm.R3))
 	f.unknown(asm.And) // the result, if there is nothing to read
 	f.loadSlot(asm.R2, length, 8)
-	f.jumpImm(asm.JLE, asm.R2, int32(t.bytes), &f.fits)
-	f.imm(asm.Mov, asm.R2, int32(t.bytes))
+	f.jumpImm(asm.JLE, asm.R2, int32(room), &f.fits)
+	f.imm(asm.Mov, asm.R2, int32(room))
 	f.bind(&f.fits)
 	f.jumpImm(asm.JEq, asm.R2, 0, &f.fits)
+	if t.slice > 1 {
+		f.imm(asm.Mul, asm.R2, int32(t.slice))
+	}
 	f.reg(asm.Mov, asm.R1, asm.R10)
 	f.imm(asm.Add, asm.R1, int32(slot))
 	f.call(t.helper)
@@ -366,5 +387,7 @@ func (f *fetcher) emitCounted(t *fetch, slot int) {
 	if calls {
 		f.pop(8)
 	}
-	f.pop(8)
+	if t.slice == 0 {
+		f.pop(8)
+	}
 }

@@ -20,6 +20,10 @@ func str(l location, bound int) prologue.Arg {
 	return prologue.Arg{Name: "s", Kind: prologue.KindString, Loc: l, MaxBytes: bound}
 }
 
+func slice(l, length location, size, room int) prologue.Arg {
+	return prologue.Arg{Name: "n", Kind: prologue.KindSlice, Loc: l, Length: length, Size: size, MaxBytes: room}
+}
+
 func counted(l, length location, bound int) prologue.Arg {
 	a := str(l, bound)
 	a.Length = length
@@ -213,7 +217,8 @@ func recordCases(w *world) (cases []execCase) {
 		str(known('a', 'b', 'c', 0, 'd', 'e', 'f', 'g', 'h', 'i'), 9),
 		{Name: "f", Kind: prologue.KindString, Loc: inMem(plus(reg(5), 4096-7)), Size: 6, MaxBytes: 16},
 	}
-	good = append(good, counted(text, isConst(5), 16), counted(text, isConst(15), 16), counted(text, isConst(16), 16),
+	good = append(good, slice(text, isConst(2), 3, 16), slice(text, isConst(6), 3, 16), slice(inMem(num(0)), isConst(0), 8, 8),
+		counted(text, isConst(5), 16), counted(text, isConst(15), 16), counted(text, isConst(16), 16),
 		counted(inMem(num(0)), isConst(0), 16), counted(text, isValue(bin(loc.OpAnd, mem(reg(5), 8), num(7))), 24))
 	cases = append(cases, execCase{name: "good", args: good})
 	bad := inMem(plus(reg(4), 16))
@@ -231,6 +236,10 @@ func recordCases(w *world) (cases []execCase) {
 		{"chain of a string, first link", str(inMem(mem(reg(4), 8)), 24)},
 		{"chain of a string, last link", str(inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
 		{"string", str(bad, 24)},
+		{"slice", slice(bad, isConst(5), 4, 24)},
+		{"slice, bad length", slice(text, bad, 4, 24)},
+		{"slice, bad link", slice(inMem(mem(plus(reg(4), 16), 8)), inMem(reg(5)), 1, 24)},
+		{"slice, divided", slice(text, isValue(bin(loc.OpUDiv, reg(0), zero)), 8, 24)},
 		{"counted string", counted(bad, isConst(5), 24)},
 		{"counted string, bad length", counted(text, bad, 24)},
 		{"counted string, bad link", counted(inMem(mem(plus(reg(4), 16), 8)), inMem(reg(5)), 24)},

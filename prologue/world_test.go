@@ -254,6 +254,18 @@ func (w *world) place(arg *prologue.Arg) (b []byte, ok bool) {
 		return b, ok
 	case arg.Kind == prologue.KindObject:
 		return nil, false
+	case arg.Kind == prologue.KindSlice:
+		n, ok := w.fetch(&prologue.Arg{Loc: arg.Length, Size: 8})
+		addr, known := w.eval(l.Expr)
+		if !ok || !known {
+			return nil, false
+		}
+		count := w.order().AppendUint64(nil, n)
+		if n == 0 {
+			return count, true
+		}
+		b, ok := w.read(addr, int(min(n, uint64(arg.MaxBytes/arg.Size)))*arg.Size)
+		return append(count, b...), ok
 	case l.Kind == loc.KindMemory && arg.Length.Kind != loc.KindNone:
 		n, ok := w.fetch(&prologue.Arg{Loc: arg.Length, Size: 8})
 		addr, known := w.eval(l.Expr)
@@ -299,6 +311,8 @@ func (w *world) wantRecord(args []prologue.Arg) (res bpfexec.Result) {
 		switch a.Kind {
 		case prologue.KindString, prologue.KindUserString:
 			size = a.MaxBytes
+		case prologue.KindSlice:
+			size = 8 + (a.MaxBytes+7)/8*8
 		case prologue.KindObject:
 			if size = a.Size; size > prologue.MaxObject {
 				size = 0

@@ -3,9 +3,6 @@ package tracer_test
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -58,21 +54,7 @@ int main(void)
 // compiled is a program that gcc makes of a source.
 func compiled(t *testing.T, text string, options ...string) (path string, img *dwarfloc.Image) {
 	t.Helper()
-	gcc := testenv.Tool(t, "gcc-12")
-	dir := t.TempDir()
-	source, path := filepath.Join(dir, "source.c"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(gcc, append(options, "-g", "-o", path, source)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	img, err := dwarfloc.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = img.Close() })
-	return path, img
+	return build(t, "gcc-12", "source.c", text, options...)
 }
 
 // TestReturns: a return probe is at a function's first instruction, also where the

@@ -125,19 +125,31 @@ __attribute__((noinline)) void take(color c, const color &r, const bits &b, int 
 int main() { color r = color::green; bits b{color::red, 7, &bits::n, 0}; take(color::green, r, b, &bits::n, nullptr); return 0; }
 `
 	const rust = `
-use std::hint::black_box;
+static mut SINK: usize = 0;
+#[inline(never)] fn black_box(n: usize) -> usize { unsafe { std::ptr::write_volatile(std::ptr::addr_of_mut!(SINK), n) }; n }
 pub enum Shape { Empty, Circle(u32), Rect { w: u32, h: u32 } }
 #[inline(never)] pub fn strings(s: &str, v: &[u8], t: &String, c: char) -> usize { black_box(s.len() + v.len() + t.len() + c as usize) }
 #[inline(never)] pub fn enums(o: Option<u32>, r: Option<&u32>, e: &Shape, f: &Shape) -> u32 {
     let k = match e { Shape::Empty => 0, Shape::Circle(r) => *r, Shape::Rect { w, h } => w * h };
     let l = match f { Shape::Empty => 0, Shape::Circle(r) => *r, Shape::Rect { w, h } => w * h };
-    black_box(o.unwrap_or(1) + *r.unwrap_or(&2) + k + l)
+    black_box((o.unwrap_or(1) + *r.unwrap_or(&2) + k + l) as usize) as u32
 }
 fn main() {
     let s = String::from("on the heap");
     strings("literal", b"bytes", &s, 'é');
     enums(Some(4), None, &Shape::Circle(5), &Shape::Rect { w: 2, h: 3 });
     enums(None, Some(&7), &Shape::Empty, &Shape::Empty);
+}
+`
+	const slices = `
+static mut SINK: usize = 0;
+#[inline(never)] fn black_box(n: usize) -> usize { unsafe { std::ptr::write_volatile(std::ptr::addr_of_mut!(SINK), n) }; n }
+#[derive(Clone, Copy)] pub struct Point { pub x: u32, pub y: u32 }
+#[inline(never)] pub fn take(v: Vec<u32>, s: &[u32], m: &mut [u64], b: Box<[u16]>, p: &[Point]) -> usize { black_box(v.len() + s.len() + m.len() + b.len() + p.len()) }
+fn main() {
+    let mut m = [7u64, 8];
+    take(vec![1, 2, 3], &[4, 5], &mut m, vec![9u16; 6].into_boxed_slice(), &[Point { x: 1, y: 2 }; 9]);
+    take(vec![], &[], &mut m, Box::new([]), &[]);
 }
 `
 	gnu, llvm := "gcc-12", "clang-14"
@@ -173,6 +185,9 @@ fn main() {
 			[]string{`take s="short" by="a longer string, on the heap" v="view of" p="a longer string, on the heap"`, `take s="" by="" v="" p=""`}},
 		{"enumerations and pointers to members", "g++-12", "s.cc", members, "-O2", []string{"take c r b.c b.k b.m m f"},
 			[]string{"take c=green r=green c_2=red k=7 m_2=16 m=16 f={0x0, 0}"}},
+		{"slices of Rust", "rustc", "s.rs", slices, "-C opt-level=0", []string{"take v s m b p"},
+			[]string{"take v=[1, 2, 3] s=[4, 5] m=[7, 8] b=[9, 9, 9, 9, 9, 9] p=[{x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, ... 1 more]",
+				"take v=[] s=[] m=[7, 8] b=[] p=[]"}},
 		{"strings and enums of Rust", "rustc", "s.rs", rust, "-C opt-level=0", []string{"strings s v:string t:string c", "enums o e=e[0] f=f[0]"},
 			[]string{`strings s="literal" v="bytes" t="on the heap" c='é'`, "enums o=Some(4) e=Circle(5) f=Rect{w=2, h=3}", "enums o=None e=Empty f=Empty"}},
 	} {
@@ -194,5 +209,46 @@ fn main() {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPreempted: a variable that a library exports is in the program that uses it, where the
+// linker made a copy of it.
+func TestPreempted(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const library = `
+int counter = 5, list[4] = {1, 2, 3, 4};
+int hidden __attribute__((visibility("hidden"))) = 6;
+volatile int sink;
+static inline void look(int *p) { sink = *p; }
+__attribute__((noinline)) int bump(int k) { counter += k; hidden += k; list[2] += k; look(&counter); return counter; }
+`
+	const program = `
+extern int counter, list[4];
+int bump(int);
+int main(void) { counter = 100; list[1] = 50; bump(1); return bump(2) != 103; }
+`
+	path, img := build(t, "gcc-12", "library.c", library, "-O2", "-fPIC", "-shared")
+	source := filepath.Join(t.TempDir(), "use.c")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, option := range []string{"-pie", "-no-pie"} {
+		use := filepath.Join(t.TempDir(), "use")
+		if out, err := exec.Command("gcc-12", "-O2", option, "-o", use, source, path).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var got []string
+		run(t, plans(t, img, "bump counter hidden a=list[1] b=list[2] @counter:s32 k", "look p[0]"), "", []string{use}, func(pid int, h *tracer.Hit) {
+			for i := range h.Values {
+				if h.PID == pid {
+					got = append(got, h.Values[i].Name+"="+h.Values[i].String())
+				}
+			}
+		})
+		want := "counter=100 hidden=6 a=50 b=3 counter_2=100 k=1 p=101 counter=101 hidden=7 a=50 b=4 counter_2=101 k=2 p=103"
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", option, diff)
+		}
 	}
 }

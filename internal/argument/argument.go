@@ -84,12 +84,18 @@ func (a *argument) shape(o *Options) error {
 	case want.Kind != probe.TypeNone:
 		a.number()
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && isRecord(t):
+		a.Kind = prologue.KindObject
+		if o.StringBytes == 0 {
+			return nil // there is no room for what it refers to
+		}
 		a.MaxBytes = o.StringBytes
 		if ok, err := a.counted(t, false); err != nil || ok {
 			return err
 		}
+		if ok, err := a.slice(t); err != nil || ok {
+			return err
+		}
 		a.MaxBytes = 0
-		a.Kind = prologue.KindObject
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.KindObject
 	}

@@ -88,7 +88,7 @@ func (a *argument) countedOrPointed(t *dwarfloc.Type) (ok bool, err error) {
 
 func named(t *dwarfloc.Type, names []string) bool {
 	for _, n := range names {
-		if t.Name == n {
+		if unqualified(t.Name) == n {
 			return true
 		}
 	}

@@ -20,6 +20,7 @@ const (
 	TagEnumerationType   Tag = 0x04
 	TagFormalParameter   Tag = 0x05
 	TagLexicalBlock      Tag = 0x0b
+	TagTemplateTypeParam Tag = 0x2f
 	TagMember            Tag = 0x0d
 	TagPointerType       Tag = 0x0f
 	TagReferenceType     Tag = 0x10

@@ -15,6 +15,7 @@ const (
 	RuleWhole     Rule = "whole-scope" // one expression
 	RuleView      Rule = "view"        // the entry that covers address and view
 	RuleLaterView Rule = "later-view"  // the first entry at the address with a later view
+	RuleFirst     Rule = "first"       // the empty entry at the address, without views
 	RuleAddress   Rule = "address"     // the entry that covers the address, without views
 	RuleDefault   Rule = "default"     // DW_LLE_default_location
 )
@@ -36,12 +37,14 @@ func choose(list []listEntry, addr, view uint64) ([]byte, Rule) {
 		case e.isDefault:
 		case e.viewed && !before(addr, view, e.lo, e.viewLo) && before(addr, view, e.hi, e.viewHi):
 			return e.expr, RuleView
+		case !e.viewed && e.lo == addr && e.hi == addr:
+			return e.expr, RuleFirst // what a parameter is before the body assigns it
 		case !e.viewed && e.lo <= addr && addr < e.hi:
 			return e.expr, RuleAddress
 		}
 	}
 	for _, e := range list {
-		if e.viewed && e.lo == addr && e.viewLo > view {
+		if e.viewed && e.lo == addr && e.viewLo >= view { // also one that is empty there
 			return e.expr, RuleLaterView
 		}
 	}

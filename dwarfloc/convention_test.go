@@ -1,0 +1,84 @@
+package dwarfloc_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// TestConvention: where the calling convention puts arguments that compilers describe
+// by stack slots which are not set up at the functions' first instructions, or by what the
+// body assigns first. GCC, which describes them right, is the judge.
+func TestConvention(t *testing.T) {
+	const source = `
+typedef struct { int a, b; } two;
+typedef struct { long a, b; } pair;
+typedef struct { double d; long l; } mixed;
+typedef struct { long v[5]; } big;
+typedef struct __attribute__((packed)) { char c; long l; } packed;
+typedef union { int i; float f; } either;
+volatile long sink;
+#define USE(x) (sink = (long)&(x))
+__attribute__((noinline)) long scalars(char a, short b, int c, long d, unsigned char e, void *f, int g, char h) { while (a--) sink = a; while (c--) sink = c; USE(g); USE(h); return a + b + c + d + e + (long)f + g + h; }
+__attribute__((noinline)) long structures(two t, pair p, big b, mixed m, int k) { USE(t); USE(p); USE(b); while (k--) sink = k; return t.a + p.b + b.v[2] + m.l + k; }
+__attribute__((noinline)) long floats(float a, int b, double c, long d, mixed m, long e) { while (b--) sink = b; while (e--) sink = e; return a + b + c + d + m.l + e; }
+__attribute__((noinline)) long spilled(long a, long b, long c, long d, long e, pair p, long f) { USE(p); while (f--) sink = f; return a + b + c + d + e + p.a + f; }
+__attribute__((noinline)) big result(int k) { big b = {{k}}; while (k--) sink = k; return b; }
+__attribute__((noinline)) long others(either e, packed p, long double l, __int128 w, int k) { USE(e); while (k--) sink = k; return e.i + p.l + (long)l + (long)w + k; }
+int main(void)
+{
+	two t = {1}; pair p = {2}; big b = {{3}}; mixed m = {4}; either e = {5}; packed q = {6};
+	return scalars(1, 2, 3, 4, 5, &t, 7, 8) + structures(t, p, b, m, 5) + floats(1, 2, 3, 4, m, 5) + spilled(1, 2, 3, 4, 5, p, 6) + result(2).v[0] + others(e, q, 1, 2, 3);
+}
+`
+	answers := func(compiler string) map[string]string {
+		img, err := dwarfloc.Open(compile(t, compiler, source, "-g", "-w"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		sites, err := img.Sites(context.Background(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make(map[string]string)
+		for _, s := range sites {
+			if s.Kind != dwarfloc.SiteEntry || s.Function == "main" {
+				continue
+			}
+			params, err := s.Params()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range params {
+				text := v.Reason.String()
+				if v.Located() {
+					text = v.Loc.Text(img.Arch())
+				}
+				if v.Reason.Code == loc.ReasonOptimizedOut || strings.HasPrefix(text, "missing-piece") || strings.HasPrefix(text, "vector-register") {
+					continue // no fault of the convention
+				}
+				out[s.Function+" "+v.Name] = text
+			}
+		}
+		return out
+	}
+	gnu, llvm := answers("gcc-12"), answers("clang-14")
+	compared := 0
+	for name, text := range llvm {
+		if want, ok := gnu[name]; ok {
+			compared++
+			if text != want {
+				t.Errorf("%s: clang's is %s, GCC's %s", name, text, want)
+			}
+		}
+	}
+	if compared < 25 {
+		t.Errorf("only %d parameters compared: %s", compared, cmp.Diff(gnu, llvm))
+	}
+}

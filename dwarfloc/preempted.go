@@ -1,0 +1,115 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// A variable that a shared library exports need not be in the library: a program that uses
+// it has its own copy (R_X86_64_COPY), or another library defines the same name. All code then
+// finds it by the address that the dynamic linker has put into the global offset table
+// (R_X86_64_GLOB_DAT), and so does a prologue. A variable without such an entry, because
+// it is hidden or the library was linked with -Bsymbolic, is where the debug information says.
+
+// preempted caches where a library's own code looks for its exported variables.
+type preempted struct {
+	once sync.Once
+	vars []exported // by address
+}
+
+// exported is a variable with an entry in the global offset table.
+type exported struct {
+	addr, size uint64 // link-time address; bytes
+	entry      uint64 // link-time address of the entry
+}
+
+// preemptions returns the image's exported variables that may be elsewhere.
+func (img *Image) preemptions() []exported {
+	p := &img.preempted
+	p.once.Do(func() { p.vars = img.readPreemptions() })
+	return p.vars
+}
+
+func (img *Image) readPreemptions() (out []exported) {
+	kind := img.Arch().GlobDat
+	if !img.IsPositionIndependent() || kind == 0 || img.Arch().WordSize != 8 {
+		return nil
+	}
+	var relocations, symbols []byte
+	for _, s := range img.Sections() {
+		switch s.Name {
+		case ".rela.dyn":
+			relocations, _ = img.Bytes(s.Addr, s.Size)
+		case ".dynsym":
+			symbols, _ = img.Bytes(s.Addr, s.Size)
+		}
+	}
+	const relaSize, symSize = 24, 24
+	r := bin.Reader{D: relocations, BigEndian: img.BigEndian()}
+	for len(r.D)-r.P >= relaSize {
+		entry, info, addend := r.U64(), r.U64(), r.U64()
+		at := (info >> 32) * symSize
+		if uint32(info) != kind || addend != 0 || at+symSize > uint64(len(symbols)) {
+			continue
+		}
+		s := bin.Reader{D: symbols[at : at+symSize], BigEndian: img.BigEndian()}
+		s.U32() // name
+		const object = 1
+		info8 := s.U8()
+		s.U8() // visibility: a symbol that is not the default one has no such relocation
+		section := s.U16()
+		addr, size := s.U64(), s.U64()
+		if info8&0xf == object && section != 0 {
+			out = append(out, exported{addr, size, entry})
+		}
+	}
+	slices.SortFunc(out, func(a, b exported) int { return cmp.Compare(a.addr, b.addr) })
+	return out
+}
+
+// relocate makes a location refer to exported variables as the image's code does.
+func (ev *evaluator) relocate(l *loc.Location) {
+	vars := ev.u.img.preemptions()
+	if len(vars) == 0 {
+		return
+	}
+	if l.Expr != nil {
+		l.Expr = ev.relocated(l.Expr, vars)
+	}
+	for i := range l.Pieces {
+		ev.relocate(&l.Pieces[i].Loc)
+	}
+	if l.Kind == loc.KindConstant && l.Expr.Op != loc.OpConst {
+		l.Kind = loc.KindValue
+	}
+}
+
+func (ev *evaluator) relocated(e *loc.Expr, vars []exported) *loc.Expr {
+	if e == nil {
+		return nil
+	}
+	if e.Op == loc.OpAddr {
+		i, _ := slices.BinarySearchFunc(vars, e.K, func(v exported, a uint64) int {
+			if v.addr <= a {
+				return -1
+			}
+			return 1
+		})
+		if i == 0 || e.K-vars[i-1].addr >= max(vars[i-1].size, 1) {
+			return e
+		}
+		v := &vars[i-1]
+		return ev.Binary(loc.OpAdd, ev.Deref(ev.Addr(v.entry), ev.Arch.WordSize), ev.Const(e.K-v.addr))
+	}
+	a, b, c := ev.relocated(e.A, vars), ev.relocated(e.B, vars), ev.relocated(e.C, vars)
+	if a == e.A && b == e.B && c == e.C {
+		return e
+	}
+	own := *e
+	own.A, own.B, own.C = a, b, c
+	return &own
+}

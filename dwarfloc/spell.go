@@ -1,0 +1,129 @@
+package dwarfloc
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
+
+// String spells a type as C does: "struct page *", "const char *", "int (*)()". It is
+// "?" if the type cannot be read any more.
+func (t *Type) String() string {
+	text := ""
+	err := t.guard(func() error {
+		prefix, suffix := t.spell(0)
+		text = prefix + suffix
+		return nil
+	})
+	if err != nil {
+		return "?"
+	}
+	return text
+}
+
+// spell returns what a declaration with this type has before and after the declared
+// name.
+func (t *Type) spell(depth int) (prefix, suffix string) {
+	if depth > maxTypeDepth {
+		return "...", ""
+	}
+	elem := func() (*Type, string, string) {
+		el, err := t.Elem()
+		if err != nil {
+			return voidType, "?", ""
+		}
+		p, s := el.spell(depth + 1)
+		return el, p, s
+	}
+	switch t.Kind {
+	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
+		word := map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}[t.Kind]
+		switch {
+		case t.Name == "" && t.elem.Form == dw.FormRefSig8:
+			_, p, s := elem() // only a declaration
+			return p, s
+		case t.Name == "":
+			return word + " {...}", ""
+		}
+		if t.u != nil && !dw.IsC(t.u.Lang) {
+			return t.Name, ""
+		}
+		return word + " " + t.Name, ""
+	case TypePointer:
+		el, p, s := elem()
+		mark := "*"
+		switch t.tag {
+		case dw.TagReferenceType:
+			mark = "&"
+		case dw.TagRvalueRefType:
+			mark = "&&"
+		}
+		if el.Kind == TypeFunc || el.Kind == TypeArray {
+			return p + " (" + mark, ")" + s
+		}
+		if p[len(p)-1] != '*' && p[len(p)-1] != '(' {
+			p += " "
+		}
+		return p + mark, s
+	case TypeQualified:
+		word := map[dw.Tag]string{dw.TagConstType: "const", dw.TagVolatileType: "volatile", dw.TagRestrictType: "restrict", dw.TagAtomicType: "_Atomic"}[t.tag]
+		el, p, s := elem()
+		if el.Kind == TypePointer {
+			return p + " " + word, s
+		}
+		return word + " " + p, s
+	case TypeFunc:
+		_, p, s := elem()
+		return p, "()" + s
+	case TypeMemberPointer:
+		el, p, s := elem()
+		if of := t.containing() + "::*"; el.Kind == TypeFunc {
+			return p + " (" + of, ")" + s
+		} else {
+			return p + " " + of, s
+		}
+	case TypeArray:
+		_, p, s := elem()
+		dims := ""
+		if e, err := t.u.Entry(t.off); err == nil {
+			n, _ := t.dims(e)
+			for _, d := range n {
+				if d < 0 {
+					dims += "[]"
+				} else {
+					dims += "[" + strconv.FormatInt(d, 10) + "]"
+				}
+			}
+		}
+		return p, dims + s
+	}
+	if t.Name != "" {
+		return t.Name, ""
+	}
+	if t.Kind == TypeVoid {
+		return "void", ""
+	}
+	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
+}
+
+// containing returns the name of the class of a pointer to a member.
+func (t *Type) containing() string {
+	e, err := t.u.Entry(t.off)
+	if err != nil {
+		return "?"
+	}
+	var class dw.Value
+	if err := e.Attrs(func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrContainingType {
+			class = v
+		}
+	}); err != nil {
+		return "?"
+	}
+	c, err := t.u.typeOf(class)
+	if err != nil {
+		return "?"
+	}
+	return c.Name
+}
