@@ -150,7 +150,7 @@ func (s *Site) clone() string {
 }
 
 // signature returns whether the code of a function takes its parameters as they are declared.
-// GCC marks all functions for which that is not so, and LLVM does since version 15 or so.
+// GCC marks all functions for which that is not so, and LLVM does since version 15 (DW_CC_nocall).
 // With older ones, in a function that only its own unit calls, each parameter must at least
 // have a whole location: one that is not used any more, or always has the same value, is no
 // longer passed, and those after it move up (seen with clang 14).
