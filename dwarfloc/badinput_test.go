@@ -233,7 +233,6 @@ func TestCorruptSections(t *testing.T) {
 	const seed, tries = 1, 60
 	for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-clang14-O2-dwarf4.elf", "lib-gcc12-O2-dwarf5.elf"} {
 		t.Run(name, func(t *testing.T) {
-			defer timeLimit(60*time.Second, "corruption of "+name)()
 			rng := rand.New(rand.NewSource(seed))
 			good := fixture(t, name)
 			file, err := elf.NewFile(bytes.NewReader(good))
@@ -246,6 +245,7 @@ func TestCorruptSections(t *testing.T) {
 			}
 			differ := 0
 			try := func(what string, data []byte) {
+				defer timeLimit(20*time.Second, what+" of "+name)()
 				defer func() {
 					if r := recover(); r != nil {
 						t.Errorf("%s (seed %d): panic: %v", what, seed, r)
