@@ -21,6 +21,7 @@ import (
 //   - SiteLine: where a source line begins in the body of a function, out of line or
 //     inlined: see LineSites
 //   - SiteInstruction: an instruction at a given address: see SiteAt
+//   - SiteExit: the end of a run of an inlined instance's body: see Image.Ways
 type SiteKind uint8
 
 const (
@@ -33,11 +34,13 @@ const (
 	SiteLine
 	// SiteInstruction is an instruction at a given address: see SiteAt.
 	SiteInstruction
+	// SiteExit is where a run of an inlined instance's body ends: see Image.Ways.
+	SiteExit
 )
 
-var siteKindNames = [...]string{"entry", "inline", "line", "address"}
+var siteKindNames = [...]string{"entry", "inline", "line", "address", "exit"}
 
-// String returns "entry", "inline", "line" or "address".
+// String returns "entry", "inline", "line", "address" or "exit".
 func (k SiteKind) String() string {
 	if int(k) < len(siteKindNames) {
 		return siteKindNames[k]
@@ -79,6 +82,16 @@ type Site struct {
 	// the last one is the out-of-line function that contains its code.
 	Callers []Caller
 
+	// Way numbers, from 1, the places where a run of an inlined instance's body begins or
+	// ends; Ways is how many there are. Both are 0 if they are not known: see Image.Ways.
+	Way, Ways int
+	// WaysUnknown is why the ways into a body are not known, if they were asked for: some of
+	// its runs may not pass the site.
+	WaysUnknown string
+	// Again is set if a probe at the site also fires when no run of the body begins, or ends,
+	// there: see Way.
+	Again bool
+
 	u         *unit
 	rec       int32
 	described bool
@@ -87,6 +100,8 @@ type Site struct {
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
+
+	state place // where the site's state is known, if that is not its address: see here
 
 	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
 	inside bool   // for these kinds: the body is an inlined instance
@@ -141,6 +156,8 @@ func (s *Site) String() string {
 		name = s.File + ":" + strconv.Itoa(s.Line) + " (" + name + ")"
 	}
 	switch {
+	case s.Kind == SiteExit:
+		return name + " ends in " + s.SymbolOffset()
 	case s.Inlined():
 		return name + " inlined in " + s.SymbolOffset()
 	case s.SymbolOffset() == name:
@@ -230,6 +247,15 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	return true, err
 }
 
+// here returns the address and view at which variables are resolved: the site's, or where the
+// jump at the site's address leads.
+func (s *Site) here() place {
+	if s.state != (place{}) {
+		return s.state
+	}
+	return place{s.Addr, s.View}
+}
+
 // function returns the out-of-line function that contains the site's code. A site that
 // EachSite reuses caches it for the following sites. Other sites may be used by several
 // goroutines, and have it set from the start.
@@ -238,10 +264,7 @@ func (s *Site) function() (*function, error) {
 		return &s.fun, nil
 	}
 	u := s.u
-	top := s.rec
-	for u.Recs[top].Flags&index.Inlined != 0 && u.Recs[top].Parent >= 0 {
-		top = u.Recs[top].Parent
-	}
+	top := u.outermost(s.rec)
 	if s.funOf == top {
 		return &s.fun, nil
 	}
@@ -285,17 +308,22 @@ func (s *Site) describe() error {
 				return err
 			}
 		}
-		if sec := u.img.SectionAt(s.Addr); sec != nil {
-			s.Section = sec.Name
-		}
-		want := s.Function
-		if n := len(s.Callers); n > 0 {
-			want = s.Callers[n-1].Function
-		}
-		u.locateSymbol(s, want)
+		s.describeAddress()
 		s.described = true
 		return nil
 	})
+}
+
+// describeAddress sets the symbol and the section.
+func (s *Site) describeAddress() {
+	if sec := s.u.img.SectionAt(s.Addr); sec != nil {
+		s.Section = sec.Name
+	}
+	want := s.Function
+	if n := len(s.Callers); n > 0 {
+		want = s.Callers[n-1].Function
+	}
+	s.u.locateSymbol(s, want)
 }
 
 // Ranges returns the code of the body that begins at the site, as ranges of link-time

@@ -126,6 +126,11 @@ const (
 	AttrStrOffsetsBase Attr = 0x72
 	AttrCallingConv    Attr = 0x36
 	AttrAddrBase       Attr = 0x73
+	AttrCallReturnPC   Attr = 0x7d
+	AttrCallOrigin     Attr = 0x7f
+	AttrCallPC         Attr = 0x81
+	AttrCallTailCall   Attr = 0x82
+	AttrNoreturn       Attr = 0x87
 	AttrRnglistsBase   Attr = 0x74
 	AttrDwoName        Attr = 0x76
 	AttrGNUDwoName     Attr = 0x2130
@@ -133,6 +138,7 @@ const (
 	AttrBitOffset      Attr = 0x0c
 	AttrDataMemberLoc  Attr = 0x38
 	AttrDataBitOffset  Attr = 0x6b
+	AttrGNUTailCall    Attr = 0x2115
 	AttrGNULocviews    Attr = 0x2137
 	AttrGNUEntryView   Attr = 0x2138
 )
