@@ -25,7 +25,7 @@ type code struct {
 	why    string // it could not be followed
 	rows   []dw.Row
 	owner  []int32 // for each instruction of the graph: index in bodies of the innermost body that has it
-	own    []int32 // for each row: index in bodies of the body that it belongs to, or -1
+	own    []int32 // for each row: index in bodies of the body that it belongs to, or ended
 }
 
 // body is the function itself or one inlined instance.

@@ -11,6 +11,7 @@ type compiler struct {
 	optimized          bool // GCC optimized; false can also mean unknown
 	unoptimized        bool // GCC did not
 	assignmentsTracked bool
+	statementsMarked   bool // GCC optimized, with -gstatement-frontiers
 }
 
 func compilerOf(producer string) compiler {
@@ -26,6 +27,7 @@ func compilerOf(producer string) compiler {
 		}
 	}
 	c.optimized = level != "" && level != "-O0"
+	c.statementsMarked = c.optimized && !strings.Contains(producer, "-gno-statement-frontiers")
 	c.unoptimized = !c.optimized && strings.Contains(producer, " -m")
 	return c
 }

@@ -103,6 +103,8 @@ type Site struct {
 
 	state place // where the site's state is known, if that is not its address: see here
 
+	before []uint64 // see Before
+
 	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
 	inside bool   // for these kinds: the body is an inlined instance
 	early  bool   // in the prologue of code built without optimization

@@ -220,6 +220,7 @@ func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
 	if best >= 0 && !c.before(best, r) {
 		return best
 	}
+	best = -1
 	for _, b := range edges {
 		if c.bodies[b].text == at && !c.before(b, r) {
 			best = b
@@ -228,7 +229,19 @@ func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
 	if best < 0 {
 		return holder
 	}
+	if !c.bodies[best].beginsAt(r.Addr) {
+		return ended
+	}
 	return best
+}
+
+// ended is the owner of a row that belongs to a body whose code ends at its address: a last
+// statement without code.
+const ended = -1
+
+// beginsAt reports whether the body, or a part of it, begins at an address.
+func (b *body) beginsAt(addr uint64) bool {
+	return b.live && b.start == addr || slices.ContainsFunc(b.ranges, func(r dw.Range) bool { return r.Lo == addr })
 }
 
 // before reports whether a row is before the place where a body begins, at its address.

@@ -8,6 +8,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // A body that was inlined has no call at which every run of it begins: compilers copy its
@@ -27,13 +29,16 @@ import (
 // Way is a place where runs of an inlined body begin or end.
 type Way struct {
 	Addr uint64 // link-time address, where variables are resolved
-	View uint64 // location view there
+	View uint64 // location view there; 1<<32 - 1 is after all views
 	// Probe is the link-time address for a probe: Addr, or that of a jump or of padding that
 	// leads there and to nothing else, where Addr is reached in other ways too.
 	Probe uint64
 	// Again is set if a probe also fires without a run beginning, or ending: for another turn
 	// of a loop that the body begins with, or for code that never was in the body.
 	Again bool
+	// Before are the link-time addresses of the instructions from which alone a way in with
+	// Again is entered, the last ones before it: see Site.Before.
+	Before []uint64
 }
 
 // Ways are the ways into and out of the body of an inlined instance.
@@ -121,14 +126,69 @@ func (s *Site) WaysOut(w *Ways) []*Site {
 func (s *Site) through(w *Way, n, of int) *Site {
 	at := *s
 	at.Addr, at.View, at.state = w.Probe, w.View, place{}
-	if w.Probe != w.Addr {
+	if w.Probe != w.Addr || w.View == flow.LastView {
 		at.View, at.state = 0, place{w.Addr, w.View}
 	}
-	at.Way, at.Ways, at.Again = n+1, of, w.Again
+	at.Way, at.Ways, at.Again, at.before = n+1, of, w.Again, w.Before
 	if at.described {
 		at.describeAddress()
 	}
 	return &at
+}
+
+// Before returns sites for a way in with Again that see each run once: at the instructions from
+// which the way is entered. It returns none if one of these instructions changes what the
+// locations of vars depend on, since it has not run yet at its own address.
+func (s *Site) Before(vars []*Variable) ([]*Site, error) {
+	arch := insn.For(s.u.img.Arch().Name)
+	if !s.Again || len(s.before) == 0 || arch == nil {
+		return nil, nil
+	}
+	var reads insn.Writes
+	for _, v := range vars {
+		v.Loc.Exprs(func(e *loc.Expr) {
+			e.Walk(func(e *loc.Expr) {
+				switch e.Op {
+				case loc.OpReg:
+					reads.Registers |= 1 << (e.K & 63)
+				case loc.OpDeref:
+					reads.Memory = true
+				}
+			})
+		})
+		reads.Memory = reads.Memory || v.Loc.Kind == loc.KindMemory || v.Loc.Kind == loc.KindPieces
+	}
+	out := make([]*Site, len(s.before))
+	for i, addr := range s.before {
+		code, err := s.u.img.code(addr)
+		if err != nil {
+			return nil, err
+		}
+		in, ok := arch.Next(code)
+		w, known := arch.Writes(code)
+		switch {
+		case ok && (in.Branches || in.Nop):
+		case !known, w.Registers&reads.Registers != 0, w.Memory && reads.Memory:
+			return nil, nil
+		}
+		at := *s
+		at.Addr, at.View, at.state, at.Again, at.before = addr, 0, s.here(), false, nil
+		if at.described {
+			at.describeAddress()
+		}
+		out[i] = &at
+	}
+	return out, nil
+}
+
+// code returns the bytes of the instruction at an address, and some after it.
+func (img *Image) code(addr uint64) ([]byte, error) {
+	const longest = 16
+	sec := img.SectionAt(addr)
+	if sec == nil {
+		return nil, nil
+	}
+	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 }
 
 // EachWays calls f for each inlined site of the image with its ways, as EachSite does: from
@@ -220,13 +280,17 @@ func (c *code) ways(rec int32) Ways {
 
 func (c *code) place(w flow.Way) Way {
 	insns := c.graph.Insns
-	return Way{Addr: insns[w.Insn].Addr, View: uint64(w.View), Probe: insns[w.Probe].Addr, Again: w.Again}
+	out := Way{Addr: insns[w.Insn].Addr, View: uint64(w.View), Probe: insns[w.Probe].Addr, Again: w.Again}
+	for _, n := range w.Before {
+		out.Before = append(out.Before, insns[n].Addr)
+	}
+	return out
 }
 
-// marked reports whether the line table has GCC's markers of statements: then some of its rows
-// begin no statement.
+// marked reports whether the line table has GCC's markers of statements: then rows of
+// instructions begin no statement.
 func (c *code) marked() bool {
-	return c.u.gnu() && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
+	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
 }
 
 // statements returns the marks of a body by the statements of the line table.
@@ -240,7 +304,7 @@ func (c *code) statements(i int32) []flow.Mark {
 			return
 		}
 		at := int32(n)
-		if kind == flow.MarkEnter {
+		if kind != flow.MarkExit {
 			if at = c.past(at); at != int32(n) {
 				view = 0
 			}
@@ -249,15 +313,15 @@ func (c *code) statements(i int32) []flow.Mark {
 	}
 	enter := func() {
 		if entered = true; b.live {
-			mark(b.start, b.view, flow.MarkEnter)
+			mark(b.start, b.view, flow.MarkInside) // see withoutHoisted
 		}
 	}
 	for k := range c.rows {
 		r := &c.rows[k]
-		if !entered && (r.Addr > b.start || r.Addr == b.start && uint64(r.View) >= b.view) {
+		if !entered && (r.Addr > b.start || r.Addr == b.start && uint64(r.View) >= b.view && !c.later(i, k)) {
 			enter()
 		}
-		if !r.Stmt {
+		if !r.Stmt || c.own[k] == ended {
 			continue
 		}
 		kind := flow.MarkExit
@@ -270,7 +334,35 @@ func (c *code) statements(i int32) []flow.Mark {
 		enter()
 	}
 	slices.SortStableFunc(out, func(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) })
-	return out
+	return c.withoutHoisted(out)
+}
+
+// withoutHoisted drops the mark of the place where the debug information says that the body is
+// entered, if a statement of another follows before any of the body's: then instructions of the
+// body were moved there, and the body begins at its statements.
+func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
+	others := slices.ContainsFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkEnter })
+	at := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkInside })
+	if at < 0 {
+		return marks
+	}
+	if next := at + 1; others && next < len(marks) && marks[next].Kind == flow.MarkExit && c.graph.Together(marks[at].Insn, marks[next].Insn) {
+		return slices.Delete(marks, at, next)
+	}
+	marks[at].Kind = flow.MarkEnter
+	return marks
+}
+
+// later reports whether a row is of a statement before a body's first one at the same address:
+// without views, the debug information does not say where between them the body begins.
+func (c *code) later(i int32, k int) bool {
+	b := &c.bodies[i]
+	for ; k < len(c.rows) && c.rows[k].Addr == b.start; k++ {
+		if c.rows[k].Stmt && c.own[k] != ended {
+			return c.own[k] < i || c.own[k] >= b.end
+		}
+	}
+	return false
 }
 
 // past returns the first instruction from one on that is no padding.

@@ -210,6 +210,9 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 			return nil, err
 		}
 	}
+	if err := p.beforeLoops(); err != nil {
+		return nil, err
+	}
 	// Checked first: a mistyped name causes other errors too.
 	if err := p.checkNames(); err != nil {
 		return nil, err

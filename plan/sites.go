@@ -54,6 +54,53 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	return out, nil
 }
 
+// beforeLoops moves the probes of bodies that begin with a loop of their own to the instructions
+// before it, where the arguments are the same.
+func (p *Plan) beforeLoops() error {
+	var out []Site
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		var vars []*dwarfloc.Variable
+		for j := range s.Args {
+			vars = append(vars, s.Args[j].Variable)
+		}
+		at, err := s.Before(vars)
+		if err != nil {
+			return err
+		}
+		if len(at) == 0 {
+			out = append(out, *s)
+		}
+		for _, t := range at {
+			moved := *s
+			moved.Site, moved.Args = t, slices.Clone(s.Args)
+			out = append(out, moved)
+		}
+	}
+	if len(out) != len(p.Sites) {
+		numberWays(out)
+	}
+	p.Sites = out
+	return nil
+}
+
+// numberWays numbers the ways of each site anew.
+func numberWays(sites []Site) {
+	for i := 0; i < len(sites); {
+		first := i
+		for i++; i < len(sites) && sites[i].Way > 0 && sites[i].DIE == sites[first].DIE && sites[i].Kind == sites[first].Kind; i++ {
+		}
+		if sites[first].Way == 0 {
+			continue
+		}
+		for k := first; k < i; k++ {
+			at := *sites[k].Site
+			at.Way, at.Ways = k-first+1, i-first
+			sites[k].Site = &at
+		}
+	}
+}
+
 // expandLines finds the sites of lines in functions or in a file.
 func expandLines(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) ([]*dwarfloc.Site, error) {
 	p := &def.Point

@@ -340,3 +340,6 @@ func (g *Graph) Bytes(n int32) []byte {
 	p := &g.parts[i-1]
 	return p.Bytes[in.Addr-p.Addr:][:in.Size]
 }
+
+// Together reports whether two instructions are in one block.
+func (g *Graph) Together(a, b int32) bool { return g.block(a) == g.block(b) }

@@ -44,6 +44,9 @@ type Way struct {
 	// another turn of a loop of the body; at a way out, for execution that was never in the
 	// body.
 	Again bool
+	// Before are the instructions from which alone a way in with Again is entered, the last ones
+	// before it. What they change is not as it is at the way.
+	Before []int32
 }
 
 // Runs is what is known of the runs of one body.
@@ -64,13 +67,15 @@ const (
 
 // Solver finds runs in one graph. It is not for concurrent use.
 type Solver struct {
-	g      *Graph
-	in     []state // before each block
-	out    []state
-	queued []bool
-	work   []int32
-	marks  []Mark
-	spans  []int32 // of marks, by block: where they begin
+	g       *Graph
+	in      []state // before each block
+	out     []state
+	queued  []bool
+	work    []int32
+	marks   []Mark
+	drains  []bool
+	drained bool    // drains is known
+	spans   []int32 // of marks, by block: where they begin
 }
 
 // Solver returns a solver.
@@ -122,6 +127,7 @@ func (s *Solver) Solve(marks []Mark) Runs {
 			}
 		}
 	}
+	s.drained = false
 	for n := range g.Blocks {
 		s.collect(int32(n), &r)
 	}
@@ -172,13 +178,19 @@ func (s *Solver) collect(n int32, r *Runs) {
 	if now == 0 {
 		return
 	}
+	// Where paths meet of which only some were in the body, the run ends before.
+	met := now&inside != 0 && now != inside && s.drain(n)
+	if met {
+		r.Out = append(r.Out, s.edgesOut(n)...)
+		now &^= inside
+	}
 	for i, m := range s.of(n) {
 		begins := m.Kind.begins()
 		switch {
 		case now&begins != 0:
 			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
 		case begins == 0 && now&inside != 0:
-			r.Out = append(r.Out, s.exit(n, i == 0, now, m)...)
+			r.Out = append(r.Out, Way{Insn: m.Insn, View: m.View, Probe: m.Insn, Again: now != inside})
 		}
 		now = m.Kind.change(now)
 	}
@@ -191,6 +203,70 @@ func (s *Solver) collect(n int32, r *Runs) {
 	case Halt:
 		r.Ends++
 	}
+}
+
+// drain reports whether nothing of the body runs from a block's beginning on before it ends.
+func (s *Solver) drain(n int32) bool {
+	if s.drained {
+		return s.drains[n]
+	}
+	s.drained = true
+	g := s.g
+	if s.drains == nil {
+		s.drains = make([]bool, len(g.Blocks))
+	}
+	for i := range s.drains {
+		s.drains[i] = true
+	}
+	work := s.work[:0]
+	for i := range g.Blocks {
+		if m := s.of(int32(i)); len(m) > 0 && m[0].Kind.begins() != 0 {
+			s.drains[i] = false
+			work = append(work, int32(i))
+		}
+	}
+	for len(work) > 0 {
+		to := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, p := range g.preds[to] {
+			if s.drains[p] && len(s.of(p)) == 0 {
+				s.drains[p] = false
+				work = append(work, p)
+			}
+		}
+	}
+	s.work = work
+	return s.drains[n]
+}
+
+// meets reports whether paths meet at a block of which only some were in the body, which has
+// ended there.
+func (s *Solver) meets(n int32) bool {
+	return s.in[n]&inside != 0 && s.in[n] != inside && s.drain(n)
+}
+
+// edgesOut returns the ways out before a block where paths meet: at the last instructions of the
+// blocks before it that are only reached in the body, if they lead to nowhere else.
+func (s *Solver) edgesOut(n int32) []Way {
+	at := s.g.Blocks[n].First
+	unsure := []Way{{Insn: at, Probe: at, Again: true}}
+	var edges []Way
+	for _, p := range s.g.preds[n] {
+		switch {
+		case s.out[p]&inside == 0, s.meets(p) && len(s.of(p)) == 0:
+			continue // it was not in the body, or the way out is before it
+		case s.out[p] != inside:
+			return unsure
+		}
+		for _, to := range s.g.Blocks[p].Succs {
+			if !s.meets(to) {
+				return unsure
+			}
+		}
+		last := s.g.Blocks[p].Last - 1
+		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
+	}
+	return edges
 }
 
 // LastView is the view of a way out that is after everything at its instruction's address.
@@ -208,16 +284,24 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 		return []Way{at}
 	}
 	var edges []Way
+	var before []int32
 	for _, p := range s.g.preds[n] {
 		if s.out[p]&begins == 0 {
 			continue
 		}
 		last := s.g.Blocks[p].Last - 1
 		kind := s.g.Insns[last].Kind
-		if s.out[p]&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop || !s.idle(s.g.Blocks[n].First, m.Insn) {
+		if s.out[p]&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
 			return []Way{at}
 		}
-		edges = append(edges, Way{Insn: m.Insn, View: m.View, Probe: last})
+		before = append(before, last)
+		if kind != Plain {
+			edges = append(edges, Way{Insn: m.Insn, View: m.View, Probe: last})
+		}
+	}
+	if len(edges) < len(before) {
+		at.Before = before
+		return []Way{at}
 	}
 	return edges
 }
@@ -230,30 +314,6 @@ func (s *Solver) idle(from, to int32) bool {
 		}
 	}
 	return true
-}
-
-// exit returns the ways out at a mark of a block.
-func (s *Solver) exit(n int32, first bool, now state, m Mark) []Way {
-	at := Way{Insn: m.Insn, View: m.View, Probe: m.Insn}
-	if now == inside {
-		return []Way{at}
-	}
-	at.Again = true
-	if !first {
-		return []Way{at}
-	}
-	var edges []Way
-	for _, p := range s.g.preds[n] {
-		if s.out[p]&inside == 0 {
-			continue
-		}
-		if s.out[p] != inside || len(s.g.Blocks[p].Succs) != 1 || s.of(n)[0].Insn != s.g.Blocks[n].First {
-			return []Way{at}
-		}
-		last := s.g.Blocks[p].Last - 1
-		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
-	}
-	return edges
 }
 
 // merge sorts ways and leaves one of several at an instruction.

@@ -25,6 +25,9 @@ type Arch struct {
 	// Shape returns a number that is equal for instructions that do the same with the same
 	// kinds of operands.
 	Shape func(code []byte) uint64
+	// Writes returns what the first instruction in code changes. ok is false if that is not
+	// known.
+	Writes func(code []byte) (w Writes, ok bool)
 	// updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	updates func(code []byte) Registers

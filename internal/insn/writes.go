@@ -1,0 +1,88 @@
+package insn
+
+import (
+	"golang.org/x/arch/arm64/arm64asm"
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// Writes is what an instruction changes, flags aside.
+type Writes struct {
+	Registers Registers
+	Memory    bool
+}
+
+// x86Writes has operations that change their first operand and nothing else, or, if false,
+// nothing at all.
+var x86Writes = func() map[x86asm.Op]bool {
+	out := map[x86asm.Op]bool{x86asm.CMP: false, x86asm.TEST: false, x86asm.NOP: false}
+	for op := range x86Updates {
+		out[op] = true
+	}
+	for op := range x86Stores {
+		out[op] = true
+	}
+	for _, op := range []x86asm.Op{
+		x86asm.LEA, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD, x86asm.PXOR, x86asm.XORPS, x86asm.XORPD,
+		x86asm.CMOVA, x86asm.CMOVAE, x86asm.CMOVB, x86asm.CMOVBE, x86asm.CMOVE, x86asm.CMOVG, x86asm.CMOVGE, x86asm.CMOVL, x86asm.CMOVLE, x86asm.CMOVNE, x86asm.CMOVNS, x86asm.CMOVS,
+	} {
+		out[op] = true
+	}
+	delete(out, x86asm.XADD) // changes both operands
+	return out
+}()
+
+func writesX86(code []byte) (w Writes, ok bool) {
+	if vexSize(code) > 0 {
+		return w, false
+	}
+	inst, err := x86asm.Decode(code, 64)
+	if err != nil || inst.Op == 0 {
+		return w, false
+	}
+	changes, known := x86Writes[inst.Op]
+	if !known || !changes {
+		return w, known
+	}
+	switch a := inst.Args[0].(type) {
+	case x86asm.Reg:
+		if n := x86Number[a]; n >= 0 {
+			w.Registers = 1 << n
+		}
+	case x86asm.Mem:
+		w.Memory = true
+	default:
+		return w, false
+	}
+	return w, true
+}
+
+func writesARM64(code []byte) (w Writes, ok bool) {
+	if len(code) < 4 {
+		return w, false
+	}
+	inst, err := decodeARM64(code)
+	if err != nil {
+		return w, false
+	}
+	switch inst.Op {
+	case arm64asm.NOP, arm64asm.CMP, arm64asm.CMN, arm64asm.TST:
+		return w, true
+	case arm64asm.MOV, arm64asm.MOVZ, arm64asm.MOVN, arm64asm.MOVK, arm64asm.ADRP, arm64asm.ADR, arm64asm.CSEL, arm64asm.CSET, arm64asm.CSINC, arm64asm.CSINV, arm64asm.CSNEG:
+	case arm64asm.STR, arm64asm.STRB, arm64asm.STRH, arm64asm.STP:
+		for _, a := range inst.Args {
+			if m, is := a.(arm64asm.MemImmediate); is && m.Mode != arm64asm.AddrOffset {
+				return w, false
+			}
+		}
+		return Writes{Memory: true}, true
+	default:
+		if !arm64Updates[inst.Op] {
+			return w, false
+		}
+	}
+	n, is := arm64Number(inst.Args[0])
+	if !is {
+		return w, false
+	}
+	return Writes{Registers: 1 << n}, true
+}
