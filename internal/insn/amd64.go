@@ -38,9 +38,9 @@ func nextX86(code []byte) (Insn, bool) {
 	return in, true
 }
 
-// alike replaces an instruction in the groups 0F 01, 0F 1E, 0F AE and 0F C7 by one with
+// alike replaces an instruction in the groups 0F 00, 0F 01, 0F 1E, 0F AE and 0F C7 by one with
 // the same size, without its prefixes. x86asm does not know many in these groups (ENCLS,
-// ENDBR64, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
+// ENDBR64, LKGS, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
 // 0F AF. For other instructions the result is empty.
 func alike(code []byte) (prefixes int, other []byte) {
 	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
@@ -55,7 +55,7 @@ func alike(code []byte) (prefixes int, other []byte) {
 		return 0, nil
 	}
 	switch other[at+1] {
-	case 0x01, 0x1e, 0xae, 0xc7:
+	case 0x00, 0x01, 0x1e, 0xae, 0xc7:
 		other[at+1] = 0xaf
 		return prefixes, other
 	}
