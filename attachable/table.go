@@ -50,15 +50,13 @@
 package attachable
 
 import (
-	"encoding/binary"
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
 // span is a range of link-time addresses, [lo, hi).
@@ -67,10 +65,9 @@ type span struct{ lo, hi uint64 }
 // Table has what predictions for one image need. It is safe for concurrent use.
 type Table struct {
 	img       *dwarfloc.Image
-	marks     map[string]uint64 // symbols that a linker script puts around tables
-	sections  []area            // by name, as kernel and linker script have them
-	areas     []area            // between two symbols
-	blacklist []span            // functions, in order
+	sections  []area // by name, as kernel and linker script have them
+	areas     []area // between two symbols
+	blacklist []span // functions, in order
 	mcount    []uint64
 	jumps     []uint64
 	statics   []uint64
@@ -102,27 +99,6 @@ var symbolAreas = []struct {
 	{"_sinittext", "_einittext", causeFreedInit},
 }
 
-// listed is the form of a table of the kernel: entries between two symbols, each of which
-// begins with the address that it is for.
-type listed struct {
-	from, to string
-	size     int  // bytes of an entry
-	relative bool // the address is 32 bits from its own place, else 64 bits
-}
-
-var (
-	// include/linux/kprobes.h, NOKPROBE_SYMBOL
-	blacklistTable = listed{"__start_kprobe_blacklist", "__stop_kprobe_blacklist", 8, false}
-	// include/asm-generic/vmlinux.lds.h, MCOUNT_REC
-	mcountTable = listed{"__start_mcount_loc", "__stop_mcount_loc", 8, false}
-	// include/linux/jump_label.h, struct jump_entry with CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE
-	jumpTable = listed{"__start___jump_table", "__stop___jump_table", 16, true}
-	// include/linux/static_call_types.h, struct static_call_site
-	staticTable = listed{"__start_static_call_sites", "__stop_static_call_sites", 8, true}
-	// include/asm-generic/bug.h, struct bug_entry with CONFIG_DEBUG_BUGVERBOSE
-	bugTable = listed{"__start___bug_table", "__stop___bug_table", 12, true}
-)
-
 // New reads the tables of a kernel or a kernel module. No probe is refused because of a table
 // that the image does not have. The error is about a damaged image.
 func New(img *dwarfloc.Image) (*Table, error) {
@@ -136,34 +112,35 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	for _, a := range symbolAreas {
 		names = append(names, a.from, a.to)
 	}
-	for _, l := range []listed{mcountTable, jumpTable, staticTable, bugTable, blacklistTable} {
-		names = append(names, l.from, l.to)
-	}
-	var err error
-	if t.marks, err = img.SymbolAddresses(names...); err != nil {
+	marks, err := ktable.Find(img.File, names...)
+	if err != nil {
 		return nil, err
 	}
 	for _, a := range symbolAreas {
-		if lo, hi, ok := t.between(a.from, a.to); ok {
+		if lo, hi, ok := marks.Between(a.from, a.to); ok {
 			t.areas = append(t.areas, area{span{lo, hi}, a.cause})
 		}
 	}
 	for _, l := range []struct {
-		table listed
+		table *ktable.Form
 		add   func(uint64)
 	}{
-		{mcountTable, func(a uint64) { t.mcount = append(t.mcount, a) }},
-		{jumpTable, func(a uint64) { t.jumps = append(t.jumps, a) }},
-		{staticTable, func(a uint64) { t.statics = append(t.statics, a) }},
-		{bugTable, func(a uint64) { t.bugs[a] = struct{}{} }},
-		{blacklistTable, func(a uint64) {
+		{ktable.Mcount, func(a uint64) { t.mcount = append(t.mcount, a) }},
+		{ktable.Jumps, func(a uint64) { t.jumps = append(t.jumps, a) }},
+		{ktable.StaticCalls, func(a uint64) { t.statics = append(t.statics, a) }},
+		{ktable.Bugs, func(a uint64) { t.bugs[a] = struct{}{} }},
+		{ktable.Blacklist, func(a uint64) {
 			if r, ok := t.function(a); ok {
 				t.blacklist = append(t.blacklist, r)
 			}
 		}},
 	} {
-		if err := t.read(l.table, l.add); err != nil {
+		all, err := marks.Addresses(l.table)
+		if err != nil {
 			return nil, err
+		}
+		for _, addr := range all {
+			l.add(addr)
 		}
 	}
 	slices.Sort(t.mcount)
@@ -180,70 +157,6 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	})
 	return t, nil
 }
-
-// between returns the addresses of two symbols.
-func (t *Table) between(from, to string) (lo, hi uint64, ok bool) {
-	lo, ok = t.marks[from]
-	hi, also := t.marks[to]
-	return lo, hi, ok && also && hi > lo
-}
-
-func (t *Table) read(l listed, add func(uint64)) error {
-	lo, hi, ok := t.between(l.from, l.to)
-	if !ok {
-		return nil
-	}
-	d, err := t.img.Bytes(lo, hi-lo)
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.from, err)
-	}
-	le := binary.LittleEndian
-	if l.relative {
-		for at := 0; at+l.size <= len(d); at += l.size {
-			add(lo + uint64(at) + uint64(int64(int32(le.Uint32(d[at:])))))
-		}
-		return nil
-	}
-	moved, err := t.moved(lo, hi)
-	if err != nil {
-		return err
-	}
-	for at := 0; at+l.size <= len(d); at += l.size {
-		addr := le.Uint64(d[at:])
-		if to, ok := moved[lo+uint64(at)]; ok {
-			addr = to
-		}
-		add(addr)
-	}
-	return nil
-}
-
-// moved returns the addresses that an image which relocates itself writes between lo and hi.
-// On arm64 they are not in the file: they are the addends of RELATIVE relocations in
-// .rela.dyn, which name no symbol.
-func (t *Table) moved(lo, hi uint64) (map[uint64]uint64, error) {
-	i := slices.IndexFunc(t.img.Sections(), func(s image.Section) bool { return s.Name == ".rela.dyn" })
-	if i < 0 {
-		return nil, nil
-	}
-	s := &t.img.Sections()[i]
-	d, err := t.img.Bytes(s.Addr, s.Size)
-	if err != nil {
-		return nil, fmt.Errorf(".rela.dyn: %w", err)
-	}
-	le := binary.LittleEndian
-	out := make(map[uint64]uint64)
-	for ; len(d) >= relaSize; d = d[relaSize:] {
-		at, info := le.Uint64(d), le.Uint64(d[8:])
-		if at >= lo && at < hi && info>>32 == 0 {
-			out[at] = le.Uint64(d[16:])
-		}
-	}
-	return out, nil
-}
-
-// relaSize is the bytes of an Elf64_Rela: offset, info, addend.
-const relaSize = 24
 
 // function returns the code from the symbol at or before an address to the next symbol, as
 // kallsyms does.

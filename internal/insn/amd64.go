@@ -8,7 +8,8 @@ import (
 )
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Writes: writesX86, updates: updatesX86}
+var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Writes: writesX86, updates: updatesX86,
+	trace: traceX86, target: targetX86}
 
 func nextX86(code []byte) (Insn, bool) {
 	if n := vexSize(code); n > 0 {
@@ -47,9 +48,9 @@ func nextX86(code []byte) (Insn, bool) {
 	return in, true
 }
 
-// alike replaces an instruction in the groups 0F 01, 0F 1E, 0F AE and 0F C7 by one with
+// alike replaces an instruction in the groups 0F 00, 0F 01, 0F 1E, 0F AE and 0F C7 by one with
 // the same size, without its prefixes. x86asm does not know many in these groups (ENCLS,
-// ENDBR64, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
+// ENDBR64, LKGS, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
 // 0F AF. For other instructions the result is empty.
 func alike(code []byte) (prefixes int, other []byte) {
 	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
@@ -64,7 +65,7 @@ func alike(code []byte) (prefixes int, other []byte) {
 		return 0, nil
 	}
 	switch other[at+1] {
-	case 0x01, 0x1e, 0xae, 0xc7:
+	case 0x00, 0x01, 0x1e, 0xae, 0xc7:
 		other[at+1] = 0xaf
 		return prefixes, other
 	}

@@ -31,6 +31,11 @@ type Arch struct {
 	// updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	updates func(code []byte) Registers
+	// trace follows the first instruction in code, which is at addr. It returns the condition
+	// under which that branches.
+	trace func(t *trace, code []byte, addr uint64) condition
+	// target returns where it leads if it is an indirect jump.
+	target func(t *trace, code []byte, addr uint64) value
 }
 
 var all = map[string]*Arch{"amd64": amd64, "arm64": arm64}

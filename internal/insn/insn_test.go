@@ -13,6 +13,7 @@ func TestSizes(t *testing.T) {
 	for code, want := range map[string]int{
 		"0f01cf":             3, // encls
 		"0f01ee":             3, // rdpkru
+		"f20f00f7":           4, // lkgs %edi
 		"0f01d9":             3, // vmmcall
 		"f30f01d9":           4, // vmgexit
 		"0f01e8":             3, // setssbsy's group, serialize

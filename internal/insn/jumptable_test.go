@@ -1,0 +1,222 @@
+package insn_test
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+// TestJumpTables compares the targets of indirect jumps with the labels that compilers write
+// into their assembler code. Labels become symbols: those of compilers begin with ".L", which
+// assemblers do not keep.
+func TestJumpTables(t *testing.T) {
+	type build struct{ compiler, arch, flags string }
+	var builds []build
+	for _, c := range []string{"gcc-11", "gcc-12", "clang-14", "clang-15", "clang-16"} {
+		for _, level := range []string{"-O0", "-O1", "-O2", "-O3", "-Os"} {
+			builds = append(builds, build{c, "amd64", level + " -fno-pie"}, build{c, "amd64", level + " -fPIE -fcf-protection=full"})
+			// Without optimization, clang 15 and 16 turn a comparison into a number first (CSET, TBNZ).
+			if strings.HasPrefix(c, "clang") && (c == "clang-14" || level != "-O0") {
+				builds = append(builds, build{c, "arm64", level + " --target=aarch64-linux-gnu"}, build{c, "arm64", level + " -fPIE -mbranch-protection=standard --target=aarch64-linux-gnu"})
+			}
+		}
+	}
+	if _, err := exec.LookPath("aarch64-linux-gnu-gcc"); err == nil {
+		builds = append(builds, build{"aarch64-linux-gnu-gcc", "arm64", "-O2"}, build{"aarch64-linux-gnu-gcc", "arm64", "-Os"})
+	}
+	for _, b := range builds {
+		t.Run(b.compiler+" "+b.arch+" "+b.flags, func(t *testing.T) {
+			t.Parallel()
+			compareTables(t, insn.For(b.arch), switches(t, b.compiler, b.arch, strings.Fields(b.flags)))
+		})
+	}
+}
+
+// unlimited are the functions whose jumps have no table, or one whose length nothing says: a
+// default that is not reachable leaves no comparison, and a mask may have more values than the
+// table entries.
+var unlimited = map[string]bool{"open_end": true, "open_mask": true, "tail": true, "hook": true, "computed": true, "masked": true, "shifted": true}
+
+// elsewhere are those of them whose jumps lead out of the function.
+var elsewhere = map[string]bool{"tail": true}
+
+// tablesOf is a linked program, and the tables that its functions have by the assembler code.
+type tablesOf struct {
+	file   *elf.File
+	tables map[string][][]uint64 // by function: sets of targets, in order
+}
+
+var (
+	tableLabel = regexp.MustCompile(`^([\w.$]+):`)
+	tableEntry = regexp.MustCompile(`^\t\.(?:byte|hword|2byte|value|word|long|quad|xword|4byte|8byte)\t\(?(L_[\w.$]+)(?:[-)].*)?$`)
+)
+
+func switches(t *testing.T, compiler, arch string, flags []string) tablesOf {
+	dir := t.TempDir()
+	run := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.Command(testenv.Tool(t, name), args...)
+		if b, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, b)
+		}
+	}
+	text, object, program := filepath.Join(dir, "s.s"), filepath.Join(dir, "s.o"), filepath.Join(dir, "s")
+	run(compiler, append(flags, "-ffreestanding", "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-S", "-o", text, "testdata/switches.c")...)
+	b, err := os.ReadFile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := strings.ReplaceAll(string(b), ".L", "L_")
+	if err := os.WriteFile(text, []byte(s), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(compiler, append(flags, "-c", "-o", object, text)...)
+	link := []string{"-e", "0", "--defsym=more=0", "--defsym=stop=0", "-o", program, object}
+	if slices.Contains(flags, "-fPIE") {
+		link = append(link, "-pie", "--no-dynamic-linker")
+	}
+	run(map[string]string{"amd64": "ld.bfd", "arm64": "ld.lld-14"}[arch], link...)
+	out := tablesOf{tables: make(map[string][][]uint64)}
+	if out.file, err = elf.Open(program); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.file.Close() })
+	symbols, err := out.file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := make(map[string]uint64)
+	for _, s := range symbols {
+		address[s.Name] = s.Value
+	}
+	function := func(addr uint64) string {
+		for _, s := range symbols {
+			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && addr >= s.Value && addr-s.Value < s.Size {
+				return s.Name
+			}
+		}
+		return ""
+	}
+	var table []uint64
+	for line := range strings.Lines(s) {
+		m := tableEntry.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m != nil && address[m[1]] != 0 {
+			table = append(table, address[m[1]])
+			continue
+		}
+		if len(table) > 0 {
+			slices.Sort(table)
+			f := function(table[0])
+			out.tables[f] = append(out.tables[f], slices.Compact(table))
+		}
+		table = nil
+	}
+	return out
+}
+
+// compareTables follows the code of each function from its beginning, also through its tables.
+func compareTables(t *testing.T, a *insn.Arch, p tablesOf) {
+	symbols, err := p.file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range symbols {
+		if elf.ST_TYPE(f.Info) != elf.STT_FUNC || f.Size == 0 {
+			continue
+		}
+		code := insn.Code{Addr: f.Value, Bytes: contents(p.file, f.Value, int(f.Size))}
+		jumps, got := follow(a, code, func(addr uint64, n int) []byte { return contents(p.file, addr, n) })
+		want := p.tables[f.Name]
+		for at, targets := range got {
+			if !slices.ContainsFunc(want, func(w []uint64) bool { return slices.Equal(w, targets) }) && !elsewhere[f.Name] {
+				t.Errorf("%s: the jump at %#x: %#x, want one of %#x", f.Name, at, targets, want)
+			}
+			found++
+		}
+		if jumps > len(got) && !unlimited[f.Name] {
+			t.Errorf("%s: %d indirect jumps, %d with a table", f.Name, jumps, len(got))
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d jumps with a table", found)
+	}
+}
+
+// follow returns the number of indirect jumps that lead from the beginning of a function on,
+// and the targets of those that have a table.
+func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps int, tables map[uint64][]uint64) {
+	tables = make(map[uint64][]uint64)
+	known := make(map[uint32]insn.Insn)
+	todo := []uint64{0}
+	for {
+		for len(todo) > 0 {
+			at := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if at >= uint64(len(code.Bytes)) {
+				continue
+			}
+			if _, ok := known[uint32(at)]; ok {
+				continue
+			}
+			in, ok := a.Next(code.Bytes[at:])
+			if !ok {
+				continue
+			}
+			known[uint32(at)] = in
+			if in.Branches {
+				todo = append(todo, at+uint64(in.Target))
+			}
+			if in.Onward {
+				todo = append(todo, at+uint64(in.Size))
+			}
+		}
+		var starts []uint32
+		for at := range known {
+			starts = append(starts, at)
+		}
+		slices.Sort(starts)
+		jumps = 0
+		for _, at := range starts {
+			if in := known[at]; !in.Lost || in.Onward {
+				continue
+			}
+			jumps++
+			addr := code.Addr + uint64(at)
+			if tables[addr] != nil {
+				continue
+			}
+			if targets, ok := a.JumpTable(code, starts, at, read); ok {
+				tables[addr] = targets
+				for _, to := range targets {
+					todo = append(todo, to-code.Addr)
+				}
+			}
+		}
+		if len(todo) == 0 {
+			return jumps, tables
+		}
+	}
+}
+
+// contents returns bytes of a program, or nil.
+func contents(f *elf.File, addr uint64, n int) []byte {
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_ALLOC == 0 || s.Type == elf.SHT_NOBITS || addr < s.Addr || addr-s.Addr > s.Size || uint64(n) > s.Size-(addr-s.Addr) {
+			continue
+		}
+		b := make([]byte, n)
+		if _, err := s.ReadAt(b, int64(addr-s.Addr)); err == nil {
+			return b
+		}
+	}
+	return nil
+}

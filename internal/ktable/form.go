@@ -1,0 +1,186 @@
+// Package ktable reads the tables in which a kernel image lists places in its code: those that
+// the kernel replaces or patches, those where a fault or trap leads elsewhere, and those that
+// kprobes treat specially.
+//
+// Tables of kernel modules are not read: in a relocatable file no symbols mark them, and their
+// entries are only relocations.
+package ktable
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/image"
+)
+
+// A Form is the form of a table: entries between two symbols, each of which begins with the
+// address that it is for.
+type Form struct {
+	from, to string
+	// sizes are the bytes that an entry has in some kernels. Nothing in an image says in which:
+	// the first size is taken that divides the table, and with which check accepts all entries.
+	sizes    []int
+	relative bool // the address is 32 bits from its own place, else 64 bits
+	// check reports whether an entry can be one. nil accepts all.
+	check func(*Marks, entry) bool
+}
+
+var (
+	// Blacklist has functions: include/linux/kprobes.h, NOKPROBE_SYMBOL.
+	Blacklist = &Form{"__start_kprobe_blacklist", "__stop_kprobe_blacklist", []int{8}, false, nil}
+	// Mcount has ftrace's calls: include/asm-generic/vmlinux.lds.h, MCOUNT_REC.
+	Mcount = &Form{"__start_mcount_loc", "__stop_mcount_loc", []int{8}, false, nil}
+	// Jumps has static branches: include/linux/jump_label.h, struct jump_entry with
+	// CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE.
+	Jumps = &Form{"__start___jump_table", "__stop___jump_table", []int{16}, true, nil}
+	// StaticCalls is in include/linux/static_call_types.h, struct static_call_site.
+	StaticCalls = &Form{"__start_static_call_sites", "__stop_static_call_sites", []int{8}, true, nil}
+	// Bugs has traps: include/asm-generic/bug.h, struct bug_entry with
+	// CONFIG_GENERIC_BUG_RELATIVE_POINTERS. Without CONFIG_DEBUG_BUGVERBOSE it has 8 bytes.
+	Bugs = &Form{"__start___bug_table", "__stop___bug_table", []int{12, 8}, true, isBug}
+	// faults has instructions that may fault: struct exception_table_entry in
+	// arch/x86/include/asm/extable.h and arch/arm64/include/asm/extable.h. On arm64 it has had 12
+	// bytes since 5.16, and 8 before.
+	faults = &Form{"__start___ex_table", "__stop___ex_table", []int{12, 8}, true, isFault}
+	// replaced has code with alternatives: struct alt_instr in arch/*/include/asm/alternative.h.
+	// On x86 it has had 14 bytes since 6.3, 12 since 5.13, and 13 before.
+	replaced = &Form{"__alt_instructions", "__alt_instructions_end", []int{12, 14, 13}, true, isReplaced}
+)
+
+var forms = []*Form{Blacklist, Mcount, Jumps, StaticCalls, Bugs, faults, replaced}
+
+// Marks are the addresses of the symbols that a linker script puts around tables and code.
+type Marks struct {
+	f  *image.File
+	at map[string]uint64
+}
+
+// Find finds the symbols around all tables, and others by name.
+func Find(f *image.File, others ...string) (*Marks, error) {
+	for _, l := range forms {
+		others = append(others, l.from, l.to)
+	}
+	at, err := f.SymbolAddresses(others...)
+	return &Marks{f, at}, err
+}
+
+// Between returns the addresses of two symbols.
+func (m *Marks) Between(from, to string) (lo, hi uint64, ok bool) {
+	lo, ok = m.at[from]
+	hi, also := m.at[to]
+	return lo, hi, ok && also && hi > lo
+}
+
+// Addresses returns the addresses that a table lists, in its order. There are none if the image
+// does not have it. The error is about a damaged image.
+func (m *Marks) Addresses(l *Form) ([]uint64, error) {
+	t, err := m.read(l)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	out := make([]uint64, 0, t.count())
+	if l.relative {
+		t.each(func(e entry) { out = append(out, e.near(0)) })
+		return out, nil
+	}
+	moved, err := m.moved(t.addr, t.addr+uint64(len(t.d)))
+	if err != nil {
+		return nil, err
+	}
+	t.each(func(e entry) {
+		addr := binary.LittleEndian.Uint64(e.d)
+		if to, ok := moved[e.addr]; ok {
+			addr = to
+		}
+		out = append(out, addr)
+	})
+	return out, nil
+}
+
+// moved returns the addresses that an image which relocates itself writes between lo and hi.
+// On arm64 they are not in the file: they are the addends of RELATIVE relocations in
+// .rela.dyn, which name no symbol.
+func (m *Marks) moved(lo, hi uint64) (map[uint64]uint64, error) {
+	sections := m.f.Sections()
+	i := slices.IndexFunc(sections, func(s image.Section) bool { return s.Name == ".rela.dyn" })
+	if i < 0 {
+		return nil, nil
+	}
+	d, err := m.f.Bytes(sections[i].Addr, sections[i].Size)
+	if err != nil {
+		return nil, fmt.Errorf(".rela.dyn: %w", err)
+	}
+	le := binary.LittleEndian
+	out := make(map[uint64]uint64)
+	for ; len(d) >= relaSize; d = d[relaSize:] {
+		at, info := le.Uint64(d), le.Uint64(d[8:])
+		if at >= lo && at < hi && info>>32 == 0 {
+			out[at] = le.Uint64(d[16:])
+		}
+	}
+	return out, nil
+}
+
+// relaSize is the bytes of an Elf64_Rela: offset, info, addend.
+const relaSize = 24
+
+// list is a table's bytes.
+type list struct {
+	addr uint64
+	size int // of an entry
+	d    []byte
+}
+
+// entry is one entry of a table.
+type entry struct {
+	addr uint64
+	d    []byte
+}
+
+// near returns the address that is 32 bits at an offset from its own place.
+func (e entry) near(at int) uint64 {
+	return e.addr + uint64(at) + uint64(int64(int32(binary.LittleEndian.Uint32(e.d[at:]))))
+}
+
+func (e entry) u16(at int) uint16 { return binary.LittleEndian.Uint16(e.d[at:]) }
+
+// read returns a table, or nil if the image does not have it or no size fits.
+func (m *Marks) read(l *Form) (*list, error) {
+	lo, hi, ok := m.Between(l.from, l.to)
+	if !ok {
+		return nil, nil
+	}
+	d, err := m.f.Bytes(lo, hi-lo)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.from, err)
+	}
+	for _, size := range l.sizes {
+		t := &list{lo, size, d}
+		if l.check == nil || len(d)%size == 0 && t.all(func(e entry) bool { return l.check(m, e) }) {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
+func (t *list) count() int { return len(t.d) / t.size }
+
+func (t *list) at(i int) entry {
+	return entry{t.addr + uint64(i*t.size), t.d[i*t.size : (i+1)*t.size]}
+}
+
+func (t *list) each(f func(entry)) {
+	for i := range t.count() {
+		f(t.at(i))
+	}
+}
+
+func (t *list) all(check func(entry) bool) bool {
+	for i := range t.count() {
+		if !check(t.at(i)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,239 @@
+package ktable
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+// TestFixture: a toy kernel with one entry in each table of patched code.
+func TestFixture(t *testing.T) {
+	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
+	tables, err := Read(img.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Find(img.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jumps, err := m.Addresses(Jumps)
+	if err != nil || len(jumps) != 1 {
+		t.Fatalf("static branches %#x, %v", jumps, err)
+	}
+	bugs, err := m.Addresses(Bugs)
+	if err != nil || len(bugs) != 1 {
+		t.Fatalf("bugs %#x, %v", bugs, err)
+	}
+	if e := tables.Edges(jumps[0], jumps[0]+1); len(e) != 1 || e[0].From != jumps[0] {
+		t.Errorf("from the static branch at %#x: %#x", jumps[0], e)
+	}
+	if e := tables.Edges(jumps[0]+1, jumps[0]); len(e) != 0 {
+		t.Errorf("an empty range has %#x", e)
+	}
+	if !tables.Stops(jumps[0]) {
+		t.Error("what is in no table of traps does not stop")
+	}
+}
+
+// TestNoTables: a program has none, and its traps stop.
+func TestNoTables(t *testing.T) {
+	img := testenv.Fixture(t, "run-gcc12-O2-dwarf5.exe")
+	tables, err := Read(img.File)
+	if err != nil || len(tables.Edges(0, ^uint64(0))) != 0 || !tables.Stops(0) {
+		t.Errorf("%v, %v", tables, err)
+	}
+}
+
+// kernels are the images that tests read.
+func kernels(t *testing.T) []string {
+	out := []string{testenv.Vmlinux(t)}
+	if path := testenv.VmlinuxOf(t, "arm64"); path != "" {
+		out = append(out, path)
+	}
+	others, err := filepath.Glob(filepath.Join(testenv.Cache(), "*", "vmlinux-*-amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, others...)
+}
+
+// TestKernels: all edges are from instructions to instructions, in sections of code.
+func TestKernels(t *testing.T) {
+	for _, path := range kernels(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			f, err := image.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			tables, err := Read(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			edges := tables.Edges(0, ^uint64(0))
+			if len(edges) < 5000 || len(tables.warns) < 3000 {
+				t.Errorf("%d edges and %d warnings", len(edges), len(tables.warns))
+			}
+			begins := instructions(f)
+			for i, e := range edges {
+				if s := f.SectionAt(e.To); s == nil || !s.Exec {
+					t.Errorf("%#x leads to %#x, which is not code", e.From, e.To)
+				}
+				if i%9 == 0 && (!begins(e.From) || !begins(e.To)) {
+					t.Errorf("%#x leads to %#x: one is not an instruction", e.From, e.To)
+				}
+			}
+			for i, addr := range tables.warns {
+				if i%99 == 0 && (!begins(addr) || tables.Stops(addr)) {
+					t.Errorf("the warning at %#x", addr)
+				}
+			}
+		})
+	}
+}
+
+// instructions returns a function that says whether an instruction begins at an address. Symbols
+// of assembler code may be in the middle of a function, so that it is read from there on.
+func instructions(f *image.File) func(addr uint64) bool {
+	arch := insn.For(f.Arch().Name)
+	return func(addr uint64) bool {
+		_, lo, hi, ok := f.CodeRange(addr)
+		if !ok {
+			return true // code without a symbol, as in .altinstr_aux
+		}
+		code, err := f.Bytes(lo, hi-lo)
+		if err != nil {
+			return false
+		}
+		r := arch.Read(code)
+		r.From(0)
+		b, _, _ := r.At(int(addr - lo))
+		return b == insn.Begins
+	}
+}
+
+// TestFeatures: x86's static_cpu_has jumps to code that tests a bit and jumps on (_static_cpu_has
+// in arch/x86/include/asm/cpufeature.h). Once its answer is known, the kernel replaces it by a
+// jump to where that code goes if the bit is clear, or by nothing.
+func TestFeatures(t *testing.T) {
+	f, err := image.Open(testenv.Vmlinux(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tables, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Find(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := m.read(replaced)
+	if err != nil || l == nil {
+		t.Fatal(l, err)
+	}
+	code, checked := m.code(), 0
+	l.each(func(e entry) {
+		at := e.near(0)
+		in, ok := code.next(at)
+		aux := at + uint64(in.Target)
+		if s := f.SectionAt(aux); !ok || !in.Branches || s == nil || s.Name != ".altinstr_aux" {
+			return
+		}
+		test, _ := code.next(aux)
+		yes, _ := code.next(aux + uint64(test.Size))
+		last := aux + uint64(test.Size+yes.Size)
+		no, _ := code.next(last)
+		edges := tables.Edges(at, at+1)
+		for _, to := range []uint64{at + uint64(in.Size), last + uint64(no.Target)} {
+			if !slices.Contains(edges, Edge{at, to}) {
+				t.Errorf("%#x leads to %#x, which is not in %#x", at, to, edges)
+			}
+		}
+		checked++
+	})
+	if checked < 300 {
+		t.Errorf("only %d", checked)
+	}
+}
+
+// TestRelocations compares tables with the relocations that Debian's x86 kernels keep for each
+// address: they say where in an entry an address is, and so what the size of an entry is. The
+// table of faults has none, because it is sorted after linking (scripts/sorttable.c).
+func TestRelocations(t *testing.T) {
+	path := testenv.Vmlinux(t)
+	f, err := image.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	relocated := relocations(t, path)
+	m, err := Find(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Form{Jumps, StaticCalls, Bugs, replaced} {
+		table, err := m.read(l)
+		if err != nil || table == nil {
+			t.Errorf("%s: %v", l.from, err)
+			continue
+		}
+		known := 0
+		table.each(func(e entry) {
+			for at := 0; at < 8; at += 4 {
+				to, ok := relocated[e.addr+uint64(at)]
+				if !ok {
+					t.Fatalf("%s: no relocation at %#x", l.from, e.addr+uint64(at))
+				}
+				if to != e.near(at) {
+					t.Errorf("%s: %#x at %#x, the relocation says %#x", l.from, e.near(at), e.addr, to)
+				}
+			}
+			known++
+		})
+		if known < 500 {
+			t.Errorf("%s: only %d entries", l.from, known)
+		}
+	}
+}
+
+// relocations returns the addresses that relocations relative to their own place (R_X86_64_PC32)
+// refer to.
+func relocations(t *testing.T, path string) map[uint64]uint64 {
+	file, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[uint64]uint64)
+	for _, name := range []string{".rela.rodata", ".rela__bug_table", ".rela.altinstructions"} {
+		s := file.Section(name)
+		if s == nil {
+			t.Skipf("%s has no %s", path, name)
+		}
+		d, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		le := binary.LittleEndian
+		for ; len(d) >= relaSize; d = d[relaSize:] {
+			info := le.Uint64(d[8:])
+			if n := info >> 32; elf.R_X86_64(info&0xffffffff) == elf.R_X86_64_PC32 && n > 0 {
+				out[le.Uint64(d)] = symbols[n-1].Value + le.Uint64(d[16:])
+			}
+		}
+	}
+	return out
+}

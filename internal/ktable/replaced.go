@@ -1,0 +1,58 @@
+package ktable
+
+// alternative is code that the kernel may replace when it boots: struct alt_instr, in which the
+// lengths are the last bytes, in x86's 13 bytes before a length of padding.
+type alternative struct {
+	at, with   uint64 // addresses
+	size, used uint64 // bytes there; on arm64, none means that a function of the kernel writes it
+}
+
+func alternativeOf(e entry) alternative {
+	lengths := len(e.d) - 2
+	if len(e.d) == 13 {
+		lengths--
+	}
+	return alternative{e.near(0), e.near(4), uint64(e.d[lengths]), uint64(e.d[lengths+1])}
+}
+
+// isReplaced accepts what apply_alternatives in arch/x86/kernel/alternative.c does: a replacement
+// that is not longer than the code, both of them instructions.
+func isReplaced(m *Marks, e entry) bool {
+	a := alternativeOf(e)
+	return a.size > 0 && a.used <= a.size && m.isCode(a.at) && m.isCode(a.at+a.size) && m.isCode(a.with)
+}
+
+// addReplaced adds the ways through replacements. They begin at the first instruction of the code
+// that is replaced. The rest of that is filled with NOPs.
+func (t *Tables) addReplaced(m *Marks, l *list) error {
+	code := m.code()
+	l.each(func(e entry) {
+		a := alternativeOf(e)
+		end := a.at + a.size
+		onward := true
+		for at := a.with; at < a.with+a.used; {
+			in, ok := code.next(at)
+			if !ok {
+				break
+			}
+			// Branches are relative to where they stand in the image: the kernel adapts them
+			// (recompute_jump on x86, get_alt_insn on arm64).
+			if to := at + uint64(in.Target); in.Branches && (to < a.with || to > a.with+a.used) {
+				t.edges = append(t.edges, Edge{a.at, to})
+			}
+			onward = onward && in.Onward
+			at += uint64(in.Size)
+		}
+		for at := a.at; onward && at < end; {
+			in, ok := code.next(at)
+			if !ok {
+				break
+			}
+			if !in.Onward {
+				t.edges = append(t.edges, Edge{at, end})
+			}
+			at += uint64(in.Size)
+		}
+	})
+	return code.err
+}
