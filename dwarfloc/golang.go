@@ -304,12 +304,10 @@ func (a *goABI) registers(t *Type, off uint64, depth int) (fits bool, err error)
 	}
 	switch r.Kind {
 	case TypeFloat:
-		size := uint64(max(r.Size, 0))
-		pair, err := r.complex()
-		if err != nil || !pair {
-			return err == nil && a.vector(off, size), err
-		}
-		return a.vector(off, size/2) && a.vector(off+size/2, size/2), nil
+		return a.vector(off, uint64(max(r.Size, 0))), nil
+	case TypeComplex:
+		half := uint64(max(r.Size, 0)) / 2
+		return a.vector(off, half) && a.vector(off+half, half), nil
 	case TypeStruct:
 		members, err := r.Members()
 		if err != nil {
@@ -365,18 +363,6 @@ func (a *goABI) add(off, size uint64, l loc.Location) {
 	a.bits += 8 * size
 }
 
-// complex reports whether a floating-point type is a pair of numbers.
-func (t *Type) complex() (is bool, err error) {
-	e, err := t.u.Entry(t.off)
-	if err != nil {
-		return false, err
-	}
-	err = e.Attrs(func(a dw.Attr, v dw.Value) {
-		is = is || a == dw.AttrEncoding && v.U == dw.EncComplexFloat
-	})
-	return is, err
-}
-
 // goAlign returns the alignment in bytes of a type on the stack: that of its largest scalar.
 func goAlign(t *Type, depth int) (int64, error) {
 	r, err := t.resolve(0)
@@ -403,14 +389,8 @@ func goAlign(t *Type, depth int) (int64, error) {
 			return 1, err
 		}
 		return goAlign(el, depth+1)
-	case TypeFloat:
-		pair, err := r.complex()
-		if err != nil {
-			return 1, err
-		}
-		if align = r.Size; pair {
-			align /= 2
-		}
+	case TypeComplex:
+		align = r.Size / 2
 	default:
 		align = r.Size
 	}
