@@ -49,6 +49,13 @@ static inline int behind(struct object *o, int k) { return o->a * k + o->b; }
 __attribute__((noinline)) int work(int x) { struct object o = {x, x + 1, 5}; return behind(&o, 3); }
 int main(int argc, char **argv) { five("hello", 1); return work(argc) != 5; }
 `
+	const views = `
+struct view { const char *str; int len; } v = {(char *)16, 4};
+struct string { const char *str; int len, capacity; } t = {(char *)32, 5, 6};
+volatile int sink;
+__attribute__((noinline)) void take(struct view *v, struct view by, struct string text) { sink = v->len + by.len + text.len; }
+int main(void) { take(&v, v, t); return 0; }
+`
 	const addresses = `
 int number = 7, *pointer = &number;
 static int hidden = 9;
@@ -161,6 +168,7 @@ fn main() {
 		{"elements of literals", gnu, "s.c", literals, "-O2",
 			[]string{"five a=s[0] b=s[1] c=s[4] d=s[5] e=s[6] s:string", "behind a=o->a b=o->b c=o->c d=o[1].a"},
 			[]string{"five a='h' b='e' c='o' d=0 e=? s=\"hello\"", "behind a=1 b=2 c=5 d=?"}},
+		{"a length of four bytes", gnu, "s.c", views, "-O2", []string{"take v[0] by text"}, []string{"take v={str=0x10, len=4} by={str=0x10, len=4} text={str=0x20, len=5, capacity=6}"}},
 		{"addresses of a position-independent program", gnu, "s.c", addresses, "-O2 -fpie -pie",
 			[]string{"global number hidden @hidden:s32 p[0]", "is p[0]"},
 			[]string{"global number=7 hidden=9 hidden_2=9 p=7", "is p=10"}},

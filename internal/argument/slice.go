@@ -80,6 +80,9 @@ func sliceOf(v *dwarfloc.Variable, t *dwarfloc.Type) (first, length *dwarfloc.Va
 		if first.Wrong != nil || length.Wrong != nil {
 			continue
 		}
+		if is, err := isLength(length); err != nil || !is {
+			return nil, nil, nil, err
+		}
 		p, err := first.Type.Resolve()
 		if err != nil || p.Kind != dwarfloc.TypePointer {
 			return nil, nil, nil, err

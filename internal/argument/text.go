@@ -57,6 +57,9 @@ func (a *argument) counted(t *dwarfloc.Type, always bool) (ok bool, err error) {
 		if is, err := pointsToChars(chars); err != nil || !is {
 			return false, err
 		}
+		if is, err := isLength(length); err != nil || !is {
+			return false, err
+		}
 		return true, a.setCounted(chars, length)
 	}
 	return false, nil
@@ -114,6 +117,12 @@ func pointsToChars(v *dwarfloc.Variable) (bool, error) {
 		el, err = el.Resolve()
 	}
 	return err == nil && character(el), err
+}
+
+// isLength reports whether a variable is as wide as the lengths that prologues read.
+func isLength(v *dwarfloc.Variable) (bool, error) {
+	t, err := v.Type.Resolve()
+	return err == nil && t.Kind == dwarfloc.TypeInt && t.Size == 8, err
 }
 
 // setCounted makes the argument the string at an address, with a length.
