@@ -57,7 +57,7 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 			next.ints++
 		}
 	}
-	origin, err := x.originOffsets()
+	root, err := x.ultimate(nil)
 	if err != nil {
 		return l, r, signatureChanged, err
 	}
@@ -71,7 +71,11 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 		if err != nil || !known {
 			return false, err
 		}
-		found = slices.Contains(origin, d.off)
+		at, err := d.ultimate(nil)
+		if err != nil {
+			return false, err
+		}
+		found = at == root
 		if len(p.words) > 0 || p.memory {
 			l, r = next.next(&p)
 		}
@@ -81,26 +85,6 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 		k = signatureChanged
 	}
 	return l, r, k, err
-}
-
-// originOffsets returns the offsets of a variable's entry and of all its origins.
-func (x *varEntry) originOffsets() ([]uint64, error) {
-	out := []uint64{x.off}
-	cur := *x
-	for range index.MaxOrigins {
-		if cur.origin.Form == 0 {
-			break
-		}
-		e, err := cur.u.Target(cur.origin)
-		if err != nil {
-			return nil, err
-		}
-		if cur, err = x.u.img.of(e.Unit).readVar(e); err != nil {
-			return nil, err
-		}
-		out = append(out, cur.off)
-	}
-	return out, nil
 }
 
 // declaredParams calls f for each parameter of the site's function, in order: those of its
