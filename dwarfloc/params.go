@@ -99,9 +99,6 @@ func (r *resolver) params(s *Site) error {
 		p.entries++
 	}
 	for i := range decl {
-		if x := r.pairs[i].x; x != nil {
-			x.tag = 0
-		}
 		if err := r.add(s, r.pairs[i].x, &decl[i], max(r.pairs[i].entries, 1)); err != nil {
 			return err
 		}
