@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -106,11 +105,8 @@ func (s *Site) code(arch *insn.Arch) (f functionCode, err error) {
 
 // outermost returns the code of the out-of-line function that contains the site's.
 func (s *Site) outermost() ([]dw.Range, error) {
-	u, top := s.u, s.rec
-	for u.Recs[top].Flags&index.Inlined != 0 && u.Recs[top].Parent >= 0 {
-		top = u.Recs[top].Parent
-	}
-	e, err := u.Entry(u.Off + uint64(u.Recs[top].Off))
+	u := s.u
+	e, err := u.Entry(u.Off + uint64(u.Recs[s.outermostRec()].Off))
 	if err != nil {
 		return nil, err
 	}

@@ -284,7 +284,7 @@ func doubtful(v *Variable) bool {
 	switch v.Reason.Code {
 	case loc.ReasonNone:
 		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
-	case loc.ReasonNotAtSite, loc.ReasonNotStoredYet, loc.ReasonReassigned, loc.ReasonContradictory, loc.ReasonEntryValueOnly:
+	case loc.ReasonNotAtSite, loc.ReasonNotStoredYet, loc.ReasonContradictory, loc.ReasonEntryValueOnly:
 		return true
 	}
 	return false

@@ -230,6 +230,15 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	return true, err
 }
 
+// outermostRec returns the record of the out-of-line function that contains the site's code.
+func (s *Site) outermostRec() int32 {
+	rec := s.rec
+	for r := &s.u.Recs[rec]; r.Flags&index.Inlined != 0 && r.Parent >= 0; r = &s.u.Recs[rec] {
+		rec = r.Parent
+	}
+	return rec
+}
+
 // function returns the out-of-line function that contains the site's code. A site that
 // EachSite reuses caches it for the following sites. Other sites may be used by several
 // goroutines, and have it set from the start.
@@ -237,11 +246,7 @@ func (s *Site) function() (*function, error) {
 	if !s.Inlined() {
 		return &s.fun, nil
 	}
-	u := s.u
-	top := s.rec
-	for u.Recs[top].Flags&index.Inlined != 0 && u.Recs[top].Parent >= 0 {
-		top = u.Recs[top].Parent
-	}
+	u, top := s.u, s.outermostRec()
 	if s.funOf == top {
 		return &s.fun, nil
 	}
