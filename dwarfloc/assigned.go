@@ -38,16 +38,12 @@ func (u *unit) readAssigned() (map[uint64]assignment, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = e.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != dw.TagFormalParameter {
+		err = u.img.eachParam(e, func(x *varEntry) (bool, error) {
+			if x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
 				return true, nil
 			}
-			x, err := u.readVar(c)
-			if err != nil || x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
-				return true, err
-			}
 			// Damage in a list is told where its parameter is asked for.
-			how, err := u.listAssigns(e, &x)
+			how, err := u.listAssigns(e, x)
 			if how == assignedNever || err != nil {
 				return true, nil
 			}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -97,18 +96,11 @@ func (s *Site) declaredParams(e dw.Entry, f func(d *varEntry) (more bool, err er
 	if ok {
 		e = abs
 	}
-	return e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		d, err := s.u.img.of(c.Unit).readVar(c)
-		if err == nil {
-			err = d.complete()
-		}
-		if err != nil {
+	return s.u.img.eachParam(e, func(d *varEntry) (bool, error) {
+		if err := d.complete(); err != nil {
 			return false, err
 		}
-		return f(&d)
+		return f(d)
 	})
 }
 
@@ -150,15 +142,11 @@ func (s *Site) signature(e dw.Entry) (signature, error) {
 		return signatureKept, nil
 	}
 	k := signatureLocal
-	err = e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		x, err := s.u.readVar(c)
-		if err == nil && !s.whole(&x) {
+	err = s.u.img.eachParam(e, func(x *varEntry) (bool, error) {
+		if !s.whole(x) {
 			k = signatureChanged
 		}
-		return k != signatureChanged, err
+		return k != signatureChanged, nil
 	})
 	return k, err
 }
@@ -197,26 +185,15 @@ func (s *Site) whole(x *varEntry) bool {
 // callable reads from a function's entry, or its origins, whether it is called in a way of
 // its own (DW_CC_nocall), and whether other units can call it.
 func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
-	for range index.MaxOrigins {
-		var origin dw.Value
-		err := e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrCallingConv:
-				nocall = nocall || v.U == dw.CallNoCall
-			case dw.AttrExternal:
-				external = external || v.U != 0
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				origin = v
-			}
-		})
-		if err != nil || origin.Form == 0 {
-			return nocall, external, err
+	_, err = eachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrCallingConv:
+			nocall = nocall || v.U == dw.CallNoCall
+		case dw.AttrExternal:
+			external = external || v.U != 0
 		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return false, false, err
-		}
-	}
-	return nocall, external, nil
+	}, nil)
+	return nocall, external, err
 }
 
 // second replaces a parameter's location, or the reason why it has none, by the calling

@@ -8,7 +8,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -148,21 +147,8 @@ type goParameter struct {
 // its own entry or, for a copy of a function that is inlined elsewhere, its origin's, which
 // has all of them.
 func goParameters(e dw.Entry) (out []goParameter, err error) {
-	for range index.MaxOrigins {
-		var origin dw.Value
-		if err := e.Attrs(func(a dw.Attr, v dw.Value) {
-			if a == dw.AttrAbstractOrigin {
-				origin = v
-			}
-		}); err != nil {
-			return nil, err
-		}
-		if origin.Form == 0 {
-			break
-		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return nil, err
-		}
+	if e, err = eachOrigin(e, nil, nil); err != nil {
+		return nil, err
 	}
 	err = e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {

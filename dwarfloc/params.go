@@ -191,18 +191,12 @@ func (r *resolver) declaration(s *Site) ([]declared, error) {
 		return nil, err
 	}
 	f := span{from: len(r.decls)}
-	err = abs.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		x, err := s.u.img.of(c.Unit).readVar(c)
-		if err == nil {
-			err = x.complete()
-		}
+	err = s.u.img.eachParam(abs, func(x *varEntry) (bool, error) {
+		err := x.complete()
 		if err == nil {
 			x.root, err = x.ultimate(nil)
 		}
-		d := declared{varEntry: x, text: x.u.Text(x.name)}
+		d := declared{varEntry: *x, text: x.u.Text(x.name)}
 		d.t, d.err = x.u.typeOf(x.typ)
 		r.decls = append(r.decls, d)
 		return true, err

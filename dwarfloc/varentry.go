@@ -108,26 +108,6 @@ func (x *varEntry) inherit(d *varEntry) error {
 	return nil
 }
 
-// originOffsets returns the offsets of a variable's entry and of all its origins.
-func (x *varEntry) originOffsets() ([]uint64, error) {
-	out := []uint64{x.off}
-	cur := *x
-	for range index.MaxOrigins {
-		if cur.origin.Form == 0 {
-			break
-		}
-		e, err := cur.u.Target(cur.origin)
-		if err != nil {
-			return nil, err
-		}
-		if cur, err = x.u.img.of(e.Unit).readVar(e); err != nil {
-			return nil, err
-		}
-		out = append(out, cur.off)
-	}
-	return out, nil
-}
-
 // ultimate returns the offset of the entry that declares a variable: its last origin, or
 // itself. known, if not nil, keeps the answers of origins.
 func (x *varEntry) ultimate(known map[uint64]uint64) (uint64, error) {
@@ -141,15 +121,17 @@ func (x *varEntry) ultimate(known map[uint64]uint64) (uint64, error) {
 	if root, ok := known[off]; ok {
 		return root, nil
 	}
-	all, err := x.originOffsets()
+	e, err := x.u.Target(x.origin)
+	if err == nil {
+		e, err = eachOrigin(e, nil, nil)
+	}
 	if err != nil {
 		return 0, err
 	}
-	root := all[len(all)-1]
 	if known != nil {
-		known[off] = root
+		known[off] = e.Off
 	}
-	return root, nil
+	return e.Off, nil
 }
 
 // better reports whether x says more about a variable's place than y, another
