@@ -26,42 +26,74 @@ const (
 	signatureKept                     // yes
 )
 
+// passed is where the calling convention puts the parameters at a site, which is its
+// function's first instruction.
+type passed struct {
+	known bool // the other fields are set
+	signature
+	params []passedParam // those before the first one of which it is not known
+	err    error         // from reading that one
+}
+
+type passedParam struct {
+	root   uint64 // see varEntry.ultimate
+	loc    loc.Location
+	reason loc.Reason
+}
+
 // convention returns where the calling convention puts a parameter at the site, which is its
 // function's first instruction. k is signatureChanged if that is not known: the compiler may
 // have changed the signature, or the language has a convention of its own.
-func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
-	u := s.u
-	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
-		return l, r, signatureChanged, nil
+func (ev *evaluator) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
+	c := &ev.passed
+	if !c.known {
+		*c = passed{known: true, params: c.params[:0]}
+		c.signature, c.err = ev.site.passParams(&c.params)
 	}
-	e, err := u.Entry(s.DIE)
-	if err != nil {
-		return l, r, signatureChanged, err
-	}
-	if k, err = s.signature(e); err != nil || k == signatureChanged {
-		return l, r, signatureChanged, err
-	}
-	a := u.img.Arch()
-	next := passer{a: a}
-	result, err := u.resultType(e)
-	if err != nil {
-		return l, r, signatureChanged, err
-	}
-	if result.Kind != TypeVoid {
-		p, known, err := passingOf(result, u.Lang, a)
-		if err != nil || !known {
-			return l, r, signatureChanged, err
-		}
-		if (p.memory || p.reference) && a.ResultAddress {
-			next.ints++
-		}
+	if c.signature == signatureChanged {
+		return l, r, signatureChanged, c.err
 	}
 	root, err := x.ultimate(nil)
 	if err != nil {
 		return l, r, signatureChanged, err
 	}
-	found := false
-	err = s.declaredParams(e, func(d *varEntry) (more bool, err error) {
+	for i := range c.params {
+		if p := &c.params[i]; p.root == root {
+			return p.loc, p.reason, c.signature, nil
+		}
+	}
+	return l, r, signatureChanged, c.err
+}
+
+// passParams appends where the parameters are at the site.
+func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
+	u := s.u
+	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
+		return signatureChanged, nil
+	}
+	e, err := u.Entry(s.DIE)
+	if err != nil {
+		return signatureChanged, err
+	}
+	if k, err = s.signature(e); err != nil || k == signatureChanged {
+		return signatureChanged, err
+	}
+	a := u.img.Arch()
+	next := passer{a: a}
+	result, err := u.resultType(e)
+	if err != nil {
+		return signatureChanged, err
+	}
+	if result.Kind != TypeVoid {
+		p, known, err := passingOf(result, u.Lang, a)
+		if err != nil || !known {
+			return signatureChanged, err
+		}
+		if (p.memory || p.reference) && a.ResultAddress {
+			next.ints++
+		}
+	}
+	return k, s.declaredParams(e, func(d *varEntry) (more bool, err error) {
 		t, err := d.u.typeOf(d.typ)
 		if err != nil {
 			return false, err
@@ -70,20 +102,17 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 		if err != nil || !known {
 			return false, err
 		}
-		at, err := d.ultimate(nil)
-		if err != nil {
+		if len(p.words) == 0 && !p.memory {
+			return true, nil // nothing is passed
+		}
+		param := passedParam{}
+		if param.root, err = d.ultimate(nil); err != nil {
 			return false, err
 		}
-		found = at == root
-		if len(p.words) > 0 || p.memory {
-			l, r = next.next(&p)
-		}
-		return !found, nil
+		param.loc, param.reason = next.next(&p)
+		*to = append(*to, param)
+		return true, nil
 	})
-	if !found || err != nil {
-		k = signatureChanged
-	}
-	return l, r, k, err
 }
 
 // declaredParams calls f for each parameter of the site's function, in order: those of its
@@ -200,11 +229,11 @@ func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
 // convention's if the debug information cannot be right at the site.
 //
 // decided is false if the convention has no opinion.
-func (s *Site) second(v *Variable, x *varEntry, c *chosen) (decided bool, err error) {
+func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decided bool, err error) {
 	if s.Kind != SiteEntry || s.Addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
 		return false, nil
 	}
-	l, r, k, err := s.convention(x)
+	l, r, k, err := ev.convention(x)
 	if err != nil || k == signatureChanged {
 		return false, err
 	}
