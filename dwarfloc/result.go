@@ -37,7 +37,7 @@ func (s *Site) result() (*Variable, error) {
 		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 		return v, nil
 	}
-	nocall, _, err := s.u.callable(e)
+	nocall, external, err := s.u.callable(e)
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +49,9 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: detail}
 		return v, nil
 	}
-	if used, err := s.resultUsed(e); err != nil || !used {
+	if !external && !s.resultUsed() {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
-		return v, err
+		return v, nil
 	}
 	v.Loc, v.Reason, err = s.u.returned(t)
 	return v, err
