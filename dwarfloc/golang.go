@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -18,12 +17,10 @@ import (
 // of their returns is at their return instructions. C functions in the same image run on
 // stacks that are not moved.
 
-const langGo = 0x16 // DWARF 5, table 7.17
-
 // isGo reports whether Go's own compiler or assembler made the unit. gccgo's functions use
 // the calling convention of C, on stacks that do not move.
 func (u *unit) isGo() bool {
-	return u.Lang == langGo && !strings.HasPrefix(u.Producer(), "GNU ")
+	return u.Lang == dw.LangGo && !u.gnu()
 }
 
 // ErrMovingStack is wrapped by the error of Returns for a function whose return cannot be
@@ -249,8 +246,7 @@ func (a *goABI) place(t *Type) (l loc.Location, r loc.Reason, err error) {
 	a.align(align)
 	// The first argument is after the return address, which arm64 leaves room for too.
 	arch := a.s.u.img.Arch()
-	var b eval.Builder
-	l = loc.Location{Kind: loc.KindMemory, Rule: loc.RuleABI, Expr: b.Register(uint64(arch.SP), int64(arch.WordSize)+a.stack)}
+	l = loc.Location{Kind: loc.KindMemory, Rule: loc.RuleABI, Expr: register(arch.SP, uint64(int64(arch.WordSize)+a.stack))}
 	a.stack += size
 	return l, loc.Reason{}, nil
 }
@@ -328,7 +324,7 @@ func (a *goABI) integer(off, size uint64) bool {
 	if len(a.ints) == 0 {
 		return false
 	}
-	a.add(off, size, loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(a.ints[0])}})
+	a.add(off, size, loc.Location{Kind: loc.KindRegister, Expr: register(a.ints[0], 0)})
 	a.ints = a.ints[1:]
 	return true
 }
