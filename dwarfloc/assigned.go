@@ -38,20 +38,16 @@ func (u *unit) readAssigned() (map[uint64]assignment, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = e.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != dw.TagFormalParameter {
+		err = u.img.eachParam(e, func(x *varEntry) (bool, error) {
+			if x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
 				return true, nil
 			}
-			x, err := u.readVar(c)
-			if err != nil || x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
-				return true, err
-			}
 			// Damage in a list is told where its parameter is asked for.
-			how, err := u.listAssigns(e, &x)
+			how, err := u.listAssigns(e, x)
 			if how == assignedNever || err != nil {
 				return true, nil
 			}
-			if root, err := x.declaredAt(roots); err == nil {
+			if root, err := x.ultimate(roots); err == nil {
 				assigned[root] = max(assigned[root], how)
 			}
 			return true, nil
@@ -61,26 +57,6 @@ func (u *unit) readAssigned() (map[uint64]assignment, error) {
 		}
 	}
 	return assigned, nil
-}
-
-// declaredAt returns the offset of the last of a variable's origins, or of the entry itself.
-func (x *varEntry) declaredAt(known map[uint64]uint64) (uint64, error) {
-	if x.origin.Form == 0 {
-		return x.off, nil
-	}
-	_, off, err := x.u.Ref(x.origin)
-	if err != nil {
-		return 0, err
-	}
-	if root, ok := known[off]; ok {
-		return root, nil
-	}
-	all, err := x.originOffsets()
-	if err != nil {
-		return 0, err
-	}
-	known[off] = all[len(all)-1]
-	return known[off], nil
 }
 
 // listAssigns returns what the list, without views, of a parameter of a body shows.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
 // code is the machine code of one out-of-line function with everything that was inlined into
@@ -67,8 +69,13 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
+	tables, err := u.img.kernelTables()
+	if err != nil {
+		return nil, err
+	}
+	f.Edges = tables.Edges
 	f.Ends = func(addr uint64, in *insn.Insn) bool {
-		return in.Trap && u.img.stops(addr) || calls[addr+uint64(in.Size)].ends ||
+		return in.Trap && tables.Stops(addr) || calls[addr+uint64(in.Size)].ends ||
 			in.Call && in.Direct && u.img.noReturns.at(u.img, addr+uint64(in.Target))
 	}
 	f.Leaves = func(addr uint64, in *insn.Insn) bool {
@@ -252,9 +259,18 @@ func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 	})
 }
 
-// stops reports whether nothing follows the trap at an address. A kernel goes on after the
-// trap of a WARN; a program that traps has ended.
-func (img *Image) stops(addr uint64) bool { return true }
+// kernelTables are what a kernel does to its code, once they are needed.
+type kernelTables struct {
+	once   sync.Once
+	tables *ktable.Tables
+	err    error
+}
+
+func (img *Image) kernelTables() (*ktable.Tables, error) {
+	k := &img.kernel
+	k.once.Do(func() { k.tables, k.err = ktable.Read(img.File) })
+	return k.tables, k.err
+}
 
 // paint finds the innermost body of each instruction.
 func (c *code) paint() {

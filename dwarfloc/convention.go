@@ -8,7 +8,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -27,42 +26,74 @@ const (
 	signatureKept                     // yes
 )
 
+// passed is where the calling convention puts the parameters at a site, which is its
+// function's first instruction.
+type passed struct {
+	known bool // the other fields are set
+	signature
+	params []passedParam // those before the first one of which it is not known
+	err    error         // from reading that one
+}
+
+type passedParam struct {
+	root   uint64 // see varEntry.ultimate
+	loc    loc.Location
+	reason loc.Reason
+}
+
 // convention returns where the calling convention puts a parameter at the site, which is its
 // function's first instruction. k is signatureChanged if that is not known: the compiler may
 // have changed the signature, or the language has a convention of its own.
-func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
-	u := s.u
-	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
-		return l, r, signatureChanged, nil
+func (ev *evaluator) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
+	c := &ev.passed
+	if !c.known {
+		*c = passed{known: true, params: c.params[:0]}
+		c.signature, c.err = ev.site.passParams(&c.params)
 	}
-	e, err := u.Entry(s.DIE)
+	if c.signature == signatureChanged {
+		return l, r, signatureChanged, c.err
+	}
+	root, err := x.ultimate(nil)
 	if err != nil {
 		return l, r, signatureChanged, err
 	}
+	for i := range c.params {
+		if p := &c.params[i]; p.root == root {
+			return p.loc, p.reason, c.signature, nil
+		}
+	}
+	return l, r, signatureChanged, c.err
+}
+
+// passParams appends where the parameters are at the site.
+func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
+	u := s.u
+	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
+		return signatureChanged, nil
+	}
+	e, err := u.Entry(s.DIE)
+	if err != nil {
+		return signatureChanged, err
+	}
 	if k, err = s.signature(e); err != nil || k == signatureChanged {
-		return l, r, signatureChanged, err
+		return signatureChanged, err
 	}
 	a := u.img.Arch()
 	next := passer{a: a}
 	result, err := u.resultType(e)
 	if err != nil {
-		return l, r, signatureChanged, err
+		return signatureChanged, err
 	}
 	if result.Kind != TypeVoid {
 		p, known, err := passingOf(result, u.Lang, a)
 		if err != nil || !known {
-			return l, r, signatureChanged, err
+			return signatureChanged, err
 		}
 		if (p.memory || p.reference) && a.ResultAddress {
 			next.ints++
 		}
 	}
-	origin, err := x.originOffsets()
-	if err != nil {
-		return l, r, signatureChanged, err
-	}
-	found := false
-	err = s.declaredParams(e, func(d *varEntry) (more bool, err error) {
+	return k, s.declaredParams(e, func(d *varEntry) (more bool, err error) {
 		t, err := d.u.typeOf(d.typ)
 		if err != nil {
 			return false, err
@@ -71,36 +102,17 @@ func (s *Site) convention(x *varEntry) (l loc.Location, r loc.Reason, k signatur
 		if err != nil || !known {
 			return false, err
 		}
-		found = slices.Contains(origin, d.off)
-		if len(p.words) > 0 || p.memory {
-			l, r = next.next(&p)
+		if len(p.words) == 0 && !p.memory {
+			return true, nil // nothing is passed
 		}
-		return !found, nil
+		param := passedParam{}
+		if param.root, err = d.ultimate(nil); err != nil {
+			return false, err
+		}
+		param.loc, param.reason = next.next(&p)
+		*to = append(*to, param)
+		return true, nil
 	})
-	if !found || err != nil {
-		k = signatureChanged
-	}
-	return l, r, k, err
-}
-
-// originOffsets returns the offsets of a variable's entry and of all its origins.
-func (x *varEntry) originOffsets() ([]uint64, error) {
-	out := []uint64{x.off}
-	cur := *x
-	for range index.MaxOrigins {
-		if cur.origin.Form == 0 {
-			break
-		}
-		e, err := cur.u.Target(cur.origin)
-		if err != nil {
-			return nil, err
-		}
-		if cur, err = x.u.img.of(e.Unit).readVar(e); err != nil {
-			return nil, err
-		}
-		out = append(out, cur.off)
-	}
-	return out, nil
 }
 
 // declaredParams calls f for each parameter of the site's function, in order: those of its
@@ -113,18 +125,11 @@ func (s *Site) declaredParams(e dw.Entry, f func(d *varEntry) (more bool, err er
 	if ok {
 		e = abs
 	}
-	return e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		d, err := s.u.img.of(c.Unit).readVar(c)
-		if err == nil {
-			err = d.complete()
-		}
-		if err != nil {
+	return s.u.img.eachParam(e, func(d *varEntry) (bool, error) {
+		if err := d.complete(); err != nil {
 			return false, err
 		}
-		return f(&d)
+		return f(d)
 	})
 }
 
@@ -166,15 +171,11 @@ func (s *Site) signature(e dw.Entry) (signature, error) {
 		return signatureKept, nil
 	}
 	k := signatureLocal
-	err = e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		x, err := s.u.readVar(c)
-		if err == nil && !s.whole(&x) {
+	err = s.u.img.eachParam(e, func(x *varEntry) (bool, error) {
+		if !s.whole(x) {
 			k = signatureChanged
 		}
-		return k != signatureChanged, err
+		return k != signatureChanged, nil
 	})
 	return k, err
 }
@@ -213,37 +214,26 @@ func (s *Site) whole(x *varEntry) bool {
 // callable reads from a function's entry, or its origins, whether it is called in a way of
 // its own (DW_CC_nocall), and whether other units can call it.
 func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
-	for range index.MaxOrigins {
-		var origin dw.Value
-		err := e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrCallingConv:
-				nocall = nocall || v.U == dw.CallNoCall
-			case dw.AttrExternal:
-				external = external || v.U != 0
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				origin = v
-			}
-		})
-		if err != nil || origin.Form == 0 {
-			return nocall, external, err
+	_, err = eachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrCallingConv:
+			nocall = nocall || v.U == dw.CallNoCall
+		case dw.AttrExternal:
+			external = external || v.U != 0
 		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return false, false, err
-		}
-	}
-	return nocall, external, nil
+	}, nil)
+	return nocall, external, err
 }
 
 // second replaces a parameter's location, or the reason why it has none, by the calling
 // convention's if the debug information cannot be right at the site.
 //
 // decided is false if the convention has no opinion.
-func (s *Site) second(v *Variable, x *varEntry, c *chosen) (decided bool, err error) {
+func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decided bool, err error) {
 	if s.Kind != SiteEntry || s.Addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
 		return false, nil
 	}
-	l, r, k, err := s.convention(x)
+	l, r, k, err := ev.convention(x)
 	if err != nil || k == signatureChanged {
 		return false, err
 	}
@@ -300,7 +290,7 @@ func doubtful(v *Variable) bool {
 	switch v.Reason.Code {
 	case loc.ReasonNone:
 		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
-	case loc.ReasonNotAtSite, loc.ReasonNotStoredYet, loc.ReasonReassigned, loc.ReasonContradictory, loc.ReasonEntryValueOnly:
+	case loc.ReasonNotAtSite, loc.ReasonNotStoredYet, loc.ReasonContradictory, loc.ReasonEntryValueOnly:
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -80,5 +81,51 @@ int main(void)
 	}
 	if compared < 25 {
 		t.Errorf("only %d parameters compared: %s", compared, cmp.Diff(gnu, llvm))
+	}
+}
+
+// TestParamsAsNamed: the parameters of a site are those that their names stand for there,
+// also of a function that is both inlined and out of line.
+func TestParamsAsNamed(t *testing.T) {
+	const source = `
+volatile long sink;
+#define USE(x) (sink = (long)&(x))
+long down(int n, long k) { while (n--) sink = n; return n + k; }
+long slot(int n, long k, long m) { USE(k); while (m--) sink = m; return n + k; }
+int main(int argc, char **argv) { return down(argc, 3) + slot(argc, 4, 5); }
+`
+	for _, options := range []string{"clang-14", "clang-14 -O2", "gcc-12 -O2", "gcc-12 -O2 -gno-variable-location-views"} {
+		command := strings.Fields(options)
+		img := testenv.Open(t, compile(t, command[0], source, append(command[1:], "-g", "-w")...))
+		sites, err := img.Sites(context.Background(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inlined := 0
+		for _, s := range sites {
+			params, err := s.Params()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Inlined() {
+				inlined++
+			}
+			for _, v := range params {
+				if v.Name == "" {
+					continue // of an external function
+				}
+				named, err := s.Lookup(v.Name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, b := v.Loc.Text(img.Arch()), named.Loc.Text(img.Arch())
+				if a != b || v.Loc.Rule != named.Loc.Rule || v.Reason != named.Reason || v.LowBit != named.LowBit {
+					t.Errorf("%s: %v: %s is %s (%v) %v; by its name %s (%v) %v", options, s, v.Name, a, v.Loc.Rule, v.Reason, b, named.Loc.Rule, named.Reason)
+				}
+			}
+		}
+		if inlined == 0 {
+			t.Errorf("%s: nothing is inlined", options)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // Declared returns where the function is declared. The file's path is relative if it is
@@ -23,37 +22,25 @@ func (s *Site) Declared() (file string, line int, err error) {
 
 // declaredAt returns where the function of an entry is declared.
 func declaredAt(e dw.Entry) (file string, line int, err error) {
-	first := e
-	for range index.MaxOrigins {
-		var origin dw.Value
-		var index, at uint64
-		err = e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrDeclFile:
-				index = v.U
-			case dw.AttrDeclLine:
-				at = v.U
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				origin = v
-			}
-		})
-		if err != nil {
-			return "", 0, err
+	var index, at uint64
+	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrDeclFile:
+			index = v.U
+		case dw.AttrDeclLine:
+			at = v.U
 		}
-		if at != 0 || index != 0 {
-			return e.Unit.File(index), int(at), nil
-		}
-		if origin.Form == 0 {
-			break
-		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return "", 0, err
-		}
+	}, func() bool { return at == 0 && index == 0 })
+	if err != nil {
+		return "", 0, err
 	}
-	if file, line, err = declaredIn(e); file != "" || err != nil {
+	if at != 0 || index != 0 {
+		return last.Unit.File(index), int(at), nil
+	}
+	if file, line, err = declaredIn(last); file != "" || err != nil {
 		return file, line, err
 	}
-	return firstLine(first)
+	return firstLine(e)
 }
 
 // declaredIn returns where the class is declared that encloses a function's entry. GCC does not

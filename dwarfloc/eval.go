@@ -18,6 +18,7 @@ type evaluator struct {
 
 	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
+	passed  passed
 }
 
 func (s *Site) evaluator() *evaluator {
@@ -34,7 +35,7 @@ func (ev *evaluator) begin(s *Site) {
 	ev.Arch = s.u.img.Arch()
 	ev.BigEndian = s.u.img.BigEndian()
 	ev.site = s
-	ev.cfaExpr, ev.fbExpr = nil, nil
+	ev.cfaExpr, ev.fbExpr, ev.passed.known = nil, nil, false
 	ev.use(s.u)
 }
 

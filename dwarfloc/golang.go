@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -19,12 +17,10 @@ import (
 // of their returns is at their return instructions. C functions in the same image run on
 // stacks that are not moved.
 
-const langGo = 0x16 // DWARF 5, table 7.17
-
 // isGo reports whether Go's own compiler or assembler made the unit. gccgo's functions use
 // the calling convention of C, on stacks that do not move.
 func (u *unit) isGo() bool {
-	return u.Lang == langGo && !strings.HasPrefix(u.Producer(), "GNU ")
+	return u.Lang == dw.LangGo && !u.gnu()
 }
 
 // ErrMovingStack is wrapped by the error of Returns for a function whose return cannot be
@@ -148,21 +144,8 @@ type goParameter struct {
 // its own entry or, for a copy of a function that is inlined elsewhere, its origin's, which
 // has all of them.
 func goParameters(e dw.Entry) (out []goParameter, err error) {
-	for range index.MaxOrigins {
-		var origin dw.Value
-		if err := e.Attrs(func(a dw.Attr, v dw.Value) {
-			if a == dw.AttrAbstractOrigin {
-				origin = v
-			}
-		}); err != nil {
-			return nil, err
-		}
-		if origin.Form == 0 {
-			break
-		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return nil, err
-		}
+	if e, err = eachOrigin(e, nil, nil); err != nil {
+		return nil, err
 	}
 	err = e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
@@ -263,8 +246,7 @@ func (a *goABI) place(t *Type) (l loc.Location, r loc.Reason, err error) {
 	a.align(align)
 	// The first argument is after the return address, which arm64 leaves room for too.
 	arch := a.s.u.img.Arch()
-	var b eval.Builder
-	l = loc.Location{Kind: loc.KindMemory, Rule: loc.RuleABI, Expr: b.Register(uint64(arch.SP), int64(arch.WordSize)+a.stack)}
+	l = loc.Location{Kind: loc.KindMemory, Rule: loc.RuleABI, Expr: register(arch.SP, uint64(int64(arch.WordSize)+a.stack))}
 	a.stack += size
 	return l, loc.Reason{}, nil
 }
@@ -304,12 +286,10 @@ func (a *goABI) registers(t *Type, off uint64, depth int) (fits bool, err error)
 	}
 	switch r.Kind {
 	case TypeFloat:
-		size := uint64(max(r.Size, 0))
-		pair, err := r.complex()
-		if err != nil || !pair {
-			return err == nil && a.vector(off, size), err
-		}
-		return a.vector(off, size/2) && a.vector(off+size/2, size/2), nil
+		return a.vector(off, uint64(max(r.Size, 0))), nil
+	case TypeComplex:
+		half := uint64(max(r.Size, 0)) / 2
+		return a.vector(off, half) && a.vector(off+half, half), nil
 	case TypeStruct:
 		members, err := r.Members()
 		if err != nil {
@@ -344,7 +324,7 @@ func (a *goABI) integer(off, size uint64) bool {
 	if len(a.ints) == 0 {
 		return false
 	}
-	a.add(off, size, loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(a.ints[0])}})
+	a.add(off, size, loc.Location{Kind: loc.KindRegister, Expr: register(a.ints[0], 0)})
 	a.ints = a.ints[1:]
 	return true
 }
@@ -363,18 +343,6 @@ func (a *goABI) add(off, size uint64, l loc.Location) {
 	a.fill(8 * off)
 	a.pieces = append(a.pieces, loc.Piece{BitSize: 8 * size, Loc: l})
 	a.bits += 8 * size
-}
-
-// complex reports whether a floating-point type is a pair of numbers.
-func (t *Type) complex() (is bool, err error) {
-	e, err := t.u.Entry(t.off)
-	if err != nil {
-		return false, err
-	}
-	err = e.Attrs(func(a dw.Attr, v dw.Value) {
-		is = is || a == dw.AttrEncoding && v.U == dw.EncComplexFloat
-	})
-	return is, err
 }
 
 // goAlign returns the alignment in bytes of a type on the stack: that of its largest scalar.
@@ -403,14 +371,8 @@ func goAlign(t *Type, depth int) (int64, error) {
 			return 1, err
 		}
 		return goAlign(el, depth+1)
-	case TypeFloat:
-		pair, err := r.complex()
-		if err != nil {
-			return 1, err
-		}
-		if align = r.Size; pair {
-			align /= 2
-		}
+	case TypeComplex:
+		align = r.Size / 2
 	default:
 		align = r.Size
 	}

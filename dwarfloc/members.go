@@ -25,21 +25,15 @@ func (t *Type) Members() (out []Member, err error) {
 	if !isRecord(t) {
 		return nil, nil
 	}
-	err = t.guard(func() error {
-		e, err := t.u.Entry(t.off)
-		if err != nil {
-			return err
+	err = t.children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagMember && c.Tag() != dw.TagInheritance {
+			return true, nil
 		}
-		return e.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != dw.TagMember && c.Tag() != dw.TagInheritance {
-				return true, nil
-			}
-			m, ok, err := t.u.member(c)
-			if ok {
-				out = append(out, m)
-			}
-			return len(out) < maxMembers, err
-		})
+		m, ok, err := t.u.member(c)
+		if ok {
+			out = append(out, m)
+		}
+		return len(out) < maxMembers, err
 	})
 	if err != nil {
 		return nil, err

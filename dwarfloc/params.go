@@ -1,6 +1,9 @@
 package dwarfloc
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
@@ -28,10 +31,11 @@ func (s *Site) Params() ([]*Variable, error) {
 // and caches the declarations of functions, which may be inlined often. The zero value is
 // ready to use, by one goroutine.
 type resolver struct {
-	ev   evaluator
-	here scope
-	vars []Variable
-	out  []*Variable
+	ev    evaluator
+	here  scope
+	pairs []pair
+	vars  []Variable
+	out   []*Variable
 
 	unit  *unit // the unit of the cached functions
 	funs  map[uint64]span
@@ -47,6 +51,12 @@ type declared struct {
 	text     string
 	t        *Type
 	err      error // from reading the type
+}
+
+// pair is what the site's own entries say about a declared parameter.
+type pair struct {
+	x       *varEntry // the best of them, or nil
+	entries int
 }
 
 func (r *resolver) params(s *Site) error {
@@ -70,60 +80,58 @@ func (r *resolver) params(s *Site) error {
 		r.vars = make([]Variable, 0, 2*n)
 	}
 	r.vars = r.vars[:0]
-	for i := range decl {
-		// The abstract entry has the name and type, the site's own the location. A clone
-		// can describe a lost parameter as a variable.
-		d := &decl[i]
-		var x *varEntry
-		entries := 0
-		for j := range here {
-			h := &here[j].varEntry
-			if h.tag == 0 || h.origin.Form == 0 {
-				continue
-			}
-			same, err := same(h, d, decl)
-			if err != nil {
-				return err
-			}
-			if !same {
-				continue
-			}
-			if entries == 0 || h.better(x) {
-				x = h
-			}
-			entries++
-			h.tag = 0 // taken
+	// The abstract entry has the name and type, the site's own the location. A clone can
+	// describe a lost parameter as a variable.
+	r.pairs = append(r.pairs[:0], make([]pair, len(decl))...)
+	for j := range here {
+		h := &here[j]
+		at, err := h.declaration(decl)
+		if err != nil {
+			return err
 		}
-		if err := r.add(s, x, d, max(entries, 1)); err != nil {
+		if h.paired = at >= 0; !h.paired {
+			continue
+		}
+		p := &r.pairs[at]
+		if p.entries == 0 || h.better(p.x) {
+			p.x = &h.varEntry
+		}
+		p.entries++
+	}
+	for i := range decl {
+		if err := r.add(s, r.pairs[i].x, &decl[i], max(r.pairs[i].entries, 1)); err != nil {
 			return err
 		}
 	}
 	for j := range here {
-		if here[j].tag != dw.TagFormalParameter {
-			continue
-		}
-		if err := r.add(s, &here[j].varEntry, nil, 1); err != nil {
-			return err
+		if h := &here[j]; h.tag == dw.TagFormalParameter && !h.paired {
+			if err := r.add(s, &h.varEntry, nil, 1); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// same reports whether the site's own entry h describes the declared parameter d: its origin
-// is d, or with link-time optimization the same parameter of the same function in another
-// unit.
-func same(h *varEntry, d *declared, decl []declared) (bool, error) {
-	_, off, err := h.u.Ref(h.origin)
+// declaration returns the index of the declared parameter that the site's own entry x
+// describes, or -1: x's origin, or with link-time optimization the same parameter of the
+// same function in another unit.
+func (x *varEntry) declaration(decl []declared) (int, error) {
+	if x.origin.Form == 0 || len(decl) == 0 {
+		return -1, nil
+	}
+	_, off, err := x.u.Ref(x.origin)
 	if err != nil {
-		return false, nil // it is told where the entry is read
+		return -1, nil // it is told where the entry is read
 	}
-	for i := range decl {
-		if decl[i].off == off {
-			return off == d.off, nil
-		}
+	if i, found := slices.BinarySearchFunc(decl, off, func(d declared, off uint64) int { return cmp.Compare(d.off, off) }); found {
+		return i, nil
 	}
-	text, err := h.text()
-	return err == nil && text == d.text && text != "", err
+	text, err := x.text()
+	if err != nil || text == "" {
+		return -1, err
+	}
+	return slices.IndexFunc(decl, func(d declared) bool { return d.text == text }), nil
 }
 
 // add resolves a parameter that the site's own entry x, its declaration d, or both
@@ -135,15 +143,15 @@ func (r *resolver) add(s *Site, x *varEntry, d *declared, entries int) error {
 	if x == nil {
 		c := d.varEntry // d is cached
 		x = &c
-	} else if d != nil {
-		x.origin = dw.Value{} // it has been read
+	}
+	if d != nil {
+		x.origin, x.root = dw.Value{}, d.root // its origins have been read
 	}
 	var err error
 	if d != nil && x.u == d.u && s.u == d.u && (x.off == d.off || x.name.Form == 0 && x.typ.Form == 0) {
 		if !x.described() {
 			x.constant = d.constant
 		}
-		x.root = d.root
 		*v = Variable{Name: d.text}
 		err = s.settle(v, x, &r.ev, d.t, d.err)
 	} else {
@@ -183,15 +191,12 @@ func (r *resolver) declaration(s *Site) ([]declared, error) {
 		return nil, err
 	}
 	f := span{from: len(r.decls)}
-	err = abs.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		x, err := s.u.img.of(c.Unit).readVar(c)
+	err = s.u.img.eachParam(abs, func(x *varEntry) (bool, error) {
+		err := x.complete()
 		if err == nil {
-			err = x.complete()
+			x.root, err = x.ultimate(nil)
 		}
-		d := declared{varEntry: x, text: x.u.Text(x.name)}
+		d := declared{varEntry: *x, text: x.u.Text(x.name)}
 		d.t, d.err = x.u.typeOf(x.typ)
 		r.decls = append(r.decls, d)
 		return true, err

@@ -64,10 +64,7 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 			return nil, err
 		}
 	}
-	isRef, err := o.t.isReference()
-	if err == nil && isRef {
-		err = f.referent(&o)
-	}
+	isRef, err := f.referent(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +131,7 @@ func (f *follower) step(o *object, p *probe.Step) error {
 	if o.bits != 0 {
 		return wrong("a bit-field has no parts")
 	}
-	if err := f.referent(o); err != nil {
+	if _, err := f.referent(o); err != nil {
 		return err
 	}
 	t, err := o.t.resolve(0)
@@ -170,23 +167,21 @@ func isRecord(t *Type) bool {
 	return t.Kind == TypeStruct || t.Kind == TypeUnion || t.Kind == TypeClass
 }
 
-// isReference reports whether a type is a C++ reference.
-func (t *Type) isReference() (bool, error) {
-	r, err := t.resolve(0)
-	return err == nil && (r.tag == dw.TagReferenceType || r.tag == dw.TagRvalueRefType), err
+// reference returns a type without typedefs and qualifiers, and whether it is a C++ reference.
+func (t *Type) reference() (r *Type, is bool, err error) {
+	if r, err = t.resolve(0); err != nil {
+		return nil, false, err
+	}
+	return r, r.tag == dw.TagReferenceType || r.tag == dw.TagRvalueRefType, nil
 }
 
 // referent leads from a C++ reference to what it refers to; other objects stay.
-func (f *follower) referent(o *object) error {
-	is, err := o.t.isReference()
+func (f *follower) referent(o *object) (is bool, err error) {
+	t, is, err := o.t.reference()
 	if err != nil || !is || o.bits != 0 {
-		return err
+		return false, err
 	}
-	t, err := o.t.resolve(0)
-	if err != nil {
-		return err
-	}
-	return f.deref(o, t)
+	return true, f.deref(o, t)
 }
 
 // Referent returns what a variable refers to if it is a C++ reference, which in C++ stands
@@ -194,7 +189,7 @@ func (f *follower) referent(o *object) error {
 func (v *Variable) Referent() (*Variable, error) {
 	out := v
 	err := v.Type.guard(func() error {
-		is, err := v.Type.isReference()
+		_, is, err := v.Type.reference()
 		if err != nil || !is || v.site == nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	if err := s.fromDWARF(v, x, ev, &c); err != nil {
 		return err
 	}
-	if decided, err := s.second(v, x, &c); decided || err != nil {
+	if decided, err := s.second(v, x, ev, &c); decided || err != nil {
 		return err
 	}
 	is, err := s.reassigned(v, x, &c)

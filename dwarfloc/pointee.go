@@ -20,20 +20,16 @@ func (v *Variable) Pointee() (*Variable, error) {
 		if err != nil {
 			return err
 		}
-		size, err := target.extent()
-		if err != nil {
-			return err
-		}
 		out = target
-		if at := v.Loc.TargetOffset; target.Loc.Kind == loc.KindBytes && at >= 0 && at <= size {
+		if at := v.Loc.TargetOffset; target.Loc.Kind == loc.KindBytes && at >= 0 && at <= int64(len(target.Loc.Bytes)) {
 			target.Loc.Bytes = target.Loc.Bytes[at:] // also where they would fit a register
 			return nil
 		}
 		f := follower{s: v.site, ev: v.site.evaluator()}
 		o := object{loc: v.Loc, reason: v.Reason, t: target.Type}
-		f.objectPart(&o, target, 0, max(size-v.Loc.TargetOffset, 0))
+		err = f.objectPart(&o, target, 0, -1)
 		target.Loc, target.Reason = o.loc, o.reason
-		return nil
+		return err
 	})
 	return out, err
 }
@@ -77,6 +73,11 @@ func (f *follower) pointee(o *object, off, size int64) error {
 	if err != nil {
 		return err
 	}
+	return f.objectPart(o, target, off, size)
+}
+
+// objectPart is pointee for an object that has been looked up.
+func (f *follower) objectPart(o *object, target *Variable, off, size int64) error {
 	has, err := target.extent()
 	if err != nil {
 		return err
@@ -89,17 +90,7 @@ func (f *follower) pointee(o *object, off, size int64) error {
 		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "that is outside the object that it points to"})
 		return nil
 	}
-	f.objectPart(o, target, off, size)
-	return nil
-}
-
-// objectPart leads from an implicit pointer to a part of its object.
-func (f *follower) objectPart(o *object, target *Variable, off, size int64) {
-	at := o.loc.TargetOffset + off
-	if at < 0 {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "it points before its object"})
-		return
-	}
 	o.loc, o.reason = target.Loc, target.Reason
 	f.narrow(o, 8*uint64(at), 8*uint64(size))
+	return nil
 }

@@ -7,28 +7,28 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
-// position is a place in the source.
-type position struct{ file, line, column uint32 }
+// rowPlace is a place in the source.
+type rowPlace struct{ file, line, column uint32 }
 
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
 func (c *code) solve(i int32) flow.Runs {
 	runs := c.solver.Solve(c.pieces(i, nil))
-	starts := make(map[position]bool)
+	starts := make(map[rowPlace]bool)
 	for _, w := range runs.In {
 		if r := c.rowAt(w.Insn); r != nil {
-			starts[positionOf(r)] = true
+			starts[placeOf(r)] = true
 		}
 	}
 	if n, ok := c.graph.At(c.bodies[i].start); ok && c.bodies[i].live {
 		if r := c.rowAt(c.past(int32(n))); r != nil {
-			starts[positionOf(r)] = true
+			starts[placeOf(r)] = true
 		}
 	}
 	return c.solver.Solve(c.pieces(i, starts))
 }
 
-func positionOf(r *dw.Row) position { return position{r.File, r.Line, r.Column} }
+func placeOf(r *dw.Row) rowPlace { return rowPlace{r.File, r.Line, r.Column} }
 
 // rowAt returns the row that an instruction was compiled for, or nil.
 func (c *code) rowAt(n int32) *dw.Row {
@@ -42,7 +42,7 @@ func (c *code) rowAt(n int32) *dw.Row {
 
 // pieces returns the marks of a body by its instructions. starts are the positions at which a
 // run begins when execution comes back to the body.
-func (c *code) pieces(i int32, starts map[position]bool) []flow.Mark {
+func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 	b := &c.bodies[i]
 	g := c.graph
 	var out []flow.Mark
@@ -50,7 +50,7 @@ func (c *code) pieces(i int32, starts map[position]bool) []flow.Mark {
 		block := &g.Blocks[n]
 		piece := false // an instruction of the body was in the block before
 		within := false
-		var first position // of the last piece that began a run
+		var first rowPlace // of the last piece that began a run
 		var shape uint64
 		pending := -1 // an instruction of the caller after a piece
 		for at := block.First; at < block.Last; at++ {
@@ -72,9 +72,9 @@ func (c *code) pieces(i int32, starts map[position]bool) []flow.Mark {
 				within = false
 				continue
 			}
-			var pos position
+			var pos rowPlace
 			if r != nil {
-				pos = positionOf(r)
+				pos = placeOf(r)
 			}
 			begins := starts[pos]
 			row := r != nil && r.Addr == in.Addr

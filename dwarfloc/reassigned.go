@@ -46,7 +46,11 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		how = assigned[x.root]
+		root, err := x.ultimate(nil)
+		if err != nil {
+			return false, err
+		}
+		how = assigned[root]
 	}
 	switch how {
 	case assignedInside:

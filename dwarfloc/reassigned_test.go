@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // reassignedImage has bodies inlined at 0x10, in two ranges as an unrolled loop leaves them,
@@ -47,6 +48,15 @@ func reassignedImage(t *testing.T) *Image {
 	lit := func(n int) []byte { return dwarftest.Cat(xLit0+n, xStackValue) }
 	next := func(n int) []byte { return dwarftest.Cat(xBreg0+n, 0, xLit0+1, xOr, xStackValue) }
 	third := func(n int) []byte { return dwarftest.Cat(xBreg0+n, 0, xLit0+3, xDiv, xStackValue) }
+	// An instance of a function that is itself an instance of another one, such as a
+	// constructor's: all three declare the parameter, two with its name and type.
+	declare := func(kids *dwarftest.DIE, more ...dwarftest.Attr) *dwarftest.DIE {
+		return &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: append(more, dwarftest.At(dw.AttrInline, dw.FormData1, 1)), Kids: []*dwarftest.DIE{kids}}
+	}
+	first := param("n", dwarftest.At(dw.AttrDeclLine, dw.FormData1, 1))
+	base := declare(first, dwarftest.At(dw.AttrName, dw.FormString, "chain"))
+	second := param("n", dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, first))
+	clone := declare(second, dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, base))
 	turns, loop := abstract("turns"), abstract("loop")
 	fun := &dwarftest.DIE{Tag: dw.TagSubprogram, Attrs: []dwarftest.Attr{
 		dwarftest.At(dw.AttrName, dw.FormString, "fun"), dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr)), dwarftest.At(dw.AttrHighpc, dw.FormData2, 0x80),
@@ -69,12 +79,17 @@ func reassignedImage(t *testing.T) *Image {
 			param("slot", listed(entry{0x40, 0x48, dwarftest.Cat(xBreg0+rsp, 8)})),
 			param("step", listed(entry{0x40, 0x48, reg(rdx)})),
 		}, dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+0x40)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)),
+		inline(clone, []*dwarftest.DIE{
+			{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{
+				dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, second), listed(entry{0x60, 0x64, reg(rcx)}, entry{0x64, 0x68, next(rcx)}),
+			}},
+		}, dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+0x60)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)),
 	}}
 	ranges := dwarftest.Cat(dw.RleOffsetPair, 0x10, 0x18, dw.RleOffsetPair, 0x20, 0x28, dw.RleEndOfList)
 	code := bytes.Repeat([]byte{0x90}, 0x80)
 	copy(code[0x42:], dwarftest.Cat(0xff, 0xc8, 0x75, 0xfa)) // dec %eax; jne to its beginning, 0x40
 	var w dwarftest.Writer
-	root := dwarftest.Root(u64, turns, loop, fun)
+	root := dwarftest.Root(u64, turns, loop, base, clone, fun)
 	root.Attrs = append(root.Attrs, dwarftest.At(dw.AttrProducer, dw.FormString, "clang version 16"))
 	w.Add(dwarftest.CU{Version: 5, Root: root})
 	img, err := FromBytes("test", dwarftest.ELF(
@@ -98,5 +113,9 @@ func TestReassigned(t *testing.T) {
 		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", tt.fun, got, tt.want)
 		}
+	}
+	v, err := sitesOf(t, img, "chain", 1)[0].Lookup("n")
+	if err != nil || v.Reason.Code != loc.ReasonReassigned {
+		t.Errorf("n of the instance of an instance: %v, %s, %v; want reassigned", v.Reason, v.Loc.Text(img.Arch()), err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -38,7 +37,7 @@ func (s *Site) result() (*Variable, error) {
 		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 		return v, nil
 	}
-	nocall, _, err := s.u.callable(e)
+	nocall, external, err := s.u.callable(e)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +49,9 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: detail}
 		return v, nil
 	}
-	if used, err := s.resultUsed(e); err != nil || !used {
+	if !external && !s.resultUsed() {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
-		return v, err
+		return v, nil
 	}
 	v.Loc, v.Reason, err = s.u.returned(t)
 	return v, err
@@ -90,25 +89,14 @@ func (u *unit) returned(t *Type) (l loc.Location, r loc.Reason, err error) {
 // resultType returns the type of a function's result, from its own entry or its
 // origin's.
 func (u *unit) resultType(e dw.Entry) (*Type, error) {
-	for range index.MaxOrigins {
-		var typ, origin dw.Value
-		if err := e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrType:
-				typ = v
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				origin = v
-			}
-		}); err != nil {
-			return nil, err
+	var typ dw.Value
+	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
+		if a == dw.AttrType {
+			typ = v
 		}
-		if typ.Form != 0 || origin.Form == 0 {
-			return u.img.of(e.Unit).typeOf(typ)
-		}
-		var err error
-		if e, err = e.Unit.Target(origin); err != nil {
-			return nil, err
-		}
+	}, func() bool { return typ.Form == 0 })
+	if err != nil {
+		return nil, err
 	}
-	return voidType, nil
+	return u.img.of(last.Unit).typeOf(typ)
 }

@@ -17,6 +17,7 @@ type scoped struct {
 	varEntry
 	depth  int  // depth of its block; 0 is the function itself
 	inside bool // the block holds the site
+	paired bool // it describes a declared parameter: see resolver.params
 }
 
 // blocks says which lexical blocks a scope has.

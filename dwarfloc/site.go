@@ -397,15 +397,47 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	if u.optimized() {
 		return nil
 	}
-	// GCC says that it did not optimize, and clang does not say whether it optimized. Optimized parameters have location
-	// lists or registers; if all have slots, and there is one at least, the code is not
-	// optimized. A parameter that the caller passed on the stack does not count, nor does
-	// one whose list does not cover the function's first instruction: rustc describes
-	// structures so without optimization.
-	slots, others := 0, 0
-	type position struct{ line, column uint32 }
-	var declared []position
-	err := e.Children(func(c dw.Entry) (bool, error) {
+	// GCC says that it did not optimize, and clang does not say whether it optimized.
+	// Optimized parameters have location lists or registers; if all have slots, and there is
+	// one at least, the code is not optimized.
+	slots, others, declared, err := s.slots(e)
+	if err != nil || slots == 0 && others == 0 || !u.unoptimized() && (slots == 0 || others > 0) {
+		return err
+	}
+	ranges, err := u.Extent(&s.pcs)
+	if err != nil {
+		return err
+	}
+	// With -fsanitize=address, GCC copies parameters to other slots after what is elsewhere
+	// the prologue's end. That code has the position of the parameter's declaration.
+	copies := func(r *dw.Row) bool {
+		return r.Column != 0 && slices.Contains(declared, position{r.Line, r.Column})
+	}
+	for _, r := range ranges {
+		if s.Addr < r.Lo || s.Addr >= r.Hi {
+			continue
+		}
+		end, ok, err := u.PrologueEnd(s.Addr, r.Hi, copies)
+		if err != nil {
+			return err
+		}
+		if ok {
+			s.Addr, s.AfterPrologue = end, true
+		}
+	}
+	return nil
+}
+
+// position is a place in a function's source file.
+type position struct{ line, column uint32 }
+
+// slots returns how many parameters of the site's function have slots in its frame, how many
+// are elsewhere, and where all are declared. A parameter that the caller passed on the stack
+// does not count, nor does one whose list does not cover the function's first instruction:
+// rustc describes structures so without optimization.
+func (s *Site) slots(e dw.Entry) (slots, others int, declared []position, err error) {
+	u := s.u
+	err = e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
@@ -439,31 +471,7 @@ func (s *Site) passPrologue(e dw.Entry) error {
 			}
 		})
 	})
-	if err != nil || slots == 0 && others == 0 || !u.unoptimized() && (slots == 0 || others > 0) {
-		return err
-	}
-	ranges, err := u.Extent(&s.pcs)
-	if err != nil {
-		return err
-	}
-	// With -fsanitize=address, GCC copies parameters to other slots after what is elsewhere
-	// the prologue's end. That code has the position of the parameter's declaration.
-	copies := func(r *dw.Row) bool {
-		return r.Column != 0 && slices.Contains(declared, position{r.Line, r.Column})
-	}
-	for _, r := range ranges {
-		if s.Addr < r.Lo || s.Addr >= r.Hi {
-			continue
-		}
-		end, ok, err := u.PrologueEnd(s.Addr, r.Hi, copies)
-		if err != nil {
-			return err
-		}
-		if ok {
-			s.Addr, s.AfterPrologue = end, true
-		}
-	}
-	return nil
+	return slots, others, declared, err
 }
 
 // inFrame reports whether a location is at a fixed place relative to the frame, and

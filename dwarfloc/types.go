@@ -338,6 +338,17 @@ func (t *Type) guard(f func() error) error {
 	return t.u.img.guard(f)
 }
 
+// children calls f for the entries below a type's own, until it returns false.
+func (t *Type) children(f func(c dw.Entry) (more bool, err error)) error {
+	return t.guard(func() error {
+		e, err := t.u.Entry(t.off)
+		if err != nil {
+			return err
+		}
+		return e.Children(f)
+	})
+}
+
 // Resolve returns the type without typedefs and qualifiers.
 func (t *Type) Resolve() (*Type, error) {
 	if r := t.real.Load(); r != nil {
@@ -444,37 +455,31 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 	if t.Kind != TypeEnum {
 		return "", nil
 	}
-	err = t.guard(func() error {
-		unused := 64 - 8*min(max(t.Size, 1), 8)
-		e, err := t.u.Entry(t.off)
-		if err != nil {
-			return err
-		}
-		return e.Children(func(c dw.Entry) (bool, error) {
-			var text dw.Value
-			var v int64
-			err := c.Attrs(func(a dw.Attr, x dw.Value) {
-				switch a {
-				case dw.AttrName:
-					text = x
-				case dw.AttrConstValue:
-					v = int64(x.U)
-					switch x.Form {
-					case dw.FormData1:
-						v = int64(int8(x.U))
-					case dw.FormData2:
-						v = int64(int16(x.U))
-					case dw.FormData4:
-						v = int64(int32(x.U))
-					}
+	unused := 64 - 8*min(max(t.Size, 1), 8)
+	err = t.children(func(c dw.Entry) (bool, error) {
+		var text dw.Value
+		var v int64
+		err := c.Attrs(func(a dw.Attr, x dw.Value) {
+			switch a {
+			case dw.AttrName:
+				text = x
+			case dw.AttrConstValue:
+				v = int64(x.U)
+				switch x.Form {
+				case dw.FormData1:
+					v = int64(int8(x.U))
+				case dw.FormData2:
+					v = int64(int16(x.U))
+				case dw.FormData4:
+					v = int64(int32(x.U))
 				}
-			})
-			// Compare only the type's own bits: a short form may lack the sign extension.
-			if err == nil && uint64(v^n)<<unused == 0 {
-				name = t.u.Text(text)
 			}
-			return name == "", err
 		})
+		// Compare only the type's own bits: a short form may lack the sign extension.
+		if err == nil && uint64(v^n)<<unused == 0 {
+			name = t.u.Text(text)
+		}
+		return name == "", err
 	})
 	return name, err
 }

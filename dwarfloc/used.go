@@ -3,7 +3,6 @@ package dwarfloc
 import (
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -18,13 +17,12 @@ type callers struct {
 	after map[uint64][]uint64 // link-time addresses
 }
 
-// resultUsed reports whether the site's function has a result as far as can be seen: another
-// unit may use it, a caller does, or the address of the function is taken.
-func (s *Site) resultUsed(e dw.Entry) (bool, error) {
-	_, external, err := s.u.callable(e)
+// resultUsed reports whether the site's function, which only its unit can call, has a result
+// as far as can be seen: a caller uses it, or the address of the function is taken.
+func (s *Site) resultUsed() bool {
 	arch := insn.For(s.u.img.Arch().Name)
-	if err != nil || external || s.u.gnu() || s.AfterPrologue || arch == nil {
-		return true, err
+	if s.u.gnu() || s.AfterPrologue || arch == nil {
+		return true
 	}
 	img := s.u.img
 	c := &img.callers
@@ -37,10 +35,10 @@ func (s *Site) resultUsed(e dw.Entry) (bool, error) {
 		}
 		code, err := img.Bytes(addr, n)
 		if err == nil && arch.Results.Uses(code) {
-			return true, nil
+			return true
 		}
 	}
-	return len(after) == 0, nil
+	return len(after) == 0
 }
 
 // readCalls returns the addresses after all direct calls, by the function that they call.

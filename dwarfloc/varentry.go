@@ -12,7 +12,7 @@ import (
 type varEntry struct {
 	u        *unit
 	off      uint64
-	root     uint64 // offset of the entry that declares it: its own, or its last origin's
+	root     uint64 // if origin is not set: offset of the entry that declares it
 	tag      dw.Tag
 	name     dw.Value
 	origin   dw.Value
@@ -85,7 +85,6 @@ func (x *varEntry) complete() error {
 
 // inherit adds what x lacks from one origin, which may be in another unit.
 func (x *varEntry) inherit(d *varEntry) error {
-	x.root = d.root
 	if x.name.Form == 0 && d.name.Form != 0 {
 		x.name = d.name
 		if x.u != d.u {
@@ -107,6 +106,32 @@ func (x *varEntry) inherit(d *varEntry) error {
 	}
 	x.external = x.external || d.external
 	return nil
+}
+
+// ultimate returns the offset of the entry that declares a variable: its last origin, or
+// itself. known, if not nil, keeps the answers of origins.
+func (x *varEntry) ultimate(known map[uint64]uint64) (uint64, error) {
+	if x.origin.Form == 0 {
+		return x.root, nil
+	}
+	_, off, err := x.u.Ref(x.origin)
+	if err != nil {
+		return 0, err
+	}
+	if root, ok := known[off]; ok {
+		return root, nil
+	}
+	e, err := x.u.Target(x.origin)
+	if err == nil {
+		e, err = eachOrigin(e, nil, nil)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if known != nil {
+		known[off] = e.Off
+	}
+	return e.Off, nil
 }
 
 // better reports whether x says more about a variable's place than y, another

@@ -1,7 +1,6 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -21,36 +20,26 @@ func (t *Type) Variants() (discriminant *Member, out []Variant, err error) {
 	if !isRecord(t) {
 		return nil, nil, nil
 	}
-	err = t.guard(func() error {
-		e, err := t.u.Entry(t.off)
-		if err != nil {
-			return err
+	err = t.children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagVariantPart {
+			return true, nil
 		}
-		return e.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != dw.TagVariantPart {
-				return true, nil
-			}
-			discriminant, out, err = t.u.variants(c)
-			return false, err
-		})
+		discriminant, out, err = t.u.variants(c)
+		return false, err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortStableFunc(out, func(a, b Variant) int {
-		if a.Default == b.Default {
+		switch {
+		case a.Default == b.Default:
 			return 0
+		case a.Default:
+			return 1
 		}
-		return cmp.Compare(order(a.Default), order(b.Default))
+		return -1
 	})
 	return discriminant, out, nil
-}
-
-func order(last bool) int {
-	if last {
-		return 1
-	}
-	return 0
 }
 
 // variants reads a DW_TAG_variant_part.
@@ -119,30 +108,24 @@ func (t *Type) Parameter(name string) (p *Type, err error) {
 	if !isRecord(t) {
 		return nil, nil
 	}
-	err = t.guard(func() error {
-		e, err := t.u.Entry(t.off)
-		if err != nil {
-			return err
+	err = t.children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagTemplateTypeParam {
+			return true, nil
 		}
-		return e.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != dw.TagTemplateTypeParam {
-				return true, nil
+		var text, typ dw.Value
+		err := c.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrName:
+				text = v
+			case dw.AttrType:
+				typ = v
 			}
-			var text, typ dw.Value
-			err := c.Attrs(func(a dw.Attr, v dw.Value) {
-				switch a {
-				case dw.AttrName:
-					text = v
-				case dw.AttrType:
-					typ = v
-				}
-			})
-			if err != nil || t.u.Text(text) != name {
-				return true, err
-			}
-			p, err = t.u.typeOf(typ)
-			return false, err
 		})
+		if err != nil || t.u.Text(text) != name {
+			return true, err
+		}
+		p, err = t.u.typeOf(typ)
+		return false, err
 	})
 	return p, err
 }

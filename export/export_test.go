@@ -212,3 +212,30 @@ func TestUser(t *testing.T) {
 		}
 	}
 }
+
+// TestFloats: the kernel has no floating point numbers, so it prints their bits.
+func TestFloats(t *testing.T) {
+	const source = `
+struct numbers { float f; _Complex float c; int i; };
+volatile int sink;
+__attribute__((noinline)) void take(struct numbers *n) { sink = n->i; }
+int main(void) { take(&(struct numbers){1, 2, 3}); return 0; }
+`
+	gcc := testenv.Tool(t, "gcc-12")
+	dir := t.TempDir()
+	file, path := filepath.Join(dir, "s.c"), filepath.Join(dir, "program")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(gcc, "-O2", "-g", "-o", path, file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var b bytes.Buffer
+	p := plantest.New(t, testenv.Open(t, path), "take n->f n->c n->i", plan.Options{})
+	if err := export.Tracefs(&b, p, export.Options{Path: path}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "f=+0(%di):x32 c=+4(%di):x64 i=+12(%di):s32\n"; !strings.HasSuffix(b.String(), want) {
+		t.Errorf("%q, want %q at its end", b.String(), want)
+	}
+}

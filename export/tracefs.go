@@ -168,9 +168,14 @@ func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	case probe.TypeUnsigned:
 		return "u"
 	}
-	t, err := a.Variable.Type.Resolve()
-	if err == nil && (t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeFloat) || a.Variable.Role == dwarfloc.RoleGiven {
-		return "x" // for a floating point number its bits
+	if a.Variable.Role == dwarfloc.RoleGiven {
+		return "x"
+	}
+	if t, err := a.Variable.Type.Resolve(); err == nil {
+		switch t.Kind {
+		case dwarfloc.TypePointer, dwarfloc.TypeFloat, dwarfloc.TypeComplex:
+			return "x" // for a floating point number its bits
+		}
 	}
 	if a.Signed {
 		return "s"

@@ -6,8 +6,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
 // float decodes a floating-point number: to a float64 if that holds it, else to the
@@ -67,7 +65,7 @@ func half(u uint16) float64 {
 
 // extendedFloat decodes the 80 bits of x87's long double, in 12 or 16 bytes.
 func extendedFloat(b []byte) (any, bool) {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+	if !littleEndian() {
 		return nil, false
 	}
 	mantissa, top := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint16(b[8:])
@@ -76,7 +74,7 @@ func extendedFloat(b []byte) (any, bool) {
 
 // quad decodes IEEE 754's binary128.
 func quad(b []byte) (any, bool) {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+	if !littleEndian() {
 		return nil, false
 	}
 	top := binary.LittleEndian.Uint16(b[14:])
@@ -126,7 +124,7 @@ func wideInteger(b []byte, signed bool) literal {
 	n := new(big.Int)
 	for i := range b {
 		k := len(b) - 1 - i // from the most significant byte on
-		if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		if !littleEndian() {
 			k = i
 		}
 		n.Lsh(n, 8).Or(n, big.NewInt(int64(b[k])))
@@ -135,48 +133,4 @@ func wideInteger(b []byte, signed bool) literal {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 	}
 	return literal(n.String())
-}
-
-// variant prints an enum of Rust: the variant that its discriminant selects, with its
-// members. ok is false for other types.
-func variant(t *dwarfloc.Type, b []byte, depth int) (text literal, ok bool) {
-	discriminant, variants, err := t.Variants()
-	if err != nil || len(variants) == 0 {
-		return "", false
-	}
-	var value uint64
-	if discriminant != nil {
-		size, err := discriminant.Type.ByteSize()
-		at := int64(discriminant.BitOffset / 8)
-		if err != nil || size < 1 || size > 8 || at+size > int64(len(b)) {
-			return "", false
-		}
-		value = number(b[at : at+size])
-	}
-	for i := range variants {
-		v := &variants[i]
-		if discriminant != nil && !v.Default && v.Value != value {
-			continue
-		}
-		inner := "{}"
-		if at := int(v.Member.BitOffset / 8); at <= len(b) {
-			inner = show(decode(v.Member.Type, b[at:], depth+1))
-		}
-		return literal(v.Member.Name + payload(inner)), true
-	}
-	return "", false
-}
-
-// payload writes a variant's members as Rust does: nothing, or (4, 5) if they have no names.
-func payload(inner string) string {
-	if inner == "{}" {
-		return ""
-	}
-	if !strings.HasPrefix(inner, "{__0=") {
-		return inner
-	}
-	for i := 0; strings.Contains(inner, "__"+strconv.Itoa(i)+"="); i++ {
-		inner = strings.Replace(inner, "__"+strconv.Itoa(i)+"=", "", 1)
-	}
-	return "(" + inner[1:len(inner)-1] + ")"
 }

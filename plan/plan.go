@@ -165,18 +165,18 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
-// dwarfloc.ErrMidInstruction, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord. A record that is too large is a
-// *prologue.StackError. If ctx ends, the error is its cause. Other errors are about damaged
-// debug information or a file that cannot be read.
+// dwarfloc.ErrMidInstruction, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
+// A record that is too large is a *prologue.StackError. If ctx ends, the error is its cause.
+// Other errors are about damaged debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
 	if n := o.stringBytes(); n > prologue.MaxObject {
 		return nil, fmt.Errorf("strings of %d bytes: a record holds at most %d", n, prologue.MaxObject)
 	}
-	target, err := o.Target.of(img)
+	kernel, err := place.IsKernel(img)
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := place.IsKernel(img)
+	target, err := o.Target.of(kernel)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -34,20 +33,20 @@ type Target struct {
 	KprobeMulti, UprobeMulti bool
 }
 
-// of returns the target for an image, with Reads decided.
-func (t Target) of(img *dwarfloc.Image) (Target, error) {
+// of returns the target for an image, with Reads decided. kernel is set if the image is a
+// kernel or a kernel module.
+func (t Target) of(kernel bool) (Target, error) {
 	if t.KprobeMulti && t.UprobeMulti {
 		return t, errors.New("a target has kprobes or uprobes, not both: Target.KprobeMulti and Target.UprobeMulti are set")
 	}
-	if t.Reads != prologue.ReadAuto {
-		return t, nil
-	}
-	kernel, err := place.IsKernel(img)
-	t.Reads = prologue.ReadUser
-	if kernel {
+	switch {
+	case t.Reads != prologue.ReadAuto:
+	case kernel:
 		t.Reads = prologue.ReadKernel
+	default:
+		t.Reads = prologue.ReadUser
 	}
-	return t, err
+	return t, nil
 }
 
 // multi reports whether a link for many sites attaches the program at a site.

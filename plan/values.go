@@ -180,10 +180,13 @@ func (v *Value) slice() literal {
 	return literal("[" + strings.Join(parts, ", ") + "]")
 }
 
+// littleEndian reports whether the machine is.
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
 // number reads up to 8 bytes in the machine's order.
 func number(b []byte) uint64 {
 	var all [8]byte
-	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+	if littleEndian() {
 		copy(all[:], b)
 	} else {
 		copy(all[8-min(len(b), 8):], b)
@@ -206,17 +209,22 @@ const (
 	maxFormat      = 4096
 )
 
+// object returns the bytes of an object of a type, which others may follow.
+func object(t *dwarfloc.Type, b []byte) []byte {
+	if t.Size >= 0 && t.Size < int64(len(b)) {
+		return b[:t.Size]
+	}
+	return b
+}
+
 // decode decodes an object of a type.
 func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	r, err := t.Resolve()
 	if err != nil || depth > maxFormatDepth {
 		return rawBytes(b)
 	}
-	size := int(r.Size)
-	if size < 0 || size > len(b) {
-		size = len(b)
-	}
-	obj := b[:size]
+	obj := object(r, b)
+	size := len(obj)
 	switch r.Kind {
 	case dwarfloc.TypePointer:
 		return hexText(number(obj))
@@ -259,7 +267,11 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 		if x, ok := variant(r, obj, depth); ok {
 			return x
 		}
-		return members(r, obj, depth)
+		all, err := r.Members()
+		if err != nil {
+			return rawBytes(obj)
+		}
+		return members(all, obj, depth, "{}")
 	case dwarfloc.TypeArray:
 		return array(r, obj, depth)
 	case dwarfloc.TypeInt:
@@ -275,14 +287,11 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	return number(obj)
 }
 
-// members prints an object with its members.
-func members(t *dwarfloc.Type, b []byte, depth int) literal {
-	all, err := t.Members()
-	if err != nil {
-		return rawBytes(b)
-	}
+// members prints an object with its members: in braces with their names, or in parentheses
+// without.
+func members(all []dwarfloc.Member, b []byte, depth int, brackets string) literal {
 	var out strings.Builder
-	out.WriteByte('{')
+	out.WriteByte(brackets[0])
 	for i, m := range all {
 		if i > 0 {
 			out.WriteString(", ")
@@ -291,7 +300,7 @@ func members(t *dwarfloc.Type, b []byte, depth int) literal {
 			out.WriteString("...")
 			break
 		}
-		if m.Name != "" {
+		if m.Name != "" && brackets == "{}" {
 			out.WriteString(m.Name + "=")
 		}
 		at := int(m.BitOffset / 8)
@@ -316,7 +325,7 @@ func members(t *dwarfloc.Type, b []byte, depth int) literal {
 			out.WriteString(strconv.FormatUint(v<<shift>>shift, 10))
 		}
 	}
-	out.WriteByte('}')
+	out.WriteByte(brackets[1])
 	return literal(out.String())
 }
 

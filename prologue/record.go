@@ -305,7 +305,7 @@ func (f *fetcher) unknown(op asm.ALUOp) {
 func (f *fetcher) emitInPlace(t *fetch) {
 	f.fault = &f.done
 	slot, size := f.field(t), f.layout.Fields[t.arg].Size
-	chain := t.addr != nil && !t.addr.pure() // strings are always cleared
+	chain := t.addr != nil && !t.addr.pure()
 	if kind := f.args[t.arg].Kind; chain || kind == KindString || kind == KindUserString || kind == KindSlice {
 		f.clearPlace(t)
 	} else if t.bytes%8 != 0 {

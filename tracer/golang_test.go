@@ -55,6 +55,9 @@ func fill(n int, f float64) large { return large{a: n, k: int(f)} }
 func half(f float64) float64 { return f / 2 }
 
 //go:noinline
+func root(n int) (z complex64, size int) { return complex(0, float32(n)), n * n }
+
+//go:noinline
 func nothing() {}
 
 func main() {
@@ -68,6 +71,7 @@ func main() {
 		}
 		both(-3, 4)
 		fill(7, half(16))
+		root(3)
 		nothing()
 		done <- true
 	}()
@@ -93,7 +97,8 @@ func TestGoReturns(t *testing.T) {
 		}
 		img := testenv.Open(t, path)
 		p := plans(t, img, "main.deep%return $retval", "main.sign%return len=$retval.len s=$retval.str[0] failed=err.tab",
-			"main.both%return y=$retval.y $retval", "main.fill%return a=$retval.a k=$retval.k", "main.half%return $retval", "main.nothing%return")
+			"main.both%return y=$retval.y $retval", "main.fill%return a=$retval.a k=$retval.k", "main.half%return $retval",
+			"main.root%return z size", "main.nothing%return")
 		var got []string
 		var deep []int64
 		run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
@@ -114,7 +119,8 @@ func TestGoReturns(t *testing.T) {
 		})
 		want := []string{
 			"main.sign len=4 s=122 failed=false", "main.sign len=5 s=100 failed=true", "main.sign len=4 s=109 failed=false",
-			"main.both y=4 retval={x=-3, y=4}", "main.half retval=?", "main.fill a=7 k=8", "main.nothing",
+			"main.both y=4 retval={x=-3, y=4}", "main.half retval=?", "main.fill a=7 k=8",
+			"main.root z=? size=9", "main.nothing",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v: (-want +got):\n%s", options, diff)

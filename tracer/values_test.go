@@ -49,6 +49,13 @@ static inline int behind(struct object *o, int k) { return o->a * k + o->b; }
 __attribute__((noinline)) int work(int x) { struct object o = {x, x + 1, 5}; return behind(&o, 3); }
 int main(int argc, char **argv) { five("hello", 1); return work(argc) != 5; }
 `
+	const views = `
+struct view { const char *str; int len; } v = {(char *)16, 4};
+struct string { const char *str; int len, capacity; } t = {(char *)32, 5, 6};
+volatile int sink;
+__attribute__((noinline)) void take(struct view *v, struct view by, struct string text) { sink = v->len + by.len + text.len; }
+int main(void) { take(&v, v, t); return 0; }
+`
 	const addresses = `
 int number = 7, *pointer = &number;
 static int hidden = 9;
@@ -128,6 +135,12 @@ int main() { color r = color::green; bits b{color::red, 7, &bits::n, 0}; take(co
 static mut SINK: usize = 0;
 #[inline(never)] fn black_box(n: usize) -> usize { unsafe { std::ptr::write_volatile(std::ptr::addr_of_mut!(SINK), n) }; n }
 pub enum Shape { Empty, Circle(u32), Rect { w: u32, h: u32 } }
+pub struct Pair(u32, u32);
+pub enum Nested { None, Two(Pair, u32), Text([u8; 8], u32) }
+#[inline(never)] pub fn nested(a: &Nested, b: &Nested, c: &Nested) -> usize {
+    let n = |x: &Nested| match x { Nested::None => 0, Nested::Two(p, k) => p.0 + p.1 + k, Nested::Text(t, k) => t[0] as u32 + k };
+    black_box((n(a) + n(b) + n(c)) as usize)
+}
 #[inline(never)] pub fn strings(s: &str, v: &[u8], t: &String, c: char) -> usize { black_box(s.len() + v.len() + t.len() + c as usize) }
 #[inline(never)] pub fn enums(o: Option<u32>, r: Option<&u32>, e: &Shape, f: &Shape) -> u32 {
     let k = match e { Shape::Empty => 0, Shape::Circle(r) => *r, Shape::Rect { w, h } => w * h };
@@ -139,6 +152,7 @@ fn main() {
     strings("literal", b"bytes", &s, 'é');
     enums(Some(4), None, &Shape::Circle(5), &Shape::Rect { w: 2, h: 3 });
     enums(None, Some(&7), &Shape::Empty, &Shape::Empty);
+    nested(&Nested::Two(Pair(4, 5), 6), &Nested::Text(*b"__1=text", 7), &Nested::None);
 }
 `
 	const slices = `
@@ -161,6 +175,7 @@ fn main() {
 		{"elements of literals", gnu, "s.c", literals, "-O2",
 			[]string{"five a=s[0] b=s[1] c=s[4] d=s[5] e=s[6] s:string", "behind a=o->a b=o->b c=o->c d=o[1].a"},
 			[]string{"five a='h' b='e' c='o' d=0 e=? s=\"hello\"", "behind a=1 b=2 c=5 d=?"}},
+		{"a length of four bytes", gnu, "s.c", views, "-O2", []string{"take v[0] by text"}, []string{"take v={str=0x10, len=4} by={str=0x10, len=4} text={str=0x20, len=5, capacity=6}"}},
 		{"addresses of a position-independent program", gnu, "s.c", addresses, "-O2 -fpie -pie",
 			[]string{"global number hidden @hidden:s32 p[0]", "is p[0]"},
 			[]string{"global number=7 hidden=9 hidden_2=9 p=7", "is p=10"}},
@@ -188,8 +203,9 @@ fn main() {
 		{"slices of Rust", "rustc", "s.rs", slices, "-C opt-level=0", []string{"take v s m b p"},
 			[]string{"take v=[1, 2, 3] s=[4, 5] m=[7, 8] b=[9, 9, 9, 9, 9, 9] p=[{x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, {x=1, y=2}, ... 1 more]",
 				"take v=[] s=[] m=[7, 8] b=[] p=[]"}},
-		{"strings and enums of Rust", "rustc", "s.rs", rust, "-C opt-level=0", []string{"strings s v:string t:string c", "enums o e=e[0] f=f[0]"},
-			[]string{`strings s="literal" v="bytes" t="on the heap" c='é'`, "enums o=Some(4) e=Circle(5) f=Rect{w=2, h=3}", "enums o=None e=Empty f=Empty"}},
+		{"strings and enums of Rust", "rustc", "s.rs", rust, "-C opt-level=0", []string{"strings s v:string t:string c", "enums o e=e[0] f=f[0]", "nested a[0] b[0] c[0]"},
+			[]string{`strings s="literal" v="bytes" t="on the heap" c='é'`, "enums o=Some(4) e=Circle(5) f=Rect{w=2, h=3}", "enums o=None e=Empty f=Empty",
+				"nested a=Two({__0=4, __1=5}, 6) b=Text([95, 95, 49, 61, 116, 101, 120, 116], 7) c=None"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path, img := build(t, c.compiler, c.file, c.source, strings.Fields(c.options)...)

@@ -47,6 +47,14 @@ func Without(v *dwarfloc.Variable, r loc.Reason) *dwarfloc.Variable {
 	return &own
 }
 
+// reached returns a copy of a variable without a reason: what it refers to is fetched, even
+// if not all of the variable itself can be.
+func reached(v *dwarfloc.Variable) *dwarfloc.Variable {
+	own := *v
+	own.Reason = loc.Reason{}
+	return &own
+}
+
 // lose removes the argument's location and records why.
 func (a *argument) lose(r loc.Reason) {
 	a.variable = Without(a.variable, r)
@@ -83,27 +91,42 @@ func (a *argument) shape(o *Options) error {
 		a.bitField(t)
 	case want.Kind != probe.TypeNone:
 		a.number()
-	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && isRecord(t):
-		a.Kind = prologue.KindObject
-		if o.StringBytes == 0 {
-			return nil // there is no room for what it refers to
-		}
-		a.MaxBytes = o.StringBytes
-		if ok, err := a.counted(t, false); err != nil || ok {
-			return err
-		}
-		if ok, err := a.slice(t); err != nil || ok {
-			return err
-		}
-		a.MaxBytes = 0
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.KindObject
+		return a.contents(t, o)
 	}
+	return nil
+}
+
+// contents makes an argument that is a string or a slice, in languages where these are
+// structures, what it refers to.
+func (a *argument) contents(t *dwarfloc.Type, o *Options) error {
+	if !isRecord(t) || o.StringBytes == 0 {
+		return nil // or there is no room
+	}
+	a.MaxBytes = o.StringBytes
+	if ok, err := a.counted(t, false); err != nil || ok {
+		return err
+	}
+	if ok, err := a.slice(t); err != nil || ok {
+		return err
+	}
+	a.MaxBytes = 0
 	return nil
 }
 
 func isRecord(t *dwarfloc.Type) bool {
 	return t.Kind == dwarfloc.TypeStruct || t.Kind == dwarfloc.TypeClass
+}
+
+// element returns the type of what a pointer points to, or of an array's elements, without
+// typedefs and qualifiers.
+func element(t *dwarfloc.Type) (*dwarfloc.Type, error) {
+	el, err := t.Elem()
+	if err != nil {
+		return nil, err
+	}
+	return el.Resolve()
 }
 
 func aggregate(t *dwarfloc.Type) bool {
@@ -159,10 +182,7 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 	var el *dwarfloc.Type
 	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {
 		var err error
-		if el, err = t.Elem(); err == nil {
-			el, err = el.Resolve()
-		}
-		if err != nil {
+		if el, err = element(t); err != nil {
 			return err
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// slices are the types of Go and Rust that refer to elements in a row: a prefix of their
+// sliceTypes are the types of Go and Rust that refer to elements in a row: a prefix of their
 // names, the members that lead to the address of the first one, and to their number.
-var slices = []struct {
+var sliceTypes = []struct {
 	prefix        string
 	first, length []string
 }{
@@ -44,9 +44,7 @@ func (a *argument) slice(t *dwarfloc.Type) (ok bool, err error) {
 			a.variable = whole
 			return false, nil
 		}
-		own := *whole
-		own.Reason = loc.Reason{}
-		a.variable, a.Reason, a.Length = &own, loc.Reason{}, length.Loc
+		a.variable, a.Reason, a.Length = reached(whole), loc.Reason{}, length.Loc
 	}
 	a.Kind, a.Size, a.Signed = prologue.KindSlice, int(size), false
 	return true, nil
@@ -66,8 +64,8 @@ func Element(v *dwarfloc.Variable) (*dwarfloc.Type, error) {
 // if t is no slice. Since Rust 1.82 a Vec has a pointer to u8; its parameter T is the type of
 // the elements.
 func sliceOf(v *dwarfloc.Variable, t *dwarfloc.Type) (first, length *dwarfloc.Variable, el *dwarfloc.Type, err error) {
-	for i := range slices {
-		x := &slices[i]
+	for i := range sliceTypes {
+		x := &sliceTypes[i]
 		if !strings.HasPrefix(unqualified(t.Name), x.prefix) {
 			continue
 		}
@@ -79,6 +77,9 @@ func sliceOf(v *dwarfloc.Variable, t *dwarfloc.Type) (first, length *dwarfloc.Va
 		}
 		if first.Wrong != nil || length.Wrong != nil {
 			continue
+		}
+		if is, err := isLength(length); err != nil || !is {
+			return nil, nil, nil, err
 		}
 		p, err := first.Type.Resolve()
 		if err != nil || p.Kind != dwarfloc.TypePointer {

@@ -1,6 +1,8 @@
 package argument
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -33,14 +35,12 @@ var texts = []text{
 // strings have a length. always is set if the definition asks for a string; else only types
 // that are nothing but strings count. ok is false for other types.
 func (a *argument) counted(t *dwarfloc.Type, always bool) (ok bool, err error) {
-	switch t.Kind {
-	case dwarfloc.TypeStruct, dwarfloc.TypeClass:
-	default:
+	if !isRecord(t) {
 		return false, nil
 	}
 	for i := range texts {
 		x := &texts[i]
-		if !always && !named(t, x.types) {
+		if !always && !slices.Contains(x.types, unqualified(t.Name)) {
 			continue
 		}
 		chars, err := a.variable.Follow(steps(x.chars))
@@ -57,6 +57,9 @@ func (a *argument) counted(t *dwarfloc.Type, always bool) (ok bool, err error) {
 		if is, err := pointsToChars(chars); err != nil || !is {
 			return false, err
 		}
+		if is, err := isLength(length); err != nil || !is {
+			return false, err
+		}
 		return true, a.setCounted(chars, length)
 	}
 	return false, nil
@@ -67,10 +70,7 @@ func (a *argument) countedOrPointed(t *dwarfloc.Type) (ok bool, err error) {
 	if t.Kind != dwarfloc.TypePointer {
 		return a.counted(t, true)
 	}
-	el, err := t.Elem()
-	if err == nil {
-		el, err = el.Resolve()
-	}
+	el, err := element(t)
 	if err != nil || !isRecord(el) {
 		return false, err
 	}
@@ -84,15 +84,6 @@ func (a *argument) countedOrPointed(t *dwarfloc.Type) (ok bool, err error) {
 		a.variable = pointer
 	}
 	return ok, err
-}
-
-func named(t *dwarfloc.Type, names []string) bool {
-	for _, n := range names {
-		if unqualified(t.Name) == n {
-			return true
-		}
-	}
-	return false
 }
 
 func steps(members []string) []probe.Step {
@@ -109,11 +100,14 @@ func pointsToChars(v *dwarfloc.Variable) (bool, error) {
 	if err != nil || t.Kind != dwarfloc.TypePointer {
 		return false, err
 	}
-	el, err := t.Elem()
-	if err == nil {
-		el, err = el.Resolve()
-	}
+	el, err := element(t)
 	return err == nil && character(el), err
+}
+
+// isLength reports whether a variable is as wide as the lengths that prologues read.
+func isLength(v *dwarfloc.Variable) (bool, error) {
+	t, err := v.Type.Resolve()
+	return err == nil && t.Kind == dwarfloc.TypeInt && t.Size == 8, err
 }
 
 // setCounted makes the argument the string at an address, with a length.
@@ -148,9 +142,7 @@ func (a *argument) setCounted(chars, length *dwarfloc.Variable) error {
 	a.follow()
 	if a.Loc.Kind == loc.KindMemory {
 		a.Length = length.Loc
-		own := *whole
-		own.Reason = loc.Reason{}
-		whole = &own
+		whole = reached(whole)
 	}
 	a.variable = whole
 	return nil

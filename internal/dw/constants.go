@@ -20,7 +20,6 @@ const (
 	TagEnumerationType   Tag = 0x04
 	TagFormalParameter   Tag = 0x05
 	TagLexicalBlock      Tag = 0x0b
-	TagTemplateTypeParam Tag = 0x2f
 	TagMember            Tag = 0x0d
 	TagPointerType       Tag = 0x0f
 	TagReferenceType     Tag = 0x10
@@ -30,15 +29,17 @@ const (
 	TagTypedef           Tag = 0x16
 	TagUnionType         Tag = 0x17
 	TagUnspecifiedParams Tag = 0x18
+	TagVariant           Tag = 0x19
+	TagInheritance       Tag = 0x1c
 	TagInlinedSubroutine Tag = 0x1d
 	TagModule            Tag = 0x1e
-	TagVariant           Tag = 0x19
-	TagVariantPart       Tag = 0x33
 	TagPtrToMember       Tag = 0x1f
 	TagSubrangeType      Tag = 0x21
 	TagBaseType          Tag = 0x24
 	TagConstType         Tag = 0x26
 	TagSubprogram        Tag = 0x2e
+	TagTemplateTypeParam Tag = 0x2f
+	TagVariantPart       Tag = 0x33
 	TagVariable          Tag = 0x34
 	TagVolatileType      Tag = 0x35
 	TagRestrictType      Tag = 0x37
@@ -46,7 +47,6 @@ const (
 	TagNamespace         Tag = 0x39
 	TagUnspecifiedType   Tag = 0x3b
 	TagPartialUnit       Tag = 0x3c
-	TagInheritance       Tag = 0x1c
 	TagRvalueRefType     Tag = 0x42
 	TagTemplateAlias     Tag = 0x43
 	TagAtomicType        Tag = 0x47
@@ -91,22 +91,25 @@ const (
 	AttrLocation       Attr = 0x02
 	AttrName           Attr = 0x03
 	AttrByteSize       Attr = 0x0b
+	AttrBitOffset      Attr = 0x0c
 	AttrBitSize        Attr = 0x0d
 	AttrStmtList       Attr = 0x10
 	AttrLowpc          Attr = 0x11
 	AttrHighpc         Attr = 0x12
 	AttrLanguage       Attr = 0x13
+	AttrDiscr          Attr = 0x15
+	AttrDiscrValue     Attr = 0x16
 	AttrCompDir        Attr = 0x1b
 	AttrConstValue     Attr = 0x1c
 	AttrContainingType Attr = 0x1d
-	AttrDiscr          Attr = 0x15
-	AttrDiscrValue     Attr = 0x16
 	AttrInline         Attr = 0x20
 	AttrProducer       Attr = 0x25
 	AttrUpperBound     Attr = 0x2f
 	AttrAbstractOrigin Attr = 0x31
 	AttrArtificial     Attr = 0x34
+	AttrCallingConv    Attr = 0x36
 	AttrCount          Attr = 0x37
+	AttrDataMemberLoc  Attr = 0x38
 	AttrDeclColumn     Attr = 0x39
 	AttrDeclFile       Attr = 0x3a
 	AttrDeclLine       Attr = 0x3b
@@ -122,23 +125,20 @@ const (
 	AttrCallFile       Attr = 0x58
 	AttrCallLine       Attr = 0x59
 	AttrSignature      Attr = 0x69
+	AttrDataBitOffset  Attr = 0x6b
 	AttrLinkageName    Attr = 0x6e
 	AttrStrOffsetsBase Attr = 0x72
-	AttrCallingConv    Attr = 0x36
 	AttrAddrBase       Attr = 0x73
+	AttrRnglistsBase   Attr = 0x74
+	AttrDwoName        Attr = 0x76
 	AttrCallReturnPC   Attr = 0x7d
 	AttrCallOrigin     Attr = 0x7f
 	AttrCallPC         Attr = 0x81
 	AttrCallTailCall   Attr = 0x82
 	AttrNoreturn       Attr = 0x87
-	AttrRnglistsBase   Attr = 0x74
-	AttrDwoName        Attr = 0x76
-	AttrGNUDwoName     Attr = 0x2130
 	AttrLoclistsBase   Attr = 0x8c
-	AttrBitOffset      Attr = 0x0c
-	AttrDataMemberLoc  Attr = 0x38
-	AttrDataBitOffset  Attr = 0x6b
 	AttrGNUTailCall    Attr = 0x2115
+	AttrGNUDwoName     Attr = 0x2130
 	AttrGNULocviews    Attr = 0x2137
 	AttrGNUEntryView   Attr = 0x2138
 )
@@ -249,7 +249,6 @@ const (
 
 // Values of DW_AT_calling_convention, DWARF 5 table 7.18.
 const (
-	CallNormal      = 0x01
 	CallNoCall      = 0x03 // not by the convention: the compiler changed the signature
 	CallByReference = 0x04
 	CallByValue     = 0x05
@@ -264,8 +263,11 @@ func IsCPlusPlus(lang uint64) bool {
 	return false
 }
 
-// LangRust is DW_LANG_Rust.
-const LangRust = 0x1c
+// Languages, DWARF 5 table 7.17.
+const (
+	LangGo   = 0x16
+	LangRust = 0x1c
+)
 
 // IsC reports whether a language has no member functions, so that the entries of its
 // types need not be searched for any: C89, C, C99, C11, C17 and assemblers.

@@ -279,7 +279,7 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	t := a.typ
 	shift := o.generic == loc.OpShl || o.generic == loc.OpShr || o.generic == loc.OpShra
 	if !shift && t == nil && b.typ != nil && b.typ.Size == m.ev.Encoding.AddressSize {
-		t = b.typ // see below
+		t = b.typ // of the same values as the generic type
 	}
 	if t != nil {
 		kind = o.unsigned

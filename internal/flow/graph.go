@@ -16,12 +16,8 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
-
-// Edge says that execution may go on at To after the instruction at From, which that
-// instruction does not say itself: a static branch, an alternative, a fault that the kernel
-// mends, an exception.
-type Edge struct{ From, To uint64 }
 
 // Function is what Follow needs to know about a function.
 type Function struct {
@@ -31,8 +27,9 @@ type Function struct {
 	// Outside returns code that is not in the function's parts but runs as if it were: what a
 	// jump leads to that comes back. It may be nil.
 	Outside func(addr uint64) (insn.Code, bool)
-	// Edges are further edges from the instructions in [lo, hi). It may be nil.
-	Edges func(lo, hi uint64) []Edge
+	// Edges are further edges from the instructions in [lo, hi): static branches, alternatives,
+	// faults. It may be nil.
+	Edges func(lo, hi uint64) []ktable.Edge
 	// Ends reports whether nothing follows a call or a trap. It may be nil.
 	Ends func(addr uint64, in *insn.Insn) bool
 	// Leaves reports whether an indirect jump calls another function at the end of this one.
@@ -85,8 +82,9 @@ type follower struct {
 	parts []part
 	g     *Graph
 	todo  []uint64
-	heads []uint64 // addresses that begin blocks
-	out   []Edge   // of all jumps and branches, and further edges
+	jumps []uint64      // indirect jumps that are not followed yet
+	heads []uint64      // addresses that begin blocks
+	out   []ktable.Edge // of all jumps and branches, and further edges
 }
 
 // part is one part of the code, with the kind of instruction that begins at each byte.
@@ -107,6 +105,9 @@ func Follow(f *Function) *Graph {
 		at := w.todo[len(w.todo)-1]
 		w.todo = w.todo[:len(w.todo)-1]
 		w.run(at)
+		if len(w.todo) == 0 {
+			w.tables()
+		}
 	}
 	w.g.parts = w.parts
 	w.blocks()
@@ -180,13 +181,13 @@ func (w *follower) run(at uint64) {
 			p.kinds[off], p.sizes[off] = 1+uint8(Halt), 1
 			return
 		}
-		kind := w.kind(p, at, &in)
+		kind := w.kind(at, &in)
 		p = w.part(at) // parts may have been added
 		p.kinds[off], p.sizes[off] = 1+uint8(kind), uint8(in.Size)
 		if w.f.Edges != nil {
 			for _, e := range w.f.Edges(at, at+uint64(in.Size)) {
 				if w.reach(e.To) {
-					w.out = append(w.out, Edge{at, e.To})
+					w.out = append(w.out, ktable.Edge{From: at, To: e.To})
 					if kind == Nop {
 						kind = Branch // a jump may be put there
 					}
@@ -206,7 +207,7 @@ func (w *follower) run(at uint64) {
 		case Jump, Leave, Halt:
 			return
 		case Branch:
-			w.out = append(w.out, Edge{at, next})
+			w.out = append(w.out, ktable.Edge{From: at, To: next})
 			w.heads = append(w.heads, next)
 		}
 		at = next
@@ -214,14 +215,14 @@ func (w *follower) run(at uint64) {
 }
 
 // kind says what an instruction is, and follows where it jumps.
-func (w *follower) kind(p *part, at uint64, in *insn.Insn) Kind {
+func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 	switch {
 	case (in.Call || in.Trap) && w.f.Ends != nil && w.f.Ends(at, in):
 		return Halt
 	case in.Branches:
 		to := at + uint64(in.Target)
 		if w.reach(to) {
-			w.out = append(w.out, Edge{at, to})
+			w.out = append(w.out, ktable.Edge{From: at, To: to})
 			if !in.Onward {
 				return Jump
 			}
@@ -232,7 +233,7 @@ func (w *follower) kind(p *part, at uint64, in *insn.Insn) Kind {
 		}
 		return Plain // a conditional jump to another function: what is left of it goes on
 	case in.Lost && !in.Onward:
-		return w.indirect(p, at, in)
+		return w.indirect(at, in)
 	case in.Nop:
 		return Nop
 	case !in.Onward:
@@ -241,31 +242,42 @@ func (w *follower) kind(p *part, at uint64, in *insn.Insn) Kind {
 	return Plain
 }
 
-// indirect follows an indirect jump.
-func (w *follower) indirect(p *part, at uint64, in *insn.Insn) Kind {
+// indirect says what an indirect jump is, and notes it if it may be one through a table.
+func (w *follower) indirect(at uint64, in *insn.Insn) Kind {
 	if w.f.Leaves != nil && w.f.Leaves(at, in) {
 		return Leave
 	}
-	targets := w.table(p, at)
-	for _, to := range targets {
-		if w.part(to) == nil {
-			targets = nil
-			break
-		}
-	}
-	if len(targets) == 0 {
-		w.lose(at, "it is not known where the indirect jump leads")
-		return Leave
-	}
-	for _, to := range targets {
-		w.reach(to)
-		w.out = append(w.out, Edge{at, to})
-	}
+	w.jumps = append(w.jumps, at)
 	return Jump
 }
 
-// table returns where an indirect jump leads that takes its target from a table.
-func (w *follower) table(p *part, at uint64) []uint64 { return nil }
+// tables follows the indirect jumps through tables, once everything else has been followed:
+// the code before a jump tells how large its table is.
+func (w *follower) tables() {
+	jumps := w.jumps
+	w.jumps = nil
+	for _, at := range jumps {
+		p := w.part(at)
+		var starts []uint32
+		for off, k := range p.kinds {
+			if k != 0 {
+				starts = append(starts, uint32(off))
+			}
+		}
+		targets, ok := w.f.Arch.JumpTable(p.Code, starts, uint32(at-p.Addr), w.f.Read)
+		for _, to := range targets {
+			ok = ok && w.part(to) != nil
+		}
+		if !ok {
+			w.lose(at, "it is not known where the indirect jump leads")
+			continue
+		}
+		for _, to := range targets {
+			w.reach(to)
+			w.out = append(w.out, ktable.Edge{From: at, To: to})
+		}
+	}
+}
 
 // blocks makes the graph of what was followed.
 func (w *follower) blocks() {
@@ -280,7 +292,7 @@ func (w *follower) blocks() {
 	}
 	slices.Sort(w.heads)
 	w.heads = slices.Compact(w.heads)
-	slices.SortFunc(w.out, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	slices.SortFunc(w.out, func(a, b ktable.Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	w.out = slices.Compact(w.out)
 	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }
 	numbers := make(map[uint64]int32) // of blocks, by the addresses where they begin
@@ -295,7 +307,7 @@ func (w *follower) blocks() {
 	for n := range g.Blocks {
 		b := &g.Blocks[n]
 		last := &g.Insns[b.Last-1]
-		i, _ := slices.BinarySearchFunc(w.out, last.Addr, func(e Edge, a uint64) int { return cmp.Compare(e.From, a) })
+		i, _ := slices.BinarySearchFunc(w.out, last.Addr, func(e ktable.Edge, a uint64) int { return cmp.Compare(e.From, a) })
 		for ; i < len(w.out) && w.out[i].From == last.Addr; i++ {
 			if to, ok := numbers[w.out[i].To]; ok {
 				b.Succs = append(b.Succs, to)
@@ -323,7 +335,7 @@ func (in *Insn) follows(next *Insn) bool {
 
 // splits reports whether the instruction at an address has further edges.
 func (w *follower) splits(addr uint64) bool {
-	_, is := slices.BinarySearchFunc(w.out, addr, func(e Edge, a uint64) int { return cmp.Compare(e.From, a) })
+	_, is := slices.BinarySearchFunc(w.out, addr, func(e ktable.Edge, a uint64) int { return cmp.Compare(e.From, a) })
 	return is
 }
 
