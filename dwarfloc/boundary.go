@@ -106,7 +106,7 @@ func (s *Site) code(arch *insn.Arch) (f functionCode, err error) {
 // outermost returns the code of the out-of-line function that contains the site's.
 func (s *Site) outermost() ([]dw.Range, error) {
 	u := s.u
-	e, err := u.Entry(u.Off + uint64(u.Recs[s.outermostRec()].Off))
+	e, err := u.Entry(u.Off + uint64(u.Recs[u.outermost(s.rec)].Off))
 	if err != nil {
 		return nil, err
 	}

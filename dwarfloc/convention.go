@@ -188,7 +188,7 @@ func (s *Site) whole(x *varEntry) bool {
 	}
 	expr := x.location.Bytes()
 	if !x.location.IsBlock() {
-		c, err := s.u.choose(x.location, x.views, place{s.Addr, s.View}, true)
+		c, err := s.u.choose(x.location, x.views, s.here(), true)
 		if err != nil {
 			return false
 		}

@@ -179,7 +179,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	}
 	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
 	if !frame.IsBlock() {
-		c, err := ev.u.choose(frame, dw.Value{}, place{ev.site.Addr, ev.site.View}, false)
+		c, err := ev.u.choose(frame, dw.Value{}, ev.site.here(), false)
 		if err != nil {
 			return nil, loc.Reason{}, err
 		}
@@ -219,7 +219,7 @@ func (ev *evaluator) frameIsSet() (loc.Reason, error) {
 	if err != nil || !at {
 		return loc.Reason{}, err
 	}
-	steady, err := ev.u.Data.SteadyFrame(ev.site.Addr)
+	steady, err := ev.u.Data.SteadyFrame(ev.site.here().addr)
 	if err != nil || steady {
 		return loc.Reason{}, err
 	}
@@ -231,7 +231,7 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, loc.Reason{}, nil
 	}
-	rule, ok, err := ev.u.Data.CFA(ev.site.Addr)
+	rule, ok, err := ev.u.Data.CFA(ev.site.here().addr)
 	switch {
 	case err != nil:
 		return nil, loc.Reason{}, err

@@ -31,6 +31,7 @@ type Image struct {
 	preempted preempted
 	full      fullTypes
 	addresses sync.Map // cached addresses of symbols, by name
+	noReturns noReturns
 }
 
 // Options says how to open an image. The zero value is the default.
@@ -187,6 +188,8 @@ type unit struct {
 	assigned     map[uint64]assignment // see assignedParams
 	assignedErr  error
 	compiled     compiler
+
+	texts texts
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type // by the offset of their entry

@@ -116,7 +116,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		*c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: loc.RuleWhole}
 	default:
 		var err error
-		if *c, err = x.u.choose(x.location, x.views, place{s.Addr, s.View}, s.takesFirst(x)); err != nil {
+		if *c, err = x.u.choose(x.location, x.views, s.here(), s.takesFirst(x)); err != nil {
 			return err
 		}
 		if c.rule == loc.RuleNone {

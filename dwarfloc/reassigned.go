@@ -39,7 +39,7 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 		if sign := s.u.signOf(c.expr); !x.u.gnu() && (sign.computes || sign.computed) {
 			how = assignedBetween
 		}
-	} else if c.lo == s.Addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
+	} else if c.lo == s.here().addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
 		return true, nil // a global variable, which the body may have assigned to it
 	} else {
 		assigned, err := s.u.assignedParams()
@@ -117,7 +117,7 @@ func (s *Site) loopUpdates(c *chosen) (insn.Registers, error) {
 	if err != nil {
 		return 0, err
 	}
-	return arch.LoopUpdates(&insn.Loop{Body: body, Around: s.Addr, Lowest: fun.start, Lo: c.lo, Hi: c.hi}), nil
+	return arch.LoopUpdates(&insn.Loop{Body: body, Around: s.here().addr, Lowest: fun.start, Lo: c.lo, Hi: c.hi}), nil
 }
 
 // callersHave reports whether a variable of a function that the site is inlined into has an
@@ -141,7 +141,7 @@ func (s *Site) callersHave(expr []byte) (bool, error) {
 			}
 			its := x.location.Bytes()
 			if !x.location.IsBlock() {
-				c, err := u.choose(x.location, x.views, place{s.Addr, s.View}, false)
+				c, err := u.choose(x.location, x.views, s.here(), false)
 				if err != nil {
 					continue // it is told where the variable is asked for
 				}

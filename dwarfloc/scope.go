@@ -61,7 +61,7 @@ func (sc *scope) read(s *Site, e dw.Entry, b blocks, depth int, inside bool) err
 			}
 			in := inside && b == placedBlocks
 			if in {
-				if in, err = u.holds(c, s.Addr); err != nil {
+				if in, err = u.holds(c, s.here().addr); err != nil {
 					return err
 				}
 			}

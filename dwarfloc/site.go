@@ -21,6 +21,7 @@ import (
 //   - SiteLine: where a source line begins in the body of a function, out of line or
 //     inlined: see LineSites
 //   - SiteInstruction: an instruction at a given address: see SiteAt
+//   - SiteExit: the end of a run of an inlined instance's body: see Image.Ways
 type SiteKind uint8
 
 const (
@@ -33,11 +34,13 @@ const (
 	SiteLine
 	// SiteInstruction is an instruction at a given address: see SiteAt.
 	SiteInstruction
+	// SiteExit is where a run of an inlined instance's body ends: see Image.Ways.
+	SiteExit
 )
 
-var siteKindNames = [...]string{"entry", "inline", "line", "address"}
+var siteKindNames = [...]string{"entry", "inline", "line", "address", "exit"}
 
-// String returns "entry", "inline", "line" or "address".
+// String returns "entry", "inline", "line", "address" or "exit".
 func (k SiteKind) String() string {
 	if int(k) < len(siteKindNames) {
 		return siteKindNames[k]
@@ -79,6 +82,16 @@ type Site struct {
 	// the last one is the out-of-line function that contains its code.
 	Callers []Caller
 
+	// Way numbers, from 1, the places where a run of an inlined instance's body begins or
+	// ends; Ways is how many there are. Both are 0 if they are not known: see Image.Ways.
+	Way, Ways int
+	// WaysUnknown is why the ways into a body are not known, if they were asked for: some of
+	// its runs may not pass the site.
+	WaysUnknown string
+	// Again is set if a probe at the site also fires when no run of the body begins, or ends,
+	// there: see Way.
+	Again bool
+
 	u         *unit
 	rec       int32
 	described bool
@@ -87,6 +100,8 @@ type Site struct {
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
+
+	state place // where the site's state is known, if that is not its address: see here
 
 	body   uint64 // for SiteLine and SiteInstruction: link-time address where the body begins
 	inside bool   // for these kinds: the body is an inlined instance
@@ -141,6 +156,8 @@ func (s *Site) String() string {
 		name = s.File + ":" + strconv.Itoa(s.Line) + " (" + name + ")"
 	}
 	switch {
+	case s.Kind == SiteExit:
+		return name + " ends in " + s.SymbolOffset()
 	case s.Inlined():
 		return name + " inlined in " + s.SymbolOffset()
 	case s.SymbolOffset() == name:
@@ -230,13 +247,13 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	return true, err
 }
 
-// outermostRec returns the record of the out-of-line function that contains the site's code.
-func (s *Site) outermostRec() int32 {
-	rec := s.rec
-	for r := &s.u.Recs[rec]; r.Flags&index.Inlined != 0 && r.Parent >= 0; r = &s.u.Recs[rec] {
-		rec = r.Parent
+// here returns the address and view at which variables are resolved: the site's, or where the
+// jump at the site's address leads.
+func (s *Site) here() place {
+	if s.state != (place{}) {
+		return s.state
 	}
-	return rec
+	return place{s.Addr, s.View}
 }
 
 // function returns the out-of-line function that contains the site's code. A site that
@@ -246,7 +263,8 @@ func (s *Site) function() (*function, error) {
 	if !s.Inlined() {
 		return &s.fun, nil
 	}
-	u, top := s.u, s.outermostRec()
+	u := s.u
+	top := u.outermost(s.rec)
 	if s.funOf == top {
 		return &s.fun, nil
 	}
@@ -290,17 +308,22 @@ func (s *Site) describe() error {
 				return err
 			}
 		}
-		if sec := u.img.SectionAt(s.Addr); sec != nil {
-			s.Section = sec.Name
-		}
-		want := s.Function
-		if n := len(s.Callers); n > 0 {
-			want = s.Callers[n-1].Function
-		}
-		u.locateSymbol(s, want)
+		s.describeAddress()
 		s.described = true
 		return nil
 	})
+}
+
+// describeAddress sets the symbol and the section.
+func (s *Site) describeAddress() {
+	if sec := s.u.img.SectionAt(s.Addr); sec != nil {
+		s.Section = sec.Name
+	}
+	want := s.Function
+	if n := len(s.Callers); n > 0 {
+		want = s.Callers[n-1].Function
+	}
+	s.u.locateSymbol(s, want)
 }
 
 // Ranges returns the code of the body that begins at the site, as ranges of link-time
@@ -386,7 +409,7 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	// With -fsanitize=address, GCC copies parameters to other slots after what is elsewhere
 	// the prologue's end. That code has the position of the parameter's declaration.
 	copies := func(r *dw.Row) bool {
-		return r.Column != 0 && slices.Contains(declared, position{r.Line, r.Column})
+		return r.Column != 0 && slices.Contains(declared, declPosition{r.Line, r.Column})
 	}
 	for _, r := range ranges {
 		if s.Addr < r.Lo || s.Addr >= r.Hi {
@@ -403,20 +426,20 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	return nil
 }
 
-// position is a place in a function's source file.
-type position struct{ line, column uint32 }
+// declPosition is where a parameter is declared, in the function's source file.
+type declPosition struct{ line, column uint32 }
 
 // slots returns how many parameters of the site's function have slots in its frame, how many
 // are elsewhere, and where all are declared. A parameter that the caller passed on the stack
 // does not count, nor does one whose list does not cover the function's first instruction:
 // rustc describes structures so without optimization.
-func (s *Site) slots(e dw.Entry) (slots, others int, declared []position, err error) {
+func (s *Site) slots(e dw.Entry) (slots, others int, declared []declPosition, err error) {
 	u := s.u
 	err = e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
-		var at position
+		var at declPosition
 		defer func() { declared = append(declared, at) }()
 		return true, c.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {

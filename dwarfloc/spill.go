@@ -42,7 +42,7 @@ func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
 		return loc.Reason{} // most are in registers
 	}
 	s := ev.site
-	late := s.Kind == SiteInline && c.hi > s.Addr && c.hi-s.Addr <= maxSpillGap
+	late := s.Kind == SiteInline && c.hi > s.here().addr && c.hi-s.here().addr <= maxSpillGap
 	if !late && (s.Kind != SiteEntry || s.Addr != s.fun.start) {
 		return loc.Reason{}
 	}
@@ -72,12 +72,12 @@ func (ev *evaluator) storedLate(m insn.Slot, hi uint64) (at uint64, ok bool) {
 	if d == nil || m.Base != sp && m.Base != d.Frame {
 		return 0, false
 	}
-	code, err := img.Bytes(ev.site.Addr, hi-ev.site.Addr)
+	code, err := img.Bytes(ev.site.here().addr, hi-ev.site.here().addr)
 	if err != nil {
 		return 0, false // no code: the file has only debug information
 	}
 	off, ok := d.StoredLast(code, m)
-	return ev.site.Addr + uint64(off), ok && (m.Base == sp || ev.framedBy(m.Base))
+	return ev.site.here().addr + uint64(off), ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the

@@ -101,8 +101,11 @@ func (x *exporter) eventName(function string) string {
 		if d.Point.HasLine {
 			name += "_L" + strconv.Itoa(d.Point.Line)
 		}
-		if d.Point.Return {
+		switch {
+		case d.Point.Return:
 			name += "__return"
+		case d.Point.Exit:
+			name += "__exit"
 		}
 	}
 	return cname.Word(name)

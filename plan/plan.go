@@ -62,10 +62,25 @@ const (
 	MissingFail
 )
 
+// Ways is which places of an inlined body have probes.
+//
+//   - WaysAll are all ways into it, so that each run hits one: see dwarfloc.Image.Ways
+//   - WaysEntry is the one that the debug information names
+type Ways uint8
+
+const (
+	// WaysAll are all ways into a body, so that each run hits one: see dwarfloc.Image.Ways.
+	WaysAll Ways = iota
+	// WaysEntry is the way into a body that the debug information names.
+	WaysEntry
+)
+
 // Options are options of New. The zero Options work for every definition and image.
 type Options struct {
 	// Missing is what to do with sites that lack an argument.
 	Missing Missing
+	// Ways is which places of an inlined body have probes. Each way is a Site of the plan.
+	Ways Ways
 	// Target is where the plan will run. The zero Target is right for every image, if
 	// addresses of the image need not move. instances.Running.Target returns it for an
 	// image that runs on this machine.
@@ -120,6 +135,18 @@ type Plan struct {
 	Instances  []Instance
 }
 
+// NumSites returns the number of places where a function's body is: several ways into one
+// inlined body, or out of it, count once.
+func (p *Plan) NumSites() int {
+	n := 0
+	for i := range p.Sites {
+		if p.Sites[i].Way <= 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // NumProbes returns the number of sites that have an instance.
 func (p *Plan) NumProbes() int {
 	n := 0
@@ -156,6 +183,9 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 	o.moves = img.IsPositionIndependent() && !kernel
 	found, err := expand(ctx, img, def, &o)
 	if err != nil {
+		return nil, err
+	}
+	if found, err = throughWays(ctx, img, def, found, o.Ways); err != nil {
 		return nil, err
 	}
 	p := &Plan{Definition: def, Image: img, Target: target, Sites: make([]Site, len(found))}

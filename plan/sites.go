@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -26,6 +27,31 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 		return sites, lineError(def, err)
 	}
 	return expandFunctions(ctx, img, def, o.Filter)
+}
+
+// throughWays replaces the sites of inlined instances by the ways into their bodies, or, for a
+// definition of exits, by those out of them.
+func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, found []*dwarfloc.Site, which Ways) ([]*dwarfloc.Site, error) {
+	exits := def.Point.Exit
+	if which == WaysEntry && !exits || !slices.ContainsFunc(found, func(s *dwarfloc.Site) bool { return s.Kind == dwarfloc.SiteInline }) {
+		return found, nil
+	}
+	ways, err := img.Ways(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	var out []*dwarfloc.Site
+	for i, s := range found {
+		switch {
+		case s.Kind != dwarfloc.SiteInline:
+			out = append(out, s)
+		case exits:
+			out = append(out, s.WaysOut(&ways[i])...)
+		default:
+			out = append(out, s.WaysIn(&ways[i])...)
+		}
+	}
+	return out, nil
 }
 
 // expandLines finds the sites of lines in functions or in a file.
@@ -97,11 +123,15 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 // atReturns moves the sites of a definition of returns from the functions' entries to where
 // their probes must be.
 func (p *Plan) atReturns() error {
-	if !p.Definition.Point.Return {
+	if point := &p.Definition.Point; !point.Return && !point.Exit {
 		return nil
 	}
 	var out []Site
 	for _, s := range p.Sites {
+		if s.Kind == dwarfloc.SiteExit {
+			out = append(out, s)
+			continue
+		}
 		at, moved, err := s.Returns()
 		switch {
 		case moved && errors.Is(err, dwarfloc.ErrMovingStack):

@@ -27,8 +27,8 @@ func checkArgs(img *dwarfloc.Image, def *probe.Definition) error {
 				return probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
 			}
 		case probe.KindRetval:
-			if !def.Point.Return {
-				return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return")
+			if !def.Point.Return && !def.Point.Exit {
+				return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return or FUNC%%exit")
 			}
 		case probe.KindRegister:
 			if img.Arch().RegisterByName(e.Name) == nil {

@@ -44,6 +44,7 @@ type Point struct {
 	Address  uint64 // link-time address, with HasAddr
 	HasAddr  bool
 	Return   bool // where the function returns; Offset is 0
+	Exit     bool // likewise, and where inlined instances of it end
 	Pos      int  // where the point begins in the definition's text, in bytes
 	LinePos  int  // where the line or the lazy pattern begins, in bytes
 }
@@ -77,7 +78,7 @@ type Expr struct {
 //   - KindSymbol: @SYMBOL, @SYMBOL+OFFSET or @SYMBOL-OFFSET: the memory there
 //   - KindAddress: @ADDRESS: the memory at a link-time address
 //   - KindImmediate: \VALUE: a number that is delivered unchanged
-//   - KindRetval: $retval: the result of the function, in a return probe
+//   - KindRetval: $retval: the result of the function, where it returns
 //   - KindComm: $comm: the name of the current task, 16 bytes
 //   - KindStack: $stackN: the Nth word of the stack, counted from 0
 //   - KindStackAddr: $stack: the stack pointer
@@ -96,7 +97,7 @@ const (
 	KindAddress
 	// KindImmediate is \VALUE: a number that is delivered unchanged.
 	KindImmediate
-	// KindRetval is $retval: the result of the function, in a return probe.
+	// KindRetval is $retval: the result of the function, where it returns.
 	KindRetval
 	// KindComm is $comm: the name of the current task, 16 bytes.
 	KindComm
@@ -238,6 +239,8 @@ func (p Point) text() string {
 	switch {
 	case p.Return:
 		s += "%return"
+	case p.Exit:
+		s += "%exit"
 	case p.HasLine:
 		s += fmt.Sprintf(":%d", p.Line)
 	case p.Lazy != "":

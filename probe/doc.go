@@ -14,7 +14,7 @@
 //
 //	definition = { option (";" | line end) } [ [GROUP ":"] EVENT "=" ] point { argument }
 //	option     = "exec=" PATH | "module=" NAME | "inlines=" ("yes" | "no") | "force=" ("yes" | "no")
-//	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" ] | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
+//	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" | "%exit" ] | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
 //	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | "$params" | "$vars"
 //	expression = ( VARIABLE | "$retval" ) { "->" MEMBER | "." MEMBER | "[" ( INDEX | VARIABLE ) "]" }
 //	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER | "$comm" | "$stack" | "$stack" N

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -21,7 +22,7 @@ func (s *scanner) point() (Point, error) {
 	if p.Function, err = s.pattern(aFunction, isPlain); err != nil {
 		return p, err
 	}
-	after := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return" or a space after the function (in a name any other sign needs a backslash)`
+	after := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return", "%exit" or a space after the function (in a name any other sign needs a backslash)`
 	switch {
 	case s.at("::"):
 		return p, s.unsupported(after, `a qualified name (a function's own name has "\:\:") is`)
@@ -29,7 +30,7 @@ func (s *scanner) point() (Point, error) {
 		if p.Source, err = s.source(); err != nil {
 			return p, err
 		}
-		after = `":LINE", ";PATTERN", "+OFFSET", "%return" or a space after the source file`
+		after = `":LINE", ";PATTERN", "+OFFSET", "%return", "%exit" or a space after the source file`
 	}
 
 	p.LinePos = s.pos + 1
@@ -51,12 +52,16 @@ func (s *scanner) point() (Point, error) {
 	case s.at("%"):
 		at := s.pos
 		s.pos++
-		if s.identifier() != "return" {
+		switch s.identifier() {
+		case "return":
+			p.Return = true
+		case "exit":
+			p.Exit = true
+		default:
 			s.pos = at
 			return p, s.expected(after)
 		}
-		p.Return = true
-		after = `a space after "%return"`
+		after = "a space after " + strconv.Quote(s.text[at:s.pos])
 	}
 	if !s.atWordEnd() {
 		return p, s.expected(after)

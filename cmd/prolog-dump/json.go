@@ -24,6 +24,10 @@ type siteJSON struct {
 	CallFile *string      `json:"call_file"` // null at an entry
 	CallLine *int         `json:"call_line"`
 	After    bool         `json:"after_prologue,omitempty"` // the site is after the function's prologue
+	Way      int          `json:"way,omitempty"`            // number of the way into an inlined body, or out of it, from 1
+	Ways     int          `json:"ways,omitempty"`           // how many ways there are
+	Repeats  bool         `json:"repeats,omitempty"`        // a probe there also fires without a run beginning or ending
+	NoWays   string       `json:"ways_unknown,omitempty"`   // why the ways are not known
 	Args     []argJSON    `json:"args"`
 	Instance *int         `json:"instance"`           // null for a site that was skipped
 	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
@@ -80,6 +84,7 @@ func siteObject(p *plan.Plan, s *plan.Site) *siteJSON {
 	o := &siteJSON{
 		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
 		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, File: s.File, Line: s.Line,
+		Way: s.Way, Ways: s.Ways, Repeats: s.Again, NoWays: s.WaysUnknown,
 		After: s.AfterPrologue, Callers: []callerJSON{}, Args: []argJSON{},
 	}
 	if s.Inlined() {

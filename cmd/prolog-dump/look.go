@@ -113,7 +113,7 @@ func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subj
 	}
 	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 		p := def.Point
-		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return {
+		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 			return probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
 		}
 		pattern, err := glob.Compile(p.Function)

@@ -28,6 +28,7 @@ type settings struct {
 	exec    string
 	format  string
 	missing string
+	ways    string
 	reads   string
 	filter  string
 	sources []string
@@ -82,6 +83,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
 	f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
 	f.StringVar(&s.format, "format", "text", "text; json: one object per site and line; of a plan also tracefs, bpftrace, go and c")
+	f.StringVar(&s.ways, "ways", "all", "which ways into an inlined body get probes: all, or the entry that the debug information names")
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
 	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
@@ -95,6 +97,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
 		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(planFormats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("ways", cobra.FixedCompletions([]string{"all", "entry"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy"}, cobra.ShellCompDirectiveNoFileComp))
@@ -202,6 +205,9 @@ func (x *subject) Close() {
 // options returns the options of plans that flags set.
 func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if o.Missing, err = choose("missing", s.missing, []string{"flag", "skip", "fail"}, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
+		return o, err
+	}
+	if o.Ways, err = choose("ways", s.ways, []string{"all", "entry"}, []plan.Ways{plan.WaysAll, plan.WaysEntry}); err != nil {
 		return o, err
 	}
 	auto := prologue.ReadUser

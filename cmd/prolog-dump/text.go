@@ -48,7 +48,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	if site.View != 0 {
 		fmt.Fprintf(w, " view %d", site.View)
 	}
-	fmt.Fprintf(w, "  %s\n", siteKind(site.Site))
+	fmt.Fprintf(w, "  %s%s\n", siteKind(site.Site), wayText(site.Site))
 	for i, c := range site.Callers {
 		file, line := site.CallFile, site.CallLine
 		if i > 0 {
@@ -94,6 +94,8 @@ func siteKind(s *dwarfloc.Site) string {
 		kind = "entry of " + s.Function
 	case dwarfloc.SiteInline:
 		kind = s.Function + " inlined"
+	case dwarfloc.SiteExit:
+		kind = "end of " + s.Function + " inlined"
 	default:
 		kind = inBody(s)
 	}
@@ -104,6 +106,22 @@ func siteKind(s *dwarfloc.Site) string {
 		kind += ", in " + s.Section
 	}
 	return kind
+}
+
+// wayText describes which way into or out of an inlined body a site is, if it is not the only
+// one.
+func wayText(s *dwarfloc.Site) string {
+	text := ""
+	if s.Ways > 1 {
+		text = fmt.Sprintf(", way %d of %d", s.Way, s.Ways)
+	}
+	switch {
+	case s.Again && s.Kind == dwarfloc.SiteExit:
+		text += ", also reached without running it"
+	case s.Again:
+		text += ", also reached by a loop in it"
+	}
+	return text
 }
 
 // inBody describes which line of which function a site is at.
@@ -192,16 +210,43 @@ func count(n int, noun string) string {
 // is located and why it is not.
 func printSummary(w io.Writer, p *plan.Plan) {
 	functions := make(map[string]struct{})
-	inlined := 0
+	sites, inlined := p.NumSites(), 0
 	for i := range p.Sites {
-		functions[p.Sites[i].Function] = struct{}{}
-		if p.Sites[i].Inlined() {
+		s := &p.Sites[i]
+		functions[s.Function] = struct{}{}
+		if s.Inlined() && s.Way <= 1 {
 			inlined++
 		}
 	}
-	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined), %s\n", p.Definition,
-		count(len(p.Sites), "site"), count(len(functions), "function"), len(p.Sites)-inlined, inlined, count(len(p.Instances), "instance"))
+	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined%s), %s\n", p.Definition,
+		count(sites, "site"), count(len(functions), "function"), sites-inlined, inlined, waysText(p), count(len(p.Instances), "instance"))
 	printFetched(w, p, false)
+}
+
+// waysText says how many probes a plan's sites have, if there are more than sites, and how many
+// sites may see only some runs.
+func waysText(p *plan.Plan) string {
+	text := ""
+	if n := len(p.Sites); n != p.NumSites() {
+		text = fmt.Sprintf(", %d probes", n)
+	}
+	unknown, again := 0, 0
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if s.WaysUnknown != "" {
+			unknown++
+		}
+		if s.Again {
+			again++
+		}
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf(", ways not known at %d", unknown)
+	}
+	if again > 0 {
+		text += fmt.Sprintf(", %d may fire again", again)
+	}
+	return text
 }
 
 // printFetched prints at how many sites each argument is fetched, and why not at the others.
@@ -235,9 +280,9 @@ func printFetched(w io.Writer, p *plan.Plan, missing bool) {
 			continue
 		}
 		if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
-			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, count(len(p.Sites), "site"))
+			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, places(p))
 		} else {
-			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, count(len(p.Sites), "site"))
+			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, places(p))
 		}
 		for k, n := range order.LargestFirst(reasons) {
 			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], reasons[n], n)
@@ -254,4 +299,12 @@ func address(site *dwarfloc.Site) string {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}
 	return hex(site.Addr)
+}
+
+// places counts where a plan's arguments are fetched.
+func places(p *plan.Plan) string {
+	if len(p.Sites) == p.NumSites() {
+		return count(len(p.Sites), "site")
+	}
+	return count(len(p.Sites), "probe")
 }

@@ -131,7 +131,13 @@ const (
 	AttrAddrBase       Attr = 0x73
 	AttrRnglistsBase   Attr = 0x74
 	AttrDwoName        Attr = 0x76
+	AttrCallReturnPC   Attr = 0x7d
+	AttrCallOrigin     Attr = 0x7f
+	AttrCallPC         Attr = 0x81
+	AttrCallTailCall   Attr = 0x82
+	AttrNoreturn       Attr = 0x87
 	AttrLoclistsBase   Attr = 0x8c
+	AttrGNUTailCall    Attr = 0x2115
 	AttrGNUDwoName     Attr = 0x2130
 	AttrGNULocviews    Attr = 0x2137
 	AttrGNUEntryView   Attr = 0x2138

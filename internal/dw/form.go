@@ -165,7 +165,8 @@ func (u *Unit) Strx(index uint64) (uint64, error) {
 }
 
 // address returns a value whose class is address.
-func (u *Unit) address(v Value) (uint64, error) {
+// Address returns the link-time address that an attribute's value is.
+func (u *Unit) Address(v Value) (uint64, error) {
 	switch v.Form {
 	case FormAddr:
 		return v.U, nil

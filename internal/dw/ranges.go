@@ -165,7 +165,7 @@ func (u *Unit) Extent(a *PCs) ([]Range, error) {
 	if a.Low.Form == 0 {
 		return nil, nil
 	}
-	lo, err := u.address(a.Low)
+	lo, err := u.Address(a.Low)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (u *Unit) Extent(a *PCs) ([]Range, error) {
 	case a.High.IsConstant():
 		hi = lo + a.High.U
 	default:
-		if hi, err = u.address(a.High); err != nil {
+		if hi, err = u.Address(a.High); err != nil {
 			return nil, err
 		}
 	}
@@ -187,11 +187,11 @@ func (u *Unit) Extent(a *PCs) ([]Range, error) {
 // address), or else DW_AT_low_pc, or else the first range, which need not be the lowest.
 func (u *Unit) Start(a *PCs) (addr uint64, ok bool, err error) {
 	if a.Entry.Form != 0 && !a.Entry.IsConstant() {
-		addr, err = u.address(a.Entry)
+		addr, err = u.Address(a.Entry)
 		return addr, err == nil, err
 	}
 	if a.Low.Form != 0 {
-		addr, err = u.address(a.Low)
+		addr, err = u.Address(a.Low)
 	} else if a.Ranges.Form != 0 {
 		r, e := u.RangeList(a.Ranges)
 		if e != nil || len(r) == 0 {

@@ -186,7 +186,7 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 	}
 	// An indexed form needs the base, which is known only now.
 	var err error
-	u.lowpc, err = u.address(lowpc)
+	u.lowpc, err = u.Address(lowpc)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, updates: updatesX86}
+var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, updates: updatesX86}
 
 func nextX86(code []byte) (Insn, bool) {
 	if n := vexSize(code); n > 0 {
@@ -25,14 +25,23 @@ func nextX86(code []byte) (Insn, bool) {
 		return Insn{Size: prefixes + inst.Len, Onward: true}, true
 	}
 	in := Insn{Size: inst.Len, Onward: true}
-	if rel, is := inst.Args[0].(x86asm.Rel); is && inst.Op != x86asm.CALL {
-		in.Branches, in.Target = true, int64(inst.Len)+int64(rel)
+	if rel, is := inst.Args[0].(x86asm.Rel); is {
+		in.Direct, in.Target = true, int64(inst.Len)+int64(rel)
+		in.Branches = inst.Op != x86asm.CALL
 	}
 	switch inst.Op {
+	case x86asm.CALL, x86asm.LCALL:
+		in.Call = true
 	case x86asm.JMP, x86asm.LJMP:
 		in.Onward, in.Lost = false, !in.Branches
 	case x86asm.RET, x86asm.LRET, x86asm.IRET, x86asm.IRETD, x86asm.IRETQ, x86asm.SYSRET, x86asm.SYSEXIT:
 		in.Onward = false
+	case x86asm.UD1, x86asm.UD2, x86asm.INT, x86asm.HLT:
+		in.Trap = inst.Op != x86asm.HLT && (inst.Op != x86asm.INT || inst.Args[0] == x86asm.Imm(3))
+	case x86asm.NOP:
+		in.Nop = true
+	case x86asm.XCHG:
+		in.Nop = inst.Args[0] == inst.Args[1] && inst.Args[0] == x86asm.Reg(x86asm.AX) // 66 90
 	}
 	// Execution may continue after UD2: it is also the trap of a WARN.
 	return in, true
@@ -244,3 +253,21 @@ var x86Stores = x86Set(
 	x86asm.SETA, x86asm.SETAE, x86asm.SETB, x86asm.SETBE, x86asm.SETE, x86asm.SETG, x86asm.SETGE, x86asm.SETL, x86asm.SETLE,
 	x86asm.SETNE, x86asm.SETNO, x86asm.SETNP, x86asm.SETNS, x86asm.SETO, x86asm.SETP, x86asm.SETS,
 )
+
+func shapeX86(code []byte) uint64 {
+	inst, err := x86asm.Decode(code, 64)
+	if err != nil {
+		return 0
+	}
+	shape := uint64(inst.Op)<<16 | uint64(inst.MemBytes)<<8
+	for _, a := range inst.Args {
+		shape *= 3
+		switch a.(type) {
+		case x86asm.Reg:
+			shape++
+		case x86asm.Mem:
+			shape += 2
+		}
+	}
+	return shape
+}

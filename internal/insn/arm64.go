@@ -8,7 +8,7 @@ import (
 )
 
 // arm64: ftrace's call is one BL. There is no decoder for stores to stack slots.
-var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Load: arm64Load, Store: arm64Store, Sequence: 32, Results: Results{callsARM64, usesARM64}, updates: updatesARM64}
+var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Load: arm64Load, Store: arm64Store, Sequence: 32, Results: Results{callsARM64, usesARM64}, Shape: shapeARM64, updates: updatesARM64}
 
 // Every instruction after which execution may continue elsewhere is in the group
 // "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26
@@ -28,20 +28,28 @@ func nextARM64(code []byte) (Insn, bool) {
 		return otherARM64(word)
 	}
 	switch inst.Op {
-	case arm64asm.B, arm64asm.CBZ, arm64asm.CBNZ, arm64asm.TBZ, arm64asm.TBNZ:
+	case arm64asm.B, arm64asm.CBZ, arm64asm.CBNZ, arm64asm.TBZ, arm64asm.TBNZ, arm64asm.BL:
+		in.Call = inst.Op == arm64asm.BL
 		in.Onward = inst.Op != arm64asm.B
 		for _, arg := range inst.Args {
 			switch a := arg.(type) {
 			case arm64asm.PCRel:
-				in.Branches, in.Target = true, int64(a)
+				in.Direct, in.Target = true, int64(a)
+				in.Branches = !in.Call
 			case arm64asm.Cond:
 				in.Onward = true
 			}
 		}
+	case arm64asm.BLR:
+		in.Call = true
 	case arm64asm.BR:
 		in.Onward, in.Lost = false, true
 	case arm64asm.RET, arm64asm.ERET, arm64asm.DRPS:
 		in.Onward = false
+	case arm64asm.BRK:
+		in.Trap = true
+	case arm64asm.NOP:
+		in.Nop = true
 	}
 	// Execution may continue after BRK: it is also the trap of a WARN.
 	return in, true
@@ -110,3 +118,14 @@ var (
 	arm64Load  = Pattern{Mask: 0x3f400000, Value: 0x08400000}
 	arm64Store = Pattern{Mask: 0x3f400000, Value: 0x08000000}
 )
+
+func shapeARM64(code []byte) uint64 {
+	if len(code) < 4 {
+		return 0
+	}
+	inst, err := decodeARM64(code)
+	if err != nil {
+		return 0
+	}
+	return uint64(inst.Op)
+}

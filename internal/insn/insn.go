@@ -22,6 +22,9 @@ type Arch struct {
 	Slots *SlotDecoder
 	// Results finds the uses of functions' results.
 	Results Results
+	// Shape returns a number that is equal for instructions that do the same with the same
+	// kinds of operands.
+	Shape func(code []byte) uint64
 	// updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	updates func(code []byte) Registers
@@ -32,13 +35,17 @@ var all = map[string]*Arch{"amd64": amd64, "arm64": arm64}
 // For returns the instructions of the architecture with a name, or nil.
 func For(arch string) *Arch { return all[arch] }
 
-// Insn is one instruction: its size, and where execution may continue after it. After a
-// return it continues nowhere.
+// Insn is one instruction: its size, what it is, and where execution may continue after
+// it. After a return it continues nowhere.
 type Insn struct {
 	Size     int   // bytes
 	Onward   bool  // may continue at the next instruction, if only after a call returns
 	Branches bool  // may continue at Target
 	Lost     bool  // may continue at an address that the instruction does not contain
+	Call     bool  // calls a function, at Target if Direct
+	Direct   bool  // Target is known
+	Trap     bool  // traps, always: what the system does then decides whether it goes on
+	Nop      bool  // does nothing: padding, or room for what is patched in
 	Target   int64 // bytes from the instruction's beginning
 }
 

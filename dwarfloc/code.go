@@ -1,0 +1,271 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// code is the machine code of one out-of-line function with everything that was inlined into
+// it, followed from its entry.
+type code struct {
+	u      *unit
+	arch   *insn.Arch
+	top    int32 // the function's record
+	end    int32 // after the records of what is inlined into it
+	bodies []body
+	ranges []dw.Range // the function's code, by address
+	graph  *flow.Graph
+	solver *flow.Solver
+	why    string // it could not be followed
+	rows   []dw.Row
+	owner  []int32 // for each instruction of the graph: index in bodies of the innermost body that has it
+	own    []int32 // for each row: index in bodies of the body that it belongs to, or -1
+}
+
+// body is the function itself or one inlined instance.
+type body struct {
+	rec    int32
+	parent int32 // index in code.bodies, or -1
+	end    int32 // index after the bodies inside this one
+	ranges []dw.Range
+	start  uint64 // where the debug information says that it begins
+	view   uint64
+	live   bool // start is known
+	text   text
+}
+
+// codeOf follows the function that a record is, or is inlined into.
+func (u *unit) codeOf(rec int32) (*code, error) {
+	c := &code{u: u, top: u.outermost(rec)}
+	if err := c.readBodies(); err != nil {
+		return nil, err
+	}
+	arch := insn.For(u.img.Arch().Name)
+	switch {
+	case arch == nil:
+		c.why = "instructions of " + u.img.Arch().Name + " are not decoded"
+	case u.img.IsRelocatable():
+		c.why = "jumps in a file that is not linked are not resolved"
+	case len(c.ranges) == 0 || !c.bodies[0].live:
+		c.why = "where the function's code is is not known"
+	}
+	if c.why != "" {
+		return c, nil
+	}
+	f, ok := c.function(arch)
+	if !ok {
+		c.why = "the file does not have the function's code"
+		return c, nil
+	}
+	calls, err := c.calls()
+	if err != nil {
+		return nil, err
+	}
+	f.Ends = func(addr uint64, in *insn.Insn) bool {
+		return in.Trap && u.img.stops(addr) || calls[addr+uint64(in.Size)].ends ||
+			in.Call && in.Direct && u.img.noReturns.at(u.img, addr+uint64(in.Target))
+	}
+	f.Leaves = func(addr uint64, in *insn.Insn) bool {
+		return calls[addr].leaves || calls[addr+uint64(in.Size)].leaves
+	}
+	c.arch = arch
+	c.graph = flow.Follow(f)
+	if c.graph.Why != "" {
+		c.why = c.graph.Why
+		return c, nil
+	}
+	c.solver = c.graph.Solver()
+	c.paint()
+	return c, c.readRows()
+}
+
+// outermost returns the record of the out-of-line function that a record is, or is inlined
+// into.
+func (u *unit) outermost(rec int32) int32 {
+	for u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0 {
+		rec = u.Recs[rec].Parent
+	}
+	return rec
+}
+
+// readBodies reads where the function and all instances inlined into it are.
+func (c *code) readBodies() error {
+	u := c.u
+	at := map[int32]int32{} // index in bodies by record
+	c.end = c.top
+	for i := c.top; int(i) < len(u.Recs); i++ {
+		r := &u.Recs[i]
+		parent := int32(-1)
+		if i > c.top {
+			p, ok := at[r.Parent]
+			if !ok {
+				if r.Parent < c.top {
+					break
+				}
+				continue
+			}
+			if r.Flags&index.Inlined == 0 {
+				continue // a function of its own
+			}
+			parent = p
+		}
+		c.end = i + 1
+		e, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil {
+			return err
+		}
+		var pcs dw.PCs
+		if err := e.Attrs(pcs.Take); err != nil {
+			return err
+		}
+		b := body{rec: i, parent: parent, view: pcs.EntryView}
+		if b.ranges, err = u.Extent(&pcs); err != nil {
+			return err
+		}
+		if b.start, b.live, err = u.Start(&pcs); err != nil {
+			return err
+		}
+		if b.text, err = u.texts.of(u, i, e); err != nil {
+			return err
+		}
+		at[i] = int32(len(c.bodies))
+		c.bodies = append(c.bodies, b)
+	}
+	for i := range c.bodies {
+		c.bodies[i].end = int32(i + 1)
+	}
+	for i := len(c.bodies) - 1; i > 0; i-- {
+		p := &c.bodies[c.bodies[i].parent]
+		p.end = max(p.end, c.bodies[i].end)
+	}
+	c.ranges = apart(c.bodies[0].ranges)
+	return nil
+}
+
+// apart returns ranges by address, each address in one of them.
+func apart(ranges []dw.Range) []dw.Range {
+	ranges = slices.Clone(ranges)
+	slices.SortFunc(ranges, func(a, b dw.Range) int { return cmp.Compare(a.Lo, b.Lo) })
+	out := ranges[:0]
+	end := uint64(0)
+	for _, r := range ranges {
+		if r.Lo = max(r.Lo, end); r.Hi > r.Lo {
+			out = append(out, r)
+			end = r.Hi
+		}
+	}
+	return out
+}
+
+// maxOutside is how many bytes of code outside a function are followed at once.
+const maxOutside = 256
+
+// function returns what package flow needs. ok is false if the file does not have the code.
+func (c *code) function(arch *insn.Arch) (f *flow.Function, ok bool) {
+	img := c.u.img
+	f = &flow.Function{Arch: arch, Entry: c.bodies[0].start}
+	for _, r := range c.ranges {
+		code, err := img.Bytes(r.Lo, r.Hi-r.Lo)
+		if err != nil {
+			return nil, false
+		}
+		f.Parts = append(f.Parts, insn.Code{Addr: r.Lo, Bytes: code})
+	}
+	f.Read = func(addr uint64, n int) []byte {
+		d, err := img.Bytes(addr, uint64(n))
+		if err != nil {
+			return nil
+		}
+		return d
+	}
+	return f, true
+}
+
+// call is what the debug information says about the code after a call.
+type call struct {
+	ends   bool // the callee does not return
+	leaves bool // it is a jump, at the end of the function
+}
+
+// calls returns what is known of calls, by the addresses after them. LLVM gives a tail call's
+// own address (DW_AT_call_pc, DWARF 5 section 3.4).
+func (c *code) calls() (map[uint64]call, error) {
+	out := make(map[uint64]call)
+	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[c.top].Off))
+	if err != nil {
+		return nil, err
+	}
+	return out, c.readCalls(e, 0, out)
+}
+
+// maxScopes bounds how deeply scopes nest.
+const maxScopes = 256
+
+func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
+	if depth > maxScopes {
+		return nil
+	}
+	return e.Children(func(k dw.Entry) (bool, error) {
+		switch k.Tag() {
+		case dw.TagLexicalBlock, dw.TagInlinedSubroutine:
+			return true, c.readCalls(k, depth+1, out)
+		case dw.TagCallSite, dw.TagGNUCallSite:
+		default:
+			return true, nil
+		}
+		var at, origin dw.Value
+		tail := false
+		err := k.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrLowpc, dw.AttrCallReturnPC, dw.AttrCallPC:
+				at = v
+			case dw.AttrAbstractOrigin, dw.AttrCallOrigin:
+				origin = v
+			case dw.AttrCallTailCall, dw.AttrGNUTailCall:
+				tail = v.U != 0
+			}
+		})
+		if err != nil || at.Form == 0 {
+			return true, err
+		}
+		addr, err := c.u.Address(at)
+		if err != nil {
+			return true, err
+		}
+		x := out[addr]
+		x.leaves = x.leaves || tail
+		if origin.Form != 0 && !tail {
+			if x.ends, err = c.u.img.noReturns.described(c.u.Unit.Unit, origin); err != nil {
+				return true, err
+			}
+		}
+		if x != (call{}) {
+			out[addr] = x
+		}
+		return true, nil
+	})
+}
+
+// stops reports whether nothing follows the trap at an address. A kernel goes on after the
+// trap of a WARN; a program that traps has ended.
+func (img *Image) stops(addr uint64) bool { return true }
+
+// paint finds the innermost body of each instruction.
+func (c *code) paint() {
+	insns := c.graph.Insns
+	c.owner = make([]int32, len(insns))
+	for i := range c.bodies {
+		for _, r := range c.bodies[i].ranges {
+			lo := sort.Search(len(insns), func(k int) bool { return insns[k].Addr >= r.Lo })
+			for ; lo < len(insns) && insns[lo].Addr < r.Hi; lo++ {
+				c.owner[lo] = int32(i)
+			}
+		}
+	}
+}

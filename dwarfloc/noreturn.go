@@ -1,0 +1,79 @@
+package dwarfloc
+
+import (
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// Nothing follows a call of a function that does not return: the instruction after it belongs
+// to something else. The debug information says it of functions that are declared so
+// (DW_AT_noreturn, DWARF 5 section 3.3.1). Compilers declare nothing for their own calls.
+
+// neverReturn are functions that compilers call by themselves.
+var neverReturn = []string{
+	"__stack_chk_fail", "__stack_chk_fail_local", // GCC's and LLVM's -fstack-protector
+	"__fortify_fail", "__chk_fail", // glibc, debug/
+	"_Unwind_Resume", "_Unwind_Resume_or_Rethrow", // Itanium C++ ABI: Exception Handling, 1.5.2
+	"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_throw_bad_array_new_length", // the same, 2.4
+	"__clang_call_terminate", "__cxa_call_unexpected",
+	"__ubsan_handle_builtin_unreachable", "__ubsan_handle_missing_return", // compiler-rt, lib/ubsan
+}
+
+// noReturns is what is known of functions that do not return.
+type noReturns struct {
+	entries sync.Map // whether functions return, by the offsets of their entries
+	once    sync.Once
+	addrs   map[uint64]bool // addresses of neverReturn
+}
+
+// at reports whether one of neverReturn is at an address.
+func (n *noReturns) at(img *Image, addr uint64) bool {
+	n.once.Do(func() {
+		n.addrs = make(map[uint64]bool)
+		all, err := img.SymbolAddresses(neverReturn...)
+		if err != nil {
+			return // whoever needs a symbol is told
+		}
+		for _, a := range all {
+			n.addrs[a] = true
+		}
+	})
+	return n.addrs[addr]
+}
+
+// described reports whether the debug information says that a function to which an attribute
+// of a unit refers does not return.
+func (n *noReturns) described(u *dw.Unit, origin dw.Value) (bool, error) {
+	_, off, err := u.Ref(origin)
+	if err != nil {
+		return false, err
+	}
+	if ends, known := n.entries.Load(off); known {
+		return ends.(bool), nil
+	}
+	ends := false
+	at := origin
+	for i := 0; i < index.MaxOrigins && at.Form != 0; i++ {
+		e, err := u.Target(at)
+		if err != nil {
+			return false, err
+		}
+		at = dw.Value{}
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrNoreturn:
+				ends = ends || v.U != 0
+			case dw.AttrAbstractOrigin, dw.AttrSpecification:
+				at = v
+			}
+		})
+		if err != nil {
+			return false, err
+		}
+		u = e.Unit
+	}
+	n.entries.Store(off, ends)
+	return ends, nil
+}

@@ -1,0 +1,107 @@
+package dwarfloc
+
+import (
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// position is a place in the source.
+type position struct{ file, line, column uint32 }
+
+// solve returns the runs of a body by the positions of its instructions, in two steps: runs that
+// begin first on any path tell at which positions runs begin.
+func (c *code) solve(i int32) flow.Runs {
+	runs := c.solver.Solve(c.pieces(i, nil))
+	starts := make(map[position]bool)
+	for _, w := range runs.In {
+		if r := c.rowAt(w.Insn); r != nil {
+			starts[positionOf(r)] = true
+		}
+	}
+	if n, ok := c.graph.At(c.bodies[i].start); ok && c.bodies[i].live {
+		if r := c.rowAt(c.past(int32(n))); r != nil {
+			starts[positionOf(r)] = true
+		}
+	}
+	return c.solver.Solve(c.pieces(i, starts))
+}
+
+func positionOf(r *dw.Row) position { return position{r.File, r.Line, r.Column} }
+
+// rowAt returns the row that an instruction was compiled for, or nil.
+func (c *code) rowAt(n int32) *dw.Row {
+	addr := c.graph.Insns[n].Addr
+	k := sort.Search(len(c.rows), func(k int) bool { return c.rows[k].Addr > addr })
+	if k == 0 {
+		return nil
+	}
+	return &c.rows[k-1]
+}
+
+// pieces returns the marks of a body by its instructions. starts are the positions at which a
+// run begins when execution comes back to the body.
+func (c *code) pieces(i int32, starts map[position]bool) []flow.Mark {
+	b := &c.bodies[i]
+	g := c.graph
+	var out []flow.Mark
+	for n := range g.Blocks {
+		block := &g.Blocks[n]
+		piece := false // an instruction of the body was in the block before
+		within := false
+		var first position // of the last piece that began a run
+		var shape uint64
+		pending := -1 // an instruction of the caller after a piece
+		for at := block.First; at < block.Last; at++ {
+			in := &g.Insns[at]
+			if in.Kind == flow.Nop {
+				continue
+			}
+			r := c.rowAt(at)
+			if own := c.owner[at]; own < i || own >= b.end {
+				if r != nil && r.Line == 0 {
+					continue // of no position: merged from several
+				}
+				if piece && within && pending < 0 {
+					pending = int(at)
+				} else if !piece && !within && pending < 0 {
+					out = append(out, flow.Mark{Insn: at, Kind: flow.MarkAway})
+					pending = int(at)
+				}
+				within = false
+				continue
+			}
+			var pos position
+			if r != nil {
+				pos = positionOf(r)
+			}
+			begins := starts[pos]
+			row := r != nil && r.Addr == in.Addr
+			switch {
+			case !piece:
+				kind := flow.MarkInside
+				if begins {
+					kind = flow.MarkEnter
+				}
+				out = append(out, flow.Mark{Insn: at, Kind: kind})
+				first, shape = pos, c.shape(at)
+			case begins && row && pos == first && c.shape(at) == shape:
+				// A copy: the caller's loop is unrolled.
+				gone := int(at)
+				if pending >= 0 {
+					gone = pending
+				}
+				out = append(out, flow.Mark{Insn: int32(gone), Kind: flow.MarkAway}, flow.Mark{Insn: at, Kind: flow.MarkEnter})
+			}
+			piece, within, pending = true, true, -1
+		}
+		if piece && pending >= 0 {
+			out = append(out, flow.Mark{Insn: int32(pending), Kind: flow.MarkAway})
+		}
+	}
+	return out
+}
+
+// shape returns what instructions that do the same have in common.
+func (c *code) shape(n int32) uint64 { return c.arch.Shape(c.graph.Bytes(n)) }

@@ -1,0 +1,248 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// text is the source text of a function: from the line that declares it to the next function
+// in the file.
+type text struct {
+	file int32 // number of the file in texts.files; 0 if it is not known
+	line uint32
+}
+
+// texts knows where the functions of a unit are declared.
+type texts struct {
+	mu     sync.Mutex
+	files  map[string]int32   // numbers, from 1, by path
+	index  map[uint64]int32   // likewise, by the index in the unit's line table
+	lines  map[int32][]uint32 // of declarations, by file, sorted
+	byRoot map[int32]text     // by the record that has the name
+	read   bool
+}
+
+// number returns the number of a file in a line table.
+func (t *texts) number(u *dw.Unit, own bool, index uint64) int32 {
+	if n, ok := t.index[index]; ok && own {
+		return n
+	}
+	path := u.File(index)
+	n := int32(0)
+	if path != "" {
+		if n = t.files[path]; n == 0 {
+			n = int32(len(t.files) + 1)
+			t.files[path] = n
+		}
+	}
+	if own {
+		t.index[index] = n
+	}
+	return n
+}
+
+// prepare reads the declarations of all functions of the unit.
+func (t *texts) prepare(u *unit) error {
+	if t.read {
+		return nil
+	}
+	t.files, t.index = make(map[string]int32), make(map[uint64]int32)
+	t.lines, t.byRoot = make(map[int32][]uint32), make(map[int32]text)
+	for i := range u.Recs {
+		if u.Recs[i].Root != int32(i) {
+			continue
+		}
+		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
+		if err != nil {
+			return err
+		}
+		x, err := t.declared(u, e)
+		if err != nil {
+			return err
+		}
+		t.byRoot[int32(i)] = x
+	}
+	for _, l := range t.lines {
+		slices.Sort(l)
+	}
+	t.read = true
+	return nil
+}
+
+// declared returns the text of the function that an entry describes, which it notes.
+func (t *texts) declared(u *unit, e dw.Entry) (text, error) {
+	for range index.MaxOrigins {
+		var origin dw.Value
+		var file, line uint64
+		err := e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrDeclFile:
+				file = v.U
+			case dw.AttrDeclLine:
+				line = v.U
+			case dw.AttrAbstractOrigin, dw.AttrSpecification:
+				origin = v
+			}
+		})
+		if err != nil {
+			return text{}, err
+		}
+		if line != 0 {
+			x := text{t.number(e.Unit, e.Unit == u.Unit.Unit, file), uint32(line)}
+			if x.file != 0 {
+				t.lines[x.file] = append(t.lines[x.file], x.line)
+			}
+			return x, nil
+		}
+		if origin.Form == 0 {
+			break
+		}
+		if e, err = e.Unit.Target(origin); err != nil {
+			return text{}, err
+		}
+	}
+	return text{}, nil
+}
+
+// of returns the text of a record's function.
+func (t *texts) of(u *unit, rec int32, e dw.Entry) (text, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.prepare(u); err != nil {
+		return text{}, err
+	}
+	root := u.Recs[rec].Root
+	if root < 0 {
+		root = rec
+	}
+	x, ok := t.byRoot[root]
+	if !ok {
+		var err error
+		if x, err = t.declared(u, e); err != nil {
+			return text{}, err
+		}
+		for _, l := range t.lines {
+			slices.Sort(l)
+		}
+		t.byRoot[root] = x
+	}
+	return x, nil
+}
+
+// at returns the text that a row is in.
+func (t *texts) at(u *unit, r *dw.Row) text {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	file := t.number(u.Unit.Unit, true, uint64(r.File))
+	lines := t.lines[file]
+	i := sort.Search(len(lines), func(i int) bool { return lines[i] > r.Line })
+	if file == 0 || i == 0 {
+		return text{}
+	}
+	return text{file, lines[i-1]}
+}
+
+// readRows reads the rows of the line table for the function's code, and finds the body that
+// each belongs to.
+//
+// The rows of one address are in the order of the source, and a body can begin or end between
+// them, as GCC's do: what is inlined ends, its caller's next statement begins, and with it what
+// that calls. Inside a range of a body all rows are the body's. At its edges a row belongs to
+// the body whose function's text it is in, if one begins or ends there, and else to that of the
+// instruction.
+func (c *code) readRows() error {
+	rows, err := c.u.Rows()
+	if err != nil {
+		return err
+	}
+	edges := make(map[uint64][]int32) // bodies that begin or end at an address
+	note := func(addr uint64, b int32) {
+		if l := edges[addr]; len(l) == 0 || l[len(l)-1] != b {
+			edges[addr] = append(l, b)
+		}
+	}
+	for i := range c.bodies {
+		b := &c.bodies[i]
+		for _, r := range b.ranges {
+			note(r.Lo, int32(i))
+			if r.Hi != r.Lo {
+				note(r.Hi, int32(i))
+			}
+		}
+		if b.live {
+			note(b.start, int32(i))
+		}
+	}
+	for _, r := range c.ranges {
+		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
+			if rows[i].End {
+				continue
+			}
+			c.rows = append(c.rows, rows[i])
+			c.own = append(c.own, c.ownerOf(&rows[i], edges[rows[i].Addr]))
+		}
+	}
+	return nil
+}
+
+// ownerOf returns the body that a row belongs to. edges are those that begin or end there.
+func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
+	n, ok := c.graph.At(r.Addr)
+	holder := int32(0) // the innermost body that has the instruction
+	if ok {
+		holder = c.owner[n]
+	} else {
+		holder = c.holding(r.Addr)
+	}
+	if len(edges) == 0 {
+		return holder
+	}
+	at := c.u.texts.at(c.u, r)
+	if at == (text{}) {
+		return holder
+	}
+	best := int32(-1)
+	for b := holder; b >= 0; b = c.bodies[b].parent {
+		if c.bodies[b].text == at {
+			best = b
+			break
+		}
+		if !slices.Contains(edges, b) {
+			break // the row is inside a range of the body
+		}
+	}
+	if best >= 0 && !c.before(best, r) {
+		return best
+	}
+	for _, b := range edges {
+		if c.bodies[b].text == at && !c.before(b, r) {
+			best = b
+		}
+	}
+	if best < 0 {
+		return holder
+	}
+	return best
+}
+
+// before reports whether a row is before the place where a body begins, at its address.
+func (c *code) before(b int32, r *dw.Row) bool {
+	x := &c.bodies[b]
+	return x.live && x.start == r.Addr && uint64(r.View) < x.view
+}
+
+// holding returns the innermost body with a range that holds an address.
+func (c *code) holding(addr uint64) int32 {
+	for i := len(c.bodies) - 1; i > 0; i-- {
+		if dw.Covers(c.bodies[i].ranges, addr) {
+			return int32(i)
+		}
+	}
+	return 0
+}

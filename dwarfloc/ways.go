@@ -1,0 +1,283 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+)
+
+// A body that was inlined has no call at which every run of it begins: compilers copy its
+// first instructions into several paths, unroll a loop around it, and enter it in its middle
+// when they know how its first test ends. Each such place is a way in. The debug information
+// names one of them, or, where its code was moved, none (DW_AT_entry_pc, DWARF 5 section 2.18).
+//
+// Which instructions are in a body is not enough to tell: compilers move instructions of a body
+// ahead of it, and instructions of the caller into it. In code of GCC the statements of the line
+// table tell it (is_stmt): GCC moves instructions, but never the markers of statements
+// (-gstatement-frontiers). So a run begins at the first statement of the body after one of
+// another, and ends at the first statement of another. In other code every instruction has the
+// position that it was compiled for, and a run begins where execution comes from instructions of
+// the caller to a position at which a run has begun elsewhere, in another basic block or at a
+// copy of the same instruction.
+
+// Way is a place where runs of an inlined body begin or end.
+type Way struct {
+	Addr uint64 // link-time address, where variables are resolved
+	View uint64 // location view there
+	// Probe is the link-time address for a probe: Addr, or that of a jump or of padding that
+	// leads there and to nothing else, where Addr is reached in other ways too.
+	Probe uint64
+	// Again is set if a probe also fires without a run beginning, or ending: for another turn
+	// of a loop that the body begins with, or for code that never was in the body.
+	Again bool
+}
+
+// Ways are the ways into and out of the body of an inlined instance.
+type Ways struct {
+	// In are such that each run passes one of them, by address. If they are not known, it has
+	// one: where the debug information says that the body is entered.
+	In  []Way
+	Out []Way
+	// Unknown is why the ways are not known: "".
+	Unknown string
+	// NoReturn is how many calls in the body do not return, and traps.
+	NoReturn int
+}
+
+// Ways returns the ways into and out of the bodies of inlined instances: for each site of kind
+// SiteInline its own, and for others none.
+//
+// The code of the functions that contain them is followed, on amd64 and arm64. An error is about
+// a file that cannot be read, or damaged debug information, or the cause of ctx.
+func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
+	out := make([]Ways, len(sites))
+	type function struct {
+		u   *unit
+		top int32
+	}
+	byFunction := make(map[function][]int)
+	var functions []function
+	for i, s := range sites {
+		if s.Kind != SiteInline {
+			continue
+		}
+		f := function{s.u, s.u.outermost(s.rec)}
+		if byFunction[f] == nil {
+			functions = append(functions, f)
+		}
+		byFunction[f] = append(byFunction[f], i)
+	}
+	// A worker takes neighbours, which share the rows of their unit.
+	slices.SortFunc(functions, func(a, b function) int { return cmp.Or(cmp.Compare(a.u.Off, b.u.Off), cmp.Compare(a.top, b.top)) })
+	err := img.index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f := functions[i]
+		if err := f.u.Load(); err != nil {
+			return err
+		}
+		c, err := f.u.codeOf(f.top)
+		if err != nil {
+			return err
+		}
+		for _, k := range byFunction[f] {
+			out[k] = c.ways(sites[k].rec)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.
+func (s *Site) WaysIn(w *Ways) []*Site {
+	out := make([]*Site, len(w.In))
+	for i := range w.In {
+		out[i] = s.through(&w.In[i], i, len(w.In))
+		if w.Unknown != "" {
+			out[i].Way, out[i].Ways, out[i].WaysUnknown = 0, 0, w.Unknown
+		}
+	}
+	return out
+}
+
+// WaysOut returns the sites of an instance's ways out, of kind SiteExit. Variables are as they
+// are right before the instruction there.
+func (s *Site) WaysOut(w *Ways) []*Site {
+	out := make([]*Site, len(w.Out))
+	for i := range w.Out {
+		at := s.through(&w.Out[i], i, len(w.Out))
+		at.Kind, at.inside, at.body = SiteExit, true, s.Addr
+		out[i] = at
+	}
+	return out
+}
+
+// through returns a copy of a site at a way.
+func (s *Site) through(w *Way, n, of int) *Site {
+	at := *s
+	at.Addr, at.View, at.state = w.Probe, w.View, place{}
+	if w.Probe != w.Addr {
+		at.View, at.state = 0, place{w.Addr, w.View}
+	}
+	at.Way, at.Ways, at.Again = n+1, of, w.Again
+	if at.described {
+		at.describeAddress()
+	}
+	return &at
+}
+
+// EachWays calls f for each inlined site of the image with its ways, as EachSite does: from
+// several goroutines, with sites that are reused.
+func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error {
+	if err := img.prepare(true); err != nil {
+		return err
+	}
+	_, units, err := img.index.Candidates(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
+		u := img.of(x.Unit)
+		var c *code
+		var s Site
+		s.funOf = -1
+		loaded := false
+		for j := range u.Recs {
+			r := &u.Recs[j]
+			if r.Flags&index.HasPC == 0 || r.Flags&index.Inlined == 0 {
+				continue
+			}
+			if err := w.Load(u.Unit); err != nil {
+				return err
+			}
+			loaded = true
+			ok, err := u.site(int32(j), &s)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			if top := u.outermost(int32(j)); c == nil || c.top != top {
+				if c, err = u.codeOf(top); err != nil {
+					return err
+				}
+			}
+			ways := c.ways(int32(j))
+			if err := f(w.Worker, &s, &ways); err != nil {
+				return err
+			}
+		}
+		if loaded {
+			u.forgetRows()
+		}
+		return nil
+	})
+}
+
+// forgetRows frees the unit's rows, if any have been read.
+func (u *unit) forgetRows() {
+	if _, err := u.Rows(); err == nil {
+		u.ForgetRows()
+	}
+}
+
+// ways returns the ways of a record's body.
+func (c *code) ways(rec int32) Ways {
+	i, ok := slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
+	if !ok {
+		return Ways{Unknown: "its function's code is not known"}
+	}
+	b := &c.bodies[i]
+	entry := Ways{In: []Way{{Addr: b.start, View: b.view, Probe: b.start}}, Unknown: c.why}
+	if c.why != "" {
+		return entry
+	}
+	var runs flow.Runs
+	if c.marked() {
+		runs = c.solver.Solve(c.statements(int32(i)))
+	} else {
+		runs = c.solve(int32(i))
+	}
+	if len(runs.In) == 0 {
+		entry.Unknown = "no instruction of the body is reached"
+		return entry
+	}
+	out := Ways{NoReturn: runs.Ends}
+	for _, w := range runs.In {
+		out.In = append(out.In, c.place(w))
+	}
+	for _, w := range runs.Out {
+		out.Out = append(out.Out, c.place(w))
+	}
+	return out
+}
+
+func (c *code) place(w flow.Way) Way {
+	insns := c.graph.Insns
+	return Way{Addr: insns[w.Insn].Addr, View: uint64(w.View), Probe: insns[w.Probe].Addr, Again: w.Again}
+}
+
+// marked reports whether the line table has GCC's markers of statements: then some of its rows
+// begin no statement.
+func (c *code) marked() bool {
+	return c.u.gnu() && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
+}
+
+// statements returns the marks of a body by the statements of the line table.
+func (c *code) statements(i int32) []flow.Mark {
+	b := &c.bodies[i]
+	var out []flow.Mark
+	entered := !b.live
+	mark := func(addr, view uint64, kind flow.MarkKind) {
+		n, ok := c.graph.At(addr)
+		if !ok {
+			return
+		}
+		at := int32(n)
+		if kind == flow.MarkEnter {
+			if at = c.past(at); at != int32(n) {
+				view = 0
+			}
+		}
+		out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
+	}
+	enter := func() {
+		if entered = true; b.live {
+			mark(b.start, b.view, flow.MarkEnter)
+		}
+	}
+	for k := range c.rows {
+		r := &c.rows[k]
+		if !entered && (r.Addr > b.start || r.Addr == b.start && uint64(r.View) >= b.view) {
+			enter()
+		}
+		if !r.Stmt {
+			continue
+		}
+		kind := flow.MarkExit
+		if own := c.own[k]; own >= i && own < b.end {
+			kind = flow.MarkEnter
+		}
+		mark(r.Addr, uint64(r.View), kind)
+	}
+	if !entered {
+		enter()
+	}
+	slices.SortStableFunc(out, func(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) })
+	return out
+}
+
+// past returns the first instruction from one on that is no padding.
+func (c *code) past(n int32) int32 {
+	insns := c.graph.Insns
+	for n+1 < int32(len(insns)) && insns[n].Kind == flow.Nop && insns[n].Addr+uint64(insns[n].Size) == insns[n+1].Addr {
+		n++
+	}
+	return n
+}

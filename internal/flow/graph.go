@@ -1,0 +1,342 @@
+// Package flow follows the machine code of one function: its basic blocks, hot and cold parts
+// together, and, for the body of a function that was inlined into it, every way in and every
+// way out.
+//
+//	g := flow.Follow(&flow.Function{Arch: arch, Parts: parts, Entry: entry})
+//	r := g.Runs(marks)
+//
+// It knows instructions and marks at instructions, not debug information: who calls it
+// decides which instructions begin a run of a body or end one.
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// Edge says that execution may go on at To after the instruction at From, which that
+// instruction does not say itself: a static branch, an alternative, a fault that the kernel
+// mends, an exception.
+type Edge struct{ From, To uint64 }
+
+// Function is what Follow needs to know about a function.
+type Function struct {
+	Arch  *insn.Arch
+	Parts []insn.Code // its code, in the order of addresses, apart
+	Entry uint64      // where it is called
+	// Outside returns code that is not in the function's parts but runs as if it were: what a
+	// jump leads to that comes back. It may be nil.
+	Outside func(addr uint64) (insn.Code, bool)
+	// Edges are further edges from the instructions in [lo, hi). It may be nil.
+	Edges func(lo, hi uint64) []Edge
+	// Ends reports whether nothing follows a call or a trap. It may be nil.
+	Ends func(addr uint64, in *insn.Insn) bool
+	// Leaves reports whether an indirect jump calls another function at the end of this one.
+	Leaves func(addr uint64, in *insn.Insn) bool
+	// Read reads n bytes of the image, for jump tables, or returns nil.
+	Read func(addr uint64, n int) []byte
+}
+
+// Graph is a function's code that is reached from its entry.
+type Graph struct {
+	Insns  []Insn  // by address
+	Blocks []Block // by address; entry has the number of the first one that runs
+	Lost   uint64  // address from which it is not known how execution goes on, or 0
+	Why    string  // what is at Lost
+
+	entry int32
+	preds [][]int32
+	parts []part
+}
+
+// Insn is one instruction.
+type Insn struct {
+	Addr uint64
+	Size uint8
+	Kind Kind
+}
+
+// Kind says what matters of an instruction.
+type Kind uint8
+
+// The kinds.
+const (
+	Plain  Kind = iota
+	Nop         // does nothing
+	Jump        // only jumps, always
+	Branch      // may jump
+	Leave       // leaves the function: a return, or a jump to another one
+	Halt        // nothing follows
+)
+
+// Block is a basic block: the instructions First up to Last, without it.
+type Block struct {
+	First, Last int32
+	Succs       []int32
+}
+
+// follower is the work of Follow.
+type follower struct {
+	f     *Function
+	parts []part
+	g     *Graph
+	todo  []uint64
+	heads []uint64 // addresses that begin blocks
+	out   []Edge   // of all jumps and branches, and further edges
+}
+
+// part is one part of the code, with the kind of instruction that begins at each byte.
+type part struct {
+	insn.Code
+	kinds []uint8 // 0: not reached, or inside an instruction; else 1 + Kind
+	sizes []uint8
+}
+
+// Follow follows a function's code from its entry.
+func Follow(f *Function) *Graph {
+	w := &follower{f: f, g: &Graph{}}
+	for _, p := range f.Parts {
+		w.parts = append(w.parts, newPart(p))
+	}
+	w.reach(f.Entry)
+	for len(w.todo) > 0 {
+		at := w.todo[len(w.todo)-1]
+		w.todo = w.todo[:len(w.todo)-1]
+		w.run(at)
+	}
+	w.g.parts = w.parts
+	w.blocks()
+	return w.g
+}
+
+func newPart(c insn.Code) part {
+	return part{Code: c, kinds: make([]uint8, len(c.Bytes)), sizes: make([]uint8, len(c.Bytes))}
+}
+
+// part returns the part that holds an address, or nil.
+func (w *follower) part(addr uint64) *part {
+	i := sort.Search(len(w.parts), func(i int) bool { return w.parts[i].Addr > addr })
+	if i == 0 || addr-w.parts[i-1].Addr >= uint64(len(w.parts[i-1].Bytes)) {
+		return nil
+	}
+	return &w.parts[i-1]
+}
+
+// reach notes that a block begins at an address. It reports whether that is the function's.
+func (w *follower) reach(addr uint64) bool {
+	p := w.part(addr)
+	if p == nil {
+		if w.f.Outside == nil {
+			return false
+		}
+		code, ok := w.f.Outside(addr)
+		if !ok {
+			return false
+		}
+		w.parts = append(w.parts, newPart(code))
+		slices.SortFunc(w.parts, func(a, b part) int { return cmp.Compare(a.Addr, b.Addr) })
+		p = w.part(addr)
+	}
+	w.heads = append(w.heads, addr)
+	if p.kinds[addr-p.Addr] == 0 {
+		w.todo = append(w.todo, addr)
+	}
+	return true
+}
+
+// lose notes that the code cannot be followed.
+func (w *follower) lose(addr uint64, why string, args ...any) {
+	if w.g.Why == "" {
+		w.g.Lost, w.g.Why = addr, fmt.Sprintf(why, args...)
+	}
+}
+
+// run follows the code from an address to the next jump, or to what was followed before.
+func (w *follower) run(at uint64) {
+	var call *uint8 // kind of the last instruction, not counting padding, if it is a call
+	for {
+		p := w.part(at)
+		if p == nil {
+			// Compilers emit nothing after a call that does not return.
+			if call != nil {
+				*call = 1 + uint8(Halt)
+			} else {
+				w.lose(at, "the code goes on after the function's end")
+			}
+			return
+		}
+		off := at - p.Addr
+		if p.kinds[off] != 0 {
+			w.heads = append(w.heads, at) // entered from two sides
+			return
+		}
+		in, ok := w.f.Arch.Next(p.Bytes[off:])
+		if !ok || in.Size <= 0 || in.Size > len(p.Bytes)-int(off) {
+			w.lose(at, "the instruction does not decode (% x)", p.Bytes[off:min(off+8, uint64(len(p.Bytes)))])
+			p.kinds[off], p.sizes[off] = 1+uint8(Halt), 1
+			return
+		}
+		kind := w.kind(p, at, &in)
+		p = w.part(at) // parts may have been added
+		p.kinds[off], p.sizes[off] = 1+uint8(kind), uint8(in.Size)
+		if w.f.Edges != nil {
+			for _, e := range w.f.Edges(at, at+uint64(in.Size)) {
+				if w.reach(e.To) {
+					w.out = append(w.out, Edge{at, e.To})
+					if kind == Nop {
+						kind = Branch // a jump may be put there
+					}
+				}
+			}
+			p = w.part(at)
+			p.kinds[off] = 1 + uint8(kind)
+		}
+		switch {
+		case in.Call && kind == Plain:
+			call = &p.kinds[off]
+		case kind != Nop:
+			call = nil
+		}
+		next := at + uint64(in.Size)
+		switch kind {
+		case Jump, Leave, Halt:
+			return
+		case Branch:
+			w.out = append(w.out, Edge{at, next})
+			w.heads = append(w.heads, next)
+		}
+		at = next
+	}
+}
+
+// kind says what an instruction is, and follows where it jumps.
+func (w *follower) kind(p *part, at uint64, in *insn.Insn) Kind {
+	switch {
+	case (in.Call || in.Trap) && w.f.Ends != nil && w.f.Ends(at, in):
+		return Halt
+	case in.Branches:
+		to := at + uint64(in.Target)
+		if w.reach(to) {
+			w.out = append(w.out, Edge{at, to})
+			if !in.Onward {
+				return Jump
+			}
+			return Branch
+		}
+		if !in.Onward {
+			return Leave // to another function
+		}
+		return Plain // a conditional jump to another function: what is left of it goes on
+	case in.Lost && !in.Onward:
+		return w.indirect(p, at, in)
+	case in.Nop:
+		return Nop
+	case !in.Onward:
+		return Leave
+	}
+	return Plain
+}
+
+// indirect follows an indirect jump.
+func (w *follower) indirect(p *part, at uint64, in *insn.Insn) Kind {
+	if w.f.Leaves != nil && w.f.Leaves(at, in) {
+		return Leave
+	}
+	targets := w.table(p, at)
+	for _, to := range targets {
+		if w.part(to) == nil {
+			targets = nil
+			break
+		}
+	}
+	if len(targets) == 0 {
+		w.lose(at, "it is not known where the indirect jump leads")
+		return Leave
+	}
+	for _, to := range targets {
+		w.reach(to)
+		w.out = append(w.out, Edge{at, to})
+	}
+	return Jump
+}
+
+// table returns where an indirect jump leads that takes its target from a table.
+func (w *follower) table(p *part, at uint64) []uint64 { return nil }
+
+// blocks makes the graph of what was followed.
+func (w *follower) blocks() {
+	g := w.g
+	for i := range w.parts {
+		p := &w.parts[i]
+		for off, k := range p.kinds {
+			if k != 0 {
+				g.Insns = append(g.Insns, Insn{p.Addr + uint64(off), p.sizes[off], Kind(k - 1)})
+			}
+		}
+	}
+	slices.Sort(w.heads)
+	w.heads = slices.Compact(w.heads)
+	slices.SortFunc(w.out, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	w.out = slices.Compact(w.out)
+	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }
+	numbers := make(map[uint64]int32) // of blocks, by the addresses where they begin
+	for i := 0; i < len(g.Insns); {
+		first := i
+		for i++; i < len(g.Insns) && g.Insns[i-1].follows(&g.Insns[i]) && !head(g.Insns[i].Addr) && !w.splits(g.Insns[i-1].Addr); i++ {
+		}
+		numbers[g.Insns[first].Addr] = int32(len(g.Blocks))
+		g.Blocks = append(g.Blocks, Block{First: int32(first), Last: int32(i)})
+	}
+	g.preds = make([][]int32, len(g.Blocks))
+	for n := range g.Blocks {
+		b := &g.Blocks[n]
+		last := &g.Insns[b.Last-1]
+		i, _ := slices.BinarySearchFunc(w.out, last.Addr, func(e Edge, a uint64) int { return cmp.Compare(e.From, a) })
+		for ; i < len(w.out) && w.out[i].From == last.Addr; i++ {
+			if to, ok := numbers[w.out[i].To]; ok {
+				b.Succs = append(b.Succs, to)
+			}
+		}
+		if last.Kind == Plain || last.Kind == Nop {
+			if to, ok := numbers[last.Addr+uint64(last.Size)]; ok && !slices.Contains(b.Succs, to) {
+				b.Succs = append(b.Succs, to)
+			}
+		}
+		for _, to := range b.Succs {
+			g.preds[to] = append(g.preds[to], int32(n))
+		}
+	}
+	g.entry = -1
+	if n, ok := numbers[w.f.Entry]; ok {
+		g.entry = n
+	}
+}
+
+// follows reports whether execution goes on at the next instruction and nowhere else.
+func (in *Insn) follows(next *Insn) bool {
+	return (in.Kind == Plain || in.Kind == Nop) && in.Addr+uint64(in.Size) == next.Addr
+}
+
+// splits reports whether the instruction at an address has further edges.
+func (w *follower) splits(addr uint64) bool {
+	_, is := slices.BinarySearchFunc(w.out, addr, func(e Edge, a uint64) int { return cmp.Compare(e.From, a) })
+	return is
+}
+
+// At returns the number of the instruction at an address. ok is false if none that is reached
+// begins there.
+func (g *Graph) At(addr uint64) (n int, ok bool) {
+	return slices.BinarySearchFunc(g.Insns, addr, func(in Insn, a uint64) int { return cmp.Compare(in.Addr, a) })
+}
+
+// Bytes returns the bytes of an instruction.
+func (g *Graph) Bytes(n int32) []byte {
+	in := &g.Insns[n]
+	i := sort.Search(len(g.parts), func(i int) bool { return g.parts[i].Addr > in.Addr })
+	p := &g.parts[i-1]
+	return p.Bytes[in.Addr-p.Addr:][:in.Size]
+}

@@ -1,0 +1,273 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// A run of a body is followed by a small automaton: outside of the body, in it, or away from
+// it for a while, in instructions that the compiler moved between its own. Marks at
+// instructions change its state. What may be so at an instruction, on any path from the
+// function's entry, is a set of states.
+
+// MarkKind says what a mark does.
+type MarkKind uint8
+
+const (
+	// MarkEnter is where a run of the body begins if none does before.
+	MarkEnter MarkKind = iota
+	// MarkInside is where the body's code goes on. A run begins there only if execution
+	// comes from outside of the body.
+	MarkInside
+	// MarkExit is where the body has ended.
+	MarkExit
+	// MarkAway is where execution leaves the body's code, perhaps to come back.
+	MarkAway
+)
+
+// Mark is a mark before an instruction. Several marks of one instruction are in order.
+type Mark struct {
+	Insn int32 // number in Graph.Insns
+	Kind MarkKind
+	View uint32 // location view
+}
+
+// Way is an instruction at which a run of a body begins, or that follows its end.
+type Way struct {
+	Insn int32 // the instruction before which it is
+	View uint32
+	// Probe is the instruction where a probe sees this way and no other. It is Insn, or an
+	// instruction before it that only jumps there or does nothing.
+	Probe int32
+	// Again is set if a probe there also fires without the way being taken: at a way in, for
+	// another turn of a loop of the body; at a way out, for execution that was never in the
+	// body.
+	Again bool
+}
+
+// Runs is what is known of the runs of one body.
+type Runs struct {
+	In, Out []Way
+	// Ends is how many calls and traps in the body are not returned from.
+	Ends int
+}
+
+// state is a set of states that are possible.
+type state uint8
+
+const (
+	outside state = 1 << iota
+	inside
+	away
+)
+
+// Solver finds runs in one graph. It is not for concurrent use.
+type Solver struct {
+	g      *Graph
+	in     []state // before each block
+	out    []state
+	queued []bool
+	work   []int32
+	marks  []Mark
+	spans  []int32 // of marks, by block: where they begin
+}
+
+// Solver returns a solver.
+func (g *Graph) Solver() *Solver {
+	n := len(g.Blocks)
+	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1)}
+}
+
+// block returns the number of the block that holds an instruction.
+func (g *Graph) block(insn int32) int {
+	return sort.Search(len(g.Blocks), func(i int) bool { return g.Blocks[i].First > insn }) - 1
+}
+
+// Solve returns the ways in and out for marks, which are sorted by instruction.
+func (s *Solver) Solve(marks []Mark) Runs {
+	g := s.g
+	var r Runs
+	if g.entry < 0 || len(marks) == 0 {
+		return r
+	}
+	s.marks = marks
+	m := 0
+	for n := range g.Blocks {
+		for ; m < len(marks) && marks[m].Insn < g.Blocks[n].First; m++ {
+		}
+		s.spans[n] = int32(m)
+	}
+	s.spans[len(g.Blocks)] = int32(len(marks))
+	clear(s.in)
+	clear(s.out)
+	s.in[g.entry] = outside
+	s.push(g.entry)
+	for len(s.work) > 0 {
+		n := s.work[len(s.work)-1]
+		s.work = s.work[:len(s.work)-1]
+		s.queued[n] = false
+		after := s.in[n]
+		for _, k := range s.of(n) {
+			after = k.Kind.change(after)
+		}
+		if after == s.out[n] {
+			continue
+		}
+		s.out[n] = after
+		for _, to := range g.Blocks[n].Succs {
+			if s.in[to]|after != s.in[to] {
+				s.in[to] |= after
+				s.push(to)
+			}
+		}
+	}
+	for n := range g.Blocks {
+		s.collect(int32(n), &r)
+	}
+	r.In, r.Out = merge(r.In), merge(r.Out)
+	return r
+}
+
+func (s *Solver) push(n int32) {
+	if !s.queued[n] {
+		s.queued[n] = true
+		s.work = append(s.work, n)
+	}
+}
+
+// of returns the marks of a block.
+func (s *Solver) of(n int32) []Mark { return s.marks[s.spans[n]:s.spans[n+1]] }
+
+// change returns the states after a mark.
+func (k MarkKind) change(from state) state {
+	switch {
+	case from == 0:
+		return 0
+	case k == MarkEnter, k == MarkInside:
+		return inside
+	case k == MarkExit:
+		return outside
+	case from&inside != 0:
+		return from&^inside | away
+	}
+	return from
+}
+
+// begins returns the states from which a mark begins a run.
+func (k MarkKind) begins() state {
+	switch k {
+	case MarkEnter:
+		return outside | away
+	case MarkInside:
+		return outside
+	}
+	return 0
+}
+
+// collect adds the ways in and out of a block.
+func (s *Solver) collect(n int32, r *Runs) {
+	b := &s.g.Blocks[n]
+	now := s.in[n]
+	if now == 0 {
+		return
+	}
+	for i, m := range s.of(n) {
+		begins := m.Kind.begins()
+		switch {
+		case now&begins != 0:
+			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
+		case begins == 0 && now&inside != 0:
+			r.Out = append(r.Out, s.exit(n, i == 0, now, m)...)
+		}
+		now = m.Kind.change(now)
+	}
+	if now&inside == 0 {
+		return
+	}
+	switch s.g.Insns[b.Last-1].Kind {
+	case Leave:
+		r.Out = append(r.Out, Way{Insn: b.Last - 1, Probe: b.Last - 1, View: LastView, Again: now != inside})
+	case Halt:
+		r.Ends++
+	}
+}
+
+// LastView is the view of a way out that is after everything at its instruction's address.
+const LastView = 1<<32 - 1
+
+// way returns the ways in at a mark of a block. first says that it is the block's first
+// mark, so that states of blocks before it meet there.
+func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
+	at := Way{Insn: m.Insn, View: m.View, Probe: m.Insn}
+	if now&^begins == 0 {
+		return []Way{at}
+	}
+	at.Again = true
+	if !first || n == s.g.entry {
+		return []Way{at}
+	}
+	var edges []Way
+	for _, p := range s.g.preds[n] {
+		if s.out[p]&begins == 0 {
+			continue
+		}
+		last := s.g.Blocks[p].Last - 1
+		kind := s.g.Insns[last].Kind
+		if s.out[p]&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop || !s.idle(s.g.Blocks[n].First, m.Insn) {
+			return []Way{at}
+		}
+		edges = append(edges, Way{Insn: m.Insn, View: m.View, Probe: last})
+	}
+	return edges
+}
+
+// idle reports whether nothing happens from one instruction to another.
+func (s *Solver) idle(from, to int32) bool {
+	for ; from < to; from++ {
+		if s.g.Insns[from].Kind != Nop {
+			return false
+		}
+	}
+	return true
+}
+
+// exit returns the ways out at a mark of a block.
+func (s *Solver) exit(n int32, first bool, now state, m Mark) []Way {
+	at := Way{Insn: m.Insn, View: m.View, Probe: m.Insn}
+	if now == inside {
+		return []Way{at}
+	}
+	at.Again = true
+	if !first {
+		return []Way{at}
+	}
+	var edges []Way
+	for _, p := range s.g.preds[n] {
+		if s.out[p]&inside == 0 {
+			continue
+		}
+		if s.out[p] != inside || len(s.g.Blocks[p].Succs) != 1 || s.of(n)[0].Insn != s.g.Blocks[n].First {
+			return []Way{at}
+		}
+		last := s.g.Blocks[p].Last - 1
+		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
+	}
+	return edges
+}
+
+// merge sorts ways and leaves one of several at an instruction.
+func merge(ways []Way) []Way {
+	slices.SortFunc(ways, func(a, b Way) int {
+		return cmp.Or(cmp.Compare(a.Probe, b.Probe), cmp.Compare(a.Insn, b.Insn), cmp.Compare(a.View, b.View))
+	})
+	out := ways[:0]
+	for _, w := range ways {
+		if n := len(out); n > 0 && out[n-1].Probe == w.Probe {
+			out[n-1].Again = out[n-1].Again || w.Again
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
+}
