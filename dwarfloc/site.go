@@ -411,7 +411,7 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	// With -fsanitize=address, GCC copies parameters to other slots after what is elsewhere
 	// the prologue's end. That code has the position of the parameter's declaration.
 	copies := func(r *dw.Row) bool {
-		return r.Column != 0 && slices.Contains(declared, position{r.Line, r.Column})
+		return r.Column != 0 && slices.Contains(declared, declPosition{r.Line, r.Column})
 	}
 	for _, r := range ranges {
 		if s.Addr < r.Lo || s.Addr >= r.Hi {
@@ -428,20 +428,20 @@ func (s *Site) passPrologue(e dw.Entry) error {
 	return nil
 }
 
-// position is a place in a function's source file.
-type position struct{ line, column uint32 }
+// declPosition is where a parameter is declared, in the function's source file.
+type declPosition struct{ line, column uint32 }
 
 // slots returns how many parameters of the site's function have slots in its frame, how many
 // are elsewhere, and where all are declared. A parameter that the caller passed on the stack
 // does not count, nor does one whose list does not cover the function's first instruction:
 // rustc describes structures so without optimization.
-func (s *Site) slots(e dw.Entry) (slots, others int, declared []position, err error) {
+func (s *Site) slots(e dw.Entry) (slots, others int, declared []declPosition, err error) {
 	u := s.u
 	err = e.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagFormalParameter {
 			return true, nil
 		}
-		var at position
+		var at declPosition
 		defer func() { declared = append(declared, at) }()
 		return true, c.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
