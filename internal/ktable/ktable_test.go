@@ -1,4 +1,4 @@
-package ktable
+package ktable_test
 
 import (
 	"debug/elf"
@@ -9,25 +9,26 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 // TestFixture: a toy kernel with one entry in each table of patched code.
 func TestFixture(t *testing.T) {
 	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
-	tables, err := Read(img.File)
+	tables, err := ktable.Read(img.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Find(img.File)
+	m, err := ktable.Find(img.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	jumps, err := m.Addresses(Jumps)
+	jumps, err := m.Addresses(ktable.Jumps)
 	if err != nil || len(jumps) != 1 {
 		t.Fatalf("static branches %#x, %v", jumps, err)
 	}
-	bugs, err := m.Addresses(Bugs)
+	bugs, err := m.Addresses(ktable.Bugs)
 	if err != nil || len(bugs) != 1 {
 		t.Fatalf("bugs %#x, %v", bugs, err)
 	}
@@ -45,7 +46,7 @@ func TestFixture(t *testing.T) {
 // TestNoTables: a program has none, and its traps stop.
 func TestNoTables(t *testing.T) {
 	img := testenv.Fixture(t, "run-gcc12-O2-dwarf5.exe")
-	tables, err := Read(img.File)
+	tables, err := ktable.Read(img.File)
 	if err != nil || len(tables.Edges(0, ^uint64(0))) != 0 || !tables.Stops(0) {
 		t.Errorf("%v, %v", tables, err)
 	}
@@ -73,13 +74,13 @@ func TestKernels(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			tables, err := Read(f)
+			tables, err := ktable.Read(f)
 			if err != nil {
 				t.Fatal(err)
 			}
 			edges := tables.Edges(0, ^uint64(0))
-			if len(edges) < 5000 || len(tables.warns) < 3000 {
-				t.Errorf("%d edges and %d warnings", len(edges), len(tables.warns))
+			if len(edges) < 5000 || len(tables.Warns()) < 3000 {
+				t.Errorf("%d edges and %d warnings", len(edges), len(tables.Warns()))
 			}
 			begins := instructions(f)
 			for i, e := range edges {
@@ -90,7 +91,7 @@ func TestKernels(t *testing.T) {
 					t.Errorf("%#x leads to %#x: one is not an instruction", e.From, e.To)
 				}
 			}
-			for i, addr := range tables.warns {
+			for i, addr := range tables.Warns() {
 				if i%99 == 0 && (!begins(addr) || tables.Stops(addr)) {
 					t.Errorf("the warning at %#x", addr)
 				}
@@ -128,38 +129,36 @@ func TestFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tables, err := Read(f)
+	tables, err := ktable.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Find(f)
+	m, err := ktable.Find(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := m.read(replaced)
-	if err != nil || l == nil {
-		t.Fatal(l, err)
-	}
-	code, checked := m.code(), 0
-	l.each(func(e entry) {
-		at := e.near(0)
-		in, ok := code.next(at)
+	next, checked := m.Next(), 0
+	err = m.Near(ktable.Replaced, func(from, at uint64) {
+		in, ok := next(at)
 		aux := at + uint64(in.Target)
 		if s := f.SectionAt(aux); !ok || !in.Branches || s == nil || s.Name != ".altinstr_aux" {
 			return
 		}
-		test, _ := code.next(aux)
-		yes, _ := code.next(aux + uint64(test.Size))
+		test, _ := next(aux)
+		yes, _ := next(aux + uint64(test.Size))
 		last := aux + uint64(test.Size+yes.Size)
-		no, _ := code.next(last)
+		no, _ := next(last)
 		edges := tables.Edges(at, at+1)
 		for _, to := range []uint64{at + uint64(in.Size), last + uint64(no.Target)} {
-			if !slices.Contains(edges, Edge{at, to}) {
+			if !slices.Contains(edges, ktable.Edge{From: at, To: to}) {
 				t.Errorf("%#x leads to %#x, which is not in %#x", at, to, edges)
 			}
 		}
 		checked++
 	})
+	if err != nil {
+		t.Error(err)
+	}
 	if checked < 300 {
 		t.Errorf("only %d", checked)
 	}
@@ -176,31 +175,24 @@ func TestRelocations(t *testing.T) {
 	}
 	defer f.Close()
 	relocated := relocations(t, path)
-	m, err := Find(f)
+	m, err := ktable.Find(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []*Form{Jumps, StaticCalls, Bugs, replaced} {
-		table, err := m.read(l)
-		if err != nil || table == nil {
-			t.Errorf("%s: %v", l.from, err)
-			continue
-		}
+	for i, l := range ktable.WithTwo {
 		known := 0
-		table.each(func(e entry) {
-			for at := 0; at < 8; at += 4 {
-				to, ok := relocated[e.addr+uint64(at)]
-				if !ok {
-					t.Fatalf("%s: no relocation at %#x", l.from, e.addr+uint64(at))
-				}
-				if to != e.near(at) {
-					t.Errorf("%s: %#x at %#x, the relocation says %#x", l.from, e.near(at), e.addr, to)
-				}
+		err := m.Near(l, func(at, to uint64) {
+			want, ok := relocated[at]
+			if !ok || to != want {
+				t.Errorf("table %d: %#x at %#x; the relocation there (%v) says %#x", i, to, at, ok, want)
 			}
 			known++
 		})
-		if known < 500 {
-			t.Errorf("%s: only %d entries", l.from, known)
+		if err != nil {
+			t.Error(err)
+		}
+		if known < 1000 {
+			t.Errorf("table %d: only %d addresses", i, known)
 		}
 	}
 }
