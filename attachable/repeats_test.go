@@ -53,7 +53,7 @@ func TestComesBack(t *testing.T) {
 		{"a loop of the caller", "arm64",
 			codeAt{0x10: "1f2003d561000054", 0x30: "f8ffff17"}, 0x10, false, true},
 		{"an indirect jump", "arm64", codeAt{0x10: "a0001fd6"}, 0x10, false, false},
-		{"a branch not known", "arm64", codeAt{0x10: "b1ffff54"}, 0x10, false, false},
+		{"a branch not known", "arm64", codeAt{0x10: "a13f0174"}, 0x10, false, false},
 	} {
 		b := body{next: insn.For(tt.arch).Next}
 		for lo := uint64(0); lo < 0x40; lo++ {

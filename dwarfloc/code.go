@@ -26,8 +26,10 @@ type code struct {
 	solver *flow.Solver
 	why    string // it could not be followed
 	rows   []dw.Row
-	owner  []int32 // for each instruction of the graph: index in bodies of the innermost body that has it
-	own    []int32 // for each row: index in bodies of the body that it belongs to, or ended
+	marks  []flow.Mark // memory of statements
+
+	statementRows []statement // by address and view
+	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 
 // body is the function itself or one inlined instance.
@@ -73,14 +75,15 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Edges = tables.Edges
+	f.Edges, f.Indirect = tables.Edges, tables.Indirect
 	f.Ends = func(addr uint64, in *insn.Insn) bool {
 		return in.Trap && tables.Stops(addr) || calls[addr+uint64(in.Size)].ends ||
-			in.Call && in.Direct && u.img.noReturns.at(u.img, addr+uint64(in.Target))
+			in.Call && in.Target != 0 && u.img.noReturns.at(u.img, addr+uint64(in.Target))
 	}
 	f.Leaves = func(addr uint64, in *insn.Insn) bool {
 		return calls[addr].leaves || calls[addr+uint64(in.Size)].leaves
 	}
+	f.Torn = c.torn
 	c.arch = arch
 	c.graph = flow.Follow(f)
 	if c.graph.Why != "" {
@@ -257,6 +260,25 @@ func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 		}
 		return true, nil
 	})
+}
+
+// torn reports whether the canonical frame address is at a link-time address what it is where the
+// function is called, and, with had, not so everywhere in the function.
+func (c *code) torn(addr uint64, had bool) bool {
+	d := c.u.Data
+	first, ok, err := d.CFA(c.bodies[0].start)
+	if err != nil || !ok || first.Expr != nil {
+		return false
+	}
+	here, ok, err := d.CFA(addr)
+	if err != nil || !ok || here.Expr != nil || here.Reg != first.Reg || here.Off != first.Off {
+		return false
+	}
+	if !had {
+		return true
+	}
+	steady, err := d.SteadyFrame(c.bodies[0].start)
+	return err == nil && !steady
 }
 
 // kernelTables are what a kernel does to its code, once they are needed.

@@ -185,10 +185,31 @@ func (c *code) readRows() error {
 				continue
 			}
 			c.rows = append(c.rows, rows[i])
-			c.own = append(c.own, c.ownerOf(&rows[i], edges[rows[i].Addr]))
+			if !rows[i].Stmt {
+				continue
+			}
+			own := c.ownerOf(&rows[i], edges[rows[i].Addr])
+			n, ok := c.graph.At(rows[i].Addr)
+			if own == ended || !ok {
+				continue
+			}
+			at := int32(n)
+			c.statementRows = append(c.statementRows, statement{
+				addr: rows[i].Addr, view: uint64(rows[i].View), own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
+			})
 		}
 	}
 	return nil
+}
+
+// statement is a row of the line table that begins a statement, at an instruction that is
+// reached.
+type statement struct {
+	addr, view uint64
+	own        int32 // index in code.bodies of the body that it belongs to
+	insn       int32 // in the graph
+	past       int32 // the first instruction from there on that is no padding
+	block      int32 // of insn
 }
 
 // ownerOf returns the body that a row belongs to. edges are those that begin or end there.

@@ -293,48 +293,56 @@ func (c *code) marked() bool {
 	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
 }
 
-// statements returns the marks of a body by the statements of the line table.
+// statements returns the marks of a body by the statements of the line table. They are valid
+// until the next call.
 func (c *code) statements(i int32) []flow.Mark {
 	b := &c.bodies[i]
-	var out []flow.Mark
+	out := c.marks[:0]
 	entered := !b.live
-	mark := func(addr, view uint64, kind flow.MarkKind) {
-		n, ok := c.graph.At(addr)
-		if !ok {
-			return
+	enter := func() {
+		entered = true
+		if n, ok := c.graph.At(b.start); ok && b.live {
+			out = append(out, flow.Mark{Insn: c.past(int32(n)), Kind: flow.MarkInside, View: uint32(b.view)}) // see withoutHoisted
 		}
-		at := int32(n)
-		if kind != flow.MarkExit {
-			if at = c.past(at); at != int32(n) {
-				view = 0
-			}
+	}
+	last, block := flow.MarkInside, int32(-1) // of the mark before
+	for k := range c.statementRows {
+		r := &c.statementRows[k]
+		if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
+			enter()
+			last = flow.MarkInside
+		}
+		kind, at := flow.MarkExit, r.insn
+		if r.own >= i && r.own < b.end {
+			kind, at = flow.MarkEnter, r.past
+		}
+		if at < 0 || kind == last && r.block == block {
+			continue // it changes nothing
+		}
+		view := r.view
+		if at != r.insn {
+			view = 0
 		}
 		out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
-	}
-	enter := func() {
-		if entered = true; b.live {
-			mark(b.start, b.view, flow.MarkInside) // see withoutHoisted
-		}
-	}
-	for k := range c.rows {
-		r := &c.rows[k]
-		if !entered && (r.Addr > b.start || r.Addr == b.start && uint64(r.View) >= b.view && !c.later(i, k)) {
-			enter()
-		}
-		if !r.Stmt || c.own[k] == ended {
-			continue
-		}
-		kind := flow.MarkExit
-		if own := c.own[k]; own >= i && own < b.end {
-			kind = flow.MarkEnter
-		}
-		mark(r.Addr, uint64(r.View), kind)
+		last, block = kind, r.block
 	}
 	if !entered {
 		enter()
 	}
-	slices.SortStableFunc(out, func(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) })
+	if !slices.IsSortedFunc(out, compareMarks) {
+		slices.SortStableFunc(out, compareMarks)
+	}
+	c.marks = out
 	return c.withoutHoisted(out)
+}
+
+func compareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
+
+// later reports whether a statement is one before a body's first one at the same address:
+// without views, the debug information does not say where between them the body begins.
+func (c *code) later(i int32, k int) bool {
+	b, r := &c.bodies[i], &c.statementRows[k]
+	return r.addr == b.start && (r.own < i || r.own >= b.end)
 }
 
 // withoutHoisted drops the mark of the place where the debug information says that the body is
@@ -346,23 +354,11 @@ func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
 	if at < 0 {
 		return marks
 	}
-	if next := at + 1; others && next < len(marks) && marks[next].Kind == flow.MarkExit && c.graph.Together(marks[at].Insn, marks[next].Insn) {
+	if next := at + 1; others && next < len(marks) && marks[next].Kind == flow.MarkExit && c.graph.Block(marks[at].Insn) == c.graph.Block(marks[next].Insn) {
 		return slices.Delete(marks, at, next)
 	}
 	marks[at].Kind = flow.MarkEnter
 	return marks
-}
-
-// later reports whether a row is of a statement before a body's first one at the same address:
-// without views, the debug information does not say where between them the body begins.
-func (c *code) later(i int32, k int) bool {
-	b := &c.bodies[i]
-	for ; k < len(c.rows) && c.rows[k].Addr == b.start; k++ {
-		if c.rows[k].Stmt && c.own[k] != ended {
-			return c.own[k] < i || c.own[k] >= b.end
-		}
-	}
-	return false
 }
 
 // past returns the first instruction from one on that is no padding.

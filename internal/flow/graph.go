@@ -34,6 +34,12 @@ type Function struct {
 	Ends func(addr uint64, in *insn.Insn) bool
 	// Leaves reports whether an indirect jump calls another function at the end of this one.
 	Leaves func(addr uint64, in *insn.Insn) bool
+	// Torn reports whether nothing of the function's stack frame is left at an address: an
+	// indirect jump there calls another function. With had, the function has a frame elsewhere:
+	// otherwise the jump may also be one through a table. It may be nil.
+	Torn func(addr uint64, had bool) bool
+	// Indirect reports whether a jump to an address is one to a register. It may be nil.
+	Indirect func(addr uint64) bool
 	// Read reads n bytes of the image, for jump tables, or returns nil.
 	Read func(addr uint64, n int) []byte
 }
@@ -48,6 +54,7 @@ type Graph struct {
 	entry int32
 	preds [][]int32
 	parts []part
+	of    []int32 // the block of each instruction
 }
 
 // Insn is one instruction.
@@ -228,6 +235,9 @@ func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 			}
 			return Branch
 		}
+		if !in.Onward && w.f.Indirect != nil && w.f.Indirect(to) {
+			return w.indirect(at, in)
+		}
 		if !in.Onward {
 			return Leave // to another function
 		}
@@ -245,6 +255,10 @@ func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 // indirect says what an indirect jump is, and notes it if it may be one through a table.
 func (w *follower) indirect(at uint64, in *insn.Insn) Kind {
 	if w.f.Leaves != nil && w.f.Leaves(at, in) {
+		return Leave
+	}
+	// There are no tables of thunks (arch/x86/Makefile has -fno-jump-tables with retpolines).
+	if in.Branches && w.f.Torn != nil && w.f.Torn(at, false) {
 		return Leave
 	}
 	w.jumps = append(w.jumps, at)
@@ -267,6 +281,10 @@ func (w *follower) tables() {
 		targets, ok := w.f.Arch.JumpTable(p.Code, starts, uint32(at-p.Addr), w.f.Read)
 		for _, to := range targets {
 			ok = ok && w.part(to) != nil
+		}
+		if !ok && w.f.Torn != nil && w.f.Torn(at, true) {
+			p.kinds[at-p.Addr] = 1 + uint8(Leave)
+			continue
 		}
 		if !ok {
 			w.lose(at, "it is not known where the indirect jump leads")
@@ -322,6 +340,12 @@ func (w *follower) blocks() {
 			g.preds[to] = append(g.preds[to], int32(n))
 		}
 	}
+	g.of = make([]int32, len(g.Insns))
+	for n := range g.Blocks {
+		for i := g.Blocks[n].First; i < g.Blocks[n].Last; i++ {
+			g.of[i] = int32(n)
+		}
+	}
 	g.entry = -1
 	if n, ok := numbers[w.f.Entry]; ok {
 		g.entry = n
@@ -353,5 +377,5 @@ func (g *Graph) Bytes(n int32) []byte {
 	return p.Bytes[in.Addr-p.Addr:][:in.Size]
 }
 
-// Together reports whether two instructions are in one block.
-func (g *Graph) Together(a, b int32) bool { return g.block(a) == g.block(b) }
+// Block returns the number of the block that has an instruction.
+func (g *Graph) Block(insn int32) int32 { return g.of[insn] }

@@ -3,7 +3,6 @@ package flow
 import (
 	"cmp"
 	"slices"
-	"sort"
 )
 
 // A run of a body is followed by a small automaton: outside of the body, in it, or away from
@@ -82,11 +81,6 @@ type Solver struct {
 func (g *Graph) Solver() *Solver {
 	n := len(g.Blocks)
 	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1)}
-}
-
-// block returns the number of the block that holds an instruction.
-func (g *Graph) block(insn int32) int {
-	return sort.Search(len(g.Blocks), func(i int) bool { return g.Blocks[i].First > insn }) - 1
 }
 
 // Solve returns the ways in and out for marks, which are sorted by instruction.

@@ -27,7 +27,7 @@ func nextX86(code []byte) (Insn, bool) {
 	}
 	in := Insn{Size: inst.Len, Onward: true}
 	if rel, is := inst.Args[0].(x86asm.Rel); is {
-		in.Direct, in.Target = true, int64(inst.Len)+int64(rel)
+		in.Target = int64(inst.Len) + int64(rel)
 		in.Branches = inst.Op != x86asm.CALL
 	}
 	switch inst.Op {

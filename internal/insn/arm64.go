@@ -13,8 +13,7 @@ var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Loa
 
 // Every instruction after which execution may continue elsewhere is in the group
 // "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26
-// are 101). Only these are decoded. Others that arm64asm does not know (SVE, atomics) do
-// not matter: they have four bytes too.
+// are 101). Only these are decoded. All others have four bytes too.
 func nextARM64(code []byte) (Insn, bool) {
 	if len(code) < 4 {
 		return Insn{}, false
@@ -24,36 +23,47 @@ func nextARM64(code []byte) (Insn, bool) {
 	if word>>26&7 != 5 {
 		return in, true
 	}
-	inst, err := decodeARM64(code)
-	if err != nil {
-		return otherARM64(word)
-	}
-	switch inst.Op {
-	case arm64asm.B, arm64asm.CBZ, arm64asm.CBNZ, arm64asm.TBZ, arm64asm.TBNZ, arm64asm.BL:
-		in.Call = inst.Op == arm64asm.BL
-		in.Onward = inst.Op != arm64asm.B
-		for _, arg := range inst.Args {
-			switch a := arg.(type) {
-			case arm64asm.PCRel:
-				in.Direct, in.Target = true, int64(a)
-				in.Branches = !in.Call
-			case arm64asm.Cond:
-				in.Onward = true
-			}
+	for _, b := range arm64Branches {
+		if word&b.mask != b.value {
+			continue
 		}
-	case arm64asm.BLR:
-		in.Call = true
-	case arm64asm.BR:
-		in.Onward, in.Lost = false, true
-	case arm64asm.RET, arm64asm.ERET, arm64asm.DRPS:
-		in.Onward = false
-	case arm64asm.BRK:
-		in.Trap = true
-	case arm64asm.NOP:
-		in.Nop = true
+		in.Onward, in.Call, in.Lost, in.Trap, in.Nop = !b.ends, b.call, b.lost, b.trap, b.nop
+		if b.bits > 0 {
+			in.Branches = !b.call
+			in.Target = int64(int32(word<<(32-b.bits-b.low))>>(32-b.bits)) * 4
+		}
+		return in, true
 	}
-	// Execution may continue after BRK: it is also the trap of a WARN.
-	return in, true
+	return in, false // newer branches (CBGT)
+}
+
+// arm64Branches lists the group's instructions by how execution continues after them: those
+// whose word is value under mask. Their target is a signed number of words, in bits from the
+// bit low on. (Arm ARM, C4.1.)
+var arm64Branches = []struct {
+	mask, value     uint32
+	low, bits       uint8
+	ends, call      bool
+	lost, trap, nop bool
+}{
+	{mask: 0xfc000000, value: 0x14000000, bits: 26, ends: true},   // B
+	{mask: 0xfc000000, value: 0x94000000, bits: 26, call: true},   // BL
+	{mask: 0xff000000, value: 0x54000000, low: 5, bits: 19},       // B.cond, BC.cond
+	{mask: 0x7e000000, value: 0x34000000, low: 5, bits: 19},       // CBZ, CBNZ
+	{mask: 0x7e000000, value: 0x36000000, low: 5, bits: 14},       // TBZ, TBNZ
+	{mask: 0xfffffc1f, value: 0xd61f0000, ends: true, lost: true}, // BR
+	{mask: 0xfffffc1f, value: 0xd63f0000, call: true},             // BLR
+	{mask: 0xfffffc1f, value: 0xd65f0000, ends: true},             // RET
+	{mask: 0xffffffff, value: 0xd69f03e0, ends: true},             // ERET
+	{mask: 0xffffffff, value: 0xd6bf03e0, ends: true},             // DRPS
+	{mask: 0xfefff800, value: 0xd61f0800, ends: true, lost: true}, // BRAA and the like
+	{mask: 0xfefff800, value: 0xd63f0800, call: true},             // BLRAA and the like
+	{mask: 0xfffffbff, value: 0xd65f0bff, ends: true},             // RETAA, RETAB
+	{mask: 0xfffffbff, value: 0xd69f0bff, ends: true},             // ERETAA, ERETAB
+	{mask: 0xffe0001f, value: 0xd4200000, trap: true},             // BRK, also the trap of a WARN
+	{mask: 0xff000000, value: 0xd4000000},                         // other exceptions
+	{mask: 0xffffffff, value: 0xd503201f, nop: true},              // NOP
+	{mask: 0xff000000, value: 0xd5000000},                         // system
 }
 
 // arm64Decoding serializes arm64asm.Decode, which writes to a package variable.
@@ -63,31 +73,6 @@ func decodeARM64(code []byte) (arm64asm.Inst, error) {
 	arm64Decoding.Lock()
 	defer arm64Decoding.Unlock()
 	return arm64asm.Decode(code)
-}
-
-// arm64Others lists the instructions in the group that golang.org/x/arch v0.30 does not
-// know: those whose word is value under mask.
-var arm64Others = []struct {
-	mask, value  uint32
-	onward, lost bool
-}{
-	{0xfefff800, 0xd61f0800, false, true},  // BRAA and the like
-	{0xfefff800, 0xd63f0800, true, false},  // BLRAA and the like
-	{0xfffff800, 0xd65f0800, false, false}, // RETAA, RETAB
-	{0xfffff800, 0xd69f0800, false, false}, // ERETAA, ERETAB
-	{0xff000000, 0xd4000000, true, false},  // exceptions, as TCANCEL
-	{0xff000000, 0xd5000000, true, false},  // system, as SB and WFET
-}
-
-// otherARM64 decodes with arm64Others. ok is false for the rest of the group, which has
-// newer branches (BC.cond, CBGT).
-func otherARM64(word uint32) (Insn, bool) {
-	for _, o := range arm64Others {
-		if word&o.mask == o.value {
-			return Insn{Size: 4, Onward: o.onward, Lost: o.lost}, true
-		}
-	}
-	return Insn{}, false
 }
 
 // arm64Steps follows aarch64_insn_is_steppable and arm_probe_decode_insn in

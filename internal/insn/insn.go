@@ -50,8 +50,7 @@ type Insn struct {
 	Onward   bool  // may continue at the next instruction, if only after a call returns
 	Branches bool  // may continue at Target
 	Lost     bool  // may continue at an address that the instruction does not contain
-	Call     bool  // calls a function, at Target if Direct
-	Direct   bool  // Target is known
+	Call     bool  // calls a function, at Target if that is not 0
 	Trap     bool  // traps, always: what the system does then decides whether it goes on
 	Nop      bool  // does nothing: padding, or room for what is patched in
 	Target   int64 // bytes from the instruction's beginning

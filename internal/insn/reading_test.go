@@ -45,7 +45,7 @@ func TestReading(t *testing.T) {
 		{"after a prefix that is jumped over", "7401" + "f00fb117" + ret, "amd64", 3, Inside, 2, 6},
 		{"arm64", "40000034" + "c0035fd6", "arm64", 4, Begins, 4, 4},
 		{"inside, arm64", "40000034" + "c0035fd6", "arm64", 6, Inside, 4, 8},
-		{"arm64, a branch that is not known", "b1ffff54" + "c0035fd6", "arm64", 4, Unknown, 0, 4},
+		{"arm64, a branch that is not known", "a13f0174" + "c0035fd6", "arm64", 4, Unknown, 0, 4},
 	} {
 		r := For(tt.arch).Read(dwarftest.Hex(t, tt.code))
 		r.From(0)

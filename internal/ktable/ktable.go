@@ -17,16 +17,23 @@ type Edge struct{ From, To uint64 }
 type Tables struct {
 	edges []Edge
 	warns []uint64 // traps after which execution continues
+	// thunks are where arrays of code that jumps to a register begin.
+	thunks []uint64
 }
 
 // Read reads the tables of an image. Those that it does not have are empty. The error is about a
 // damaged image.
 func Read(f *image.File) (*Tables, error) {
-	m, err := Find(f)
+	m, err := Find(f, thunks...)
 	if err != nil {
 		return nil, err
 	}
 	t := &Tables{}
+	for _, name := range thunks {
+		if addr, ok := m.at[name]; ok {
+			t.thunks = append(t.thunks, addr)
+		}
+	}
 	for _, l := range []struct {
 		form *Form
 		add  func(*Tables, *Marks, *list) error
@@ -60,6 +67,23 @@ func (t *Tables) Edges(lo, hi uint64) []Edge {
 func (t *Tables) Stops(addr uint64) bool {
 	_, warns := slices.BinarySearch(t.warns, addr)
 	return !warns
+}
+
+// thunks are the symbols of arrays of thunks: arch/x86/lib/retpoline.S. Compilers jump there
+// instead of to a register (-mindirect-branch=thunk-extern, -mretpoline-external-thunk).
+var thunks = []string{"__x86_indirect_thunk_array", "__x86_indirect_jump_thunk_array"}
+
+// thunksSize is the bytes of an array: 16 registers of RETPOLINE_THUNK_SIZE each.
+const thunksSize = 16 * 32
+
+// Indirect reports whether a jump to an address is one to a register.
+func (t *Tables) Indirect(addr uint64) bool {
+	for _, at := range t.thunks {
+		if addr-at < thunksSize {
+			return true
+		}
+	}
+	return false
 }
 
 // isCode reports whether an address is in a section of instructions. The end of one counts too: a

@@ -220,7 +220,7 @@ func relocations(t *testing.T, path string) map[uint64]uint64 {
 			t.Fatal(err)
 		}
 		le := binary.LittleEndian
-		for ; len(d) >= relaSize; d = d[relaSize:] {
+		for ; len(d) >= 24; d = d[24:] {
 			info := le.Uint64(d[8:])
 			if n := info >> 32; elf.R_X86_64(info&0xffffffff) == elf.R_X86_64_PC32 && n > 0 {
 				out[le.Uint64(d)] = symbols[n-1].Value + le.Uint64(d[16:])
