@@ -9,8 +9,9 @@ import (
 // blocks between a comparison and the jump.
 const (
 	mostEntries = 4096
-	mostBlocks  = 12  // on a path to the jump
-	mostPaths   = 256 // to the jump
+	mostBlocks  = 12      // on a path to the jump
+	mostPaths   = 256     // to the jump
+	mostSteps   = 1 << 17 // instructions on all paths
 )
 
 // JumpTable returns where an indirect jump leads: the addresses in the table that it reads, in
@@ -131,13 +132,14 @@ type tableSearch struct {
 	read  func(addr uint64, n int) []byte
 	jump  int32 // index of the instruction
 	tried int   // paths
+	steps int   // instructions
 	ends  map[int32]*trace
 }
 
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks
 // are in reverse order; taken says for all but the last whether its branch leads to the next.
 func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bool {
-	if s.tried++; s.tried > mostPaths {
+	if s.tried++; s.tried > mostPaths || s.steps > mostSteps {
 		return false
 	}
 	head := path[len(path)-1]
@@ -171,6 +173,7 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 
 // run follows a block. In the last one, it stops at the jump and sets goal to its target.
 func (s *tableSearch) run(t *trace, block int32, last bool, goal *value) (c condition) {
+	s.steps += int(s.from[block+1] - s.from[block])
 	for i := s.from[block]; i < s.from[block+1]; i++ {
 		at := s.at[i]
 		code := s.code.Bytes[at:]
