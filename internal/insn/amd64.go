@@ -8,7 +8,7 @@ import (
 )
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, updates: updatesX86, trace: traceX86, target: targetX86}
+var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, updates: updatesX86, trace: traceX86, target: targetX86, frame: 1<<x86SP | 1<<6}
 
 func nextX86(code []byte) (Insn, bool) {
 	if n := vexSize(code); n > 0 {

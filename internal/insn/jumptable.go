@@ -143,7 +143,7 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 		return false
 	}
 	head := path[len(path)-1]
-	t := newTrace()
+	t := newTrace(s.arch.frame)
 	var goal value
 	for i := len(path) - 1; i >= 0; i-- {
 		c := s.run(t, path[i], i == 0, &goal)
@@ -210,14 +210,15 @@ func (s *tableSearch) settle(t *trace, goal value, head int32, more bool, seen m
 	if result != tableFound {
 		return result
 	}
-	// A register in the goal or the address is the table's, loaded earlier.
+	// A register or slot in the goal or the address has the table's address, from earlier.
 	base := make(map[int32]uint64)
 	for _, v := range [...]value{goal, l.table} {
 		for _, x := range v.terms {
-			if x.sym == 0 || t.symbols[x.sym].kind != inputRegister || x.scale != 1 {
+			h, ok := t.holder(x.sym)
+			if !ok || x.scale != 1 || x.sym == l.entry {
 				continue
 			}
-			c, ok := s.earlier(head, t.symbols[x.sym].which)
+			c, ok := s.earlier(head, h)
 			if !ok {
 				return tableLost
 			}
@@ -249,7 +250,11 @@ func (s *tableSearch) lookup(t *trace, goal value) (l lookup, result tableResult
 		for t.symbols[id].kind == zeroExtended || t.symbols[id].kind == signExtended {
 			id = t.symbols[id].of.single()
 		}
-		switch t.symbols[id].kind {
+		kind := t.symbols[id].kind
+		if _, ok := t.slot(id); ok {
+			kind = inputRegister
+		}
+		switch kind {
 		case loaded:
 			if l.entry != 0 {
 				return l, tableLost
@@ -283,7 +288,10 @@ func (s *tableSearch) splitAddress(t *trace, l lookup) (lookup, tableResult) {
 		l.table.c = addr.c
 		return l, tableFound
 	}
-	isBase := func(x term) bool { return x.scale == 1 && t.symbols[x.sym].kind == inputRegister }
+	isBase := func(x term) bool {
+		_, ok := t.holder(x.sym)
+		return ok && x.scale == 1
+	}
 	isIndex := func(x term) bool {
 		n := t.symbolLimits(x.sym).count()
 		return n > 0 && n <= mostEntries
@@ -399,37 +407,71 @@ func (e evaluation) symbol(id int32) (uint64, bool) {
 	return binary.LittleEndian.Uint64(word[:]), true
 }
 
-// earlier returns the constant that a register holds at the beginning of a block, if it is the
-// same on all ways there that are known.
-func (s *tableSearch) earlier(block, reg int32) (c uint64, ok bool) {
-	type want struct{ block, reg int32 }
+// holder is where a value is at the beginning of a block: in a register, or in a slot of the frame
+// at a distance from what a register holds.
+type holder struct {
+	reg    int32
+	inSlot bool
+	off    uint64
+}
+
+// holder returns where the value of a symbol was at the beginning of the path.
+func (t *trace) holder(id int32) (h holder, ok bool) {
+	if addr, ok := t.slot(id); ok {
+		return holder{t.symbols[addr.terms[0].sym].which, true, addr.c}, true
+	}
+	s := t.symbols[id]
+	return holder{reg: s.which}, s.kind == inputRegister
+}
+
+// held returns the value that a holder has after a path.
+func (t *trace) held(h holder) (value, bool) {
+	if !h.inSlot {
+		return t.regs[h.reg], true
+	}
+	addr, _ := sum(t.regs[h.reg], constant(h.off), 1)
+	if v, ok := t.spills[addr]; ok {
+		return v, true
+	}
+	return t.symbol(symbol{kind: loaded, of: addr, bits: 64}), t.inFrame(addr)
+}
+
+// earlier returns the constant that a holder has at the beginning of a block, if it is the same on
+// all ways there that are known.
+func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
+	type want struct {
+		block int32
+		holder
+	}
 	found := false
-	seen := map[want]bool{{block, reg}: true}
-	for todo := []want{{block, reg}}; len(todo) > 0; {
+	seen := map[want]bool{{block, h}: true}
+	for todo := []want{{block, h}}; len(todo) > 0; {
 		w := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if len(s.into[w.block]) == 0 && w.block == 0 {
+		if w.block == 0 && len(s.into[0]) == 0 || len(seen) > mostSteps {
 			return 0, false // the function's caller passed it
 		}
 		for _, e := range s.into[w.block] {
 			t := s.end(e.from)
-			v := t.regs[w.reg]
-			switch sym := t.symbols[v.terms[0].sym]; {
-			case v.isConstant():
+			v, ok := t.held(w.holder)
+			if ok && v.isConstant() {
 				if found && v.c != c {
 					return 0, false
 				}
 				c, found = v.c, true
-			case v.single() == 0:
+				continue
+			}
+			id := v.single()
+			if t.symbols[id].kind == returnedNumber {
+				continue // no path
+			}
+			from, known := t.holder(id)
+			if !ok || !known {
 				return 0, false
-			case sym.kind == inputRegister:
-				if next := (want{e.from, sym.which}); !seen[next] {
-					seen[next] = true
-					todo = append(todo, next)
-				}
-			case sym.kind == returnedNumber: // no path
-			default:
-				return 0, false
+			}
+			if next := (want{e.from, from}); !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
 			}
 		}
 	}
@@ -443,7 +485,7 @@ func (s *tableSearch) end(block int32) *trace {
 	}
 	t := s.ends[block]
 	if t == nil {
-		t = newTrace()
+		t = newTrace(s.arch.frame)
 		s.run(t, block, false, nil)
 		s.ends[block] = t
 	}

@@ -53,6 +53,8 @@ type trace struct {
 	memory  map[place]value  // what is known to be there
 	stores  int32
 	flags   comparison
+	frame   Registers          // that point into the frame
+	spills  map[value]value    // what 64 bits of the frame were set to, by their addresses
 	decided map[int32]decision // symbols that are 1 if a condition holds, and otherwise 0
 	branch  comparison         // what the last branch depends on
 }
@@ -75,8 +77,8 @@ type place struct {
 	bits uint8
 }
 
-func newTrace() *trace {
-	t := &trace{symbols: make([]symbol, 1), index: make(map[symbol]int32), known: make(map[int32]limits), memory: make(map[place]value), decided: make(map[int32]decision)}
+func newTrace(frame Registers) *trace {
+	t := &trace{frame: frame, spills: make(map[value]value), symbols: make([]symbol, 1), index: make(map[symbol]int32), known: make(map[int32]limits), memory: make(map[place]value), decided: make(map[int32]decision)}
 	for i := range t.regs {
 		t.regs[i] = t.symbol(symbol{kind: inputRegister, which: int32(i)})
 	}
@@ -328,6 +330,32 @@ func (t *trace) store(addr value, bits uint8, v value) {
 		}
 	}
 	t.memory[place{addr, bits}] = t.low(v, bits)
+	if !t.inFrame(addr) {
+		return
+	}
+	for a := range t.spills {
+		d := int64(a.c - addr.c)
+		if a.terms == addr.terms && d < int64(bits/8) && -d < 8 {
+			delete(t.spills, a)
+		}
+	}
+	if bits == 64 {
+		t.spills[addr] = v
+	}
+}
+
+// inFrame reports whether an address is a constant from what a register of the frame held where
+// the path begins.
+func (t *trace) inFrame(addr value) bool {
+	s := t.symbols[addr.terms[0].sym]
+	return s.kind == inputRegister && addr.terms[0].scale == 1 && addr.terms[1].sym == 0 && t.frame.Has(uint64(s.which))
+}
+
+// slot returns the address that a symbol was loaded from, if it is 64 bits of the frame. What
+// compilers spill there is changed by nothing else.
+func (t *trace) slot(id int32) (addr value, ok bool) {
+	s := t.symbols[id]
+	return s.of, s.kind == loaded && s.bits == 64 && t.inFrame(s.of)
 }
 
 // forget is a write to memory that may be anywhere.
