@@ -11,7 +11,7 @@ const (
 	mostEntries = 4096
 	mostBlocks  = 12      // on a path to the jump
 	mostPaths   = 256     // to the jump
-	mostSteps   = 1 << 17 // instructions on all paths
+	mostSteps   = 1 << 15 // instructions on all paths
 )
 
 // JumpTable returns where an indirect jump leads: the addresses in the table that it reads, in
@@ -24,7 +24,8 @@ const (
 // bits. In the second case the compiler may know more, and the table may be shorter: the entries
 // must then all be addresses in code, and no instruction refers to the middle of the table.
 //
-// ok is false if something of this is not known. A path on which an instruction needs a register
+// ok is false if something of this is not known. When more instructions are known, so are more
+// paths: ask again until nothing is added. A path on which an instruction needs a register
 // that a call before it does not preserve is none: that call does not return.
 //
 // Known forms are those of GCC 11 and 12 and of clang 14 to 16: tables of addresses, and of
@@ -443,15 +444,18 @@ func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
 		block int32
 		holder
 	}
-	found := false
+	found, visits := false, 0
 	seen := map[want]bool{{block, h}: true}
 	for todo := []want{{block, h}}; len(todo) > 0; {
 		w := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if w.block == 0 && len(s.into[0]) == 0 || len(seen) > mostSteps {
+		if w.block == 0 && len(s.into[0]) == 0 {
 			return 0, false // the function's caller passed it
 		}
 		for _, e := range s.into[w.block] {
+			if visits++; visits > mostSteps {
+				return 0, false
+			}
 			t := s.end(e.from)
 			v, ok := t.held(w.holder)
 			if ok && v.isConstant() {
