@@ -26,6 +26,10 @@ func Read(f *image.File) (*Tables, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.tables()
+}
+
+func (m *Marks) tables() (*Tables, error) {
 	t := &Tables{}
 	for _, l := range []struct {
 		form *Form
