@@ -75,7 +75,22 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Edges, f.Indirect = tables.Edges, tables.Indirect
+	f.Indirect = tables.Indirect
+	pads, err := c.landingPads()
+	if err != nil {
+		return nil, err
+	}
+	f.Further = func(addr uint64, in *insn.Insn) (to []uint64) {
+		for _, e := range tables.Edges(addr, addr+uint64(in.Size)) {
+			to = append(to, e.To)
+		}
+		for _, p := range pads {
+			if in.Call && addr >= p.Lo && addr < p.Hi {
+				to = append(to, p.To)
+			}
+		}
+		return to
+	}
 	f.Ends = func(addr uint64, in *insn.Insn) bool {
 		return in.Trap && tables.Stops(addr) || calls[addr+uint64(in.Size)].ends ||
 			in.Call && in.Target != 0 && u.img.noReturns.at(u.img, addr+uint64(in.Target))
@@ -260,6 +275,18 @@ func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 		}
 		return true, nil
 	})
+}
+
+// landingPads returns where exceptions in the function's calls lead.
+func (c *code) landingPads() (out []dw.Pad, err error) {
+	for _, r := range c.ranges {
+		pads, err := c.u.Data.LandingPads(r.Lo, r.Hi)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pads...)
+	}
+	return out, nil
 }
 
 // torn reports whether the canonical frame address is at a link-time address what it is where the

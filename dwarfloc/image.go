@@ -97,7 +97,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	}
 	img.d = dw.New(dw.Sections{
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
-		EhFrameAddr: sectionAddr(f, ".eh_frame"), Errorf: damaged(f),
+		EhFrameAddr: sectionAddr(f, ".eh_frame"), ExceptAddr: sectionAddr(f, ".gcc_except_table"), Errorf: damaged(f),
 	}, sections)
 	img.index = index.New(img.d, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),

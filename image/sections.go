@@ -38,7 +38,7 @@ var debugSections = map[string]bool{
 	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true,
 	".debug_str_offsets": true, ".debug_addr": true, ".debug_loc": true, ".debug_loclists": true,
 	".debug_ranges": true, ".debug_rnglists": true, ".debug_line": true, ".debug_frame": true,
-	".debug_types": true, ".eh_frame": true, ".gnu_debugaltlink": true, ".debug_sup": true,
+	".debug_types": true, ".eh_frame": true, ".gcc_except_table": true, ".gnu_debugaltlink": true, ".debug_sup": true,
 }
 
 // joined lists the sections of which a relocatable file has several: one for each type
@@ -56,12 +56,12 @@ type taken struct {
 
 // DebugSections returns the sections that describe code and variables, by name:
 // ".debug_info", .debug_abbrev, str, line_str, str_offsets, addr, loc, loclists, ranges,
-// rnglists, line, frame, types and sup, ".eh_frame" and ".gnu_debugaltlink", as far as the file
-// has them. Compressed
-// sections are decompressed; old ones named .zdebug_info get the name ".debug_info". In a
-// relocatable file, sections are relocated to the addresses in Sections. For a stripped
-// file they come from the separate debug file, except .eh_frame. The bytes may be mapped
-// from the file: callers must not change them, and must read them under Guard.
+// rnglists, line, frame, types and sup, ".eh_frame", ".gcc_except_table" (not of a relocatable
+// file) and ".gnu_debugaltlink", as far as the file has them. Compressed sections are
+// decompressed; old ones named .zdebug_info get the name ".debug_info". In a relocatable file,
+// sections are relocated to the addresses in Sections. For a stripped file they come from the
+// separate debug file, except .eh_frame and .gcc_except_table. The bytes may be mapped from the
+// file: callers must not change them, and must read them under Guard.
 //
 // The error wraps ErrNoDWARF if there is no .debug_info, and is a *FormatError if a section
 // is damaged. The work is done once.
@@ -84,7 +84,7 @@ func (f *File) takeSections() (map[string][]byte, error) {
 		return nil, err
 	}
 	if f.separate != nil {
-		if err := f.debug.take(f, out, func(name string) bool { return name != ".eh_frame" }); err != nil {
+		if err := f.debug.take(f, out, func(name string) bool { return name != ".eh_frame" && name != ".gcc_except_table" }); err != nil {
 			return nil, err
 		}
 	}
@@ -102,6 +102,9 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 		}
 		if !debugSections[name] || s.Type == elf.SHT_NOBITS || !want(name) {
 			continue
+		}
+		if name == ".gcc_except_table" && src.file.Type == elf.ET_REL {
+			continue // there is one for each function
 		}
 		if first[name] && src.file.Type == elf.ET_REL && !joined[name] {
 			return src.errorf(s.Name, 0, "unsupported second section of this name: link the file first")

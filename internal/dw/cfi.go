@@ -43,6 +43,7 @@ type cie struct {
 	version    uint8
 	addrSize   int
 	fdeEnc     uint8 // .eh_frame: encoding of addresses
+	lsdaEnc    uint8 // and of the language-specific data's
 	hasAugData bool
 	err        error // why it cannot be read; then so it is with what refers to it
 }
@@ -53,7 +54,7 @@ type frameTable struct {
 	err  error // why not all of them could be read
 }
 
-// Pointer encodings of .eh_frame.
+// Pointer encodings of .eh_frame and .gcc_except_table.
 const (
 	ehAbsptr  = 0x00
 	ehUleb    = 0x01
@@ -66,7 +67,9 @@ const (
 	ehSdata8  = 0x0c
 	EhPCRel   = 0x10
 	EhDataRel = 0x30
-	ehOmit    = 0xff
+	// ehIndirect means that the pointer is at the address.
+	ehIndirect = 0x80
+	ehOmit     = 0xff
 )
 
 // CFA returns the rule for the canonical frame address at a link-time address. ok
@@ -99,29 +102,13 @@ func (d *Data) SteadyFrame(addr uint64) (bool, error) {
 
 // FrameOf returns the frame description that covers a link-time address, or nil.
 func (d *Data) FrameOf(addr uint64) (*FDE, error) {
-	t := &d.frames
-	t.once.Do(func() {
-		if len(d.Frame) > 0 {
-			t.fdes, t.err = d.readFrames(frameSection{".debug_frame", d.Frame, false})
-		}
-		// A linked image may have some descriptions in each section: code built
-		// without -g has only .eh_frame.
-		if len(d.EhFrame) > 0 {
-			eh, err := d.readFrames(frameSection{".eh_frame", d.EhFrame, true})
-			t.fdes = append(t.fdes, eh...)
-			if t.err == nil {
-				t.err = err
-			}
-		}
-		// The sort is stable: of equal addresses, the one read first stays first.
-		t.fdes = radix.Sort(t.fdes, func(f *FDE) uint64 { return f.lo })
-	})
-	i := sort.Search(len(t.fdes), func(i int) bool { return t.fdes[i].lo > addr })
+	fdes, damage := d.allFrames()
+	i := sort.Search(len(fdes), func(i int) bool { return fdes[i].lo > addr })
 	// Descriptions do not overlap, but an empty one may start at the same address, and each
 	// section may have one.
-	err := t.err // it may be in what could not be read
-	for i--; i >= 0 && i < len(t.fdes); i-- {
-		f := &t.fdes[i]
+	err := damage // it may be in what could not be read
+	for i--; i >= 0 && i < len(fdes); i-- {
+		f := &fdes[i]
 		switch {
 		case addr < f.hi && f.cie.err == nil:
 			return f, nil
@@ -132,6 +119,28 @@ func (d *Data) FrameOf(addr uint64) (*FDE, error) {
 		}
 	}
 	return nil, err
+}
+
+// allFrames returns the frame descriptions by address, and why not all of them could be read.
+func (d *Data) allFrames() ([]FDE, error) {
+	t := &d.frames
+	t.once.Do(func() {
+		if len(d.Frame) > 0 {
+			t.fdes, t.err = d.readFrames(frameSection{".debug_frame", d.Frame, false})
+		}
+		// A linked image may have some descriptions in each section: code built
+		// without -g has only .eh_frame.
+		if len(d.EhFrame) > 0 {
+			eh, err := d.readFrames(frameSection{ehFrame, d.EhFrame, true})
+			t.fdes = append(t.fdes, eh...)
+			if t.err == nil {
+				t.err = err
+			}
+		}
+		// The sort is stable: of equal addresses, the one read first stays first.
+		t.fdes = radix.Sort(t.fdes, func(f *FDE) uint64 { return f.lo })
+	})
+	return t.fdes, t.err
 }
 
 // frameSection is .debug_frame or .eh_frame, which differ in how entries refer to
@@ -248,7 +257,7 @@ func (d *Data) lostCIE(sec frameSection, err error) *cie {
 }
 
 func (d *Data) readCIE(e *bin.Reader, eh bool) (*cie, error) {
-	c := &cie{version: e.U8(), addrSize: d.WordSize}
+	c := &cie{version: e.U8(), addrSize: d.WordSize, lsdaEnc: ehOmit}
 	aug := string(e.CString())
 	if strings.HasPrefix(aug, "eh") {
 		e.Skip(uint64(d.WordSize)) // GCC 2's exception table
@@ -292,7 +301,7 @@ func (d *Data) augmentation(c *cie, e *bin.Reader, aug string, eh bool) error {
 	for i, a := range letters {
 		switch a {
 		case 'L':
-			data.U8()
+			c.lsdaEnc = data.U8()
 		case 'P':
 			d.ehPointer(data, data.U8())
 		case 'R':
@@ -311,12 +320,15 @@ func (d *Data) augmentation(c *cie, e *bin.Reader, aug string, eh bool) error {
 	return nil
 }
 
-// ehPointer reads an encoded pointer; the buffer's start is at d.ehFrameAddr.
-func (d *Data) ehPointer(b *bin.Reader, enc uint8) uint64 {
+// ehPointer reads an encoded pointer of .eh_frame, from whose beginning the buffer is.
+func (d *Data) ehPointer(b *bin.Reader, enc uint8) uint64 { return d.pointer(b, enc, d.EhFrameAddr) }
+
+// pointer reads an encoded pointer from a buffer that is at an address.
+func (d *Data) pointer(b *bin.Reader, enc uint8, base uint64) uint64 {
 	if enc == ehOmit {
 		return 0
 	}
-	at := d.EhFrameAddr + uint64(b.P)
+	at := base + uint64(b.P)
 	var v uint64
 	switch enc & 0x0f {
 	case ehAbsptr:

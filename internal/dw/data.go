@@ -12,6 +12,8 @@ type Sections struct {
 	Frame, EhFrame                               []byte
 	AltLink, Sup                                 []byte // which supplementary file there is: see Elsewhere
 	EhFrameAddr                                  uint64 // link-time address of .eh_frame
+	Except                                       []byte // .gcc_except_table: see LandingPads
+	ExceptAddr                                   uint64 // its link-time address
 
 	// Errorf returns an error about a place in a section, off bytes from its start.
 	Errorf func(section string, off uint64, format string, args ...any) error
@@ -32,7 +34,7 @@ func New(s Sections, named map[string][]byte) *Data {
 		".debug_info": &s.Info, ".debug_abbrev": &s.Abbrev, ".debug_str": &s.Str, ".debug_line_str": &s.LineStr,
 		".debug_str_offsets": &s.StrOffsets, ".debug_addr": &s.Addr, ".debug_loc": &s.Loc, ".debug_loclists": &s.Loclists,
 		".debug_ranges": &s.Ranges, ".debug_rnglists": &s.Rnglists, ".debug_line": &s.Line, ".debug_frame": &s.Frame,
-		".eh_frame": &s.EhFrame, ".gnu_debugaltlink": &s.AltLink, ".debug_sup": &s.Sup,
+		".eh_frame": &s.EhFrame, ".gcc_except_table": &s.Except, ".gnu_debugaltlink": &s.AltLink, ".debug_sup": &s.Sup,
 	} {
 		*to = named[name]
 	}

@@ -30,6 +30,9 @@ func Open(t testing.TB, name string, file []byte) *dw.Data {
 		},
 	}
 	for _, sec := range f.Sections() {
+		if sec.Name == ".gcc_except_table" {
+			s.ExceptAddr = sec.Addr
+		}
 		if sec.Name == ".eh_frame" {
 			s.EhFrameAddr = sec.Addr
 		}

@@ -16,7 +16,6 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
-	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
 // Function is what Follow needs to know about a function.
@@ -27,9 +26,9 @@ type Function struct {
 	// Outside returns code that is not in the function's parts but runs as if it were: what a
 	// jump leads to that comes back. It may be nil.
 	Outside func(addr uint64) (insn.Code, bool)
-	// Edges are further edges from the instructions in [lo, hi): static branches, alternatives,
-	// faults. It may be nil.
-	Edges func(lo, hi uint64) []ktable.Edge
+	// Further returns where execution may also go on after an instruction: for static branches,
+	// alternatives, faults, exceptions. It may be nil.
+	Further func(addr uint64, in *insn.Insn) []uint64
 	// Ends reports whether nothing follows a call or a trap. It may be nil.
 	Ends func(addr uint64, in *insn.Insn) bool
 	// Leaves reports whether an indirect jump calls another function at the end of this one.
@@ -83,15 +82,18 @@ type Block struct {
 	Succs       []int32
 }
 
+// edge says that execution may go on at one address after the instruction at another.
+type edge struct{ from, to uint64 }
+
 // follower is the work of Follow.
 type follower struct {
 	f     *Function
 	parts []part
 	g     *Graph
 	todo  []uint64
-	jumps []uint64      // indirect jumps that are not followed yet
-	heads []uint64      // addresses that begin blocks
-	out   []ktable.Edge // of all jumps and branches, and further edges
+	jumps []uint64 // indirect jumps that are not followed yet
+	heads []uint64 // addresses that begin blocks
+	out   []edge   // of all jumps and branches, and further edges
 }
 
 // part is one part of the code, with the kind of instruction that begins at each byte.
@@ -191,10 +193,10 @@ func (w *follower) run(at uint64) {
 		kind := w.kind(at, &in)
 		p = w.part(at) // parts may have been added
 		p.kinds[off], p.sizes[off] = 1+uint8(kind), uint8(in.Size)
-		if w.f.Edges != nil {
-			for _, e := range w.f.Edges(at, at+uint64(in.Size)) {
-				if w.reach(e.To) {
-					w.out = append(w.out, ktable.Edge{From: at, To: e.To})
+		if w.f.Further != nil {
+			for _, to := range w.f.Further(at, &in) {
+				if w.reach(to) {
+					w.out = append(w.out, edge{at, to})
 					if kind == Nop {
 						kind = Branch // a jump may be put there
 					}
@@ -214,7 +216,7 @@ func (w *follower) run(at uint64) {
 		case Jump, Leave, Halt:
 			return
 		case Branch:
-			w.out = append(w.out, ktable.Edge{From: at, To: next})
+			w.out = append(w.out, edge{at, next})
 			w.heads = append(w.heads, next)
 		}
 		at = next
@@ -229,7 +231,7 @@ func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 	case in.Branches:
 		to := at + uint64(in.Target)
 		if w.reach(to) {
-			w.out = append(w.out, ktable.Edge{From: at, To: to})
+			w.out = append(w.out, edge{at, to})
 			if !in.Onward {
 				return Jump
 			}
@@ -292,7 +294,7 @@ func (w *follower) tables() {
 		}
 		for _, to := range targets {
 			w.reach(to)
-			w.out = append(w.out, ktable.Edge{From: at, To: to})
+			w.out = append(w.out, edge{at, to})
 		}
 	}
 }
@@ -310,7 +312,7 @@ func (w *follower) blocks() {
 	}
 	slices.Sort(w.heads)
 	w.heads = slices.Compact(w.heads)
-	slices.SortFunc(w.out, func(a, b ktable.Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	slices.SortFunc(w.out, func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	w.out = slices.Compact(w.out)
 	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }
 	numbers := make(map[uint64]int32) // of blocks, by the addresses where they begin
@@ -325,9 +327,9 @@ func (w *follower) blocks() {
 	for n := range g.Blocks {
 		b := &g.Blocks[n]
 		last := &g.Insns[b.Last-1]
-		i, _ := slices.BinarySearchFunc(w.out, last.Addr, func(e ktable.Edge, a uint64) int { return cmp.Compare(e.From, a) })
-		for ; i < len(w.out) && w.out[i].From == last.Addr; i++ {
-			if to, ok := numbers[w.out[i].To]; ok {
+		i, _ := slices.BinarySearchFunc(w.out, last.Addr, func(e edge, a uint64) int { return cmp.Compare(e.from, a) })
+		for ; i < len(w.out) && w.out[i].from == last.Addr; i++ {
+			if to, ok := numbers[w.out[i].to]; ok {
 				b.Succs = append(b.Succs, to)
 			}
 		}
@@ -359,7 +361,7 @@ func (in *Insn) follows(next *Insn) bool {
 
 // splits reports whether the instruction at an address has further edges.
 func (w *follower) splits(addr uint64) bool {
-	_, is := slices.BinarySearchFunc(w.out, addr, func(e ktable.Edge, a uint64) int { return cmp.Compare(e.From, a) })
+	_, is := slices.BinarySearchFunc(w.out, addr, func(e edge, a uint64) int { return cmp.Compare(e.from, a) })
 	return is
 }
 

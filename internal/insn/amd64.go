@@ -9,18 +9,18 @@ import (
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
 var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Writes: writesX86, updates: updatesX86,
-	trace: traceX86, target: targetX86}
+	trace: traceX86, target: targetX86, frame: 1<<x86SP | 1<<6}
 
 func nextX86(code []byte) (Insn, bool) {
 	if n := vexSize(code); n > 0 {
 		return Insn{Size: n, Onward: true}, true
 	}
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
 	// first byte as an instruction without an operation.
 	if err != nil || inst.Op == 0 {
 		prefixes, other := alike(code)
-		if inst, err = x86asm.Decode(other, 64); err != nil || inst.Len < 3 {
+		if inst, err = decodeX86(other); err != nil || inst.Len < 3 {
 			return Insn{}, false
 		}
 		return Insn{Size: prefixes + inst.Len, Onward: true}, true
@@ -46,6 +46,17 @@ func nextX86(code []byte) (Insn, bool) {
 	}
 	// Execution may continue after UD2: it is also the trap of a WARN.
 	return in, true
+}
+
+// decodeX86 decodes an instruction. x86asm 0.30 panics if the code ends after a VEX prefix and its
+// opcode (decodeAVX).
+func decodeX86(code []byte) (inst x86asm.Inst, err error) {
+	defer func() {
+		if recover() != nil {
+			err = x86asm.ErrTruncated
+		}
+	}()
+	return x86asm.Decode(code, 64)
 }
 
 // alike replaces an instruction in the groups 0F 00, 0F 01, 0F 1E, 0F AE and 0F C7 by one with
@@ -102,7 +113,7 @@ func vexSize(code []byte) int {
 	if opcodes == 1 && opcode == 0x77 && c[0] != 0x62 {
 		return size // VZEROUPPER, VZEROALL
 	}
-	imul, err := x86asm.Decode(append([]byte{0x0f, 0xaf}, c[at+1:min(len(c), at+9)]...), 64)
+	imul, err := decodeX86(append([]byte{0x0f, 0xaf}, c[at+1:min(len(c), at+9)]...))
 	if err != nil || imul.Op == 0 {
 		return 0
 	}
@@ -128,7 +139,7 @@ var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0
 
 // slotX86 says what an x86-64 instruction does to a slot.
 func slotX86(code []byte, m Slot) (size int, did Effect) {
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	// As in nextX86, no operation means that the instruction is unknown.
 	if err != nil || inst.Op == 0 || x86Leaves[inst.Op] {
 		return 0, Lost
@@ -256,7 +267,7 @@ var x86Stores = x86Set(
 )
 
 func shapeX86(code []byte) uint64 {
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	if err != nil {
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 
 // arm64: ftrace's call is one BL. There is no decoder for stores to stack slots.
 var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Load: arm64Load, Store: arm64Store, Sequence: 32, Results: Results{callsARM64, usesARM64}, Shape: shapeARM64, Writes: writesARM64, updates: updatesARM64,
-	trace: traceARM64, target: targetARM64}
+	trace: traceARM64, target: targetARM64, frame: 1<<arm64SP | 1<<29}
 
 // Every instruction after which execution may continue elsewhere is in the group
 // "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26

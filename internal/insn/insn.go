@@ -34,6 +34,8 @@ type Arch struct {
 	// trace follows the first instruction in code, which is at addr. It returns the condition
 	// under which that branches.
 	trace func(t *trace, code []byte, addr uint64) condition
+	// frame are the registers that point into a function's frame, if any do.
+	frame Registers
 	// target returns where it leads if it is an indirect jump.
 	target func(t *trace, code []byte, addr uint64) value
 }

@@ -225,3 +225,12 @@ func TestStoredLast(t *testing.T) {
 		}
 	}
 }
+
+// TestCutShort: x86asm panics on a VEX prefix without an opcode.
+func TestCutShort(t *testing.T) {
+	for _, code := range []string{"c530", "c5", "c4e2", "c4e279", "62f1fd", "62f1fd48", "6666c5f8"} {
+		if in, ok := amd64.Next(dwarftest.Hex(t, code)); ok {
+			t.Errorf("%s: %+v", code, in)
+		}
+	}
+}

@@ -9,8 +9,9 @@ import (
 // blocks between a comparison and the jump.
 const (
 	mostEntries = 4096
-	mostBlocks  = 12  // on a path to the jump
-	mostPaths   = 256 // to the jump
+	mostBlocks  = 12      // on a path to the jump
+	mostPaths   = 256     // to the jump
+	mostSteps   = 1 << 15 // instructions on all paths
 )
 
 // JumpTable returns where an indirect jump leads: the addresses in the table that it reads, in
@@ -23,7 +24,8 @@ const (
 // bits. In the second case the compiler may know more, and the table may be shorter: the entries
 // must then all be addresses in code, and no instruction refers to the middle of the table.
 //
-// ok is false if something of this is not known. A path on which an instruction needs a register
+// ok is false if something of this is not known. When more instructions are known, so are more
+// paths: ask again until nothing is added. A path on which an instruction needs a register
 // that a call before it does not preserve is none: that call does not return.
 //
 // Known forms are those of GCC 11 and 12 and of clang 14 to 16: tables of addresses, and of
@@ -131,17 +133,18 @@ type tableSearch struct {
 	read  func(addr uint64, n int) []byte
 	jump  int32 // index of the instruction
 	tried int   // paths
+	steps int   // instructions
 	ends  map[int32]*trace
 }
 
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks
 // are in reverse order; taken says for all but the last whether its branch leads to the next.
 func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bool {
-	if s.tried++; s.tried > mostPaths {
+	if s.tried++; s.tried > mostPaths || s.steps > mostSteps {
 		return false
 	}
 	head := path[len(path)-1]
-	t := newTrace()
+	t := newTrace(s.arch.frame)
 	var goal value
 	for i := len(path) - 1; i >= 0; i-- {
 		c := s.run(t, path[i], i == 0, &goal)
@@ -171,6 +174,7 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 
 // run follows a block. In the last one, it stops at the jump and sets goal to its target.
 func (s *tableSearch) run(t *trace, block int32, last bool, goal *value) (c condition) {
+	s.steps += int(s.from[block+1] - s.from[block])
 	for i := s.from[block]; i < s.from[block+1]; i++ {
 		at := s.at[i]
 		code := s.code.Bytes[at:]
@@ -207,14 +211,15 @@ func (s *tableSearch) settle(t *trace, goal value, head int32, more bool, seen m
 	if result != tableFound {
 		return result
 	}
-	// A register in the goal or the address is the table's, loaded earlier.
+	// A register or slot in the goal or the address has the table's address, from earlier.
 	base := make(map[int32]uint64)
 	for _, v := range [...]value{goal, l.table} {
 		for _, x := range v.terms {
-			if x.sym == 0 || t.symbols[x.sym].kind != inputRegister || x.scale != 1 {
+			h, ok := t.holder(x.sym)
+			if !ok || x.scale != 1 || x.sym == l.entry {
 				continue
 			}
-			c, ok := s.earlier(head, t.symbols[x.sym].which)
+			c, ok := s.earlier(head, h)
 			if !ok {
 				return tableLost
 			}
@@ -246,7 +251,11 @@ func (s *tableSearch) lookup(t *trace, goal value) (l lookup, result tableResult
 		for t.symbols[id].kind == zeroExtended || t.symbols[id].kind == signExtended {
 			id = t.symbols[id].of.single()
 		}
-		switch t.symbols[id].kind {
+		kind := t.symbols[id].kind
+		if _, ok := t.slot(id); ok {
+			kind = inputRegister
+		}
+		switch kind {
 		case loaded:
 			if l.entry != 0 {
 				return l, tableLost
@@ -280,7 +289,10 @@ func (s *tableSearch) splitAddress(t *trace, l lookup) (lookup, tableResult) {
 		l.table.c = addr.c
 		return l, tableFound
 	}
-	isBase := func(x term) bool { return x.scale == 1 && t.symbols[x.sym].kind == inputRegister }
+	isBase := func(x term) bool {
+		_, ok := t.holder(x.sym)
+		return ok && x.scale == 1
+	}
 	isIndex := func(x term) bool {
 		n := t.symbolLimits(x.sym).count()
 		return n > 0 && n <= mostEntries
@@ -396,37 +408,74 @@ func (e evaluation) symbol(id int32) (uint64, bool) {
 	return binary.LittleEndian.Uint64(word[:]), true
 }
 
-// earlier returns the constant that a register holds at the beginning of a block, if it is the
-// same on all ways there that are known.
-func (s *tableSearch) earlier(block, reg int32) (c uint64, ok bool) {
-	type want struct{ block, reg int32 }
-	found := false
-	seen := map[want]bool{{block, reg}: true}
-	for todo := []want{{block, reg}}; len(todo) > 0; {
+// holder is where a value is at the beginning of a block: in a register, or in a slot of the frame
+// at a distance from what a register holds.
+type holder struct {
+	reg    int32
+	inSlot bool
+	off    uint64
+}
+
+// holder returns where the value of a symbol was at the beginning of the path.
+func (t *trace) holder(id int32) (h holder, ok bool) {
+	if addr, ok := t.slot(id); ok {
+		return holder{t.symbols[addr.terms[0].sym].which, true, addr.c}, true
+	}
+	s := t.symbols[id]
+	return holder{reg: s.which}, s.kind == inputRegister
+}
+
+// held returns the value that a holder has after a path.
+func (t *trace) held(h holder) (value, bool) {
+	if !h.inSlot {
+		return t.regs[h.reg], true
+	}
+	addr, _ := sum(t.regs[h.reg], constant(h.off), 1)
+	if v, ok := t.spills[addr]; ok {
+		return v, true
+	}
+	return t.symbol(symbol{kind: loaded, of: addr, bits: 64}), t.inFrame(addr)
+}
+
+// earlier returns the constant that a holder has at the beginning of a block, if it is the same on
+// all ways there that are known.
+func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
+	type want struct {
+		block int32
+		holder
+	}
+	found, visits := false, 0
+	seen := map[want]bool{{block, h}: true}
+	for todo := []want{{block, h}}; len(todo) > 0; {
 		w := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if len(s.into[w.block]) == 0 && w.block == 0 {
+		if w.block == 0 && len(s.into[0]) == 0 {
 			return 0, false // the function's caller passed it
 		}
 		for _, e := range s.into[w.block] {
+			if visits++; visits > mostSteps {
+				return 0, false
+			}
 			t := s.end(e.from)
-			v := t.regs[w.reg]
-			switch sym := t.symbols[v.terms[0].sym]; {
-			case v.isConstant():
+			v, ok := t.held(w.holder)
+			if ok && v.isConstant() {
 				if found && v.c != c {
 					return 0, false
 				}
 				c, found = v.c, true
-			case v.single() == 0:
+				continue
+			}
+			id := v.single()
+			if t.symbols[id].kind == returnedNumber {
+				continue // no path
+			}
+			from, known := t.holder(id)
+			if !ok || !known {
 				return 0, false
-			case sym.kind == inputRegister:
-				if next := (want{e.from, sym.which}); !seen[next] {
-					seen[next] = true
-					todo = append(todo, next)
-				}
-			case sym.kind == returnedNumber: // no path
-			default:
-				return 0, false
+			}
+			if next := (want{e.from, from}); !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
 			}
 		}
 	}
@@ -440,7 +489,7 @@ func (s *tableSearch) end(block int32) *trace {
 	}
 	t := s.ends[block]
 	if t == nil {
-		t = newTrace()
+		t = newTrace(s.arch.frame)
 		s.run(t, block, false, nil)
 		s.ends[block] = t
 	}

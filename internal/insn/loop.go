@@ -71,7 +71,7 @@ func updatesX86(code []byte) Registers {
 	if vexSize(code) > 0 {
 		return 0
 	}
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	if err != nil || inst.Op == 0 {
 		return 0
 	}

@@ -44,7 +44,7 @@ func takesRAX(a x86asm.Arg) bool {
 
 func usesX86(code []byte) bool {
 	for range mostAfterCall {
-		inst, err := x86asm.Decode(code, 64)
+		inst, err := decodeX86(code)
 		if err != nil || inst.Op == 0 {
 			return false
 		}

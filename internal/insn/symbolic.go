@@ -52,11 +52,23 @@ type trace struct {
 	regs    [32]value        // by DWARF number
 	memory  map[place]value  // what is known to be there
 	stores  int32
-	flags   struct {
-		a, b  value // that were compared
-		bits  uint8
-		valid bool
-	}
+	flags   comparison
+	frame   Registers          // that point into the frame
+	spills  map[value]value    // what 64 bits of the frame were set to, by their addresses
+	decided map[int32]decision // symbols that are 1 if a condition holds, and otherwise 0
+	branch  comparison         // what the last branch depends on
+}
+
+// comparison is what the flags are from.
+type comparison struct {
+	a, b  value // that were compared
+	bits  uint8
+	valid bool
+}
+
+type decision struct {
+	comparison
+	holds condition
 }
 
 // place is memory: an address, and a number of bits.
@@ -65,8 +77,8 @@ type place struct {
 	bits uint8
 }
 
-func newTrace() *trace {
-	t := &trace{symbols: make([]symbol, 1), index: make(map[symbol]int32), known: make(map[int32]limits), memory: make(map[place]value)}
+func newTrace(frame Registers) *trace {
+	t := &trace{frame: frame, spills: make(map[value]value), symbols: make([]symbol, 1), index: make(map[symbol]int32), known: make(map[int32]limits), memory: make(map[place]value), decided: make(map[int32]decision)}
 	for i := range t.regs {
 		t.regs[i] = t.symbol(symbol{kind: inputRegister, which: int32(i)})
 	}
@@ -301,10 +313,16 @@ func (t *trace) load(addr value, bits uint8) value {
 	return v
 }
 
+// mostMemory is how many places are kept in mind.
+const mostMemory = 256
+
 // store writes to memory. What is known about memory stays only if it has the same address but
 // for a constant and does not overlap.
 func (t *trace) store(addr value, bits uint8, v value) {
 	t.stores++
+	if len(t.memory) > mostMemory {
+		clear(t.memory)
+	}
 	for p := range t.memory {
 		d := int64(p.addr.c - addr.c)
 		if p.addr.terms != addr.terms || d < int64(bits/8) && -d < int64(p.bits/8) {
@@ -312,6 +330,32 @@ func (t *trace) store(addr value, bits uint8, v value) {
 		}
 	}
 	t.memory[place{addr, bits}] = t.low(v, bits)
+	if !t.inFrame(addr) {
+		return
+	}
+	for a := range t.spills {
+		d := int64(a.c - addr.c)
+		if a.terms == addr.terms && d < int64(bits/8) && -d < 8 {
+			delete(t.spills, a)
+		}
+	}
+	if bits == 64 {
+		t.spills[addr] = v
+	}
+}
+
+// inFrame reports whether an address is a constant from what a register of the frame held where
+// the path begins.
+func (t *trace) inFrame(addr value) bool {
+	s := t.symbols[addr.terms[0].sym]
+	return s.kind == inputRegister && addr.terms[0].scale == 1 && addr.terms[1].sym == 0 && t.frame.Has(uint64(s.which))
+}
+
+// slot returns the address that a symbol was loaded from, if it is 64 bits of the frame. What
+// compilers spill there is changed by nothing else.
+func (t *trace) slot(id int32) (addr value, ok bool) {
+	s := t.symbols[id]
+	return s.of, s.kind == loaded && s.bits == 64 && t.inFrame(s.of)
 }
 
 // forget is a write to memory that may be anywhere.
@@ -350,7 +394,7 @@ func (t *trace) call(lost, results Registers) {
 
 // compare sets the flags by a comparison of the lower bits of two values.
 func (t *trace) compare(a, b value, bits uint8) {
-	t.flags.a, t.flags.b, t.flags.bits, t.flags.valid = t.low(a, bits), t.low(b, bits), bits, true
+	t.flags = comparison{t.low(a, bits), t.low(b, bits), bits, true}
 }
 
 // condition is what the flags say of the values that were compared last.
@@ -385,12 +429,12 @@ func (c condition) swapped() condition {
 // unsigned are the conditions of signed numbers, as conditions of numbers that are not negative.
 var unsigned = map[condition]condition{less: below, notLess: atLeast, notGreater: atMost, greater: above}
 
-// assume says that a condition of the flags holds.
+// assume says that a condition of the last branch holds.
 func (t *trace) assume(c condition) {
-	if !t.flags.valid {
+	if !t.branch.valid {
 		return
 	}
-	a, b := t.flags.a, t.flags.b
+	a, b := t.branch.a, t.branch.b
 	if a.isConstant() {
 		a, b, c = b, a, c.swapped()
 	}
@@ -399,7 +443,7 @@ func (t *trace) assume(c condition) {
 	}
 	n := b.c
 	if u, ok := unsigned[c]; ok {
-		if half := mask(t.flags.bits - 1); t.limits(a).hi > half || n > half {
+		if half := mask(t.branch.bits - 1); t.limits(a).hi > half || n > half {
 			return
 		}
 		c = u

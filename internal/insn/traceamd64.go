@@ -52,13 +52,14 @@ func traceX86(t *trace, code []byte, addr uint64) condition {
 	if bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}) {
 		return always // ENDBR64
 	}
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	if err != nil || inst.Op == 0 || vexSize(code) > 0 {
 		t.loseAll()
 		return always
 	}
 	s := x86Step{t, inst, addr}
 	if c, ok := x86Conditions[inst.Op]; ok {
+		t.branch = t.flags
 		return c
 	}
 	s.run()
@@ -67,7 +68,7 @@ func traceX86(t *trace, code []byte, addr uint64) condition {
 
 // targetX86 returns where the indirect jump at the start of code leads.
 func targetX86(t *trace, code []byte, addr uint64) value {
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	if err != nil || inst.Op != x86asm.JMP {
 		return t.unknown()
 	}

@@ -35,7 +35,7 @@ func writesX86(code []byte) (w Writes, ok bool) {
 	if vexSize(code) > 0 {
 		return w, false
 	}
-	inst, err := x86asm.Decode(code, 64)
+	inst, err := decodeX86(code)
 	if err != nil || inst.Op == 0 {
 		return w, false
 	}

@@ -28,6 +28,10 @@ func Read(f *image.File) (*Tables, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.tables()
+}
+
+func (m *Marks) tables() (*Tables, error) {
 	t := &Tables{}
 	for _, name := range thunks {
 		if addr, ok := m.at[name]; ok {
