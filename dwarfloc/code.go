@@ -91,9 +91,14 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 		}
 		return to
 	}
-	f.Ends = func(addr uint64, in *insn.Insn) bool {
-		return in.Trap && tables.Stops(addr) || calls[addr+uint64(in.Size)].ends ||
-			in.Call && in.Target != 0 && u.img.noReturns.at(u.img, addr+uint64(in.Target))
+	f.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
+		switch check, ok := u.img.noReturns.at(u.img, addr+uint64(in.Target)); {
+		case in.Trap:
+			return tables.Stops(addr), false
+		case in.Target != 0 && ok:
+			return true, !check
+		}
+		return calls[addr+uint64(in.Size)].ends, true
 	}
 	f.Leaves = func(addr uint64, in *insn.Insn) bool {
 		return calls[addr].leaves || calls[addr+uint64(in.Size)].leaves

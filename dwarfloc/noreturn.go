@@ -1,6 +1,8 @@
 package dwarfloc
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -11,36 +13,39 @@ import (
 // to something else. The debug information says it of functions that are declared so
 // (DW_AT_noreturn, DWARF 5 section 3.3.1). Compilers declare nothing for their own calls.
 
-// neverReturn are functions that compilers call by themselves.
-var neverReturn = []string{
-	"__stack_chk_fail", "__stack_chk_fail_local", // GCC's and LLVM's -fstack-protector
-	"__fortify_fail", "__chk_fail", // glibc, debug/
-	"_Unwind_Resume", "_Unwind_Resume_or_Rethrow", // Itanium C++ ABI: Exception Handling, 1.5.2
-	"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_throw_bad_array_new_length", // the same, 2.4
-	"__clang_call_terminate", "__cxa_call_unexpected",
-	"__ubsan_handle_builtin_unreachable", "__ubsan_handle_missing_return", // compiler-rt, lib/ubsan
+// neverReturn are functions that compilers call by themselves, and whether that is a check: it
+// fails only when something is wrong.
+var neverReturn = map[string]bool{
+	"__stack_chk_fail": true, "__stack_chk_fail_local": true, // GCC's and LLVM's -fstack-protector
+	"__ubsan_handle_builtin_unreachable": true, "__ubsan_handle_missing_return": true, // compiler-rt, lib/ubsan
+	"__fortify_fail": true, "__chk_fail": true, // glibc, debug/
+	"_Unwind_Resume": false, "_Unwind_Resume_or_Rethrow": false, // Itanium C++ ABI: Exception Handling, 1.5.2
+	"__cxa_throw": false, "__cxa_rethrow": false, "__cxa_bad_cast": false, // the same, 2.4
+	"__cxa_bad_typeid": false, "__cxa_throw_bad_array_new_length": false,
+	"__clang_call_terminate": false, "__cxa_call_unexpected": false,
 }
 
 // noReturns is what is known of functions that do not return.
 type noReturns struct {
 	entries sync.Map // whether functions return, by the offsets of their entries
 	once    sync.Once
-	addrs   map[uint64]bool // addresses of neverReturn
+	addrs   map[uint64]bool // whether they are checks, by the addresses of neverReturn
 }
 
-// at reports whether one of neverReturn is at an address.
-func (n *noReturns) at(img *Image, addr uint64) bool {
+// at reports whether one of neverReturn is at an address, and whether it is a check.
+func (n *noReturns) at(img *Image, addr uint64) (check, ok bool) {
 	n.once.Do(func() {
 		n.addrs = make(map[uint64]bool)
-		all, err := img.SymbolAddresses(neverReturn...)
+		all, err := img.SymbolAddresses(slices.Collect(maps.Keys(neverReturn))...)
 		if err != nil {
 			return // whoever needs a symbol is told
 		}
-		for _, a := range all {
-			n.addrs[a] = true
+		for name, a := range all {
+			n.addrs[a] = neverReturn[name]
 		}
 	})
-	return n.addrs[addr]
+	check, ok = n.addrs[addr]
+	return check, ok
 }
 
 // described reports whether the debug information says that a function to which an attribute

@@ -29,8 +29,9 @@ type Function struct {
 	// Further returns where execution may also go on after an instruction: for static branches,
 	// alternatives, faults, exceptions. It may be nil.
 	Further func(addr uint64, in *insn.Insn) []uint64
-	// Ends reports whether nothing follows a call or a trap. It may be nil.
-	Ends func(addr uint64, in *insn.Insn) bool
+	// Ends reports whether nothing follows a call or a trap, and whether that ends what the
+	// function does: a check that the compiler added does not. It may be nil.
+	Ends func(addr uint64, in *insn.Insn) (ends, out bool)
 	// Leaves reports whether an indirect jump calls another function at the end of this one.
 	Leaves func(addr uint64, in *insn.Insn) bool
 	// Torn reports whether nothing of the function's stack frame is left at an address: an
@@ -74,6 +75,7 @@ const (
 	Branch      // may jump
 	Leave       // leaves the function: a return, or a jump to another one
 	Halt        // nothing follows
+	Last        // a call that does not return
 )
 
 // Block is a basic block: the instructions First up to Last, without it.
@@ -173,7 +175,7 @@ func (w *follower) run(at uint64) {
 		if p == nil {
 			// Compilers emit nothing after a call that does not return.
 			if call != nil {
-				*call = 1 + uint8(Halt)
+				*call = 1 + uint8(Last)
 			} else {
 				w.lose(at, "the code goes on after the function's end")
 			}
@@ -213,7 +215,7 @@ func (w *follower) run(at uint64) {
 		}
 		next := at + uint64(in.Size)
 		switch kind {
-		case Jump, Leave, Halt:
+		case Jump, Leave, Halt, Last:
 			return
 		case Branch:
 			w.out = append(w.out, edge{at, next})
@@ -226,8 +228,14 @@ func (w *follower) run(at uint64) {
 // kind says what an instruction is, and follows where it jumps.
 func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 	switch {
-	case (in.Call || in.Trap) && w.f.Ends != nil && w.f.Ends(at, in):
-		return Halt
+	case (in.Call || in.Trap) && w.f.Ends != nil:
+		if ends, out := w.f.Ends(at, in); ends && out {
+			return Last
+		} else if ends {
+			return Halt
+		}
+	}
+	switch {
 	case in.Branches:
 		to := at + uint64(in.Target)
 		if w.reach(to) {

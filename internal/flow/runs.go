@@ -192,6 +192,9 @@ func (s *Solver) collect(n int32, r *Runs) {
 		return
 	}
 	switch s.g.Insns[b.Last-1].Kind {
+	case Last:
+		r.Ends++
+		fallthrough
 	case Leave:
 		r.Out = append(r.Out, Way{Insn: b.Last - 1, Probe: b.Last - 1, View: LastView, Again: now != inside})
 	case Halt:
