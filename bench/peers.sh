@@ -62,7 +62,7 @@ add "cold: get_page page" prolog-dump 'fetched at' "prolog-dump --no-cache -k $i
 add "cold: tcp_*, every parameter" params 'located$' "params $image 'tcp_*'"
 add "kept index: get_page page" prolog-dump 'fetched at' "prolog-dump -k $image --sites 'get_page page'"
 add "kept index: tcp_*, every parameter" params 'located$' "params -kept $image 'tcp_*'"
-add "coverage: every site, every parameter, with its prologue" prolog-dump 'all located' "prolog-dump --no-cache coverage $image"
+add "coverage: every site, every parameter, with its prologue" prolog-dump 'all located' "prolog-dump --no-cache coverage --ways entry $image"
 add "perf probe -D 'get_page page'" perf '^p:probe/get_page' "perf probe -k $image --max-probes=100000 -D 'get_page page'"
 add "gdb: info scope get_page" gdb 'page is ' "gdb -nx -batch -ex 'info scope get_page' $image"
 add "SystemTap: stap -L 'kernel.function(\"get_page\")'" stap 'get_page@' "stap -r $tree -L 'kernel.function(\"get_page\")'"

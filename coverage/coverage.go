@@ -44,6 +44,8 @@ type Report struct {
 	// Emitted counts the prologues that fetch every parameter of every site, up to three
 	// in each.
 	Emitted Emitted `json:"emitted"`
+	// Ways are from MeasureWays. They may be nil.
+	Ways *Ways `json:"ways,omitempty"`
 }
 
 // Emitted are totals of prologues.

@@ -63,6 +63,9 @@ func (r *Report) Print(w io.Writer) {
 		group("located, by rule", c.ByRule)
 		group("not located, by reason", c.ByReason)
 	}
+	if r.Ways != nil {
+		r.Ways.print(w, r.Entry.Sites)
+	}
 	e := &r.Emitted
 	fmt.Fprintf(w, "\nprologues that fetch every parameter, up to %d each: %d, distinct: %d\n", prologue.MaxArgs, e.Prologues, e.Distinct)
 	fmt.Fprintf(w, "  %d instructions, %.2f a prologue; %d helper calls, %.2f a prologue\n",
@@ -114,6 +117,11 @@ func (r *Report) figures() map[string]int {
 			for name, n := range g {
 				m[kind+"."+group+"."+name] = n
 			}
+		}
+	}
+	if r.Ways != nil {
+		for name, n := range r.Ways.figures() {
+			m["ways."+name] = *n
 		}
 	}
 	return m

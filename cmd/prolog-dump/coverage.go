@@ -20,7 +20,9 @@ func coverageCommand(s *settings) *cobra.Command {
 		Short: "Count, over all functions of an image, which parameters a probe can fetch",
 		Long: `coverage resolves every parameter at every site of an image and counts the
 answers, out-of-line entries and inlined instances apart. It writes the prologues
-that fetch them, and counts those, the distinct ones and their instructions.
+that fetch them, and counts those, the distinct ones and their instructions. It
+also follows the code of all functions, and counts the ways into the bodies that
+were inlined into them, and out of them; --ways entry leaves that out.
 
 With --diff OTHER it prints the figures that differ from OTHER's, and its exit
 status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
@@ -53,7 +55,12 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 		return nil, err
 	}
 	defer img.Close()
-	return coverage.Measure(cmd.Context(), img)
+	r, err := coverage.Measure(cmd.Context(), img)
+	if err != nil || s.ways != "all" {
+		return r, err
+	}
+	r.Ways, err = coverage.MeasureWays(cmd.Context(), img)
+	return r, err
 }
 
 func (s *settings) printReport(w io.Writer, r *coverage.Report) error {
