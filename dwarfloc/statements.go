@@ -195,7 +195,7 @@ func (c *code) readRows() error {
 			}
 			at := int32(n)
 			c.statementRows = append(c.statementRows, statement{
-				addr: rows[i].Addr, view: uint64(rows[i].View), own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
+				addr: rows[i].Addr, view: uint64(rows[i].View), place: placeOf(&rows[i]), own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
 			})
 		}
 	}
@@ -206,6 +206,7 @@ func (c *code) readRows() error {
 // reached.
 type statement struct {
 	addr, view uint64
+	place      rowPlace
 	own        int32 // index in code.bodies of the body that it belongs to
 	insn       int32 // in the graph
 	past       int32 // the first instruction from there on that is no padding

@@ -260,7 +260,10 @@ func (c *code) ways(rec int32) Ways {
 	}
 	var runs flow.Runs
 	if c.marked() {
-		runs = c.solver.Solve(c.statements(int32(i)))
+		twins := c.twinsOf(int32(i))
+		if runs = c.solver.Solve(c.statements(int32(i), twins)); len(runs.In) == 0 && twins != nil {
+			runs = c.solver.Solve(c.statements(int32(i), nil))
+		}
 	} else {
 		runs = c.solve(int32(i))
 	}
@@ -291,74 +294,6 @@ func (c *code) place(w flow.Way) Way {
 // instructions begin no statement.
 func (c *code) marked() bool {
 	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
-}
-
-// statements returns the marks of a body by the statements of the line table. They are valid
-// until the next call.
-func (c *code) statements(i int32) []flow.Mark {
-	b := &c.bodies[i]
-	out := c.marks[:0]
-	entered := !b.live
-	enter := func() {
-		entered = true
-		if n, ok := c.graph.At(b.start); ok && b.live {
-			out = append(out, flow.Mark{Insn: c.past(int32(n)), Kind: flow.MarkInside, View: uint32(b.view)}) // see withoutHoisted
-		}
-	}
-	last, block := flow.MarkInside, int32(-1) // of the mark before
-	for k := range c.statementRows {
-		r := &c.statementRows[k]
-		if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
-			enter()
-			last = flow.MarkInside
-		}
-		kind, at := flow.MarkExit, r.insn
-		if r.own >= i && r.own < b.end {
-			kind, at = flow.MarkEnter, r.past
-		}
-		if at < 0 || kind == last && r.block == block {
-			continue // it changes nothing
-		}
-		view := r.view
-		if at != r.insn {
-			view = 0
-		}
-		out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
-		last, block = kind, r.block
-	}
-	if !entered {
-		enter()
-	}
-	if !slices.IsSortedFunc(out, compareMarks) {
-		slices.SortStableFunc(out, compareMarks)
-	}
-	c.marks = out
-	return c.withoutHoisted(out)
-}
-
-func compareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
-
-// later reports whether a statement is one before a body's first one at the same address:
-// without views, the debug information does not say where between them the body begins.
-func (c *code) later(i int32, k int) bool {
-	b, r := &c.bodies[i], &c.statementRows[k]
-	return r.addr == b.start && (r.own < i || r.own >= b.end)
-}
-
-// withoutHoisted drops the mark of the place where the debug information says that the body is
-// entered, if a statement of another follows before any of the body's: then instructions of the
-// body were moved there, and the body begins at its statements.
-func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
-	others := slices.ContainsFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkEnter })
-	at := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkInside })
-	if at < 0 {
-		return marks
-	}
-	if next := at + 1; others && next < len(marks) && marks[next].Kind == flow.MarkExit && c.graph.Block(marks[at].Insn) == c.graph.Block(marks[next].Insn) {
-		return slices.Delete(marks, at, next)
-	}
-	marks[at].Kind = flow.MarkEnter
-	return marks
 }
 
 // past returns the first instruction from one on that is no padding.
