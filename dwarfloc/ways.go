@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -47,8 +48,12 @@ type Ways struct {
 	// one: where the debug information says that the body is entered.
 	In  []Way
 	Out []Way
-	// Unknown is why the ways are not known: "".
+	// Unknown is why the ways are not known, or "".
 	Unknown string
+	// Within is set if the instance is a part of the body that it is in: GCC splits a function
+	// into its beginning and the rest, and may inline the rest again (-fpartial-inlining). Its
+	// runs are those of that body, and it has no ways of its own.
+	Within bool
 	// NoReturn is how many calls in the body do not return, and traps.
 	NoReturn int
 }
@@ -91,11 +96,25 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 			return err
 		}
 		for _, k := range byFunction[f] {
-			out[k] = c.ways(sites[k].rec)
+			if out[k], err = c.ways(sites[k].rec); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	return out, err
+}
+
+// WithRest returns the site with Again if it is the entry of the rest of a function: GCC splits a
+// function into its beginning, which it inlines, and the rest, a clone that the beginning calls
+// (-fpartial-inlining). A run that a site in the beginning sees may reach it.
+func (s *Site) WithRest() *Site {
+	if s.Kind != SiteEntry || !strings.HasPrefix(s.Symbol, s.Function+".part.") {
+		return s
+	}
+	at := *s
+	at.Again = true
+	return &at
 }
 
 // WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.
@@ -228,7 +247,10 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 					return err
 				}
 			}
-			ways := c.ways(int32(j))
+			ways, err := c.ways(int32(j))
+			if err != nil {
+				return err
+			}
 			if err := f(w.Worker, &s, &ways); err != nil {
 				return err
 			}
@@ -248,15 +270,18 @@ func (u *unit) forgetRows() {
 }
 
 // ways returns the ways of a record's body.
-func (c *code) ways(rec int32) Ways {
+func (c *code) ways(rec int32) (Ways, error) {
 	i, ok := slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
 	if !ok {
-		return Ways{Unknown: "its function's code is not known"}
+		return Ways{Unknown: "its function's code is not known"}, nil
 	}
 	b := &c.bodies[i]
+	if within, err := c.within(int32(i)); err != nil || within {
+		return Ways{Within: within}, err
+	}
 	entry := Ways{In: []Way{{Addr: b.start, View: b.view, Probe: b.start}}, Unknown: c.why}
 	if c.why != "" {
-		return entry
+		return entry, nil
 	}
 	var runs flow.Runs
 	if c.marked() {
@@ -269,7 +294,7 @@ func (c *code) ways(rec int32) Ways {
 	}
 	if len(runs.In) == 0 {
 		entry.Unknown = "no instruction of the body is reached"
-		return entry
+		return entry, nil
 	}
 	out := Ways{NoReturn: runs.Ends}
 	for _, w := range runs.In {
@@ -278,7 +303,30 @@ func (c *code) ways(rec int32) Ways {
 	for _, w := range runs.Out {
 		out.Out = append(out.Out, c.place(w))
 	}
-	return out
+	return out, nil
+}
+
+// within reports whether a body is a part of the body around it: one of the same function, called
+// from where that is declared.
+func (c *code) within(i int32) (bool, error) {
+	b := &c.bodies[i]
+	if b.parent < 0 || b.text == (text{}) || c.bodies[b.parent].text != b.text {
+		return false, nil
+	}
+	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
+	if err != nil {
+		return false, err
+	}
+	var line, column uint64
+	err = e.Attrs(func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrCallLine:
+			line = v.U
+		case dw.AttrCallColumn:
+			column = v.U
+		}
+	})
+	return uint32(line) == b.text.line && (column == 0 || b.text.column == 0 || uint32(column) == b.text.column), err
 }
 
 func (c *code) place(w flow.Way) Way {
