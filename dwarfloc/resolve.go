@@ -80,6 +80,12 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 		return given(e.String(), constantLocation(e.Number), loc.Reason{}), nil
 	case probe.KindComm:
 		return given("$comm", constantLocation(0), loc.Reason{}), nil
+	case probe.KindFrame:
+		cfa, r, err := s.evaluator().CallFrame()
+		if err != nil || r.Code != loc.ReasonNone {
+			return given("frame", loc.Location{}, r), err
+		}
+		return given("frame", loc.Location{Kind: loc.KindValue, Expr: cfa}, r), nil
 	case probe.KindStack, probe.KindStackAddr:
 		var b eval.Builder
 		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}

@@ -105,6 +105,38 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 	return out, err
 }
 
+// Body identifies the body whose runs begin or end at a site. Sites with equal values are of one
+// function in the code of one: runs at them with the same frame (probe.KindFrame) do not
+// overlap.
+type Body struct {
+	// In and Of are offsets in .debug_info: of the function that contains the code, and of what
+	// describes the one whose body it is.
+	In, Of uint64
+	// Depth is how many bodies of the same function enclose it.
+	Depth int
+}
+
+// Body returns the body that a site is in.
+func (s *Site) Body() Body {
+	u := s.u
+	id := func(rec int32) uint64 {
+		if root := u.Recs[rec].Root; root >= 0 {
+			rec = root
+		}
+		return u.Off + uint64(u.Recs[rec].Off)
+	}
+	b := Body{In: u.Off + uint64(u.Recs[u.outermost(s.rec)].Off), Of: id(s.rec)}
+	for p := u.Recs[s.rec].Parent; s.Inlined() && p >= 0; p = u.Recs[p].Parent {
+		if id(p) == b.Of {
+			b.Depth++
+		}
+		if u.Recs[p].Flags&index.Inlined == 0 {
+			break
+		}
+	}
+	return b
+}
+
 // WithRest returns the site with Again if it is the entry of the rest of a function: GCC splits a
 // function into its beginning, which it inlines, and the rest, a clone that the beginning calls
 // (-fpartial-inlining). A run that a site in the beginning sees may reach it.
