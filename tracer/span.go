@@ -20,7 +20,7 @@ import (
 )
 
 // A span is one event for a run: a program where the run begins stores what it fetches in a map,
-// by task, frame and body, and a program where it ends finds that, adds the time and the result,
+// by process, frame and body, and a program where it ends finds that, adds the time and the result,
 // and reports both. So only whole runs are reported, and what does not fit together is counted:
 //
 //   - an end without a beginning: the run began before the probes were attached, or at a way in
@@ -29,8 +29,7 @@ import (
 //     longjmp, or by a signal handler that did not return, or at a way out that has no probe. At
 //     ways in with Site.Again it is another turn of a loop, and the run goes on
 //
-// Go's stacks move while a function runs, and its goroutines change threads; runs that do are
-// counted as unpaired too.
+// Go's stacks move while a function runs; $frame is a goroutine's own there.
 
 // spans is the part of a session that pairs beginnings and ends.
 type spans struct {
@@ -145,7 +144,7 @@ func (x *spans) cookie(span, index int, site *dwarfloc.Site) uint64 {
 	return c
 }
 
-// The key of an open run, on the stack of a program: the task, the frame, the body's number.
+// The key of an open run, on the stack of a program: the process, the frame, the body's number.
 const (
 	spanKeySize  = 24
 	spanKey      = -spanKeySize
@@ -179,7 +178,9 @@ func (x *spans) head(size int, who processes) asm.Instructions {
 		asm.LSh.Imm(asm.R0, 64-siteBits-bodyBits),
 		asm.RSh.Imm(asm.R0, 64-bodyBits),
 		asm.StoreMem(asm.RFP, spanKey+16, asm.R0, asm.DWord),
+		// Frames of threads are at different addresses, and a goroutine can change its thread.
 		asm.FnGetCurrentPidTgid.Call(),
+		asm.RSh.Imm(asm.R0, 32),
 		asm.StoreMem(asm.RFP, spanKey, asm.R0, asm.DWord),
 		asm.LoadMem(asm.R0, asm.R8, int16(size-8), asm.DWord), // the last argument
 		asm.StoreMem(asm.RFP, spanKey+8, asm.R0, asm.DWord),
@@ -234,8 +235,8 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 		asm.Mov.Reg(asm.R9, asm.R0),
 		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
 		asm.StoreMem(asm.R9, atCookie, asm.R1, asm.DWord),
-		asm.LoadMem(asm.R1, asm.RFP, spanKey, asm.DWord),
-		asm.StoreMem(asm.R9, atTask, asm.R1, asm.DWord),
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
 	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, size)...)
@@ -268,8 +269,6 @@ func copyWords(to asm.Register, at int, from asm.Register, size int) (insns asm.
 // end returns the program that runs where a run ends.
 func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
 	began := atRecord + x.sizes[span]
-	// The time is taken first: what this program does is not part of the run. It stays in the
-	// cookie's place of the key until that is known.
 	insns := x.head(size, who)
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
