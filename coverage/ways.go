@@ -16,6 +16,7 @@ type Ways struct {
 	One       int `json:"one_way"`   // of them, those with one way in
 	Several   int `json:"several_ways"`
 	Unknown   int `json:"unknown"` // those the code of which could not be followed
+	Within    int `json:"within"`  // those that are parts of the body around them
 	// EntryAlone are instances of which a probe where the debug information says that the body
 	// is entered sees each run, and sees it once. EntryNever are those of which it sees none:
 	// no way in is there.
@@ -52,6 +53,9 @@ func MeasureWays(ctx context.Context, img *dwarfloc.Image) (*Ways, error) {
 func (t *Ways) add(s *dwarfloc.Site, w *dwarfloc.Ways) {
 	t.Instances++
 	switch {
+	case w.Within:
+		t.Within++
+		return
 	case w.Unknown != "":
 		t.Unknown++
 		return
@@ -94,7 +98,7 @@ func (t *Ways) merge(o *Ways) {
 // figures returns the totals by name.
 func (t *Ways) figures() map[string]*int {
 	return map[string]*int{
-		"instances": &t.Instances, "one_way": &t.One, "several_ways": &t.Several, "unknown": &t.Unknown,
+		"instances": &t.Instances, "one_way": &t.One, "several_ways": &t.Several, "unknown": &t.Unknown, "within": &t.Within,
 		"entry_alone": &t.EntryAlone, "entry_never": &t.EntryNever, "ways_in": &t.In, "ways_in_again": &t.InAgain,
 		"ways_out": &t.Out, "ways_out_unsure": &t.OutUnsure, "no_return": &t.NoReturn,
 	}
@@ -108,15 +112,16 @@ func (t *Ways) print(w io.Writer, entries int) {
 	fmt.Fprintln(w, " ways in")
 	line("one", t.One, t.Instances)
 	line("several", t.Several, t.Instances)
+	line("part of the body around", t.Within, t.Instances)
 	line("not known", t.Unknown, t.Instances)
 	fmt.Fprintln(w, " runs that a probe at the entry in the debug information sees")
 	line("each, once", t.EntryAlone, t.Instances)
-	line("some, or some twice", t.Instances-t.Unknown-t.EntryAlone-t.EntryNever, t.Instances)
+	line("some, or some twice", t.Instances-t.Within-t.Unknown-t.EntryAlone-t.EntryNever, t.Instances)
 	line("none", t.EntryNever, t.Instances)
 	fmt.Fprintln(w, " ways out")
 	line("only after a run", t.Out-t.OutUnsure, t.Out)
 	line("also without one", t.OutUnsure, t.Out)
 	probes := t.In + t.Unknown + entries
 	fmt.Fprintf(w, "\n  %d ways in, %d of which a loop of the body comes back to; %d ways out; %d calls that do not return\n", t.In, t.InAgain, t.Out, t.NoReturn)
-	fmt.Fprintf(w, "  %d probe points for %d sites: %.1f %% more\n", probes, t.Instances+entries, percent(probes-t.Instances-entries, t.Instances+entries))
+	fmt.Fprintf(w, "  %d probe points for %d sites, or %.1f %% more than there are sites with ways of their own\n", probes, t.Instances+entries, percent(probes+t.Within-t.Instances-entries, t.Instances+entries))
 }

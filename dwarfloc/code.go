@@ -28,6 +28,7 @@ type code struct {
 	rows   []dw.Row
 	marks  []flow.Mark // memory of statements
 
+	twins         map[text]*twins
 	statementRows []statement // by address and view
 	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
 }
@@ -36,6 +37,7 @@ type code struct {
 type body struct {
 	rec    int32
 	parent int32 // index in code.bodies, or -1
+	first  int32 // the body's own index
 	end    int32 // index after the bodies inside this one
 	ranges []dw.Range
 	start  uint64 // where the debug information says that it begins
@@ -168,7 +170,7 @@ func (c *code) readBodies() error {
 		c.bodies = append(c.bodies, b)
 	}
 	for i := range c.bodies {
-		c.bodies[i].end = int32(i + 1)
+		c.bodies[i].first, c.bodies[i].end = int32(i), int32(i+1)
 	}
 	for i := len(c.bodies) - 1; i > 0; i-- {
 		p := &c.bodies[c.bodies[i].parent]

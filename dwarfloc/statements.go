@@ -13,17 +13,18 @@ import (
 // text is the source text of a function: from the line that declares it to the next function
 // in the file.
 type text struct {
-	file int32 // number of the file in texts.files; 0 if it is not known
-	line uint32
+	file   int32 // number of the file in texts.files; 0 if it is not known
+	line   uint32
+	column uint32 // of the declaration
 }
 
 // texts knows where the functions of a unit are declared.
 type texts struct {
 	mu     sync.Mutex
-	files  map[string]int32   // numbers, from 1, by path
-	index  map[uint64]int32   // likewise, by the index in the unit's line table
-	lines  map[int32][]uint32 // of declarations, by file, sorted
-	byRoot map[int32]text     // by the record that has the name
+	files  map[string]int32 // numbers, from 1, by path
+	index  map[uint64]int32 // likewise, by the index in the unit's line table
+	lines  map[int32][]text // declarations, by file, sorted
+	byRoot map[int32]text   // by the record that has the name
 	read   bool
 }
 
@@ -52,7 +53,7 @@ func (t *texts) prepare(u *unit) error {
 		return nil
 	}
 	t.files, t.index = make(map[string]int32), make(map[uint64]int32)
-	t.lines, t.byRoot = make(map[int32][]uint32), make(map[int32]text)
+	t.lines, t.byRoot = make(map[int32][]text), make(map[int32]text)
 	for i := range u.Recs {
 		if u.Recs[i].Root != int32(i) {
 			continue
@@ -68,7 +69,7 @@ func (t *texts) prepare(u *unit) error {
 		t.byRoot[int32(i)] = x
 	}
 	for _, l := range t.lines {
-		slices.Sort(l)
+		slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
 	}
 	t.read = true
 	return nil
@@ -78,13 +79,15 @@ func (t *texts) prepare(u *unit) error {
 func (t *texts) declared(u *unit, e dw.Entry) (text, error) {
 	for range index.MaxOrigins {
 		var origin dw.Value
-		var file, line uint64
+		var file, line, column uint64
 		err := e.Attrs(func(a dw.Attr, v dw.Value) {
 			switch a {
 			case dw.AttrDeclFile:
 				file = v.U
 			case dw.AttrDeclLine:
 				line = v.U
+			case dw.AttrDeclColumn:
+				column = v.U
 			case dw.AttrAbstractOrigin, dw.AttrSpecification:
 				origin = v
 			}
@@ -93,9 +96,9 @@ func (t *texts) declared(u *unit, e dw.Entry) (text, error) {
 			return text{}, err
 		}
 		if line != 0 {
-			x := text{t.number(e.Unit, e.Unit == u.Unit.Unit, file), uint32(line)}
+			x := text{t.number(e.Unit, e.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}
 			if x.file != 0 {
-				t.lines[x.file] = append(t.lines[x.file], x.line)
+				t.lines[x.file] = append(t.lines[x.file], x)
 			}
 			return x, nil
 		}
@@ -127,7 +130,7 @@ func (t *texts) of(u *unit, rec int32, e dw.Entry) (text, error) {
 			return text{}, err
 		}
 		for _, l := range t.lines {
-			slices.Sort(l)
+			slices.SortFunc(l, func(a, b text) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column)) })
 		}
 		t.byRoot[root] = x
 	}
@@ -140,11 +143,13 @@ func (t *texts) at(u *unit, r *dw.Row) text {
 	defer t.mu.Unlock()
 	file := t.number(u.Unit.Unit, true, uint64(r.File))
 	lines := t.lines[file]
-	i := sort.Search(len(lines), func(i int) bool { return lines[i] > r.Line })
+	i := sort.Search(len(lines), func(i int) bool {
+		return lines[i].line > r.Line || lines[i].line == r.Line && lines[i].column > max(r.Column, 1)
+	})
 	if file == 0 || i == 0 {
 		return text{}
 	}
-	return text{file, lines[i-1]}
+	return lines[i-1]
 }
 
 // readRows reads the rows of the line table for the function's code, and finds the body that
@@ -197,7 +202,7 @@ func (c *code) readRows() error {
 			}
 			at := int32(n)
 			c.statementRows = append(c.statementRows, statement{
-				addr: rows[i].Addr, view: uint64(rows[i].View), own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
+				addr: rows[i].Addr, view: uint64(rows[i].View), place: placeOf(&rows[i]), own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
 			})
 		}
 	}
@@ -208,6 +213,7 @@ func (c *code) readRows() error {
 // reached.
 type statement struct {
 	addr, view uint64
+	place      rowPlace
 	own        int32 // index in code.bodies of the body that it belongs to
 	insn       int32 // in the graph
 	past       int32 // the first instruction from there on that is no padding

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -47,8 +48,12 @@ type Ways struct {
 	// one: where the debug information says that the body is entered.
 	In  []Way
 	Out []Way
-	// Unknown is why the ways are not known: "".
+	// Unknown is why the ways are not known, or "".
 	Unknown string
+	// Within is set if the instance is a part of the body that it is in: GCC splits a function
+	// into its beginning and the rest, and may inline the rest again (-fpartial-inlining). Its
+	// runs are those of that body, and it has no ways of its own.
+	Within bool
 	// NoReturn is how many calls in the body do not return, and traps.
 	NoReturn int
 }
@@ -91,11 +96,25 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 			return err
 		}
 		for _, k := range byFunction[f] {
-			out[k] = c.ways(sites[k].rec)
+			if out[k], err = c.ways(sites[k].rec); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	return out, err
+}
+
+// WithRest returns the site with Again if it is the entry of the rest of a function: GCC splits a
+// function into its beginning, which it inlines, and the rest, a clone that the beginning calls
+// (-fpartial-inlining). A run that a site in the beginning sees may reach it.
+func (s *Site) WithRest() *Site {
+	if s.Kind != SiteEntry || !strings.HasPrefix(s.Symbol, s.Function+".part.") {
+		return s
+	}
+	at := *s
+	at.Again = true
+	return &at
 }
 
 // WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.
@@ -228,7 +247,10 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 					return err
 				}
 			}
-			ways := c.ways(int32(j))
+			ways, err := c.ways(int32(j))
+			if err != nil {
+				return err
+			}
 			if err := f(w.Worker, &s, &ways); err != nil {
 				return err
 			}
@@ -248,25 +270,31 @@ func (u *unit) forgetRows() {
 }
 
 // ways returns the ways of a record's body.
-func (c *code) ways(rec int32) Ways {
+func (c *code) ways(rec int32) (Ways, error) {
 	i, ok := slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
 	if !ok {
-		return Ways{Unknown: "its function's code is not known"}
+		return Ways{Unknown: "its function's code is not known"}, nil
 	}
 	b := &c.bodies[i]
+	if within, err := c.within(int32(i)); err != nil || within {
+		return Ways{Within: within}, err
+	}
 	entry := Ways{In: []Way{{Addr: b.start, View: b.view, Probe: b.start}}, Unknown: c.why}
 	if c.why != "" {
-		return entry
+		return entry, nil
 	}
 	var runs flow.Runs
 	if c.marked() {
-		runs = c.solver.Solve(c.statements(int32(i)))
+		twins := c.twinsOf(int32(i))
+		if runs = c.solver.Solve(c.statements(int32(i), twins)); len(runs.In) == 0 && twins != nil {
+			runs = c.solver.Solve(c.statements(int32(i), nil))
+		}
 	} else {
 		runs = c.solve(int32(i))
 	}
 	if len(runs.In) == 0 {
 		entry.Unknown = "no instruction of the body is reached"
-		return entry
+		return entry, nil
 	}
 	out := Ways{NoReturn: runs.Ends}
 	for _, w := range runs.In {
@@ -275,7 +303,30 @@ func (c *code) ways(rec int32) Ways {
 	for _, w := range runs.Out {
 		out.Out = append(out.Out, c.place(w))
 	}
-	return out
+	return out, nil
+}
+
+// within reports whether a body is a part of the body around it: one of the same function, called
+// from where that is declared.
+func (c *code) within(i int32) (bool, error) {
+	b := &c.bodies[i]
+	if b.parent < 0 || b.text == (text{}) || c.bodies[b.parent].text != b.text {
+		return false, nil
+	}
+	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
+	if err != nil {
+		return false, err
+	}
+	var line, column uint64
+	err = e.Attrs(func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrCallLine:
+			line = v.U
+		case dw.AttrCallColumn:
+			column = v.U
+		}
+	})
+	return uint32(line) == b.text.line && (column == 0 || b.text.column == 0 || uint32(column) == b.text.column), err
 }
 
 func (c *code) place(w flow.Way) Way {
@@ -291,74 +342,6 @@ func (c *code) place(w flow.Way) Way {
 // instructions begin no statement.
 func (c *code) marked() bool {
 	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
-}
-
-// statements returns the marks of a body by the statements of the line table. They are valid
-// until the next call.
-func (c *code) statements(i int32) []flow.Mark {
-	b := &c.bodies[i]
-	out := c.marks[:0]
-	entered := !b.live
-	enter := func() {
-		entered = true
-		if n, ok := c.graph.At(b.start); ok && b.live {
-			out = append(out, flow.Mark{Insn: c.past(int32(n)), Kind: flow.MarkInside, View: uint32(b.view)}) // see withoutHoisted
-		}
-	}
-	last, block := flow.MarkInside, int32(-1) // of the mark before
-	for k := range c.statementRows {
-		r := &c.statementRows[k]
-		if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
-			enter()
-			last = flow.MarkInside
-		}
-		kind, at := flow.MarkExit, r.insn
-		if r.own >= i && r.own < b.end {
-			kind, at = flow.MarkEnter, r.past
-		}
-		if at < 0 || kind == last && r.block == block {
-			continue // it changes nothing
-		}
-		view := r.view
-		if at != r.insn {
-			view = 0
-		}
-		out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
-		last, block = kind, r.block
-	}
-	if !entered {
-		enter()
-	}
-	if !slices.IsSortedFunc(out, compareMarks) {
-		slices.SortStableFunc(out, compareMarks)
-	}
-	c.marks = out
-	return c.withoutHoisted(out)
-}
-
-func compareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
-
-// later reports whether a statement is one before a body's first one at the same address:
-// without views, the debug information does not say where between them the body begins.
-func (c *code) later(i int32, k int) bool {
-	b, r := &c.bodies[i], &c.statementRows[k]
-	return r.addr == b.start && (r.own < i || r.own >= b.end)
-}
-
-// withoutHoisted drops the mark of the place where the debug information says that the body is
-// entered, if a statement of another follows before any of the body's: then instructions of the
-// body were moved there, and the body begins at its statements.
-func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
-	others := slices.ContainsFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkEnter })
-	at := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Kind == flow.MarkInside })
-	if at < 0 {
-		return marks
-	}
-	if next := at + 1; others && next < len(marks) && marks[next].Kind == flow.MarkExit && c.graph.Block(marks[at].Insn) == c.graph.Block(marks[next].Insn) {
-		return slices.Delete(marks, at, next)
-	}
-	marks[at].Kind = flow.MarkEnter
-	return marks
 }
 
 // past returns the first instruction from one on that is no padding.

@@ -44,7 +44,7 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	for i, s := range found {
 		switch {
 		case s.Kind != dwarfloc.SiteInline:
-			out = append(out, s)
+			out = append(out, s.WithRest())
 		case exits:
 			out = append(out, s.WaysOut(&ways[i])...)
 		default:

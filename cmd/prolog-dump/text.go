@@ -116,6 +116,8 @@ func wayText(s *dwarfloc.Site) string {
 		text = fmt.Sprintf(", way %d of %d", s.Way, s.Ways)
 	}
 	switch {
+	case s.Again && s.Kind == dwarfloc.SiteEntry:
+		text += ", the rest of runs that may begin elsewhere"
 	case s.Again && s.Kind == dwarfloc.SiteExit:
 		text += ", also reached without running it"
 	case s.Again:

@@ -122,6 +122,7 @@ const (
 	AttrVarParameter   Attr = 0x4b // DW_AT_variable_parameter; Go marks results with it
 	AttrEntrypc        Attr = 0x52
 	AttrRanges         Attr = 0x55
+	AttrCallColumn     Attr = 0x57
 	AttrCallFile       Attr = 0x58
 	AttrCallLine       Attr = 0x59
 	AttrSignature      Attr = 0x69

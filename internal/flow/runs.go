@@ -23,6 +23,9 @@ const (
 	MarkExit
 	// MarkAway is where execution leaves the body's code, perhaps to come back.
 	MarkAway
+	// MarkTwin is where another body of the same function begins or goes on. Compilers merge
+	// equal ends of bodies: a run of one can end in the code of the other.
+	MarkTwin
 )
 
 // Mark is a mark before an instruction. Several marks of one instruction are in order.
@@ -148,6 +151,8 @@ func (k MarkKind) change(from state) state {
 		return inside
 	case k == MarkExit:
 		return outside
+	case k == MarkTwin:
+		return away
 	case from&inside != 0:
 		return from&^inside | away
 	}
@@ -183,7 +188,7 @@ func (s *Solver) collect(n int32, r *Runs) {
 		switch {
 		case now&begins != 0:
 			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
-		case begins == 0 && now&inside != 0:
+		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin:
 			r.Out = append(r.Out, Way{Insn: m.Insn, View: m.View, Probe: m.Insn, Again: now != inside})
 		}
 		now = m.Kind.change(now)
@@ -217,7 +222,7 @@ func (s *Solver) drain(n int32) bool {
 	}
 	work := s.work[:0]
 	for i := range g.Blocks {
-		if m := s.of(int32(i)); len(m) > 0 && m[0].Kind.begins() != 0 {
+		if m := s.of(int32(i)); len(m) > 0 && (m[0].Kind.begins() != 0 || m[0].Kind == MarkTwin) {
 			s.drains[i] = false
 			work = append(work, int32(i))
 		}

@@ -1,0 +1,143 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// entryMark is the mark of the place where the debug information says that a body is entered,
+// until withoutHoisted has decided what that means.
+const entryMark = flow.MarkKind(255)
+
+// statements returns the marks of a body by the statements of the line table. twins, which may
+// be nil, are the bodies of the same function. The marks are valid until the next call.
+func (c *code) statements(i int32, twins *twins) []flow.Mark {
+	b := &c.bodies[i]
+	out := c.marks[:0]
+	entered := !b.live
+	enter := func() {
+		entered = true
+		if n, ok := c.graph.At(b.start); ok && b.live {
+			out = append(out, flow.Mark{Insn: c.past(int32(n)), Kind: entryMark, View: uint32(b.view)})
+		}
+	}
+	last, block := entryMark, int32(-1) // of the mark before
+	for k := range c.statementRows {
+		r := &c.statementRows[k]
+		if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
+			enter()
+			last = entryMark
+		}
+		kind, at, view := flow.MarkExit, r.insn, r.view
+		switch {
+		case b.has(r.own):
+			if kind = flow.MarkEnter; twins != nil && !twins.starts[r.place] {
+				kind = flow.MarkInside
+			}
+			if at = r.past; at != r.insn {
+				view = 0
+			}
+		case twins.has(c, r.own):
+			if twins.starts[r.place] {
+				out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit, View: uint32(view)})
+			}
+			kind = flow.MarkTwin
+		}
+		if kind == last && r.block == block && kind != flow.MarkTwin {
+			continue // it changes nothing
+		}
+		out = append(out, flow.Mark{Insn: at, Kind: kind, View: uint32(view)})
+		last, block = kind, r.block
+	}
+	if !entered {
+		enter()
+	}
+	if !slices.IsSortedFunc(out, compareMarks) {
+		slices.SortStableFunc(out, compareMarks)
+	}
+	c.marks = out
+	return c.withoutHoisted(out)
+}
+
+// has reports whether a body is this one or inside it.
+func (b *body) has(own int32) bool { return own >= b.first && own < b.end }
+
+func compareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
+
+// later reports whether a statement is one before a body's first one at the same address:
+// without views, the debug information does not say where between them the body begins.
+func (c *code) later(i int32, k int) bool {
+	b, r := &c.bodies[i], &c.statementRows[k]
+	return r.addr == b.start && !b.has(r.own)
+}
+
+// withoutHoisted drops the mark of the place where the debug information says that the body is
+// entered, if a statement of another follows before any of the body's: then instructions of the
+// body were moved there, and the body begins at its statements.
+func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
+	own := func(m flow.Mark) bool { return m.Kind == flow.MarkEnter || m.Kind == flow.MarkInside }
+	at := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Kind == entryMark })
+	if at < 0 {
+		return marks
+	}
+	if next := at + 1; next < len(marks) && marks[next].Kind == flow.MarkExit &&
+		c.graph.Block(marks[at].Insn) == c.graph.Block(marks[next].Insn) && slices.ContainsFunc(marks, own) {
+		return slices.Delete(marks, at, next)
+	}
+	marks[at].Kind = flow.MarkEnter
+	return marks
+}
+
+// twins are the bodies of one function in the code of another. Compilers merge equal ends of
+// such bodies, and the debug information then assigns them to one: a run of the other ends
+// there, and none begins.
+type twins struct {
+	bodies []int32
+	starts map[rowPlace]bool // of the statements at which they begin
+}
+
+// twinsOf returns the bodies of a body's function, or nil if it is the only one.
+func (c *code) twinsOf(i int32) *twins {
+	if c.twins == nil {
+		c.twins = make(map[text]*twins)
+		for k := range c.bodies {
+			x := c.bodies[k].text
+			if x == (text{}) {
+				continue
+			}
+			t := c.twins[x]
+			if t == nil {
+				t = &twins{starts: make(map[rowPlace]bool)}
+				c.twins[x] = t
+			}
+			t.bodies = append(t.bodies, int32(k))
+		}
+		for _, t := range c.twins {
+			for _, k := range t.bodies {
+				b := &c.bodies[k]
+				at := slices.IndexFunc(c.statementRows, func(r statement) bool {
+					return b.has(r.own) && (r.addr > b.start || r.addr == b.start && r.view >= b.view)
+				})
+				if at >= 0 && len(t.bodies) > 1 {
+					t.starts[c.statementRows[at].place] = true
+				}
+			}
+		}
+	}
+	if t := c.twins[c.bodies[i].text]; t != nil && len(t.bodies) > 1 {
+		return t
+	}
+	return nil
+}
+
+// has reports whether a body is one of the twins or inside one.
+func (t *twins) has(c *code, own int32) bool {
+	for ; t != nil && own >= 0; own = c.bodies[own].parent {
+		if _, is := slices.BinarySearch(t.bodies, own); is {
+			return true
+		}
+	}
+	return false
+}
