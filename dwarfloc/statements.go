@@ -185,6 +185,7 @@ func (c *code) readRows() error {
 	}
 	for _, r := range c.ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+		last := int32(-1) // the body of the statement before
 		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
 			if rows[i].End {
 				continue
@@ -193,9 +194,10 @@ func (c *code) readRows() error {
 			if !rows[i].Stmt {
 				continue
 			}
-			own := c.ownerOf(&rows[i], edges[rows[i].Addr])
+			own, ended := c.ownerOf(&rows[i], edges[rows[i].Addr], last)
+			last = own
 			n, ok := c.graph.At(rows[i].Addr)
-			if own == ended || !ok {
+			if ended || !ok {
 				continue
 			}
 			at := int32(n)
@@ -218,8 +220,10 @@ type statement struct {
 	block      int32 // of insn
 }
 
-// ownerOf returns the body that a row belongs to. edges are those that begin or end there.
-func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
+// ownerOf returns the body that a row belongs to. edges are those that begin or end there, and
+// last is the body of the statement before. ended is set if the body's code ends there: it is a
+// last statement without code.
+func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended bool) {
 	n, ok := c.graph.At(r.Addr)
 	holder := int32(0) // the innermost body that has the instruction
 	if ok {
@@ -228,11 +232,14 @@ func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
 		holder = c.holding(r.Addr)
 	}
 	if len(edges) == 0 {
-		return holder
+		return holder, false
 	}
 	at := c.u.texts.at(c.u, r)
 	if at == (text{}) {
-		return holder
+		return holder, false
+	}
+	if c.goesOn(last, r, at, edges) {
+		return last, true
 	}
 	best := int32(-1)
 	for b := holder; b >= 0; b = c.bodies[b].parent {
@@ -245,7 +252,7 @@ func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
 		}
 	}
 	if best >= 0 && !c.before(best, r) {
-		return best
+		return best, false
 	}
 	best = -1
 	for _, b := range edges {
@@ -254,21 +261,32 @@ func (c *code) ownerOf(r *dw.Row, edges []int32) int32 {
 		}
 	}
 	if best < 0 {
-		return holder
+		return holder, false
 	}
-	if !c.bodies[best].beginsAt(r.Addr) {
-		return ended
-	}
-	return best
+	return best, !c.bodies[best].beginsAt(r.Addr)
 }
-
-// ended is the owner of a row that belongs to a body whose code ends at its address: a last
-// statement without code.
-const ended = -1
 
 // beginsAt reports whether the body, or a part of it, begins at an address.
 func (b *body) beginsAt(addr uint64) bool {
 	return b.live && b.start == addr || slices.ContainsFunc(b.ranges, func(r dw.Range) bool { return r.Lo == addr })
+}
+
+// goesOn reports whether a row is a last statement, without code, of the body that the statement
+// before belongs to. Of several instances of one function that meet at an address, the one that
+// was last goes on, until another begins there.
+func (c *code) goesOn(last int32, r *dw.Row, at text, edges []int32) bool {
+	if last < 0 || c.bodies[last].text != at || !c.bodies[last].endsAt(r.Addr) || c.bodies[last].beginsAt(r.Addr) {
+		return false
+	}
+	return !slices.ContainsFunc(edges, func(b int32) bool {
+		x := &c.bodies[b]
+		return x.text == at && x.live && x.start == r.Addr && !c.before(b, r)
+	})
+}
+
+// endsAt reports whether a part of the body ends at an address, after its code.
+func (b *body) endsAt(addr uint64) bool {
+	return slices.ContainsFunc(b.ranges, func(r dw.Range) bool { return r.Hi == addr && r.Lo < addr })
 }
 
 // before reports whether a row is before the place where a body begins, at its address.

@@ -44,6 +44,7 @@ func TestParse(t *testing.T) {
 		{"f=main+0xffffffffffffffff", with(defined("", "f", "main"), func(d *Definition) { d.Point.Offset = 1<<64 - 1 }), ""},
 		{"f=main+0", defined("", "f", "main"), "f=main"},
 		{"f=main%return", with(defined("", "f", "main"), func(d *Definition) { d.Point.Return = true }), ""},
+		{"f=main%exit", with(defined("", "f", "main"), func(d *Definition) { d.Point.Exit = true }), ""},
 		{"f=main@x.c%return a", with(defined("", "f", "main", variable("a")), func(d *Definition) {
 			d.Point.Source, d.Point.Return = "x.c", true
 		}), ""},
@@ -193,7 +194,7 @@ func TestForms(t *testing.T) {
 func TestPerfExamples(t *testing.T) {
 	for _, text := range []string{
 		"schedule", "schedule:12 cpu", "schedule:10 cpu", "schedule;rq\\ =\\ cpu_rq*", "vfs_read $vars",
-		"malloc", "zfree*", "vfs_read%return $retval", "myprobe=main", "grp:myprobe=schedule+4",
+		"malloc", "zfree*", "vfs_read%return $retval", "vfs_read%exit $retval", "myprobe=main", "grp:myprobe=schedule+4",
 		"kernel/sched/core.c:1234", "kernel/sched/core.c;switch_count=*", "foo@bar.c+8 a b:u32", "do_fork%return",
 		"getname_flags filename:string", "getname_flags filename:ustring", "do_sys_open filename:string@user",
 		"__switch_to prev->comm:string", "tcp_sendmsg size sk->__sk_common.skc_dport:u16", "proc_set_foo i:s64 f=foo->bar.baz[2]",

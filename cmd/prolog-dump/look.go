@@ -68,7 +68,9 @@ the others.`,
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				point := *def
 				point.Args = nil
-				p, err := plan.New(cmd.Context(), x.img, &point, x.options)
+				o := x.options
+				o.Ways = plan.WaysEntry // it counts sites, not probes
+				p, err := plan.New(cmd.Context(), x.img, &point, o)
 				if err != nil {
 					return err
 				}

@@ -17,8 +17,12 @@ import (
 // ErrMovingStack), the reasons and rules for values that were wrong (loc.ReasonLoadBias,
 // ReasonReassigned, ReasonContradictory, RuleFirst), and what values are made of in other
 // languages than C (dwarfloc.Variable.Follow and Referent, Type.Variants and
-// Parameter, TypeComplex, TypeMemberPointer, prologue.KindSlice).
-const maxExported = 398
+// Parameter, TypeComplex, TypeMemberPointer, prologue.KindSlice), and where runs of an inlined
+// body begin and end: what is known (dwarfloc.Way, Ways, Image.Ways and EachWays), the sites
+// there, of which plan makes probes (SiteExit, Site.WaysIn, WaysOut and Before), which of them a
+// plan has (plan.Ways, WaysAll, WaysEntry, Plan.NumSites), and their totals (coverage.Ways,
+// MeasureWays).
+const maxExported = 412
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its

@@ -96,21 +96,36 @@ func (r *Reader) site(n *node) (*Site, error) {
 	if v, ok := n.Val(attrGNUEntryView).(int64); ok {
 		s.View = uint64(v)
 	}
+	return s, r.fill(s, n)
+}
+
+// At returns the site as it is at another address and view of its body.
+func (s *Site) At(addr, view uint64) (*Site, error) {
+	n, err := s.r.at(dwarf.Offset(s.DIE))
+	if err != nil {
+		return nil, err
+	}
+	at := &Site{DIE: s.DIE, Function: s.Function, Inlined: s.Inlined, Addr: addr, View: view, r: s.r, tree: s.tree}
+	return at, s.r.fill(at, n)
+}
+
+// fill reads what depends on the site's address: its frame base and its parameters.
+func (r *Reader) fill(s *Site, n *node) (err error) {
 	fun := n
 	for fun != nil && fun.Tag != dwarf.TagSubprogram {
 		fun = fun.parent
 	}
 	if fun != nil {
 		if s.FunctionStart, _, err = r.start(fun); err != nil {
-			return nil, err
+			return err
 		}
 		if fb := fun.AttrField(dwarf.AttrFrameBase); fb != nil {
 			if s.FrameBase, _, err = r.location(s, fb, nil); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return s, r.params(s, n)
+	return r.params(s, n)
 }
 
 // location returns the expression that an attribute has for a site.

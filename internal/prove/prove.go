@@ -130,8 +130,9 @@ func how(c prologue.Convention) share.Options {
 }
 
 // addFunc takes arguments of a site that one prologue fetches: its parameters from the one
-// with the index first on, or, if that is -1, those of a plan.
-type addFunc func(worker int, s *dwarfloc.Site, args []plan.Argument, first int) error
+// with the index first on, or, if that is -1, those of a plan. way is the way into a body that
+// the site is, or nil.
+type addFunc func(worker int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error
 
 // eachDistinct calls f for the parameters of sites, in the groups that a share.Sharer makes,
 // from several goroutines. Groups whose prologue the same goroutine has seen before are left
@@ -172,7 +173,7 @@ func eachDistinct(ctx context.Context, img *dwarfloc.Image, o share.Options, f a
 					return err
 				}
 			}
-			if err := f(number, s, o.Arguments(kept[from:at]), from); err != nil {
+			if err := f(number, s, nil, o.Arguments(kept[from:at]), from); err != nil {
 				return err
 			}
 		}
@@ -200,18 +201,50 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 		}
 		return 0
 	})
+	ways, err := waysOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	o.Convention = p.Convention
 	return run(p.Image, file, p.Definition, o, func(add addFunc) (uint64, error) {
 		for _, s := range order {
 			if err := ctx.Err(); err != nil {
 				return 0, context.Cause(ctx)
 			}
-			if err := add(0, s.Site, slices.Clone(s.Args), -1); err != nil {
+			if s.Kind == dwarfloc.SiteExit {
+				continue // the second reader knows where a body begins, not where it ends
+			}
+			if err := add(0, s.Site, ways[s.Site], slices.Clone(s.Args), -1); err != nil {
 				return 0, err
 			}
 		}
 		return uint64(len(order)), nil
 	})
+}
+
+// waysOf returns the ways that sites of a plan are. Variables are resolved at a way, and the
+// site has the address of its probe.
+func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*dwarfloc.Way, error) {
+	var sites []*dwarfloc.Site
+	for i := range p.Sites {
+		if s := &p.Sites[i]; s.Ways > 0 && s.Kind == dwarfloc.SiteInline {
+			sites = append(sites, s.Site)
+		}
+	}
+	all, err := p.Image.Ways(ctx, sites)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[*dwarfloc.Site]*dwarfloc.Way)
+	for i, s := range sites {
+		in := all[i].In
+		at := slices.IndexFunc(in, func(w dwarfloc.Way) bool { return w.Probe == s.Addr || slices.Contains(w.Before, s.Addr) })
+		if at < 0 {
+			return nil, fmt.Errorf("%v is no way into its body", s)
+		}
+		out[s] = &in[at]
+	}
+	return out, nil
 }
 
 // run feeds sites to one prover for each worker. feed returns the number of sites.
@@ -242,8 +275,8 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}
-	sites, err := feed(func(worker int, s *dwarfloc.Site, args []plan.Argument, first int) error {
-		return provers[worker].add(s, args, first)
+	sites, err := feed(func(worker int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
+		return provers[worker].add(s, way, args, first)
 	})
 	total := Report{Sites: sites}
 	for _, p := range provers {

@@ -101,13 +101,13 @@ func TestFindsWrong(t *testing.T) {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
 			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, args []plan.Argument, first int) error {
+				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
 					for i := range args {
 						v := *args[i].Variable
 						wrong.change(&v.Loc)
 						args[i].Variable, args[i].Loc = &v, v.Loc
 					}
-					return add(w, s, args, first)
+					return add(w, s, way, args, first)
 				})
 			})
 			if err != nil {

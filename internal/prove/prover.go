@@ -49,6 +49,8 @@ type job struct {
 	code   bpfexec.Code
 	layout prologue.Layout // of a record
 	site   *dwarfloc.Site
+	second *oracle.Site
+	addr   uint64 // where variables are resolved
 	args   []expectation
 	text   string // the prologue, for a disagreement
 }
@@ -75,7 +77,9 @@ type expectation struct {
 
 // add adds a site's arguments to the batch, unless their prologue has been seen. first is the
 // index of the first of them in the site's parameters, or -1 if they are those of a plan.
-func (p *prover) add(s *dwarfloc.Site, args []plan.Argument, first int) error {
+//
+// way is where the variables of a site that is a way are resolved, or nil.
+func (p *prover) add(s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
 	pro, err := share.Emit(s, args, p.how)
 	if err != nil {
 		return err
@@ -89,7 +93,15 @@ func (p *prover) add(s *dwarfloc.Site, args []plan.Argument, first int) error {
 	if err != nil {
 		return err
 	}
-	j := job{code: bpfexec.CodeOf(pro, len(args)), layout: pro.Layout, site: s, text: pro.String()}
+	if site != nil && way != nil {
+		if site, err = site.At(way.Addr, way.View); err != nil {
+			return fmt.Errorf("second reader: %w", err)
+		}
+	}
+	j := job{code: bpfexec.CodeOf(pro, len(args)), layout: pro.Layout, site: s, second: site, addr: s.Addr, text: pro.String()}
+	if way != nil {
+		j.addr = way.Addr
+	}
 	j.code.Insns = pro.Slid(p.world.bias)
 	for i, a := range args {
 		at := -1
@@ -113,7 +125,8 @@ func derived(a *plan.Argument) bool {
 	return !number || a.Variable.Reference || a.Loc.Kind != a.Variable.Loc.Kind || a.Loc.Expr != a.Variable.Loc.Expr
 }
 
-// second returns the second reader's view of a site, or nil if it has no such site.
+// second returns the second reader's view of a site, where the debug information says that it
+// is entered, or nil if it has no such site.
 func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 	die := s.DIE
 	if die < p.unit.Off || die >= p.unit.End {
@@ -341,7 +354,7 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 			continue
 		}
 		stray := false
-		m, err := p.machine(j.site, regs, &stray)
+		m, err := p.machine(j, regs, &stray)
 		if err != nil {
 			return err
 		}
@@ -388,8 +401,8 @@ func (p *prover) compare(j *job, regs registers, got bpfexec.Result, first bool)
 }
 
 // machine is the second evaluator's state at a site.
-func (p *prover) machine(s *dwarfloc.Site, regs registers, stray *bool) (oracle.Machine, error) {
-	site := p.sites[s.DIE]
+func (p *prover) machine(j *job, regs registers, stray *bool) (oracle.Machine, error) {
+	site := j.second
 	m := site.Machine()
 	m.Reg = func(n uint64) (uint64, bool) { v, ok := regs.value[n]; return v, ok }
 	m.Mem = func(addr uint64, b []byte) bool {
@@ -402,15 +415,15 @@ func (p *prover) machine(s *dwarfloc.Site, regs registers, stray *bool) (oracle.
 		return ok
 	}
 	m.Bias = p.world.bias
-	m.AtEntry = s.Addr == site.FunctionStart
+	m.AtEntry = j.addr == site.FunctionStart
 	m.CFA = func() (uint64, error) {
-		rule, err := p.file.CFA(s.Addr)
+		rule, err := p.file.CFA(j.addr)
 		if err != nil {
 			return 0, err
 		}
 		return rule.Value(m)
 	}
-	if !s.AfterPrologue {
+	if !j.site.AfterPrologue {
 		var err error
 		if m.NoFrame, err = site.NoFrame(); err != nil {
 			return m, err

@@ -31,7 +31,7 @@ func VerifyImage(ctx context.Context, img *dwarfloc.Image, o share.Options) (*Ve
 		mu   sync.Mutex
 		v    Verdicts
 	)
-	_, err := eachDistinct(ctx, img, o, func(_ int, s *dwarfloc.Site, args []plan.Argument, _ int) error {
+	_, err := eachDistinct(ctx, img, o, func(_ int, s *dwarfloc.Site, _ *dwarfloc.Way, args []plan.Argument, _ int) error {
 		pro, err := share.Emit(s, args, o)
 		if err != nil {
 			return err
