@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -93,38 +93,27 @@ int main(int argc, char **argv) { if (argc > 9) halt(); return twice(21) != 42; 
 	}
 }
 
-// TestRepeats: what package attachable says of an inlined site's loop is what a probe
-// there does.
-func TestRepeats(t *testing.T) {
+// TestBeforeLoop: a body that begins with its own loop is probed before that, once a run. With
+// the debug information's own entry a probe is hit on every turn.
+func TestBeforeLoop(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := compiled(t, loopSource, "-O2", "-fno-align-loops")
-	table, err := attachable.New(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := plans(t, img, "turns", "once")
-	again := make(map[string]bool)
-	for _, plan := range p {
-		for i := range plan.Sites {
-			if s := &plan.Sites[i]; s.Inlined() && s.Callers[0].Function == "caller" {
-				is, checked, err := table.Repeats(s.Site)
-				if err != nil || !checked {
-					t.Fatalf("%v: checked %v, %v", s, checked, err)
-				}
-				again[s.Function] = is
+	for ways, want := range map[plan.Ways]map[string]int{
+		plan.WaysAll:   {"turns": 2, "once": 2},
+		plan.WaysEntry: {"turns": 10, "once": 2},
+	} {
+		p, err := plansOf(img, plan.Options{Ways: ways}, "turns", "once")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits := make(map[string]int)
+		run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
+			if h.PID == pid {
+				hits[h.Plan.Sites[h.Site].Function]++
 			}
+		})
+		if diff := cmp.Diff(want, hits); diff != "" {
+			t.Errorf("ways %d: hits of two calls (-want +got):\n%s", ways, diff)
 		}
-	}
-	if diff := cmp.Diff(map[string]bool{"turns": true, "once": false}, again); diff != "" {
-		t.Errorf("which fire again (-want +got):\n%s", diff)
-	}
-	hits := make(map[string]int)
-	run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
-		if h.PID == pid {
-			hits[h.Plan.Sites[h.Site].Function]++
-		}
-	})
-	if diff := cmp.Diff(map[string]int{"turns": 10, "once": 2}, hits); diff != "" {
-		t.Errorf("hits of two calls (-want +got):\n%s", diff)
 	}
 }
