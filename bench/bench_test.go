@@ -8,8 +8,11 @@ package bench
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -262,4 +265,74 @@ func BenchmarkShare(b *testing.B) {
 		b.ReportMetric(float64(totals.Distinct), "distinct")
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(sites)), "ns/site")
 	})
+}
+
+// BenchmarkWays finds every way into and out of every inlined body: it follows the code of all
+// functions that something was inlined into.
+func BenchmarkWays(b *testing.B) {
+	each(b, func(b *testing.B, im image) {
+		img := scanned(b, im)
+		var mu sync.Mutex
+		functions := make(map[string]bool)
+		err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
+			if s.Kind != dwarfloc.SiteInline {
+				return nil
+			}
+			s, err := s.Clone()
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			functions[s.Symbol+" "+s.Callers[len(s.Callers)-1].Function] = true
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var bodies, several, marked, unknown, in, out int
+		before := processorTime(b)
+		for b.Loop() {
+			bodies, several, marked, unknown, in, out = 0, 0, 0, 0, 0, 0
+			err := img.EachWays(context.Background(), func(_ int, _ *dwarfloc.Site, w *dwarfloc.Ways) error {
+				mu.Lock()
+				defer mu.Unlock()
+				bodies++
+				in += len(w.In)
+				out += len(w.Out)
+				if len(w.In) > 1 {
+					several++
+				}
+				if slices.ContainsFunc(w.In, func(w dwarfloc.Way) bool { return w.Again }) {
+					marked++
+				}
+				if w.Unknown != "" {
+					unknown++
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric((processorTime(b)-before).Seconds()/float64(b.N), "cpu-s/op")
+		b.ReportMetric(float64(len(functions)), "functions")
+		b.ReportMetric(float64(bodies), "bodies")
+		b.ReportMetric(float64(several), "several")
+		b.ReportMetric(float64(marked), "marked")
+		b.ReportMetric(float64(unknown), "unknown")
+		b.ReportMetric(float64(in), "ways-in")
+		b.ReportMetric(float64(out), "ways-out")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(max(len(functions), 1)), "ns/function")
+	})
+}
+
+// processorTime is what the process has used of all processors, which other processes do not
+// lengthen much.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -100,6 +100,10 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 		case in.Target != 0 && ok:
 			return true, !check
 		}
+		if in.Target != 0 && u.isGo() {
+			sym := u.img.SymbolAt(addr+uint64(in.Target), "")
+			return sym != nil && goPanics(sym.Name), true
+		}
 		return calls[addr+uint64(in.Size)].ends, true
 	}
 	f.Leaves = func(addr uint64, in *insn.Insn) bool {

@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -23,6 +24,20 @@ var neverReturn = map[string]bool{
 	"__cxa_throw": false, "__cxa_rethrow": false, "__cxa_bad_cast": false, // the same, 2.4
 	"__cxa_bad_typeid": false, "__cxa_throw_bad_array_new_length": false,
 	"__clang_call_terminate": false, "__cxa_call_unexpected": false,
+}
+
+// goPanics reports whether a function of Go's runtime does not return: the failures of checks that
+// the compiler inserts, and panics (cmd/compile/internal/typecheck/builtin.go).
+func goPanics(name string) bool {
+	own, is := strings.CutPrefix(name, "runtime.")
+	if !is {
+		return false
+	}
+	switch own {
+	case "gopanic", "goexit", "throw", "fatal", "block":
+		return true
+	}
+	return strings.HasPrefix(own, "panic") || strings.HasPrefix(own, "goPanic")
 }
 
 // noReturns is what is known of functions that do not return.

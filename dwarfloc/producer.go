@@ -11,7 +11,7 @@ type compiler struct {
 	optimized          bool // GCC optimized; false can also mean unknown
 	unoptimized        bool // GCC did not
 	assignmentsTracked bool
-	statementsMarked   bool // GCC optimized, with -gstatement-frontiers
+	statementsMarked   bool // GCC optimized, and kept where statements begin (-gstatement-frontiers)
 }
 
 func compilerOf(producer string) compiler {
@@ -27,7 +27,8 @@ func compilerOf(producer string) compiler {
 		}
 	}
 	c.optimized = level != "" && level != "-O0"
-	c.statementsMarked = c.optimized && !strings.Contains(producer, "-gno-statement-frontiers")
+	// Link-time optimization ("GNU GIMPLE") loses the markers.
+	c.statementsMarked = c.optimized && !strings.HasPrefix(producer, "GNU GIMPLE ") && !strings.Contains(producer, "-gno-statement-frontiers")
 	c.unoptimized = !c.optimized && strings.Contains(producer, " -m")
 	return c
 }

@@ -80,6 +80,8 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 		return given(e.String(), constantLocation(e.Number), loc.Reason{}), nil
 	case probe.KindComm:
 		return given("$comm", constantLocation(0), loc.Reason{}), nil
+	case probe.KindFrame:
+		return s.frame()
 	case probe.KindStack, probe.KindStackAddr:
 		var b eval.Builder
 		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}
@@ -89,6 +91,19 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 		return given("stack", l, loc.Reason{}), nil
 	}
 	return nil, fmt.Errorf("%s stands for several variables", strconv.Quote(e.String()))
+}
+
+// frame returns what tells one call of a function from others ($frame).
+func (s *Site) frame() (*Variable, error) {
+	ev := s.evaluator()
+	cfa, r, err := ev.CallFrame()
+	if err != nil || r.Code != loc.ReasonNone {
+		return given("frame", loc.Location{}, r), err
+	}
+	if s.u.isGo() {
+		cfa = ev.steadyFrame(cfa)
+	}
+	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cfa}, r), nil
 }
 
 // wordType is the type of values for which the debug information has none: registers,

@@ -105,16 +105,83 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 	return out, err
 }
 
-// WithRest returns the site with Again if it is the entry of the rest of a function: GCC splits a
-// function into its beginning, which it inlines, and the rest, a clone that the beginning calls
-// (-fpartial-inlining). A run that a site in the beginning sees may reach it.
-func (s *Site) WithRest() *Site {
-	if s.Kind != SiteEntry || !strings.HasPrefix(s.Symbol, s.Function+".part.") {
-		return s
+// Body identifies the body whose runs begin or end at a site. Sites with equal values are of one
+// function in the code of one: runs at them with the same frame (probe.KindFrame) do not
+// overlap.
+type Body struct {
+	// In and Of are offsets in .debug_info: of the function that contains the code, and of what
+	// describes the one whose body it is.
+	In, Of uint64
+	// Depth is how many bodies of the same function enclose it.
+	Depth int
+}
+
+// Body returns the body that a site is in.
+func (s *Site) Body() Body {
+	u := s.u
+	id := func(rec int32) uint64 {
+		if root := u.Recs[rec].Root; root >= 0 {
+			rec = root
+		}
+		return u.Off + uint64(u.Recs[rec].Off)
+	}
+	b := Body{In: u.Off + uint64(u.Recs[u.outermost(s.rec)].Off), Of: id(s.rec)}
+	for p := u.Recs[s.rec].Parent; s.Inlined() && p >= 0; p = u.Recs[p].Parent {
+		if id(p) == b.Of {
+			b.Depth++
+		}
+		if u.Recs[p].Flags&index.Inlined == 0 {
+			break
+		}
+	}
+	return b
+}
+
+// Once returns the site of an entry at which a probe sees each run once, if there is one, and
+// otherwise the site, with Again.
+//
+// A function of Go begins again when it has got a larger stack; the site is after the check of
+// the stack then. GCC splits a function into its beginning, which it inlines, and the rest, a
+// clone that the beginning calls (-fpartial-inlining): a run that a site in the beginning sees
+// may reach the entry of the clone.
+func (s *Site) Once() (*Site, error) {
+	switch {
+	case s.Kind != SiteEntry:
+		return s, nil
+	case strings.HasPrefix(s.Symbol, s.Function+".part."):
+		at := *s
+		at.Again = true
+		return &at, nil
+	case s.u.isGo():
+		var out *Site
+		err := s.u.img.guard(func() (err error) {
+			out, err = s.afterStackCheck()
+			return err
+		})
+		return out, err
+	}
+	return s, nil
+}
+
+// afterStackCheck returns the site after a check of the stack at the entry of a function of Go.
+// The check changes only registers that are nobody's (R12, R13 on amd64, R16, R17 on arm64: the
+// register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
+func (s *Site) afterStackCheck() (*Site, error) {
+	c, err := s.u.codeOf(s.rec)
+	if err != nil || c.graph == nil || c.why != "" {
+		return s, err
+	}
+	begin, end, ok := c.graph.AfterCheck()
+	insns := c.graph.Insns
+	if !ok || insns[begin].Addr != s.Addr {
+		return s, nil
 	}
 	at := *s
-	at.Again = true
-	return &at
+	at.Addr, at.state = insns[end].Addr, place{s.Addr, s.View}
+	if at.described {
+		at.describeAddress()
+	}
+	return &at, nil
 }
 
 // WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.

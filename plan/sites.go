@@ -33,7 +33,7 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 // definition of exits, by those out of them.
 func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, found []*dwarfloc.Site, which Ways) ([]*dwarfloc.Site, error) {
 	exits := def.Point.Exit
-	if which == WaysEntry && !exits || !slices.ContainsFunc(found, func(s *dwarfloc.Site) bool { return s.Kind == dwarfloc.SiteInline }) {
+	if which == WaysEntry && !exits {
 		return found, nil
 	}
 	ways, err := img.Ways(ctx, found)
@@ -44,7 +44,12 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	for i, s := range found {
 		switch {
 		case s.Kind != dwarfloc.SiteInline:
-			out = append(out, s.WithRest())
+			if !exits && !def.Point.Return {
+				if s, err = s.Once(); err != nil {
+					return nil, err
+				}
+			}
+			out = append(out, s)
 		case exits:
 			out = append(out, s.WaysOut(&ways[i])...)
 		default:

@@ -59,7 +59,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 	out := make([]Argument, 0, len(def.Args))
 	for i := range def.Args {
 		d := &def.Args[i]
-		vars, err := variables(s.Site, d)
+		vars, err := variables(s, d)
 		if err != nil {
 			return nil, err
 		}
@@ -118,14 +118,19 @@ func free(name string, args []Argument) string {
 
 // variables returns the variables that an argument stands for at a site: one, or, for
 // $params and $vars, several.
-func variables(s *dwarfloc.Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
+func variables(s *Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	switch d.Expr.Kind {
 	case probe.KindParams:
 		return referents(s.Params())
 	case probe.KindVars:
 		return referents(s.Variables())
 	}
-	v, err := s.Resolve(&d.Expr)
+	e := &d.Expr
+	if e.Kind == probe.KindFrame && s.Return {
+		// Where a function has returned, the stack pointer is what its frame address was.
+		e = &probe.Expr{Kind: probe.KindStackAddr}
+	}
+	v, err := s.Resolve(e)
 	return []*dwarfloc.Variable{v}, err
 }
 

@@ -82,6 +82,7 @@ type Expr struct {
 //   - KindComm: $comm: the name of the current task, 16 bytes
 //   - KindStack: $stackN: the Nth word of the stack, counted from 0
 //   - KindStackAddr: $stack: the stack pointer
+//   - KindFrame: $frame: the canonical frame address, one for each call of a function
 //   - KindParams: $params: all parameters of the function, one argument each
 //   - KindVars: $vars: all parameters and locals in scope, one argument each
 type ExprKind byte
@@ -105,6 +106,9 @@ const (
 	KindStack
 	// KindStackAddr is $stack: the stack pointer.
 	KindStackAddr
+	// KindFrame is $frame: the canonical frame address. It is the same all over one call of a
+	// function, inlined bodies included, and after its return.
+	KindFrame
 	// KindParams is $params: all parameters of the function, one argument each.
 	KindParams
 	// KindVars is $vars: all parameters and locals in scope, one argument each.

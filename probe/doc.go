@@ -17,7 +17,7 @@
 //	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" | "%exit" ] | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
 //	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | "$params" | "$vars"
 //	expression = ( VARIABLE | "$retval" ) { "->" MEMBER | "." MEMBER | "[" ( INDEX | VARIABLE ) "]" }
-//	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER | "$comm" | "$stack" | "$stack" N
+//	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER | "$comm" | "$frame" | "$stack" | "$stack" N
 //
 // White space (spaces, tabs, line ends) separates arguments. It is allowed around options,
 // their names and their values, and nowhere else. So a path may contain spaces, but no

@@ -10,7 +10,7 @@ var specials = []struct {
 	name string
 	kind ExprKind
 }{
-	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"params", KindParams}, {"vars", KindVars},
+	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"frame", KindFrame}, {"params", KindParams}, {"vars", KindVars},
 }
 
 // hasPath reports whether a kind of expression has a type in the debug information,
@@ -67,7 +67,7 @@ func (s *scanner) special(e *Expr) error {
 		}
 	}
 	s.pos = at
-	return s.expected("retval, params, vars, comm, stack or stackN after \"$\"")
+	return s.expected("retval, params, vars, comm, frame, stack or stackN after \"$\"")
 }
 
 // memory parses the text after "@".

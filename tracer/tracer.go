@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
@@ -59,6 +60,12 @@ type Hit struct {
 	Site     int          // index in Plan.Sites
 	Err      uint64       // bit i is set if argument i was not fetched
 	Values   []plan.Value // valid until the next hit
+
+	// The rest is of a whole run, in a session of OpenSpans.
+	Span     *plan.Span
+	Duration time.Duration
+	End      int          // index in Span.End.Sites
+	Results  []plan.Value // valid until the next hit
 }
 
 // Session is attached probes whose hits are reported.
@@ -71,6 +78,7 @@ type Session struct {
 	events   *ebpf.Map
 	lost     *ebpf.Map
 	reader   *ringbuf.Reader
+	spans    *spans // nil if hits are reported as they are
 }
 
 // Open loads a program for each instance of some plans and attaches it at all sites of the
@@ -83,10 +91,6 @@ type Session struct {
 // *prologue.StackError, the kernel's syscall.Errno) or an *ebpf.VerifierError. After an error
 // nothing stays attached.
 func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Options) (s *Session, err error) {
-	raiseFiles(plans)
-	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
-	// error does not matter.
-	_ = rlimit.RemoveMemlock()
 	s = &Session{plans: plans}
 	defer func() {
 		if err != nil {
@@ -94,39 +98,67 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 			s = nil
 		}
 	}()
+	who, err := s.prepare(r, &o)
+	if err != nil {
+		return s, err
+	}
+	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) (maker, func(int) uint64) {
+		programs := func(c prologue.Convention, size int) asm.Instructions {
+			return program(s.events, s.lost, c, size, who.self, who.only)
+		}
+		return programs, func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
+	})
+}
+
+// maker returns the program for a convention and the size in bytes of a record.
+type maker func(c prologue.Convention, size int) asm.Instructions
+
+// prepare makes the maps of a session.
+func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err error) {
+	raiseFiles(s.plans)
+	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
+	// error does not matter.
+	_ = rlimit.RemoveMemlock()
 	buffer, err := o.buffer()
 	if err != nil {
-		return s, err
+		return who, err
 	}
-	who, err := o.processes(r)
-	if err != nil {
-		return s, err
+	if who, err = o.processes(r); err != nil {
+		return who, err
 	}
 	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: buffer}); err != nil {
-		return s, fmt.Errorf("make the ring buffer: %w", kernelerr.Explain(err))
+		return who, fmt.Errorf("make the ring buffer: %w", kernelerr.Explain(err))
 	}
 	if s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
-		return s, fmt.Errorf("make the counter of lost events: %w", err)
+		return who, fmt.Errorf("make the counter of lost events: %w", err)
 	}
+	return who, nil
+}
+
+// attachAll attaches all plans, and opens the buffer. each returns the programs and the cookies
+// of one.
+func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, each func(i int, p *plan.Plan) (maker, func(site int) uint64)) error {
 	progress := o.Progress
 	before, total := 0, 0
-	for _, p := range plans {
+	for _, p := range s.plans {
 		total += p.NumProbes()
 	}
-	for i, p := range plans {
+	for i, p := range s.plans {
 		if progress != nil {
 			o.Progress = func(done, _ int) { progress(before+done, total) }
 		}
-		if err := s.attach(ctx, r, i, p, &o, who); err != nil {
-			return s, fmt.Errorf("%v: %w", p.Definition, err)
+		programs, cookie := each(i, p)
+		if err := s.attach(ctx, r, p, o, programs, cookie); err != nil {
+			return fmt.Errorf("%v: %w", p.Definition, err)
 		}
 		before += p.NumProbes()
 	}
 	if err := s.refused(); err != nil {
-		return s, err
+		return err
 	}
+	var err error
 	s.reader, err = ringbuf.NewReader(s.events)
-	return s, err
+	return err
 }
 
 // raiseFiles raises the limit of open files to what probes and programs need. If that is not
@@ -180,7 +212,7 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	return who, nil
 }
 
-func (s *Session) attach(ctx context.Context, r *instances.Running, number int, p *plan.Plan, o *Options, who processes) error {
+func (s *Session) attach(ctx context.Context, r *instances.Running, p *plan.Plan, o *Options, program maker, cookie func(int) uint64) error {
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", instances.ErrTargetMismatch)
 	}
@@ -191,7 +223,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 		if specs[size] == nil {
 			var err error
 			specs[size], err = instances.ProgramSpecs(p, &ebpf.ProgramSpec{
-				Name: "trace", License: "GPL", Instructions: program(s.events, s.lost, p.Convention, size, who.self, who.only),
+				Name: "trace", License: "GPL", Instructions: program(p.Convention, size),
 			})
 			if err != nil {
 				return err
@@ -205,7 +237,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, number int, 
 	}
 	a, err := instances.Attach(ctx, p, programs, r, instances.AttachOptions{
 		PID: o.PID, Progress: o.Progress, None: true,
-		Cookie: func(site int) uint64 { return uint64(number)<<32 | uint64(site) },
+		Cookie: cookie,
 	})
 	if err != nil {
 		return err
@@ -254,7 +286,11 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 		case err != nil:
 			return err
 		}
-		h, err := s.hit(record.RawSample)
+		decode := s.hit
+		if s.spans != nil {
+			decode = s.spans.hit
+		}
+		h, err := decode(record.RawSample)
 		if err != nil {
 			return err
 		}
@@ -302,6 +338,9 @@ func (s *Session) Close() error {
 	}
 	for _, p := range s.programs {
 		errs = append(errs, p.Close())
+	}
+	if s.spans != nil {
+		errs = append(errs, s.spans.close()...)
 	}
 	for _, m := range []*ebpf.Map{s.events, s.lost} {
 		if m != nil {

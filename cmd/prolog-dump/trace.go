@@ -21,7 +21,7 @@ import (
 func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var object string
-	var force bool
+	var force, span bool
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
@@ -30,6 +30,9 @@ prints a line for each hit: time, task, place, and the arguments by name, as the
 types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
 kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON, and Linux 5.15.
+
+With --span a line is a whole run, from where a function begins to where it ends,
+with its result and its duration; inlined bodies too.
 
 Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names; what they do
@@ -50,10 +53,11 @@ with their arguments is theirs.`,
 			case len(args) == 0:
 				return errors.New("no definition; one looks like 'vfs_read file count'")
 			}
-			return s.trace(cmd, args, command, force, o)
+			return s.trace(cmd, args, command, force, span, o)
 		},
 	}
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
+	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
 	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
@@ -61,7 +65,7 @@ with their arguments is theirs.`,
 }
 
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool, o tracer.Options) error {
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) error {
 	defs := make([]*probe.Definition, len(texts))
 	for i, t := range texts {
 		var err error
@@ -86,12 +90,25 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force bool
 	at.Reads = x.options.Target.Reads // from the flag
 	x.options.Target = at
 	ctx := cmd.Context()
-	plans, err := plansOf(ctx, x.img, defs, x.options)
-	if err != nil {
-		return err
-	}
 	o.Progress = showAttaching()
-	session, err := tracer.Open(ctx, running, plans, o)
+	var plans []*plan.Plan
+	var session *tracer.Session
+	if span {
+		var spans []*plan.Span
+		for _, def := range defs {
+			p, err := plan.NewSpan(ctx, x.img, def, x.options)
+			if err != nil {
+				return err
+			}
+			spans, plans = append(spans, p), append(plans, p.Begin, p.End)
+		}
+		session, err = tracer.OpenSpans(ctx, running, spans, o)
+	} else {
+		if plans, err = plansOf(ctx, x.img, defs, x.options); err != nil {
+			return err
+		}
+		session, err = tracer.Open(ctx, running, plans, o)
+	}
 	if err != nil {
 		return err
 	}
@@ -131,9 +148,27 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 		return show(w, h)
 	})
 	lost, lostErr := session.Lost()
-	fmt.Fprintf(os.Stderr, "%s, %d lost\n", count(hits, "hit"), lost)
+	unpaired, unpairedErr := session.Unpaired()
+	fmt.Fprintf(os.Stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, unpairedText(&unpaired))
 	child(ctx)
-	return errors.Join(err, lostErr)
+	return errors.Join(err, lostErr, unpairedErr)
+}
+
+// unpairedText names what was not one run.
+func unpairedText(u *tracer.Unpaired) string {
+	text := ""
+	for _, c := range []struct {
+		n    uint64
+		what string
+	}{
+		{u.Ends, "ended whose beginning was not seen"}, {u.Begins, "began again whose end was not seen"},
+		{u.Open, "have not ended"}, {u.Full, "had no room"},
+	} {
+		if c.n > 0 {
+			text += fmt.Sprintf("; %d %s", c.n, c.what)
+		}
+	}
+	return text
 }
 
 // start starts a command, if there is one. The context that it returns ends with the
@@ -163,6 +198,12 @@ func printHit(w io.Writer, h *tracer.Hit) error {
 	for i := range h.Values {
 		fmt.Fprintf(&b, "  %s=%s", h.Values[i].Name, h.Values[i].String())
 	}
+	if h.Span != nil {
+		for i := range h.Results {
+			fmt.Fprintf(&b, "  %s=%s", h.Results[i].Name, h.Results[i].String())
+		}
+		fmt.Fprintf(&b, "  %v", h.Duration)
+	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -186,10 +227,22 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Place string  `json:"place"`
 		Addr  uint64  `json:"address"`
 		Args  []value `json:"args"`
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, []value{}}
+
+		Results  []value  `json:"results,omitempty"`
+		Duration *float64 `json:"duration,omitempty"` // seconds
+		End      string   `json:"end,omitempty"`      // where the run ended
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, []value{}, nil, nil, ""}
 	for i := range h.Values {
 		v := &h.Values[i]
 		out.Args = append(out.Args, value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost})
+	}
+	if h.Span != nil {
+		for i := range h.Results {
+			v := &h.Results[i]
+			out.Results = append(out.Results, value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost})
+		}
+		seconds := h.Duration.Seconds()
+		out.Duration, out.End = &seconds, h.Span.End.Sites[h.End].SymbolOffset()
 	}
 	return json.NewEncoder(w).Encode(out)
 }

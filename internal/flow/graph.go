@@ -389,3 +389,23 @@ func (g *Graph) Bytes(n int32) []byte {
 
 // Block returns the number of the block that has an instruction.
 func (g *Graph) Block(insn int32) int32 { return g.of[insn] }
+
+// AfterCheck returns where a function goes on after a check at its beginning that can lead back
+// there: Go's functions begin again when they have a larger stack. ok is false if it has none. The
+// instructions from begin to end, without it, are the check.
+func (g *Graph) AfterCheck() (begin, end int32, ok bool) {
+	if g.entry < 0 || len(g.preds[g.entry]) == 0 {
+		return 0, 0, false
+	}
+	b := &g.Blocks[g.entry]
+	if g.Insns[b.Last-1].Kind != Branch || len(b.Succs) != 2 || int(b.Last) >= len(g.Insns) {
+		return 0, 0, false
+	}
+	for _, p := range g.preds[g.entry] {
+		// The way back is its own: one call, and a jump.
+		if g.Insns[g.Blocks[p].Last-1].Kind != Jump || len(g.preds[p]) != 1 || g.preds[p][0] != g.entry {
+			return 0, 0, false
+		}
+	}
+	return b.First, b.Last, true
+}

@@ -120,7 +120,7 @@ func (f *File) read(r io.ReaderAt) error {
 // wanted are the sections that are needed here.
 var wanted = map[string]bool{
 	".debug_info": true, ".debug_abbrev": true, ".debug_str": true, ".debug_line_str": true, ".debug_str_offsets": true, ".debug_addr": true,
-	".debug_ranges": true, ".debug_rnglists": true, ".debug_loc": true, ".debug_loclists": true, ".debug_frame": true, ".eh_frame": true,
+	".debug_ranges": true, ".debug_rnglists": true, ".debug_loc": true, ".debug_loclists": true, ".debug_frame": true, ".eh_frame": true, ".debug_line": true,
 }
 
 // addresses returns the addresses of a file's sections.
@@ -186,7 +186,7 @@ func (f *File) executable(addr uint64) bool {
 // document that several goroutines may share one.
 func (f *File) data() (*dwarf.Data, error) {
 	s := f.sections
-	d, err := dwarf.New(s[".debug_abbrev"], nil, nil, s[".debug_info"], nil, nil, s[".debug_ranges"], s[".debug_str"])
+	d, err := dwarf.New(s[".debug_abbrev"], nil, nil, s[".debug_info"], s[".debug_line"], nil, s[".debug_ranges"], s[".debug_str"])
 	if err != nil {
 		return nil, err
 	}

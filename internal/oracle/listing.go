@@ -1,0 +1,642 @@
+package oracle
+
+import (
+	"bufio"
+	"bytes"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Listing is machine code as a disassembler prints it.
+type Listing struct {
+	insns []printed // by address
+	names []symbol  // functions, by address
+	sides []side    // where execution may also go on, by address
+	warns map[uint64]bool
+	arm   bool
+}
+
+// printed is an instruction.
+type printed struct {
+	addr, target uint64 // target of a direct jump or call, or 0
+	does         does
+}
+
+type does uint8
+
+const (
+	goesOn does = iota
+	branches
+	jumps
+	calls
+	traps
+	ends
+	wanders // an indirect jump
+)
+
+type symbol struct {
+	addr uint64
+	name string
+}
+
+type side struct{ from, to uint64 }
+
+// neverReturn are functions that do not return and may not say so in the debug information
+// (tools/objtool/noreturns.h).
+var neverReturn = map[string]bool{
+	"__stack_chk_fail": true, "panic": true, "nmi_panic": true, "do_exit": true, "make_task_dead": true, "do_group_exit": true,
+	"__module_put_and_kthread_exit": true, "kthread_exit": true, "kthread_complete_and_exit": true, "machine_real_restart": true,
+	"rewind_stack_and_make_dead": true, "rewind_stack_do_exit": true, "usercopy_abort": true, "fortify_panic": true, "__fortify_panic": true, "stop_this_cpu": true,
+	"cpu_startup_entry": true, "rest_init": true, "start_kernel": true, "x86_64_start_kernel": true, "x86_64_start_reservations": true,
+	"__ubsan_handle_builtin_unreachable": true, "snp_abort": true, "sev_es_terminate": true, "ex_handler_msr_mce": true,
+	"cpu_bringup_and_idle": true, "xen_cpu_bringup_again": true, "xen_start_kernel": true, "__reiserfs_panic": true, "lbug_with_loc": true,
+	"hv_ghcb_terminate": true, "emergency_restart": false, "arch_cpu_idle_dead": true, "play_dead": true, "acpi_processor_ffh_play_dead": true,
+	"cpu_die": true, "die": false, "__noreturn_call_on_stack": true, "bad_mode": true, "sched_die": true, "machine_halt": false, "do_task_dead": true,
+	"btrfs_assertfail": true, "assfail": true, "syscall_return_via_sysret": true,
+}
+
+// ReadListing disassembles ranges of a file with objdump, or for arm64 with llvm-objdump, and
+// reads what a kernel lists of its code: static branches, faults and traps.
+func ReadListing(path, dir string, ranges [][2]uint64) (*Listing, error) {
+	e, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	l := &Listing{arm: e.Machine == elf.EM_AARCH64, warns: make(map[uint64]bool)}
+	if err := l.disassemble(e, dir, ranges); err != nil {
+		return nil, err
+	}
+	symbols, err := e.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]uint64)
+	for _, s := range symbols {
+		at[s.Name] = s.Value
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC || strings.HasPrefix(s.Name, "__x86_") {
+			l.names = append(l.names, symbol{s.Value, s.Name})
+		}
+	}
+	slices.SortStableFunc(l.names, func(a, b symbol) int { return int(min(1, max(-1, int64(a.addr-b.addr)))) })
+	return l, l.tables(e, at)
+}
+
+// disassemble puts the ranges into one file and reads what the disassembler prints of it.
+func (l *Listing) disassemble(e *elf.File, dir string, ranges [][2]uint64) error {
+	var text []byte
+	type piece struct {
+		off uint64
+		r   [2]uint64
+	}
+	var pieces []piece
+	for _, r := range ranges {
+		b, err := bytesAt(e, r[0], r[1])
+		if err != nil {
+			return err
+		}
+		for len(text)%16 != 0 {
+			text = append(text, 0)
+		}
+		pieces = append(pieces, piece{uint64(len(text)), r})
+		text = append(text, b...)
+		text = append(text, make([]byte, 16)...) // what is cut short is not read on into the next
+	}
+	file := filepath.Join(dir, "code")
+	if err := os.WriteFile(file, container(e.Machine, text), 0o600); err != nil {
+		return err
+	}
+	tool := "objdump"
+	if l.arm {
+		tool = "llvm-objdump"
+	}
+	cmd := exec.Command(tool, "-d", "-z", "--no-show-raw-insn", file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	i := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		number, rest, ok := strings.Cut(lines.Text(), ":")
+		off, err := strconv.ParseUint(strings.TrimSpace(number), 16, 64)
+		if !ok || err != nil {
+			continue
+		}
+		for i+1 < len(pieces) && off >= pieces[i+1].off {
+			i++
+		}
+		p := &pieces[i]
+		if len(pieces) == 0 || off < p.off || off-p.off >= p.r[1]-p.r[0] {
+			continue
+		}
+		in := l.parse(strings.TrimSpace(rest))
+		in.addr = off - p.off + p.r[0]
+		if in.target != 0 {
+			in.target += p.r[0] - p.off
+		}
+		l.insns = append(l.insns, in)
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", tool, err, errs.String())
+	}
+	slices.SortFunc(l.insns, func(a, b printed) int { return int(min(1, max(-1, int64(a.addr-b.addr)))) })
+	return nil
+}
+
+// bytesAt returns the file's bytes for an address range.
+func bytesAt(e *elf.File, lo, hi uint64) ([]byte, error) {
+	for _, s := range e.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 && s.Type != elf.SHT_NOBITS && lo >= s.Addr && hi <= s.Addr+s.Size {
+			b := make([]byte, hi-lo)
+			_, err := s.ReadAt(b, int64(lo-s.Addr))
+			return b, err
+		}
+	}
+	return nil, fmt.Errorf("oracle: no section has %#x to %#x", lo, hi)
+}
+
+// container returns a relocatable file with one section of instructions.
+func container(m elf.Machine, text []byte) []byte {
+	names := "\x00.text\x00.shstrtab\x00"
+	const header, section = 64, 64
+	textAt := uint64(header)
+	namesAt := textAt + uint64(len(text))
+	tableAt := (namesAt + uint64(len(names)) + 15) &^ 15
+	var b bytes.Buffer
+	put := func(v any) { _ = binary.Write(&b, binary.LittleEndian, v) }
+	put(elf.Header64{
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, Type: uint16(elf.ET_REL), Machine: uint16(m), Version: 1,
+		Shoff: tableAt, Ehsize: header, Shentsize: section, Shnum: 3, Shstrndx: 2,
+	})
+	b.Write(text)
+	b.WriteString(names)
+	b.Write(make([]byte, tableAt-uint64(b.Len())))
+	put(elf.Section64{})
+	put(elf.Section64{Name: 1, Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Off: textAt, Size: uint64(len(text)), Addralign: 16})
+	put(elf.Section64{Name: 7, Type: uint32(elf.SHT_STRTAB), Off: namesAt, Size: uint64(len(names)), Addralign: 1})
+	return b.Bytes()
+}
+
+// parse reads an instruction as it is printed.
+func (l *Listing) parse(text string) (in printed) {
+	words := strings.Fields(text)
+	for len(words) > 1 && prefixes[words[0]] {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return in
+	}
+	op := strings.TrimSuffix(words[0], ",pt")
+	op = strings.TrimSuffix(op, ",pn")
+	var operand string
+	if len(words) > 1 {
+		operand = words[1]
+	}
+	direct := func(w string) uint64 {
+		v, err := strconv.ParseUint(strings.TrimPrefix(w, "0x"), 16, 64)
+		if err != nil {
+			return 0
+		}
+		if v == 0 {
+			return 1 << 63 // the section's beginning, which only a jump out of a piece could mean
+		}
+		return v
+	}
+	if l.arm {
+		switch {
+		case op == "b":
+			in.does, in.target = jumps, direct(operand)
+		case op == "bl", op == "blr":
+			in.does, in.target = calls, direct(operand)
+		case op == "br":
+			in.does = wanders
+		case strings.HasPrefix(op, "ret"), op == "eret":
+			in.does = ends
+		case strings.HasPrefix(op, "b.") || op == "cbz" || op == "cbnz" || op == "tbz" || op == "tbnz":
+			in.does = branches
+			for _, w := range words[1:] {
+				if strings.HasPrefix(w, "0x") {
+					in.target = direct(w)
+				}
+			}
+		case op == "brk", op == "udf":
+			in.does = traps
+		}
+		return in
+	}
+	switch {
+	case strings.HasPrefix(op, "jmp"):
+		if in.does = jumps; strings.HasPrefix(operand, "*") {
+			in.does = wanders
+		} else {
+			in.target = direct(operand)
+		}
+	case strings.HasPrefix(op, "j"), strings.HasPrefix(op, "loop"), op == "xbegin":
+		in.does, in.target = branches, direct(operand)
+	case strings.HasPrefix(op, "call"):
+		in.does = calls
+		if !strings.HasPrefix(operand, "*") {
+			in.target = direct(operand)
+		}
+	case strings.HasPrefix(op, "ret"), strings.HasPrefix(op, "iret"), strings.HasPrefix(op, "sysret"):
+		in.does = ends
+	case strings.HasPrefix(op, "ud"):
+		in.does = traps
+	}
+	return in
+}
+
+var prefixes = map[string]bool{
+	"notrack": true, "bnd": true, "repz": true, "rep": true, "repnz": true, "lock": true, "cs": true, "ds": true, "es": true, "ss": true, "data16": true,
+}
+
+// tables reads a kernel's tables of places in its code: __jump_table (include/linux/jump_label.h),
+// __ex_table (arch/*/include/asm/extable.h) and __bug_table (include/asm-generic/bug.h).
+func (l *Listing) tables(e *elf.File, at map[string]uint64) error {
+	between := func(first, last string) ([]byte, uint64, error) {
+		lo, hi := at[first], at[last]
+		if lo == 0 || hi <= lo {
+			return nil, 0, nil
+		}
+		b, err := bytesAt(e, lo, hi)
+		return b, lo, err
+	}
+	number := func(b []byte, base uint64, off int) uint64 {
+		return base + uint64(off) + uint64(int64(int32(binary.LittleEndian.Uint32(b[off:]))))
+	}
+	b, base, err := between("__start___jump_table", "__stop___jump_table")
+	if err != nil {
+		return err
+	}
+	for i := 0; i+16 <= len(b); i += 16 {
+		l.sides = append(l.sides, side{number(b, base, i), number(b, base, i+4)})
+	}
+	if b, base, err = between("__start___ex_table", "__stop___ex_table"); err != nil {
+		return err
+	}
+	for i := 0; i+12 <= len(b); i += 12 { // with type and data on both architectures, since 5.16
+		l.sides = append(l.sides, side{number(b, base, i), number(b, base, i+4)})
+	}
+	if b, base, err = between("__start___bug_table", "__stop___bug_table"); err != nil {
+		return err
+	}
+	for i := 0; i+12 <= len(b); i += 12 {
+		if binary.LittleEndian.Uint16(b[i+10:])&1 != 0 { // BUGFLAG_WARNING
+			l.warns[number(b, base, i)] = true
+		}
+	}
+	slices.SortFunc(l.sides, func(a, b side) int { return int(min(1, max(-1, int64(a.from-b.from)))) })
+	return nil
+}
+
+// Covers reports whether the instructions of all ranges were printed.
+func (l *Listing) at(addr uint64) int {
+	i := sort.Search(len(l.insns), func(i int) bool { return l.insns[i].addr >= addr })
+	if i == len(l.insns) || l.insns[i].addr != addr {
+		return -1
+	}
+	return i
+}
+
+func (l *Listing) nameAt(addr uint64) []string {
+	var out []string
+	for i := sort.Search(len(l.names), func(i int) bool { return l.names[i].addr >= addr }); i < len(l.names) && l.names[i].addr == addr; i++ {
+		out = append(out, l.names[i].name)
+	}
+	return out
+}
+
+// Function is an out-of-line function and what is inlined into it.
+type Function struct {
+	Name   string
+	Entry  uint64
+	Ranges [][2]uint64
+	Bodies []Body
+}
+
+// Body is an inlined instance.
+type Body struct {
+	DIE        uint64
+	Function   string
+	Statements []uint64 // of its own text, or of what is inlined into it
+
+	file   string // of its own text
+	first  int
+	ranges [][2]uint64
+	inner  int // how many bodies after it are inside
+}
+
+// Functions reads the functions of a unit. noReturn gets the entries of those that say that
+// they do not return.
+func (r *Reader) Functions(u Unit, noReturn map[uint64]bool) ([]Function, error) {
+	r.trees = nil
+	if u.Type {
+		return nil, nil
+	}
+	t, err := r.tree(u)
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string][]int) // lines where functions are declared, by file
+	files, rows, err := r.rows(t)
+	if err != nil {
+		return nil, err
+	}
+	var declared func(n *node)
+	declared = func(n *node) {
+		if n.Tag == dwarf.TagSubprogram {
+			if line, ok := n.Val(dwarf.AttrDeclLine).(int64); ok {
+				if f := fileOf(files, n); f != "" {
+					texts[f] = append(texts[f], int(line))
+				}
+			}
+		}
+		for _, c := range n.children {
+			declared(c)
+		}
+	}
+	declared(t.root)
+	for f := range texts {
+		slices.Sort(texts[f])
+	}
+	var out []Function
+	for _, n := range t.root.children {
+		if n.Tag != dwarf.TagSubprogram {
+			continue
+		}
+		entry, ok, err := r.start(n)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || !r.f.executable(entry) {
+			continue
+		}
+		if never, _, err := r.inherit(n, dwarf.AttrNoreturn); err == nil && never != nil {
+			noReturn[entry] = true
+		}
+		f := Function{Entry: entry}
+		if name, _, err := r.inherit(n, dwarf.AttrName); err == nil && name != nil {
+			f.Name, _ = name.Val.(string)
+		}
+		if f.Ranges, err = r.d.Ranges(n.Entry); err != nil {
+			return nil, err
+		}
+		if err := r.bodies(n, &f, files, rows, texts); err != nil {
+			return nil, err
+		}
+		f.statements(rows, texts)
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// rows returns the names of a unit's files and its statements, by address.
+func (r *Reader) rows(t *tree) ([]string, []dwarf.LineEntry, error) {
+	lr, err := r.d.LineReader(t.root.Entry)
+	if err != nil || lr == nil {
+		return nil, nil, err
+	}
+	var rows []dwarf.LineEntry
+	var e dwarf.LineEntry
+	for {
+		if err := lr.Next(&e); err != nil {
+			break
+		}
+		if e.IsStmt && !e.EndSequence && e.File != nil {
+			rows = append(rows, e)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b dwarf.LineEntry) int { return int(min(1, max(-1, int64(a.Address-b.Address)))) })
+	var names []string
+	for _, f := range lr.Files() {
+		if f == nil {
+			names = append(names, "")
+			continue
+		}
+		names = append(names, f.Name)
+	}
+	return names, rows, nil
+}
+
+func fileOf(files []string, n *node) string {
+	if i, ok := n.Val(dwarf.AttrDeclFile).(int64); ok && i >= 0 && int(i) < len(files) {
+		return files[i]
+	}
+	return ""
+}
+
+// bodies adds what is inlined into an entry.
+func (r *Reader) bodies(n *node, f *Function, files []string, rows []dwarf.LineEntry, texts map[string][]int) error {
+	for _, c := range n.children {
+		if c.Tag == dwarf.TagInlinedSubroutine {
+			ranges, err := r.d.Ranges(c.Entry)
+			if err != nil {
+				return err
+			}
+			b := Body{DIE: uint64(c.Offset), ranges: ranges}
+			me := len(f.Bodies)
+			if name, _, err := r.inherit(c, dwarf.AttrName); err == nil && name != nil {
+				b.Function, _ = name.Val.(string)
+			}
+			decl, at, err := r.inherit(c, dwarf.AttrDeclLine)
+			if err != nil {
+				return err
+			}
+			if decl != nil && at.unit == c.unit {
+				first, _ := decl.Val.(int64)
+				b.file, b.first = fileOf(files, at), int(first)
+			}
+			f.Bodies = append(f.Bodies, b)
+			if err := r.bodies(c, f, files, rows, texts); err != nil {
+				return err
+			}
+			f.Bodies[me].inner = len(f.Bodies) - me - 1
+		}
+		if c.Tag == dwarf.TagLexDwarfBlock {
+			if err := r.bodies(c, f, files, rows, texts); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// statements finds the statements of the function's bodies: rows inside their ranges that are in
+// the body's own text, from the line that declares the function to the next function of the
+// file. A row where a range begins counts if no other body of the same text begins or ends there.
+func (f *Function) statements(rows []dwarf.LineEntry, texts map[string][]int) {
+	type edge struct {
+		file  string
+		first int
+		addr  uint64
+	}
+	edges := make(map[edge]int)
+	for i := range f.Bodies {
+		b := &f.Bodies[i]
+		own := make(map[uint64]bool)
+		for _, r := range b.ranges {
+			own[r[0]], own[r[1]] = true, true
+		}
+		for a := range own {
+			edges[edge{b.file, b.first, a}]++
+		}
+	}
+	for i := range f.Bodies {
+		b := &f.Bodies[i]
+		if b.file == "" {
+			continue
+		}
+		lines := texts[b.file]
+		next := 1 << 30
+		if i := sort.SearchInts(lines, b.first+1); i < len(lines) {
+			next = lines[i]
+		}
+		for _, r := range b.ranges {
+			for i := sort.Search(len(rows), func(i int) bool { return rows[i].Address >= r[0] }); i < len(rows) && rows[i].Address < r[1]; i++ {
+				at := rows[i].Address
+				if at == r[0] && edges[edge{b.file, b.first, at}] > 1 {
+					continue
+				}
+				if l := rows[i].Line; rows[i].File.Name == b.file && l >= b.first && l < next {
+					b.Statements = append(b.Statements, at)
+				}
+			}
+		}
+	}
+	for i := range f.Bodies {
+		b := &f.Bodies[i]
+		for _, in := range f.Bodies[i+1 : i+1+b.inner] {
+			b.Statements = append(b.Statements, in.Statements...)
+		}
+		slices.Sort(b.Statements)
+		b.Statements = slices.Compact(b.Statements)
+	}
+}
+
+// Paths follows paths through one function. It is for one goroutine.
+type Paths struct {
+	l        *Listing
+	f        *Function
+	noReturn map[uint64]bool
+	next     [][]int32
+	index    map[uint64]int32
+	first    int
+	Lost     string // why paths are not known
+	seen     []int32
+	round    int32
+}
+
+// Paths prepares the function's graph.
+func (l *Listing) Paths(f *Function, noReturn map[uint64]bool) *Paths {
+	p := &Paths{l: l, f: f, noReturn: noReturn, index: make(map[uint64]int32)}
+	var own []int
+	for _, r := range f.Ranges {
+		i := sort.Search(len(l.insns), func(i int) bool { return l.insns[i].addr >= r[0] })
+		for ; i < len(l.insns) && l.insns[i].addr < r[1]; i++ {
+			p.index[l.insns[i].addr] = int32(len(own))
+			own = append(own, i)
+		}
+	}
+	p.next = make([][]int32, len(own))
+	p.seen = make([]int32, len(own))
+	for n, i := range own {
+		in := &l.insns[i]
+		to := func(addr uint64) {
+			if k, ok := p.index[addr]; ok {
+				p.next[n] = append(p.next[n], k)
+			}
+		}
+		on := true
+		switch in.does {
+		case branches:
+			to(in.target)
+		case jumps:
+			to(in.target)
+			on = false
+		case ends:
+			on = false
+		case calls:
+			on = !p.never(in.target)
+		case traps:
+			on = l.warns[in.addr]
+		case wanders:
+			on = false
+			if l.arm {
+				p.Lost = fmt.Sprintf("an indirect jump at %#x", in.addr)
+			}
+		}
+		after := uint64(1<<64 - 1)
+		if i+1 < len(l.insns) {
+			after = l.insns[i+1].addr
+		}
+		if on && n+1 < len(own) && own[n+1] == i+1 {
+			to(after)
+		}
+		k := sort.Search(len(l.sides), func(k int) bool { return l.sides[k].from >= in.addr })
+		for ; k < len(l.sides) && l.sides[k].from < after && l.sides[k].from < in.addr+16; k++ {
+			to(l.sides[k].to)
+		}
+	}
+	return p
+}
+
+func (p *Paths) never(target uint64) bool {
+	if target == 0 {
+		return false
+	}
+	return p.noReturn[target] || slices.ContainsFunc(p.l.nameAt(target), func(n string) bool { return neverReturn[n] })
+}
+
+// Avoid returns a statement of a body that is reached from the function's entry on a path that
+// passes none of some instructions. ok is false if there is none.
+func (p *Paths) Avoid(b *Body, ways []uint64) (statement uint64, ok bool) {
+	p.round++
+	start, is := p.index[p.f.Entry]
+	if !is {
+		return 0, false
+	}
+	wanted := make(map[int32]uint64, len(b.Statements))
+	for _, s := range b.Statements {
+		if n, is := p.index[s]; is {
+			wanted[n] = s
+		}
+	}
+	for _, w := range ways {
+		if n, is := p.index[w]; is {
+			p.seen[n] = p.round
+		}
+	}
+	if p.seen[start] == p.round {
+		return 0, false
+	}
+	p.seen[start] = p.round
+	work := []int32{start}
+	for len(work) > 0 {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		if s, is := wanted[n]; is {
+			return s, true
+		}
+		for _, k := range p.next[n] {
+			if p.seen[k] != p.round {
+				p.seen[k] = p.round
+				work = append(work, k)
+			}
+		}
+	}
+	return 0, false
+}

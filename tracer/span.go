@@ -1,0 +1,376 @@
+package tracer
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// A span is one event for a run: a program where the run begins stores what it fetches in a map,
+// by process, frame and body, and a program where it ends finds that, adds the time and the result,
+// and reports both. So only whole runs are reported, and what does not fit together is counted:
+//
+//   - an end without a beginning: the run began before the probes were attached, or at a way in
+//     that has no probe. At ways out that execution also passes without a run this means nothing
+//   - a beginning while a run of the same body in the same frame is open: that one ended by
+//     longjmp, or by a signal handler that did not return, or at a way out that has no probe. At
+//     ways in with Site.Again it is another turn of a loop, and the run goes on
+//
+// Go's stacks move while a function runs; $frame is a goroutine's own there.
+
+// spans is the part of a session that pairs beginnings and ends.
+type spans struct {
+	plans  []*plan.Span
+	open   []*ebpf.Map // of each span
+	counts *ebpf.Map
+	zero   *ebpf.Map // a value of zeros, for each record size
+	bodies map[dwarfloc.Body]uint64
+	sizes  []int // bytes of the record at the beginning, at most
+}
+
+// Unpaired counts what was not one run.
+type Unpaired struct {
+	Ends   uint64 // ends without a beginning
+	Begins uint64 // beginnings that another beginning in the same frame followed
+	Open   uint64 // runs that have not ended yet
+	Full   uint64 // beginnings for which there was no room
+}
+
+// maxOpen is how many runs of one definition can be open at a time.
+const maxOpen = 1 << 14
+
+// The cookie of a probe of a span.
+const (
+	siteBits = 24 // the site's index in its plan, in the lowest bits
+	bodyBits = 24 // then the number of its body
+	spanBits = 15 // then the span's index
+	againBit = 63 // set if the probe also fires without a run beginning, or ending, there
+)
+
+// Offsets in the value of spans.counts.
+const (
+	countEnds   = 0
+	countBegins = 8
+	countFull   = 16
+	countsSize  = 24
+)
+
+// The layout of what follows the record of the beginning in an event of a span.
+const (
+	endTime   = 0
+	endCookie = 8
+	endErr    = 16
+	endRecord = 24
+)
+
+// OpenSpans is Open for spans: a hit is a whole run, with its results and its duration.
+func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o Options) (s *Session, err error) {
+	s = &Session{spans: &spans{plans: list, bodies: make(map[dwarfloc.Body]uint64)}}
+	for _, p := range list {
+		s.plans = append(s.plans, p.Begin, p.End)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+			s = nil
+		}
+	}()
+	if len(list) >= 1<<spanBits {
+		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
+	}
+	who, err := s.prepare(r, &o)
+	if err != nil {
+		return s, err
+	}
+	if s.spans.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "counts", Type: ebpf.Array, KeySize: 4, ValueSize: countsSize, MaxEntries: 1}); err != nil {
+		return s, fmt.Errorf("make the counters: %w", kernelerr.Explain(err))
+	}
+	largest := 0
+	for _, p := range list {
+		size := 0
+		for i := range p.Begin.Instances {
+			size = max(size, recordSize(p.Begin, &p.Begin.Instances[i]))
+		}
+		s.spans.sizes = append(s.spans.sizes, size)
+		largest = max(largest, size)
+		m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "open", Type: ebpf.Hash, KeySize: spanKeySize, ValueSize: uint32(atRecord + size), MaxEntries: maxOpen})
+		if err != nil {
+			return s, fmt.Errorf("make the map of open runs: %w", kernelerr.Explain(err))
+		}
+		s.spans.open = append(s.spans.open, m)
+	}
+	s.spans.zero, err = ebpf.NewMap(&ebpf.MapSpec{Name: "zero", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(atRecord + largest), MaxEntries: 1})
+	if err != nil {
+		return s, fmt.Errorf("make a value of zeros: %w", kernelerr.Explain(err))
+	}
+	// The kernel runs the programs of one address in the reverse order of their attaching: where
+	// a run begins right after another, that must end first.
+	makers := func(span int) [2]maker {
+		return [2]maker{
+			func(_ prologue.Convention, size int) asm.Instructions { return s.spans.begin(span, size, who) },
+			func(_ prologue.Convention, size int) asm.Instructions { return s.spans.end(s, span, size, who) },
+		}
+	}
+	return s, s.attachAll(ctx, r, &o, func(i int, p *plan.Plan) (maker, func(int) uint64) {
+		return makers(i / 2)[i%2], func(site int) uint64 { return s.spans.cookie(i/2, site, p.Sites[site].Site) }
+	})
+}
+
+// cookie returns the cookie of a site's probe.
+func (x *spans) cookie(span, index int, site *dwarfloc.Site) uint64 {
+	b := site.Body()
+	n, known := x.bodies[b]
+	if !known {
+		n = uint64(len(x.bodies))
+		x.bodies[b] = n
+	}
+	c := uint64(index)&(1<<siteBits-1) | n&(1<<bodyBits-1)<<siteBits | uint64(span)<<(siteBits+bodyBits)
+	if site.Again {
+		c |= 1 << againBit
+	}
+	return c
+}
+
+// The key of an open run, on the stack of a program: the process, the frame, the body's number.
+const (
+	spanKeySize  = 24
+	spanKey      = -spanKeySize
+	spanCookie   = spanKey - 8
+	spanStack    = -spanCookie
+	labelExit    = "exit"
+	labelFull    = "full"
+	labelFound   = "found"
+	labelUnknown = "unknown"
+	labelOwn     = "own"
+)
+
+// head writes what both programs begin with: R6 is the context, R7 err, R8 the record, and the
+// key and the cookie are on the stack.
+func (x *spans) head(size int, who processes) asm.Instructions {
+	insns := asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.Mov.Reg(asm.R7, asm.R2),
+		asm.Mov.Reg(asm.R8, asm.R3),
+	}
+	insns = append(insns, who.self.load(spanStack)...)
+	insns = append(insns, asm.JEq.Imm(asm.R0, int32(who.self.tgid), labelExit))
+	if who.only != nil {
+		insns = append(insns, who.only.load(spanStack)...)
+		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), labelExit))
+	}
+	return append(insns,
+		asm.Mov.Reg(asm.R1, asm.R6),
+		asm.FnGetAttachCookie.Call(),
+		asm.StoreMem(asm.RFP, spanCookie, asm.R0, asm.DWord),
+		asm.LSh.Imm(asm.R0, 64-siteBits-bodyBits),
+		asm.RSh.Imm(asm.R0, 64-bodyBits),
+		asm.StoreMem(asm.RFP, spanKey+16, asm.R0, asm.DWord),
+		// Frames of threads are at different addresses, and a goroutine can change its thread.
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.RSh.Imm(asm.R0, 32),
+		asm.StoreMem(asm.RFP, spanKey, asm.R0, asm.DWord),
+		asm.LoadMem(asm.R0, asm.R8, int16(size-8), asm.DWord), // the last argument
+		asm.StoreMem(asm.RFP, spanKey+8, asm.R0, asm.DWord),
+	)
+}
+
+// again jumps to a label if the probe also fires without a run beginning, or ending, there.
+func again(label string) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
+		asm.JSLT.Imm(asm.R1, 0, label),
+	}
+}
+
+// keyTo sets R1 and R2 to the map and the key.
+func (x *spans) keyTo(span int) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMapPtr(asm.R1, x.open[span].FD()),
+		asm.Mov.Reg(asm.R2, asm.RFP),
+		asm.Add.Imm(asm.R2, spanKey),
+	}
+}
+
+// count adds 1 to a counter.
+func (x *spans) count(at uint32) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMapValue(asm.R1, x.counts.FD(), at),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
+	}
+}
+
+// begin returns the program that runs where a run begins.
+func (x *spans) begin(span, size int, who processes) asm.Instructions {
+	insns := x.head(size, who)
+	insns = append(insns, x.keyTo(span)...)
+	insns = append(insns,
+		asm.LoadMapValue(asm.R3, x.zero.FD(), 0),
+		asm.Mov.Imm(asm.R4, 1), // BPF_NOEXIST
+		asm.FnMapUpdateElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, labelFound),
+		asm.JNE.Imm(asm.R0, -int32(unix.EEXIST), labelFull),
+	)
+	insns = append(insns, again(labelExit)...) // another turn of a loop: the run goes on
+	insns = append(insns, x.count(countBegins)...)
+	lookup := x.keyTo(span)
+	lookup[0] = lookup[0].WithSymbol(labelFound)
+	insns = append(insns, lookup...)
+	insns = append(insns,
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, labelExit),
+		asm.Mov.Reg(asm.R9, asm.R0),
+		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
+		asm.StoreMem(asm.R9, atCookie, asm.R1, asm.DWord),
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
+	)
+	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, size)...)
+	insns = append(insns,
+		asm.Mov.Reg(asm.R1, asm.R9),
+		asm.Add.Imm(asm.R1, atComm),
+		asm.Mov.Imm(asm.R2, commSize),
+		asm.FnGetCurrentComm.Call(),
+		asm.FnKtimeGetNs.Call(), // last: what this program does is not part of the run
+		asm.StoreMem(asm.R9, atTime, asm.R0, asm.DWord),
+		asm.Ja.Label(labelExit),
+	)
+	full := x.count(countFull)
+	full[0] = full[0].WithSymbol(labelFull)
+	insns = append(insns, full...)
+	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
+}
+
+// copyWords copies size bytes, a multiple of 8, to an offset.
+func copyWords(to asm.Register, at int, from asm.Register, size int) (insns asm.Instructions) {
+	for i := 0; i < size; i += 8 {
+		insns = append(insns,
+			asm.LoadMem(asm.R0, from, int16(i), asm.DWord),
+			asm.StoreMem(to, int16(at+i), asm.R0, asm.DWord),
+		)
+	}
+	return insns
+}
+
+// end returns the program that runs where a run ends.
+func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
+	began := atRecord + x.sizes[span]
+	insns := x.head(size, who)
+	insns = append(insns, x.keyTo(span)...)
+	insns = append(insns,
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, labelUnknown),
+		asm.Mov.Reg(asm.R9, asm.R0),
+		asm.LoadMapPtr(asm.R1, s.events.FD()),
+		asm.Mov.Imm(asm.R2, int32(began+endRecord+size)),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.FnRingbufReserve.Call(),
+		asm.JEq.Imm(asm.R0, 0, labelFull),
+		asm.Mov.Reg(asm.R6, asm.R0),
+		asm.FnKtimeGetNs.Call(),
+		asm.StoreMem(asm.R6, int16(began+endTime), asm.R0, asm.DWord),
+		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
+		asm.StoreMem(asm.R6, int16(began+endCookie), asm.R1, asm.DWord),
+		asm.StoreMem(asm.R6, int16(began+endErr), asm.R7, asm.DWord),
+	)
+	insns = append(insns, copyWords(asm.R6, 0, asm.R9, began)...)
+	insns = append(insns, copyWords(asm.R6, began+endRecord, asm.R8, size)...)
+	insns = append(insns,
+		asm.Mov.Reg(asm.R1, asm.R6),
+		asm.Mov.Imm(asm.R2, 0),
+		asm.FnRingbufSubmit.Call(),
+		asm.Ja.Label(labelOwn),
+		asm.LoadMapValue(asm.R1, s.lost.FD(), 0).WithSymbol(labelFull),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
+	)
+	remove := x.keyTo(span)
+	remove[0] = remove[0].WithSymbol(labelOwn)
+	insns = append(insns, remove...)
+	insns = append(insns, asm.FnMapDeleteElem.Call(), asm.Ja.Label(labelExit))
+	unknown := again(labelExit)
+	unknown[0] = unknown[0].WithSymbol(labelUnknown)
+	insns = append(insns, unknown...)
+	insns = append(insns, x.count(countEnds)...)
+	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
+}
+
+// hit decodes one run.
+func (x *spans) hit(d []byte) (*Hit, error) {
+	ne := binary.NativeEndian
+	if len(d) < atRecord {
+		return nil, fmt.Errorf("an event of %d bytes: its head has %d", len(d), atRecord)
+	}
+	cookie := ne.Uint64(d[atCookie:])
+	span, site := int(cookie<<1>>(siteBits+bodyBits+1)), int(cookie&(1<<siteBits-1))
+	if span >= len(x.plans) || site >= len(x.plans[span].Begin.Sites) || len(d) < atRecord+x.sizes[span]+endRecord {
+		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
+	}
+	p := x.plans[span]
+	end := d[atRecord+x.sizes[span]:]
+	last := int(ne.Uint64(end[endCookie:]) & (1<<siteBits - 1))
+	if last >= len(p.End.Sites) {
+		return nil, fmt.Errorf("an event with the unknown cookie %#x", ne.Uint64(end[endCookie:]))
+	}
+	task := ne.Uint64(d[atTask:])
+	comm, _, _ := strings.Cut(string(d[atComm:atComm+commSize]), "\x00")
+	begun := time.Duration(ne.Uint64(d[atTime:]))
+	h := &Hit{
+		Time: begun, PID: int(task >> 32), TID: int(uint32(task)), Comm: comm, Plan: p.Begin, Site: site, Err: ne.Uint64(d[atErr:]),
+		Span: p, End: last, Duration: time.Duration(ne.Uint64(end[endTime:])) - begun,
+	}
+	h.Values = p.Begin.Values(site, h.Err, d[atRecord:])
+	h.Values = h.Values[:len(h.Values)-1] // without the frame
+	h.Results = p.End.Values(last, ne.Uint64(end[endErr:]), end[endRecord:])
+	h.Results = h.Results[:len(h.Results)-1]
+	return h, nil
+}
+
+// Unpaired returns what was not one run, in a session of OpenSpans.
+func (s *Session) Unpaired() (u Unpaired, err error) {
+	x := s.spans
+	if x == nil {
+		return u, nil
+	}
+	d := make([]byte, countsSize)
+	if err := x.counts.Lookup(uint32(0), &d); err != nil {
+		return u, err
+	}
+	ne := binary.NativeEndian
+	u.Ends, u.Begins, u.Full = ne.Uint64(d[countEnds:]), ne.Uint64(d[countBegins:]), ne.Uint64(d[countFull:])
+	for i, m := range x.open {
+		var key [spanKeySize]byte
+		value := make([]byte, atRecord+x.sizes[i])
+		entries := m.Iterate()
+		for entries.Next(&key, &value) {
+			u.Open++
+		}
+		if err := entries.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+			return u, err
+		}
+	}
+	return u, nil
+}
+
+func (x *spans) close() (errs []error) {
+	for _, m := range append(x.open, x.counts, x.zero) {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	return errs
+}
