@@ -380,6 +380,11 @@ func (c *code) within(i int32) (bool, error) {
 	if b.parent < 0 || b.text == (text{}) || c.bodies[b.parent].text != b.text {
 		return false, nil
 	}
+	// A macro can declare several functions at one line that call each other, as the kernel's
+	// SYSCALL_DEFINE does.
+	if c.u.Recs[b.rec].Root != c.u.Recs[c.bodies[b.parent].rec].Root {
+		return false, nil
+	}
 	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
 	if err != nil {
 		return false, err
