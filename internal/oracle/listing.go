@@ -593,7 +593,7 @@ type Paths struct {
 	noReturn map[uint64]bool
 	next     [][]int32
 	idle     []bool // nothing happens there but that execution goes on at the next one
-	own      []int // in the listing
+	own      []int  // in the listing
 	index    map[uint64]int32
 	Lost     string // why paths are not known
 	seen     []int32
