@@ -16,7 +16,7 @@ type rowPlace struct {
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
 func (c *code) solve(i int32) flow.Runs {
-	runs := c.solver.Solve(c.pieces(i, nil))
+	runs := c.solver.Solve(c.pieces(i, nil), nil)
 	starts := make(map[rowPlace]bool)
 	for _, w := range runs.In {
 		if r := c.rowAt(w.Insn); r != nil {
@@ -29,7 +29,7 @@ func (c *code) solve(i int32) flow.Runs {
 			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.solver.Solve(c.pieces(i, starts))
+	return c.solver.Solve(c.pieces(i, starts), nil)
 }
 
 // placeOf returns the place of an instruction, which has the row.

@@ -11,7 +11,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -93,27 +92,36 @@ int main(int argc, char **argv) { if (argc > 9) halt(); return twice(21) != 42; 
 	}
 }
 
-// TestBeforeLoop: a body that begins with its own loop is probed before that, once a run. With
-// the debug information's own entry a probe is hit on every turn.
-func TestBeforeLoop(t *testing.T) {
+// TestRepeats: a body begins with its own loop, at an address where a statement of its caller is
+// too. A branch there may be the loop's or one of a loop of the caller, so a probe is hit on
+// every turn, and the plan says so. As a span it is one run.
+func TestRepeats(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := compiled(t, loopSource, "-O2", "-fno-align-loops")
-	for ways, want := range map[plan.Ways]map[string]int{
-		plan.WaysAll:   {"turns": 2, "once": 2},
-		plan.WaysEntry: {"turns": 10, "once": 2},
-	} {
-		p, err := plansOf(img, plan.Options{Ways: ways}, "turns", "once")
-		if err != nil {
-			t.Fatal(err)
-		}
-		hits := make(map[string]int)
-		run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
-			if h.PID == pid {
-				hits[h.Plan.Sites[h.Site].Function]++
+	p := plans(t, img, "turns", "once")
+	again := make(map[string]bool)
+	for _, plan := range p {
+		for i := range plan.Sites {
+			if s := &plan.Sites[i]; s.Inlined() && s.Callers[0].Function == "caller" {
+				again[s.Function] = again[s.Function] || s.Again
 			}
-		})
-		if diff := cmp.Diff(want, hits); diff != "" {
-			t.Errorf("ways %d: hits of two calls (-want +got):\n%s", ways, diff)
 		}
+	}
+	if diff := cmp.Diff(map[string]bool{"turns": true, "once": false}, again); diff != "" {
+		t.Errorf("which fire again (-want +got):\n%s", diff)
+	}
+	hits := make(map[string]int)
+	run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
+		if h.PID == pid {
+			hits[h.Plan.Sites[h.Site].Function]++
+		}
+	})
+	if diff := cmp.Diff(map[string]int{"turns": 10, "once": 2}, hits); diff != "" {
+		t.Errorf("hits of two calls (-want +got):\n%s", diff)
+	}
+	clear(hits)
+	runSpans(t, spans(t, img, "turns", "once"), []string{path}, func(h *tracer.Hit) { hits[h.Plan.Sites[h.Site].Function]++ })
+	if diff := cmp.Diff(map[string]int{"turns": 2, "once": 2}, hits); diff != "" {
+		t.Errorf("runs of two calls (-want +got):\n%s", diff)
 	}
 }
