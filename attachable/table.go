@@ -3,7 +3,6 @@
 //
 //	table, err := attachable.New(img)
 //	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
-//	again, checked, err := table.Repeats(site)
 //
 // The rules are those of Linux 6.1: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
@@ -12,41 +11,6 @@
 // the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
 // Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, one at a time. Code that the kernel
 // replaces when it boots, for its processor's errata, is not considered.
-//
-// # Sites that fire again
-//
-// Repeats recognizes inlined sites at which a probe fires more than once each time that the
-// inlined body is entered: a path through the code of the body alone leads from the site's
-// address back to it. Paths go through all ranges of the body, including those of inlined
-// callees, and follow direct branches; calls and the trap of a WARN return. Where an indirect
-// jump or an unknown instruction leads is not known: the answer is then "not checked", unless
-// a path back is found. The same holds on architectures whose instructions are not decoded.
-// Static branches are followed as they are in the image.
-//
-// 1,078 of the 311,113 inlined sites of Debian's vmlinux-6.1.0-56-amd64 fire again, and 4
-// cannot be checked. A simpler test, for a branch back to the site from a higher address in
-// the body's ranges, finds 1,845, or 1,583 if the site must be in these ranges too, but many
-// of them fire once:
-//
-//   - 262 of the 1,845 sites are in no range of their body, which was merged into its
-//     neighbours there. The branch leaves the body. skb_network_header in
-//     __fq_codel_dequeue+0x16b has two ranges, an empty one at 0xffffffff8184b46b and
-//     0xffffffff8184ba81 to 0xffffffff8184ba98, which ends with a jump to the other.
-//   - 363 are in their body, but no way in the function leads from them to themselves: the
-//     body has two beginnings, which the branch joins: sock_flag in __sock_recv_cmsgs+0x5e,
-//     a load at 0xffffffff817b0dae and a jump to it at 0xffffffff817b0e6f.
-//   - 164 come back through code of the caller: the loop is the caller's, which enters
-//     the body anew (i8042_wait_write in __i8042_command+0x89, with a jump at
-//     0xffffffff8174fcda). A few have a loop of their own into which the compiler moved
-//     an instruction of the caller (mas_rewind_node in mas_empty_area_rev+0x12f). Those
-//     are missed.
-//
-// And 22 of the 1,078 have no such branch. Their loop is entered in its middle and reaches the
-// site from above by falling through: ebitmap_next_positive in ebitmap_and+0xb9, whose loop is
-// 0xffffffff81460131 to 0xffffffff81460151 and is entered at 0xffffffff81460149.
-//
-// If the debug information assigns the only branch of a caller's loop to the body, the loop
-// counts as the body's: "for (;;) cpu_relax()", 10 sites. The probe fires on every turn of it.
 package attachable
 
 import (

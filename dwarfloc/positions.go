@@ -7,28 +7,35 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
-// rowPlace is a place in the source.
-type rowPlace struct{ file, line, column uint32 }
+// rowPlace is a place in the source, in one body.
+type rowPlace struct {
+	file, line, column uint32
+	own                int32 // index in code.bodies of the innermost body: several may be of one function
+}
 
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
 func (c *code) solve(i int32) flow.Runs {
-	runs := c.solver.Solve(c.pieces(i, nil))
+	runs := c.solver.Solve(c.pieces(i, nil), nil)
 	starts := make(map[rowPlace]bool)
 	for _, w := range runs.In {
 		if r := c.rowAt(w.Insn); r != nil {
-			starts[placeOf(r)] = true
+			starts[c.placeOf(r, w.Insn)] = true
 		}
 	}
 	if n, ok := c.graph.At(c.bodies[i].start); ok && c.bodies[i].live {
-		if r := c.rowAt(c.past(int32(n))); r != nil {
-			starts[placeOf(r)] = true
+		first := c.past(int32(n))
+		if r := c.rowAt(first); r != nil {
+			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.solver.Solve(c.pieces(i, starts))
+	return c.solver.Solve(c.pieces(i, starts), nil)
 }
 
-func placeOf(r *dw.Row) rowPlace { return rowPlace{r.File, r.Line, r.Column} }
+// placeOf returns the place of an instruction, which has the row.
+func (c *code) placeOf(r *dw.Row, n int32) rowPlace {
+	return rowPlace{r.File, r.Line, r.Column, c.owner[n]}
+}
 
 // rowAt returns the row that an instruction was compiled for, or nil.
 func (c *code) rowAt(n int32) *dw.Row {
@@ -74,7 +81,7 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 			}
 			var pos rowPlace
 			if r != nil {
-				pos = placeOf(r)
+				pos = c.placeOf(r, at)
 			}
 			begins := starts[pos]
 			row := r != nil && r.Addr == in.Addr

@@ -224,7 +224,7 @@ func (c *code) readRows() error {
 			}
 			at := int32(n)
 			c.statementRows = append(c.statementRows, statement{
-				addr: rows[i].Addr, view: uint64(rows[i].View), place: placeOf(&rows[i]), own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
+				addr: rows[i].Addr, view: uint64(rows[i].View), place: rowPlace{file: rows[i].File, line: rows[i].Line, column: rows[i].Column}, own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
 			})
 		}
 	}

@@ -353,8 +353,9 @@ func (c *code) ways(rec int32) (Ways, error) {
 	var runs flow.Runs
 	if c.marked() {
 		twins := c.twinsOf(int32(i))
-		if runs = c.solver.Solve(c.statements(int32(i), twins)); len(runs.In) == 0 && twins != nil {
-			runs = c.solver.Solve(c.statements(int32(i), nil))
+		own := func(n int32) bool { return b.has(c.owner[n]) }
+		if runs = c.solver.Solve(c.statements(int32(i), twins), own); len(runs.In) == 0 && twins != nil {
+			runs = c.solver.Solve(c.statements(int32(i), nil), own)
 		}
 	} else {
 		runs = c.solve(int32(i))

@@ -25,7 +25,8 @@ type AttachOptions struct {
 	// (bpf_get_ns_current_pid_tgid).
 	PID int
 	// Cookie returns the attach cookie of a site, an index in Plan.Sites:
-	// bpf_get_attach_cookie returns it to the program. If nil, cookies are these indices.
+	// bpf_get_attach_cookie returns it to the program. If nil, cookies are these indices, with
+	// CookieAgain where that applies.
 	// Kernels before 5.15 have no cookies.
 	Cookie func(site int) uint64
 	// All makes a refused site an error; then nothing stays attached.
@@ -36,6 +37,10 @@ type AttachOptions struct {
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
+
+// CookieAgain is set in the attach cookie of a site with dwarfloc.Site.Again, unless
+// AttachOptions.Cookie makes the cookies: the hit may be another turn of a run's loop.
+const CookieAgain = 1 << 63
 
 // Attachment is the attached probes of a plan. They end when it is closed, or when the
 // process ends, however it ends.
@@ -188,7 +193,11 @@ func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.C
 	points := make([]point, len(sites))
 	var err error
 	for i, site := range sites {
-		points[i].cookie, points[i].isReturn = uint64(site), w.plan.Sites[site].Return
+		s := &w.plan.Sites[site]
+		points[i].cookie, points[i].isReturn = uint64(site), s.Return
+		if s.Again {
+			points[i].cookie |= CookieAgain
+		}
 		if w.o.Cookie != nil {
 			points[i].cookie = w.o.Cookie(site)
 		}

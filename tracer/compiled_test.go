@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -93,25 +92,18 @@ int main(int argc, char **argv) { if (argc > 9) halt(); return twice(21) != 42; 
 	}
 }
 
-// TestRepeats: what package attachable says of an inlined site's loop is what a probe
-// there does.
+// TestRepeats: a body begins with its own loop, at an address where a statement of its caller is
+// too. A branch there may be the loop's or one of a loop of the caller, so a probe is hit on
+// every turn, and the plan says so. As a span it is one run.
 func TestRepeats(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, img := compiled(t, loopSource, "-O2", "-fno-align-loops")
-	table, err := attachable.New(img)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := plans(t, img, "turns", "once")
 	again := make(map[string]bool)
 	for _, plan := range p {
 		for i := range plan.Sites {
 			if s := &plan.Sites[i]; s.Inlined() && s.Callers[0].Function == "caller" {
-				is, checked, err := table.Repeats(s.Site)
-				if err != nil || !checked {
-					t.Fatalf("%v: checked %v, %v", s, checked, err)
-				}
-				again[s.Function] = is
+				again[s.Function] = again[s.Function] || s.Again
 			}
 		}
 	}
@@ -126,5 +118,10 @@ func TestRepeats(t *testing.T) {
 	})
 	if diff := cmp.Diff(map[string]int{"turns": 10, "once": 2}, hits); diff != "" {
 		t.Errorf("hits of two calls (-want +got):\n%s", diff)
+	}
+	clear(hits)
+	runSpans(t, spans(t, img, "turns", "once"), []string{path}, func(h *tracer.Hit) { hits[h.Plan.Sites[h.Site].Function]++ })
+	if diff := cmp.Diff(map[string]int{"turns": 2, "once": 2}, hits); diff != "" {
+		t.Errorf("runs of two calls (-want +got):\n%s", diff)
 	}
 }

@@ -63,6 +63,12 @@ func run(t *testing.T, p []*plan.Plan, stdin string, command []string, f func(pi
 		t.Fatal(err)
 	}
 	defer s.Close()
+	hits(t, s, stdin, command, f)
+}
+
+// hits is run in a session.
+func hits(t *testing.T, s *tracer.Session, stdin string, command []string, f func(pid int, h *tracer.Hit)) {
+	t.Helper()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin = strings.NewReader(stdin)
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
@@ -75,7 +81,7 @@ func run(t *testing.T, p []*plan.Plan, stdin string, command []string, f func(pi
 		done <- cmd.Wait()
 		stop()
 	}()
-	err = s.Run(ctx, func(h *tracer.Hit) error {
+	err := s.Run(ctx, func(h *tracer.Hit) error {
 		f(cmd.Process.Pid, h)
 		return nil
 	})

@@ -26,13 +26,12 @@ type siteJSON struct {
 	After    bool         `json:"after_prologue,omitempty"` // the site is after the function's prologue
 	Way      int          `json:"way,omitempty"`            // number of the way into an inlined body, or out of it, from 1
 	Ways     int          `json:"ways,omitempty"`           // how many ways there are
-	Repeats  bool         `json:"repeats,omitempty"`        // a probe there also fires without a run beginning or ending
+	Again    bool         `json:"refires,omitempty"`        // a probe there also fires without a run beginning or ending
 	NoWays   string       `json:"ways_unknown,omitempty"`   // why the ways are not known
 	Args     []argJSON    `json:"args"`
 	Instance *int         `json:"instance"`           // null for a site that was skipped
 	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
 	NoProbe  string       `json:"no_probe,omitempty"` // why no probe can be there; for kernels with --attachable
-	Again    bool         `json:"refires,omitempty"`  // a probe there fires on every turn of a loop, likewise
 }
 
 type callerJSON struct {
@@ -71,7 +70,7 @@ func (s *settings) printJSON(w io.Writer, x *subject, p *plan.Plan) error {
 	for i := range p.Sites {
 		o := siteObject(p, &p.Sites[i])
 		if probing != nil {
-			o.NoProbe, o.Again = probing.sites[i].cause.String(), probing.sites[i].again
+			o.NoProbe = probing.sites[i].cause.String()
 		}
 		if err := enc.Encode(o); err != nil {
 			return err
@@ -84,7 +83,7 @@ func siteObject(p *plan.Plan, s *plan.Site) *siteJSON {
 	o := &siteJSON{
 		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
 		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, File: s.File, Line: s.Line,
-		Way: s.Way, Ways: s.Ways, Repeats: s.Again, NoWays: s.WaysUnknown,
+		Way: s.Way, Ways: s.Ways, Again: s.Again, NoWays: s.WaysUnknown,
 		After: s.AfterPrologue, Callers: []callerJSON{}, Args: []argJSON{},
 	}
 	if s.Inlined() {

@@ -92,7 +92,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
-	f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why, and which fire on every turn of a loop")
+	f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
 		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s))

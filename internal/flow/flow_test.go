@@ -229,7 +229,7 @@ func TestRuns(t *testing.T) {
 		s := g.Solver()
 		marks := marksOf(t, g, tt.marks)
 		for range 2 { // a solver can be used again
-			if got := runsText(g, s.Solve(slices.Clone(marks))); got != tt.want {
+			if got := runsText(g, s.Solve(slices.Clone(marks), nil)); got != tt.want {
 				t.Errorf("%s, %s: %q, want %q", tt.arch, tt.name, got, tt.want)
 			}
 		}
@@ -241,7 +241,7 @@ func TestEnds(t *testing.T) {
 	f := function(t, "amd64", "ffc0 7505 e800000000 c3")
 	f.Ends = always(true, false)
 	g := Follow(f)
-	if got, want := runsText(g, g.Solver().Solve(marksOf(t, g, "E12"))), "in 12; out 19+; 1 end"; got != want {
+	if got, want := runsText(g, g.Solver().Solve(marksOf(t, g, "E12"), nil)), "in 12; out 19+; 1 end"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

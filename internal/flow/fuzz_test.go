@@ -43,7 +43,7 @@ func FuzzRuns(f *testing.F) {
 				list = append(list, Mark{Insn: int32(n), Kind: k})
 			}
 		}
-		w.runs = g.Solver().Solve(list)
+		w.runs = g.Solver().Solve(list, nil)
 		for _, ways := range [][]Way{w.runs.In, w.runs.Out} {
 			for _, x := range ways {
 				for _, n := range append([]int32{x.Insn, x.Probe}, x.Before...) {

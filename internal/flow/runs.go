@@ -65,6 +65,9 @@ const (
 	outside state = 1 << iota
 	inside
 	away
+	// turning is the end of a branch inside the body that leads to where the body begins: to its
+	// code, as in a loop of its own, or to what comes before it at the same address.
+	turning
 )
 
 // Solver finds runs in one graph. It is not for concurrent use.
@@ -75,6 +78,7 @@ type Solver struct {
 	queued  []bool
 	work    []int32
 	marks   []Mark
+	own     func(insn int32) bool
 	drains  []bool
 	drained bool    // drains is known
 	spans   []int32 // of marks, by block: where they begin
@@ -86,14 +90,15 @@ func (g *Graph) Solver() *Solver {
 	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1)}
 }
 
-// Solve returns the ways in and out for marks, which are sorted by instruction.
-func (s *Solver) Solve(marks []Mark) Runs {
+// Solve returns the ways in and out for marks, which are sorted by instruction. own, which may be
+// nil, reports whether an instruction is in the body.
+func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 	g := s.g
 	var r Runs
 	if g.entry < 0 || len(marks) == 0 {
 		return r
 	}
-	s.marks = marks
+	s.marks, s.own = marks, own
 	m := 0
 	for n := range g.Blocks {
 		for ; m < len(marks) && marks[m].Insn < g.Blocks[n].First; m++ {
@@ -118,8 +123,12 @@ func (s *Solver) Solve(marks []Mark) Runs {
 		}
 		s.out[n] = after
 		for _, to := range g.Blocks[n].Succs {
-			if s.in[to]|after != s.in[to] {
-				s.in[to] |= after
+			reached := after
+			if after&inside != 0 && s.turns(n, to) {
+				reached = after&^inside | turning
+			}
+			if s.in[to]|reached != s.in[to] {
+				s.in[to] |= reached
 				s.push(to)
 			}
 		}
@@ -139,6 +148,21 @@ func (s *Solver) push(n int32) {
 	}
 }
 
+// turns reports whether the way from one block to another is a branch of the body to an
+// instruction before which something else ends and the body begins.
+func (s *Solver) turns(from, to int32) bool {
+	last, first := s.g.Blocks[from].Last-1, s.g.Blocks[to].First
+	if k := s.g.Insns[last].Kind; s.own == nil || k != Jump && k != Branch || !s.own(last) {
+		return false
+	}
+	for i, m := range s.of(to) {
+		if m.Insn != first || m.Kind.begins() != 0 {
+			return m.Insn == first && i > 0
+		}
+	}
+	return false
+}
+
 // of returns the marks of a block.
 func (s *Solver) of(n int32) []Mark { return s.marks[s.spans[n]:s.spans[n+1]] }
 
@@ -147,6 +171,15 @@ func (k MarkKind) change(from state) state {
 	switch {
 	case from == 0:
 		return 0
+	case from&turning != 0:
+		after := k.change(from &^ turning)
+		switch k {
+		case MarkEnter, MarkInside:
+			return after | inside
+		case MarkExit:
+			return after | turning
+		}
+		return after | away
 	case k == MarkEnter, k == MarkInside:
 		return inside
 	case k == MarkExit:
@@ -282,7 +315,9 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 		return []Way{at}
 	}
 	at.Again = true
-	if !first || n == s.g.entry {
+	// Where a branch of the body leads to the address of the way, it may be a loop of the body or
+	// of its caller.
+	if !first || n == s.g.entry || now&turning != 0 {
 		return []Way{at}
 	}
 	var edges []Way

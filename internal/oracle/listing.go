@@ -41,6 +41,7 @@ const (
 	traps
 	ends
 	wanders // an indirect jump
+	idles   // does nothing
 )
 
 type symbol struct {
@@ -61,7 +62,7 @@ var neverReturn = map[string]bool{
 	"cpu_bringup_and_idle": true, "xen_cpu_bringup_again": true, "xen_start_kernel": true, "__reiserfs_panic": true, "lbug_with_loc": true,
 	"hv_ghcb_terminate": true, "emergency_restart": false, "arch_cpu_idle_dead": true, "play_dead": true, "acpi_processor_ffh_play_dead": true,
 	"cpu_die": true, "die": false, "__noreturn_call_on_stack": true, "bad_mode": true, "sched_die": true, "machine_halt": false, "do_task_dead": true,
-	"btrfs_assertfail": true, "assfail": true, "syscall_return_via_sysret": true,
+	"btrfs_assertfail": true, "assfail": true, "syscall_return_via_sysret": true, "__hyp_do_panic": true, "__kvm_nvhe___hyp_do_panic": true,
 }
 
 // ReadListing disassembles ranges of a file with objdump, or for arm64 with llvm-objdump, and
@@ -235,6 +236,8 @@ func (l *Listing) parse(text string) (in printed) {
 			}
 		case op == "brk", op == "udf":
 			in.does = traps
+		case op == "nop":
+			in.does = idles
 		}
 		return in
 	}
@@ -256,6 +259,8 @@ func (l *Listing) parse(text string) (in printed) {
 		in.does = ends
 	case strings.HasPrefix(op, "ud"):
 		in.does = traps
+	case strings.HasPrefix(op, "nop"), op == "xchg" && operand == "%ax,%ax", op == "data16":
+		in.does = idles
 	}
 	return in
 }
@@ -299,11 +304,65 @@ func (l *Listing) tables(e *elf.File, at map[string]uint64) error {
 			l.warns[number(b, base, i)] = true
 		}
 	}
+	if err := l.alternatives(e, at); err != nil {
+		return err
+	}
 	slices.SortFunc(l.sides, func(a, b side) int { return int(min(1, max(-1, int64(a.from-b.from)))) })
 	return nil
 }
 
-// Covers reports whether the instructions of all ranges were printed.
+// alternatives reads the jumps that a kernel may put in place of instructions: __alt_instructions
+// (arch/*/include/asm/alternative.h).
+func (l *Listing) alternatives(e *elf.File, at map[string]uint64) error {
+	lo, hi := at["__alt_instructions"], at["__alt_instructions_end"]
+	if lo == 0 || hi <= lo {
+		return nil
+	}
+	b, err := bytesAt(e, lo, hi)
+	if err != nil {
+		return err
+	}
+	executable := func(addr uint64) bool {
+		return slices.ContainsFunc(e.Sections, func(s *elf.Section) bool {
+			return s.Flags&elf.SHF_EXECINSTR != 0 && addr >= s.Addr && addr < s.Addr+s.Size
+		})
+	}
+	// The lengths are at the end of an entry. amd64's has 14 bytes since 6.3.
+	for _, size := range []int{12, 14} {
+		var sides []side
+		good := len(b)%size == 0
+		for i := 0; good && i+size <= len(b); i += size {
+			addr := lo + uint64(i)
+			from := addr + uint64(int64(int32(binary.LittleEndian.Uint32(b[i:]))))
+			other := addr + 4 + uint64(int64(int32(binary.LittleEndian.Uint32(b[i+4:]))))
+			n := uint64(b[i+size-1])
+			good = executable(from)
+			made := l.arm && b[i+9]&0x80 != 0 // by a function (ARM64_CB_BIT)
+			if n == 0 || !good || made {
+				continue
+			}
+			code, err := bytesAt(e, other, other+n)
+			if err != nil {
+				continue
+			}
+			for k := 0; l.arm && k+4 <= len(code); k += 4 {
+				if w := binary.LittleEndian.Uint32(code[k:]); w>>26 == 5 { // B
+					sides = append(sides, side{from + uint64(k), other + uint64(k) + uint64(int64(int32(w<<6)>>4))})
+				}
+			}
+			if !l.arm && len(code) == 5 && code[0] == 0xe9 {
+				sides = append(sides, side{from, other + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(code[1:]))))})
+			}
+		}
+		if good {
+			l.sides = append(l.sides, sides...)
+			return nil
+		}
+	}
+	return fmt.Errorf("oracle: __alt_instructions has entries of an unknown size")
+}
+
+// at returns the number of the instruction at an address, or -1.
 func (l *Listing) at(addr uint64) int {
 	i := sort.Search(len(l.insns), func(i int) bool { return l.insns[i].addr >= addr })
 	if i == len(l.insns) || l.insns[i].addr != addr {
@@ -533,8 +592,9 @@ type Paths struct {
 	f        *Function
 	noReturn map[uint64]bool
 	next     [][]int32
+	idle     []bool // nothing happens there but that execution goes on at the next one
+	own      []int  // in the listing
 	index    map[uint64]int32
-	first    int
 	Lost     string // why paths are not known
 	seen     []int32
 	round    int32
@@ -551,8 +611,10 @@ func (l *Listing) Paths(f *Function, noReturn map[uint64]bool) *Paths {
 			own = append(own, i)
 		}
 	}
+	p.own = own
 	p.next = make([][]int32, len(own))
 	p.seen = make([]int32, len(own))
+	p.idle = make([]bool, len(own))
 	for n, i := range own {
 		in := &l.insns[i]
 		to := func(addr uint64) {
@@ -590,6 +652,7 @@ func (l *Listing) Paths(f *Function, noReturn map[uint64]bool) *Paths {
 		for ; k < len(l.sides) && l.sides[k].from < after && l.sides[k].from < in.addr+16; k++ {
 			to(l.sides[k].to)
 		}
+		p.idle[n] = in.does == idles && len(p.next[n]) == 1 && int(p.next[n][0]) == n+1
 	}
 	return p
 }
@@ -602,7 +665,8 @@ func (p *Paths) never(target uint64) bool {
 }
 
 // Avoid returns a statement of a body that is reached from the function's entry on a path that
-// passes none of some instructions. ok is false if there is none.
+// passes none of some instructions. ok is false if there is none. A statement at an
+// instruction that does nothing may have its way after it.
 func (p *Paths) Avoid(b *Body, ways []uint64) (statement uint64, ok bool) {
 	p.round++
 	start, is := p.index[p.f.Entry]
@@ -611,7 +675,15 @@ func (p *Paths) Avoid(b *Body, ways []uint64) (statement uint64, ok bool) {
 	}
 	wanted := make(map[int32]uint64, len(b.Statements))
 	for _, s := range b.Statements {
-		if n, is := p.index[s]; is {
+		n, is := p.index[s]
+		if !is {
+			continue
+		}
+		at := n
+		for p.idle[at] && !slices.Contains(ways, p.l.insns[p.own[at]].addr) {
+			at++
+		}
+		if at == n || !slices.Contains(ways, p.l.insns[p.own[at]].addr) {
 			wanted[n] = s
 		}
 	}

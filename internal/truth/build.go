@@ -51,23 +51,24 @@ func (w *workshop) command(ctx context.Context, env []string, name string, args 
 	return nil
 }
 
-// make makes a build, and returns the program's path.
-func (w *workshop) make(ctx context.Context, b *Build, name string) (path string, err error) {
+// make makes a build of the program with its sources below a folder, and returns the program's
+// path.
+func (w *workshop) make(ctx context.Context, b *Build, folder, name string) (path string, err error) {
 	path = filepath.Join(w.dir, name)
 	switch b.Language {
 	case Rust:
 		return path, w.command(ctx, b.Env, b.Path(), append([]string{
-			"--edition", "2021", "-Awarnings", "-g", "-C", "link-arg=truth.o", "-o", path, "rust/main.rs",
+			"--edition", "2021", "-Awarnings", "-g", "-C", "link-arg=truth.o", "-o", path, filepath.Join(folder, "rust", "main.rs"),
 		}, b.Options...)...)
 	case Go:
-		files, err := filepath.Glob(filepath.Join(w.dir, string(Go), "*.go"))
+		files, err := filepath.Glob(filepath.Join(w.dir, folder, string(Go), "*.go"))
 		if err != nil {
 			return "", err
 		}
 		args := append([]string{"build", "-o", path}, b.Options...)
 		return path, w.command(ctx, b.Env, b.Path(), append(args, files...)...)
 	default:
-		files, err := filepath.Glob(filepath.Join(w.dir, string(b.Language), "*.c*"))
+		files, err := filepath.Glob(filepath.Join(w.dir, folder, string(b.Language), "*.c*"))
 		if err != nil {
 			return "", err
 		}

@@ -43,44 +43,55 @@ func Definitions(l Language) ([]Definition, error) {
 		if l == Go && folder == recorded {
 			continue // it has its own
 		}
-		files, err := sources(folder)
+		of, err := definitionsIn(string(folder))
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range files {
-			text, err := programs.ReadFile(f)
-			if err != nil {
-				return nil, err
-			}
-			for line := range strings.Lines(string(text)) {
-				rest, ok := strings.CutPrefix(strings.TrimSpace(line), "// trace")
-				if !ok {
-					continue
-				}
-				label, definition, ok := strings.Cut(rest, ":")
-				if !ok {
-					continue
-				}
-				d := Definition{Label: strings.TrimSpace(label), Text: strings.TrimSpace(definition)}
-				if d.Label == "" {
-					d.Label, _, _ = strings.Cut(d.Text, " ")
-				}
-				all = append(all, d)
-			}
-		}
+		all = append(all, of...)
 	}
-	slices.SortFunc(all, func(a, b Definition) int { return strings.Compare(a.Label, b.Label) })
-	for i := 1; i < len(all); i++ {
-		if all[i].Label == all[i-1].Label {
-			return nil, fmt.Errorf("%s: two definitions for %s", l, all[i].Label)
+	return all, sorted(l, all)
+}
+
+// definitionsIn returns the definitions in the sources of a folder.
+func definitionsIn(folder string) ([]Definition, error) {
+	files, err := fs.Glob(programs, path.Join("testdata", folder, "*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Definition
+	for _, f := range files {
+		text, err := programs.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			rest, ok := strings.CutPrefix(strings.TrimSpace(line), "// trace")
+			if !ok {
+				continue
+			}
+			label, definition, ok := strings.Cut(rest, ": ")
+			if !ok {
+				continue
+			}
+			d := Definition{Label: strings.TrimSpace(label), Text: strings.TrimSpace(definition)}
+			if d.Label == "" {
+				d.Label, _, _ = strings.Cut(d.Text, " ")
+			}
+			all = append(all, d)
 		}
 	}
 	return all, nil
 }
 
-// sources returns the files of a folder.
-func sources(l Language) ([]string, error) {
-	return fs.Glob(programs, path.Join("testdata", string(l), "*"))
+// sorted sorts definitions by their labels, which must differ.
+func sorted(l Language, all []Definition) error {
+	slices.SortFunc(all, func(a, b Definition) int { return strings.Compare(a.Label, b.Label) })
+	for i := 1; i < len(all); i++ {
+		if all[i].Label == all[i-1].Label {
+			return fmt.Errorf("%s: two definitions for %s", l, all[i].Label)
+		}
+	}
+	return nil
 }
 
 // writeSources writes all programs to a folder, each to a folder of its language's name.

@@ -17,6 +17,11 @@ func Run(ctx context.Context, dir string, builds []Build, done func(i int, r *Re
 	if err != nil {
 		return err
 	}
+	return each(ctx, builds, w.run, done)
+}
+
+// each makes and traces builds with run.
+func each[R any](ctx context.Context, builds []Build, run func(context.Context, *Build, int) (R, error), done func(i int, r R, err error)) error {
 	var (
 		work  sync.WaitGroup
 		mu    sync.Mutex
@@ -25,7 +30,7 @@ func Run(ctx context.Context, dir string, builds []Build, done func(i int, r *Re
 	for range Workers {
 		work.Go(func() {
 			for i := range queue {
-				r, err := w.run(ctx, &builds[i], i)
+				r, err := run(ctx, &builds[i], i)
 				mu.Lock()
 				done(i, r, err)
 				mu.Unlock()
@@ -46,7 +51,7 @@ func (w *workshop) run(ctx context.Context, b *Build, number int) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	path, err := w.make(ctx, b, fmt.Sprintf("program%d", number))
+	path, err := w.make(ctx, b, "", fmt.Sprintf("program%d", number))
 	if err != nil {
 		return nil, err
 	}
