@@ -28,7 +28,7 @@ type code struct {
 	rows   []dw.Row
 	marks  []flow.Mark // memory of statements
 
-	twins         map[text]*twins
+	twins         map[sameFunction]*twins
 	statementRows []statement // by address and view
 	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
 }

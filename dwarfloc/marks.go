@@ -39,7 +39,7 @@ func (c *code) statements(i int32, twins *twins) []flow.Mark {
 			if at = r.past; at != r.insn {
 				view = 0
 			}
-		case twins.has(c, r.own):
+		case twins.has(c, r.own, i):
 			if twins.starts[r.place] {
 				out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit, View: uint32(view)})
 			}
@@ -101,12 +101,12 @@ type twins struct {
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.
 func (c *code) twinsOf(i int32) *twins {
 	if c.twins == nil {
-		c.twins = make(map[text]*twins)
+		c.twins = make(map[sameFunction]*twins)
 		for k := range c.bodies {
-			x := c.bodies[k].text
-			if x == (text{}) {
+			if c.bodies[k].text == (text{}) {
 				continue
 			}
+			x := c.functionOf(int32(k))
 			t := c.twins[x]
 			if t == nil {
 				t = &twins{starts: make(map[rowPlace]bool)}
@@ -126,16 +126,27 @@ func (c *code) twinsOf(i int32) *twins {
 			}
 		}
 	}
-	if t := c.twins[c.bodies[i].text]; t != nil && len(t.bodies) > 1 {
+	if t := c.twins[c.functionOf(i)]; t != nil && len(t.bodies) > 1 {
 		return t
 	}
 	return nil
 }
 
-// has reports whether a body is one of the twins or inside one.
-func (t *twins) has(c *code, own int32) bool {
+// sameFunction is equal for bodies of one function. A macro can declare several at one line.
+type sameFunction struct {
+	text
+	root int32
+}
+
+func (c *code) functionOf(i int32) sameFunction {
+	return sameFunction{c.bodies[i].text, c.u.Recs[c.bodies[i].rec].Root}
+}
+
+// has reports whether a body is a twin of another or inside a twin. One that encloses the other is
+// none: it calls itself.
+func (t *twins) has(c *code, own, of int32) bool {
 	for ; t != nil && own >= 0; own = c.bodies[own].parent {
-		if _, is := slices.BinarySearch(t.bodies, own); is {
+		if _, is := slices.BinarySearch(t.bodies, own); is && !c.bodies[own].has(of) {
 			return true
 		}
 	}

@@ -378,12 +378,9 @@ func (c *code) ways(rec int32) (Ways, error) {
 // from where that is declared.
 func (c *code) within(i int32) (bool, error) {
 	b := &c.bodies[i]
-	if b.parent < 0 || b.text == (text{}) || c.bodies[b.parent].text != b.text {
-		return false, nil
-	}
 	// A macro can declare several functions at one line that call each other, as the kernel's
 	// SYSCALL_DEFINE does.
-	if c.u.Recs[b.rec].Root != c.u.Recs[c.bodies[b.parent].rec].Root {
+	if b.parent < 0 || b.text == (text{}) || c.functionOf(b.parent) != c.functionOf(i) {
 		return false, nil
 	}
 	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
