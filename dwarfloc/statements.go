@@ -54,6 +54,12 @@ func (t *texts) prepare(u *unit) error {
 	}
 	t.files, t.index = make(map[string]int32), make(map[uint64]int32)
 	t.lines, t.byRoot = make(map[int32][]text), make(map[int32]text)
+	live := make(map[int32]bool) // functions that have code
+	for i := range u.Recs {
+		if r := &u.Recs[i]; r.Flags&index.HasPC != 0 {
+			live[r.Root] = true
+		}
+	}
 	for i := range u.Recs {
 		if u.Recs[i].Root != int32(i) {
 			continue
@@ -61,6 +67,16 @@ func (t *texts) prepare(u *unit) error {
 		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
 		if err != nil {
 			return err
+		}
+		// The kernel's compiletime_assert declares a function in the midst of another one.
+		if !live[int32(i)] {
+			only, err := isDeclaration(e)
+			if err != nil {
+				return err
+			}
+			if only {
+				continue
+			}
 		}
 		x, err := t.declared(u, e)
 		if err != nil {
@@ -73,6 +89,12 @@ func (t *texts) prepare(u *unit) error {
 	}
 	t.read = true
 	return nil
+}
+
+// isDeclaration reports whether an entry only declares a function.
+func isDeclaration(e dw.Entry) (only bool, err error) {
+	err = e.Attrs(func(a dw.Attr, v dw.Value) { only = only || a == dw.AttrDeclaration && v.U != 0 })
+	return only, err
 }
 
 // declared returns the text of the function that an entry describes, which it notes.

@@ -21,8 +21,11 @@ import (
 // body begin and end: what is known (dwarfloc.Way, Ways, Image.Ways and EachWays), the sites
 // there, of which plan makes probes (SiteExit, Site.WaysIn, WaysOut and Before), which of them a
 // plan has (plan.Ways, WaysAll, WaysEntry, Plan.NumSites), and their totals (coverage.Ways,
-// MeasureWays).
-const maxExported = 412
+// MeasureWays); and spans: the bodies by which ends are paired (dwarfloc.Body, Site.Body and
+// Once, probe.KindFrame), the bit of a probe that may fire again (instances.CookieAgain), what is
+// planned and traced (plan.Span, NewSpan, tracer.OpenSpans), and what was not paired
+// (tracer.Unpaired, Session.Unpaired). attachable.Table.Repeats went: a site knows it.
+const maxExported = 421
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
