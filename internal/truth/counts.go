@@ -3,7 +3,6 @@ package truth
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -29,10 +28,12 @@ const counting = "runs"
 // Body is a function of a program that counts its runs, in one build.
 type Body struct {
 	Build   string
+	Family  string // of the compiler: "gcc"
 	Label   string
 	Runs    int  // as the program counted
 	Inlined bool // at least at one place
 	NoCode  bool // the debug information has no place
+	NoExits bool // its ways out were not traced
 	Unknown int  // inlined places whose ways in are not known
 	Why     string
 	Sites   int // inlined places: what the debug information names
@@ -133,7 +134,7 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 	var plans []*plan.Plan
 	for i, d := range defs {
 		body := &bodies[i]
-		body.Build, body.Label = b.String(), d.Label
+		body.Build, body.Family, body.Label = b.String(), b.family(), d.Label
 		for k := range 2 * (ofOut + 1) {
 			r := role{d.Label, k / 2, k%2 == 1}
 			p, err := planOf(ctx, img, running.Target(), b, &d, r)
@@ -146,6 +147,12 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 				continue // there is the plan without the number
 			case err != nil:
 				return nil, fmt.Errorf("%s: %w", d.Text, err)
+			}
+			if r.kind == ofOut && b.Language == CPP && slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return !s.Inlined() }) {
+				// An exception that passes a return probe ends the program: the unwinder finds the
+				// probe's address in place of the caller's.
+				body.NoExits = true
+				continue
 			}
 			if !r.tag {
 				body.describe(r.kind, p)
@@ -185,6 +192,9 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 		}
 		body.Runs = n
 		for k, t := range []*Tally{&body.Entry, &body.In, &body.Out} {
+			if kind(k) == ofOut && body.NoExits {
+				continue
+			}
 			t.judge(n, kind(k), body.Label, seen)
 			if least := nested[body.Label]; least > 0 && b.Language != Go && t.Hits >= least {
 				t.Missed = 0
@@ -342,9 +352,24 @@ func watch(ctx context.Context, session *tracer.Session, file string, hit func(*
 	return counts, nil
 }
 
-// sortBodies sorts bodies of several builds by what is wrong with them.
-func sortBodies(bodies []Body) {
-	slices.SortStableFunc(bodies, func(a, b Body) int {
-		return cmp.Or(strings.Compare(a.Label, b.Label), strings.Compare(a.Build, b.Build))
-	})
+// Differences says where hits at ways in or out are not runs.
+func (b *Body) Differences() []string {
+	var out []string
+	for k, t := range b.tallies() {
+		if kind(k) == ofEntry || t.Exact() {
+			continue
+		}
+		at := []string{ofIn: "ways in", ofOut: "ways out"}[k]
+		switch {
+		case b.NoCode:
+			out = append(out, fmt.Sprintf("%s %s: no record in the debug information, %d runs", b.Label, at, b.Runs))
+			continue
+		case b.Unknown > 0:
+			out = append(out, fmt.Sprintf("%s %s: %d sites: %s", b.Label, at, b.Unknown, b.Why))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s: %d runs, %d hits (%d at the entries), %d missed, %d twice, %d marked; %d sites, %d ways in; %s",
+			b.Label, at, b.Runs, t.Hits, b.Entry.Hits, t.Missed, t.Twice, t.Marked, b.Sites, b.Ways, strings.Join(t.Where, "; ")))
+	}
+	return out
 }
