@@ -49,8 +49,8 @@ type Tally struct {
 	Missed int // runs without a hit
 	Twice  int // hits of a run after its first
 	Marked int // such hits at sites that say so: see dwarfloc.Site.Again
-	// Shifted are hits that saw their run's count when it was already made, at ways in, or not
-	// yet, at ways out: the compiler moved it. Each run has one hit all the same.
+	// Shifted are hits that saw the count when it was already made, at ways in, or not yet, at
+	// ways out, or that of a neighbour: the compiler moved it. There is one hit for each run.
 	Shifted int
 	Where   []string
 }
@@ -267,12 +267,15 @@ func (t *Tally) judge(runs int, k kind, label string, seen map[role][]sighting) 
 	}
 	if len(numbered) == runs {
 		off := func(i int) int64 { return numbered[i].number - first - int64(i) }
-		shifted := 0
+		shifted, most := 0, int64(1)
+		if k == ofOut {
+			most = 3
+		}
 		for i := range numbered {
-			if d := off(i); k == ofOut && d == -1 || k != ofOut && d == 1 {
-				shifted++
-			} else if d != 0 {
+			if d := off(i); max(d, -d) > most {
 				shifted = -runs
+			} else if d != 0 {
+				shifted++
 			}
 		}
 		if shifted > 0 {
