@@ -61,7 +61,7 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		var first rowPlace // of the last piece that began a run
 		var shape uint64
 		owned := false // an instruction of the body's own text, not of what is inlined into it, was since then
-		pending := -1 // an instruction of the caller after a piece
+		pending := -1  // an instruction of the caller after a piece
 		for at := block.First; at < block.Last; at++ {
 			in := &g.Insns[at]
 			if in.Kind == flow.Nop {
