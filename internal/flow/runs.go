@@ -375,6 +375,9 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 			continue
 		}
 		last := s.g.Blocks[p].Last - 1
+		for last > s.g.Blocks[p].First && s.g.Insns[last].Kind == Nop && segmented(s.g.Bytes(last)) {
+			last--
+		}
 		kind := s.g.Insns[last].Kind
 		if s.out[p]&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
 			return []Way{at}
@@ -389,6 +392,21 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 		return []Way{at}
 	}
 	return edges
+}
+
+// segmented reports whether an instruction of amd64 has the prefix of a segment, as long NOPs do:
+// uprobes refuse it (is_prefix_bad in arch/x86/kernel/uprobes.c).
+func segmented(code []byte) bool {
+	for _, b := range code {
+		switch b {
+		case 0x26, 0x2e, 0x36, 0x3e:
+			return true
+		case 0x66, 0x67, 0xf2, 0xf3:
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // idle reports whether nothing happens from one instruction to another.

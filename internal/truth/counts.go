@@ -36,6 +36,7 @@ type Body struct {
 	NoExits bool // its ways out were not traced
 	Unknown int  // inlined places whose ways in are not known
 	Why     string
+	Refused []string // sites that the kernel refused
 	Sites   int // inlined places: what the debug information names
 	Ways    int // ways into them
 	// Entry is what was seen at the places that the debug information names, In at all ways in,
@@ -164,11 +165,18 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 		}
 	}
 	var t traced
-	session, _, err := t.open(ctx, running, plans)
+	session, plans, err := t.open(ctx, running, plans)
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
+	for i, a := range session.Attachments {
+		for _, refused := range a.Refused {
+			r := roles[plans[i]]
+			k := slices.IndexFunc(bodies, func(b Body) bool { return b.Label == r.label })
+			bodies[k].Refused = append(bodies[k].Refused, fmt.Sprintf("%v: %v", plans[i].Sites[refused.Site].String(), refused.Err))
+		}
+	}
 	seen := make(map[role][]sighting)
 	counts, err := watch(ctx, session, file, func(h *tracer.Hit) {
 		site := &h.Plan.Sites[h.Site]
@@ -372,7 +380,7 @@ func (b *Body) Differences() []string {
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s %s: %d runs, %d hits (%d at the entries), %d missed, %d twice, %d marked; %d sites, %d ways in; %s",
-			b.Label, at, b.Runs, t.Hits, b.Entry.Hits, t.Missed, t.Twice, t.Marked, b.Sites, b.Ways, strings.Join(t.Where, "; ")))
+			b.Label, at, b.Runs, t.Hits, b.Entry.Hits, t.Missed, t.Twice, t.Marked, b.Sites, b.Ways, strings.Join(slices.Concat(t.Where, b.Refused), "; ")))
 	}
 	return out
 }
