@@ -68,6 +68,10 @@ bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit cos
 truth: deps ## Trace programs of every compiler that record what they pass; writes bench/TRUTH.md (root)
 	$(GO) run ./bench/truth >bench/TRUTH.md
 
+.PHONY: runs
+runs: deps ## Trace programs of every compiler that count their runs; writes bench/RUNS.md (root)
+	$(GO) run ./bench/runs >bench/RUNS.md
+
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 	$(MAKE) -C testdata/vmlinux-fixtures update

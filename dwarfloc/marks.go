@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
@@ -82,12 +83,44 @@ func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
 	if at < 0 {
 		return marks
 	}
-	if next := at + 1; next < len(marks) && marks[next].Kind == flow.MarkExit &&
-		c.graph.Block(marks[at].Insn) == c.graph.Block(marks[next].Insn) && slices.ContainsFunc(marks, own) {
-		return slices.Delete(marks, at, next)
+	if slices.ContainsFunc(marks, own) && c.hoisted(marks, at) {
+		return slices.Delete(marks, at, at+1)
 	}
 	marks[at].Kind = flow.MarkEnter
 	return marks
+}
+
+// hoisted reports whether each path from a mark comes to one of another's statements before any
+// of the body's. What is on none of these paths, such as a return, is not known to be another's.
+func (c *code) hoisted(marks []flow.Mark, at int) bool {
+	g := c.graph
+	seen := make(map[int32]bool)
+	work := []int32{g.Block(marks[at].Insn)}
+	for first := true; len(work) > 0; first = false {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		b := &g.Blocks[n]
+		k := at + 1
+		if !first {
+			k = sort.Search(len(marks), func(i int) bool { return marks[i].Insn >= b.First })
+		}
+		if k < len(marks) && marks[k].Insn < b.Last {
+			if kind := marks[k].Kind; kind != flow.MarkExit && kind != flow.MarkTwin {
+				return false
+			}
+			continue
+		}
+		if len(b.Succs) == 0 {
+			return false
+		}
+		for _, to := range b.Succs {
+			if !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return true
 }
 
 // twins are the bodies of one function in the code of another. Compilers merge equal ends of

@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -59,7 +60,8 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		within := false
 		var first rowPlace // of the last piece that began a run
 		var shape uint64
-		pending := -1 // an instruction of the caller after a piece
+		owned := false // an instruction of the body's own text, not of what is inlined into it, was since then
+		pending := -1  // an instruction of the caller after a piece
 		for at := block.First; at < block.Last; at++ {
 			in := &g.Insns[at]
 			if in.Kind == flow.Nop {
@@ -92,15 +94,18 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 					kind = flow.MarkEnter
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
-				first, shape = pos, c.shape(at)
-			case begins && row && pos == first && c.shape(at) == shape:
-				// A copy: the caller's loop is unrolled.
+				first, shape, owned = pos, c.shape(at), false
+			case begins && row && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)):
+				// A copy: the caller's loop is unrolled. A body that begins with another one has
+				// something of its own in each copy: otherwise a loop of its own is unrolled.
 				gone := int(at)
 				if pending >= 0 {
 					gone = pending
 				}
 				out = append(out, flow.Mark{Insn: int32(gone), Kind: flow.MarkAway}, flow.Mark{Insn: at, Kind: flow.MarkEnter})
+				owned = false
 			}
+			owned = owned || c.owner[at] == i
 			piece, within, pending = true, true, -1
 		}
 		if piece && pending >= 0 {
@@ -108,6 +113,11 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		}
 	}
 	return out
+}
+
+// owns reports whether a block has an instruction of a body's own text.
+func (c *code) owns(i int32, block *flow.Block) bool {
+	return slices.Contains(c.owner[block.First:block.Last], i)
 }
 
 // shape returns what instructions that do the same have in common.

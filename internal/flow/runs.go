@@ -68,6 +68,8 @@ const (
 	// turning is the end of a branch inside the body that leads to where the body begins: to its
 	// code, as in a loop of its own, or to what comes before it at the same address.
 	turning
+	// twin is in another body of the same function: a run there may go on in this one.
+	twin
 )
 
 // Solver finds runs in one graph. It is not for concurrent use.
@@ -82,12 +84,13 @@ type Solver struct {
 	drains  []bool
 	drained bool    // drains is known
 	spans   []int32 // of marks, by block: where they begin
+	back    []bool  // before each block: execution that is away may come back to the body
 }
 
 // Solver returns a solver.
 func (g *Graph) Solver() *Solver {
 	n := len(g.Blocks)
-	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1)}
+	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n)}
 }
 
 // Solve returns the ways in and out for marks, which are sorted by instruction. own, which may be
@@ -106,6 +109,7 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		s.spans[n] = int32(m)
 	}
 	s.spans[len(g.Blocks)] = int32(len(marks))
+	s.findBack()
 	clear(s.in)
 	clear(s.out)
 	s.in[g.entry] = outside
@@ -114,9 +118,9 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		n := s.work[len(s.work)-1]
 		s.work = s.work[:len(s.work)-1]
 		s.queued[n] = false
-		after := s.in[n]
-		for _, k := range s.of(n) {
-			after = k.Kind.change(after)
+		after := s.enter(n)
+		for i, k := range s.of(n) {
+			after = s.change(n, i, k.Kind, after)
 		}
 		if after == s.out[n] {
 			continue
@@ -178,6 +182,8 @@ func (k MarkKind) change(from state) state {
 			return after | inside
 		case MarkExit:
 			return after | turning
+		case MarkTwin:
+			return after | twin
 		}
 		return after | away
 	case k == MarkEnter, k == MarkInside:
@@ -185,18 +191,81 @@ func (k MarkKind) change(from state) state {
 	case k == MarkExit:
 		return outside
 	case k == MarkTwin:
-		return away
+		return twin
 	case from&inside != 0:
 		return from&^inside | away
 	}
 	return from
 }
 
+// findBack finds the blocks from which execution that is away from the body may come back to it,
+// rather than begin another run or end.
+func (s *Solver) findBack() {
+	clear(s.back)
+	work := s.work[:0]
+	for n := range s.g.Blocks {
+		if back, decided := decided(s.of(int32(n))); decided && back {
+			s.back[n] = true
+			work = append(work, int32(n))
+		}
+	}
+	for len(work) > 0 {
+		to := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, p := range s.g.preds[to] {
+			if s.back[p] {
+				continue
+			}
+			if _, decided := decided(s.of(p)); !decided {
+				s.back[p] = true
+				work = append(work, p)
+			}
+		}
+	}
+	s.work = work
+}
+
+// decided reports whether marks say if execution that is away comes back.
+func decided(marks []Mark) (back, ok bool) {
+	for _, m := range marks {
+		if m.Kind != MarkAway {
+			return m.Kind == MarkInside, true
+		}
+	}
+	return false, false
+}
+
+// comesBack reports whether execution may come back to the body after a mark of a block.
+func (s *Solver) comesBack(n int32, mark int) bool {
+	if back, ok := decided(s.of(n)[mark+1:]); ok {
+		return back
+	}
+	return slices.ContainsFunc(s.g.Blocks[n].Succs, func(to int32) bool { return s.back[to] })
+}
+
+// enter returns the states at the beginning of a block: what is away and does not come back is
+// outside.
+func (s *Solver) enter(n int32) state {
+	if now := s.in[n]; now&away == 0 || s.back[n] {
+		return now
+	}
+	return s.in[n]&^away | outside
+}
+
+// change returns the states after a mark of a block.
+func (s *Solver) change(n int32, mark int, k MarkKind, from state) state {
+	to := k.change(from)
+	if k == MarkAway && to&away != 0 && !s.comesBack(n, mark) {
+		to = to&^away | outside
+	}
+	return to
+}
+
 // begins returns the states from which a mark begins a run.
 func (k MarkKind) begins() state {
 	switch k {
 	case MarkEnter:
-		return outside | away
+		return outside | away | twin
 	case MarkInside:
 		return outside
 	}
@@ -206,9 +275,12 @@ func (k MarkKind) begins() state {
 // collect adds the ways in and out of a block.
 func (s *Solver) collect(n int32, r *Runs) {
 	b := &s.g.Blocks[n]
-	now := s.in[n]
-	if now == 0 {
+	if s.in[n] == 0 {
 		return
+	}
+	now := s.enter(n)
+	if s.in[n]&away != 0 && now&away == 0 {
+		r.Out = append(r.Out, s.gone(n)...)
 	}
 	// Where paths meet of which only some were in the body, the run ends before.
 	met := now&inside != 0 && now != inside && s.drain(n)
@@ -221,10 +293,10 @@ func (s *Solver) collect(n int32, r *Runs) {
 		switch {
 		case now&begins != 0:
 			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
-		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin:
+		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin && (m.Kind != MarkAway || !s.comesBack(n, i)):
 			r.Out = append(r.Out, Way{Insn: m.Insn, View: m.View, Probe: m.Insn, Again: now != inside})
 		}
-		now = m.Kind.change(now)
+		now = s.change(n, i, m.Kind, now)
 	}
 	if now&inside == 0 {
 		return
@@ -304,6 +376,26 @@ func (s *Solver) edgesOut(n int32) []Way {
 	return edges
 }
 
+// gone returns the ways out before a block from which execution that is away does not come back.
+func (s *Solver) gone(n int32) []Way {
+	at := s.g.Blocks[n].First
+	if s.in[n] == away {
+		return []Way{{Insn: at, Probe: at}}
+	}
+	var edges []Way
+	for _, p := range s.g.preds[n] {
+		switch {
+		case s.out[p]&away == 0:
+			continue
+		case s.out[p] != away || len(s.g.Blocks[p].Succs) != 1:
+			return []Way{{Insn: at, Probe: at, Again: true}}
+		}
+		last := s.g.Blocks[p].Last - 1
+		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
+	}
+	return edges
+}
+
 // LastView is the view of a way out that is after everything at its instruction's address.
 const LastView = 1<<32 - 1
 
@@ -327,6 +419,9 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 			continue
 		}
 		last := s.g.Blocks[p].Last - 1
+		for last > s.g.Blocks[p].First && s.g.Insns[last].Kind == Nop && segmented(s.g.Bytes(last)) {
+			last--
+		}
 		kind := s.g.Insns[last].Kind
 		if s.out[p]&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
 			return []Way{at}
@@ -341,6 +436,21 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 		return []Way{at}
 	}
 	return edges
+}
+
+// segmented reports whether an instruction of amd64 has the prefix of a segment, as long NOPs do:
+// uprobes refuse it (is_prefix_bad in arch/x86/kernel/uprobes.c).
+func segmented(code []byte) bool {
+	for _, b := range code {
+		switch b {
+		case 0x26, 0x2e, 0x36, 0x3e:
+			return true
+		case 0x66, 0x67, 0xf2, 0xf3:
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // idle reports whether nothing happens from one instruction to another.

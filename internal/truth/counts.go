@@ -3,7 +3,6 @@ package truth
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -29,12 +28,15 @@ const counting = "runs"
 // Body is a function of a program that counts its runs, in one build.
 type Body struct {
 	Build   string
+	Family  string // of the compiler: "gcc"
 	Label   string
 	Runs    int  // as the program counted
 	Inlined bool // at least at one place
 	NoCode  bool // the debug information has no place
+	NoExits bool // its ways out were not traced
 	Unknown int  // inlined places whose ways in are not known
 	Why     string
+	Refused []string // sites that the kernel refused
 	Sites   int // inlined places: what the debug information names
 	Ways    int // ways into them
 	// Entry is what was seen at the places that the debug information names, In at all ways in,
@@ -48,8 +50,8 @@ type Tally struct {
 	Missed int // runs without a hit
 	Twice  int // hits of a run after its first
 	Marked int // such hits at sites that say so: see dwarfloc.Site.Again
-	// Shifted are hits that saw their run's count when it was already made, at ways in, or not
-	// yet, at ways out: the compiler moved it. Each run has one hit all the same.
+	// Shifted are hits that saw the count when it was already made, at ways in, or not yet, at
+	// ways out, or that of a neighbour: the compiler moved it. There is one hit for each run.
 	Shifted int
 	Where   []string
 }
@@ -133,7 +135,7 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 	var plans []*plan.Plan
 	for i, d := range defs {
 		body := &bodies[i]
-		body.Build, body.Label = b.String(), d.Label
+		body.Build, body.Family, body.Label = b.String(), b.family(), d.Label
 		for k := range 2 * (ofOut + 1) {
 			r := role{d.Label, k / 2, k%2 == 1}
 			p, err := planOf(ctx, img, running.Target(), b, &d, r)
@@ -147,6 +149,12 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 			case err != nil:
 				return nil, fmt.Errorf("%s: %w", d.Text, err)
 			}
+			if r.kind == ofOut && b.Language == CPP && slices.ContainsFunc(p.Sites, func(s plan.Site) bool { return !s.Inlined() }) {
+				// An exception that passes a return probe ends the program: the unwinder finds the
+				// probe's address in place of the caller's.
+				body.NoExits = true
+				continue
+			}
 			if !r.tag {
 				body.describe(r.kind, p)
 			}
@@ -157,11 +165,18 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 		}
 	}
 	var t traced
-	session, _, err := t.open(ctx, running, plans)
+	session, plans, err := t.open(ctx, running, plans)
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
+	for i, a := range session.Attachments {
+		for _, refused := range a.Refused {
+			r := roles[plans[i]]
+			k := slices.IndexFunc(bodies, func(b Body) bool { return b.Label == r.label })
+			bodies[k].Refused = append(bodies[k].Refused, fmt.Sprintf("%v: %v", plans[i].Sites[refused.Site].String(), refused.Err))
+		}
+	}
 	seen := make(map[role][]sighting)
 	counts, err := watch(ctx, session, file, func(h *tracer.Hit) {
 		site := &h.Plan.Sites[h.Site]
@@ -185,6 +200,9 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 		}
 		body.Runs = n
 		for k, t := range []*Tally{&body.Entry, &body.In, &body.Out} {
+			if kind(k) == ofOut && body.NoExits {
+				continue
+			}
 			t.judge(n, kind(k), body.Label, seen)
 			if least := nested[body.Label]; least > 0 && b.Language != Go && t.Hits >= least {
 				t.Missed = 0
@@ -257,12 +275,15 @@ func (t *Tally) judge(runs int, k kind, label string, seen map[role][]sighting) 
 	}
 	if len(numbered) == runs {
 		off := func(i int) int64 { return numbered[i].number - first - int64(i) }
-		shifted := 0
+		shifted, most := 0, int64(1)
+		if k == ofOut {
+			most = 3
+		}
 		for i := range numbered {
-			if d := off(i); k == ofOut && d == -1 || k != ofOut && d == 1 {
-				shifted++
-			} else if d != 0 {
+			if d := off(i); max(d, -d) > most {
 				shifted = -runs
+			} else if d != 0 {
+				shifted++
 			}
 		}
 		if shifted > 0 {
@@ -342,9 +363,24 @@ func watch(ctx context.Context, session *tracer.Session, file string, hit func(*
 	return counts, nil
 }
 
-// sortBodies sorts bodies of several builds by what is wrong with them.
-func sortBodies(bodies []Body) {
-	slices.SortStableFunc(bodies, func(a, b Body) int {
-		return cmp.Or(strings.Compare(a.Label, b.Label), strings.Compare(a.Build, b.Build))
-	})
+// Differences says where hits at ways in or out are not runs.
+func (b *Body) Differences() []string {
+	var out []string
+	for k, t := range b.tallies() {
+		if kind(k) == ofEntry || t.Exact() {
+			continue
+		}
+		at := []string{ofIn: "ways in", ofOut: "ways out"}[k]
+		switch {
+		case b.NoCode:
+			out = append(out, fmt.Sprintf("%s %s: no record in the debug information, %d runs", b.Label, at, b.Runs))
+			continue
+		case b.Unknown > 0:
+			out = append(out, fmt.Sprintf("%s %s: %d sites: %s", b.Label, at, b.Unknown, b.Why))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s: %d runs, %d hits (%d at the entries), %d missed, %d twice, %d marked; %d sites, %d ways in; %s",
+			b.Label, at, b.Runs, t.Hits, b.Entry.Hits, t.Missed, t.Twice, t.Marked, b.Sites, b.Ways, strings.Join(slices.Concat(t.Where, b.Refused), "; ")))
+	}
+	return out
 }
