@@ -260,7 +260,8 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	if at == (text{}) {
 		return holder, false
 	}
-	if c.goesOn(last, r, at, edges) {
+	around := last >= 0 && c.bodies[holder].text == at && c.bodies[holder].has(last)
+	if !around && c.goesOn(last, r, at, edges) {
 		return last, true
 	}
 	best := int32(-1)
