@@ -1,6 +1,7 @@
 package dwarfloc_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -39,6 +40,36 @@ int main(void) { long a = 3; return x64_seek(&a); }
 			if found[i].Kind != dwarfloc.SiteInline || w.Within || len(w.In) != 1 || w.Unknown != "" {
 				t.Errorf("%v: %+v", found[i], w)
 			}
+		}
+	}
+}
+
+// TestDeclarationInBody: compiletime_assert declares a function in the midst of INIT_LIST_HEAD,
+// whose statements are no others' for that. A turn of newary's loop runs each of its two bodies
+// once.
+func TestDeclarationInBody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a kernel image")
+	}
+	img := testenv.Open(t, testenv.Vmlinux(t))
+	pattern, err := glob.Compile("INIT_LIST_HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := sites.Select(t.Context(), img, sites.Selection{Functions: pattern})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = slices.DeleteFunc(found, func(s *dwarfloc.Site) bool {
+		return s.Symbol != "newary" || len(s.Callers) != 1
+	})
+	ways, err := img.Ways(t.Context(), found)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d sites, %v", len(found), err)
+	}
+	for i, w := range ways {
+		if len(w.In) != 1 || w.In[0].Again || w.Unknown != "" {
+			t.Errorf("%v, line %d: %+v", found[i], found[i].CallLine, w)
 		}
 	}
 }

@@ -198,6 +198,7 @@ func TestRuns(t *testing.T) {
 		{"a jump into it", "amd64", "eb02 0f0b ffc0 75fc c3", "E14 X18", "in 14@10; out 18"},
 		{"padding before it", "amd64", "ffc0 90 ffc0 75fc c3", "E13 X17", "in 13@12; out 17"},
 		{"padding after the loop's head", "amd64", "ffc0 90 ffc0 75fb c3", "E13 X17", "in 13*<10; out 17"},
+		{"a jump to an instruction before the loop's first statement", "amd64", "eb02 0f0b ffc0 ffc0 75fa c3", "E16 X1a", "in 16*; out 1a"},
 		{"a branch into it", "amd64", "7502 ffc0 ffc0 75fc c3", "E14 X18", "in 14*; out 18"},
 		{"a jump and a plain instruction into it", "amd64", "7504 ffc0 eb02 ffc0 ffc0 75fc c3", "E18 X1c", "in 18*<14,16; out 1c"},
 		{"two jumps into it", "amd64", "7504 ffc0 eb06 ffc0 eb02 0f0b ffc0 75fc c3", "E1c X20", "in 1c@14 1c@18; out 20"},
