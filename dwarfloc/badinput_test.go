@@ -88,7 +88,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 	}
 	for _, s := range sites {
 		if s.Kind == SiteEntry {
-			_ = img.guard(func() error { _, _ = s.returns(); return nil })
+			_ = img.guard(func() error { _, _ = s.goReturns(); return nil })
 		}
 		if _, _, err := s.Declared(); err != nil {
 			_ = checkError(t, err)

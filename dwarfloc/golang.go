@@ -46,23 +46,8 @@ var goroutine = map[string]uint64{"amd64": 14, "arm64": 28}
 // probed.
 var ErrMovingStack = errors.New("a return probe would end the program, because Go moves stacks")
 
-// Returns returns the sites of a function's return instructions, if a return probe at its
-// entry would harm the program: the function is one that Go compiled. moved is false for
-// other functions. At these sites $retval and the function's named results are where
-// Go's calling convention has them. The error wraps ErrMovingStack if there are none, or not
-// all of them are known.
-func (s *Site) Returns() (at []*Site, moved bool, err error) {
-	if s.Kind != SiteEntry || !s.u.isGo() {
-		return nil, false, nil
-	}
-	err = s.u.img.guard(func() error {
-		at, err = s.returns()
-		return err
-	})
-	return at, true, err
-}
-
-func (s *Site) returns() (out []*Site, err error) {
+// goReturns is Returns for a function of Go.
+func (s *Site) goReturns() (out []*Site, err error) {
 	arch := insn.For(s.u.img.Arch().Name)
 	if arch == nil {
 		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, ErrMovingStack, s.u.img.Arch().Name)
@@ -93,13 +78,10 @@ func (s *Site) returns() (out []*Site, err error) {
 			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, ErrMovingStack, why)
 		}
 		for _, off := range ends {
-			ret, err := s.Clone()
+			ret, err := s.returnAt(f.lo + uint64(off))
 			if err != nil {
 				return nil, err
 			}
-			ret.Kind, ret.Addr, ret.View, ret.AfterPrologue = SiteInstruction, f.lo+uint64(off), 0, false
-			ret.body, ret.returning = s.fun.start, true
-			s.u.locateSymbol(ret, s.Function)
 			out = append(out, ret)
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 	img := s.u.img
 	switch e.Kind {
 	case probe.KindVariable:
-		if s.returning {
+		if s.returning && s.u.isGo() {
 			if v, found, err := s.goResult(e.Name); found || err != nil {
 				return v, err
 			}

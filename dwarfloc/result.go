@@ -37,6 +37,10 @@ func (s *Site) result() (*Variable, error) {
 		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 		return v, nil
 	}
+	if s.jumps {
+		v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function ends with a jump to another, which returns the result"}
+		return v, nil
+	}
 	if s.Kind == SiteExit {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "the debug information does not say where the caller has an inlined function's result"}
 		return v, nil

@@ -110,6 +110,7 @@ type Site struct {
 	early  bool   // in the prologue of code built without optimization
 
 	returning bool // a return instruction: see Returns
+	jumps     bool // it is a jump to another function, which returns in its place
 
 	fun   function // the out-of-line function; for inlined sites see Site.function
 	funOf int32    // fun's record

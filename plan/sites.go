@@ -186,7 +186,7 @@ func (p *Plan) atReturns() error {
 		}
 		at, moved, err := s.Returns()
 		switch {
-		case moved && errors.Is(err, dwarfloc.ErrMovingStack):
+		case moved && (errors.Is(err, dwarfloc.ErrMovingStack) || errors.Is(err, dwarfloc.ErrUnwinding)):
 			s.Refused = err
 			out = append(out, s)
 		case err != nil:
