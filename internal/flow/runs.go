@@ -82,15 +82,103 @@ type Solver struct {
 	marks   []Mark
 	own     func(insn int32) bool
 	drains  []bool
-	drained bool    // drains is known
-	spans   []int32 // of marks, by block: where they begin
-	back    []bool  // before each block: execution that is away may come back to the body
+	drained bool                 // drains is known
+	spans   []int32              // of marks, by block: where they begin
+	back    []bool               // before each block: execution that is away may come back to the body
+	turns   map[[2]int32][]int32 // edges between blocks that begin another turn of a loop: its blocks, once needed
+	over    map[[2]int32]bool    // such edges that end a run that is away
 }
 
 // Solver returns a solver.
 func (g *Graph) Solver() *Solver {
 	n := len(g.Blocks)
-	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n)}
+	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
+}
+
+// turns returns the edges between blocks that lead back to a block on the way to them.
+func (g *Graph) turns() map[[2]int32][]int32 {
+	out := make(map[[2]int32][]int32)
+	if g.entry < 0 {
+		return out
+	}
+	const (
+		fresh = iota
+		open
+		done
+	)
+	type visit struct{ block, next int32 }
+	states := make([]uint8, len(g.Blocks))
+	path := []visit{{block: g.entry}}
+	states[g.entry] = open
+	for len(path) > 0 {
+		v := &path[len(path)-1]
+		succs := g.Blocks[v.block].Succs
+		if int(v.next) == len(succs) {
+			states[v.block] = done
+			path = path[:len(path)-1]
+			continue
+		}
+		to := succs[v.next]
+		v.next++
+		switch states[to] {
+		case fresh:
+			states[to] = open
+			path = append(path, visit{block: to})
+		case open:
+			out[[2]int32{v.block, to}] = nil
+		}
+	}
+	return out
+}
+
+// along returns the states in which execution goes from one block to another.
+func (s *Solver) along(from, to int32) state {
+	now := s.out[from]
+	if now&away != 0 && s.turn(from, to) {
+		now = now&^away | outside
+	}
+	return now
+}
+
+// turn reports whether an edge begins another turn of a loop that has code of the body. What is
+// away from the body then does not come back: a loop of the body's own has nothing of others.
+func (s *Solver) turn(from, to int32) bool {
+	e := [2]int32{from, to}
+	blocks, is := s.turns[e]
+	if !is {
+		return false
+	}
+	over, known := s.over[e]
+	if known {
+		return over
+	}
+	if blocks == nil {
+		blocks = s.g.loop(from, to)
+		s.turns[e] = blocks
+	}
+	over = slices.ContainsFunc(blocks, func(n int32) bool {
+		return slices.ContainsFunc(s.of(n), func(m Mark) bool { return m.Kind.begins() != 0 })
+	})
+	s.over[e] = over
+	return over
+}
+
+// loop returns the blocks of the loop that an edge closes: those that lead to it, from its end.
+func (g *Graph) loop(from, to int32) []int32 {
+	seen := map[int32]bool{from: true, to: true}
+	blocks := []int32{to}
+	if from != to {
+		blocks = append(blocks, from)
+	}
+	for i := 1; i < len(blocks); i++ {
+		for _, p := range g.preds[blocks[i]] {
+			if !seen[p] {
+				seen[p] = true
+				blocks = append(blocks, p)
+			}
+		}
+	}
+	return blocks
 }
 
 // Solve returns the ways in and out for marks, which are sorted by instruction. own, which may be
@@ -109,6 +197,7 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		s.spans[n] = int32(m)
 	}
 	s.spans[len(g.Blocks)] = int32(len(marks))
+	clear(s.over)
 	s.findBack()
 	clear(s.in)
 	clear(s.out)
@@ -127,9 +216,9 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 		}
 		s.out[n] = after
 		for _, to := range g.Blocks[n].Succs {
-			reached := after
-			if after&inside != 0 && s.turns(n, to) {
-				reached = after&^inside | turning
+			reached := s.along(n, to)
+			if reached&inside != 0 && s.repeats(n, to) {
+				reached = reached&^inside | turning
 			}
 			if s.in[to]|reached != s.in[to] {
 				s.in[to] |= reached
@@ -152,9 +241,9 @@ func (s *Solver) push(n int32) {
 	}
 }
 
-// turns reports whether the way from one block to another is a branch of the body to an
+// repeats reports whether the way from one block to another is a branch of the body to an
 // instruction before which something else ends and the body begins.
-func (s *Solver) turns(from, to int32) bool {
+func (s *Solver) repeats(from, to int32) bool {
 	last, first := s.g.Blocks[from].Last-1, s.g.Blocks[to].First
 	if k := s.g.Insns[last].Kind; s.own == nil || k != Jump && k != Branch || !s.own(last) {
 		return false
@@ -213,7 +302,7 @@ func (s *Solver) findBack() {
 		to := work[len(work)-1]
 		work = work[:len(work)-1]
 		for _, p := range s.g.preds[to] {
-			if s.back[p] {
+			if s.back[p] || s.turn(p, to) {
 				continue
 			}
 			if _, decided := decided(s.of(p)); !decided {
@@ -240,7 +329,7 @@ func (s *Solver) comesBack(n int32, mark int) bool {
 	if back, ok := decided(s.of(n)[mark+1:]); ok {
 		return back
 	}
-	return slices.ContainsFunc(s.g.Blocks[n].Succs, func(to int32) bool { return s.back[to] })
+	return slices.ContainsFunc(s.g.Blocks[n].Succs, func(to int32) bool { return s.back[to] && !s.turn(n, to) })
 }
 
 // enter returns the states at the beginning of a block: what is away and does not come back is
@@ -360,9 +449,9 @@ func (s *Solver) edgesOut(n int32) []Way {
 	var edges []Way
 	for _, p := range s.g.preds[n] {
 		switch {
-		case s.out[p]&inside == 0, s.meets(p) && len(s.of(p)) == 0:
+		case s.along(p, n)&inside == 0, s.meets(p) && len(s.of(p)) == 0:
 			continue // it was not in the body, or the way out is before it
-		case s.out[p] != inside:
+		case s.along(p, n) != inside:
 			return unsure
 		}
 		for _, to := range s.g.Blocks[p].Succs {
@@ -385,9 +474,9 @@ func (s *Solver) gone(n int32) []Way {
 	var edges []Way
 	for _, p := range s.g.preds[n] {
 		switch {
-		case s.out[p]&away == 0:
+		case s.along(p, n)&away == 0:
 			continue
-		case s.out[p] != away || len(s.g.Blocks[p].Succs) != 1:
+		case s.along(p, n) != away || len(s.g.Blocks[p].Succs) != 1:
 			return []Way{{Insn: at, Probe: at, Again: true}}
 		}
 		last := s.g.Blocks[p].Last - 1
@@ -415,7 +504,7 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 	var edges []Way
 	var before []int32
 	for _, p := range s.g.preds[n] {
-		if s.out[p]&begins == 0 {
+		if s.along(p, n)&begins == 0 {
 			continue
 		}
 		last := s.g.Blocks[p].Last - 1
@@ -423,7 +512,7 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 			last--
 		}
 		kind := s.g.Insns[last].Kind
-		if s.out[p]&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
+		if s.along(p, n)&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
 			return []Way{at}
 		}
 		before = append(before, last)

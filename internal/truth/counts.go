@@ -37,8 +37,8 @@ type Body struct {
 	Unknown int  // inlined places whose ways in are not known
 	Why     string
 	Refused []string // sites that the kernel refused
-	Sites   int // inlined places: what the debug information names
-	Ways    int // ways into them
+	Sites   int      // inlined places: what the debug information names
+	Ways    int      // ways into them
 	// Entry is what was seen at the places that the debug information names, In at all ways in,
 	// and Out at all ways out.
 	Entry, In, Out Tally
