@@ -193,3 +193,33 @@ int main(void) { for (int i = 0; i < 4; i++) try(i); return down(5) != 15; }
 		t.Errorf("unpaired: %+v", u)
 	}
 }
+
+// TestUnwinding: an exception passes functions whose returns are probed. A return probe would end
+// the program ("terminate called").
+func TestUnwinding(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+#include <stdexcept>
+volatile int sink;
+__attribute__((noinline)) int may(int x) { if (x % 3 == 0) throw std::runtime_error("x"); return x + 1; }
+__attribute__((noinline)) int mid(int x) { int r = may(x); sink += r; return r * 2; }
+__attribute__((noinline)) int tail(int x) { sink++; return may(x + 1); }
+int main() { int n = 0; for (int i = 0; i < 5; i++) try { n += mid(i); n += tail(i); } catch (std::exception &e) { n--; } return n != 21; }
+`
+	for _, c := range []struct{ compiler, options, tail string }{{"g++-12", "-O2", "?"}, {"clang++-14", "-O0", "3"}} {
+		path, img := build(t, c.compiler, "s.cc", source, c.options)
+		var got []string
+		run(t, plans(t, img, "mid%return $retval", "tail%exit $retval"), "", []string{path}, func(pid int, h *tracer.Hit) {
+			if h.PID == pid {
+				got = append(got, fmt.Sprintf("%s %s", h.Plan.Sites[h.Site].Function, h.Values[0]))
+			}
+		})
+		want := []string{"mid 4", "tail " + c.tail, "mid 6", "mid 10", "tail 6"}
+		if c.tail == "?" {
+			want = []string{"mid 4", "tail ?", "mid 6", "tail ?", "mid 10", "tail ?"} // where it jumps, before may throws
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.compiler, c.options, diff)
+		}
+	}
+}

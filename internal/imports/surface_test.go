@@ -14,7 +14,7 @@ import (
 // maxExported is how many names all public packages may export together. Besides the 380 of
 // the first count there are those with which plan and its users tell where no probe may
 // be (dwarfloc.CheckInstructions, ErrMidInstruction, ErrNotDecoded, Site.Returns,
-// ErrMovingStack), the reasons and rules for values that were wrong (loc.ReasonLoadBias,
+// ErrMovingStack, ErrUnwinding), the reasons and rules for values that were wrong (loc.ReasonLoadBias,
 // ReasonReassigned, ReasonContradictory, RuleFirst), and what values are made of in other
 // languages than C (dwarfloc.Variable.Follow and Referent, Type.Variants and
 // Parameter, TypeComplex, TypeMemberPointer, prologue.KindSlice), and where runs of an inlined
@@ -25,7 +25,7 @@ import (
 // Once, probe.KindFrame), the bit of a probe that may fire again (instances.CookieAgain), what is
 // planned and traced (plan.Span, NewSpan, tracer.OpenSpans), and what was not paired
 // (tracer.Unpaired, Session.Unpaired). attachable.Table.Repeats went: a site knows it.
-const maxExported = 421
+const maxExported = 422
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
