@@ -204,7 +204,7 @@ volatile int sink;
 __attribute__((noinline)) int may(int x) { if (x % 3 == 0) throw std::runtime_error("x"); return x + 1; }
 __attribute__((noinline)) int mid(int x) { int r = may(x); sink += r; return r * 2; }
 __attribute__((noinline)) int tail(int x) { sink++; return may(x + 1); }
-int main() { int n = 0; for (int i = 0; i < 5; i++) try { n += mid(i); n += tail(i); } catch (std::exception &e) { n--; } return n != 21; }
+int main() { int n = 0; for (int i = 0; i < 5; i++) try { n += mid(i); n += tail(i); } catch (std::exception &e) { n--; } return n != 26; }
 `
 	for _, c := range []struct{ compiler, options, tail string }{{"g++-12", "-O2", "?"}, {"clang++-14", "-O0", "3"}} {
 		path, img := build(t, c.compiler, "s.cc", source, c.options)

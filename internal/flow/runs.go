@@ -383,7 +383,11 @@ func (s *Solver) collect(n int32, r *Runs) {
 		case now&begins != 0:
 			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
 		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin && (m.Kind != MarkAway || !s.comesBack(n, i)):
-			r.Out = append(r.Out, Way{Insn: m.Insn, View: m.View, Probe: m.Insn, Again: now != inside})
+			at, view := s.past(n, m.Insn), m.View
+			if at != m.Insn {
+				view = 0
+			}
+			r.Out = append(r.Out, Way{Insn: at, View: view, Probe: at, Again: now != inside})
 		}
 		now = s.change(n, i, m.Kind, now)
 	}
@@ -444,7 +448,7 @@ func (s *Solver) meets(n int32) bool {
 // edgesOut returns the ways out before a block where paths meet: at the last instructions of the
 // blocks before it that are only reached in the body, if they lead to nowhere else.
 func (s *Solver) edgesOut(n int32) []Way {
-	at := s.g.Blocks[n].First
+	at := s.past(n, s.g.Blocks[n].First)
 	unsure := []Way{{Insn: at, Probe: at, Again: true}}
 	var edges []Way
 	for _, p := range s.g.preds[n] {
@@ -467,7 +471,7 @@ func (s *Solver) edgesOut(n int32) []Way {
 
 // gone returns the ways out before a block from which execution that is away does not come back.
 func (s *Solver) gone(n int32) []Way {
-	at := s.g.Blocks[n].First
+	at := s.past(n, s.g.Blocks[n].First)
 	if s.in[n] == away {
 		return []Way{{Insn: at, Probe: at}}
 	}
@@ -525,6 +529,14 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 		return []Way{at}
 	}
 	return edges
+}
+
+// past returns the first instruction of a block from one on that uprobes do not refuse.
+func (s *Solver) past(n, at int32) int32 {
+	for at+1 < s.g.Blocks[n].Last && s.g.Insns[at].Kind == Nop && segmented(s.g.Bytes(at)) {
+		at++
+	}
+	return at
 }
 
 // segmented reports whether an instruction of amd64 has the prefix of a segment, as long NOPs do:

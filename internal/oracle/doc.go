@@ -6,5 +6,8 @@
 // reading it. Tests compare the two over whole images, and package prove computes with it
 // what a prologue should have fetched.
 //
+// It also follows machine code independently: Listing reads what a disassembler prints, and Paths
+// says whether a statement of an inlined body can be reached without passing given instructions.
+//
 // Only little-endian images of 64-bit machines are read.
 package oracle

@@ -362,15 +362,6 @@ func (l *Listing) alternatives(e *elf.File, at map[string]uint64) error {
 	return fmt.Errorf("oracle: __alt_instructions has entries of an unknown size")
 }
 
-// at returns the number of the instruction at an address, or -1.
-func (l *Listing) at(addr uint64) int {
-	i := sort.Search(len(l.insns), func(i int) bool { return l.insns[i].addr >= addr })
-	if i == len(l.insns) || l.insns[i].addr != addr {
-		return -1
-	}
-	return i
-}
-
 func (l *Listing) nameAt(addr uint64) []string {
 	var out []string
 	for i := sort.Search(len(l.names), func(i int) bool { return l.names[i].addr >= addr }); i < len(l.names) && l.names[i].addr == addr; i++ {

@@ -16,6 +16,16 @@
 // the head of a loop then, or the run passes several sites. Only a value that differs is
 // wrong.
 //
+// # Programs that count their runs
+//
+// The programs in testdata/runs answer another question: is each run of a function seen, and
+// once? Each traced function counts its runs, in a volatile or atomic counter of its body, which
+// the program prints. CountRuns traces each function at its entries, at all its ways in, and at all
+// its ways out, and fetches the counter with each hit: a number that no hit had is a run that was
+// missed, a number that two had one that was counted twice. Where the compiler moved the count
+// before the way, or the next run before it, numbers are off by one and there are as many hits as
+// runs: that is exact too.
+//
 // # What keeps the comparison honest
 //
 // Arguments are hidden from the compiler after the first mark, and results are used before
