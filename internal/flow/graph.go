@@ -280,6 +280,8 @@ func (w *follower) indirect(at uint64, in *insn.Insn) Kind {
 func (w *follower) tables() {
 	jumps := w.jumps
 	w.jumps = nil
+	found := false
+	var left []uint64
 	for _, at := range jumps {
 		p := w.part(at)
 		var starts []uint32
@@ -292,18 +294,29 @@ func (w *follower) tables() {
 		for _, to := range targets {
 			ok = ok && w.part(to) != nil
 		}
-		if !ok && w.f.Torn != nil && w.f.Torn(at, true) {
-			p.kinds[at-p.Addr] = 1 + uint8(Leave)
-			continue
-		}
 		if !ok {
-			w.lose(at, "it is not known where the indirect jump leads")
+			left = append(left, at)
 			continue
 		}
+		found = true
 		for _, to := range targets {
 			w.reach(to)
 			w.out = append(w.out, edge{at, to})
 		}
+	}
+	for _, at := range left {
+		switch {
+		case found:
+			w.jumps = append(w.jumps, at) // what was found may lead there
+		case w.f.Torn != nil && w.f.Torn(at, true):
+			p := w.part(at)
+			p.kinds[at-p.Addr] = 1 + uint8(Leave)
+		default:
+			w.lose(at, "it is not known where the indirect jump leads")
+		}
+	}
+	if found && len(w.todo) == 0 {
+		w.tables()
 	}
 }
 
