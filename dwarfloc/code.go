@@ -64,52 +64,11 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	if c.why != "" {
 		return c, nil
 	}
-	f, ok := c.function(arch)
-	if !ok {
+	f, err := c.function(arch)
+	if err != nil || f == nil {
 		c.why = "the file does not have the function's code"
-		return c, nil
+		return c, err
 	}
-	calls, err := c.calls()
-	if err != nil {
-		return nil, err
-	}
-	tables, err := u.img.kernelTables()
-	if err != nil {
-		return nil, err
-	}
-	f.Indirect = tables.Indirect
-	pads, err := c.landingPads()
-	if err != nil {
-		return nil, err
-	}
-	f.Further = func(addr uint64, in *insn.Insn) (to []uint64) {
-		for _, e := range tables.Edges(addr, addr+uint64(in.Size)) {
-			to = append(to, e.To)
-		}
-		for _, p := range pads {
-			if in.Call && addr >= p.Lo && addr < p.Hi {
-				to = append(to, p.To)
-			}
-		}
-		return to
-	}
-	f.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
-		switch check, ok := u.img.noReturns.at(u.img, addr+uint64(in.Target)); {
-		case in.Trap:
-			return tables.Stops(addr), false
-		case in.Target != 0 && ok:
-			return true, !check
-		}
-		if in.Target != 0 && u.isGo() {
-			sym := u.img.SymbolAt(addr+uint64(in.Target), "")
-			return sym != nil && goPanics(sym.Name), true
-		}
-		return calls[addr+uint64(in.Size)].ends, true
-	}
-	f.Leaves = func(addr uint64, in *insn.Insn) bool {
-		return calls[addr].leaves || calls[addr+uint64(in.Size)].leaves
-	}
-	f.Torn = c.torn
 	c.arch = arch
 	c.graph = flow.Follow(f)
 	if c.graph.Why != "" {
@@ -199,17 +158,14 @@ func apart(ranges []dw.Range) []dw.Range {
 	return out
 }
 
-// maxOutside is how many bytes of code outside a function are followed at once.
-const maxOutside = 256
-
-// function returns what package flow needs. ok is false if the file does not have the code.
-func (c *code) function(arch *insn.Arch) (f *flow.Function, ok bool) {
+// function returns what package flow needs, or nil if the file does not have the code.
+func (c *code) function(arch *insn.Arch) (*flow.Function, error) {
 	img := c.u.img
-	f = &flow.Function{Arch: arch, Entry: c.bodies[0].start}
+	f := &flow.Function{Arch: arch, Entry: c.bodies[0].start}
 	for _, r := range c.ranges {
 		code, err := img.Bytes(r.Lo, r.Hi-r.Lo)
 		if err != nil {
-			return nil, false
+			return nil, nil //nolint:nilerr // as in a file with debug information only
 		}
 		f.Parts = append(f.Parts, insn.Code{Addr: r.Lo, Bytes: code})
 	}
@@ -220,7 +176,53 @@ func (c *code) function(arch *insn.Arch) (f *flow.Function, ok bool) {
 		}
 		return d
 	}
-	return f, true
+	return f, c.rules(f)
+}
+
+// rules sets what package flow cannot tell from the instructions.
+func (c *code) rules(f *flow.Function) error {
+	calls, err := c.calls()
+	if err != nil {
+		return err
+	}
+	tables, err := c.u.img.kernelTables()
+	if err != nil {
+		return err
+	}
+	f.Indirect = tables.Indirect
+	pads, err := c.landingPads()
+	if err != nil {
+		return err
+	}
+	f.Further = func(addr uint64, in *insn.Insn) (to []uint64) {
+		for _, e := range tables.Edges(addr, addr+uint64(in.Size)) {
+			to = append(to, e.To)
+		}
+		for _, p := range pads {
+			if in.Call && addr >= p.Lo && addr < p.Hi {
+				to = append(to, p.To)
+			}
+		}
+		return to
+	}
+	f.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
+		switch check, ok := c.u.img.noReturns.at(c.u.img, addr+uint64(in.Target)); {
+		case in.Trap:
+			return tables.Stops(addr), false
+		case in.Target != 0 && ok:
+			return true, !check
+		}
+		if in.Target != 0 && c.u.isGo() {
+			sym := c.u.img.SymbolAt(addr+uint64(in.Target), "")
+			return sym != nil && goPanics(sym.Name), true
+		}
+		return calls[addr+uint64(in.Size)].ends, true
+	}
+	f.Leaves = func(addr uint64, in *insn.Insn) bool {
+		return calls[addr].leaves || calls[addr+uint64(in.Size)].leaves
+	}
+	f.Torn = c.torn
+	return nil
 }
 
 // call is what the debug information says about the code after a call.

@@ -164,7 +164,6 @@ func (u *Unit) Strx(index uint64) (uint64, error) {
 	return off, nil
 }
 
-// address returns a value whose class is address.
 // Address returns the link-time address that an attribute's value is.
 func (u *Unit) Address(v Value) (uint64, error) {
 	switch v.Form {

@@ -88,11 +88,6 @@ func TestFollow(t *testing.T) {
 			f.Indirect = func(to uint64) bool { return to == 0x91 }
 			f.Torn = func(_ uint64, had bool) bool { return !had }
 		}, "10 leave", ""},
-		{"code outside that comes back", "amd64", []string{"753e c3"}, func(f *Function) {
-			f.Outside = func(addr uint64) (insn.Code, bool) {
-				return insn.Code{Addr: 0x50, Bytes: []byte{0xeb, 0xc0}}, addr == 0x50
-			}
-		}, "10 branch>12,50; 12 leave; 50 jump>12", ""},
 		{"a nop that becomes a jump", "amd64", []string{"90 ffc0 c3"}, func(f *Function) {
 			f.Further = func(addr uint64, _ *insn.Insn) []uint64 {
 				if addr == 0x10 {
@@ -152,7 +147,7 @@ func marksOf(t *testing.T, g *Graph, text string) (out []Mark) {
 // runsText prints ways: "12@10*<16!": the way, where its probe is if that is elsewhere, * with
 // Again, and what is in Before. A way out after its instruction has a +.
 func runsText(g *Graph, r Runs) string {
-	print := func(ways []Way) string {
+	text := func(ways []Way) string {
 		var out []string
 		for _, w := range ways {
 			text := fmt.Sprintf("%x", g.Insns[w.Insn].Addr)
@@ -172,11 +167,11 @@ func runsText(g *Graph, r Runs) string {
 		}
 		return strings.Join(out, " ")
 	}
-	text := fmt.Sprintf("in %s; out %s", print(r.In), print(r.Out))
+	out := fmt.Sprintf("in %s; out %s", text(r.In), text(r.Out))
 	if r.Ends > 0 {
-		text += fmt.Sprintf("; %d end", r.Ends)
+		out += fmt.Sprintf("; %d end", r.Ends)
 	}
-	return text
+	return out
 }
 
 func TestRuns(t *testing.T) {

@@ -23,9 +23,6 @@ type Function struct {
 	Arch  *insn.Arch
 	Parts []insn.Code // its code, in the order of addresses, apart
 	Entry uint64      // where it is called
-	// Outside returns code that is not in the function's parts but runs as if it were: what a
-	// jump leads to that comes back. It may be nil.
-	Outside func(addr uint64) (insn.Code, bool)
 	// Further returns where execution may also go on after an instruction: for static branches,
 	// alternatives, faults, exceptions. It may be nil.
 	Further func(addr uint64, in *insn.Insn) []uint64
@@ -142,16 +139,7 @@ func (w *follower) part(addr uint64) *part {
 func (w *follower) reach(addr uint64) bool {
 	p := w.part(addr)
 	if p == nil {
-		if w.f.Outside == nil {
-			return false
-		}
-		code, ok := w.f.Outside(addr)
-		if !ok {
-			return false
-		}
-		w.parts = append(w.parts, newPart(code))
-		slices.SortFunc(w.parts, func(a, b part) int { return cmp.Compare(a.Addr, b.Addr) })
-		p = w.part(addr)
+		return false
 	}
 	w.heads = append(w.heads, addr)
 	if p.kinds[addr-p.Addr] == 0 {
@@ -193,7 +181,6 @@ func (w *follower) run(at uint64) {
 			return
 		}
 		kind := w.kind(at, &in)
-		p = w.part(at) // parts may have been added
 		p.kinds[off], p.sizes[off] = 1+uint8(kind), uint8(in.Size)
 		if w.f.Further != nil {
 			for _, to := range w.f.Further(at, &in) {
@@ -204,7 +191,6 @@ func (w *follower) run(at uint64) {
 					}
 				}
 			}
-			p = w.part(at)
 			p.kinds[off] = 1 + uint8(kind)
 		}
 		switch {

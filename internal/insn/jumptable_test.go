@@ -54,10 +54,7 @@ type tablesOf struct {
 	tables map[string][][]uint64 // by function: sets of targets, in order
 }
 
-var (
-	tableLabel = regexp.MustCompile(`^([\w.$]+):`)
-	tableEntry = regexp.MustCompile(`^\t\.(?:byte|hword|2byte|value|word|long|quad|xword|4byte|8byte)\t\(?(L_[\w.$]+)(?:[-)].*)?$`)
-)
+var tableEntry = regexp.MustCompile(`^\t\.(?:byte|hword|2byte|value|word|long|quad|xword|4byte|8byte)\t\(?(L_[\w.$]+)(?:[-)].*)?$`)
 
 func switches(t *testing.T, compiler, arch string, flags []string) tablesOf {
 	dir := t.TempDir()

@@ -8,8 +8,10 @@ const (
 	arm64Lost Registers = 1<<19 - 1 | 1<<30
 	// arm64Result are those with results: x0 and x1 (section 6.9).
 	arm64Result Registers = 3
-	arm64SP               = 31
 )
+
+// arm64SP is the number of the stack pointer.
+const arm64SP = 31
 
 // arm64Conditions are the conditions by their numbers (Arm ARM, C1.2.4).
 var arm64Conditions = [16]condition{0: equal, 1: different, 2: atLeast, 3: below, 8: above, 9: atMost, 10: notLess, 11: less, 12: greater, 13: notGreater}
