@@ -59,7 +59,6 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		piece := false // an instruction of the body was in the block before
 		within := false
 		var first rowPlace // of the last piece that began a run
-		var firstAt int32
 		var shape uint64
 		owned := false // an instruction of the body's own text, not of what is inlined into it, was since then
 		pending := -1  // an instruction of the caller after a piece
@@ -95,11 +94,11 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 					kind = flow.MarkEnter
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
-				first, firstAt, shape, owned = pos, at, c.shape(at), false
-			case begins && row && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)) &&
-				(pending >= 0 || c.repeated(firstAt, at, block)):
+				first, shape, owned = pos, c.shape(at), false
+			case begins && row && !c.u.isGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)):
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
-				// something of its own in each copy: otherwise a loop of its own is unrolled.
+				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
+				// compiler unrolls none.
 				gone := int(at)
 				if pending >= 0 {
 					gone = pending
@@ -115,24 +114,6 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		}
 	}
 	return out
-}
-
-// repeated reports whether what is at an instruction begins as what is at another one before it:
-// with the same place, and then the same other one. Otherwise the body only comes back to the
-// place, as to the statement that uses the result of a call that was inlined.
-func (c *code) repeated(first, again int32, block *flow.Block) bool {
-	next := func(at int32) (rowPlace, int32) {
-		from := c.rowAt(at)
-		for n := at + 1; n < block.Last; n++ {
-			if r := c.rowAt(n); r != nil && (r.Line != from.Line || r.Column != from.Column || r.File != from.File) {
-				return c.placeOf(r, n), n
-			}
-		}
-		return rowPlace{}, block.Last
-	}
-	one, at := next(first)
-	other, _ := next(again)
-	return at < again && one == other
 }
 
 // owns reports whether a block has an instruction of a body's own text.
