@@ -55,6 +55,7 @@ func (c *code) statements(i int32, twins *twins) []flow.Mark {
 	if !entered {
 		enter()
 	}
+	out = twins.entries(c, i, out)
 	if !slices.IsSortedFunc(out, compareMarks) {
 		slices.SortStableFunc(out, compareMarks)
 	}
@@ -173,6 +174,26 @@ type sameFunction struct {
 
 func (c *code) functionOf(i int32) sameFunction {
 	return sameFunction{c.bodies[i].text, c.u.Recs[c.bodies[i].rec].Root}
+}
+
+// entries adds the entries of a body's twins that have lost the statements there: a run of the
+// body has ended where one of a twin begins.
+func (t *twins) entries(c *code, i int32, out []flow.Mark) []flow.Mark {
+	if t == nil {
+		return out
+	}
+	for _, k := range t.bodies {
+		x := &c.bodies[k]
+		n, ok := c.graph.At(x.start)
+		if !ok || !x.live || x.start == c.bodies[i].start || c.bodies[i].has(k) || x.has(i) || !x.has(c.owner[n]) {
+			continue
+		}
+		marked := slices.ContainsFunc(c.statementRows, func(r statement) bool { return r.addr == x.start })
+		if !marked {
+			out = append(out, flow.Mark{Insn: int32(n), Kind: flow.MarkExit}, flow.Mark{Insn: int32(n), Kind: flow.MarkTwin})
+		}
+	}
+	return out
 }
 
 // has reports whether a body is a twin of another or inside a twin. One that encloses the other is
