@@ -59,7 +59,7 @@ func WriteRuns(w io.Writer, builds []Build, all [][]Body) {
 	fmt.Fprintf(w, "%d builds, %d functions with code in them, %d runs.\n\n", len(builds), total.Bodies, total.Runs)
 	fmt.Fprint(w, "A function is exact if each of its runs had one hit. *Entry* is with probes where the debug information says that\n"+
 		"bodies begin (`--ways entry`), *in* with probes at all ways in, *out* at all ways out. *Missed* are runs without a hit,\n"+
-		"*twice* hits of a run after its first, *marked* such hits at sites that say so (`repeats`). *Unknown* functions, some of\n"+
+		"*twice* hits of a run after its first, *marked* such hits at sites that say so (`refires`). *Unknown* functions, some of\n"+
 		"whose ways are not known, and those without a record in the debug information, are not in the other numbers.\n\n")
 	byCompiler := make(map[string]*counted)
 	var compilers []string
