@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -19,7 +18,6 @@ type code struct {
 	u      *unit
 	arch   *insn.Arch
 	top    int32 // the function's record
-	end    int32 // after the records of what is inlined into it
 	bodies []body
 	ranges []dw.Range // the function's code, by address
 	graph  *flow.Graph
@@ -93,7 +91,6 @@ func (u *unit) outermost(rec int32) int32 {
 func (c *code) readBodies() error {
 	u := c.u
 	at := map[int32]int32{} // index in bodies by record
-	c.end = c.top
 	for i := c.top; int(i) < len(u.Recs); i++ {
 		r := &u.Recs[i]
 		parent := int32(-1)
@@ -110,7 +107,6 @@ func (c *code) readBodies() error {
 			}
 			parent = p
 		}
-		c.end = i + 1
 		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
 			return err
@@ -185,18 +181,27 @@ func (c *code) rules(f *flow.Function) error {
 	if err != nil {
 		return err
 	}
-	tables, err := c.u.img.kernelTables()
+	known, err := c.u.img.patched()
 	if err != nil {
 		return err
 	}
-	f.Indirect = tables.Indirect
+	f.Indirect = known.tables.Indirect
+	var patched []ktable.Edge // by address
+	for _, r := range c.ranges {
+		edges, err := known.tables.Edges(r.Lo, r.Hi)
+		if err != nil {
+			return err
+		}
+		patched = append(patched, edges...)
+	}
 	pads, err := c.landingPads()
 	if err != nil {
 		return err
 	}
 	f.Further = func(addr uint64, in *insn.Insn) (to []uint64) {
-		for _, e := range tables.Edges(addr, addr+uint64(in.Size)) {
-			to = append(to, e.To)
+		i := sort.Search(len(patched), func(i int) bool { return patched[i].From >= addr })
+		for ; i < len(patched) && patched[i].From < addr+uint64(in.Size); i++ {
+			to = append(to, patched[i].To)
 		}
 		for _, p := range pads {
 			if in.Call && addr >= p.Lo && addr < p.Hi {
@@ -206,9 +211,9 @@ func (c *code) rules(f *flow.Function) error {
 		return to
 	}
 	f.Ends = func(addr uint64, in *insn.Insn) (ends, out bool) {
-		switch check, ok := c.u.img.noReturns.at(c.u.img, addr+uint64(in.Target)); {
+		switch check, ok := known.stops[addr+uint64(in.Target)]; {
 		case in.Trap:
-			return tables.Stops(addr), false
+			return known.tables.Stops(addr), false
 		case in.Target != 0 && ok:
 			return true, !check
 		}
@@ -319,19 +324,6 @@ func (c *code) torn(addr uint64, had bool) bool {
 	}
 	steady, err := d.SteadyFrame(c.bodies[0].start)
 	return err == nil && !steady
-}
-
-// kernelTables are what a kernel does to its code, once they are needed.
-type kernelTables struct {
-	once   sync.Once
-	tables *ktable.Tables
-	err    error
-}
-
-func (img *Image) kernelTables() (*ktable.Tables, error) {
-	k := &img.kernel
-	k.once.Do(func() { k.tables, k.err = ktable.Read(img.File) })
-	return k.tables, k.err
 }
 
 // paint finds the innermost body of each instruction.

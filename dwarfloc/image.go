@@ -32,7 +32,7 @@ type Image struct {
 	full      fullTypes
 	addresses sync.Map // cached addresses of symbols, by name
 	noReturns noReturns
-	kernel    kernelTables
+	patches   patches
 }
 
 // Options says how to open an image. The zero value is the default.

@@ -130,6 +130,8 @@ func (c *code) hoisted(marks []flow.Mark, at int) bool {
 type twins struct {
 	bodies []int32
 	starts map[rowPlace]bool // of the statements at which they begin
+	// unmarked are those of bodies whose entries in the debug information have no statement.
+	unmarked []int32
 }
 
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.
@@ -148,8 +150,15 @@ func (c *code) twinsOf(i int32) *twins {
 			}
 			t.bodies = append(t.bodies, int32(k))
 		}
+		marked := make(map[uint64]bool)
+		for k := range c.statementRows {
+			marked[c.statementRows[k].addr] = true
+		}
 		for _, t := range c.twins {
 			for _, k := range t.bodies {
+				if !marked[c.bodies[k].start] {
+					t.unmarked = append(t.unmarked, k)
+				}
 				b := &c.bodies[k]
 				at := slices.IndexFunc(c.statementRows, func(r statement) bool {
 					return b.has(r.own) && (r.addr > b.start || r.addr == b.start && r.view >= b.view)
@@ -182,16 +191,13 @@ func (t *twins) entries(c *code, i int32, out []flow.Mark) []flow.Mark {
 	if t == nil {
 		return out
 	}
-	for _, k := range t.bodies {
+	for _, k := range t.unmarked {
 		x := &c.bodies[k]
 		n, ok := c.graph.At(x.start)
 		if !ok || !x.live || x.start == c.bodies[i].start || c.bodies[i].has(k) || x.has(i) || !x.has(c.owner[n]) {
 			continue
 		}
-		marked := slices.ContainsFunc(c.statementRows, func(r statement) bool { return r.addr == x.start })
-		if !marked {
-			out = append(out, flow.Mark{Insn: int32(n), Kind: flow.MarkExit}, flow.Mark{Insn: int32(n), Kind: flow.MarkTwin})
-		}
+		out = append(out, flow.Mark{Insn: int32(n), Kind: flow.MarkExit}, flow.Mark{Insn: int32(n), Kind: flow.MarkTwin})
 	}
 	return out
 }

@@ -1,13 +1,10 @@
 package dwarfloc
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // Nothing follows a call of a function that does not return: the instruction after it belongs
@@ -43,24 +40,6 @@ func goPanics(name string) bool {
 // noReturns is what is known of functions that do not return.
 type noReturns struct {
 	entries sync.Map // whether functions return, by the offsets of their entries
-	once    sync.Once
-	addrs   map[uint64]bool // whether they are checks, by the addresses of neverReturn
-}
-
-// at reports whether one of neverReturn is at an address, and whether it is a check.
-func (n *noReturns) at(img *Image, addr uint64) (check, ok bool) {
-	n.once.Do(func() {
-		n.addrs = make(map[uint64]bool)
-		all, err := img.SymbolAddresses(slices.Collect(maps.Keys(neverReturn))...)
-		if err != nil {
-			return // whoever needs a symbol is told
-		}
-		for name, a := range all {
-			n.addrs[a] = neverReturn[name]
-		}
-	})
-	check, ok = n.addrs[addr]
-	return check, ok
 }
 
 // described reports whether the debug information says that a function to which an attribute
@@ -73,26 +52,16 @@ func (n *noReturns) described(u *dw.Unit, origin dw.Value) (bool, error) {
 	if ends, known := n.entries.Load(off); known {
 		return ends.(bool), nil
 	}
+	e, err := u.Target(origin)
+	if err != nil {
+		return false, err
+	}
 	ends := false
-	at := origin
-	for i := 0; i < index.MaxOrigins && at.Form != 0; i++ {
-		e, err := u.Target(at)
-		if err != nil {
-			return false, err
-		}
-		at = dw.Value{}
-		err = e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrNoreturn:
-				ends = ends || v.U != 0
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				at = v
-			}
-		})
-		if err != nil {
-			return false, err
-		}
-		u = e.Unit
+	_, err = eachOrigin(e, func(a dw.Attr, v dw.Value) {
+		ends = ends || a == dw.AttrNoreturn && v.U != 0
+	}, func() bool { return !ends })
+	if err != nil {
+		return false, err
 	}
 	n.entries.Store(off, ends)
 	return ends, nil

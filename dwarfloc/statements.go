@@ -99,39 +99,30 @@ func isDeclaration(e dw.Entry) (only bool, err error) {
 
 // declared returns the text of the function that an entry describes, which it notes.
 func (t *texts) declared(u *unit, e dw.Entry) (text, error) {
-	for range index.MaxOrigins {
-		var origin dw.Value
-		var file, line, column uint64
-		err := e.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrDeclFile:
-				file = v.U
-			case dw.AttrDeclLine:
-				line = v.U
-			case dw.AttrDeclColumn:
-				column = v.U
-			case dw.AttrAbstractOrigin, dw.AttrSpecification:
-				origin = v
-			}
-		})
-		if err != nil {
-			return text{}, err
+	var file, line, column uint64
+	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrDeclFile:
+			file = v.U
+		case dw.AttrDeclLine:
+			line = v.U
+		case dw.AttrDeclColumn:
+			column = v.U
 		}
-		if line != 0 {
-			x := text{t.number(e.Unit, e.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}
-			if x.file != 0 {
-				t.lines[x.file] = append(t.lines[x.file], x)
-			}
-			return x, nil
+	}, func() bool {
+		if line == 0 {
+			file, column = 0, 0 // of an entry that does not say all
 		}
-		if origin.Form == 0 {
-			break
-		}
-		if e, err = e.Unit.Target(origin); err != nil {
-			return text{}, err
-		}
+		return line == 0
+	})
+	if err != nil || line == 0 {
+		return text{}, err
 	}
-	return text{}, nil
+	x := text{t.number(last.Unit, last.Unit == u.Unit.Unit, file), uint32(line), uint32(column)}
+	if x.file != 0 {
+		t.lines[x.file] = append(t.lines[x.file], x)
+	}
+	return x, nil
 }
 
 // of returns the text of a record's function.

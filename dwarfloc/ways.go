@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/flow"
@@ -81,7 +82,14 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 		}
 		byFunction[f] = append(byFunction[f], i)
 	}
-	// A worker takes neighbours, which share the rows of their unit.
+	// Neighbours share the rows of their unit, which the last of them frees.
+	left := make(map[*unit]*atomic.Int32)
+	for _, f := range functions {
+		if left[f.u] == nil {
+			left[f.u] = new(atomic.Int32)
+		}
+		left[f.u].Add(1)
+	}
 	slices.SortFunc(functions, func(a, b function) int { return cmp.Or(cmp.Compare(a.u.Off, b.u.Off), cmp.Compare(a.top, b.top)) })
 	err := img.index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
 		if ctx.Err() != nil {
@@ -99,6 +107,9 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 			if out[k], err = c.ways(sites[k].rec); err != nil {
 				return err
 			}
+		}
+		if left[f.u].Add(-1) == 0 {
+			f.u.ForgetRows()
 		}
 		return nil
 	})
@@ -176,12 +187,7 @@ func (s *Site) afterStackCheck() (*Site, error) {
 	if !ok || insns[begin].Addr != s.Addr {
 		return s, nil
 	}
-	at := *s
-	at.Addr, at.state = insns[end].Addr, place{s.Addr, s.View}
-	if at.described {
-		at.describeAddress()
-	}
-	return &at, nil
+	return s.elsewhere(insns[end].Addr, s.View, place{s.Addr, s.View}), nil
 }
 
 // WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.
@@ -210,12 +216,19 @@ func (s *Site) WaysOut(w *Ways) []*Site {
 
 // through returns a copy of a site at a way.
 func (s *Site) through(w *Way, n, of int) *Site {
-	at := *s
-	at.Addr, at.View, at.state = w.Probe, w.View, place{}
+	at := s.elsewhere(w.Addr, w.View, place{})
 	if w.Probe != w.Addr || w.View == flow.LastView {
-		at.View, at.state = 0, place{w.Addr, w.View}
+		at = s.elsewhere(w.Probe, 0, place{w.Addr, w.View})
 	}
 	at.Way, at.Ways, at.Again, at.before = n+1, of, w.Again, w.Before
+	return at
+}
+
+// elsewhere returns a copy of a site for a probe at another link-time address and view. state is
+// where its variables are resolved, if not there.
+func (s *Site) elsewhere(addr, view uint64, state place) *Site {
+	at := *s
+	at.Addr, at.View, at.state = addr, view, state
 	if at.described {
 		at.describeAddress()
 	}
@@ -257,12 +270,8 @@ func (s *Site) Before(vars []*Variable) ([]*Site, error) {
 		case !known, w.Registers&reads.Registers != 0, w.Memory && reads.Memory:
 			return nil, nil
 		}
-		at := *s
-		at.Addr, at.View, at.state, at.Again, at.before = addr, 0, s.here(), false, nil
-		if at.described {
-			at.describeAddress()
-		}
-		out[i] = &at
+		out[i] = s.elsewhere(addr, 0, s.here())
+		out[i].Again, out[i].before = false, nil
 	}
 	return out, nil
 }
@@ -323,17 +332,10 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 			}
 		}
 		if loaded {
-			u.forgetRows()
+			u.ForgetRows()
 		}
 		return nil
 	})
-}
-
-// forgetRows frees the unit's rows, if any have been read.
-func (u *unit) forgetRows() {
-	if _, err := u.Rows(); err == nil {
-		u.ForgetRows()
-	}
 }
 
 // ways returns the ways of a record's body.

@@ -28,10 +28,11 @@ func readSym(d []byte) elfSym {
 	}
 }
 
-// eachSym calls f for the entries of a symbol table.
+// eachSym calls f for the entries of a symbol table, which are valid during the call.
 func eachSym(d []byte, f func(*elfSym)) {
+	var s elfSym
 	for ; len(d) >= elfSymSize; d = d[elfSymSize:] {
-		s := readSym(d)
+		s = readSym(d)
 		f(&s)
 	}
 }
@@ -72,9 +73,11 @@ func (f *File) symbolBase(section elf.SectionIndex) uint64 {
 func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 	want := make(map[string]bool, len(names))
 	longest := 0
+	var begins [1 << 10]bool // of the wanted names, by their beginnings
 	for _, n := range names {
 		want[n] = true
 		longest = max(longest, len(n))
+		begins[beginning([]byte(n+"\x00"))%uint64(len(begins))] = true
 	}
 	out := make(map[string]uint64)
 	local := make(map[string]bool)
@@ -84,7 +87,10 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 			if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
 				return
 			}
-			// Read no more than the longest name: most symbols are not wanted.
+			// Most symbols are not wanted. Read no more than the longest name.
+			if !begins[beginning(strs[s.name:])%uint64(len(begins))] {
+				return
+			}
 			name, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
 			if !ok || !want[name] {
 				return
@@ -97,4 +103,25 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 		return nil
 	})
 	return out, err
+}
+
+// beginning returns a number that is the same for names that begin with the same 16 bytes, or are
+// the same and shorter.
+func beginning(name []byte) uint64 {
+	var words [2]uint64
+	for i := range words {
+		var b [8]byte
+		copy(b[:], name)
+		w := binary.LittleEndian.Uint64(b[:])
+		name = name[min(len(name), 8):]
+		// The lowest byte that is 0 ends the name: nothing after it counts.
+		if end := (w - 0x0101010101010101) &^ w & 0x8080808080808080; end != 0 {
+			words[i] = w & (end&-end>>7 - 1)
+			break
+		}
+		words[i] = w
+	}
+	const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: it spreads low bits upwards
+	h := (words[0] ^ words[1]*odd) * odd
+	return h >> 32
 }

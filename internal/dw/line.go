@@ -227,32 +227,41 @@ func (u *Unit) Rows() ([]Row, error) {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	if t.rows == nil {
-		rows := []Row{}
+		const perRow = 3 // bytes of a program, or more
+		rows := make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)
 		if err := u.EachRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
 			return nil, err
 		}
-		slices.SortStableFunc(rows, func(a, b Row) int {
-			c := cmp.Compare(a.Addr, b.Addr)
-			if c == 0 && a.End != b.End {
-				// One sequence may end where the next begins.
-				if a.End {
-					return -1
-				}
-				return 1
-			}
-			return c
-		})
+		if !slices.IsSortedFunc(rows, compareRows) {
+			slices.SortStableFunc(rows, compareRows)
+		}
 		t.rows = rows
 	}
 	return t.rows, nil
 }
 
+func compareRows(a, b Row) int {
+	c := cmp.Compare(a.Addr, b.Addr)
+	if c == 0 && a.End != b.End {
+		// One sequence may end where the next begins.
+		if a.End {
+			return -1
+		}
+		return 1
+	}
+	return c
+}
+
 // ForgetRows frees the rows: 80 MB after a query for a line of a popular header. The
 // next call of Rows reads them again.
 func (u *Unit) ForgetRows() {
+	t, err := u.lineTable()
+	if err != nil {
+		return
+	}
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
-	u.lines.rows = nil
+	t.rows = nil
 }
 
 // EachRow runs the line program and calls f for each row, in the program's order. It

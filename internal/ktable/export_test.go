@@ -10,7 +10,7 @@ import (
 var Replaced = replaced
 
 // Next returns a function that decodes the image's instructions.
-func (m *Marks) Next() func(addr uint64) (insn.Insn, bool) { return m.code().next }
+func (m *Marks) Next() func(addr uint64) (insn.Insn, bool) { return m.reader().next }
 
 // Warns returns the traps after which execution continues.
 func (t *Tables) Warns() []uint64 { return t.warns }

@@ -52,17 +52,26 @@ var forms = []*Form{Blacklist, Mcount, Jumps, StaticCalls, Bugs, faults, replace
 
 // Marks are the addresses of the symbols that a linker script puts around tables and code.
 type Marks struct {
-	f  *image.File
-	at map[string]uint64
+	f    *image.File
+	at   map[string]uint64
+	code []image.Section // with instructions
 }
 
-// Find finds the symbols around all tables, and others by name.
+// Find finds the symbols around all tables, and others by name. The error is about a damaged image.
 func Find(f *image.File, others ...string) (*Marks, error) {
+	others = append(others, thunks...)
 	for _, l := range forms {
 		others = append(others, l.from, l.to)
 	}
 	at, err := f.SymbolAddresses(others...)
-	return &Marks{f, at}, err
+	code := slices.DeleteFunc(slices.Clone(f.Sections()), func(s image.Section) bool { return !s.Exec })
+	return &Marks{f, at, code}, err
+}
+
+// Address returns the address of a symbol.
+func (m *Marks) Address(name string) (addr uint64, ok bool) {
+	addr, ok = m.at[name]
+	return addr, ok
 }
 
 // Between returns the addresses of two symbols.

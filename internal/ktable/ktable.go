@@ -15,55 +15,85 @@ type Edge struct{ From, To uint64 }
 
 // Tables are the edges of a kernel image, and what its traps mean. It is safe for concurrent use.
 type Tables struct {
-	edges []Edge
-	warns []uint64 // traps after which execution continues
+	marks  *Marks
+	tables []edges
+	warns  []uint64 // traps after which execution continues
 	// thunks are where arrays of code that jumps to a register begin.
 	thunks []uint64
 }
 
-// Read reads the tables of an image. Those that it does not have are empty. The error is about a
-// damaged image.
-func Read(f *image.File) (*Tables, error) {
-	m, err := Find(f, thunks...)
-	if err != nil {
-		return nil, err
-	}
-	return m.tables()
+// edges is a table whose entries become edges when they are asked for: a question about a few
+// functions needs few of the tens of thousands.
+type edges struct {
+	*list
+	// at are the entries by the address that they are for.
+	at []numbered
+	// before is how many bytes before an instruction the entry may begin that makes an edge of it.
+	before uint64
+	// of calls add for each edge of an entry.
+	of func(c *code, e entry, add func(from, to uint64))
 }
 
-func (m *Marks) tables() (*Tables, error) {
-	t := &Tables{}
+type numbered struct {
+	addr uint64
+	n    int32 // of the entry
+}
+
+// Tables reads the tables of edges and traps. Those that the image does not have are empty. The
+// error is about a damaged image.
+func (m *Marks) Tables() (*Tables, error) {
+	t := &Tables{marks: m}
 	for _, name := range thunks {
 		if addr, ok := m.at[name]; ok {
 			t.thunks = append(t.thunks, addr)
 		}
 	}
 	for _, l := range []struct {
-		form *Form
-		add  func(*Tables, *Marks, *list) error
-	}{{Jumps, (*Tables).addJumps}, {faults, (*Tables).addFaults}, {replaced, (*Tables).addReplaced}, {Bugs, (*Tables).addBugs}} {
+		form   *Form
+		before uint64
+		of     func(c *code, e entry, add func(from, to uint64))
+	}{{Jumps, 0, jumpEdges}, {faults, 0, faultEdges}, {replaced, maxReplaced, replacedEdges}} {
 		d, err := m.read(l.form)
-		if err == nil && d != nil {
-			err = l.add(t, m, d)
-		}
 		if err != nil {
 			return nil, err
 		}
+		if d == nil {
+			continue
+		}
+		x := edges{list: d, before: l.before, of: l.of, at: make([]numbered, d.count())}
+		for i := range x.at {
+			x.at[i] = numbered{d.at(i).near(0), int32(i)}
+		}
+		slices.SortFunc(x.at, func(a, b numbered) int { return cmp.Compare(a.addr, b.addr) })
+		t.tables = append(t.tables, x)
 	}
-	slices.Sort(t.warns)
-	slices.SortFunc(t.edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
-	t.edges = slices.Compact(t.edges)
+	bugs, err := m.read(Bugs)
+	if err != nil || bugs == nil {
+		return t, err
+	}
+	t.warns = warnings(bugs)
 	return t, nil
 }
 
-// Edges returns the edges that begin in [lo, hi), in order.
-func (t *Tables) Edges(lo, hi uint64) []Edge {
-	from := sort.Search(len(t.edges), func(i int) bool { return t.edges[i].From >= lo })
-	to := sort.Search(len(t.edges), func(i int) bool { return t.edges[i].From >= hi })
-	if from >= to {
-		return nil
+// Edges returns the edges that begin in [lo, hi), in order. The error is about a damaged image.
+func (t *Tables) Edges(lo, hi uint64) ([]Edge, error) {
+	var out []Edge
+	code := t.marks.reader()
+	add := func(from, to uint64) {
+		if from >= lo && from < hi {
+			out = append(out, Edge{from, to})
+		}
 	}
-	return t.edges[from:to:to]
+	for i := range t.tables {
+		x := &t.tables[i]
+		first := lo - min(lo, x.before)
+		k := sort.Search(len(x.at), func(k int) bool { return x.at[k].addr >= first })
+		for ; k < len(x.at) && x.at[k].addr < hi; k++ {
+			x.of(code, x.list.at(int(x.at[k].n)), add)
+		}
+	}
+	slices.SortFunc(out, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	return slices.Compact(out), code.err
 }
 
 // Stops reports whether the trap instruction at an address does not return: it is in no table, or
@@ -93,54 +123,43 @@ func (t *Tables) Indirect(addr uint64) bool {
 // isCode reports whether an address is in a section of instructions. The end of one counts too: a
 // replacement of no bytes may be there.
 func (m *Marks) isCode(addr uint64) bool {
-	for _, s := range m.f.Sections() {
-		if s.Exec && addr >= s.Addr && addr-s.Addr <= s.Size {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.code, func(s image.Section) bool { return addr >= s.Addr && addr-s.Addr <= s.Size })
 }
 
-// addJumps adds both ways of static branches: the kernel puts a jump or a NOP there. struct
+// jumpEdges are both ways of a static branch: the kernel puts a jump or a NOP there. struct
 // jump_entry is the places of the instruction and of the target, and a key.
-func (t *Tables) addJumps(m *Marks, l *list) error {
-	code := m.code()
-	l.each(func(e entry) {
-		from := e.near(0)
-		t.edges = append(t.edges, Edge{from, e.near(4)})
-		if in, ok := code.next(from); ok && !in.Onward {
-			t.edges = append(t.edges, Edge{from, from + uint64(in.Size)})
-		}
-	})
-	return code.err
+func jumpEdges(c *code, e entry, add func(from, to uint64)) {
+	from := e.near(0)
+	add(from, e.near(4))
+	if in, ok := c.next(from); ok && !in.Onward {
+		add(from, from+uint64(in.Size))
+	}
 }
 
 func isFault(m *Marks, e entry) bool { return m.isCode(e.near(0)) && m.isCode(e.near(4)) }
 
-// addFaults adds the ways from instructions that may fault to where execution then continues.
-func (t *Tables) addFaults(_ *Marks, l *list) error {
-	l.each(func(e entry) { t.edges = append(t.edges, Edge{e.near(0), e.near(4)}) })
-	return nil
-}
+// faultEdges is the way from an instruction that may fault to where execution then continues.
+func faultEdges(_ *code, e entry, add func(from, to uint64)) { add(e.near(0), e.near(4)) }
 
 // bugWarning is BUGFLAG_WARNING of include/asm-generic/bug.h.
 const bugWarning = 1 << 0
 
 func isBug(m *Marks, e entry) bool { return m.isCode(e.near(0)) }
 
-// addBugs adds the traps of WARN: their flags are the last 16 bits of an entry, or with 8 bytes
-// those after the address.
-func (t *Tables) addBugs(_ *Marks, l *list) error {
+// warnings returns the traps of WARN, in order: their flags are the last 16 bits of an entry, or
+// with 8 bytes those after the address.
+func warnings(l *list) (out []uint64) {
 	flags := 10
 	if l.size == 8 {
 		flags = 4
 	}
 	l.each(func(e entry) {
 		if e.u16(flags)&bugWarning != 0 {
-			t.warns = append(t.warns, e.near(0))
+			out = append(out, e.near(0))
 		}
 	})
-	return nil
+	slices.Sort(out)
+	return out
 }
 
 // code reads instructions of an image.
@@ -150,7 +169,7 @@ type code struct {
 	err  error
 }
 
-func (m *Marks) code() *code { return &code{f: m.f, arch: insn.For(m.f.Arch().Name)} }
+func (m *Marks) reader() *code { return &code{f: m.f, arch: insn.For(m.f.Arch().Name)} }
 
 // next decodes the instruction at an address, if there is one.
 func (c *code) next(addr uint64) (insn.Insn, bool) {

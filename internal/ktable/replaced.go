@@ -22,37 +22,36 @@ func isReplaced(m *Marks, e entry) bool {
 	return a.size > 0 && a.used <= a.size && m.isCode(a.at) && m.isCode(a.at+a.size) && m.isCode(a.with)
 }
 
-// addReplaced adds the ways through replacements. They begin at the first instruction of the code
-// that is replaced. The rest of that is filled with NOPs.
-func (t *Tables) addReplaced(m *Marks, l *list) error {
-	code := m.code()
-	l.each(func(e entry) {
-		a := alternativeOf(e)
-		end := a.at + a.size
-		onward := true
-		for at := a.with; at < a.with+a.used; {
-			in, ok := code.next(at)
-			if !ok {
-				break
-			}
-			// Branches are relative to where they stand in the image: the kernel adapts them
-			// (recompute_jump on x86, get_alt_insn on arm64).
-			if to := at + uint64(in.Target); in.Branches && (to < a.with || to > a.with+a.used) {
-				t.edges = append(t.edges, Edge{a.at, to})
-			}
-			onward = onward && in.Onward
-			at += uint64(in.Size)
+// maxReplaced is the bytes that an alternative can replace: their number is a byte.
+const maxReplaced = 255
+
+// replacedEdges are the ways through a replacement. They begin at the first instruction of the
+// code that is replaced. The rest of that is filled with NOPs.
+func replacedEdges(c *code, e entry, add func(from, to uint64)) {
+	a := alternativeOf(e)
+	end := a.at + a.size
+	onward := true
+	for at := a.with; at < a.with+a.used; {
+		in, ok := c.next(at)
+		if !ok {
+			break
 		}
-		for at := a.at; onward && at < end; {
-			in, ok := code.next(at)
-			if !ok {
-				break
-			}
-			if !in.Onward {
-				t.edges = append(t.edges, Edge{at, end})
-			}
-			at += uint64(in.Size)
+		// Branches are relative to where they stand in the image: the kernel adapts them
+		// (recompute_jump on x86, get_alt_insn on arm64).
+		if to := at + uint64(in.Target); in.Branches && (to < a.with || to > a.with+a.used) {
+			add(a.at, to)
 		}
-	})
-	return code.err
+		onward = onward && in.Onward
+		at += uint64(in.Size)
+	}
+	for at := a.at; onward && at < end; {
+		in, ok := c.next(at)
+		if !ok {
+			break
+		}
+		if !in.Onward {
+			add(at, end)
+		}
+		at += uint64(in.Size)
+	}
 }

@@ -44,13 +44,21 @@ func TestSizes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := &Marks{f, map[string]uint64{tt.form.from: at, tt.form.to: at + uint64(len(tt.table))}}
-			got, err := m.tables()
-			if err != nil || !slices.Equal(got.edges, tt.edges) || !slices.Equal(got.warns, tt.warns) {
-				t.Errorf("got %#x, want %#x; warnings %#x, want %#x; %v", got.edges, tt.edges, got.warns, tt.warns, err)
+			m, err := Find(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.at = map[string]uint64{tt.form.from: at, tt.form.to: at + uint64(len(tt.table))}
+			got, err := m.Tables()
+			if err != nil {
+				t.Fatal(err)
+			}
+			edges, err := got.Edges(0, ^uint64(0))
+			if err != nil || !slices.Equal(edges, tt.edges) || !slices.Equal(got.warns, tt.warns) {
+				t.Errorf("got %#x, want %#x; warnings %#x, want %#x; %v", edges, tt.edges, got.warns, tt.warns, err)
 			}
 			m.at[tt.form.to] = at + 1<<20
-			if _, err := m.tables(); err == nil {
+			if _, err := m.Tables(); err == nil {
 				t.Error("a table that is longer than its section is read")
 			}
 		})
