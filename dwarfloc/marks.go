@@ -212,3 +212,55 @@ func (t *twins) has(c *code, own, of int32) bool {
 	}
 	return false
 }
+
+// declared reports whether a statement is the first one of a body: GCC puts one at the place where
+// the function is declared.
+func (c *code) declared(r *statement) bool {
+	t := &c.bodies[r.own].text
+	return t.line == r.place.line && t.column == r.place.column
+}
+
+// taken reports whether a way in may be at statements that GCC took out of several bodies of the
+// function, because all of them begin so (-fcode-hoisting): it does not begin with the first
+// statement of the body, and all paths from there come to the first statement of one, some to
+// that of this one.
+func (c *code) taken(i int32, w *flow.Way) bool {
+	bodies := []int32{i}
+	if t := c.twinsOf(i); t != nil {
+		bodies = t.bodies
+	}
+	g := c.graph
+	found := false
+	firsts := make(map[int32]bool) // blocks with such a statement after the way, and if it is of this body
+	for k := range c.statementRows {
+		r := &c.statementRows[k]
+		if _, is := slices.BinarySearch(bodies, r.own); !is || !c.declared(r) {
+			continue
+		}
+		if r.past == w.Insn && uint64(w.View) >= r.view && r.own == i {
+			return false
+		}
+		if r.block != g.Block(w.Insn) || r.insn > w.Insn {
+			firsts[r.block] = firsts[r.block] || r.own == i
+		}
+	}
+	seen := make(map[int32]bool)
+	for work := []int32{g.Block(w.Insn)}; len(work) > 0; {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		if own, ok := firsts[n]; ok {
+			found = found || own
+			continue
+		}
+		if len(g.Blocks[n].Succs) == 0 {
+			return false
+		}
+		for _, to := range g.Blocks[n].Succs {
+			if !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return found
+}

@@ -59,7 +59,7 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		piece := false // an instruction of the body was in the block before
 		within := false
 		var first rowPlace // of the last piece that began a run
-		var shape uint64
+		var shape, global uint64
 		owned := false // an instruction of the body's own text, not of what is inlined into it, was since then
 		pending := -1  // an instruction of the caller after a piece
 		for at := block.First; at < block.Last; at++ {
@@ -94,8 +94,9 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 					kind = flow.MarkEnter
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
-				first, shape, owned = pos, c.shape(at), false
-			case begins && row && !c.u.isGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)):
+				first, shape, global, owned = pos, c.shape(at), c.global(at), false
+			case begins && (row || global != 0 && c.global(at) == global) && !c.u.isGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)),
+				begins && row && pending >= 0 && !starts[first] && !c.u.isGo():
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
 				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
 				// compiler unrolls none.
@@ -123,3 +124,13 @@ func (c *code) owns(i int32, block *flow.Block) bool {
 
 // shape returns what instructions that do the same have in common.
 func (c *code) shape(n int32) uint64 { return c.arch.Shape(c.graph.Bytes(n)) }
+
+// global returns the address of the memory that an instruction accesses, if it contains that
+// address, and else 0.
+func (c *code) global(n int32) uint64 {
+	if c.arch.Global == nil {
+		return 0
+	}
+	at, _ := c.arch.Global(c.graph.Bytes(n), c.graph.Insns[n].Addr)
+	return at
+}

@@ -359,6 +359,10 @@ func (c *code) ways(rec int32) (Ways, error) {
 		if runs = c.solver.Solve(c.statements(int32(i), twins), own); len(runs.In) == 0 && twins != nil {
 			runs = c.solver.Solve(c.statements(int32(i), nil), own)
 		}
+		for k := range runs.In {
+			w := &runs.In[k]
+			w.Again = w.Again || c.taken(int32(i), w)
+		}
 	} else {
 		runs = c.solve(int32(i))
 	}
@@ -367,13 +371,29 @@ func (c *code) ways(rec int32) (Ways, error) {
 		return entry, nil
 	}
 	out := Ways{NoReturn: runs.Ends}
+	merged := c.mergedAway(int32(i))
 	for _, w := range runs.In {
+		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
 		out.In = append(out.In, c.place(w))
 	}
 	for _, w := range runs.Out {
+		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
 		out.Out = append(out.Out, c.place(w))
 	}
 	return out, nil
+}
+
+// mergedAway reports whether nothing is left of a body, where it begins, but a record at the
+// address where another body of its function begins, and two paths meet. GCC merges equal ends of
+// paths and keeps the statements of both before the first instruction: it is not known which of
+// the two runs there.
+func (c *code) mergedAway(i int32) bool {
+	b, t := &c.bodies[i], c.twinsOf(i)
+	n, ok := c.graph.At(b.start)
+	return ok && b.live && t != nil && !b.has(c.owner[n]) && c.graph.Meets(int32(n)) && slices.ContainsFunc(t.bodies, func(k int32) bool {
+		x := &c.bodies[k]
+		return k != i && x.live && x.start == b.start && x.has(c.owner[n])
+	})
 }
 
 // within reports whether a body is a part of the body around it: one of the same function, called

@@ -121,7 +121,7 @@ func wayText(s *dwarfloc.Site) string {
 	case s.Again && s.Kind == dwarfloc.SiteExit:
 		text += ", also reached without running it"
 	case s.Again:
-		text += ", also reached by a loop in it"
+		text += ", also reached while it runs, or without running it"
 	}
 	return text
 }

@@ -3,7 +3,7 @@
 // way out.
 //
 //	g := flow.Follow(&flow.Function{Arch: arch, Parts: parts, Entry: entry})
-//	r := g.Runs(marks)
+//	r := g.Solver().Solve(marks, nil)
 //
 // It knows instructions and marks at instructions, not debug information: who calls it
 // decides which instructions begin a run of a body or end one.
@@ -52,6 +52,7 @@ type Graph struct {
 	preds [][]int32
 	parts []part
 	of    []int32 // the block of each instruction
+	arch  *insn.Arch
 }
 
 // Insn is one instruction.
@@ -104,7 +105,7 @@ type part struct {
 
 // Follow follows a function's code from its entry.
 func Follow(f *Function) *Graph {
-	w := &follower{f: f, g: &Graph{}}
+	w := &follower{f: f, g: &Graph{arch: f.Arch}}
 	for _, p := range f.Parts {
 		w.parts = append(w.parts, newPart(p))
 	}
@@ -213,8 +214,7 @@ func (w *follower) run(at uint64) {
 
 // kind says what an instruction is, and follows where it jumps.
 func (w *follower) kind(at uint64, in *insn.Insn) Kind {
-	switch {
-	case (in.Call || in.Trap) && w.f.Ends != nil:
+	if (in.Call || in.Trap) && w.f.Ends != nil {
 		if ends, out := w.f.Ends(at, in); ends && out {
 			return Last
 		} else if ends {
@@ -407,4 +407,10 @@ func (g *Graph) AfterCheck() (begin, end int32, ok bool) {
 		}
 	}
 	return b.First, b.Last, true
+}
+
+// Meets reports whether several paths meet at an instruction.
+func (g *Graph) Meets(n int32) bool {
+	b := g.Block(n)
+	return g.Blocks[b].First == n && len(g.preds[b]) > 1
 }

@@ -383,11 +383,9 @@ func (s *Solver) collect(n int32, r *Runs) {
 		case now&begins != 0:
 			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
 		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin && (m.Kind != MarkAway || !s.comesBack(n, i)):
-			at, view := s.past(n, m.Insn), m.View
-			if at != m.Insn {
-				view = 0
-			}
-			r.Out = append(r.Out, Way{Insn: at, View: view, Probe: at, Again: now != inside})
+			out := s.end(n, m)
+			out.Again = now != inside
+			r.Out = append(r.Out, out)
 		}
 		now = s.change(n, i, m.Kind, now)
 	}
@@ -463,7 +461,7 @@ func (s *Solver) edgesOut(n int32) []Way {
 				return unsure
 			}
 		}
-		last := s.g.Blocks[p].Last - 1
+		last := s.last(p)
 		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
 	}
 	return edges
@@ -483,7 +481,7 @@ func (s *Solver) gone(n int32) []Way {
 		case s.along(p, n) != away || len(s.g.Blocks[p].Succs) != 1:
 			return []Way{{Insn: at, Probe: at, Again: true}}
 		}
-		last := s.g.Blocks[p].Last - 1
+		last := s.last(p)
 		edges = append(edges, Way{Insn: last, View: LastView, Probe: last})
 	}
 	return edges
@@ -511,10 +509,7 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 		if s.along(p, n)&begins == 0 {
 			continue
 		}
-		last := s.g.Blocks[p].Last - 1
-		for last > s.g.Blocks[p].First && s.g.Insns[last].Kind == Nop && segmented(s.g.Bytes(last)) {
-			last--
-		}
+		last := s.last(p)
 		kind := s.g.Insns[last].Kind
 		if s.along(p, n)&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
 			return []Way{at}
@@ -531,27 +526,41 @@ func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
 	return edges
 }
 
-// past returns the first instruction of a block from one on that uprobes do not refuse.
+// end returns the way out at a mark of a block: there, or else at the instruction before it.
+func (s *Solver) end(n int32, m Mark) Way {
+	at := s.past(n, m.Insn)
+	switch {
+	case s.refused(at) && m.Insn > s.g.Blocks[n].First:
+		return Way{Insn: m.Insn - 1, View: LastView, Probe: m.Insn - 1}
+	case at == m.Insn:
+		return Way{Insn: at, View: m.View, Probe: at}
+	}
+	return Way{Insn: at, Probe: at}
+}
+
+// past returns the first instruction of a block from one on that uprobes do not refuse, or the
+// block's last one.
 func (s *Solver) past(n, at int32) int32 {
-	for at+1 < s.g.Blocks[n].Last && s.g.Insns[at].Kind == Nop && segmented(s.g.Bytes(at)) {
+	for at+1 < s.g.Blocks[n].Last && s.refused(at) {
 		at++
 	}
 	return at
 }
 
-// segmented reports whether an instruction of amd64 has the prefix of a segment, as long NOPs do:
-// uprobes refuse it (is_prefix_bad in arch/x86/kernel/uprobes.c).
-func segmented(code []byte) bool {
-	for _, b := range code {
-		switch b {
-		case 0x26, 0x2e, 0x36, 0x3e:
-			return true
-		case 0x66, 0x67, 0xf2, 0xf3:
-		default:
-			return false
-		}
+// last returns the last instruction of a block that uprobes do not refuse, or the block's first.
+func (s *Solver) last(n int32) int32 {
+	b := &s.g.Blocks[n]
+	at := b.Last - 1
+	for at > b.First && s.refused(at) {
+		at--
 	}
-	return false
+	return at
+}
+
+// refused reports whether uprobes refuse an instruction that does nothing.
+func (s *Solver) refused(at int32) bool {
+	refused := s.g.arch.RefusedNop
+	return refused != nil && s.g.Insns[at].Kind == Nop && refused(s.g.Bytes(at))
 }
 
 // idle reports whether nothing happens from one instruction to another.

@@ -8,7 +8,7 @@ import (
 )
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Writes: writesX86, updates: updatesX86,
+var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Global: globalX86, RefusedNop: refusedNopX86, Writes: writesX86, updates: updatesX86,
 	trace: traceX86, target: targetX86, frame: 1<<x86SP | 1<<6}
 
 func nextX86(code []byte) (Insn, bool) {
@@ -282,4 +282,32 @@ func shapeX86(code []byte) uint64 {
 		}
 	}
 	return shape
+}
+
+func globalX86(code []byte, addr uint64) (at uint64, ok bool) {
+	inst, err := decodeX86(code)
+	if err != nil || inst.Op == x86asm.LEA || inst.Op == x86asm.NOP {
+		return 0, false
+	}
+	for _, a := range inst.Args {
+		if m, is := a.(x86asm.Mem); is && m.Base == x86asm.RIP && m.Index == 0 {
+			return addr + uint64(inst.Len) + uint64(x86Disp(m)), true
+		}
+	}
+	return 0, false
+}
+
+// refusedNopX86 reports whether an instruction has the prefix of a segment that can be overridden,
+// as long NOPs do: is_prefix_bad in arch/x86/kernel/uprobes.c.
+func refusedNopX86(code []byte) bool {
+	for _, b := range code {
+		switch b {
+		case 0x26, 0x2e, 0x36, 0x3e:
+			return true
+		case 0x66, 0x67, 0xf2, 0xf3:
+		default:
+			return false
+		}
+	}
+	return false
 }

@@ -273,13 +273,14 @@ func (t *Tally) judge(runs int, k kind, label string, seen map[role][]sighting) 
 	if k == ofOut {
 		first = 1
 	}
-	if len(numbered) == runs {
-		off := func(i int) int64 { return numbered[i].number - first - int64(i) }
+	sure := slices.DeleteFunc(slices.Clone(numbered), func(s sighting) bool { return s.again })
+	if len(sure) == runs {
+		off := func(i int) int64 { return sure[i].number - first - int64(i) }
 		shifted, most := 0, int64(1)
 		if k == ofOut {
 			most = 3
 		}
-		for i := range numbered {
+		for i := range sure {
 			if d := off(i); max(d, -d) > most {
 				shifted = -runs
 			} else if d != 0 {
@@ -297,8 +298,10 @@ func (t *Tally) judge(runs int, k kind, label string, seen map[role][]sighting) 
 	where := make(map[string]int)
 	for _, s := range numbered {
 		n := s.number - first
-		switch {
-		case n < 0 || n >= int64(runs):
+		switch out := n < 0 || n >= int64(runs); {
+		case out && s.again:
+			extra++
+		case out:
 			twice++ // a hit outside of runs
 			where["outside: "+s.site]++
 		case s.again:
