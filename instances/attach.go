@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -43,11 +45,14 @@ type AttachOptions struct {
 const CookieAgain = 1 << 63
 
 // Attachment is the attached probes of a plan. They end when it is closed, or when the
-// process ends, however it ends.
+// process ends, however it ends. It is not for concurrent use.
 type Attachment struct {
 	Attached []int     // indices in Plan.Sites, sorted
 	Refused  []Refusal // for the other sites that have an instance or are refused in the plan, sorted by site
-	links    []io.Closer
+
+	w     *attacher
+	links []*bound
+	power *power // of a Dispatched; nil for others
 }
 
 // Refusal is a site at which no probe can be.
@@ -76,6 +81,16 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 	if len(programs) != len(p.Instances) {
 		return nil, fmt.Errorf("the plan has %d instances, and there are %d programs", len(p.Instances), len(programs))
 	}
+	var batches []*batch
+	for i := range p.Instances {
+		in := &p.Instances[i]
+		batches = append(batches, &batch{prog: programs[i], sites: in.Sites, multi: in.Multi})
+	}
+	return attach(ctx, p, batches, r, o)
+}
+
+// attach attaches the sites of batches, which are all of a plan.
+func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o AttachOptions) (*Attachment, error) {
 	if err := r.check(p); err != nil {
 		return nil, err
 	}
@@ -87,31 +102,34 @@ func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Runn
 			return nil, fmt.Errorf("there is no process %d", o.PID)
 		}
 	}
-	total := p.NumProbes()
-	out := &Attachment{}
+	a := &Attachment{}
 	for i := range p.Sites {
 		if err := p.Sites[i].Refused; err != nil {
-			out.Refused = append(out.Refused, Refusal{i, err})
+			a.Refused = append(a.Refused, Refusal{i, err})
 		}
 	}
-	if total == 0 && len(out.Refused) == 0 && !o.None {
+	total := p.NumProbes()
+	if total == 0 && len(a.Refused) == 0 && !o.None {
 		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
 	}
-	w := &attacher{ctx: ctx, plan: p, r: r, o: &o, total: total, out: out}
-	for i := range p.Instances {
-		if err := w.instance(&p.Instances[i], programs[i]); err != nil {
-			return nil, errors.Join(err, w.out.Close())
+	a.w = &attacher{ctx: ctx, plan: p, r: r, o: &o, all: batches, total: total, out: a}
+	for _, b := range batches {
+		if err := a.w.batch(b, b.sites); err != nil {
+			return nil, errors.Join(err, a.Close())
 		}
 	}
-	a := w.out
-	slices.Sort(a.Attached)
-	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
+	a.sort()
 	if len(a.Refused) > 0 && (o.All || len(a.Attached) == 0 && !o.None) {
 		first := &a.Refused[0]
 		err := fmt.Errorf("%w: %d of %d sites, the first is %v: %w", ErrRefused, len(a.Refused), len(a.Refused)+len(a.Attached), &p.Sites[first.Site], first.Err)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+func (a *Attachment) sort() {
+	slices.Sort(a.Attached)
+	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
 }
 
 // check compares a plan's target with where its image runs. prologue.ReadLegacy and links for
@@ -135,46 +153,103 @@ func (r *Running) check(p *plan.Plan) error {
 	return nil
 }
 
-// attacher attaches the programs of one plan.
-type attacher struct {
-	ctx         context.Context
-	plan        *plan.Plan
-	r           *Running
-	o           *AttachOptions
-	done, total int
-	pmu         *pmu // of single probes; nil before the first one
-	out         *Attachment
+// batch is a program and its sites.
+type batch struct {
+	prog    *ebpf.Program
+	sites   []int
+	multi   bool           // one link attaches the program to many sites
+	numbers map[int]uint64 // of the prologues in the program, by site; nil for an instance
+	slot    int            // of the program in the switch
 }
 
-// instance attaches one program at all its sites.
-func (w *attacher) instance(in *plan.Instance, prog *ebpf.Program) error {
-	if !in.Multi {
-		for _, site := range in.Sites {
-			if err := w.together([]int{site}, w.single, prog); err != nil {
-				return err
-			}
-		}
-		return nil
+// bound is a link, and what it attaches.
+type bound struct {
+	io.Closer
+	batch *batch
+	sites []int
+}
+
+// attacher attaches the programs of one plan.
+type attacher struct {
+	ctx   context.Context
+	plan  *plan.Plan
+	r     *Running
+	o     *AttachOptions
+	all   []*batch
+	total int
+	pmu   *pmu // of single probes; nil before the first one
+
+	mu   sync.Mutex // for what follows, while probes are made side by side
+	done int
+	out  *Attachment
+}
+
+// batch attaches a program at some of its sites.
+func (w *attacher) batch(b *batch, sites []int) error {
+	if !b.multi {
+		return w.singles(b, sites)
 	}
 	// The kernel finds the cookie by the address, so sites with the same address need
-	// different links.
-	for left := in.Sites; len(left) > 0; {
+	// different links. A link's probes all fire at returns, or none.
+	for left := sites; len(left) > 0; {
 		taken := make(map[uint64]bool)
+		isReturn := w.plan.Sites[left[0]].Return
 		var now, later []int
 		for _, site := range left {
-			if addr := w.plan.Sites[site].Addr; taken[addr] {
+			if s := &w.plan.Sites[site]; taken[s.Addr] || s.Return != isReturn {
 				later = append(later, site)
 			} else {
-				taken[addr] = true
+				taken[s.Addr] = true
 				now = append(now, site)
 			}
 		}
-		if err := w.together(now, w.many, prog); err != nil {
+		if err := w.together(b, now, w.many); err != nil {
 			return err
 		}
 		left = later
 	}
 	return nil
+}
+
+// sideBySide is how many probes are made or ended at a time: most of that is waiting for the
+// kernel.
+const sideBySide = 32
+
+// singles attaches a program at sites by one link each.
+func (w *attacher) singles(b *batch, sites []int) error {
+	if len(sites) == 0 {
+		return nil
+	}
+	if w.pmu == nil {
+		var err error
+		if w.pmu, err = findPMU(w.r.pmu); err != nil {
+			return fmt.Errorf("%v: %w", &w.plan.Sites[sites[0]], err)
+		}
+	}
+	return manyTimes(len(sites), func(i int) error { return w.together(b, sites[i:i+1], w.single) })
+}
+
+// manyTimes calls f for 0 up to n, some of them side by side, until one returns an error.
+func manyTimes(n int, f func(i int) error) error {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	errs := make([]error, min(n, sideBySide))
+	var failed atomic.Bool
+	for k := range errs {
+		wg.Go(func() {
+			for !failed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if errs[k] = f(i); errs[k] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // point is the place of one probe.
@@ -184,45 +259,64 @@ type point struct {
 	isReturn bool
 }
 
+// point returns the point of a site.
+func (w *attacher) point(b *batch, site int) (p point, err error) {
+	s := &w.plan.Sites[site]
+	p.isReturn, p.cookie = s.Return, uint64(site)
+	if s.Again && (w.o.Cookie == nil || b.numbers != nil) {
+		p.cookie |= CookieAgain
+	}
+	if w.o.Cookie != nil {
+		p.cookie = p.cookie&CookieAgain | w.o.Cookie(site)
+	}
+	if b.numbers != nil {
+		if p.cookie&^CookieAgain>>cookieBits != 0 {
+			return p, fmt.Errorf("the cookie %#x of a program that is dispatched has more than %d bits", p.cookie&^CookieAgain, cookieBits)
+		}
+		p.cookie |= b.numbers[site] << cookieBits
+		if w.out.power != nil {
+			p.cookie |= w.out.power.turns[b.slot] << turnBit
+		}
+	}
+	p.addr, err = w.r.address(s.Addr)
+	return p, err
+}
+
 // together attaches a program at some sites by one link. If the kernel refuses, it tries each
 // half separately, down to single sites.
-func (w *attacher) together(sites []int, open func([]point, *ebpf.Program) (io.Closer, error), prog *ebpf.Program) error {
+func (w *attacher) together(b *batch, sites []int, open func([]point, *ebpf.Program) (io.Closer, error)) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
 	points := make([]point, len(sites))
 	var err error
 	for i, site := range sites {
-		s := &w.plan.Sites[site]
-		points[i].cookie, points[i].isReturn = uint64(site), s.Return
-		if s.Again {
-			points[i].cookie |= CookieAgain
-		}
-		if w.o.Cookie != nil {
-			points[i].cookie = w.o.Cookie(site)
-		}
-		if points[i].addr, err = w.r.address(w.plan.Sites[site].Addr); err != nil {
+		if points[i], err = w.point(b, site); err != nil {
 			break
 		}
 	}
 	var link io.Closer
 	if err == nil {
-		link, err = open(points, prog)
+		link, err = open(points, b.prog)
 	}
 	switch {
 	case err == nil:
-		w.out.Attached = append(w.out.Attached, sites...)
-		w.out.links = append(w.out.links, link)
 	case errors.Is(err, ErrNotSupported), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMFILE):
 		// The same would happen at all sites.
 		return fmt.Errorf("%v: %w", &w.plan.Sites[sites[0]], kernelerr.Explain(err))
 	case len(sites) > 1:
 		half := len(sites) / 2
-		if err := w.together(sites[:half], open, prog); err != nil {
+		if err := w.together(b, sites[:half], open); err != nil {
 			return err
 		}
-		return w.together(sites[half:], open, prog)
-	default:
+		return w.together(b, sites[half:], open)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.out.Attached = append(w.out.Attached, sites...)
+		w.out.links = append(w.out.links, &bound{link, b, sites})
+	} else {
 		w.out.Refused = append(w.out.Refused, Refusal{sites[0], explain(err)})
 	}
 	if w.done += len(sites); w.o.Progress != nil {
@@ -243,14 +337,4 @@ func explain(err error) error {
 		}
 	}
 	return kernelerr.Explain(err)
-}
-
-// Close ends all probes. It may be called again.
-func (a *Attachment) Close() error {
-	var errs []error
-	for _, l := range a.links {
-		errs = append(errs, l.Close())
-	}
-	a.links = nil
-	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package instances_test
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -293,11 +294,12 @@ type live struct {
 func TestLive(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	for _, name := range fixtures.Programs() {
-		t.Run(name, func(t *testing.T) { runLive(t, name) })
+		t.Run(name, func(t *testing.T) { runLive(t, name, attachLive) })
+		t.Run(name+"/dispatched", func(t *testing.T) { runLive(t, name, dispatchLive) })
 	}
 }
 
-func runLive(t *testing.T, name string) {
+func runLive(t *testing.T, name string, attach func(*testing.T, *live, *instances.Running, int)) {
 	path, img := testenv.Program(t, name)
 	cmd := exec.Command(path)
 	in, err := cmd.StdinPipe()
@@ -342,7 +344,7 @@ func runLive(t *testing.T, name string) {
 			continue
 		}
 		l.capture = newCapture(t, l.plan)
-		attachLive(t, &l, running, cmd.Process.Pid)
+		attach(t, &l, running, cmd.Process.Pid)
 		all = append(all, l)
 	}
 	if _, err := in.Write([]byte{1}); err != nil {
@@ -383,6 +385,30 @@ func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 		programs = append(programs, p)
 	}
 	a, err := instances.Attach(context.Background(), l.plan, programs, r, instances.AttachOptions{PID: pid, All: true})
+	if err != nil {
+		t.Fatalf("%v: %v", def, err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+}
+
+func dispatchLive(t *testing.T, l *live, r *instances.Running, pid int) {
+	t.Helper()
+	def := l.plan.Definition
+	d, err := instances.NewDispatch(l.plan, l.capture.spec(l.plan))
+	if stack := (*prologue.StackError)(nil); errors.As(err, &stack) {
+		t.Logf("%v: %v", def, err)
+		attachLive(t, l, r, pid)
+		return
+	}
+	if err != nil {
+		t.Fatalf("%v: %v", def, err)
+	}
+	loaded, err := d.Load()
+	if err != nil {
+		t.Fatalf("%v: %+v", def, err)
+	}
+	t.Cleanup(func() { _ = loaded.Close() })
+	a, err := loaded.Attach(context.Background(), r, instances.AttachOptions{PID: pid, All: true})
 	if err != nil {
 		t.Fatalf("%v: %v", def, err)
 	}

@@ -41,10 +41,7 @@ func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Inst
 	if instance < 0 || instance >= len(p.Instances) {
 		return nil, fmt.Errorf("instance %d: the plan has %d", instance, len(p.Instances))
 	}
-	if len(original) == 0 {
-		return nil, fmt.Errorf("instance %d: the program has no instructions", instance)
-	}
-	if err := checkHandler(p, &original[0]); err != nil {
+	if err := checkHandler(p, original); err != nil {
 		return nil, fmt.Errorf("instance %d: %w", instance, err)
 	}
 	pro, join := p.Instances[instance].Prologue, prepend
@@ -65,8 +62,11 @@ var ErrProgramMismatch = errors.New("not a program for the definition")
 
 // checkHandler compares the parameters of a program's function, if it has a type, with the
 // arguments that it will get.
-func checkHandler(p *plan.Plan, first *asm.Instruction) error {
-	fn := btf.FuncMetadata(first)
+func checkHandler(p *plan.Plan, original asm.Instructions) error {
+	if len(original) == 0 {
+		return errors.New("the program has no instructions")
+	}
+	fn := btf.FuncMetadata(&original[0])
 	if fn == nil {
 		return nil
 	}
@@ -121,10 +121,8 @@ func named(fn *btf.Func, instance int) *btf.Func {
 //
 // The error wraps ErrProgramMismatch if spec has another type, or is one of Preprocess.
 func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, error) {
-	switch spec.Type {
-	case ebpf.UnspecifiedProgram, ebpf.Kprobe: // a section name that is a definition says no type
-	default:
-		return nil, fmt.Errorf("%w: it is of the type %v, and probes run programs of the type %v", ErrProgramMismatch, spec.Type, ebpf.Kprobe)
+	if err := checkType(spec); err != nil {
+		return nil, err
 	}
 	out := make([]*ebpf.ProgramSpec, len(p.Instances))
 	for i := range p.Instances {
@@ -139,6 +137,14 @@ func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, er
 		out[i].AttachType = attachType(p, &p.Instances[i])
 	}
 	return out, nil
+}
+
+// checkType checks the type of a user's program. A section name that is a definition says none.
+func checkType(spec *ebpf.ProgramSpec) error {
+	if spec.Type == ebpf.UnspecifiedProgram || spec.Type == ebpf.Kprobe {
+		return nil
+	}
+	return fmt.Errorf("%w: it is of the type %v, and probes run programs of the type %v", ErrProgramMismatch, spec.Type, ebpf.Kprobe)
 }
 
 // instanceName returns the name of an instance's program: base, shortened so that mark and

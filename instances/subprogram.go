@@ -14,6 +14,14 @@ import (
 // program's first function and returns its result. Its name has the instance's number,
 // because the kernel's symbols have names of functions, not of programs.
 func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
+	return enter(pro, original, "_fetch_"+strconv.Itoa(instance), "ctx, err and the record", func(fn *btf.Func) *btf.Func { return named(fn, instance) })
+}
+
+// enter puts an entry function before a program, which begins with the instructions before, calls
+// the program's first function with what is in the registers then, and returns its result. mark is
+// the end of the entry's name, with what the comment at the call says, and rename names the
+// program's function.
+func enter(before, original asm.Instructions, mark, with string, rename func(*btf.Func) *btf.Func) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
 		name = "program"
@@ -22,15 +30,15 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 		OpCode:   asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call),
 		Src:      asm.PseudoCall,
 		Constant: 1, // the function after the next instruction
-	}.WithSource(asm.Comment("call " + name + " with ctx, err and the record"))
-	out := slices.Concat(pro, asm.Instructions{call, asm.Return()}, original)
-	entry, user := &out[0], &out[len(pro)+2]
+	}.WithSource(asm.Comment("call " + name + " with " + with))
+	out := slices.Concat(before, asm.Instructions{call, asm.Return()}, original)
+	entry, user := &out[0], &out[len(before)+2]
 
 	taken := make(map[string]bool)
 	for i := range original {
 		taken[original[i].Symbol()] = true
 	}
-	own := name + "_fetch_" + strconv.Itoa(instance)
+	own := name + mark
 	for taken[own] {
 		own += "_"
 	}
@@ -41,14 +49,14 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 	if fn := btf.FuncMetadata(user); fn != nil {
 		// The kernel accepts types for all functions or for none.
 		*entry = btf.WithFuncMetadata(*entry, entryType(own))
-		static := named(fn, instance)
+		static := rename(fn)
 		static.Linkage = btf.StaticFunc
 		*user = btf.WithFuncMetadata(*user, static)
 	}
 	// The prologue's comments are line information. If there is any, every function must have
 	// some at its first instruction (check_btf_line in kernel/bpf/verifier.c).
 	for start := range functions(original) {
-		if ins := &out[len(pro)+2+start]; ins.Source() == nil {
+		if ins := &out[len(before)+2+start]; ins.Source() == nil {
 			text := ins.Symbol()
 			if text == "" {
 				text = "a function"
