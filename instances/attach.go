@@ -267,7 +267,10 @@ func (w *attacher) point(b *batch, site int) (p point, err error) {
 		p.cookie |= CookieAgain
 	}
 	if w.o.Cookie != nil {
-		p.cookie = p.cookie&CookieAgain | w.o.Cookie(site)
+		w.mu.Lock() // the caller's function may not be for concurrent use
+		own := w.o.Cookie(site)
+		w.mu.Unlock()
+		p.cookie = p.cookie&CookieAgain | own
 	}
 	if b.numbers != nil {
 		if p.cookie&^CookieAgain>>cookieBits != 0 {

@@ -62,76 +62,91 @@ const maxDispatch = 32000
 // function. ProgramSpecs takes it.
 var ErrNotDispatched = errors.New("the program cannot be dispatched to")
 
-// NewDispatch returns the programs for the instances of a plan with these indices, or for all, made
-// from the user's program spec, which is not changed.
+// NewDispatch returns programs for all instances of a plan. spec returns the user's program for an
+// instance, which is not changed: instances with the same one, by its address, share a program.
 //
-// The error wraps ErrNotDispatched if the user's program makes tail calls, and otherwise is one
-// of ProgramSpecs. A *prologue.StackError can be for a program that ProgramSpecs takes.
-func NewDispatch(p *plan.Plan, spec *ebpf.ProgramSpec, indices ...int) (*Dispatch, error) {
+// The error wraps ErrNotDispatched if a user's program makes tail calls, and otherwise is one of
+// ProgramSpecs. A *prologue.StackError can be for a program that ProgramSpecs takes.
+func NewDispatch(p *plan.Plan, spec func(instance int) *ebpf.ProgramSpec) (*Dispatch, error) {
+	d := &Dispatch{plan: p}
+	var parts, open []*part // all, and those that are not full
+	stacks := make(map[*ebpf.ProgramSpec]int)
+	for i := range p.Instances {
+		in, user := &p.Instances[i], spec(i)
+		if d.SwitchName == "" {
+			d.SwitchName = "switch_" + user.Name
+		}
+		stack, known := stacks[user]
+		if !known {
+			if err := callable(p, user); err != nil {
+				return nil, err
+			}
+			stack = stackOf(user.Instructions)
+			stacks[user] = stack
+		}
+		if err := in.Prologue.CheckStack(stack); err != nil {
+			return nil, fmt.Errorf("instance %d: %w", i, err)
+		}
+		pro := in.Prologue.Slid(p.Target.Slide)
+		n := rawSize(pro) + 2 // with a compare and a jump
+		// Programs are loaded for one kind of link.
+		k := slices.IndexFunc(open, func(x *part) bool { return x.user == user && x.multi == in.Multi })
+		if k >= 0 && (open[k].size+n > maxDispatch || len(open[k].prologues) == maxPrologue) {
+			open = slices.Delete(open, k, k+1)
+			k = -1
+		}
+		if k < 0 {
+			open, k = append(open, &part{user: user, multi: in.Multi, slot: len(d.Specs)}), len(open)
+			out := user.Copy()
+			out.Name = instanceName(user.Name, "", len(d.Specs))
+			out.Type = ebpf.Kprobe
+			out.AttachType = attachType(p, in)
+			d.Specs, d.Instances = append(d.Specs, out), append(d.Instances, nil)
+			parts = append(parts, open[k])
+		}
+		x := open[k]
+		x.prologues, x.size = append(x.prologues, pro), x.size+n
+		d.Instances[x.slot] = append(d.Instances[x.slot], i)
+	}
+	for i, x := range parts {
+		mark := "_" + strconv.Itoa(i)
+		before := choose(x.prologues, d.SwitchName, i)
+		insns := enter(before, x.user.Instructions, "_dispatch"+mark, "its arguments", func(fn *btf.Func) *btf.Func {
+			own := *fn
+			own.Name += mark
+			return &own
+		})
+		if err := numberLines(insns[:len(before)+2]); err != nil {
+			return nil, err
+		}
+		d.Specs[i].Instructions = insns
+	}
+	return d, nil
+}
+
+// part is one program of a Dispatch, while it is made.
+type part struct {
+	user      *ebpf.ProgramSpec
+	multi     bool
+	slot      int // in Dispatch.Specs
+	prologues []asm.Instructions
+	size      int // of the prologues, in instructions of 8 bytes
+}
+
+// callable reports whether a user's program can be called as a function.
+func callable(p *plan.Plan, spec *ebpf.ProgramSpec) error {
 	if err := checkType(spec); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkHandler(p, spec.Instructions); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range spec.Instructions {
 		if ins := &spec.Instructions[i]; ins.IsBuiltinCall() && ins.Constant == int64(asm.FnTailCall) {
-			return nil, fmt.Errorf("%w: %s makes tail calls", ErrNotDispatched, spec.Name)
+			return fmt.Errorf("%w: %s makes tail calls", ErrNotDispatched, spec.Name)
 		}
 	}
-	if len(indices) == 0 {
-		for i := range p.Instances {
-			indices = append(indices, i)
-		}
-	}
-	stack := stackOf(spec.Instructions)
-	d := &Dispatch{plan: p, SwitchName: "switch_" + spec.Name}
-	// Programs are loaded for one kind of link.
-	for _, multi := range []bool{true, false} {
-		var now []int
-		var prologues []asm.Instructions
-		size := 0
-		flush := func() error {
-			if len(now) == 0 {
-				return nil
-			}
-			out := spec.Copy()
-			out.Name = instanceName(spec.Name, "d", len(d.Specs))
-			out.Type = ebpf.Kprobe
-			out.AttachType = attachType(p, &p.Instances[now[0]])
-			mark := "_" + strconv.Itoa(len(d.Specs))
-			before := d.choose(prologues)
-			out.Instructions = enter(before, spec.Instructions, "_dispatch"+mark, "its arguments", func(fn *btf.Func) *btf.Func {
-				own := *fn
-				own.Name += mark
-				return &own
-			})
-			d.Specs, d.Instances = append(d.Specs, out), append(d.Instances, now)
-			now, prologues, size = nil, nil, 0
-			return numberLines(out.Instructions[:len(before)+2])
-		}
-		for _, i := range indices {
-			in := &p.Instances[i]
-			if in.Multi != multi {
-				continue
-			}
-			if err := in.Prologue.CheckStack(stack); err != nil {
-				return nil, fmt.Errorf("instance %d: %w", i, err)
-			}
-			pro := in.Prologue.Slid(p.Target.Slide)
-			n := rawSize(pro) + 2 // with a compare and a jump
-			if size+n > maxDispatch || len(now) == maxPrologue {
-				if err := flush(); err != nil {
-					return nil, err
-				}
-			}
-			now, prologues, size = append(now, i), append(prologues, pro), size+n
-		}
-		if err := flush(); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	return nil
 }
 
 // rawSize returns how many instructions of 8 bytes there are.
@@ -145,11 +160,11 @@ func rawSize(insns asm.Instructions) int {
 
 // choose returns instructions that run one of the prologues, by the number in the cookie, and end
 // after them. If the switch says so, they return instead.
-func (d *Dispatch) choose(prologues []asm.Instructions) asm.Instructions {
+func choose(prologues []asm.Instructions, switchName string, slot int) asm.Instructions {
 	head := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1).WithSource(asm.Comment("choose a prologue by the attach cookie")),
 		asm.FnGetAttachCookie.Call(),
-		asm.LoadMapValue(asm.R2, 0, uint32(8*len(d.Specs))).WithReference(d.SwitchName),
+		asm.LoadMapValue(asm.R2, 0, uint32(8*slot)).WithReference(switchName),
 		asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
 		asm.Mov.Reg(asm.R3, asm.R0),
 		asm.RSh.Imm(asm.R3, turnBit),
@@ -183,7 +198,7 @@ func (d *Dispatch) choose(prologues []asm.Instructions) asm.Instructions {
 	for _, at := range slices.Backward(ends) {
 		size += rawSize(out[at+1 : next])
 		out[at] = jump(out[at], size)
-		next = at
+		next = at + 1
 	}
 	return append(head, out...)
 }

@@ -394,7 +394,8 @@ func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 func dispatchLive(t *testing.T, l *live, r *instances.Running, pid int) {
 	t.Helper()
 	def := l.plan.Definition
-	d, err := instances.NewDispatch(l.plan, l.capture.spec(l.plan))
+	user := l.capture.spec(l.plan)
+	d, err := instances.NewDispatch(l.plan, func(int) *ebpf.ProgramSpec { return user })
 	if stack := (*prologue.StackError)(nil); errors.As(err, &stack) {
 		t.Logf("%v: %v", def, err)
 		attachLive(t, l, r, pid)

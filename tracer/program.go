@@ -11,7 +11,7 @@ import (
 // byte order.
 const (
 	atTime   = 0  // bpf_ktime_get_ns
-	atCookie = 8  // the plan's index in the upper 32 bits, the site's in the lower
+	atCookie = 8  // the site's index in the lowest 32 bits, the plan's in the next 16
 	atTask   = 16 // bpf_get_current_pid_tgid
 	atComm   = 24
 	atErr    = 40
@@ -19,6 +19,9 @@ const (
 
 	commSize = 16
 )
+
+// maxPlans is how many plans a session can have.
+const maxPlans = 1 << 16
 
 // program returns the program that runs at each hit: it copies the record, or the arguments
 // one after the other, into the ring buffer. With a record it uses no more stack than the 32

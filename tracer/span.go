@@ -52,12 +52,12 @@ type Unpaired struct {
 // maxOpen is how many runs of one definition can be open at a time.
 const maxOpen = 1 << 14
 
-// The cookie of a probe of a span.
+// The cookie of a probe of a span, with the span's index where a Dispatch has the prologue's number.
 const (
 	siteBits = 24 // the site's index in its plan, in the lowest bits
 	bodyBits = 24 // then the number of its body
 	spanBits = 15 // then the span's index
-	againBit = 63 // set if the probe also fires without a run beginning, or ending, there
+	againBit = 63 // instances.CookieAgain: the probe also fires without a run beginning, or ending, there
 )
 
 // Offsets in the value of spans.counts.
@@ -125,23 +125,19 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 		}
 	}
 	return s, s.attachAll(ctx, r, &o, func(i int, p *plan.Plan) (maker, func(int) uint64) {
-		return makers(i / 2)[i%2], func(site int) uint64 { return s.spans.cookie(i/2, site, p.Sites[site].Site) }
+		return makers(i / 2)[i%2], func(site int) uint64 { return s.spans.cookie(site, p.Sites[site].Site) }
 	})
 }
 
 // cookie returns the cookie of a site's probe.
-func (x *spans) cookie(span, index int, site *dwarfloc.Site) uint64 {
+func (x *spans) cookie(index int, site *dwarfloc.Site) uint64 {
 	b := site.Body()
 	n, known := x.bodies[b]
 	if !known {
 		n = uint64(len(x.bodies))
 		x.bodies[b] = n
 	}
-	c := uint64(index)&(1<<siteBits-1) | n&(1<<bodyBits-1)<<siteBits | uint64(span)<<(siteBits+bodyBits)
-	if site.Again {
-		c |= 1 << againBit
-	}
-	return c
+	return uint64(index)&(1<<siteBits-1) | n&(1<<bodyBits-1)<<siteBits
 }
 
 // The key of an open run, on the stack of a program: the process, the frame, the body's number.
@@ -159,7 +155,7 @@ const (
 
 // head writes what both programs begin with: R6 is the context, R7 err, R8 the record, and the
 // key and the cookie are on the stack.
-func (x *spans) head(size int, who processes) asm.Instructions {
+func (x *spans) head(span, size int, who processes) asm.Instructions {
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
@@ -174,6 +170,10 @@ func (x *spans) head(size int, who processes) asm.Instructions {
 	return append(insns,
 		asm.Mov.Reg(asm.R1, asm.R6),
 		asm.FnGetAttachCookie.Call(),
+		asm.LoadImm(asm.R1, int64(-1)<<againBit|1<<(siteBits+bodyBits)-1, asm.DWord),
+		asm.And.Reg(asm.R0, asm.R1),
+		asm.LoadImm(asm.R1, int64(span)<<(siteBits+bodyBits), asm.DWord),
+		asm.Or.Reg(asm.R0, asm.R1),
 		asm.StoreMem(asm.RFP, spanCookie, asm.R0, asm.DWord),
 		asm.LSh.Imm(asm.R0, 64-siteBits-bodyBits),
 		asm.RSh.Imm(asm.R0, 64-bodyBits),
@@ -215,7 +215,7 @@ func (x *spans) count(at uint32) asm.Instructions {
 
 // begin returns the program that runs where a run begins.
 func (x *spans) begin(span, size int, who processes) asm.Instructions {
-	insns := x.head(size, who)
+	insns := x.head(span, size, who)
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
 		asm.LoadMapValue(asm.R3, x.zero.FD(), 0),
@@ -269,7 +269,7 @@ func copyWords(to asm.Register, at int, from asm.Register, size int) (insns asm.
 // end returns the program that runs where a run ends.
 func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
 	began := atRecord + x.sizes[span]
-	insns := x.head(size, who)
+	insns := x.head(span, size, who)
 	insns = append(insns, x.keyTo(span)...)
 	insns = append(insns,
 		asm.FnMapLookupElem.Call(),

@@ -74,7 +74,7 @@ type Session struct {
 	Attachments []*instances.Attachment
 
 	plans    []*plan.Plan
-	programs []*ebpf.Program
+	programs []*instances.Dispatched
 	events   *ebpf.Map
 	lost     *ebpf.Map
 	reader   *ringbuf.Reader
@@ -98,6 +98,9 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 			s = nil
 		}
 	}()
+	if len(plans) > maxPlans {
+		return s, fmt.Errorf("%d definitions: at most %d at a time", len(plans), maxPlans)
+	}
 	who, err := s.prepare(r, &o)
 	if err != nil {
 		return s, err
@@ -216,29 +219,24 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, p *plan.Plan
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", instances.ErrTargetMismatch)
 	}
-	specs := make(map[int][]*ebpf.ProgramSpec) // by the size of the record
-	programs := make([]*ebpf.Program, len(p.Instances))
-	for i := range p.Instances {
-		size := recordSize(p, &p.Instances[i])
+	specs := make(map[int]*ebpf.ProgramSpec) // by the size of the record
+	spec := func(instance int) *ebpf.ProgramSpec {
+		size := recordSize(p, &p.Instances[instance])
 		if specs[size] == nil {
-			var err error
-			specs[size], err = instances.ProgramSpecs(p, &ebpf.ProgramSpec{
-				Name: "trace", License: "GPL", Instructions: program(p.Convention, size),
-			})
-			if err != nil {
-				return err
-			}
+			specs[size] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: program(p.Convention, size)}
 		}
-		var err error
-		if programs[i], err = ebpf.NewProgram(specs[size][i]); err != nil {
-			return fmt.Errorf("instance %d: %w", i, kernelerr.Explain(err))
-		}
-		s.programs = append(s.programs, programs[i])
+		return specs[size]
 	}
-	a, err := instances.Attach(ctx, p, programs, r, instances.AttachOptions{
-		PID: o.PID, Progress: o.Progress, None: true,
-		Cookie: cookie,
-	})
+	d, err := instances.NewDispatch(p, spec)
+	if err != nil {
+		return err
+	}
+	loaded, err := d.Load()
+	if err != nil {
+		return err
+	}
+	s.programs = append(s.programs, loaded)
+	a, err := loaded.Attach(ctx, r, instances.AttachOptions{PID: o.PID, Progress: o.Progress, None: true, Cookie: cookie})
 	if err != nil {
 		return err
 	}
@@ -307,7 +305,7 @@ func (s *Session) hit(d []byte) (*Hit, error) {
 	}
 	ne := binary.NativeEndian
 	cookie, task := ne.Uint64(d[atCookie:]), ne.Uint64(d[atTask:])
-	plan, site := int(cookie>>32), int(uint32(cookie))
+	plan, site := int(cookie>>32&(maxPlans-1)), int(uint32(cookie))
 	if plan >= len(s.plans) || site >= len(s.plans[plan].Sites) {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}
