@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -189,26 +190,50 @@ func (w *attacher) batch(b *batch, sites []int) error {
 	if !b.multi {
 		return w.singles(b, sites)
 	}
-	// The kernel finds the cookie by the address, so sites with the same address need
-	// different links. A link's probes all fire at returns, or none.
+	// The kernel finds the cookie of a kprobe by the address, so sites with the same address need
+	// different links. (Each uprobe has its own.) A link's probes all fire at returns, or none.
 	for left := sites; len(left) > 0; {
 		taken := make(map[uint64]bool)
 		isReturn := w.plan.Sites[left[0]].Return
-		var now, later []int
+		var now, later, alone []int
 		for _, site := range left {
-			if s := &w.plan.Sites[site]; taken[s.Addr] || s.Return != isReturn {
+			switch s := &w.plan.Sites[site]; {
+			case taken[s.Addr] && w.r.pmu == "kprobe", s.Return != isReturn:
 				later = append(later, site)
-			} else {
+			case w.doubtful(s):
+				alone = append(alone, site)
+			default:
 				taken[s.Addr] = true
 				now = append(now, site)
 			}
 		}
-		if err := w.together(b, now, w.many); err != nil {
+		if len(now) > 0 {
+			if err := w.together(b, now, w.many); err != nil {
+				return err
+			}
+		}
+		if err := manyTimes(len(alone), func(i int) error { return w.together(b, alone[i:i+1], w.many) }); err != nil {
 			return err
 		}
 		left = later
 	}
 	return nil
+}
+
+// doubtful reports whether the kernel probably refuses a site: with others in one link, it would
+// refuse them all.
+func (w *attacher) doubtful(s *plan.Site) bool {
+	arch := insn.For(w.plan.Image.Arch().Name)
+	if w.r.pmu != "uprobe" || arch == nil || arch.NoUprobe == nil {
+		return false
+	}
+	const longest = 16
+	sec := w.plan.Image.SectionAt(s.Addr)
+	if sec == nil {
+		return true
+	}
+	code, err := w.plan.Image.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
+	return err != nil || arch.NoUprobe(code)
 }
 
 // sideBySide is how many probes are made or ended at a time: most of that is waiting for the

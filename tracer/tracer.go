@@ -272,15 +272,27 @@ func recordSize(p *plan.Plan, in *plan.Instance) int {
 }
 
 // Run calls f for each hit until ctx ends or f returns an error, which Run returns. The end of
-// ctx is not an error. Hits that are in the buffer then are still reported.
+// ctx is not an error. From then on probes are silent, and what is in the buffer is still
+// reported: whoever reads the reports may hit probes himself.
 func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
-	stop := context.AfterFunc(ctx, func() { _ = s.reader.Flush() })
+	var silence error
+	silent := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(silent)
+		for _, a := range s.Attachments {
+			silence = errors.Join(silence, a.Silence(true))
+		}
+		_ = s.reader.Flush()
+	})
 	defer stop()
 	var record ringbuf.Record
 	for {
 		switch err := s.reader.ReadInto(&record); {
 		case errors.Is(err, ringbuf.ErrFlushed), errors.Is(err, os.ErrClosed):
-			return nil
+			if ctx.Err() != nil {
+				<-silent
+			}
+			return silence
 		case err != nil:
 			return err
 		}

@@ -559,7 +559,7 @@ func (s *Solver) last(n int32) int32 {
 
 // refused reports whether uprobes refuse an instruction that does nothing.
 func (s *Solver) refused(at int32) bool {
-	refused := s.g.arch.RefusedNop
+	refused := s.g.arch.NoUprobe
 	return refused != nil && s.g.Insns[at].Kind == Nop && refused(s.g.Bytes(at))
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Global: globalX86, RefusedNop: refusedNopX86, Writes: writesX86, updates: updatesX86,
+var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Global: globalX86, NoUprobe: noUprobeX86, Writes: writesX86, updates: updatesX86,
 	trace: traceX86, target: targetX86, frame: 1<<x86SP | 1<<6}
 
 func nextX86(code []byte) (Insn, bool) {
@@ -297,17 +297,32 @@ func globalX86(code []byte, addr uint64) (at uint64, ok bool) {
 	return 0, false
 }
 
-// refusedNopX86 reports whether an instruction has the prefix of a segment that can be overridden,
-// as long NOPs do: is_prefix_bad in arch/x86/kernel/uprobes.c.
-func refusedNopX86(code []byte) bool {
-	for _, b := range code {
+// noUprobeX86 reports whether uprobes refuse an instruction: for a prefix that locks the bus or that
+// overrides a segment, as long NOPs have (is_prefix_bad in arch/x86/kernel/uprobes.c), or for an
+// opcode that is invalid, privileged or traps (good_insns_64 there). The kernel looks up the opcode
+// after a VEX or EVEX prefix among those of one byte: VPXOR is refused as OUT.
+func noUprobeX86(code []byte) bool {
+	vector := map[byte]int{0xc5: 2, 0xc4: 3, 0x62: 4} // bytes before the opcode
+	for i, b := range code {
 		switch b {
-		case 0x26, 0x2e, 0x36, 0x3e:
+		case 0x26, 0x2e, 0x36, 0x3e, 0xf0:
 			return true
 		case 0x66, 0x67, 0xf2, 0xf3:
-		default:
-			return false
+			continue
+		case 0xc4, 0xc5, 0x62:
+			at := i + vector[b]
+			return at >= len(code) || bytes.IndexByte(x86NoUprobe, code[at]) >= 0
 		}
+		if b&0xf0 == 0x40 && i+1 < len(code) {
+			b = code[i+1] // after REX
+		}
+		return bytes.IndexByte(x86NoUprobe, b) >= 0
 	}
 	return false
+}
+
+// x86NoUprobe lists opcodes of one byte that uprobes refuse in 64-bit code.
+var x86NoUprobe = []byte{
+	0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x62, 0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a,
+	0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4, 0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
 }

@@ -28,9 +28,9 @@ type Arch struct {
 	// Global returns the address of the memory that the first instruction in code reads or writes,
 	// if the instruction, which is at addr, contains that address. nil if there is no decoder for it.
 	Global func(code []byte, addr uint64) (at uint64, ok bool)
-	// RefusedNop reports whether uprobes refuse the first instruction in code, which does nothing.
-	// nil if they refuse none.
-	RefusedNop func(code []byte) bool
+	// NoUprobe reports whether uprobes refuse the first instruction in code. nil if that is not
+	// known.
+	NoUprobe func(code []byte) bool
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
 	Writes func(code []byte) (w Writes, ok bool)

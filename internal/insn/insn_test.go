@@ -1,6 +1,7 @@
 package insn
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -231,6 +232,38 @@ func TestCutShort(t *testing.T) {
 	for _, code := range []string{"c530", "c5", "c4e2", "c4e279", "62f1fd", "62f1fd48", "6666c5f8"} {
 		if in, ok := amd64.Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%s: %+v", code, in)
+		}
+	}
+}
+
+// TestNoUprobe has instructions of the C library that uprobes of Linux 6.18 refuse or take.
+func TestNoUprobe(t *testing.T) {
+	for _, tt := range []struct {
+		name, code string
+		refused    bool
+	}{
+		{"lock xadd", "f04c0fc13fbd0800", true},
+		{"a long NOP with %cs", "662e0f1f84000000", true},
+		{"vmovdqu32 of AVX-512", "62f17f486f2062f3", true},
+		{"vpcmpeqb of AVX-512", "62f37d483fc20062", true},
+		{"vpxor", "c5f1efc9", true},
+		{"vmovdqu", "c5fe6f06", true},
+		{"int3", "cc", true},
+		{"in", "ec", true},
+		{"a 64-bit push by REX", "4157", false},
+		{"endbr64", "f30f1efa", false},
+		{"vzeroupper", "c5f877", false},
+		{"vpcmpeqb", "c5fd74c1", false},
+		{"syscall", "0f05", false},
+		{"a short NOP", "6690", false},
+		{"mov of %fs:0x28", "64488b042528000000", false},
+	} {
+		code, err := hex.DecodeString(tt.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := For("amd64").NoUprobe(code); got != tt.refused {
+			t.Errorf("%s: refused %v, want %v", tt.name, got, tt.refused)
 		}
 	}
 }

@@ -71,7 +71,10 @@ func (m *Mapping) mmap() error {
 	if m.size > math.MaxInt {
 		return fmt.Errorf("%s: %d bytes do not fit into this machine's address space", m.path, m.size)
 	}
-	m.Data, err = unix.Mmap(int(m.file.Fd()), 0, int(m.size), unix.PROT_READ, unix.MAP_PRIVATE)
+	// Shared, or uprobes would put their breakpoints into it, as into every private mapping of the
+	// file that could be executed (valid_vma in kernel/events/uprobes.c): code would not be read
+	// as it is in the file.
+	m.Data, err = unix.Mmap(int(m.file.Fd()), 0, int(m.size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("%s: map: %w", m.path, err)
 	}
