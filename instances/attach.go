@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/internal/settings"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -37,6 +38,11 @@ type AttachOptions struct {
 	// None makes it no error if no site has a probe: all were refused, or excluded because
 	// an argument is missing. It is for callers that attach several plans.
 	None bool
+	// KeepSettings leaves the kernel's settings alone. Otherwise many kprobes that are made or
+	// ended one by one have expedited grace periods of RCU and no optimization meanwhile
+	// (rcu_expedited, kprobes-optimization), which takes a tenth of the time. Both are put back
+	// then, or, after SIGKILL, when kprobes are attached again.
+	KeepSettings bool
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
@@ -101,6 +107,11 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 		}
 		if errors.Is(unix.Kill(o.PID, 0), unix.ESRCH) {
 			return nil, fmt.Errorf("there is no process %d", o.PID)
+		}
+	}
+	if r.pmu == "kprobe" {
+		if err := settings.Recover(); err != nil {
+			return nil, err
 		}
 	}
 	a := &Attachment{}
@@ -241,17 +252,31 @@ func (w *attacher) doubtful(s *plan.Site) bool {
 const sideBySide = 32
 
 // singles attaches a program at sites by one link each.
-func (w *attacher) singles(b *batch, sites []int) error {
+func (w *attacher) singles(b *batch, sites []int) (err error) {
 	if len(sites) == 0 {
 		return nil
 	}
+	restore := w.hasten(len(sites))
+	defer func() { err = errors.Join(err, restore()) }()
 	if w.pmu == nil {
-		var err error
 		if w.pmu, err = findPMU(w.r.pmu); err != nil {
 			return fmt.Errorf("%v: %w", &w.plan.Sites[sites[0]], err)
 		}
 	}
 	return manyTimes(len(sites), func(i int) error { return w.together(b, sites[i:i+1], w.single) })
+}
+
+// hasten changes the kernel's settings for so many kprobes, until restore is called.
+func (w *attacher) hasten(probes int) (restore func() error) {
+	const many = 4
+	if w.r.pmu != "kprobe" || w.o.KeepSettings || probes < many {
+		return func() error { return nil }
+	}
+	restore, err := settings.Hasten()
+	if err != nil {
+		return func() error { return nil } // it takes longer
+	}
+	return restore
 }
 
 // manyTimes calls f for 0 up to n, some of them side by side, until one returns an error.

@@ -11,17 +11,18 @@ import (
 func (a *Attachment) Close() error {
 	links := a.links
 	a.links, a.Attached = nil, nil
-	return end(links)
+	return a.w.end(links)
 }
 
 // end closes links side by side: the kernel waits for each, until nothing runs there any more.
-func end(links []*bound) error {
+func (w *attacher) end(links []*bound) error {
+	restore := w.hasten(len(links))
 	errs := make([]error, len(links))
 	_ = manyTimes(len(links), func(i int) error {
 		errs[i] = links[i].Close()
 		return nil
 	})
-	return errors.Join(errs...)
+	return errors.Join(append(errs, restore())...)
 }
 
 // Silence makes all probes do nothing, at once, or work again. They stay where they are. The error
@@ -117,7 +118,7 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 	for _, x := range added {
 		if err := a.w.batch(x.batch, x.sites); err != nil {
 			turn()
-			err = errors.Join(err, end(a.links[len(kept):]))
+			err = errors.Join(err, a.w.end(a.links[len(kept):]))
 			a.Refused = refused
 			a.have(before)
 			return err
@@ -128,7 +129,7 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 	if a.power != nil {
 		err = a.power.set()
 	}
-	return errors.Join(err, end(gone))
+	return errors.Join(err, a.w.end(gone))
 }
 
 // have sets what is attached.
