@@ -30,8 +30,7 @@ type Dispatch struct {
 	// Instances are the indices in Plan.Instances of those that each program has.
 	Instances [][]int
 	// SwitchName is the name by which the programs refer to the map of SwitchSpec. They look there
-	// first: it makes probes silent at once, and lets a link replace another without a hit lost or
-	// seen twice.
+	// first: it makes probes silent at once, and lets a link replace another without hits seen twice.
 	SwitchName string
 
 	plan *plan.Plan

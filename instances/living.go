@@ -36,8 +36,9 @@ func (a *Attachment) Silence(on bool) error {
 }
 
 // Detach ends the probes at those of the attached sites for which which returns true. The others
-// stay: if the plan is dispatched, their hits are all seen, and once; if not, and sites have one
-// link, hits are seen twice while the link is replaced.
+// stay. Sites that share a link get another one meanwhile: if the plan is dispatched, no hit is seen
+// twice, and on each processor one that happens right then may be missed; if not, hits are seen
+// twice while there are two links.
 func (a *Attachment) Detach(ctx context.Context, which func(site int) bool) error {
 	return a.change(ctx, func(site int) bool {
 		_, is := slices.BinarySearch(a.Attached, site)
@@ -76,14 +77,13 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 		}
 		slices.Sort(attached)
 		slices.Sort(wanted)
+		missing := slices.DeleteFunc(slices.Clone(wanted), func(site int) bool { return slices.Contains(attached, site) })
 		stays := func(l *bound) bool { return slices.Contains(wanted, l.sites[0]) }
 		switch {
 		case b.multi && slices.Equal(attached, wanted):
 			stays = func(*bound) bool { return true }
-		case b.multi:
-			stays = func(*bound) bool { return false }
-		default:
-			wanted = slices.DeleteFunc(wanted, func(site int) bool { return slices.Contains(attached, site) })
+		case b.multi: // one link for those that stay, and those that come
+			stays, missing = func(*bound) bool { return false }, wanted
 		}
 		for _, l := range a.links {
 			switch {
@@ -95,7 +95,7 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 			}
 		}
 		if !b.multi || !slices.Equal(attached, wanted) {
-			added = append(added, addition{b, wanted})
+			added = append(added, addition{b, missing})
 		}
 	}
 	before, refused := a.links, a.Refused

@@ -1,0 +1,146 @@
+package tracer_test
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/plan"
+)
+
+// TestLiving: while sites are detached and attached again, hits of the others are seen, and none
+// twice; silent probes see none.
+func TestLiving(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+volatile int sink;
+__attribute__((noinline)) void one(int a) { sink += a; }
+__attribute__((noinline)) void two(int a) { sink -= a; }
+int main(void) { for (int i = 0; i < 100000; i++) { one(i); two(i); } return 0; }
+`
+	path, img := build(t, "gcc-12", "living.c", source, "-O2")
+	r, err := instances.Find(img, instances.FindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, multi := range []bool{true, false} {
+		target := r.Target()
+		if multi && !target.UprobeMulti {
+			t.Log("the kernel has no uprobe.multi")
+			continue
+		}
+		target.UprobeMulti = multi
+		p, err := plansOf(img, plan.Options{Target: target}, "[ot][nw][eo] a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hits.Close()
+		user := &ebpf.ProgramSpec{Name: "count", License: "GPL", Instructions: asm.Instructions{
+			asm.FnGetAttachCookie.Call(),
+			asm.StoreMem(asm.RFP, -4, asm.R0, asm.Word),
+			asm.Mov.Reg(asm.R2, asm.RFP),
+			asm.Add.Imm(asm.R2, -4),
+			asm.LoadMapPtr(asm.R1, hits.FD()),
+			asm.FnMapLookupElem.Call(),
+			asm.JEq.Imm(asm.R0, 0, "exit"),
+			asm.Mov.Imm(asm.R1, 1),
+			asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
+			asm.Mov.Imm(asm.R0, 0).WithSymbol("exit"),
+			asm.Return(),
+		}}
+		d, err := instances.NewDispatch(p[0], func(int) *ebpf.ProgramSpec { return user })
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := d.Load()
+		if err != nil {
+			t.Fatalf("%+v", err)
+		}
+		defer loaded.Close()
+		ctx := context.Background()
+		a, err := loaded.Attach(ctx, r, instances.AttachOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		count := func() (out [2]uint64) {
+			for i := range out {
+				if err := hits.Lookup(uint32(i), &out[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return out
+		}
+		execute := func() {
+			if out, err := exec.Command(path).CombinedOutput(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+		}
+		second := func(site int) bool { return site == 1 }
+		cmd := exec.Command(path)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		changes := 0
+		for running := true; running; changes++ {
+			if err := a.Detach(ctx, second); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Reattach(ctx, second); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+				running = false
+			default:
+			}
+		}
+		n := count()
+		// At each change of a link one hit may be missed.
+		if n[0] > 100000 || n[0] < 100000-2*uint64(changes) || !multi && n[0] != 100000 || n[1] > 100000 {
+			t.Errorf("uprobe.multi %v: %v hits after %d changes", multi, n, changes)
+		}
+		t.Logf("uprobe.multi %v: %v hits, %d changes", multi, n, changes)
+		execute()
+		if m := count(); m[0]-n[0] != 100000 || m[1]-n[1] != 100000 {
+			t.Errorf("uprobe.multi %v: %v, then %v hits", multi, n, m)
+		}
+		n = count()
+		if err := a.Detach(ctx, second); err != nil {
+			t.Fatal(err)
+		}
+		execute()
+		if m := count(); m[0]-n[0] != 100000 || m[1] != n[1] {
+			t.Errorf("uprobe.multi %v: without the second %v, then %v hits", multi, n, m)
+		}
+		n = count()
+		if err := a.Silence(true); err != nil {
+			t.Fatal(err)
+		}
+		execute()
+		if m := count(); m != n {
+			t.Errorf("uprobe.multi %v: while silent %v, then %v hits", multi, n, m)
+		}
+		if err := a.Silence(false); err != nil {
+			t.Fatal(err)
+		}
+		execute()
+		if m := count(); m[0]-n[0] != 100000 {
+			t.Errorf("uprobe.multi %v: after silence %v, then %v hits", multi, n, m)
+		}
+	}
+}
