@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Subject is the image of a definition, and how to make its plan.
@@ -27,6 +28,10 @@ type Subject struct {
 	// Running overrides Options.Target, except Target.Reads if that is not
 	// prologue.ReadAuto. If nil, programs can be loaded, but not attached.
 	Running *Running
+	// Dispatch makes as few programs as possible: see Dispatch. A program that cannot be called as
+	// a function, or has no room for another frame on its stack, gets its instances anyway, as all
+	// do on kernels without attach cookies.
+	Dispatch bool
 }
 
 // CollectionSpec is an ebpf.CollectionSpec in which each program whose section name is a
@@ -41,15 +46,19 @@ type CollectionSpec struct {
 // Program is a program with a definition, and the instances that replace it.
 type Program struct {
 	Plan *plan.Plan
-	// Specs are the programs of the instances, in the order of Plan.Instances.
-	// CollectionSpec.Programs has them by name.
+	// Specs are the programs of the instances, in the order of Plan.Instances, or those of
+	// Dispatch. CollectionSpec.Programs has them by name.
 	Specs []*ebpf.ProgramSpec
 	// Instances are the loaded programs, in the order of Plan.Instances: Instances[n].FD() is
 	// what libbpf's bpf_program__nth_fd returned. It is nil before the collection is loaded.
+	// With Dispatch several instances have one program.
 	Instances []*ebpf.Program
+	// Dispatch is not nil if instances share programs.
+	Dispatch *Dispatch
 
 	running *Running
-	names   []kernelNames // of the instances
+	names   []kernelNames // of Specs
+	loaded  *Dispatched
 }
 
 // kernelNames are an instance's names in the kernel.
@@ -84,6 +93,9 @@ func Expand(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Def
 			return nil, fmt.Errorf("program %s: %w", name, err)
 		}
 		c.Definitions[name] = p
+		if p.Dispatch != nil {
+			c.Maps[p.Dispatch.SwitchName] = p.Dispatch.SwitchSpec()
+		}
 		for i, s := range p.Specs {
 			s.Name = instanceName(name, "", i)
 			// Programs whose names begin alike would have instances of one name.
@@ -117,13 +129,29 @@ func expand(ctx context.Context, user *ebpf.ProgramSpec, find func(*probe.Defini
 	if p.Plan, err = plan.New(ctx, x.Image, def, x.Options); err != nil {
 		return nil, err
 	}
-	if p.Specs, err = ProgramSpecs(p.Plan, user); err != nil {
+	if err := p.specs(user, x.Dispatch); err != nil {
 		return nil, err
 	}
 	for i, s := range p.Specs {
 		p.names = append(p.names, kernelNames{functions: functionNames(s, user, i)})
 	}
 	return p, nil
+}
+
+// specs makes the programs.
+func (p *Program) specs(user *ebpf.ProgramSpec, dispatch bool) (err error) {
+	if dispatch && haveCookies() {
+		var stack *prologue.StackError
+		switch d, err := NewDispatch(p.Plan, func(int) *ebpf.ProgramSpec { return user }); {
+		case err == nil:
+			p.Dispatch, p.Specs = d, d.Specs
+			return nil
+		case !errors.Is(err, ErrNotDispatched) && !errors.As(err, &stack):
+			return err
+		}
+	}
+	p.Specs, err = ProgramSpecs(p.Plan, user)
+	return err
 }
 
 // functionNames returns the names of the types of an instance's own functions: the entry, and
@@ -149,7 +177,7 @@ func NewCollection(spec *CollectionSpec, o ebpf.CollectionOptions) (*Collection,
 	}
 	out := &Collection{Collection: c, Definitions: make(map[string]*Program)}
 	for name, p := range spec.Definitions {
-		p, err := p.loaded(c)
+		p, err := p.in(c)
 		if err != nil {
 			c.Close()
 			return nil, fmt.Errorf("program %s: %w", name, err)
@@ -159,10 +187,16 @@ func NewCollection(spec *CollectionSpec, o ebpf.CollectionOptions) (*Collection,
 	return out, nil
 }
 
-// loaded returns the program with its instances in a collection.
-func (p *Program) loaded(c *ebpf.Collection) (*Program, error) {
+// in returns the program with its instances in a collection.
+func (p *Program) in(c *ebpf.Collection) (*Program, error) {
 	own := *p
-	own.Instances, own.names = make([]*ebpf.Program, len(p.Specs)), slices.Clone(p.names)
+	own.Instances, own.names = make([]*ebpf.Program, len(p.Plan.Instances)), slices.Clone(p.names)
+	if p.Dispatch != nil {
+		own.loaded = &Dispatched{p.Dispatch, make([]*ebpf.Program, len(p.Specs)), c.Maps[p.Dispatch.SwitchName]}
+		if own.loaded.Switch == nil {
+			return nil, fmt.Errorf("the specification has no map %s any more", p.Dispatch.SwitchName)
+		}
+	}
 	for i, s := range p.Specs {
 		prog := c.Programs[s.Name]
 		if prog == nil {
@@ -172,7 +206,14 @@ func (p *Program) loaded(c *ebpf.Collection) (*Program, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		own.Instances[i] = prog
+		if p.Dispatch == nil {
+			own.Instances[i] = prog
+		} else {
+			own.loaded.Programs[i] = prog
+			for _, instance := range p.Dispatch.Instances[i] {
+				own.Instances[instance] = prog
+			}
+		}
 		own.names[i].id, _ = info.ID()
 		own.names[i].tag = info.Tag
 	}
@@ -191,7 +232,7 @@ type Collection struct {
 var ErrProgramNotFound = errors.New("no program with a definition")
 
 // InstanceByID returns the program and the instance with an ID in the kernel. ok is false if
-// there is none.
+// there is none. The instance is -1 if several have the program.
 func (c *Collection) InstanceByID(id ebpf.ProgramID) (program string, instance int, ok bool) {
 	return c.find(func(_ *ebpf.ProgramSpec, n *kernelNames) bool { return n.id == id })
 }
@@ -218,7 +259,13 @@ func (c *Collection) find(is func(*ebpf.ProgramSpec, *kernelNames) bool) (progra
 	for _, name := range slices.Sorted(maps.Keys(c.Definitions)) {
 		p := c.Definitions[name]
 		for i := range p.names {
-			if is(p.Specs[i], &p.names[i]) {
+			switch {
+			case !is(p.Specs[i], &p.names[i]):
+			case p.Dispatch != nil && len(p.Dispatch.Instances[i]) > 1:
+				return name, -1, true
+			case p.Dispatch != nil:
+				return name, p.Dispatch.Instances[i][0], true
+			default:
 				return name, i, true
 			}
 		}
@@ -254,6 +301,9 @@ func (c *Collection) attach(ctx context.Context, name string, o AttachOptions) (
 	p := c.Definitions[name]
 	if p == nil {
 		return nil, fmt.Errorf("%w: %q; there are %q", ErrProgramNotFound, name, slices.Sorted(maps.Keys(c.Definitions)))
+	}
+	if p.loaded != nil {
+		return p.loaded.Attach(ctx, p.running, o)
 	}
 	return Attach(ctx, p.Plan, p.Instances, p.running, o)
 }

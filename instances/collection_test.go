@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -42,6 +43,12 @@ func hitsObject(t *testing.T) *ebpf.CollectionSpec {
 // TestCollection loads an object in one call, attaches it, and finds its counts in the
 // one map that all instances share.
 func TestCollection(t *testing.T) {
+	for _, dispatch := range []bool{false, true} {
+		t.Run(fmt.Sprintf("dispatch=%v", dispatch), func(t *testing.T) { collection(t, dispatch) })
+	}
+}
+
+func collection(t *testing.T, dispatch bool) {
 	bpfexec.RequireOrSkip(t)
 	path, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
 	spec := hitsObject(t)
@@ -51,10 +58,13 @@ func TestCollection(t *testing.T) {
 	}
 	expanded, err := instances.Expand(context.Background(), spec, func(*probe.Definition) (instances.Subject, error) {
 		running, err := instances.Find(img, instances.FindOptions{})
-		return instances.Subject{Image: img, Running: running}, err
+		return instances.Subject{Image: img, Running: running, Dispatch: dispatch}, err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if d := expanded.Definitions["func"].Dispatch; (d != nil) != dispatch || dispatch && len(d.Specs) != 1 {
+		t.Fatalf("dispatched: %+v", d)
 	}
 	if spec.Programs["func"] == nil || expanded.Programs["func"] != nil || expanded.Programs["other"] == nil {
 		t.Error("the specification given was changed, or another program was")
@@ -72,6 +82,9 @@ func TestCollection(t *testing.T) {
 		info, err := prog.Info()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if dispatch {
+			i = -1 // several have the program
 		}
 		id, _ := info.ID()
 		if name, n, ok := c.InstanceByID(id); !ok || name != "func" || n != i {

@@ -38,7 +38,7 @@ type Dispatch struct {
 
 // SwitchSpec returns the map SwitchName. Its one value has 8 bytes for each program.
 func (d *Dispatch) SwitchSpec() *ebpf.MapSpec {
-	return &ebpf.MapSpec{Name: "probe_switch", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * len(d.Specs)), MaxEntries: 1}
+	return &ebpf.MapSpec{Name: "probe_switch", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * max(1, len(d.Specs))), MaxEntries: 1}
 }
 
 // The cookie of a site that is dispatched: who attaches gives the lowest 48 bits.

@@ -65,7 +65,7 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	a.power = &power{m: d.Switch, turns: make([]uint64, len(d.Programs))}
+	a.power = &power{m: d.Switch, turns: make([]uint64, max(1, len(d.Programs)))}
 	return a, a.power.set()
 }
 

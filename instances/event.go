@@ -112,7 +112,7 @@ func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err er
 	if errno == 0 {
 		return int(fd), nil
 	}
-	if errno != unix.EINVAL || !errors.Is(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie), ebpf.ErrNotSupported) {
+	if errno != unix.EINVAL || haveCookies() {
 		return -1, fmt.Errorf("attach the program: %w", errno)
 	}
 	if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
@@ -122,4 +122,9 @@ func attachEvent(prog *ebpf.Program, event int, cookie uint64) (link int, err er
 		return -1, fmt.Errorf("enable the probe: %w", err)
 	}
 	return -1, nil
+}
+
+// haveCookies reports whether the kernel has attach cookies, or it is not known.
+func haveCookies() bool {
+	return !errors.Is(features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie), ebpf.ErrNotSupported)
 }

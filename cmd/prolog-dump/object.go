@@ -50,7 +50,7 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 			}
 			subjects[key] = x
 		}
-		return instances.Subject{Image: x.img, Options: x.options, Running: x.running}, nil
+		return instances.Subject{Image: x.img, Options: x.options, Running: x.running, Dispatch: true}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
