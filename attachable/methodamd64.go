@@ -59,7 +59,7 @@ const jumpSize = 5
 // jumps5 reports whether a kprobe becomes a jump: can_optimize and copy_optimized_instructions in
 // arch/x86/kernel/kprobes/opt.c.
 func (t *Table) jumps5(r *reading, addr uint64) bool {
-	if r.blocked || r.hi-addr < jumpSize {
+	if r.blocked {
 		return false
 	}
 	// No jump of the function may lead into the bytes after the first. The one after the five
@@ -67,6 +67,8 @@ func (t *Table) jumps5(r *reading, addr uint64) bool {
 	if i, _ := slices.BinarySearch(r.targets, addr+1); i < len(r.targets) && r.targets[i] <= addr+jumpSize {
 		return false
 	}
+	// The reading ends where the function does: less than five bytes before that, none is left to
+	// decode.
 	size := uint64(0)
 	for size < jumpSize {
 		x, ok := insn.DecodeX86(r.from(addr + size))
