@@ -82,6 +82,8 @@ const nopX86, int3X86, retX86 = 0x90, 0xcc, 0xc3
 // follow notes the targets of all jumps, and whether can_optimize (arch/x86/kernel/kprobes/opt.c)
 // refuses the function.
 func (t *Table) follow(r *reading) {
+	const bytesOfOne = 16 // code for each jump, about
+	r.targets = make([]uint64, 0, len(r.code)/bytesOfOne)
 	fault, _ := slices.BinarySearch(t.faults, r.lo)
 	for addr := r.lo; addr < r.hi; {
 		for fault < len(t.faults) && t.faults[fault] < addr {

@@ -222,5 +222,5 @@ func (t *Table) listed(addr uint64) bool {
 // covered reports whether an address is in an instruction whose address is in a sorted list.
 func (t *Table) covered(list []uint64, addr uint64) bool {
 	i, _ := slices.BinarySearch(list, addr+1)
-	return i > 0 && addr-list[i-1] < t.instructionSize(list[i-1])
+	return i > 0 && addr-list[i-1] < maxInstruction && addr-list[i-1] < t.instructionSize(list[i-1])
 }

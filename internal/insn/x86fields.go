@@ -93,7 +93,7 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 		x.REX = op
 		op = next()
 	}
-	kind := byte('x')
+	var kind byte
 	switch {
 	case x.REX == 0 && (op == 0xc4 || op == 0xc5 || op == 0x62):
 		kind = x.vex(op, next)
