@@ -271,3 +271,30 @@ func TestFixtureMethods(t *testing.T) {
 		t.Errorf("in data: %v", got)
 	}
 }
+
+// TestBooster: a kernel's code asks whether an instruction can be boosted, for a single kprobe, only
+// if the kernel is not preemptible: prepare_singlestep, which compilers inline into arch_copy_kprobe.
+func TestBooster(t *testing.T) {
+	img := testenv.Open(t, testenv.Vmlinux(t))
+	at, err := img.SymbolAddresses("arch_copy_kprobe", "can_boost")
+	if err != nil || len(at) != 2 {
+		t.Skip("the image has no such functions", err)
+	}
+	table, err := New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := table.function(at["arch_copy_kprobe"])
+	asks := false
+	for addr := f.lo; addr < f.hi; {
+		x, ok := insn.DecodeX86(table.reading(f).from(addr))
+		if !ok {
+			t.Fatalf("%#x does not decode", addr)
+		}
+		addr += uint64(x.Size)
+		asks = asks || x.OpcodeSize == 1 && x.Opcode[0] == 0xe8 && addr+uint64(x.Immediate) == at["can_boost"]
+	}
+	if asks == table.x86.preemptible {
+		t.Errorf("preemptible: %v, and arch_copy_kprobe calls can_boost: %v", table.x86.preemptible, asks)
+	}
+}
