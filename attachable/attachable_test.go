@@ -107,6 +107,9 @@ func TestARM64Image(t *testing.T) {
 			if got := table.At(s.Addr + off); got != want {
 				t.Errorf("%v+%d: %q, want %q", s, off, got, want)
 			}
+			if got := table.Method(s.Addr + off); got != MethodNone {
+				t.Errorf("%v+%d: %v, in a file whose tables are not read", s, off, got)
+			}
 		}
 	}
 	if len(sites) == 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -28,7 +29,7 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 	if d.Fixed > 0 {
 		return d.Fixed
 	}
-	code := t.codeAt(addr, maxInstruction)
+	code := codeAt(t.img, addr, maxInstruction)
 	if code == nil {
 		return 1
 	}
@@ -72,30 +73,23 @@ func refuses(d *insn.Arch, code []byte) Cause {
 	return CauseNone
 }
 
-// boundary reports whether an instruction begins at an address, as the kernel finds
-// out: it decodes from the beginning of the function. checked is false when that does
-// not work here.
-func (t *Table) boundary(from, addr uint64) (at, checked bool) {
+// boundary reports whether an instruction begins at an address of a function, as the kernel finds
+// out: it decodes from the beginning of the function. checked is false when that does not work
+// here.
+func (t *Table) boundary(f span, addr uint64) (at, checked bool) {
 	d := t.decoder()
 	if d == nil {
 		return false, false
 	}
 	if d.Fixed > 0 {
-		return (addr-from)%d.Fixed == 0, true
+		return (addr-f.lo)%d.Fixed == 0, true
 	}
-	code := t.codeAt(from, addr-from+maxInstruction)
-	if code == nil {
+	r := t.reading(f)
+	off := addr - f.lo
+	if addr > r.strange || off >= uint64(len(r.code)) {
 		return false, false
 	}
-	for from < addr {
-		in, ok := d.Next(code)
-		if !ok || in.Size <= 0 || in.Size > len(code) {
-			return false, false
-		}
-		from += uint64(in.Size)
-		code = code[in.Size:]
-	}
-	return from == addr, true
+	return addr == r.strange || r.begins[off/64]>>(off%64)&1 != 0, true
 }
 
 // maxInstruction is more than the bytes of any instruction.
@@ -103,12 +97,12 @@ const maxInstruction = 16
 
 // codeAt returns up to n bytes of code from an address, or nil if the file has none there:
 // what follows the end of the section is left out.
-func (t *Table) codeAt(addr, n uint64) []byte {
-	s := t.img.SectionAt(addr)
+func codeAt(img *dwarfloc.Image, addr, n uint64) []byte {
+	s := img.SectionAt(addr)
 	if s == nil {
 		return nil
 	}
-	code, err := t.img.Bytes(addr, min(n, s.Addr+s.Size-addr))
+	code, err := img.Bytes(addr, min(n, s.Addr+s.Size-addr))
 	if err != nil {
 		return nil
 	}

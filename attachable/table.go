@@ -1,16 +1,18 @@
 // Package attachable predicts, from a kernel image alone, at which addresses the kernel accepts
-// a kprobe, and why it refuses one at the others.
+// a kprobe, why it refuses one at the others, and what a hit costs.
 //
 //	table, err := attachable.New(img)
 //	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
+//	method := table.Method(site.Addr) // by ftrace, by a jump, or by a breakpoint
 //
 // The rules are those of Linux 6.1: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
 // kernel/trace/trace_kprobe.c, can_probe in arch/x86/kernel/kprobes/core.c, and
 // arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each checks a table that
 // the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
-// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, one at a time. Code that the kernel
-// replaces when it boots, for its processor's errata, is not considered.
+// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, one at a time, and by
+// the kernel's own list of them. At does not consider code that the kernel replaces when it boots, for
+// its processor's errata.
 package attachable
 
 import (
@@ -37,8 +39,15 @@ type Table struct {
 	statics   []uint64
 	bugs      map[uint64]struct{}
 
-	mu   sync.Mutex
-	base map[string]span // results of unsuffixed by name; empty if there is no function
+	// What only Method needs, on amd64.
+	x86     x86Rules
+	faults  []uint64 // instructions that may fault
+	patches []ktable.Patch
+
+	readings readings
+
+	once sync.Once
+	base map[string]uint64 // functions from which clones may be made
 }
 
 type area struct {
@@ -66,7 +75,7 @@ var symbolAreas = []struct {
 // New reads the tables of a kernel or a kernel module. No probe is refused because of a table
 // that the image does not have. The error is about a damaged image.
 func New(img *dwarfloc.Image) (*Table, error) {
-	t := &Table{img: img, bugs: make(map[uint64]struct{}), base: make(map[string]span)}
+	t := &Table{img: img, bugs: make(map[uint64]struct{})}
 	for _, s := range img.Sections() {
 		if c, ok := sectionCauses[s.Name]; ok {
 			t.sections = append(t.sections, area{span{s.Addr, s.Addr + s.Size}, c})
@@ -76,7 +85,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	for _, a := range symbolAreas {
 		names = append(names, a.from, a.to)
 	}
-	marks, err := ktable.Find(img.File, names...)
+	marks, err := ktable.Find(img.File, append(names, symbolsX86...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +128,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		}
 		return 0
 	})
-	return t, nil
+	return t, t.readX86(marks)
 }
 
 // function returns the code from the symbol at or before an address to the next symbol, as
@@ -165,7 +174,7 @@ func (t *Table) At(addr uint64) Cause {
 	if _, ok := t.bugs[addr]; ok {
 		return causeBug
 	}
-	if at, checked := t.boundary(lo, addr); checked && !at {
+	if at, checked := t.boundary(f, addr); checked && !at {
 		return causeMidInstruction
 	}
 	return t.refuses(lo, addr)
@@ -173,22 +182,29 @@ func (t *Table) At(addr uint64) Cause {
 
 // unsuffixed returns the function that a clone was made from: foo for foo.isra.0 and foo.cold.
 // The kernel checks that function too.
-func (t *Table) unsuffixed(name string) (span, bool) {
+func (t *Table) unsuffixed(name string) (f span, ok bool) {
 	base, _, ok := strings.Cut(name, ".")
 	if !ok || base == "" {
-		return span{}, false
+		return f, false
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	f, known := t.base[base]
-	if !known {
-		all, _ := t.img.SymbolAddresses(base)
-		if addr, ok := all[base]; ok {
-			f, _ = t.function(addr)
+	t.once.Do(t.readBases)
+	addr, ok := t.base[base]
+	if !ok {
+		return f, false
+	}
+	f, ok = t.function(addr)
+	return f, ok && f.hi > f.lo
+}
+
+// readBases finds the functions of the names that clones have before their suffixes.
+func (t *Table) readBases() {
+	var names []string
+	for s := range t.img.Symbols() {
+		if base, _, ok := strings.Cut(s.Name, "."); ok && base != "" {
+			names = append(names, base)
 		}
-		t.base[base] = f
 	}
-	return f, f.hi > f.lo
+	t.base, _ = t.img.SymbolAddresses(names...)
 }
 
 // within reports whether one of some sorted addresses is in a range.
@@ -206,5 +222,5 @@ func (t *Table) listed(addr uint64) bool {
 // covered reports whether an address is in an instruction whose address is in a sorted list.
 func (t *Table) covered(list []uint64, addr uint64) bool {
 	i, _ := slices.BinarySearch(list, addr+1)
-	return i > 0 && addr-list[i-1] < t.instructionSize(list[i-1])
+	return i > 0 && addr-list[i-1] < maxInstruction && addr-list[i-1] < t.instructionSize(list[i-1])
 }

@@ -46,6 +46,8 @@ type Report struct {
 	Emitted Emitted `json:"emitted"`
 	// Ways are from MeasureWays. They may be nil.
 	Ways *Ways `json:"ways,omitempty"`
+	// Probes are from MeasureProbes. They may be nil.
+	Probes *Probes `json:"probes,omitempty"`
 }
 
 // Emitted are totals of prologues.

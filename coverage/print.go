@@ -66,6 +66,9 @@ func (r *Report) Print(w io.Writer) {
 	if r.Ways != nil {
 		r.Ways.print(w, r.Entry.Sites)
 	}
+	if r.Probes != nil {
+		r.Probes.print(w)
+	}
 	e := &r.Emitted
 	fmt.Fprintf(w, "\nprologues that fetch every parameter, up to %d each: %d, distinct: %d\n", prologue.MaxArgs, e.Prologues, e.Distinct)
 	fmt.Fprintf(w, "  %d instructions, %.2f a prologue; %d helper calls, %.2f a prologue\n",
@@ -122,6 +125,11 @@ func (r *Report) figures() map[string]int {
 	if r.Ways != nil {
 		for name, n := range r.Ways.figures() {
 			m["ways."+name] = *n
+		}
+	}
+	if r.Probes != nil {
+		for name, n := range r.Probes.figures() {
+			m["probes."+name] = n
 		}
 	}
 	return m

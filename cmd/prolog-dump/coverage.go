@@ -22,7 +22,8 @@ func coverageCommand(s *settings) *cobra.Command {
 answers, out-of-line entries and inlined instances apart. It writes the prologues
 that fetch them, and counts those, the distinct ones and their instructions. It
 also follows the code of all functions, and counts the ways into the bodies that
-were inlined into them, and out of them; --ways entry leaves that out.
+were inlined into them, and out of them, and how the kernel would run a probe at
+each inlined site; --ways entry leaves both out.
 
 With --diff OTHER it prints the figures that differ from OTHER's, and its exit
 status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
@@ -59,7 +60,10 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 	if err != nil || s.ways != "all" {
 		return r, err
 	}
-	r.Ways, err = coverage.MeasureWays(cmd.Context(), img)
+	if r.Ways, err = coverage.MeasureWays(cmd.Context(), img); err != nil {
+		return r, err
+	}
+	r.Probes, err = coverage.MeasureProbes(cmd.Context(), img)
 	return r, err
 }
 

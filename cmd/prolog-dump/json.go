@@ -32,6 +32,7 @@ type siteJSON struct {
 	Instance *int         `json:"instance"`           // null for a site that was skipped
 	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
 	NoProbe  string       `json:"no_probe,omitempty"` // why no probe can be there; for kernels with --attachable
+	Method   string       `json:"method,omitempty"`   // how the kernel runs the probe; with --cost
 }
 
 type callerJSON struct {
@@ -70,7 +71,10 @@ func (s *settings) printJSON(w io.Writer, x *subject, p *plan.Plan) error {
 	for i := range p.Sites {
 		o := siteObject(p, &p.Sites[i])
 		if probing != nil {
-			o.NoProbe = probing.sites[i].cause.String()
+			if probing.takes {
+				o.NoProbe = probing.sites[i].cause.String()
+			}
+			o.Method = probing.sites[i].method.String()
 		}
 		if err := enc.Encode(o); err != nil {
 			return err

@@ -40,6 +40,7 @@ type settings struct {
 	explain     bool
 
 	attachable bool
+	cost       bool
 }
 
 func rootCommand() *cobra.Command {
@@ -93,6 +94,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why")
+	f.BoolVar(&s.cost, "cost", false, "say how the kernel runs the probe at each site, and so what a hit costs")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
 		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s))

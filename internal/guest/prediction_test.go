@@ -20,7 +20,8 @@ import (
 )
 
 // TestPrediction attaches a probe at each of a random sample of an image's sites, and
-// compares the kernel's answers with the predictions of package attachable. GUEST_SITES is
+// compares the kernel's answers with the predictions of package attachable: whether it accepts the
+// probe, and whether its list of kprobes says that ftrace or a jump runs it. GUEST_SITES is
 // the size of the sample, GUEST_SEED its seed; by default the seed depends on the image, so
 // that the same kernel always gets the same sample.
 func TestPrediction(t *testing.T) { eachKernel(t, predict) }
@@ -47,9 +48,13 @@ func predict(t *testing.T, k testKernel) {
 	all := len(sites)
 	sites = sites[:min(int(size), all)]
 	task := &guest.Task{KASLR: true, Limit: 2*time.Minute + time.Duration(len(sites))*200*time.Millisecond}
-	// Try the byte after each site's address too: mostly the middle of an instruction.
-	for _, s := range sites {
-		task.Sites = append(task.Sites, s.Addr, s.Addr+1)
+	// Try the byte after each site's address too: mostly the middle of an instruction. It comes
+	// much later than the address, so that no probe there keeps the site's from becoming a jump.
+	tried := make([]*dwarfloc.Site, 0, 2*len(sites))
+	for i, s := range sites {
+		other := sites[(i+len(sites)/2)%len(sites)]
+		tried = append(tried, s, other)
+		task.Sites = append(task.Sites, s.Addr, other.Addr+1)
 	}
 	patched, err := readPatches(k, img)
 	if err != nil {
@@ -65,8 +70,9 @@ func predict(t *testing.T, k testKernel) {
 	}
 	refused, wrong, explained := 0, 0, 0
 	causes := make(map[string]int)
+	methods, byProcessor := make(map[string]int), 0
 	for _, a := range r.Attach {
-		s, addr := sites[a.Site/2], task.Sites[a.Site]
+		s, addr := tried[a.Site], task.Sites[a.Site]
 		cause := table.At(addr)
 		if a.Errno != 0 {
 			refused++
@@ -82,12 +88,23 @@ func predict(t *testing.T, k testKernel) {
 			t.Errorf("%v at %#x (%s): predicted %q, the kernel's answer is %q", s, addr, s.Section, cause, a.Text)
 			continue
 		}
+		if method := table.Method(addr); a.Errno == 0 && method != attachable.MethodNone {
+			switch want := stateOf(method); {
+			case a.State == want:
+				methods[method.String()]++
+			case patched.within(addr):
+				byProcessor++
+			default:
+				wrong++
+				t.Errorf("%v at %#x: predicted %v, which is %q; the kernel lists the probe with %q", s, addr, method, want, a.State)
+			}
+		}
 		if got, want := unix.Errno(a.Errno), errnoOf(k, cause); got != want {
 			t.Errorf("%v at %#x: %s: the kernel's answer is %v, want %v", s, addr, cause, got, want)
 		}
 	}
-	t.Logf("seed %d: %d of %d sites, each and the byte after: %d attached, %d refused (%v), %d mispredicted; %d differ in code that the kernel has patched; %v",
-		seed, len(sites), all, len(task.Sites)-refused, refused, causes, wrong, explained, time.Since(start).Round(time.Millisecond))
+	t.Logf("seed %d: %d of %d sites, each and the byte after: %d attached, %d refused (%v), %d mispredicted; %d differ in code that the kernel has patched; attached by %v, %d differ by processor; %v",
+		seed, len(sites), all, len(task.Sites)-refused, refused, causes, wrong, explained, methods, byProcessor, time.Since(start).Round(time.Millisecond))
 }
 
 // patches are the instructions that the kernel replaces when it boots, by address, with
@@ -103,6 +120,29 @@ func (p patches) covers(addr uint64) bool {
 		}
 	}
 	return false
+}
+
+// within reports whether a jump in place of the instructions at an address may replace one of them.
+func (p patches) within(addr uint64) bool {
+	const most = 5 - 1 + 15 // bytes: the last instruction begins before the jump ends
+	for a := addr; a < addr+most; a++ {
+		if _, ok := p[a]; ok {
+			return true
+		}
+	}
+	return p.covers(addr)
+}
+
+// stateOf returns what the kernel's list of kprobes says of a probe that it runs by a method
+// (report_probe in kernel/kprobes.c).
+func stateOf(m attachable.Method) string {
+	switch m.String() {
+	case "ftrace":
+		return "[FTRACE]"
+	case "jump":
+		return "[OPTIMIZED]"
+	}
+	return "["
 }
 
 // readPatches reads the tables of paravirtual calls (arch/x86/include/asm/

@@ -176,6 +176,7 @@ type Refused struct {
 	Plan, Site int
 	Errno      uint
 	Text       string
+	State      string // what the kernel's list of kprobes says of the probe: "[OPTIMIZED]", "[FTRACE]", or "["
 }
 
 // Child is what the calls returned.

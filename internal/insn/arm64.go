@@ -115,3 +115,23 @@ func shapeARM64(code []byte) uint64 {
 	}
 	return uint64(inst.Op)
 }
+
+// ARM64Simulated lists what arm_probe_decode_insn in arch/arm64/kernel/probes/decode-insn.c (6.1 and
+// 6.12) simulates, and ARM64Literals what kprobes simulate besides. The encodings are those in
+// arch/arm64/include/asm/insn.h.
+var (
+	ARM64Simulated = []Pattern{
+		{Mask: 0xff000010, Value: 0x54000000}, // B.cond
+		{Mask: 0x7e000000, Value: 0x34000000}, // CBZ, CBNZ
+		{Mask: 0x7e000000, Value: 0x36000000}, // TBZ, TBNZ
+		{Mask: 0x1f000000, Value: 0x10000000}, // ADR, ADRP
+		{Mask: 0x7c000000, Value: 0x14000000}, // B, BL
+		{Mask: 0xfffffc1f, Value: 0xd61f0000}, // BR
+		{Mask: 0xfffffc1f, Value: 0xd63f0000}, // BLR
+		{Mask: 0xfffffc1f, Value: 0xd65f0000}, // RET
+	}
+	ARM64Literals = []Pattern{
+		{Mask: 0xbf000000, Value: 0x18000000}, // LDR of a literal
+		{Mask: 0xff000000, Value: 0x98000000}, // LDRSW of a literal
+	}
+)

@@ -39,16 +39,19 @@ var (
 	// Bugs has traps: include/asm-generic/bug.h, struct bug_entry with
 	// CONFIG_GENERIC_BUG_RELATIVE_POINTERS. Without CONFIG_DEBUG_BUGVERBOSE it has 8 bytes.
 	Bugs = &Form{"__start___bug_table", "__stop___bug_table", []int{12, 8}, true, isBug}
-	// faults has instructions that may fault: struct exception_table_entry in
+	// Faults has instructions that may fault: struct exception_table_entry in
 	// arch/x86/include/asm/extable.h and arch/arm64/include/asm/extable.h. On arm64 it has had 12
 	// bytes since 5.16, and 8 before.
-	faults = &Form{"__start___ex_table", "__stop___ex_table", []int{12, 8}, true, isFault}
+	Faults = &Form{"__start___ex_table", "__stop___ex_table", []int{12, 8}, true, isFault}
 	// replaced has code with alternatives: struct alt_instr in arch/*/include/asm/alternative.h.
 	// On x86 it has had 14 bytes since 6.3, 12 since 5.13, and 13 before.
 	replaced = &Form{"__alt_instructions", "__alt_instructions_end", []int{12, 14, 13}, true, isReplaced}
+	// paravirt has calls through pv_ops: struct paravirt_patch_site in
+	// arch/x86/include/asm/paravirt_types.h, until Linux 6.7.
+	paravirt = &Form{"__parainstructions", "__parainstructions_end", []int{16}, false, nil}
 )
 
-var forms = []*Form{Blacklist, Mcount, Jumps, StaticCalls, Bugs, faults, replaced}
+var forms = []*Form{Blacklist, Mcount, Jumps, StaticCalls, Bugs, Faults, replaced, paravirt}
 
 // Marks are the addresses of the symbols that a linker script puts around tables and code.
 type Marks struct {
@@ -59,7 +62,7 @@ type Marks struct {
 
 // Find finds the symbols around all tables, and others by name. The error is about a damaged image.
 func Find(f *image.File, others ...string) (*Marks, error) {
-	others = append(others, thunks...)
+	others = append(append(others, thunks...), patching...)
 	for _, l := range forms {
 		others = append(others, l.from, l.to)
 	}

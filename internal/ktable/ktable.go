@@ -52,7 +52,7 @@ func (m *Marks) Tables() (*Tables, error) {
 		form   *Form
 		before uint64
 		of     func(c *code, e entry, add func(from, to uint64))
-	}{{Jumps, 0, jumpEdges}, {faults, 0, faultEdges}, {replaced, maxReplaced, replacedEdges}} {
+	}{{Jumps, 0, jumpEdges}, {Faults, 0, faultEdges}, {replaced, maxReplaced, replacedEdges}} {
 		d, err := m.read(l.form)
 		if err != nil {
 			return nil, err

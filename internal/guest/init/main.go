@@ -101,7 +101,7 @@ func run() error {
 func begin() error {
 	for _, m := range [][3]string{
 		{"proc", "/proc", "proc"}, {"sysfs", "/sys", "sysfs"}, {"devtmpfs", "/dev", "devtmpfs"}, {"tmpfs", "/tmp", "tmpfs"},
-		{"tracefs", "/sys/kernel/tracing", "tracefs"},
+		{"tracefs", "/sys/kernel/tracing", "tracefs"}, {"debugfs", "/sys/kernel/debug", "debugfs"},
 	} {
 		if err := unix.Mount(m[0], m[1], m[2], 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m[1], err)

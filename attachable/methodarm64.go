@@ -1,0 +1,50 @@
+package attachable
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// kprobeARM64: arm64 has neither optimised kprobes nor kprobes on ftrace nor a booster, up to
+// Linux 6.12. arm_kprobe_decode_insn (arch/arm64/kernel/probes/decode-insn.c) says which
+// instructions are simulated (INSN_GOOD_NO_SLOT); a copy of each other one runs in a slot, with a
+// BRK after it (setup_singlestep in arch/arm64/kernel/probes/kprobes.c).
+func kprobeARM64(t *Table, addr uint64) Method {
+	code := codeAt(t.img, addr, 4)
+	if len(code) < 4 {
+		return MethodNone
+	}
+	return stepARM64(code)
+}
+
+func stepARM64(code []byte) Method {
+	if simulated(code, insn.ARM64Simulated) || simulated(code, insn.ARM64Literals) {
+		return methodEmulated
+	}
+	return methodStepped
+}
+
+// uprobeARM64 follows arch_uprobe_analyze_insn in arch/arm64/kernel/probes/uprobes.c. Uprobes refuse
+// what can neither be stepped nor simulated, among it loads of literals (since Linux 6.12 and
+// 6.1.113).
+func uprobeARM64(code []byte) Method {
+	d := insn.For("arm64")
+	switch {
+	case len(code) < 4, simulated(code, insn.ARM64Literals):
+		return MethodNone
+	case simulated(code, insn.ARM64Simulated):
+		return methodEmulated
+	}
+	word := binary.LittleEndian.Uint32(code)
+	if i := slices.IndexFunc(d.Steps, func(p insn.Pattern) bool { return p.Fits(word) }); i >= 0 && d.Steps[i].Refused {
+		return MethodNone
+	}
+	return methodStepped
+}
+
+func simulated(code []byte, all []insn.Pattern) bool {
+	word := binary.LittleEndian.Uint32(code)
+	return slices.ContainsFunc(all, func(p insn.Pattern) bool { return p.Fits(word) })
+}

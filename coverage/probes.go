@@ -1,0 +1,131 @@
+package coverage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/internal/place"
+)
+
+// Probes are totals of probes at inlined sites: where a kernel accepts one, and how the kernel runs
+// it. See attachable.Method.
+type Probes struct {
+	Addresses  int            `json:"addresses"`  // of inlined sites; several sites may have one
+	Attachable int            `json:"attachable"` // of them, those at which the kernel accepts a probe
+	Refused    map[string]int `json:"refused"`    // the others, by cause
+	Methods    map[string]int `json:"methods"`    // the attachable ones, by how the kernel runs the probe
+}
+
+// MeasureProbes predicts a probe at each address of an inlined site: kprobes in a kernel, uprobes in
+// other files. It returns nil for relocatable files, kernel modules among them. The
+// error is the cause of ctx if that ends, or about damaged debug information.
+func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
+	if img.IsRelocatable() {
+		return nil, nil
+	}
+	predict, err := predictor(img)
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]uint64, runtime.GOMAXPROCS(0))
+	err = img.EachSite(ctx, nil, func(worker int, s *dwarfloc.Site) error {
+		if s.Kind == dwarfloc.SiteInline {
+			found[worker] = append(found[worker], s.Addr)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	addrs := slices.Concat(found...)
+	slices.Sort(addrs) // so the questions about one function follow each other
+	addrs = slices.Compact(addrs)
+	out := &Probes{Addresses: len(addrs), Refused: make(map[string]int), Methods: make(map[string]int)}
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for part := range slices.Chunk(addrs, max(1, (len(addrs)+len(found)-1)/len(found))) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			var causes [256]int
+			var methods [256]int
+			for _, addr := range part {
+				c, m := predict(addr)
+				causes[c]++
+				methods[m]++
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i, n := range causes {
+				if c := attachable.Cause(i); n > 0 && c != attachable.CauseNone {
+					out.Refused[c.String()] += n
+				}
+			}
+			for i, n := range methods {
+				if m := attachable.Method(i); n > 0 && m != attachable.MethodNone {
+					out.Methods[m.String()] += n
+				}
+			}
+		}()
+	}
+	wait.Wait()
+	out.Attachable = out.Addresses
+	for _, n := range out.Refused {
+		out.Attachable -= n
+	}
+	return out, context.Cause(ctx)
+}
+
+// predictor returns the predictions for an image's kind of probes.
+func predictor(img *dwarfloc.Image) (func(addr uint64) (attachable.Cause, attachable.Method), error) {
+	kernel, err := place.IsKernel(img)
+	if err != nil {
+		return nil, err
+	}
+	if !kernel {
+		return func(addr uint64) (attachable.Cause, attachable.Method) {
+			return attachable.CauseNone, attachable.UprobeMethod(img, addr)
+		}, nil
+	}
+	table, err := attachable.New(img)
+	if err != nil {
+		return nil, err
+	}
+	return func(addr uint64) (attachable.Cause, attachable.Method) {
+		m := table.Method(addr)
+		if m != attachable.MethodNone {
+			return attachable.CauseNone, m
+		}
+		return table.At(addr), m
+	}, nil
+}
+
+func (p *Probes) print(w io.Writer) {
+	fmt.Fprintf(w, "\nprobes at inlined sites: %d addresses\n\n", p.Addresses)
+	line := func(name string, part, whole int) {
+		fmt.Fprintf(w, "  %-26s %s %8d  %5.1f %%\n", name, bar(part, whole), part, percent(part, whole))
+	}
+	line("attachable", p.Attachable, p.Addresses)
+	fmt.Fprintln(w, " attachable, by how the kernel runs the probe")
+	for _, name := range order.LargestFirst(p.Methods) {
+		line(name, p.Methods[name], p.Attachable)
+	}
+}
+
+// figures returns the totals by name.
+func (p *Probes) figures() map[string]int {
+	m := map[string]int{"addresses": p.Addresses, "attachable": p.Attachable}
+	for group, g := range map[string]map[string]int{"refused": p.Refused, "methods": p.Methods} {
+		for name, n := range g {
+			m[group+"."+name] = n
+		}
+	}
+	return m
+}
