@@ -40,7 +40,7 @@ type AttachOptions struct {
 	None bool
 	// KeepSettings leaves the kernel's settings alone. Otherwise many kprobes that are made or
 	// ended one by one have expedited grace periods of RCU and no optimization meanwhile
-	// (rcu_expedited, kprobes-optimization), which takes a tenth of the time. Both are put back
+	// (rcu_expedited, kprobes-optimization), which takes a fifth of the time. Both are put back
 	// then, or, after SIGKILL, when kprobes are attached again.
 	KeepSettings bool
 	// Progress, if not nil, is called as sites are attached or refused.

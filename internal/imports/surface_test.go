@@ -27,8 +27,10 @@ import (
 // (tracer.Unpaired, Session.Unpaired). attachable.Table.Repeats went: a site knows it. How the kernel
 // runs a probe, and so what a hit costs, is one type (attachable.Method, MethodNone, its String and
 // Describe), asked for by two functions (Table.Method, UprobeMethod), since kprobes need a kernel's
-// tables and uprobes only code; its totals are coverage.Probes and MeasureProbes.
-const maxExported = 430
+// tables and uprobes only code; its totals are coverage.Probes and MeasureProbes. A plan in few programs
+// is instances.Dispatch (NewDispatch, SwitchSpec, Load, Dispatched with its Attach and Close,
+// ErrNotDispatched), and sites come and go by Attachment.Detach, Reattach and Silence.
+const maxExported = 441
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// BenchmarkAttach loads, attaches and detaches programs at functions of the C library, in this
+// process alone, with one program for each distinct prologue and with few programs that choose.
+// It needs root, and the C library's debug information (libc6-dbg).
+func BenchmarkAttach(b *testing.B) {
+	if os.Getuid() != 0 {
+		b.Skip("probes need root")
+	}
+	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
+	img, err := dwarfloc.Open(libc, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = img.Close() })
+	r, err := instances.Find(img, instances.FindOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	user := &ebpf.ProgramSpec{Name: "attach", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	for _, text := range []string{"strlen", "str* $params", "s* $params", "* $params"} {
+		def, err := probe.Parse(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p, err := plan.New(context.Background(), img, def, plan.Options{Target: r.Target(), Convention: prologue.ConventionRecord})
+		if err != nil {
+			b.Fatal(err)
+		}
+		o := instances.AttachOptions{PID: os.Getpid()}
+		name := strings.ReplaceAll(text, " ", "_")
+		b.Run(name+"/dispatch", func(b *testing.B) {
+			t := times{sites: len(p.Sites)}
+			for b.Loop() {
+				began := time.Now()
+				d, err := instances.NewDispatch(p, func(int) *ebpf.ProgramSpec { return user })
+				if err != nil {
+					b.Fatal(err)
+				}
+				loaded, err := d.Load()
+				if err != nil {
+					b.Fatal(err)
+				}
+				t.programs = len(loaded.Programs)
+				t.add(b, began, func() (*instances.Attachment, error) { return loaded.Attach(context.Background(), r, o) })
+				if err := loaded.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			t.report(b)
+		})
+		b.Run(name+"/instances", func(b *testing.B) {
+			t := times{sites: len(p.Sites)}
+			for b.Loop() {
+				began := time.Now()
+				specs, err := instances.ProgramSpecs(p, user)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var programs []*ebpf.Program
+				for _, s := range specs {
+					prog, err := ebpf.NewProgram(s)
+					if err != nil {
+						b.Fatal(err)
+					}
+					programs = append(programs, prog)
+				}
+				t.programs = len(programs)
+				t.add(b, began, func() (*instances.Attachment, error) {
+					return instances.Attach(context.Background(), p, programs, r, o)
+				})
+				for _, prog := range programs {
+					if err := prog.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			t.report(b)
+		})
+	}
+}
+
+// times are sums over the rounds of a benchmark.
+type times struct {
+	sites, programs      int
+	load, attach, detach time.Duration
+}
+
+// add attaches and detaches programs whose loading began at a time.
+func (t *times) add(b *testing.B, began time.Time, attach func() (*instances.Attachment, error)) {
+	loaded := time.Now()
+	a, err := attach()
+	if err != nil {
+		b.Fatal(err)
+	}
+	attached := time.Now()
+	if err := a.Close(); err != nil {
+		b.Fatal(err)
+	}
+	t.load, t.attach, t.detach = t.load+loaded.Sub(began), t.attach+attached.Sub(loaded), t.detach+time.Since(attached)
+}
+
+func (t *times) report(b *testing.B) {
+	b.ReportMetric(float64(t.sites), "sites")
+	b.ReportMetric(float64(t.programs), "programs")
+	for what, d := range map[string]time.Duration{"load": t.load, "attach": t.attach, "detach": t.detach} {
+		b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), what+"-ms/op")
+	}
+}
