@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// BenchmarkHit is the mean time that programs run at a hit, as the kernel counts it, at
+// allocating functions of the C library while a command uses them: programs of instances, and one that
+// chooses among their prologues.
+func BenchmarkHit(b *testing.B) {
+	if os.Getuid() != 0 {
+		b.Skip("probes need root")
+	}
+	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer stats.Close()
+	img, err := dwarfloc.Open("/lib/x86_64-linux-gnu/libc.so.6", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer img.Close()
+	r, err := instances.Find(img, instances.FindOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	def, err := probe.Parse("*alloc* $params")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := plan.New(context.Background(), img, def, plan.Options{Target: r.Target(), Convention: prologue.ConventionRecord})
+	if err != nil {
+		b.Fatal(err)
+	}
+	user := &ebpf.ProgramSpec{Name: "hit", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	specs, err := instances.ProgramSpecs(p, user)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var programs []*ebpf.Program
+	for _, s := range specs {
+		prog, err := ebpf.NewProgram(s)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer prog.Close()
+		programs = append(programs, prog)
+	}
+	d, err := instances.NewDispatch(p, func(int) *ebpf.ProgramSpec { return user })
+	if err != nil {
+		b.Fatal(err)
+	}
+	loaded, err := d.Load()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer loaded.Close()
+	run := func(b *testing.B, programs []*ebpf.Program, attach func() (*instances.Attachment, error)) {
+		a, err := attach()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer a.Close()
+		counted := func() (time.Duration, uint64) {
+			var total time.Duration
+			var hits uint64
+			for _, prog := range programs {
+				s, err := prog.Stats()
+				if err != nil {
+					b.Fatal(err)
+				}
+				total, hits = total+s.Runtime, hits+s.RunCount
+			}
+			return total, hits
+		}
+		before, hitsBefore := counted()
+		for b.Loop() {
+			if err := exec.Command("/bin/ls", "-lR", "/usr/include/linux").Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		after, hits := counted()
+		b.ReportMetric(float64((after-before).Nanoseconds())/float64(hits-hitsBefore), "ns/hit")
+		b.ReportMetric(float64(len(p.Instances)), "prologues")
+	}
+	for range 3 { // side by side
+		b.Run("instances", func(b *testing.B) {
+			run(b, programs, func() (*instances.Attachment, error) {
+				return instances.Attach(context.Background(), p, programs, r, instances.AttachOptions{})
+			})
+		})
+		b.Run("dispatch", func(b *testing.B) {
+			run(b, loaded.Programs, func() (*instances.Attachment, error) {
+				return loaded.Attach(context.Background(), r, instances.AttachOptions{})
+			})
+		})
+	}
+}
