@@ -26,10 +26,10 @@ func (l literal) Literal() (string, bool) { return string(l), true }
 
 // worker is what one goroutine of EachSite keeps from site to site.
 type worker struct {
-	sel      index.Selector // caches results, so goroutines cannot share one
-	site     Site
-	resolver resolver
-	_        [128]byte // so that no cache line is written by two processors
+	sel       index.Selector // caches results, so goroutines cannot share one
+	site      Site
+	resolvers resolvers
+	_         [128]byte // so that no cache line is written by two processors
 }
 
 // Sites returns all sites of the functions that m selects, in a stable order: by
@@ -73,6 +73,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 		own := &workers[w.Worker]
 		s := &own.site
 		s.funOf = -1
+		loaded := false
 		for j := range u.Recs {
 			r := &u.Recs[j]
 			if r.Flags&index.HasPC == 0 || !own.sel.Match(u.NameRefOf(r)) {
@@ -81,6 +82,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if err := w.Load(u.Unit); err != nil {
 				return err
 			}
+			loaded = true
 			ok, err := u.site(int32(j), s)
 			if err != nil {
 				return err
@@ -88,10 +90,13 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if !ok {
 				continue
 			}
-			s.resolver = &own.resolver
+			s.resolvers, own.resolvers.used = &own.resolvers, 0
 			if err := f(w.Worker, s); err != nil {
 				return err
 			}
+		}
+		if loaded && m == nil {
+			u.forget()
 		}
 		return nil
 	})

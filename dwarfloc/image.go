@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -190,10 +191,21 @@ type unit struct {
 	assignedErr  error
 	compiled     compiler
 
-	texts texts
+	texts atomic.Pointer[texts]
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type // by the offset of their entry
+}
+
+// forget frees what has been derived from the unit, and what was read of it. Whoever walks a
+// whole image forgets each unit: all of them take 100 MB for a kernel. What is needed again
+// is read again.
+func (u *unit) forget() {
+	u.Forget()
+	u.texts.Store(nil)
+	u.typeMu.Lock()
+	defer u.typeMu.Unlock()
+	u.types = nil
 }
 
 // of returns the image's unit for a unit of the debug information.

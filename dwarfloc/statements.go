@@ -28,6 +28,16 @@ type texts struct {
 	read   bool
 }
 
+// declarations returns the unit's texts.
+func (u *unit) declarations() *texts {
+	for {
+		if t := u.texts.Load(); t != nil {
+			return t
+		}
+		u.texts.CompareAndSwap(nil, new(texts))
+	}
+}
+
 // number returns the number of a file in a line table.
 func (t *texts) number(u *dw.Unit, own bool, index uint64) int32 {
 	if n, ok := t.index[index]; ok && own {
@@ -247,7 +257,7 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	if len(edges) == 0 {
 		return holder, false
 	}
-	at := c.u.texts.at(c.u, r)
+	at := c.texts.at(c.u, r)
 	if at == (text{}) {
 		return holder, false
 	}
