@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"runtime"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
@@ -36,18 +35,11 @@ type worker struct {
 // function, then address, view and place in the debug information. Functions without
 // a site are left out.
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
-	found := make([][]*Site, runtime.GOMAXPROCS(0))
-	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
-		c, err := s.Clone()
-		found[worker] = append(found[worker], c)
-		return err
-	})
+	l, err := img.List(ctx, m, nil)
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Concat(found...)
-	slices.SortFunc(out, compareSites)
-	return dropCopies(out), nil
+	return l.Sites(ctx)
 }
 
 // EachSite calls f for all sites of the functions that m selects, from several goroutines
@@ -63,6 +55,10 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	sel, units, err := img.index.Candidates(ctx, m)
 	if err != nil {
 		return err
+	}
+	one := false // few units, whose sites are probably asked for more
+	if m != nil {
+		_, one = m.Literal()
 	}
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
@@ -95,7 +91,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 				return err
 			}
 		}
-		if loaded && m == nil {
+		if loaded && !one {
 			u.forget()
 		}
 		return nil
@@ -106,20 +102,12 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	return img.Changed()
 }
 
+// compareSites is the order of Sites.
 func compareSites(a, b *Site) int {
 	return cmp.Or(
 		cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.DIE, b.DIE),
 	)
-}
-
-// dropCopies keeps one of several descriptions of the same out-of-line code: a
-// linker that merges functions from several units leaves the debug information of
-// each.
-func dropCopies(sites []*Site) []*Site {
-	return slices.CompactFunc(sites, func(a, b *Site) bool {
-		return a.Kind == SiteEntry && b.Kind == SiteEntry && a.Addr == b.Addr && a.Function == b.Function
-	})
 }
 
 // FunctionNames returns the names of all functions with at least one site, sorted,
