@@ -28,6 +28,7 @@ type code struct {
 	marks  []flow.Mark // memory of statements
 
 	twins         map[sameFunction]*twins
+	twinsIn       []*twins    // for each body its own, or nil
 	statementRows []statement // by address and view
 	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
 }

@@ -34,6 +34,7 @@ type Image struct {
 	addresses sync.Map // cached addresses of symbols, by name
 	noReturns noReturns
 	patches   patches
+	walked    atomic.Uint64 // bytes of units that were forgotten
 }
 
 // Options says how to open an image. The zero value is the default.
@@ -197,10 +198,17 @@ type unit struct {
 	types  map[uint64]*Type // by the offset of their entry
 }
 
+// releaseEach is after how many bytes of forgotten units the pages of the file are given back too.
+// To get them again costs 1 ms for these.
+const releaseEach = 24 << 20
+
 // forget frees what has been derived from the unit, and what was read of it. Whoever walks a
 // whole image forgets each unit: all of them take 100 MB for a kernel. What is needed again
 // is read again.
 func (u *unit) forget() {
+	if size := u.End - u.Off; u.img.walked.Add(size)%releaseEach < size {
+		mapping.Release()
+	}
 	u.Forget()
 	u.texts.Store(nil)
 	u.typeMu.Lock()

@@ -209,11 +209,11 @@ func (c *code) readRows() error {
 	for _, r := range c.ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		last := int32(-1) // the body of the statement before
+		c.addRows(rows[i:], r.Hi)
 		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
 			if rows[i].End {
 				continue
 			}
-			c.rows = append(c.rows, rows[i])
 			if !rows[i].Stmt {
 				continue
 			}
@@ -230,6 +230,31 @@ func (c *code) readRows() error {
 		}
 	}
 	return nil
+}
+
+// addRows adds the rows before an address that are of instructions. Of a function in one piece,
+// as nearly all are, they are not copied.
+func (c *code) addRows(rows []dw.Row, hi uint64) {
+	n, ends, statements := 0, 0, 0
+	for ; n < len(rows) && rows[n].Addr < hi; n++ {
+		switch {
+		case rows[n].End:
+			ends++
+		case rows[n].Stmt:
+			statements++
+		}
+	}
+	c.statementRows = slices.Grow(c.statementRows, statements)
+	if c.rows == nil && ends == 0 {
+		c.rows = rows[:n:n]
+		return
+	}
+	c.rows = slices.Grow(c.rows, n)
+	for i := range rows[:n] {
+		if !rows[i].End {
+			c.rows = append(c.rows, rows[i])
+		}
+	}
 }
 
 // statement is a row of the line table that begins a statement, at an instruction that is

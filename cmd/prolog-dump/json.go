@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -38,7 +40,9 @@ func (l *jsonLine) writeTo(w io.Writer, instance int) error {
 // A whole kernel has 215 MB of lines, so they are written without encoding/json, the bytes of
 // which they have.
 func siteLine(p *plan.Plan, s *plan.Site, noProbe string) jsonLine {
-	b := make(jsonText, 0, 1024)
+	memory := jsonTexts.Get().(*jsonText)
+	defer jsonTexts.Put(memory)
+	b := (*memory)[:0]
 	b.string(`{"function":`, s.Function) // the DWARF name
 	b.string(`,"kind":`, s.Kind.String())
 	b.hex(`,"addr":`, s.Addr) // link-time address
@@ -80,8 +84,12 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe string) jsonLine {
 	}
 	b.optional(`,"no_probe":`, noProbe)
 	b = append(b, '}', '\n')
-	return jsonLine{append([]byte(nil), b...), at}
+	*memory = b
+	return jsonLine{bytes.Clone(b), at}
 }
+
+// jsonTexts recycles the memory of lines that are being written.
+var jsonTexts = sync.Pool{New: func() any { return new(jsonText) }}
 
 // jsonText is JSON that is being written. Each method appends a name, with what is before it, and
 // a value.
