@@ -28,6 +28,7 @@ type worker struct {
 	sel       index.Selector // caches results, so goroutines cannot share one
 	site      Site
 	resolvers resolvers
+	ways      Ways      // of SiteList.Each
 	_         [128]byte // so that no cache line is written by two processors
 }
 

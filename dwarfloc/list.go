@@ -130,7 +130,7 @@ func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) {
 
 // Each calls f for the sites with numbers from from to to-1, in several goroutines and unit by
 // unit, as EachSite does: worker is less than GOMAXPROCS, and no two calls with the same worker
-// overlap; s is reused after f returns, but its fields are all set. w are its ways if ways is
+// overlap; s and w are reused after f returns, but all fields of s are set. w are its ways if ways is
 // set, and else nil: they are found once for all sites of a unit, and kept. Each is not for
 // several goroutines.
 func (l *SiteList) Each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
@@ -198,9 +198,9 @@ func (l *SiteList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32,
 		}
 		var at *Ways
 		for ways && at == nil {
-			x := known.next()
+			known.next(&own.ways)
 			if l.byUnit[next] == l.at[i] {
-				at = &x
+				at = &own.ways
 			}
 			next++
 		}
@@ -292,9 +292,10 @@ func appendWays(b []byte, w *Ways) []byte {
 // packedWays reads what appendWays has written.
 type packedWays struct{ b bin.Reader }
 
-func (p *packedWays) next() (w Ways) {
+// next reads into w, whose memory it uses.
+func (p *packedWays) next(w *Ways) {
 	flags := p.b.U8()
-	w.Within = flags&packedWithin != 0
+	w.Within, w.Unknown = flags&packedWithin != 0, ""
 	if flags&packedUnknown != 0 {
 		w.Unknown = string(p.b.Bytes(p.b.ULEB()))
 	}
@@ -307,14 +308,10 @@ func (p *packedWays) next() (w Ways) {
 	}
 	for _, ways := range [...]*[]Way{&w.In, &w.Out} {
 		n := p.b.ULEB()
-		if n == 0 {
-			continue
-		}
-		*ways = make([]Way, n)
-		for i := range *ways {
-			x := &(*ways)[i]
+		*ways = (*ways)[:0]
+		for range n {
 			flags := p.b.U8()
-			x.Again = flags&packedAgain != 0
+			x := Way{Again: flags&packedAgain != 0}
 			x.Addr, x.Probe, x.View = address(), address(), p.b.ULEB()
 			if flags&packedBefore != 0 {
 				x.Before = make([]uint64, p.b.ULEB())
@@ -322,7 +319,7 @@ func (p *packedWays) next() (w Ways) {
 					x.Before[k] = address()
 				}
 			}
+			*ways = append(*ways, x)
 		}
 	}
-	return w
 }

@@ -108,11 +108,13 @@ func whole[T any](ctx context.Context, img *dwarfloc.Image, def *probe.Definitio
 // all over the image, while the debug information is read unit by unit, each of which takes some
 // time to begin with. So sites are described in parts, in the order of the image, and each part
 // is put into the order of the plan. The first ones are small, since somebody waits.
-const (
+var ( // tests have smaller ones
 	firstPart = 32
-	partRatio = 8 // of one part to the one before
 	largePart = 1 << 16
 )
+
+// partRatio is the ratio of one part to the one before.
+const partRatio = 8
 
 // parts calls f for one part of n sites after the other, until it returns true.
 func parts(n int, f func(from, to int) (done bool, err error)) error {
