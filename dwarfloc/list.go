@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
 // SiteList is the sites of functions in the order of Sites, without what they are made of: a
@@ -26,9 +27,7 @@ type SiteList struct {
 // listed is a site in a list.
 type listed struct{ unit, rec int32 }
 
-func compareListed(a, b listed) int {
-	return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(a.rec, b.rec))
-}
+func (l listed) key() uint64 { return uint64(l.unit)<<32 | uint64(l.rec) }
 
 // found is a site that is sorted into a list.
 type found struct {
@@ -68,8 +67,7 @@ func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool,
 	for i := range sorted {
 		l.at[i] = sorted[i].listed
 	}
-	l.byUnit = slices.Clone(l.at)
-	slices.SortFunc(l.byUnit, compareListed)
+	l.byUnit = radix.Sort(slices.Clone(l.at), func(x *listed) uint64 { return x.key() })
 	for i := range l.byUnit {
 		l.from[l.byUnit[i].unit+1] = int32(i + 1)
 	}
@@ -104,7 +102,17 @@ func (img *Image) rank(sites []found) {
 
 // compareFound is compareSites: units and records are in the order of their entries.
 func compareFound(a, b found) int {
-	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.addr, b.addr), cmp.Compare(a.view, b.view), cmp.Compare(a.kind, b.kind), compareListed(a.listed, b.listed))
+	switch { // cmp.Or would compare all
+	case a.name != b.name:
+		return cmp.Compare(a.name, b.name)
+	case a.addr != b.addr:
+		return cmp.Compare(a.addr, b.addr)
+	case a.view != b.view:
+		return cmp.Compare(a.view, b.view)
+	case a.kind != b.kind:
+		return cmp.Compare(a.kind, b.kind)
+	}
+	return cmp.Compare(a.key(), b.key())
 }
 
 // sameEntry reports whether two sites are descriptions of the same out-of-line code: a
@@ -148,7 +156,7 @@ func (l *SiteList) each(ctx context.Context, from, to int, f func(w *index.Scann
 	for i := range order {
 		order[i] = int32(from + i)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return compareListed(l.at[a], l.at[b]) })
+	order = radix.Sort(order, func(i *int32) uint64 { return l.at[*i].key() })
 	var units [][]int32
 	for i := 0; i < len(order); {
 		first, unit := i, l.at[order[i]].unit

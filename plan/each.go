@@ -109,7 +109,7 @@ func whole[T any](ctx context.Context, img *dwarfloc.Image, def *probe.Definitio
 // time to begin with. So sites are described in parts, in the order of the image, and each part
 // is put into the order of the plan. The first ones are small, since somebody waits.
 var ( // tests have smaller ones
-	firstPart = 32
+	firstPart = 8
 	largePart = 1 << 16
 )
 
@@ -169,12 +169,15 @@ func stream[T any](ctx context.Context, list *dwarfloc.SiteList, img *dwarfloc.I
 }
 
 // each resolves the sites of a list from one number to another and calls f for each, with a plan
-// that has its probes.
-func (st *streamer) each(ctx context.Context, from, to int, f func(worker, i int, p *Plan) error) error {
+// that has its probes. entries leaves out all but functions' entries.
+func (st *streamer) each(ctx context.Context, from, to int, entries bool, f func(worker, i int, p *Plan) error) error {
 	def := st.plan.Definition
-	return st.list.Each(ctx, from, to, st.o.through(def), func(worker, i int, s *dwarfloc.Site, ways *dwarfloc.Ways) error {
+	return st.list.Each(ctx, from, to, st.o.through(def) && !entries, func(worker, i int, s *dwarfloc.Site, ways *dwarfloc.Ways) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if entries && s.Kind != dwarfloc.SiteEntry {
+			return nil
 		}
 		w := &st.workers[worker]
 		w.at = w.at[:0]
@@ -210,8 +213,9 @@ func (st *streamer) survey(ctx context.Context) error {
 	open := args // arguments that are not known yet
 	record, unfit := false, false
 	st.shapes = (&Plan{Definition: def}).shapes()
-	err := parts(st.list.Len(), func(from, to int) (bool, error) {
-		err := st.each(ctx, from, to, func(_, i int, part *Plan) error {
+	decided := false
+	look := func(entries bool, from, to int) (bool, error) {
+		err := st.each(ctx, from, to, entries, func(_, i int, part *Plan) error {
 			mu.Lock()
 			defer mu.Unlock()
 			for j := range part.Sites {
@@ -236,7 +240,7 @@ func (st *streamer) survey(ctx context.Context) error {
 			}
 			return nil
 		})
-		decided := open == 0 && len(st.shapes) == 0
+		decided = open == 0 && len(st.shapes) == 0
 		switch {
 		case auto:
 			decided = decided && (record || args == 0)
@@ -244,9 +248,20 @@ func (st *streamer) survey(ctx context.Context) error {
 			decided = decided && args == 0
 		}
 		return decided, err
-	})
-	if err != nil {
-		return err
+	}
+	// To follow the code of functions, for the ways into bodies, takes long. No other entries of
+	// functions are in the plan than those in the list, so they alone may decide.
+	if auto && len(st.shapes) == 0 && !def.Point.Exit {
+		err := parts(st.list.Len(), func(from, to int) (bool, error) { return look(true, from, to) })
+		if err != nil {
+			return err
+		}
+	}
+	if !decided {
+		err := parts(st.list.Len(), func(from, to int) (bool, error) { return look(false, from, to) })
+		if err != nil {
+			return err
+		}
 	}
 	for k := range known {
 		unfit = unfit || has[k] && !known[k]
@@ -292,7 +307,7 @@ func (n *numberer[T]) part(ctx context.Context, from, to int) error {
 	for w := range n.workers {
 		n.workers[w] = n.workers[w][:0]
 	}
-	err := n.each(ctx, from, to, func(worker, i int, p *Plan) error {
+	err := n.each(ctx, from, to, false, func(worker, i int, p *Plan) error {
 		if err := p.fits(); err != nil {
 			return err
 		}
