@@ -72,13 +72,13 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
 				name = free(v.Name, out)
 			}
-			a := Argument{DefinitionArg: i, Type: d.Type}
+			out = append(out, Argument{DefinitionArg: i, Type: d.Type})
+			a := &out[len(out)-1] // not a variable that is copied, which would be allocated
 			a.Variable = argument.Set(&a.Arg, name, v, d.Type, shape)
 			a.User = d.User
 			if d.Expr.Kind == probe.KindComm {
 				a.Kind = prologue.KindComm
 			}
-			out = append(out, a)
 		}
 	}
 	return out, nil
