@@ -16,6 +16,7 @@ import (
 // it, followed from its entry.
 type code struct {
 	u      *unit
+	texts  *texts // of u; another code's may number files otherwise
 	arch   *insn.Arch
 	top    int32 // the function's record
 	bodies []body
@@ -27,6 +28,7 @@ type code struct {
 	marks  []flow.Mark // memory of statements
 
 	twins         map[sameFunction]*twins
+	twinsIn       []*twins    // for each body its own, or nil
 	statementRows []statement // by address and view
 	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
 }
@@ -46,7 +48,7 @@ type body struct {
 
 // codeOf follows the function that a record is, or is inlined into.
 func (u *unit) codeOf(rec int32) (*code, error) {
-	c := &code{u: u, top: u.outermost(rec)}
+	c := &code{u: u, texts: u.declarations(), top: u.outermost(rec)}
 	if err := c.readBodies(); err != nil {
 		return nil, err
 	}
@@ -122,7 +124,7 @@ func (c *code) readBodies() error {
 		if b.start, b.live, err = u.Start(&pcs); err != nil {
 			return err
 		}
-		if b.text, err = u.texts.of(u, i, e); err != nil {
+		if b.text, err = c.texts.of(u, i, e); err != nil {
 			return err
 		}
 		at[i] = int32(len(c.bodies))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"runtime"
-	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
@@ -26,28 +25,22 @@ func (l literal) Literal() (string, bool) { return string(l), true }
 
 // worker is what one goroutine of EachSite keeps from site to site.
 type worker struct {
-	sel      index.Selector // caches results, so goroutines cannot share one
-	site     Site
-	resolver resolver
-	_        [128]byte // so that no cache line is written by two processors
+	sel       index.Selector // caches results, so goroutines cannot share one
+	site      Site
+	resolvers resolvers
+	ways      Ways      // of SiteList.Each
+	_         [128]byte // so that no cache line is written by two processors
 }
 
 // Sites returns all sites of the functions that m selects, in a stable order: by
 // function, then address, view and place in the debug information. Functions without
 // a site are left out.
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
-	found := make([][]*Site, runtime.GOMAXPROCS(0))
-	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
-		c, err := s.Clone()
-		found[worker] = append(found[worker], c)
-		return err
-	})
+	l, err := img.List(ctx, m, nil)
 	if err != nil {
 		return nil, err
 	}
-	out := slices.Concat(found...)
-	slices.SortFunc(out, compareSites)
-	return dropCopies(out), nil
+	return l.Sites(ctx)
 }
 
 // EachSite calls f for all sites of the functions that m selects, from several goroutines
@@ -64,6 +57,10 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	if err != nil {
 		return err
 	}
+	one := false // few units, whose sites are probably asked for more
+	if m != nil {
+		_, one = m.Literal()
+	}
 	workers := make([]worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i].sel = sel
@@ -73,6 +70,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 		own := &workers[w.Worker]
 		s := &own.site
 		s.funOf = -1
+		loaded := false
 		for j := range u.Recs {
 			r := &u.Recs[j]
 			if r.Flags&index.HasPC == 0 || !own.sel.Match(u.NameRefOf(r)) {
@@ -81,6 +79,7 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if err := w.Load(u.Unit); err != nil {
 				return err
 			}
+			loaded = true
 			ok, err := u.site(int32(j), s)
 			if err != nil {
 				return err
@@ -88,10 +87,13 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 			if !ok {
 				continue
 			}
-			s.resolver = &own.resolver
+			s.resolvers, own.resolvers.used = &own.resolvers, 0
 			if err := f(w.Worker, s); err != nil {
 				return err
 			}
+		}
+		if loaded && !one {
+			u.forget()
 		}
 		return nil
 	})
@@ -101,20 +103,12 @@ func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s 
 	return img.Changed()
 }
 
+// compareSites is the order of Sites.
 func compareSites(a, b *Site) int {
 	return cmp.Or(
 		cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.DIE, b.DIE),
 	)
-}
-
-// dropCopies keeps one of several descriptions of the same out-of-line code: a
-// linker that merges functions from several units leaves the debug information of
-// each.
-func dropCopies(sites []*Site) []*Site {
-	return slices.CompactFunc(sites, func(a, b *Site) bool {
-		return a.Kind == SiteEntry && b.Kind == SiteEntry && a.Addr == b.Addr && a.Function == b.Function
-	})
 }
 
 // FunctionNames returns the names of all functions with at least one site, sorted,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -33,6 +34,7 @@ type Image struct {
 	addresses sync.Map // cached addresses of symbols, by name
 	noReturns noReturns
 	patches   patches
+	walked    atomic.Uint64 // bytes of units that were forgotten
 }
 
 // Options says how to open an image. The zero value is the default.
@@ -190,10 +192,28 @@ type unit struct {
 	assignedErr  error
 	compiled     compiler
 
-	texts texts
+	texts atomic.Pointer[texts]
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type // by the offset of their entry
+}
+
+// releaseEach is after how many bytes of forgotten units the pages of the file are given back too.
+// To get them again costs 1 ms for these.
+const releaseEach = 24 << 20
+
+// forget frees what has been derived from the unit, and what was read of it. Whoever walks a
+// whole image forgets each unit: all of them take 100 MB for a kernel. What is needed again
+// is read again.
+func (u *unit) forget() {
+	if size := u.End - u.Off; u.img.walked.Add(size)%releaseEach < size {
+		mapping.Release()
+	}
+	u.Forget()
+	u.texts.Store(nil)
+	u.typeMu.Lock()
+	defer u.typeMu.Unlock()
+	u.types = nil
 }
 
 // of returns the image's unit for a unit of the debug information.

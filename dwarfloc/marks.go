@@ -137,7 +137,7 @@ type twins struct {
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.
 func (c *code) twinsOf(i int32) *twins {
 	if c.twins == nil {
-		c.twins = make(map[sameFunction]*twins)
+		c.twins, c.twinsIn = make(map[sameFunction]*twins), make([]*twins, len(c.bodies))
 		for k := range c.bodies {
 			if c.bodies[k].text == (text{}) {
 				continue
@@ -149,6 +149,7 @@ func (c *code) twinsOf(i int32) *twins {
 				c.twins[x] = t
 			}
 			t.bodies = append(t.bodies, int32(k))
+			c.twinsIn[k] = t
 		}
 		marked := make(map[uint64]bool)
 		for k := range c.statementRows {
@@ -169,7 +170,7 @@ func (c *code) twinsOf(i int32) *twins {
 			}
 		}
 	}
-	if t := c.twins[c.functionOf(i)]; t != nil && len(t.bodies) > 1 {
+	if t := c.twinsIn[i]; t != nil && len(t.bodies) > 1 {
 		return t
 	}
 	return nil
@@ -206,7 +207,7 @@ func (t *twins) entries(c *code, i int32, out []flow.Mark) []flow.Mark {
 // none: it calls itself.
 func (t *twins) has(c *code, own, of int32) bool {
 	for ; t != nil && own >= 0; own = c.bodies[own].parent {
-		if _, is := slices.BinarySearch(t.bodies, own); is && !c.bodies[own].has(of) {
+		if c.twinsIn[own] == t && !c.bodies[own].has(of) {
 			return true
 		}
 	}
@@ -225,16 +226,13 @@ func (c *code) declared(r *statement) bool {
 // statement of the body, and all paths from there come to the first statement of one, some to
 // that of this one.
 func (c *code) taken(i int32, w *flow.Way) bool {
-	bodies := []int32{i}
-	if t := c.twinsOf(i); t != nil {
-		bodies = t.bodies
-	}
+	t := c.twinsOf(i)
 	g := c.graph
 	found := false
 	firsts := make(map[int32]bool) // blocks with such a statement after the way, and if it is of this body
 	for k := range c.statementRows {
 		r := &c.statementRows[k]
-		if _, is := slices.BinarySearch(bodies, r.own); !is || !c.declared(r) {
+		if r.own != i && (t == nil || c.twinsIn[r.own] != t) || !c.declared(r) {
 			continue
 		}
 		if r.past == w.Insn && uint64(w.View) >= r.view && r.own == i {

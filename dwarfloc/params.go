@@ -11,10 +11,7 @@ import (
 // parameter that the site's own entry leaves out was optimized away. For a site passed
 // by EachSite, the parameters are valid until the callback returns.
 func (s *Site) Params() ([]*Variable, error) {
-	r := s.resolver
-	if r == nil {
-		r = new(resolver)
-	}
+	r := s.resolvers.next()
 	var err error
 	if s.reused {
 		err = r.params(s) // EachSite has called guard
@@ -25,6 +22,24 @@ func (s *Site) Params() ([]*Variable, error) {
 		return nil, err
 	}
 	return r.out, nil
+}
+
+// resolvers are those of one goroutine, for what one callback asks: the parameters of a site,
+// and of copies of it at other ways. They cannot share a resolver's memory.
+type resolvers struct {
+	all  []*resolver
+	used int
+}
+
+// next returns a resolver that has not been used since the last site.
+func (r *resolvers) next() *resolver {
+	if r == nil {
+		return new(resolver)
+	}
+	if r.used++; r.used > len(r.all) {
+		r.all = append(r.all, new(resolver))
+	}
+	return r.all[r.used-1]
 }
 
 // resolver finds the parameters of many sites: it reuses its memory for the next site,

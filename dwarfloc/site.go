@@ -95,8 +95,8 @@ type Site struct {
 	u         *unit
 	rec       int32
 	described bool
-	reused    bool      // EachSite will reuse it
-	resolver  *resolver // EachSite's, for this worker, or nil
+	reused    bool       // EachSite will reuse it
+	resolvers *resolvers // EachSite's, for this worker, or nil
 	pcs       dw.PCs
 	origin    dw.Value // DW_AT_abstract_origin
 	callFile  uint64
@@ -355,7 +355,7 @@ func (s *Site) Clone() (*Site, error) {
 // keep makes a site safe for several goroutines: nothing in it changes any more.
 func (s *Site) keep() {
 	_, _ = s.function() // if it fails, the next call will return the error
-	s.reused, s.resolver = false, nil
+	s.reused, s.resolvers = false, nil
 }
 
 // readCallers sets Callers from the records that enclose an inlined instance.

@@ -28,6 +28,16 @@ type texts struct {
 	read   bool
 }
 
+// declarations returns the unit's texts.
+func (u *unit) declarations() *texts {
+	for {
+		if t := u.texts.Load(); t != nil {
+			return t
+		}
+		u.texts.CompareAndSwap(nil, new(texts))
+	}
+}
+
 // number returns the number of a file in a line table.
 func (t *texts) number(u *dw.Unit, own bool, index uint64) int32 {
 	if n, ok := t.index[index]; ok && own {
@@ -199,11 +209,11 @@ func (c *code) readRows() error {
 	for _, r := range c.ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		last := int32(-1) // the body of the statement before
+		c.addRows(rows[i:], r.Hi)
 		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
 			if rows[i].End {
 				continue
 			}
-			c.rows = append(c.rows, rows[i])
 			if !rows[i].Stmt {
 				continue
 			}
@@ -220,6 +230,31 @@ func (c *code) readRows() error {
 		}
 	}
 	return nil
+}
+
+// addRows adds the rows before an address that are of instructions. Of a function in one piece,
+// as nearly all are, they are not copied.
+func (c *code) addRows(rows []dw.Row, hi uint64) {
+	n, ends, statements := 0, 0, 0
+	for ; n < len(rows) && rows[n].Addr < hi; n++ {
+		switch {
+		case rows[n].End:
+			ends++
+		case rows[n].Stmt:
+			statements++
+		}
+	}
+	c.statementRows = slices.Grow(c.statementRows, statements)
+	if c.rows == nil && ends == 0 {
+		c.rows = rows[:n:n]
+		return
+	}
+	c.rows = slices.Grow(c.rows, n)
+	for i := range rows[:n] {
+		if !rows[i].End {
+			c.rows = append(c.rows, rows[i])
+		}
+	}
 }
 
 // statement is a row of the line table that begins a statement, at an instruction that is
@@ -247,7 +282,7 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 	if len(edges) == 0 {
 		return holder, false
 	}
-	at := c.u.texts.at(c.u, r)
+	at := c.texts.at(c.u, r)
 	if at == (text{}) {
 		return holder, false
 	}

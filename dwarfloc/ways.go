@@ -332,7 +332,7 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 			}
 		}
 		if loaded {
-			u.ForgetRows()
+			u.forget()
 		}
 		return nil
 	})

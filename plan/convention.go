@@ -24,9 +24,8 @@ func (o *Options) stringBytes() int {
 // prologue.ConventionRegisters and an argument needs a record.
 var ErrNeedsRecord = errors.New("a record is needed")
 
-// choose decides the plan's convention. It returns an error for arguments that the convention
-// cannot carry.
-func (p *Plan) choose(o *Options) error {
+// choose decides the plan's convention.
+func (p *Plan) choose(o *Options) {
 	p.Convention = o.Convention
 	if p.Convention == prologue.ConventionAuto {
 		p.Convention = prologue.ConventionRegisters
@@ -34,6 +33,10 @@ func (p *Plan) choose(o *Options) error {
 			p.Convention = prologue.ConventionRecord
 		}
 	}
+}
+
+// fits returns an error for arguments that the convention cannot carry.
+func (p *Plan) fits() error {
 	def := p.Definition
 	for i := range p.Sites {
 		args := p.Sites[i].Args
@@ -75,36 +78,63 @@ func kindText(a *Argument) string {
 	return fmt.Sprintf("an object of %d bytes", a.Size)
 }
 
+// shape is what agree needs to know of an argument at all sites.
+type shape struct {
+	known  bool
+	site   int // the first one where it is known
+	kind   prologue.ArgKind
+	size   int
+	signed bool
+	room   int // the largest that a string has
+}
+
+// shapes returns the shapes of the definition's arguments, or nil if they need not agree:
+// $params and $vars stand for different arguments at each site.
+func (p *Plan) shapes() []shape {
+	if slices.ContainsFunc(p.Definition.Args, isGroup) {
+		return nil
+	}
+	out := make([]shape, len(p.Definition.Args))
+	for i := range out {
+		for j := range p.Sites {
+			a := &p.Sites[j].Args[i]
+			x := shape{known: !shapeless(a), site: j, kind: a.Kind, size: a.Size, signed: a.Signed, room: a.MaxBytes}
+			out[i].merge(&x)
+		}
+	}
+	return out
+}
+
+// merge adds what is known of other sites.
+func (s *shape) merge(o *shape) {
+	room := max(s.room, o.room)
+	if o.known && (!s.known || o.site < s.site) {
+		*s = *o
+	}
+	s.room = room
+}
+
 // agree gives an argument of unknown shape, such as one that a function does not have, the
 // shape that it has at other sites, and a string the largest room that it has at any site,
-// so that as many sites as possible have the same layout. $params and $vars stand for
-// different arguments at each site, so they are left alone.
-func (p *Plan) agree() {
-	for i := range p.Definition.Args {
-		if k := p.Definition.Args[i].Expr.Kind; k == probe.KindParams || k == probe.KindVars {
-			return
-		}
-	}
-	for i := range p.Definition.Args {
-		var model *Argument
-		room := 0
+// so that as many sites as possible have the same layout.
+func (p *Plan) agree(shapes []shape) {
+	for i := range shapes {
+		model := &shapes[i]
 		for j := range p.Sites {
 			a := &p.Sites[j].Args[i]
-			room = max(room, a.MaxBytes)
-			if model == nil && !shapeless(a) {
-				model = a
-			}
-		}
-		for j := range p.Sites {
-			a := &p.Sites[j].Args[i]
-			if shapeless(a) && model != nil {
-				a.Kind, a.Size, a.Signed = model.Kind, model.Size, model.Signed
+			if shapeless(a) && model.known {
+				a.Kind, a.Size, a.Signed = model.kind, model.size, model.signed
 			}
 			if a.Kind == prologue.KindString || a.Kind == prologue.KindUserString {
-				a.MaxBytes = room
+				a.MaxBytes = model.room
 			}
 		}
 	}
+}
+
+// isGroup reports whether an argument stands for several.
+func isGroup(a probe.Arg) bool {
+	return a.Expr.Kind == probe.KindParams || a.Expr.Kind == probe.KindVars
 }
 
 // shapeless reports whether nothing is known about an argument's type.

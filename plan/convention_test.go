@@ -24,7 +24,7 @@ func TestAgree(t *testing.T) {
 			args(Argument{Variable: unknown, Arg: prologue.Arg{Kind: prologue.KindString, MaxBytes: 64}}, Argument{Variable: known, Arg: prologue.Arg{Size: 4, Signed: true}}),
 		},
 	}
-	p.agree()
+	p.agree(p.shapes())
 	for i, want := range []int{64 + 24, 64 + 24, 64 + 8} {
 		pro, err := prologue.Emit(appendArgs(nil, p.Sites[i].Args), prologue.Options{Arch: arch.ByName("amd64"), Convention: prologue.ConventionRecord})
 		if err != nil || pro.Layout.Size != want {
@@ -34,7 +34,7 @@ func TestAgree(t *testing.T) {
 	// $params stands for other arguments at each site.
 	p.Definition.Args[0].Expr.Kind = probe.KindParams
 	p.Sites[0].Args[0].MaxBytes = 17
-	if p.agree(); p.Sites[0].Args[0].MaxBytes != 17 {
+	if p.agree(p.shapes()); p.Sites[0].Args[0].MaxBytes != 17 {
 		t.Error("arguments of $params were made alike")
 	}
 }

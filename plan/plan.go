@@ -169,6 +169,38 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 // A record that is too large is a *prologue.StackError. If ctx ends, the error is its cause.
 // Other errors are about damaged debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
+	p, err := begin(img, def, &o)
+	if err != nil {
+		return nil, err
+	}
+	found, err := expand(ctx, img, def, &o)
+	if err != nil {
+		return nil, err
+	}
+	if found, err = throughWays(ctx, img, def, found, &o); err != nil {
+		return nil, err
+	}
+	p.Sites = make([]Site, 0, len(found))
+	if err := p.resolve(ctx, found, &o); err != nil {
+		return nil, err
+	}
+	// Checked first: a mistyped name causes other errors too.
+	if err := p.checkNames(); err != nil {
+		return nil, err
+	}
+	p.choose(&o)
+	if err := p.fits(); err != nil {
+		return nil, err
+	}
+	p.agree(p.shapes())
+	if err := p.write(ctx, &o); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin returns a plan without sites.
+func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error) {
 	if n := o.stringBytes(); n > prologue.MaxObject {
 		return nil, fmt.Errorf("strings of %d bytes: a record holds at most %d", n, prologue.MaxObject)
 	}
@@ -181,105 +213,119 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		return nil, err
 	}
 	o.moves = img.IsPositionIndependent() && !kernel
-	found, err := expand(ctx, img, def, &o)
-	if err != nil {
-		return nil, err
-	}
-	if found, err = throughWays(ctx, img, def, found, o.Ways); err != nil {
-		return nil, err
-	}
-	p := &Plan{Definition: def, Image: img, Target: target, Sites: make([]Site, len(found))}
-	for i, s := range found {
-		p.Sites[i] = Site{Site: s, Instance: -1}
+	return &Plan{Definition: def, Image: img, Target: target}, nil
+}
+
+// resolve appends sites to the plan's, where they have probes, with their arguments.
+func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) error {
+	for _, s := range found {
+		p.Sites = append(p.Sites, Site{Site: s, Instance: -1})
 	}
 	if err := p.atReturns(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.checkInstructions(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := checkArgs(img, def); err != nil {
-		return nil, err
+	if err := checkArgs(p.Image, p.Definition); err != nil {
+		return err
 	}
 	for i := range p.Sites {
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		s := &p.Sites[i]
-		if s.Args, err = arguments(s, def, &o); err != nil {
-			return nil, err
+		var err error
+		if s.Args, err = arguments(s, p.Definition, o); err != nil {
+			return err
 		}
 	}
-	if err := p.beforeLoops(); err != nil {
-		return nil, err
-	}
-	// Checked first: a mistyped name causes other errors too.
-	if err := p.checkNames(); err != nil {
-		return nil, err
-	}
-	if err := p.choose(&o); err != nil {
-		return nil, err
-	}
-	p.agree()
-	if err := p.write(ctx, &o); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p.beforeLoops()
 }
 
 // write writes the sites' prologues and makes an instance of each distinct one.
 func (p *Plan) write(ctx context.Context, o *Options) error {
 	numbers := make(map[string]int) // of instances, by the kind of their probes and their prologue's key
-	var key []byte
-	var emitter prologue.Emitter
-	var wanted []prologue.Arg
-	def := p.Definition
-	po := prologue.Options{Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention, Moves: o.moves}
+	var w writer
 	for i := range p.Sites {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		s := &p.Sites[i]
-		wanted, po.At = appendArgs(wanted[:0], s.Args), s.Addr
-		if err := emitter.Emit(wanted, &po); err != nil {
-			return fmt.Errorf("%v: %w", s.Site, err)
+		key, err := w.write(p, s, o)
+		if err != nil {
+			return err
 		}
-		s.Layout = emitter.Layout
-		for j, r := range emitter.Reasons {
-			s.Args[j].Unfetched = r
-		}
-		if s.Refused != nil {
+		if key == nil {
 			continue
 		}
-		if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
-			switch o.Missing {
-			case MissingSkip:
-				continue
-			case MissingFail:
-				a := &s.Args[at]
-				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s.Site, a.Name, a.Unfetched)
-			}
-		}
-		multi := p.Target.multi(s)
-		key = append(key[:0], 0)
-		if multi {
-			key[0] |= 1
-		}
-		if s.Return {
-			key[0] |= 2
-		}
-		key = append(key, emitter.Key...)
 		n, known := numbers[string(key)]
 		if !known {
 			n = len(p.Instances)
 			numbers[string(key)] = n
-			p.Instances = append(p.Instances, Instance{Number: n, Prologue: emitter.Prologue(s.String()), Multi: multi})
+			p.Instances = append(p.Instances, w.instance(s, n))
 		}
 		s.Instance = n
 		in := &p.Instances[n]
 		in.Sites = append(in.Sites, i)
 	}
 	return nil
+}
+
+// writer writes the prologues of sites, one after the other.
+type writer struct {
+	emitter prologue.Emitter
+	key     []byte
+	wanted  []prologue.Arg
+}
+
+// Flags in the first byte of an instance's key.
+const (
+	keyMulti = 1 << iota
+	keyReturn
+)
+
+// write writes the prologue of a site of a plan, and says which arguments it does not fetch. It
+// returns a key that is equal for sites of one instance, valid until the next call, or nil for a
+// site that has no instance.
+func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
+	po := prologue.Options{
+		Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention, Moves: o.moves, At: s.Addr,
+	}
+	w.wanted = appendArgs(w.wanted[:0], s.Args)
+	if err := w.emitter.Emit(w.wanted, &po); err != nil {
+		return nil, fmt.Errorf("%v: %w", s.Site, err)
+	}
+	s.Layout = w.emitter.Layout
+	for j, r := range w.emitter.Reasons {
+		s.Args[j].Unfetched = r
+	}
+	if s.Refused != nil {
+		return nil, nil
+	}
+	if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {
+		switch o.Missing {
+		case MissingSkip:
+			return nil, nil
+		case MissingFail:
+			a := &s.Args[at]
+			return nil, probe.Errorf(p.Definition, p.Definition.Args[a.DefinitionArg].Pos, "%w: %v: argument %q: %v", ErrMissingArgument, s.Site, a.Name, a.Unfetched)
+		}
+	}
+	flags := byte(0)
+	if p.Target.multi(s) {
+		flags |= keyMulti
+	}
+	if s.Return {
+		flags |= keyReturn
+	}
+	w.key = append(append(w.key[:0], flags), w.emitter.Key...)
+	return w.key, nil
+}
+
+// instance returns the instance with the prologue that has just been written.
+func (w *writer) instance(s *Site, n int) Instance {
+	return Instance{Number: n, Prologue: w.emitter.Prologue(s.String()), Multi: w.key[0]&keyMulti != 0}
 }
 
 // appendArgs appends the arguments for package prologue.

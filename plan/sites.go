@@ -31,9 +31,8 @@ func expand(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *
 
 // throughWays replaces the sites of inlined instances by the ways into their bodies, or, for a
 // definition of exits, by those out of them.
-func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, found []*dwarfloc.Site, which Ways) ([]*dwarfloc.Site, error) {
-	exits := def.Point.Exit
-	if which == WaysEntry && !exits {
+func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, found []*dwarfloc.Site, o *Options) ([]*dwarfloc.Site, error) {
+	if !o.through(def) {
 		return found, nil
 	}
 	ways, err := img.Ways(ctx, found)
@@ -42,26 +41,37 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	}
 	var out []*dwarfloc.Site
 	for i, s := range found {
-		switch {
-		case s.Kind != dwarfloc.SiteInline:
-			if !exits && !def.Point.Return {
-				if s, err = s.Once(); err != nil {
-					return nil, err
-				}
-			}
-			out = append(out, s)
-		case exits:
-			out = append(out, s.WaysOut(&ways[i])...)
-		default:
-			out = append(out, s.WaysIn(&ways[i])...)
+		if out, err = appendWays(out, def, s, &ways[i]); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
 }
 
+// through reports whether a definition is about the ways into bodies, or out of them.
+func (o *Options) through(def *probe.Definition) bool { return o.Ways != WaysEntry || def.Point.Exit }
+
+// appendWays appends the sites that throughWays replaces one by.
+func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *dwarfloc.Ways) ([]*dwarfloc.Site, error) {
+	exits := def.Point.Exit
+	switch {
+	case s.Kind == dwarfloc.SiteInline && exits:
+		return append(to, s.WaysOut(w)...), nil
+	case s.Kind == dwarfloc.SiteInline:
+		return append(to, s.WaysIn(w)...), nil
+	case exits || def.Point.Return:
+		return append(to, s), nil
+	}
+	s, err := s.Once()
+	return append(to, s), err
+}
+
 // beforeLoops moves the probes of bodies that begin with a loop of their own to the instructions
 // before it, where the arguments are the same.
 func (p *Plan) beforeLoops() error {
+	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Again }) {
+		return nil
+	}
 	var out []Site
 	for i := range p.Sites {
 		s := &p.Sites[i]
@@ -138,20 +148,13 @@ func lineError(def *probe.Definition, err error) error {
 
 // expandFunctions finds the sites of functions.
 func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, filter glob.Matcher) ([]*dwarfloc.Site, error) {
-	pattern, err := glob.Compile(def.Point.Function)
+	sel, err := selection(def, filter)
 	if err != nil {
 		return nil, pointError(def, err)
 	}
-	// An offset into a function and its return mean nothing inside an inlined
-	// instance, whose code is scattered.
-	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
-	found, err := sites.Select(ctx, img, sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries})
+	found, err := sites.Select(ctx, img, sel)
 	if err != nil {
-		var missing *sites.NotFoundError
-		if errors.As(err, &missing) {
-			return nil, probe.Errorf(def, def.Point.Pos, "%w", err)
-		}
-		return nil, pointError(def, err)
+		return nil, functionsError(def, err)
 	}
 	if def.Point.Offset == 0 {
 		return found, nil
@@ -170,6 +173,24 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 		return nil, probe.Errorf(def, def.Point.Pos, "offset %#x is outside the code of every matching function", def.Point.Offset)
 	}
 	return at, nil
+}
+
+// selection returns the selection of a definition of functions.
+func selection(def *probe.Definition, filter glob.Matcher) (sites.Selection, error) {
+	pattern, err := glob.Compile(def.Point.Function)
+	// An offset into a function and its return mean nothing inside an inlined
+	// instance, whose code is scattered.
+	entries := !def.Options.Inlines || def.Point.Offset != 0 || def.Point.Return
+	return sites.Selection{Functions: pattern, Filter: filter, Source: def.Point.Source, EntriesOnly: entries}, err
+}
+
+// functionsError makes an error about functions point into the definition's text.
+func functionsError(def *probe.Definition, err error) error {
+	var missing *sites.NotFoundError
+	if errors.As(err, &missing) {
+		return probe.Errorf(def, def.Point.Pos, "%w", err)
+	}
+	return pointError(def, err)
 }
 
 // atReturns moves the sites of a definition of returns from the functions' entries to where

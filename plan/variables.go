@@ -56,13 +56,14 @@ func nearestRegister(img *dwarfloc.Image, name string) string {
 // arguments resolves a definition's arguments at a site.
 func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 	shape := argument.Options{Convention: o.Convention, StringBytes: o.stringBytes()}
-	out := make([]Argument, 0, len(def.Args))
+	var out []Argument
 	for i := range def.Args {
 		d := &def.Args[i]
 		vars, err := variables(s, d)
 		if err != nil {
 			return nil, err
 		}
+		out = slices.Grow(out, len(vars))
 		for _, v := range vars {
 			if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
 				v = argument.Without(v, r)
@@ -71,13 +72,13 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
 				name = free(v.Name, out)
 			}
-			a := Argument{DefinitionArg: i, Type: d.Type}
+			out = append(out, Argument{DefinitionArg: i, Type: d.Type})
+			a := &out[len(out)-1] // not a variable that is copied, which would be allocated
 			a.Variable = argument.Set(&a.Arg, name, v, d.Type, shape)
 			a.User = d.User
 			if d.Expr.Kind == probe.KindComm {
 				a.Kind = prologue.KindComm
 			}
-			out = append(out, a)
 		}
 	}
 	return out, nil

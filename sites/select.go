@@ -11,11 +11,10 @@ package sites
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
@@ -106,55 +105,88 @@ func Select(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarflo
 }
 
 func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dwarfloc.Site, error) {
+	l, err := List(ctx, img, sel)
+	if err != nil {
+		return nil, err
+	}
+	return l.Sites(ctx)
+}
+
+// List is Select for functions, without Lines, whose sites may be too many to keep.
+func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.SiteList, error) {
 	var m dwarfloc.Matcher = sel.Functions
 	if sel.Filter != nil {
 		m = both{sel.Functions, sel.Filter}
 	}
-	sites, err := img.Sites(ctx, m)
+	kept, err := newKept(&sel)
+	if err != nil {
+		return nil, err
+	}
+	l, err := img.List(ctx, m, kept.keep)
 	if err != nil {
 		return nil, err
 	}
 	missing := &NotFoundError{Image: img.Path(), Pattern: sel.Functions.String()}
-	if name, ok := sel.Functions.Literal(); len(sites) == 0 && ok && sel.Filter == nil {
-		if sites, err = aliased(ctx, img, name); err != nil {
+	if name, ok := sel.Functions.Literal(); !kept.matched.Load() && ok && sel.Filter == nil {
+		if l, err = aliased(ctx, img, name, kept); err != nil {
 			return nil, err
 		}
 	}
-	if len(sites) == 0 && sel.Filter != nil {
+	switch {
+	case kept.matched.Load() && l.Len() > 0:
+		return l, nil
+	case kept.declared.Load():
+		missing.Why = "all sites are inlined instances, which the definition excludes"
+	case kept.matched.Load():
+		missing.Why = fmt.Sprintf("no matching function is declared in %q", sel.Source)
+	case sel.Filter != nil:
 		missing.Why = fmt.Sprintf("no function matches it and the filter %q", sel.Filter)
-		return nil, missing
-	}
-	if len(sites) == 0 {
+	default:
 		names, err := img.FunctionNames(ctx)
 		if err != nil {
 			return nil, err
 		}
 		missing.Nearest = suggest.Nearest(glob.Plain(missing.Pattern), slices.Values(names), maxNearest)
-		return nil, missing
 	}
-	if sel.Source != "" {
-		if sites, err = declaredIn(sites, sel.Source); err != nil {
-			return nil, err
-		}
-		if len(sites) == 0 {
-			missing.Why = fmt.Sprintf("no matching function is declared in %q", sel.Source)
-			return nil, missing
+	return nil, missing
+}
+
+// kept decides which sites of matching functions a selection keeps.
+type kept struct {
+	source      glob.Matcher // or nil
+	components  int          // of its paths
+	entriesOnly bool
+
+	matched  atomic.Bool // there are sites,
+	declared atomic.Bool // some of them of functions that source matches
+}
+
+func newKept(sel *Selection) (*kept, error) {
+	k := &kept{entriesOnly: sel.EntriesOnly}
+	if sel.Source == "" {
+		return k, nil
+	}
+	pattern, err := glob.Compile(sel.Source)
+	k.source, k.components = pattern, strings.Count(sel.Source, "/")+1
+	return k, err
+}
+
+func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
+	k.matched.Store(true)
+	if k.source != nil {
+		file, _, err := s.Declared()
+		if err != nil || !matchesTail(k.source, file, k.components) {
+			return false, err
 		}
 	}
-	if sel.EntriesOnly {
-		sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool { return s.Inlined() })
-		if len(sites) == 0 {
-			missing.Why = "all sites are inlined instances, which the definition excludes"
-			return nil, missing
-		}
-	}
-	return sites, nil
+	k.declared.Store(true)
+	return !k.entriesOnly || !s.Inlined(), nil
 }
 
 // aliased finds functions by a symbol that the debug information does not name, or by that
 // of a clone: malloc is a symbol of __libc_malloc, and _Z3addi.isra.0 one of add. Inlined
 // instances have no symbols.
-func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc.Site, error) {
+func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*dwarfloc.SiteList, error) {
 	at := make(map[uint64]bool)
 	for s := range img.Symbols() {
 		if rest, ok := strings.CutPrefix(s.Name, name); ok && (rest == "" || rest[0] == '.') {
@@ -162,43 +194,14 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string) ([]*dwarfloc
 		}
 	}
 	if len(at) == 0 {
-		return nil, nil
+		return new(dwarfloc.SiteList), nil
 	}
-	var mu sync.Mutex
-	names := make(map[string]bool)
-	err := img.EachSite(ctx, nil, func(_ int, s *dwarfloc.Site) error {
+	return img.List(ctx, nil, func(s *dwarfloc.Site) (bool, error) {
 		if is, err := beginsAt(s, at); err != nil || !is {
-			return err
+			return false, err
 		}
-		c, err := s.Clone()
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		names[c.Function] = true
-		return nil
+		return k.keep(s)
 	})
-	if err != nil {
-		return nil, err
-	}
-	var out []*dwarfloc.Site
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		sites, err := img.Sites(ctx, dwarfloc.Name(n))
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range sites {
-			is, err := beginsAt(s, at)
-			if err != nil {
-				return nil, err
-			}
-			if is {
-				out = append(out, s)
-			}
-		}
-	}
-	return out, nil
 }
 
 // beginsAt reports whether a site is the entry of a function that begins at one of some
@@ -216,24 +219,6 @@ type both struct{ a, b glob.Matcher }
 
 func (m both) Match(name string) bool  { return m.a.Match(name) && m.b.Match(name) }
 func (m both) Literal() (string, bool) { return "", false }
-
-func declaredIn(sites []*dwarfloc.Site, source string) ([]*dwarfloc.Site, error) {
-	pattern, err := glob.Compile(source)
-	if err != nil {
-		return nil, err
-	}
-	var out []*dwarfloc.Site
-	for _, s := range sites {
-		file, _, err := s.Declared()
-		if err != nil {
-			return nil, err
-		}
-		if matchesTail(pattern, file, strings.Count(source, "/")+1) {
-			out = append(out, s)
-		}
-	}
-	return out, nil
-}
 
 // matchesTail matches a pattern of n path components with a file's last n, or
 // with the whole path.

@@ -14,7 +14,7 @@ import (
 // kernel returns the same error for most causes, so the cause is predicted from the image.
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
-	printFetched(w, p, true)
+	summarize(p).printFetched(w, true)
 	if n := len(p.Sites) - len(a.Attached) - len(a.Refused); n > 0 {
 		fmt.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}

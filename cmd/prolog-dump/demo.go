@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -39,15 +38,11 @@ func demoCommand(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := plan.New(cmd.Context(), img, def, plan.Options{})
-			if err != nil {
-				return err
-			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
 			if s.format == "text" {
 				fmt.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
 			}
-			return errors.Join(s.print(w, &subject{img: img}, p), w.Flush())
+			return errors.Join(s.print(cmd.Context(), w, &subject{img: img}, def), w.Flush())
 		},
 	}
 }

@@ -1,128 +1,183 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// siteJSON is one line of --format json. docs/json.md documents it; fields are added,
-// never renamed.
-type siteJSON struct {
-	Function string       `json:"function"` // the DWARF name
-	Kind     string       `json:"kind"`     // "entry", "inline", "line" or "address"
-	Addr     string       `json:"addr"`     // link-time address, hexadecimal
-	View     uint64       `json:"view"`     // location view at the address
-	Symbol   string       `json:"symbol"`   // symbol that holds the address
-	Offset   uint64       `json:"offset"`   // bytes from the symbol
-	Section  string       `json:"section"`
-	File     string       `json:"file,omitempty"` // source position of a line or an address
-	Line     int          `json:"line,omitempty"`
-	Callers  []callerJSON `json:"callers"`   // functions it is inlined into, innermost first
-	CallFile *string      `json:"call_file"` // null at an entry
-	CallLine *int         `json:"call_line"`
-	After    bool         `json:"after_prologue,omitempty"` // the site is after the function's prologue
-	Way      int          `json:"way,omitempty"`            // number of the way into an inlined body, or out of it, from 1
-	Ways     int          `json:"ways,omitempty"`           // how many ways there are
-	Again    bool         `json:"refires,omitempty"`        // a probe there also fires without a run beginning or ending
-	NoWays   string       `json:"ways_unknown,omitempty"`   // why the ways are not known
-	Args     []argJSON    `json:"args"`
-	Instance *int         `json:"instance"`           // null for a site that was skipped
-	Record   int          `json:"record,omitempty"`   // bytes of the record that the program gets
-	NoProbe  string       `json:"no_probe,omitempty"` // why no probe can be there; for kernels with --attachable
-	Method   string       `json:"method,omitempty"`   // how the kernel runs the probe; with --cost
+// jsonLine is one line of --format json, but for the number of the site's instance.
+type jsonLine struct {
+	text []byte
+	at   int // where the number belongs
 }
 
-type callerJSON struct {
-	Function string `json:"function"`
-	CallFile string `json:"call_file,omitempty"`
-	CallLine int    `json:"call_line,omitempty"`
-}
-
-// argJSON has either a location or a reason. An argument that has a location but does not
-// fit the convention has unfetched too.
-type argJSON struct {
-	Name      string  `json:"name"`
-	Type      string  `json:"type"`
-	Location  *string `json:"location"`
-	Reason    *string `json:"reason"`
-	Detail    string  `json:"detail,omitempty"` // of the reason
-	Rule      string  `json:"rule,omitempty"`   // that chose the location
-	Unfetched string  `json:"unfetched,omitempty"`
-	// Field is the argument's place in the record. It is nil if arguments are in registers.
-	Field *fieldJSON `json:"field,omitempty"`
-}
-
-type fieldJSON struct {
-	Offset int `json:"offset"`
-	Bytes  int `json:"bytes"` // a multiple of 8
-}
-
-// printJSON writes one object per site and nothing else.
-func (s *settings) printJSON(w io.Writer, x *subject, p *plan.Plan) error {
-	probing, err := s.probing(x, p)
-	if err != nil {
+// writeTo writes the line.
+func (l *jsonLine) writeTo(w io.Writer, instance int) error {
+	if _, err := w.Write(l.text[:l.at]); err != nil {
 		return err
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	for i := range p.Sites {
-		o := siteObject(p, &p.Sites[i])
-		if probing != nil {
-			if probing.takes {
-				o.NoProbe = probing.sites[i].cause.String()
-			}
-			o.Method = probing.sites[i].method.String()
-		}
-		if err := enc.Encode(o); err != nil {
-			return err
-		}
+	number := "null" // for a site that was skipped
+	if instance >= 0 {
+		number = strconv.Itoa(instance)
 	}
-	return nil
+	if _, err := io.WriteString(w, number); err != nil {
+		return err
+	}
+	_, err := w.Write(l.text[l.at:])
+	return err
 }
 
-func siteObject(p *plan.Plan, s *plan.Site) *siteJSON {
-	o := &siteJSON{
-		Function: s.Function, Kind: s.Kind.String(), Addr: hex(s.Addr), View: s.View,
-		Symbol: s.Symbol, Offset: s.Offset, Section: s.Section, File: s.File, Line: s.Line,
-		Way: s.Way, Ways: s.Ways, Again: s.Again, NoWays: s.WaysUnknown,
-		After: s.AfterPrologue, Callers: []callerJSON{}, Args: []argJSON{},
-	}
-	if s.Inlined() {
-		o.CallFile, o.CallLine = &s.CallFile, &s.CallLine
-	}
-	if s.Instance >= 0 {
-		o.Instance = &s.Instance
-	}
-	if s.Refused != nil {
-		o.NoProbe = s.Refused.Error()
-	}
+// siteLine writes a site. docs/json.md documents the fields; fields are added, never renamed.
+// A whole kernel has 215 MB of lines, so they are written without encoding/json, the bytes of
+// which they have.
+func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
+	memory := jsonTexts.Get().(*jsonText)
+	defer jsonTexts.Put(memory)
+	b := (*memory)[:0]
+	b.string(`{"function":`, s.Function) // the DWARF name
+	b.string(`,"kind":`, s.Kind.String())
+	b.hex(`,"addr":`, s.Addr) // link-time address
+	b.number(`,"view":`, s.View)
+	b.string(`,"symbol":`, s.Symbol)
+	b.number(`,"offset":`, s.Offset)
+	b.string(`,"section":`, s.Section)
+	b.optional(`,"file":`, s.File)
+	b.optionalNumber(`,"line":`, s.Line)
+	b.callers(s.Site)
+	b.optionalTrue(`,"after_prologue":`, s.AfterPrologue)
+	b.optionalNumber(`,"way":`, s.Way)
+	b.optionalNumber(`,"ways":`, s.Ways)
+	b.optionalTrue(`,"refires":`, s.Again)
+	b.optional(`,"ways_unknown":`, s.WaysUnknown)
 	var fields []prologue.Field
+	record := 0
 	if p.Convention == prologue.ConventionRecord {
-		o.Record, fields = s.Layout.Size, s.Layout.Fields
+		record, fields = s.Layout.Size, s.Layout.Fields
 	}
-	for _, c := range s.Callers {
-		o.Callers = append(o.Callers, callerJSON(c))
-	}
+	b = append(b, `,"args":[`...)
 	for i := range s.Args {
-		a := &s.Args[i]
-		j := argJSON{Name: a.Name, Type: typeText(a)}
-		if a.Variable.Located() {
-			text := locationText(p, a)
-			j.Location, j.Rule = &text, a.Variable.Loc.Rule.String()
-			if !a.Fetched() {
-				j.Unfetched = a.Unfetched.String()
-			}
-		} else {
-			code := a.Variable.Reason.Code.String()
-			j.Reason, j.Detail = &code, a.Variable.Reason.Detail
+		if i > 0 {
+			b = append(b, ',')
 		}
+		b.argument(p, &s.Args[i])
 		if fields != nil {
-			j.Field = &fieldJSON{fields[i].Offset, fields[i].Size}
+			b.number(`,"field":{"offset":`, uint64(fields[i].Offset))
+			b.number(`,"bytes":`, uint64(fields[i].Size))
+			b = append(b, '}')
 		}
-		o.Args = append(o.Args, j)
+		b = append(b, '}')
 	}
-	return o
+	b = append(b, `],"instance":`...)
+	at := len(b)
+	b.optionalNumber(`,"record":`, record)
+	if s.Refused != nil && noProbe == "" {
+		noProbe = s.Refused.Error()
+	}
+	b.optional(`,"no_probe":`, noProbe)
+	b.optional(`,"method":`, method)
+	b = append(b, '}', '\n')
+	*memory = b
+	return jsonLine{bytes.Clone(b), at}
+}
+
+// jsonTexts recycles the memory of lines that are being written.
+var jsonTexts = sync.Pool{New: func() any { return new(jsonText) }}
+
+// jsonText is JSON that is being written. Each method appends a name, with what is before it, and
+// a value.
+type jsonText []byte
+
+func (b *jsonText) string(name, value string) {
+	*b = appendJSON(append(*b, name...), value)
+}
+
+func (b *jsonText) number(name string, value uint64) {
+	*b = strconv.AppendUint(append(*b, name...), value, 10)
+}
+
+func (b *jsonText) hex(name string, value uint64) {
+	*b = append(strconv.AppendUint(append(append(*b, name...), `"0x`...), value, 16), '"')
+}
+
+func (b *jsonText) optional(name, value string) {
+	if value != "" {
+		b.string(name, value)
+	}
+}
+
+func (b *jsonText) optionalNumber(name string, value int) {
+	if value != 0 {
+		*b = strconv.AppendInt(append(*b, name...), int64(value), 10)
+	}
+}
+
+func (b *jsonText) optionalTrue(name string, value bool) {
+	if value {
+		*b = append(append(*b, name...), "true"...)
+	}
+}
+
+// callers writes the functions that a site is inlined into, innermost first, and the call.
+func (b *jsonText) callers(s *dwarfloc.Site) {
+	*b = append(*b, `,"callers":[`...)
+	for i, c := range s.Callers {
+		if i > 0 {
+			*b = append(*b, ',')
+		}
+		b.string(`{"function":`, c.Function)
+		b.optional(`,"call_file":`, c.CallFile)
+		b.optionalNumber(`,"call_line":`, c.CallLine)
+		*b = append(*b, '}')
+	}
+	*b = append(*b, ']')
+	if !s.Inlined() {
+		*b = append(*b, `,"call_file":null,"call_line":null`...)
+		return
+	}
+	b.string(`,"call_file":`, s.CallFile)
+	*b = strconv.AppendInt(append(*b, `,"call_line":`...), int64(s.CallLine), 10)
+}
+
+// argument writes an argument, which has either a location or a reason, without the end of the
+// object.
+func (b *jsonText) argument(p *plan.Plan, a *plan.Argument) {
+	b.string(`{"name":`, a.Name)
+	b.string(`,"type":`, typeText(a))
+	if !a.Variable.Located() {
+		*b = append(*b, `,"location":null`...)
+		b.string(`,"reason":`, a.Variable.Reason.Code.String())
+		b.optional(`,"detail":`, a.Variable.Reason.Detail)
+		return
+	}
+	b.string(`,"location":`, locationText(p, a))
+	*b = append(*b, `,"reason":null`...)
+	b.optional(`,"rule":`, a.Variable.Loc.Rule.String())
+	if !a.Fetched() {
+		b.optional(`,"unfetched":`, a.Unfetched.String()) // it does not fit the convention
+	}
+}
+
+// appendJSON appends a string as encoding/json writes it without SetEscapeHTML.
+func appendJSON(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			var text strings.Builder
+			enc := json.NewEncoder(&text)
+			enc.SetEscapeHTML(false)
+			_ = enc.Encode(s) // neither a string nor a Builder has errors
+			return append(b, strings.TrimSuffix(text.String(), "\n")...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }

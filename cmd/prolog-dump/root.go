@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,8 +76,8 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 			if err := s.checkFormat(planFormats...); err != nil {
 				return err
 			}
-			return s.withPlan(cmd, args, func(x *subject, p *plan.Plan, w io.Writer) error {
-				return s.print(w, x, p)
+			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+				return s.print(cmd.Context(), w, x, def)
 			})
 		},
 	}
@@ -327,22 +328,25 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 // planFormats are the formats of a plan.
 var planFormats = []string{"text", "json", "tracefs", "bpftrace", "go", "c"}
 
-// print writes a plan in the chosen format.
-func (s *settings) print(w io.Writer, x *subject, p *plan.Plan) error {
+// print writes the plan of a definition in the chosen format.
+func (s *settings) print(ctx context.Context, w io.Writer, x *subject, def *probe.Definition) error {
+	if s.format == "text" || s.format == "json" {
+		return s.printSites(ctx, w, x, def)
+	}
+	p, err := plan.New(ctx, x.img, def, x.options)
+	if err != nil {
+		return err
+	}
 	o := export.Options{Kernel: x.kernel}
 	switch s.format {
-	case "json":
-		return s.printJSON(w, x, p)
 	case "tracefs":
 		return export.Tracefs(w, p, o)
 	case "bpftrace":
 		return export.Bpftrace(w, p, o)
 	case "go":
 		return export.Go(w, p)
-	case "c":
-		return export.C(w, p, o)
 	}
-	return s.printText(w, x, p)
+	return export.C(w, p, o)
 }
 
 // isTerminal reports whether a file is a terminal.

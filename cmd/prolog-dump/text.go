@@ -9,39 +9,10 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
-	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
-
-// printText writes a plan for a person to read: the sites, the instances, and a
-// summary.
-func (s *settings) printText(w io.Writer, x *subject, p *plan.Plan) error {
-	probing, err := s.probing(x, p)
-	if err != nil {
-		return err
-	}
-	for i := range p.Sites {
-		if err := s.printSite(w, p, &p.Sites[i]); err != nil {
-			return err
-		}
-		if probing != nil {
-			probing.sites[i].print(w)
-		}
-	}
-	if !s.sites {
-		for i := range p.Instances {
-			printInstance(w, p, &p.Instances[i])
-		}
-	}
-	printSummary(w, p)
-	if probing != nil {
-		probing.printTotals(w)
-	}
-	return nil
-}
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	fmt.Fprintf(w, "%s  %s", site.SymbolOffset(), address(site.Site))
@@ -74,8 +45,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		return err
 	}
 	switch {
-	case site.Instance >= 0:
-		fmt.Fprintf(w, "    instance %d\n", site.Instance)
+	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
 		fmt.Fprintf(w, "    no probe: %v\n", site.Refused)
 	default:
@@ -188,16 +158,23 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	return lines
 }
 
-func printInstance(w io.Writer, p *plan.Plan, in *plan.Instance) {
-	fmt.Fprintf(w, "\ninstance %d: %s, %s, %s", in.Number, count(len(in.Sites), "site"),
-		count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
+// instanceText is an instance, printed but for what is not known before the last site.
+type instanceText struct {
+	text  string // what follows the number of sites
+	sites int
+}
+
+func newInstanceText(p *plan.Plan, in *plan.Instance) instanceText {
+	var w strings.Builder
+	fmt.Fprintf(&w, ", %s, %s", count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
 	if p.Convention == prologue.ConventionRecord {
-		fmt.Fprintf(w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
+		fmt.Fprintf(&w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(&w)
 	for line := range strings.Lines(in.Prologue.String()) {
-		fmt.Fprintf(w, "    %s", line)
+		fmt.Fprintf(&w, "    %s", line)
 	}
+	return instanceText{text: w.String()}
 }
 
 // count writes a number with its noun.
@@ -208,91 +185,6 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// printSummary writes totals: sites, instances, and for each argument how often it
-// is located and why it is not.
-func printSummary(w io.Writer, p *plan.Plan) {
-	functions := make(map[string]struct{})
-	sites, inlined := p.NumSites(), 0
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		functions[s.Function] = struct{}{}
-		if s.Inlined() && s.Way <= 1 {
-			inlined++
-		}
-	}
-	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined%s), %s\n", p.Definition,
-		count(sites, "site"), count(len(functions), "function"), sites-inlined, inlined, waysText(p), count(len(p.Instances), "instance"))
-	printFetched(w, p, false)
-}
-
-// waysText says how many probes a plan's sites have, if there are more than sites, and how many
-// sites may see only some runs.
-func waysText(p *plan.Plan) string {
-	text := ""
-	if n := len(p.Sites); n != p.NumSites() {
-		text = fmt.Sprintf(", %d probes", n)
-	}
-	unknown, again := 0, 0
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		if s.WaysUnknown != "" {
-			unknown++
-		}
-		if s.Again {
-			again++
-		}
-	}
-	if unknown > 0 {
-		text += fmt.Sprintf(", ways not known at %d", unknown)
-	}
-	if again > 0 {
-		text += fmt.Sprintf(", %d may fire again", again)
-	}
-	return text
-}
-
-// printFetched prints at how many sites each argument is fetched, and why not at the others.
-// With missing it leaves out arguments that are fetched everywhere.
-func printFetched(w io.Writer, p *plan.Plan, missing bool) {
-	for i := range p.Definition.Args {
-		d := &p.Definition.Args[i]
-		reasons := make(map[string]int)
-		sites, args := 0, 0 // sites where all that the argument stands for is fetched; fetched arguments
-		total := 0
-		for j := range p.Sites {
-			all := true
-			for k := range p.Sites[j].Args {
-				a := &p.Sites[j].Args[k]
-				switch {
-				case a.DefinitionArg != i:
-					continue
-				case a.Fetched():
-					args++
-				default:
-					all = false
-					reasons[a.Unfetched.Code.String()]++
-				}
-				total++
-			}
-			if all {
-				sites++
-			}
-		}
-		if missing && sites == len(p.Sites) {
-			continue
-		}
-		if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
-			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, args, count(total, "argument"), sites, places(p))
-		} else {
-			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, sites, places(p))
-		}
-		for k, n := range order.LargestFirst(reasons) {
-			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], reasons[n], n)
-		}
-		fmt.Fprintln(w)
-	}
-}
-
 // address returns where a site is: its link-time address, or, in a module, the sections of
 // which have no addresses, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
@@ -301,12 +193,4 @@ func address(site *dwarfloc.Site) string {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}
 	return hex(site.Addr)
-}
-
-// places counts where a plan's arguments are fetched.
-func places(p *plan.Plan) string {
-	if len(p.Sites) == p.NumSites() {
-		return count(len(p.Sites), "site")
-	}
-	return count(len(p.Sites), "probe")
 }

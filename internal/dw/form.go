@@ -45,7 +45,7 @@ func (v Value) IsConstant() bool {
 
 // ReadAttr reads the value of an attribute of one of the unit's entries. b is bad if the value
 // is not all there.
-func (u *Unit) ReadAttr(b *bin.Reader, at AttrSpec) Value { return u.readAttr(b, u.Abbrevs, at) }
+func (u *Unit) ReadAttr(b *bin.Reader, at AttrSpec) Value { return u.readAttr(b, u.table(), at) }
 
 // readAttr reads the value of one of a table's attributes.
 func (u *Unit) readAttr(b *bin.Reader, t *AbbrevTable, at AttrSpec) Value {

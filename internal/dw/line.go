@@ -51,17 +51,27 @@ type Row struct {
 
 // lineTable returns the unit's line table, which it reads once.
 func (u *Unit) lineTable() (*LineTable, error) {
-	u.lineOnce.Do(func() {
-		u.lines = &LineTable{}
-		if !u.HasStmtList {
-			return
+	l := u.lines.Load()
+	if l == nil {
+		u.lineMu.Lock()
+		defer u.lineMu.Unlock()
+		if l = u.lines.Load(); l == nil {
+			l = new(lines)
+			if u.HasStmtList {
+				if l.err = u.ReadLineTable(&l.LineTable); l.err != nil {
+					l.LineTable = LineTable{}
+				}
+			}
+			u.lines.Store(l)
 		}
-		var t LineTable
-		if u.lineErr = u.ReadLineTable(&t); u.lineErr == nil {
-			u.lines = &t
-		}
-	})
-	return u.lines, u.lineErr
+	}
+	return &l.LineTable, l.err
+}
+
+// lines is a unit's line table, or why it cannot be read.
+type lines struct {
+	LineTable
+	err error
 }
 
 // File returns the path of the file with an index in the line table. It is relative
@@ -255,13 +265,13 @@ func compareRows(a, b Row) int {
 // ForgetRows frees the rows: 80 MB after a query for a line of a popular header. The
 // next call of Rows reads them again.
 func (u *Unit) ForgetRows() {
-	t, err := u.lineTable()
-	if err != nil {
+	l := u.lines.Load()
+	if l == nil {
 		return
 	}
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
-	t.rows = nil
+	l.rows = nil
 }
 
 // EachRow runs the line program and calls f for each row, in the program's order. It

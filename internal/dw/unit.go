@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
@@ -25,9 +26,9 @@ type Unit struct {
 
 	rootOnce sync.Once // reads the attributes below
 	rootErr  error
-	LoadOnce sync.Once // reads the abbreviations as well
+	loadOnce sync.Once // reads the abbreviations as well
 	loadErr  error
-	Abbrevs  *AbbrevTable // nil until then
+	abbrevs  atomic.Pointer[AbbrevTable] // nil until then, and after Forget
 
 	// Attributes of the unit's own entry:
 	Lang                                       uint64
@@ -39,10 +40,9 @@ type Unit struct {
 	HasStmtList                                bool
 	strOffsetsBase, addrBase, RngBase, LocBase uint64
 
-	lineOnce sync.Once
-	lines    *LineTable
-	lineErr  error
-	rowsMu   sync.Mutex
+	lineMu sync.Mutex // held while lines is read
+	lines  atomic.Pointer[lines]
+	rowsMu sync.Mutex
 }
 
 // OffsetSize returns the size in bytes of an offset in the unit: 8 in 64-bit DWARF, or else 4.
@@ -131,17 +131,46 @@ func (d *Data) UnitAt(off uint64) *Unit {
 // Load reads the unit's abbreviations and its own entry. It does so once: an error
 // is remembered too.
 func (u *Unit) Load() error {
-	u.LoadOnce.Do(func() { u.loadErr = u.doLoad() })
+	u.loadOnce.Do(func() {
+		t, err := u.parseAbbrevs()
+		u.abbrevs.Store(t)
+		u.loadErr = err
+	})
 	return u.loadErr
 }
 
-func (u *Unit) doLoad() error {
+// LoadFrom is Load with the table that Begin has just read.
+func (u *Unit) LoadFrom(t *AbbrevTable) error {
+	u.loadOnce.Do(func() {})
+	if u.loadErr == nil && u.abbrevs.Load() == nil {
+		u.abbrevs.Store(t.Clone())
+	}
+	return u.loadErr
+}
+
+// table returns the abbreviations of a unit that has been loaded.
+func (u *Unit) table() *AbbrevTable {
+	if t := u.abbrevs.Load(); t != nil {
+		return t
+	}
+	return u.reload()
+}
+
+// reload reads the abbreviations again after Forget.
+func (u *Unit) reload() *AbbrevTable {
 	t, err := u.parseAbbrevs()
 	if err != nil {
-		return err
+		return &AbbrevTable{} // it was read before: the file has changed, which Guard tells
 	}
-	u.Abbrevs = t
-	return nil
+	u.abbrevs.Store(t)
+	return t
+}
+
+// Forget frees what has been read of the unit: 30 KB for a unit of a kernel, and its rows. It is
+// read again when it is needed, also by a goroutine that is using it now.
+func (u *Unit) Forget() {
+	u.abbrevs.Store(nil)
+	u.lines.Store(nil)
 }
 
 // readRoot reads the unit's own entry, whose attributes begin at b.
@@ -226,7 +255,7 @@ func (u *Unit) Entry(off uint64) (Entry, error) {
 	if code == 0 {
 		return e, nil
 	}
-	e.Abbrev = u.Abbrevs.Get(code)
+	e.Abbrev = u.table().Get(code)
 	if e.Abbrev == nil {
 		return Entry{}, u.Data.Errorf(".debug_info", off, "unknown abbreviation %d", code)
 	}
@@ -275,7 +304,7 @@ func (e Entry) Attrs(f func(Attr, Value)) error {
 //			return u.DamagedAttr(e.Off, at)
 //		}
 //		switch at.Name {
-func (e Entry) Specs() []AttrSpec { return e.Unit.Abbrevs.attrs[e.Abbrev.attr0:e.Abbrev.attrN] }
+func (e Entry) Specs() []AttrSpec { return e.Unit.table().attrs[e.Abbrev.attr0:e.Abbrev.attrN] }
 
 // Data returns a reader at the entry's first attribute.
 func (e Entry) Data() bin.Reader { return e.Unit.buf(e.pos) }
@@ -314,7 +343,7 @@ func (u *Unit) SkipAttrs(e Entry) (int, error) {
 	if n := int(e.Abbrev.size); n >= 0 && e.pos+n <= int(u.End) {
 		return e.pos + n, nil
 	}
-	p, _ := u.runSteps(e.pos, u.Abbrevs.Steps[e.Abbrev.Step0:e.Abbrev.StepN])
+	p, _ := u.runSteps(e.pos, u.table().Steps[e.Abbrev.Step0:e.Abbrev.StepN])
 	if p < 0 {
 		return 0, u.Data.Errorf(".debug_info", e.Off, "the entry does not end within its unit")
 	}
@@ -336,7 +365,7 @@ func (u *Unit) SkipTree(e Entry) (int, error) {
 			if at := e.pos + int(e.Abbrev.sibAt); e.Abbrev.sibAt >= 0 && at+4 <= int(u.End) {
 				sib = int(u.Off) + int(binary.LittleEndian.Uint32(u.Data.Info[at:]))
 			} else {
-				_, sib = u.runSteps(e.pos, u.Abbrevs.Steps[e.Abbrev.Step0:e.Abbrev.SibN])
+				_, sib = u.runSteps(e.pos, u.table().Steps[e.Abbrev.Step0:e.Abbrev.SibN])
 			}
 			if sib <= e.pos || uint64(sib) >= u.End {
 				return 0, u.Data.Errorf(".debug_info", e.Off, "invalid sibling reference %#x", sib)

@@ -240,7 +240,7 @@ func (s *Scanner) scan(u *Unit) error {
 // Load loads a unit. If the scanner has just read the unit, it reuses the table.
 func (s *Scanner) Load(u *Unit) error {
 	if s.of == u && s.Table.Keep {
-		u.LoadOnce.Do(func() { u.Abbrevs = s.Table.Clone() })
+		return u.LoadFrom(&s.Table)
 	}
 	return u.Load()
 }

@@ -98,6 +98,19 @@ func (m *Mapping) Close() error {
 	return err
 }
 
+// Release gives back the memory in which the pages of all mapped files are that have been read: the
+// kernel has the pages still, and gives them again when they are accessed. Whoever walks through
+// a large file would hold all of it in the end.
+func Release() {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	for _, m := range open.list {
+		if len(m.Data) > 0 {
+			_ = unix.Madvise(m.Data, unix.MADV_DONTNEED) // it is only advice
+		}
+	}
+}
+
 // Faulted returns an error that wraps ErrFault if any Guard has found that part of the
 // mapping is gone: what was read at that time must not be used.
 func (m *Mapping) Faulted() error {
