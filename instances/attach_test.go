@@ -1,6 +1,7 @@
 package instances_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os/exec"
@@ -169,5 +170,35 @@ func TestNothing(t *testing.T) {
 	}
 	if a, err := instances.Attach(context.Background(), p, nil, r, instances.AttachOptions{}); !errors.Is(err, plan.ErrMissingArgument) || a != nil {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestUnpatched: probes of the image's own file do not change what is read from it.
+func TestUnpatched(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	_, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
+	r, err := instances.Find(img, instances.FindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: r.Target()})
+	code := func() (out [][]byte) {
+		for i := range p.Sites {
+			d, err := img.Bytes(p.Sites[i].Addr, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, bytes.Clone(d))
+		}
+		return out
+	}
+	before := code()
+	a, err := instances.Attach(context.Background(), p, programs, r, instances.AttachOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if diff := cmp.Diff(before, code()); diff != "" {
+		t.Errorf("before and with probes (-before +now):\n%s", diff)
 	}
 }
