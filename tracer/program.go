@@ -25,10 +25,8 @@ const maxPlans = 1 << 16
 
 // program returns the program that runs at each hit: it copies the record, or the arguments
 // one after the other, into the ring buffer. With a record it uses no more stack than the 32
-// bytes that every function is charged for, so that the record can have the rest. Hits by
-// process self are dropped, or reporting one would cause the next. If only is not nil, hits
-// by other processes are dropped too.
-func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self, only *process) asm.Instructions {
+// bytes that every function is charged for, so that the record can have the rest.
+func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, who processes) asm.Instructions {
 	const exit, full = "exit", "full"
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
@@ -47,12 +45,7 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self
 	if c != prologue.ConventionRecord {
 		stack = recordSize
 	}
-	insns = append(insns, self.load(stack)...)
-	insns = append(insns, asm.JEq.Imm(asm.R0, int32(self.tgid), exit))
-	if only != nil {
-		insns = append(insns, only.load(stack)...)
-		insns = append(insns, asm.JNE.Imm(asm.R0, int32(only.tgid), exit))
-	}
+	insns = append(insns, who.filter(stack, exit)...)
 	insns = append(insns,
 		asm.LoadMapPtr(asm.R1, events.FD()),
 		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize)),
@@ -74,12 +67,7 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self
 		asm.FnGetCurrentComm.Call(),
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
-	for at := 0; at < recordSize; at += 8 {
-		insns = append(insns,
-			asm.LoadMem(asm.R0, asm.R8, int16(at), asm.DWord),
-			asm.StoreMem(asm.R9, int16(atRecord+at), asm.R0, asm.DWord),
-		)
-	}
+	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, recordSize)...)
 	return append(insns,
 		asm.Mov.Reg(asm.R1, asm.R9),
 		asm.Mov.Imm(asm.R2, 0),
@@ -95,4 +83,27 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, self
 		asm.Mov.Imm(asm.R0, 0).WithSymbol(exit),
 		asm.Return(),
 	)
+}
+
+// filter jumps to a label for hits that are not reported: those by process self, or reporting one
+// would cause the next, and if only is not nil, those by other processes. stack is how many bytes
+// of the stack are in use.
+func (who processes) filter(stack int, exit string) asm.Instructions {
+	insns := append(who.self.load(stack), asm.JEq.Imm(asm.R0, int32(who.self.tgid), exit))
+	if who.only != nil {
+		insns = append(insns, who.only.load(stack)...)
+		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
+	}
+	return insns
+}
+
+// copyWords copies size bytes, a multiple of 8, to an offset.
+func copyWords(to asm.Register, at int, from asm.Register, size int) (insns asm.Instructions) {
+	for i := 0; i < size; i += 8 {
+		insns = append(insns,
+			asm.LoadMem(asm.R0, from, int16(i), asm.DWord),
+			asm.StoreMem(to, int16(at+i), asm.R0, asm.DWord),
+		)
+	}
+	return insns
 }

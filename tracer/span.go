@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -161,12 +160,7 @@ func (x *spans) head(span, size int, who processes) asm.Instructions {
 		asm.Mov.Reg(asm.R7, asm.R2),
 		asm.Mov.Reg(asm.R8, asm.R3),
 	}
-	insns = append(insns, who.self.load(spanStack)...)
-	insns = append(insns, asm.JEq.Imm(asm.R0, int32(who.self.tgid), labelExit))
-	if who.only != nil {
-		insns = append(insns, who.only.load(spanStack)...)
-		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), labelExit))
-	}
+	insns = append(insns, who.filter(spanStack, labelExit)...)
 	return append(insns,
 		asm.Mov.Reg(asm.R1, asm.R6),
 		asm.FnGetAttachCookie.Call(),
@@ -255,17 +249,6 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
 }
 
-// copyWords copies size bytes, a multiple of 8, to an offset.
-func copyWords(to asm.Register, at int, from asm.Register, size int) (insns asm.Instructions) {
-	for i := 0; i < size; i += 8 {
-		insns = append(insns,
-			asm.LoadMem(asm.R0, from, int16(i), asm.DWord),
-			asm.StoreMem(to, int16(at+i), asm.R0, asm.DWord),
-		)
-	}
-	return insns
-}
-
 // end returns the program that runs where a run ends.
 func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions {
 	began := atRecord + x.sizes[span]
@@ -311,28 +294,23 @@ func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions 
 
 // hit decodes one run.
 func (x *spans) hit(d []byte) (*Hit, error) {
-	ne := binary.NativeEndian
-	if len(d) < atRecord {
-		return nil, fmt.Errorf("an event of %d bytes: its head has %d", len(d), atRecord)
+	h, cookie, err := head(d)
+	if err != nil {
+		return nil, err
 	}
-	cookie := ne.Uint64(d[atCookie:])
 	span, site := int(cookie<<1>>(siteBits+bodyBits+1)), int(cookie&(1<<siteBits-1))
 	if span >= len(x.plans) || site >= len(x.plans[span].Begin.Sites) || len(d) < atRecord+x.sizes[span]+endRecord {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}
 	p := x.plans[span]
 	end := d[atRecord+x.sizes[span]:]
+	ne := binary.NativeEndian
 	last := int(ne.Uint64(end[endCookie:]) & (1<<siteBits - 1))
 	if last >= len(p.End.Sites) {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", ne.Uint64(end[endCookie:]))
 	}
-	task := ne.Uint64(d[atTask:])
-	comm, _, _ := strings.Cut(string(d[atComm:atComm+commSize]), "\x00")
-	begun := time.Duration(ne.Uint64(d[atTime:]))
-	h := &Hit{
-		Time: begun, PID: int(task >> 32), TID: int(uint32(task)), Comm: comm, Plan: p.Begin, Site: site, Err: ne.Uint64(d[atErr:]),
-		Span: p, End: last, Duration: time.Duration(ne.Uint64(end[endTime:])) - begun,
-	}
+	h.Plan, h.Site, h.Span, h.End = p.Begin, site, p, last
+	h.Duration = time.Duration(ne.Uint64(end[endTime:])) - h.Time
 	h.Values = p.Begin.Values(site, h.Err, d[atRecord:])
 	h.Values = h.Values[:len(h.Values)-1] // without the frame
 	h.Results = p.End.Values(last, ne.Uint64(end[endErr:]), end[endRecord:])

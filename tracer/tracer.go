@@ -107,7 +107,7 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 	}
 	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) (maker, func(int) uint64) {
 		programs := func(c prologue.Convention, size int) asm.Instructions {
-			return program(s.events, s.lost, c, size, who.self, who.only)
+			return program(s.events, s.lost, c, size, who)
 		}
 		return programs, func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
 	})
@@ -312,22 +312,29 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 
 // hit decodes one hit from the ring buffer.
 func (s *Session) hit(d []byte) (*Hit, error) {
-	if len(d) < atRecord {
-		return nil, fmt.Errorf("an event of %d bytes: its head has %d", len(d), atRecord)
+	h, cookie, err := head(d)
+	if err != nil {
+		return nil, err
 	}
-	ne := binary.NativeEndian
-	cookie, task := ne.Uint64(d[atCookie:]), ne.Uint64(d[atTask:])
 	plan, site := int(cookie>>32&(maxPlans-1)), int(uint32(cookie))
 	if plan >= len(s.plans) || site >= len(s.plans[plan].Sites) {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}
-	comm, _, _ := strings.Cut(string(d[atComm:atComm+commSize]), "\x00")
-	h := &Hit{
-		Time: time.Duration(ne.Uint64(d[atTime:])), PID: int(task >> 32), TID: int(uint32(task)),
-		Comm: comm, Plan: s.plans[plan], Site: site, Err: ne.Uint64(d[atErr:]),
-	}
+	h.Plan, h.Site = s.plans[plan], site
 	h.Values = h.Plan.Values(site, h.Err, d[atRecord:])
 	return h, nil
+}
+
+// head decodes the head of an event.
+func head(d []byte) (h *Hit, cookie uint64, err error) {
+	if len(d) < atRecord {
+		return nil, 0, fmt.Errorf("an event of %d bytes: its head has %d", len(d), atRecord)
+	}
+	ne := binary.NativeEndian
+	task := ne.Uint64(d[atTask:])
+	comm, _, _ := strings.Cut(string(d[atComm:atComm+commSize]), "\x00")
+	h = &Hit{Time: time.Duration(ne.Uint64(d[atTime:])), PID: int(task >> 32), TID: int(uint32(task)), Comm: comm, Err: ne.Uint64(d[atErr:])}
+	return h, ne.Uint64(d[atCookie:]), nil
 }
 
 // Lost returns the number of hits that were not reported because the buffer was full.
