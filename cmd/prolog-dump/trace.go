@@ -113,6 +113,14 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 		return err
 	}
 	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
+	probes := 0
+	for _, a := range session.Attachments {
+		probes += len(a.Attached)
+	}
+	const many = 200
+	if x.kernel && probes > many {
+		fmt.Fprintf(os.Stderr, "ending %s\n", count(probes, "probe"))
+	}
 	return errors.Join(err, session.Close())
 }
 
@@ -216,6 +224,14 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
 		Lost  bool   `json:"lost,omitempty"`
 	}
+	values := func(list []plan.Value) []value {
+		out := make([]value, len(list))
+		for i := range list {
+			v := &list[i]
+			out[i] = value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost}
+		}
+		return out
+	}
 	site := &h.Plan.Sites[h.Site]
 	out := struct {
 		Time  float64 `json:"time"` // seconds
@@ -226,21 +242,15 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Func  string  `json:"function"`
 		Place string  `json:"place"`
 		Addr  uint64  `json:"address"`
+		Again bool    `json:"refires,omitempty"` // the site's: perhaps no run began, or ended
 		Args  []value `json:"args"`
 
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, []value{}, nil, nil, ""}
-	for i := range h.Values {
-		v := &h.Values[i]
-		out.Args = append(out.Args, value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost})
-	}
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
 	if h.Span != nil {
-		for i := range h.Results {
-			v := &h.Results[i]
-			out.Results = append(out.Results, value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost})
-		}
+		out.Results = values(h.Results)
 		seconds := h.Duration.Seconds()
 		out.Duration, out.End = &seconds, h.Span.End.Sites[h.End].SymbolOffset()
 	}
