@@ -150,8 +150,8 @@ func (f *File) SymbolIndex() (index []byte, err error) {
 }
 
 // UseSymbolIndex makes the file use what SymbolIndex returned earlier for the same file.
-// It reports false, and has no effect, if index is another file's or the symbols have
-// already been read. The bytes must not change while the File is in use.
+// It reports false, and has no effect, if index is another file's. Symbols that have already been
+// read stay. The bytes must not change while the File is in use.
 func (f *File) UseSymbolIndex(index []byte) (used bool) {
 	if len(index) < indexHead || (len(index)-indexHead)%symSize != 0 {
 		return false
@@ -162,7 +162,8 @@ func (f *File) UseSymbolIndex(index []byte) (used bool) {
 			return nil
 		}
 		t := &f.symbols
-		t.once.Do(func() { t.data, t.strs, used = index[indexHead:], strs, true })
+		t.once.Do(func() { t.data, t.strs = index[indexHead:], strs })
+		used = true
 		return nil
 	})
 	return used

@@ -145,8 +145,8 @@ func TestSymbolIndex(t *testing.T) {
 	a := symbolImage(t, syms)
 	index, err := a.SymbolIndex()
 	dwarftest.Must(err)
-	if a.UseSymbolIndex(index) {
-		t.Error("an index was taken after the symbols were read")
+	if !a.UseSymbolIndex(index) {
+		t.Error("an index of the same file was refused after the symbols were read")
 	}
 	b := symbolImage(t, syms)
 	if b.UseSymbolIndex(index[:len(index)-1]) || b.UseSymbolIndex(nil) || !b.UseSymbolIndex(index) {
