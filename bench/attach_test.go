@@ -17,15 +17,16 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// BenchmarkAttach loads, attaches and detaches programs at functions of the C library, in this
-// process alone, with one program for each distinct prologue and with few programs that choose.
-// It needs root, and the C library's debug information (libc6-dbg).
-func BenchmarkAttach(b *testing.B) {
+// user is a program that does nothing.
+var user = &ebpf.ProgramSpec{Name: "nothing", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+
+// libc opens the C library.
+func libc(b *testing.B) (*dwarfloc.Image, *instances.Running) {
+	b.Helper()
 	if os.Getuid() != 0 {
 		b.Skip("probes need root")
 	}
-	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
-	img, err := dwarfloc.Open(libc, nil)
+	img, err := dwarfloc.Open("/lib/x86_64-linux-gnu/libc.so.6", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,16 +35,29 @@ func BenchmarkAttach(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	user := &ebpf.ProgramSpec{Name: "attach", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	return img, r
+}
+
+func libcPlan(b *testing.B, img *dwarfloc.Image, r *instances.Running, text string) *plan.Plan {
+	b.Helper()
+	def, err := probe.Parse(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := plan.New(context.Background(), img, def, plan.Options{Target: r.Target(), Convention: prologue.ConventionRecord})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// BenchmarkAttach loads, attaches and detaches programs at functions of the C library, in this
+// process alone, with one program for each distinct prologue and with few programs that choose.
+// It needs root, and the C library's debug information (libc6-dbg).
+func BenchmarkAttach(b *testing.B) {
+	img, r := libc(b)
 	for _, text := range []string{"strlen", "str* $params", "s* $params", "* $params"} {
-		def, err := probe.Parse(text)
-		if err != nil {
-			b.Fatal(err)
-		}
-		p, err := plan.New(context.Background(), img, def, plan.Options{Target: r.Target(), Convention: prologue.ConventionRecord})
-		if err != nil {
-			b.Fatal(err)
-		}
+		p := libcPlan(b, img, r, text)
 		o := instances.AttachOptions{PID: os.Getpid()}
 		name := strings.ReplaceAll(text, " ", "_")
 		b.Run(name+"/dispatch", func(b *testing.B) {

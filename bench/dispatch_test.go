@@ -2,52 +2,27 @@ package bench
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // BenchmarkHit is the mean time that programs run at a hit, as the kernel counts it, at
 // allocating functions of the C library while a command uses them: programs of instances, and one that
 // chooses among their prologues.
 func BenchmarkHit(b *testing.B) {
-	if os.Getuid() != 0 {
-		b.Skip("probes need root")
-	}
+	img, r := libc(b)
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer stats.Close()
-	img, err := dwarfloc.Open("/lib/x86_64-linux-gnu/libc.so.6", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer img.Close()
-	r, err := instances.Find(img, instances.FindOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	def, err := probe.Parse("*alloc* $params")
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := plan.New(context.Background(), img, def, plan.Options{Target: r.Target(), Convention: prologue.ConventionRecord})
-	if err != nil {
-		b.Fatal(err)
-	}
-	user := &ebpf.ProgramSpec{Name: "hit", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	p := libcPlan(b, img, r, "*alloc* $params")
 	specs, err := instances.ProgramSpecs(p, user)
 	if err != nil {
 		b.Fatal(err)
