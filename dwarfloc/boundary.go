@@ -47,7 +47,13 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(sites[a].Addr, sites[b].Addr) })
 	err := img.guard(func() (err error) {
+		// Sites that are asked about one after the other are often of one function.
+		u := sites[order[0]].u
 		var f functionCode
+		if last := u.checked.Swap(nil); last != nil {
+			f = *last
+		}
+		defer func() { u.checked.Store(&f) }()
 		for _, i := range order {
 			s := sites[i]
 			if s.Addr < f.lo || s.Addr >= f.hi || f.hi == 0 {

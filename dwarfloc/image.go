@@ -192,7 +192,8 @@ type unit struct {
 	assignedErr  error
 	compiled     compiler
 
-	texts atomic.Pointer[texts]
+	texts   atomic.Pointer[texts]
+	checked atomic.Pointer[functionCode] // the last one of CheckInstructions that nobody uses now
 
 	typeMu sync.Mutex
 	types  map[uint64]*Type // by the offset of their entry
@@ -211,6 +212,7 @@ func (u *unit) forget() {
 	}
 	u.Forget()
 	u.texts.Store(nil)
+	u.checked.Store(nil)
 	u.typeMu.Lock()
 	defer u.typeMu.Unlock()
 	u.types = nil
