@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -197,7 +198,14 @@ type attacher struct {
 }
 
 // batch attaches a program at some of its sites.
-func (w *attacher) batch(b *batch, sites []int) error {
+func (w *attacher) batch(b *batch, sites []int) (err error) {
+	if w.r.pmu == "uprobe" {
+		forget, err := witness(w.r.path)
+		if err != nil {
+			return err
+		}
+		defer forget()
+	}
 	if !b.multi {
 		return w.singles(b, sites)
 	}
@@ -229,6 +237,26 @@ func (w *attacher) batch(b *batch, sites []int) error {
 		left = later
 	}
 	return nil
+}
+
+// witness maps a file as a process that runs it does, until forget is called: the kernel looks at
+// the instruction of a uprobe only when it puts the breakpoint into such a mapping. Without one it
+// takes every probe, and says nothing when it cannot make it later.
+func witness(path string) (forget func(), err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
+		return func() {}, err
+	}
+	d, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("%s: map: %w", path, err)
+	}
+	return func() { _ = unix.Munmap(d) }, nil
 }
 
 // doubtful reports whether the kernel probably refuses a site: with others in one link, it would
