@@ -126,6 +126,11 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
 	}
 	a.w = &attacher{ctx: ctx, plan: p, r: r, o: &o, all: batches, total: total, out: a}
+	forget, err := r.witness()
+	if err != nil {
+		return nil, err
+	}
+	defer forget()
 	for _, b := range batches {
 		if err := a.w.batch(b, b.sites); err != nil {
 			return nil, errors.Join(err, a.Close())
@@ -198,14 +203,7 @@ type attacher struct {
 }
 
 // batch attaches a program at some of its sites.
-func (w *attacher) batch(b *batch, sites []int) (err error) {
-	if w.r.pmu == "uprobe" {
-		forget, err := witness(w.r.path)
-		if err != nil {
-			return err
-		}
-		defer forget()
-	}
+func (w *attacher) batch(b *batch, sites []int) error {
 	if !b.multi {
 		return w.singles(b, sites)
 	}
@@ -239,11 +237,14 @@ func (w *attacher) batch(b *batch, sites []int) (err error) {
 	return nil
 }
 
-// witness maps a file as a process that runs it does, until forget is called: the kernel looks at
+// witness maps the file as a process that runs it does, until forget is called: the kernel looks at
 // the instruction of a uprobe only when it puts the breakpoint into such a mapping. Without one it
 // takes every probe, and says nothing when it cannot make it later.
-func witness(path string) (forget func(), err error) {
-	f, err := os.Open(path)
+func (r *Running) witness() (forget func(), err error) {
+	if r.pmu != "uprobe" {
+		return func() {}, nil
+	}
+	f, err := os.Open(r.path)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +255,7 @@ func witness(path string) (forget func(), err error) {
 	}
 	d, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, fmt.Errorf("%s: map: %w", path, err)
+		return nil, fmt.Errorf("%s: map: %w", r.path, err)
 	}
 	return func() { _ = unix.Munmap(d) }, nil
 }

@@ -57,6 +57,11 @@ func (a *Attachment) Reattach(ctx context.Context, which func(site int) bool) er
 
 // change leaves probes at the sites for which want returns true. If it cannot, nothing changes.
 func (a *Attachment) change(ctx context.Context, want func(site int) bool) error {
+	forget, err := a.w.r.witness()
+	if err != nil {
+		return err
+	}
+	defer forget()
 	type addition struct {
 		batch *batch
 		sites []int
@@ -125,7 +130,6 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 		}
 	}
 	a.sort()
-	var err error
 	if a.power != nil {
 		err = a.power.set()
 	}
