@@ -191,12 +191,12 @@ func emulatedX86(x *insn.X86) bool {
 }
 
 // uprobeX86 follows arch_uprobe_analyze_insn in arch/x86/kernel/uprobes.c (6.1 and 6.12):
-// is_prefix_bad, branch_setup_xol_ops and push_setup_xol_ops.
+// branch_setup_xol_ops and push_setup_xol_ops.
 func uprobeX86(code []byte) Method {
-	x, ok := insn.DecodeX86(code)
-	if !ok || x.Segment || x.Locked {
+	if insn.For("amd64").NoUprobe(code) {
 		return MethodNone
 	}
+	x, _ := insn.DecodeX86(code)
 	op := x.Opcode[0]
 	_, jump := x.Branch()
 	switch {

@@ -302,23 +302,8 @@ func globalX86(code []byte, addr uint64) (at uint64, ok bool) {
 // opcode that is invalid, privileged or traps (good_insns_64 there). The kernel looks up the opcode
 // after a VEX or EVEX prefix among those of one byte: VPXOR is refused as OUT.
 func noUprobeX86(code []byte) bool {
-	vector := map[byte]int{0xc5: 2, 0xc4: 3, 0x62: 4} // bytes before the opcode
-	for i, b := range code {
-		switch b {
-		case 0x26, 0x2e, 0x36, 0x3e, 0xf0:
-			return true
-		case 0x66, 0x67, 0xf2, 0xf3:
-			continue
-		case 0xc4, 0xc5, 0x62:
-			at := i + vector[b]
-			return at >= len(code) || bytes.IndexByte(x86NoUprobe, code[at]) >= 0
-		}
-		if b&0xf0 == 0x40 && i+1 < len(code) {
-			b = code[i+1] // after REX
-		}
-		return bytes.IndexByte(x86NoUprobe, b) >= 0
-	}
-	return false
+	x, ok := DecodeX86(code)
+	return !ok || x.Segment || x.Locked || x.OpcodeSize == 1 && bytes.IndexByte(x86NoUprobe, x.Opcode[0]) >= 0
 }
 
 // x86NoUprobe lists opcodes of one byte that uprobes refuse in 64-bit code.
