@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -68,7 +66,8 @@ var ErrNotDispatched = errors.New("the program cannot be dispatched to")
 // ProgramSpecs. A *prologue.StackError can be for a program that ProgramSpecs takes.
 func NewDispatch(p *plan.Plan, spec func(instance int) *ebpf.ProgramSpec) (*Dispatch, error) {
 	d := &Dispatch{plan: p}
-	var parts, open []*part // all, and those that are not full
+	var parts []*part
+	open := make(map[partKind]*part) // the last ones of each kind
 	stacks := make(map[*ebpf.ProgramSpec]int)
 	for i := range p.Instances {
 		in, user := &p.Instances[i], spec(i)
@@ -88,48 +87,38 @@ func NewDispatch(p *plan.Plan, spec func(instance int) *ebpf.ProgramSpec) (*Disp
 		}
 		pro := in.Prologue.Slid(p.Target.Slide)
 		n := rawSize(pro) + 2 // with a compare and a jump
-		// Programs are loaded for one kind of link.
-		k := slices.IndexFunc(open, func(x *part) bool { return x.user == user && x.multi == in.Multi })
-		if k >= 0 && (open[k].size+n > maxDispatch || len(open[k].prologues) == maxPrologue) {
-			open = slices.Delete(open, k, k+1)
-			k = -1
+		kind := partKind{user, in.Multi}
+		x := open[kind]
+		if x == nil || x.size+n > maxDispatch || len(x.prologues) == maxPrologue {
+			x = &part{partKind: kind}
+			open[kind], parts = x, append(parts, x)
 		}
-		if k < 0 {
-			open, k = append(open, &part{user: user, multi: in.Multi, slot: len(d.Specs)}), len(open)
-			out := user.Copy()
-			out.Name = instanceName(user.Name, "", len(d.Specs))
-			out.Type = ebpf.Kprobe
-			out.AttachType = attachType(p, in)
-			d.Specs, d.Instances = append(d.Specs, out), append(d.Instances, nil)
-			parts = append(parts, open[k])
-		}
-		x := open[k]
-		x.prologues, x.size = append(x.prologues, pro), x.size+n
-		d.Instances[x.slot] = append(d.Instances[x.slot], i)
+		x.instances, x.prologues, x.size = append(x.instances, i), append(x.prologues, pro), x.size+n
 	}
 	for i, x := range parts {
-		mark := "_" + strconv.Itoa(i)
 		before := choose(x.prologues, d.SwitchName, i)
-		insns := enter(before, x.user.Instructions, "_dispatch"+mark, "its arguments", func(fn *btf.Func) *btf.Func {
-			own := *fn
-			own.Name += mark
-			return &own
-		})
+		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments")
 		if err := numberLines(insns[:len(before)+2]); err != nil {
 			return nil, err
 		}
-		d.Specs[i].Instructions = insns
+		d.Specs = append(d.Specs, programSpec(p, &p.Instances[x.instances[0]], x.user, i, insns))
+		d.Instances = append(d.Instances, x.instances)
 	}
 	return d, nil
 }
 
 // part is one program of a Dispatch, while it is made.
 type part struct {
-	user      *ebpf.ProgramSpec
-	multi     bool
-	slot      int // in Dispatch.Specs
+	partKind
+	instances []int // in Plan.Instances
 	prologues []asm.Instructions
 	size      int // of the prologues, in instructions of 8 bytes
+}
+
+// partKind is what all instances of a program have in common: it is loaded for one kind of link.
+type partKind struct {
+	user  *ebpf.ProgramSpec
+	multi bool
 }
 
 // callable reports whether a user's program can be called as a function.

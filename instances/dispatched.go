@@ -66,7 +66,10 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 		return nil, err
 	}
 	a.power = &power{m: d.Switch, turns: make([]uint64, max(1, len(d.Programs)))}
-	return a, a.power.set()
+	if err := a.power.set(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
 }
 
 // Close frees the programs and the switch. Probes keep what they need.

@@ -11,6 +11,9 @@ import (
 func (a *Attachment) Close() error {
 	links := a.links
 	a.links, a.Attached = nil, nil
+	if len(links) == 0 {
+		return nil
+	}
 	return a.w.end(links)
 }
 
@@ -55,6 +58,47 @@ func (a *Attachment) Reattach(ctx context.Context, which func(site int) bool) er
 	})
 }
 
+// addition is sites that a batch gets.
+type addition struct {
+	batch *batch
+	sites []int
+}
+
+// change returns which of a batch's links stay, which end, and the sites that need others, so that
+// there are probes at the sites for which want returns true.
+func (b *batch) change(links []*bound, want func(site int) bool) (stay, end []*bound, sites []int) {
+	attached := make(map[int]bool)
+	for _, l := range links {
+		for _, site := range l.sites {
+			attached[site] = true
+		}
+	}
+	var wanted, missing []int
+	for _, site := range b.sites {
+		if !want(site) {
+			continue
+		}
+		wanted = append(wanted, site)
+		if !attached[site] {
+			missing = append(missing, site)
+		}
+	}
+	switch {
+	case !b.multi:
+		for _, l := range links {
+			if want(l.sites[0]) {
+				stay = append(stay, l)
+			} else {
+				end = append(end, l)
+			}
+		}
+		return stay, end, missing
+	case len(missing) == 0 && len(wanted) == len(attached):
+		return links, nil, nil
+	}
+	return nil, links, wanted // one link for those that stay, and those that come
+}
+
 // change leaves probes at the sites for which want returns true. If it cannot, nothing changes.
 func (a *Attachment) change(ctx context.Context, want func(site int) bool) error {
 	forget, err := a.w.r.witness()
@@ -62,45 +106,14 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 		return err
 	}
 	defer forget()
-	type addition struct {
-		batch *batch
-		sites []int
-	}
 	var kept, gone []*bound
 	var added []addition
 	for _, b := range a.w.all {
-		var attached, wanted []int
-		for _, l := range a.links {
-			if l.batch == b {
-				attached = append(attached, l.sites...)
-			}
-		}
-		for _, site := range b.sites {
-			if want(site) {
-				wanted = append(wanted, site)
-			}
-		}
-		slices.Sort(attached)
-		slices.Sort(wanted)
-		missing := slices.DeleteFunc(slices.Clone(wanted), func(site int) bool { return slices.Contains(attached, site) })
-		stays := func(l *bound) bool { return slices.Contains(wanted, l.sites[0]) }
-		switch {
-		case b.multi && slices.Equal(attached, wanted):
-			stays = func(*bound) bool { return true }
-		case b.multi: // one link for those that stay, and those that come
-			stays, missing = func(*bound) bool { return false }, wanted
-		}
-		for _, l := range a.links {
-			switch {
-			case l.batch != b:
-			case stays(l):
-				kept = append(kept, l)
-			default:
-				gone = append(gone, l)
-			}
-		}
-		if !b.multi || !slices.Equal(attached, wanted) {
-			added = append(added, addition{b, missing})
+		own := slices.DeleteFunc(slices.Clone(a.links), func(l *bound) bool { return l.batch != b })
+		stay, end, sites := b.change(own, want)
+		kept, gone = append(kept, stay...), append(gone, end...)
+		if len(sites) > 0 {
+			added = append(added, addition{b, sites})
 		}
 	}
 	before, refused := a.links, a.Refused

@@ -130,13 +130,20 @@ func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, er
 		if err != nil {
 			return nil, err
 		}
-		out[i] = spec.Copy()
-		out[i].Instructions = insns
-		out[i].Name = instanceName(spec.Name, "", i)
-		out[i].Type = ebpf.Kprobe
-		out[i].AttachType = attachType(p, &p.Instances[i])
+		out[i] = programSpec(p, &p.Instances[i], spec, i, insns)
 	}
 	return out, nil
+}
+
+// programSpec returns the user's program spec with other instructions and a number in its name, for
+// the kind of link that an instance has.
+func programSpec(p *plan.Plan, in *plan.Instance, user *ebpf.ProgramSpec, number int, insns asm.Instructions) *ebpf.ProgramSpec {
+	out := user.Copy()
+	out.Instructions = insns
+	out.Name = instanceName(user.Name, "", number)
+	out.Type = ebpf.Kprobe
+	out.AttachType = attachType(p, in)
+	return out
 }
 
 // checkType checks the type of a user's program. A section name that is a definition says none.

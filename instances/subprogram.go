@@ -14,14 +14,13 @@ import (
 // program's first function and returns its result. Its name has the instance's number,
 // because the kernel's symbols have names of functions, not of programs.
 func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
-	return enter(pro, original, "_fetch_"+strconv.Itoa(instance), "ctx, err and the record", func(fn *btf.Func) *btf.Func { return named(fn, instance) })
+	return enter(instance, pro, original, "_fetch_", "ctx, err and the record")
 }
 
 // enter puts an entry function before a program, which begins with the instructions before, calls
-// the program's first function with what is in the registers then, and returns its result. mark is
-// the end of the entry's name, with what the comment at the call says, and rename names the
-// program's function.
-func enter(before, original asm.Instructions, mark, with string, rename func(*btf.Func) *btf.Func) asm.Instructions {
+// the program's first function with what is in the registers then, and returns its result. Names of
+// both have a number, the entry's after a mark; with is what the comment at the call says.
+func enter(number int, before, original asm.Instructions, mark, with string) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
 		name = "program"
@@ -38,7 +37,7 @@ func enter(before, original asm.Instructions, mark, with string, rename func(*bt
 	for i := range original {
 		taken[original[i].Symbol()] = true
 	}
-	own := name + mark
+	own := name + mark + strconv.Itoa(number)
 	for taken[own] {
 		own += "_"
 	}
@@ -49,7 +48,7 @@ func enter(before, original asm.Instructions, mark, with string, rename func(*bt
 	if fn := btf.FuncMetadata(user); fn != nil {
 		// The kernel accepts types for all functions or for none.
 		*entry = btf.WithFuncMetadata(*entry, entryType(own))
-		static := rename(fn)
+		static := named(fn, number)
 		static.Linkage = btf.StaticFunc
 		*user = btf.WithFuncMetadata(*user, static)
 	}
