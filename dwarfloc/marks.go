@@ -95,33 +95,20 @@ func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
 // of the body's. What is on none of these paths, such as a return, is not known to be another's.
 func (c *code) hoisted(marks []flow.Mark, at int) bool {
 	g := c.graph
-	seen := make(map[int32]bool)
-	work := []int32{g.Block(marks[at].Insn)}
-	for first := true; len(work) > 0; first = false {
-		n := work[len(work)-1]
-		work = work[:len(work)-1]
+	begin := g.Block(marks[at].Insn)
+	first := true
+	return g.AllPaths(begin, func(n int32) (settled, ok bool) {
 		b := &g.Blocks[n]
 		k := at + 1
 		if !first {
 			k = sort.Search(len(marks), func(i int) bool { return marks[i].Insn >= b.First })
 		}
-		if k < len(marks) && marks[k].Insn < b.Last {
-			if kind := marks[k].Kind; kind != flow.MarkExit && kind != flow.MarkTwin {
-				return false
-			}
-			continue
+		first = false
+		if k == len(marks) || marks[k].Insn >= b.Last {
+			return false, false
 		}
-		if len(b.Succs) == 0 {
-			return false
-		}
-		for _, to := range b.Succs {
-			if !seen[to] {
-				seen[to] = true
-				work = append(work, to)
-			}
-		}
-	}
-	return true
+		return true, marks[k].Kind == flow.MarkExit || marks[k].Kind == flow.MarkTwin
+	})
 }
 
 // twins are the bodies of one function in the code of another. Compilers merge equal ends of
@@ -242,23 +229,10 @@ func (c *code) taken(i int32, w *flow.Way) bool {
 			firsts[r.block] = firsts[r.block] || r.own == i
 		}
 	}
-	seen := make(map[int32]bool)
-	for work := []int32{g.Block(w.Insn)}; len(work) > 0; {
-		n := work[len(work)-1]
-		work = work[:len(work)-1]
-		if own, ok := firsts[n]; ok {
-			found = found || own
-			continue
-		}
-		if len(g.Blocks[n].Succs) == 0 {
-			return false
-		}
-		for _, to := range g.Blocks[n].Succs {
-			if !seen[to] {
-				seen[to] = true
-				work = append(work, to)
-			}
-		}
-	}
-	return found
+	all := g.AllPaths(g.Block(w.Insn), func(n int32) (settled, ok bool) {
+		own, settled := firsts[n]
+		found = found || own
+		return settled, settled
+	})
+	return all && found
 }

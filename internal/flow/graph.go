@@ -414,3 +414,27 @@ func (g *Graph) Meets(n int32) bool {
 	b := g.Block(n)
 	return g.Blocks[b].First == n && len(g.preds[b]) > 1
 }
+
+// AllPaths follows all paths from a block. It calls at for that block and for each block that the
+// paths lead to, once, or twice for the first block if a path comes back to it. A block that at
+// settles ends its paths, well or not. AllPaths reports whether all paths are settled well: none
+// badly, and none ends unsettled.
+func (g *Graph) AllPaths(from int32, at func(block int32) (settled, ok bool)) bool {
+	seen := make(map[int32]bool)
+	for work := []int32{from}; len(work) > 0; {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		if settled, ok := at(n); settled && ok {
+			continue
+		} else if settled || len(g.Blocks[n].Succs) == 0 {
+			return false
+		}
+		for _, to := range g.Blocks[n].Succs {
+			if !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return true
+}
