@@ -44,6 +44,13 @@ type AttachOptions struct {
 	// (rcu_expedited, kprobes-optimization), which takes a fifth of the time. Both are put back
 	// then, or, after SIGKILL, when kprobes are attached again.
 	KeepSettings bool
+	// End, if not nil, is called with the files of probes that are to end and for which that takes
+	// long: probes in kernel functions that have a link each, of which the kernel ends one after
+	// the other, with some milliseconds for each. A probe ends when its file is closed in all
+	// processes that have it. Who does not want to wait gives the files to another process
+	// (exec.Cmd.ExtraFiles), which calls EndProbes. If the plan is dispatched, Close makes its
+	// probes silent before that.
+	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }
@@ -297,8 +304,15 @@ func (w *attacher) singles(b *batch, sites []int) (err error) {
 
 // hasten changes the kernel's settings for so many kprobes, until restore is called.
 func (w *attacher) hasten(probes int) (restore func() error) {
+	if w.r.pmu != "kprobe" || w.o.KeepSettings {
+		return func() error { return nil }
+	}
+	return hasten(probes)
+}
+
+func hasten(probes int) (restore func() error) {
 	const many = 4
-	if w.r.pmu != "kprobe" || w.o.KeepSettings || probes < many {
+	if probes < many {
 		return func() error { return nil }
 	}
 	restore, err := settings.Hasten()

@@ -7,25 +7,19 @@ import (
 	"slices"
 )
 
-// Close ends all probes. It returns when all are gone, and may be called again.
+// Close ends all probes. It returns when all are gone, or AttachOptions.End has returned, and may be
+// called again.
 func (a *Attachment) Close() error {
 	links := a.links
 	a.links, a.Attached = nil, nil
 	if len(links) == 0 {
 		return nil
 	}
-	return a.w.end(links)
-}
-
-// end closes links side by side: the kernel waits for each, until nothing runs there any more.
-func (w *attacher) end(links []*bound) error {
-	restore := w.hasten(len(links))
-	errs := make([]error, len(links))
-	_ = manyTimes(len(links), func(i int) error {
-		errs[i] = links[i].Close()
-		return nil
-	})
-	return errors.Join(append(errs, restore())...)
+	var silent error
+	if a.power != nil && a.w.o.End != nil {
+		silent = a.Silence(true)
+	}
+	return errors.Join(silent, a.w.end(links))
 }
 
 // Silence makes all probes do nothing, at once, or work again. They stay where they are. The error

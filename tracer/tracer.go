@@ -45,6 +45,8 @@ type Options struct {
 	// Buffer is the size of the ring buffer in bytes: a power of two, at least the page
 	// size and at most 2 GiB. 0 means 1 MiB.
 	Buffer int
+	// End is as in instances.AttachOptions.
+	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites of all plans are attached.
 	Progress func(done, total int)
 
@@ -236,7 +238,7 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, p *plan.Plan
 		return err
 	}
 	s.programs = append(s.programs, loaded)
-	a, err := loaded.Attach(ctx, r, instances.AttachOptions{PID: o.PID, Progress: o.Progress, None: true, Cookie: cookie})
+	a, err := loaded.Attach(ctx, r, instances.AttachOptions{PID: o.PID, End: o.End, Progress: o.Progress, None: true, Cookie: cookie})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 
 // runObject loads an object file, attaches its programs at their definitions, and
 // waits until the command or the context ends.
-func (s *settings) runObject(cmd *cobra.Command, object string, command []string, force bool, pid int) error {
+func (s *settings) runObject(cmd *cobra.Command, object string, command []string, force bool, pid int) (err error) {
 	spec, err := ebpf.LoadCollectionSpec(object)
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
@@ -67,7 +67,9 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 	}
 	defer c.Close()
 	// If another program is attached, it is no error that one is not. It is said below.
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: pid, Progress: showAttaching(), None: len(c.Definitions) > 1})
+	ending := &ending{ctx: ctx}
+	defer func() { err = errors.Join(err, ending.finish()) }()
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: pid, End: ending.end, Progress: showAttaching(), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object, err)
 	}

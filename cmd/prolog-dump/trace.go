@@ -65,7 +65,7 @@ with their arguments is theirs.`,
 }
 
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) error {
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) (err error) {
 	defs := make([]*probe.Definition, len(texts))
 	for i, t := range texts {
 		var err error
@@ -91,6 +91,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	x.options.Target = at
 	ctx := cmd.Context()
 	o.Progress = showAttaching()
+	ending := &ending{ctx: ctx}
+	defer func() { err = errors.Join(err, ending.finish()) }()
+	o.End = ending.end
 	var plans []*plan.Plan
 	var session *tracer.Session
 	if span {
@@ -113,14 +116,6 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 		return err
 	}
 	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
-	probes := 0
-	for _, a := range session.Attachments {
-		probes += len(a.Attached)
-	}
-	const many = 200
-	if x.kernel && probes > many {
-		fmt.Fprintf(os.Stderr, "ending %s\n", count(probes, "probe"))
-	}
 	return errors.Join(err, session.Close())
 }
 

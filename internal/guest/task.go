@@ -49,11 +49,19 @@ const (
 )
 
 // With the argument Workload, init is a program that does for some time, its next argument,
-// what programs usually do. With the argument Calls it makes the task's calls.
+// what programs usually do. With the argument Calls it makes the task's calls. With the argument
+// Interrupt it runs a command that attaches probes, works for five seconds, sends the command SIGINT,
+// and prints a line Interrupted.
 const (
-	Workload = "workload"
-	Calls    = "calls"
+	Workload  = "workload"
+	Calls     = "calls"
+	Interrupt = "interrupt"
 )
+
+// Interrupted is the format of what the argument Interrupt prints to its standard error: how long
+// the command took to attach its probes, its error, how long it took to end, and how many probes
+// there still were then, and for how long from its SIGINT on.
+const Interrupted = "attached in %d ms, ended: %v in %d ms, %d probes left for %d ms\n"
 
 // Call is a system call, by name, with its arguments.
 type Call struct {

@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -52,7 +53,7 @@ func runTool(t *testing.T, k testKernel) {
 	// Most time goes into attaching at some 2,000 sites: each kernel does so once.
 	check := checkMalloc
 	if k.old() {
-		task.Commands = append(task.Commands, trace("kmalloc size flags", "/init", guest.Workload, "5s"))
+		task.Commands = append(task.Commands, []string{"/init", guest.Interrupt, toolPath, "--no-cache", "-k", image, "trace", "kmalloc size flags"})
 	} else {
 		check = checkHitsTable
 		task.Files["/hits"], task.Files["/kmalloc.o"] = filepath.Join(dir, "hits"), "../../examples/hits/bpf/kmalloc.o"
@@ -80,6 +81,9 @@ func runTool(t *testing.T, k testKernel) {
 		t.Errorf("hits by process 1 alone:\n%s%s", one.Err, one.Out)
 	}
 	check(t, &r.Outputs[2])
+	if k.old() {
+		checkInterrupted(t, &r.Outputs[2])
+	}
 	t.Log(time.Since(start).Round(time.Millisecond))
 }
 
@@ -100,6 +104,22 @@ var (
 	hitsRow      = regexp.MustCompile(`(?m)^kmalloc\S* +\S+ +\d+ +-?\d+ +\d+$`)
 	mallocLine   = regexp.MustCompile(`^ *\d+\.\d{6}  \S+ +\d+  kmalloc inlined in \S+  size=(\S+)  flags=(\S+)$`)
 )
+
+// checkInterrupted checks that the tool was gone soon after Ctrl-C, while probes were still being
+// ended (init waits until there are none).
+func checkInterrupted(t *testing.T, o *guest.Output) {
+	t.Helper()
+	var attached, prompt, probes, left int
+	var ended string
+	_, text, _ := strings.Cut(o.Err, "\nattached in ")
+	if _, err := fmt.Sscanf("attached in "+text, guest.Interrupted, &attached, &ended, &prompt, &probes, &left); err != nil {
+		t.Fatalf("%v:\n%s", err, o.Err)
+	}
+	const soon = 5000 // 1 s is usual in the emulator
+	if prompt > soon || probes == 0 || !strings.Contains(o.Err, "do nothing any more") {
+		t.Errorf("ended in %d ms with %d probes left", prompt, probes)
+	}
+}
 
 // checkMalloc checks that every refused site has a cause, that no hit was lost, and that
 // the fetched values can be sizes and flags.
