@@ -39,6 +39,20 @@ mix       second  1     80   0
 	}
 }
 
+func TestEvents(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, _ := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
+	cmd := exec.Command(build(t, "events"), "events/bpf/events.o", path, path)
+	cmd.Stdin = strings.NewReader("x")
+	got, err := cmd.CombinedOutput()
+	want := `mix inlined in first  key=41  k=7
+mix inlined in second  key=80  k=49
+`
+	if err != nil || string(got) != want {
+		t.Errorf("got\n%s%v, want\n%s", got, err, want)
+	}
+}
+
 func TestPreprocessor(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	path, err := fixtures.WriteTo(t.TempDir(), "basic-gcc12-O2-dwarf5.elf")

@@ -14,9 +14,10 @@ import (
 )
 
 // Header returns C declarations for the user's program: the structure of the record, if the
-// plan's convention is prologue.ConventionRecord, and the prototype of the program. The types
-// are those of linux/types.h and of bpftool's vmlinux.h. If functions differ in the types of
-// their arguments, there is one structure for each form, which lists its functions.
+// plan's convention is prologue.ConventionRecord, the prototype of the program, and the structure
+// of an event that Plan.Event reads. The types are those of linux/types.h and of bpftool's
+// vmlinux.h. If functions differ in the types of their arguments, there is one structure for each
+// form, which lists its functions.
 func (p *Plan) Header() string {
 	var b strings.Builder
 	forms := p.forms()
@@ -94,7 +95,11 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	if len(f.args) > maxIntErr {
 		errType = "__u64"
 	}
-	names := distinctNames(f.args, p.Convention == prologue.ConventionRegisters)
+	var taken []string
+	if p.Convention == prologue.ConventionRegisters {
+		taken = []string{"ctx", "err"}
+	}
+	names := distinctNames(f.args, taken...)
 	params := "void *ctx, " + errType + " err"
 	layout := f.layout
 	if p.Convention == prologue.ConventionRecord && layout.Size > 0 {
@@ -126,6 +131,23 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 		d.Event = "func"
 	}
 	fmt.Fprintf(b, "/* SEC(%s) */\nint %s%s(%s);\n", cname.Comment(strconv.Quote(d.String())), name, suffix, params)
+	p.writeEvent(b, f, name, suffix)
+}
+
+// writeEvent writes the structure of an event, which Plan.Event reads.
+func (p *Plan) writeEvent(b *strings.Builder, f *form, name, suffix string) {
+	fmt.Fprintf(b, "\n/* What a program can hand to user space, for Plan.Event of package plan. */\nstruct %s_event%s {\n", name, suffix)
+	fmt.Fprint(b, "\t__u64 site; /* bpf_get_attach_cookie(ctx) */\n\t__u64 err;\n")
+	switch {
+	case p.Convention != prologue.ConventionRecord:
+		names := distinctNames(f.args, "site", "err")
+		for i := range f.args {
+			fmt.Fprintf(b, "\t%s %s;\n", integer(f.args[i].Signed, 64), names[i])
+		}
+	case f.layout.Size > 0:
+		fmt.Fprintf(b, "\tstruct %s_args%s args; /* *args */\n", name, suffix)
+	}
+	fmt.Fprint(b, "};\n")
 }
 
 // noRoom returns why an argument's place is empty.
@@ -193,13 +215,9 @@ func typeOf(a *Argument) string {
 	return a.Variable.Type.String()
 }
 
-// distinctNames returns the arguments' names as members of a structure, or as parameters
-// after ctx and err.
-func distinctNames(args []Argument, parameters bool) []string {
-	var taken []string
-	if parameters {
-		taken = []string{"ctx", "err"}
-	}
+// distinctNames returns the arguments' names as members of a structure or as parameters, where
+// others are taken.
+func distinctNames(args []Argument, taken ...string) []string {
 	others := len(taken)
 	for i := range args {
 		base := cname.Identifier(args[i].Name)
