@@ -38,13 +38,18 @@ func libc(b *testing.B) (*dwarfloc.Image, *instances.Running) {
 	return img, r
 }
 
-func libcPlan(b *testing.B, img *dwarfloc.Image, r *instances.Running, text string) *plan.Plan {
+// planOf returns a plan for where an image runs, or for nowhere.
+func planOf(b *testing.B, img *dwarfloc.Image, r *instances.Running, text string) *plan.Plan {
 	b.Helper()
 	def, err := probe.Parse(text)
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := plan.New(context.Background(), img, def, plan.Options{Target: r.Target(), Convention: prologue.ConventionRecord})
+	o := plan.Options{Convention: prologue.ConventionRecord}
+	if r != nil {
+		o.Target = r.Target()
+	}
+	p, err := plan.New(context.Background(), img, def, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -57,22 +62,15 @@ func libcPlan(b *testing.B, img *dwarfloc.Image, r *instances.Running, text stri
 func BenchmarkAttach(b *testing.B) {
 	img, r := libc(b)
 	for _, text := range []string{"strlen", "str* $params", "s* $params", "* $params"} {
-		p := libcPlan(b, img, r, text)
+		p := planOf(b, img, r, text)
 		o := instances.AttachOptions{PID: os.Getpid()}
 		name := strings.ReplaceAll(text, " ", "_")
 		b.Run(name+"/dispatch", func(b *testing.B) {
 			t := times{sites: len(p.Sites)}
 			for b.Loop() {
 				began := time.Now()
-				d, err := instances.NewDispatch(p, func(int) *ebpf.ProgramSpec { return user })
-				if err != nil {
-					b.Fatal(err)
-				}
-				loaded, err := d.Load()
-				if err != nil {
-					b.Fatal(err)
-				}
-				t.programs = len(loaded.Programs)
+				loaded := loadDispatch(b, p)
+				t.programs = loaded.Programs
 				t.add(b, began, func() (*instances.Attachment, error) { return loaded.Attach(context.Background(), r, o) })
 				if err := loaded.Close(); err != nil {
 					b.Fatal(err)
@@ -84,27 +82,12 @@ func BenchmarkAttach(b *testing.B) {
 			t := times{sites: len(p.Sites)}
 			for b.Loop() {
 				began := time.Now()
-				specs, err := instances.ProgramSpecs(p, user)
-				if err != nil {
-					b.Fatal(err)
-				}
-				var programs []*ebpf.Program
-				for _, s := range specs {
-					prog, err := ebpf.NewProgram(s)
-					if err != nil {
-						b.Fatal(err)
-					}
-					programs = append(programs, prog)
-				}
-				t.programs = len(programs)
+				programs := loadInstances(b, p)
+				t.programs = programs
 				t.add(b, began, func() (*instances.Attachment, error) {
 					return instances.Attach(context.Background(), p, programs, r, o)
 				})
-				for _, prog := range programs {
-					if err := prog.Close(); err != nil {
-						b.Fatal(err)
-					}
-				}
+				closePrograms(b, programs)
 			}
 			t.report(b)
 		})
@@ -113,13 +96,18 @@ func BenchmarkAttach(b *testing.B) {
 
 // times are sums over the rounds of a benchmark.
 type times struct {
-	sites, programs      int
+	sites                int
+	programs             []*ebpf.Program
+	kib                  float64
 	load, attach, detach time.Duration
 }
 
 // add attaches and detaches programs whose loading began at a time.
 func (t *times) add(b *testing.B, began time.Time, attach func() (*instances.Attachment, error)) {
 	loaded := time.Now()
+	t.kib = memory(b, t.programs)
+	began = began.Add(time.Since(loaded)) // that is not counted
+	loaded = time.Now()
 	a, err := attach()
 	if err != nil {
 		b.Fatal(err)
@@ -133,7 +121,8 @@ func (t *times) add(b *testing.B, began time.Time, attach func() (*instances.Att
 
 func (t *times) report(b *testing.B) {
 	b.ReportMetric(float64(t.sites), "sites")
-	b.ReportMetric(float64(t.programs), "programs")
+	b.ReportMetric(float64(len(t.programs)), "programs")
+	b.ReportMetric(t.kib, "kernel-KiB")
 	for what, d := range map[string]time.Duration{"load": t.load, "attach": t.attach, "detach": t.detach} {
 		b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), what+"-ms/op")
 	}

@@ -22,28 +22,10 @@ func BenchmarkHit(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer stats.Close()
-	p := libcPlan(b, img, r, "*alloc* $params")
-	specs, err := instances.ProgramSpecs(p, user)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var programs []*ebpf.Program
-	for _, s := range specs {
-		prog, err := ebpf.NewProgram(s)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer prog.Close()
-		programs = append(programs, prog)
-	}
-	d, err := instances.NewDispatch(p, func(int) *ebpf.ProgramSpec { return user })
-	if err != nil {
-		b.Fatal(err)
-	}
-	loaded, err := d.Load()
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := planOf(b, img, r, "*alloc* $params")
+	programs := loadInstances(b, p)
+	defer closePrograms(b, programs)
+	loaded := loadDispatch(b, p)
 	defer loaded.Close()
 	run := func(b *testing.B, programs []*ebpf.Program, attach func() (*instances.Attachment, error)) {
 		a, err := attach()

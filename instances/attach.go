@@ -51,6 +51,11 @@ type AttachOptions struct {
 	// (exec.Cmd.ExtraFiles), which calls EndProbes. If the plan is dispatched, Close makes its
 	// probes silent before that.
 	End func(files []*os.File) error
+	// Silent makes the probes of a plan that is dispatched do nothing until Attachment.Silence. So
+	// one attachment can take the place of another, for example with other arguments: attach it
+	// silently, silence the old one, let the new one speak, and close the old one. (The kernel can
+	// give links of kprobes and uprobes no other program.) Attach without dispatch ignores it.
+	Silent bool
 	// Progress, if not nil, is called as sites are attached or refused.
 	Progress func(done, total int)
 }

@@ -61,14 +61,15 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 		slices.Sort(x.sites)
 		batches = append(batches, x)
 	}
+	power := &power{m: d.Switch, turns: make([]uint64, max(1, len(d.Programs))), off: o.Silent}
+	if err := power.set(); err != nil {
+		return nil, err
+	}
 	a, err := attach(ctx, d.plan, batches, r, o)
 	if err != nil {
 		return nil, err
 	}
-	a.power = &power{m: d.Switch, turns: make([]uint64, max(1, len(d.Programs)))}
-	if err := a.power.set(); err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
+	a.power = power
 	return a, nil
 }
 

@@ -2,6 +2,7 @@ package tracer_test
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"testing"
 
@@ -141,6 +142,29 @@ int main(void) { for (int i = 0; i < 100000; i++) { one(i); two(i); } return 0; 
 		execute()
 		if m := count(); m[0]-n[0] != 100000 {
 			t.Errorf("uprobe.multi %v: after silence %v, then %v hits", multi, n, m)
+		}
+		n = count()
+		other, err := d.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		b, err := other.Attach(ctx, r, instances.AttachOptions{Silent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		execute()
+		if m := count(); m[0]-n[0] != 100000 {
+			t.Errorf("uprobe.multi %v: beside a silent one %v, then %v hits", multi, n, m)
+		}
+		n = count()
+		if err := errors.Join(a.Silence(true), b.Silence(false), a.Close()); err != nil {
+			t.Fatal(err)
+		}
+		execute()
+		if m := count(); m[0]-n[0] != 100000 || m[1]-n[1] != 100000 {
+			t.Errorf("uprobe.multi %v: replaced: %v, then %v hits", multi, n, m)
 		}
 	}
 }
