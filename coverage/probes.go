@@ -1,7 +1,9 @@
 package coverage
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 )
@@ -50,19 +53,25 @@ func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
 	out := &Probes{Addresses: len(addrs), Refused: make(map[string]int), Methods: make(map[string]int)}
 	var wait sync.WaitGroup
 	var mu sync.Mutex
+	var failed error
 	for part := range slices.Chunk(addrs, max(1, (len(addrs)+len(found)-1)/len(found))) {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			var causes [256]int
 			var methods [256]int
-			for _, addr := range part {
-				c, m := predict(addr)
-				causes[c]++
-				methods[m]++
-			}
+			err := mapping.Work(func() error {
+				for _, addr := range part {
+					if ctx.Err() != nil {
+						return context.Cause(ctx)
+					}
+					c, m := predict(addr)
+					causes[c]++
+					methods[m]++
+				}
+				return nil
+			})
 			mu.Lock()
 			defer mu.Unlock()
+			failed = errors.Join(failed, err)
 			for i, n := range causes {
 				if c := attachable.Cause(i); n > 0 && c != attachable.CauseNone {
 					out.Refused[c.String()] += n
@@ -73,14 +82,17 @@ func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
 					out.Methods[m.String()] += n
 				}
 			}
-		}()
+		})
 	}
 	wait.Wait()
+	if err := cmp.Or(failed, img.Changed()); err != nil {
+		return nil, err
+	}
 	out.Attachable = out.Addresses
 	for _, n := range out.Refused {
 		out.Attachable -= n
 	}
-	return out, context.Cause(ctx)
+	return out, nil
 }
 
 // predictor returns the predictions for an image's kind of probes.

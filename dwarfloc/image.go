@@ -159,7 +159,7 @@ func (img *Image) prepare(symbols bool) error {
 func (img *Image) readAside(symbols bool) {
 	aside := func(f func()) {
 		img.aside.Go(func() {
-			_ = img.Guard(func() error { f(); return nil })
+			_ = img.index.Work(func() error { f(); return nil })
 		})
 	}
 	aside(func() { _, _ = img.d.FrameOf(0) })

@@ -149,7 +149,7 @@ func inParallel(n int, f func(i int) error) error {
 				if i >= n {
 					return
 				}
-				errs[i] = mapping.Guard(func() error { return f(i) })
+				errs[i] = mapping.Work(func() error { return f(i) })
 			}
 		})
 	}

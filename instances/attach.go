@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/settings"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -340,7 +341,7 @@ func manyTimes(n int, f func(i int) error) error {
 				if i >= n {
 					return
 				}
-				if errs[k] = f(i); errs[k] != nil {
+				if errs[k] = mapping.Work(func() error { return f(i) }); errs[k] != nil {
 					failed.Store(true)
 				}
 			}

@@ -280,6 +280,15 @@ func TestHeader(t *testing.T) {
 	}{
 		{"words l t e", `/* SEC("func=words l t e") */
 int func(void *ctx, int err, __s64 l, __u8 t, __u32 e);
+
+/* What a program can hand to user space, for Plan.Event of package plan. */
+struct func_event {
+	__u64 site; /* bpf_get_attach_cookie(ctx) */
+	__u64 err;
+	__s64 l;
+	__u64 t;
+	__u64 e;
+};
 `},
 		{"hit=words text:string l t $comm", `struct hit_args {
 	char text[64] __attribute__((aligned(8))); /* const char *, as string */
@@ -291,6 +300,13 @@ _Static_assert(sizeof(struct hit_args) == 96, "hit_args");
 
 /* SEC("hit=words text:string l t $comm") */
 int hit(void *ctx, int err, struct hit_args *args);
+
+/* What a program can hand to user space, for Plan.Event of package plan. */
+struct hit_event {
+	__u64 site; /* bpf_get_attach_cookie(ctx) */
+	__u64 err;
+	struct hit_args args; /* *args */
+};
 `},
 		{"take_pair p err=x register=x ctx=p.a:u16[3]", `struct func_args {
 	__u8 p[16] __attribute__((aligned(8)));   /* struct pair */
@@ -302,6 +318,13 @@ _Static_assert(sizeof(struct func_args) == 40, "func_args");
 
 /* SEC("func=take_pair p err=x register=x ctx=p.a:u16[3]") */
 int func(void *ctx, int err, struct func_args *args);
+
+/* What a program can hand to user space, for Plan.Event of package plan. */
+struct func_event {
+	__u64 site; /* bpf_get_attach_cookie(ctx) */
+	__u64 err;
+	struct func_args args; /* *args */
+};
 `},
 		{"w* $params", `/* For walk. */
 struct func_args_1 {
@@ -313,6 +336,13 @@ _Static_assert(sizeof(struct func_args_1) == 24, "func_args_1");
 
 /* SEC("func=w* $params") */
 int func_1(void *ctx, int err, struct func_args_1 *args);
+
+/* What a program can hand to user space, for Plan.Event of package plan. */
+struct func_event_1 {
+	__u64 site; /* bpf_get_attach_cookie(ctx) */
+	__u64 err;
+	struct func_args_1 args; /* *args */
+};
 
 /* For words. */
 struct func_args_2 {
@@ -327,6 +357,13 @@ _Static_assert(sizeof(struct func_args_2) == 48, "func_args_2");
 
 /* SEC("func=w* $params") */
 int func_2(void *ctx, int err, struct func_args_2 *args);
+
+/* What a program can hand to user space, for Plan.Event of package plan. */
+struct func_event_2 {
+	__u64 site; /* bpf_get_attach_cookie(ctx) */
+	__u64 err;
+	struct func_args_2 args; /* *args */
+};
 `},
 	} {
 		p, err := plantest.Fixture(t, program, c.def, plan.Options{})

@@ -55,7 +55,6 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 	if err != nil {
 		return nil, err
 	}
-	defer img.Close()
 	r, err := coverage.Measure(cmd.Context(), img)
 	if err != nil || s.ways != "all" {
 		return r, err

@@ -31,11 +31,6 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 	}
 	subjects := make(map[probe.Options]opened)
 	about := make(map[*dwarfloc.Image]*subject)
-	defer func() {
-		for _, x := range about {
-			x.Close()
-		}
-	}()
 	expanded, err := instances.Expand(ctx, spec, func(def *probe.Definition) (instances.Subject, error) {
 		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
 		x, known := subjects[key]

@@ -26,7 +26,22 @@ func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, 
 	if isTerminal(os.Stderr) {
 		o.Progress = showProgress("indexing", progressbar.OptionShowBytes(true))
 	}
-	return dwarfloc.Open(path, &o)
+	img, err := dwarfloc.Open(path, &o)
+	if err == nil {
+		s.images = append(s.images, img)
+	}
+	return img, err
+}
+
+// unchanged returns an error if an image was written to since it was opened: what was printed can be
+// a mix. It is asked last, and so nobody closes images before.
+func (s *settings) unchanged() error {
+	for _, img := range s.images {
+		if err := img.Changed(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // showAttaching returns a function that draws how many sites are attached, on a terminal: a

@@ -71,7 +71,6 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 	if err != nil {
 		return err
 	}
-	defer img.Close()
 	file, err := prove.Second(img)
 	if err != nil {
 		return err

@@ -42,6 +42,8 @@ type settings struct {
 
 	attachable bool
 	cost       bool
+
+	images []*dwarfloc.Image // that were opened
 }
 
 func rootCommand() *cobra.Command {
@@ -69,6 +71,9 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		ValidArgsFunction: s.completeFunctions,
+		PersistentPostRunE: func(*cobra.Command, []string) error {
+			return s.unchanged()
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -148,7 +153,6 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject,
 	if err != nil {
 		return err
 	}
-	defer x.Close()
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
 	return errors.Join(f(x, def, w), w.Flush())
 }
@@ -181,7 +185,6 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 		}
 	}
 	if x.img, err = s.open(path, x.types); err != nil {
-		x.Close()
 		return nil, err
 	}
 	return x, nil
@@ -194,15 +197,6 @@ func (x *subject) running(force bool) (*instances.Running, error) {
 		o.Path = x.img.Path()
 	}
 	return instances.Find(x.img, o)
-}
-
-func (x *subject) Close() {
-	if x.img != nil {
-		_ = x.img.Close()
-	}
-	if x.types != nil {
-		_ = x.types.Close()
-	}
 }
 
 // options returns the options of plans that flags set.
@@ -311,7 +305,6 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer img.Close()
 	names, err := img.FunctionNames(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

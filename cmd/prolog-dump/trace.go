@@ -80,7 +80,6 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	if err != nil {
 		return err
 	}
-	defer x.Close()
 	// Checked first: for another kernel all answers would be wrong.
 	running, err := x.running(force)
 	if err != nil {

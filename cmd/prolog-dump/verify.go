@@ -60,7 +60,6 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	defer img.Close()
 	if err := checkVerifier(img); err != nil {
 		return err
 	}

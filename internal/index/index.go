@@ -3,10 +3,13 @@ package index
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
 // matcher selects functions by name. Literal returns the name if only one can match. A nil
@@ -52,6 +55,8 @@ type Index struct {
 	scanErr error
 
 	Kept *kept // a kept scan that replaces one of our own, or nil
+
+	broken atomic.Pointer[error] // a panic of Work
 }
 
 // Unit is a unit with the records of its functions.
@@ -71,9 +76,22 @@ func New(d *dw.Data, o Options) *Index { return &Index{Data: d, O: o} }
 // of one was found missing, every call fails, because what was half read may have been
 // remembered as complete.
 func (x *Index) Guard(f func() error) error {
+	if broken := x.broken.Load(); broken != nil {
+		return *broken
+	}
 	err := x.O.Guard(f)
 	if err == nil && x.Kept != nil {
 		err = x.Kept.mapped.Faulted()
+	}
+	return err
+}
+
+// Work is Guard for what a goroutine of its own does. If it panics, that is an error of this and of
+// all further calls.
+func (x *Index) Work(f func() error) error {
+	err := mapping.Work(func() error { return x.Guard(f) })
+	if errors.Is(err, mapping.ErrPanic) {
+		x.broken.Store(&err)
 	}
 	return err
 }

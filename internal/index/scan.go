@@ -189,7 +189,7 @@ func (x *Index) Parallel(n int, f func(s *Scanner, i int) error) error {
 		wg.Go(func() {
 			s := Scanner{Worker: worker, Table: dw.AbbrevTable{InC: true}}
 			i := 0
-			e := x.Guard(func() error {
+			e := x.Work(func() error {
 				for {
 					i = int(next.Add(1) - 1)
 					if i >= n {

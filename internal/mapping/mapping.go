@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -29,7 +30,8 @@ type Mapping struct {
 	path    string
 	file    *os.File
 	size    int64
-	written time.Time
+	written time.Time     // mtime, which its owner can set
+	status  syscall.Timespec // ctime, which nobody can
 	fault   atomic.Bool // part of Data is gone
 }
 
@@ -65,6 +67,7 @@ func (m *Mapping) mmap() error {
 		return fmt.Errorf("%s: not a regular file", m.path)
 	}
 	m.size, m.written = st.Size(), st.ModTime()
+	m.status = st.Sys().(*syscall.Stat_t).Ctim
 	if m.size == 0 {
 		return nil
 	}
@@ -127,10 +130,28 @@ func (m *Mapping) Changed() error {
 		return nil
 	}
 	if st, err := m.file.Stat(); err == nil && st.Size() == m.size && st.ModTime().Equal(m.written) {
-		return m.Faulted()
+		// That a file was removed, as when a package is upgraded, changes its status too.
+		if s := st.Sys().(*syscall.Stat_t); s.Ctim == m.status || s.Nlink == 0 {
+			return m.Faulted()
+		}
 	}
 	m.fault.Store(true)
 	return m.Faulted()
+}
+
+// ErrPanic is wrapped by the error of Work if its function panics.
+var ErrPanic = errors.New("internal error")
+
+// Work is Guard for what a goroutine of its own does: a panic there would end the process, and
+// nobody could recover it. It becomes an error that wraps ErrPanic and has the stack. What the
+// function was about to remember may be half done: it must not be used any more.
+func Work(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrPanic, r, debug.Stack())
+		}
+	}()
+	return Guard(f)
 }
 
 // Guard runs f. If f accesses a page that a mapped file no longer has, the error wraps

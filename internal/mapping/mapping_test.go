@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestGuardTruncatedFile(t *testing.T) {
@@ -114,6 +116,38 @@ func TestGuardPassesOtherPanics(t *testing.T) {
 		}
 	}()
 	_ = Guard(func() error { panic("a bug") })
+}
+
+// TestWork: where nobody could recover a panic, it is an error.
+func TestWork(t *testing.T) {
+	err := Work(func() error { panic("a bug") })
+	if !errors.Is(err, ErrPanic) || !strings.HasPrefix(err.Error(), "internal error: a bug\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPutBack: a file that was written to, and whose time of that was put back, has changed.
+func TestPutBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Millisecond) // the kernel's clock of files has ticks
+	if err := errors.Join(os.WriteFile(path, []byte("behind"), 0o600), os.Chtimes(path, st.ModTime(), st.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Changed(); !errors.Is(err, ErrFault) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/image"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// TestChanged: when all is printed, a command still fails if an image was written to meanwhile.
+func TestChanged(t *testing.T) {
+	path, err := fixtures.WriteTo(t.TempDir(), "basic-gcc12-O2-dwarf5.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings{noCache: true}
+	if _, err := s.open(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.unchanged(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.unchanged(); !errors.Is(err, image.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+}
