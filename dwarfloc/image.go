@@ -55,6 +55,15 @@ type Options struct {
 	// TypesOf completes types that the image only declares: for a module, it is the image
 	// of the kernel that the module was built for. It must stay open as long as this image.
 	TypesOf *Image
+	// MaxUnpacked is image.Options.MaxUnpacked.
+	MaxUnpacked uint64
+}
+
+func (o *Options) image() *image.Options {
+	if o == nil {
+		return nil
+	}
+	return &image.Options{MaxUnpacked: o.MaxUnpacked}
 }
 
 // Open opens an ELF file with DWARF; nil Options means the defaults. It reads headers and
@@ -64,7 +73,7 @@ type Options struct {
 // The error wraps image.ErrNotELF if the file is not ELF, and image.ErrNoDWARF if it has no
 // debug information; it is an *image.FormatError if a section is damaged.
 func Open(path string, o *Options) (*Image, error) {
-	f, err := image.Open(path)
+	f, err := image.Open(path, o.image())
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +87,7 @@ func Open(path string, o *Options) (*Image, error) {
 // FromBytes is Open for an ELF file in memory. Errors give name as its path. The bytes
 // must not change while the image is in use.
 func FromBytes(name string, data []byte, o *Options) (*Image, error) {
-	f, err := image.FromBytes(name, data)
+	f, err := image.FromBytes(name, data, o.image())
 	if err != nil {
 		return nil, err
 	}

@@ -16,29 +16,25 @@ import (
 // largest programs has about 10 GB.
 const maxSection = 64 << 30
 
-// maxWindow bounds how many bytes back Zstandard data may refer, which a decoder must
-// keep. It is the zstd program's default limit.
-const maxWindow = 128 << 20
-
 // packing is a way to compress a section.
 type packing struct {
 	name string
 	// ratio bounds how many bytes one compressed byte can stand for. Deflate: 258
 	// bytes in 2 bits (RFC 1951). Zstandard: a block of 128 KiB in 4 bytes (RFC 8878).
 	ratio uint64
-	open  func(io.Reader) (io.Reader, func(), error)
+	open  func(r io.Reader, size int) (io.Reader, func(), error) // of size bytes
 	// whole decompresses all data at once, up to the capacity of dst. It is nil if
 	// that is no faster than reading.
 	whole func(dst, d []byte) ([]byte, error)
 }
 
 var packings = map[elf.CompressionType]*packing{
-	elf.COMPRESS_ZLIB: {name: "zlib", ratio: 258 * 4, open: func(r io.Reader) (io.Reader, func(), error) {
+	elf.COMPRESS_ZLIB: {name: "zlib", ratio: 258 * 4, open: func(r io.Reader, _ int) (io.Reader, func(), error) {
 		z, err := zlib.NewReader(r)
 		return z, func() {}, err
 	}},
-	elf.COMPRESS_ZSTD: {name: "zstd", ratio: 128 << 10 / 4, open: func(r io.Reader) (io.Reader, func(), error) {
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	elf.COMPRESS_ZSTD: {name: "zstd", ratio: 128 << 10 / 4, open: func(r io.Reader, size int) (io.Reader, func(), error) {
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window(size)))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -85,10 +81,14 @@ func (src *source) unpack(s *elf.Section, p *packing, d []byte, off, size, sizeA
 	if size > maxSection || size > (uint64(len(d))+1)*p.ratio {
 		return nil, src.errorf(s.Name, sizeAt, "the header announces %d bytes, more than %d bytes of %s can hold", size, len(d), p.name)
 	}
-	// Debug information is compressed to a third, its tables to a twentieth. If the
-	// header claims much more, read in steps, so that memory grows with the data.
-	likely := 64 * uint64(len(d))
+	// If the header claims much more than is usual, read in steps, so that memory grows with the
+	// data.
+	likely := unpackTimes * uint64(len(d))
 	if p.whole != nil && size <= likely {
+		src.budget.read.Add(uint64(len(d)))
+		if err := src.budget.spend(int(size)); err != nil {
+			return nil, src.errorf(s.Name, sizeAt, "%v", err)
+		}
 		out, err := p.whole(make([]byte, 0, size), d)
 		switch {
 		case errors.Is(err, zstd.ErrDecoderSizeExceeded):
@@ -100,7 +100,7 @@ func (src *source) unpack(s *elf.Section, p *packing, d []byte, off, size, sizeA
 		}
 		return slices.Clip(out), nil
 	}
-	r, done, err := p.open(bytes.NewReader(d))
+	r, done, err := p.open(&from{bytes.NewReader(d), src.budget}, len(d))
 	if err != nil {
 		return nil, src.errorf(s.Name, off, "decompress: %v", err)
 	}
@@ -115,6 +115,9 @@ func (src *source) unpack(s *elf.Section, p *packing, d []byte, off, size, sizeA
 		}
 		n, err := r.Read(out[len(out):min(cap(out), int(size))])
 		out = out[:len(out)+n]
+		if err := src.budget.spend(n); err != nil {
+			return nil, src.errorf(s.Name, sizeAt, "%v", err)
+		}
 		if err == io.EOF || uint64(len(out)) == size {
 			break
 		}

@@ -2,7 +2,13 @@ package image_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"debug/elf"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -49,7 +55,7 @@ func TestCompressionErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			data := dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}},
 				dwarftest.Section{Name: ".debug_str", Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED, Data: tt.data})
-			f, err := image.FromBytes("test", data)
+			f, err := image.FromBytes("test", data, nil)
 			if err == nil {
 				_, err = f.DebugSections()
 			}
@@ -67,5 +73,66 @@ func TestCompressionErrors(t *testing.T) {
 	sections, err := fromBytes(t, data).DebugSections()
 	if err != nil || !bytes.Equal(sections[".debug_str"], zeros) {
 		t.Errorf("zeros: %v", err)
+	}
+}
+
+// TestBombs: files that unpack to far more than debug information does are errors before they take
+// much memory: all sections together, and files that are compressed as a whole.
+func TestBombs(t *testing.T) {
+	zeros := make([]byte, 256<<20)
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	_, err := w.Write(zeros)
+	dwarftest.Must(errors.Join(err, w.Close()))
+	var deflated bytes.Buffer
+	zw := zlib.NewWriter(&deflated)
+	_, err = zw.Write(zeros[:40<<20])
+	dwarftest.Must(errors.Join(err, zw.Close()))
+	var sections []dwarftest.Section
+	for _, name := range []string{".debug_str", ".debug_line_str", ".debug_loclists", ".debug_rnglists"} {
+		sections = append(sections, dwarftest.Section{Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED,
+			Data: dwarftest.Cat(chdr(elf.COMPRESS_ZLIB, 40<<20), deflated.Bytes())})
+	}
+	xzFile := func(dictionary byte) []byte {
+		block := []byte{2, 0, 0x21, 1, dictionary, 0, 0, 0, 0, 0, 0, 0, 0x01, 0, 0, 'x', 0, 0, 0, 0}
+		index := []byte{0, 1, byte(len(block)), 1, 0, 0, 0, 0}
+		d := append([]byte("\xfd7zXZ\x00\x00\x01\x00\x00\x00\x00"), block...)
+		return append(append(d, index...), 0, 0, 0, 0, byte(len(index)/4-1), 0, 0, 0, 0, 1, 'Y', 'Z')
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"zstd", zstdBytes(zeros), "decompress zstd: "},
+		{"gzip", gz.Bytes(), "decompress gzip: "},
+		{"xz", xzFile(40), "decompress xz: it asks for a dictionary of 4294967296 bytes, and has 52: at most 67108864 are given"},
+		{"xz with a usual dictionary", xzFile(22), "decompress xz: xz: "},
+		{"xz without an index", xzFile(22)[:40], "decompress xz: damaged: "},
+		{"sections", dwarftest.Image([]dwarftest.CU{{Version: 5, Root: dwarftest.Root()}}, sections...), ""},
+	} {
+		path := filepath.Join(t.TempDir(), "f")
+		dwarftest.Must(os.WriteFile(path, tt.data, 0o600))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f, err := image.Open(path, nil)
+		if err == nil {
+			_, err = f.DebugSections()
+		}
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+		const most = 300 << 20 // allocated in all: buffers that grow are copied
+		if n := after.TotalAlloc - before.TotalAlloc; n > most {
+			t.Errorf("%s: %d bytes were allocated for a file of %d", tt.name, n, len(tt.data))
+		}
+		t.Logf("%s: %d bytes: %v; %d MB", tt.name, len(tt.data), err, (after.TotalAlloc-before.TotalAlloc)>>20)
+	}
+	// Who knows better says so.
+	path := filepath.Join(t.TempDir(), "f")
+	dwarftest.Must(os.WriteFile(path, zstdBytes(zeros), 0o600))
+	if _, err := image.Open(path, &image.Options{MaxUnpacked: 1 << 30}); !errors.Is(err, image.ErrNotELF) {
+		t.Errorf("with a larger budget: %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package image reads ELF files: sections and their addresses, symbols, build IDs, and
 // the sections that hold debug information.
 //
-//	f, err := image.Open("vmlinux")
+//	f, err := image.Open("vmlinux", nil)
 //	fmt.Println(f.BuildID(), f.Arch().Name)
 //	for s := range f.Symbols() { ... }
 //	sections, err := f.DebugSections() // ".debug_info" and the others, ready to be parsed

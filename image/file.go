@@ -68,6 +68,14 @@ type Section struct {
 	Exec bool   // holds instructions
 }
 
+// Options are options of Open and FromBytes; nil means the defaults.
+type Options struct {
+	// MaxUnpacked bounds how many bytes compressed sections, and a file that is compressed as a
+	// whole, may unpack to in all. 0 means 24 MiB and 32 times what they are unpacked from, which
+	// no compiler's output reaches.
+	MaxUnpacked uint64
+}
+
 // Open maps an ELF file and reads its headers. A file that is compressed as a whole
 // with gzip, xz or zstd, as kernel modules can be, is decompressed into memory. If the
 // file has no debug information, Open looks for its separate debug file where
@@ -75,21 +83,22 @@ type Section struct {
 //
 // The error wraps ErrNotELF if the file is not ELF, and is a *FormatError if its sections
 // cannot be laid out.
-func Open(path string) (*File, error) {
+func Open(path string, o *Options) (*File, error) {
 	m, err := mapping.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	data, packed := m.Data, false
+	b := newBudget(o)
 	err = mapping.Guard(func() (err error) {
 		if packed = isCompressed(data); packed {
-			data, err = unpackWhole(path, data)
+			data, err = unpackWhole(path, data, b)
 		}
 		return err
 	})
 	var f *File
 	if err == nil {
-		f, err = newFile(path, data, true)
+		f, err = newFile(path, data, true, b)
 	}
 	if changed := m.Changed(); changed != nil {
 		err = changed
@@ -107,14 +116,14 @@ func Open(path string) (*File, error) {
 
 // FromBytes reads an ELF file in memory. Errors give name as its path. The bytes must
 // not change while the File is in use.
-func FromBytes(name string, data []byte) (*File, error) {
-	return newFile(name, data, false)
+func FromBytes(name string, data []byte, o *Options) (*File, error) {
+	return newFile(name, data, false, newBudget(o))
 }
 
-func newFile(path string, data []byte, onDisk bool) (*File, error) {
+func newFile(path string, data []byte, onDisk bool, b *budget) (*File, error) {
 	var f *File
 	err := mapping.Guard(func() (err error) {
-		f, err = parse(path, data)
+		f, err = parse(path, data, b)
 		if err == nil && onDisk && !f.own.hasDebugInfo() {
 			err = f.openSeparate()
 		}
@@ -126,7 +135,7 @@ func newFile(path string, data []byte, onDisk bool) (*File, error) {
 	return f, nil
 }
 
-func parse(path string, data []byte) (*File, error) {
+func parse(path string, data []byte, b *budget) (*File, error) {
 	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
 		return nil, fmt.Errorf("%s: %w%s", path, ErrNotELF, notELFHint(data))
 	}
@@ -134,7 +143,7 @@ func parse(path string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged ELF file: %w", path, err)
 	}
-	f := &File{own: source{path, file, data}}
+	f := &File{own: source{path, file, data, b}}
 	f.debug, f.syms = f.own, f.own
 	f.arch, err = arch.ForELF(file.Machine, file.Class, file.Data)
 	if err != nil {

@@ -118,7 +118,7 @@ func TestRelocationErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			data := fixtureBytes(t, aModule)
 			tt.change(data)
-			img, err := image.FromBytes("test", data)
+			img, err := image.FromBytes("test", data, nil)
 			if err == nil {
 				_, err = img.DebugSections()
 			}

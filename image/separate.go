@@ -57,7 +57,7 @@ func (f *File) openSeparate() error {
 			continue
 		}
 		f.separate = m
-		f.debug = source{path, file, m.Data}
+		f.debug = source{path, file, m.Data, f.own.budget}
 		if file.SectionByType(elf.SHT_SYMTAB) != nil {
 			f.syms = f.debug
 		}

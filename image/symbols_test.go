@@ -10,7 +10,7 @@ import (
 
 func fromBytes(t testing.TB, data []byte) *image.File {
 	t.Helper()
-	f, err := image.FromBytes("test", data)
+	f, err := image.FromBytes("test", data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

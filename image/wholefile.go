@@ -10,19 +10,20 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// maxWhole bounds the decompressed size of a file, in bytes. Distributions compress
-// modules; the largest has 0.4 GB with its debug information.
-const maxWhole = 2 << 30
-
 // wholeFormats lists the formats in which distributions compress modules.
 var wholeFormats = []struct {
 	name, magic string
-	open        func(io.Reader) (io.Reader, error)
+	open        func(r io.Reader, data []byte) (io.Reader, error) // r reads data
 }{
-	{"gzip", "\x1f\x8b", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
-	{"xz", "\xfd7zXZ\x00", func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) }},
-	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader) (io.Reader, error) {
-		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	{"gzip", "\x1f\x8b", func(r io.Reader, _ []byte) (io.Reader, error) { return gzip.NewReader(r) }},
+	{"xz", "\xfd7zXZ\x00", func(r io.Reader, data []byte) (io.Reader, error) {
+		if err := checkXZ(data); err != nil {
+			return nil, err
+		}
+		return xz.ReaderConfig{SingleStream: true}.NewReader(r)
+	}},
+	{"zstd", "\x28\xb5\x2f\xfd", func(r io.Reader, data []byte) (io.Reader, error) {
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window(len(data))))
 	}},
 }
 
@@ -37,27 +38,37 @@ func isCompressed(data []byte) bool {
 }
 
 // unpackWhole decompresses a file.
-func unpackWhole(path string, data []byte) ([]byte, error) {
+func unpackWhole(path string, data []byte, b *budget) ([]byte, error) {
 	for _, f := range wholeFormats {
 		if !bytes.HasPrefix(data, []byte(f.magic)) {
 			continue
 		}
-		r, err := f.open(bytes.NewReader(data))
+		r, err := f.open(&from{bytes.NewReader(data), b}, data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: decompress %s: %w", path, f.name, err)
 		}
 		var out bytes.Buffer
-		n, err := io.Copy(&out, io.LimitReader(r, maxWhole+1))
+		_, err = io.Copy(&spent{&out, b}, r)
 		if c, ok := r.(*zstd.Decoder); ok {
 			c.Close()
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, fmt.Errorf("%s: decompress %s: %w", path, f.name, err)
-		case n > maxWhole:
-			return nil, fmt.Errorf("%s: it holds more than %d bytes: decompress it first", path, uint64(maxWhole))
 		}
 		return out.Bytes(), nil
 	}
 	return data, nil
+}
+
+// spent counts what is unpacked.
+type spent struct {
+	io.Writer
+	b *budget
+}
+
+func (w *spent) Write(p []byte) (int, error) {
+	if err := w.b.spend(len(p)); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
 }

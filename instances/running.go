@@ -94,7 +94,7 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 		path = img.Path()
 	}
 	if !o.Force && path != img.Path() {
-		other, err := image.Open(path)
+		other, err := image.Open(path, nil)
 		if err != nil {
 			return nil, err
 		}

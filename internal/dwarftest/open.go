@@ -15,7 +15,7 @@ import (
 // stands for the file's path in errors.
 func Open(t testing.TB, name string, file []byte) *dw.Data {
 	t.Helper()
-	f, err := image.FromBytes(name, file)
+	f, err := image.FromBytes(name, file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

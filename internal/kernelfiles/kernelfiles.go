@@ -135,7 +135,7 @@ func isModule(file string) string {
 // KernelRelease returns the release of a kernel image, as uname -r prints it when that
 // kernel runs. It is read from the image's read-only data.
 func KernelRelease(path string) (string, error) {
-	f, err := image.Open(path)
+	f, err := image.Open(path, nil)
 	if err != nil {
 		return "", err
 	}

@@ -78,7 +78,7 @@ func kernels(t *testing.T) []string {
 func TestKernels(t *testing.T) {
 	for _, path := range kernels(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			f, err := image.Open(path)
+			f, err := image.Open(path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func instructions(f *image.File) func(addr uint64) bool {
 // in arch/x86/include/asm/cpufeature.h). Once its answer is known, the kernel replaces it by a
 // jump to where that code goes if the bit is clear, or by nothing.
 func TestFeatures(t *testing.T) {
-	f, err := image.Open(testenv.Vmlinux(t))
+	f, err := image.Open(testenv.Vmlinux(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestFeatures(t *testing.T) {
 // table of faults has none, because it is sorted after linking (scripts/sorttable.c).
 func TestRelocations(t *testing.T) {
 	path := testenv.Vmlinux(t)
-	f, err := image.Open(path)
+	f, err := image.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestPatches(t *testing.T) {
 			data := func(name string, addr uint64, d []byte) dwarftest.Section {
 				return dwarftest.Section{Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: addr, Data: d}
 			}
-			f, err := image.FromBytes("test", dwarftest.ELF(text, data("table", at, tt.table), data("ops", ops, target)))
+			f, err := image.FromBytes("test", dwarftest.ELF(text, data("table", at, tt.table), data("ops", ops, target)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestRelease(t *testing.T) {
 		"Linux version unknown. The rest is of no interest":      {},
 		"too short": {},
 	} {
-		f, err := image.FromBytes("test", dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: "b", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: at, Data: []byte(text)}))
+		f, err := image.FromBytes("test", dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: "b", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: at, Data: []byte(text)}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func TestSizes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := dwarftest.Text()
 			copy(text.Data, cat(jump, bytes.Repeat([]byte{0x90}, 11)))
-			f, err := image.FromBytes("test", dwarftest.ELF(text, dwarftest.Section{Name: "table", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: at, Data: tt.table}))
+			f, err := image.FromBytes("test", dwarftest.ELF(text, dwarftest.Section{Name: "table", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: at, Data: tt.table}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
