@@ -38,6 +38,8 @@ func main() {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The second signal ends the program at once. The kernel ends its probes then.
+	context.AfterFunc(ctx, stop)
 	cmd := rootCommand()
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
