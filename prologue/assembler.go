@@ -41,13 +41,18 @@ const (
 const (
 	opLoadImm = uint8(asm.LdClass) | uint8(asm.ImmMode) | uint8(asm.DWord)
 	opLoad    = uint8(asm.LdXClass) | uint8(asm.MemMode)
+	opLoadSX  = uint8(asm.LdXClass) | uint8(asm.MemSXMode)
 	opStore   = uint8(asm.StXClass) | uint8(asm.MemMode)
 	opStoreK  = uint8(asm.StClass) | uint8(asm.MemMode)
 	opALU     = uint8(asm.ALU64Class)
 	opALU32   = uint8(asm.ALUClass)
 	opJump    = uint8(asm.JumpClass)
 	srcReg    = uint8(asm.RegSource)
+	opMove    = opALU | uint8(asm.Mov) | srcReg
 )
+
+// signMoves are the moves that extend signs, by the number of bits that they move.
+var signMoves = map[int16]asm.ALUOp{8: asm.MovSX8, 16: asm.MovSX16, 32: asm.MovSX32}
 
 // reset drops all instructions and keeps their memory.
 func (a *assembler) reset() { *a = assembler{code: a.code[:0], notes: a.notes[:0]} }
@@ -112,9 +117,17 @@ func (a *assembler) load(dst, base asm.Register, off, size int) {
 	a.add(opLoad|uint8(memSize(size)), dst, base, int16(off), 0)
 }
 
+// loadSigned is load for fewer than 8 bytes, whose sign it extends.
+func (a *assembler) loadSigned(dst, base asm.Register, off, size int) {
+	a.add(opLoadSX|uint8(memSize(size)), dst, base, int16(off), 0)
+}
+
 // store writes 8 bytes of the stack.
-func (a *assembler) store(slot int, src asm.Register) {
-	a.add(opStore|uint8(asm.DWord), asm.R10, src, int16(slot), 0)
+func (a *assembler) store(slot int, src asm.Register) { a.storePart(slot, src, 8) }
+
+// storePart writes the low bytes of a register to the stack, as many as BPF can store at once.
+func (a *assembler) storePart(slot int, src asm.Register, size int) {
+	a.add(opStore|uint8(memSize(size)), asm.R10, src, int16(slot), 0)
 }
 
 // clearSlot sets 8 bytes of the stack to 0.
@@ -124,6 +137,11 @@ func (a *assembler) clearSlot(slot int) {
 
 func (a *assembler) call(f asm.BuiltinFunc) {
 	a.add(opJump|uint8(asm.Call), 0, 0, 0, int32(f))
+}
+
+// cast calls CastFunction. Its number is the running kernel's.
+func (a *assembler) cast() {
+	a.add(opJump|uint8(asm.Call), 0, asm.PseudoKfuncCall, 0, 0)
 }
 
 // move copies a register, unless both are the same.
@@ -169,10 +187,14 @@ func (a *assembler) zeroExtend(dst asm.Register, size int) {
 	}
 }
 
-// signExtend extends the sign of the low size bytes. Linux before 6.6 has no move that does,
-// so it takes two shifts.
-func (a *assembler) signExtend(dst asm.Register, size int) {
-	if size < 8 {
+// signExtend extends the sign of the low size bytes: by a move if moves is set, else, as on
+// Linux before 6.6 and for sizes that no move has, by two shifts.
+func (a *assembler) signExtend(dst asm.Register, size int, moves bool) {
+	switch {
+	case size >= 8:
+	case moves && loadable(size):
+		a.add(opMove, dst, dst, int16(8*size), 0)
+	default:
 		a.imm(asm.LSh, dst, int32(64-8*size))
 		a.imm(asm.ArSh, dst, int32(64-8*size))
 	}
@@ -195,6 +217,13 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 		if len(notes) > 0 && notes[0].at == at {
 			ins = ins.WithSource(asm.Comment(text(notes[0])))
 			notes = notes[1:]
+		}
+		switch {
+		case ins.IsKfuncCall():
+			ins = ins.WithReference(CastFunction)
+		case uint8(w) == opMove && ins.Offset > 0:
+			// The asm package has the width in the operation.
+			ins.OpCode, ins.Offset = ins.OpCode.SetALUOp(signMoves[ins.Offset]), 0
 		}
 		if uint8(w) == opLoadImm {
 			if ins.Src == addrMark {

@@ -58,21 +58,29 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	case loc.OpAddr:
 		c.address(dst, n.k)
 	case loc.OpReg:
-		c.loadRegister(dst, n.k, c.o.Arch.WordSize)
+		c.load(dst, c.ctx, c.registerAt(n.k, c.o.Arch.WordSize), c.o.Arch.WordSize)
 	case loc.OpDeref:
+		if c.loads(n) {
+			c.follow(n, dst, free)
+			break
+		}
 		c.read(n, c.readSlot, free|setOf(dst))
 		c.jumpImm(asm.JNE, asm.R0, 0, c.fault)
 		c.loadSlot(dst, c.readSlot, int(n.size))
 	case loc.OpZExt:
-		if size := int(n.size); n.a.op == loc.OpReg && loadable(size) && size < c.o.Arch.WordSize {
-			c.loadRegister(dst, n.a.k, size)
+		if size := int(n.size); c.partOfRegister(n) {
+			c.load(dst, c.ctx, c.registerAt(n.a.k, size), size)
 			break
 		}
 		c.compute(n.a, dst, free)
 		c.zeroExtend(dst, int(n.size))
 	case loc.OpSExt:
+		if size := int(n.size); c.o.SignExtends && c.partOfRegister(n) {
+			c.loadSigned(dst, c.ctx, c.registerAt(n.a.k, size), size)
+			break
+		}
 		c.compute(n.a, dst, free)
-		c.signExtend(dst, int(n.size))
+		c.signExtend(dst, int(n.size), c.o.SignExtends)
 	case loc.OpNeg:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Neg, dst, 0)
@@ -102,16 +110,22 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	}
 }
 
-// loadRegister fetches the low size bytes of one of the site's registers. Kernels
-// take loads from ctx that are aligned and inside (kprobe_prog_is_valid_access
-// in kernel/trace/bpf_trace.c); the low bytes are the first ones of the slot, or
-// on a big-endian machine the last ones.
-func (c *computer) loadRegister(dst asm.Register, dwarf uint64, size int) {
+// partOfRegister reports whether a node extends a part of one of the site's registers that one
+// load fetches.
+func (c *computer) partOfRegister(n *node) bool {
+	return n.a.op == loc.OpReg && loadable(int(n.size)) && int(n.size) < c.o.Arch.WordSize
+}
+
+// registerAt returns the offset in ctx of the low size bytes of one of the site's registers.
+// Kernels take loads from ctx of 1, 2, 4 and 8 bytes that are aligned and inside, since Linux
+// 4.1 (kprobe_prog_is_valid_access in kernel/trace/bpf_trace.c); the low bytes are the first ones
+// of the slot, or on a big-endian machine the last ones.
+func (c *computer) registerAt(dwarf uint64, size int) int {
 	off := c.o.Arch.Register(dwarf).Offset
 	if c.o.BigEndian {
 		off += c.o.Arch.WordSize - size
 	}
-	c.load(dst, c.ctx, off, size)
+	return off
 }
 
 // read calls the helper that reads the memory of an OpDeref into a slot of the stack. It

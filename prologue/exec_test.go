@@ -54,28 +54,46 @@ func execute(t *testing.T, cases func(w *world) []execCase) {
 		t.Run(fmt.Sprintf("interpreter/be=%v", be), func(t *testing.T) {
 			w := imaginary(be)
 			for _, c := range cases(w) {
-				p := check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be})
-				if want := w.want(c.args); c.want != nil && want != *c.want {
-					t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)
+				for _, w.reads = range []prologue.Reads{prologue.ReadKernel, prologue.ReadCast} {
+					p := check(t, w, c.args, w.options(prologue.ConventionRegisters))
+					if want := w.want(c.args); c.want != nil && want != *c.want {
+						t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)
+					}
+					check(t, w, c.args, w.options(prologue.ConventionRecord))
 				}
-				check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.ConventionRecord})
 			}
 		})
 	}
-	t.Run("kernel", func(t *testing.T) {
-		bpfexec.RequireOrSkip(t)
-		w := actual(t)
+	inKernel(t, func(t *testing.T, w *world) {
 		cases := cases(w)
 		executeAll(t, w, prologue.ConventionRegisters, cases)
 		executeAll(t, w, prologue.ConventionRecord, cases)
 	})
 }
 
+// allInKernel returns cases without arguments in user memory.
+func allInKernel(cases []execCase) []execCase {
+	out := slices.Clone(cases)
+	for i := range out {
+		out[i].args = slices.Clone(out[i].args)
+		for j := range out[i].args {
+			a := &out[i].args[j]
+			if a.User = false; a.Kind == prologue.KindUserString {
+				a.Kind = prologue.KindString
+			}
+		}
+	}
+	return out
+}
+
 func executeBatch(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
 	t.Helper()
 	codes := make([]bpfexec.Code, len(cases))
+	if w.reads == prologue.ReadCast {
+		cases = allInKernel(cases)
+	}
 	for i, c := range cases {
-		p, err := prologue.Emit(c.args, prologue.Options{Arch: amd64, BigEndian: w.be, Reads: prologue.ReadUser, Convention: convention})
+		p, err := prologue.Emit(c.args, w.options(convention))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,7 +435,9 @@ func TestDeep(t *testing.T) {
 			})
 			n = 0
 			args := value(tree(tt.deepest, leaf))
-			p := check(t, imaginary(false), append(append(args, args...), args...), prologue.Options{Arch: amd64})
+			args = append(append(args, args...), args...)
+			check(t, imaginary(false), args, prologue.Options{Arch: amd64, Reads: prologue.ReadCast})
+			p := check(t, imaginary(false), args, prologue.Options{Arch: amd64})
 			if slices.ContainsFunc(p.Reasons, func(r loc.Reason) bool { return r != loc.Reason{} }) {
 				t.Error(p.Reasons)
 			}
@@ -428,25 +448,25 @@ func TestDeep(t *testing.T) {
 
 // TestRandomKernel runs random arguments in the kernel.
 func TestRandomKernel(t *testing.T) {
-	bpfexec.RequireOrSkip(t)
-	w := actual(t)
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 10 {
-		cases := make([]execCase, 500)
-		for i := range cases {
-			s := source{randomBytes(rng, 1000)}
-			cases[i] = execCase{name: fmt.Sprint("case ", i), args: s.args()}
+	inKernel(t, func(t *testing.T, w *world) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for range 10 {
+			cases := make([]execCase, 500)
+			for i := range cases {
+				s := source{randomBytes(rng, 1000)}
+				cases[i] = execCase{name: fmt.Sprint("case ", i), args: s.args()}
+			}
+			executeBatch(t, w, prologue.ConventionRegisters, cases)
+			executeAll(t, w, prologue.ConventionRecord, cases)
 		}
-		executeBatch(t, w, prologue.ConventionRegisters, cases)
-		executeAll(t, w, prologue.ConventionRecord, cases)
-	}
+	})
 }
 
 // BenchmarkExecute measures distinct prologues loaded and run, with three sets of
 // registers each.
 func BenchmarkExecute(b *testing.B) {
 	bpfexec.RequireOrSkip(b)
-	w := actual(b)
+	w := actual(b, prologue.ReadUser)
 	for _, batch := range []int{1, 50, 200, 500, bpfexec.MaxBatch} {
 		b.Run(fmt.Sprint("batch=", batch), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(7, 8))

@@ -18,10 +18,13 @@ type fetcher struct {
 	computer
 	lowering lowering
 	args     []Arg
-	fetches  []fetch // one for each argument
-	units    []*unit // in the order in which they run
+	fetches  []fetch  // one for each argument
+	units    []*unit  // in the order in which they run
+	late     []*fetch // loaded from one pointer when all units have run
+	lateFrom int64    // what the pointer has of their offsets
 	layout   Layout
-	helpers  int          // calls on the longest path on which no read faults
+	helpers  int          // calls of helpers on the longest path on which no read faults
+	calls    bool         // there are calls, of helpers or others
 	reasons  []loc.Reason // why arguments are not fetched, one for each
 	missing  uint64       // err bits that are known to be set
 
@@ -61,6 +64,7 @@ type unit struct {
 	read    *node // its result is the value; nil for a computation
 	span    int   // bytes to read for several arguments, from the first one in memory on
 	alone   bool  // when that faults, each argument is read alone
+	certain bool  // several arguments, which are loaded and cannot fault
 }
 
 // mask returns the err bits of the unit.
@@ -93,12 +97,12 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	f.reset()
 	f.lowering.begin(o)
 	f.o, f.ctx = &f.opts, asm.R1
-	f.stack, f.maxStack, f.helpers = 0, 0, 0
+	f.stack, f.maxStack, f.helpers, f.calls = 0, 0, 0, false
 	if len(args) > len(f.fetchMem) {
 		f.fetchMem, f.unitMem = make([]fetch, len(args)), make([]unit, len(args))
 	}
 	f.layout = Layout{}
-	f.args, f.fetches, f.units = args, f.fetchMem[:len(args)], f.units[:0]
+	f.args, f.fetches, f.units, f.late = args, f.fetchMem[:len(args)], f.units[:0], f.late[:0]
 	f.reasons = slices.Grow(f.reasons[:0], len(args))[:len(args)]
 	clear(f.reasons)
 	f.missing, f.hasErr = 0, false
@@ -155,11 +159,22 @@ func (f *fetcher) plan() {
 		t.unit.read = read
 		t.size = int(read.size)
 	}
+	f.planLate()
+	f.joinUnits()
+}
+
+// joinUnits joins units, and counts the calls of what is left.
+func (f *fetcher) joinUnits() {
 	if len(f.units) > 1 {
 		f.join()
 	}
 	for _, u := range f.units {
-		f.helpers += int(u.fetches[0].value.calls)
+		t := u.fetches[0]
+		f.reads = f.readsOf(t)
+		f.calls = f.calls || t.value.calls > 0
+		if !u.certain {
+			f.helpers += f.asked(t.value)
+		}
 	}
 }
 
@@ -172,14 +187,18 @@ func (f *fetcher) addUnit(t *fetch) {
 
 func (f *fetcher) emit() {
 	units := f.units
-	calls := f.helpers > 0
+	calls := f.calls || len(f.late) > 0
 	// With one read that is not repeated, or none, nothing after it destroys R2.
 	f.err = asm.R9
-	if !calls || len(units) == 1 && units[0].read != nil && !units[0].alone {
+	if !calls || len(units) == 1 && units[0].read != nil && !units[0].alone && len(f.late) == 0 {
 		f.err = asm.R2
 	}
 	if calls {
-		f.noteUnit(units[0])
+		if len(units) > 0 {
+			f.noteUnit(units[0])
+		} else {
+			f.noteUnit(f.late[0].unit)
+		}
 		f.reg(asm.Mov, asm.R6, asm.R1)
 		f.ctx = asm.R6
 	}
@@ -196,6 +215,9 @@ func (f *fetcher) emit() {
 		default:
 			f.emitRead(u)
 		}
+	}
+	if len(f.late) > 0 {
+		f.emitLate()
 	}
 	for i := range f.fetches {
 		f.deliver(&f.fetches[i])
@@ -225,12 +247,18 @@ func (f *fetcher) emitRead(u *unit) {
 		f.readSlot = f.push(8)
 		f.clearSlot(t.slot)
 	}
-	f.read(u.read, t.slot, f.scratch())
+	if f.loads(u.read) {
+		f.fill(u.read, t.slot, false, f.scratch())
+	} else {
+		f.read(u.read, t.slot, f.scratch())
+	}
 	if temp {
 		f.pop(8)
 	}
 	f.bind(&f.done)
-	f.collect(u.mask())
+	if !f.steady(u.read) {
+		f.collect(u.mask())
+	}
 }
 
 // emitJoined reads several arguments at once into their slots. If that faults, and one may
@@ -262,9 +290,14 @@ func (f *fetcher) emitJoined(u *unit) {
 		}
 		f.readSlot = f.push(8)
 	}
-	if u.alone {
+	switch {
+	case u.alone:
 		f.emitAlone(u, first)
-	} else {
+	case u.certain:
+		base, from := origin(first)
+		f.compute(base, asm.R1, f.scratch())
+		f.glance(u, from, false, nil)
+	default:
 		f.compute(base, asm.R3, f.scratch()&^setOf(asm.R3))
 		f.callRead(buf+skew, u.span)
 		f.bind(&f.done)
@@ -283,6 +316,10 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 		f.hasErr = true
 	}
 	f.compute(first.at.base, base, f.scratch()&^setOf(base))
+	if f.within(u.fetches[:u.n]) {
+		f.reg(asm.Mov, asm.R1, base)
+		f.glance(u, 0, true, &f.end)
+	}
 	readAt := func(t *fetch, size int) {
 		f.reg(asm.Mov, asm.R3, base)
 		if t.at.off != 0 {
@@ -342,6 +379,12 @@ func (f *fetcher) collect(mask uint64) {
 func (f *fetcher) emitComputation(u *unit) {
 	f.fault = &f.done
 	t := u.fetches[0]
+	t.slot = f.push(8)
+	if f.sure(t.value) {
+		f.compute(t.value, asm.R0, f.scratch())
+		f.store(t.slot, asm.R0)
+		return
+	}
 	bit := uint64(1) << t.arg
 	if f.hasErr {
 		f.maskImm(asm.Or, f.err, bit, asm.R0)
@@ -349,7 +392,6 @@ func (f *fetcher) emitComputation(u *unit) {
 		f.constant(f.err, bit)
 	}
 	f.hasErr = true
-	t.slot = f.push(8)
 	f.clearSlot(t.slot)
 	if t.value.calls > 0 {
 		f.readSlot = f.push(8)
@@ -380,8 +422,14 @@ func (f *fetcher) deliver(t *fetch) {
 	case t.value == nil:
 		f.noteReason(t)
 		f.imm(asm.Mov, dst, 0)
+	case slices.Contains(f.late, t):
+		f.noteArg(t)
+		f.loadRead(t, dst, asm.R0, int(t.at.off-f.lateFrom))
 	case t.unit == nil:
 		free := (callerSaved | calleeSaved) &^ setOf(f.ctx)
+		if len(f.late) > 0 {
+			free &^= setOf(asm.R0)
+		}
 		for r := asm.R3; r <= dst; r++ {
 			free &^= setOf(r)
 		}
@@ -390,20 +438,38 @@ func (f *fetcher) deliver(t *fetch) {
 		}
 		f.noteArg(t)
 		f.compute(t.value, dst, free)
-	case t.extend != nil && t.extend.op == loc.OpSExt:
-		f.loadSlot(dst, t.slot, t.size)
-		f.signExtend(dst, int(t.extend.size))
-	case t.extend != nil && loadable(t.size) && loadable(int(t.extend.size)):
-		slot := t.slot
-		if f.o.BigEndian {
-			slot += t.size - int(t.extend.size)
-		}
-		f.loadSlot(dst, slot, int(t.extend.size))
 	default:
-		f.loadSlot(dst, t.slot, t.size)
-		if t.extend != nil {
-			f.zeroExtend(dst, int(t.extend.size))
+		f.loadRead(t, dst, asm.R10, t.slot)
+	}
+}
+
+// loadRead loads what an argument reads, or has read, and extends it.
+func (f *fetcher) loadRead(t *fetch, dst, base asm.Register, off int) {
+	if t.extend == nil {
+		f.load(dst, base, off, t.size)
+		return
+	}
+	size, signed := int(t.extend.size), t.extend.op == loc.OpSExt
+	part := loadable(t.size) && loadable(size) && size <= t.size
+	if signed {
+		part = part && size < 8 && f.o.SignExtends
+	}
+	if part {
+		if f.o.BigEndian {
+			off += t.size - size
 		}
+		if signed {
+			f.loadSigned(dst, base, off, size)
+		} else {
+			f.load(dst, base, off, size)
+		}
+		return
+	}
+	f.load(dst, base, off, t.size)
+	if signed {
+		f.signExtend(dst, size, f.o.SignExtends)
+	} else {
+		f.zeroExtend(dst, size)
 	}
 }
 

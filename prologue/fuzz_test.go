@@ -49,6 +49,7 @@ func FuzzEmit(f *testing.F) {
 		s := source{data}
 		args := s.args()
 		o := prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}}
+		check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Reads: prologue.ReadCast, SignExtends: true})
 		p := check(t, imaginary(be), args, o)
 		again, err := prologue.Emit(args, o)
 		if err != nil || again.Key() != p.Key() || again.String() != p.String() {
@@ -89,8 +90,10 @@ func TestRandom(t *testing.T) {
 	for range 20000 {
 		be := rng.IntN(2) == 0
 		s := source{randomBytes(rng, 1000)}
-		p := check(t, imaginary(be), s.args(), prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}})
+		args := s.args()
+		p := check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}})
 		most = max(most, p.Stack)
+		check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Reads: prologue.ReadCast, SignExtends: true})
 		if t.Failed() {
 			return
 		}
@@ -105,8 +108,10 @@ func TestRandomRecord(t *testing.T) {
 	for range 20000 {
 		be := rng.IntN(2) == 0
 		s := source{randomBytes(rng, 3000)}
-		p := check(t, imaginary(be), s.recordArgs(), prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.ConventionRecord})
+		args := s.recordArgs()
+		p := check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}, Convention: prologue.ConventionRecord})
 		most = max(most, p.Stack-p.Layout.Size)
+		check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Reads: prologue.ReadCast, SignExtends: true, Convention: prologue.ConventionRecord})
 		if t.Failed() {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/exprtest"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -29,7 +30,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		end     int
 		calls   int
 		faulted bool
-		le      = w.order()
+		pointer bool // R0 is what CastFunction returned
 		pt      = w.ptRegs()
 	)
 	r[1], r[10] = ctx, stack
@@ -52,6 +53,9 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 	put := func(reg asm.Register, v uint64) {
 		if reg > 9 {
 			panic("r10 is written")
+		}
+		if reg == asm.R0 {
+			pointer = false
 		}
 		r[reg] = v
 		known |= 1 << reg
@@ -81,30 +85,42 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			put(ins.Dst, uint64(ins.Constant))
 		case asm.LdXClass:
 			addr := get(ins.Src) + uint64(ins.Offset)
-			aligned(addr, n)
-			if off := addr - ctx; off < uint64(len(pt)) {
-				put(ins.Dst, w.number(pt[off:][:n]))
-				break
-			}
-			off := at(addr, n)
-			for i := range n {
-				if !set[off+i] {
-					panic("stack is read and was not set")
+			v := func() uint64 {
+				if pointer && ins.Src == asm.R0 {
+					if ins.Offset%int16(n) != 0 {
+						panic("an offset that is not aligned")
+					}
+					b, _ := w.read(addr, n) // a fault is 0
+					return w.number(b)
 				}
+				aligned(addr, n)
+				if off := addr - ctx; off < uint64(len(pt)) {
+					return w.number(pt[off:][:n])
+				}
+				off := at(addr, n)
+				for i := range n {
+					if !set[off+i] {
+						panic("stack is read and was not set")
+					}
+				}
+				return w.number(mem[off:][:n])
+			}()
+			if ins.OpCode.Mode() == asm.MemSXMode {
+				if n == 8 {
+					panic("a load that extends the sign of 8 bytes")
+				}
+				v = exprtest.Extend(v, n, true)
 			}
-			put(ins.Dst, w.number(mem[off:][:n]))
+			put(ins.Dst, v)
 		case asm.StClass, asm.StXClass:
 			v := uint64(ins.Constant)
 			if class == asm.StXClass {
 				v = get(ins.Src)
 			}
-			if n != 8 {
-				panic("a store that is not of 8 bytes")
-			}
 			addr := get(ins.Dst) + uint64(ins.Offset)
 			aligned(addr, n)
 			off := at(addr, n)
-			le.PutUint64(mem[off:], v)
+			copy(mem[off:], w.bytes(v, n))
 			for i := range n {
 				set[off+i] = true
 			}
@@ -121,8 +137,8 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 				put(ins.Dst, uint64(uint32(src)))
 				break
 			}
-			if op == asm.Mov {
-				put(ins.Dst, src)
+			if size, is := map[asm.ALUOp]int{asm.MovSX8: 1, asm.MovSX16: 2, asm.MovSX32: 4, asm.Mov: 8}[op]; is {
+				put(ins.Dst, exprtest.Extend(src, size, true))
 				break
 			}
 			v, err := alu(op, get(ins.Dst), src)
@@ -132,6 +148,16 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			put(ins.Dst, v)
 		case asm.JumpClass:
 			op := ins.OpCode.JumpOp()
+			if ins.IsKfuncCall() {
+				if ins.Reference() != prologue.CastFunction || get(asm.R2) != 0 {
+					panic("a call of " + ins.Reference())
+				}
+				addr := get(asm.R1)
+				known &^= 0x3e // R1 to R5
+				put(asm.R0, addr)
+				pointer = true
+				break
+			}
 			if op == asm.Call {
 				calls++
 				n := int(get(asm.R2))

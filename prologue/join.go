@@ -123,7 +123,7 @@ func (f *fetcher) together(group []*fetch) bool {
 	if uint64(last.at.off-first) > maxSpan || span(group) > maxSpan {
 		return false
 	}
-	if f.faultTogether(group) {
+	if f.steadyAll(group) || f.faultTogether(group) {
 		return true
 	}
 	if _, ok := f.inImage(group[0].at); ok {
@@ -146,8 +146,7 @@ func (f *fetcher) faultTogether(group []*fetch) bool {
 	if addr, ok := f.inImage(at); ok {
 		return addr/pageSize == (addr+span(group)-1)/pageSize
 	}
-	switch {
-	case at.base.op == loc.OpReg && (at.base.k == uint64(f.o.Arch.SP) || slices.Contains(f.o.Frame, uint16(at.base.k))):
+	if f.inFrame(at.base) {
 		return true
 	}
 	for _, t := range group[1:] {
@@ -156,6 +155,12 @@ func (f *fetcher) faultTogether(group []*fetch) bool {
 		}
 	}
 	return true
+}
+
+// steadyAll reports whether all arguments of a group are loaded and cannot fault.
+func (f *fetcher) steadyAll(group []*fetch) bool {
+	f.reads = f.readsOf(group[0]) // of all
+	return f.within(group) && !slices.ContainsFunc(group, func(t *fetch) bool { return !f.steady(t.unit.read) })
 }
 
 // inImage returns the link-time address of a place in the image.
@@ -173,7 +178,10 @@ func (f *fetcher) inImage(p place) (addr uint64, ok bool) {
 func (f *fetcher) joinAll(group []*fetch) {
 	u := group[0].unit
 	u.span = int(span(group))
-	u.alone = !f.faultTogether(group)
+	u.certain = f.steadyAll(group)
+	// Loads of memory that may not be there ask for each argument what a 0 means.
+	asks := f.readsOf(group[0]) == ReadCast && group[0].at.base != nil
+	u.alone = !u.certain && (asks || !f.faultTogether(group))
 	for _, t := range group[1:] {
 		f.drop(t.unit)
 	}

@@ -127,13 +127,15 @@ func (c Convention) of(args []Arg) Convention {
 	return ConventionRegisters
 }
 
-// Reads is the helper that prologues read memory with.
+// Reads is how prologues read memory.
 //
 //   - ReadAuto: ReadKernel in this package, which knows no image. Package plan chooses
 //     by the image
-//   - ReadKernel: bpf_probe_read_kernel (Linux 5.5)
-//   - ReadUser: bpf_probe_read_user (Linux 5.5)
-//   - ReadLegacy: bpf_probe_read, for kernels before 5.5
+//   - ReadKernel: the helper bpf_probe_read_kernel (Linux 5.5)
+//   - ReadUser: the helper bpf_probe_read_user (Linux 5.5)
+//   - ReadLegacy: the helper bpf_probe_read, for kernels before 5.5
+//   - ReadCast: loads from kernel memory (Linux 6.17), and bpf_probe_read_kernel where a load
+//     gives 0 or cannot be used
 type Reads uint8
 
 const (
@@ -146,19 +148,27 @@ const (
 	ReadUser
 	// ReadLegacy is bpf_probe_read, for kernels before 5.5.
 	ReadLegacy
+	// ReadCast is loads from kernel memory (Linux 6.17), and bpf_probe_read_kernel where a load
+	// gives 0 or cannot be used. The prologue calls CastFunction, whose number in the running
+	// kernel's BTF the loader has to fill in; package instances does.
+	ReadCast
 )
+
+// CastFunction is the kernel's function that ReadCast calls. Its calls refer to it by this name
+// and have the constant 0.
+const CastFunction = "bpf_rdonly_cast"
 
 // String returns the short, stable name of the kind of reads.
 func (r Reads) String() string {
-	if names := [...]string{"auto", "kernel", "user", "legacy"}; int(r) < len(names) {
+	if names := [...]string{"auto", "kernel", "user", "legacy", "cast"}; int(r) < len(names) {
 		return names[r]
 	}
 	return fmt.Sprintf("Reads(%d)", uint8(r))
 }
 
 var (
-	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead}
-	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr}
+	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead, asm.FnProbeReadKernel}
+	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr, asm.FnProbeReadKernelStr}
 )
 
 // user returns the helper for user memory: older kernels have one for all memory.
@@ -177,6 +187,10 @@ type Options struct {
 	Convention Convention
 	Site       string // where it will run, for comments: "get_page inlined in vdso_fault+93"
 
+	// SignExtends is set if the kernel has instructions that extend signs: moves and loads
+	// (Linux 6.6). Without it that takes two shifts, on all kernels.
+	SignExtends bool
+
 	// Moves is set for a position-independent program or library: each process loads it
 	// somewhere else. The prologue then computes addresses of the image from the context's
 	// instruction pointer, which stands for the link-time address At.
@@ -188,6 +202,11 @@ type Options struct {
 	// code that keeps one. Arguments in memory at such a register fault together or
 	// not at all.
 	Frame []uint16
+
+	// Stays reports whether memory of the image, at a link-time address and of a size in
+	// bytes, can be read as long as the image runs. Nil: it is not known of any. ReadCast
+	// asks no helper about a 0 that was loaded there.
+	Stays func(addr, size uint64) bool
 }
 
 // Prologue is the instructions that fetch one site's arguments.
@@ -197,7 +216,7 @@ type Prologue struct {
 	// link-time address of the image: none if Options.Moves was set. Slid moves them.
 	Addrs   []int
 	Stack   int // bytes of BPF stack used, including the record
-	Helpers int // helper calls on the longest path on which no read faults
+	Helpers int // helper calls on the longest path on which no read faults: with ReadCast, if all is 0
 	// Reasons has an element for each argument: why it is not fetched, or the zero Reason
 	// if it is.
 	Reasons []loc.Reason

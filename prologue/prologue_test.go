@@ -294,7 +294,7 @@ func TestMisuse(t *testing.T) {
 	}{
 		{make([]prologue.Arg, 4), prologue.Options{Arch: amd64, Convention: prologue.ConventionRegisters}, prologue.ErrTooManyArgs},
 		{nil, prologue.Options{}, prologue.ErrNoArch},
-		{nil, prologue.Options{Arch: amd64, Reads: 4}, prologue.ErrBadReads},
+		{nil, prologue.Options{Arch: amd64, Reads: 5}, prologue.ErrBadReads},
 	} {
 		if p, err := prologue.Emit(tt.args, tt.o); !errors.Is(err, tt.want) || p != nil {
 			t.Errorf("got %v, %v; want %v", p, err, tt.want)
@@ -329,7 +329,7 @@ func TestEncoding(t *testing.T) {
 		if len(args) > 0 && rng.IntN(4) == 0 {
 			args[0].Loc = inMem(image(rng.Uint64()))
 		}
-		o := prologue.Options{Arch: amd64, BigEndian: rng.IntN(2) == 0, Reads: prologue.Reads(rng.IntN(3)), Frame: []uint16{5}}
+		o := prologue.Options{Arch: amd64, BigEndian: rng.IntN(2) == 0, Reads: prologue.Reads(rng.IntN(5)), SignExtends: rng.IntN(2) == 0, Frame: []uint16{5}}
 		p, err := prologue.Emit(args, o)
 		if err != nil {
 			t.Fatal(err)

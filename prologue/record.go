@@ -45,32 +45,25 @@ func (f *fetcher) writeRecord() error {
 func (f *fetcher) planRecord() {
 	for i := range f.fetches {
 		t := &f.fetches[i]
-		switch {
-		case t.value != nil && !t.value.pure():
+		if t.value != nil && !t.value.pure() {
 			f.addUnit(t)
 			t.size = 8
 			if t.read = readBelow(t.value); t.read != nil {
 				t.unit.read, t.size = t.read, int(t.read.size)
 			}
-		case t.addr != nil:
-			f.helpers += int(t.addr.calls)
-			if t.length != nil {
-				f.helpers += int(t.length.calls)
-			}
 		}
+		f.reads = f.readsOf(t)
+		f.helpers += f.asked(t.addr) + f.asked(t.length)
 		if t.helper != 0 {
 			f.helpers++
+			f.calls = true
 		}
 		for _, w := range t.words {
-			f.helpers += int(w.calls)
+			f.helpers += f.asked(w)
+			f.calls = f.calls || w.calls > 0
 		}
 	}
-	if len(f.units) > 1 {
-		f.join()
-	}
-	for _, u := range f.units {
-		f.helpers += int(u.fetches[0].value.calls)
-	}
+	f.joinUnits()
 }
 
 // readBelow returns the one read that a value is computed from, using only constants besides,
@@ -103,7 +96,7 @@ func (f *fetcher) above(n, read *node, r asm.Register) {
 	case loc.OpZExt:
 		f.zeroExtend(r, int(n.size))
 	case loc.OpSExt:
-		f.signExtend(r, int(n.size))
+		f.signExtend(r, int(n.size), f.o.SignExtends)
 	case loc.OpNeg:
 		f.imm(asm.Neg, r, 0)
 	default:
@@ -117,7 +110,6 @@ func (f *fetcher) field(t *fetch) int { return f.layout.Fields[t.arg].Offset - f
 func (f *fetcher) emitRecord() {
 	f.push(f.layout.Size)
 	f.err = asm.R9
-	calls := f.helpers > 0
 	for i := range f.fetches {
 		t := &f.fetches[i]
 		f.reads = f.readsOf(t)
@@ -126,14 +118,14 @@ func (f *fetcher) emitRecord() {
 		} else if t.unit == nil {
 			f.notePlace(t)
 		}
-		if i == 0 && calls {
+		if i == 0 && f.calls {
 			f.reg(asm.Mov, asm.R6, asm.R1)
 			f.ctx = asm.R6
 		}
 		f.emitField(t)
 	}
 	f.deliverErr()
-	if calls {
+	if f.calls {
 		f.reg(asm.Mov, asm.R1, asm.R6)
 	}
 	f.reg(asm.Mov, asm.R3, asm.R10)
@@ -146,7 +138,7 @@ func (f *fetcher) emitRecord() {
 func (f *fetcher) emitField(t *fetch) {
 	switch {
 	case t.words != nil:
-		f.emitWords(t)
+		f.emitWords(t, t.words)
 	case t.helper != 0:
 		f.emitInPlace(t)
 	case t.value == nil:
@@ -156,7 +148,7 @@ func (f *fetcher) emitField(t *fetch) {
 	case t.unit.fetches[0] != t:
 		// It was read with another one.
 	case t.unit.read == nil:
-		f.emitWord(t)
+		f.emitWords(t, []*node{t.value})
 	case t.unit.span > 0:
 		f.emitJoined(t.unit)
 		for _, t := range t.unit.fetches[:t.unit.n] {
@@ -198,16 +190,21 @@ func (f *fetcher) emitScalar(t *fetch) {
 		f.readSlot = f.push(8)
 		f.clearSlot(t.slot)
 	}
-	if plain && t.size < 8 {
+	switch {
+	case f.loads(u.read):
+		f.fill(u.read, t.slot, plain, f.scratch())
+	case plain && t.size < 8:
 		f.readPart(u.read, t.slot, f.scratch())
-	} else {
+	default:
 		f.read(u.read, t.slot, f.scratch())
 	}
 	if temp {
 		f.pop(8)
 	}
 	f.bind(&f.done)
-	f.collect(u.mask())
+	if !f.steady(u.read) {
+		f.collect(u.mask())
+	}
 	if !plain {
 		f.deliverField(t)
 	}
@@ -238,34 +235,23 @@ func (f *fetcher) deliverField(t *fetch) {
 	f.store(to, asm.R0)
 }
 
-// emitWord computes a scalar that may fault anywhere.
-func (f *fetcher) emitWord(t *fetch) {
-	f.emitFaulting(t, []*node{t.value})
-}
-
-// emitWords computes a string or an object 8 bytes at a time.
-func (f *fetcher) emitWords(t *fetch) {
-	for _, w := range t.words {
-		if !w.pure() {
-			f.emitFaulting(t, t.words)
-			return
-		}
-	}
-	for i, w := range t.words {
-		f.storeValue(f.field(t)+8*i, w)
-	}
-}
-
-// emitFaulting computes the words of an argument, which may fault anywhere.
+// emitWords computes the words of an argument, 8 bytes each, which may fault anywhere.
 //
 // If the verifier knew values that differ between the path with a fault and the one without,
 // it would go through the rest of the program twice, and 2^n times after n such arguments.
 // So these values are computed from numbers that it does not know.
-func (f *fetcher) emitFaulting(t *fetch, words []*node) {
+func (f *fetcher) emitWords(t *fetch, words []*node) {
 	f.fault = &f.done
-	temp := false
+	temp, sure := false, true
 	for _, w := range words {
 		temp = temp || w.calls > 0
+		sure = sure && f.sure(w)
+	}
+	if sure {
+		for i, w := range words {
+			f.storeValue(f.field(t)+8*i, w)
+		}
+		return
 	}
 	if temp {
 		f.readSlot = f.push(8)
@@ -293,7 +279,7 @@ func (f *fetcher) emitFaulting(t *fetch, words []*node) {
 // unknown sets R0 to 0, for asm.And, or to -1, for asm.Or, without the verifier knowing: it
 // combines some number with its complement.
 func (f *fetcher) unknown(op asm.ALUOp) {
-	f.loadRegister(asm.R0, uint64(f.o.Arch.SP), f.o.Arch.WordSize)
+	f.load(asm.R0, f.ctx, f.registerAt(uint64(f.o.Arch.SP), f.o.Arch.WordSize), f.o.Arch.WordSize)
 	f.reg(asm.Mov, asm.R2, asm.R0)
 	f.imm(asm.Xor, asm.R2, -1)
 	f.reg(op, asm.R0, asm.R2)

@@ -326,23 +326,25 @@ func TestRecord(t *testing.T) {
 		w := imaginary(be)
 		w.mem[100+9], w.mem[100+17] = 0, 0
 		for _, c := range append(recordCases(w), manyCases(w)...) {
-			check(t, w, c.args, prologue.Options{Arch: amd64, BigEndian: be, Convention: prologue.ConventionRecord, Frame: []uint16{7}})
+			for _, w.reads = range []prologue.Reads{prologue.ReadKernel, prologue.ReadCast} {
+				check(t, w, c.args, w.options(prologue.ConventionRecord))
+			}
 			if t.Failed() {
 				t.Fatalf("%s, big-endian %v", c.name, be)
 			}
 		}
 	}
-	bpfexec.RequireOrSkip(t)
-	w := actual(t)
-	w.mem[100+9], w.mem[100+17] = 0, 0
-	executeAll(t, w, prologue.ConventionRecord, append(recordCases(w), manyCases(w)...))
-	rng := rand.New(rand.NewPCG(15, 16))
-	cases := make([]execCase, 1500)
-	for i := range cases {
-		s := source{randomBytes(rng, 3000)}
-		cases[i] = execCase{name: fmt.Sprint("random ", i), args: s.recordArgs()}
-	}
-	executeAll(t, w, prologue.ConventionRecord, cases)
+	inKernel(t, func(t *testing.T, w *world) {
+		w.mem[100+9], w.mem[100+17] = 0, 0
+		executeAll(t, w, prologue.ConventionRecord, append(recordCases(w), manyCases(w)...))
+		rng := rand.New(rand.NewPCG(15, 16))
+		cases := make([]execCase, 1500)
+		for i := range cases {
+			s := source{randomBytes(rng, 3000)}
+			cases[i] = execCase{name: fmt.Sprint("random ", i), args: s.recordArgs()}
+		}
+		executeAll(t, w, prologue.ConventionRecord, cases)
+	})
 }
 
 // TestChainStops: after a link that faults nothing is read any more.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/exprtest"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -22,8 +23,9 @@ type world struct {
 	regs     [17]uint64 // by DWARF number of amd64
 	base     uint64     // address of mem
 	mem      []byte
-	unmapped uint64 // an address in an unmapped page
-	comm     string // of the current task
+	unmapped uint64         // an address in an unmapped page
+	comm     string         // of the current task
+	reads    prologue.Reads // that read mem in the kernel
 	// helper, if not nil, is called for each helper that the interpreter calls; ok is false
 	// if that faulted.
 	helper func(f asm.BuiltinFunc, ok bool)
@@ -52,9 +54,12 @@ func newWorld(be bool, base uint64, mem []byte, unmapped uint64) *world {
 	for i := range mem {
 		mem[i] = byte(i*37 + i>>8 + 11)
 	}
-	for i := range 8 {
+	for i := range 7 {
 		w.order().PutUint64(mem[ptrOff+8*i:], base+uint64(1024+100*i))
 	}
+	clear(mem[ptrOff+56:][:8])   // a pointer that is null
+	clear(mem[spOff-64:][:20])   // zeros in the stack
+	clear(mem[1024+300+2:][:40]) // and behind a pointer
 	for i := range w.regs {
 		w.regs[i] = 0x8070605040302010 + uint64(i)*0x0f1e2d3c4b5a6978
 	}
@@ -69,10 +74,15 @@ func imaginary(be bool) *world {
 	return newWorld(be, 0x7f0000000000, make([]byte, 4096), 0x7f0000001000)
 }
 
-// actual is a world of this process's memory, for the kernel.
-func actual(t testing.TB) *world {
+// actual is a world of this process's memory, or with prologue.ReadCast of the kernel's, for
+// prologues that run in the kernel.
+func actual(t testing.TB, reads prologue.Reads) *world {
 	t.Helper()
-	a, err := bpfexec.NewArena(4096)
+	arena := bpfexec.NewArena
+	if reads == prologue.ReadCast {
+		arena = bpfexec.NewKernelArena
+	}
+	a, err := arena(4096)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +96,27 @@ func actual(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := newWorld(binary.NativeEndian.Uint16([]byte{0, 1}) == 1, a.Addr(0), a.Bytes, a.Unmapped())
+	w.reads = reads
 	w.comm = strings.TrimSuffix(string(comm), "\n")
 	return w
+}
+
+// inKernel runs a test with what the kernel can do: prologues with helpers only, and with all
+// that it has.
+func inKernel(t *testing.T, test func(t *testing.T, w *world)) {
+	bpfexec.RequireOrSkip(t)
+	t.Run("helpers", func(t *testing.T) { test(t, actual(t, prologue.ReadUser)) })
+	t.Run("loads", func(t *testing.T) {
+		if !kernelhas.Casts() {
+			t.Skip(kernelhas.ErrNoCast)
+		}
+		test(t, actual(t, prologue.ReadCast))
+	})
+}
+
+// options are those of prologues that run in the kernel.
+func (w *world) options(c prologue.Convention) prologue.Options {
+	return prologue.Options{Arch: amd64, BigEndian: w.be, Reads: w.reads, SignExtends: w.reads == prologue.ReadCast, Convention: c}
 }
 
 // ptRegs is the struct pt_regs of the world.
@@ -118,6 +147,15 @@ func (w *world) number(b []byte) (v uint64) {
 		}
 	}
 	return v
+}
+
+// bytes is the inverse of number, for n bytes.
+func (w *world) bytes(v uint64, n int) []byte {
+	b := w.order().AppendUint64(nil, v)
+	if w.be {
+		return b[8-n:]
+	}
+	return b[:n]
 }
 
 // Register, Address and Load make the world an exprtest.Machine.

@@ -9,7 +9,8 @@
 // Nothing is probed. The prologues run in a BPF_PROG_TYPE_SYSCALL program, which runs on
 // request, in the calling process, with a context that the caller provides: here a struct
 // pt_regs. So prologues that read memory with bpf_probe_read_user read the memory of the
-// test; an [Arena] provides such memory. These programs need Linux 5.14.
+// test; an [Arena] provides such memory, and also memory of the kernel that the test can write.
+// These programs need Linux 5.14.
 //
 // Verify loads a prologue before a kprobe program, where it belongs, and returns the
 // verifier's verdict.
@@ -22,12 +23,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -130,7 +133,11 @@ func Load(codes ...Code) (*Program, error) {
 		end += c.result()
 		kept[i] = c
 		kept[i].Insns = nil
-		for _, ins := range c.Insns {
+		own := slices.Clone(c.Insns)
+		if err := kernelhas.Resolve(own); err != nil {
+			return nil, err
+		}
+		for _, ins := range own {
 			// Comments would become line information, which takes longer to load
 			// than the program.
 			ins.Metadata = asm.Metadata{}
@@ -202,7 +209,10 @@ func (r *Rejected) Error() string { return "rejected by the verifier: " + r.Line
 // a record, the program is a function of its own, which the prologue calls. If the verifier
 // rejects it, the error is a *Rejected.
 func Verify(c Code) error {
-	insns := append(asm.Instructions(nil), c.Insns...)
+	insns := slices.Clone(c.Insns)
+	if err := kernelhas.Resolve(insns); err != nil {
+		return err
+	}
 	if c.IsRecord {
 		for i := range insns {
 			// Comments would become line information, which the other function has not.

@@ -74,6 +74,41 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestKernelArena: prologues read what the test has written, and fault after it.
+func TestKernelArena(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	arena, err := bpfexec.NewKernelArena(5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arena.Close()
+	if n := len(arena.Bytes); n < 5000 || n%4096 != 0 {
+		t.Errorf("%d bytes", n)
+	}
+	for _, tt := range []struct {
+		addr uint64
+		want bool
+	}{{arena.Addr(0), true}, {arena.Unmapped() - 1, true}, {arena.Unmapped(), false}, {8, false}, {1 << 63, false}} {
+		if got, err := bpfexec.InKernel(tt.addr); err != nil || got != tt.want {
+			t.Errorf("%#x: readable %v, %v; want %v", tt.addr, got, err, tt.want)
+		}
+	}
+	binary.NativeEndian.PutUint64(arena.Bytes[len(arena.Bytes)-8:], 0x1122334455667788)
+	insns := readMemory()
+	insns[5] = asm.FnProbeReadKernel.Call()
+	p, err := bpfexec.Load(bpfexec.Code{Insns: insns, Args: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	regs := make([]byte, 168)
+	binary.NativeEndian.PutUint64(regs[8:], arena.Unmapped()-8)
+	res, err := p.Run(bpfexec.State{Regs: regs})
+	if want := (bpfexec.Result{Values: [3]uint64{0x1122334455667788}}); err != nil || res[0] != want {
+		t.Errorf("%+v, %v; want %+v", res, err, want)
+	}
+}
+
 func TestVerify(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	if err := bpfexec.Verify(bpfexec.Code{Insns: readMemory(), Args: 2}); err != nil {

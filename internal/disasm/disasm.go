@@ -13,6 +13,9 @@ var aluSigns = map[asm.ALUOp]string{
 	asm.Xor: "^=", asm.LSh: "<<=", asm.RSh: ">>=", asm.ArSh: "s>>=", asm.Mov: "=",
 }
 
+// signMoves are moves of so many bits, the sign of which is extended.
+var signMoves = map[asm.ALUOp]int{asm.MovSX8: 8, asm.MovSX16: 16, asm.MovSX32: 32}
+
 var jumpSigns = map[asm.JumpOp]string{
 	asm.JEq: "==", asm.JNE: "!=", asm.JGT: ">", asm.JGE: ">=", asm.JLT: "<", asm.JLE: "<=",
 	asm.JSGT: "s>", asm.JSGE: "s>=", asm.JSLT: "s<", asm.JSLE: "s<=",
@@ -30,6 +33,9 @@ func Text(ins *asm.Instruction) string {
 		if op.ALUOp() == asm.Neg {
 			return fmt.Sprintf("r%d = -r%d", ins.Dst, ins.Dst)
 		}
+		if bits, is := signMoves[op.ALUOp()]; is {
+			return fmt.Sprintf("r%d = (s%d)r%d", ins.Dst, bits, ins.Src)
+		}
 		if op.Source() == asm.RegSource {
 			return fmt.Sprintf("%s%d %s %s%d", bank, ins.Dst, aluSigns[op.ALUOp()], bank, ins.Src)
 		}
@@ -37,7 +43,11 @@ func Text(ins *asm.Instruction) string {
 	case asm.LdClass:
 		return fmt.Sprintf("r%d = %#x ll", ins.Dst, uint64(ins.Constant))
 	case asm.LdXClass:
-		return fmt.Sprintf("r%d = *(u%d *)(r%d %+d)", ins.Dst, 8*op.Size().Sizeof(), ins.Src, ins.Offset)
+		kind := 'u'
+		if op.Mode() == asm.MemSXMode {
+			kind = 's'
+		}
+		return fmt.Sprintf("r%d = *(%c%d *)(r%d %+d)", ins.Dst, kind, 8*op.Size().Sizeof(), ins.Src, ins.Offset)
 	case asm.StXClass:
 		return fmt.Sprintf("*(u%d *)(r%d %+d) = r%d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Src)
 	case asm.StClass:
@@ -45,6 +55,9 @@ func Text(ins *asm.Instruction) string {
 	case asm.JumpClass:
 		switch op.JumpOp() {
 		case asm.Call:
+			if ins.IsKfuncCall() {
+				return "call " + ins.Reference()
+			}
 			return "call " + helperNames[asm.BuiltinFunc(ins.Constant)]
 		case asm.Ja:
 			return fmt.Sprintf("goto pc%+d", ins.Offset)
