@@ -163,8 +163,14 @@ func (a *Attachment) sort() {
 	slices.SortFunc(a.Refused, func(x, y Refusal) int { return cmp.Compare(x.Site, y.Site) })
 }
 
-// check compares a plan's target with where its image runs. prologue.ReadLegacy and links for
-// single sites work everywhere.
+// readsIn reports whether programs that read memory in one way run where another one is best.
+// prologue.ReadLegacy works everywhere, and a kernel's helper where loads do.
+func readsIn(has, best prologue.Reads) bool {
+	return has == best || has == prologue.ReadLegacy || has == prologue.ReadKernel && best == prologue.ReadCast
+}
+
+// check compares a plan's target with where its image runs. Links for single sites work
+// everywhere.
 func (r *Running) check(p *plan.Plan) error {
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", ErrTargetMismatch)
@@ -174,8 +180,8 @@ func (r *Running) check(p *plan.Plan) error {
 		return fmt.Errorf("%w: it is of %s, which is not what runs", ErrTargetMismatch, p.Image.Path())
 	case has.Slide != t.Slide:
 		return fmt.Errorf("%w: it is for an image %#x bytes from its link-time addresses, and they are %#x", ErrTargetMismatch, has.Slide, t.Slide)
-	case has.Reads != t.Reads && has.Reads != prologue.ReadLegacy:
-		return fmt.Errorf("%w: its programs read %v memory, and it runs where they must read %v memory", ErrTargetMismatch, has.Reads, t.Reads)
+	case !readsIn(has.Reads, t.Reads):
+		return fmt.Errorf("%w: its programs read memory by %v reads, and it runs where they must by %v reads", ErrTargetMismatch, has.Reads, t.Reads)
 	case has.KprobeMulti && r.pmu != "kprobe":
 		return fmt.Errorf("%w: its programs are for kprobe.multi, which is not for %ss", ErrTargetMismatch, r.pmu)
 	case has.UprobeMulti && r.pmu != "uprobe":

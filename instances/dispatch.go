@@ -85,7 +85,10 @@ func NewDispatch(p *plan.Plan, spec func(instance int) *ebpf.ProgramSpec) (*Disp
 		if err := in.Prologue.CheckStack(stack); err != nil {
 			return nil, fmt.Errorf("instance %d: %w", i, err)
 		}
-		pro := in.Prologue.Slid(p.Target.Slide)
+		pro, err := placed(p, in.Prologue)
+		if err != nil {
+			return nil, fmt.Errorf("instance %d: %w", i, err)
+		}
 		n := rawSize(pro) + 2 // with a compare and a jump
 		kind := partKind{user, in.Multi}
 		x := open[kind]

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -34,8 +35,10 @@ const maxNameLen = 15
 // With both conventions the function's type is renamed to NAME_INSTANCE: the kernel's symbol
 // for a compiled function is bpf_prog_TAG_NAME, with the name of the function's type.
 //
+// With prologue.ReadCast the calls of prologue.CastFunction are for the running kernel.
+//
 // The error wraps a *prologue.StackError if both functions together need more stack than a
-// kernel gives, and ErrProgramMismatch if the function has more parameters than the plan
+// kernel gives, ErrNotSupported if the running kernel lacks prologue.CastFunction, and ErrProgramMismatch if the function has more parameters than the plan
 // fills.
 func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Instructions, error) {
 	if instance < 0 || instance >= len(p.Instances) {
@@ -51,8 +54,21 @@ func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Inst
 		}
 		join = callFrom
 	}
-	out := join(instance, pro.Slid(p.Target.Slide), original)
+	before, err := placed(p, pro)
+	if err != nil {
+		return nil, fmt.Errorf("instance %d: %w", instance, err)
+	}
+	out := join(instance, before, original)
 	return out, numberLines(out[:len(out)-len(original)])
+}
+
+// placed returns the instructions of a prologue for where a plan runs.
+func placed(p *plan.Plan, pro *prologue.Prologue) (asm.Instructions, error) {
+	insns := pro.Slid(p.Target.Slide)
+	if err := kernelhas.Resolve(insns); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotSupported, err)
+	}
+	return insns, nil
 }
 
 // ErrProgramMismatch is wrapped by errors about a program that does not fit its definition: it

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -65,7 +66,12 @@ func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 
 // inKernel finds the code of a kernel or of a loaded module.
 func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
-	r := &Running{img: img, pmu: "kprobe", target: plan.Target{Reads: prologue.ReadKernel, KprobeMulti: haveKprobeMulti()}}
+	r := &Running{img: img, pmu: "kprobe", target: plan.Target{
+		Reads: prologue.ReadKernel, SignExtends: kernelhas.SignExtends(), KprobeMulti: haveKprobeMulti(),
+	}}
+	if kernelhas.Casts() {
+		r.target.Reads = prologue.ReadCast
+	}
 	notes := "/sys/kernel/notes"
 	if img.IsRelocatable() {
 		module := filepath.Join("/sys/module", place.ModuleName(img.Path()))
@@ -106,14 +112,17 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
 		}
 	}
-	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{Reads: prologue.ReadUser, UprobeMulti: haveUprobeMulti()}}, nil
+	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{
+		Reads: prologue.ReadUser, SignExtends: kernelhas.SignExtends(), UprobeMulti: haveUprobeMulti(),
+	}}, nil
 }
 
 // Target returns plan.Options.Target for plans to be attached here.
 //
 // Slide is the KASLR offset of the kernel in bytes. It is 0 for modules (sections are placed
 // individually) and for user space (each process has its own load bias). KprobeMulti and
-// UprobeMulti are set if the kernel has such links.
+// UprobeMulti are set if the kernel has such links, SignExtends if it has such instructions, and
+// Reads is prologue.ReadCast for a kernel that can do that. The kernel is asked, not its version.
 func (r *Running) Target() plan.Target { return r.target }
 
 // targetOf returns Target, with t.Reads if that is not automatic.

@@ -31,7 +31,7 @@ func TestTargetMismatch(t *testing.T) {
 		{"reads of older kernels, single probes", plan.Target{Slide: 0x2000000, Reads: prologue.ReadLegacy}, kernel, ""},
 		{"no slide", plan.Target{}, kernel, "0x0 bytes from its link-time addresses, and they are 0x2000000"},
 		{"another slide", plan.Target{Slide: 0x1000000}, kernel, "0x1000000 bytes from its link-time addresses, and they are 0x2000000"},
-		{"user memory", plan.Target{Slide: 0x2000000, Reads: prologue.ReadUser}, kernel, "its programs read user memory, and it runs where they must read kernel memory"},
+		{"user memory", plan.Target{Slide: 0x2000000, Reads: prologue.ReadUser}, kernel, "its programs read memory by user reads, and it runs where they must by kernel reads"},
 		{"uprobes", plan.Target{Slide: 0x2000000, UprobeMulti: true}, kernel, "its programs are for uprobe.multi, which is not for kprobes"},
 		{"another image", kernel.Target(), &Running{img: other, pmu: "kprobe", target: kernel.target}, "it is of basic-gcc12-O2-dwarf5.elf, which is not what runs"},
 		{"nowhere", kernel.Target(), nil, "it is not known where that is"},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // checkInstructions checks that instructions begin at the plan's sites. It is an error if a
@@ -16,7 +15,7 @@ import (
 func (p *Plan) checkInstructions() error {
 	def := p.Definition
 	asked := def.Point.HasAddr || def.Point.Offset != 0
-	if !asked && p.Target.Reads == prologue.ReadKernel {
+	if !asked && p.Target.inKernel() {
 		return nil
 	}
 	sites := make([]*dwarfloc.Site, len(p.Sites))

@@ -95,7 +95,8 @@ type Options struct {
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 
-	moves bool // the image is loaded at another address in each process
+	moves bool                         // the image is loaded at another address in each process
+	stays func(addr, size uint64) bool // of prologue.Options
 }
 
 // Site is one site of a plan.
@@ -213,6 +214,11 @@ func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error
 		return nil, err
 	}
 	o.moves = img.IsPositionIndependent() && !kernel
+	if target.Reads == prologue.ReadCast {
+		if o.stays, err = place.Stays(img); err != nil {
+			return nil, err
+		}
+	}
 	return &Plan{Definition: def, Image: img, Target: target}, nil
 }
 
@@ -290,7 +296,8 @@ const (
 // site that has no instance.
 func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	po := prologue.Options{
-		Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention, Moves: o.moves, At: s.Addr,
+		Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
+		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
 	}
 	w.wanted = appendArgs(w.wanted[:0], s.Args)
 	if err := w.emitter.Emit(w.wanted, &po); err != nil {

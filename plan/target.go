@@ -18,9 +18,12 @@ type Target struct {
 	// kernel's KASLR offset in bytes. Prologues for position-independent programs and
 	// libraries hold none: they compute the load bias of the process that hits.
 	Slide uint64
-	// Reads is the helper that reads memory. prologue.ReadAuto means prologue.ReadKernel for
+	// Reads is how memory is read. prologue.ReadAuto means prologue.ReadKernel for
 	// a kernel or a kernel module, and prologue.ReadUser for any other image.
 	Reads prologue.Reads
+	// SignExtends is set if the kernel has instructions that extend signs: see
+	// prologue.Options.
+	SignExtends bool
 	// KprobeMulti and UprobeMulti say which links for many sites the kernel has, by default
 	// none: each site then has its own link, as on all kernels. A program is loaded for one
 	// kind of link, so sites that are attached in different ways never share an instance.
@@ -47,6 +50,11 @@ func (t Target) of(kernel bool) (Target, error) {
 		t.Reads = prologue.ReadUser
 	}
 	return t, nil
+}
+
+// inKernel reports whether programs read kernel memory, and nothing else.
+func (t Target) inKernel() bool {
+	return t.Reads == prologue.ReadKernel || t.Reads == prologue.ReadCast
 }
 
 // multi reports whether a link for many sites attaches the program at a site.

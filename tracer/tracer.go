@@ -208,7 +208,7 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 		return who, err
 	}
 	// A uprobe is made for one process, a kprobe is not.
-	if r != nil && o.PID != 0 && (o.inProgram || r.Target().Reads == prologue.ReadKernel) {
+	if r != nil && o.PID != 0 && (o.inProgram || r.Target().Reads != prologue.ReadUser) {
 		if who.only, err = findProcess(o.PID); err != nil {
 			return who, err
 		}

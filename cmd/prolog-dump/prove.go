@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/prove"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 func proveCommand(s *settings) *cobra.Command {
@@ -26,7 +27,8 @@ of DWARF, which share no code with the first ones, say it must be.
 For an IMAGE that is every distinct prologue of all parameters at all sites; a
 kernel takes a minute or two. With --convention record all parameters of a site are
 fetched by one. For a definition it is the definition's instances,
-in the image that -k or -x names.
+in the image that -k or -x names. With --reads cast they load the memory of the
+kernel; else a helper reads that of the process.
 
 It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 		Args: cobra.MinimumNArgs(1),
@@ -39,6 +41,9 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 			}
 			if o.Seed == 0 {
 				o.Seed = uint64(time.Now().UnixNano())
+			}
+			if s.reads == prologue.ReadCast.String() {
+				o.Reads = prologue.ReadCast
 			}
 			if isFile(args) {
 				return s.proveImage(cmd, args[0], o)

@@ -92,7 +92,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.StringVar(&s.format, "format", "text", "text; json: one object per site and line; of a plan also tracefs, bpftrace, go and c")
 	f.StringVar(&s.ways, "ways", "all", "which ways into an inlined body get probes: all, or the entry that the debug information names")
 	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
-	f.StringVar(&s.reads, "reads", "auto", "helper that reads memory: kernel, user, legacy (before Linux 5.5), or auto: by the image")
+	f.StringVar(&s.reads, "reads", "auto", "how memory is read: by a helper for kernel, user or legacy (before Linux 5.5) memory, by loads of kernel memory (cast, Linux 6.17), or auto: by the image, and in trace by what the kernel can do")
 	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
 	f.IntVar(&s.stringBytes, "string-bytes", 64, "bytes of a string in a record, its NUL included")
 	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
@@ -108,7 +108,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	_ = cmd.RegisterFlagCompletionFunc("ways", cobra.FixedCompletions([]string{"all", "entry"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy", "cast"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -211,7 +211,7 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if kernel {
 		auto = prologue.ReadKernel
 	}
-	if o.Target.Reads, err = choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy}); err != nil {
+	if o.Target.Reads, err = choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy", "cast"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast}); err != nil {
 		return o, err
 	}
 	if o.Convention, err = choose("convention", s.convention, []string{"auto", "registers", "record"}, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {

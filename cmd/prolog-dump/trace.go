@@ -86,7 +86,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 		return err
 	}
 	at := running.Target()
-	at.Reads = x.options.Target.Reads // from the flag
+	if s.reads != "auto" {
+		at.Reads = x.options.Target.Reads
+	}
 	x.options.Target = at
 	ctx := cmd.Context()
 	o.Progress = showAttaching()

@@ -1,5 +1,5 @@
-// Package place says what an image is when it runs: a kernel's or a program's, and the name
-// of a module.
+// Package place says what an image is when it runs: a kernel's or a program's, which of its memory
+// stays, and the name of a module.
 package place
 
 import (
@@ -18,6 +18,26 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 	marks, err := img.SymbolAddresses("_stext")
 	_, ok := marks["_stext"]
 	return ok, err
+}
+
+// Stays returns a function for prologue.Options.Stays, or nil if an image is not a kernel's. What
+// is between __init_begin and __init_end is freed when a kernel has booted, and then may not be
+// mapped there (free_kernel_image_pages in arch/x86/mm/init.c, free_initmem of other
+// architectures). Per-CPU variables have other addresses than those in the image, and are outside
+// or between these symbols.
+func Stays(img *dwarfloc.Image) (func(addr, size uint64) bool, error) {
+	if img.IsRelocatable() {
+		return nil, nil
+	}
+	marks, err := img.SymbolAddresses("_stext", "_end", "__init_begin", "__init_end")
+	if err != nil || len(marks) < 4 {
+		return nil, err
+	}
+	begin, end, initBegin, initEnd := marks["_stext"], marks["_end"], marks["__init_begin"], marks["__init_end"]
+	return func(addr, size uint64) bool {
+		s := img.SectionAt(addr)
+		return s != nil && size <= s.Size-(addr-s.Addr) && addr >= begin && addr < end && (addr >= initEnd || addr+size <= initBegin)
+	}, nil
 }
 
 // ModuleName returns the kernel's name for the module in a file: "tun_x" for

@@ -62,12 +62,14 @@ func TestMembers(t *testing.T) {
 	for _, options := range [][]string{{"-g", "-O0"}, {"-g", "-O2"}, {"-gdwarf-4", "-O1"}} {
 		img, second := built(t, memberSource, options...)
 		for _, text := range memberPaths {
-			r, err := Plan(context.Background(), plantest.New(t, img, text, plan.Options{}), second, Options{Seed: seed, States: 8})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(r.Disagreements) > 0 || r.Values+r.NotFetched == 0 || r.Unchecked > 0 {
-				t.Errorf("%v: %s: %v\n%s", options, text, r, strings.Join(r.Disagreements, "\n"))
+			for _, reads := range readsHere() {
+				r, err := Plan(context.Background(), plantest.New(t, img, text, plan.Options{}), second, Options{Seed: seed, States: 8, Reads: reads})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(r.Disagreements) > 0 || r.Values+r.NotFetched == 0 || r.Unchecked > 0 {
+					t.Errorf("%v, %v reads: %s: %v\n%s", options, reads, text, r, strings.Join(r.Disagreements, "\n"))
+				}
 			}
 		}
 	}
@@ -85,7 +87,7 @@ func TestFindsWrongMember(t *testing.T) {
 			v.Loc.Expr = &loc.Expr{Op: loc.OpAdd, A: v.Loc.Expr, B: &loc.Expr{Op: loc.OpConst, K: 4}}
 			a.Variable, a.Loc = &v, v.Loc
 		}
-		r, err := Plan(context.Background(), p, second, Options{Seed: seed})
+		r, err := Plan(context.Background(), p, second, Options{Seed: seed, States: 32})
 		if err != nil {
 			t.Fatal(err)
 		}

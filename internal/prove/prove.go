@@ -4,10 +4,11 @@
 //	report, err := prove.Image(ctx, img, file, prove.Options{})
 //	report.Disagreements // empty, or each one in full
 //
-// The prologues run with bpf_probe_read_user in a BPF_PROG_TYPE_SYSCALL program,
-// whose context is a synthetic struct pt_regs: its registers are random numbers,
-// many of them addresses in an arena of random memory of this process. The addresses of the
-// image are moved into the same arena. The expected values come
+// The prologues run with bpf_probe_read_user, or with loads of kernel memory, in a
+// BPF_PROG_TYPE_SYSCALL program, whose context is a synthetic struct pt_regs: its registers are
+// random numbers, many of them addresses in an arena of random memory, of this process or of the
+// kernel. A sixth of its words is 0: a load that faults gives 0 too, and err must tell which it
+// was. The addresses of the image are moved into the same arena. The expected values come
 // from a second reader of the image (debug/dwarf for entries, delve's frame for
 // call frames) and a second evaluator of DWARF expressions, which share no code
 // with packages dwarfloc and prologue.
@@ -26,6 +27,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -42,6 +44,9 @@ type Options struct {
 	// Convention is that of an image's prologues: up to three parameters in registers,
 	// or all of a site in a record. A plan has its own.
 	Convention prologue.Convention
+	// Reads is how prologues read memory: prologue.ReadCast, for memory of the kernel and all
+	// that it can do, or else prologue.ReadUser.
+	Reads prologue.Reads
 }
 
 // Report is what was run, and with which results.
@@ -108,7 +113,7 @@ func Available() error { return bpfexec.Available() }
 // three at a time or as Options say. file is the second reader's view of the same image.
 func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Report, error) {
 	return run(img, file, nil, o, func(add addFunc) (uint64, error) {
-		return eachDistinct(ctx, img, how(o.Convention), add)
+		return eachDistinct(ctx, img, how(o), add)
 	})
 }
 
@@ -125,8 +130,11 @@ func Second(img *dwarfloc.Image) (*oracle.File, error) {
 }
 
 // how returns the options of the prologues that run here.
-func how(c prologue.Convention) share.Options {
-	return share.Options{Reads: prologue.ReadUser, Convention: c}
+func how(o Options) share.Options {
+	if o.Reads == prologue.ReadCast {
+		return share.Options{Reads: prologue.ReadCast, Convention: o.Convention, SignExtends: kernelhas.SignExtends()}
+	}
+	return share.Options{Reads: prologue.ReadUser, Convention: o.Convention}
 }
 
 // addFunc takes arguments of a site that one prologue fetches: its parameters from the one
@@ -258,11 +266,16 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 	if o.States == 0 {
 		o.States = 3
 	}
-	w, err := newWorld(img, o.Seed)
+	if o.Reads == prologue.ReadCast && !kernelhas.Casts() {
+		return nil, kernelhas.ErrNoCast
+	}
+	w, err := newWorld(img, o)
 	if err != nil {
 		return nil, err
 	}
 	defer w.arena.Close()
+	emit := how(o)
+	emit.Stays = w.has
 	var seen sync.Map
 	provers := make([]*prover, runtime.GOMAXPROCS(0))
 	for i := range provers {
@@ -271,7 +284,7 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 			return nil, err
 		}
 		provers[i] = &prover{
-			img: img, file: file, reader: r, world: w, o: o, how: how(o.Convention), def: def, seen: &seen,
+			img: img, file: file, reader: r, world: w, o: o, how: emit, def: def, seen: &seen,
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
-	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -29,6 +29,14 @@ const seed = 20150715
 // conventions are those in which all prologues of an image are verified: up to three
 // parameters in registers, and all parameters of a site in a record.
 var conventions = []prologue.Convention{prologue.ConventionRegisters, prologue.ConventionRecord}
+
+// readsHere are the ways to read memory that prologues are proved with in the running kernel.
+func readsHere() []prologue.Reads {
+	if kernelhas.Casts() {
+		return []prologue.Reads{prologue.ReadUser, prologue.ReadCast}
+	}
+	return []prologue.Reads{prologue.ReadUser}
+}
 
 func open(t *testing.T, name string) (*dwarfloc.Image, *oracle.File) {
 	t.Helper()
@@ -60,14 +68,17 @@ func TestFixtures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			img, file := open(t, name)
 			for _, c := range conventions {
-				r, err := Image(context.Background(), img, file, Options{Seed: seed, States: 8, Convention: c})
-				if err != nil {
-					t.Fatal(err)
-				}
-				check(t, r)
-				v, err := VerifyImage(context.Background(), img, share.Options{Convention: c})
-				if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
-					t.Errorf("verifier, convention %d: %+v, %v", c, v, err)
+				for _, reads := range readsHere() {
+					o := Options{Seed: seed, States: 8, Convention: c, Reads: reads}
+					r, err := Image(context.Background(), img, file, o)
+					if err != nil {
+						t.Fatal(err)
+					}
+					check(t, r)
+					v, err := VerifyImage(context.Background(), img, how(o))
+					if err != nil || v.Accepted != v.Prologues || v.Prologues == 0 {
+						t.Errorf("verifier, convention %d, %v reads: %+v, %v", c, reads, v, err)
+					}
 				}
 			}
 		})
@@ -101,7 +112,7 @@ func TestFindsWrong(t *testing.T) {
 		t.Run(wrong.name, func(t *testing.T) {
 			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
 			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, how(prologue.ConventionRegisters), func(w int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
+				return eachDistinct(context.Background(), img, how(Options{Convention: prologue.ConventionRegisters}), func(w int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
 					for i := range args {
 						v := *args[i].Variable
 						wrong.change(&v.Loc)
@@ -148,17 +159,20 @@ func proveKernel(t *testing.T, path string) {
 	}
 	if os.Getenv("PROVE_FULL") == "1" {
 		for _, c := range conventions {
-			r, err := Image(context.Background(), img, file, Options{Seed: seed, Convention: c})
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, r)
-			if img.Arch().Name != runtime.GOARCH {
-				continue // the verifier knows its own registers alone
-			}
-			v, err := VerifyImage(context.Background(), img, share.Options{Convention: c})
-			if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
-				t.Errorf("verifier, convention %d: %d of %d accepted, %v\n%q", c, v.Accepted, v.Prologues, err, v.Rejected)
+			for _, reads := range readsHere() {
+				o := Options{Seed: seed, Convention: c, Reads: reads}
+				r, err := Image(context.Background(), img, file, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r)
+				if img.Arch().Name != runtime.GOARCH {
+					continue // the verifier knows its own registers alone
+				}
+				v, err := VerifyImage(context.Background(), img, how(o))
+				if err != nil || v.Accepted != v.Prologues || v.Prologues < 10000 {
+					t.Errorf("verifier, convention %d, %v reads: %d of %d accepted, %v\n%q", c, reads, v.Accepted, v.Prologues, err, v.Rejected)
+				}
 			}
 		}
 		return
@@ -173,14 +187,16 @@ func proveKernel(t *testing.T, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Plan(context.Background(), p, file, Options{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
+		for _, reads := range readsHere() {
+			r, err := Plan(context.Background(), p, file, Options{Seed: seed, Reads: reads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Values != r.Agreed {
+				t.Errorf("%s: %v", text, r.Disagreements)
+			}
+			t.Logf("%s: %v", text, r)
 		}
-		if r.Values != r.Agreed {
-			t.Errorf("%s: %v", text, r.Disagreements)
-		}
-		t.Logf("%s: %v", text, r)
 	}
 }
 

@@ -332,7 +332,7 @@ func (p *prover) registers(state int) registers {
 		if reg.Offset < 0 {
 			continue
 		}
-		v := p.world.register(p.rng, state)
+		v := p.world.register(p.rng, state, reg.Offset)
 		if need := reg.Offset + 8; need > len(r.bytes) {
 			r.bytes = append(r.bytes, make([]byte, need-len(r.bytes))...)
 		}
@@ -407,7 +407,7 @@ func (p *prover) machine(j *job, regs registers, stray *bool) (oracle.Machine, e
 	m.Reg = func(n uint64) (uint64, bool) { v, ok := regs.value[n]; return v, ok }
 	m.Mem = func(addr uint64, b []byte) bool {
 		ok := p.world.read(addr, b)
-		if !ok && mapped(addr, len(b)) {
+		if !ok && p.world.mapped(addr, len(b)) {
 			// Sums of two addresses can name other memory of this process, which the
 			// prologue reads, but which may change meanwhile.
 			*stray = true

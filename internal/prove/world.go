@@ -10,14 +10,17 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // world is the memory that prologues read: an arena of random words, half of them addresses
 // in the arena, so that chains of pointers continue. It takes the place of the image's data
 // too: link-time addresses plus bias are in it.
 type world struct {
-	arena *bpfexec.Arena
-	bias  uint64
+	arena  *bpfexec.Arena
+	bias   uint64
+	kernel bool // the arena is the kernel's
+	sp     int  // the offset of the stack pointer in struct pt_regs
 }
 
 // Sizes of the arena in bytes: enough for the offsets of frames and structures, and not more
@@ -27,7 +30,7 @@ const (
 	maxArena = 128 << 20
 )
 
-func newWorld(img *dwarfloc.Image, seed uint64) (*world, error) {
+func newWorld(img *dwarfloc.Image, o Options) (*world, error) {
 	lo, hi := ^uint64(0), uint64(0)
 	for _, s := range img.Sections() {
 		if s.Addr == 0 {
@@ -39,16 +42,24 @@ func newWorld(img *dwarfloc.Image, seed uint64) (*world, error) {
 	if hi > lo {
 		size = min(max(size, hi-lo), maxArena)
 	}
-	a, err := bpfexec.NewArena(int(size))
+	w := &world{kernel: o.Reads == prologue.ReadCast, sp: img.Arch().Register(uint64(img.Arch().SP)).Offset}
+	arena := bpfexec.NewArena
+	if w.kernel {
+		arena = bpfexec.NewKernelArena
+	}
+	a, err := arena(int(size))
 	if err != nil {
 		return nil, err
 	}
-	w := &world{arena: a, bias: a.Addr(0) - lo}
-	rng := rand.New(rand.NewPCG(seed, 0))
+	w.arena, w.bias = a, a.Addr(0)-lo
+	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	for i := 0; i+8 <= len(a.Bytes); i += 8 {
 		v := rng.Uint64()
-		if v&1 == 0 {
+		switch {
+		case v&1 == 0:
 			v = w.pointer(rng)
+		case v%3 == 0:
+			v = 0
 		}
 		binary.LittleEndian.PutUint64(a.Bytes[i:], v)
 	}
@@ -72,9 +83,17 @@ func (w *world) read(addr uint64, p []byte) bool {
 	return true
 }
 
-// register returns a register's random value. In the first state all values are addresses.
-func (w *world) register(rng *rand.Rand, state int) uint64 {
-	if state == 0 {
+// has reports whether memory of the image is in the arena.
+func (w *world) has(addr, size uint64) bool {
+	off := addr + w.bias - w.arena.Addr(0)
+	return off < uint64(len(w.arena.Bytes)) && size <= uint64(len(w.arena.Bytes))-off
+}
+
+// register returns the random value of a register with an offset in struct pt_regs. In the first
+// state all values are addresses. In the kernel the stack pointer always is one: loads of what it
+// points to do not ask whether it is there.
+func (w *world) register(rng *rand.Rand, state, offset int) uint64 {
+	if state == 0 || w.kernel && offset == w.sp {
 		return w.pointer(rng)
 	}
 	switch rng.IntN(6) {
@@ -88,9 +107,17 @@ func (w *world) register(rng *rand.Rand, state int) uint64 {
 	return w.pointer(rng)
 }
 
-// mapped reports whether this process can read memory at an address, without
+// mapped reports whether this process, or its kernel, can read memory at an address, without
 // reading it itself.
-func mapped(addr uint64, size int) bool {
+func (w *world) mapped(addr uint64, size int) bool {
+	if w.kernel {
+		first, err := bpfexec.InKernel(addr)
+		if err != nil || !first {
+			return false
+		}
+		last, err := bpfexec.InKernel(addr + uint64(max(size, 1)) - 1)
+		return err == nil && last
+	}
 	buf := make([]byte, max(size, 1))
 	local := []unix.Iovec{{Base: unsafe.SliceData(buf), Len: uint64(len(buf))}}
 	n, err := unix.ProcessVMReadv(os.Getpid(), local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(buf)}}, 0)

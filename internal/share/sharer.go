@@ -56,8 +56,10 @@ type Group struct {
 
 // Options are how the prologues are made.
 type Options struct {
-	Reads      prologue.Reads
-	Convention prologue.Convention // ConventionAuto is ConventionRegisters
+	Reads       prologue.Reads
+	Convention  prologue.Convention // ConventionAuto is ConventionRegisters
+	SignExtends bool
+	Stays       func(addr, size uint64) bool // of prologue.Options
 }
 
 // convention returns the convention with ConventionAuto decided.
@@ -70,7 +72,9 @@ func (o Options) convention() prologue.Convention {
 
 // prologue returns the options of prologues for an image.
 func (o Options) prologue(img *dwarfloc.Image) prologue.Options {
-	return prologue.Options{Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads, Convention: o.convention()}
+	return prologue.Options{
+		Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads, Convention: o.convention(), SignExtends: o.SignExtends, Stays: o.Stays,
+	}
 }
 
 // NewSharer makes a Sharer for the sites of an image.
