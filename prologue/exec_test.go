@@ -282,6 +282,9 @@ func TestJoinedFaults(t *testing.T) {
 			"sum": func(off int64) *expr {
 				return plus(bin(loc.OpAdd, reg(5), bin(loc.OpAnd, reg(0), num(0))), 4096+off)
 			},
+			"pointer on the stack": func(off int64) *expr {
+				return plus(mem(plus(reg(7), ptrOff-spOff), 8), 4096-1024+off)
+			},
 			"pointer":     func(off int64) *expr { return plus(mem(plus(reg(5), ptrOff), 8), 4096-1024+off) },
 			"bad pointer": func(off int64) *expr { return plus(mem(plus(reg(4), 8), 8), off) },
 			"narrow pointer": func(off int64) *expr {

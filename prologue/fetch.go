@@ -274,6 +274,7 @@ func (f *fetcher) emitJoined(u *unit) {
 	skew := int(first.at.off & 7)
 	room := (skew + u.span + 7) &^ 7
 	base := u.read.a
+	chain := f.asked(base) > 0
 	var buf int
 	if f.inPlace(u, first) {
 		buf = f.field(first)
@@ -283,7 +284,7 @@ func (f *fetcher) emitJoined(u *unit) {
 	for _, t := range u.fetches[:u.n] {
 		t.slot += buf + skew
 	}
-	if base.calls > 0 {
+	if chain {
 		// A fault on the way to the address must leave 0 in the whole buffer.
 		for slot := buf; slot < buf+room; slot += 8 {
 			f.clearSlot(slot)
@@ -303,7 +304,7 @@ func (f *fetcher) emitJoined(u *unit) {
 		f.bind(&f.done)
 		f.collect(u.mask())
 	}
-	if base.calls > 0 {
+	if chain {
 		f.pop(8)
 	}
 }
@@ -344,7 +345,7 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 			f.collect(mask)
 		}
 	}
-	if first.at.base.calls > 0 {
+	if f.asked(first.at.base) > 0 {
 		f.jump(&f.end)
 		f.bind(&f.done)
 		f.maskImm(asm.Or, f.err, u.mask(), asm.R0)

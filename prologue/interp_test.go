@@ -73,6 +73,9 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			panic("an access that is not aligned")
 		}
 	}
+	if at := unreachable(insns, end); at >= 0 {
+		return res, fmt.Errorf("nothing leads to %d", at)
+	}
 	for pc != end {
 		ins, ok := insns[pc]
 		if !ok {
@@ -235,6 +238,30 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		res.Values[i] = get(asm.R3 + asm.Register(i))
 	}
 	return res, nil
+}
+
+// unreachable returns the offset of an instruction that nothing leads to, which the verifier
+// refuses, or -1.
+func unreachable(insns map[int]*asm.Instruction, end int) int {
+	led := map[int]bool{0: true} // jumps go forward only
+	for at := range end {
+		ins := insns[at]
+		if ins == nil {
+			continue
+		}
+		if !led[at] {
+			return at
+		}
+		next := at + int(ins.Width())
+		op := ins.OpCode.JumpOp()
+		if op != asm.InvalidJumpOp && op != asm.Call {
+			led[next+int(ins.Offset)] = true
+		}
+		if op != asm.Ja {
+			led[next] = true
+		}
+	}
+	return -1
 }
 
 func alu(op asm.ALUOp, a, b uint64) (uint64, error) {

@@ -76,7 +76,11 @@ func (s *source) addr(depth int) *expr {
 			return bin(loc.OpAdd, reg(5), bin(loc.OpAnd, s.expr(depth-1), num(0xfff)))
 		}
 	case 3:
-		return plus(mem(plus(reg(5), int64(ptrOff+8*s.below(8))), 8), int64(s.byte()))
+		base, off := reg(5), int64(ptrOff)
+		if s.below(2) == 0 {
+			base, off = reg(7), ptrOff-spOff // in the stack frame
+		}
+		return plus(mem(plus(base, off+int64(8*s.below(8))), 8), int64(s.byte()))
 	case 4:
 		if depth > 0 {
 			return sel(s.expr(depth-1), s.addr(depth-1), s.addr(depth-1))
