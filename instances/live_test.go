@@ -324,7 +324,8 @@ func runLive(t *testing.T, name string, attach func(*testing.T, *live, *instance
 	o := plan.Options{Sources: liveSources}
 	if strings.Contains(name, "gcc") {
 		at := running.Target()
-		o.Target.KprobeMulti, o.Target.UprobeMulti = at.KprobeMulti, at.UprobeMulti // and single probes with the other
+		// And single probes, without instructions that extend signs, with the other.
+		o.Target.KprobeMulti, o.Target.UprobeMulti, o.Target.SignExtends = at.KprobeMulti, at.UprobeMulti, at.SignExtends
 	}
 	var all []live
 	for i, row := range liveTests {

@@ -21,6 +21,7 @@ import (
 func TestTargetMismatch(t *testing.T) {
 	img, other := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf"), testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
 	kernel := &Running{img: img, pmu: "kprobe", target: plan.Target{Slide: 0x2000000, Reads: prologue.ReadKernel, KprobeMulti: true}}
+	loading := &Running{img: img, pmu: "kprobe", target: plan.Target{Slide: 0x2000000, Reads: prologue.ReadCast, KprobeMulti: true}}
 	for _, c := range []struct {
 		what    string
 		target  plan.Target
@@ -29,6 +30,9 @@ func TestTargetMismatch(t *testing.T) {
 	}{
 		{"the target of where it runs", kernel.Target(), kernel, ""},
 		{"reads of older kernels, single probes", plan.Target{Slide: 0x2000000, Reads: prologue.ReadLegacy}, kernel, ""},
+		{"helpers where loads are best", plan.Target{Slide: 0x2000000, Reads: prologue.ReadKernel}, loading, ""},
+		{"loads", plan.Target{Slide: 0x2000000, Reads: prologue.ReadCast}, loading, ""},
+		{"loads where they are not known", plan.Target{Slide: 0x2000000, Reads: prologue.ReadCast}, kernel, "its programs read memory by cast reads, and it runs where they must by kernel reads"},
 		{"no slide", plan.Target{}, kernel, "0x0 bytes from its link-time addresses, and they are 0x2000000"},
 		{"another slide", plan.Target{Slide: 0x1000000}, kernel, "0x1000000 bytes from its link-time addresses, and they are 0x2000000"},
 		{"user memory", plan.Target{Slide: 0x2000000, Reads: prologue.ReadUser}, kernel, "its programs read memory by user reads, and it runs where they must by kernel reads"},
