@@ -18,6 +18,7 @@ import (
 type assembler struct {
 	code    []byte
 	count   int // instructions in code
+	rare    int // of these, that run only if a read faults or a load gives 0
 	notes   []note
 	pending note // for the next instruction
 }

@@ -119,37 +119,69 @@ func (c *computer) follow(n *node, dst asm.Register, free regSet) {
 	}
 	var got label
 	c.jumpImm(asm.JNE, dst, 0, &got)
+	from := c.count
 	c.again(n, kept)
 	c.callRead(c.readSlot, size)
 	c.jumpImm(asm.JNE, asm.R0, 0, c.fault)
 	c.loadSlot(dst, c.readSlot, size)
+	c.rare += c.count - from
 	c.bind(&got)
 }
 
-// fill loads memory into a slot of the stack, as a number of 64 bits if number is set. If the read
-// is not steady it leaves 0 in R0, or a negative number if the read faulted, as read does.
-func (c *computer) fill(read *node, slot int, number bool, free regSet) {
-	ask, size := !c.steady(read), int(read.size)
-	off, kept := c.view(read, free, ask)
-	c.load(asm.R1, asm.R0, off, size)
-	width, at := size, slot
-	if number {
-		width = 8
-		if c.o.BigEndian {
-			at += 8 - size
+// loadUnit fetches what a unit of one argument reads: into its register if that is to be kept, or
+// else into its slot, as a number of 64 bits if number is set.
+func (f *fetcher) loadUnit(u *unit, number bool) {
+	t := u.fetches[0]
+	ask, size := !f.steady(u.read), int(u.read.size)
+	off, kept := f.view(u.read, f.scratch(), ask)
+	slot, got := t.slot, asm.R1
+	// All bytes are loaded, also if the argument is some of them, if the others could fault.
+	extend := t.extend
+	if extend != nil && (!ask || int(extend.size) >= size) {
+		extend = nil
+	}
+	load := func(base asm.Register, off int) {
+		if extend == nil {
+			f.loadRead(t, got, base, off)
+		} else {
+			f.load(got, base, off, size)
 		}
 	}
-	c.storePart(slot, asm.R1, width)
+	if t.inPlace {
+		got = t.register()
+		load(asm.R0, off)
+	} else {
+		f.load(got, asm.R0, off, size)
+		width := size
+		if number {
+			width = 8
+			if f.o.BigEndian {
+				slot += 8 - size
+			}
+		}
+		f.storePart(t.slot, got, width)
+	}
 	if !ask {
 		return
 	}
-	var got label
-	c.imm(asm.Mov, asm.R0, 0)
-	c.jumpImm(asm.JNE, asm.R1, 0, &got)
+	if !f.hasErr {
+		f.imm(asm.Mov, f.err, 0)
+	}
+	f.jumpImm(asm.JNE, got, 0, &f.end)
+	from := f.count
 	// A helper that faults leaves zeros, and so what it does not write are zeros too.
-	c.again(read, kept)
-	c.callRead(at, size)
-	c.bind(&got)
+	f.again(u.read, kept)
+	f.callRead(slot, size)
+	f.bind(&f.done)
+	f.collect(u.mask())
+	if t.inPlace {
+		load(asm.R10, t.slot)
+	}
+	f.rare += f.count - from
+	f.bind(&f.end)
+	if t.inPlace && extend != nil {
+		f.extend(extend, got)
+	}
 }
 
 // glance loads the arguments of a unit into their slots, from memory at base plus their offsets,

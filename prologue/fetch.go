@@ -49,7 +49,9 @@ type fetch struct {
 	reason loc.Reason
 	unit   *unit // nil: computed last
 	at     place // of a read that may be joined with others
-	placed       // for strings and objects
+	// inPlace is set for a value that is loaded into its register before the others.
+	inPlace bool
+	placed  // for strings and objects
 
 	// For a value that waits in the stack: where, how wide, and how it is extended.
 	slot   int
@@ -248,16 +250,15 @@ func (f *fetcher) emitRead(u *unit) {
 		f.clearSlot(t.slot)
 	}
 	if f.loads(u.read) {
-		f.fill(u.read, t.slot, false, f.scratch())
+		t.inPlace = u == f.units[len(f.units)-1] && len(f.late) == 0
+		f.loadUnit(u, false)
 	} else {
 		f.read(u.read, t.slot, f.scratch())
+		f.bind(&f.done)
+		f.collect(u.mask())
 	}
 	if temp {
 		f.pop(8)
-	}
-	f.bind(&f.done)
-	if !f.steady(u.read) {
-		f.collect(u.mask())
 	}
 }
 
@@ -328,10 +329,15 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 		}
 		f.callRead(t.slot, size)
 	}
+	from := f.count
 	readAt(first, u.span)
+	if f.within(u.fetches[:u.n]) {
+		f.rare += f.count + 1 - from
+	}
 	// The path of the fault falls through: so the verifier goes through it first, and then
 	// finds the other one to be a case of it.
 	f.jumpImm(asm.JEq, asm.R0, 0, &f.end)
+	from = f.count
 	for i, t := range u.fetches[:u.n] {
 		mask, done := uint64(0), false
 		for j, s := range u.fetches[:u.n] {
@@ -350,6 +356,7 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 		f.bind(&f.done)
 		f.maskImm(asm.Or, f.err, u.mask(), asm.R0)
 	}
+	f.rare += f.count - from
 	f.bind(&f.end)
 }
 
@@ -393,12 +400,16 @@ func (f *fetcher) emitComputation(u *unit) {
 		f.constant(f.err, bit)
 	}
 	f.hasErr = true
-	f.clearSlot(t.slot)
-	if t.value.calls > 0 {
+	// A helper that faults clears what it was to read: all of the slot, if all reads are there
+	// and 8 bytes wide.
+	f.readSlot = t.slot
+	temp := t.value.divides || t.value.narrow
+	if temp {
+		f.clearSlot(t.slot)
 		f.readSlot = f.push(8)
 	}
 	f.compute(t.value, asm.R0, f.scratch())
-	if t.value.calls > 0 {
+	if temp {
 		f.pop(8)
 	}
 	f.store(t.slot, asm.R0)
@@ -416,10 +427,14 @@ func (f *fetcher) maskImm(op asm.ALUOp, dst asm.Register, mask uint64, temp asm.
 	f.reg(op, dst, temp)
 }
 
+// register returns the register of an argument.
+func (t *fetch) register() asm.Register { return asm.R3 + asm.Register(t.arg) }
+
 // deliver sets an argument's register.
 func (f *fetcher) deliver(t *fetch) {
-	dst := asm.R3 + asm.Register(t.arg)
+	dst := t.register()
 	switch {
+	case t.inPlace:
 	case t.value == nil:
 		f.noteReason(t)
 		f.imm(asm.Mov, dst, 0)
@@ -430,6 +445,11 @@ func (f *fetcher) deliver(t *fetch) {
 		free := (callerSaved | calleeSaved) &^ setOf(f.ctx)
 		if len(f.late) > 0 {
 			free &^= setOf(asm.R0)
+		}
+		for _, u := range f.units {
+			if s := u.fetches[0]; s.inPlace {
+				free &^= setOf(s.register())
+			}
 		}
 		for r := asm.R3; r <= dst; r++ {
 			free &^= setOf(r)
@@ -467,10 +487,15 @@ func (f *fetcher) loadRead(t *fetch, dst, base asm.Register, off int) {
 		return
 	}
 	f.load(dst, base, off, t.size)
-	if signed {
-		f.signExtend(dst, size, f.o.SignExtends)
+	f.extend(t.extend, dst)
+}
+
+// extend does what a node, an OpZExt or OpSExt, does.
+func (f *fetcher) extend(n *node, dst asm.Register) {
+	if n.op == loc.OpSExt {
+		f.signExtend(dst, int(n.size), f.o.SignExtends)
 	} else {
-		f.zeroExtend(dst, size)
+		f.zeroExtend(dst, int(n.size))
 	}
 }
 

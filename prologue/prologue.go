@@ -255,6 +255,7 @@ func (p *Prologue) Key() string { return p.key }
 type Emitter struct {
 	Key     []byte       // as Prologue.Key
 	Insns   int          // number of instructions, as in Prologue.Insns
+	Rare    int          // of these, that run only if a read faults or, with ReadCast, gives 0
 	Helpers int          // as Prologue.Helpers
 	Reasons []loc.Reason // as Prologue.Reasons
 	Layout  Layout       // as Prologue.Layout
@@ -267,10 +268,10 @@ type Emitter struct {
 func (e *Emitter) Emit(args []Arg, o *Options) error {
 	f := &e.f
 	if err := f.write(args, o); err != nil {
-		e.Key, e.Insns, e.Helpers, e.Reasons, e.Layout = nil, 0, 0, nil, Layout{}
+		e.Key, e.Insns, e.Rare, e.Helpers, e.Reasons, e.Layout = nil, 0, 0, 0, nil, Layout{}
 		return err
 	}
-	e.Key, e.Insns, e.Helpers, e.Reasons, e.Layout = f.key(), f.count, f.helpers, f.reasons, f.layout
+	e.Key, e.Insns, e.Rare, e.Helpers, e.Reasons, e.Layout = f.key(), f.count, f.rare, f.helpers, f.reasons, f.layout
 	return nil
 }
 

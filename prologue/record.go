@@ -190,20 +190,19 @@ func (f *fetcher) emitScalar(t *fetch) {
 		f.readSlot = f.push(8)
 		f.clearSlot(t.slot)
 	}
-	switch {
-	case f.loads(u.read):
-		f.fill(u.read, t.slot, plain, f.scratch())
-	case plain && t.size < 8:
-		f.readPart(u.read, t.slot, f.scratch())
-	default:
-		f.read(u.read, t.slot, f.scratch())
+	if f.loads(u.read) {
+		f.loadUnit(u, plain)
+	} else {
+		if plain && t.size < 8 {
+			f.readPart(u.read, t.slot, f.scratch())
+		} else {
+			f.read(u.read, t.slot, f.scratch())
+		}
+		f.bind(&f.done)
+		f.collect(u.mask())
 	}
 	if temp {
 		f.pop(8)
-	}
-	f.bind(&f.done)
-	if !f.steady(u.read) {
-		f.collect(u.mask())
 	}
 	if !plain {
 		f.deliverField(t)
