@@ -12,6 +12,7 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -68,6 +69,29 @@ func (h histogram) row(name string) {
 		h.quantile(0.5), h.quantile(0.9), h.quantile(0.99), h.quantile(1))
 }
 
+// can is what a kernel can do that prologues are written for.
+type can struct {
+	name    string
+	options share.Options
+}
+
+// kernels returns what kernels can do, in the order in which they learned it.
+func kernels(img *dwarfloc.Image) ([]can, error) {
+	stays, err := place.Stays(img)
+	return []can{
+		{"helpers only, as Linux 4.19", share.Options{}},
+		{"signs extended by one instruction, as Linux 6.6", share.Options{SignExtends: true}},
+		{"loads of memory too, as Linux 6.17", share.Options{Reads: prologue.ReadCast, SignExtends: true, Stays: stays}},
+	}, err
+}
+
+// written is what prologues for one kernel sum up to.
+type written struct {
+	sharer                 *share.Sharer
+	prologues, insns, rare int
+	calls                  int
+}
+
 // counts are what one goroutine counts.
 type counts struct {
 	sites, bare int // bare: without parameters
@@ -77,6 +101,7 @@ type counts struct {
 	insns, calls         [prologue.MaxArgs + 1]histogram // 0: all
 	single               int                             // helper calls if each parameter had a prologue of its own
 	sharer, singles      *share.Sharer
+	kernels              []written
 }
 
 func (c *counts) add(params []*dwarfloc.Variable) error {
@@ -100,6 +125,19 @@ func (c *counts) add(params []*dwarfloc.Variable) error {
 	}
 	c.siteInsns.add(insns)
 	c.siteCalls.add(calls)
+	for i := range c.kernels {
+		k := &c.kernels[i]
+		groups, err := k.sharer.Parameters(params)
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			k.prologues++
+			k.insns += g.Instructions
+			k.rare += g.Rare
+			k.calls += g.HelperCalls
+		}
+	}
 	for i := range params {
 		alone, err := c.singles.Parameters(params[i : i+1])
 		if err != nil {
@@ -120,6 +158,13 @@ func (c *counts) merge(o *counts) {
 		c.calls[i].merge(o.calls[i])
 	}
 	c.single += o.single
+	for i := range c.kernels {
+		k, from := &c.kernels[i], &o.kernels[i]
+		k.prologues += from.prologues
+		k.insns += from.insns
+		k.rare += from.rare
+		k.calls += from.calls
+	}
 	c.sharer.Merge(o.sharer)
 }
 
@@ -132,10 +177,17 @@ func main() {
 		log.Fatal(err)
 	}
 	defer img.Close()
+	all, err := kernels(img)
+	if err != nil {
+		log.Fatal(err)
+	}
 	workers := make([]counts, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i].sharer = share.NewSharer(img, share.Options{})
 		workers[i].singles = share.NewSharer(img, share.Options{})
+		for _, k := range all {
+			workers[i].kernels = append(workers[i].kernels, written{sharer: share.NewSharer(img, k.options)})
+		}
 	}
 	err = img.EachSite(context.Background(), nil, func(worker int, s *dwarfloc.Site) error {
 		params, err := s.Params()
@@ -151,10 +203,10 @@ func main() {
 	for i := range workers[1:] {
 		c.merge(&workers[1+i])
 	}
-	c.print(filepath.Base(img.Path()))
+	c.print(filepath.Base(img.Path()), all)
 }
 
-func (c *counts) print(name string) {
+func (c *counts) print(name string, all []can) {
 	t := c.sharer.Totals()
 	fmt.Printf("Image: `%s`. %d sites, %d of them with parameters. %d prologues of up to %d parameters, %d distinct.\n\n",
 		name, c.sites, c.sites-c.bare, t.Prologues, prologue.MaxArgs, t.Distinct)
@@ -173,6 +225,15 @@ func (c *counts) print(name string) {
 		h.row(fmt.Sprintf("a prologue of %d", n+1))
 	}
 	fmt.Printf("\nWith a prologue for each parameter there would be %d helper calls.\n", c.single)
+	fmt.Println("\nBy what the kernel can do, a prologue on average. Rare instructions run only if a read faults, or if a load gives 0: then a")
+	fmt.Println("helper is asked whether that is a fault. With loads, helper calls are those if all is 0.")
+	fmt.Println("\n| kernel | instructions | rare | others | helper calls |")
+	fmt.Println("| --- | ---: | ---: | ---: | ---: |")
+	for i := range c.kernels {
+		k := &c.kernels[i]
+		mean := func(n int) float64 { return float64(n) / float64(max(k.prologues, 1)) }
+		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.3f |\n", all[i].name, mean(k.insns), mean(k.rare), mean(k.insns-k.rare), mean(k.calls))
+	}
 	fmt.Println("\n| helper calls of a prologue | prologues | share |")
 	fmt.Println("| ---: | ---: | ---: |")
 	for n, count := range c.calls[0] {

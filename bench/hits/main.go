@@ -1,6 +1,6 @@
 // Command hits measures what a fetch prologue costs when its probe fires, by the kernel's
 // statistics of programs (the time of each run), at a uprobe on a small function of this
-// process. For comparison it measures programs that interpret a description of the arguments
+// process: of its memory, and of the kernel's by helpers and by loads. For comparison it measures programs that interpret a description of the arguments
 // at each hit, as libbpf's do for USDT probes. It prints a table in Markdown.
 //
 //	hits [-rounds N] [-hits N]
@@ -24,6 +24,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -44,6 +45,9 @@ type kind struct {
 	args []prologue.Arg
 	spec bool // interpret the arguments at each hit
 	same int  // index of the kind that must fetch the same values, or itself
+
+	reads prologue.Reads // ReadAuto: of this process
+	frame []uint16       // prologue.Options.Frame
 }
 
 func reg(n uint16) *loc.Expr { return &loc.Expr{Op: loc.OpReg, K: uint64(n)} }
@@ -57,9 +61,12 @@ func inMemory(n uint16, off uint64) prologue.Arg {
 	return prologue.Arg{Loc: loc.Location{Kind: loc.KindMemory, Expr: at}, Size: 8}
 }
 
-// third is the DWARF number of the register that holds probed's third argument
-// (Go's internal ABI).
-var third = map[string]uint16{"amd64": 2, "arm64": 2}
+// first and third are the DWARF numbers of the registers that hold probed's first and third
+// argument (Go's internal ABI).
+var (
+	first = map[string]uint16{"amd64": 0, "arm64": 0}
+	third = map[string]uint16{"amd64": 2, "arm64": 2}
+)
 
 func kinds(a *arch.Arch) []kind {
 	p := third[a.Name]
@@ -68,14 +75,14 @@ func kinds(a *arch.Arch) []kind {
 	far := []prologue.Arg{inMemory(a.SP, 8), inMemory(a.SP, 80)}
 	pointed := []prologue.Arg{inMemory(p, 8), inMemory(p, 16)}
 	return []kind{
-		{"an empty program", nil, false, 0},
-		{"prologue: three registers", registers, false, 1},
-		{"prologue: two neighbouring stack slots", near, false, 2},
-		{"prologue: two stack slots, a helper call each", far, false, 3},
-		{"prologue: two neighbours at a pointer", pointed, false, 4},
-		{"interpreted: three registers", registers, true, 1},
-		{"interpreted: two neighbouring stack slots", near, true, 2},
-		{"interpreted: two neighbours at a pointer", pointed, true, 4},
+		{name: "an empty program"},
+		{name: "prologue: three registers", args: registers, same: 1},
+		{name: "prologue: two neighbouring stack slots", args: near, same: 2},
+		{name: "prologue: two stack slots, a helper call each", args: far, same: 3},
+		{name: "prologue: two neighbours at a pointer", args: pointed, same: 4},
+		{name: "interpreted: three registers", args: registers, spec: true, same: 1},
+		{name: "interpreted: two neighbouring stack slots", args: near, spec: true, same: 2},
+		{name: "interpreted: two neighbours at a pointer", args: pointed, spec: true, same: 4},
 	}
 }
 
@@ -115,8 +122,27 @@ func run(rounds, hits int) error {
 	}
 	defer values.Close()
 
+	if err := compare(a, kinds(a), 1, values, rounds, hits); err != nil {
+		return err
+	}
+	memory, err := newKernelMemory()
+	if err != nil {
+		return err
+	}
+	if memory == nil {
+		fmt.Printf("\nReads of kernel memory were not measured: %v.\n", kernelhas.ErrNoCast)
+		return nil
+	}
+	fmt.Printf("\nReads of kernel memory, by helpers and by loads:\n\n")
+	err = compare(a, kernelKinds(a), memory.Addr(0), values, rounds, hits)
+	return errors.Join(err, memory.Close())
+}
+
+// compare measures programs side by side and prints a table. The first argument is probed's.
+func compare(a *arch.Arch, kinds []kind, argument uint64, values *ebpf.Map, rounds, hits int) error {
+	var err error
 	var subjects []*subject
-	for _, k := range kinds(a) {
+	for _, k := range kinds {
 		s := &subject{kind: k}
 		if s.prog, err = load(a, k, values); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
@@ -131,7 +157,7 @@ func run(rounds, hits int) error {
 	fetched := make([][]uint64, len(subjects))
 	for range rounds {
 		for i, s := range subjects {
-			if err := s.measure(self, hits); err != nil {
+			if err := s.measure(self, argument, hits); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 			fetched[i] = make([]uint64, 1+prologue.MaxArgs)
@@ -149,7 +175,7 @@ func run(rounds, hits int) error {
 }
 
 // measure lets the probe fire and notes the time of a run.
-func (s *subject) measure(self *link.Executable, hits int) error {
+func (s *subject) measure(self *link.Executable, argument uint64, hits int) error {
 	up, err := self.Uprobe(symbol, s.prog, &link.UprobeOptions{PID: unix.Getpid()})
 	if err != nil {
 		return err
@@ -163,7 +189,7 @@ func (s *subject) measure(self *link.Executable, hits int) error {
 		memory[i] = uint64(i) * 0x0101010101010101
 	}
 	for i := range hits {
-		memory[0] = probed(1, 2, &memory, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18) + uint64(i)
+		memory[0] = probed(argument, 2, &memory, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18) + uint64(i)
 	}
 	after, err := s.prog.Stats()
 	if err := errors.Join(err, up.Close()); err != nil {
@@ -189,7 +215,11 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 		defer specs.Close()
 		insns = interpreter(specs, len(k.args))
 	case k.args != nil:
-		p, err := prologue.Emit(k.args, prologue.Options{Arch: a, Reads: prologue.ReadUser})
+		o := prologue.Options{Arch: a, Reads: k.reads, Frame: k.frame}
+		if o.Reads == prologue.ReadAuto {
+			o.Reads = prologue.ReadUser
+		}
+		p, err := prologue.Emit(k.args, o)
 		if err != nil {
 			return nil, err
 		}
@@ -199,6 +229,9 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 			}
 		}
 		insns = p.Insns
+		if err := kernelhas.Resolve(insns); err != nil {
+			return nil, err
+		}
 	}
 	if k.args != nil {
 		insns = append(insns, asm.LoadMapValue(asm.R0, values.FD(), 0))

@@ -51,6 +51,7 @@ type Group struct {
 	Number       int  // equal for equal prologues; counts from 0
 	First        bool // the Sharer has not seen the prologue before
 	Instructions int
+	Rare         int // of these, that run only if a read faults or a load gives 0
 	HelperCalls  int // when no read faults
 }
 
@@ -169,9 +170,9 @@ func (s *Sharer) share(params []*dwarfloc.Variable) (Group, error) {
 		if err := e.Emit(args, &s.options); err != nil {
 			return Group{}, fmt.Errorf("a prologue of %d parameters: %w", len(params), err)
 		}
-		g.Instructions, g.HelperCalls = e.Insns, e.Helpers
+		g.Instructions, g.Rare, g.HelperCalls = e.Insns, e.Rare, e.Helpers
 		g.Number, g.First = s.keys.number(e.Key)
-		if p != 0 { // there are no helper calls to remember
+		if p != 0 { // there are no helper calls and nothing rare to remember
 			*known = remembered{p, uint32(g.Number), uint32(e.Insns)}
 		}
 	}
