@@ -2,6 +2,8 @@ package export
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -11,14 +13,19 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/disasm"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // C writes BPF programs in C for clang: for each instance a macro that makes a program from
 // the prologue, in BPF assembly, and a call of the user's function, which Plan.Header
 // declares. That function must be global, or static and noinline. A comment lists the sites
 // to attach each program to. An instance that holds an address of the image is left out: the
-// address moves when the kernel or a library is loaded, and C has no place for the offset.
+// address moves when the kernel or a library is loaded, and C has no place for the offset. A plan
+// with prologue.ReadCast is an error.
 func C(w io.Writer, p *plan.Plan, o Options) error {
+	if err := checkReads(p); err != nil {
+		return err
+	}
 	x, err := newExporter(p, o)
 	if err != nil {
 		return err
@@ -50,7 +57,11 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
 		fmt.Fprint(b, "__attribute__((naked, used, section(sec))) int name(void) \\\n{ \\\n\tasm volatile( \\\n")
 		for j := range in.Prologue.Insns {
 			ins := &in.Prologue.Insns[j]
-			line := fmt.Sprintf("\t\t\"%s;\"", cText(ins))
+			text, err := cText(ins)
+			if err != nil {
+				return err
+			}
+			line := fmt.Sprintf("\t\t\"%s;\"", text)
 			if src := ins.Source(); src != nil {
 				line += " /* " + cname.Comment(src.String()) + " */"
 			}
@@ -70,18 +81,45 @@ func (x *exporter) cPlace(s *plan.Site) string {
 	return place + "  " + s.String()
 }
 
-// cText returns an instruction for clang's assembler, which has its own syntax for jumps and
-// calls of helpers. Clang 14 has no stores of constants and no remainders: these are written
-// as bytes.
-func cText(ins *asm.Instruction) string {
-	op := ins.OpCode
-	class := op.Class()
-	switch {
-	case class == asm.StClass, class == asm.ALU64Class && op.ALUOp() == asm.Mod, class == asm.ALUClass && op.ALUOp() == asm.Mod:
-		word := uint64(uint8(op)) | uint64(ins.Dst&0xf)<<8 | uint64(ins.Src&0xf)<<12 | uint64(uint16(ins.Offset))<<16 | uint64(uint32(ins.Constant))<<32
-		return fmt.Sprintf(".8byte %#x", word)
-	case class == asm.JumpClass && op.JumpOp() == asm.Call:
-		return fmt.Sprintf("call %d", ins.Constant)
+// checkReads returns an error for a plan whose prologues call a function of the running kernel: its
+// number is known where they are loaded.
+func checkReads(p *plan.Plan) error {
+	if p.Target.Reads == prologue.ReadCast {
+		return fmt.Errorf("prologues with %v reads call %s, whose number only the kernel that loads them knows; those with kernel reads can be exported",
+			p.Target.Reads, prologue.CastFunction)
 	}
-	return strings.Replace(disasm.Text(ins), "goto pc", "goto ", 1)
+	return nil
+}
+
+// asBytes reports whether clang 14 has no text for an instruction: stores of constants, remainders,
+// and what extends signs.
+func asBytes(op asm.OpCode) bool {
+	switch op.Class() {
+	case asm.StClass:
+		return true
+	case asm.LdXClass:
+		return op.Mode() == asm.MemSXMode
+	case asm.ALUClass, asm.ALU64Class:
+		switch op.ALUOp() {
+		case asm.Mod, asm.MovSX8, asm.MovSX16, asm.MovSX32:
+			return true
+		}
+	}
+	return false
+}
+
+// cText returns an instruction for clang's assembler, which has its own syntax for jumps and
+// calls of helpers.
+func cText(ins *asm.Instruction) (string, error) {
+	switch op := ins.OpCode; {
+	case asBytes(op):
+		var word bytes.Buffer
+		if _, err := ins.Marshal(&word, binary.LittleEndian); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf(".8byte %#x", binary.LittleEndian.Uint64(word.Bytes())), nil
+	case op.JumpOp() == asm.Call:
+		return fmt.Sprintf("call %d", ins.Constant), nil
+	}
+	return strings.Replace(disasm.Text(ins), "goto pc", "goto ", 1), nil
 }

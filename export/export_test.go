@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // definitions have registers, memory, constants, arithmetic, members, bit-fields,
@@ -35,8 +36,9 @@ var definitions = []string{
 func plans(t *testing.T, image string) []*plan.Plan {
 	t.Helper()
 	var out []*plan.Plan
+	o := plan.Options{Target: plan.Target{SignExtends: image == images[2]}}
 	for _, text := range definitions {
-		p, err := plantest.Fixture(t, image, text, plan.Options{})
+		p, err := plantest.Fixture(t, image, text, o)
 		if err != nil {
 			t.Logf("%s: %v", text, err)
 			continue
@@ -163,6 +165,21 @@ func TestC(t *testing.T) {
 				t.Errorf("%s: no program was made", image)
 			}
 		}
+	}
+}
+
+// TestCast: what only the running kernel knows the number of is not exported.
+func TestCast(t *testing.T) {
+	p, err := plantest.Fixture(t, images[0], definitions[0], plan.Options{Target: plan.Target{Reads: prologue.ReadCast}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := export.C(&b, p, export.Options{Kernel: true}); err == nil || !strings.Contains(err.Error(), prologue.CastFunction) {
+		t.Errorf("C: %v", err)
+	}
+	if err := export.Go(&b, p); err == nil || b.Len() > 0 {
+		t.Errorf("Go: %v, %s", err, &b)
 	}
 }
 

@@ -16,7 +16,12 @@ import (
 // Go writes a Go file with the plan's prologues and with the sites of each. A prologue is a
 // function that returns its instructions for an image that is loaded slide bytes after its
 // link-time addresses. Put before a program they do what instances.Preprocess does.
+//
+// A plan with prologue.ReadCast is an error.
 func Go(w io.Writer, p *plan.Plan) error {
+	if err := checkReads(p); err != nil {
+		return err
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Fetch prologues of %q.\n\npackage prologues\n\nimport \"github.com/cilium/ebpf/asm\"\n\n", cname.OneLine(p.Definition.String()))
 	b.WriteString("// prologues are the instances: what stands before a program at the sites.\n")

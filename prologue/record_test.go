@@ -386,6 +386,7 @@ func TestUserReads(t *testing.T) {
 	}{
 		{prologue.Options{}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
 		{prologue.Options{Convention: prologue.ConventionRecord}, []asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadUser}},
+		{prologue.Options{Reads: prologue.ReadCast}, []asm.BuiltinFunc{asm.FnProbeReadUser}},
 		{prologue.Options{Reads: prologue.ReadLegacy}, []asm.BuiltinFunc{asm.FnProbeRead}},
 	} {
 		calls = nil
