@@ -235,7 +235,7 @@ func (f *fetcher) planLate() {
 		if t.at = placeOf(t.unit.read); !f.steady(t.unit.read) || t.at.off%int64(t.size) != 0 {
 			continue
 		}
-		if len(f.late) > 0 && !(same(t.at.base, f.late[0].at.base) && f.within([]*fetch{f.late[0], t})) {
+		if len(f.late) > 0 && (!same(t.at.base, f.late[0].at.base) || !f.within([]*fetch{f.late[0], t})) {
 			continue
 		}
 		f.late = append(f.late, t)

@@ -39,6 +39,9 @@
 // Arguments in neighbouring memory are read with one helper call. A fault in one of them
 // does not make the others fail (join.go).
 //
+// With [ReadCast] kernel memory is loaded, and a helper is called only if a load gives 0 where
+// memory may not be there (cast.go).
+//
 // A record is filled in the order of the arguments: each is read into its place, or computed
 // and stored there (record.go, place.go). Strings and objects in memory take one helper
 // call. Objects in pieces are computed 8 bytes at a time.
@@ -48,8 +51,8 @@
 // prologue has been written before and is only compared. Emit also makes comments and the
 // asm.Instructions to load.
 //
-// Linux 4.19 accepts all instructions: there are no 32-bit jumps, no signed divisions and no
-// sign-extending moves. Jumps go forward and hold distances, so no symbol or label enters
+// Linux 4.19 accepts all instructions, unless ReadCast or Options.SignExtends ask for those of
+// later kernels: there are no 32-bit jumps, no signed divisions and no sign-extending moves. Jumps go forward and hold distances, so no symbol or label enters
 // the program. The first instruction of each fetch, and of the prologue, has a comment: a
 // program with line information must have some at its first instruction (check_btf_line in
 // kernel/bpf/verifier.c, Linux 5.0).

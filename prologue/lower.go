@@ -8,7 +8,7 @@ import (
 )
 
 // maxNodes bounds the operations of one argument; shared ones count each time they occur. It
-// keeps jumps within 16 bits: no operation takes more than 13 instructions.
+// keeps jumps within 16 bits: no operation takes more than 15 instructions.
 const maxNodes = 2048
 
 // lowering turns arguments' locations into expressions for their values, in the form with

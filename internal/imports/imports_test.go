@@ -35,7 +35,7 @@ var never = map[string][]string{
 }
 
 // kernel is what talks to a kernel.
-var kernel = []string{ebpf + "/link", ebpf + "/features", ebpf + "/rlimit", ebpf + "/ringbuf", module + "instances", module + "tracer"}
+var kernel = []string{ebpf + "/link", ebpf + "/features", ebpf + "/rlimit", ebpf + "/ringbuf", module + "instances", module + "tracer", module + "internal/kernelhas"}
 
 // imports returns what each package of the module, and what they depend on, imports.
 func imports(t *testing.T) map[string][]string {

@@ -34,7 +34,9 @@ import (
 // dwarfloc.SiteList, Image.List, SiteList.Len, Sites and Each). Programs hand on hits as plan.Event,
 // which Plan.Event reads, and what the kernel takes long to end is ended elsewhere
 // (instances.EndProbes). What a file may unpack to is bounded, and that can be changed (image.Options).
-const maxExported = 453
+// How kernel memory is read without a helper is prologue.ReadCast, and what that calls
+// prologue.CastFunction.
+const maxExported = 455
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its

@@ -30,9 +30,9 @@ type Mapping struct {
 	path    string
 	file    *os.File
 	size    int64
-	written time.Time     // mtime, which its owner can set
+	written time.Time        // mtime, which its owner can set
 	status  syscall.Timespec // ctime, which nobody can
-	fault   atomic.Bool // part of Data is gone
+	fault   atomic.Bool      // part of Data is gone
 }
 
 // open holds the mappings that a fault can be in.
