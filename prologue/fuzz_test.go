@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -49,7 +50,7 @@ func FuzzEmit(f *testing.F) {
 		s := source{data}
 		args := s.args()
 		o := prologue.Options{Arch: amd64, BigEndian: be, Frame: []uint16{5}}
-		check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Reads: prologue.ReadCast, SignExtends: true})
+		all := []*prologue.Prologue{check(t, imaginary(be), args, prologue.Options{Arch: amd64, BigEndian: be, Reads: prologue.ReadCast, SignExtends: true})}
 		p := check(t, imaginary(be), args, o)
 		again, err := prologue.Emit(args, o)
 		if err != nil || again.Key() != p.Key() || again.String() != p.String() {
@@ -65,12 +66,17 @@ func FuzzEmit(f *testing.F) {
 		if be || bpfexec.Available() != nil {
 			return
 		}
-		if err := bpfexec.Verify(bpfexec.CodeOf(p, len(args))); err != nil {
-			var r *bpfexec.Rejected
-			if errors.As(err, &r) {
-				t.Log(r.Log)
+		if !kernelhas.Casts() {
+			all = nil
+		}
+		for _, p := range append(all, p) {
+			if err := bpfexec.Verify(bpfexec.CodeOf(p, len(args))); err != nil {
+				var r *bpfexec.Rejected
+				if errors.As(err, &r) {
+					t.Log(r.Log)
+				}
+				t.Errorf("%v\n%v", err, p)
 			}
-			t.Errorf("%v\n%v", err, p)
 		}
 	})
 }
@@ -148,6 +154,10 @@ func FuzzRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		check(t, imaginary(be), args, o)
+		loads := prologue.Options{Arch: amd64, BigEndian: be, Reads: prologue.ReadCast, SignExtends: true, Convention: prologue.ConventionRecord}
+		if _, err := prologue.Emit(args, loads); !errors.As(err, &full) {
+			check(t, imaginary(be), args, loads)
+		}
 		if p.Layout.Size != layout.Size || p.CheckStack(0) != nil || p.CheckStack(bpfstack.Limit-p.Stack+1) == nil {
 			t.Errorf("%d bytes of stack, a record of %d: %v, %v", p.Stack, p.Layout.Size, p.CheckStack(0), p.CheckStack(bpfstack.Limit-p.Stack+1))
 		}
