@@ -202,6 +202,7 @@ type unit struct {
 	compiled     compiler
 
 	texts   atomic.Pointer[texts]
+	chain   atomic.Pointer[chain] // the last one that was read
 	checked atomic.Pointer[functionCode] // the last one of CheckInstructions that nobody uses now
 
 	typeMu sync.Mutex
@@ -221,6 +222,7 @@ func (u *unit) forget() {
 	}
 	u.Forget()
 	u.texts.Store(nil)
+	u.chain.Store(nil)
 	u.checked.Store(nil)
 	u.typeMu.Lock()
 	defer u.typeMu.Unlock()

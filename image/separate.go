@@ -29,7 +29,8 @@ func (f *File) separatePaths() []string {
 	if err != nil {
 		return out
 	}
-	name, ok := bin.CStringAt(d, 0)
+	text, ok := bin.CStringAt(d, 0)
+	name := string(text)
 	if !ok || name == "" || strings.ContainsRune(name, '/') {
 		return out
 	}

@@ -32,6 +32,7 @@ func (s *settings) printJSON(ctx context.Context, w io.Writer, x *subject, def *
 			at := predict.at(site)
 			return siteLine(p, site, at.cause.String(), at.method.String()), nil
 		},
+		Size: func(l jsonLine) int { return len(l.text) },
 		Next: func(l jsonLine, instance int) error {
 			if err := l.writeTo(w, instance); err != nil {
 				return err
@@ -61,6 +62,7 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 			err := s.printSite(&b, p, site)
 			return textSite{bytes.Clone(b.Bytes()), predict.at(site)}, err
 		},
+		Size: func(t textSite) int { return len(t.text) },
 		Next: func(t textSite, instance int) error {
 			if _, err := w.Write(t.text); err != nil {
 				return err
