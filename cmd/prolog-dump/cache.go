@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // userCache returns the directory where the tool keeps indexes: BPFPROLOGUE_CACHE, or
@@ -43,7 +43,7 @@ is answered without a scan. It is safe to delete at any time.`,
 				}
 				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 				for _, k := range list {
-					fmt.Fprintf(w, "%s\t%d bytes\tused %s\n", k.Key, k.Size, k.Used.Format(time.DateTime))
+					terminal.Fprintf(w, "%s\t%d bytes\tused %s\n", k.Key, k.Size, k.Used.Format(time.DateTime))
 				}
 				return w.Flush()
 			},
