@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
@@ -58,7 +59,12 @@ func run(args []string) int {
 	terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
 	var pe *probe.Error
 	if errors.As(err, &pe) {
-		_, _ = io.WriteString(stderr, caret.Mark(pe.Text, pe.Column)+"\n")
+		marked := caret.Mark(pe.Text, pe.Column)
+		if strings.Contains(pe.Text, "\n") {
+			// Indented: a line of a definition must not look like one of the tool's.
+			marked = "    " + strings.ReplaceAll(marked, "\n", "\n    ")
+		}
+		_, _ = io.WriteString(stderr, marked+"\n")
 	}
 	if a := advice(err); a != "" {
 		terminal.Fprintf(stderr, "%s\n", a)

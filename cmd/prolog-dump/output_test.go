@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/nametest"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/terminal"
@@ -61,30 +61,15 @@ func TestOneWayOut(t *testing.T) {
 	}
 }
 
-// evils are what names of hostile images have inside: each must come out as something visible.
-var evils = []string{"\x1b[31m", "\n!!", "\r!!", "\t!!", "\x07", "\u009b1m", "\u0085!!", "\u202e", "\u2066", "\u200b", "\ufeff", "\xff\xfe", "\xc3", "\x7f", "\u2028"}
-
-// hostile writes an image of which all longer names have evil inside, from their third byte on.
+// hostile writes an image whose names have evil inside.
 func hostile(t *testing.T, path, evil string) {
 	t.Helper()
 	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(data))
-	if err != nil {
+	if data, err = nametest.Hostile(data, evil); err != nil {
 		t.Fatal(err)
-	}
-	for _, name := range []string{".debug_str", ".debug_line_str", ".strtab"} {
-		s := f.Section(name)
-		for at, d := s.Offset, data[s.Offset:s.Offset+s.FileSize]; len(d) > 0; {
-			n := bytes.IndexByte(d, 0)
-			if n > len(evil)+3 && !bytes.HasPrefix(d, []byte("GNU ")) {
-				copy(d[2:], evil)
-			}
-			at += uint64(n + 1)
-			d = d[n+1:]
-		}
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -115,7 +100,7 @@ func TestHostileNames(t *testing.T) {
 	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
 	stdout, stderr = &out, &errs
 	printed := 0
-	for _, evil := range evils {
+	for _, evil := range nametest.Evils {
 		dir := filepath.Join(t.TempDir(), "d"+strings.ReplaceAll(evil, "/", ""))
 		cache := filepath.Join(dir, "cache")
 		t.Setenv("BPFPROLOGUE_CACHE", cache)
@@ -124,6 +109,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		// The cache has files of somebody else's choice.
 		for _, name := range []string{"a" + evil + "x.4.idx", ".new-" + evil, "b" + evil} {
+			name = strings.ReplaceAll(name, "/", "")
 			if err := os.WriteFile(filepath.Join(cache, name), []byte(evil), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +121,7 @@ func TestHostileNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Repeat("\tint x; "+strings.ReplaceAll(evil, "\n", "")+" !\n", 500)
-		for _, name := range []string{"queue.c", "qu" + evil, "page.c", "toy.h"} {
+		for _, name := range []string{"queue.c", "qu" + strings.ReplaceAll(evil, "/", ""), "page.c", "toy.h"} {
 			if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +168,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestHostileTask: the name of a task, and strings that it gives, are anybody's choice.
 func TestHostileTask(t *testing.T) {
-	for _, evil := range evils {
+	for _, evil := range nametest.Evils {
 		path := filepath.Join(t.TempDir(), "image.elf")
 		hostile(t, path, evil)
 		img, err := dwarfloc.Open(path, nil)
@@ -190,7 +176,7 @@ func TestHostileTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer img.Close()
-		p := plantest.New(t, img, "*note_text* $params text:string comm=$comm", plan.Options{})
+		p := plantest.New(t, img, "*_abcd arg1 comm=$comm", plan.Options{})
 		hit := &tracer.Hit{Time: time.Second, Comm: evil + "\n!!" + evil, TID: 7, Plan: p}
 		record := []byte(strings.Repeat(evil+"\n!!", 1000))
 		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
