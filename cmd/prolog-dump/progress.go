@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/store"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
@@ -19,8 +21,14 @@ const patience = 400 * time.Millisecond
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	o := dwarfloc.Options{TypesOf: typesOf}
 	if !s.noCache {
-		o.CacheDir = userCache()
-		o.Warn = func(err error) { terminal.Fprintf(stderr, "prolog-dump: %v\n", err) }
+		dir, chosen := userCache()
+		o.CacheDir = dir
+		o.Warn = func(err error) {
+			// Nobody asked for the usual directory: a user without a home has none, each time.
+			if chosen || !errors.Is(err, store.ErrUnusable) {
+				terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
+			}
+		}
 	}
 	if onTerminal() {
 		o.Progress = showProgress("indexing", progressbar.OptionShowBytes(true))
