@@ -18,11 +18,12 @@ func (m *Mapping) Size() int64 {
 	return m.size
 }
 
-// Identity returns what tells the file, as it was when it was opened, from all other files of the machine,
-// and from what it is after it has been written to. Nobody can choose its last part, the time of the
-// inode's last change.
-func (m *Mapping) Identity() string {
-	st := &m.stat
+// Identity returns the identity of the file as it was when it was opened.
+func (m *Mapping) Identity() string { return IdentityOf(&m.stat) }
+
+// IdentityOf returns what tells a file from all other files of the machine, and from what it is after it
+// has been written to. Nobody can choose its last part, the time of the inode's last change.
+func IdentityOf(st *unix.Stat_t) string {
 	return fmt.Sprintf("%d:%d:%d:%d.%09d:%d.%09d", st.Dev, st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec, st.Ctim.Sec, st.Ctim.Nsec)
 }
 
