@@ -32,8 +32,8 @@ func linesCommand(s *settings) *cobra.Command {
 with the number of sites of each: of all bodies, out of line and inlined. A line
 without a number has no code of its own. FUNC:LINE is a probe point.
 
-The text is shown where the sources are found: where they were compiled, or below a
-directory that --source names.`,
+The text is shown where the sources are found: below a directory that --source
+names, or where they were compiled, if that directory is the user's own.`,
 		Example: `  prolog-dump -k vmlinux --source ~/linux lines vfs_read
   prolog-dump -k vmlinux 'vfs_read:6 file pos'`,
 		Args:              cobra.ExactArgs(1),

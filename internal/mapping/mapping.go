@@ -26,11 +26,11 @@ var ErrFault = errors.New("the file was changed while it was being read: open it
 type Mapping struct {
 	Data []byte
 
-	path    string
-	file    *os.File
-	size    int64
-	stat    unix.Stat_t // when it was opened
-	fault   atomic.Bool // part of Data is gone
+	path  string
+	file  *os.File
+	size  int64
+	stat  unix.Stat_t // when it was opened
+	fault atomic.Bool // part of Data is gone
 }
 
 // open holds the mappings that a fault can be in.
