@@ -146,11 +146,11 @@ func isBelow(above, dir string) bool {
 	if err != nil || top == "/" {
 		return false
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	below, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(top, real)
+	rel, err := filepath.Rel(top, below)
 	return err == nil && filepath.IsLocal(rel)
 }
 
