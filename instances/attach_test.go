@@ -246,10 +246,10 @@ func TestReplaced(t *testing.T) {
 				}
 				_ = a.Close()
 			}
+			p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{}})
 			if err := change(path); err != nil {
 				t.Fatal(err)
 			}
-			p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{}})
 			if a, err := instances.Attach(t.Context(), p, programs, r, instances.AttachOptions{}); !errors.Is(err, image.ErrChanged) {
 				t.Errorf("%s (another path %v): %v", what, asPath, err)
 				_ = a.Close()
