@@ -36,7 +36,7 @@ func TestDebugLink(t *testing.T) {
 	bare := filepath.Join(dir, "bare")
 	taken := func() string {
 		t.Helper()
-		f, err := image.Open(bare)
+		f, err := image.Open(bare, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
