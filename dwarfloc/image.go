@@ -165,9 +165,9 @@ func (img *Image) guard(f func() error) error { return img.index.Guard(f) }
 // guardFiles is guard for the files alone: the image's, and that which completes its types.
 func (img *Image) guardFiles(f func() error) error {
 	if other := img.o.TypesOf; other != nil {
-		return other.guard(func() error { return img.File.Guard(f) })
+		return other.guard(func() error { return img.Guard(f) })
 	}
-	return img.File.Guard(f)
+	return img.Guard(f)
 }
 
 // Changed is image.File.Changed, for the image that completes types too.

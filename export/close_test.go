@@ -110,6 +110,10 @@ var questions = map[string]func(a *asked) (string, error){
 		}
 		return text, errors.Join(err, a.img.Changed()) // WaysIn has no error
 	},
+	"Along": func(a *asked) (string, error) {
+		along, err := a.img.Along(context.Background(), a.sites, func(i int) ([]*dwarfloc.Variable, bool) { return nil, true })
+		return fmt.Sprint(along), err
+	},
 	"CheckInstructions": func(a *asked) (string, error) {
 		problems, err := a.img.CheckInstructions(a.sites)
 		return fmt.Sprint(problems), err
@@ -119,11 +123,11 @@ var questions = map[string]func(a *asked) (string, error){
 	},
 	"Bytes": func(a *asked) (string, error) {
 		d, err := a.img.Bytes(a.sites[0].Addr, 8)
-		return fmt.Sprint(d), err
+		return fmt.Sprintf("% x", d), err
 	},
 	"Digest": func(a *asked) (string, error) {
 		d, err := a.img.Digest()
-		return fmt.Sprint(d), err
+		return fmt.Sprintf("%x", d), err
 	},
 	"CompilationDir": func(a *asked) (string, error) {
 		return a.img.CompilationDir("queue.c"), a.img.Changed()

@@ -202,7 +202,8 @@ func (x *Index) Parallel(n int, f func(s *Scanner, i int) error) error {
 			})
 			if e != nil {
 				mu.Lock()
-				if i < first {
+				// A file that was closed or has changed can be noticed after the last index.
+				if err == nil || i < first {
 					first, err = i, e
 				}
 				mu.Unlock()
