@@ -6,6 +6,7 @@ PACKAGES := ./... ./testdata/vmlinux-fixtures
 
 # Pinned, and run through the module cache: nothing to install.
 GOLANGCI_LINT := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Debian packages that the tests use: compilers of the fixtures, other tools to
 # compare answers with, debug information of the C library. A test whose tool is
@@ -43,6 +44,10 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
 	$(GOLANGCI_LINT) run $(PACKAGES)
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what is called of the dependencies (asks vuln.go.dev)
+	$(GOVULNCHECK) $(PACKAGES)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for TIME=5m each

@@ -21,8 +21,9 @@ import (
 //   - cannot-step: kprobes cannot run this instruction in another place
 //   - in-exclusive: between an exclusive load and its store, which a probe would make fail each time
 //   - mid-instruction: the middle of an instruction
+//   - not-read: the image was closed, or its file changed
 //
-// CauseNone has neither. Causes are only added to the list, never removed.
+// CauseNone has neither. After not-read dwarfloc.Image.Changed says more. Causes are only added to the list, never removed.
 type Cause uint8
 
 const (
@@ -58,6 +59,8 @@ const (
 	causeInExclusive
 	// causeMidInstruction: the middle of an instruction.
 	causeMidInstruction
+	// causeNotRead: the image was closed, or its file changed, so nothing is known.
+	causeNotRead
 	causeCount
 )
 
@@ -77,6 +80,7 @@ var causeText = [causeCount]struct{ name, text string }{
 	causeCannotStep:     {"cannot-step", "kprobes cannot run this instruction in another place"},
 	causeInExclusive:    {"in-exclusive", "between an exclusive load and its store, which a probe would make fail each time"},
 	causeMidInstruction: {"mid-instruction", "the middle of an instruction"},
+	causeNotRead:        {"not-read", "the image was closed, or its file changed"},
 }
 
 // String returns the short, stable name, such as "jump-label".

@@ -110,7 +110,11 @@ func (t *Table) Method(addr uint64) Method {
 	if !ok || t.img.IsRelocatable() || t.At(addr) != CauseNone {
 		return MethodNone
 	}
-	return m.kprobe(t, addr)
+	method := MethodNone
+	if err := t.img.Guard(func() error { method = m.kprobe(t, addr); return nil }); err != nil {
+		return MethodNone
+	}
+	return method
 }
 
 // UprobeMethod returns how the kernel runs a uprobe at a link-time address of an executable or a

@@ -139,7 +139,15 @@ func (t *Table) function(addr uint64) (span, bool) {
 }
 
 // At returns why the kernel refuses a probe at a link-time address, or CauseNone.
-func (t *Table) At(addr uint64) Cause {
+func (t *Table) At(addr uint64) (c Cause) {
+	// All that is asked below of the file has no answer once it is closed, which looks like another cause.
+	if err := t.img.Guard(func() error { c = t.at(addr); return nil }); err != nil {
+		return causeNotRead
+	}
+	return c
+}
+
+func (t *Table) at(addr uint64) Cause {
 	if s := t.img.SectionAt(addr); s == nil || !s.Exec {
 		return causeNotCode
 	}

@@ -35,6 +35,12 @@
 // frame rules and line tables are read only for the sites that are asked about.
 // [Options].CacheDir keeps the result of the scan for the next process.
 //
+// # Closing
+//
+// An image may be closed while other goroutines use it, or what came from it: the file stays mapped until
+// the last call has ended. Calls after that, and those that were under way, return an error that wraps
+// [os.ErrClosed], not a part of an answer: see [Image.Close].
+//
 // # Damaged files
 //
 // Images are not trusted: offsets, lengths and references are checked, recursion and loops

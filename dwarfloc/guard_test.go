@@ -239,7 +239,30 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTruncatedKept: the same for an image whose scan was kept, and for the kept
+// TestClosed: when an image was closed, each question says so, also what was asked before.
+func TestClosed(t *testing.T) {
+	for _, q := range questions {
+		for _, warm := range []bool{false, true} {
+			a, path := copyOf(t, "basic-gcc12-O2-dwarf5.elf", warm)
+			if err := errors.Join(a.img.Close(), a.img.Close()); err != nil {
+				t.Fatal(err)
+			}
+			want := path + ": file already closed"
+			err := q.ask(a)
+			if warm && err == nil && (q.name == "Scan" || strings.HasPrefix(q.name, "Type.")) {
+				continue // what is remembered needs no file
+			}
+			if q.tells && (!errors.Is(err, os.ErrClosed) || err.Error() != want) {
+				t.Errorf("%s (asked before: %v): %v, want %s", q.name, warm, err, want)
+			}
+			if err := a.img.Changed(); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("%s and then Changed: %v", q.name, err)
+			}
+		}
+	}
+}
+
+// TestTruncatedKept: the same as TestTruncated for an image whose scan was kept, and for the kept
 // scan's own file.
 func TestTruncatedKept(t *testing.T) {
 	for _, which := range []string{"image", "kept scan"} {

@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 // Image is one ELF file with its DWARF. It has the methods of [image.File] too. Several
-// goroutines may call its methods at once, except Close.
+// goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
 	*image.File
 	d     *dw.Data
@@ -23,7 +24,9 @@ type Image struct {
 	o     Options
 	slots *insn.SlotDecoder // nil if the architecture has none
 
+	asideMu   sync.Mutex
 	aside     sync.WaitGroup // work that Close waits for
+	closed    bool           // no more of it begins
 	unitsOnce sync.Once
 	units     []unit // by number; see unitAt
 
@@ -53,7 +56,7 @@ type Options struct {
 	// at once. done and total are bytes of .debug_info.
 	Progress func(done, total uint64)
 	// TypesOf completes types that the image only declares: for a module, it is the image
-	// of the kernel that the module was built for. It must stay open as long as this image.
+	// of the kernel that the module was built for. If it is closed, so is this image.
 	TypesOf *Image
 	// MaxUnpacked is image.Options.MaxUnpacked.
 	MaxUnpacked uint64
@@ -115,7 +118,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,
 		Warn: img.o.Warn, Progress: img.o.Progress,
-		Guard: f.Guard, Changed: f.Changed, ReadAside: img.readAside,
+		Guard: img.guardFiles, Changed: img.Changed, ReadAside: img.readAside,
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
 	return img, nil
@@ -142,15 +145,38 @@ func sectionAddr(f *image.File, name string) uint64 {
 	return 0
 }
 
-// Close releases the file. Sites, variables and types that came from the image stay
-// valid, but can no longer read anything from it.
+// Close releases the file: at once, or when the last call that is under way in another goroutine has
+// ended. Such calls, and those that need the file after that, return an error that wraps
+// [os.ErrClosed], of sites, variables and types too. What has been read stays valid. Methods without an
+// error then answer with what they know, as [Type.String] says, or with a part, as [image.File.Symbols]
+// does: Changed returns the error.
 func (img *Image) Close() error {
+	err := errors.Join(img.File.Close(), img.index.Close())
+	img.asideMu.Lock()
+	img.closed = true
+	img.asideMu.Unlock()
 	img.aside.Wait()
-	return errors.Join(img.File.Close(), img.index.Close())
+	return err
 }
 
 // guard runs a function that reads the image's files or its kept index.
 func (img *Image) guard(f func() error) error { return img.index.Guard(f) }
+
+// guardFiles is guard for the files alone: the image's, and that which completes its types.
+func (img *Image) guardFiles(f func() error) error {
+	if other := img.o.TypesOf; other != nil {
+		return other.guard(func() error { return img.File.Guard(f) })
+	}
+	return img.File.Guard(f)
+}
+
+// Changed is image.File.Changed, for the image that completes types too.
+func (img *Image) Changed() error {
+	if other := img.o.TypesOf; other != nil {
+		return cmp.Or(img.File.Changed(), other.Changed())
+	}
+	return img.File.Changed()
+}
 
 // prepare finds the units.
 func (img *Image) prepare(symbols bool) error {
@@ -168,6 +194,11 @@ func (img *Image) prepare(symbols bool) error {
 
 // readAside reads in the background what most queries need in the end.
 func (img *Image) readAside(symbols bool) {
+	img.asideMu.Lock()
+	defer img.asideMu.Unlock()
+	if img.closed {
+		return
+	}
 	aside := func(f func()) {
 		img.aside.Go(func() {
 			_ = img.index.Work(func() error { f(); return nil })
@@ -233,6 +264,3 @@ func (u *unit) forget() {
 
 // of returns the image's unit for a unit of the debug information.
 func (img *Image) of(u *dw.Unit) *unit { return &img.units[u.Number] }
-
-// guarded runs a function that may read the mapping of an image that has been closed.
-func guarded(f func() error) error { return mapping.Guard(f) }

@@ -83,12 +83,15 @@ type rawLocation struct {
 
 // Expression returns the DWARF expression that the location came from, or nil for a
 // constant. It also returns a section and an offset there, in bytes: of the expression in
-// a section of location lists, or of the variable's entry in .debug_info.
+// a section of location lists, or of the variable's entry in .debug_info. If the image was closed, expr
+// is nil.
 func (v *Variable) Expression() (expr []byte, section string, off uint64) {
-	_ = guarded(func() error {
-		expr = bytes.Clone(v.raw.expr) // Close unmaps the original
-		return nil
-	})
+	if v.raw.u != nil {
+		_ = v.raw.u.img.guard(func() error {
+			expr = bytes.Clone(v.raw.expr) // Close unmaps the original
+			return nil
+		})
+	}
 	return expr, v.raw.sec, v.raw.off
 }
 

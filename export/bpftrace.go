@@ -35,7 +35,7 @@ func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 			return err
 		}
 	}
-	return b.Flush()
+	return x.end(b)
 }
 
 func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {

@@ -69,7 +69,7 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
 		}
 		fmt.Fprint(b, "\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
 	}
-	return b.Flush()
+	return x.end(b)
 }
 
 // cPlace describes a site by its symbol, or by its address if the symbol is ambiguous.

@@ -17,6 +17,8 @@
 package export
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -64,6 +66,9 @@ func ambiguousSymbols(img *dwarfloc.Image) map[string]bool {
 
 func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 	x := &exporter{p: p, o: o, ambiguous: ambiguousSymbols(p.Image)}
+	if err := p.Image.Changed(); err != nil { // and not all symbols were seen
+		return nil, err
+	}
 	if o.Kernel && p.Image.IsRelocatable() {
 		x.module = place.ModuleName(p.Image.Path())
 	} else if o.Kernel {
@@ -85,6 +90,11 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 		}
 	}
 	return x, nil
+}
+
+// end ends a text. Names of types are asked for without an error.
+func (x *exporter) end(b *bufio.Writer) error {
+	return cmp.Or(b.Flush(), x.p.Image.Changed())
 }
 
 // symbol returns a site as an unambiguous symbol plus offset, or why it has none.

@@ -64,7 +64,7 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 		}
 		fmt.Fprintln(b, line)
 	}
-	return b.Flush()
+	return x.end(b)
 }
 
 // maxArgName bounds an argument's name: MAX_ARG_NAME_LEN is 32 bytes, with the NUL.

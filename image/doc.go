@@ -19,5 +19,5 @@
 // Files are not trusted: offsets and lengths are checked, and allocations are limited by
 // what the file can contain. For a damaged section the error is a *FormatError. If a file is
 // truncated or written to while it is open, reading it under Guard gives an error that
-// wraps ErrChanged.
+// wraps ErrChanged. A File may be closed while it is used: see File.Close.
 package image

@@ -40,7 +40,7 @@ func (e *FormatError) Error() string {
 }
 
 // File is one ELF file, with its separate debug file if that is installed. Several
-// goroutines may call its methods at once, except Close.
+// goroutines may call its methods at once: see Close.
 type File struct {
 	arch     *arch.Arch
 	buildID  string
@@ -52,6 +52,7 @@ type File struct {
 
 	mapped   *mapping.Mapping // nil for a file in memory
 	separate *mapping.Mapping // nil if there is no separate file
+	users    mapping.Users    // calls that read them
 
 	sectionsOnce sync.Once
 	debugData    map[string][]byte
@@ -200,9 +201,11 @@ func notELFHint(data []byte) string {
 	return ""
 }
 
-// Close releases the file. No method may be called afterwards.
+// Close releases the file: at once, or when the last call that is under way in another goroutine
+// has ended. What needs the file after that, and such calls, return an error that wraps [os.ErrClosed].
+// Methods without an error then return nothing, or a part: ask Changed if a file may have been closed.
 func (f *File) Close() error {
-	return errors.Join(f.mapped.Close(), f.separate.Close())
+	return f.users.Close(func() error { return errors.Join(f.mapped.Close(), f.separate.Close()) })
 }
 
 // Path returns the path that the file was opened with.

@@ -28,11 +28,14 @@ func (f *File) Identity() Identity {
 	if f.mapped == nil && f.separate == nil {
 		return Identity{Private: true, Size: int64(len(f.own.data))}
 	}
-	id := Identity{Private: true}
+	id := Identity{Private: f.users.Enter()}
+	if id.Private {
+		defer f.users.Leave()
+	}
 	for _, m := range []*mapping.Mapping{f.mapped, f.separate} {
 		if m != nil {
 			id.Key += m.Identity() + " "
-			id.Private = id.Private && m.Private()
+			id.Private = id.Private && m.Private() // of a file that was closed, nobody knows
 			id.Size += m.Size()
 		}
 	}

@@ -67,6 +67,9 @@ type taken struct {
 // The error wraps ErrNoDWARF if there is no .debug_info, and is a *FormatError if a section
 // is damaged. The work is done once.
 func (f *File) DebugSections() (map[string][]byte, error) {
+	if err := f.closed(); err != nil {
+		return nil, err
+	}
 	f.sectionsOnce.Do(func() {
 		f.debugErr = f.Guard(func() (err error) {
 			f.debugData, err = f.takeSections()

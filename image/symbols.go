@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
-	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
@@ -175,7 +174,7 @@ func (f *File) UseSymbolIndex(index []byte) (used bool) {
 // it prefers those named want and want's clones (want.isra.0), then functions to labels,
 // global ones to local ones, and the first in the file.
 func (f *File) SymbolAt(addr uint64, want string) (found *Symbol) {
-	_ = mapping.Guard(func() error {
+	_ = f.Guard(func() error {
 		found = f.symbolAt(addr, want)
 		return nil
 	})
@@ -221,7 +220,7 @@ func (f *File) Symbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		for i := 0; ; i++ {
 			var s *Symbol
-			_ = mapping.Guard(func() error {
+			_ = f.Guard(func() error {
 				if t := f.table(); i < t.len() {
 					e := t.at(i)
 					s = t.symbol(&e)

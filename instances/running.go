@@ -250,7 +250,7 @@ func kernelSlide(img *dwarfloc.Image) (uint64, error) {
 			return running - linked, nil
 		}
 	}
-	return 0, errors.New("/proc/kallsyms shows no address of _stext or _text: that needs root, and kernel.kptr_restrict of 0 or 1")
+	return 0, errors.New("/proc/kallsyms shows no address of _stext or _text: that needs root, or CAP_SYSLOG, and kernel.kptr_restrict of 0 or 1")
 }
 
 // kallsym returns the run-time address of a kernel symbol, or 0.

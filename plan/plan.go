@@ -204,6 +204,9 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 	if err := p.write(ctx, &o); err != nil {
 		return nil, err
 	}
+	if err := img.Changed(); err != nil { // symbols and names of types are asked for without an error
+		return nil, err
+	}
 	return p, nil
 }
 

@@ -194,7 +194,7 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*d
 		}
 	}
 	if len(at) == 0 {
-		return new(dwarfloc.SiteList), nil
+		return new(dwarfloc.SiteList), img.Changed() // if it has, not all symbols were seen
 	}
 	return img.List(ctx, nil, func(s *dwarfloc.Site) (bool, error) {
 		if is, err := beginsAt(s, at); err != nil || !is {

@@ -104,7 +104,7 @@ func startOwner(t *testing.T, env ...string) (owner *exec.Cmd, line string) {
 // TestPrivilege: without privileges the error says which are needed.
 func TestPrivilege(t *testing.T) {
 	_, line := startOwner(t, poorEnv+"=yes")
-	if want := "probes need root, or CAP_PERFMON and CAP_BPF\n"; !strings.HasSuffix(line, want) {
+	if want := "operation not permitted: probes need root, or CAP_PERFMON and CAP_BPF: this process has neither\n"; !strings.HasSuffix(line, want) {
 		t.Errorf("%q, want ... %q", line, want)
 	}
 }

@@ -175,7 +175,10 @@ func raiseFiles(plans []*plan.Plan) {
 	}
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && l.Cur < need {
-		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: need, Max: max(l.Max, need)})
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: need, Max: max(l.Max, need)}) != nil {
+			// Only root may raise Max. Where one link attaches many sites, that is enough.
+			_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: l.Max, Max: l.Max})
+		}
 	}
 }
 

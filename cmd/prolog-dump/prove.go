@@ -48,7 +48,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 				return s.proveImage(cmd, args[0], o)
 			}
 			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
-				file, err := prove.Second(p.Image)
+				file, err := prove.Second(cmd.Context(), p.Image)
 				if err != nil {
 					return err
 				}
@@ -75,7 +75,7 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 	if err != nil {
 		return err
 	}
-	file, err := prove.Second(img)
+	file, err := prove.Second(cmd.Context(), img)
 	if err != nil {
 		return err
 	}

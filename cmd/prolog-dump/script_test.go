@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"prolog-dump": func() { os.Exit(run(os.Args[1:])) }})
+	testscript.Main(m, map[string]func(){"prolog-dump": func() { os.Exit(run(os.Args[1:])) }, withoutBPF: runWithoutBPF})
 }
 
 // TestScripts runs the tool as a user would: testdata/*.txtar. The images of

@@ -28,7 +28,7 @@ func traceCommand(s *settings) *cobra.Command {
 prints a line for each hit: time, task, place, and the arguments by name, as their
 types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
 kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
-and CAP_PERFMON, and Linux 5.15.
+and CAP_PERFMON (for the kernel CAP_SYSLOG too), and Linux 5.15.
 
 With --span a line is a whole run, from where a function begins to where it ends,
 with its result and its duration; inlined bodies too.

@@ -30,6 +30,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -248,7 +249,7 @@ func explain(err error) error {
 	case errors.As(err, &ve) && len(ve.Log) > 0:
 		return &Rejected{Line: tellingLine(ve.Log), Log: strings.Join(ve.Log, "\n")}
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%w: %w", ErrPrivilege, err)
+		return fmt.Errorf("%w: %w: %s", ErrPrivilege, kernelerr.WithoutHint(err), kernelerr.Missing())
 	}
 	return err
 }

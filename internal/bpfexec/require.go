@@ -39,10 +39,9 @@ var Available = sync.OnceValue(func() error {
 	if err := alive(); err != nil {
 		return err
 	}
-	// Kernels before 5.11 count programs towards a limit of locked memory.
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return fmt.Errorf("%w: %w", ErrPrivilege, err)
-	}
+	// Kernels before 5.11 count programs towards a limit of locked memory. On later ones an error does
+	// not matter.
+	_ = rlimit.RemoveMemlock()
 	p, err := Load(Code{Insns: asm.Instructions{asm.Mov.Imm(asm.R2, 0)}})
 	var rejected *Rejected
 	switch {

@@ -61,7 +61,9 @@ type Index struct {
 	scanned bool
 	scanErr error
 
-	Kept *kept // a kept scan that replaces one of our own, or nil
+	Kept     *kept                           // a kept scan that replaces one of our own, or nil; set by Prepare
+	keptFile atomic.Pointer[mapping.Mapping] // that it is in
+	users    mapping.Users                   // calls that read it
 
 	broken atomic.Pointer[error] // a panic of Work
 }
@@ -86,9 +88,12 @@ func (x *Index) Guard(f func() error) error {
 	if broken := x.broken.Load(); broken != nil {
 		return *broken
 	}
+	if x.users.Enter() { // else the image was closed before
+		defer x.users.Leave()
+	}
 	err := x.O.Guard(f)
-	if err == nil && x.Kept != nil {
-		err = x.Kept.mapped.Faulted()
+	if err == nil {
+		err = x.keptFile.Load().Faulted()
 	}
 	return err
 }
@@ -109,12 +114,10 @@ func (x *Index) warn(err error) {
 	}
 }
 
-// Close releases the kept scan.
+// Close releases the kept scan, when the last call that reads it has ended. The image must have been
+// closed before, so that Guard lets nobody in.
 func (x *Index) Close() error {
-	if x.Kept == nil {
-		return nil
-	}
-	return x.Kept.mapped.Close()
+	return x.users.Close(func() error { return x.keptFile.Load().Close() })
 }
 
 // Selector decides by a name's reference whether it matches. Only one goroutine may

@@ -102,11 +102,10 @@ func (x *Index) maxKept() int64 {
 
 // kept is a scan that was read back.
 type kept struct {
-	mapped *mapping.Mapping
-	names  []byte // table of NameRef and offset in lists
-	lists  []byte // units of each name: a count, then differences, in ULEB128
-	syms   []byte
-	recs   [][]byte // by unit
+	names []byte // table of NameRef and offset in lists
+	lists []byte // units of each name: a count, then differences, in ULEB128
+	syms  []byte
+	recs  [][]byte // by unit
 }
 
 // known returns a hash of the image's identity, or nil if it has none. Some devices have other numbers
@@ -311,7 +310,7 @@ func (x *Index) recall() (bool, error) {
 		_ = m.Close()
 		return anew(err)
 	}
-	x.Kept.mapped = m
+	x.keptFile.Store(m)
 	store.Used(m.File())
 	if !compared && known != nil {
 		note(m.File(), known)

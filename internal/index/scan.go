@@ -95,10 +95,10 @@ func (x *Index) Scan(ctx context.Context) error {
 // frame information and, if symbols is set, the symbols.
 func (x *Index) Prepare(symbols bool) error {
 	x.unitsOnce.Do(func() {
-		recalled, err := x.recall()
-		x.warn(err)
-		x.O.ReadAside(symbols && !recalled)
 		x.unitsErr = x.Guard(func() error {
+			recalled, err := x.recall()
+			x.warn(err)
+			x.O.ReadAside(symbols && !recalled)
 			if !recalled {
 				if err := x.Data.ReadUnits(); err != nil {
 					return err

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"context"
 	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
@@ -34,8 +35,8 @@ type Unit struct {
 // Open reads the sections of an image that are needed here. Sections that the image does not
 // have are taken from separate, the path of the file with its debug information, or "". A
 // relocatable file has no addresses: loaded are those of its sections that are loaded, in
-// the file's order.
-func Open(path, separate string, loaded ...uint64) (*File, error) {
+// the file's order. A kernel takes a second: Open ends early, with ctx's cause, when ctx does.
+func Open(ctx context.Context, path, separate string, loaded ...uint64) (*File, error) {
 	f := &File{sections: make(map[string][]byte), loaded: loaded}
 	for _, p := range []string{path, separate} {
 		if p == "" {
@@ -45,13 +46,26 @@ func Open(path, separate string, loaded ...uint64) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = f.read(r)
+		err = f.read(&reading{r, ctx})
 		_ = r.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 	}
 	return f, f.readUnits()
+}
+
+// reading reads a file until a context ends. debug/elf reads sections some megabytes at a time.
+type reading struct {
+	r   io.ReaderAt
+	ctx context.Context
+}
+
+func (r *reading) ReadAt(b []byte, off int64) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.ReadAt(b, off)
 }
 
 // FromBytes is Open for a file in memory.

@@ -54,7 +54,7 @@ func TestVmlinux(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	file, err := oracle.Open(path, "")
+	file, err := oracle.Open(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func checkPaths(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	file, err := oracle.Open(path, "")
+	file, err := oracle.Open(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

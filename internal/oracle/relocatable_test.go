@@ -36,7 +36,7 @@ func TestRelocatable(t *testing.T) {
 			if img.Arch().Name != "amd64" {
 				return // this reader knows no other registers
 			}
-			file, err := oracle.Open(linked, "")
+			file, err := oracle.Open(t.Context(), linked, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func built(t *testing.T, source string, options ...string) (*dwarfloc.Image, *or
 		t.Fatalf("%v\n%s", err, out)
 	}
 	img := testenv.Open(t, path)
-	second, err := Second(img)
+	second, err := Second(t.Context(), img)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestModules(t *testing.T) {
 	}
 	for _, path := range paths {
 		img := testenv.Open(t, path)
-		second, err := Second(img)
+		second, err := Second(t.Context(), img)
 		if err != nil {
 			t.Fatal(err)
 		}

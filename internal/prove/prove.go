@@ -119,14 +119,14 @@ func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Option
 
 // Second opens the file of an image for the second reader. A relocatable image, such as a
 // module, has addresses that the first one chose.
-func Second(img *dwarfloc.Image) (*oracle.File, error) {
+func Second(ctx context.Context, img *dwarfloc.Image) (*oracle.File, error) {
 	var loaded []uint64
 	if img.IsRelocatable() {
 		for _, s := range img.Sections() {
 			loaded = append(loaded, s.Addr)
 		}
 	}
-	return oracle.Open(img.Path(), img.DebugPath(), loaded...)
+	return oracle.Open(ctx, img.Path(), img.DebugPath(), loaded...)
 }
 
 // how returns the options of the prologues that run here.
@@ -293,8 +293,8 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 	})
 	total := Report{Sites: sites}
 	for _, p := range provers {
-		if e := p.flush(); err == nil {
-			err = e
+		if err == nil { // else what is left need not run: the kernel takes long to load it
+			err = p.flush()
 		}
 		total.add(&p.report)
 	}

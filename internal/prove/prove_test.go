@@ -153,7 +153,7 @@ func proveKernel(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	file, err := oracle.Open(path, "")
+	file, err := oracle.Open(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestUserPrograms(t *testing.T) {
 		if err != nil || c.Entry.Located < 1000 || c.Inline.Located < 1000 {
 			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located, c.Inline.Located, err)
 		}
-		file, err := oracle.Open(path, img.DebugPath())
+		file, err := oracle.Open(t.Context(), path, img.DebugPath())
 		if err != nil {
 			t.Fatal(err)
 		}

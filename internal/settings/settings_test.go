@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -45,6 +47,28 @@ func noNote(t *testing.T) {
 	t.Helper()
 	if _, err := os.Lstat(note); err == nil {
 		t.Error("the note is still there")
+	}
+}
+
+// TestRecoverNotAllowed: settings that root's process has left are nothing that others need.
+func TestRecoverNotAllowed(t *testing.T) {
+	files(t, "1", "0")
+	write(t, note, settings[0].path+" 0\n")
+	if err := errors.Join(os.Chmod(note, 0), os.Chmod(filepath.Dir(note), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	// Root may open every file. With this the thread has the rights of another user there.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if _, err := unix.SetfsuidRetUid(65534); err != nil {
+		t.Fatal(err)
+	}
+	err := Recover()
+	if _, back := unix.SetfsuidRetUid(os.Geteuid()); back != nil {
+		t.Fatal(back)
+	}
+	if err != nil {
+		t.Errorf("got %v", err)
 	}
 }
 
