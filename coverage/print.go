@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // barWidth is the width of a bar in characters.
@@ -36,7 +37,7 @@ func percent(part, whole int) float64 {
 // Print writes a report as text with bar charts. It ignores errors of w: use a bufio.Writer and
 // check Flush.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n", r.Image)
+	fmt.Fprintf(w, "%s\n", terminal.Text(r.Image))
 	for _, c := range []struct {
 		title string
 		*Counts

@@ -110,8 +110,10 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
 		EhFrameAddr: sectionAddr(f, ".eh_frame"), ExceptAddr: sectionAddr(f, ".gcc_except_table"), Errorf: damaged(f),
 	}, sections)
+	id := f.Identity()
 	img.index = index.New(img.d, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),
+		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,
 		Warn: img.o.Warn, Progress: img.o.Progress,
 		Guard: f.Guard, Changed: f.Changed, ReadAside: img.readAside,
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
@@ -202,6 +204,7 @@ type unit struct {
 	compiled     compiler
 
 	texts   atomic.Pointer[texts]
+	chain   atomic.Pointer[chain] // the last one that was read
 	checked atomic.Pointer[functionCode] // the last one of CheckInstructions that nobody uses now
 
 	typeMu sync.Mutex
@@ -221,6 +224,7 @@ func (u *unit) forget() {
 	}
 	u.Forget()
 	u.texts.Store(nil)
+	u.chain.Store(nil)
 	u.checked.Store(nil)
 	u.typeMu.Lock()
 	defer u.typeMu.Unlock()

@@ -24,33 +24,73 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 }
 
 func (s *Site) lookup(name string) (*Variable, error) {
+	at := visible{site: s}
+	return at.lookup(name)
+}
+
+// visible is what names mean at a site.
+type visible struct {
+	site *Site
+	many bool // many names are looked up
+
+	ev       *evaluator
+	here     scope
+	declared *scope // by the function; nil until it is needed, and if the site's own entry is all there is
+	isRead   bool   // declared
+}
+
+func (at *visible) read() error {
+	if at.ev != nil {
+		return nil
+	}
+	s := at.site
 	e, err := s.u.Entry(s.DIE)
 	if err != nil {
+		return err
+	}
+	if err := at.here.read(s, e, placedBlocks, 0, true); err != nil {
+		return err
+	}
+	at.ev = s.evaluator()
+	return at.here.index(at.many)
+}
+
+func (at *visible) readDeclared() error {
+	if at.isRead {
+		return nil
+	}
+	abs, ok, err := at.site.abstract()
+	if err != nil || !ok {
+		at.isRead = err == nil
+		return err
+	}
+	at.declared, at.isRead = new(scope), true
+	if err := at.declared.read(at.site, abs, allBlocks, 0, true); err != nil {
+		return err
+	}
+	return at.declared.index(at.many)
+}
+
+func (at *visible) lookup(name string) (*Variable, error) {
+	s := at.site
+	if err := at.read(); err != nil {
 		return nil, err
 	}
-	ev := s.evaluator()
-	var here, declared scope
-	if err := here.read(s, e, placedBlocks, 0, true); err != nil {
-		return nil, err
-	}
-	best, elsewhere, err := here.find(name)
+	ev := at.ev
+	best, elsewhere, err := at.here.find(name)
 	if err != nil {
 		return nil, err
 	}
 	if best != nil {
 		return s.variable(&best.varEntry, ev)
 	}
-	abs, ok, err := s.abstract()
-	if err != nil {
+	if err := at.readDeclared(); err != nil {
 		return nil, err
 	}
-	if ok {
+	if at.declared != nil {
 		// Variables that the function declares, but the site's own entry leaves out,
 		// were optimized away here.
-		if err := declared.read(s, abs, allBlocks, 0, true); err != nil {
-			return nil, err
-		}
-		best, inBlock, err := declared.find(name)
+		best, inBlock, err := at.declared.find(name)
 		if err != nil {
 			return nil, err
 		}

@@ -157,8 +157,9 @@ func (s *Site) Variables() (out []*Variable, err error) {
 		if err != nil {
 			return err
 		}
+		at := visible{site: s, many: true}
 		for _, n := range names {
-			v, err := s.lookup(n)
+			v, err := at.lookup(n)
 			if err != nil {
 				return err
 			}

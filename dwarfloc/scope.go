@@ -9,7 +9,8 @@ import (
 
 // scope holds the entries of a function's variables. Params and Lookup choose from it.
 type scope struct {
-	vars []scoped
+	vars  []scoped
+	named map[string][]int32 // indices of vars, by name; nil if few are looked for: see index
 }
 
 // scoped is the entry of a variable in a scope.
@@ -98,24 +99,55 @@ func (x *varEntry) text() (string, error) {
 	return full.u.Text(full.name), nil
 }
 
+// index prepares for many calls of find.
+func (sc *scope) index(many bool) error {
+	if !many {
+		return nil
+	}
+	sc.named = make(map[string][]int32, len(sc.vars))
+	for i := range sc.vars {
+		text, err := sc.vars[i].text()
+		if err != nil {
+			return err
+		}
+		sc.named[text] = append(sc.named[text], int32(i))
+	}
+	return nil
+}
+
+// candidates calls f for the variables with a name.
+func (sc *scope) candidates(name string, f func(x *scoped)) error {
+	if sc.named != nil {
+		for _, i := range sc.named[name] {
+			f(&sc.vars[i])
+		}
+		return nil
+	}
+	for i := range sc.vars {
+		text, err := sc.vars[i].text()
+		if err != nil {
+			return err
+		}
+		if text == name {
+			f(&sc.vars[i])
+		}
+	}
+	return nil
+}
+
 // find returns the variable with a name in the innermost block that holds the site.
 // elsewhere is set if only blocks that do not hold the site have one.
 func (sc *scope) find(name string) (best *scoped, elsewhere bool, err error) {
-	for i := range sc.vars {
-		x := &sc.vars[i]
-		text, err := x.text()
-		if err != nil {
-			return nil, false, err
-		}
+	err = sc.candidates(name, func(x *scoped) {
 		switch {
-		case text != name || name == "":
+		case name == "":
 		case !x.inside:
 			elsewhere = true
 		case best == nil || x.depth > best.depth || x.depth == best.depth && x.better(&best.varEntry):
 			best = x
 		}
-	}
-	return best, elsewhere, nil
+	})
+	return best, elsewhere, err
 }
 
 // abstract returns the entry that describes the function itself, without addresses:

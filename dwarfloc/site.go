@@ -358,19 +358,40 @@ func (s *Site) keep() {
 	s.reused, s.resolvers = false, nil
 }
 
+// chain is the callers of the instances that a record encloses. Those of a deep chain can be many:
+// instances beside each other share them.
+type chain struct {
+	parent  int32
+	callers []Caller
+}
+
 // readCallers sets Callers from the records that enclose an inlined instance.
 func (s *Site) readCallers() error {
+	u, parent := s.u, s.u.Recs[s.rec].Parent
+	if last := u.chain.Load(); last != nil && last.parent == parent {
+		s.Callers = last.callers
+		return nil
+	}
+	callers, err := s.enclosing()
+	if err != nil {
+		return err
+	}
+	s.Callers = slices.Clip(callers)
+	u.chain.Store(&chain{parent, s.Callers})
+	return nil
+}
+
+func (s *Site) enclosing() (out []Caller, err error) {
 	u := s.u
 	for p := u.Recs[s.rec].Parent; p >= 0; p = u.Recs[p].Parent {
 		r := &u.Recs[p]
 		c := Caller{Function: u.img.index.NameOf(u.NameRefOf(r))}
 		if r.Flags&index.Inlined == 0 {
-			s.Callers = append(s.Callers, c)
-			return nil
+			return append(out, c), nil
 		}
 		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var file uint64
 		err = e.Attrs(func(a dw.Attr, v dw.Value) {
@@ -382,12 +403,12 @@ func (s *Site) readCallers() error {
 			}
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.CallFile = u.File(file)
-		s.Callers = append(s.Callers, c)
+		out = append(out, c)
 	}
-	return nil
+	return out, nil
 }
 
 // passPrologue moves the site of a function that was built without optimization to the

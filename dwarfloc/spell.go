@@ -3,12 +3,25 @@ package dwarfloc
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
-// String spells a type as C does: "struct page *", "const char *", "int (*)()". It is
-// "?" if the type cannot be read any more.
+// maxSpelled is how many bytes of a name are in a type's spelling: every type that is made of another
+// has its name, and the longest names that compilers make of templates are not read by anybody.
+const maxSpelled = 4096
+
+// spelled returns the name as it is in spellings.
+func (t *Type) spelled() string {
+	if len(t.Name) <= maxSpelled {
+		return t.Name
+	}
+	return strings.ToValidUTF8(t.Name[:maxSpelled], "") + "..."
+}
+
+// String spells a type as C does: "struct page *", "const char *", "int (*)()". Of a name of more than
+// 4,096 bytes it has the beginning. It is "?" if the type cannot be read any more.
 func (t *Type) String() string {
 	text := ""
 	err := t.guard(func() error {
@@ -47,9 +60,9 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 			return word + " {...}", ""
 		}
 		if t.u != nil && !dw.IsC(t.u.Lang) {
-			return t.Name, ""
+			return t.spelled(), ""
 		}
-		return word + " " + t.Name, ""
+		return word + " " + t.spelled(), ""
 	case TypePointer:
 		el, p, s := elem()
 		mark := "*"
@@ -99,7 +112,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		return p, dims + s
 	}
 	if t.Name != "" {
-		return t.Name, ""
+		return t.spelled(), ""
 	}
 	if t.Kind == TypeVoid {
 		return "void", ""

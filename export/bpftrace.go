@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Bpftrace writes a program for bpftrace that prints the arguments at each site. Sites that
@@ -25,7 +27,7 @@ func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 	b := bufio.NewWriter(w)
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Instance < 0 {
-			fmt.Fprintf(b, "// %s: %s\n", cname.OneLine(s.String()), leftOut(s))
+			fmt.Fprintf(b, "// %s: %s\n", cname.OneLine(s.String()), cname.OneLine(leftOut(s)))
 		}
 	}
 	for i := range p.Instances {
@@ -73,28 +75,43 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 // bpftracePlace returns the probe of a site.
 func (x *exporter) bpftracePlace(s *plan.Site) (string, error) {
 	kind := map[bool]string{false: "kprobe:", true: "kretprobe:"}[s.Return]
-	name, off, ok := x.symbol(s.Site)
+	name, off, err := x.symbol(s.Site)
+	if err == nil {
+		name, err = quoted(name, "")
+	}
 	if !x.o.Kernel {
-		kind = map[bool]string{false: "uprobe:", true: "uretprobe:"}[s.Return] + x.o.Path + ":"
-		if !ok {
+		path, no := quoted(x.o.Path, "/.-")
+		if no != nil {
+			return "", no
+		}
+		kind = map[bool]string{false: "uprobe:", true: "uretprobe:"}[s.Return] + path + ":"
+		if err != nil {
 			return fmt.Sprintf("%s%#x", kind, s.Addr), nil
 		}
 	}
 	switch {
-	case !ok:
-		return "", leave("its symbol %q is not the only one of that name", s.Symbol)
+	case err != nil:
+		return "", err
 	case off == 0:
-		return kind + probeName(name), nil
+		return kind + name, nil
 	}
-	return kind + probeName(name) + "+" + strconv.FormatUint(off, 10), nil
+	return kind + name + "+" + strconv.FormatUint(off, 10), nil
 }
 
-// probeName returns a name, in quotes if bpftrace would not parse it.
-func probeName(name string) string {
-	if cname.Word(name) == name {
-		return name
+// positional is an argument of bpftrace's command line, which it replaces in the place of a probe too.
+var positional = regexp.MustCompile(`\$[0-9#]`)
+
+// quoted returns a symbol or a path: in quotes, unless all characters that are not of words are among
+// bare. In quotes too bpftrace takes some for a pattern, and it knows no way to write a quote.
+func quoted(name, bare string) (string, error) {
+	other := func(r rune) bool { return cname.Word("a"+string(r)) != "a"+string(r) && !strings.ContainsRune(bare, r) }
+	switch {
+	case !strings.ContainsFunc(name, other):
+		return name, nil
+	case terminal.Text(name) != name || strings.ContainsAny(name, `"\*?[]`) || positional.MatchString(name):
+		return "", leave("%q cannot be written in a program for bpftrace", name)
 	}
-	return strconv.Quote(name)
+	return `"` + name + `"`, nil
 }
 
 // bpftraceArg returns an argument as an expression, and its conversion for printf.

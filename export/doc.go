@@ -9,6 +9,10 @@
 // prologue can. What they cannot express is left out, and a comment in its place says why: no
 // output fetches a value that differs from the plan's.
 //
+// Whoever made an image chose the names in it, and whoever placed it the path. Where a language has no
+// way to write a name as that name and nothing else, the site or the argument is left out too, or the
+// image with all its sites. In comments they are written as package terminal does.
+//
 // The functions return errors of the writer and errors about damaged debug information.
 package export
 
@@ -83,12 +87,30 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 	return x, nil
 }
 
-// symbol returns a site as an unambiguous symbol plus offset. ok is false if it has none.
-func (x *exporter) symbol(s *dwarfloc.Site) (name string, off uint64, ok bool) {
-	if s.Symbol != "" && !x.ambiguous[s.Symbol] {
-		return s.Symbol, s.Offset, true
+// symbol returns a site as an unambiguous symbol plus offset, or why it has none.
+func (x *exporter) symbol(s *dwarfloc.Site) (name string, off uint64, err error) {
+	switch {
+	case s.Symbol == "" || x.ambiguous[s.Symbol]:
+		return "", 0, leave("its symbol %q is not the only one of that name", s.Symbol)
+	case !isSymbol(s.Symbol):
+		return "", 0, leave("its symbol %q is no name of a function", s.Symbol)
 	}
-	return "", 0, false
+	return s.Symbol, s.Offset, nil
+}
+
+// isSymbol reports whether a name is one that compilers give functions. Others mean something else in
+// the place of a probe: with a blank it is two words, with a digit in front an address, "*" is all
+// functions.
+func isSymbol(name string) bool {
+	for i, c := range []byte(name) {
+		switch {
+		case c == '_', c == '.', c == '$', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		case c >= '0' && c <= '9' && i > 0:
+		default:
+			return false
+		}
+	}
+	return name != ""
 }
 
 // eventName returns the name of the definition's events without a number: the definition's,
@@ -114,19 +136,21 @@ func (x *exporter) eventName(function string) string {
 // names makes names distinct as perf does: NAME, NAME_1, NAME_2.
 type names map[string]int
 
-// maxName bounds a name without its number: with a number and a NUL it must fit into
-// MAX_EVENT_NAME_LEN of the kernel, 64 bytes.
-const maxName = 56
+// maxName bounds the name of an event: with a NUL it must fit into MAX_EVENT_NAME_LEN of the kernel, 64
+// bytes.
+const maxName = 63
 
-func (n names) next(name string) string {
-	name = name[:min(len(name), maxName)]
+// next returns a name of at most some bytes that was not returned before.
+func (n names) next(name string, most int) string {
+	name = name[:min(len(name), most)]
 	for {
 		i := n[name]
 		n[name]++
 		if i == 0 {
 			return name
 		}
-		numbered := name + "_" + strconv.Itoa(i)
+		number := "_" + strconv.Itoa(i)
+		numbered := name[:min(len(name), most-len(number))] + number
 		if n[numbered] == 0 {
 			n[numbered] = 1
 			return numbered
@@ -137,7 +161,7 @@ func (n names) next(name string) string {
 // leftOut says why a site has no instance.
 func leftOut(s *plan.Site) string {
 	if s.Refused != nil {
-		return "left out: " + cname.OneLine(s.Refused.Error())
+		return "left out: " + s.Refused.Error()
 	}
 	return "left out: an argument is missing"
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Tracefs writes one definition for each site, for /sys/kernel/tracing/kprobe_events or
@@ -28,12 +30,12 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	if group == "" {
 		group = "probe"
 	}
-	used := make(names)
+	events := make(names)
 	b := bufio.NewWriter(w)
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {
-			fmt.Fprintf(b, "# %s: %s\n", cname.OneLine(s.String()), leftOut(s))
+			fmt.Fprintf(b, "# %s: %s\n", cname.OneLine(s.String()), cname.OneLine(leftOut(s)))
 			continue
 		}
 		kind := "p"
@@ -47,7 +49,8 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 		} else if err != nil {
 			return err
 		}
-		line := fmt.Sprintf("%s:%s/%s %s", kind, cname.Word(group), used.next(x.eventName(s.Function)), place)
+		line := fmt.Sprintf("%s:%s/%s %s", kind, cname.Word(group), events.next(x.eventName(s.Function), maxName), place)
+		used := taken()
 		for j := range s.Args {
 			a := &s.Args[j]
 			text, err := x.traceArg(s, a)
@@ -57,11 +60,34 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 			} else if err != nil {
 				return err
 			}
-			line += " " + cname.Word(a.Name) + "=" + text
+			line += " " + used.next(cname.Word(a.Name), maxArgName) + "=" + text
 		}
 		fmt.Fprintln(b, line)
 	}
 	return b.Flush()
+}
+
+// maxArgName bounds an argument's name: MAX_ARG_NAME_LEN is 32 bytes, with the NUL.
+const maxArgName = 31
+
+// taken returns the names of fields that the kernel's events have already (reserved_field_names in
+// kernel/trace/trace_probe.c). Arguments must have others, each its own.
+func taken() names {
+	n := make(names)
+	for _, field := range []string{"common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid", "__probe_ip", "__probe_ret_ip", "__probe_func"} {
+		n[field] = 1
+	}
+	return n
+}
+
+// tracePath returns a path as a word of a definition. The kernel splits these at what its isspace takes
+// for blank, which in its table is 0xa0 too, a byte of many letters, and ends a line at "#"
+// (argv_split in lib/argv_split.c, trace_parse_run_command in kernel/trace/trace.c). It knows no quotes.
+func tracePath(path string) (string, error) {
+	if terminal.Text(path) != path || strings.ContainsAny(path, " #") || strings.IndexByte(path, 0xa0) >= 0 {
+		return "", leave("the path %q cannot be written in a definition", path)
+	}
+	return path, nil
 }
 
 // tracePlace returns a site as SYMBOL+OFF, MODULE:SYMBOL+OFF or PATH:OFFSET.
@@ -71,17 +97,22 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 		if err != nil {
 			return "", leave("no place in the file holds its address")
 		}
-		return fmt.Sprintf("%s:%#x", x.o.Path, off), nil
+		path, err := tracePath(x.o.Path)
+		return fmt.Sprintf("%s:%#x", path, off), err
 	}
 	prefix := ""
 	if x.module != "" {
 		prefix = x.module + ":"
+		if cname.Word(x.module) != x.module {
+			return "", leave("%q is no name of a module", x.module)
+		}
 	}
-	if name, off, ok := x.symbol(s.Site); ok {
+	name, off, err := x.symbol(s.Site)
+	if err == nil {
 		return prefix + name + "+" + strconv.FormatUint(off, 10), nil
 	}
 	if x.base == "" {
-		return "", leave("its symbol %q is not the only one of that name", s.Symbol)
+		return "", err
 	}
 	return x.base + "+" + strconv.FormatUint(s.Addr-x.baseAddr, 10), nil
 }

@@ -91,10 +91,11 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 			if !begins[beginning(strs[s.name:])%uint64(len(begins))] {
 				return
 			}
-			name, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
-			if !ok || !want[name] {
+			text, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
+			if !ok || !want[string(text)] {
 				return
 			}
+			name := string(text)
 			global := s.bind != elf.STB_LOCAL
 			if _, known := out[name]; !known || global && local[name] {
 				out[name], local[name] = s.value+f.symbolBase(s.section), !global

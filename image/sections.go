@@ -19,7 +19,7 @@ type source struct {
 	path string
 	file *elf.File
 	data []byte
-	*budget
+	budget *budget
 }
 
 func (src *source) errorf(section string, off uint64, format string, args ...any) error {

@@ -27,6 +27,8 @@ type symbolTable struct {
 	once sync.Once
 	data []byte
 	strs []byte
+
+	texts bin.Texts
 }
 
 // symSize is the size in bytes of one encoded symbol: address, size, offset of the name,
@@ -53,7 +55,7 @@ func (t *symbolTable) at(i int) sym {
 
 // text returns a symbol's name in the string table, which may be mapped from the file.
 func (t *symbolTable) text(s *sym) string {
-	name, _ := bin.CStringAt(t.strs, uint64(s.name))
+	name, _ := t.texts.At(t.strs, uint64(s.name))
 	return name
 }
 

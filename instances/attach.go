@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
@@ -139,7 +140,7 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
 	}
 	a.w = &attacher{ctx: ctx, plan: p, r: r, o: &o, all: batches, total: total, out: a}
-	forget, err := r.witness()
+	forget, err := a.w.witness()
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +212,7 @@ type attacher struct {
 	ctx   context.Context
 	plan  *plan.Plan
 	r     *Running
+	path  string // of the file that processes run, while it is open: see witness
 	o     *AttachOptions
 	all   []*batch
 	total int
@@ -259,24 +261,41 @@ func (w *attacher) batch(b *batch, sites []int) error {
 // witness maps the file as a process that runs it does, until forget is called: the kernel looks at
 // the instruction of a uprobe only when it puts the breakpoint into such a mapping. Without one it
 // takes every probe, and says nothing when it cannot make it later.
-func (r *Running) witness() (forget func(), err error) {
+//
+// The probes are made in the file that was read, and compared: meanwhile another one can have been put
+// at its path, in which every place would be wrong.
+func (w *attacher) witness() (forget func(), err error) {
+	r := w.r
 	if r.pmu != "uprobe" {
 		return func() {}, nil
 	}
-	f, err := os.Open(r.path)
+	f, err := os.OpenFile(r.path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || st.Size() == 0 {
-		return func() {}, err
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.path, err)
 	}
-	d, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
-	if err != nil {
-		return nil, fmt.Errorf("%s: map: %w", r.path, err)
+	if r.identity != "" && mapping.IdentityOf(&st) != r.identity {
+		return nil, fmt.Errorf("%s: %w", r.path, image.ErrChanged)
 	}
-	return func() { _ = unix.Munmap(d) }, nil
+	var d []byte
+	if st.Size > 0 {
+		if d, err = unix.Mmap(int(f.Fd()), 0, int(st.Size), unix.PROT_READ, unix.MAP_PRIVATE); err != nil {
+			return nil, fmt.Errorf("%s: map: %w", r.path, err)
+		}
+	}
+	w.path = fmt.Sprintf("/proc/self/fd/%d", f.Fd()) // leads to the file, not by a name
+	return func() {
+		_ = unix.Munmap(d)
+		_ = f.Close()
+	}, nil
 }
 
 // doubtful reports whether the kernel probably refuses a site: with others in one link, it would

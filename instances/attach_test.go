@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -11,8 +12,10 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
@@ -200,5 +203,57 @@ func TestUnpatched(t *testing.T) {
 	defer a.Close()
 	if diff := cmp.Diff(before, code()); diff != "" {
 		t.Errorf("before and with probes (-before +now):\n%s", diff)
+	}
+}
+
+// TestReplaced: probes are made in the file that was read, or nowhere.
+func TestReplaced(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	replace := func(path string) error {
+		d, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(path+".new", d, 0o700), os.Rename(path+".new", path))
+	}
+	write := func(path string) error {
+		st, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		d, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(path, d, 0o700), os.Chtimes(path, st.ModTime(), st.ModTime()))
+	}
+	pipe := func(path string) error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) }
+	for what, change := range map[string]func(string) error{"replaced": replace, "written to": write, "a pipe": pipe} {
+		for _, asPath := range []bool{false, true} {
+			path, img := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
+			o := instances.FindOptions{}
+			if asPath {
+				o.Path = path + ".copy"
+				d, err := os.ReadFile(path)
+				if err := errors.Join(err, os.WriteFile(o.Path, d, 0o700)); err != nil {
+					t.Fatal(err)
+				}
+				path = o.Path
+			}
+			r, err := instances.Find(img, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, multi := range []bool{false, r.Target().UprobeMulti} {
+				p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{UprobeMulti: multi}})
+				a, err := instances.Attach(t.Context(), p, programs, r, instances.AttachOptions{})
+				if err != nil {
+					t.Fatalf("%s: before: %v", what, err)
+				}
+				_ = a.Close()
+			}
+			p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: plan.Target{}})
+			if err := change(path); err != nil {
+				t.Fatal(err)
+			}
+			if a, err := instances.Attach(t.Context(), p, programs, r, instances.AttachOptions{}); !errors.Is(err, image.ErrChanged) {
+				t.Errorf("%s (another path %v): %v", what, asPath, err)
+				_ = a.Close()
+			}
+		}
 	}
 }

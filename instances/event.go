@@ -74,8 +74,8 @@ func (w *attacher) single(points []point, prog *ebpf.Program) (io.Closer, error)
 	pid, cpu := -1, 0
 	var path *byte
 	var err error
-	if w.r.path != "" {
-		if path, err = unix.BytePtrFromString(w.r.path); err != nil {
+	if w.path != "" {
+		if path, err = unix.BytePtrFromString(w.path); err != nil {
 			return nil, err
 		}
 		attr.Ext1 = uint64(uintptr(unsafe.Pointer(path)))

@@ -95,7 +95,7 @@ func (b *batch) change(links []*bound, want func(site int) bool) (stay, end []*b
 
 // change leaves probes at the sites for which want returns true. If it cannot, nothing changes.
 func (a *Attachment) change(ctx context.Context, want func(site int) bool) error {
-	forget, err := a.w.r.witness()
+	forget, err := a.w.witness()
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (w *attacher) many(points []point, prog *ebpf.Program) (io.Closer, error) {
 		}
 		return link.KprobeMulti(prog, o)
 	}
-	file, err := link.OpenExecutable(w.r.path)
+	file, err := link.OpenExecutable(w.path)
 	if err != nil {
 		return nil, err
 	}

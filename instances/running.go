@@ -32,6 +32,7 @@ type Running struct {
 	img      *dwarfloc.Image
 	pmu      string            // "kprobe" or "uprobe"
 	path     string            // of the file that processes run
+	identity string            // of that file when it was read, or "" if it was not
 	target   plan.Target       // of plans
 	sections map[string]uint64 // of a module: run-time addresses by name
 }
@@ -99,12 +100,17 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 	if path == "" {
 		path = img.Path()
 	}
-	if !o.Force && path != img.Path() {
+	identity := ownIdentity(img.File)
+	if path != img.Path() {
+		identity = ""
+	}
+	if identity == "" && !o.Force {
 		other, err := image.Open(path, nil)
 		if err != nil {
 			return nil, err
 		}
 		id := other.BuildID()
+		identity = ownIdentity(other)
 		if err := other.Close(); err != nil {
 			return nil, err
 		}
@@ -112,9 +118,15 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
 		}
 	}
-	return &Running{img: img, pmu: "uprobe", path: path, target: plan.Target{
+	return &Running{img: img, pmu: "uprobe", path: path, identity: identity, target: plan.Target{
 		Reads: prologue.ReadUser, SignExtends: kernelhas.SignExtends(), UprobeMulti: haveUprobeMulti(),
 	}}, nil
+}
+
+// ownIdentity returns the identity of a file without that of its separate debug file.
+func ownIdentity(f *image.File) string {
+	own, _, _ := strings.Cut(f.Identity().Key, " ")
+	return own
 }
 
 // Target returns plan.Options.Target for plans to be attached here.

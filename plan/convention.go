@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -41,10 +42,6 @@ func (p *Plan) fits() error {
 	for i := range p.Sites {
 		args := p.Sites[i].Args
 		if p.Convention == prologue.ConventionRecord {
-			if len(args) > prologue.MaxRecordArgs {
-				a := &args[prologue.MaxRecordArgs]
-				return probe.Errorf(def, def.Args[a.DefinitionArg].Pos, "%v: at most %d arguments fit into a record, and this one is beyond them", p.Sites[i].Site, prologue.MaxRecordArgs)
-			}
 			continue
 		}
 		if len(args) > prologue.MaxArgs {
@@ -58,6 +55,11 @@ func (p *Plan) fits() error {
 		}
 	}
 	return nil
+}
+
+// tooMany is the error for a site where more arguments than a record can have are asked for.
+func tooMany(def *probe.Definition, first *probe.Arg, s *dwarfloc.Site) error {
+	return probe.Errorf(def, first.Pos, "%v: at most %d arguments fit into a record, and this one is beyond them", s, prologue.MaxRecordArgs)
 }
 
 // needsRecord reports whether a site has too many arguments for registers, or one that is not

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -19,6 +20,9 @@ type Visitor[T any] struct {
 	// The plan has neither Sites nor Instances, and Site.Instance is only -1 or not. The site
 	// and its arguments are valid until Site returns.
 	Site func(p *Plan, s *Site) (T, error)
+	// Size, if not nil, returns about how many bytes a T holds: fewer sites are kept at a time if
+	// they are large.
+	Size func(t T) int
 	// Next gets the sites in the order of Plan.Sites, each with its Instance.
 	Next func(t T, instance int) error
 	// Instance, if not nil, gets each instance, without its Sites, before the first site that
@@ -113,18 +117,28 @@ var ( // tests have smaller ones
 	largePart = 1 << 16
 )
 
+// maxKept is how many bytes a part holds, by Visitor.Size. What is beyond is described again, in
+// smaller parts.
+const maxKept = 64 << 20
+
+var errTooMuch = errors.New("the part is too large")
+
 // partRatio is the ratio of one part to the one before.
 const partRatio = 8
 
 // parts calls f for one part of n sites after the other, until it returns true.
 func parts(n int, f func(from, to int) (done bool, err error)) error {
-	size := firstPart
+	size, most := firstPart, largePart
 	for from := 0; from < n; {
 		to := min(n, from+size)
-		if done, err := f(from, to); done || err != nil {
+		if done, err := f(from, to); errors.Is(err, errTooMuch) {
+			most = (to - from) / 2
+			size = most
+			continue
+		} else if done || err != nil {
 			return err
 		}
-		from, size = to, min(size*partRatio, largePart)
+		from, size = to, min(size*partRatio, most)
 	}
 	return nil
 }
@@ -307,6 +321,7 @@ func (n *numberer[T]) part(ctx context.Context, from, to int) error {
 	for w := range n.workers {
 		n.workers[w] = n.workers[w][:0]
 	}
+	var kept atomic.Int64
 	err := n.each(ctx, from, to, false, func(worker, i int, p *Plan) error {
 		if err := p.fits(); err != nil {
 			return err
@@ -328,6 +343,9 @@ func (n *numberer[T]) part(ctx context.Context, from, to int) error {
 			}
 			if d.t, err = n.visitor.Site(n.plan, s); err != nil {
 				return err
+			}
+			if n.visitor.Size != nil && kept.Add(int64(n.visitor.Size(d.t))) > maxKept && to-from > 1 {
+				return errTooMuch
 			}
 			n.workers[worker] = append(n.workers[worker], d)
 		}

@@ -63,6 +63,9 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 		if err != nil {
 			return nil, err
 		}
+		if n := len(out) + len(vars); n > prologue.MaxRecordArgs {
+			return nil, tooMany(def, d, s.Site)
+		}
 		out = slices.Grow(out, len(vars))
 		for _, v := range vars {
 			if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {

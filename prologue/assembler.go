@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // assembler collects instructions as the kernel's 8-byte words, little-endian on
@@ -202,7 +204,8 @@ func (a *assembler) signExtend(dst asm.Register, size int, moves bool) {
 }
 
 // instructions returns the code as asm.Instructions with comments, and the indices of those
-// that hold an address of the image.
+// that hold an address of the image. A comment is on one line, whatever the names in it: the verifier's
+// log and listings have a line for each.
 func (a *assembler) instructions(text func(note) string) (insns asm.Instructions, addrs []int) {
 	insns = make(asm.Instructions, 0, a.count)
 	notes := a.notes
@@ -216,7 +219,7 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 			Constant: int64(int32(w >> 32)),
 		}
 		if len(notes) > 0 && notes[0].at == at {
-			ins = ins.WithSource(asm.Comment(text(notes[0])))
+			ins = ins.WithSource(asm.Comment(terminal.Text(text(notes[0]))))
 			notes = notes[1:]
 		}
 		switch {

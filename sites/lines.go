@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -37,9 +38,9 @@ func selectLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([]*dw
 		return nil, err
 	}
 	if texts != nil {
-		for _, decl := range d {
-			if decl.file != "" {
-				if err := texts.read(img, decl.file); err != nil {
+		for _, s := range bodies { // in order, so that the error is always the same
+			if file := d[s].file; file != "" {
+				if err := texts.read(img, file); err != nil {
 					return nil, err
 				}
 			}
@@ -178,7 +179,7 @@ func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 		if all, err = img.FileLines(ctx, f); err != nil {
 			return nil, err
 		}
-		for file := range all {
+		for _, file := range slices.Sorted(maps.Keys(all)) {
 			if err := texts.read(img, file); err != nil {
 				return nil, err
 			}

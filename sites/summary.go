@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -125,17 +126,19 @@ func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources So
 			return nil, err
 		}
 		f.HasText = err == nil && g.File != "" && g.Line >= 1 && g.Line <= len(text)
-		if f.HasText && g.Line+last < len(text) && text[g.Line+last] == "}" {
+		if f.HasText && last >= 0 && last < len(text)-g.Line && text[g.Line+last] == "}" {
 			last++
 		}
-		for n := 0; n <= last; n++ {
-			l := SourceLine{Number: n, Sites: counts[n]}
-			if at := g.Line + n - 1; f.HasText && at < len(text) {
-				l.Text = text[at]
-			} else if l.Sites == 0 {
-				continue
+		if f.HasText {
+			for n := 0; n <= min(last, len(text)-g.Line); n++ {
+				f.Lines = append(f.Lines, SourceLine{Number: n, Sites: counts[n], Text: text[g.Line+n-1]})
 			}
-			f.Lines = append(f.Lines, l)
+		}
+		// A "#line" directive may say any number, so these are not counted up to.
+		for _, n := range slices.Sorted(maps.Keys(counts)) {
+			if n >= len(f.Lines) {
+				f.Lines = append(f.Lines, SourceLine{Number: n, Sites: counts[n]})
+			}
 		}
 	}
 	return out, nil

@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // probeAt is what is predicted of the probe at a site.
@@ -54,9 +54,9 @@ func (p predictor) at(s *plan.Site) probeAt {
 // print prints what is predicted for one site.
 func (a *probeAt) print(w io.Writer) {
 	if a.cause != attachable.CauseNone {
-		fmt.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Describe())
+		terminal.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Describe())
 	}
 	if a.method != attachable.MethodNone {
-		fmt.Fprintf(w, "    probe: %v: %s\n", a.method, a.method.Describe())
+		terminal.Fprintf(w, "    probe: %v: %s\n", a.method, a.method.Describe())
 	}
 }

@@ -1,22 +1,22 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // reportAttached prints at how many sites a plan is attached, and why not at the others. The
 // kernel returns the same error for most causes, so the cause is predicted from the image.
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
-	fmt.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
+	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
 	if n := len(p.Sites) - len(a.Attached) - len(a.Refused); n > 0 {
-		fmt.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
+		terminal.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}
 	if len(a.Refused) == 0 {
 		return nil
@@ -40,12 +40,12 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	}
 	for _, text := range order.LargestFirst(counts) {
 		sites := causes[text]
-		fmt.Fprintf(w, "  not at %s: %s\n", count(len(sites), "site"), text)
+		terminal.Fprintf(w, "  not at %s: %s\n", count(len(sites), "site"), text)
 		for _, i := range sites[:min(len(sites), x.list)] {
-			fmt.Fprintf(w, "    %v\n", &p.Sites[i])
+			terminal.Fprintf(w, "    %v\n", &p.Sites[i])
 		}
 		if more := len(sites) - x.list; more > 0 && x.list > 0 {
-			fmt.Fprintf(w, "    and %d more (--attachable lists all)\n", more)
+			terminal.Fprintf(w, "    and %d more (--attachable lists all)\n", more)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func coverageCommand(s *settings) *cobra.Command {
@@ -68,7 +68,7 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 
 func (s *settings) printReport(w io.Writer, r *coverage.Report) error {
 	if s.format == "json" {
-		return json.NewEncoder(w).Encode(r)
+		return printObject(w, r)
 	}
 	r.Print(w)
 	return nil
@@ -81,19 +81,19 @@ func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *c
 	}
 	changes := coverage.Diff(base, r)
 	if s.format == "json" {
-		if err := json.NewEncoder(w).Encode(changes); err != nil {
+		if err := printObject(w, changes); err != nil {
 			return err
 		}
 	} else {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintf(t, "%s\t%s\tchange\t figure\n", "old", "new")
+		terminal.Fprintf(t, "%s\t%s\tchange\t figure\n", "old", "new")
 		for _, c := range changes {
-			fmt.Fprintf(t, "%d\t%d\t%+d\t %s\n", c.Old, c.New, c.New-c.Old, c.Name)
+			terminal.Fprintf(t, "%d\t%d\t%+d\t %s\n", c.Old, c.New, c.New-c.Old, c.Name)
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "located: %.3f %% in %s, %.3f %% in %s\n", 100*locatedShare(base), base.Image, 100*locatedShare(r), r.Image)
+		terminal.Fprintf(w, "located: %.3f %% in %s, %.3f %% in %s\n", 100*locatedShare(base), base.Image, 100*locatedShare(r), r.Image)
 	}
 	if locatedShare(r) < locatedShare(base) {
 		return fmt.Errorf("%s has a smaller share of located parameters than %s", r.Image, base.Image)

@@ -3,12 +3,12 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -40,7 +40,7 @@ func demoCommand(s *settings) *cobra.Command {
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
 			if s.format == "text" {
-				fmt.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
+				terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
 			}
 			return errors.Join(s.print(cmd.Context(), w, &subject{img: img}, def), w.Flush())
 		},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // atOnce is how long the end of probes may take before the user gets his prompt back.
@@ -46,7 +46,7 @@ func (e *ending) finish() error {
 		return errors.Join(err, instances.EndProbes(e.files, nil))
 	}
 	if rest.left > 0 {
-		fmt.Fprintf(os.Stderr, "%s do nothing any more; process %d is ending them, for about %v\n",
+		terminal.Fprintf(stderr, "%s do nothing any more; process %d is ending them, for about %v\n",
 			count(rest.left, "probe"), rest.pid, rest.time.Round(time.Second)+time.Second)
 	}
 	return nil

@@ -3,15 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // jsonLine is one line of --format json, but for the number of the site's instance.
@@ -166,18 +168,46 @@ func (b *jsonText) argument(p *plan.Plan, a *plan.Argument) {
 	}
 }
 
-// appendJSON appends a string as encoding/json writes it without SetEscapeHTML.
+// appendJSON appends a string as printObject writes it.
 func appendJSON(b []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			var text strings.Builder
-			enc := json.NewEncoder(&text)
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(s) // neither a string nor a Builder has errors
-			return append(b, strings.TrimSuffix(text.String(), "\n")...)
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
+			var text bytes.Buffer
+			_ = printObject(&text, s) // neither a string nor a Buffer has errors
+			return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 		}
 	}
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
 }
+
+// printObject writes one line of JSON. What terminal.Text replaces is \uXXXX there, so that the line can
+// be looked at; encoding/json does that to the first 32 characters only. A byte that is not of UTF-8 is
+// U+FFFD.
+func printObject(w io.Writer, o any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(o); err != nil {
+		return err
+	}
+	out := text.Bytes()
+	if bytes.ContainsFunc(out, hidden) {
+		out = nil
+		for _, r := range text.String() {
+			if !hidden(r) {
+				out = utf8.AppendRune(out, r)
+				continue
+			}
+			for _, u := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, `\u%04x`, u)
+			}
+		}
+	}
+	_, err := w.Write(out)
+	return err
+}
+
+// hidden reports whether JSON has a character by its number. Outside of strings it has none of these.
+func hidden(r rune) bool { return r > '~' && terminal.Text(string(r)) != string(r) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Commands to look around with before writing a probe, like perf probe's -L, -V and -F. None
@@ -32,8 +32,8 @@ func linesCommand(s *settings) *cobra.Command {
 with the number of sites of each: of all bodies, out of line and inlined. A line
 without a number has no code of its own. FUNC:LINE is a probe point.
 
-The text is shown where the sources are found: where they were compiled, or below a
-directory that --source names.`,
+The text is shown where the sources are found: below a directory that --source
+names, or where they were compiled, if that directory is the user's own.`,
 		Example: `  prolog-dump -k vmlinux --source ~/linux lines vfs_read
   prolog-dump -k vmlinux 'vfs_read:6 file pos'`,
 		Args:              cobra.ExactArgs(1),
@@ -163,7 +163,7 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 			continue
 		}
 		if i > 0 {
-			fmt.Fprintln(w)
+			terminal.Fprintf(w, "\n")
 		}
 		if err := text(w, &all[i]); err != nil {
 			return err
@@ -174,7 +174,7 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 
 // printHeading begins the text of a function.
 func printHeading(w io.Writer, f *sites.Function) {
-	fmt.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", f.Name, declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", f.Name, declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
 func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
@@ -189,7 +189,7 @@ func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range all {
 		f := &all[i]
-		fmt.Fprintf(t, "%s\t%d out of line\t%d inlined\t%s\n", f.Name, f.OutOfLine, f.Inlined, declaredAt(f))
+		terminal.Fprintf(t, "%s\t%d out of line\t%d inlined\t%s\n", f.Name, f.OutOfLine, f.Inlined, declaredAt(f))
 	}
 	return t.Flush()
 }
@@ -215,16 +215,19 @@ func linesObject(f *sites.FunctionLines) any {
 func printLines(w io.Writer, f *sites.FunctionLines) error {
 	printHeading(w, &f.Function)
 	if len(f.Lines) == 0 {
-		fmt.Fprintln(w, "    no line has code")
+		terminal.Fprintf(w, "    no line has code\n")
 	}
 	for _, l := range f.Lines {
-		switch {
-		case l.Sites == 0:
-			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%17s  %s", "", l.Text), " \t"))
-		case f.HasText:
-			fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", l.Text)
-		default:
-			fmt.Fprintf(w, "%6d  %9s  %s\n", l.Number, strconv.Itoa(l.Sites)+"x", f.File+":"+strconv.Itoa(f.Line+l.Number))
+		text := terminal.Line(l.Text) // with its tabs
+		if !f.HasText {
+			text = terminal.Text(f.File + ":" + strconv.Itoa(f.Line+l.Number))
+		}
+		line := fmt.Sprintf("%17s  %s", "", text)
+		if l.Sites > 0 {
+			line = fmt.Sprintf("%6d  %9s  %s", l.Number, strconv.Itoa(l.Sites)+"x", text)
+		}
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \t")+"\n"); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -262,33 +265,26 @@ func printVars(w io.Writer, f *sites.FunctionVariables) error {
 	printHeading(w, &f.Function)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, v := range f.Variables {
-		fmt.Fprintf(t, "    %s\t%s\t%s\t%d/%d%s\n", v.Name, v.Role, v.Type, v.Located, f.Sites, reasonsText(v.Reasons))
+		terminal.Fprintf(t, "    %s\t%s\t%s\t%d/%d", v.Name, v.Role, v.Type, v.Located, f.Sites)
+		if len(v.Reasons) > 0 {
+			terminal.Fprintf(t, "\t%s", reasonsText(v.Reasons))
+		}
+		terminal.Fprintf(t, "\n")
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if len(f.Variables) == 0 {
-		fmt.Fprintln(w, "    no parameters or locals")
+		terminal.Fprintf(w, "    no parameters or locals\n")
 	}
 	return nil
 }
 
-// reasonsText returns the last cell of a table: reasons with their counts, in the order of
-// loc.ReasonCode.
+// reasonsText returns reasons with their counts, in the order of loc.ReasonCode.
 func reasonsText(reasons map[loc.ReasonCode]int) string {
-	if len(reasons) == 0 {
-		return ""
-	}
 	var parts []string
 	for _, r := range slices.Sorted(maps.Keys(reasons)) {
 		parts = append(parts, fmt.Sprintf("%d %s", reasons[r], r))
 	}
-	return "\t" + strings.Join(parts, ", ")
-}
-
-// printObject writes one line of JSON.
-func printObject(w io.Writer, o any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(o)
+	return strings.Join(parts, ", ")
 }

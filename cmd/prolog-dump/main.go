@@ -7,14 +7,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Exit statuses.
@@ -42,23 +44,30 @@ func run(args []string) int {
 	context.AfterFunc(ctx, stop)
 	cmd := rootCommand()
 	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "prolog-dump: interrupted")
+		terminal.Fprintf(stderr, "prolog-dump: interrupted\n")
 		return exitInterrupted
 	case errors.Is(err, syscall.EPIPE):
 		return exitError // the reader, a pager or head, has seen enough
 	}
-	fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err)
+	terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
 	var pe *probe.Error
 	if errors.As(err, &pe) {
-		fmt.Fprintln(os.Stderr, caret.Mark(pe.Text, pe.Column))
+		marked := caret.Mark(pe.Text, pe.Column)
+		if strings.Contains(pe.Text, "\n") {
+			// Indented: a line of a definition must not look like one of the tool's.
+			marked = "    " + strings.ReplaceAll(marked, "\n", "\n    ")
+		}
+		_, _ = io.WriteString(stderr, marked+"\n")
 	}
 	if a := advice(err); a != "" {
-		fmt.Fprintln(os.Stderr, a)
+		terminal.Fprintf(stderr, "%s\n", a)
 	}
 	return exitError
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -73,7 +72,7 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 		p, a := c.Definitions[name].Plan, attached[name]
 		defer a.Close()
 		probes += len(a.Attached)
-		if err := about[p.Image].reportAttached(os.Stderr, p, a); err != nil {
+		if err := about[p.Image].reportAttached(stderr, p, a); err != nil {
 			return err
 		}
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // printSites writes the plan of a definition as text or JSON. A plan can have hundreds of
@@ -32,6 +32,7 @@ func (s *settings) printJSON(ctx context.Context, w io.Writer, x *subject, def *
 			at := predict.at(site)
 			return siteLine(p, site, at.cause.String(), at.method.String()), nil
 		},
+		Size: func(l jsonLine) int { return len(l.text) },
 		Next: func(l jsonLine, instance int) error {
 			if err := l.writeTo(w, instance); err != nil {
 				return err
@@ -61,12 +62,13 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 			err := s.printSite(&b, p, site)
 			return textSite{bytes.Clone(b.Bytes()), predict.at(site)}, err
 		},
+		Size: func(t textSite) int { return len(t.text) },
 		Next: func(t textSite, instance int) error {
 			if _, err := w.Write(t.text); err != nil {
 				return err
 			}
 			if instance >= 0 {
-				fmt.Fprintf(w, "    instance %d\n", instance)
+				terminal.Fprintf(w, "    instance %d\n", instance)
 				for len(instances) <= instance {
 					instances = append(instances, instanceText{}) // with --sites only their number counts
 				}
@@ -93,7 +95,10 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 	}
 	for i := range instances {
 		if !s.sites {
-			fmt.Fprintf(w, "\ninstance %d: %s%s", i, count(instances[i].sites, "site"), instances[i].text)
+			terminal.Fprintf(w, "\ninstance %d: %s", i, count(instances[i].sites, "site"))
+			if _, err := io.WriteString(w, instances[i].text); err != nil {
+				return err
+			}
 		}
 	}
 	sum.print(w, len(instances))

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"fmt"
-	"os"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/store"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // patience is how long work may take before a bar is drawn: a scan of a kernel in the page
@@ -20,10 +21,16 @@ const patience = 400 * time.Millisecond
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	o := dwarfloc.Options{TypesOf: typesOf}
 	if !s.noCache {
-		o.CacheDir = userCache()
-		o.Warn = func(err error) { fmt.Fprintf(os.Stderr, "prolog-dump: %v\n", err) }
+		dir, chosen := userCache()
+		o.CacheDir = dir
+		o.Warn = func(err error) {
+			// Nobody asked for the usual directory: a user without a home has none, each time.
+			if chosen || !errors.Is(err, store.ErrUnusable) {
+				terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
+			}
+		}
 	}
-	if isTerminal(os.Stderr) {
+	if onTerminal() {
 		o.Progress = showProgress("indexing", progressbar.OptionShowBytes(true))
 	}
 	img, err := dwarfloc.Open(path, &o)
@@ -47,7 +54,7 @@ func (s *settings) unchanged() error {
 // showAttaching returns a function that draws how many sites are attached, on a terminal: a
 // kernel needs some milliseconds for each.
 func showAttaching() func(done, total int) {
-	if !isTerminal(os.Stderr) {
+	if !onTerminal() {
 		return nil
 	}
 	show := showProgress("attaching", progressbar.OptionShowCount())
@@ -76,7 +83,7 @@ func showProgress(what string, o ...progressbar.Option) func(done, total uint64)
 			_ = bar.Set64(int64(done))
 		case time.Since(start) > patience:
 			bar = progressbar.NewOptions64(int64(total), append(o, progressbar.OptionSetDescription(what),
-				progressbar.OptionSetWriter(os.Stderr),
+				progressbar.OptionSetWriter(drawn),
 				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())...)
 		}
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/prove"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func proveCommand(s *settings) *cobra.Command {
@@ -80,10 +79,10 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 	if err != nil {
 		return err
 	}
-	if isTerminal(os.Stderr) {
+	if onTerminal() {
 		var total atomic.Uint64
-		o.Each = func(n uint64) { fmt.Fprintf(os.Stderr, "\r%d prologues ", total.Add(n)) }
-		defer fmt.Fprint(os.Stderr, "\r                              \r")
+		o.Each = func(n uint64) { terminal.Fprintf(drawn, "\r%d prologues ", total.Add(n)) }
+		defer terminal.Fprintf(drawn, "\r                              \r")
 	}
 	r, err := prove.Image(cmd.Context(), img, file, o)
 	if err != nil {
@@ -94,14 +93,16 @@ func (s *settings) proveImage(cmd *cobra.Command, path string, o prove.Options) 
 
 func (s *settings) printProof(w io.Writer, r *prove.Report, seed uint64) error {
 	if s.format == "json" {
-		if err := json.NewEncoder(w).Encode(r); err != nil {
+		if err := printObject(w, r); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range r.Disagreements {
-			fmt.Fprintf(w, "%s\n", d)
+			if _, err := io.WriteString(w, d+"\n"); err != nil {
+				return err
+			}
 		}
-		fmt.Fprintf(w, "%v; seed %d\n", r, seed)
+		terminal.Fprintf(w, "%v; seed %d\n", r, seed)
 	}
 	if n := r.Values - r.Agreed; n > 0 {
 		return fmt.Errorf("%d of %d values disagree", n, r.Values)

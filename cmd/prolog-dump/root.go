@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // settings are the flags that commands share.
@@ -272,12 +272,11 @@ func (s *settings) modulePath(name string) (string, error) {
 	return path, withAdvice(err, "install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
 }
 
-// withAdvice adds a line of advice to the error for a file that is in none of the usual
-// places.
+// withAdvice adds advice to the error for a file that is in none of the usual places.
 func withAdvice(err error, advice string) error {
 	var none *kernelfiles.NotFoundError
 	if errors.As(err, &none) {
-		return fmt.Errorf("%w\n%s", err, advice)
+		return &advisedError{err, advice}
 	}
 	return err
 }
@@ -311,7 +310,8 @@ func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix s
 	}
 	var out []string
 	for _, n := range names {
-		if strings.HasPrefix(n, prefix) {
+		// A shell would take a newline for the end of a name.
+		if strings.HasPrefix(n, prefix) && terminal.Text(n) == n {
 			out = append(out, n)
 		}
 	}
@@ -340,10 +340,4 @@ func (s *settings) print(ctx context.Context, w io.Writer, x *subject, def *prob
 		return export.Go(w, p)
 	}
 	return export.C(w, p, o)
-}
-
-// isTerminal reports whether a file is a terminal.
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // summary is the totals of a plan. Several goroutines may add sites at once.
@@ -93,7 +94,7 @@ func (s *summary) add(site *plan.Site) {
 // print writes totals: sites, instances, and for each argument how often it is located and why it
 // is not.
 func (s *summary) print(w io.Writer, instances int) {
-	fmt.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined%s), %s\n", s.def,
+	terminal.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined%s), %s\n", s.def,
 		count(s.sites, "site"), count(len(s.functions), "function"), s.sites-s.inlined, s.inlined, s.waysText(), count(instances, "instance"))
 	s.printFetched(w, false)
 }
@@ -123,14 +124,14 @@ func (s *summary) printFetched(w io.Writer, missing bool) {
 			continue
 		}
 		if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
-			fmt.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, x.fetched, count(x.total, "argument"), x.sites, s.counted())
+			terminal.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, x.fetched, count(x.total, "argument"), x.sites, s.counted())
 		} else {
-			fmt.Fprintf(w, "  %s: fetched at %d of %s", d.Name, x.sites, s.counted())
+			terminal.Fprintf(w, "  %s: fetched at %d of %s", d.Name, x.sites, s.counted())
 		}
 		for k, n := range order.LargestFirst(x.reasons) {
-			fmt.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], x.reasons[n], n)
+			terminal.Fprintf(w, "%s%d %s", map[bool]string{true: "; ", false: ", "}[k == 0], x.reasons[n], n)
 		}
-		fmt.Fprintln(w)
+		terminal.Fprintf(w, "\n")
 	}
 }
 
@@ -146,11 +147,11 @@ func printProbes[K attachable.Cause | attachable.Method](w io.Writer, s *summary
 	if others {
 		n = s.places - n
 	}
-	fmt.Fprintf(w, "  probes %s at %d of %s", verb, n, s.counted())
+	terminal.Fprintf(w, "  probes %s at %d of %s", verb, n, s.counted())
 	if len(parts) > 0 {
-		fmt.Fprintf(w, "; %s", strings.Join(parts, ", "))
+		terminal.Fprintf(w, "; %s", strings.Join(parts, ", "))
 	}
-	fmt.Fprintln(w)
+	terminal.Fprintf(w, "\n")
 }
 
 // counted counts where a plan's arguments are fetched.

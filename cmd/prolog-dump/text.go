@@ -12,25 +12,26 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	fmt.Fprintf(w, "%s  %s", site.SymbolOffset(), address(site.Site))
+	terminal.Fprintf(w, "%s  %s", site.SymbolOffset(), address(site.Site))
 	if site.View != 0 {
-		fmt.Fprintf(w, " view %d", site.View)
+		terminal.Fprintf(w, " view %d", site.View)
 	}
-	fmt.Fprintf(w, "  %s%s\n", siteKind(site.Site), wayText(site.Site))
+	terminal.Fprintf(w, "  %s%s\n", siteKind(site.Site), wayText(site.Site))
 	for i, c := range site.Callers {
 		file, line := site.CallFile, site.CallLine
 		if i > 0 {
 			file, line = site.Callers[i-1].CallFile, site.Callers[i-1].CallLine
 		}
-		fmt.Fprintf(w, "    inlined into %s at %s:%d\n", c.Function, file, line)
+		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Function, file, line)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range site.Args {
 		a := &site.Args[i]
-		fmt.Fprintf(t, "    %s\t%s\t%s\n", a.Name, typeText(a), answerText(p, a))
+		terminal.Fprintf(t, "    %s\t%s\t%s\n", a.Name, typeText(a), answerText(p, a))
 		if !s.explain {
 			continue
 		}
@@ -38,7 +39,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 			return err
 		}
 		for _, line := range explain(p, site, a) {
-			fmt.Fprintf(w, "        %s\n", line)
+			terminal.Fprintf(w, "        %s\n", line)
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -47,9 +48,9 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
-		fmt.Fprintf(w, "    no probe: %v\n", site.Refused)
+		terminal.Fprintf(w, "    no probe: %v\n", site.Refused)
 	default:
-		fmt.Fprintln(w, "    skipped: an argument is missing")
+		terminal.Fprintf(w, "    skipped: an argument is missing\n")
 	}
 	return nil
 }
@@ -166,13 +167,13 @@ type instanceText struct {
 
 func newInstanceText(p *plan.Plan, in *plan.Instance) instanceText {
 	var w strings.Builder
-	fmt.Fprintf(&w, ", %s, %s", count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
+	terminal.Fprintf(&w, ", %s, %s", count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
 	if p.Convention == prologue.ConventionRecord {
-		fmt.Fprintf(&w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
+		terminal.Fprintf(&w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
 	}
-	fmt.Fprintln(&w)
+	terminal.Fprintf(&w, "\n")
 	for line := range strings.Lines(in.Prologue.String()) {
-		fmt.Fprintf(&w, "    %s", line)
+		terminal.Fprintf(&w, "    %s\n", strings.TrimSuffix(line, "\n"))
 	}
 	return instanceText{text: w.String()}
 }

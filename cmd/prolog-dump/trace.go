@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -134,7 +133,7 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 // run prints hits until the command or the context ends.
 func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, command []string) error {
 	for i, a := range session.Attachments {
-		if err := x.reportAttached(os.Stderr, plans[i], a); err != nil {
+		if err := x.reportAttached(stderr, plans[i], a); err != nil {
 			return err
 		}
 	}
@@ -153,7 +152,7 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 	})
 	lost, lostErr := session.Lost()
 	unpaired, unpairedErr := session.Unpaired()
-	fmt.Fprintf(os.Stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, unpairedText(&unpaired))
+	terminal.Fprintf(stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, unpairedText(&unpaired))
 	child(ctx)
 	return errors.Join(err, lostErr, unpairedErr)
 }
@@ -183,7 +182,7 @@ func start(ctx context.Context, command []string) (running context.Context, repo
 	}
 	running, stop := context.WithCancelCause(ctx)
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr
+	lend(c)
 	if err := c.Start(); err != nil {
 		stop(err)
 		return nil, nil, err
@@ -191,22 +190,22 @@ func start(ctx context.Context, command []string) (running context.Context, repo
 	go func() { stop(c.Wait()) }()
 	return running, func(ctx context.Context) {
 		if err := context.Cause(running); ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", command[0], err)
+			terminal.Fprintf(stderr, "%s: %v\n", command[0], err)
 		}
 	}, nil
 }
 
 func printHit(w io.Writer, h *tracer.Hit) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%12.6f  %-15s %7d  %v", h.Time.Seconds(), h.Comm, h.TID, &h.Plan.Sites[h.Site])
+	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %v", h.Time.Seconds(), h.Comm, h.TID, &h.Plan.Sites[h.Site])
 	for i := range h.Values {
-		fmt.Fprintf(&b, "  %s=%s", h.Values[i].Name, h.Values[i].String())
+		terminal.Fprintf(&b, "  %s=%s", h.Values[i].Name, h.Values[i].String())
 	}
 	if h.Span != nil {
 		for i := range h.Results {
-			fmt.Fprintf(&b, "  %s=%s", h.Results[i].Name, h.Results[i].String())
+			terminal.Fprintf(&b, "  %s=%s", h.Results[i].Name, h.Results[i].String())
 		}
-		fmt.Fprintf(&b, "  %v", h.Duration)
+		terminal.Fprintf(&b, "  %v", h.Duration)
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
@@ -250,5 +249,5 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		seconds := h.Duration.Seconds()
 		out.Duration, out.End = &seconds, h.Span.End.Sites[h.End].SymbolOffset()
 	}
-	return json.NewEncoder(w).Encode(out)
+	return printObject(w, out)
 }

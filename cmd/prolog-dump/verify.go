@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/prove"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func verifyCommand(s *settings) *cobra.Command {
@@ -73,14 +73,14 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 	}
 	w := cmd.OutOrStdout()
 	if s.format == "json" {
-		if err := json.NewEncoder(w).Encode(v); err != nil {
+		if err := printObject(w, v); err != nil {
 			return err
 		}
 	} else {
 		for _, r := range v.Rejected {
-			fmt.Fprintf(w, "rejected: %s\n", r)
+			terminal.Fprintf(w, "rejected: %s\n", r)
 		}
-		fmt.Fprintf(w, "%s: %d distinct prologues: %d accepted, %d rejected\n", path, v.Prologues, v.Accepted, len(v.Rejected))
+		terminal.Fprintf(w, "%s: %d distinct prologues: %d accepted, %d rejected\n", path, v.Prologues, v.Accepted, len(v.Rejected))
 	}
 	if n := len(v.Rejected); n > 0 {
 		return fmt.Errorf("the kernel's verifier rejected %s", count(n, "prologue"))
@@ -110,7 +110,6 @@ func (s *settings) verify(cmd *cobra.Command, p *plan.Plan, w io.Writer) error {
 		return err
 	}
 	rejected := 0
-	enc := json.NewEncoder(w)
 	for i := range p.Instances {
 		if err := cmd.Context().Err(); err != nil {
 			return err
@@ -127,17 +126,17 @@ func (s *settings) verify(cmd *cobra.Command, p *plan.Plan, w io.Writer) error {
 			return fmt.Errorf("instance %d: %w", i, err)
 		}
 		if s.format == "json" {
-			if err := enc.Encode(v); err != nil {
+			if err := printObject(w, v); err != nil {
 				return err
 			}
 			continue
 		}
 		if !v.Accepted {
-			fmt.Fprintf(w, "instance %d (%s): rejected: %s\n", i, p.Sites[in.Sites[0]].Site, v.Line)
+			terminal.Fprintf(w, "instance %d (%s): rejected: %s\n", i, p.Sites[in.Sites[0]].Site, v.Line)
 		}
 	}
 	if s.format != "json" {
-		fmt.Fprintf(w, "%s: %s for %s: %d accepted, %d rejected\n", p.Definition,
+		terminal.Fprintf(w, "%s: %s for %s: %d accepted, %d rejected\n", p.Definition,
 			count(len(p.Instances), "instance"), count(len(p.Sites), "site"), len(p.Instances)-rejected, rejected)
 	}
 	if rejected > 0 {

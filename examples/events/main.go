@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func check[T any](v T, err error) T {
@@ -56,10 +56,10 @@ func main() {
 			return
 		}
 		e := check(plan.Event(check(record, err).RawSample))
-		fmt.Print(&plan.Sites[e.Site])
+		terminal.Fprintf(os.Stdout, "%v", &plan.Sites[e.Site])
 		for _, v := range e.Values {
-			fmt.Printf("  %s=%v", v.Name, v)
+			terminal.Fprintf(os.Stdout, "  %s=%v", v.Name, v)
 		}
-		fmt.Println()
+		terminal.Fprintf(os.Stdout, "\n")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func check[T any](v T, err error) T {
@@ -43,10 +44,10 @@ func main() {
 		prog := check(ebpf.NewProgram(&ebpf.ProgramSpec{
 			Name: fmt.Sprintf("%.9s_%d", def.Event, n), Type: ebpf.Kprobe, License: "GPL", Instructions: insns,
 		}))
-		fmt.Printf("instance %d: %d instructions, descriptor %d, for", n, len(insns), prog.FD())
+		terminal.Fprintf(os.Stdout, "instance %d: %d instructions, descriptor %d, for", n, len(insns), prog.FD())
 		for _, i := range instance.Sites {
-			fmt.Printf(" %s", p.Sites[i].SymbolOffset())
+			terminal.Fprintf(os.Stdout, " %s", p.Sites[i].SymbolOffset())
 		}
-		fmt.Println()
+		terminal.Fprintf(os.Stdout, "\n")
 	}
 }

@@ -238,13 +238,13 @@ func (b *Reader) ULEBOr(n int) uint64 {
 }
 
 // CStringAt returns the string at an offset of a string section.
-func CStringAt(d []byte, off uint64) (string, bool) {
+func CStringAt(d []byte, off uint64) ([]byte, bool) {
 	if off >= uint64(len(d)) {
-		return "", false
+		return nil, false
 	}
 	i := bytes.IndexByte(d[off:], 0)
 	if i < 0 {
-		return "", false
+		return nil, false
 	}
-	return string(d[off : off+uint64(i)]), true
+	return d[off : off+uint64(i)], true
 }

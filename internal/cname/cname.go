@@ -1,16 +1,21 @@
 // Package cname makes identifiers and comments of C, and of languages like it, from names
-// and texts of an image.
+// and texts of an image. Whoever made the image chose them.
 package cname
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
-// reserved are C's keywords, which a variable of another language may be named.
+// reserved are C's keywords, which a variable of another language may be named: those of C23 too, those
+// of GCC, and the macros that compilers have for Linux.
 var reserved = strings.Fields(`auto break case char const continue default do double else enum extern float for goto
 	if inline int long register restrict return short signed sizeof static struct switch typedef union unsigned
-	void volatile while _Bool _Complex _Imaginary`)
+	void volatile while _Bool _Complex _Imaginary
+	_Alignas _Alignof _Atomic _BitInt _Generic _Noreturn _Static_assert _Thread_local alignas alignof bool constexpr
+	false nullptr static_assert thread_local true typeof typeof_unqual asm linux unix`)
 
 // Word replaces all but letters, digits and underscores, and puts an underscore before a
 // digit that comes first.
@@ -36,16 +41,20 @@ func Identifier(name string) string {
 	return id
 }
 
-// OneLine replaces control characters, so that a comment stays on its line.
+// OneLine makes a text safe to write in a comment that ends with its line: the text has only what is
+// visible, and nothing at its end that continues the comment on the next line, as a backslash does, and
+// the trigraph for one. No language has a character then that it refuses even in comments, as Go does
+// with U+FEFF and NUL.
 func OneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, text)
+	text = terminal.Text(text)
+	if strings.HasSuffix(text, `\`) || strings.HasSuffix(text, "??/") {
+		text += "."
+	}
+	return text
 }
 
 // Comment makes a text safe to write in a C comment: it stays on its line and does not end
-// the comment.
-func Comment(text string) string { return strings.ReplaceAll(OneLine(text), "*/", "*\\/") }
+// the comment, or begin another, of which compilers warn.
+func Comment(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(OneLine(text), "*/", `*\/`), "/*", `/\*`)
+}

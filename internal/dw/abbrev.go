@@ -152,7 +152,7 @@ const stepUnknown step = StepKind
 
 var formTables = func() (t [8]formSteps) {
 	for i := range t {
-		u := Unit{Dwarf64: i&1 != 0, AddrSize: 4, Version: 5}
+		u := Unit{Header: Header{Dwarf64: i&1 != 0, AddrSize: 4, Version: 5}}
 		if i&2 != 0 {
 			u.AddrSize = 8
 		}
@@ -217,6 +217,9 @@ func (t *AbbrevTable) Clone() *AbbrevTable {
 // last one of the table. So Begin assumes the language of the previous unit, and
 // reads the table again if that was wrong.
 func (u *Unit) Begin(t *AbbrevTable) error {
+	if err := u.checkHeader(); err != nil {
+		return err
+	}
 	b := u.buf(int(u.First))
 	root := b.ULEB()
 	if b.Bad || root == 0 {

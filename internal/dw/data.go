@@ -1,5 +1,7 @@
 package dw
 
+import "github.com/bpfprologue/bpfprologue/internal/bin"
+
 // Sections holds the debug sections of one image, and what else is known about it.
 type Sections struct {
 	Path      string // of the image, for errors
@@ -23,6 +25,7 @@ type Sections struct {
 type Data struct {
 	Sections
 	Units  []Unit // see ReadUnits
+	Texts  bin.Texts // makes strings of the sections
 	types  typeUnits
 	frames frameTable
 }

@@ -51,7 +51,7 @@ func (d *Data) Elsewhere() error {
 // if there is none.
 func (d *Data) supplementary() (name, section string) {
 	if len(d.AltLink) > 0 {
-		name, _ = bin.CStringAt(d.AltLink, 0)
+		name, _ = d.Texts.At(d.AltLink, 0)
 		return name, ".gnu_debugaltlink"
 	}
 	b := bin.Reader{D: d.Sup, BigEndian: d.BigEndian}

@@ -122,7 +122,7 @@ func (u *Unit) StringValue(v Value) (string, error) {
 	case 0:
 		return "", nil
 	case FormString:
-		return string(v.Bytes()), nil
+		return u.Data.Texts.Make(v.Bytes()), nil
 	case FormStrp:
 		sec, table = ".debug_str", u.Data.Str
 	case FormLineStrp:
@@ -137,7 +137,7 @@ func (u *Unit) StringValue(v Value) (string, error) {
 	default:
 		return "", fmt.Errorf("%s: form %#x is no string", u.Data.Path, uint32(v.Form))
 	}
-	s, ok := bin.CStringAt(table, v.U)
+	s, ok := u.Data.Texts.At(table, v.U)
 	if !ok {
 		return "", u.Data.Errorf(sec, v.U, "the string is outside the section or has no end")
 	}

@@ -189,7 +189,7 @@ func (u *Unit) join(dir string) string {
 func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 	bad := func(what string) error { return u.Data.Errorf(".debug_line", t.off, "%s", what) }
 	// The offset size is the line table's, which may differ from the unit's.
-	reader := Unit{Data: u.Data, Version: 5, AddrSize: u.AddrSize, Dwarf64: dwarf64}
+	reader := Unit{Data: u.Data, Header: Header{Version: 5, AddrSize: u.AddrSize, Dwarf64: dwarf64}}
 	table := func(take func(f lineFile)) error {
 		type format struct{ kind, form uint64 }
 		formats := make([]format, b.U8())

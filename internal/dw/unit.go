@@ -12,17 +12,12 @@ import (
 // Unit is one unit of .debug_info. All headers are read at once, the rest of a unit
 // when it is first needed.
 type Unit struct {
-	Data      *Data
-	Number    int    // index in Data.Units
-	Off, End  uint64 // in .debug_info: header, and end
-	First     uint64 // first entry, in .debug_info
-	AbbrevOff uint64
-	Signature uint64 // for a type unit
-	TypeOff   uint64 // for a type unit: the type's entry, relative to the unit
-	Version   uint16
-	AddrSize  uint8
-	Kind      uint8
-	Dwarf64   bool
+	Header
+	Data   *Data
+	Number int // index in Data.Units
+	// Recalled says that the header was not read but is said to be there: it is compared when the
+	// unit is first needed.
+	Recalled bool
 
 	rootOnce sync.Once // reads the attributes below
 	rootErr  error
@@ -45,6 +40,19 @@ type Unit struct {
 	rowsMu sync.Mutex
 }
 
+// Header is a unit's header.
+type Header struct {
+	Off, End  uint64 // in .debug_info: header, and end
+	First     uint64 // first entry, in .debug_info
+	AbbrevOff uint64
+	Signature uint64 // for a type unit
+	TypeOff   uint64 // for a type unit: the type's entry, relative to the unit
+	Version   uint16
+	AddrSize  uint8
+	Kind      uint8
+	Dwarf64   bool
+}
+
 // OffsetSize returns the size in bytes of an offset in the unit: 8 in 64-bit DWARF, or else 4.
 func (u *Unit) OffsetSize() int {
 	if u.Dwarf64 {
@@ -56,67 +64,87 @@ func (u *Unit) OffsetSize() int {
 // ReadUnits reads all unit headers (DWARF 5 section 7.5.1, DWARF 4 section
 // 7.5.1).
 func (d *Data) ReadUnits() error {
-	b := bin.Reader{D: d.Info, BigEndian: d.BigEndian}
-	for b.P < len(b.D) {
-		u := Unit{Data: d, Off: uint64(b.P)}
-		n, dwarf64 := b.UnitLength()
-		end := uint64(len(b.D))
-		if d.types.from > u.Off {
-			end = d.types.from
+	for off := uint64(0); off < uint64(len(d.Info)); {
+		u, err := d.readHeader(off)
+		if err != nil {
+			return err
 		}
-		if b.Bad || uint64(b.P) > end || n > end-uint64(b.P) {
-			return d.Errorf(".debug_info", u.Off, "invalid unit length %#x: %#x bytes are left", n, end-u.Off)
+		if off = u.End; u.First != 0 { // else padding between units
+			d.Units = append(d.Units, Unit{Data: d, Number: len(d.Units), Header: u})
 		}
-		u.Dwarf64 = dwarf64
-		u.End = uint64(b.P) + n
-		if n > 1<<32-64 {
-			return d.Errorf(".debug_info", u.Off, "unsupported unit of %#x bytes", n)
-		}
-		if n == 0 {
-			continue // padding between units
-		}
-		u.Version = b.U16()
-		switch {
-		case u.Version == 5:
-			u.Kind = b.U8()
-			u.AddrSize = b.U8()
-			u.AbbrevOff = b.Offset(dwarf64)
-			switch u.Kind {
-			case UnitSkeleton, UnitSplitCompile:
-				b.Skip(8) // DWO id
-			case UnitType, UnitSplitType:
-				u.Signature = b.U64()
-				u.TypeOff = b.Offset(dwarf64)
-			case UnitCompile, UnitPartial:
-			default:
-				return d.Errorf(".debug_info", u.Off, "unknown unit type %#x", u.Kind)
-			}
-		case u.Version >= 2 && u.Version <= 4:
-			u.Kind = UnitCompile
-			u.AbbrevOff = b.Offset(dwarf64)
-			u.AddrSize = b.U8()
-			if d.inTypes(u.Off) {
-				u.Kind = UnitType
-				u.Signature = b.U64()
-				u.TypeOff = b.Offset(dwarf64)
-			}
-		default:
-			return d.Errorf(".debug_info", u.Off, "unsupported DWARF version %d", u.Version)
-		}
-		if b.Bad || uint64(b.P) > u.End {
-			return d.Errorf(".debug_info", u.Off, "the unit's header does not fit into its length")
-		}
-		if u.AddrSize != 4 && u.AddrSize != 8 {
-			return d.Errorf(".debug_info", u.Off, "invalid address size %d", u.AddrSize)
-		}
-		u.First = uint64(b.P)
-		d.Units = append(d.Units, Unit{
-			Data: d, Number: len(d.Units), Off: u.Off, End: u.End, First: u.First, AbbrevOff: u.AbbrevOff, Signature: u.Signature,
-			TypeOff: u.TypeOff, Version: u.Version, AddrSize: u.AddrSize, Kind: u.Kind, Dwarf64: u.Dwarf64,
-		})
-		b.Seek(u.End)
 	}
 	return nil
+}
+
+// readHeader reads the header of a unit at an offset in .debug_info. First is 0 if the unit is empty.
+func (d *Data) readHeader(off uint64) (u Header, err error) {
+	b := bin.Reader{D: d.Info, BigEndian: d.BigEndian}
+	b.Seek(off)
+	u.Off = off
+	n, dwarf64 := b.UnitLength()
+	end := uint64(len(b.D))
+	if d.types.from > u.Off {
+		end = d.types.from
+	}
+	if b.Bad || uint64(b.P) > end || n > end-uint64(b.P) {
+		return u, d.Errorf(".debug_info", u.Off, "invalid unit length %#x: %#x bytes are left", n, end-u.Off)
+	}
+	u.Dwarf64 = dwarf64
+	u.End = uint64(b.P) + n
+	if n > 1<<32-64 {
+		return u, d.Errorf(".debug_info", u.Off, "unsupported unit of %#x bytes", n)
+	}
+	if n == 0 {
+		return u, nil
+	}
+	u.Version = b.U16()
+	switch {
+	case u.Version == 5:
+		u.Kind = b.U8()
+		u.AddrSize = b.U8()
+		u.AbbrevOff = b.Offset(dwarf64)
+		switch u.Kind {
+		case UnitSkeleton, UnitSplitCompile:
+			b.Skip(8) // DWO id
+		case UnitType, UnitSplitType:
+			u.Signature = b.U64()
+			u.TypeOff = b.Offset(dwarf64)
+		case UnitCompile, UnitPartial:
+		default:
+			return u, d.Errorf(".debug_info", u.Off, "unknown unit type %#x", u.Kind)
+		}
+	case u.Version >= 2 && u.Version <= 4:
+		u.Kind = UnitCompile
+		u.AbbrevOff = b.Offset(dwarf64)
+		u.AddrSize = b.U8()
+		if d.inTypes(u.Off) {
+			u.Kind = UnitType
+			u.Signature = b.U64()
+			u.TypeOff = b.Offset(dwarf64)
+		}
+	default:
+		return u, d.Errorf(".debug_info", u.Off, "unsupported DWARF version %d", u.Version)
+	}
+	if b.Bad || uint64(b.P) > u.End {
+		return u, d.Errorf(".debug_info", u.Off, "the unit's header does not fit into its length")
+	}
+	if u.AddrSize != 4 && u.AddrSize != 8 {
+		return u, d.Errorf(".debug_info", u.Off, "invalid address size %d", u.AddrSize)
+	}
+	u.First = uint64(b.P)
+	return u, nil
+}
+
+// checkHeader compares a header that was recalled with the one that is there.
+func (u *Unit) checkHeader() error {
+	if !u.Recalled {
+		return nil
+	}
+	h, err := u.Data.readHeader(u.Off)
+	if err == nil && h != u.Header {
+		err = u.Data.Errorf(".debug_info", u.Off, "the unit's header is another one than an index says")
+	}
+	return err
 }
 
 // UnitAt returns the unit that contains an offset in .debug_info, or nil.
@@ -269,6 +297,12 @@ func (u *Unit) buf(pos int) bin.Reader {
 
 // IsEnd reports whether the entry is the end of a list of children.
 func (e Entry) IsEnd() bool { return e.Abbrev == nil }
+
+// IsFunction reports whether the entry is what a scan records: a function, or an inlined instance of one,
+// with an address or without.
+func (e Entry) IsFunction(inlined, hasPC bool) bool {
+	return e.Abbrev != nil && e.Abbrev.Record && e.Abbrev.HasPC == hasPC && (e.Abbrev.Tag == TagInlinedSubroutine) == inlined
+}
 
 // Tag returns the entry's tag, or 0 at the end of a list.
 func (e Entry) Tag() Tag {

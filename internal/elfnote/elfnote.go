@@ -9,8 +9,13 @@ import (
 // ntGNUBuildID is NT_GNU_BUILD_ID of elf.h.
 const ntGNUBuildID = 3
 
+// maxBuildID is how many bytes a build ID can have. Linkers make 8 to 32, and the kernel knows 20
+// (BUILD_ID_SIZE_MAX in include/linux/buildid.h).
+const maxBuildID = 64
+
 // BuildID returns the GNU build ID that notes contain, in hexadecimal, or "". It is a note
-// with the owner "GNU" and the type NT_GNU_BUILD_ID (System V gABI, "Note Section").
+// with the owner "GNU" and the type NT_GNU_BUILD_ID (System V gABI, "Note Section"), of at most 64 bytes:
+// it names files, and is printed.
 func BuildID(notes []byte, order binary.ByteOrder) string {
 	const headerSize = 12
 	for len(notes) >= headerSize {
@@ -23,7 +28,7 @@ func BuildID(notes []byte, order binary.ByteOrder) string {
 		if !ok {
 			return ""
 		}
-		if kind == ntGNUBuildID && string(name) == "GNU\x00" && len(desc) > 0 {
+		if kind == ntGNUBuildID && string(name) == "GNU\x00" && len(desc) > 0 && len(desc) <= maxBuildID {
 			return hex.EncodeToString(desc)
 		}
 		notes = rest

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"sync"
@@ -27,6 +28,12 @@ type Options struct {
 	Limit int64
 	// Key names the image in Dir: its build ID. An image without one is not kept.
 	Key string
+	// Identity is image.Identity.Key, Private and Size are the other two fields. Contents is
+	// image.File.Digest.
+	Identity string
+	Private  bool
+	Size     int64
+	Contents func() ([sha256.Size]byte, error)
 
 	Warn     func(error)              // called when a kept scan could not be used or written
 	Progress func(done, total uint64) // called by several goroutines; bytes of .debug_info

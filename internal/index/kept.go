@@ -1,13 +1,16 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -16,12 +19,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/store"
 )
 
 // A scan's result can be kept in a directory, one file per image, so that the next
 // query on the same image needs no scan. A file is named after the image's build ID
-// and the format. After a header it holds:
+// and the format. It holds:
 //
+//   - a magic number,
+//   - hashes of the identities of files that were found to have the contents below,
+//   - a checksum of what follows,
+//   - a hash of the contents that were scanned,
+//   - the sizes of what follows:
 //   - the units,
 //   - each function name, sorted, with the units that have sites of it,
 //   - the code symbols, by address,
@@ -29,21 +38,36 @@ import (
 //
 // All but the last are tables that are used in place: a query touches only the pages
 // it needs, and only the units of its answer in .debug_info. Numbers are
-// little-endian. A file is written under another name and then renamed, so several
-// processes may write and read at once. The whole file is checked before it is used,
-// and it may be deleted at any time.
+// little-endian. Package store writes and opens the files, so several processes may do so at once,
+// and any file may be deleted at any time.
+//
+// A build ID is what the maker of a file says. So an index is used for a file only if the hash of the
+// file's own contents is the one in the index. To hash a kernel takes a tenth of a second; therefore
+// the identity of the file (device, inode, size, times) is noted then, and while that is the same the
+// contents are not hashed again. An image that others can write to is not kept at all: they could
+// change it while it is hashed or scanned, and change it back. Neither the scan of a hostile copy nor the
+// index of one can then be an answer about the genuine image.
+//
+// All of an index is checked against its checksum when it is opened, and what is used of it against the
+// image then: units have the headers that they are said to have, and records are functions.
 
 // KeptMagic names the format. A new format needs another magic and another suffix, so
 // that two versions do not overwrite each other's files.
 const (
-	KeptMagic  = "bpfprologue index 4\n"
-	KeptSuffix = ".4.idx"
+	KeptMagic  = "bpfprologue index 5\n"
+	KeptSuffix = ".5.idx"
 )
+
+// keptFiles matches the names of kept files, of other versions too.
+var keptFiles = regexp.MustCompile(`^.+\.\d+\.idx$`)
 
 // Sizes in bytes of the parts of a kept file.
 const (
-	keptHead     = len(KeptMagic) + 4 // magic, and a checksum of the rest
-	keptCounts   = 11 * 8             // shape and lengths
+	keptKnown    = 4 * sha256.Size // hashes of identities
+	keptSum      = len(KeptMagic) + keptKnown
+	keptHead     = keptSum + 4 // magic, identities, checksum of the rest
+	keptContents = sha256.Size
+	keptCounts   = 5 * 8 // numbers of units, and lengths
 	keptUnitSize = 56
 	keptNameSize = 16
 )
@@ -53,12 +77,27 @@ var keptCRC = crc32.MakeTable(crc32.Castagnoli)
 // ErrDamagedIndex is wrapped by errors about a kept scan that is damaged.
 var ErrDamagedIndex = errors.New("damaged")
 
-// KeptPath returns the file for the image's scan, or "" if none is to be kept.
-func (x *Index) KeptPath() string {
-	if x.O.Dir == "" || x.O.Key == "" {
+// keptName returns the name of the file for the image's scan, or "" if none is to be kept.
+func (x *Index) keptName() string {
+	if x.O.Dir == "" || x.O.Key == "" || !x.O.Private {
 		return ""
 	}
-	return filepath.Join(x.O.Dir, x.O.Key+KeptSuffix)
+	return x.O.Key + KeptSuffix
+}
+
+// KeptPath returns the file for the image's scan, or "" if none is to be kept.
+func (x *Index) KeptPath() string {
+	if name := x.keptName(); name != "" {
+		return filepath.Join(x.O.Dir, name)
+	}
+	return ""
+}
+
+// maxKept returns how many bytes an index of the image can have: Debian's kernel has 174 MB of
+// .debug_info, and an index of 6 MB.
+func (x *Index) maxKept() int64 {
+	const small = 1 << 20
+	return small + x.O.Size + int64(len(x.Data.Info))
 }
 
 // kept is a scan that was read back.
@@ -70,47 +109,50 @@ type kept struct {
 	recs   [][]byte // by unit
 }
 
-// shape distinguishes images with the same build ID but different sections: the debug
-// information may be in the file or in a separate one.
-func (x *Index) shape() [5]uint64 {
-	return [...]uint64{
-		uint64(len(x.Data.Info)), uint64(len(x.Data.Abbrev)), uint64(len(x.Data.Str)), uint64(len(x.Data.LineStr)),
-		uint64(len(x.Data.Loclists) + len(x.Data.Loc)),
+// known returns a hash of the image's identity, or nil if it has none. Some devices have other numbers
+// when the machine has started anew.
+func (x *Index) known() []byte {
+	if x.O.Identity == "" {
+		return nil
 	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without one, nothing is there to tell
+	sum := sha256.Sum256([]byte(string(boot) + x.O.Identity))
+	return sum[:]
 }
 
 // keep writes the scan's result.
 func (x *Index) keep() error {
-	path := x.KeptPath()
-	if path == "" {
+	name := x.keptName()
+	if name == "" {
 		return nil
 	}
-	body, err := x.encodeScan()
-	if err != nil {
-		return err
-	}
-	head := append([]byte(KeptMagic), 0, 0, 0, 0)
-	binary.LittleEndian.PutUint32(head[len(KeptMagic):], crc32.Checksum(body, keptCRC))
-	if err := os.MkdirAll(x.O.Dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(x.O.Dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(head, body...))
-	err = errors.Join(err, f.Close())
+	contents, err := x.O.Contents()
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = x.O.Changed() // since it was scanned
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
-	return Evict(x.O.Dir, x.O.Limit, path)
+	body, err := x.encodeScan(contents)
+	if err != nil || int64(keptHead+len(body)) > x.maxKept() {
+		return err
+	}
+	head := append([]byte(KeptMagic), make([]byte, keptKnown)...)
+	copy(head[len(KeptMagic):], x.known())
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(body, keptCRC))
+	dir, err := store.Create(x.O.Dir, keptFiles)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Write(name, head, body); err != nil {
+		return err
+	}
+	return dir.Evict(limitOf(x.O.Limit), name)
 }
 
 // encodeScan writes everything after the checksum.
-func (x *Index) encodeScan() ([]byte, error) {
+func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 	le := binary.LittleEndian
 	var units, recs []byte
 	byName := make(map[NameRef][]int)
@@ -164,11 +206,8 @@ func (x *Index) encodeScan() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var body []byte
-	for _, v := range x.shape() {
-		body = le.AppendUint64(body, v)
-	}
-	for _, n := range []int{len(x.Units), len(names), len(lists), len(syms), len(recs), 0} {
+	body := contents[:]
+	for _, n := range []int{len(x.Units), len(names), len(lists), len(syms), len(recs)} {
 		body = le.AppendUint64(body, uint64(n))
 	}
 	return slices.Concat(body, units, names, lists, syms, recs), nil
@@ -235,71 +274,126 @@ func zigzag(b *bin.Reader) int64 {
 
 // recall uses the image's kept scan and reports whether there was one.
 func (x *Index) recall() (bool, error) {
-	path := x.KeptPath()
-	if path == "" {
+	name := x.keptName()
+	if name == "" {
 		return false, nil
 	}
-	m, err := mapping.Open(path)
+	dir, err := store.Open(x.O.Dir, keptFiles)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	err = mapping.Guard(func() error { return x.readKept(m.Data) })
+	defer dir.Close()
+	_ = dir.Sweep() // of what is left the next process tries again
+	anew := func(err error) (bool, error) {
+		return false, fmt.Errorf("%s: the kept index is %w; it will be made anew", x.KeptPath(), err)
+	}
+	f, err := dir.File(name, x.maxKept())
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return false, errors.Join(fmt.Errorf("%s: the kept index is %w; it will be made anew", path, err), m.Close())
+		return anew(fmt.Errorf("%w: %w", ErrDamagedIndex, err))
+	}
+	m, err := mapping.Of(f, x.KeptPath())
+	if err != nil {
+		return anew(err)
+	}
+	known := x.known()
+	compared := false
+	err = mapping.Guard(func() (err error) {
+		compared, err = x.readKept(m.Data, known)
+		return err
+	})
+	if err != nil {
+		_ = m.Close()
+		return anew(err)
 	}
 	x.Kept.mapped = m
-	now := time.Now()
-	x.warn(os.Chtimes(path, now, now)) // Evict goes by this time
+	store.Used(m.File())
+	if !compared && known != nil {
+		note(m.File(), known)
+	}
 	return true, nil
 }
 
-func (x *Index) readKept(d []byte) error {
-	if len(d) < keptHead+keptCounts || string(d[:len(KeptMagic)]) != KeptMagic {
-		return ErrDamagedIndex
-	}
-	if crc32.Checksum(d[keptHead:], keptCRC) != binary.LittleEndian.Uint32(d[len(KeptMagic):]) {
-		return ErrDamagedIndex
-	}
-	b := bin.Reader{D: d, P: keptHead}
-	for _, n := range x.shape() {
-		if b.U64() != n {
-			return errors.New("of an image with other sections")
+// isKnown reports whether the contents of the file with an identity were compared before.
+func isKnown(d, known []byte) bool {
+	for i := len(KeptMagic); i < keptSum; i += sha256.Size {
+		if bytes.Equal(d[i:i+sha256.Size], known) {
+			return true
 		}
 	}
+	return false
+}
+
+// note writes into an index that the file with an identity has its contents. If it cannot, or is
+// killed meanwhile, the contents are hashed again the next time.
+func note(index *os.File, known []byte) {
+	f, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", index.Fd()), os.O_WRONLY, 0) // the file, whatever its name is now
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	slot := int(known[0]) % (keptKnown / sha256.Size) // whichever was there
+	_, _ = f.WriteAt(known, int64(len(KeptMagic)+slot*sha256.Size))
+}
+
+// readKept reads a kept file. known is a hash of the image's identity; compared is whether the contents of
+// that were compared before.
+func (x *Index) readKept(d, known []byte) (compared bool, err error) {
+	if len(d) < keptHead+keptContents+keptCounts || string(d[:len(KeptMagic)]) != KeptMagic {
+		return false, ErrDamagedIndex
+	}
+	b := bin.Reader{D: d, P: keptHead}
+	contents := b.Bytes(keptContents)
 	count, names, lists, syms, recs := b.U64(), b.U64(), b.U64(), b.U64(), b.U64()
-	b.U64()
-	if count > uint64(len(d))/keptUnitSize {
-		return ErrDamagedIndex
+	size := uint64(b.P) + count*keptUnitSize
+	for _, n := range []uint64{count, names, lists, syms, recs} {
+		if n > uint64(len(d)) {
+			return false, ErrDamagedIndex
+		}
+	}
+	if size+names+lists+syms+recs != uint64(len(d)) || names%keptNameSize != 0 {
+		return false, ErrDamagedIndex
+	}
+	if crc32.Checksum(d[keptHead:], keptCRC) != binary.LittleEndian.Uint32(d[keptSum:]) {
+		return false, ErrDamagedIndex
+	}
+	if compared = isKnown(d, known); !compared {
+		own, err := x.O.Contents()
+		if err != nil {
+			return false, err
+		}
+		if !bytes.Equal(contents, own[:]) {
+			return false, errors.New("of an image with other contents")
+		}
 	}
 	table := bin.Reader{D: b.Bytes(count * keptUnitSize)}
 	k := &kept{names: b.Bytes(names), lists: b.Bytes(lists), syms: b.Bytes(syms), recs: make([][]byte, count)}
 	r := bin.Reader{D: b.Bytes(recs)}
-	if b.Bad || b.P != len(d) || names%keptNameSize != 0 {
-		return ErrDamagedIndex
-	}
 	units := make([]dw.Unit, count)
 	for i := range units {
 		u := &units[i]
-		u.Data, u.Number, u.Off, u.End, u.First, u.AbbrevOff = x.Data, i, table.U64(), table.U64(), table.U64(), table.U64()
-		u.Signature, u.TypeOff = table.U64(), table.U64()
+		u.Data, u.Number, u.Recalled = x.Data, i, true
+		u.Off, u.End, u.First, u.AbbrevOff, u.Signature, u.TypeOff = table.U64(), table.U64(), table.U64(), table.U64(), table.U64(), table.U64()
 		k.recs[i] = r.Bytes(uint64(table.U32()))
 		u.Version, u.AddrSize, u.Kind, u.Dwarf64 = uint16(table.U8()), table.U8(), table.U8(), table.U8() != 0
-		if u.End > uint64(len(x.Data.Info)) || u.First > u.End || u.Off > u.First || i > 0 && u.Off < units[i-1].End {
-			return ErrDamagedIndex
+		if u.End > uint64(len(x.Data.Info)) || u.First >= u.End || u.Off >= u.First || i > 0 && u.Off < units[i-1].End {
+			return false, ErrDamagedIndex
 		}
 	}
-	if r.Bad || table.Bad {
-		return ErrDamagedIndex
+	if b.Bad || r.Bad || table.Bad || r.P != len(r.D) {
+		return false, ErrDamagedIndex
 	}
 	if !x.O.UseSymbols(k.syms) {
-		return ErrDamagedIndex
+		return false, ErrDamagedIndex
 	}
 	x.Kept, x.Data.Units = k, units
 	x.addUnits()
-	return nil
+	return compared, nil
 }
 
 // name returns the i-th of the sorted names.
@@ -356,75 +450,86 @@ func (k *kept) functions(x *Index) []string {
 	return names
 }
 
-// recallRecords decodes the unit's records in a kept scan.
+// recallRecords decodes the unit's records in a kept scan, and checks that each is of an entry for a
+// function.
 func (u *Unit) recallRecords() error {
-	var ok bool
-	if u.Recs, ok = DecodeRecs(u.Index.Kept.recs[u.Number]); !ok {
+	damaged := func() error {
 		return fmt.Errorf("%s: the kept index is %w: delete it, or do without", u.Index.KeptPath(), ErrDamagedIndex)
 	}
+	recs, ok := DecodeRecs(u.Index.Kept.recs[u.Number])
+	if !ok {
+		return damaged()
+	}
+	if err := u.Load(); err != nil {
+		return err
+	}
+	for i := range recs {
+		r := &recs[i]
+		e, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil || !e.IsFunction(r.Flags&Inlined != 0, r.Flags&HasPC != 0) || r.Root >= 0 && recs[r.Root].Root != r.Root {
+			return damaged()
+		}
+	}
+	u.Recs = recs
 	return nil
 }
 
 // KeptFile is one kept scan.
 type KeptFile struct {
-	Key  string
-	Size int64 // bytes
-	Used time.Time
+	Key        string
+	Size       int64 // bytes
+	Used       time.Time
+	Unfinished bool // it is being written, or was when its writer was killed
 }
 
 // ListKept returns the scans kept in a directory, the most recently used one first.
 func ListKept(dir string) ([]KeptFile, error) {
-	entries, err := os.ReadDir(dir)
+	d, err := store.Open(dir, keptFiles)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.List()
 	var out []KeptFile
 	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), KeptSuffix)
-		if !ok {
-			continue
-		}
-		if st, err := e.Info(); err == nil { // else another process has removed it
-			out = append(out, KeptFile{id, st.Size(), st.ModTime()})
-		}
+		out = append(out, KeptFile{strings.TrimSuffix(e.Name, KeptSuffix), e.Size, e.Used, e.Unfinished})
 	}
-	slices.SortStableFunc(out, func(a, b KeptFile) int { return b.Used.Compare(a.Used) })
 	return out, err
 }
 
 // ClearKept removes all scans kept in a directory.
 func ClearKept(dir string) error {
-	list, err := ListKept(dir)
-	for _, k := range list {
-		err = errors.Join(err, k.remove(dir))
-	}
-	return err
-}
-
-func (k *KeptFile) remove(dir string) error {
-	err := os.Remove(filepath.Join(dir, k.Key+KeptSuffix))
+	d, err := store.Open(dir, keptFiles)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Clear()
 }
 
 // defaultLimit is the size in bytes that all kept scans may have together.
 const defaultLimit = 1 << 30
 
+func limitOf(limit int64) int64 {
+	if limit == 0 {
+		return defaultLimit
+	}
+	return limit
+}
+
 // Evict removes the least recently used files until the others take limit bytes or
 // less. It never removes the file at path.
 func Evict(dir string, limit int64, path string) error {
-	if limit == 0 {
-		limit = defaultLimit
+	d, err := store.Open(dir, keptFiles)
+	if err != nil {
+		return err
 	}
-	list, err := ListKept(dir)
-	total := int64(0)
-	for _, k := range list {
-		total += k.Size
-		if total > limit && k.Key+KeptSuffix != filepath.Base(path) {
-			err = errors.Join(err, k.remove(dir))
-		}
-	}
-	return err
+	defer d.Close()
+	return d.Evict(limitOf(limit), filepath.Base(path))
 }

@@ -54,11 +54,11 @@ func (x *Index) NameOf(n NameRef) string {
 	off := uint64(n &^ NameSection)
 	switch n & NameSection {
 	case nameStr:
-		s, _ = bin.CStringAt(x.Data.Str, off)
+		s, _ = x.Data.Texts.At(x.Data.Str, off)
 	case NameInfo:
-		s, _ = bin.CStringAt(x.Data.Info, off)
+		s, _ = x.Data.Texts.At(x.Data.Info, off)
 	case nameLineStr:
-		s, _ = bin.CStringAt(x.Data.LineStr, off)
+		s, _ = x.Data.Texts.At(x.Data.LineStr, off)
 	}
 	return s
 }

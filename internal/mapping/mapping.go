@@ -10,10 +10,9 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,12 +26,11 @@ var ErrFault = errors.New("the file was changed while it was being read: open it
 type Mapping struct {
 	Data []byte
 
-	path    string
-	file    *os.File
-	size    int64
-	written time.Time        // mtime, which its owner can set
-	status  syscall.Timespec // ctime, which nobody can
-	fault   atomic.Bool      // part of Data is gone
+	path  string
+	file  *os.File
+	size  int64
+	stat  unix.Stat_t // when it was opened
+	fault atomic.Bool // part of Data is gone
 }
 
 // open holds the mappings that a fault can be in.
@@ -43,10 +41,16 @@ var open struct {
 
 // Open maps a regular file. For an empty file, Data is empty.
 func Open(path string) (*Mapping, error) {
-	f, err := os.Open(path)
+	// Without O_NONBLOCK it would wait for a writer if the file is a pipe.
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
+	return Of(f, path)
+}
+
+// Of maps a regular file that is open, and closes it in the end. Errors name path.
+func Of(f *os.File, path string) (*Mapping, error) {
 	m := &Mapping{path: path, file: f}
 	if err := m.mmap(); err != nil {
 		_ = f.Close()
@@ -66,8 +70,10 @@ func (m *Mapping) mmap() error {
 	if !st.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", m.path)
 	}
-	m.size, m.written = st.Size(), st.ModTime()
-	m.status = st.Sys().(*syscall.Stat_t).Ctim
+	m.size = st.Size()
+	if err := unix.Fstat(int(m.file.Fd()), &m.stat); err != nil {
+		return err
+	}
 	if m.size == 0 {
 		return nil
 	}
@@ -129,11 +135,10 @@ func (m *Mapping) Changed() error {
 	if m == nil || m.file == nil {
 		return nil
 	}
-	if st, err := m.file.Stat(); err == nil && st.Size() == m.size && st.ModTime().Equal(m.written) {
-		// That a file was removed, as when a package is upgraded, changes its status too.
-		if s := st.Sys().(*syscall.Stat_t); s.Ctim == m.status || s.Nlink == 0 {
-			return m.Faulted()
-		}
+	// That a file was removed, as when a package is upgraded, changes its status too.
+	var st unix.Stat_t
+	if err := unix.Fstat(int(m.file.Fd()), &st); err == nil && st.Size == m.stat.Size && st.Mtim == m.stat.Mtim && (st.Ctim == m.stat.Ctim || st.Nlink == 0) {
+		return m.Faulted()
 	}
 	m.fault.Store(true)
 	return m.Faulted()
@@ -148,7 +153,11 @@ var ErrPanic = errors.New("internal error")
 func Work(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrPanic, r, debug.Stack())
+			lines := []error{fmt.Errorf("%w: %v", ErrPanic, r)}
+			for line := range strings.Lines(string(debug.Stack())) {
+				lines = append(lines, errors.New("  "+strings.TrimSpace(line)))
+			}
+			err = errors.Join(lines...)
 		}
 	}()
 	return Guard(f)

@@ -1,4 +1,5 @@
-// Package nametest makes many names for tests and benchmarks of what searches names.
+// Package nametest makes names for tests: many, for what searches them, and hostile ones, for what prints
+// them.
 package nametest
 
 import (

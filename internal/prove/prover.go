@@ -16,6 +16,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // batchSize is how many prologues are loaded as one program: the fastest range is
@@ -437,14 +438,14 @@ func (p *prover) disagreement(j *job, i int, regs registers, got bpfexec.Result,
 	var b strings.Builder
 	arg := &j.args[i].arg
 	expr, sec, off := arg.Variable.Expression()
-	fmt.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE, arg.Name, arg.Size, arg.Signed)
-	fmt.Fprintf(&b, "  location %s by %v, reason %q, from % x at %s+%#x\n", arg.Variable.Loc.Text(p.img.Arch()), arg.Variable.Loc.Rule, arg.Unfetched, expr, sec, off)
-	fmt.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", j.value(&got, i), got.Err, want, ok, err)
+	terminal.Fprintf(&b, "%v (address %#x, view %d, entry .debug_info+%#x): argument %q, %d bytes, signed %v\n", j.site, j.site.Addr, j.site.View, j.site.DIE, arg.Name, arg.Size, arg.Signed)
+	terminal.Fprintf(&b, "  location %s by %v, reason %q, from % x at %s+%#x\n", arg.Variable.Loc.Text(p.img.Arch()), arg.Variable.Loc.Rule, arg.Unfetched, expr, sec, off)
+	terminal.Fprintf(&b, "  fetched %#x, err %#x; expected %#x, readable %v, %v\n  registers:", j.value(&got, i), got.Err, want, ok, err)
 	for _, reg := range p.img.Arch().Registers() {
 		if v, ok := regs.value[uint64(reg.DWARF)]; ok {
-			fmt.Fprintf(&b, " %s=%#x", reg.Name, v)
+			terminal.Fprintf(&b, " %s=%#x", reg.Name, v)
 		}
 	}
-	fmt.Fprintf(&b, "\n%s", j.text)
+	b.WriteString("\n" + j.text)
 	return b.String()
 }

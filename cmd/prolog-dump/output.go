@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/terminal"
+)
+
+// Whatever the tool prints goes through these two. Texts of others are made safe before, by
+// terminal.Fprintf, which alone can tell a newline in a name from one of the tool's own; what was
+// forgotten there is not obeyed by a terminal either.
+var (
+	stdout io.Writer = &printed{w: os.Stdout}
+	stderr io.Writer = &printed{w: os.Stderr}
+)
+
+// drawn is standard error for progress, which is drawn over and over. It has no texts of others.
+var drawn io.Writer = os.Stderr
+
+// onTerminal reports whether somebody sees what is drawn.
+func onTerminal() bool {
+	_, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// lend lends a command the terminal. What it prints there is its own affair.
+func lend(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr }
+
+// printed is a writer that prints all but lines and tabs as terminal.Text does.
+type printed struct {
+	mu   sync.Mutex // warnings come from any goroutine
+	w    io.Writer
+	rest []byte // the beginning of a character, whose end the next Write has
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := b
+	if len(p.rest) > 0 {
+		all = append(p.rest, b...)
+	}
+	whole := wholeCharacters(all)
+	p.rest = append([]byte(nil), all[whole:]...)
+	if _, err := p.w.Write(safe(all[:whole])); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// wholeCharacters returns the length of a text without the character that it ends in, if that is not
+// all there.
+func wholeCharacters(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if at := len(b) - n; utf8.RuneStart(b[at]) {
+			if utf8.FullRune(b[at:]) {
+				return len(b)
+			}
+			return at
+		}
+	}
+	return len(b)
+}
+
+// safe returns a text of several lines without what a terminal obeys.
+func safe(b []byte) []byte {
+	for _, c := range b {
+		if c != '\n' && c != '\t' && c < ' ' || c > '~' {
+			lines := strings.Split(string(b), "\n")
+			for i := range lines {
+				lines[i] = terminal.Line(lines[i])
+			}
+			return []byte(strings.Join(lines, "\n"))
+		}
+	}
+	return b
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/nametest"
+	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/terminal"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// TestOneWayOut: the tool prints by terminal.Fprintf and printObject, to stdout and stderr, so that no
+// new line of it forgets what others may have chosen.
+func TestOneWayOut(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := sel.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			what := pkg.Name + "." + sel.Sel.Name
+			switch {
+			case strings.HasPrefix(what, "fmt.Fprint"), strings.HasPrefix(what, "fmt.Print"), strings.HasPrefix(what, "log."):
+				t.Errorf("%v: %s: terminal.Fprintf prints", fset.Position(n.Pos()), what)
+			case what == "json.NewEncoder" && name != "json.go":
+				t.Errorf("%v: %s: printObject writes JSON", fset.Position(n.Pos()), what)
+			case (what == "os.Stdout" || what == "os.Stderr" || what == "os.Stdin") && name != "output.go":
+				t.Errorf("%v: %s: output.go has writers", fset.Position(n.Pos()), what)
+			}
+			return true
+		})
+	}
+}
+
+// hostile writes an image whose names have evil inside.
+func hostile(t *testing.T, path, evil string) {
+	t.Helper()
+	data, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = nametest.Hostile(data, evil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkPrinted checks that a terminal obeys nothing in a text, and that a name with a newline forged no
+// line.
+func checkPrinted(t *testing.T, what, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if terminal.Line(line) != line {
+			t.Errorf("%s: the terminal would obey %q", what, line)
+			return
+		}
+		if strings.HasPrefix(line, "!!") {
+			t.Errorf("%s: a forged line %q", what, line)
+			return
+		}
+	}
+}
+
+// TestHostileNames drives every command over images and files with hostile names. The writers behind
+// which nothing can be forgotten are taken away: what is printed must be safe before.
+func TestHostileNames(t *testing.T) {
+	var out, errs bytes.Buffer
+	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
+	stdout, stderr = &out, &errs
+	printed := 0
+	for _, evil := range nametest.Evils {
+		dir := filepath.Join(t.TempDir(), "d"+strings.ReplaceAll(evil, "/", ""))
+		cache := filepath.Join(dir, "cache")
+		t.Setenv("BPFPROLOGUE_CACHE", cache)
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		// The cache has files of somebody else's choice.
+		for _, name := range []string{"a" + evil + "x.4.idx", ".new-" + evil, "b" + evil} {
+			name = strings.ReplaceAll(name, "/", "")
+			if err := os.WriteFile(filepath.Join(cache, name), []byte(evil), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		image := filepath.Join(dir, "image.elf")
+		hostile(t, image, evil)
+		src := filepath.Join(dir, "src")
+		if err := os.MkdirAll(src, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat("\tint x; "+strings.ReplaceAll(evil, "\n", "")+" !\n", 500)
+		for _, name := range []string{"queue.c", "qu" + strings.ReplaceAll(evil, "/", ""), "page.c", "toy.h"} {
+			if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cut := filepath.Join(dir, "cut.elf")
+		if err := os.WriteFile(cut, []byte("\x7fELF"+evil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k := []string{"-k", image, "--source", src}
+		for _, args := range [][]string{
+			{"*_abcd $params"}, {"--explain", "*", "$vars"}, {"--sites", "--attachable", "--cost", "* $params"},
+			{"--format", "json", "* $params"}, {"--format", "tracefs", "* $params"}, {"--format", "bpftrace", "* $params"},
+			{"--format", "go", "* $params"}, {"--format", "c", "* $params"}, {"header", "*_abcd $params"}, {"--convention", "record", "header", "* $params"},
+			{"funcs", "*"}, {"vars", "*"}, {"lines", "*"}, {"--format", "json", "funcs", "*"}, {"--format", "json", "vars", "*"},
+			{"--format", "json", "lines", "*"}, {"coverage", image}, {"--format", "json", "coverage", image},
+			{"coverage", "--diff", image, image}, {"--format", "json", "coverage", "--diff", image, image},
+			{"__complete", ""}, {"cache", "list"},
+			// Errors, with what is nearest.
+			{"my_func_one_abcd arg9"}, {"call_my_funcz arg"}, {"*_abcd no_such"}, {"*_abcd arg1->no_such"}, {"* pk->no_such"}, {"qu*.c:1"}, {"queu.c:19"},
+			{"*_abcd:900"}, {"*_abcd;nothing*"}, {"ca*;x" + evil}, {"x" + evil}, {"--filter", "x*", "*_abcd"}, {"--missing", "fail", "* $params"},
+			{"--" + evil}, {"--format", evil, "x"}, {"trace", "--buffer", evil}, {"cache", evil}, {"-k", cut, "x"}, {"-k", dir + "/no such", "x"},
+			{"-k", dir, "x"}, {"coverage", cut}, {"module=x" + evil + ";f"}, {"exec=" + cut + ";f"}, {"--source", evil, "lines", "*"},
+			{"--filter", "(" + evil, "x"}, {"trace", "x" + evil}, {"trace", "--object", cut}, {"verify", cut}, {"prove", cut},
+		} {
+			out.Reset()
+			errs.Reset()
+			_ = run(append(append([]string{}, k...), args...))
+			printed += out.Len()
+			checkPrinted(t, strings.Join(args, " "), out.String())
+			checkPrinted(t, strings.Join(args, " ")+" (errors)", errs.String())
+			if args[0] == "--format" && args[1] == "json" {
+				for line := range strings.Lines(out.String()) {
+					if !json.Valid([]byte(line)) {
+						t.Errorf("%q: %q is no JSON", args, line)
+					}
+				}
+			}
+		}
+	}
+	if printed < 1<<20 {
+		t.Errorf("only %d bytes were printed", printed)
+	}
+}
+
+// TestHostileTask: the name of a task, and strings that it gives, are anybody's choice.
+func TestHostileTask(t *testing.T) {
+	for _, evil := range nametest.Evils {
+		path := filepath.Join(t.TempDir(), "image.elf")
+		hostile(t, path, evil)
+		img, err := dwarfloc.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		p := plantest.New(t, img, "*_abcd arg1 comm=$comm", plan.Options{})
+		hit := &tracer.Hit{Time: time.Second, Comm: evil + "\n!!" + evil, TID: 7, Plan: p}
+		record := []byte(strings.Repeat(evil+"\n!!", 1000))
+		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
+		var b bytes.Buffer
+		if err := printHit(&b, hit); err != nil {
+			t.Fatal(err)
+		}
+		checkPrinted(t, "hit", b.String())
+		if n := strings.Count(b.String(), "\n"); n != 1 {
+			t.Errorf("%d lines: %q", n, b.String())
+		}
+		b.Reset()
+		if err := printHitJSON(&b, hit); err != nil {
+			t.Fatal(err)
+		}
+		checkPrinted(t, "hit in JSON", b.String())
+		if !json.Valid(b.Bytes()) {
+			t.Errorf("%q is no JSON", b.String())
+		}
+	}
+}
+
+// TestPrinted: the writer behind everything passes lines, and characters in parts.
+func TestPrinted(t *testing.T) {
+	var b bytes.Buffer
+	p := &printed{w: &b}
+	for _, part := range []string{"a\n\tä", "\xc3", "\xa4\x1b[m\xe2\x80", "\xaeb\xff\n", "\xf0\x9f\x98", "\x80"} {
+		if _, err := io.WriteString(p, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "a\n\tää\\x1b[m\\u202eb\\xff\n\U0001f600"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+}
