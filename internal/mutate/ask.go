@@ -11,6 +11,9 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/coverage"
@@ -46,6 +49,7 @@ type asker struct {
 	faults []Fault
 	codes  []bpfexec.Code
 	types  map[*dwarfloc.Type]bool // that were asked
+	limit  time.Duration           // of processor time for a question
 }
 
 // maxFaults of one variant are kept: they mostly have one cause.
@@ -80,6 +84,12 @@ func (a *asker) failed(what string, err error) bool {
 
 // question runs f. A panic there is a fault, and not the end.
 func (a *asker) question(what string, f func()) {
+	start := processorTime()
+	defer func() {
+		if took := processorTime() - start; took > a.limit {
+			a.fault("slow", "%s took %v", what, took.Round(10*time.Millisecond))
+		}
+	}()
 	defer func() {
 		if r := recover(); r != nil {
 			a.fault("panic", "%s: %v\n%s", what, r, debug.Stack())
@@ -88,9 +98,21 @@ func (a *asker) question(what string, f func()) {
 	f()
 }
 
-// ask opens an image and asks it everything. log may be nil.
-func ask(ctx context.Context, open func() (*dwarfloc.Image, error), log io.Writer) answer {
-	a := &asker{out: sha256.New(), log: log, types: make(map[*dwarfloc.Type]bool)}
+// processorTime is what this process has used. Others that use the machine do not count.
+func processorTime() time.Duration {
+	var use unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &use); err != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// limitFor is the processor time that a question about a file of some bytes may take.
+func limitFor(size int) time.Duration { return max(2*time.Second, time.Duration(size)*time.Second>>20) }
+
+// ask opens an image of some bytes and asks it everything. log may be nil.
+func ask(ctx context.Context, size int, open func() (*dwarfloc.Image, error), log io.Writer) answer {
+	a := &asker{out: sha256.New(), log: log, types: make(map[*dwarfloc.Type]bool), limit: limitFor(size)}
 	var result answer
 	a.question("open", func() {
 		img, err := open()
@@ -121,9 +143,11 @@ func (a *asker) everything(ctx context.Context) (damaged string) {
 		return damaged
 	}
 	a.question("image", a.image)
-	for _, s := range all {
-		a.question("site", func() { a.site(s) })
-	}
+	a.question("all sites", func() {
+		for _, s := range all {
+			a.question("site", func() { a.site(s) })
+		}
+	})
 	a.question("attachable", func() { a.attachable(all) })
 	a.question("names", func() { a.names(ctx, all) })
 	a.question("lines", func() { a.lines(ctx, all) })

@@ -19,8 +19,7 @@ import (
 //   - A variable has a type, and either a whole location with the rule by which it was chosen,
 //     or a reason that has a text.
 //   - A location names registers of the architecture, which a probe sees. It reads 1 to 8
-//     bytes at a time. Its pieces have bits, and the missing ones a reason or none; a variable
-//     with a whole location misses none.
+//     bytes at a time. Its pieces have bits, and are read; only padding is not.
 //   - What is exported is text: UTF-8, without control characters. Go is Go.
 //
 // That a location is the right one cannot be known of a damaged file: there is no other truth
@@ -150,8 +149,8 @@ func (a *asker) location(v *dwarfloc.Variable, l *loc.Location) {
 	}
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
-		if p.BitSize == 0 || p.Loc.Kind == loc.KindNone {
-			a.fault("wrong", "%s is whole, but piece %d of it has %d bits, %v", v.Name, i, p.BitSize, p.Loc.Kind)
+		if p.BitSize == 0 || p.Loc.Kind == loc.KindNone && p.Reason.Code != loc.ReasonNone {
+			a.fault("wrong", "%s is whole, but piece %d of it has %d bits, %v, %v", v.Name, i, p.BitSize, p.Loc.Kind, p.Reason)
 		}
 	}
 }
