@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +21,15 @@ import (
 // user is a program that does nothing.
 var user = &ebpf.ProgramSpec{Name: "nothing", License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
 
+const libcPath = "/lib/x86_64-linux-gnu/libc.so.6"
+
 // libc opens the C library.
 func libc(b *testing.B) (*dwarfloc.Image, *instances.Running) {
 	b.Helper()
 	if os.Getuid() != 0 {
 		b.Skip("probes need root")
 	}
-	img, err := dwarfloc.Open("/lib/x86_64-linux-gnu/libc.so.6", nil)
+	img, err := dwarfloc.Open(libcPath, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -90,6 +93,26 @@ func BenchmarkAttach(b *testing.B) {
 				closePrograms(b, programs)
 			}
 			t.report(b)
+		})
+	}
+}
+
+// BenchmarkAttachPeer attaches bpftrace's programs at the out-of-line functions that BenchmarkAttach
+// has with their inlined instances, and ends. It needs root and bpftrace.
+func BenchmarkAttachPeer(b *testing.B) {
+	libc(b)
+	bpftrace, err := exec.LookPath("bpftrace")
+	if err != nil {
+		b.Skip(err)
+	}
+	for _, pattern := range []string{"str*", "s*"} {
+		b.Run(pattern, func(b *testing.B) {
+			for b.Loop() {
+				cmd := exec.Command(bpftrace, "-e", "uprobe:"+libcPath+":"+pattern+" { }", "-c", "/bin/true")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					b.Fatalf("%v\n%s", err, out)
+				}
+			}
 		})
 	}
 }

@@ -16,9 +16,9 @@ import (
 // source is an ELF file that sections are read from: the opened file, or its separate
 // debug file.
 type source struct {
-	path string
-	file *elf.File
-	data []byte
+	path   string
+	file   *elf.File
+	data   []byte
 	budget *budget
 }
 
