@@ -53,7 +53,7 @@ func fixtureSubjects() (out []Subject) {
 		if strings.Contains(name, "clang") {
 			compiler = "clang"
 		}
-		out = append(out, Subject{Name: "fixture " + name, Compiler: arm64(compiler, name), Share: 10, make: func(_ context.Context, _, path string) error {
+		out = append(out, Subject{Name: "fixture " + name, Compiler: arm64(compiler, name), Share: 6, make: func(_ context.Context, _, path string) error {
 			data, err := fixtures.Bytes(name)
 			if err != nil {
 				return err
@@ -75,7 +75,7 @@ func arm64(compiler, name string) string {
 // processor and another one.
 func smallSubjects() (out []Subject) {
 	add := func(compiler, command, source string, options ...string) {
-		name := strings.Join(append([]string{command, source}, options...), " ")
+		name := strings.Join(append([]string{filepath.Base(command), strings.TrimSuffix(source, ".txt")}, options...), " ")
 		out = append(out, Subject{Name: name, Compiler: arm64(compiler, name), Share: 20, make: func(ctx context.Context, dir, path string) error {
 			text, err := sources.ReadFile("testdata/" + source)
 			if err != nil {

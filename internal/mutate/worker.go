@@ -59,8 +59,8 @@ func Work(in io.Reader, out io.Writer) error {
 	if w.layout, err = newLayout(good); err != nil {
 		return err
 	}
-	if !t.Object {
-		w.answer = ask(context.Background(), len(good), w.opener(t.File, ""), nil).Digest
+	if err := w.askGood(); err != nil {
+		return err
 	}
 	for _, n := range t.Numbers {
 		if err := w.variant(n); err != nil {
@@ -81,6 +81,26 @@ type worker struct {
 	codes  []bpfexec.Code  // that are not verified yet
 	from   []Outcome       // the variants that they are of
 }
+
+// askGood asks the good file, at the path of its variants. That it has faults would be a finding too.
+func (w *worker) askGood() error {
+	if err := os.WriteFile(w.path(), w.good, 0o600); err != nil {
+		return err
+	}
+	a := askObject
+	if !w.Object {
+		a = func(ctx context.Context, good []byte) answer { return ask(ctx, len(good), w.opener(w.path(), ""), nil) }
+	}
+	answer := a(context.Background(), w.good)
+	if len(answer.Faults) > 0 {
+		return fmt.Errorf("%s, which is not damaged: %v", w.File, answer.Faults)
+	}
+	w.answer = answer.Digest
+	return nil
+}
+
+// path is where variants are. It does not depend on their numbers: it is part of answers.
+func (w *worker) path() string { return filepath.Join(w.Dir, "variant") }
 
 func (w *worker) opener(path, cache string) func() (*dwarfloc.Image, error) {
 	return func() (*dwarfloc.Image, error) {
@@ -114,8 +134,7 @@ func (w *worker) variant(number int) error {
 	if err := w.out.Encode(o); err != nil || data == nil {
 		return err
 	}
-	// The name does not depend on the number: it is part of answers.
-	path := filepath.Join(w.Dir, "variant")
+	path := w.path()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
@@ -125,11 +144,6 @@ func (w *worker) variant(number int) error {
 	var first, second answer
 	if w.Object {
 		first, second = askObject(ctx, data), askObject(ctx, data)
-		if o.Answer = "changed"; first.Err != "" {
-			o.Answer = "damaged"
-		} else if w.answer == "" {
-			w.answer = askObject(ctx, w.good).Digest
-		}
 	} else {
 		cache := filepath.Join(w.Dir, "cache")
 		defer func() { _ = os.RemoveAll(cache) }()
@@ -152,7 +166,7 @@ func (w *worker) keptVariant(o Outcome, r *rand.Rand) error {
 	o.Kind = keptKind
 	cache := filepath.Join(w.Dir, "cache")
 	defer func() { _ = os.RemoveAll(cache) }()
-	path := filepath.Join(w.Dir, "good")
+	path := w.path()
 	if err := os.WriteFile(path, w.good, 0o600); err != nil {
 		return err
 	}
@@ -175,7 +189,6 @@ func (w *worker) keptVariant(o Outcome, r *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	good := ask(ctx, len(w.good), w.opener(path, ""), nil)
 	first := ask(ctx, len(w.good), w.opener(path, cache), w.log("1"))
 	if file := keptFile(cache); file != "" { // or it is another one by now
 		if err := os.WriteFile(file, damaged, 0o600); err != nil {
@@ -183,7 +196,7 @@ func (w *worker) keptVariant(o Outcome, r *rand.Rand) error {
 		}
 	}
 	second := ask(ctx, len(w.good), w.opener(path, cache), w.log("2"))
-	o.judge(&first, &second, good.Digest)
+	o.judge(&first, &second, w.answer)
 	return w.out.Encode(o)
 }
 
