@@ -108,7 +108,13 @@ func processorTime() time.Duration {
 }
 
 // limitFor is the processor time that a question about a file of some bytes may take.
-func limitFor(size int) time.Duration { return max(2*time.Second, time.Duration(size)*time.Second>>20) }
+func limitFor(size int) time.Duration {
+	limit := max(2*time.Second, time.Duration(size)*time.Second>>20)
+	if races() {
+		limit *= 20
+	}
+	return limit
+}
 
 // ask opens an image of some bytes and asks it everything. log may be nil.
 func ask(ctx context.Context, size int, open func() (*dwarfloc.Image, error), log io.Writer) answer {
