@@ -51,6 +51,22 @@ var methodText = [methodCount]struct{ name, text string }{
 	methodStepped:  {"stepped", "a breakpoint, and a second exception after a copy of the instruction"},
 }
 
+// Cost puts methods in order: 0 without an exception, 1 to 3 with one that takes longer or with two,
+// and less than 0 for MethodNone.
+func (m Method) Cost() int {
+	switch m {
+	case MethodNone:
+		return -1
+	case methodFtrace, methodJump:
+		return 0
+	case methodBoosted, methodNop:
+		return 1
+	case methodEmulated:
+		return 2
+	}
+	return 3
+}
+
 // String returns the short, stable name, such as "jump".
 func (m Method) String() string {
 	if m >= methodCount {

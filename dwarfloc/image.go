@@ -199,7 +199,7 @@ type unit struct {
 	compiled     compiler
 
 	texts   atomic.Pointer[texts]
-	chain   atomic.Pointer[chain] // the last one that was read
+	chain   atomic.Pointer[chain]        // the last one that was read
 	checked atomic.Pointer[functionCode] // the last one of CheckInstructions that nobody uses now
 
 	typeMu sync.Mutex

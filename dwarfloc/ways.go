@@ -11,7 +11,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
-	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // A body that was inlined has no call at which every run of it begins: compilers copy its
@@ -237,26 +236,14 @@ func (s *Site) elsewhere(addr, view uint64, state place) *Site {
 
 // Before returns sites for a way in with Again that see each run once: at the instructions from
 // which the way is entered. It returns none if one of these instructions changes what the
-// locations of vars depend on, since it has not run yet at its own address.
-func (s *Site) Before(vars []*Variable) ([]*Site, error) {
+// locations of vars depend on, since it has not run yet at its own address. memory says that what
+// vars point to is fetched too.
+func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
 	arch := insn.For(s.u.img.Arch().Name)
 	if !s.Again || len(s.before) == 0 || arch == nil {
 		return nil, nil
 	}
-	var reads insn.Writes
-	for _, v := range vars {
-		v.Loc.Exprs(func(e *loc.Expr) {
-			e.Walk(func(e *loc.Expr) {
-				switch e.Op {
-				case loc.OpReg:
-					reads.Registers |= 1 << (e.K & 63)
-				case loc.OpDeref:
-					reads.Memory = true
-				}
-			})
-		})
-		reads.Memory = reads.Memory || v.Loc.Kind == loc.KindMemory || v.Loc.Kind == loc.KindPieces
-	}
+	reads := readsOf(vars, memory)
 	out := make([]*Site, len(s.before))
 	for i, addr := range s.before {
 		code, err := s.u.img.code(addr)
@@ -267,7 +254,7 @@ func (s *Site) Before(vars []*Variable) ([]*Site, error) {
 		w, known := arch.Writes(code)
 		switch {
 		case ok && (in.Branches || in.Nop):
-		case !known, w.Registers&reads.Registers != 0, w.Memory && reads.Memory:
+		case !known, w.Touches(reads):
 			return nil, nil
 		}
 		out[i] = s.elsewhere(addr, 0, s.here())

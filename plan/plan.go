@@ -92,6 +92,11 @@ type Options struct {
 	// StringBytes is the room for a string in a record in bytes, its NUL included. 0 means
 	// 64.
 	StringBytes int
+	// Cost, if not nil, returns what a probe at a link-time address costs, in any unit, or less
+	// than 0 if none can be there: attachable.Table.Method tells. The probe of an inlined body then
+	// moves along straight code to where it costs less, if that sees the same runs and values. The
+	// plan says so in Site.MovedFrom.
+	Cost func(addr uint64) int
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 
@@ -112,6 +117,8 @@ type Site struct {
 	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction or
 	// dwarfloc.ErrMovingStack. It is nil for nearly all sites.
 	Refused error
+	// MovedFrom is the link-time address at which the probe would be without Options.Cost, or 0.
+	MovedFrom uint64
 	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
 	Layout prologue.Layout
 }
@@ -246,7 +253,10 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 			return err
 		}
 	}
-	return p.beforeLoops()
+	if err := p.beforeLoops(); err != nil || o.Cost == nil {
+		return err
+	}
+	return p.moveToCheaper(ctx, o.Cost)
 }
 
 // write writes the sites' prologues and makes an instance of each distinct one.

@@ -75,11 +75,7 @@ func (p *Plan) beforeLoops() error {
 	var out []Site
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		var vars []*dwarfloc.Variable
-		for j := range s.Args {
-			vars = append(vars, s.Args[j].Variable)
-		}
-		at, err := s.Before(vars)
+		at, err := s.Before(fetchedAt(s.Args))
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (s *settings) predictor(x *subject) (predictor, error) {
 		}
 		return func(s *plan.Site) probeAt { return probeAt{method: attachable.UprobeMethod(x.img, s.Addr)} }, nil
 	}
-	table, err := attachable.New(x.img)
+	table, err := x.attachable()
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +42,29 @@ func (s *settings) predictor(x *subject) (predictor, error) {
 		}
 		return at
 	}, nil
+}
+
+// attachable returns the table of a kernel, which is made once.
+func (x *subject) attachable() (*attachable.Table, error) {
+	if x.table == nil {
+		var err error
+		if x.table, err = attachable.New(x.img); err != nil {
+			return nil, err
+		}
+	}
+	return x.table, nil
+}
+
+// costs returns what plan.Options.Cost asks for, with --move.
+func (x *subject) costs() (func(addr uint64) int, error) {
+	if !x.kernel {
+		return func(addr uint64) int { return attachable.UprobeMethod(x.img, addr).Cost() }, nil
+	}
+	table, err := x.attachable()
+	if err != nil {
+		return nil, err
+	}
+	return func(addr uint64) int { return table.Method(addr).Cost() }, nil
 }
 
 func (p predictor) at(s *plan.Site) probeAt {

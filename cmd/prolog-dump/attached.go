@@ -23,7 +23,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	}
 	predict := func(uint64) attachable.Cause { return attachable.CauseNone }
 	if x.kernel {
-		table, err := attachable.New(x.img)
+		table, err := x.attachable()
 		if err != nil {
 			return err
 		}

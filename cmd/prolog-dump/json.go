@@ -60,6 +60,9 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b.optionalNumber(`,"ways":`, s.Ways)
 	b.optionalTrue(`,"refires":`, s.Again)
 	b.optional(`,"ways_unknown":`, s.WaysUnknown)
+	if s.MovedFrom != 0 {
+		b.hex(`,"moved_from":`, s.MovedFrom)
+	}
 	var fields []prologue.Field
 	record := 0
 	if p.Convention == prologue.ConventionRecord {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
@@ -42,6 +43,7 @@ type settings struct {
 
 	attachable bool
 	cost       bool
+	move       bool
 
 	images []*dwarfloc.Image // that were opened
 }
@@ -101,6 +103,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why")
 	f.BoolVar(&s.cost, "cost", false, "say how the kernel runs the probe at each site, and so what a hit costs")
+	f.BoolVar(&s.move, "move", false, "move probes of inlined bodies along straight code to where they cost less, if the arguments are the same there")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
 		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), cacheCommand(), demoCommand(&s), endingCommand())
@@ -163,7 +166,8 @@ type subject struct {
 	kernel  bool            // it is a kernel's, or a module's
 	options plan.Options    // of plans
 	types   *dwarfloc.Image // may define the types that a module only declares; or nil
-	list    int             // how many refused sites are listed for each cause
+	table   *attachable.Table
+	list    int // how many refused sites are listed for each cause
 }
 
 // subject opens the image that flags and a definition's options name.
@@ -187,7 +191,10 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	if x.img, err = s.open(path, x.types); err != nil {
 		return nil, err
 	}
-	return x, nil
+	if s.move {
+		x.options.Cost, err = x.costs()
+	}
+	return x, err
 }
 
 // running finds where the image runs.

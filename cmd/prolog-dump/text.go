@@ -45,6 +45,9 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if site.MovedFrom != 0 {
+		terminal.Fprintf(w, "    moved from %#x, where a probe costs more\n", site.MovedFrom)
+	}
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:

@@ -24,7 +24,7 @@ type Sections struct {
 // Data is the debug information of one image.
 type Data struct {
 	Sections
-	Units  []Unit // see ReadUnits
+	Units  []Unit    // see ReadUnits
 	Texts  bin.Texts // makes strings of the sections
 	types  typeUnits
 	frames frameTable

@@ -11,6 +11,11 @@ type Writes struct {
 	Memory    bool
 }
 
+// Touches reports whether something of what is in other changes.
+func (w Writes) Touches(other Writes) bool {
+	return w.Registers&other.Registers != 0 || w.Memory && other.Memory
+}
+
 // x86Writes has operations that change their first operand and nothing else, or, if false,
 // nothing at all.
 var x86Writes = func() map[x86asm.Op]bool {

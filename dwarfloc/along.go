@@ -1,0 +1,107 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// maxAlong is how many instructions Along looks at.
+const maxAlong = 8
+
+// Along returns, for each site of kind SiteInline, others further along the straight code that begins
+// there, in order: a probe there is hit by the same runs, and finds the site's values of vars, since no
+// instruction before it changes what their locations depend on. There are none for a site in code that
+// could not be followed: see Ways. vars returns the variables of a site, by its index, and whether what
+// they point to is fetched too.
+//
+// An error is about a file that cannot be read, or damaged debug information, or the cause of ctx.
+func (img *Image) Along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
+	out := make([][]*Site, len(sites))
+	order := make([]int, 0, len(sites))
+	for i, s := range sites {
+		if s.Kind == SiteInline {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(sites[a].u.Off, sites[b].u.Off), cmp.Compare(sites[a].rec, sites[b].rec))
+	})
+	// One goroutine takes the sites of one function.
+	var functions [][]int
+	for _, i := range order {
+		if n := len(functions); n > 0 {
+			last := sites[functions[n-1][0]]
+			if last.u == sites[i].u && last.u.outermost(last.rec) == last.u.outermost(sites[i].rec) {
+				functions[n-1] = append(functions[n-1], i)
+				continue
+			}
+		}
+		functions = append(functions, []int{i})
+	}
+	err := img.index.Parallel(len(functions), func(_ *index.Scanner, n int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		u := sites[functions[n][0]].u
+		if err := u.Load(); err != nil {
+			return err
+		}
+		c, err := u.codeOf(sites[functions[n][0]].rec)
+		if err != nil || c.why != "" {
+			return err
+		}
+		for _, i := range functions[n] {
+			v, memory := vars(i)
+			out[i] = c.along(sites[i], readsOf(v, memory))
+		}
+		return nil
+	})
+	return out, err
+}
+
+// along is Along for one site in the code. Instructions that the kernel may replace, or that lead
+// elsewhere, end the straight code: a NOP can become a jump (static branches).
+func (c *code) along(s *Site, reads insn.Writes) (out []*Site) {
+	g := c.graph
+	n, ok := g.At(s.Addr)
+	if !ok {
+		return nil
+	}
+	at := int32(n)
+	last := g.Blocks[g.Block(at)].Last
+	for ; at+1 < last && len(out) < maxAlong; at++ {
+		text := g.Bytes(at)
+		in, ok := c.arch.Next(text)
+		w, known := c.arch.Writes(text)
+		if g.Insns[at].Kind != flow.Plain || !ok || in.Branches || in.Call || in.Nop || !known || w.Touches(reads) {
+			break
+		}
+		out = append(out, s.elsewhere(g.Insns[at+1].Addr, 0, s.here()))
+	}
+	return out
+}
+
+// readsOf returns what the values of variables depend on, if memory is set with what they point to.
+func readsOf(vars []*Variable, memory bool) (reads insn.Writes) {
+	reads.Memory = memory
+	for _, v := range vars {
+		v.Loc.Exprs(func(e *loc.Expr) {
+			e.Walk(func(e *loc.Expr) {
+				switch e.Op {
+				case loc.OpReg:
+					reads.Registers |= 1 << (e.K & 63)
+				case loc.OpDeref:
+					reads.Memory = true
+				}
+			})
+		})
+		reads.Memory = reads.Memory || v.Loc.Kind == loc.KindMemory || v.Loc.Kind == loc.KindPieces
+	}
+	return reads
+}

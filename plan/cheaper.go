@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// fetchedAt returns the variables that arguments are made of, and whether what they point to is
+// fetched too: texts, arrays.
+func fetchedAt(args []Argument) (vars []*dwarfloc.Variable, memory bool) {
+	for j := range args {
+		vars = append(vars, args[j].Variable)
+		memory = memory || args[j].Kind != prologue.KindScalar && args[j].Kind != prologue.KindComm
+	}
+	return vars, memory
+}
+
+// moveToCheaper moves probes of inlined bodies to where they cost less: see Options.Cost.
+func (p *Plan) moveToCheaper(ctx context.Context, cost func(addr uint64) int) error {
+	var sites []*dwarfloc.Site
+	var which []int
+	costs := make([]int, len(p.Sites))
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if costs[i] = cost(s.Addr); costs[i] != 0 && s.Kind == dwarfloc.SiteInline && s.Refused == nil {
+			sites, which = append(sites, s.Site), append(which, i)
+		}
+	}
+	all, err := p.Image.Along(ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
+		return fetchedAt(p.Sites[which[n]].Args)
+	})
+	if err != nil {
+		return err
+	}
+	for n, further := range all {
+		s, best := &p.Sites[which[n]], costs[which[n]]
+		from := s.Addr
+		for _, at := range further {
+			if c := cost(at.Addr); c >= 0 && (best < 0 || c < best) {
+				s.Site, s.MovedFrom, best = at, from, c
+			}
+		}
+	}
+	return nil
+}
