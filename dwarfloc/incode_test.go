@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 // TestSitesAreInCode: sections of a damaged file overlap, or end in the middle of a function. No site,
@@ -128,5 +130,33 @@ func TestRangesDoNotEndBeforeTheyBegin(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUnitsInOneOrder: with a kept index or without, units are asked in the same order. Of several that
+// are damaged, the error is about the first.
+func TestUnitsInOneOrder(t *testing.T) {
+	path, err := fixtures.WriteTo(t.TempDir(), "basic-gcc12-O2-dwarf5.elf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	var orders [3][]int
+	for i, dir := range []string{"", cache, cache} {
+		img, err := Open(path, &Options{CacheDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dwarftest.Must(img.prepare(true))
+		if _, orders[i], err = img.index.Candidates(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if used := img.index.Kept != nil; used != (i == 2) {
+			t.Errorf("a kept index is used: %v", used)
+		}
+		dwarftest.Must(img.Close())
+	}
+	if !slices.Equal(orders[0], orders[2]) || !slices.Equal(orders[0], orders[1]) || slices.IsSorted(orders[0]) {
+		t.Errorf("%v", orders)
 	}
 }
