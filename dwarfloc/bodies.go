@@ -216,7 +216,7 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 			used = false
 		}
 		last, lastRec = p, h.rec
-		if used || !r.Stmt {
+		if used || !r.Stmt || !u.img.executable(r.Addr) {
 			continue
 		}
 		used = true

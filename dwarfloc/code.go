@@ -27,6 +27,7 @@ type code struct {
 	rows   []dw.Row
 	marks  []flow.Mark // memory of statements
 
+	ends          map[text]map[uint64]bool // see endsOf
 	twins         map[sameFunction]*twins
 	twinsIn       []*twins    // for each body its own, or nil
 	statementRows []statement // by address and view

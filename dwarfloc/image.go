@@ -211,16 +211,11 @@ func (img *Image) readAside(symbols bool) {
 }
 
 // executable reports whether an address is in a section with instructions. Linkers
-// give the functions that they drop an address that is not (0, 1, -1).
+// give the functions that they drop an address that is not (0, 1, -1). Where sections of a
+// damaged file overlap, it is the one that SectionAt returns.
 func (img *Image) executable(addr uint64) bool {
-	sections := img.Sections()
-	for i := range sections {
-		s := &sections[i]
-		if s.Exec && addr >= s.Addr && addr-s.Addr < s.Size {
-			return true
-		}
-	}
-	return false
+	s := img.SectionAt(addr)
+	return s != nil && s.Exec
 }
 
 // unit is a unit of the image, with what has been derived from it.

@@ -200,7 +200,7 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 	var found []*Site
 	err := img.eachTable(ctx, m, func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error {
 		matched := false
-		err := u.EachRow(t, func(r *dw.Row) {
+		err := u.EachCodeRow(t, func(r *dw.Row) {
 			matched = matched || r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line))
 		})
 		if err != nil || !matched && u.rowsOfCalls() {
@@ -290,7 +290,7 @@ func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]in
 	all := make(map[string]map[int]struct{})
 	err := img.eachTable(ctx, m, func(_ *index.Scanner, u *unit, t *dw.LineTable, files []bool) error {
 		lines := make(map[uint32]map[int]struct{})
-		err := u.EachRow(t, func(r *dw.Row) {
+		err := u.EachCodeRow(t, func(r *dw.Row) {
 			if r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && u.img.executable(r.Addr) {
 				if lines[r.File] == nil {
 					lines[r.File] = make(map[int]struct{})

@@ -113,6 +113,25 @@ func TestLineSites(t *testing.T) {
 	}
 }
 
+// TestLinesHaveCode: GCC writes rows for the statements after a call that does not return, at
+// the end of their sequence. There is no instruction there: it is another function's, or none.
+func TestLinesHaveCode(t *testing.T) {
+	img := openFixture(t, "run-gcc12-O2-dwarf5.exe")
+	bodies, err := img.Sites(t.Context(), Name("syscall3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites, err := img.LineSites(t.Context(), bodies, func(*Site, string, int) bool { return true })
+	if err != nil || len(sites) == 0 {
+		t.Fatal(len(sites), err)
+	}
+	for _, s := range sites {
+		if sec := img.SectionAt(s.Addr); sec == nil || !sec.Exec {
+			t.Errorf("%s is in no code", lineText(s))
+		}
+	}
+}
+
 // TestSiteAtErrors: addresses that no function holds.
 func TestSiteAtErrors(t *testing.T) {
 	img := openFixture(t, "basic-gcc12-O2-dwarf5.elf")

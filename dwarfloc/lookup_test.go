@@ -74,6 +74,9 @@ func TestPointee(t *testing.T) {
 	if got, want := o.Type.String()+" "+o.Loc.Text(img.Arch()), "struct cursor {%rsi:8, %rsi + %rdx:8, %rdi:8}"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	if o.Loc.Rule == loc.RuleNone {
+		t.Error("the object has a location, and no rule says how it was chosen")
+	}
 	if _, err := o.Pointee(); err == nil {
 		t.Error("a location that is no implicit pointer has a pointee")
 	}

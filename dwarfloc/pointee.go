@@ -28,7 +28,9 @@ func (v *Variable) Pointee() (*Variable, error) {
 		f := follower{s: v.site, ev: v.site.evaluator()}
 		o := object{loc: v.Loc, reason: v.Reason, t: target.Type}
 		err = f.objectPart(&o, target, 0, -1)
+		rule := target.Loc.Rule
 		target.Loc, target.Reason = o.loc, o.reason
+		target.Loc.Rule = rule
 		return err
 	})
 	return out, err

@@ -443,7 +443,7 @@ func (s *Site) passPrologue(e dw.Entry) error {
 		if err != nil {
 			return err
 		}
-		if ok {
+		if ok && u.img.executable(end) {
 			s.Addr, s.AfterPrologue = end, true
 		}
 	}

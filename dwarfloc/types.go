@@ -398,6 +398,9 @@ func (t *Type) ByteSize() (int64, error) {
 // Count returns the number of elements in an array's first dimension, or -1 if it is
 // unknown, and their type, which is an array too if there are more dimensions.
 func (t *Type) Count() (el *Type, n int64, err error) {
+	if t.u == nil {
+		return voidType, -1, nil
+	}
 	err = t.guard(func() (err error) {
 		if el, err = t.Elem(); err != nil {
 			return err

@@ -183,6 +183,26 @@ func TestTypes(t *testing.T) {
 }
 
 // TestFixtureTypes: spellings in a real image.
+// TestVoidHasNoElements: void has no entry in the debug information. All questions about types
+// are answered for it too.
+func TestVoidHasNoElements(t *testing.T) {
+	if el, n, err := voidType.Count(); el != voidType || n != -1 || err != nil {
+		t.Errorf("Count: %v, %d, %v", el, n, err)
+	}
+	if m, err := voidType.Members(); len(m) > 0 || err != nil {
+		t.Errorf("Members: %v, %v", m, err)
+	}
+	if _, v, err := voidType.Variants(); len(v) > 0 || err != nil {
+		t.Errorf("Variants: %v, %v", v, err)
+	}
+	if name, err := voidType.Enumerator(1); name != "" || err != nil {
+		t.Errorf("Enumerator: %q, %v", name, err)
+	}
+	if p, err := voidType.Parameter("T"); p != nil || err != nil {
+		t.Errorf("Parameter: %v, %v", p, err)
+	}
+}
+
 func TestFixtureTypes(t *testing.T) {
 	img := openFixture(t, "basic-gcc12-O2-dwarf5.elf")
 	for _, tt := range []struct{ function, want string }{

@@ -279,7 +279,7 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 	if err := img.prepare(true); err != nil {
 		return err
 	}
-	_, units, err := img.index.Candidates(ctx, nil)
+	sel, units, err := img.index.Candidates(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 		loaded := false
 		for j := range u.Recs {
 			r := &u.Recs[j]
-			if r.Flags&index.HasPC == 0 || r.Flags&index.Inlined == 0 {
+			if r.Flags&index.HasPC == 0 || r.Flags&index.Inlined == 0 || !sel.Match(u.NameRefOf(r)) {
 				continue
 			}
 			if err := w.Load(u.Unit); err != nil {

@@ -96,8 +96,8 @@ func TestBombs(t *testing.T) {
 	xzFile := func(dictionary byte) []byte {
 		block := []byte{2, 0, 0x21, 1, dictionary, 0, 0, 0, 0, 0, 0, 0, 0x01, 0, 0, 'x', 0, 0, 0, 0}
 		index := []byte{0, 1, byte(len(block)), 1, 0, 0, 0, 0}
-		d := append([]byte("\xfd7zXZ\x00\x00\x01\x00\x00\x00\x00"), block...)
-		return append(append(d, index...), 0, 0, 0, 0, byte(len(index)/4-1), 0, 0, 0, 0, 1, 'Y', 'Z')
+		d := append([]byte("\xfd7zXZ\x00\x00\x00\x00\x00\x00\x00"), block...)
+		return append(append(d, index...), 0, 0, 0, 0, byte(len(index)/4-1), 0, 0, 0, 0, 0, 'Y', 'Z')
 	}
 	for _, tt := range []struct {
 		name string

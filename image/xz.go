@@ -37,7 +37,7 @@ func checkXZ(d []byte) error {
 		if !ok1 || !ok2 || size == 0 || size > uint64(len(blocks)) {
 			return errXZ
 		}
-		if err := checkXZBlock(blocks[:size], len(d)); err != nil {
+		if err := checkXZBlock(blocks[:size], xzCheckSizes[d[7]&0xf], len(d)); err != nil {
 			return err
 		}
 		blocks = blocks[size:]
@@ -48,8 +48,12 @@ func checkXZ(d []byte) error {
 	return nil
 }
 
-// checkXZBlock looks at the filters of one block, of a file of some bytes.
-func checkXZBlock(b []byte, file int) error {
+// xzCheckSizes are the bytes of the checksum that ends a block, by its kind (section 2.1.1.2).
+var xzCheckSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}
+
+// checkXZBlock looks at the filters of one block, of a file of some bytes, and at where its contents
+// end: the decoder goes by that, and would find another block there that the index does not have.
+func checkXZBlock(b []byte, check, file int) error {
 	head := (int(b[0]) + 1) * 4
 	if head > len(b) || head < 8 {
 		return errXZ
@@ -62,6 +66,7 @@ func checkXZBlock(b []byte, file int) error {
 			}
 		}
 	}
+	contents, known := b[head:], false
 	for range flags&3 + 1 {
 		id, ok1 := xzNumber(&rest)
 		size, ok2 := xzNumber(&rest)
@@ -69,7 +74,7 @@ func checkXZBlock(b []byte, file int) error {
 			return errXZ
 		}
 		const lzma2 = 0x21
-		if id == lzma2 && size == 1 {
+		if known = id == lzma2 && size == 1; known {
 			bits := rest[0] & 0x3f
 			if bits > 40 {
 				return errXZ
@@ -82,7 +87,36 @@ func checkXZBlock(b []byte, file int) error {
 		}
 		rest = rest[size:]
 	}
+	if !known {
+		return nil // the decoder refuses the block
+	}
+	end, ok := lzma2End(contents)
+	if left := len(contents) - end - check; !ok || left < 0 || left > 3 {
+		return errXZ
+	}
 	return nil
+}
+
+// lzma2End returns where LZMA2 data end. They are chunks, which say how long they are (the comment of
+// lzma2_decode in liblzma/lzma/lzma2_decoder.c).
+func lzma2End(d []byte) (end int, ok bool) {
+	for end < len(d) {
+		control, rest := d[end], d[end:]
+		switch {
+		case control == 0:
+			return end + 1, true
+		case control <= 2 && len(rest) >= 3: // not compressed
+			end += 3 + int(binary.BigEndian.Uint16(rest[1:])) + 1
+		case control >= 0x80 && len(rest) >= 5:
+			end += 5 + int(binary.BigEndian.Uint16(rest[3:])) + 1
+			if control >= 0xc0 {
+				end++ // properties
+			}
+		default:
+			return 0, false
+		}
+	}
+	return 0, false
 }
 
 // xzNumber reads a number of 7 bits a byte.

@@ -45,3 +45,42 @@ func TestEvent(t *testing.T) {
 		}
 	}
 }
+
+// FuzzEvent: any bytes are an event of the plan, whose values print, or an error.
+func FuzzEvent(f *testing.F) {
+	var plans []*plan.Plan
+	for _, d := range []struct {
+		definition string
+		convention prologue.Convention
+	}{
+		{"mix key k", prologue.ConventionRegisters}, {"* $params", prologue.ConventionRecord}, {"* $vars", prologue.ConventionRecord},
+	} {
+		p, err := plantest.Fixture(f, "run-gcc12-O2-dwarf5.exe", d.definition, plan.Options{Convention: d.convention})
+		if err != nil {
+			f.Fatal(err)
+		}
+		plans = append(plans, p)
+	}
+	f.Add(make([]byte, 32))
+	f.Add([]byte(strings.Repeat("\x01\x00\x00\x00\x00\x00\x00\x00", 40)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, p := range plans {
+			e, err := p.Event(data)
+			if err != nil {
+				continue
+			}
+			if e.Site < 0 || e.Site >= len(p.Sites) || len(e.Values) != len(p.Sites[e.Site].Args) {
+				t.Fatalf("%d values at site %d", len(e.Values), e.Site)
+			}
+			for i, v := range e.Values {
+				text, value := v.String(), v.Any()
+				if v.Lost != (e.Err>>i&1 != 0) || v.Lost && (text != "?" || value != nil) {
+					t.Fatalf("argument %d: lost %v, %q, %v", i, v.Lost, text, value)
+				}
+				if len(text) > 64*len(data)+64 {
+					t.Fatalf("argument %d: %d bytes of %d", i, len(text), len(data))
+				}
+			}
+		}
+	})
+}

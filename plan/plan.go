@@ -94,8 +94,8 @@ type Options struct {
 	StringBytes int
 	// Cost, if not nil, returns what a probe at a link-time address costs, in any unit, or less
 	// than 0 if none can be there: attachable.Table.Method tells. The probe of an inlined body then
-	// moves along straight code to where it costs less, if that sees the same runs and values. The
-	// plan says so in Site.MovedFrom.
+	// moves along straight code to where it costs less, if that sees the same runs and values: see
+	// dwarfloc.Image.Along. The plan says so in Site.MovedFrom.
 	Cost func(addr uint64) int
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources

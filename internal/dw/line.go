@@ -228,7 +228,8 @@ func (u *Unit) readFilesV5(t *LineTable, b *bin.Reader, dwarf64 bool) error {
 // maxLineRows bounds a line program; a kernel's longest has about 100,000 rows.
 const maxLineRows = 1 << 24
 
-// Rows returns the rows of the unit's line program, sorted by address.
+// Rows returns the rows of the unit's line program that EachCodeRow calls f for, sorted by
+// address.
 func (u *Unit) Rows() ([]Row, error) {
 	t, err := u.lineTable()
 	if err != nil || t.program.D == nil {
@@ -239,7 +240,7 @@ func (u *Unit) Rows() ([]Row, error) {
 	if t.rows == nil {
 		const perRow = 3 // bytes of a program, or more
 		rows := make([]Row, 0, (len(t.program.D)-t.program.P)/perRow)
-		if err := u.EachRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
+		if err := u.EachCodeRow(t, func(r *Row) { rows = append(rows, *r) }); err != nil {
 			return nil, err
 		}
 		if !slices.IsSortedFunc(rows, compareRows) {
@@ -272,6 +273,34 @@ func (u *Unit) ForgetRows() {
 	u.rowsMu.Lock()
 	defer u.rowsMu.Unlock()
 	l.rows = nil
+}
+
+// EachCodeRow is EachRow without the rows at the end of their own sequence, which stand for no
+// instruction: GCC writes them for statements after a call, or an assembler statement, that does
+// not return. What follows there is another function, or nothing.
+func (u *Unit) EachCodeRow(t *LineTable, f func(*Row)) error {
+	var last []Row // of one address
+	flush := func() {
+		for i := range last {
+			f(&last[i])
+		}
+		last = last[:0]
+	}
+	err := u.EachRow(t, func(r *Row) {
+		switch {
+		case len(last) == 0:
+		case last[0].Addr != r.Addr:
+			flush()
+		case r.End:
+			last = last[:0]
+		}
+		last = append(last, *r)
+		if r.End {
+			flush()
+		}
+	})
+	flush()
+	return err
 }
 
 // EachRow runs the line program and calls f for each row, in the program's order. It

@@ -7,6 +7,10 @@ import (
 // Range is a range of link-time addresses, [Lo, Hi).
 type Range struct{ Lo, Hi uint64 }
 
+// span returns a range. One that ends before it begins is empty: linkers give the functions that they
+// drop an address from which a length leads around the end of the address space.
+func span(lo, hi uint64) Range { return Range{lo, max(lo, hi)} }
+
 // MaxEntries bounds a range or location list; a kernel's longest has about a
 // thousand.
 const MaxEntries = 1 << 16
@@ -64,7 +68,7 @@ func (u *Unit) rangesV4(off uint64) ([]Range, error) {
 		case lo == u.maxAddr():
 			base = hi
 		default:
-			out = append(out, Range{base + lo, base + hi})
+			out = append(out, span(base+lo, base+hi))
 		}
 	}
 	return nil, u.Data.Errorf(".debug_ranges", off, "the range list has more than %d entries", MaxEntries)
@@ -130,7 +134,7 @@ func (u *Unit) rangesV5(off uint64) ([]Range, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, r)
+		out = append(out, span(r.Lo, r.Hi))
 	}
 	return nil, u.Data.Errorf(".debug_rnglists", off, "the range list has more than %d entries", MaxEntries)
 }
@@ -179,7 +183,7 @@ func (u *Unit) Extent(a *PCs) ([]Range, error) {
 			return nil, err
 		}
 	}
-	return []Range{{lo, hi}}, nil
+	return []Range{span(lo, hi)}, nil
 }
 
 // Start returns the link-time address at which an entry's code is entered:

@@ -437,7 +437,7 @@ func (k *kept) choose(x *Index, m matcher) (sel Selector, units []int) {
 			units = append(units, i)
 		}
 	}
-	return sel, units
+	return sel, x.largestFirst(units)
 }
 
 // functions returns all names, sorted.

@@ -3,6 +3,7 @@ package truth
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 )
 
@@ -60,4 +61,17 @@ func (w *workshop) run(ctx context.Context, b *Build, number int) (*Result, erro
 		return nil, fmt.Errorf("%v: %w", b, err)
 	}
 	return compare(b, t, rec), nil
+}
+
+// Make makes one build in a folder, and leaves its program at path.
+func Make(ctx context.Context, dir string, b *Build, path string) error {
+	w, err := newWorkshop(ctx, dir)
+	if err != nil {
+		return err
+	}
+	made, err := w.make(ctx, b, "", "program")
+	if err != nil {
+		return err
+	}
+	return os.Rename(made, path)
 }

@@ -1,0 +1,42 @@
+package insn
+
+import "testing"
+
+// FuzzDecode: an instruction is in the bytes that it was decoded from, and what is known of it is known
+// again.
+func FuzzDecode(f *testing.F) {
+	for _, code := range []string{
+		"\x55\x48\x89\xe5", "\x0f\x1f\x44\x00\x00", "\xff\x25\x00\x00\x00\x00", "\xe8\xfb\xff\xff\xff\xc3", "\x62\xf1\x7c\x48\x28\x00",
+		"\xf3\x0f\x1e\xfa", "\xc5\xf8\x77", "\xfd\x7b\xbf\xa9", "\xc0\x03\x5f\xd6", "\x1f\x20\x03\xd5", "\x00\x00\x00\x94",
+	} {
+		f.Add([]byte(code), uint64(0x401000))
+	}
+	f.Fuzz(func(t *testing.T, code []byte, addr uint64) {
+		for name, a := range all {
+			in, ok := a.Next(code)
+			if ok && (in.Size <= 0 || in.Size > len(code) || in.Size > 15) {
+				t.Fatalf("%s: % x: %d bytes", name, code, in.Size)
+			}
+			if again, ok2 := a.Next(code); again != in || ok2 != ok {
+				t.Fatalf("%s: % x: %+v, then %+v", name, code, in, again)
+			}
+			if a.Global != nil {
+				a.Global(code, addr)
+			}
+			if a.NoUprobe != nil {
+				a.NoUprobe(code)
+			}
+			if a.Writes != nil {
+				a.Writes(code)
+			}
+			if a.Shape != nil {
+				a.Shape(code)
+			}
+			if a.Slots != nil {
+				if at, ok := a.Slots.StoredLast(code, Slot{Base: a.Slots.Frame, Off: -8, Size: 8}); ok && (at < 0 || at > len(code)) {
+					t.Fatalf("%s: % x: stored at %d", name, code, at)
+				}
+			}
+		}
+	})
+}
