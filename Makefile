@@ -77,6 +77,10 @@ truth: deps ## Trace programs of every compiler that record what they pass; writ
 runs: deps ## Trace programs of every compiler that count their runs; writes bench/RUNS.md (root)
 	$(GO) run ./bench/runs >bench/RUNS.md
 
+.PHONY: mutate
+mutate: deps ## Damage images of every compiler in 20,500 ways and ask all about each; writes bench/MUTATIONS.md (root)
+	$(GO) run ./bench/mutate >bench/MUTATIONS.md
+
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 	$(MAKE) -C testdata/vmlinux-fixtures update

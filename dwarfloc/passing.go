@@ -52,7 +52,7 @@ func passingOf(t *Type, lang uint64, a *arch.Arch) (p passing, ok bool, err erro
 	case isRecord(t) && !dw.IsC(lang) && !rust && !t.byValue:
 		return p, false, nil // a C++ class: whether it can be copied bit by bit is not said
 	case isRecord(t) && rust && t.Size <= 2*word:
-		return rustPair(t, a)
+		return rustPair(t, a, 0)
 	case isRecord(t) && (rust || a.LargeByReference) && t.Size > 2*word:
 		return passing{words: []class{classInteger}, size: word, align: word, reference: true}, true, nil
 	}
@@ -80,14 +80,14 @@ func passingOf(t *Type, lang uint64, a *arch.Arch) (p passing, ok bool, err erro
 // rustPair is passingOf for a structure of Rust of at most two words. Rust's convention is
 // not documented, and has changed. These have been passed alike by all versions: a structure
 // with one scalar, and a fat pointer, as two scalars.
-func rustPair(t *Type, a *arch.Arch) (p passing, ok bool, err error) {
+func rustPair(t *Type, a *arch.Arch, depth int) (p passing, ok bool, err error) {
 	members, err := t.Members()
 	if err != nil || len(members) == 0 {
 		return p, false, err
 	}
 	fat := len(members) == 2 && (strings.HasPrefix(t.Name, "&") || strings.HasPrefix(t.Name, "*"))
-	if len(members) != 1 && !fat {
-		return p, false, nil
+	if len(members) != 1 && !fat || t.Size > int64(len(members)*a.WordSize) || fat && t.Size != 2*int64(a.WordSize) || depth > maxTypeDepth {
+		return p, false, nil // or it contradicts itself
 	}
 	p = passing{size: t.Size, align: int64(a.WordSize), separate: true}
 	for _, m := range members {
@@ -96,7 +96,7 @@ func rustPair(t *Type, a *arch.Arch) (p passing, ok bool, err error) {
 			return p, false, err
 		}
 		if isRecord(r) && !fat && r.Size <= int64(a.WordSize) {
-			return rustPair(r, a)
+			return rustPair(r, a, depth+1)
 		}
 		switch r.Kind {
 		case TypeInt, TypeBool, TypeChar, TypePointer, TypeEnum:
@@ -132,13 +132,13 @@ func (c *classifier) add(t *Type, off int64, depth int) (ok bool, err error) {
 	}
 	switch {
 	case t.Kind == TypeInt || t.Kind == TypeBool || t.Kind == TypeChar || t.Kind == TypeEnum || t.Kind == TypePointer, t.Kind == TypeMemberPointer && t.Size <= c.word:
-		c.put(off, t.Size, t.Size, classInteger)
+		return c.put(off, t.Size, t.Size, classInteger), nil
 	case t.Kind == TypeFloat && t.Size <= c.word:
-		c.put(off, t.Size, t.Size, classVector)
+		return c.put(off, t.Size, t.Size, classVector), nil
 	case t.Kind == TypeComplex && t.Size <= 2*c.word:
-		c.put(off, t.Size, t.Size/2, classVector)
+		return c.put(off, t.Size, t.Size/2, classVector), nil
 	case t.Kind == TypeFloat && t.Name == "long double":
-		c.put(off, t.Size, t.Size, classMemory)
+		return c.put(off, t.Size, t.Size, classMemory), nil
 	case isRecord(t):
 		members, err := t.Members()
 		if err != nil {
@@ -146,7 +146,9 @@ func (c *classifier) add(t *Type, off int64, depth int) (ok bool, err error) {
 		}
 		for _, m := range members {
 			if m.BitSize != 0 {
-				c.put(off+int64(m.BitOffset/8), int64(m.BitOffset%8+m.BitSize+7)/8, 1, classInteger)
+				if !c.put(off+int64(m.BitOffset/8), int64(m.BitOffset%8+m.BitSize+7)/8, 1, classInteger) {
+					return false, nil
+				}
 				if r, err := m.Type.resolve(0); err == nil {
 					c.p.align = max(c.p.align, min(r.Size, 16))
 				}
@@ -177,8 +179,12 @@ func (c *classifier) add(t *Type, off int64, depth int) (ok bool, err error) {
 	return true, nil
 }
 
-// put adds a field of a class.
-func (c *classifier) put(off, size, align int64, k class) {
+// put adds a field of a class. ok is false for one that is not in the object: then nothing is known of
+// how that is passed.
+func (c *classifier) put(off, size, align int64, k class) (ok bool) {
+	if off < 0 || size < 0 || size > c.p.size || off > c.p.size-size {
+		return false
+	}
 	if align > 0 && off%align != 0 {
 		k = classMemory // a packed structure
 	}
@@ -194,6 +200,7 @@ func (c *classifier) put(off, size, align int64, k class) {
 			*w = k
 		}
 	}
+	return true
 }
 
 // passer gives places to values in the order in which they are passed.

@@ -93,6 +93,9 @@ func (f *File) readSymbols(d []byte) []byte {
 			return
 		}
 		s := sym{addr: e.value + f.symbolBase(e.section), size: e.size, name: e.name}
+		if in := f.syms.file.Sections[e.section]; s.addr-in.Addr > in.Size {
+			return // in no code, but perhaps at its end
+		}
 		switch e.typ {
 		case elf.STT_FUNC, elf.STT_GNU_IFUNC:
 		case elf.STT_NOTYPE:

@@ -1,11 +1,14 @@
 package image_test
 
 import (
+	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 func fromBytes(t testing.TB, data []byte) *image.File {
@@ -157,5 +160,42 @@ func TestSymbolIndex(t *testing.T) {
 	}
 	if symbolImage(t, syms[:1]).UseSymbolIndex(index) {
 		t.Error("the index of other symbols was taken")
+	}
+}
+
+// TestSymbolsInTheirSections: a symbol that is not in the section that it names is none. A return probe
+// at one would be in no code.
+func TestSymbolsInTheirSections(t *testing.T) {
+	for _, name := range []string{"object-gcc12-O0-dwarf5.o", "run-gcc12-O2-dwarf5.exe"} {
+		good, err := fixtures.Bytes(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := elf.NewFile(bytes.NewReader(good))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const symbolSize = 24
+		table := file.SectionByType(elf.SHT_SYMTAB)
+		for at := int(table.Offset) + symbolSize; at < int(table.Offset+table.Size); at += symbolSize {
+			for _, by := range []uint64{1<<64 - 2, 1 << 40, 1 << 63} {
+				data := bytes.Clone(good)
+				section := int(binary.LittleEndian.Uint16(data[at+6:]))
+				value := by
+				if section < len(file.Sections) {
+					value += file.Sections[section].Addr
+				}
+				binary.LittleEndian.PutUint64(data[at+8:], value)
+				f, err := image.FromBytes("test", data, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for s := range f.Symbols() {
+					if f.SectionAt(s.Addr) == nil && f.SectionAt(s.Addr-1) == nil {
+						t.Errorf("%s: %s at %#x", name, s.Name, s.Addr)
+					}
+				}
+			}
+		}
 	}
 }

@@ -22,7 +22,7 @@ func main() {
 		exit(mutate.Work(os.Stdin, os.Stdout))
 	}
 	seed := flag.Uint64("seed", 1, "`NUMBER` that all variants depend on")
-	n := flag.Int("n", 20000, "`NUMBER` of variants")
+	n := flag.Int("n", 20500, "`NUMBER` of variants")
 	only := flag.Int("only", -1, "only the variant with this `NUMBER`: its file and the two answers stay in the folder")
 	dir := flag.String("dir", "", "`FOLDER` for the files")
 	flag.Parse()

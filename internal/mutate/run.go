@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,8 +50,9 @@ func SubjectOf(subjects []Subject, number int) int {
 	return 0
 }
 
-// perTask is how many variants a worker asks before another one is started.
-const perTask = 60
+// perShare is how many variants, for each share of a subject, a worker asks before another one is
+// started: few of what takes long.
+const perShare = 5
 
 // Do makes the variants, asks them and returns what came of them, by number. A subject that cannot be
 // made is left out, and Log gets the reason.
@@ -73,7 +75,7 @@ func (r *Run) Do(ctx context.Context, subjects []Subject) (map[int]*Outcome, err
 		})
 	}
 	var makeErr error
-	for i := range subjects {
+	for i := range slices.Backward(subjects) { // the large ones are at the end, and begin
 		numbers := byIndex[i]
 		if len(numbers) == 0 || ctx.Err() != nil {
 			continue
@@ -91,7 +93,7 @@ func (r *Run) Do(ctx context.Context, subjects []Subject) (map[int]*Outcome, err
 			break
 		}
 		for len(numbers) > 0 {
-			n := min(perTask, len(numbers))
+			n := min(perShare*subjects[i].Share, len(numbers))
 			tasks <- Task{Seed: r.Seed, File: file, Object: subjects[i].Object, Numbers: numbers[:n], Verify: r.Verify, Explain: r.Explain}
 			numbers = numbers[n:]
 		}
