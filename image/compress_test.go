@@ -79,19 +79,19 @@ func TestCompressionErrors(t *testing.T) {
 // TestBombs: files that unpack to far more than debug information does are errors before they take
 // much memory: all sections together, and files that are compressed as a whole.
 func TestBombs(t *testing.T) {
-	zeros := make([]byte, 256<<20)
+	zeros := make([]byte, 64<<20)
 	var gz bytes.Buffer
 	w := gzip.NewWriter(&gz)
 	_, err := w.Write(zeros)
 	dwarftest.Must(errors.Join(err, w.Close()))
 	var deflated bytes.Buffer
 	zw := zlib.NewWriter(&deflated)
-	_, err = zw.Write(zeros[:40<<20])
+	_, err = zw.Write(zeros[:16<<20])
 	dwarftest.Must(errors.Join(err, zw.Close()))
 	var sections []dwarftest.Section
 	for _, name := range []string{".debug_str", ".debug_line_str", ".debug_loclists", ".debug_rnglists"} {
 		sections = append(sections, dwarftest.Section{Name: name, Type: elf.SHT_PROGBITS, Flags: elf.SHF_COMPRESSED,
-			Data: dwarftest.Cat(chdr(elf.COMPRESS_ZLIB, 40<<20), deflated.Bytes())})
+			Data: dwarftest.Cat(chdr(elf.COMPRESS_ZLIB, 16<<20), deflated.Bytes())})
 	}
 	xzFile := func(dictionary byte) []byte {
 		block := []byte{2, 0, 0x21, 1, dictionary, 0, 0, 0, 0, 0, 0, 0, 0x01, 0, 0, 'x', 0, 0, 0, 0}

@@ -48,13 +48,13 @@ func Large() map[string][]byte {
 		inner.Kids = append(inner.Kids, next)
 		inner = next
 	}
-	inner.Kids = times(20000, func(i int) *DIE { return copyOf(h, i) })
+	inner.Kids = times(2000, func(i int) *DIE { return copyOf(h, i) })
 	return map[string][]byte{
 		"parameters":      image(typ, f(times(8000, func(i int) *DIE { return param(short("p"+strconv.Itoa(i)), typ) })...)),
-		"function names":  image(times(3000, func(i int) *DIE { return &DIE{Tag: dw.TagSubprogram, Attrs: append(at(i%8), long)} })...),
-		"parameter names": image(typ, f(times(3000, func(int) *DIE { return param(long, typ) })...)),
-		"inlined names":   image(g, f(times(3000, func(i int) *DIE { return copyOf(g, i) })...)),
-		"type names":      image(named, f(times(3000, func(i int) *DIE { return param(short("p"+strconv.Itoa(i)), named) })...)),
+		"function names":  image(times(400, func(i int) *DIE { return &DIE{Tag: dw.TagSubprogram, Attrs: append(at(i%8), long)} })...),
+		"parameter names": image(typ, f(times(400, func(int) *DIE { return param(long, typ) })...)),
+		"inlined names":   image(g, f(times(400, func(i int) *DIE { return copyOf(g, i) })...)),
+		"type names":      image(named, f(times(400, func(i int) *DIE { return param(short("p"+strconv.Itoa(i)), named) })...)),
 		"inlining":        image(h, deep),
 	}
 }
