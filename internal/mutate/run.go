@@ -52,7 +52,7 @@ func SubjectOf(subjects []Subject, number int) int {
 
 // perShare is how many variants, for each share of a subject, a worker asks before another one is
 // started: few of what takes long.
-const perShare = 5
+const perShare = 3
 
 // Do makes the variants, asks them and returns what came of them, by number. A subject that cannot be
 // made is left out, and Log gets the reason.

@@ -53,7 +53,7 @@ func fixtureSubjects() (out []Subject) {
 		if strings.Contains(name, "clang") {
 			compiler = "clang"
 		}
-		out = append(out, Subject{Name: "fixture " + name, Compiler: arm64(compiler, name), Share: 6, make: func(_ context.Context, _, path string) error {
+		out = append(out, Subject{Name: "fixture " + name, Compiler: arm64(compiler, name), Share: 12, make: func(_ context.Context, _, path string) error {
 			data, err := fixtures.Bytes(name)
 			if err != nil {
 				return err
@@ -76,7 +76,7 @@ func arm64(compiler, name string) string {
 func smallSubjects() (out []Subject) {
 	add := func(compiler, command, source string, options ...string) {
 		name := strings.Join(append([]string{filepath.Base(command), strings.TrimSuffix(source, ".txt")}, options...), " ")
-		out = append(out, Subject{Name: name, Compiler: arm64(compiler, name), Share: 20, make: func(ctx context.Context, dir, path string) error {
+		out = append(out, Subject{Name: name, Compiler: arm64(compiler, name), Share: 40, make: func(ctx context.Context, dir, path string) error {
 			text, err := sources.ReadFile("testdata/" + source)
 			if err != nil {
 				return err
@@ -156,7 +156,7 @@ func truthSubjects() (out []Subject) {
 	for i := range matrix {
 		b := &matrix[i]
 		key := b.Compiler + string(b.Language)
-		share, limit := 3, 2
+		share, limit := 4, 2
 		switch b.Language {
 		case truth.Rust:
 			share, limit = 1, 1
