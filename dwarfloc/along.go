@@ -1,12 +1,10 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/flow"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -15,48 +13,20 @@ import (
 const maxAlong = 8
 
 // Along returns, for each site of kind SiteInline, others further along the straight code that begins
-// there, in order, up to where the next run begins or this one ends: a probe there is hit by the same runs, and finds the site's values of vars, since no
-// instruction before it changes what their locations depend on. There are none for a site in code that
-// could not be followed, or that has no markers of statements, as clang's: see Ways. vars returns the variables of a site, by its index, and whether what
-// they point to is fetched too.
+// there, in order, up to where the next run begins or this one ends. A probe there is hit by the same
+// runs, and finds the site's values of vars, since no instruction before it changes what their
+// locations depend on. There are none for a site in code that could not be followed, or that has no
+// markers of statements, as clang's: see Ways. vars returns the variables of a site, by its index, and
+// whether what they point to is fetched too.
 //
 // An error is about a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
 	out := make([][]*Site, len(sites))
-	order := make([]int, 0, len(sites))
-	for i, s := range sites {
-		if s.Kind == SiteInline {
-			order = append(order, i)
+	err := img.eachCode(ctx, sites, func(c *code, which []int) (err error) {
+		if c.why != "" || !c.marked() {
+			return nil
 		}
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(sites[a].u.Off, sites[b].u.Off), cmp.Compare(sites[a].rec, sites[b].rec))
-	})
-	// One goroutine takes the sites of one function.
-	var functions [][]int
-	for _, i := range order {
-		if n := len(functions); n > 0 {
-			last := sites[functions[n-1][0]]
-			if last.u == sites[i].u && last.u.outermost(last.rec) == last.u.outermost(sites[i].rec) {
-				functions[n-1] = append(functions[n-1], i)
-				continue
-			}
-		}
-		functions = append(functions, []int{i})
-	}
-	err := img.index.Parallel(len(functions), func(_ *index.Scanner, n int) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		u := sites[functions[n][0]].u
-		if err := u.Load(); err != nil {
-			return err
-		}
-		c, err := u.codeOf(sites[functions[n][0]].rec)
-		if err != nil || c.why != "" || !c.marked() {
-			return err
-		}
-		for _, i := range functions[n] {
+		for _, i := range which {
 			v, memory := vars(i)
 			if out[i], err = c.along(sites[i], readsOf(v, memory)); err != nil {
 				return err
@@ -75,7 +45,7 @@ func (c *code) along(s *Site, reads insn.Writes) (out []*Site, err error) {
 	if !ok {
 		return nil, nil
 	}
-	i, ok := slices.BinarySearchFunc(c.bodies, s.rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
+	i, ok := c.body(s.rec)
 	if !ok {
 		return nil, nil
 	}

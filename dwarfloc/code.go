@@ -47,6 +47,11 @@ type body struct {
 	text   text
 }
 
+// body returns the index in bodies of a record's.
+func (c *code) body(rec int32) (i int, ok bool) {
+	return slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
+}
+
 // codeOf follows the function that a record is, or is inlined into.
 func (u *unit) codeOf(rec int32) (*code, error) {
 	c := &code{u: u, texts: u.declarations(), top: u.outermost(rec)}

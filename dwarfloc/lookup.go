@@ -33,10 +33,10 @@ type visible struct {
 	site *Site
 	many bool // many names are looked up
 
-	ev       *evaluator
+	ev       *evaluator // nil before the first lookup
 	here     scope
-	declared *scope // by the function; nil until it is needed, and if the site's own entry is all there is
-	isRead   bool   // declared
+	declared scope // by the function; empty until it is needed, and if the site's own entry is all there is
+	isRead   bool  // declared
 }
 
 func (at *visible) read() error {
@@ -48,11 +48,11 @@ func (at *visible) read() error {
 	if err != nil {
 		return err
 	}
-	if err := at.here.read(s, e, placedBlocks, 0, true); err != nil {
+	if err := at.scope(&at.here, e, placedBlocks); err != nil {
 		return err
 	}
 	at.ev = s.evaluator()
-	return at.here.index(at.many)
+	return nil
 }
 
 func (at *visible) readDeclared() error {
@@ -60,15 +60,19 @@ func (at *visible) readDeclared() error {
 		return nil
 	}
 	abs, ok, err := at.site.abstract()
-	if err != nil || !ok {
-		at.isRead = err == nil
+	if ok && err == nil {
+		err = at.scope(&at.declared, abs, allBlocks)
+	}
+	at.isRead = err == nil
+	return err
+}
+
+// scope reads the variables below an entry.
+func (at *visible) scope(sc *scope, e dw.Entry, b blocks) error {
+	if err := sc.read(at.site, e, b, 0, true); err != nil || !at.many {
 		return err
 	}
-	at.declared, at.isRead = new(scope), true
-	if err := at.declared.read(at.site, abs, allBlocks, 0, true); err != nil {
-		return err
-	}
-	return at.declared.index(at.many)
+	return sc.index()
 }
 
 func (at *visible) lookup(name string) (*Variable, error) {
@@ -87,21 +91,19 @@ func (at *visible) lookup(name string) (*Variable, error) {
 	if err := at.readDeclared(); err != nil {
 		return nil, err
 	}
-	if at.declared != nil {
-		// Variables that the function declares, but the site's own entry leaves out,
-		// were optimized away here.
-		best, inBlock, err := at.declared.find(name)
-		if err != nil {
-			return nil, err
-		}
-		if best != nil {
-			if best.constant.Form == 0 && !best.static() {
-				best.location = dw.Value{}
-			}
-			return s.variable(&best.varEntry, ev)
-		}
-		elsewhere = elsewhere || inBlock
+	// Variables that the function declares, but the site's own entry leaves out, were optimized away
+	// here.
+	best, inBlock, err := at.declared.find(name)
+	if err != nil {
+		return nil, err
 	}
+	if best != nil {
+		if best.constant.Form == 0 && !best.static() {
+			best.location = dw.Value{}
+		}
+		return s.variable(&best.varEntry, ev)
+	}
+	elsewhere = elsewhere || inBlock
 	x, err := s.u.global(name)
 	if err != nil {
 		return nil, err

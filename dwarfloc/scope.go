@@ -100,10 +100,7 @@ func (x *varEntry) text() (string, error) {
 }
 
 // index prepares for many calls of find.
-func (sc *scope) index(many bool) error {
-	if !many {
-		return nil
-	}
+func (sc *scope) index() error {
 	sc.named = make(map[string][]int32, len(sc.vars))
 	for i := range sc.vars {
 		text, err := sc.vars[i].text()

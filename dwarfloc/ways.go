@@ -65,6 +65,20 @@ type Ways struct {
 // a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 	out := make([]Ways, len(sites))
+	err := img.eachCode(ctx, sites, func(c *code, which []int) (err error) {
+		for _, k := range which {
+			if out[k], err = c.ways(sites[k].rec); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// eachCode calls f for the code of each function that has sites of kind SiteInline, with the indices
+// of these, from several goroutines.
+func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *code, which []int) error) error {
 	type function struct {
 		u   *unit
 		top int32
@@ -90,29 +104,26 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 		left[f.u].Add(1)
 	}
 	slices.SortFunc(functions, func(a, b function) int { return cmp.Or(cmp.Compare(a.u.Off, b.u.Off), cmp.Compare(a.top, b.top)) })
-	err := img.index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
+	return img.index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		f := functions[i]
-		if err := f.u.Load(); err != nil {
+		x := functions[i]
+		if err := x.u.Load(); err != nil {
 			return err
 		}
-		c, err := f.u.codeOf(f.top)
+		c, err := x.u.codeOf(x.top)
 		if err != nil {
 			return err
 		}
-		for _, k := range byFunction[f] {
-			if out[k], err = c.ways(sites[k].rec); err != nil {
-				return err
-			}
+		if err := f(c, byFunction[x]); err != nil {
+			return err
 		}
-		if left[f.u].Add(-1) == 0 {
-			f.u.ForgetRows()
+		if left[x.u].Add(-1) == 0 {
+			x.u.ForgetRows()
 		}
 		return nil
 	})
-	return out, err
 }
 
 // Body identifies the body whose runs begin or end at a site. Sites with equal values are of one
@@ -327,7 +338,7 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 
 // ways returns the ways of a record's body.
 func (c *code) ways(rec int32) (Ways, error) {
-	i, ok := slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
+	i, ok := c.body(rec)
 	if !ok {
 		return Ways{Unknown: "its function's code is not known"}, nil
 	}
