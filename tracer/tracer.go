@@ -107,16 +107,23 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 	if err != nil {
 		return s, err
 	}
-	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) (maker, func(int) uint64) {
-		programs := func(c prologue.Convention, size int) asm.Instructions {
-			return program(s.events, s.lost, c, size, who)
-		}
-		return programs, func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
+	err = s.load(r, false, func(k programKey) asm.Instructions {
+		return program(s.events, s.lost, k.convention, k.size, who)
+	})
+	if err != nil {
+		return s, err
+	}
+	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) func(int) uint64 {
+		return func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
 	})
 }
 
-// maker returns the program for a convention and the size in bytes of a record.
-type maker func(c prologue.Convention, size int) asm.Instructions
+// programKey is what a program is made for. All plans share those that are equal.
+type programKey struct {
+	convention prologue.Convention
+	size       int // bytes of a record
+	plan       int // its index; 0 for a program of all
+}
 
 // prepare makes the maps of a session.
 func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err error) {
@@ -140,9 +147,8 @@ func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err 
 	return who, nil
 }
 
-// attachAll attaches all plans, and opens the buffer. each returns the programs and the cookies
-// of one.
-func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, each func(i int, p *plan.Plan) (maker, func(site int) uint64)) error {
+// attachAll attaches all plans, and opens the buffer. cookie returns the cookies of one.
+func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, cookie func(i int, p *plan.Plan) func(site int) uint64) error {
 	progress := o.Progress
 	before, total := 0, 0
 	for _, p := range s.plans {
@@ -152,10 +158,11 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 		if progress != nil {
 			o.Progress = func(done, _ int) { progress(before+done, total) }
 		}
-		programs, cookie := each(i, p)
-		if err := s.attach(ctx, r, p, o, programs, cookie); err != nil {
+		a, err := s.programs[i].Attach(ctx, r, instances.AttachOptions{PID: o.PID, End: o.End, Progress: o.Progress, None: true, Cookie: cookie(i, p)})
+		if err != nil {
 			return fmt.Errorf("%v: %w", p.Definition, err)
 		}
+		s.Attachments = append(s.Attachments, a)
 		before += p.NumProbes()
 	}
 	if err := s.refused(); err != nil {
@@ -220,33 +227,34 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	return who, nil
 }
 
-func (s *Session) attach(ctx context.Context, r *instances.Running, p *plan.Plan, o *Options, program maker, cookie func(int) uint64) error {
+// load loads the programs of all plans, each with its own or with programs for all.
+func (s *Session) load(r *instances.Running, own bool, program func(programKey) asm.Instructions) (err error) {
+	defer func() {
+		if err != nil && len(s.plans) == 1 {
+			err = fmt.Errorf("%v: %w", s.plans[0].Definition, err)
+		}
+	}()
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", instances.ErrTargetMismatch)
 	}
-	specs := make(map[int]*ebpf.ProgramSpec) // by the size of the record
-	spec := func(instance int) *ebpf.ProgramSpec {
-		size := recordSize(p, &p.Instances[instance])
-		if specs[size] == nil {
-			specs[size] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: program(p.Convention, size)}
+	specs := make(map[programKey]*ebpf.ProgramSpec)
+	spec := func(n, instance int) *ebpf.ProgramSpec {
+		p := s.plans[n]
+		key := programKey{p.Convention, recordSize(p, &p.Instances[instance]), 0}
+		if own {
+			key.plan = n
 		}
-		return specs[size]
+		if specs[key] == nil {
+			specs[key] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: program(key)}
+		}
+		return specs[key]
 	}
-	d, err := instances.NewDispatch(p, spec)
+	all, err := instances.NewDispatches(s.plans, spec)
 	if err != nil {
 		return err
 	}
-	loaded, err := d.Load()
-	if err != nil {
-		return err
-	}
-	s.programs = append(s.programs, loaded)
-	a, err := loaded.Attach(ctx, r, instances.AttachOptions{PID: o.PID, End: o.End, Progress: o.Progress, None: true, Cookie: cookie})
-	if err != nil {
-		return err
-	}
-	s.Attachments = append(s.Attachments, a)
-	return nil
+	s.programs, err = instances.LoadDispatches(all)
+	return err
 }
 
 // refused returns the error for a session in which nothing is attached.
