@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ import (
 // needs a kernel.
 
 func linesCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "lines FUNC",
 		Short: "Show the source lines of a function, and how many sites a probe at each has",
 		Long: `lines lists the source lines of a function, counted from the line that declares it,
@@ -44,14 +43,16 @@ names, or where they were compiled, if that directory is the user's own.`,
 				if err != nil {
 					return err
 				}
-				return printEach(w, s.format, all, linesObject, printLines)
+				return printEach(w, s.format, all, linesObject, s.printLines)
 			})
 		},
 	}
+	s.use(cmd, textOrJSON, join(functionFlags, answerFlags)...)
+	return cmd
 }
 
 func varsCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "vars FUNC[:LINE]|FILE:LINE|ADDRESS",
 		Short: "Show the variables that a probe can fetch, and at how many of its sites",
 		Long: `vars lists the parameters and locals in scope at the sites of a probe point, with
@@ -62,9 +63,6 @@ the others.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				point := *def
 				point.Args = nil
@@ -82,14 +80,16 @@ the others.`,
 				if err != nil {
 					return err
 				}
-				return printEach(w, s.format, all, varsObject, printVars)
+				return printEach(w, s.format, all, varsObject, s.printVars)
 			})
 		},
 	}
+	s.use(cmd, textOrJSON, join(functionFlags, answerFlags)...)
+	return cmd
 }
 
 func funcsCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:               "funcs PATTERN",
 		Short:             "List functions with the number of their sites, out of line and inlined",
 		Example:           `  prolog-dump -k vmlinux funcs 'vfs_r*'`,
@@ -105,14 +105,13 @@ func funcsCommand(s *settings) *cobra.Command {
 			})
 		},
 	}
+	s.use(cmd, textOrJSON, join([]string{"filter"}, imageFlags, answerFlags)...)
+	return cmd
 }
 
 // withFunctions calls f with the functions that a probe point names. The point must not name
 // a place in them.
 func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subject, sites.Selection, io.Writer) error) error {
-	if err := s.checkFormat("text", "json"); err != nil {
-		return err
-	}
 	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 		p := def.Point
 		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
@@ -173,8 +172,8 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 }
 
 // printHeading begins the text of a function.
-func printHeading(w io.Writer, f *sites.Function) {
-	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", f.Name, declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+func (s *settings) printHeading(w io.Writer, f *sites.Function) {
+	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.styled(rolePlace, f.Name), declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
 func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
@@ -186,12 +185,12 @@ func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
 		}
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table{width: s.width}
 	for i := range all {
 		f := &all[i]
-		terminal.Fprintf(t, "%s\t%d out of line\t%d inlined\t%s\n", f.Name, f.OutOfLine, f.Inlined, declaredAt(f))
+		t.row(s.styled(rolePlace, f.Name), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
 	}
-	return t.Flush()
+	return t.print(w)
 }
 
 // lineJSON is one line of a function.
@@ -212,8 +211,8 @@ func linesObject(f *sites.FunctionLines) any {
 	return o
 }
 
-func printLines(w io.Writer, f *sites.FunctionLines) error {
-	printHeading(w, &f.Function)
+func (s *settings) printLines(w io.Writer, f *sites.FunctionLines) error {
+	s.printHeading(w, &f.Function)
 	if len(f.Lines) == 0 {
 		terminal.Fprintf(w, "    no line has code\n")
 	}
@@ -261,17 +260,17 @@ func varsObject(f *sites.FunctionVariables) any {
 	return o
 }
 
-func printVars(w io.Writer, f *sites.FunctionVariables) error {
-	printHeading(w, &f.Function)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func (s *settings) printVars(w io.Writer, f *sites.FunctionVariables) error {
+	s.printHeading(w, &f.Function)
+	t := table{width: s.width, indent: "    "}
 	for _, v := range f.Variables {
-		terminal.Fprintf(t, "    %s\t%s\t%s\t%d/%d", v.Name, v.Role, v.Type, v.Located, f.Sites)
+		cells := []any{s.styled(roleName, v.Name), v.Role.String(), s.styled(roleType, v.Type), strconv.Itoa(v.Located) + "/" + strconv.Itoa(f.Sites)}
 		if len(v.Reasons) > 0 {
-			terminal.Fprintf(t, "\t%s", reasonsText(v.Reasons))
+			cells = append(cells, s.styled(roleMissing, reasonsText(v.Reasons)))
 		}
-		terminal.Fprintf(t, "\n")
+		t.row(cells...)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.print(w); err != nil {
 		return err
 	}
 	if len(f.Variables) == 0 {
