@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -22,34 +21,6 @@ import (
 
 // Commands to look around with before writing a probe, like perf probe's -L, -V and -F. None
 // needs a kernel.
-
-func linesCommand(s *settings) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "lines FUNC",
-		Short: "Show the source lines of a function, and how many sites a probe at each has",
-		Long: `lines lists the source lines of a function, counted from the line that declares it,
-with the number of sites of each: of all bodies, out of line and inlined. A line
-without a number has no code of its own. FUNC:LINE is a probe point.
-
-The text is shown where the sources are found: below a directory that --source
-names, or where they were compiled, if that directory is the user's own.`,
-		Example: `  prolog-dump -k vmlinux --source ~/linux lines vfs_read
-  prolog-dump -k vmlinux 'vfs_read:6 file pos'`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
-				all, err := sites.LinesOf(cmd.Context(), x.img, sel, x.options.Sources)
-				if err != nil {
-					return err
-				}
-				return printEach(w, s.format, all, linesObject, s.printLines)
-			})
-		},
-	}
-	s.use(cmd, textOrJSON, join(functionFlags, answerFlags)...)
-	return cmd
-}
 
 func varsCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
@@ -96,8 +67,16 @@ func funcsCommand(s *settings) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
+			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+				sel, err := functionsOf(x, def)
+				if err != nil {
+					return err
+				}
 				all, err := sites.Functions(cmd.Context(), x.img, sel)
+				var missing *sites.NotFoundError
+				if errors.As(err, &missing) {
+					return probe.Errorf(def, def.Point.Pos, "%w", err)
+				}
 				if err != nil {
 					return err
 				}
@@ -109,32 +88,10 @@ func funcsCommand(s *settings) *cobra.Command {
 	return cmd
 }
 
-// withFunctions calls f with the functions that a probe point names. The point must not name
-// a place in them.
-func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subject, sites.Selection, io.Writer) error) error {
-	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
-		p := def.Point
-		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
-			return probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
-		}
-		pattern, err := glob.Compile(p.Function)
-		if err != nil {
-			return err
-		}
-		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
-		err = f(x, sel, w)
-		var missing *sites.NotFoundError
-		if errors.As(err, &missing) {
-			return probe.Errorf(def, p.Pos, "%w", err)
-		}
-		return err
-	})
-}
-
 // functionJSON has the first fields of the objects of lines, vars and funcs.
 type functionJSON struct {
-	Function  string `json:"function"`
-	File      string `json:"file,omitempty"` // where it is declared
+	Function  string `json:"function,omitempty"` // not of a file
+	File      string `json:"file,omitempty"`     // where it is declared
 	Line      int    `json:"line,omitempty"`
 	OutOfLine int    `json:"out_of_line"` // sites
 	Inlined   int    `json:"inlined"`
@@ -173,6 +130,10 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 
 // printHeading begins the text of a function.
 func (s *settings) printHeading(w io.Writer, f *sites.Function) {
+	if f.Name == "" { // a file
+		terminal.Fprintf(w, "%s  %s of lines (%d out of line, %d inlined)\n", s.styled(rolePlace, f.File), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+		return
+	}
 	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.styled(rolePlace, f.Name), declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 

@@ -95,7 +95,12 @@ func TestScreen(t *testing.T) {
 func TestForeignColors(t *testing.T) {
 	var b strings.Builder
 	p := &printed{w: &b, colored: true}
-	own := terminal.Styled{Text: "a", SGR: renditions[roleName]}.String()
+	var styled strings.Builder
+	terminal.Fprintf(&styled, "%s", (&settings{answer: answer{colored: true}}).styled(roleName, "a"))
+	own := styled.String()
+	if own != "\x1b[36ma\x1b[0m" {
+		t.Errorf("styled: %q", own)
+	}
 	if _, err := p.Write([]byte(own + "\x1b[8mhidden\x1b[2J\x1b]0;title\a\n")); err != nil {
 		t.Fatal(err)
 	}
