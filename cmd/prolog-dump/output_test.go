@@ -181,7 +181,7 @@ func TestHostileTask(t *testing.T) {
 		record := []byte(strings.Repeat(evil+"\n!!", 1000))
 		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
 		var b bytes.Buffer
-		if err := printHit(&b, hit); err != nil {
+		if err := new(settings).printHit(&b, hit); err != nil {
 			t.Fatal(err)
 		}
 		checkPrinted(t, "hit", b.String())

@@ -93,8 +93,8 @@ func (s *summary) add(site *plan.Site) {
 
 // print writes totals: sites, instances, and for each argument how often it is located and why it
 // is not.
-func (s *summary) print(w io.Writer, instances int) {
-	terminal.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined%s), %s\n", s.def,
+func (s *summary) print(look *settings, w io.Writer, instances int) {
+	terminal.Fprintf(w, "\n%s %s of %s (%d out of line, %d inlined%s), %s\n", look.styledf(rolePlace, "%s:", s.def),
 		count(s.sites, "site"), count(len(s.functions), "function"), s.sites-s.inlined, s.inlined, s.waysText(), count(instances, "instance"))
 	s.printFetched(w, false)
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
@@ -16,7 +15,7 @@ import (
 )
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	terminal.Fprintf(w, "%s  %s", site.SymbolOffset(), address(site.Site))
+	terminal.Fprintf(w, "%s  %s", s.styled(rolePlace, site.SymbolOffset()), s.styled(roleAside, address(site.Site)))
 	if site.View != 0 {
 		terminal.Fprintf(w, " view %d", site.View)
 	}
@@ -28,21 +27,22 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		}
 		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Function, file, line)
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table{width: s.width, indent: "    "}
 	for i := range site.Args {
 		a := &site.Args[i]
-		terminal.Fprintf(t, "    %s\t%s\t%s\n", a.Name, typeText(a), answerText(p, a))
+		t.row(s.styled(roleName, a.Name), s.styled(roleType, typeText(a)), s.styled(answerRole(a), answerText(p, a)))
 		if !s.explain {
 			continue
 		}
-		if err := t.Flush(); err != nil {
+		if err := t.print(w); err != nil {
 			return err
 		}
+		t.rows = t.rows[:0]
 		for _, line := range explain(p, site, a) {
-			terminal.Fprintf(w, "        %s\n", line)
+			terminal.Fprintf(w, "        %s\n", s.styled(roleAside, line))
 		}
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.print(w); err != nil {
 		return err
 	}
 	if site.MovedFrom != 0 {
@@ -51,9 +51,9 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
-		terminal.Fprintf(w, "    no probe: %v\n", site.Refused)
+		terminal.Fprintf(w, "    %s\n", s.styledf(roleFault, "no probe: %v", site.Refused))
 	default:
-		terminal.Fprintf(w, "    skipped: an argument is missing\n")
+		terminal.Fprintf(w, "    %s\n", s.styled(roleMissing, "skipped: an argument is missing"))
 	}
 	return nil
 }
@@ -123,6 +123,14 @@ func typeText(a *plan.Argument) string {
 		return "-"
 	}
 	return a.Variable.Type.String()
+}
+
+// answerRole is whether an argument has a location that is fetched.
+func answerRole(a *plan.Argument) role {
+	if a.Fetched() {
+		return roleFound
+	}
+	return roleMissing
 }
 
 // answerText is an argument's location or the reason for its absence.

@@ -37,9 +37,6 @@ Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names; what they do
 with their arguments is theirs.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
 				args, command = args[:n], args[n:]
@@ -55,6 +52,7 @@ with their arguments is theirs.`,
 			return s.trace(cmd, args, command, force, span, o)
 		},
 	}
+	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
 	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
@@ -142,7 +140,7 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 		return err
 	}
 	hits := 0
-	show := printHit
+	show := s.printHit
 	if s.format == "json" {
 		show = printHitJSON
 	}
@@ -195,17 +193,17 @@ func start(ctx context.Context, command []string) (running context.Context, repo
 	}, nil
 }
 
-func printHit(w io.Writer, h *tracer.Hit) error {
+func (s *settings) printHit(w io.Writer, h *tracer.Hit) error {
 	var b strings.Builder
-	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %v", h.Time.Seconds(), h.Comm, h.TID, &h.Plan.Sites[h.Site])
+	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, s.styled(rolePlace, h.Plan.Sites[h.Site].String()))
 	for i := range h.Values {
-		terminal.Fprintf(&b, "  %s=%s", h.Values[i].Name, h.Values[i].String())
+		terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Values[i].Name), h.Values[i].String())
 	}
 	if h.Span != nil {
 		for i := range h.Results {
-			terminal.Fprintf(&b, "  %s=%s", h.Results[i].Name, h.Results[i].String())
+			terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Results[i].Name), h.Results[i].String())
 		}
-		terminal.Fprintf(&b, "  %v", h.Duration)
+		terminal.Fprintf(&b, "  %s", s.styledf(roleFound, "%v", h.Duration))
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
