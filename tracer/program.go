@@ -86,7 +86,7 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, who 
 }
 
 // filter jumps to a label for hits that are not reported: those by process self, or reporting one
-// would cause the next, and if only is not nil, those by other processes. stack is how many bytes
+// would cause the next, if only is not nil, those by other processes, and those beyond the limits. stack is how many bytes
 // of the stack are in use.
 func (who processes) filter(stack int, exit string) asm.Instructions {
 	insns := append(who.self.load(stack), asm.JEq.Imm(asm.R0, int32(who.self.tgid), exit))
@@ -94,7 +94,7 @@ func (who processes) filter(stack int, exit string) asm.Instructions {
 		insns = append(insns, who.only.load(stack)...)
 		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
 	}
-	return insns
+	return append(insns, who.limits.filter(exit)...)
 }
 
 // copyWords copies size bytes, a multiple of 8, to an offset.

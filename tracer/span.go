@@ -90,6 +90,9 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	if len(list) >= 1<<spanBits {
 		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
 	}
+	if o.Sample > 1 || o.MaxRate > 0 {
+		return s, errors.New("a sample of runs: their beginnings and ends would not be of the same runs")
+	}
 	who, err := s.prepare(r, &o)
 	if err != nil {
 		return s, err
@@ -119,8 +122,8 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	// a run begins right after another, that must end first.
 	makers := func(span int) [2]maker {
 		return [2]maker{
-			func(_ prologue.Convention, size int) asm.Instructions { return s.spans.begin(span, size, who) },
-			func(_ prologue.Convention, size int) asm.Instructions { return s.spans.end(s, span, size, who) },
+			bySize(func(_ prologue.Convention, size int) asm.Instructions { return s.spans.begin(span, size, who) }),
+			bySize(func(_ prologue.Convention, size int) asm.Instructions { return s.spans.end(s, span, size, who) }),
 		}
 	}
 	return s, s.attachAll(ctx, r, &o, func(i int, p *plan.Plan) (maker, func(int) uint64) {

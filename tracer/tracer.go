@@ -45,6 +45,11 @@ type Options struct {
 	// Buffer is the size of the ring buffer in bytes: a power of two, at least the page
 	// size and at most 2 GiB. 0 means 1 MiB.
 	Buffer int
+	// Sample, if more than 1, lets one of so many hits through, chosen at random.
+	Sample int
+	// MaxRate, if not 0, is how many hits are let through in each second of the machine's clock.
+	// Session.Limited counts the others.
+	MaxRate int
 	// End is as in instances.AttachOptions.
 	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites of all plans are attached.
@@ -79,6 +84,7 @@ type Session struct {
 	programs []*instances.Dispatched
 	events   *ebpf.Map
 	lost     *ebpf.Map
+	limits   limits
 	reader   *ringbuf.Reader
 	spans    *spans // nil if hits are reported as they are
 }
@@ -108,27 +114,47 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 		return s, err
 	}
 	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) (maker, func(int) uint64) {
-		programs := func(c prologue.Convention, size int) asm.Instructions {
+		programs := bySize(func(c prologue.Convention, size int) asm.Instructions {
 			return program(s.events, s.lost, c, size, who)
-		}
+		})
 		return programs, func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
 	})
 }
 
-// maker returns the program for a convention and the size in bytes of a record.
-type maker func(c prologue.Convention, size int) asm.Instructions
+// maker returns the program for an instance of a plan, and a key: instances with the same one have
+// the same program.
+type maker func(p *plan.Plan, instance int) (key any, program func() asm.Instructions)
 
-// prepare makes the maps of a session.
-func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err error) {
+// bySize is the maker of programs that depend on the convention and the size in bytes of a record
+// alone.
+func bySize(program func(c prologue.Convention, size int) asm.Instructions) maker {
+	return func(p *plan.Plan, instance int) (any, func() asm.Instructions) {
+		size := recordSize(p, &p.Instances[instance])
+		return size, func() asm.Instructions { return program(p.Convention, size) }
+	}
+}
+
+// filters finds out which hits programs let through.
+func (s *Session) filters(r *instances.Running, o *Options) (who processes, err error) {
 	raiseFiles(s.plans)
 	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
 	// error does not matter.
 	_ = rlimit.RemoveMemlock()
+	if who, err = o.processes(r); err != nil {
+		return who, err
+	}
+	s.limits, err = o.limits()
+	who.limits = &s.limits
+	return who, err
+}
+
+// prepare makes the maps of a session.
+func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err error) {
 	buffer, err := o.buffer()
 	if err != nil {
 		return who, err
 	}
-	if who, err = o.processes(r); err != nil {
+	if who, err = s.filters(r, o); err != nil {
 		return who, err
 	}
 	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: buffer}); err != nil {
@@ -140,7 +166,7 @@ func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err 
 	return who, nil
 }
 
-// attachAll attaches all plans, and opens the buffer. each returns the programs and the cookies
+// attachAll attaches all plans, and opens the buffer, if there is one. each returns the programs and the cookies
 // of one.
 func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, each func(i int, p *plan.Plan) (maker, func(site int) uint64)) error {
 	progress := o.Progress
@@ -158,7 +184,7 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 		}
 		before += p.NumProbes()
 	}
-	if err := s.refused(); err != nil {
+	if err := s.refused(); err != nil || s.events == nil {
 		return err
 	}
 	var err error
@@ -203,8 +229,12 @@ func (o *Options) buffer() (uint32, error) {
 	}
 }
 
-// processes are the processes that programs compare the current one with.
-type processes struct{ self, only *process }
+// processes are the processes that programs compare the current one with, and how many of their
+// hits are let through.
+type processes struct {
+	self, only *process
+	limits     *limits
+}
 
 func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	if who.self, err = thisProcess(); err != nil {
@@ -224,13 +254,13 @@ func (s *Session) attach(ctx context.Context, r *instances.Running, p *plan.Plan
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", instances.ErrTargetMismatch)
 	}
-	specs := make(map[int]*ebpf.ProgramSpec) // by the size of the record
+	specs := make(map[any]*ebpf.ProgramSpec)
 	spec := func(instance int) *ebpf.ProgramSpec {
-		size := recordSize(p, &p.Instances[instance])
-		if specs[size] == nil {
-			specs[size] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: program(p.Convention, size)}
+		key, insns := program(p, instance)
+		if specs[key] == nil {
+			specs[key] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: insns()}
 		}
-		return specs[size]
+		return specs[key]
 	}
 	d, err := instances.NewDispatch(p, spec)
 	if err != nil {
@@ -349,9 +379,13 @@ func (s *Session) Lost() (uint64, error) {
 	return n, err
 }
 
+// Limited returns the number of hits that were not reported because there were
+// Options.MaxRate in their second.
+func (s *Session) Limited() (uint64, error) { return s.limits.dropped() }
+
 // Close detaches all probes and frees the programs and maps.
 func (s *Session) Close() error {
-	var errs []error
+	errs := []error{s.limits.close()}
 	for _, a := range s.Attachments {
 		errs = append(errs, a.Close())
 	}
