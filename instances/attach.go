@@ -402,7 +402,7 @@ func (w *attacher) point(b *batch, site int) (p point, err error) {
 		}
 		p.cookie |= b.numbers[site] << cookieBits
 		if w.out.power != nil {
-			p.cookie |= w.out.power.turns[b.slot] << turnBit
+			p.cookie |= w.out.power.turn(b.slot) << turnBit
 		}
 	}
 	p.addr, err = w.r.address(s.Addr)

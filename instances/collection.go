@@ -192,7 +192,7 @@ func (p *Program) in(c *ebpf.Collection) (*Program, error) {
 	own := *p
 	own.Instances, own.names = make([]*ebpf.Program, len(p.Plan.Instances)), slices.Clone(p.names)
 	if p.Dispatch != nil {
-		own.loaded = &Dispatched{p.Dispatch, make([]*ebpf.Program, len(p.Specs)), c.Maps[p.Dispatch.SwitchName]}
+		own.loaded = &Dispatched{p.Dispatch, make([]*ebpf.Program, len(p.Specs)), c.Maps[p.Dispatch.SwitchName], newTurns(*p.Dispatch.slots)}
 		if own.loaded.Switch == nil {
 			return nil, fmt.Errorf("the specification has no map %s any more", p.Dispatch.SwitchName)
 		}

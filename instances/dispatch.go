@@ -31,12 +31,21 @@ type Dispatch struct {
 	// first: it makes probes silent at once, and lets a link replace another without hits seen twice.
 	SwitchName string
 
-	plan *plan.Plan
+	plan   *plan.Plan
+	places []position // in each of Specs
+	slots  *int       // of all plans whose programs these are
 }
 
-// SwitchSpec returns the map SwitchName. Its one value has 8 bytes for each program.
+// position is where a program has the prologues of a plan.
+type position struct {
+	first uint64 // the number of the first of them
+	slot  int    // in the switch
+}
+
+// SwitchSpec returns the map SwitchName. Its one value has 8 bytes for each program and each plan
+// that has prologues in it.
 func (d *Dispatch) SwitchSpec() *ebpf.MapSpec {
-	return &ebpf.MapSpec{Name: "probe_switch", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * max(1, len(d.Specs))), MaxEntries: 1}
+	return &ebpf.MapSpec{Name: "probe_switch", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * max(1, *d.slots)), MaxEntries: 1}
 }
 
 // The cookie of a site that is dispatched: who attaches gives the lowest 48 bits.
@@ -65,63 +74,118 @@ var ErrNotDispatched = errors.New("the program cannot be dispatched to")
 // The error wraps ErrNotDispatched if a user's program makes tail calls, and otherwise is one of
 // ProgramSpecs. A *prologue.StackError can be for a program that ProgramSpecs takes.
 func NewDispatch(p *plan.Plan, spec func(instance int) *ebpf.ProgramSpec) (*Dispatch, error) {
-	d := &Dispatch{plan: p}
+	all, err := NewDispatches([]*plan.Plan{p}, func(_, instance int) *ebpf.ProgramSpec { return spec(instance) })
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// NewDispatches is NewDispatch for several plans: instances of different ones with the same user's
+// program share a program too. So Specs of different plans can be the same, and are loaded once by
+// LoadDispatches. Each plan is attached, and made silent, by itself. The error names the plan if
+// there are several.
+func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.ProgramSpec) ([]*Dispatch, error) {
 	var parts []*part
 	open := make(map[partKind]*part) // the last ones of each kind
+	name := ""
+	for n, p := range plans {
+		if name == "" && len(p.Instances) > 0 {
+			name = "switch_" + spec(n, 0).Name
+		}
+		if err := split(p, n, spec, func(kind partKind, size int) *part {
+			x := open[kind]
+			if x == nil || x.size+size > maxDispatch || len(x.prologues) == maxPrologue {
+				x = &part{partKind: kind}
+				open[kind], parts = x, append(parts, x)
+			}
+			return x
+		}); err != nil {
+			if len(plans) > 1 {
+				err = fmt.Errorf("%v: %w", p.Definition, err)
+			}
+			return nil, err
+		}
+	}
+	slots := new(int)
+	out := make([]*Dispatch, len(plans))
+	for n, p := range plans {
+		out[n] = &Dispatch{SwitchName: name, plan: p, slots: slots}
+	}
+	for i, x := range parts {
+		first := *slots
+		*slots += len(x.groups)
+		before := choose(x, name, first)
+		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments")
+		if err := numberLines(insns[:len(before)+2]); err != nil {
+			return nil, err
+		}
+		spec := programSpec(x.user, x.attach, i, insns)
+		for k, g := range x.groups {
+			d := out[g.plan]
+			d.Specs, d.Instances = append(d.Specs, spec), append(d.Instances, g.instances)
+			d.places = append(d.places, position{uint64(g.first), first + k})
+		}
+	}
+	return out, nil
+}
+
+// split puts the prologues of a plan into parts, which find returns for a kind of program and the
+// number of instructions that it gets more.
+func split(p *plan.Plan, number int, spec func(plan, instance int) *ebpf.ProgramSpec, find func(partKind, int) *part) error {
 	stacks := make(map[*ebpf.ProgramSpec]int)
 	for i := range p.Instances {
-		in, user := &p.Instances[i], spec(i)
-		if d.SwitchName == "" {
-			d.SwitchName = "switch_" + user.Name
-		}
+		in, user := &p.Instances[i], spec(number, i)
 		stack, known := stacks[user]
 		if !known {
 			if err := callable(p, user); err != nil {
-				return nil, err
+				return err
 			}
 			stack = stackOf(user.Instructions)
 			stacks[user] = stack
 		}
 		if err := in.Prologue.CheckStack(stack); err != nil {
-			return nil, fmt.Errorf("instance %d: %w", i, err)
+			return fmt.Errorf("instance %d: %w", i, err)
 		}
 		pro, err := placed(p, in.Prologue)
 		if err != nil {
-			return nil, fmt.Errorf("instance %d: %w", i, err)
+			return fmt.Errorf("instance %d: %w", i, err)
 		}
 		n := rawSize(pro) + 2 // with a compare and a jump
-		kind := partKind{user, in.Multi}
-		x := open[kind]
-		if x == nil || x.size+n > maxDispatch || len(x.prologues) == maxPrologue {
-			x = &part{partKind: kind}
-			open[kind], parts = x, append(parts, x)
+		x := find(partKind{user, attachType(p, in)}, n)
+		if k := len(x.groups); k == 0 || x.groups[k-1].plan != number {
+			x.groups = append(x.groups, group{plan: number, first: len(x.prologues)})
+			x.size += groupSize
 		}
-		x.instances, x.prologues, x.size = append(x.instances, i), append(x.prologues, pro), x.size+n
+		g := &x.groups[len(x.groups)-1]
+		g.instances = append(g.instances, i)
+		x.prologues, x.size = append(x.prologues, pro), x.size+n
 	}
-	for i, x := range parts {
-		before := choose(x.prologues, d.SwitchName, i)
-		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments")
-		if err := numberLines(insns[:len(before)+2]); err != nil {
-			return nil, err
-		}
-		d.Specs = append(d.Specs, programSpec(p, &p.Instances[x.instances[0]], x.user, i, insns))
-		d.Instances = append(d.Instances, x.instances)
-	}
-	return d, nil
+	return nil
 }
 
-// part is one program of a Dispatch, while it is made.
+// part is one program of one or more Dispatches, while it is made.
 type part struct {
 	partKind
-	instances []int // in Plan.Instances
+	groups    []group
 	prologues []asm.Instructions
 	size      int // of the prologues, in instructions of 8 bytes
 }
 
+// group is the prologues of one plan in a program.
+type group struct {
+	plan      int
+	first     int   // of the part's prologues
+	instances []int // in Plan.Instances
+}
+
+// groupSize is how many instructions of 8 bytes a group adds.
+const groupSize = 8
+
 // partKind is what all instances of a program have in common: it is loaded for one kind of link.
 type partKind struct {
-	user  *ebpf.ProgramSpec
-	multi bool
+	user   *ebpf.ProgramSpec
+	attach ebpf.AttachType
 }
 
 // callable reports whether a user's program can be called as a function.
@@ -149,41 +213,52 @@ func rawSize(insns asm.Instructions) int {
 	return n
 }
 
-// choose returns instructions that run one of the prologues, by the number in the cookie, and end
-// after them. If the switch says so, they return instead.
-func choose(prologues []asm.Instructions, switchName string, slot int) asm.Instructions {
+// choose returns instructions that run one of a part's prologues, by the number in the cookie, and
+// end after them. If the switch says so at the slot of the plan, they return instead.
+func choose(x *part, switchName string, slot int) asm.Instructions {
 	head := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1).WithSource(asm.Comment("choose a prologue by the attach cookie")),
 		asm.FnGetAttachCookie.Call(),
-		asm.LoadMapValue(asm.R2, 0, uint32(8*slot)).WithReference(switchName),
-		asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
 		asm.Mov.Reg(asm.R3, asm.R0),
 		asm.RSh.Imm(asm.R3, turnBit),
 		asm.And.Imm(asm.R3, 1),
-		jump(asm.JEq.Reg(asm.R2, asm.R3, ""), 2),
-		asm.Mov.Imm(asm.R0, 0),
-		asm.Return(),
 		asm.LSh.Imm(asm.R0, 64-turnBit),
 		asm.RSh.Imm(asm.R0, 64-numberBits),
 		asm.Mov.Reg(asm.R1, asm.R6),
 	}
 	var ends []int // instructions that jump to the end
-	var tree func(out asm.Instructions, lo, hi int) asm.Instructions
-	tree = func(out asm.Instructions, lo, hi int) asm.Instructions {
+	// tree calls leaf for lo up to hi, each where execution comes for a number of at least its first
+	// and below the next one's.
+	var tree func(out asm.Instructions, lo, hi int, first func(int) int, leaf func(asm.Instructions, int) asm.Instructions) asm.Instructions
+	tree = func(out asm.Instructions, lo, hi int, first func(int) int, leaf func(asm.Instructions, int) asm.Instructions) asm.Instructions {
 		if hi-lo == 1 {
-			out = append(out, prologues[lo]...)
-			if hi < len(prologues) {
-				ends = append(ends, len(out))
-				out = append(out, asm.Ja.Label(""))
-			}
-			return out
+			return leaf(out, lo)
 		}
 		mid, at := (lo+hi)/2, len(out)
-		out = tree(append(out, asm.JGE.Imm(asm.R0, int32(mid), "")), lo, mid)
+		out = tree(append(out, asm.JGE.Imm(asm.R0, int32(first(mid)), "")), lo, mid, first, leaf)
 		out[at] = jump(out[at], rawSize(out[at+1:]))
-		return tree(out, mid, hi)
+		return tree(out, mid, hi, first, leaf)
 	}
-	out := tree(nil, 0, len(prologues))
+	prologue := func(out asm.Instructions, n int) asm.Instructions {
+		out = append(out, x.prologues[n]...)
+		if n < len(x.prologues)-1 {
+			ends = append(ends, len(out))
+			out = append(out, asm.Ja.Label(""))
+		}
+		return out
+	}
+	own := func(out asm.Instructions, k int) asm.Instructions {
+		g := &x.groups[k]
+		out = append(out,
+			asm.LoadMapValue(asm.R2, 0, uint32(8*(slot+k))).WithReference(switchName),
+			asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
+			jump(asm.JEq.Reg(asm.R2, asm.R3, ""), 2),
+			asm.Mov.Imm(asm.R0, 0),
+			asm.Return(),
+		)
+		return tree(out, g.first, g.first+len(g.instances), func(n int) int { return n }, prologue)
+	}
+	out := tree(nil, 0, len(x.groups), func(k int) int { return x.groups[k].first }, own)
 	// From the last to the first, so that each size is found once.
 	size, next := 0, len(out)
 	for _, at := range slices.Backward(ends) {

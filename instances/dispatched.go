@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/cilium/ebpf"
 
@@ -16,34 +17,76 @@ type Dispatched struct {
 	*Dispatch
 	Programs []*ebpf.Program // in the order of Specs
 	Switch   *ebpf.Map       // the map SwitchName
+
+	turns *turns
 }
 
 // Load loads the programs, with a switch of their own. The caller must close the result.
 //
 // The error is that of ebpf.NewProgram, for example an *ebpf.VerifierError.
-func (d *Dispatch) Load() (out *Dispatched, err error) {
-	out = &Dispatched{Dispatch: d}
+func (d *Dispatch) Load() (*Dispatched, error) {
+	all, err := LoadDispatches([]*Dispatch{d})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// LoadDispatches is Load for all plans of NewDispatches: programs that they share are loaded once,
+// with one switch. The caller must close each result; a program is freed with the last one that has it.
+func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, out.Close())
+			for _, d := range out {
+				err = errors.Join(err, d.Close())
+			}
 			out = nil
 		}
 	}()
-	if out.Switch, err = ebpf.NewMap(d.SwitchSpec()); err != nil {
+	shared, err := ebpf.NewMap(list[0].SwitchSpec())
+	if err != nil {
 		return out, fmt.Errorf("make the switch: %w", kernelerr.Explain(err))
 	}
-	for i, s := range d.Specs {
-		own := s.Copy()
-		if err := own.Instructions.AssociateMap(d.SwitchName, out.Switch); err != nil {
-			return out, err
+	defer shared.Close()
+	loaded := make(map[*ebpf.ProgramSpec]*ebpf.Program)
+	defer func() {
+		for _, prog := range loaded {
+			err = errors.Join(err, prog.Close())
 		}
-		prog, err := ebpf.NewProgram(own)
-		if err != nil {
-			return out, fmt.Errorf("program %d, for %d instances: %w", i, len(d.Instances[i]), kernelerr.Explain(err))
+	}()
+	turns := newTurns(*list[0].slots)
+	for _, d := range list {
+		own := &Dispatched{Dispatch: d, turns: turns}
+		out = append(out, own)
+		if own.Switch, err = shared.Clone(); err != nil {
+			return out, fmt.Errorf("share the switch: %w", err)
 		}
-		out.Programs = append(out.Programs, prog)
+		for i, s := range d.Specs {
+			if loaded[s] == nil {
+				if loaded[s], err = d.load(s, shared); err != nil {
+					return out, fmt.Errorf("program %d, for %d instances: %w", i, len(d.Instances[i]), kernelerr.Explain(err))
+				}
+			}
+			prog, err := loaded[s].Clone()
+			if err != nil {
+				return out, fmt.Errorf("share program %d: %w", i, err)
+			}
+			own.Programs = append(own.Programs, prog)
+		}
 	}
 	return out, nil
+}
+
+// load loads one program.
+func (d *Dispatch) load(s *ebpf.ProgramSpec, shared *ebpf.Map) (*ebpf.Program, error) {
+	own := s.Copy()
+	if err := own.Instructions.AssociateMap(d.SwitchName, shared); err != nil {
+		return nil, err
+	}
+	return ebpf.NewProgram(own)
 }
 
 // Attach is the function Attach for a plan that is dispatched. The cookies that o.Cookie returns
@@ -51,17 +94,20 @@ func (d *Dispatch) Load() (out *Dispatched, err error) {
 func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*Attachment, error) {
 	var batches []*batch
 	for i, of := range d.Instances {
-		x := &batch{prog: d.Programs[i], multi: d.plan.Instances[of[0]].Multi, numbers: make(map[int]uint64), slot: i}
+		x := &batch{prog: d.Programs[i], multi: d.plan.Instances[of[0]].Multi, numbers: make(map[int]uint64), slot: d.places[i].slot}
 		for n, instance := range of {
 			for _, site := range d.plan.Instances[instance].Sites {
 				x.sites = append(x.sites, site)
-				x.numbers[site] = uint64(n)
+				x.numbers[site] = d.places[i].first + uint64(n)
 			}
 		}
 		slices.Sort(x.sites)
 		batches = append(batches, x)
 	}
-	power := &power{m: d.Switch, turns: make([]uint64, max(1, len(d.Programs))), off: o.Silent}
+	power := &power{m: d.Switch, turns: d.turns, off: o.Silent}
+	for _, x := range d.places {
+		power.slots = append(power.slots, x.slot)
+	}
 	if err := power.set(); err != nil {
 		return nil, err
 	}
@@ -85,23 +131,49 @@ func (d *Dispatched) Close() error {
 	return errors.Join(errs...)
 }
 
-// power is the switch of a Dispatched, and what its values are.
+// turns is what a switch says: for each of its slots the value of turnBit in the cookies of hits
+// that are seen.
+type turns struct {
+	mu     sync.Mutex
+	values []uint64 // as the kernel has them
+}
+
+func newTurns(slots int) *turns { return &turns{values: make([]uint64, max(1, slots))} }
+
+// power is the slots of one plan in a switch.
 type power struct {
 	m     *ebpf.Map
-	turns []uint64 // of each program: the value of turnBit in its hits' cookies
+	turns *turns
+	slots []int
+	next  map[int]uint64 // the turns that set makes valid, by slot; 0 where there is none
 	off   bool
+}
+
+// turn returns the value of turnBit for new probes.
+func (p *power) turn(slot int) uint64 { return p.next[slot] }
+
+// change makes the probes that there are at a slot silent with the next set, and those that come speak.
+func (p *power) change(slot int) {
+	if p.next == nil {
+		p.next = make(map[int]uint64)
+	}
+	p.next[slot] ^= 1
 }
 
 // set tells the programs.
 func (p *power) set() error {
-	values := slices.Clone(p.turns)
-	for i := range values {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	values := slices.Clone(p.turns.values)
+	for _, slot := range p.slots {
+		values[slot] = p.next[slot]
 		if p.off {
-			values[i] = silent
+			values[slot] = silent
 		}
 	}
 	if err := p.m.Update(uint32(0), values, ebpf.UpdateAny); err != nil {
 		return fmt.Errorf("turn the switch: %w", kernelerr.Explain(err))
 	}
+	p.turns.values = values
 	return nil
 }

@@ -122,7 +122,7 @@ func (a *Attachment) change(ctx context.Context, want func(site int) bool) error
 	turn := func() {
 		for _, x := range added {
 			if a.power != nil && x.batch.multi {
-				a.power.turns[x.batch.slot] ^= 1
+				a.power.change(x.batch.slot)
 			}
 		}
 	}

@@ -38,8 +38,8 @@ const maxNameLen = 15
 // With prologue.ReadCast the calls of prologue.CastFunction are for the running kernel.
 //
 // The error wraps a *prologue.StackError if both functions together need more stack than a
-// kernel gives, ErrNotSupported if the running kernel lacks prologue.CastFunction, and ErrProgramMismatch if the function has more parameters than the plan
-// fills.
+// kernel gives, ErrNotSupported if the running kernel lacks prologue.CastFunction, and
+// ErrProgramMismatch if the function has more parameters than the plan fills.
 func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Instructions, error) {
 	if instance < 0 || instance >= len(p.Instances) {
 		return nil, fmt.Errorf("instance %d: the plan has %d", instance, len(p.Instances))
@@ -146,19 +146,19 @@ func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, er
 		if err != nil {
 			return nil, err
 		}
-		out[i] = programSpec(p, &p.Instances[i], spec, i, insns)
+		out[i] = programSpec(spec, attachType(p, &p.Instances[i]), i, insns)
 	}
 	return out, nil
 }
 
 // programSpec returns the user's program spec with other instructions and a number in its name, for
-// the kind of link that an instance has.
-func programSpec(p *plan.Plan, in *plan.Instance, user *ebpf.ProgramSpec, number int, insns asm.Instructions) *ebpf.ProgramSpec {
+// a kind of link.
+func programSpec(user *ebpf.ProgramSpec, attach ebpf.AttachType, number int, insns asm.Instructions) *ebpf.ProgramSpec {
 	out := user.Copy()
 	out.Instructions = insns
 	out.Name = instanceName(user.Name, "", number)
 	out.Type = ebpf.Kprobe
-	out.AttachType = attachType(p, in)
+	out.AttachType = attach
 	return out
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // A span is one event for a run: a program where the run begins stores what it fetches in a map,
@@ -120,14 +119,17 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	}
 	// The kernel runs the programs of one address in the reverse order of their attaching: where
 	// a run begins right after another, that must end first.
-	makers := func(span int) [2]maker {
-		return [2]maker{
-			bySize(func(_ prologue.Convention, size int) asm.Instructions { return s.spans.begin(span, size, who) }),
-			bySize(func(_ prologue.Convention, size int) asm.Instructions { return s.spans.end(s, span, size, who) }),
+	err = s.load(r, s.keyOf(true), func(k programKey) asm.Instructions {
+		if k.plan%2 == 0 {
+			return s.spans.begin(k.plan/2, k.size, who)
 		}
+		return s.spans.end(s, k.plan/2, k.size, who)
+	})
+	if err != nil {
+		return s, err
 	}
-	return s, s.attachAll(ctx, r, &o, func(i int, p *plan.Plan) (maker, func(int) uint64) {
-		return makers(i / 2)[i%2], func(site int) uint64 { return s.spans.cookie(site, p.Sites[site].Site) }
+	return s, s.attachAll(ctx, r, &o, func(_ int, p *plan.Plan) func(int) uint64 {
+		return func(site int) uint64 { return s.spans.cookie(site, p.Sites[site].Site) }
 	})
 }
 

@@ -116,8 +116,8 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 			s = nil
 		}
 	}()
-	if len(plans) > maxPlans/2 {
-		return s, fmt.Errorf("%d definitions: at most %d at a time", len(plans), maxPlans/2)
+	if len(plans) > maxPlans {
+		return s, fmt.Errorf("%d definitions: at most %d at a time", len(plans), maxPlans)
 	}
 	if err := s.checkNames(); err != nil {
 		return s, err
@@ -141,13 +141,11 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 			return s, err
 		}
 	}
-	err = s.session.attachAll(ctx, r, &o, func(i int, p *plan.Plan) (maker, func(int) uint64) {
-		c := s.of[i]
-		programs := func(p *plan.Plan, instance int) (any, func() asm.Instructions) {
-			f := c.fields(instance)
-			return fmt.Sprint(f), func() asm.Instructions { return c.program(f, s.overflow, who) }
-		}
-		return programs, func(site int) uint64 {
+	if err := s.load(r, who); err != nil {
+		return s, err
+	}
+	err = s.session.attachAll(ctx, r, &o, func(_ int, p *plan.Plan) func(int) uint64 {
+		return func(site int) uint64 {
 			cookie := uint64(site)
 			if atEntry(&p.Sites[site]) {
 				cookie |= 1 << cookieEntry
@@ -157,6 +155,18 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 	})
 	s.Attachments = s.session.Attachments
 	return s, err
+}
+
+// load loads the programs: one for all instances of a plan that have the arguments in the same places.
+func (s *Summary) load(r *instances.Running, who processes) error {
+	all := make(map[programKey]fields)
+	size := s.session.keyOf(true)
+	return s.session.load(r, func(n, instance int) programKey {
+		key, f := size(n, instance), s.of[n].fields(instance)
+		key.counts = fmt.Sprint(f)
+		all[key] = f
+		return key
+	}, func(key programKey) asm.Instructions { return s.of[key.plan].program(all[key], s.overflow, who) })
 }
 
 // cookieEntry is the bit of the attach cookie that is set where the return address is still where

@@ -113,24 +113,34 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 	if err != nil {
 		return s, err
 	}
-	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) (maker, func(int) uint64) {
-		programs := bySize(func(c prologue.Convention, size int) asm.Instructions {
-			return program(s.events, s.lost, c, size, who)
-		})
-		return programs, func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
+	err = s.load(r, s.keyOf(false), func(k programKey) asm.Instructions {
+		return program(s.events, s.lost, k.convention, k.size, who)
+	})
+	if err != nil {
+		return s, err
+	}
+	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) func(int) uint64 {
+		return func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
 	})
 }
 
-// maker returns the program for an instance of a plan, and a key: instances with the same one have
-// the same program.
-type maker func(p *plan.Plan, instance int) (key any, program func() asm.Instructions)
+// programKey is what a program is made for. All plans share those that are equal.
+type programKey struct {
+	convention prologue.Convention
+	size       int    // bytes of a record
+	plan       int    // its index; 0 for a program of all
+	counts     string // of a summary: where the arguments that it counts are
+}
 
-// bySize is the maker of programs that depend on the convention and the size in bytes of a record
-// alone.
-func bySize(program func(c prologue.Convention, size int) asm.Instructions) maker {
-	return func(p *plan.Plan, instance int) (any, func() asm.Instructions) {
-		size := recordSize(p, &p.Instances[instance])
-		return size, func() asm.Instructions { return program(p.Convention, size) }
+// keyOf returns the key of an instance's program: each plan has its own, or all have the same.
+func (s *Session) keyOf(own bool) func(n, instance int) programKey {
+	return func(n, instance int) programKey {
+		p := s.plans[n]
+		key := programKey{convention: p.Convention, size: recordSize(p, &p.Instances[instance])}
+		if own {
+			key.plan = n
+		}
+		return key
 	}
 }
 
@@ -166,9 +176,8 @@ func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err 
 	return who, nil
 }
 
-// attachAll attaches all plans, and opens the buffer, if there is one. each returns the programs and the cookies
-// of one.
-func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, each func(i int, p *plan.Plan) (maker, func(site int) uint64)) error {
+// attachAll attaches all plans, and opens the buffer, if there is one. cookie returns the cookies of one.
+func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, cookie func(i int, p *plan.Plan) func(site int) uint64) error {
 	progress := o.Progress
 	before, total := 0, 0
 	for _, p := range s.plans {
@@ -178,10 +187,11 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 		if progress != nil {
 			o.Progress = func(done, _ int) { progress(before+done, total) }
 		}
-		programs, cookie := each(i, p)
-		if err := s.attach(ctx, r, p, o, programs, cookie); err != nil {
+		a, err := s.programs[i].Attach(ctx, r, instances.AttachOptions{PID: o.PID, End: o.End, Progress: o.Progress, None: true, Cookie: cookie(i, p)})
+		if err != nil {
 			return fmt.Errorf("%v: %w", p.Definition, err)
 		}
+		s.Attachments = append(s.Attachments, a)
 		before += p.NumProbes()
 	}
 	if err := s.refused(); err != nil || s.events == nil {
@@ -250,33 +260,30 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	return who, nil
 }
 
-func (s *Session) attach(ctx context.Context, r *instances.Running, p *plan.Plan, o *Options, program maker, cookie func(int) uint64) error {
+// load loads the programs of all plans. Instances with equal keys have the same.
+func (s *Session) load(r *instances.Running, keyOf func(n, instance int) programKey, program func(programKey) asm.Instructions) (err error) {
+	defer func() {
+		if err != nil && len(s.plans) == 1 {
+			err = fmt.Errorf("%v: %w", s.plans[0].Definition, err)
+		}
+	}()
 	if r == nil {
 		return fmt.Errorf("%w: it is not known where that is", instances.ErrTargetMismatch)
 	}
-	specs := make(map[any]*ebpf.ProgramSpec)
-	spec := func(instance int) *ebpf.ProgramSpec {
-		key, insns := program(p, instance)
+	specs := make(map[programKey]*ebpf.ProgramSpec)
+	spec := func(n, instance int) *ebpf.ProgramSpec {
+		key := keyOf(n, instance)
 		if specs[key] == nil {
-			specs[key] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: insns()}
+			specs[key] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: program(key)}
 		}
 		return specs[key]
 	}
-	d, err := instances.NewDispatch(p, spec)
+	all, err := instances.NewDispatches(s.plans, spec)
 	if err != nil {
 		return err
 	}
-	loaded, err := d.Load()
-	if err != nil {
-		return err
-	}
-	s.programs = append(s.programs, loaded)
-	a, err := loaded.Attach(ctx, r, instances.AttachOptions{PID: o.PID, End: o.End, Progress: o.Progress, None: true, Cookie: cookie})
-	if err != nil {
-		return err
-	}
-	s.Attachments = append(s.Attachments, a)
-	return nil
+	s.programs, err = instances.LoadDispatches(all)
+	return err
 }
 
 // refused returns the error for a session in which nothing is attached.
