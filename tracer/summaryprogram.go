@@ -70,17 +70,8 @@ func (w *summaryWriter) here(label string) {
 func (c *counted) program(f fields, overflow *ebpf.Map, who processes) asm.Instructions {
 	const exit, full, found = "exit", "full", "found"
 	w := &summaryWriter{counted: c, fields: f}
-	w.add(asm.Mov.Reg(asm.R6, asm.R1), asm.Mov.Reg(asm.R7, asm.R2))
-	stack := 0
-	if c.plan.Convention == prologue.ConventionRecord {
-		w.add(asm.Mov.Reg(asm.R8, asm.R3))
-	} else {
-		stack = f.Args[0].Size
-		for at := 0; at < stack; at += 8 {
-			w.add(asm.StoreMem(asm.RFP, int16(at-stack), asm.R3+asm.Register(at/8), asm.DWord))
-		}
-		w.add(asm.Mov.Reg(asm.R8, asm.RFP), asm.Add.Imm(asm.R8, int32(-stack)))
-	}
+	args, stack := keepArgs(c.plan.Convention, f.Args[0].Size)
+	w.add(args...)
 	w.key = -stack - c.key
 	w.add(who.filter(-w.key, exit)...)
 	w.writeKey()

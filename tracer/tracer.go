@@ -85,6 +85,8 @@ type Session struct {
 	events   *ebpf.Map
 	lost     *ebpf.Map
 	limits   limits
+	who      processes                        // of OpenSampler
+	samplers map[samplerKey]*ebpf.ProgramSpec // of Around
 	reader   *ringbuf.Reader
 	spans    *spans // nil if hits are reported as they are
 }
@@ -197,7 +199,11 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 	if err := s.refused(); err != nil || s.events == nil {
 		return err
 	}
-	var err error
+	return s.read()
+}
+
+// read opens the buffer.
+func (s *Session) read() (err error) {
 	s.reader, err = ringbuf.NewReader(s.events)
 	return err
 }
