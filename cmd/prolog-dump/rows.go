@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -123,18 +124,27 @@ func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram)
 		title += " of " + strings.Join(keys, ", ")
 	}
 	terminal.Fprintf(w, "\n%s\n", title)
-	most, wide, digits := uint64(1), 0, 0
-	texts := make([]string, len(h.Buckets))
+	texts, counts := make([]string, len(h.Buckets)), make([]float64, len(h.Buckets))
 	for i, b := range h.Buckets {
-		texts[i] = rangeText(b)
-		most, wide, digits = max(most, b.Count), max(wide, len(texts[i])), max(digits, len(strconv.FormatUint(b.Count, 10)))
+		texts[i], counts[i] = rangeText(b), float64(b.Count)
 	}
-	for i, b := range h.Buckets {
-		bar := int((b.Count*barWidth + most - 1) / most)
-		terminal.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("  %*s  %*d  %s", wide, texts[i], digits, b.Count, strings.Repeat("#", bar)), " "))
-	}
+	printBars(w, "", texts, counts)
 	if h.Missing > 0 {
 		terminal.Fprintf(w, "  and %d without a value\n", h.Missing)
+	}
+}
+
+// printBars prints a line with a bar for each count, which are whole numbers.
+func printBars(w io.Writer, indent string, texts []string, counts []float64) {
+	most, wide, digits := 1.0, 0, 0
+	numbers := make([]string, len(counts))
+	for i, n := range counts {
+		numbers[i] = strconv.FormatFloat(n, 'f', -1, 64)
+		most, wide, digits = max(most, n), max(wide, len(texts[i])), max(digits, len(numbers[i]))
+	}
+	for i, n := range counts {
+		bar := strings.Repeat("#", int(math.Ceil(max(n, 0)*barWidth/most)))
+		terminal.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %*s  %*s  %s", indent, wide, texts[i], digits, numbers[i], bar), " "))
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
-	var object string
+	var object objectOptions
 	var force, span bool
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
@@ -35,8 +35,9 @@ With --span a line is a whole run, from where a function begins to where it ends
 with its result and its duration; inlined bodies too.
 
 Each definition is one argument here: quote it. With --object the programs of an
-object file run instead, at the definitions that are their section names; what they do
-with their arguments is theirs.`,
+object file run instead, at the definitions that are their section names: hits for
+which a program returns something else than 0 are printed, and in the end its maps and
+variables, by their types. --set sets those before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.checkFormat("text", "json"); err != nil {
 				return err
@@ -46,15 +47,21 @@ with their arguments is theirs.`,
 				args, command = args[:n], args[n:]
 			}
 			switch {
-			case object != "" && len(args) > 0:
-				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object)
-			case object != "":
-				return s.runObject(cmd, object, command, force, o.PID)
+			case object.object != "" && len(args) > 0:
+				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
+			case object.object != "":
+				object.Options, object.force = o, force
+				return s.runObject(cmd, &object, command)
+			}
+			for _, name := range []string{"set", "samples", "interval"} {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s is for --object", name)
+				}
 			}
 			return s.trace(cmd, args, command, force, span, o)
 		},
 	}
-	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
+	objectFlags(cmd, &object)
 	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
