@@ -44,6 +44,9 @@ type Arch struct {
 
 	SP uint16 // DWARF number of the stack pointer
 	PC uint16 // DWARF number of the instruction pointer
+	// Link is the DWARF number of the register that holds the return address at a function's
+	// entry, or 0 if that is on the stack.
+	Link uint16
 	// Results are the DWARF numbers of the registers that hold a function's result, for
 	// results of as many words.
 	Results []uint16

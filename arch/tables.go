@@ -60,7 +60,7 @@ var amd64 = build(Arch{
 // struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h, which starts
 // struct pt_regs.
 var arm64 = build(Arch{
-	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, GlobDat: uint32(elf.R_AARCH64_GLOB_DAT), SP: 31, PC: 32, Results: []uint16{0, 1},
+	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, GlobDat: uint32(elf.R_AARCH64_GLOB_DAT), SP: 31, PC: 32, Link: 30, Results: []uint16{0, 1},
 	Args:       []uint16{0, 1, 2, 3, 4, 5, 6, 7},                     // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Preserved:  []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, // 6.1.1
 	VectorArgs: 8, LargeByReference: true,

@@ -16,6 +16,9 @@ import (
 type fullTypes struct {
 	mu    sync.Mutex
 	found map[typeName]*Type
+
+	named       namedTypes
+	enumerators map[enumeratorName]enumeratorValue
 }
 
 type typeName struct {

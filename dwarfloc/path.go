@@ -13,11 +13,16 @@ import (
 // Mismatch says which step of a path the types do not allow. It depends on the site,
 // because functions that match one pattern can have variables of different types.
 type Mismatch struct {
+	// Expr is the part of the definition's expression whose path has the step; nil for the
+	// expression itself.
+	Expr     *probe.Expr
 	Step     int      // index in the path
 	Msg      string   // what is wrong
 	Members  []string // members that the type does have
 	Type     string   // the type that has them
 	Declared string   // "file:line" where that type is declared, or ""
+
+	unknown bool // there is no such variable
 }
 
 // mismatch is a Mismatch as the error of a step.
@@ -40,14 +45,16 @@ func (v *Variable) Follow(path []probe.Step) (*Variable, error) {
 // follow returns what a path leads to from a variable, as a variable: it has the last
 // member's or element's type, and its location at the site.
 func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
-	out := &Variable{Name: v.Name, Role: v.Role, Type: v.Type, Entries: v.Entries, raw: v.raw}
+	out := &Variable{Name: v.Name, Role: v.Role, OfFunction: v.OfFunction, Type: v.Type, Entries: v.Entries, raw: v.raw}
 	f := follower{s: s, ev: s.evaluator()}
 	o := object{loc: v.Loc, reason: v.Reason, t: v.Type}
 	for i := range path {
 		err := f.step(&o, &path[i])
 		var wrong *mismatch
 		if errors.As(err, &wrong) {
-			wrong.Step = i
+			if wrong.Expr == nil {
+				wrong.Step = i
+			}
 			code := loc.ReasonTypeMismatch
 			if wrong.Members != nil {
 				code = loc.ReasonNoSuchMember
@@ -71,6 +78,7 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 	out.Reference = v.Reference || isRef
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 	out.Loc.Rule, out.site = v.Loc.Rule, s
+	out.OfFunction = out.OfFunction || f.inner && !v.inner()
 	if out.Reason.Code != loc.ReasonNone && out.Loc.Kind != loc.KindImplicitPointer {
 		out.Loc = loc.Location{}
 	}
@@ -91,8 +99,9 @@ func (o *object) lost(r loc.Reason) {
 }
 
 type follower struct {
-	s  *Site
-	ev *evaluator
+	s     *Site
+	ev    *evaluator
+	inner bool // an index is a variable of the function
 }
 
 // narrow leads from an object to its bits [off, off+size) in memory order, where off and
@@ -340,13 +349,17 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
 		return nil
 	}
-	by, err := f.s.root(p.IndexBy)
+	by, err := f.s.resolve(p.IndexBy)
 	if err != nil {
 		return err
 	}
-	if by.Reason.Code == loc.ReasonNoSuchVariable {
+	switch {
+	case by.Reason.Code == loc.ReasonNoSuchVariable && by.Wrong == nil:
 		return wrong("no variable %q to index by", p.IndexBy.Name)
+	case by.Reason.Code.Mistaken():
+		return wrong("the index %s: %s", p.IndexBy, by.Reason.Detail)
 	}
+	f.inner = f.inner || by.inner()
 	return f.indexBy(o, by, size)
 }
 

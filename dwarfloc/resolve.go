@@ -90,6 +90,12 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 		}
 		return given("stack", l, loc.Reason{}), nil
 	}
+	if e.Kind == probe.KindCaller {
+		return s.caller()
+	}
+	if e.Kind != probe.KindParams && e.Kind != probe.KindVars {
+		return s.computed(e)
+	}
 	return nil, fmt.Errorf("%s stands for several variables", strconv.Quote(e.String()))
 }
 

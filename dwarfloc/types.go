@@ -79,7 +79,8 @@ type Type struct {
 	// byValue and byReference are set if DW_AT_calling_convention of a C++ class says how
 	// it is passed.
 	byValue, byReference bool
-	skip                 int // dimensions of an array that have been indexed
+	skip                 int   // dimensions of an array that have been indexed
+	to                   *Type // of a pointer that is not in the debug information
 
 	real atomic.Pointer[Type] // cached result of Resolve
 }
@@ -318,6 +319,9 @@ func (t *Type) dims(e dw.Entry) ([]int64, error) {
 // element, what a typedef or a qualifier applies to, a function's result, or an
 // enumeration's underlying type.
 func (t *Type) Elem() (*Type, error) {
+	if t.to != nil {
+		return t.to, nil
+	}
 	if t.u == nil {
 		return voidType, nil
 	}
@@ -453,6 +457,27 @@ func (t *Type) Declared() (file string, line int, err error) {
 	return file, line, err
 }
 
+// enumeratorOf reads an enumerator.
+func enumeratorOf(c dw.Entry) (name dw.Value, v int64, err error) {
+	err = c.Attrs(func(a dw.Attr, x dw.Value) {
+		switch a {
+		case dw.AttrName:
+			name = x
+		case dw.AttrConstValue:
+			v = int64(x.U)
+			switch x.Form {
+			case dw.FormData1:
+				v = int64(int8(x.U))
+			case dw.FormData2:
+				v = int64(int16(x.U))
+			case dw.FormData4:
+				v = int64(int32(x.U))
+			}
+		}
+	})
+	return name, v, err
+}
+
 // Enumerator returns the name of an enumeration's value, or "" if it has none.
 func (t *Type) Enumerator(n int64) (name string, err error) {
 	if t.Kind != TypeEnum {
@@ -460,24 +485,7 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 	}
 	unused := 64 - 8*min(max(t.Size, 1), 8)
 	err = t.children(func(c dw.Entry) (bool, error) {
-		var text dw.Value
-		var v int64
-		err := c.Attrs(func(a dw.Attr, x dw.Value) {
-			switch a {
-			case dw.AttrName:
-				text = x
-			case dw.AttrConstValue:
-				v = int64(x.U)
-				switch x.Form {
-				case dw.FormData1:
-					v = int64(int8(x.U))
-				case dw.FormData2:
-					v = int64(int16(x.U))
-				case dw.FormData4:
-					v = int64(int32(x.U))
-				}
-			}
-		})
+		text, v, err := enumeratorOf(c)
 		// Compare only the type's own bits: a short form may lack the sign extension.
 		if err == nil && uint64(v^n)<<unused == 0 {
 			name = t.u.Text(text)

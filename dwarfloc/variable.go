@@ -66,8 +66,17 @@ type Variable struct {
 	// and Type and Loc are those of what it refers to: see Referent.
 	Reference bool
 
+	// OfFunction is set for RoleGiven and RoleGlobal if it depends on parameters or locals of the
+	// function: it is computed from them, or one is an index on the way to it.
+	OfFunction bool
+
 	raw  rawLocation
 	site *Site // where it has been looked up
+}
+
+// inner reports whether a variable depends on those of the function.
+func (v *Variable) inner() bool {
+	return v.OfFunction || v.Role == RoleParameter || v.Role == RoleLocal
 }
 
 // Located reports whether the whole value is at Loc.

@@ -41,6 +41,8 @@ import (
 //   - OpUGt: A > B, unsigned
 //   - OpUGe: A >= B, unsigned
 //   - OpSelect: A != 0 ? B : C; only one of B and C is computed
+//   - OpTask: the [Task] with number K: what the kernel knows of the current task
+//   - OpText: the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
 type Op uint8
 
 // The operations. Comparisons give 1 or 0. Where B = 0 is a fault, the value does not exist.
@@ -77,7 +79,42 @@ const (
 	OpUGt              // A > B, unsigned
 	OpUGe              // A >= B, unsigned
 	OpSelect           // A != 0 ? B : C; only one of B and C is computed
+	OpTask             // the Task with number K: what the kernel knows of the current task
+	OpText             // the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
 )
+
+// Task is a number that the kernel knows of the current task. It does not depend on the site.
+//
+//   - TaskPID: the ID of the process in the initial PID namespace
+//   - TaskTID: the ID of the thread there
+//   - TaskUID: the real user ID
+//   - TaskGID: the real group ID
+//   - TaskCPU: the number of the processor
+//   - TaskCgroup: the ID of its cgroup (version 2)
+//   - TaskTime: nanoseconds since the machine started, not counting suspensions
+//   - TaskComm, TaskComm+1: 8 bytes of the name
+type Task uint64
+
+// The numbers of the current task.
+const (
+	TaskPID    Task = iota // the ID of the process in the initial PID namespace
+	TaskTID                // the ID of the thread there
+	TaskUID                // the real user ID
+	TaskGID                // the real group ID
+	TaskCPU                // the number of the processor
+	TaskCgroup             // the ID of its cgroup (version 2)
+	TaskTime               // nanoseconds since the machine started, not counting suspensions
+	TaskComm               // the first 8 bytes of the name; the next number is the others
+	tasks      = TaskComm + 2
+)
+
+// String returns the name as definitions write it: "$pid". Of the name it says which bytes.
+func (t Task) String() string {
+	if names := [...]string{"$pid", "$tid", "$uid", "$gid", "$cpu", "$cgroup", "$time", "$comm[0:8]", "$comm[8:16]"}; t < tasks {
+		return names[t]
+	}
+	return "$task" + strconv.FormatUint(uint64(t), 10)
+}
 
 var exprSign = [...]string{
 	OpAdd: "+", OpSub: "-", OpMul: "*", OpDiv: "/", OpUDiv: "/u", OpMod: "mod", OpUMod: "modu",
@@ -131,6 +168,12 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		b.WriteString(strconv.Itoa(8*int(e.Size)) + "(")
 		e.A.write(b, a, false)
 		b.WriteByte(')')
+	case OpTask:
+		b.WriteString(Task(e.K).String())
+	case OpText:
+		b.WriteString("text[")
+		e.A.write(b, a, false)
+		b.WriteByte(']')
 	case OpNeg, OpNot:
 		b.WriteByte("-~"[e.Op-OpNeg])
 		if e.A.Op == OpAdd && e.A.B.Op == OpConst {

@@ -7,12 +7,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// fetchedAt returns the variables that arguments are made of, and whether what they point to is
-// fetched too: texts, arrays.
-func fetchedAt(args []Argument) (vars []*dwarfloc.Variable, memory bool) {
-	for j := range args {
-		vars = append(vars, args[j].Variable)
-		memory = memory || args[j].Kind != prologue.KindScalar && args[j].Kind != prologue.KindComm
+// fetchedAt returns the variables that a site's arguments and conditions are made of, and whether what
+// they point to is fetched too: texts, arrays.
+func fetchedAt(s *Site) (vars []*dwarfloc.Variable, memory bool) {
+	for j := range s.Args {
+		vars = append(vars, s.Args[j].Variable)
+		memory = memory || s.Args[j].Kind != prologue.KindScalar && s.Args[j].Kind != prologue.KindComm
+	}
+	for j := range s.If {
+		vars = append(vars, s.If[j].Variable)
 	}
 	return vars, memory
 }
@@ -29,7 +32,7 @@ func (p *Plan) moveToCheaper(ctx context.Context, cost func(addr uint64) int) er
 		}
 	}
 	all, err := p.Image.Along(ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
-		return fetchedAt(p.Sites[which[n]].Args)
+		return fetchedAt(&p.Sites[which[n]])
 	})
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ const fewSites = 2048
 // streamed returns the sites of a definition if it need not be planned as a whole, or else nil.
 func streamed(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o *Options) (*dwarfloc.SiteList, error) {
 	p := &def.Point
-	if p.Function == "" || p.HasAddr || p.HasLine || p.Lazy != "" || p.Offset != 0 || o.Missing == MissingFail || o.Cost != nil {
+	if p.Function == "" || p.HasAddr || p.HasLine || p.Lazy != "" || p.Offset != 0 || o.Missing == MissingFail || o.Cost != nil || def.Options.If != nil {
 		return nil, nil
 	}
 	sel, err := selection(def, o.Filter)

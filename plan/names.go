@@ -15,6 +15,9 @@ import (
 // checkNames returns an error for an argument that no site can have: the user has mistyped
 // it. If some functions have the argument, the others get a reason instead.
 func (p *Plan) checkNames() error {
+	if err := p.checkConditions(); err != nil {
+		return err
+	}
 	for i := range p.Definition.Args {
 		// Of the sites that lack the argument, the one where most of it is right says what is
 		// wrong: a variable of another type is more than none.
@@ -36,28 +39,61 @@ func (p *Plan) checkNames() error {
 			continue
 		}
 		arg := &p.Definition.Args[i]
-		if best.Variable.Reason.Code == loc.ReasonNoSuchVariable {
-			return p.noSuchVariable(arg)
-		}
-		return p.wrongPath(arg, best.Variable)
+		return p.mistake(&arg.Expr, arg.Type.Pos, best.Variable)
 	}
 	return nil
 }
 
+// checkConditions is checkNames for conditions.
+func (p *Plan) checkConditions() error {
+	if p.Definition.Options.If == nil || len(p.Sites) == 0 {
+		return nil
+	}
+	for i := range p.Sites[0].If {
+		var best *dwarfloc.Variable
+		known := false
+		for j := range p.Sites {
+			v := p.Sites[j].If[i].Variable
+			if best == nil || best.Reason.Code == loc.ReasonNoSuchVariable {
+				best = v
+			}
+			known = known || !v.Reason.Code.Mistaken()
+		}
+		if e := p.Sites[0].If[i].Expr; !known {
+			return p.mistake(e, e.Pos, best)
+		}
+	}
+	return nil
+}
+
+// mistake returns the error for an expression that is wrong at all sites.
+func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
+	if v.Reason.Code != loc.ReasonNoSuchVariable {
+		return p.wrongPath(e, typePos, v)
+	}
+	if v.Wrong != nil && v.Wrong.Expr != nil {
+		e = v.Wrong.Expr
+	}
+	return p.noSuchVariable(e)
+}
+
 // wrongPath returns the error for a path or a type that the variable's type does not allow.
-func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
+func (p *Plan) wrongPath(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
 	w := v.Wrong
 	if w == nil {
 		// The definition's type does not fit.
-		return probe.Errorf(p.Definition, arg.Type.Pos, "%s", v.Reason.Detail)
+		return probe.Errorf(p.Definition, typePos, "%s", v.Reason.Detail)
 	}
-	pos := arg.Expr.Pos
-	if w.Step < len(arg.Expr.Path) {
-		pos = arg.Expr.Path[w.Step].Pos
+	if w.Expr != nil {
+		e = w.Expr
+	}
+	pos := e.Pos
+	if w.Step < len(e.Path) {
+		pos = e.Path[w.Step].Pos
 	}
 	msg := w.Msg
 	if w.Members != nil {
-		member := arg.Expr.Path[w.Step].Member
+		member := e.Path[w.Step].Member
 		switch near := suggest.Nearest(member, slices.Values(w.Members), 3); {
 		case len(near) > 0:
 			msg += "; nearest: " + strings.Join(near, ", ")
@@ -77,7 +113,7 @@ func (p *Plan) wrongPath(arg *probe.Arg, v *dwarfloc.Variable) error {
 }
 
 // noSuchVariable returns the error for a name that no variable has.
-func (p *Plan) noSuchVariable(arg *probe.Arg) error {
+func (p *Plan) noSuchVariable(e *probe.Expr) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
 		at, err := p.Sites[j].Variables()
@@ -89,15 +125,15 @@ func (p *Plan) noSuchVariable(arg *probe.Arg) error {
 		}
 	}
 	all := slices.Sorted(maps.Keys(names))
-	hint := suggest.Nearest(arg.Expr.Name, slices.Values(all), 3)
+	hint := suggest.Nearest(e.Name, slices.Values(all), 3)
 	text := "nearest: "
 	if len(hint) == 0 {
 		hint, text = all[:min(len(all), 12)], "there are: "
 	}
 	if len(hint) == 0 {
-		return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s, which has no parameters or locals", arg.Expr.Name, p.functions())
+		return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s, which has no parameters or locals", e.Name, p.functions())
 	}
-	return probe.Errorf(p.Definition, arg.Expr.Pos, "no variable %q in %s; %s%s", arg.Expr.Name, p.functions(), text, strings.Join(hint, ", "))
+	return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s; %s%s", e.Name, p.functions(), text, strings.Join(hint, ", "))
 }
 
 // functions describes the plan's functions for an error.

@@ -41,6 +41,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/place"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -97,6 +98,9 @@ type Options struct {
 	// moves along straight code to where it costs less, if that sees the same runs and values: see
 	// dwarfloc.Image.Along. The plan says so in Site.MovedFrom.
 	Cost func(addr uint64) int
+	// CountMissing makes prologues count in the map prologue.MissingCounter how often a condition
+	// could not be computed, and so did not hold. It needs that map, which instances.Dispatch has.
+	CountMissing bool
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 
@@ -108,8 +112,12 @@ type Options struct {
 type Site struct {
 	*dwarfloc.Site
 	Args []Argument
+	// If are the conditions of the definition: the program runs if all of them hold.
+	If []Condition
+	// Never is the condition because of which the program can never run at the site, or nil.
+	Never *Condition
 	// Instance is the index in Plan.Instances of the program for the site, or -1 for a
-	// site that Options.Missing excludes or that is Refused.
+	// site that Options.Missing excludes, that is Refused, or where Never is set.
 	Instance int
 	// Return is set if the probe is a return probe: it fires where the function that begins
 	// at the site has returned.
@@ -255,6 +263,9 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 		if s.Args, err = arguments(s, p.Definition, o); err != nil {
 			return err
 		}
+		if s.If, err = conditions(s, p.Definition, o); err != nil {
+			return err
+		}
 	}
 	if err := p.beforeLoops(); err != nil || o.Cost == nil {
 		return err
@@ -296,6 +307,8 @@ type writer struct {
 	emitter prologue.Emitter
 	key     []byte
 	wanted  []prologue.Arg
+
+	conditions []*loc.Expr
 }
 
 // Flags in the first byte of an instance's key.
@@ -311,7 +324,10 @@ func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	po := prologue.Options{
 		Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
 		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
+		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing,
 	}
+	w.conditions = s.needed(w.conditions[:0], po.IfMissing)
+	po.If = w.conditions
 	w.wanted = appendArgs(w.wanted[:0], s.Args)
 	if err := w.emitter.Emit(w.wanted, &po); err != nil {
 		return nil, fmt.Errorf("%v: %w", s.Site, err)
@@ -320,7 +336,7 @@ func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	for j, r := range w.emitter.Reasons {
 		s.Args[j].Unfetched = r
 	}
-	if s.Refused != nil {
+	if s.Refused != nil || s.Never != nil {
 		return nil, nil
 	}
 	if at := slices.IndexFunc(s.Args, func(a Argument) bool { return !a.Fetched() }); at >= 0 {

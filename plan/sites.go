@@ -75,7 +75,7 @@ func (p *Plan) beforeLoops() error {
 	var out []Site
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		at, err := s.Before(fetchedAt(s.Args))
+		at, err := s.Before(fetchedAt(s))
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (p *Plan) beforeLoops() error {
 		}
 		for _, t := range at {
 			moved := *s
-			moved.Site, moved.Args = t, slices.Clone(s.Args)
+			moved.Site, moved.Args, moved.If = t, slices.Clone(s.Args), slices.Clone(s.If)
 			out = append(out, moved)
 		}
 	}

@@ -13,30 +13,56 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// checkArgs checks a definition's arguments as far as that needs no site.
+// checkArgs checks a definition's expressions as far as that needs no site.
 func checkArgs(img *dwarfloc.Image, def *probe.Definition) error {
 	for i := range def.Args {
-		e := &def.Args[i].Expr
-		switch e.Kind {
-		case probe.KindSymbol:
-			all, err := img.SymbolAddresses(e.Name)
-			if err != nil {
-				return err
-			}
-			if _, ok := all[e.Name]; !ok {
-				return probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
-			}
-		case probe.KindRetval:
-			if !def.Point.Return && !def.Point.Exit {
-				return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return or FUNC%%exit")
-			}
-		case probe.KindRegister:
-			if img.Arch().RegisterByName(e.Name) == nil {
-				return probe.Errorf(def, e.Pos, "no register %q on %s%s", e.Name, img.Arch().Name, nearestRegister(img, e.Name))
-			}
+		if err := checkExpr(img, def, &def.Args[i].Expr, true); err != nil {
+			return err
 		}
 	}
-	return nil
+	return checkExpr(img, def, def.Options.If, false)
+}
+
+// checkExpr checks an expression. whole is set for an argument, which can stand for several.
+func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole bool) error {
+	if e == nil {
+		return nil
+	}
+	switch e.Kind {
+	case probe.KindSymbol:
+		all, err := img.SymbolAddresses(e.Name)
+		if err != nil {
+			return err
+		}
+		if _, ok := all[e.Name]; !ok {
+			return probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
+		}
+	case probe.KindRetval:
+		if !def.Point.Return && !def.Point.Exit {
+			return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return or FUNC%%exit")
+		}
+	case probe.KindRegister:
+		if img.Arch().RegisterByName(e.Name) == nil {
+			return probe.Errorf(def, e.Pos, "no register %q on %s%s", e.Name, img.Arch().Name, nearestRegister(img, e.Name))
+		}
+	case probe.KindParams, probe.KindVars:
+		if !whole {
+			return probe.Errorf(def, e.Pos, "%s stands for several arguments, and cannot be an operand", e)
+		}
+	case probe.KindString:
+		if whole {
+			return probe.Errorf(def, e.Pos, "a text is compared, with ==, != or ~, and is nothing else")
+		}
+	}
+	for _, s := range e.Path {
+		if err := checkExpr(img, def, s.IndexBy, false); err != nil {
+			return err
+		}
+	}
+	if err := checkExpr(img, def, e.A, false); err != nil {
+		return err
+	}
+	return checkExpr(img, def, e.B, false)
 }
 
 func nearestRegister(img *dwarfloc.Image, name string) string {
@@ -92,7 +118,7 @@ func (o *Options) atReturn(v *dwarfloc.Variable) loc.Reason {
 	if v.Reason.Code.Mistaken() {
 		return loc.Reason{}
 	}
-	if v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal {
+	if v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal || v.OfFunction {
 		return loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"}
 	}
 	inImage := false

@@ -20,18 +20,13 @@ func (s *scanner) args() ([]Arg, error) {
 	}
 }
 
-// nameArgs names the arguments that have no name. Given names and names of variables must be
-// distinct. A name made from an expression gets a number if another argument has it.
+// nameArgs names the arguments that have no name. Given names must be distinct. A name made from an
+// expression gets a number if another argument has it; variables are named before others.
 func (s *scanner) nameArgs(args []Arg) error {
 	first := make(map[string]int) // position of the argument of each name
-	made := make([]bool, len(args))
 	for i := range args {
 		a := &args[i]
 		if a.Name == "" {
-			a.Name = a.Expr.name()
-			made[i] = a.Expr.Kind != KindVariable || len(a.Expr.Path) > 0
-		}
-		if made[i] {
 			continue
 		}
 		if pos, ok := first[a.Name]; ok {
@@ -39,19 +34,22 @@ func (s *scanner) nameArgs(args []Arg) error {
 		}
 		first[a.Name] = a.Pos
 	}
-	for i := range args {
-		if !made[i] {
-			continue
-		}
-		a := &args[i]
-		base := a.Name
-		for n := 2; ; n++ {
-			if _, ok := first[a.Name]; !ok {
-				break
+	for _, variables := range []bool{true, false} {
+		for i := range args {
+			a := &args[i]
+			if a.Name != "" || variables && (a.Expr.Kind != KindVariable || len(a.Expr.Path) > 0) {
+				continue
 			}
-			a.Name = base + "_" + strconv.Itoa(n)
+			base := a.Expr.name()
+			a.Name = base
+			for n := 2; ; n++ {
+				if _, ok := first[a.Name]; !ok {
+					break
+				}
+				a.Name = base + "_" + strconv.Itoa(n)
+			}
+			first[a.Name] = a.Pos
 		}
-		first[a.Name] = a.Pos
 	}
 	return nil
 }
@@ -59,13 +57,13 @@ func (s *scanner) nameArgs(args []Arg) error {
 func (s *scanner) arg() (Arg, error) {
 	a := Arg{Pos: s.pos}
 	expecting := "an argument ([NAME=]EXPRESSION[:TYPE])"
-	if n := identifierLen(s.rest()); n > 0 && strings.HasPrefix(s.rest()[n:], "=") {
+	if n := identifierLen(s.rest()); n > 0 && strings.HasPrefix(s.rest()[n:], "=") && !strings.HasPrefix(s.rest()[n:], "==") {
 		a.Name = s.identifier()
 		s.accept("=")
 		expecting = "an expression after the argument's name"
 	}
 	var err error
-	if a.Expr, err = s.expr(expecting); err != nil {
+	if a.Expr, err = s.binary(0, expecting); err != nil {
 		return a, err
 	}
 	several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars
@@ -186,6 +184,9 @@ func (s *scanner) bitfield(t *TypeSpec) error {
 
 func (a Arg) text() string {
 	s := a.Expr.String()
+	if s != "" && isDigit(s[0]) {
+		s = "(" + s + ")" // without, only a larger expression begins with a number
+	}
 	if several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars; !several && a.Name != a.Expr.name() {
 		s = a.Name + "=" + s
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	Exec    string // path of an executable or shared library, or empty
 	Module  string // name or path of a kernel module, or empty
 	Inlines bool   // probe inlined instances too; the default
+	If      *Expr  // the program runs only if this is true; nil if it always does
+	Pass    bool   // it also runs if values of If are missing
 	Force   bool   // probe an address that is not known to be an instruction's; replace an event of the same name
 }
 
@@ -58,17 +60,29 @@ type Arg struct {
 	Pos  int  // where the argument begins in the definition's text, in bytes
 }
 
-// An Expr says what to fetch: something at the site, and a path from there.
+// An Expr says what to fetch: something at the site, or what is computed from others, and a path
+// from there.
 type Expr struct {
 	Kind ExprKind
 	// Name is the name of a variable, of a register without its "%", or of a symbol without
-	// its "@".
+	// its "@"; the text of a KindString; the sign of a KindUnary or KindBinary.
 	Name string
-	// Number is the offset after a symbol in bytes (two's complement), an address, an
-	// immediate value, or the N of $stackN.
+	// Number is the offset after a symbol, or of KindOffset, in bytes (two's complement), an
+	// address, an immediate value, a number, or the N of $stackN.
 	Number uint64
+	User   bool     // the memory of KindOffset is in user space
+	Type   TypeName // of KindCast, KindSizeof and KindContainerOf
+	A, B   *Expr    // operands
+	Member []Step   // of KindContainerOf: from the structure to the member
 	Path   []Step
 	Pos    int // where the expression begins in the definition's text, in bytes
+}
+
+// A TypeName names a type of the program, as C does: "struct sock *", "unsigned long".
+type TypeName struct {
+	Name     string // with its keyword and without "const": "struct sock"; words have one space between them
+	Pointers int
+	Pos      int // where it begins in the definition's text, in bytes
 }
 
 // An ExprKind is the kind of an Expr.
@@ -85,6 +99,17 @@ type Expr struct {
 //   - KindFrame: $frame: the canonical frame address, one for each call of a function
 //   - KindParams: $params: all parameters of the function, one argument each
 //   - KindVars: $vars: all parameters and locals in scope, one argument each
+//   - KindTask: $pid, $tid, $uid, $gid, $cpu, $cgroup or $time: a number that the kernel knows of
+//     the current task, by its name
+//   - KindCaller: $caller: the address to which the function returns
+//   - KindNumber: a number in a larger expression
+//   - KindString: "TEXT", to compare with
+//   - KindUnary: -A, ~A, !A, *A (what a pointer points to) or &A (an address)
+//   - KindBinary: an operation of C, or A ~ "PATTERN"
+//   - KindCast: (TYPE)A
+//   - KindSizeof: sizeof(TYPE)
+//   - KindContainerOf: container_of(A, TYPE, MEMBER): the structure whose member A points to
+//   - KindOffset: +OFFSET(A), -OFFSET(A), +uOFFSET(A): memory at the address that A is, plus OFFSET
 type ExprKind byte
 
 const (
@@ -113,6 +138,27 @@ const (
 	KindParams
 	// KindVars is $vars: all parameters and locals in scope, one argument each.
 	KindVars
+	// KindTask is a number that the kernel knows of the current task, by its name: $pid, $tid,
+	// $uid, $gid, $cpu, $cgroup (the ID of its cgroup) or $time (nanoseconds since the machine started).
+	KindTask
+	// KindCaller is $caller: the address to which the function returns.
+	KindCaller
+	// KindNumber is a number in a larger expression.
+	KindNumber
+	// KindString is "TEXT", to compare with.
+	KindString
+	// KindUnary is -A, ~A, !A, *A (what a pointer points to) or &A (an address).
+	KindUnary
+	// KindBinary is an operation of C, or A ~ "PATTERN".
+	KindBinary
+	// KindCast is (TYPE)A.
+	KindCast
+	// KindSizeof is sizeof(TYPE).
+	KindSizeof
+	// KindContainerOf is container_of(A, TYPE, MEMBER): the structure whose member A points to.
+	KindContainerOf
+	// KindOffset is +OFFSET(A), -OFFSET(A) or +uOFFSET(A): memory at the address that A is, plus OFFSET.
+	KindOffset
 )
 
 // A Step leads from an object to a part of it, or to an object that it points to.
@@ -226,6 +272,12 @@ func (o Options) text() string {
 	}
 	if o.Force {
 		b.WriteString("force=yes; ")
+	}
+	if o.If != nil {
+		b.WriteString("if=" + o.If.String() + "; ")
+	}
+	if o.Pass {
+		b.WriteString("ifmissing=pass; ")
 	}
 	return b.String()
 }

@@ -9,7 +9,7 @@ func equalDefinitions(d, o *Definition) bool {
 	if d == nil || o == nil {
 		return d == o
 	}
-	return d.Options == o.Options && d.Group == o.Group && d.Event == o.Event &&
+	return equalOptions(d.Options, o.Options) && d.Group == o.Group && d.Event == o.Event &&
 		equalPoints(d.Point, o.Point) && slices.EqualFunc(d.Args, o.Args, equalArgs)
 }
 
@@ -26,7 +26,25 @@ func equalArgs(a, o Arg) bool {
 
 // equalExprs reports whether e and o are the same, apart from their positions.
 func equalExprs(e, o Expr) bool {
-	return e.Kind == o.Kind && e.Name == o.Name && e.Number == o.Number && slices.EqualFunc(e.Path, o.Path, equalSteps)
+	return e.Kind == o.Kind && e.Name == o.Name && e.Number == o.Number && e.User == o.User &&
+		e.Type.Name == o.Type.Name && e.Type.Pointers == o.Type.Pointers && equalOperands(e.A, o.A) && equalOperands(e.B, o.B) &&
+		slices.EqualFunc(e.Member, o.Member, equalSteps) && slices.EqualFunc(e.Path, o.Path, equalSteps)
+}
+
+func equalOperands(e, o *Expr) bool {
+	if e == nil || o == nil {
+		return e == o
+	}
+	return equalExprs(*e, *o)
+}
+
+// equalOptions reports whether d and o are the same, apart from their positions.
+func equalOptions(d, o Options) bool {
+	if !equalOperands(d.If, o.If) {
+		return false
+	}
+	d.If, o.If = nil, nil
+	return d == o
 }
 
 // equalSteps reports whether s and o are the same, apart from their positions.

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,14 +12,23 @@ var specials = []struct {
 	kind ExprKind
 }{
 	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"frame", KindFrame}, {"params", KindParams}, {"vars", KindVars},
+	{"caller", KindCaller},
 }
 
-// hasPath reports whether a kind of expression has a type in the debug information,
-// and so can have members and elements.
-func (k ExprKind) hasPath() bool { return k == KindVariable || k == KindRetval }
+// taskNumbers are the names after "$" of KindTask.
+var taskNumbers = []string{"pid", "tid", "uid", "gid", "cpu", "cgroup", "time"}
 
-// expr parses an expression. expecting describes it in messages.
-func (s *scanner) expr(expecting string) (Expr, error) {
+// hasPath reports whether a kind of expression can have a type with members and elements.
+func (k ExprKind) hasPath() bool {
+	switch k {
+	case KindVariable, KindRetval, KindCast, KindContainerOf, KindUnary, KindBinary:
+		return true
+	}
+	return false
+}
+
+// primary parses an operand and the path after it. expecting describes it in messages.
+func (s *scanner) primary(expecting string) (Expr, error) {
 	e := Expr{Pos: s.pos}
 	var err error
 	switch {
@@ -35,12 +45,23 @@ func (s *scanner) expr(expecting string) (Expr, error) {
 		e.Kind = KindImmediate
 		e.Number, err = s.signed("a number after the backslash")
 	case s.at("("):
-		err = s.unsupported(expecting, "a type cast is")
-	case len(s.rest()) > 1 && (s.at("+") || s.at("-")) && isDigit(s.rest()[1]):
-		err = s.unsupported(expecting, "memory at an offset (+OFFSET(...)) is")
+		if e, err = s.parentheses(); err != nil || e.Kind == KindCast && len(e.Path) == 0 && !s.atPath() {
+			return e, err
+		}
+	case s.at(`"`):
+		err = s.stringText(&e)
+	case !s.atEnd() && isDigit(s.text[s.pos]):
+		if s.bare() {
+			return e, s.expected(expecting)
+		}
+		e.Kind = KindNumber
+		e.Number, err = s.number("a number")
 	default:
 		if e.Name = s.identifier(); e.Name == "" {
-			err = s.expected(expecting)
+			return e, s.expected(expecting)
+		}
+		if call := calls[e.Name]; call != nil && s.at("(") {
+			err = call(s, &e)
 		}
 	}
 	if err != nil {
@@ -59,6 +80,10 @@ func (s *scanner) special(e *Expr) error {
 			return nil
 		}
 	}
+	if slices.Contains(taskNumbers, name) {
+		e.Kind, e.Name = KindTask, name
+		return nil
+	}
 	if n, ok := strings.CutPrefix(name, "stack"); ok && n != "" && (n == "0" || n[0] != '0') {
 		// The kernel's limit is the size of a stack, in words.
 		if v, err := strconv.ParseUint(n, 10, 32); err == nil && v < 1<<12 {
@@ -67,7 +92,7 @@ func (s *scanner) special(e *Expr) error {
 		}
 	}
 	s.pos = at
-	return s.expected("retval, params, vars, comm, frame, stack or stackN after \"$\"")
+	return s.expected("retval, params, vars, comm, caller, frame, stack, stackN, pid, tid, uid, gid, cpu, cgroup or time after \"$\"")
 }
 
 // memory parses the text after "@".
@@ -130,18 +155,22 @@ func (s *scanner) path(e *Expr) error {
 
 // index parses the text after "[".
 func (s *scanner) index(p *Step) error {
+	s.nested++
+	defer func() { s.nested-- }()
+	s.skipSpace()
 	at := s.pos
-	if name := s.identifier(); name != "" {
-		p.IndexBy = &Expr{Name: name, Pos: at}
-	} else {
-		n, err := s.signed("an index: a number or a variable")
-		if err != nil {
-			return err
-		}
+	e, err := s.binary(0, "an index: a number or an expression")
+	if err != nil {
+		return err
+	}
+	if n, is := e.number(); is {
 		if p.Index = int64(n); p.Index >= 1<<31 || p.Index < -1<<31 {
 			return s.errorf(at, "expected an index of no more than 31 bits, found %q", s.text[at:s.pos])
 		}
+	} else {
+		p.IndexBy = &e
 	}
+	s.skipSpace()
 	if !s.accept("]") {
 		return s.expected(`"]" after the index`)
 	}
@@ -206,6 +235,12 @@ func (e Expr) String() string {
 		b.WriteString("@0x" + strconv.FormatUint(e.Number, 16))
 	case KindImmediate:
 		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
+	case KindNumber:
+		b.WriteString(numberText(e.Number))
+	case KindTask:
+		b.WriteString("$" + e.Name)
+	case KindString, KindUnary, KindBinary, KindCast, KindSizeof, KindContainerOf, KindOffset:
+		e.write(&b)
 	case KindStack:
 		b.WriteString("$stack" + strconv.FormatUint(e.Number, 10))
 	default:
@@ -242,8 +277,18 @@ func (e Expr) name() string {
 		}
 	}
 	switch e.Kind {
-	case KindVariable, KindRegister:
+	case KindVariable, KindRegister, KindTask:
 		return e.Name
+	case KindUnary, KindCast:
+		return e.A.name()
+	case KindBinary, KindNumber, KindString:
+		return "value"
+	case KindSizeof:
+		return "size"
+	case KindContainerOf:
+		return e.Type.Name[strings.LastIndexByte(e.Type.Name, ' ')+1:]
+	case KindOffset:
+		return "memory"
 	case KindSymbol:
 		return strings.Map(func(r rune) rune {
 			if r == '.' || r == '$' {

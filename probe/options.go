@@ -1,14 +1,15 @@
 package probe
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
-var optionNames = []string{"exec", "force", "inlines", "module"}
+var optionNames = []string{"exec", "force", "if", "ifmissing", "inlines", "module"}
 
-const anOption = "an option (exec=, force=, inlines= or module=)"
+const anOption = "an option (exec=, force=, if=, ifmissing=, inlines= or module=)"
 
 // options parses all options and stops before the event.
 //
@@ -89,6 +90,13 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 	}
 
 	switch name {
+	case "if":
+		return s.condition(o, valueAt, valueAt+len(value))
+	case "ifmissing":
+		if value != "pass" && value != "drop" {
+			return s.errorf(valueAt, "expected pass or drop after %q, found %q", name+"=", value)
+		}
+		o.Pass = value == "pass"
 	case "exec", "module":
 		if value == "" {
 			what := "a path"
@@ -116,6 +124,41 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 		}
 	}
 	return nil
+}
+
+// condition parses the value of "if=", which is the text from start to end.
+func (s *scanner) condition(o *Options, start, end int) error {
+	in := scanner{text: s.text[:end], pos: start, nested: 1}
+	e, err := in.binary(0, "a condition")
+	if err == nil {
+		in.skipSpace()
+		if !in.atEnd() {
+			err = in.expected("an operator or the end of the condition")
+		}
+	}
+	if err == nil && len(e.conjuncts(nil)) > maxConjuncts {
+		err = in.errorf(start, "expected at most %d conditions that && combines", maxConjuncts)
+	}
+	var at *Error
+	if errors.As(err, &at) {
+		at.Text = s.text
+	}
+	o.If = &e
+	return err
+}
+
+// maxConjuncts keeps conditions, which each site has, small.
+const maxConjuncts = 64
+
+// Conjuncts returns the expressions that the operator && combines at the top: all of them must be
+// true.
+func (e *Expr) Conjuncts() []*Expr { return e.conjuncts(nil) }
+
+func (e *Expr) conjuncts(to []*Expr) []*Expr {
+	if e.Kind == KindBinary && e.Name == "&&" && len(e.Path) == 0 {
+		return e.B.conjuncts(e.A.conjuncts(to))
+	}
+	return append(to, e)
 }
 
 // notAnOption returns the error for the text up to end, which begins with name, in place of an

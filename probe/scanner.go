@@ -8,8 +8,10 @@ import (
 
 // A scanner reads the text of one definition from left to right.
 type scanner struct {
-	text string
-	pos  int
+	text   string
+	pos    int
+	nested int // in so many parentheses: white space there ends nothing
+	depth  int // of expressions
 }
 
 // white is the white space that separates the parts of a definition.

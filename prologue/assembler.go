@@ -36,7 +36,9 @@ type note struct {
 
 const (
 	wordSize = asm.InstructionSize
-	addrMark = 0xf // no source register and none of the kernel's BPF_PSEUDO_ values
+	// No source registers and none of the kernel's BPF_PSEUDO_ values.
+	addrMark    = 0xf
+	counterMark = 0xe // the value of MissingCounter
 )
 
 // The numbers of an instruction's operation code (linux/bpf.h). The asm package's
@@ -52,6 +54,7 @@ const (
 	opJump    = uint8(asm.JumpClass)
 	srcReg    = uint8(asm.RegSource)
 	opMove    = opALU | uint8(asm.Mov) | srcReg
+	opAdd     = uint8(asm.StXClass) | uint8(asm.AtomicMode) | uint8(asm.DWord)
 )
 
 // signMoves are the moves that extend signs, by the number of bits that they move.
@@ -230,9 +233,13 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 			ins.OpCode, ins.Offset = ins.OpCode.SetALUOp(signMoves[ins.Offset]), 0
 		}
 		if uint8(w) == opLoadImm {
-			if ins.Src == addrMark {
+			switch ins.Src {
+			case addrMark:
 				ins.Src = 0
 				addrs = append(addrs, len(insns))
+			case counterMark:
+				ins.Src = asm.PseudoMapValue
+				ins = ins.WithReference(MissingCounter)
 			}
 			at += wordSize
 			ins.Constant = int64(w>>32 | binary.LittleEndian.Uint64(a.code[at:])>>32<<32)

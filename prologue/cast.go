@@ -57,14 +57,22 @@ func (c *computer) asked(n *node) int {
 		return c.asked(n.a) + max(c.asked(n.b), c.asked(n.c))
 	}
 	own := 0
-	if n.op == loc.OpDeref && !c.steady(n) {
+	if n.op == loc.OpTask || n.op == loc.OpText || n.op == loc.OpDeref && !c.steady(n) {
 		own = 1
 	}
 	return own + c.asked(n.a) + c.asked(n.b)
 }
 
 // sure reports whether computing a node cannot fault.
-func (c *computer) sure(n *node) bool { return !n.divides && c.asked(n) == 0 }
+func (c *computer) sure(n *node) bool { return !n.divides && !c.faults(n) }
+
+// faults reports whether a read on the way to a value may fault.
+func (c *computer) faults(n *node) bool {
+	if n == nil || n.calls == 0 {
+		return false
+	}
+	return n.op == loc.OpText || n.op == loc.OpDeref && !c.steady(n) || c.faults(n.a) || c.faults(n.b) || c.faults(n.c)
+}
 
 // split splits the address of a read into a pointer and what a load adds to it. Machines that load
 // only what is aligned want an aligned offset (check_generic_ptr_alignment in kernel/bpf/verifier.c).

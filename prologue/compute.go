@@ -67,6 +67,10 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 		c.read(n, c.readSlot, free|setOf(dst))
 		c.jumpImm(asm.JNE, asm.R0, 0, c.fault)
 		c.loadSlot(dst, c.readSlot, int(n.size))
+	case loc.OpTask:
+		c.task(loc.Task(n.k), dst)
+	case loc.OpText:
+		c.text(n, dst, free)
 	case loc.OpZExt:
 		if size := int(n.size); c.partOfRegister(n) {
 			c.load(dst, c.ctx, c.registerAt(n.a.k, size), size)

@@ -22,6 +22,7 @@ type fetcher struct {
 	units    []*unit  // in the order in which they run
 	late     []*fetch // loaded from one pointer when all units have run
 	lateFrom int64    // what the pointer has of their offsets
+	tests    []*node  // the conditions, in the order in which they are computed
 	layout   Layout
 	helpers  int          // calls of helpers on the longest path on which no read faults
 	calls    bool         // there are calls, of helpers or others
@@ -108,6 +109,10 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	f.reasons = slices.Grow(f.reasons[:0], len(args))[:len(args)]
 	clear(f.reasons)
 	f.missing, f.hasErr = 0, false
+	if err := f.conditions(); err != nil {
+		return err
+	}
+	f.emitConditions()
 	if o.Convention == ConventionRecord {
 		return f.writeRecord()
 	}
@@ -318,7 +323,8 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 		f.hasErr = true
 	}
 	f.compute(first.at.base, base, f.scratch()&^setOf(base))
-	if f.within(u.fetches[:u.n]) {
+	glances := f.within(u.fetches[:u.n])
+	if glances {
 		f.reg(asm.Mov, asm.R1, base)
 		f.glance(u, 0, true, &f.end)
 	}
@@ -331,7 +337,7 @@ func (f *fetcher) emitAlone(u *unit, first *fetch) {
 	}
 	from := f.count
 	readAt(first, u.span)
-	if f.within(u.fetches[:u.n]) {
+	if glances {
 		f.rare += f.count + 1 - from
 	}
 	// The path of the fault falls through: so the verifier goes through it first, and then

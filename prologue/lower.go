@@ -135,6 +135,11 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 		return l.b.Addr(e.K), nil
 	case loc.OpReg:
 		return l.b.Register(e.K, 0), refused(eval.CheckRegister(l.o.Arch, e.K))
+	case loc.OpTask:
+		if e.K > uint64(loc.TaskComm)+1 {
+			return nil, refuse(loc.ReasonUnsupported, "number %d of a task", e.K)
+		}
+		return l.b.Task(loc.Task(e.K)), nil
 	}
 	a, err := l.expr(e.A)
 	if err != nil {
@@ -151,6 +156,8 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 		return l.b.Extend(a, int(e.Size), e.Op == loc.OpSExt), nil
 	case loc.OpNeg, loc.OpNot:
 		return l.b.Unary(e.Op, a), nil
+	case loc.OpText:
+		return l.b.Text(a), nil
 	}
 	if !isBinary(e.Op) && e.Op != loc.OpSelect {
 		return nil, refuse(loc.ReasonUnsupported, "operation %d", e.Op)

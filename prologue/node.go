@@ -93,6 +93,8 @@ func (p *nodes) of(e *loc.Expr) *node {
 	switch {
 	case e.Op == loc.OpConst || e.Op == loc.OpReg || e.Op == loc.OpAddr:
 		n.needs = 1
+	case e.Op == loc.OpTask:
+		n.needs, n.calls = 1, 1
 	case e.Op == loc.OpSelect:
 		cond, yes, no := p.of(e.A), p.of(e.B), p.of(e.C)
 		n.a, n.b, n.c = cond, yes, no
@@ -116,6 +118,9 @@ func (p *nodes) of(e *loc.Expr) *node {
 	default:
 		a := p.of(e.A)
 		n.a, n.needs, n.calls, n.divides, n.narrow = a, a.needs, a.calls, a.divides, a.narrow
+		if e.Op == loc.OpText {
+			n.calls++
+		}
 		if e.Op == loc.OpDeref {
 			n.calls++
 			n.narrow = n.narrow || e.Size < 8

@@ -14,6 +14,7 @@ const (
 	noteReason          // why an argument is not fetched
 	noteErrs            // which err bits are always set
 	noteNoArgs          // that there are no arguments
+	noteIf              // which conditions must hold
 )
 
 // comment returns the text of a note at a site.
@@ -40,6 +41,12 @@ func (f *fetcher) comment(n note, site string) string {
 		text = "err: " + strings.Join(parts, "; ")
 	case noteNoArgs:
 		text = "no arguments"
+	case noteIf:
+		parts := make([]string, len(f.o.If))
+		for i, e := range f.o.If {
+			parts[i] = e.Text(f.o.Arch)
+		}
+		text = "if " + strings.Join(parts, " and ")
 	}
 	if site != "" {
 		text += " · " + site

@@ -187,6 +187,14 @@ type Options struct {
 	Convention Convention
 	Site       string // where it will run, for comments: "get_page inlined in vdso_fault+93"
 
+	// If are conditions. Unless all of them are other than 0 the program ends with the result 0
+	// before anything is fetched. One that cannot be computed, since memory cannot be read or a
+	// divisor is 0, is 0, or with IfMissing does not count.
+	If        []*loc.Expr
+	IfMissing bool
+	// CountMissing counts conditions that could not be computed in the map MissingCounter.
+	CountMissing bool
+
 	// SignExtends is set if the kernel has instructions that extend signs: moves and loads
 	// (Linux 6.6). Without it that takes two shifts, on all kernels.
 	SignExtends bool

@@ -41,6 +41,9 @@ func Text(ins *asm.Instruction) string {
 		}
 		return fmt.Sprintf("%s%d %s %d", bank, ins.Dst, aluSigns[op.ALUOp()], ins.Constant)
 	case asm.LdClass:
+		if ins.Src == asm.PseudoMapValue {
+			return fmt.Sprintf("r%d = map[%s][0]+%d ll", ins.Dst, ins.Reference(), uint64(ins.Constant)>>32)
+		}
 		return fmt.Sprintf("r%d = %#x ll", ins.Dst, uint64(ins.Constant))
 	case asm.LdXClass:
 		kind := 'u'
@@ -49,6 +52,9 @@ func Text(ins *asm.Instruction) string {
 		}
 		return fmt.Sprintf("r%d = *(%c%d *)(r%d %+d)", ins.Dst, kind, 8*op.Size().Sizeof(), ins.Src, ins.Offset)
 	case asm.StXClass:
+		if op.Mode() == asm.AtomicMode {
+			return fmt.Sprintf("lock *(u%d *)(r%d %+d) += r%d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Src)
+		}
 		return fmt.Sprintf("*(u%d *)(r%d %+d) = r%d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Src)
 	case asm.StClass:
 		return fmt.Sprintf("*(u%d *)(r%d %+d) = %d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Constant)
@@ -59,6 +65,8 @@ func Text(ins *asm.Instruction) string {
 				return "call " + ins.Reference()
 			}
 			return "call " + helperNames[asm.BuiltinFunc(ins.Constant)]
+		case asm.Exit:
+			return "exit"
 		case asm.Ja:
 			return fmt.Sprintf("goto pc%+d", ins.Offset)
 		}
@@ -78,4 +86,9 @@ var helperNames = map[asm.BuiltinFunc]string{
 	asm.FnProbeReadUserStr:   "bpf_probe_read_user_str",
 	asm.FnProbeReadStr:       "bpf_probe_read_str",
 	asm.FnGetCurrentComm:     "bpf_get_current_comm",
+	asm.FnGetCurrentPidTgid:  "bpf_get_current_pid_tgid",
+	asm.FnGetCurrentUidGid:   "bpf_get_current_uid_gid",
+	asm.FnGetSmpProcessorId:  "bpf_get_smp_processor_id",
+	asm.FnGetCurrentCgroupId: "bpf_get_current_cgroup_id",
+	asm.FnKtimeGetNs:         "bpf_ktime_get_ns",
 }

@@ -62,6 +62,12 @@ func (b *Builder) Deref(a *loc.Expr, size int) *loc.Expr {
 	return b.node(loc.Expr{Op: loc.OpDeref, Size: uint8(size), A: a})
 }
 
+// Task returns a number of the current task.
+func (b *Builder) Task(t loc.Task) *loc.Expr { return b.node(loc.Expr{Op: loc.OpTask, K: uint64(t)}) }
+
+// Text returns the first 8 bytes of the string at address a.
+func (b *Builder) Text(a *loc.Expr) *loc.Expr { return b.node(loc.Expr{Op: loc.OpText, A: a}) }
+
 // Unary returns OpNeg or OpNot of a.
 func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
 	if a.Op == loc.OpConst {

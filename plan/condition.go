@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// Condition is one of the expressions that && combines in a definition's condition, at one site.
+type Condition struct {
+	Expr *probe.Expr
+	// Variable is whether it holds: 1 or 0. If it has a reason instead of a location, it is
+	// missing: it does not hold, or, with probe.Options.Pass, does not count.
+	Variable *dwarfloc.Variable
+}
+
+// conditions resolves a definition's conditions at a site.
+func conditions(s *Site, def *probe.Definition, o *Options) ([]Condition, error) {
+	if def.Options.If == nil {
+		return nil, nil
+	}
+	var out []Condition
+	for _, e := range def.Options.If.Conjuncts() {
+		truth := &probe.Expr{Kind: probe.KindUnary, Name: "!", Pos: e.Pos, A: &probe.Expr{Kind: probe.KindUnary, Name: "!", Pos: e.Pos, A: e}}
+		v, err := s.Resolve(truth)
+		if err != nil {
+			return nil, err
+		}
+		if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
+			v = argument.Without(v, r)
+		}
+		out = append(out, Condition{e, v})
+	}
+	return out, nil
+}
+
+// needed appends the expressions of the conditions that must be computed at the site, and sets Never.
+func (s *Site) needed(to []*loc.Expr, pass bool) []*loc.Expr {
+	s.Never = nil
+	for i := range s.If {
+		c := &s.If[i]
+		switch v := c.Variable; {
+		case !v.Located() && pass:
+		case !v.Located(), v.Loc.Kind == loc.KindConstant && v.Loc.Expr.K == 0:
+			s.Never = c
+		case v.Loc.Kind != loc.KindConstant:
+			to = append(to, v.Loc.Expr)
+		}
+	}
+	return to
+}

@@ -1,0 +1,136 @@
+package prologue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Conditions. A prologue with conditions ends the program with the result 0 before anything is
+// fetched, unless all of them are true. They are computed in the order of their cost, so a comparison
+// of a register goes before one of memory. One that faults is false, or does not count, as
+// Options.IfMissing says. Nothing computed for a condition is kept for an argument.
+
+// MissingCounter is the name of the map to which a prologue refers if Options.CountMissing is set: an
+// array with one value of 8 bytes. The prologue adds 1 to it when it ends the program because a
+// condition could not be computed.
+const MissingCounter = "condition_missing"
+
+// conditions lowers the conditions.
+func (f *fetcher) conditions() error {
+	f.tests = f.tests[:0]
+	for i, e := range f.o.If {
+		f.lowering.left = maxNodes
+		x, err := f.lowering.expr(e)
+		if err != nil {
+			return fmt.Errorf("condition %d: %w", i+1, err)
+		}
+		f.tests = append(f.tests, f.lowering.of(x))
+	}
+	f.reads = f.o.Reads
+	slices.SortStableFunc(f.tests, func(a, b *node) int {
+		return cmp.Or(cmp.Compare(f.asked(a), f.asked(b)), cmp.Compare(a.needs, b.needs))
+	})
+	return nil
+}
+
+// emitConditions writes the instructions that end the program unless all conditions hold.
+func (f *fetcher) emitConditions() {
+	if len(f.tests) == 0 {
+		return
+	}
+	f.pending = note{kind: noteIf}
+	calls := slices.ContainsFunc(f.tests, func(n *node) bool { return n.calls > 0 })
+	if calls {
+		f.reg(asm.Mov, asm.R6, asm.R1)
+		f.ctx = asm.R6
+	}
+	free := (callerSaved | calleeSaved) &^ setOf(asm.R0, f.ctx)
+	var no, missing, yes label
+	for _, n := range f.tests {
+		var next label
+		f.fault = &missing
+		if f.o.IfMissing {
+			f.fault = &next
+		}
+		if n.calls > 0 {
+			f.readSlot = f.push(8)
+		}
+		f.unless(n, asm.R0, free, &no)
+		if n.calls > 0 {
+			f.pop(8)
+		}
+		f.bind(&next)
+	}
+	fails := len(no.from)+len(missing.from) > 0
+	if fails {
+		f.jump(&yes)
+	}
+	if len(missing.from) > 0 {
+		f.bind(&missing)
+		if f.o.CountMissing {
+			f.wide(asm.R1, counterMark, 0)
+			f.imm(asm.Mov, asm.R2, 1)
+			f.add(opAdd, asm.R1, asm.R2, 0, 0)
+		}
+	}
+	if fails {
+		f.bind(&no)
+		f.imm(asm.Mov, asm.R0, 0)
+		f.add(opJump|uint8(asm.Exit), 0, 0, 0, 0)
+		f.bind(&yes)
+	}
+	if calls {
+		f.reg(asm.Mov, asm.R1, asm.R6)
+		f.ctx = asm.R1
+	}
+}
+
+// taskCalls are the helpers for numbers of the current task, and what is done with their result.
+var taskCalls = map[loc.Task]struct {
+	helper     asm.BuiltinFunc
+	high, word bool // the upper half counts, the lower half counts
+}{
+	loc.TaskPID: {asm.FnGetCurrentPidTgid, true, false}, loc.TaskTID: {asm.FnGetCurrentPidTgid, false, true},
+	loc.TaskGID: {asm.FnGetCurrentUidGid, true, false}, loc.TaskUID: {asm.FnGetCurrentUidGid, false, true},
+	loc.TaskCPU: {asm.FnGetSmpProcessorId, false, true}, loc.TaskCgroup: {asm.FnGetCurrentCgroupId, false, false},
+	loc.TaskTime: {asm.FnKtimeGetNs, false, false},
+}
+
+// task sets dst to a number of the current task.
+func (c *computer) task(t loc.Task, dst asm.Register) {
+	if t >= loc.TaskComm {
+		slot := c.push(bpfstack.CommSize)
+		c.callInto(asm.FnGetCurrentComm, slot, bpfstack.CommSize)
+		c.loadSlot(dst, slot+8*int(t-loc.TaskComm), 8)
+		c.pop(bpfstack.CommSize)
+		return
+	}
+	x := taskCalls[t]
+	c.call(x.helper)
+	switch {
+	case x.high:
+		c.imm(asm.RSh, asm.R0, 32)
+	case x.word:
+		c.zeroExtend(asm.R0, 4)
+	}
+	c.move(dst, asm.R0)
+}
+
+// text sets dst to the first 8 bytes of a string. The helper writes a NUL after at most 8 of them.
+func (c *computer) text(n *node, dst asm.Register, free regSet) {
+	const room = 16
+	slot := c.push(room)
+	c.compute(n.a, asm.R3, (free|callerSaved|setOf(dst))&^setOf(asm.R3))
+	c.clearSlot(slot)
+	c.clearSlot(slot + 8)
+	c.callInto(stringHelpers[c.reads], slot, 8+1)
+	c.jumpImm(asm.JSLT, asm.R0, 0, c.fault)
+	c.loadSlot(dst, slot, 8)
+	c.pop(room)
+}
