@@ -32,6 +32,10 @@ type Subject struct {
 	// a function, or has no room for another frame on its stack, gets its instances anyway, as all
 	// do on kernels without attach cookies.
 	Dispatch bool
+	// Around, if not nil, returns the program for an instance in place of the user's, which is not
+	// changed: see the function Around. It needs Dispatch. Instances with the same program, by its
+	// address, share it.
+	Around func(p *plan.Plan, user *ebpf.ProgramSpec, instance int) (*ebpf.ProgramSpec, error)
 }
 
 // CollectionSpec is an ebpf.CollectionSpec in which each program whose section name is a
@@ -129,7 +133,7 @@ func expand(ctx context.Context, user *ebpf.ProgramSpec, find func(*probe.Defini
 	if p.Plan, err = plan.New(ctx, x.Image, def, x.Options); err != nil {
 		return nil, err
 	}
-	if err := p.specs(user, x.Dispatch); err != nil {
+	if err := p.specs(user, &x); err != nil {
 		return nil, err
 	}
 	for i, s := range p.Specs {
@@ -139,16 +143,30 @@ func expand(ctx context.Context, user *ebpf.ProgramSpec, find func(*probe.Defini
 }
 
 // specs makes the programs.
-func (p *Program) specs(user *ebpf.ProgramSpec, dispatch bool) (err error) {
-	if dispatch && haveCookies() {
+func (p *Program) specs(user *ebpf.ProgramSpec, x *Subject) (err error) {
+	if x.Dispatch && haveCookies() {
+		programs := make([]*ebpf.ProgramSpec, len(p.Plan.Instances))
+		for i := range programs {
+			programs[i] = user
+			if x.Around != nil {
+				if programs[i], err = x.Around(p.Plan, user, i); err != nil {
+					return err
+				}
+			}
+		}
 		var stack *prologue.StackError
-		switch d, err := NewDispatch(p.Plan, func(int) *ebpf.ProgramSpec { return user }); {
+		switch d, err := NewDispatch(p.Plan, func(i int) *ebpf.ProgramSpec { return programs[i] }); {
 		case err == nil:
 			p.Dispatch, p.Specs = d, d.Specs
 			return nil
+		case x.Around != nil:
+			return err
 		case !errors.Is(err, ErrNotDispatched) && !errors.As(err, &stack):
 			return err
 		}
+	}
+	if x.Around != nil {
+		return fmt.Errorf("%w: what runs around a program needs attach cookies (Linux 5.15)", ErrNotSupported)
 	}
 	p.Specs, err = ProgramSpecs(p.Plan, user)
 	return err

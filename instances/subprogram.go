@@ -21,6 +21,11 @@ func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
 // the program's first function with what is in the registers then, and returns its result. Names of
 // both have a number, the entry's after a mark; with is what the comment at the call says.
 func enter(number int, before, original asm.Instructions, mark, with string) asm.Instructions {
+	return surround(number, before, asm.Instructions{asm.Return()}, original, mark, with)
+}
+
+// surround is enter with instructions after the call, which return.
+func surround(number int, before, after, original asm.Instructions, mark, with string) asm.Instructions {
 	name := original[0].Symbol()
 	if name == "" {
 		name = "program"
@@ -28,10 +33,11 @@ func enter(number int, before, original asm.Instructions, mark, with string) asm
 	call := asm.Instruction{
 		OpCode:   asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call),
 		Src:      asm.PseudoCall,
-		Constant: 1, // the function after the next instruction
+		Constant: int64(rawSize(after)), // the function after these
 	}.WithSource(asm.Comment("call " + name + " with " + with))
-	out := slices.Concat(before, asm.Instructions{call, asm.Return()}, original)
-	entry, user := &out[0], &out[len(before)+2]
+	out := slices.Concat(before, asm.Instructions{call}, after, original)
+	from := len(before) + 1 + len(after)
+	entry, user := &out[0], &out[from]
 
 	taken := make(map[string]bool)
 	for i := range original {
@@ -55,7 +61,7 @@ func enter(number int, before, original asm.Instructions, mark, with string) asm
 	// The prologue's comments are line information. If there is any, every function must have
 	// some at its first instruction (check_btf_line in kernel/bpf/verifier.c).
 	for start := range functions(original) {
-		if ins := &out[len(before)+2+start]; ins.Source() == nil {
+		if ins := &out[from+start]; ins.Source() == nil {
 			text := ins.Symbol()
 			if text == "" {
 				text = "a function"

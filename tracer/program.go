@@ -27,37 +27,43 @@ const maxPlans = 1 << 16
 // one after the other, into the ring buffer. With a record it uses no more stack than the 32
 // bytes that every function is charged for, so that the record can have the rest.
 func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, who processes) asm.Instructions {
-	const exit, full = "exit", "full"
-	insns := asm.Instructions{
+	insns, stack := keepArgs(c, recordSize)
+	insns = append(insns, who.filter(stack, labelExit)...)
+	return append(insns, report(events, lost, recordSize, asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()})...)
+}
+
+// keepArgs makes R6 the context, R7 err, and R8 the address of the arguments, which takes some bytes of
+// the stack. It leaves R1 to R5 as they are.
+func keepArgs(c prologue.Convention, recordSize int) (insns asm.Instructions, stack int) {
+	insns = asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
 	}
-	switch {
-	case c == prologue.ConventionRecord:
-		insns = append(insns, asm.Mov.Reg(asm.R8, asm.R3))
-	case recordSize > 0:
-		for at := 0; at < recordSize; at += 8 {
-			insns = append(insns, asm.StoreMem(asm.RFP, int16(at-recordSize), asm.R3+asm.Register(at/8), asm.DWord))
-		}
-		insns = append(insns, asm.Mov.Reg(asm.R8, asm.RFP), asm.Add.Imm(asm.R8, int32(-recordSize)))
+	if c == prologue.ConventionRecord {
+		return append(insns, asm.Mov.Reg(asm.R8, asm.R3)), 0
 	}
-	stack := 0
-	if c != prologue.ConventionRecord {
-		stack = recordSize
+	for at := 0; at < recordSize; at += 8 {
+		insns = append(insns, asm.StoreMem(asm.RFP, int16(at-recordSize), asm.R3+asm.Register(at/8), asm.DWord))
 	}
-	insns = append(insns, who.filter(stack, exit)...)
-	insns = append(insns,
+	return append(insns, asm.Mov.Reg(asm.R8, asm.RFP), asm.Add.Imm(asm.R8, int32(-recordSize))), recordSize
+}
+
+// report writes a hit into the ring buffer, and returns; labelExit is where it returns. cookie sets R0
+// to what atCookie has. R9 is used too.
+func report(events, lost *ebpf.Map, recordSize int, cookie asm.Instructions) asm.Instructions {
+	insns := asm.Instructions{
 		asm.LoadMapPtr(asm.R1, events.FD()),
 		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize)),
 		asm.Mov.Imm(asm.R3, 0),
 		asm.FnRingbufReserve.Call(),
-		asm.JEq.Imm(asm.R0, 0, full),
+		asm.JEq.Imm(asm.R0, 0, labelFull),
 		asm.Mov.Reg(asm.R9, asm.R0),
 
 		asm.FnKtimeGetNs.Call(),
 		asm.StoreMem(asm.R9, atTime, asm.R0, asm.DWord),
-		asm.Mov.Reg(asm.R1, asm.R6),
-		asm.FnGetAttachCookie.Call(),
+	}
+	insns = append(insns, cookie...)
+	insns = append(insns,
 		asm.StoreMem(asm.R9, atCookie, asm.R0, asm.DWord),
 		asm.FnGetCurrentPidTgid.Call(),
 		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
@@ -72,21 +78,21 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, who 
 		asm.Mov.Reg(asm.R1, asm.R9),
 		asm.Mov.Imm(asm.R2, 0),
 		asm.FnRingbufSubmit.Call(),
-		asm.Ja.Label(exit),
+		asm.Ja.Label(labelExit),
 
 		// The buffer is full: count the lost hit. The map has one value, to which a program
 		// can have a pointer without a lookup.
-		asm.LoadMapValue(asm.R1, lost.FD(), 0).WithSymbol(full),
+		asm.LoadMapValue(asm.R1, lost.FD(), 0).WithSymbol(labelFull),
 		asm.Mov.Imm(asm.R2, 1),
 		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
 
-		asm.Mov.Imm(asm.R0, 0).WithSymbol(exit),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit),
 		asm.Return(),
 	)
 }
 
 // filter jumps to a label for hits that are not reported: those by process self, or reporting one
-// would cause the next, and if only is not nil, those by other processes. stack is how many bytes
+// would cause the next, if only is not nil, those by other processes, and those beyond the limits. stack is how many bytes
 // of the stack are in use.
 func (who processes) filter(stack int, exit string) asm.Instructions {
 	insns := append(who.self.load(stack), asm.JEq.Imm(asm.R0, int32(who.self.tgid), exit))
@@ -94,7 +100,7 @@ func (who processes) filter(stack int, exit string) asm.Instructions {
 		insns = append(insns, who.only.load(stack)...)
 		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
 	}
-	return insns
+	return append(insns, who.limits.filter(exit)...)
 }
 
 // copyWords copies size bytes, a multiple of 8, to an offset.

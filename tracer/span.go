@@ -89,6 +89,9 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	if len(list) >= 1<<spanBits {
 		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
 	}
+	if o.Sample > 1 || o.MaxRate > 0 {
+		return s, errors.New("a sample of runs: their beginnings and ends would not be of the same runs")
+	}
 	who, err := s.prepare(r, &o)
 	if err != nil {
 		return s, err
@@ -116,7 +119,7 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	}
 	// The kernel runs the programs of one address in the reverse order of their attaching: where
 	// a run begins right after another, that must end first.
-	err = s.load(r, true, func(k programKey) asm.Instructions {
+	err = s.load(r, s.keyOf(true), func(k programKey) asm.Instructions {
 		if k.plan%2 == 0 {
 			return s.spans.begin(k.plan/2, k.size, who)
 		}

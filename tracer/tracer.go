@@ -45,6 +45,11 @@ type Options struct {
 	// Buffer is the size of the ring buffer in bytes: a power of two, at least the page
 	// size and at most 2 GiB. 0 means 1 MiB.
 	Buffer int
+	// Sample, if more than 1, lets one of so many hits through, chosen at random.
+	Sample int
+	// MaxRate, if not 0, is how many hits are let through in each second of the machine's clock.
+	// Session.Limited counts the others.
+	MaxRate int
 	// End is as in instances.AttachOptions.
 	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites of all plans are attached.
@@ -79,6 +84,9 @@ type Session struct {
 	programs []*instances.Dispatched
 	events   *ebpf.Map
 	lost     *ebpf.Map
+	limits   limits
+	who      processes                        // of OpenSampler
+	samplers map[samplerKey]*ebpf.ProgramSpec // of Around
 	reader   *ringbuf.Reader
 	spans    *spans // nil if hits are reported as they are
 }
@@ -107,7 +115,7 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 	if err != nil {
 		return s, err
 	}
-	err = s.load(r, false, func(k programKey) asm.Instructions {
+	err = s.load(r, s.keyOf(false), func(k programKey) asm.Instructions {
 		return program(s.events, s.lost, k.convention, k.size, who)
 	})
 	if err != nil {
@@ -121,21 +129,44 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 // programKey is what a program is made for. All plans share those that are equal.
 type programKey struct {
 	convention prologue.Convention
-	size       int // bytes of a record
-	plan       int // its index; 0 for a program of all
+	size       int    // bytes of a record
+	plan       int    // its index; 0 for a program of all
+	counts     string // of a summary: where the arguments that it counts are
 }
 
-// prepare makes the maps of a session.
-func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err error) {
+// keyOf returns the key of an instance's program: each plan has its own, or all have the same.
+func (s *Session) keyOf(own bool) func(n, instance int) programKey {
+	return func(n, instance int) programKey {
+		p := s.plans[n]
+		key := programKey{convention: p.Convention, size: recordSize(p, &p.Instances[instance])}
+		if own {
+			key.plan = n
+		}
+		return key
+	}
+}
+
+// filters finds out which hits programs let through.
+func (s *Session) filters(r *instances.Running, o *Options) (who processes, err error) {
 	raiseFiles(s.plans)
 	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
 	// error does not matter.
 	_ = rlimit.RemoveMemlock()
+	if who, err = o.processes(r); err != nil {
+		return who, err
+	}
+	s.limits, err = o.limits()
+	who.limits = &s.limits
+	return who, err
+}
+
+// prepare makes the maps of a session.
+func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err error) {
 	buffer, err := o.buffer()
 	if err != nil {
 		return who, err
 	}
-	if who, err = o.processes(r); err != nil {
+	if who, err = s.filters(r, o); err != nil {
 		return who, err
 	}
 	if s.events, err = ebpf.NewMap(&ebpf.MapSpec{Name: "events", Type: ebpf.RingBuf, MaxEntries: buffer}); err != nil {
@@ -147,7 +178,7 @@ func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err 
 	return who, nil
 }
 
-// attachAll attaches all plans, and opens the buffer. cookie returns the cookies of one.
+// attachAll attaches all plans, and opens the buffer, if there is one. cookie returns the cookies of one.
 func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, cookie func(i int, p *plan.Plan) func(site int) uint64) error {
 	progress := o.Progress
 	before, total := 0, 0
@@ -165,10 +196,14 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 		s.Attachments = append(s.Attachments, a)
 		before += p.NumProbes()
 	}
-	if err := s.refused(); err != nil {
+	if err := s.refused(); err != nil || s.events == nil {
 		return err
 	}
-	var err error
+	return s.read()
+}
+
+// read opens the buffer.
+func (s *Session) read() (err error) {
 	s.reader, err = ringbuf.NewReader(s.events)
 	return err
 }
@@ -210,8 +245,12 @@ func (o *Options) buffer() (uint32, error) {
 	}
 }
 
-// processes are the processes that programs compare the current one with.
-type processes struct{ self, only *process }
+// processes are the processes that programs compare the current one with, and how many of their
+// hits are let through.
+type processes struct {
+	self, only *process
+	limits     *limits
+}
 
 func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	if who.self, err = thisProcess(); err != nil {
@@ -227,8 +266,8 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	return who, nil
 }
 
-// load loads the programs of all plans, each with its own or with programs for all.
-func (s *Session) load(r *instances.Running, own bool, program func(programKey) asm.Instructions) (err error) {
+// load loads the programs of all plans. Instances with equal keys have the same.
+func (s *Session) load(r *instances.Running, keyOf func(n, instance int) programKey, program func(programKey) asm.Instructions) (err error) {
 	defer func() {
 		if err != nil && len(s.plans) == 1 {
 			err = fmt.Errorf("%v: %w", s.plans[0].Definition, err)
@@ -239,11 +278,7 @@ func (s *Session) load(r *instances.Running, own bool, program func(programKey) 
 	}
 	specs := make(map[programKey]*ebpf.ProgramSpec)
 	spec := func(n, instance int) *ebpf.ProgramSpec {
-		p := s.plans[n]
-		key := programKey{p.Convention, recordSize(p, &p.Instances[instance]), 0}
-		if own {
-			key.plan = n
-		}
+		key := keyOf(n, instance)
 		if specs[key] == nil {
 			specs[key] = &ebpf.ProgramSpec{Name: "trace", License: "GPL", Instructions: program(key)}
 		}
@@ -357,9 +392,13 @@ func (s *Session) Lost() (uint64, error) {
 	return n, err
 }
 
+// Limited returns the number of hits that were not reported because there were
+// Options.MaxRate in their second.
+func (s *Session) Limited() (uint64, error) { return s.limits.dropped() }
+
 // Close detaches all probes and frees the programs and maps.
 func (s *Session) Close() error {
-	var errs []error
+	errs := []error{s.limits.close()}
 	for _, a := range s.Attachments {
 		errs = append(errs, a.Close())
 	}

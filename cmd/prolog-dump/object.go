@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -13,24 +13,117 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/mapview"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// runObject loads an object file, attaches its programs at their definitions, and
-// waits until the command or the context ends.
-func (s *settings) runObject(cmd *cobra.Command, object string, command []string, force bool, pid int) (err error) {
-	spec, err := ebpf.LoadCollectionSpec(object)
+// objectOptions are what is done with the programs of an object file.
+type objectOptions struct {
+	object   string
+	set      []string      // values of maps and variables
+	samples  string        // which hits are printed
+	interval time.Duration // of printing maps
+	force    bool
+	tracer.Options
+}
+
+// objectFlags are the flags of trace that are about an object file.
+func objectFlags(cmd *cobra.Command, o *objectOptions) {
+	f := cmd.Flags()
+	f.StringVar(&o.object, "object", "", "object file with the programs to run")
+	f.StringArrayVar(&o.set, "set", nil, "with --object: set a variable, or a map's entry, before programs run: VARIABLE=VALUE, MAP[KEY]=VALUE, also with members; may be repeated")
+	f.StringVar(&o.samples, "samples", "all", "with --object: print the hits for which a program returns something else than 0 (all), or none")
+	f.DurationVar(&o.interval, "interval", 0, "with --object: print the maps at each interval, as 1s, not only at the end")
+}
+
+// runObject loads an object file, attaches its programs at their definitions, prints the hits for which
+// they return something else than 0, and in the end their maps.
+func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []string) (err error) {
+	report, err := choose("samples", o.samples, []string{"all", "none"}, []bool{true, false})
 	if err != nil {
-		return fmt.Errorf("%s: %w", object, err)
+		return err
 	}
+	spec, err := ebpf.LoadCollectionSpec(o.object)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.object, err)
+	}
+	for _, text := range o.set {
+		if err := mapview.Set(spec, text); err != nil {
+			return fmt.Errorf("--set %w", err)
+		}
+	}
+	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
+	// error does not matter.
+	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
+	about := make(map[*dwarfloc.Image]*subject)
+	find := s.finder(about, o.force)
+	around := find
+	var sampler *tracer.Session
+	if report {
+		if sampler, err = tracer.OpenSampler(o.Options); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sampler.Close()) }()
+		around = func(def *probe.Definition) (instances.Subject, error) {
+			x, err := find(def)
+			x.Around = sampler.Around
+			return x, err
+		}
+	}
+	expanded, err := instances.Expand(ctx, spec, around)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.object, err)
+	}
+	if len(expanded.Definitions) == 0 {
+		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", o.object)
+	}
+	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.object, err)
+	}
+	defer c.Close()
+	// If another program is attached, it is no error that one is not. It is said below.
+	ending := &ending{ctx: ctx}
+	defer func() { err = errors.Join(err, ending.finish()) }()
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.PID, End: ending.end, Progress: showAttaching(), None: len(c.Definitions) > 1})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.object, err)
+	}
+	probes := 0
+	for _, name := range slices.Sorted(maps.Keys(attached)) {
+		p, a := c.Definitions[name].Plan, attached[name]
+		defer a.Close()
+		if report {
+			sampler.Attachments = append(sampler.Attachments, a)
+		}
+		probes += len(a.Attached)
+		if err := about[p.Image].reportAttached(stderr, p, a); err != nil {
+			return err
+		}
+	}
+	if probes == 0 {
+		return fmt.Errorf("%s: %w: at all sites of all programs", o.object, instances.ErrRefused)
+	}
+	running, child, err := start(ctx, command)
+	if err != nil {
+		return err
+	}
+	out := &objectOutput{s: s, w: cmd.OutOrStdout(), json: s.format == "json", spec: spec, loaded: c.Maps}
+	err = out.run(running, sampler, o.interval)
+	child(ctx)
+	return err
+}
+
+// finder returns a function that opens the image of a definition, each once.
+func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool) func(*probe.Definition) (instances.Subject, error) {
 	type opened struct {
 		*subject
 		running *instances.Running
 	}
 	subjects := make(map[probe.Options]opened)
-	about := make(map[*dwarfloc.Image]*subject)
-	expanded, err := instances.Expand(ctx, spec, func(def *probe.Definition) (instances.Subject, error) {
+	return func(def *probe.Definition) (instances.Subject, error) {
 		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
 		x, known := subjects[key]
 		if !known {
@@ -45,48 +138,5 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 			subjects[key] = x
 		}
 		return instances.Subject{Image: x.img, Options: x.options, Running: x.running, Dispatch: true}, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", object, err)
 	}
-	if len(expanded.Definitions) == 0 {
-		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", object)
-	}
-	// Kernels before 5.11 count maps against the limit of locked memory. On later ones an
-	// error does not matter.
-	_ = rlimit.RemoveMemlock()
-	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
-	if err != nil {
-		return fmt.Errorf("%s: %w", object, err)
-	}
-	defer c.Close()
-	// If another program is attached, it is no error that one is not. It is said below.
-	ending := &ending{ctx: ctx}
-	defer func() { err = errors.Join(err, ending.finish()) }()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: pid, End: ending.end, Progress: showAttaching(), None: len(c.Definitions) > 1})
-	if err != nil {
-		return fmt.Errorf("%s: %w", object, err)
-	}
-	probes := 0
-	for _, name := range slices.Sorted(maps.Keys(attached)) {
-		p, a := c.Definitions[name].Plan, attached[name]
-		defer a.Close()
-		probes += len(a.Attached)
-		if err := about[p.Image].reportAttached(stderr, p, a); err != nil {
-			return err
-		}
-	}
-	if probes == 0 {
-		return fmt.Errorf("%s: %w: at all sites of all programs", object, instances.ErrRefused)
-	}
-	running, report, err := start(ctx, command)
-	if err != nil {
-		return err
-	}
-	<-running.Done()
-	report(ctx)
-	if len(command) > 0 || errors.Is(ctx.Err(), context.Canceled) {
-		return nil
-	}
-	return ctx.Err()
 }

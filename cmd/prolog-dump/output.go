@@ -24,6 +24,9 @@ var (
 // drawn is standard error for progress, which is drawn over and over. It has no texts of others.
 var drawn io.Writer = os.Stderr
 
+// screen is standard output for what moves a table to the top of a terminal.
+var screen io.Writer = os.Stdout
+
 // onTerminal reports whether somebody sees what is drawn.
 func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
 

@@ -104,7 +104,7 @@ Exit status:
 	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(headerCommand(s), verifyCommand(s), coverageCommand(s), proveCommand(s),
-		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), cacheCommand(s), demoCommand(s), endingCommand())
+		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), cacheCommand(s), demoCommand(s), endingCommand())
 	return cmd
 }
 

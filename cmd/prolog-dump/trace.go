@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/terminal"
@@ -19,7 +20,7 @@ import (
 
 func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
-	var object string
+	var object objectOptions
 	var force, span bool
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
@@ -34,59 +35,45 @@ With --span a line is a whole run, from where a function begins to where it ends
 with its result and its duration; inlined bodies too.
 
 Each definition is one argument here: quote it. With --object the programs of an
-object file run instead, at the definitions that are their section names; what they do
-with their arguments is theirs.`,
+object file run instead, at the definitions that are their section names: hits for
+which a program returns something else than 0 are printed, and in the end its maps and
+variables, by their types. --set sets those before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
 				args, command = args[:n], args[n:]
 			}
 			switch {
-			case object != "" && len(args) > 0:
-				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object)
-			case object != "":
-				return s.runObject(cmd, object, command, force, o.PID)
-			case len(args) == 0:
-				return errors.New("no definition; one looks like 'vfs_read file count'")
+			case object.object != "" && len(args) > 0:
+				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
+			case object.object != "":
+				object.Options, object.force = o, force
+				return s.runObject(cmd, &object, command)
+			}
+			for _, name := range []string{"set", "samples", "interval"} {
+				if cmd.Flags().Changed(name) {
+					return fmt.Errorf("--%s is for --object", name)
+				}
 			}
 			return s.trace(cmd, args, command, force, span, o)
 		},
 	}
 	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
-	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
+	objectFlags(cmd, &object)
 	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
+	limitFlags(cmd, &o)
 	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
 	return cmd
 }
 
 // trace runs definitions, which are all about one image.
 func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) (err error) {
-	defs := make([]*probe.Definition, len(texts))
-	for i, t := range texts {
-		var err error
-		if defs[i], err = probe.Parse(t); err != nil {
-			return err
-		}
-		if a, b := defs[i].Options, defs[0].Options; a.Exec != b.Exec || a.Module != b.Module {
-			return fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
-		}
-	}
-	x, err := s.subject(&defs[0].Options)
+	x, running, defs, err := s.ready(texts, force)
 	if err != nil {
 		return err
 	}
-	// Checked first: for another kernel all answers would be wrong.
-	running, err := x.running(force)
-	if err != nil {
-		return err
-	}
-	at := running.Target()
-	if s.reads != "auto" {
-		at.Reads = x.options.Target.Reads
-	}
-	x.options.Target = at
 	ctx := cmd.Context()
 	o.Progress = showAttaching()
 	ending := &ending{ctx: ctx}
@@ -115,6 +102,36 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	}
 	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
 	return errors.Join(err, session.Close())
+}
+
+// ready parses definitions, which are all about one image, opens it, and finds where it runs.
+func (s *settings) ready(texts []string, force bool) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
+	if len(texts) == 0 {
+		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
+	}
+	for _, t := range texts {
+		def, err := probe.Parse(t)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		defs = append(defs, def)
+		if a, b := def.Options, defs[0].Options; a.Exec != b.Exec || a.Module != b.Module {
+			return nil, nil, nil, fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
+		}
+	}
+	if x, err = s.subject(&defs[0].Options); err != nil {
+		return nil, nil, nil, err
+	}
+	// Checked first: for another kernel all answers would be wrong.
+	if running, err = x.running(force); err != nil {
+		return nil, nil, nil, err
+	}
+	at := running.Target()
+	if s.reads != "auto" {
+		at.Reads = x.options.Target.Reads
+	}
+	x.options.Target = at
+	return x, running, defs, nil
 }
 
 func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o plan.Options) ([]*plan.Plan, error) {
@@ -149,10 +166,11 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 		return show(w, h)
 	})
 	lost, lostErr := session.Lost()
+	limited, limitedErr := session.Limited()
 	unpaired, unpairedErr := session.Unpaired()
-	terminal.Fprintf(stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, unpairedText(&unpaired))
+	terminal.Fprintf(stderr, "%s, %d lost%s%s\n", count(hits, "hit"), lost, limitedText(limited), unpairedText(&unpaired))
 	child(ctx)
-	return errors.Join(err, lostErr, unpairedErr)
+	return errors.Join(err, lostErr, limitedErr, unpairedErr)
 }
 
 // unpairedText names what was not one run.

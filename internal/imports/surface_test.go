@@ -42,6 +42,12 @@ import (
 // instances.NewDispatches, LoadDispatches.
 // Probes move to where they cost less: Image.Along, Method.Cost. What the tool prints in colors is
 // terminal.Styled.
+// instances.NewDispatches, LoadDispatches. Hits are counted in the kernel
+// (tracer.OpenSummary, SummaryOptions, HistogramOf, Summary, and the six words for what hits are told apart
+// by), and what was counted is read as rows (Row, Key, Total, Number, Histogram, Bucket); a rate holds hits
+// back (Session.Limited). A user's program has others around it (instances.Around, Subject.Around), so that hits
+// are reported for which it returns something else than 0 (tracer.OpenSampler, Session.Around); maps and variables are
+// shown and set by their types (mapview.Read, Map, Entry, Value, Field, Enumerator, Value.Histogram, Set).
 const maxExported = 600
 
 // TestSurface counts exported names: types, functions, methods of exported types,

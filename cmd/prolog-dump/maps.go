@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/bpfprologue/bpfprologue/mapview"
+	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// objectOutput prints what the programs of an object file report, and their maps.
+type objectOutput struct {
+	mu     sync.Mutex // hits and maps come from two goroutines
+	s      *settings
+	w      io.Writer
+	json   bool
+	spec   *ebpf.CollectionSpec
+	loaded map[string]*ebpf.Map
+}
+
+// run prints hits, if there is a sampler, and maps at each interval, until the context ends; then the
+// maps.
+func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interval time.Duration) error {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var failed error
+	if interval > 0 {
+		wg.Go(func() {
+			t := time.NewTicker(interval)
+			defer t.Stop()
+			for {
+				select {
+				case <-t.C:
+					if err := o.maps(); err != nil {
+						failed = err
+						return
+					}
+				case <-stop:
+					return
+				}
+			}
+		})
+	}
+	var err error
+	if sampler == nil {
+		<-ctx.Done()
+	} else {
+		hits := 0
+		show := o.s.printHit
+		if o.json {
+			show = printHitJSON
+		}
+		err = sampler.Run(ctx, func(h *tracer.Hit) error {
+			hits++
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return show(o.w, h)
+		})
+		lost, lostErr := sampler.Lost()
+		limited, limitedErr := sampler.Limited()
+		terminal.Fprintf(stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, limitedText(limited))
+		err = errors.Join(err, lostErr, limitedErr)
+	}
+	close(stop)
+	wg.Wait()
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	return o.maps()
+}
+
+// maps prints what is in the object's maps.
+func (o *objectOutput) maps() error {
+	all, err := mapview.Read(o.spec, o.loaded)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := bufio.NewWriter(o.w)
+	for i := range all {
+		if o.json {
+			if err := printMapJSON(out, &all[i]); err != nil {
+				return err
+			}
+		} else {
+			printMap(out, &all[i])
+		}
+	}
+	return out.Flush()
+}
+
+// printMap prints a map: its entries, and the histograms in them.
+func printMap(w io.Writer, m *mapview.Map) {
+	switch {
+	case m.Unread != "":
+		terminal.Fprintf(w, "%s: %s\n", m.Name, m.Unread)
+		return
+	case m.Variables:
+		terminal.Fprintf(w, "%s: %s\n", m.Name, count(len(m.Entries), "variable"))
+		for _, e := range m.Entries {
+			name, _ := e.Key.Scalar.(string)
+			terminal.Fprintf(w, "  %s = %v\n", name, e.Value)
+		}
+		return
+	}
+	n := strconv.Itoa(len(m.Entries)) + " entries"
+	if len(m.Entries) == 1 {
+		n = "1 entry"
+	}
+	terminal.Fprintf(w, "%s: %s\n", m.Name, n)
+	if m.Slots {
+		var texts []string
+		var counts []float64
+		for _, e := range m.Entries {
+			texts, counts = append(texts, e.Key.String()), append(counts, number(e.Value))
+		}
+		printBars(w, "", texts, counts)
+		return
+	}
+	for _, e := range m.Entries {
+		name, slots, rest := e.Value.Histogram()
+		terminal.Fprintf(w, "  %v: %v\n", e.Key, rest)
+		first, last := len(slots), 0
+		for i, s := range slots {
+			if number(s) != 0 {
+				first, last = min(first, i), i+1
+			}
+		}
+		var texts []string
+		var counts []float64
+		for i := first; i < last; i++ {
+			texts, counts = append(texts, strconv.Itoa(i)), append(counts, number(slots[i]))
+		}
+		if len(texts) > 0 {
+			terminal.Fprintf(w, "    %s\n", name)
+			printBars(w, "    ", texts, counts)
+		}
+	}
+}
+
+// number returns a value as a number; 0 for others.
+func number(v *mapview.Value) float64 {
+	switch x := v.Scalar.(type) {
+	case int64:
+		return float64(x)
+	case uint64:
+		return float64(x)
+	case float64:
+		return x
+	}
+	return 0
+}
+
+// printMapJSON prints a map as an object. docs/json.md documents the fields.
+func printMapJSON(w io.Writer, m *mapview.Map) error {
+	type entry struct {
+		Key   *mapview.Value `json:"key"`
+		Value *mapview.Value `json:"value"`
+	}
+	out := struct {
+		Map       string  `json:"map"`
+		Type      string  `json:"type"`
+		Variables bool    `json:"variables,omitempty"`
+		Entries   []entry `json:"entries"`
+		Unread    string  `json:"unread,omitempty"`
+	}{m.Name, m.Type.String(), m.Variables, []entry{}, m.Unread}
+	for _, e := range m.Entries {
+		out.Entries = append(out.Entries, entry(e))
+	}
+	return printObject(w, out)
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// printRows prints a table of what was counted, and the histograms after it.
+func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, top int) {
+	hits := uint64(0)
+	for i := range rows {
+		hits += rows[i].Hits
+	}
+	terminal.Fprintf(w, "%s in %.1f s", count(int(hits), "hit"), seconds)
+	all := len(rows)
+	if top > 0 && top < all {
+		rows = rows[:top]
+		terminal.Fprintf(w, ", %d of %s", top, count(all, "row"))
+	}
+	terminal.Fprintf(w, "\n")
+	several := false
+	for i := range rows {
+		several = several || rows[i].Plan != rows[0].Plan
+	}
+	head := []string{"HITS"}
+	for _, arg := range o.Totals {
+		name := strings.ToUpper(arg) + " "
+		head = append(head, name+"SUM", "MIN", "MEAN", "MAX")
+	}
+	missing := false
+	for i := range rows {
+		for k := range rows[i].Totals {
+			missing = missing || rows[i].Totals[k].Missing > 0
+		}
+	}
+	if missing {
+		head = append(head, "WITHOUT")
+	}
+	numbers := len(head)
+	for _, by := range o.By {
+		head = append(head, strings.ToUpper(by))
+	}
+	if several {
+		head = append(head, "DEFINITION")
+	}
+	lines := [][]string{head}
+	for i := range rows {
+		r := &rows[i]
+		line := []string{strconv.FormatUint(r.Hits, 10)}
+		without := uint64(0)
+		for k := range r.Totals {
+			t := &r.Totals[k]
+			without = max(without, t.Missing)
+			if t.Count == 0 {
+				line = append(line, "-", "-", "-", "-")
+				continue
+			}
+			line = append(line, t.Sum.String(), t.Min.String(), strconv.FormatFloat(t.Mean(), 'f', 1, 64), t.Max.String())
+		}
+		if missing {
+			line = append(line, strconv.FormatUint(without, 10))
+		}
+		for _, k := range r.Keys {
+			line = append(line, terminal.Text(k.Text))
+		}
+		if several {
+			line = append(line, terminal.Text(r.Plan.Definition.String()))
+		}
+		lines = append(lines, line)
+	}
+	if len(rows) > 0 && (numbers > 1 || len(head) > 1) {
+		printTable(w, lines, numbers)
+	}
+	for i := range rows {
+		for k := range rows[i].Histograms {
+			printHistogram(w, &rows[i], o.Histograms[k].Arg, &rows[i].Histograms[k])
+		}
+	}
+}
+
+// printTable prints lines of cells in columns, of which the first so many are numbers.
+func printTable(w io.Writer, lines [][]string, numbers int) {
+	widths := make([]int, len(lines[0]))
+	for _, l := range lines {
+		for i, c := range l {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, l := range lines {
+		var b strings.Builder
+		for i, c := range l {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			room := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i < numbers {
+				b.WriteString(room + c)
+			} else {
+				b.WriteString(c + room)
+			}
+		}
+		terminal.Fprintf(w, "%s\n", strings.TrimRight(b.String(), " "))
+	}
+}
+
+// barWidth is how long the longest bar of a histogram is.
+const barWidth = 40
+
+// printHistogram prints a bar for each bucket.
+func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram) {
+	var keys []string
+	for _, k := range r.Keys {
+		keys = append(keys, k.Text)
+	}
+	title := arg
+	if len(keys) > 0 {
+		title += " of " + strings.Join(keys, ", ")
+	}
+	terminal.Fprintf(w, "\n%s\n", title)
+	texts, counts := make([]string, len(h.Buckets)), make([]float64, len(h.Buckets))
+	for i, b := range h.Buckets {
+		texts[i], counts[i] = rangeText(b), float64(b.Count)
+	}
+	printBars(w, "", texts, counts)
+	if h.Missing > 0 {
+		terminal.Fprintf(w, "  and %d without a value\n", h.Missing)
+	}
+}
+
+// printBars prints a line with a bar for each count, which are whole numbers.
+func printBars(w io.Writer, indent string, texts []string, counts []float64) {
+	most, wide, digits := 1.0, 0, 0
+	numbers := make([]string, len(counts))
+	for i, n := range counts {
+		numbers[i] = strconv.FormatFloat(n, 'f', -1, 64)
+		most, wide, digits = max(most, n), max(wide, len(texts[i])), max(digits, len(numbers[i]))
+	}
+	for i, n := range counts {
+		bar := strings.Repeat("#", int(math.Ceil(max(n, 0)*barWidth/most)))
+		terminal.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %*s  %*s  %s", indent, wide, texts[i], digits, numbers[i], bar), " "))
+	}
+}
+
+// rangeText prints the range of a bucket.
+func rangeText(b tracer.Bucket) string {
+	const lowest, highest, highestUnsigned = "-9223372036854775808", "9223372036854775807", "18446744073709551615"
+	low, high := b.Low.String(), b.High.String()
+	switch {
+	case low == high:
+		return low
+	case low == lowest:
+		return "up to " + high
+	case high == highest, high == highestUnsigned:
+		return "from " + low
+	}
+	return low + " to " + high
+}
+
+// printRowsJSON prints an object for each row. docs/json.md documents the fields.
+func printRowsJSON(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, top int) error {
+	type key struct {
+		By    string `json:"by"`
+		Value any    `json:"value"`
+	}
+	type total struct {
+		Name    string  `json:"name"`
+		Count   uint64  `json:"count"`
+		Missing uint64  `json:"missing"`
+		Sum     any     `json:"sum"`
+		Min     any     `json:"min"`
+		Mean    float64 `json:"mean"`
+		Max     any     `json:"max"`
+	}
+	type bucket struct {
+		Low   any    `json:"low"`
+		High  any    `json:"high"`
+		Count uint64 `json:"count"`
+	}
+	type histogram struct {
+		Name    string   `json:"name"`
+		Missing uint64   `json:"missing"`
+		Buckets []bucket `json:"buckets"`
+	}
+	if top > 0 {
+		rows = rows[:min(top, len(rows))]
+	}
+	for i := range rows {
+		r := &rows[i]
+		out := struct {
+			Seconds    float64     `json:"seconds"` // since counting began
+			Definition string      `json:"definition"`
+			Hits       uint64      `json:"hits"`
+			Keys       []key       `json:"keys"`
+			Totals     []total     `json:"totals,omitempty"`
+			Histograms []histogram `json:"histograms,omitempty"`
+		}{seconds, r.Plan.Definition.String(), r.Hits, []key{}, nil, nil}
+		for k, x := range r.Keys {
+			out.Keys = append(out.Keys, key{o.By[k], x.Value})
+		}
+		for k := range r.Totals {
+			t := &r.Totals[k]
+			x := total{Name: o.Totals[k], Count: t.Count, Missing: t.Missing, Sum: t.Sum.Any(), Mean: t.Mean()}
+			if t.Count > 0 {
+				x.Min, x.Max = t.Min.Any(), t.Max.Any()
+			}
+			out.Totals = append(out.Totals, x)
+		}
+		for k := range r.Histograms {
+			h := histogram{Name: o.Histograms[k].Arg, Missing: r.Histograms[k].Missing, Buckets: []bucket{}}
+			for _, b := range r.Histograms[k].Buckets {
+				h.Buckets = append(h.Buckets, bucket{b.Low.Any(), b.High.Any(), b.Count})
+			}
+			out.Histograms = append(out.Histograms, h)
+		}
+		if err := printObject(w, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// statOptions are what stat counts, and how it shows that.
+type statOptions struct {
+	tracer.SummaryOptions
+	log2, linear []string
+	interval     time.Duration
+	top          int
+}
+
+func statCommand(s *settings) *cobra.Command {
+	var o tracer.Options
+	var what statOptions
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "stat 'FUNC ARG...'... [-- COMMAND...]",
+		Short: "Count hits in the kernel: sums and histograms of arguments, by site, task, argument...",
+		Long: `stat counts the hits of definitions in the kernel, so that functions can be looked at
+that run too often for trace. It tells hits apart by what --by lists: site, function,
+caller, comm, pid, tid, or arguments of the definition. With --sum an argument has its
+sum, minimum, mean and maximum, with --hist a histogram by powers of two, with
+--linear one with equal steps. An argument that was not fetched at a hit is "?", and is
+not part of sums.
+
+On a terminal the table is renewed each second. Elsewhere it is printed at the end, and
+at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
+		Example: `  prolog-dump -x ./server stat 'handle_request req->kind len' --by kind --sum len
+  prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
+  prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var command []string
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args, command = args[:n], args[n:]
+			}
+			if err := what.histograms(); err != nil {
+				return err
+			}
+			return s.stat(cmd, args, command, force, &what, o)
+		},
+	}
+	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
+	f := cmd.Flags()
+	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, comm, pid, tid, or names of arguments")
+	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")
+	f.StringArrayVar(&what.log2, "hist", nil, "argument for a histogram by powers of two; may be repeated")
+	f.StringArrayVar(&what.linear, "linear", nil, "argument for a histogram with equal steps, as ARG:LOW:HIGH:STEP; may be repeated")
+	f.DurationVar(&what.interval, "interval", 0, "print what was counted at each interval, as 1s (on a terminal: each second)")
+	f.IntVar(&what.top, "top", 0, "print only so many rows, those with the most hits")
+	f.IntVar(&what.MaxKeys, "max-keys", 0, "room for so many different keys (default: what 64 MiB hold, from 1024 to 16384)")
+	limitFlags(cmd, &o)
+	f.IntVar(&o.PID, "pid", 0, "count in one process")
+	f.BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
+	return cmd
+}
+
+// histograms parses the flags of histograms.
+func (o *statOptions) histograms() error {
+	for _, arg := range o.log2 {
+		o.Histograms = append(o.Histograms, tracer.HistogramOf{Arg: arg})
+	}
+	for _, text := range o.linear {
+		parts := strings.Split(text, ":")
+		if len(parts) < 4 {
+			return fmt.Errorf("--linear %s: it looks like size:0:4096:256", text)
+		}
+		n := len(parts) - 3
+		h := tracer.HistogramOf{Arg: strings.Join(parts[:n], ":")}
+		for i, to := range []*int64{&h.Low, &h.High, &h.Step} {
+			var err error
+			if *to, err = strconv.ParseInt(parts[n+i], 0, 64); err != nil {
+				return fmt.Errorf("--linear %s: %w", text, err)
+			}
+		}
+		if h.Step == 0 {
+			return fmt.Errorf("--linear %s: a step of 0", text)
+		}
+		o.Histograms = append(o.Histograms, h)
+	}
+	return nil
+}
+
+// stat counts the hits of definitions, which are all about one image.
+func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, what *statOptions, o tracer.Options) (err error) {
+	x, running, defs, err := s.ready(texts, force)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	o.Progress = showAttaching()
+	ending := &ending{ctx: ctx}
+	defer func() { err = errors.Join(err, ending.finish()) }()
+	o.End = ending.end
+	plans, err := plansOf(ctx, x.img, defs, x.options)
+	if err != nil {
+		return err
+	}
+	summary, err := tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, summary.Close()) }()
+	for i, a := range summary.Attachments {
+		if err := x.reportAttached(stderr, plans[i], a); err != nil {
+			return err
+		}
+	}
+	counting, child, err := start(ctx, command)
+	if err != nil {
+		return err
+	}
+	err = s.showSummary(counting, cmd.OutOrStdout(), summary, what, o.Sample)
+	child(ctx)
+	return err
+}
+
+// showSummary prints what was counted, until the context ends.
+func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, sample int) error {
+	live := s.format == "text" && w == stdout && screenHeight() > 0
+	every := what.interval
+	if every <= 0 && live {
+		every = time.Second
+	}
+	var ticks <-chan time.Time
+	if every > 0 {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		ticks = t.C
+	}
+	began := time.Now()
+	var now time.Time
+	show := func(top int) error {
+		rows, err := summary.Rows()
+		if err != nil {
+			return err
+		}
+		out := bufio.NewWriter(w)
+		defer out.Flush()
+		seconds := now.Sub(began).Seconds()
+		if s.format == "json" {
+			return printRowsJSON(out, rows, what, seconds, top)
+		}
+		printRows(out, rows, what, seconds, top)
+		return nil
+	}
+	for {
+		select {
+		case now = <-ticks:
+			top := what.top
+			if live {
+				clearScreen()
+				if room := screenHeight() - 4; top == 0 || top > room {
+					top = max(room, 1)
+				}
+			}
+			if err := show(top); err != nil {
+				return err
+			}
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	now = time.Now()
+	if live {
+		clearScreen()
+	}
+	if err := errors.Join(summary.Silence(true), show(what.top)); err != nil {
+		return err
+	}
+	over, err := summary.Overflow()
+	limited, limitedErr := summary.Limited()
+	text := limitedText(limited)
+	if sample > 1 {
+		text += fmt.Sprintf(", counted 1 of %d", sample)
+	}
+	if over > 0 {
+		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", over)
+	}
+	if text != "" {
+		terminal.Fprintf(stderr, "%s\n", strings.TrimPrefix(text, ", "))
+	}
+	return errors.Join(err, limitedErr)
+}
+
+// screenHeight returns how many lines the terminal of standard output has, or 0 if that is none.
+func screenHeight() int {
+	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return max(int(size.Row), 1)
+}
+
+// clearScreen makes room for a table that takes the place of the one before.
+func clearScreen() { _, _ = io.WriteString(screen, "\x1b[H\x1b[2J") }

@@ -1,0 +1,302 @@
+package tracer
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// Row is what was counted of the hits of a definition that have the same keys.
+type Row struct {
+	Plan       *plan.Plan
+	Keys       []Key // in the order of SummaryOptions.By
+	Hits       uint64
+	Totals     []Total     // in the order of SummaryOptions.Totals
+	Histograms []Histogram // in the order of SummaryOptions.Histograms
+}
+
+// Key is one of the things that hits are told apart by.
+type Key struct {
+	Text  string // as plan.Value.String prints an argument; names are without quotes
+	Value any    // as plan.Value.Any returns an argument; nil for what is not known
+}
+
+// Total is the sum of an argument.
+type Total struct {
+	Missing       uint64 // hits at which the argument was not fetched
+	Count         uint64 // the others
+	Sum, Min, Max Number // Sum is that modulo 1<<64
+}
+
+// Number is a number of 64 bits.
+type Number struct {
+	Bits   uint64
+	Signed bool // Bits are the two's complement
+}
+
+// String prints the number in decimal.
+func (n Number) String() string {
+	if n.Signed {
+		return strconv.FormatInt(int64(n.Bits), 10)
+	}
+	return strconv.FormatUint(n.Bits, 10)
+}
+
+// Any returns the number as an int64 or a uint64.
+func (n Number) Any() any {
+	if n.Signed {
+		return int64(n.Bits)
+	}
+	return n.Bits
+}
+
+// Mean is the sum divided by the count, or 0 if there is none.
+func (t *Total) Mean() float64 {
+	switch {
+	case t.Count == 0:
+		return 0
+	case t.Sum.Signed:
+		return float64(int64(t.Sum.Bits)) / float64(t.Count)
+	}
+	return float64(t.Sum.Bits) / float64(t.Count)
+}
+
+// Histogram is how often an argument was in each of some ranges.
+type Histogram struct {
+	Missing uint64   // hits at which the argument was not fetched
+	Buckets []Bucket // from the first one that is not empty to the last one
+}
+
+// Bucket is one range of a histogram.
+type Bucket struct {
+	Low, High Number // both included
+	Count     uint64
+}
+
+// Rows returns what was counted until now, the rows with the most hits first.
+func (s *Summary) Rows() ([]Row, error) {
+	var out []Row
+	for _, c := range s.of {
+		rows, err := c.rows()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	slices.SortStableFunc(out, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), slices.CompareFunc(a.Keys, b.Keys, func(x, y Key) int { return cmp.Compare(x.Text, y.Text) }))
+	})
+	return out, nil
+}
+
+// rows adds up what all processors counted for all keys of a row.
+func (c *counted) rows() ([]Row, error) {
+	var key []byte
+	var values [][]byte
+	index := make(map[string]int)
+	var out []Row
+	entries := c.stats.Iterate()
+	for entries.Next(&key, &values) {
+		keys := c.keys(key)
+		var text strings.Builder
+		for _, k := range keys {
+			text.WriteString(strconv.Quote(k.Text) + ",")
+		}
+		at, known := index[text.String()]
+		if !known {
+			at = len(out)
+			index[text.String()] = at
+			out = append(out, c.row(keys))
+		}
+		for _, v := range values {
+			c.addTo(&out[at], v)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		for k := range out[i].Histograms {
+			h := &out[i].Histograms[k]
+			h.Buckets = trim(h.Buckets)
+		}
+	}
+	return out, nil
+}
+
+// row returns an empty row.
+func (c *counted) row(keys []Key) Row {
+	r := Row{Plan: c.plan, Keys: keys}
+	for _, k := range c.sums {
+		zero := Number{Signed: k.signed}
+		r.Totals = append(r.Totals, Total{Sum: zero, Min: zero, Max: zero})
+	}
+	for i := range c.hists {
+		var h Histogram
+		for slot := range c.hists[i].slots {
+			low, high := c.hists[i].bounds(slot)
+			h.Buckets = append(h.Buckets, Bucket{Low: low, High: high})
+		}
+		r.Histograms = append(r.Histograms, h)
+	}
+	return r
+}
+
+// addTo adds what one processor counted for a key.
+func (c *counted) addTo(r *Row, v []byte) {
+	word := func(at int) uint64 { return binary.NativeEndian.Uint64(v[at:]) }
+	hits := word(0)
+	r.Hits += hits
+	for i, k := range c.sums {
+		t := &r.Totals[i]
+		missing := word(k.at + totalMissing)
+		t.Missing += missing
+		n := hits - min(hits, missing) // a hit is counted first
+		if n == 0 {
+			continue
+		}
+		low, high := ^word(k.at+totalMin), word(k.at+totalMax)
+		if k.signed {
+			low, high = low^1<<63, high^1<<63
+		}
+		less := func(a, b uint64) bool {
+			if k.signed {
+				return int64(a) < int64(b)
+			}
+			return a < b
+		}
+		if t.Count == 0 || less(low, t.Min.Bits) {
+			t.Min.Bits = low
+		}
+		if t.Count == 0 || less(t.Max.Bits, high) {
+			t.Max.Bits = high
+		}
+		t.Count += n
+		t.Sum.Bits += word(k.at + totalSum)
+	}
+	for i, k := range c.hists {
+		h := &r.Histograms[i]
+		h.Missing += word(k.at)
+		for slot := range k.slots {
+			h.Buckets[slot].Count += word(k.at + 8 + 8*slot)
+		}
+	}
+}
+
+// bounds returns the numbers that a slot counts.
+func (k *counter) bounds(slot int) (low, high Number) {
+	low.Signed, high.Signed = k.signed, k.signed
+	if k.of.Step > 0 {
+		low.Signed, high.Signed = true, true
+		from := k.of.Low + int64(slot-1)*k.of.Step
+		switch slot {
+		case 0:
+			low.Bits, high.Bits = 1<<63, uint64(k.of.Low-1)
+		case k.slots - 1:
+			low.Bits, high.Bits = uint64(k.of.High), math.MaxInt64
+			if !k.signed {
+				low.Signed, high = false, Number{Bits: math.MaxUint64}
+			}
+		default:
+			low.Bits, high.Bits = uint64(from), uint64(min(from+k.of.Step, k.of.High)-1)
+		}
+		return low, high
+	}
+	if k.signed {
+		slot -= 64
+	}
+	switch {
+	case slot < 0:
+		low.Bits, high.Bits = -(1<<-slot - 1), -uint64(1<<(-slot-1))
+		if slot == -64 {
+			low.Bits = 1 << 63
+		}
+	case slot > 0:
+		low.Bits, high.Bits = 1<<(slot-1), 1<<slot-1
+	}
+	return low, high
+}
+
+// trim leaves out empty buckets at both ends.
+func trim(b []Bucket) []Bucket {
+	full := func(b Bucket) bool { return b.Count > 0 }
+	first := slices.IndexFunc(b, full)
+	if first < 0 {
+		return nil
+	}
+	last := len(b)
+	for !full(b[last-1]) {
+		last--
+	}
+	return b[first:last]
+}
+
+// keys decodes a key.
+func (c *counted) keys(key []byte) []Key {
+	ne := binary.NativeEndian
+	head := ne.Uint64(key)
+	at, missing := int(uint32(head)), head>>32
+	if !c.bySit || at >= len(c.plan.Sites) {
+		at = -1
+	}
+	out := make([]Key, len(c.parts))
+	for i, p := range c.parts {
+		d := key[p.at : p.at+p.size]
+		switch p.what {
+		case BySite:
+			out[i] = name(c.plan.Sites[at].String())
+		case ByFunction:
+			out[i] = name(c.plan.Sites[at].Function)
+		case ByCaller:
+			out[i] = c.caller(&c.plan.Sites[at], ne.Uint64(d), int(ne.Uint64(d[8:])))
+		case ByComm:
+			comm, _, _ := strings.Cut(string(d), "\x00")
+			out[i] = name(comm)
+		case ByPID, ByTID:
+			n := ne.Uint64(d)
+			out[i] = Key{strconv.FormatUint(n, 10), n}
+		default:
+			out[i] = c.argument(at, c.args[p.arg], missing&(1<<p.arg) != 0, d)
+		}
+	}
+	return out
+}
+
+func name(s string) Key { return Key{s, s} }
+
+// caller returns the caller of a site. A return address is a number as long as nobody knows what is
+// there.
+func (c *counted) caller(s *plan.Site, address uint64, _ int) Key {
+	switch {
+	case s.Inlined() && len(s.Callers) > 0:
+		return name(s.Callers[0].Function)
+	case address != 0:
+		return name("0x" + strconv.FormatUint(address, 16))
+	}
+	return Key{Text: "?"}
+}
+
+// argument decodes an argument at a site, or, without one, at any where it is fetched.
+func (c *counted) argument(site, arg int, lost bool, d []byte) Key {
+	if lost || arg < 0 {
+		return Key{Text: "?"}
+	}
+	if site < 0 {
+		site = slices.IndexFunc(c.plan.Sites, func(s plan.Site) bool { return s.Instance >= 0 && s.Args[arg].Fetched() })
+	}
+	if site < 0 || c.plan.Sites[site].Instance < 0 {
+		return Key{Text: "?"}
+	}
+	s := &c.plan.Sites[site]
+	v := plan.Value{Argument: &s.Args[arg], Data: d[:min(len(d), c.field(s.Instance, arg).Size)]}
+	if v.Kind == prologue.KindObject {
+		v.Data = v.Data[:min(len(v.Data), v.Size)] // without its padding
+	}
+	return Key{v.String(), v.Any()}
+}

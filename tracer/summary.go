@@ -1,0 +1,490 @@
+package tracer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// A summary counts hits in the kernel. A program makes a key of what hits are told apart by, and adds
+// to the value of that key, in a map that has a value for each processor. What it adds is added by
+// atomic instructions: a task can lose its processor in the middle of a uprobe's program, to one that
+// hits the same probe. Keys are finer than rows: the texts of a row are made when it is read, and rows
+// with the same texts are added up then. So each site can have another type for an argument.
+
+// What hits can be told apart by in a summary, besides arguments.
+const (
+	// BySite is the site, or each way into it.
+	BySite = "site"
+	// ByFunction is the function that the definition names.
+	ByFunction = "function"
+	// ByCaller is the function that an inlined site is inlined into, or the return address of a
+	// function that is probed at its entry. It is "?" at other sites.
+	ByCaller = "caller"
+	// ByComm is the name of the task.
+	ByComm = "comm"
+	// ByPID is the process, in the initial PID namespace.
+	ByPID = "pid"
+	// ByTID is the task, in the initial PID namespace.
+	ByTID = "tid"
+)
+
+// words are what hits can be told apart by, besides arguments.
+var words = []string{BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID}
+
+// SummaryOptions are options of OpenSummary. The zero SummaryOptions count the hits of each
+// definition.
+type SummaryOptions struct {
+	// By is what hits are told apart by: BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID, or
+	// names of arguments. One that a definition does not have is "?" there, as one that was not
+	// fetched.
+	By []string
+	// Totals are the names of arguments that are summed, with their minima and maxima.
+	Totals []string
+	// Histograms are the histograms of arguments.
+	Histograms []HistogramOf
+	// MaxKeys is how many keys are counted for each definition. 0 means as many as 64 MiB have
+	// room for, from 1024 to 16384. Summary.Overflow counts hits with other keys.
+	MaxKeys int
+}
+
+// HistogramOf is the argument of a histogram, and its buckets: from Low up to High, which is not
+// included, in steps, and one below and one above; or, without a step, powers of two.
+type HistogramOf struct {
+	Arg             string
+	Low, High, Step int64
+}
+
+// maxBuckets is how many buckets a linear histogram has at most, and maxKeyArgs how many arguments
+// hits are told apart by.
+const (
+	maxBuckets = 1000
+	maxKeyArgs = 16
+)
+
+// buckets returns how many buckets a linear histogram has between those for what is below and above.
+func (h *HistogramOf) buckets() int {
+	return int((uint64(h.High-h.Low) + uint64(h.Step) - 1) / uint64(h.Step))
+}
+
+func (h *HistogramOf) check() error {
+	switch {
+	case h.Step == 0 && h.Low == 0 && h.High == 0:
+		return nil
+	case h.Step <= 0 || h.High <= h.Low || h.High-h.Low < 0:
+		return fmt.Errorf("a histogram of %s from %d to %d in steps of %d: it goes up, by steps of 1 or more", h.Arg, h.Low, h.High, h.Step)
+	case uint64(h.High-h.Low)/uint64(h.Step) >= maxBuckets:
+		return fmt.Errorf("a histogram of %s with %d steps from %d to %d: at most %d", h.Arg, uint64(h.High-h.Low)/uint64(h.Step), h.Low, h.High, maxBuckets)
+	}
+	return nil
+}
+
+// Summary is attached probes whose hits are counted.
+type Summary struct {
+	// Attachments are the attached and the refused sites of each plan.
+	Attachments []*instances.Attachment
+
+	session  *Session
+	options  SummaryOptions
+	of       []*counted // each plan
+	overflow *ebpf.Map
+}
+
+// OpenSummary is Open for a summary: hits are counted in the kernel, and Rows returns the counts.
+//
+// An error about an argument names it, and the nearest ones. Others are those of Open.
+func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, what SummaryOptions, o Options) (s *Summary, err error) {
+	s = &Summary{session: &Session{plans: plans}, options: what}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+			s = nil
+		}
+	}()
+	if len(plans) > maxPlans {
+		return s, fmt.Errorf("%d definitions: at most %d at a time", len(plans), maxPlans)
+	}
+	if err := s.checkNames(); err != nil {
+		return s, err
+	}
+	for _, p := range plans {
+		c, err := newCounted(p, &what)
+		if err != nil {
+			return s, fmt.Errorf("%v: %w", p.Definition, err)
+		}
+		s.of = append(s.of, c)
+	}
+	who, err := s.session.filters(r, &o)
+	if err != nil {
+		return s, err
+	}
+	if s.overflow, err = ebpf.NewMap(&ebpf.MapSpec{Name: "overflow", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
+		return s, fmt.Errorf("make the counter of hits without room: %w", kernelerr.Explain(err))
+	}
+	for _, c := range s.of {
+		if err := c.makeMaps(what.MaxKeys); err != nil {
+			return s, err
+		}
+	}
+	if err := s.load(r, who); err != nil {
+		return s, err
+	}
+	err = s.session.attachAll(ctx, r, &o, func(_ int, p *plan.Plan) func(int) uint64 {
+		return func(site int) uint64 {
+			cookie := uint64(site)
+			if atEntry(&p.Sites[site]) {
+				cookie |= 1 << cookieEntry
+			}
+			return cookie
+		}
+	})
+	s.Attachments = s.session.Attachments
+	return s, err
+}
+
+// load loads the programs: one for all instances of a plan that have the arguments in the same places.
+func (s *Summary) load(r *instances.Running, who processes) error {
+	all := make(map[programKey]fields)
+	size := s.session.keyOf(true)
+	return s.session.load(r, func(n, instance int) programKey {
+		key, f := size(n, instance), s.of[n].fields(instance)
+		key.counts = fmt.Sprint(f)
+		all[key] = f
+		return key
+	}, func(key programKey) asm.Instructions { return s.of[key.plan].program(all[key], s.overflow, who) })
+}
+
+// cookieEntry is the bit of the attach cookie that is set where the return address is still where
+// the call has put it.
+const cookieEntry = 47
+
+// atEntry reports whether a probe is at a function's first instruction.
+func atEntry(s *plan.Site) bool {
+	return s.Kind == dwarfloc.SiteEntry && s.Offset == 0 && !s.AfterPrologue && !s.Return && s.MovedFrom == 0
+}
+
+// checkNames checks that each argument that is asked for is one of some definition.
+func (s *Summary) checkNames() error {
+	if len(s.options.By) > maxKeyArgs {
+		return fmt.Errorf("%d things to tell hits apart by: at most %d", len(s.options.By), maxKeyArgs)
+	}
+	known := make(map[string]bool)
+	group := false
+	for _, p := range s.session.plans {
+		for i := range p.Definition.Args {
+			group = group || isGroup(&p.Definition.Args[i])
+		}
+		for i := range p.Sites {
+			for k := range p.Sites[i].Args {
+				known[p.Sites[i].Args[k].Name] = true
+			}
+		}
+	}
+	asked := slices.Clone(s.options.Totals)
+	for i := range s.options.Histograms {
+		if err := s.options.Histograms[i].check(); err != nil {
+			return err
+		}
+		asked = append(asked, s.options.Histograms[i].Arg)
+	}
+	words := slices.Clone(words)
+	for _, name := range s.options.By {
+		if !slices.Contains(words, name) {
+			asked = append(asked, name)
+		}
+	}
+	for _, name := range asked {
+		if group {
+			return fmt.Errorf("%s: $params and $vars are other arguments at each site: name those to count by", name)
+		}
+		if known[name] {
+			continue
+		}
+		all := words
+		for k := range known {
+			all = append(all, k)
+		}
+		slices.Sort(all)
+		if near := suggest.Nearest(name, slices.Values(all), 3); len(near) > 0 {
+			return fmt.Errorf("no definition fetches %q; did you mean %s?", name, strings.Join(near, ", "))
+		}
+		return fmt.Errorf("no definition fetches %q; there are %s", name, strings.Join(all, ", "))
+	}
+	return nil
+}
+
+func isGroup(a *probe.Arg) bool {
+	return a.Expr.Kind == probe.KindParams || a.Expr.Kind == probe.KindVars
+}
+
+// counted is what is counted of one plan.
+type counted struct {
+	plan  *plan.Plan
+	what  *SummaryOptions
+	bySit bool // the key has the site
+	key   int  // bytes of a key
+	value int  // bytes of a value
+	parts []keyPart
+	args  []int // of the key: indices in plan.Site.Args, or -1
+	sums  []counter
+	hists []counter
+	stats *ebpf.Map
+	zero  *ebpf.Map
+}
+
+// keyPart is where one of SummaryOptions.By is in a key.
+type keyPart struct {
+	what     string // a word, or ""
+	arg      int    // else the index in counted.args
+	at, size int
+}
+
+// counter is an argument that is counted, and where in a value.
+type counter struct {
+	arg    int // index in plan.Site.Args, or -1
+	signed bool
+	at     int // bytes
+	of     *HistogramOf
+	slots  int
+}
+
+// The layout of a key begins with a word: the site's index in the lowest 32 bits, then a bit for each
+// argument that was not fetched.
+const keyHead = 8
+
+// The layout of what is counted of an argument. What is largest begins as 0: the largest value is kept
+// so that an unsigned comparison finds it, and the smallest as the largest complement.
+const (
+	totalMissing = 0
+	totalSum     = 8
+	totalMax     = 16
+	totalMin     = 24
+	totalSize    = 32
+)
+
+// logSlots is how many slots a histogram of powers of two has for numbers that are not negative: 0,
+// and one for each number of bits. Those with a sign have 64 more before these.
+const logSlots = 65
+
+// maxValue is the size in bytes of the largest value for each processor (PCPU_MIN_UNIT_SIZE in
+// include/linux/percpu.h).
+const maxValue = 32 << 10
+
+func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
+	c := &counted{plan: p, what: what, key: keyHead, value: 8}
+	for _, by := range what.By {
+		part := keyPart{what: by, at: c.key, size: 8}
+		switch by {
+		case BySite, ByFunction:
+			c.bySit, part.size = true, 0
+		case ByCaller:
+			c.bySit, part.size = true, 16 // an address, and the process that has it
+		case ByComm:
+			part.size = commSize
+		case ByPID, ByTID:
+		default:
+			part.what, part.arg = "", len(c.args)
+			arg := argument(p, by)
+			c.args = append(c.args, arg)
+			part.size = c.room(arg)
+			c.bySit = c.bySit || !c.oneType(arg)
+		}
+		c.parts, c.key = append(c.parts, part), c.key+part.size
+	}
+	for _, name := range what.Totals {
+		k, err := c.number(name)
+		if err != nil {
+			return nil, err
+		}
+		c.sums, c.value = append(c.sums, k), c.value+totalSize
+	}
+	for i := range what.Histograms {
+		h := &what.Histograms[i]
+		k, err := c.number(h.Arg)
+		if err != nil {
+			return nil, err
+		}
+		k.of = h
+		switch {
+		case h.Step > 0:
+			k.slots = h.buckets() + 2
+		case k.signed:
+			k.slots = logSlots + 64
+		default:
+			k.slots = logSlots
+		}
+		c.hists, c.value = append(c.hists, k), c.value+8+8*k.slots
+	}
+	if c.value > maxValue {
+		return nil, fmt.Errorf("histograms of %d bytes for each key: at most %d", c.value, maxValue)
+	}
+	return c, nil
+}
+
+// argument returns the index of a definition's argument at each of its sites, or -1. Definitions with
+// $params have none here.
+func argument(p *plan.Plan, name string) int {
+	for i := range p.Sites {
+		for k := range p.Sites[i].Args {
+			if p.Sites[i].Args[k].Name == name {
+				return k
+			}
+		}
+	}
+	return -1
+}
+
+// room returns how many bytes an argument has in a key: the most that it has at a site.
+func (c *counted) room(arg int) int {
+	n := 8
+	for i := range c.plan.Instances {
+		if f := c.field(i, arg); arg >= 0 {
+			n = max(n, f.Size)
+		}
+	}
+	return n
+}
+
+// oneType reports whether an argument is printed in the same way at all sites.
+func (c *counted) oneType(arg int) bool {
+	first := ""
+	for i := range c.plan.Sites {
+		if arg < 0 {
+			break
+		}
+		a := &c.plan.Sites[i].Args[arg]
+		if !a.Fetched() {
+			continue
+		}
+		text := fmt.Sprintf("%v %d %d %v", a.Kind, a.Size, a.MaxBytes, a.Length.Kind)
+		if a.Variable != nil && a.Variable.Type != nil {
+			// Two types of a name can differ, in two compilation units.
+			text += fmt.Sprintf(" %v", a.Variable.Type)
+			if r, err := a.Variable.Type.Resolve(); err != nil || r.Kind != dwarfloc.TypeInt && r.Kind != dwarfloc.TypePointer && r.Kind != dwarfloc.TypeBool && r.Kind != dwarfloc.TypeChar {
+				text += " " + strconv.Itoa(i)
+			}
+		}
+		if first == "" {
+			first = text
+		}
+		if text != first {
+			return false
+		}
+	}
+	return true
+}
+
+// number returns the counter of an argument, which is a number at all sites that have it.
+func (c *counted) number(name string) (counter, error) {
+	k := counter{arg: argument(c.plan, name), at: c.value}
+	for i := range c.plan.Sites {
+		if k.arg < 0 {
+			break
+		}
+		a := &c.plan.Sites[i].Args[k.arg]
+		what := ""
+		switch {
+		case !a.Fetched():
+			continue
+		case a.Kind != prologue.KindScalar:
+			what = "is no number"
+		case a.Type.Kind == probe.TypeNone && a.Variable != nil && a.Variable.Type != nil:
+			if r, err := a.Variable.Type.Resolve(); err == nil && (r.Kind == dwarfloc.TypeFloat || r.Kind == dwarfloc.TypeComplex) {
+				what = "is a floating-point number"
+			}
+		}
+		if what != "" {
+			return k, fmt.Errorf("%s %s at %v: it cannot be added up", name, what, &c.plan.Sites[i])
+		}
+		k.signed = k.signed || a.Signed
+	}
+	return k, nil
+}
+
+// field returns where an argument is in what the programs of an instance get.
+func (c *counted) field(instance, arg int) prologue.Field {
+	if c.plan.Convention == prologue.ConventionRecord && arg >= 0 {
+		return c.plan.Instances[instance].Prologue.Layout.Fields[arg]
+	}
+	return prologue.Field{Offset: 8 * max(arg, 0), Size: 8}
+}
+
+// memory is how many bytes the values of a map have, if nobody says how many keys it has.
+const (
+	memory  = 64 << 20
+	minKeys = 1 << 10
+	maxKeys = 1 << 14
+)
+
+// makeMaps makes the map of keys, which has room for n.
+func (c *counted) makeMaps(n int) (err error) {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return err
+	}
+	switch {
+	case n < 0 || n > math.MaxInt32:
+		return fmt.Errorf("room for %d keys: the number is from 1 to %d", n, math.MaxInt32)
+	case n == 0:
+		n = min(max(memory/(cpus*c.value), minKeys), maxKeys)
+	}
+	if len(c.what.By) == 0 {
+		n = 1
+	}
+	if c.stats, err = ebpf.NewMap(&ebpf.MapSpec{Name: "stats", Type: ebpf.PerCPUHash, KeySize: uint32(c.key), ValueSize: uint32(c.value), MaxEntries: uint32(n)}); err != nil {
+		return fmt.Errorf("make a map for %d keys with %d bytes for each of %d processors: %w", n, c.value, cpus, kernelerr.Explain(err))
+	}
+	if c.zero, err = ebpf.NewMap(&ebpf.MapSpec{Name: "zero", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(c.value), MaxEntries: 1}); err != nil {
+		return fmt.Errorf("make a value of zeros: %w", kernelerr.Explain(err))
+	}
+	return nil
+}
+
+// Silence makes all probes do nothing, at once, or work again.
+func (s *Summary) Silence(on bool) error {
+	var errs []error
+	for _, a := range s.Attachments {
+		errs = append(errs, a.Silence(on))
+	}
+	return errors.Join(errs...)
+}
+
+// Overflow returns the number of hits that were not counted because there was no room for their keys.
+func (s *Summary) Overflow() (uint64, error) {
+	var n uint64
+	err := s.overflow.Lookup(uint32(0), &n)
+	return n, err
+}
+
+// Limited is Session.Limited.
+func (s *Summary) Limited() (uint64, error) { return s.session.Limited() }
+
+// Close detaches all probes and frees the programs and maps.
+func (s *Summary) Close() error {
+	errs := []error{s.session.Close()}
+	maps := []*ebpf.Map{s.overflow}
+	for _, c := range s.of {
+		maps = append(maps, c.stats, c.zero)
+	}
+	for _, m := range maps {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,319 @@
+package tracer
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/prologue"
+)
+
+// fields is where the arguments that are counted are in what the programs of an instance get: those of
+// the key, then those of counters. Instances with the same have the same program.
+type fields struct {
+	Args, Key, Sums, Hists []prologue.Field // Args has one with the size of all
+}
+
+func (c *counted) fields(instance int) fields {
+	var f fields
+	for _, a := range c.args {
+		f.Key = append(f.Key, c.field(instance, a))
+	}
+	for _, k := range c.sums {
+		f.Sums = append(f.Sums, c.field(instance, k.arg))
+	}
+	for _, k := range c.hists {
+		f.Hists = append(f.Hists, c.field(instance, k.arg))
+	}
+	f.Args = []prologue.Field{{Size: recordSize(c.plan, &c.plan.Instances[instance])}}
+	return f
+}
+
+// summaryWriter writes a program that counts a hit. R6 is the context, R7 err, R8 the arguments and
+// R9 the value; the key is on the stack.
+type summaryWriter struct {
+	*counted
+	fields
+	insns  asm.Instructions
+	key    int // offset of the key from R10
+	labels int
+	// pending is the label of the next instruction.
+	pending string
+}
+
+func (w *summaryWriter) add(insns ...asm.Instruction) {
+	for _, ins := range insns {
+		if w.pending != "" {
+			ins, w.pending = ins.WithSymbol(w.pending), ""
+		}
+		w.insns = append(w.insns, ins)
+	}
+}
+
+// label returns a new label, and here puts one before the next instruction.
+func (w *summaryWriter) label() string {
+	w.labels++
+	return fmt.Sprintf("count_%d", w.labels)
+}
+
+func (w *summaryWriter) here(label string) {
+	if w.pending != "" {
+		w.add(asm.Mov.Reg(asm.R0, asm.R0))
+	}
+	w.pending = label
+}
+
+// program returns the program that runs at each hit.
+func (c *counted) program(f fields, overflow *ebpf.Map, who processes) asm.Instructions {
+	const exit, full, found = "exit", "full", "found"
+	w := &summaryWriter{counted: c, fields: f}
+	args, stack := keepArgs(c.plan.Convention, f.Args[0].Size)
+	w.add(args...)
+	w.key = -stack - c.key
+	w.add(who.filter(-w.key, exit)...)
+	w.writeKey()
+	w.keyTo()
+	w.add(asm.FnMapLookupElem.Call(), asm.JNE.Imm(asm.R0, 0, found))
+	w.keyTo()
+	w.add(asm.LoadMapValue(asm.R3, c.zero.FD(), 0), asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call())
+	w.keyTo() // perhaps another processor made it
+	w.add(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, full))
+	w.here(found)
+	w.add(asm.Mov.Reg(asm.R9, asm.R0))
+	w.increment(asm.R9, 0)
+	for i := range c.sums {
+		w.total(&c.sums[i], f.Sums[i])
+	}
+	for i := range c.hists {
+		w.histogram(&c.hists[i], f.Hists[i])
+	}
+	w.add(asm.Ja.Label(exit))
+	w.here(full)
+	w.add(asm.LoadMapValue(asm.R1, overflow.FD(), 0))
+	w.increment(asm.R1, 0)
+	w.here(exit)
+	w.add(asm.Mov.Imm(asm.R0, 0), asm.Return())
+	return w.insns
+}
+
+// keyTo sets R1 and R2 to the map and the key.
+func (w *summaryWriter) keyTo() {
+	w.add(asm.LoadMapPtr(asm.R1, w.stats.FD()), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(w.key)))
+}
+
+// increment adds 1 to a word in memory.
+func (w *summaryWriter) increment(r asm.Register, at int) {
+	w.add(asm.Mov.Imm(asm.R5, 1), asm.AddAtomic.Mem(r, asm.R5, asm.DWord, int16(at)))
+}
+
+// writeKey writes the key.
+func (w *summaryWriter) writeKey() {
+	w.add(asm.Mov.Imm(asm.R0, 0))
+	if w.bySit {
+		w.add(asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call())
+	}
+	caller := -1
+	for _, p := range w.parts {
+		if p.what == ByCaller {
+			caller = p.at
+		}
+	}
+	if caller >= 0 {
+		w.add(asm.Mov.Reg(asm.R9, asm.R0))
+	}
+	if w.bySit {
+		w.add(asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32))
+	}
+	for i, arg := range w.args {
+		if arg < 0 {
+			w.add(asm.LoadImm(asm.R1, 1<<(32+i), asm.DWord))
+		} else {
+			w.add(asm.Mov.Reg(asm.R1, asm.R7), asm.RSh.Imm(asm.R1, int32(arg)), asm.And.Imm(asm.R1, 1), asm.LSh.Imm(asm.R1, int32(32+i)))
+		}
+		w.add(asm.Or.Reg(asm.R0, asm.R1))
+	}
+	w.add(asm.StoreMem(asm.RFP, int16(w.key), asm.R0, asm.DWord))
+	for _, p := range w.parts {
+		at := w.key + p.at
+		switch p.what {
+		case BySite, ByFunction:
+		case ByCaller:
+			w.caller(at)
+		case ByComm:
+			w.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
+		case ByPID:
+			w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
+		case ByTID:
+			w.add(asm.FnGetCurrentPidTgid.Call(), asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
+		default:
+			w.copyArg(at, p.size, w.args[p.arg], w.Key[p.arg])
+		}
+	}
+}
+
+// copyArg copies an argument to the key, with zeros after it.
+func (w *summaryWriter) copyArg(at, size, arg int, from prologue.Field) {
+	for i := 0; i < size; i += 8 {
+		if arg >= 0 && i < from.Size {
+			w.add(asm.LoadMem(asm.R0, asm.R8, int16(from.Offset+i), asm.DWord), asm.StoreMem(asm.RFP, int16(at+i), asm.R0, asm.DWord))
+		} else {
+			w.add(asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, int16(at+i), asm.R0, asm.DWord))
+		}
+	}
+}
+
+// caller writes the return address and the process, if the cookie, which is in R9, says that the
+// probe is where a call leads.
+func (w *summaryWriter) caller(at int) {
+	skip := w.label()
+	w.add(
+		asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord), asm.StoreMem(asm.RFP, int16(at+8), asm.R0, asm.DWord),
+		asm.RSh.Imm(asm.R9, cookieEntry), asm.And.Imm(asm.R9, 1), asm.JEq.Imm(asm.R9, 0, skip),
+	)
+	user := w.plan.Target.Reads == prologue.ReadUser
+	read := asm.FnProbeReadKernel
+	if user {
+		read = asm.FnProbeReadUser
+	}
+	if reg, onStack := returnAddress(w.plan.Image.Arch()); onStack {
+		w.add(asm.LoadMem(asm.R3, asm.R6, int16(reg.Offset), asm.DWord), asm.Mov.Imm(asm.R2, 8),
+			asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), read.Call())
+	} else {
+		w.add(asm.LoadMem(asm.R0, asm.R6, int16(reg.Offset), asm.DWord), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
+	}
+	if user {
+		w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at+8), asm.R0, asm.DWord))
+	}
+	w.here(skip)
+}
+
+// returnAddress returns the register that has a function's return address at its entry, or the address
+// where it is.
+func returnAddress(a *arch.Arch) (r *arch.Register, onStack bool) {
+	if a.StackArgs > 0 {
+		return a.Register(uint64(a.SP)), true
+	}
+	return a.RegisterByName("x30"), false
+}
+
+// fetched jumps to a label after it has counted that an argument was not fetched; otherwise R1 is its
+// value.
+func (w *summaryWriter) fetched(k *counter, f prologue.Field, missing int, next string) {
+	if k.arg < 0 {
+		w.increment(asm.R9, missing)
+		w.add(asm.Ja.Label(next))
+		return
+	}
+	has := w.label()
+	w.add(asm.Mov.Reg(asm.R1, asm.R7), asm.RSh.Imm(asm.R1, int32(k.arg)), asm.And.Imm(asm.R1, 1), asm.JEq.Imm(asm.R1, 0, has))
+	w.increment(asm.R9, missing)
+	w.add(asm.Ja.Label(next))
+	w.here(has)
+	w.add(asm.LoadMem(asm.R1, asm.R8, int16(f.Offset), asm.DWord))
+}
+
+// total adds an argument to a sum, and to what is largest and smallest.
+func (w *summaryWriter) total(k *counter, f prologue.Field) {
+	next := w.label()
+	w.fetched(k, f, k.at+totalMissing, next)
+	if k.arg >= 0 {
+		w.add(asm.AddAtomic.Mem(asm.R9, asm.R1, asm.DWord, int16(k.at+totalSum)))
+		if k.signed {
+			w.add(asm.LoadImm(asm.R2, math.MinInt64, asm.DWord), asm.Xor.Reg(asm.R1, asm.R2))
+		}
+		w.atLeast(k.at + totalMax)
+		w.add(asm.Xor.Imm(asm.R1, -1))
+		w.atLeast(k.at + totalMin)
+	}
+	w.here(next)
+}
+
+// atLeast makes a word of the value at least R1. Only a task that lost its processor right here to
+// another one can be in the way: two tries are enough unless that happens twice at once.
+func (w *summaryWriter) atLeast(at int) {
+	const tries = 4
+	done := w.label()
+	w.add(asm.LoadMem(asm.R0, asm.R9, int16(at), asm.DWord))
+	for range tries {
+		w.add(
+			asm.JGE.Reg(asm.R0, asm.R1, done),
+			asm.Mov.Reg(asm.R2, asm.R0),
+			compareExchange(asm.R9, asm.R1, at),
+			asm.JEq.Reg(asm.R0, asm.R2, done),
+		)
+	}
+	w.here(done)
+}
+
+// histogram counts an argument in the slot of its bucket.
+func (w *summaryWriter) histogram(k *counter, f prologue.Field) {
+	next := w.label()
+	w.fetched(k, f, k.at, next)
+	if k.arg >= 0 {
+		if k.of.Step > 0 {
+			w.linear(k)
+		} else {
+			w.power(k)
+		}
+		// R1 is the slot. It cannot be outside, but the verifier may not know.
+		w.add(
+			asm.JGT.Imm(asm.R1, int32(k.slots-1), next),
+			asm.LSh.Imm(asm.R1, 3),
+			asm.Mov.Reg(asm.R2, asm.R9),
+			asm.Add.Reg(asm.R2, asm.R1),
+		)
+		w.increment(asm.R2, k.at+8)
+	}
+	w.here(next)
+}
+
+// linear makes the number in R1 that of its slot.
+func (w *summaryWriter) linear(k *counter) {
+	below, above, done := w.label(), w.label(), w.label()
+	if !k.signed {
+		w.add(asm.JSLT.Imm(asm.R1, 0, above)) // more than any number with a sign
+	}
+	w.add(
+		asm.LoadImm(asm.R2, k.of.Low, asm.DWord),
+		asm.JSLT.Reg(asm.R1, asm.R2, below),
+		asm.LoadImm(asm.R3, k.of.High, asm.DWord),
+		asm.JSGE.Reg(asm.R1, asm.R3, above),
+		asm.Sub.Reg(asm.R1, asm.R2),
+		asm.LoadImm(asm.R2, k.of.Step, asm.DWord),
+		asm.Div.Reg(asm.R1, asm.R2),
+		asm.Add.Imm(asm.R1, 1),
+		asm.Ja.Label(done),
+	)
+	w.here(below)
+	w.add(asm.Mov.Imm(asm.R1, 0), asm.Ja.Label(done))
+	w.here(above)
+	w.add(asm.Mov.Imm(asm.R1, int32(k.slots-1)))
+	w.here(done)
+}
+
+// power makes the number in R1 that of its slot: how many bits it has. There are no branches, or the
+// verifier would go through all 64 ways.
+func (w *summaryWriter) power(k *counter) {
+	if k.signed {
+		// R5 is 0, or -1 for a negative number, of which R1 becomes the magnitude.
+		w.add(asm.Mov.Reg(asm.R5, asm.R1), asm.ArSh.Imm(asm.R5, 63), asm.Xor.Reg(asm.R1, asm.R5), asm.Sub.Reg(asm.R1, asm.R5))
+	}
+	w.add(asm.Mov.Imm(asm.R2, 0))
+	isNot0 := func(r asm.Register) { // r becomes 1 if it is not 0
+		w.add(asm.Mov.Reg(asm.R4, r), asm.Neg.Imm(asm.R4, 0), asm.Or.Reg(r, asm.R4), asm.RSh.Imm(r, 63))
+	}
+	for shift := int32(5); shift >= 0; shift-- {
+		w.add(asm.Mov.Reg(asm.R3, asm.R1), asm.RSh.Imm(asm.R3, 1<<shift))
+		isNot0(asm.R3)
+		w.add(asm.LSh.Imm(asm.R3, shift), asm.RSh.Reg(asm.R1, asm.R3), asm.Add.Reg(asm.R2, asm.R3))
+	}
+	isNot0(asm.R1)
+	w.add(asm.Add.Reg(asm.R1, asm.R2))
+	if k.signed {
+		// Negative numbers go down from slot 63.
+		w.add(asm.Xor.Reg(asm.R1, asm.R5), asm.Sub.Reg(asm.R1, asm.R5), asm.Add.Imm(asm.R1, 64))
+	}
+}
