@@ -21,6 +21,7 @@ var (
 	readsNames      = []string{"auto", "kernel", "user", "legacy", "cast"}
 	waysNames       = []string{"all", "entry"}
 	missingNames    = []string{"flag", "skip", "fail"}
+	ifMissingNames  = []string{"drop", "pass"}
 	conventionNames = []string{"auto", "registers", "record"}
 )
 
@@ -46,6 +47,12 @@ var sharedFlags = []flag{
 	{"string-bytes", func(f *pflag.FlagSet, s *settings) {
 		f.IntVar(&s.stringBytes, "string-bytes", 64, "bytes of a string in a record, its NUL included")
 	}, nil},
+	{"if", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.condition, "if", "", "run the program only where this holds, as in 'size > 4096 && flags & 0x400'; as the option if= of a definition")
+	}, nil},
+	{"if-missing", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.ifMissing, "if-missing", "drop", "what to do with a hit for which the condition cannot be computed: drop it, or let it pass")
+	}, ifMissingNames},
 	{"filter", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
 	}, nil},
@@ -85,7 +92,7 @@ var sharedFlags = []flag{
 var (
 	imageFlags    = []string{"vmlinux", "exec", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
-	planFlags     = join([]string{"ways", "missing", "reads", "convention", "string-bytes", "move"}, functionFlags)
+	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )
 
 func join(names ...[]string) []string { return slices.Concat(names...) }

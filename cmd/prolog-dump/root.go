@@ -34,6 +34,9 @@ type settings struct {
 	reads   string
 	filter  string
 	sources []string
+
+	condition, ifMissing string
+
 	noCache bool
 	sites   bool
 
@@ -135,7 +138,7 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, 
 // standard output.
 func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject, *probe.Definition, io.Writer) error) error {
 	// Shells split an unquoted definition into words; together they are one.
-	def, err := probe.Parse(strings.Join(args, " "))
+	def, err := s.parse(strings.Join(args, " "))
 	if err != nil {
 		return err
 	}
@@ -145,6 +148,22 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject,
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
 	return errors.Join(f(x, def, w), w.Flush())
+}
+
+// parse parses a definition, with the condition of --if.
+func (s *settings) parse(text string) (*probe.Definition, error) {
+	if s.condition != "" {
+		text = "if=" + s.condition + "; " + text
+	}
+	switch s.ifMissing {
+	case "", "drop":
+	case "pass":
+		text = "ifmissing=pass; " + text
+	default:
+		_, err := choose("if-missing", s.ifMissing, ifMissingNames, []bool{false, true})
+		return nil, err
+	}
+	return probe.Parse(text)
 }
 
 // subject is the image that definitions are about.

@@ -42,6 +42,14 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 			terminal.Fprintf(w, "        %s\n", s.styled(roleAside, line))
 		}
 	}
+	for i := range site.If {
+		c := &site.If[i]
+		role := roleName
+		if c == site.Never {
+			role = roleMissing
+		}
+		t.row(s.styled(roleName, "if"), s.styled(roleType, c.Expr.String()), s.styled(role, conditionText(p, c)))
+	}
 	if err := t.print(w); err != nil {
 		return err
 	}
@@ -52,10 +60,20 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
 		terminal.Fprintf(w, "    %s\n", s.styledf(roleFault, "no probe: %v", site.Refused))
+	case site.Never != nil:
+		terminal.Fprintf(w, "    %s\n", s.styledf(roleMissing, "no probe: %s never holds here", site.Never.Expr))
 	default:
 		terminal.Fprintf(w, "    %s\n", s.styled(roleMissing, "skipped: an argument is missing"))
 	}
 	return nil
+}
+
+// conditionText is how a condition is computed at a site, or why it cannot be.
+func conditionText(p *plan.Plan, c *plan.Condition) string {
+	if !c.Variable.Located() {
+		return c.Variable.Reason.String()
+	}
+	return c.Variable.Loc.Text(p.Image.Arch())
 }
 
 func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }

@@ -110,7 +110,7 @@ func (s *settings) ready(texts []string, force bool) (x *subject, running *insta
 		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
 	}
 	for _, t := range texts {
-		def, err := probe.Parse(t)
+		def, err := s.parse(t)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -130,7 +130,7 @@ func (s *settings) ready(texts []string, force bool) (x *subject, running *insta
 	if s.reads != "auto" {
 		at.Reads = x.options.Target.Reads
 	}
-	x.options.Target = at
+	x.options.Target, x.options.CountMissing = at, true
 	return x, running, defs, nil
 }
 
@@ -168,9 +168,18 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 	lost, lostErr := session.Lost()
 	limited, limitedErr := session.Limited()
 	unpaired, unpairedErr := session.Unpaired()
-	terminal.Fprintf(stderr, "%s, %d lost%s%s\n", count(hits, "hit"), lost, limitedText(limited), unpairedText(&unpaired))
+	missing, missingErr := session.Missing()
+	terminal.Fprintf(stderr, "%s, %d lost%s%s%s\n", count(hits, "hit"), lost, limitedText(limited), missingText(missing), unpairedText(&unpaired))
 	child(ctx)
-	return errors.Join(err, lostErr, limitedErr, unpairedErr)
+	return errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
+}
+
+// missingText says how many hits were not seen since their condition could not be computed.
+func missingText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d without what the condition needs", n)
 }
 
 // unpairedText names what was not one run.
