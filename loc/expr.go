@@ -137,7 +137,8 @@ type Expr struct {
 	A, B, C *Expr  // operands
 }
 
-// Glob returns an OpGlob. In the pattern * is any text, ? any character, and a backslash makes the next
+// Glob returns an OpGlob. A string at an address has at most so many bytes, or any number if that is 0,
+// and of longer ones than 63 bytes the first 63 are compared. In the pattern * is any text, ? any character, and a backslash makes the next
 // character stand for itself.
 func Glob(at *Expr, most int, pattern string) *Expr {
 	e := &Expr{Op: OpGlob, A: at, K: uint64(most)}

@@ -96,7 +96,9 @@ func (c *computer) globs(n *node, dst asm.Register, free regSet) {
 		c.load(asm.R2, asm.R10, slot+i, 1)
 		c.jumpImm(asm.JEq, asm.R2, 0, &end)
 		c.maskOf(asm.R3, g.any)
-		c.imm(asm.LSh, asm.R3, 1)
+		if g.any != 0 {
+			c.imm(asm.LSh, asm.R3, 1)
+		}
 		if g.star != 0 {
 			c.maskOf(asm.R4, g.star)
 			c.reg(asm.Or, asm.R3, asm.R4)
