@@ -32,7 +32,7 @@ the others.`,
 		Example: `  prolog-dump -k vmlinux vars get_page
   prolog-dump -k vmlinux vars vfs_read:6`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				point := *def
@@ -65,7 +65,7 @@ func funcsCommand(s *settings) *cobra.Command {
 		Short:             "List functions with the number of their sites, out of line and inlined",
 		Example:           `  prolog-dump -k vmlinux funcs 'vfs_r*'`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				sel, err := functionsOf(x, def)

@@ -36,6 +36,10 @@ with its result and its duration; inlined bodies too.
 Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names; what they do
 with their arguments is theirs.`,
+		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
+  sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
+  sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
+		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
