@@ -237,6 +237,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		TID   int     `json:"tid"`
 		Event string  `json:"event,omitempty"`
 		Func  string  `json:"function"`
+		Name  string  `json:"qualified,omitempty"`
 		Place string  `json:"place"`
 		Addr  uint64  `json:"address"`
 		Again bool    `json:"refires,omitempty"` // the site's: perhaps no run began, or ended
@@ -245,7 +246,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, qualifiedJSON(site.Function, functionName(site.Site)), site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
 	if h.Span != nil {
 		out.Results = values(h.Results)
 		seconds := h.Duration.Seconds()

@@ -53,21 +53,26 @@ func cutOptions(text string) (options, rest string) {
 
 // functions completes the name of a function.
 func functions(ctx context.Context, img *dwarfloc.Image, options, word string) ([]string, error) {
-	if strings.ContainsAny(word, "*?[:@+%") {
+	if strings.ContainsAny(strings.ReplaceAll(word, "::", ""), "*?[:@+%") {
 		return following(ctx, img, options+word)
 	}
-	names, err := img.FunctionNames(ctx)
+	names, err := img.QualifiedNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	from, _ := slices.BinarySearch(names, word)
 	var out []string
-	for _, n := range names[from:] {
-		if !strings.HasPrefix(n, word) {
-			break
+	for _, n := range names {
+		if strings.HasPrefix(n, word) {
+			out = append(out, options+escaped(n))
+			continue
 		}
-		out = append(out, options+n)
+		// The outermost namespaces of a name may be left out.
+		if at := strings.Index(n, "::"+word); at >= 0 && strings.Contains(word, "::") {
+			out = append(out, options+escaped(n[at+len("::"):]))
+		}
 	}
+	slices.Sort(out)
+	out = slices.Compact(out)
 	if len(out) == 1 {
 		more, err := following(ctx, img, out[0])
 		if err != nil || len(more) > 0 {
@@ -75,6 +80,12 @@ func functions(ctx context.Context, img *dwarfloc.Image, options, word string) (
 		}
 	}
 	return out, nil
+}
+
+// escaped returns a name as a definition has it, as far as it can be completed: a shell's word, or what is
+// quoted, is compared with what was typed.
+func escaped(name string) string {
+	return strings.NewReplacer(" ", `\ `, "=", `\=`, "+", `\+`, "%", `\%`, "@", `\@`, ";", `\;`, `"`, `\"`).Replace(name)
 }
 
 // following returns a whole probe point with each of the arguments that can follow.
@@ -111,6 +122,21 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 	m, err := glob.Compile(p.Function)
 	if err != nil {
 		return nil, nil, err
+	}
+	if strings.Contains(p.Function, "::") {
+		l, err := sites.List(ctx, img, sites.Selection{Functions: m})
+		if err != nil {
+			return nil, nil, err
+		}
+		var mu sync.Mutex
+		err = l.Each(ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *dwarfloc.Ways) error {
+			c, err := s.Clone()
+			mu.Lock()
+			defer mu.Unlock()
+			at = append(at, c)
+			return err
+		})
+		return at, def, err
 	}
 	names := []string{""}
 	var literal bool

@@ -39,8 +39,8 @@ import (
 // that say that they are the same are told apart by image.File.Digest, Identity, and the type of that. Whether an
 // image has changed, or was closed, is also asked of the one that completes its types (dwarfloc.Image.Changed).
 // Probes move to where they cost less: Image.Along, Method.Cost. What the tool prints in colors is
-// terminal.Styled.
-const maxExported = 465
+// terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and Place, Image.QualifiedNames.
+const maxExported = 469
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
