@@ -38,6 +38,10 @@ Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names: hits for
 which a program returns something else than 0 are printed, and in the end its maps and
 variables, by their types. --set sets those before.`,
+		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
+  sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
+  sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
+		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -260,6 +264,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		TID   int     `json:"tid"`
 		Event string  `json:"event,omitempty"`
 		Func  string  `json:"function"`
+		Name  string  `json:"qualified,omitempty"`
 		Place string  `json:"place"`
 		Addr  uint64  `json:"address"`
 		Again bool    `json:"refires,omitempty"` // the site's: perhaps no run began, or ended
@@ -268,7 +273,7 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, qualifiedJSON(site.Function, functionName(site.Site)), site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
 	if h.Span != nil {
 		out.Results = values(h.Results)
 		seconds := h.Duration.Seconds()
