@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/bpfprologue/bpfprologue/mapview"
+	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -20,6 +21,7 @@ import (
 type objectOutput struct {
 	mu     sync.Mutex // hits and maps come from two goroutines
 	w      io.Writer
+	show   func(*recording.Hit) error
 	json   bool
 	spec   *ebpf.CollectionSpec
 	loaded map[string]*ebpf.Map
@@ -53,15 +55,12 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 		<-ctx.Done()
 	} else {
 		hits := 0
-		show := printHit
-		if o.json {
-			show = printHitJSON
-		}
+		var source recording.Source
 		err = sampler.Run(ctx, func(h *tracer.Hit) error {
 			hits++
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return show(o.w, h)
+			return o.show(source.Hit(h))
 		})
 		lost, lostErr := sampler.Lost()
 		limited, limitedErr := sampler.Limited()

@@ -110,7 +110,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if err != nil {
 		return err
 	}
-	out := &objectOutput{w: cmd.OutOrStdout(), json: s.format == "json", spec: spec, loaded: c.Maps}
+	out := &objectOutput{w: cmd.OutOrStdout(), show: s.hitPrinter(cmd.OutOrStdout()), json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
 	child(ctx)
 	return err

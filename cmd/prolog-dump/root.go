@@ -106,7 +106,7 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 	f.BoolVar(&s.move, "move", false, "move probes of inlined bodies along straight code to where they cost less, if the arguments are the same there")
 	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
-		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), statCommand(&s), cacheCommand(), demoCommand(&s), endingCommand())
+		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), statCommand(&s), recordCommand(&s), cacheCommand(), demoCommand(&s), endingCommand())
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(planFormats, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ways", cobra.FixedCompletions([]string{"all", "entry"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))

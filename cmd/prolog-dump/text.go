@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -31,7 +30,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range site.Args {
 		a := &site.Args[i]
-		terminal.Fprintf(t, "    %s\t%s\t%s\n", a.Name, typeText(a), answerText(p, a))
+		terminal.Fprintf(t, "    %s\t%s\t%s\n", a.Name, a.TypeText(), answerText(p, a))
 		if !s.explain {
 			continue
 		}
@@ -113,16 +112,6 @@ func inBody(s *dwarfloc.Site) string {
 		at += " inlined"
 	}
 	return at
-}
-
-func typeText(a *plan.Argument) string {
-	if a.Kind == prologue.KindComm {
-		return fmt.Sprintf("char[%d]", bpfstack.CommSize)
-	}
-	if a.Variable.Reason.Code == loc.ReasonNoSuchVariable {
-		return "-"
-	}
-	return a.Variable.Type.String()
 }
 
 // answerText is an argument's location or the reason for its absence.

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -22,6 +23,7 @@ func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var object objectOptions
 	var force, span bool
+	var input string
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
@@ -47,6 +49,10 @@ variables, by their types. --set sets those before.`,
 				args, command = args[:n], args[n:]
 			}
 			switch {
+			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
+				return errors.New("-i prints a recording: there is nothing to attach or to run")
+			case input != "":
+				return s.replay(cmd.OutOrStdout(), input)
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
 			case object.object != "":
@@ -58,10 +64,11 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
-			return s.trace(cmd, args, command, force, span, o)
+			return s.trace(cmd, args, command, force, span, o, &sink{show: s.hitPrinter(cmd.OutOrStdout())})
 		},
 	}
 	objectFlags(cmd, &object)
+	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
 	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
@@ -70,8 +77,15 @@ variables, by their types. --set sets those before.`,
 	return cmd
 }
 
+// sink is where hits go.
+type sink struct {
+	open  func() error // when probes are attached; or nil
+	show  func(*recording.Hit) error
+	close func(recording.Totals) error // after the last one; or nil
+}
+
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) (err error) {
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options, sink *sink) (err error) {
 	x, running, defs, err := s.ready(texts, force)
 	if err != nil {
 		return err
@@ -102,8 +116,17 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	if err != nil {
 		return err
 	}
-	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
-	return errors.Join(err, session.Close())
+	defer func() { err = errors.Join(err, session.Close()) }()
+	if sink.open != nil {
+		if err := sink.open(); err != nil {
+			return err
+		}
+	}
+	totals, err := s.run(ctx, x, session, plans, command, sink.show)
+	if err == nil && sink.close != nil {
+		err = sink.close(totals)
+	}
+	return err
 }
 
 // ready parses definitions, which are all about one image, opens it, and finds where it runs.
@@ -147,32 +170,36 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 	return plans, nil
 }
 
-// run prints hits until the command or the context ends.
-func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, command []string) error {
+// run hands hits to show until the command or the context ends.
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, command []string, show func(*recording.Hit) error) (recording.Totals, error) {
+	var totals recording.Totals
 	for i, a := range session.Attachments {
 		if err := x.reportAttached(stderr, plans[i], a); err != nil {
-			return err
+			return totals, err
 		}
 	}
 	tracing, child, err := start(ctx, command)
 	if err != nil {
-		return err
+		return totals, err
 	}
 	hits := 0
-	show := printHit
-	if s.format == "json" {
-		show = printHitJSON
-	}
+	var source recording.Source
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
-		return show(w, h)
+		return show(source.Hit(h))
 	})
-	lost, lostErr := session.Lost()
-	limited, limitedErr := session.Limited()
-	unpaired, unpairedErr := session.Unpaired()
-	terminal.Fprintf(stderr, "%s, %d lost%s%s\n", count(hits, "hit"), lost, limitedText(limited), unpairedText(&unpaired))
+	var lostErr, limitedErr, unpairedErr error
+	totals.Lost, lostErr = session.Lost()
+	totals.Limited, limitedErr = session.Limited()
+	totals.Unpaired, unpairedErr = session.Unpaired()
+	printTotals(hits, &totals)
 	child(ctx)
-	return errors.Join(err, lostErr, limitedErr, unpairedErr)
+	return totals, errors.Join(err, lostErr, limitedErr, unpairedErr)
+}
+
+// printTotals says how many hits were printed, and how many not.
+func printTotals(hits int, t *recording.Totals) {
+	terminal.Fprintf(stderr, "%s, %d lost%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), unpairedText(&t.Unpaired))
 }
 
 // unpairedText names what was not one run.
@@ -213,15 +240,23 @@ func start(ctx context.Context, command []string) (running context.Context, repo
 	}, nil
 }
 
-func printHit(w io.Writer, h *tracer.Hit) error {
-	var b strings.Builder
-	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %v", h.Time.Seconds(), h.Comm, h.TID, &h.Plan.Sites[h.Site])
-	for i := range h.Values {
-		terminal.Fprintf(&b, "  %s=%s", h.Values[i].Name, h.Values[i].String())
+// hitPrinter returns a function that prints hits in the chosen format.
+func (s *settings) hitPrinter(w io.Writer) func(*recording.Hit) error {
+	if s.format == "json" {
+		return func(h *recording.Hit) error { return printHitJSON(w, h) }
 	}
-	if h.Span != nil {
+	return func(h *recording.Hit) error { return printHit(w, h) }
+}
+
+func printHit(w io.Writer, h *recording.Hit) error {
+	var b strings.Builder
+	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, h.Site.Text)
+	for i := range h.Values {
+		terminal.Fprintf(&b, "  %s=%s", h.Site.Args[i].Name, h.Values[i].Text)
+	}
+	if h.End != nil {
 		for i := range h.Results {
-			terminal.Fprintf(&b, "  %s=%s", h.Results[i].Name, h.Results[i].String())
+			terminal.Fprintf(&b, "  %s=%s", h.End.Args[i].Name, h.Results[i].Text)
 		}
 		terminal.Fprintf(&b, "  %v", h.Duration)
 	}
@@ -230,22 +265,21 @@ func printHit(w io.Writer, h *tracer.Hit) error {
 	return err
 }
 
-func printHitJSON(w io.Writer, h *tracer.Hit) error {
+func printHitJSON(w io.Writer, h *recording.Hit) error {
 	type value struct {
 		Name  string `json:"name"`
 		Type  string `json:"type"`
 		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
 		Lost  bool   `json:"lost,omitempty"`
 	}
-	values := func(list []plan.Value) []value {
+	values := func(s *recording.Site, list []recording.Value) []value {
 		out := make([]value, len(list))
-		for i := range list {
-			v := &list[i]
-			out[i] = value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost}
+		for i, v := range list {
+			out[i] = value{Name: s.Args[i].Name, Type: s.Args[i].Type, Value: v.Any, Lost: v.Lost}
 		}
 		return out
 	}
-	site := &h.Plan.Sites[h.Site]
+	site := h.Site
 	out := struct {
 		Time  float64 `json:"time"` // seconds
 		Comm  string  `json:"comm"`
@@ -261,11 +295,11 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
-	if h.Span != nil {
-		out.Results = values(h.Results)
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, ""}
+	if h.End != nil {
+		out.Results = values(h.End, h.Results)
 		seconds := h.Duration.Seconds()
-		out.Duration, out.End = &seconds, h.Span.End.Sites[h.End].SymbolOffset()
+		out.Duration, out.End = &seconds, h.End.Place
 	}
 	return printObject(w, out)
 }
