@@ -178,12 +178,7 @@ func (w *summaryWriter) caller(at int) {
 	if user {
 		read = asm.FnProbeReadUser
 	}
-	if reg, onStack := returnAddress(w.plan.Image.Arch()); onStack {
-		w.add(asm.LoadMem(asm.R3, asm.R6, int16(reg.Offset), asm.DWord), asm.Mov.Imm(asm.R2, 8),
-			asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), read.Call())
-	} else {
-		w.add(asm.LoadMem(asm.R0, asm.R6, int16(reg.Offset), asm.DWord), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
-	}
+	w.add(readReturnAddress(w.plan.Image.Arch(), asm.RFP, at, read)...)
 	if user {
 		w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at+8), asm.R0, asm.DWord))
 	}
