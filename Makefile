@@ -26,7 +26,7 @@ help: ## Show this list
 
 .PHONY: build
 build: ## Build the tool into bin/
-	$(GO) build -trimpath -o $(BIN)/ ./cmd/...
+	$(GO) build -trimpath -buildvcs=auto -o $(BIN)/ ./cmd/...
 
 .PHONY: demo
 demo: ## Resolve and print fetch prologues for an embedded image (no root, no kernel image)

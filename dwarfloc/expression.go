@@ -1,7 +1,9 @@
 package dwarfloc
 
 import (
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -163,6 +165,19 @@ func (c *computation) constant(k int64) number {
 	return number{e: c.ev.Const(uint64(k)), size: size, signed: true}
 }
 
+// literal returns a number in a definition, of the first type that can have it: int, unsigned int if it
+// is hexadecimal, long, unsigned long (ISO C11 6.4.4.1).
+func (c *computation) literal(e *probe.Expr) number {
+	n := c.constant(int64(e.Number))
+	switch hex := strings.HasPrefix(e.Name, "0x"); {
+	case int64(e.Number) < 0:
+		n.signed = false
+	case n.size == 8 && hex && e.Number <= math.MaxUint32:
+		n.size, n.signed = 4, false
+	}
+	return n
+}
+
 // numberOf returns the number that a variable is.
 func (c *computation) numberOf(e *probe.Expr, v *Variable) (n number, err error) {
 	t, err := v.Type.resolve(0)
@@ -172,6 +187,9 @@ func (c *computation) numberOf(e *probe.Expr, v *Variable) (n number, err error)
 	n.size, n.signed, n.reason = int(t.Size), t.Signed, v.Reason
 	switch t.Kind {
 	case TypeInt, TypeChar, TypeBool, TypeEnum:
+		if v.Bits > 0 && v.Bits < 32 && n.size == 4 {
+			n.signed = true // a bit-field of which int has all values becomes one
+		}
 	case TypePointer:
 		if n.to, err = t.Elem(); err != nil {
 			return n, err
@@ -275,9 +293,7 @@ var tasks = map[string]struct {
 func (c *computation) compute(e *probe.Expr) (n number, err error) {
 	switch e.Kind {
 	case probe.KindNumber:
-		n = c.constant(int64(e.Number))
-		n.signed = int64(e.Number) >= 0
-		return n, nil
+		return c.literal(e), nil
 	case probe.KindTask:
 		t := tasks[e.Name]
 		return number{e: c.ev.Task(t.task), size: t.size}, nil

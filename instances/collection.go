@@ -99,6 +99,9 @@ func Expand(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Def
 		c.Definitions[name] = p
 		if p.Dispatch != nil {
 			c.Maps[p.Dispatch.SwitchName] = p.Dispatch.SwitchSpec()
+			if name := p.Dispatch.CounterName; name != "" {
+				c.Maps[name] = p.Dispatch.CounterSpec()
+			}
 		}
 		for i, s := range p.Specs {
 			s.Name = instanceName(name, "", i)
@@ -210,7 +213,10 @@ func (p *Program) in(c *ebpf.Collection) (*Program, error) {
 	own := *p
 	own.Instances, own.names = make([]*ebpf.Program, len(p.Plan.Instances)), slices.Clone(p.names)
 	if p.Dispatch != nil {
-		own.loaded = &Dispatched{p.Dispatch, make([]*ebpf.Program, len(p.Specs)), c.Maps[p.Dispatch.SwitchName], newTurns(*p.Dispatch.slots)}
+		own.loaded = &Dispatched{
+			Dispatch: p.Dispatch, Programs: make([]*ebpf.Program, len(p.Specs)),
+			Switch: c.Maps[p.Dispatch.SwitchName], Counter: c.Maps[p.Dispatch.CounterName], turns: newTurns(*p.Dispatch.slots),
+		}
 		if own.loaded.Switch == nil {
 			return nil, fmt.Errorf("the specification has no map %s any more", p.Dispatch.SwitchName)
 		}

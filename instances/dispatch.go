@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Dispatch is a plan in few programs, instead of one for each instance: a program has the
@@ -30,6 +32,9 @@ type Dispatch struct {
 	// SwitchName is the name by which the programs refer to the map of SwitchSpec. They look there
 	// first: it makes probes silent at once, and lets a link replace another without hits seen twice.
 	SwitchName string
+	// CounterName is the name by which they refer to the map of CounterSpec, where they count
+	// conditions that could not be computed; "" unless plan.Options.CountMissing asks for that.
+	CounterName string
 
 	plan   *plan.Plan
 	places []position // in each of Specs
@@ -46,6 +51,13 @@ type position struct {
 // that has prologues in it.
 func (d *Dispatch) SwitchSpec() *ebpf.MapSpec {
 	return &ebpf.MapSpec{Name: "probe_switch", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * max(1, *d.slots)), MaxEntries: 1}
+}
+
+// CounterSpec returns the map CounterName.
+func (d *Dispatch) CounterSpec() *ebpf.MapSpec {
+	spec := d.SwitchSpec()
+	spec.Name = "probe_missing"
+	return spec
 }
 
 // The cookie of a site that is dispatched: who attaches gives the lowest 48 bits.
@@ -115,6 +127,11 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 	for i, x := range parts {
 		first := *slots
 		*slots += len(x.groups)
+		if name := "missing_" + strings.TrimPrefix(name, "switch_"); x.count(name, first) {
+			for _, g := range x.groups {
+				out[g.plan].CounterName = name
+			}
+		}
 		before := choose(x, name, first)
 		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments")
 		if err := numberLines(insns[:len(before)+2]); err != nil {
@@ -170,6 +187,22 @@ type part struct {
 	groups    []group
 	prologues []asm.Instructions
 	size      int // of the prologues, in instructions of 8 bytes
+}
+
+// count makes the prologues count in a map, each at the slot of its plan. It reports whether any
+// does.
+func (x *part) count(name string, slot int) (counts bool) {
+	for k, g := range x.groups {
+		for _, pro := range x.prologues[g.first:][:len(g.instances)] {
+			for i := range pro {
+				if pro[i].Reference() == prologue.MissingCounter {
+					pro[i] = asm.LoadMapValue(pro[i].Dst, 0, uint32(8*(slot+k))).WithMetadata(pro[i].Metadata).WithReference(name)
+					counts = true
+				}
+			}
+		}
+	}
+	return counts
 }
 
 // group is the prologues of one plan in a program.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 )
@@ -17,6 +18,7 @@ type Dispatched struct {
 	*Dispatch
 	Programs []*ebpf.Program // in the order of Specs
 	Switch   *ebpf.Map       // the map SwitchName
+	Counter  *ebpf.Map       // the map CounterName, or nil
 
 	turns *turns
 }
@@ -51,6 +53,13 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 		return out, fmt.Errorf("make the switch: %w", kernelerr.Explain(err))
 	}
 	defer shared.Close()
+	var counter *ebpf.Map
+	if slices.ContainsFunc(list, func(d *Dispatch) bool { return d.CounterName != "" }) {
+		if counter, err = ebpf.NewMap(list[0].CounterSpec()); err != nil {
+			return out, fmt.Errorf("make the counter of conditions: %w", kernelerr.Explain(err))
+		}
+		defer counter.Close()
+	}
 	loaded := make(map[*ebpf.ProgramSpec]*ebpf.Program)
 	defer func() {
 		for _, prog := range loaded {
@@ -64,9 +73,14 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 		if own.Switch, err = shared.Clone(); err != nil {
 			return out, fmt.Errorf("share the switch: %w", err)
 		}
+		if d.CounterName != "" {
+			if own.Counter, err = counter.Clone(); err != nil {
+				return out, fmt.Errorf("share the counter: %w", err)
+			}
+		}
 		for i, s := range d.Specs {
 			if loaded[s] == nil {
-				if loaded[s], err = d.load(s, shared); err != nil {
+				if loaded[s], err = d.load(s, shared, counter); err != nil {
 					return out, fmt.Errorf("program %d, for %d instances: %w", i, len(d.Instances[i]), kernelerr.Explain(err))
 				}
 			}
@@ -81,10 +95,16 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 }
 
 // load loads one program.
-func (d *Dispatch) load(s *ebpf.ProgramSpec, shared *ebpf.Map) (*ebpf.Program, error) {
+func (d *Dispatch) load(s *ebpf.ProgramSpec, shared, counter *ebpf.Map) (*ebpf.Program, error) {
 	own := s.Copy()
 	if err := own.Instructions.AssociateMap(d.SwitchName, shared); err != nil {
 		return nil, err
+	}
+	if d.CounterName != "" {
+		// Not all programs count.
+		if err := own.Instructions.AssociateMap(d.CounterName, counter); err != nil && !errors.Is(err, asm.ErrUnreferencedSymbol) {
+			return nil, err
+		}
 	}
 	return ebpf.NewProgram(own)
 }
@@ -119,14 +139,32 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 	return a, nil
 }
 
+// Missing returns how many hits the programs did not see because a condition could not be computed,
+// if plan.Options.CountMissing is set.
+func (d *Dispatched) Missing() (n uint64, err error) {
+	if d.Counter == nil {
+		return 0, nil
+	}
+	values := make([]uint64, max(1, *d.slots))
+	if err := d.Counter.Lookup(uint32(0), &values); err != nil {
+		return 0, fmt.Errorf("read the counter of conditions: %w", kernelerr.Explain(err))
+	}
+	for _, x := range d.places {
+		n += values[x.slot]
+	}
+	return n, nil
+}
+
 // Close frees the programs and the switch. Probes keep what they need.
 func (d *Dispatched) Close() error {
 	var errs []error
 	for _, p := range d.Programs {
 		errs = append(errs, p.Close())
 	}
-	if d.Switch != nil {
-		errs = append(errs, d.Switch.Close())
+	for _, m := range []*ebpf.Map{d.Switch, d.Counter} {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -66,6 +66,9 @@ func (s *scanner) arg() (Arg, error) {
 	if a.Expr, err = s.binary(0, expecting); err != nil {
 		return a, err
 	}
+	if a.Expr.Kind == KindCaller {
+		a.Type.Kind = TypeSymbol
+	}
 	several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars
 	if several && a.Name != "" {
 		return a, s.errorf(a.Pos, "expected no name for %q, which stands for several arguments, found %q", a.Expr.String(), a.Name)
@@ -190,7 +193,7 @@ func (a Arg) text() string {
 	if several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars; !several && a.Name != a.Expr.name() {
 		s = a.Name + "=" + s
 	}
-	if a.Type.Kind != TypeNone {
+	if own := a.Expr.Kind == KindCaller && a.Type.Kind == TypeSymbol; a.Type.Kind != TypeNone && !own {
 		s += ":" + a.Type.String()
 	}
 	if a.User {

@@ -65,7 +65,8 @@ type Arg struct {
 type Expr struct {
 	Kind ExprKind
 	// Name is the name of a variable, of a register without its "%", or of a symbol without
-	// its "@"; the text of a KindString; the sign of a KindUnary or KindBinary.
+	// its "@"; the text of a KindString; the digits of a KindNumber; the sign of a KindUnary or
+	// KindBinary.
 	Name string
 	// Number is the offset after a symbol, or of KindOffset, in bytes (two's complement), an
 	// address, an immediate value, a number, or the N of $stackN.

@@ -55,7 +55,11 @@ func (s *scanner) primary(expecting string) (Expr, error) {
 			return e, s.expected(expecting)
 		}
 		e.Kind = KindNumber
+		at := s.pos
 		e.Number, err = s.number("a number")
+		e.Name = s.text[at:s.pos] // in C a hexadecimal number can have another type than a decimal one
+	case s.at("'"):
+		err = s.character(&e)
 	default:
 		if e.Name = s.identifier(); e.Name == "" {
 			return e, s.expected(expecting)
@@ -236,7 +240,7 @@ func (e Expr) String() string {
 	case KindImmediate:
 		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
 	case KindNumber:
-		b.WriteString(numberText(e.Number))
+		b.WriteString(e.Name)
 	case KindTask:
 		b.WriteString("$" + e.Name)
 	case KindString, KindUnary, KindBinary, KindCast, KindSizeof, KindContainerOf, KindOffset:

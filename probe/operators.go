@@ -343,6 +343,17 @@ func (s *scanner) stringText(e *Expr) error {
 	return nil
 }
 
+// character parses a character of C, which is a number.
+func (s *scanner) character(e *Expr) error {
+	c, multibyte, tail, err := strconv.UnquoteChar(s.rest()[1:], '\'')
+	if err != nil || multibyte || c > 0x7f || !strings.HasPrefix(tail, "'") {
+		return s.errorf(s.pos, "expected a character of ASCII in quotes, found %s", s.found())
+	}
+	s.pos = len(s.text) - len(tail) + 1
+	e.Kind, e.Number, e.Name = KindNumber, uint64(c), strconv.Itoa(int(c))
+	return nil
+}
+
 // number returns the value of an expression that is a number with or without a sign.
 func (e *Expr) number() (n uint64, is bool) {
 	switch {
@@ -353,13 +364,6 @@ func (e *Expr) number() (n uint64, is bool) {
 		return -e.A.Number, true
 	}
 	return 0, false
-}
-
-func numberText(n uint64) string {
-	if n < 1<<16 {
-		return strconv.FormatUint(n, 10)
-	}
-	return "0x" + strconv.FormatUint(n, 16)
 }
 
 // write writes an expression of operators, without the path after it.

@@ -52,7 +52,8 @@ func (f *fetcher) emitConditions() {
 	}
 	free := (callerSaved | calleeSaved) &^ setOf(asm.R0, f.ctx)
 	var no, missing, yes label
-	for _, n := range f.tests {
+	for i, n := range f.tests {
+		last := i == len(f.tests)-1
 		var next label
 		f.fault = &missing
 		if f.o.IfMissing {
@@ -61,34 +62,54 @@ func (f *fetcher) emitConditions() {
 		if n.calls > 0 {
 			f.readSlot = f.push(8)
 		}
-		f.unless(n, asm.R0, free, &no)
+		if last && comparison(n.op) {
+			other := *n
+			other.op = inverse[n.op]
+			f.unless(&other, asm.R0, free, &yes)
+		} else {
+			f.unless(n, asm.R0, free, &no)
+			if last {
+				f.jump(&yes)
+			}
+		}
 		if n.calls > 0 {
 			f.pop(8)
 		}
-		f.bind(&next)
-	}
-	fails := len(no.from)+len(missing.from) > 0
-	if fails {
-		f.jump(&yes)
-	}
-	if len(missing.from) > 0 {
-		f.bind(&missing)
-		if f.o.CountMissing {
-			f.wide(asm.R1, counterMark, 0)
-			f.imm(asm.Mov, asm.R2, 1)
-			f.add(opAdd, asm.R1, asm.R2, 0, 0)
+		if last {
+			yes.from = append(yes.from, next.from...)
+		} else {
+			f.bind(&next)
 		}
 	}
-	if fails {
-		f.bind(&no)
-		f.imm(asm.Mov, asm.R0, 0)
-		f.add(opJump|uint8(asm.Exit), 0, 0, 0, 0)
-		f.bind(&yes)
+	f.bind(&no)
+	if !f.o.CountMissing {
+		f.bind(&missing)
 	}
+	f.end0()
+	if len(missing.from) > 0 {
+		f.bind(&missing)
+		f.wide(asm.R1, counterMark, 0)
+		f.imm(asm.Mov, asm.R2, 1)
+		f.add(opAdd, asm.R1, asm.R2, 0, 0)
+		f.end0()
+	}
+	f.bind(&yes)
 	if calls {
 		f.reg(asm.Mov, asm.R1, asm.R6)
 		f.ctx = asm.R1
 	}
+}
+
+// end0 ends the program with the result 0.
+func (f *fetcher) end0() {
+	f.imm(asm.Mov, asm.R0, 0)
+	f.add(opJump|uint8(asm.Exit), 0, 0, 0, 0)
+}
+
+// inverse are the comparisons that hold where others do not.
+var inverse = [...]loc.Op{
+	loc.OpEq: loc.OpNe, loc.OpNe: loc.OpEq, loc.OpLt: loc.OpGe, loc.OpGe: loc.OpLt, loc.OpLe: loc.OpGt, loc.OpGt: loc.OpLe,
+	loc.OpULt: loc.OpUGe, loc.OpUGe: loc.OpULt, loc.OpULe: loc.OpUGt, loc.OpUGt: loc.OpULe,
 }
 
 // taskCalls are the helpers for numbers of the current task, and what is done with their result.

@@ -27,7 +27,9 @@
 //   - 'H', hits, one after the other. A string in them is 0 and a string, or n for the nth of the
 //     section's strings that were written so. A hit is: the nanoseconds since the one before in the
 //     section, or since the machine started, which may be negative; process; task; the task's name; the
-//     number of the site; the values of its arguments; 1 if it is a whole run, and then the nanoseconds
+//     number of the site; the values of its arguments; the number of frames of its stack, and of each its
+//     address, the function, a string, the offset in that, 1 if it is inlined, the file, a string, the line,
+//     and the object, a string; 1 if it is a whole run, and then the nanoseconds
 //     that it took, the number of the site where it ended, and the values of that
 //   - 'E', the end: the number of hits, and the numbers of Totals
 //
@@ -42,6 +44,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -52,6 +55,8 @@ type Hit struct {
 	Comm     string        // name of the task
 	Site     *Site
 	Values   []Value // of Site.Args
+
+	Stack []stacks.Frame // the innermost first; nil without stacks
 
 	// The rest is of a whole run.
 	End      *Site // where it ended; nil for a hit that is not a run
@@ -90,11 +95,15 @@ type Value struct {
 type Totals struct {
 	Lost     uint64 // hits for which there was no room in the buffer
 	Limited  uint64 // hits beyond a rate
+	Missing  uint64 // hits at which the condition could not be computed
 	Unpaired tracer.Unpaired
 }
 
 // Source makes recordable hits of a session's. The zero Source is ready. It is not for concurrent use.
 type Source struct {
+	// Names finds the functions of stacks. If nil, hits have none.
+	Names *stacks.Names
+
 	plans map[*plan.Plan]*Plan
 	sites map[siteKey]*Site
 }
@@ -107,6 +116,9 @@ type siteKey struct {
 // Hit returns a hit with all its texts.
 func (s *Source) Hit(h *tracer.Hit) *Hit {
 	out := &Hit{Time: h.Time, PID: h.PID, TID: h.TID, Comm: h.Comm, Site: s.site(h.Plan, h.Site, h.Values), Values: values(h.Values)}
+	if s.Names != nil {
+		out.Stack = s.Names.Frames(h.Stack)
+	}
 	if h.Span != nil {
 		out.End, out.Duration = s.site(h.Span.End, h.End, h.Results), h.Duration
 		out.Results = values(h.Results)

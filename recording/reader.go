@@ -11,6 +11,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/bpfprologue/bpfprologue/stacks"
 )
 
 // ErrNotRecording is wrapped by NewReader's error for a file that is no recording, or is one of a later
@@ -21,8 +23,12 @@ var ErrNotRecording = errors.New("not a recording")
 // it was killed, or it was cut off.
 var ErrUnfinished = errors.New("the recording was not finished")
 
-// maxArgs is how many arguments a site has at most.
-const maxArgs = 1 << 12
+// maxArgs is how many arguments a site has at most, and maxFrames how many frames a stack, those of
+// inlined functions too.
+const (
+	maxArgs   = 1 << 12
+	maxFrames = 1 << 16
+)
 
 // Reader reads hits. It is not for concurrent use.
 type Reader struct {
@@ -96,7 +102,7 @@ func (r *Reader) next() (*Hit, error) {
 				d.fail("%d hits at the end, and there were %d", n, r.count)
 			}
 			t := &r.totals
-			for _, to := range []*uint64{&t.Lost, &t.Limited, &t.Unpaired.Ends, &t.Unpaired.Begins, &t.Unpaired.Open, &t.Unpaired.Full} {
+			for _, to := range []*uint64{&t.Lost, &t.Limited, &t.Missing, &t.Unpaired.Ends, &t.Unpaired.Begins, &t.Unpaired.Open, &t.Unpaired.Full} {
 				*to = d.number()
 			}
 		default:
@@ -201,6 +207,15 @@ func (r *Reader) hit(d *decoder) *Hit {
 	h.PID, h.TID, h.Comm = int(uint32(d.number())), int(uint32(d.number())), d.shared()
 	h.Site = r.siteOf(d)
 	h.Values = d.values(h.Site)
+	frames := d.number()
+	if frames > maxFrames {
+		d.fail("%d frames: at most %d", frames, maxFrames)
+	}
+	for i := uint64(0); i < frames && d.err == nil; i++ {
+		f := stacks.Frame{Addr: d.number(), Function: d.shared(), Offset: d.number(), Inlined: d.number() == 1, File: d.shared()}
+		f.Line, f.Object = int(uint32(d.number())), d.shared()
+		h.Stack = append(h.Stack, f)
+	}
 	switch n := d.number(); n {
 	case 0:
 	case 1:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -30,11 +31,14 @@ func hits() (out []*Hit) {
 	} {
 		out = append(out, &Hit{Time: time.Duration(1000 - i), PID: i, TID: math.MaxInt32, Comm: "task", Site: siteA, Values: []Value{v, {"1", int64(1), false}}})
 	}
+	out[3].Stack = []stacks.Frame{
+		{Addr: 1 << 63, Function: "f", Inlined: true, File: "f.c", Line: 7, Object: "[kernel]"}, {Addr: 1 << 63, Function: "g", Offset: 9, Object: "[kernel]"}, {},
+	}
 	out = append(out, &Hit{Time: math.MaxInt64, Site: siteB, Values: []Value{}, End: siteA, Duration: -1, Results: []Value{{"1", int64(1), false}, {"?", nil, true}}})
 	return out
 }
 
-var totals = Totals{1, 2, tracer.Unpaired{Ends: 3, Begins: 4, Open: 5, Full: math.MaxUint64}}
+var totals = Totals{1, 2, 9, tracer.Unpaired{Ends: 3, Begins: 4, Open: 5, Full: math.MaxUint64}}
 
 func written(t testing.TB, list []*Hit) []byte {
 	var b bytes.Buffer

@@ -91,6 +91,16 @@ func (w *Writer) Write(h *Hit) error {
 	e.shared(h.Comm)
 	e.number(site)
 	e.values(h.Values)
+	e.number(uint64(len(h.Stack)))
+	for _, f := range h.Stack {
+		e.number(f.Addr)
+		e.shared(f.Function)
+		e.number(f.Offset)
+		e.bool(f.Inlined)
+		e.shared(f.File)
+		e.number(uint64(max(f.Line, 0)))
+		e.shared(f.Object)
+	}
 	if h.End == nil {
 		e.number(0)
 	} else {
@@ -122,7 +132,7 @@ func (w *Writer) Close(t Totals) error {
 		return err
 	}
 	var e encoder
-	for _, n := range []uint64{w.count, t.Lost, t.Limited, t.Unpaired.Ends, t.Unpaired.Begins, t.Unpaired.Open, t.Unpaired.Full} {
+	for _, n := range []uint64{w.count, t.Lost, t.Limited, t.Missing, t.Unpaired.Ends, t.Unpaired.Begins, t.Unpaired.Open, t.Unpaired.Full} {
 		e.number(n)
 	}
 	return w.section(kindEnd, e.Bytes())
@@ -163,11 +173,7 @@ func (w *Writer) site(s *Site) (uint64, error) {
 	e.text(s.Function)
 	e.text(s.Place)
 	e.number(s.Addr)
-	again := uint64(0)
-	if s.Again {
-		again = 1
-	}
-	e.number(again)
+	e.bool(s.Again)
 	e.number(uint64(len(s.Args)))
 	for _, a := range s.Args {
 		e.text(a.Name)
@@ -185,6 +191,14 @@ type encoder struct {
 func (e *encoder) number(n uint64) { e.Write(binary.AppendUvarint(nil, n)) }
 
 func (e *encoder) signed(n int64) { e.number(uint64(n)<<1 ^ uint64(n>>63)) }
+
+func (e *encoder) bool(b bool) {
+	if b {
+		e.number(1)
+	} else {
+		e.number(0)
+	}
+}
 
 func (e *encoder) text(s string) {
 	e.number(uint64(len(s)))

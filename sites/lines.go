@@ -191,9 +191,7 @@ func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 		return nil, err
 	}
 	found := len(sites)
-	sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool {
-		return sel.EntriesOnly && s.Inlined() || sel.Filter != nil && !sel.Filter.Match(s.Function)
-	})
+	sites = sel.keep(sites)
 	switch {
 	case len(sites) > 0:
 		return sites, nil
@@ -213,7 +211,7 @@ func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 		if err != nil {
 			return nil, err
 		}
-		return nil, &NotFoundError{Image: img.Path(), Pattern: source, Why: "no code of such a source file", Nearest: nearestFiles(source, files)}
+		return nil, &NotFoundError{Image: img.Path(), Pattern: source, Why: noSuchFile, Nearest: nearestFiles(source, files)}
 	}
 	lines := make(map[int]bool)
 	var names []string
@@ -229,6 +227,15 @@ func selectFileLines(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 		missing.Nearest = near(lines, l.Number)
 	}
 	return nil, missing
+}
+
+const noSuchFile = "no code of such a source file"
+
+// keep returns the sites that a selection does not exclude.
+func (sel *Selection) keep(sites []*dwarfloc.Site) []*dwarfloc.Site {
+	return slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool {
+		return sel.EntriesOnly && s.Inlined() || sel.Filter != nil && !sel.Filter.Match(s.Function)
+	})
 }
 
 // nearestFiles suggests files for a path that no file has: similar whole paths first, then

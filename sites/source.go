@@ -224,6 +224,16 @@ func below(dir, file string) (rest string, ok bool) {
 	return rest, ok && rest != ""
 }
 
+// ifFound returns the lines of a file, and false if it is not found.
+func (s Sources) ifFound(img *dwarfloc.Image, file string) (text []string, found bool, err error) {
+	text, err = s.lines(img, file)
+	var none *NoSourceError
+	if errors.As(err, &none) {
+		return nil, false, nil
+	}
+	return text, err == nil, err
+}
+
 // texts matches a lazy pattern with source files.
 type texts struct {
 	pattern *glob.Lazy

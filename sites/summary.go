@@ -3,7 +3,6 @@ package sites
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -79,7 +78,8 @@ func grouped(sites []*dwarfloc.Site) ([]group, error) {
 	return out, nil
 }
 
-// FunctionLines is a function with its source lines.
+// FunctionLines is a function with its source lines, or a source file, which has no name and no
+// declaration: its lines are counted from 1.
 type FunctionLines struct {
 	Function
 	// Lines are the lines with sites. If the source file was found, they are all lines from
@@ -95,10 +95,14 @@ type SourceLine struct {
 	Text   string // without the end of the line
 }
 
-// LinesOf returns the lines of the selected functions with the number of sites of each. If a
+// LinesOf returns the lines of the selected functions, or without Selection.Functions those of the
+// source files that Selection.Source names, with the number of sites of each. If a
 // source file is not found its lines have no text; that is not an error. The errors are
 // those of Functions.
 func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources Sources) ([]FunctionLines, error) {
+	if sel.Functions == nil {
+		return linesOfFiles(ctx, img, sel, sources)
+	}
 	groups, err := groupsOf(ctx, img, sel)
 	if err != nil {
 		return nil, err
@@ -120,12 +124,11 @@ func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources So
 		}
 		f := &out[i]
 		f.Function = g.Function
-		text, err := sources.lines(img, g.File)
-		var none *NoSourceError
-		if err != nil && !errors.As(err, &none) {
+		text, found, err := sources.ifFound(img, g.File)
+		if err != nil {
 			return nil, err
 		}
-		f.HasText = err == nil && g.File != "" && g.Line >= 1 && g.Line <= len(text)
+		f.HasText = found && g.File != "" && g.Line >= 1 && g.Line <= len(text)
 		if f.HasText && last >= 0 && last < len(text)-g.Line && text[g.Line+last] == "}" {
 			last++
 		}
@@ -140,6 +143,61 @@ func LinesOf(ctx context.Context, img *dwarfloc.Image, sel Selection, sources So
 				f.Lines = append(f.Lines, SourceLine{Number: n, Sites: counts[n]})
 			}
 		}
+	}
+	return out, nil
+}
+
+// linesOfFiles is LinesOf for files, each to its last line with sites.
+func linesOfFiles(ctx context.Context, img *dwarfloc.Image, sel Selection, sources Sources) ([]FunctionLines, error) {
+	m, err := compileFile(sel.Source)
+	if err != nil {
+		return nil, err
+	}
+	at, err := img.FileLineSites(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	at = sel.keep(at)
+	files := make(map[string]*FunctionLines)
+	counts := make(map[string]map[int]int)
+	for _, s := range at {
+		f := files[s.File]
+		if f == nil {
+			f = &FunctionLines{Function: Function{File: s.File}}
+			files[s.File], counts[s.File] = f, make(map[int]int)
+		}
+		counts[s.File][s.Line]++
+		if s.Inlined() {
+			f.Inlined++
+		} else {
+			f.OutOfLine++
+		}
+	}
+	if len(files) == 0 {
+		all, err := img.SourceFiles(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &NotFoundError{Image: img.Path(), Pattern: sel.Source, Why: noSuchFile, Nearest: nearestFiles(sel.Source, all)}
+	}
+	var out []FunctionLines
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f := files[name]
+		text, found, err := sources.ifFound(img, name)
+		if err != nil {
+			return nil, err
+		}
+		f.HasText = found
+		numbers := slices.Sorted(maps.Keys(counts[name]))
+		for n := 1; n <= min(numbers[len(numbers)-1], len(text)); n++ {
+			f.Lines = append(f.Lines, SourceLine{Number: n, Sites: counts[name][n], Text: text[n-1]})
+		}
+		for _, n := range numbers {
+			if n > len(text) {
+				f.Lines = append(f.Lines, SourceLine{Number: n, Sites: counts[name][n]})
+			}
+		}
+		out = append(out, *f)
 	}
 	return out, nil
 }

@@ -10,6 +10,8 @@
 //		return nil
 //	})
 //
+// Names.Text and Names.CallerText are for tracer.SummaryOptions.
+//
 // A program's addresses are found by /proc/PID/maps, which is there as long as the process is: it is read
 // when a process is seen first, and again when an address is nowhere in it. Later, addresses in the image
 // that was probed are still known, from where the probe was hit. Other mapped files are opened where the
@@ -125,6 +127,12 @@ func (n *Names) Frames(s *tracer.Stack) (out []Frame) {
 	}
 	return out
 }
+
+// Text is tracer.SummaryOptions.StackText.
+func (n *Names) Text(s *tracer.Stack) string { return Folded(n.Frames(s)) }
+
+// CallerText is tracer.SummaryOptions.CallerText.
+func (n *Names) CallerText(s *tracer.Stack, addr uint64) string { return n.Caller(s, addr).Name() }
 
 // Caller returns the innermost function at an address to which a call returns, in the process, or the
 // kernel, of a stack.

@@ -85,6 +85,8 @@ func argument(a any) any {
 		if plain(a) {
 			return a
 		}
+	case Styled:
+		return a.rendered()
 	case bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64, uintptr, float32, float64:
 		return numeric{a}
 	}

@@ -105,10 +105,17 @@ func (s Stacks) read(d []byte, entry bool) *Stack {
 			out.User = list
 		}
 	})
-	if u := out.User; entry && caller != 0 && len(u) > 0 && (len(u) == 1 || u[1] != caller) {
-		out.User = slices.Insert(u, 1, caller)
+	if entry {
+		out.insertCaller(caller)
 	}
 	return &out
+}
+
+// insertCaller puts the return address, if it is not 0, into the stack of a program, unless it is there.
+func (s *Stack) insertCaller(address uint64) {
+	if u := s.User; address != 0 && len(u) > 0 && (len(u) == 1 || u[1] != address) {
+		s.User = slices.Insert(u, 1, address)
+	}
 }
 
 // readReturnAddress writes what is the return address at a function's first instruction to an offset from

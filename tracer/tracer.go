@@ -413,6 +413,19 @@ func (s *Session) Lost() (uint64, error) {
 // Options.MaxRate in their second.
 func (s *Session) Limited() (uint64, error) { return s.limits.dropped() }
 
+// Missing returns the number of hits at which a condition could not be computed, so that they were
+// not reported, if plan.Options.CountMissing is set.
+func (s *Session) Missing() (n uint64, err error) {
+	for _, p := range s.programs {
+		m, err := p.Missing()
+		if err != nil {
+			return n, err
+		}
+		n += m
+	}
+	return n, nil
+}
+
 // Close detaches all probes and frees the programs and maps.
 func (s *Session) Close() error {
 	errs := []error{s.limits.close()}

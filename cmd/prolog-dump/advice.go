@@ -2,9 +2,16 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
+	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -16,6 +23,34 @@ type advisedError struct {
 }
 
 func (e *advisedError) Unwrap() error { return e.error }
+
+// withVerb adds advice to the error for a definition that may be a mistyped verb: it is none, or its function
+// was not found, or not even an image.
+func withVerb(root *cobra.Command, args []string, err error) error {
+	var noFunction *sites.NotFoundError
+	var noImage *kernelfiles.NotFoundError
+	_, malformed := probe.Parse(strings.Join(args, " "))
+	words := strings.Fields(args[0])
+	if err == nil || len(words) == 0 || malformed == nil && !errors.As(err, &noFunction) && !errors.As(err, &noImage) {
+		return err
+	}
+	verbs := func(yield func(string) bool) {
+		for _, c := range root.Commands() {
+			if !c.Hidden && !yield(c.Name()) {
+				return
+			}
+		}
+	}
+	nearest := suggest.Nearest(words[0], verbs, 1)
+	if len(nearest) == 0 {
+		return err
+	}
+	hint := fmt.Sprintf("if %q should be a verb, did you mean %s?", words[0], nearest[0])
+	if other := advice(err); other != "" {
+		hint = other + "\n" + hint
+	}
+	return &advisedError{err, hint}
+}
 
 // advice returns what a user of the tool can do about an error of the library, or "". The
 // library does not know the tool's flags.

@@ -74,10 +74,10 @@ func (p predictor) at(s *plan.Site) probeAt {
 	return p(s)
 }
 
-// print prints what is predicted for one site.
-func (a *probeAt) print(w io.Writer) {
+// printProbe prints what is predicted for one site.
+func (s *settings) printProbe(w io.Writer, a *probeAt) {
 	if a.cause != attachable.CauseNone {
-		terminal.Fprintf(w, "    no probe: %v: %s\n", a.cause, a.cause.Describe())
+		terminal.Fprintf(w, "    %s\n", s.styledf(roleFault, "no probe: %v: %s", a.cause, a.cause.Describe()))
 	}
 	if a.method != attachable.MethodNone {
 		terminal.Fprintf(w, "    probe: %v: %s\n", a.method, a.method.Describe())

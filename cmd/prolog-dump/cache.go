@@ -1,15 +1,15 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // userCache returns the directory where the tool keeps indexes: BPFPROLOGUE_CACHE, which the user has
@@ -25,7 +25,7 @@ func userCache() (dir string, chosen bool) {
 	return filepath.Join(dir, "bpfprologue"), false
 }
 
-func cacheCommand() *cobra.Command {
+func cacheCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
 		Short: "List or clear the kept indexes of images",
@@ -35,33 +35,50 @@ is answered without a scan. It is safe to delete at any time. The directory must
 user's own, and nobody else may write to it; otherwise it is not used. Images that
 others can write to have no index.`,
 	}
-	cmd.AddCommand(
-		&cobra.Command{
-			Use: "list", Short: "List the kept indexes, the one used last first", Args: cobra.NoArgs,
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				dir, _ := userCache()
-				list, err := index.ListKept(dir)
-				if err != nil {
-					return err
-				}
-				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				for _, k := range list {
-					used := "used"
-					if k.Unfinished {
-						used = "unfinished, written to" // or left by a process that was killed: the next one removes it
-					}
-					terminal.Fprintf(w, "%s\t%d bytes\t%s %s\n", k.Key, k.Size, used, k.Used.Format(time.DateTime))
-				}
-				return w.Flush()
-			},
+	list := &cobra.Command{
+		Use: "list", Short: "List the kept indexes, the one used last first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, _ := userCache()
+			list, err := index.ListKept(dir)
+			if err != nil {
+				return err
+			}
+			return s.printKept(cmd.OutOrStdout(), list)
 		},
-		&cobra.Command{
-			Use: "clear", Short: "Remove all kept indexes", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error {
-				dir, _ := userCache()
-				return index.ClearKept(dir)
-			},
+	}
+	s.use(list, textOrJSON, answerFlags...)
+	cmd.AddCommand(list, &cobra.Command{
+		Use: "clear", Short: "Remove all kept indexes", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			dir, _ := userCache()
+			return index.ClearKept(dir)
 		},
-	)
+	})
 	return cmd
+}
+
+// keptJSON is a kept index.
+type keptJSON struct {
+	Key        string    `json:"key"` // the build ID of the image
+	Bytes      int64     `json:"bytes"`
+	Used       time.Time `json:"used"`
+	Unfinished bool      `json:"unfinished,omitempty"` // or left by a process that was killed: the next one removes it
+}
+
+func (s *settings) printKept(w io.Writer, list []index.KeptFile) error {
+	t := table{width: s.width}
+	for _, k := range list {
+		if s.format == "json" {
+			if err := printObject(w, keptJSON{k.Key, k.Size, k.Used, k.Unfinished}); err != nil {
+				return err
+			}
+			continue
+		}
+		used := "used"
+		if k.Unfinished {
+			used = "unfinished, written to"
+		}
+		t.row(s.styled(rolePlace, k.Key), strconv.FormatInt(k.Size, 10)+" bytes", used+" "+k.Used.Format(time.DateTime))
+	}
+	return t.print(w)
 }

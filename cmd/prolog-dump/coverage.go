@@ -30,9 +30,6 @@ status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
 gate for a kernel build.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			r, err := s.measure(cmd, args[0])
 			if err != nil {
 				return err
@@ -46,6 +43,7 @@ gate for a kernel build.`,
 			return errors.Join(err, w.Flush())
 		},
 	}
+	s.use(cmd, textOrJSON, "ways", "no-cache", "output", "no-pager")
 	cmd.Flags().StringVar(&diff, "diff", "", "compare with another image's coverage")
 	return cmd
 }

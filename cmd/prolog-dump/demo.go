@@ -18,14 +18,11 @@ const (
 )
 
 func demoCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Do the main job on a small image inside this program: no root, no kernel image",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			data, err := fixtures.Bytes(demoImage)
 			if err != nil {
 				return err
@@ -45,4 +42,6 @@ func demoCommand(s *settings) *cobra.Command {
 			return errors.Join(s.print(cmd.Context(), w, &subject{img: img}, def), w.Flush())
 		},
 	}
+	s.use(cmd, textOrJSON, join([]string{"sites", "explain"}, answerFlags)...)
+	return cmd
 }

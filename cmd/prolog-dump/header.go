@@ -9,7 +9,7 @@ import (
 )
 
 func headerCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "header 'FUNC ARG...'",
 		Short: "Print the C declarations that a program for a definition begins with",
 		Long: `header prints the prototype of the program that a definition's arguments are handed
@@ -24,13 +24,12 @@ with 512 bytes of stack, less what the record and its prologue need.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text"); err != nil {
-				return err
-			}
 			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
 				_, err := io.WriteString(w, p.Header())
 				return err
 			})
 		},
 	}
+	s.use(cmd, nil, join([]string{"ways", "missing", "convention", "string-bytes"}, functionFlags, []string{"output"})...)
+	return cmd
 }

@@ -81,11 +81,33 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 		}
 		b = append(b, '}')
 	}
-	b = append(b, `],"instance":`...)
+	b = append(b, ']')
+	for i := range s.If {
+		c := &s.If[i]
+		b = append(b, [2]string{`,"if":[`, ","}[min(i, 1)]...)
+		b.string(`{"condition":`, c.Expr.String())
+		if c.Variable.Located() {
+			b.string(`,"location":`, c.Variable.Loc.Text(p.Image.Arch()))
+			b = append(b, `,"reason":null}`...)
+		} else {
+			b = append(b, `,"location":null`...)
+			b.string(`,"reason":`, c.Variable.Reason.Code.String())
+			b.optional(`,"detail":`, c.Variable.Reason.Detail)
+			b = append(b, '}')
+		}
+	}
+	if len(s.If) > 0 {
+		b = append(b, ']')
+	}
+	b = append(b, `,"instance":`...)
 	at := len(b)
 	b.optionalNumber(`,"record":`, record)
-	if s.Refused != nil && noProbe == "" {
+	switch {
+	case noProbe != "":
+	case s.Refused != nil:
 		noProbe = s.Refused.Error()
+	case s.Never != nil:
+		noProbe = "the condition never holds"
 	}
 	b.optional(`,"no_probe":`, noProbe)
 	b.optional(`,"method":`, method)

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -24,34 +22,8 @@ import (
 // Commands to look around with before writing a probe, like perf probe's -L, -V and -F. None
 // needs a kernel.
 
-func linesCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use:   "lines FUNC",
-		Short: "Show the source lines of a function, and how many sites a probe at each has",
-		Long: `lines lists the source lines of a function, counted from the line that declares it,
-with the number of sites of each: of all bodies, out of line and inlined. A line
-without a number has no code of its own. FUNC:LINE is a probe point.
-
-The text is shown where the sources are found: below a directory that --source
-names, or where they were compiled, if that directory is the user's own.`,
-		Example: `  prolog-dump -k vmlinux --source ~/linux lines vfs_read
-  prolog-dump -k vmlinux 'vfs_read:6 file pos'`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
-				all, err := sites.LinesOf(cmd.Context(), x.img, sel, x.options.Sources)
-				if err != nil {
-					return err
-				}
-				return printEach(w, s.format, all, linesObject, printLines)
-			})
-		},
-	}
-}
-
 func varsCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "vars FUNC[:LINE]|FILE:LINE|ADDRESS",
 		Short: "Show the variables that a probe can fetch, and at how many of its sites",
 		Long: `vars lists the parameters and locals in scope at the sites of a probe point, with
@@ -62,9 +34,6 @@ the others.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				point := *def
 				point.Args = nil
@@ -82,22 +51,32 @@ the others.`,
 				if err != nil {
 					return err
 				}
-				return printEach(w, s.format, all, varsObject, printVars)
+				return printEach(w, s.format, all, varsObject, s.printVars)
 			})
 		},
 	}
+	s.use(cmd, textOrJSON, join(functionFlags, answerFlags)...)
+	return cmd
 }
 
 func funcsCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:               "funcs PATTERN",
 		Short:             "List functions with the number of their sites, out of line and inlined",
 		Example:           `  prolog-dump -k vmlinux funcs 'vfs_r*'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withFunctions(cmd, args, func(x *subject, sel sites.Selection, w io.Writer) error {
+			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+				sel, err := functionsOf(x, def)
+				if err != nil {
+					return err
+				}
 				all, err := sites.Functions(cmd.Context(), x.img, sel)
+				var missing *sites.NotFoundError
+				if errors.As(err, &missing) {
+					return probe.Errorf(def, def.Point.Pos, "%w", err)
+				}
 				if err != nil {
 					return err
 				}
@@ -105,37 +84,14 @@ func funcsCommand(s *settings) *cobra.Command {
 			})
 		},
 	}
-}
-
-// withFunctions calls f with the functions that a probe point names. The point must not name
-// a place in them.
-func (s *settings) withFunctions(cmd *cobra.Command, args []string, f func(*subject, sites.Selection, io.Writer) error) error {
-	if err := s.checkFormat("text", "json"); err != nil {
-		return err
-	}
-	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
-		p := def.Point
-		if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
-			return probe.Errorf(def, p.Pos, "expected a function name or pattern, FUNC or FUNC@SRC")
-		}
-		pattern, err := glob.Compile(p.Function)
-		if err != nil {
-			return err
-		}
-		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: !def.Options.Inlines}
-		err = f(x, sel, w)
-		var missing *sites.NotFoundError
-		if errors.As(err, &missing) {
-			return probe.Errorf(def, p.Pos, "%w", err)
-		}
-		return err
-	})
+	s.use(cmd, textOrJSON, join([]string{"filter"}, imageFlags, answerFlags)...)
+	return cmd
 }
 
 // functionJSON has the first fields of the objects of lines, vars and funcs.
 type functionJSON struct {
-	Function  string `json:"function"`
-	File      string `json:"file,omitempty"` // where it is declared
+	Function  string `json:"function,omitempty"` // not of a file
+	File      string `json:"file,omitempty"`     // where it is declared
 	Line      int    `json:"line,omitempty"`
 	OutOfLine int    `json:"out_of_line"` // sites
 	Inlined   int    `json:"inlined"`
@@ -173,8 +129,12 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 }
 
 // printHeading begins the text of a function.
-func printHeading(w io.Writer, f *sites.Function) {
-	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", f.Name, declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+func (s *settings) printHeading(w io.Writer, f *sites.Function) {
+	if f.Name == "" { // a file
+		terminal.Fprintf(w, "%s  %s of lines (%d out of line, %d inlined)\n", s.styled(rolePlace, f.File), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+		return
+	}
+	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.styled(rolePlace, f.Name), declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
 func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
@@ -186,12 +146,12 @@ func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
 		}
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table{width: s.width}
 	for i := range all {
 		f := &all[i]
-		terminal.Fprintf(t, "%s\t%d out of line\t%d inlined\t%s\n", f.Name, f.OutOfLine, f.Inlined, declaredAt(f))
+		t.row(s.styled(rolePlace, f.Name), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
 	}
-	return t.Flush()
+	return t.print(w)
 }
 
 // lineJSON is one line of a function.
@@ -212,8 +172,8 @@ func linesObject(f *sites.FunctionLines) any {
 	return o
 }
 
-func printLines(w io.Writer, f *sites.FunctionLines) error {
-	printHeading(w, &f.Function)
+func (s *settings) printLines(w io.Writer, f *sites.FunctionLines) error {
+	s.printHeading(w, &f.Function)
 	if len(f.Lines) == 0 {
 		terminal.Fprintf(w, "    no line has code\n")
 	}
@@ -261,17 +221,17 @@ func varsObject(f *sites.FunctionVariables) any {
 	return o
 }
 
-func printVars(w io.Writer, f *sites.FunctionVariables) error {
-	printHeading(w, &f.Function)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func (s *settings) printVars(w io.Writer, f *sites.FunctionVariables) error {
+	s.printHeading(w, &f.Function)
+	t := table{width: s.width, indent: "    "}
 	for _, v := range f.Variables {
-		terminal.Fprintf(t, "    %s\t%s\t%s\t%d/%d", v.Name, v.Role, v.Type, v.Located, f.Sites)
+		cells := []any{s.styled(roleName, v.Name), v.Role.String(), s.styled(roleType, v.Type), strconv.Itoa(v.Located) + "/" + strconv.Itoa(f.Sites)}
 		if len(v.Reasons) > 0 {
-			terminal.Fprintf(t, "\t%s", reasonsText(v.Reasons))
+			cells = append(cells, s.styled(roleMissing, reasonsText(v.Reasons)))
 		}
-		terminal.Fprintf(t, "\n")
+		t.row(cells...)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.print(w); err != nil {
 		return err
 	}
 	if len(f.Variables) == 0 {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -19,11 +20,41 @@ import (
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
-// Exit statuses.
+// Exit statuses. The help of the tool lists them.
 const (
-	exitError       = 1
-	exitInterrupted = 130 // as shells report Ctrl-C
+	exitError  = 1
+	exitCannot = 126 // a command cannot be run; these two are as in shells
+	exitNone   = 127 // there is no such command
+	exitSignal = 128 // and the number of the signal that ended the tool, or the command
 )
+
+// exitStatus is the exit status of a command that the tool has run, and so the tool's.
+type exitStatus int
+
+func (e exitStatus) Error() string { return "exit status " + strconv.Itoa(int(e)) }
+
+// signalled is the cause of the end of the tool's context.
+type signalled struct{ syscall.Signal }
+
+func (s signalled) Error() string { return "ended by a signal: " + s.String() }
+
+// untilSignal returns a context that ends with the first signal. The second one ends the program at
+// once; the kernel ends its probes then.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			n, _ := s.(syscall.Signal)
+			cancel(signalled{n})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
 
 // gcPercent lets the heap grow to one and a half times what is in use before it is collected:
 // little is in use, and most of what is read is soon done with. With Go's 100, a run over a whole
@@ -38,21 +69,25 @@ func main() {
 }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	// The second signal ends the program at once. The kernel ends its probes then.
-	context.AfterFunc(ctx, stop)
-	cmd := rootCommand()
+	s := new(settings)
+	cmd := rootCommand(s)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
+	err = errors.Join(err, s.end())
+	var status exitStatus
+	var sig signalled
 	switch {
 	case err == nil:
 		return 0
-	case ctx.Err() != nil:
+	case errors.As(context.Cause(ctx), &sig):
 		terminal.Fprintf(stderr, "prolog-dump: interrupted\n")
-		return exitInterrupted
+		return exitSignal + int(sig.Signal)
+	case errors.As(err, &status) && err == error(status):
+		return int(status)
 	case errors.Is(err, syscall.EPIPE):
 		return exitError // the reader, a pager or head, has seen enough
 	}

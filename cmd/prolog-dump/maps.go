@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/mapview"
 	"github.com/bpfprologue/bpfprologue/recording"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -22,6 +23,7 @@ type objectOutput struct {
 	mu     sync.Mutex // hits and maps come from two goroutines
 	w      io.Writer
 	show   func(*recording.Hit) error
+	names  *stacks.Names
 	json   bool
 	spec   *ebpf.CollectionSpec
 	loaded map[string]*ebpf.Map
@@ -55,7 +57,7 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 		<-ctx.Done()
 	} else {
 		hits := 0
-		var source recording.Source
+		source := recording.Source{Names: o.names}
 		err = sampler.Run(ctx, func(h *tracer.Hit) error {
 			hits++
 			o.mu.Lock()

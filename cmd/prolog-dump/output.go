@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -28,19 +28,40 @@ var drawn io.Writer = os.Stderr
 var screen io.Writer = os.Stdout
 
 // onTerminal reports whether somebody sees what is drawn.
-func onTerminal() bool {
-	_, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS)
-	return err == nil
+func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
+
+// stdoutTerminal reports whether somebody reads what is printed as it comes.
+func stdoutTerminal() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
+
+// stdoutWidth returns how many characters a line of the terminal has, or 0 if it does not say.
+func stdoutWidth() int {
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// setColored lets the tool's own colors through.
+func setColored(w io.Writer) {
+	if p, ok := w.(*printed); ok {
+		p.colored = true
+	}
 }
 
 // lend lends a command the terminal. What it prints there is its own affair.
 func lend(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr }
+
+// lendScreen lends a pager the screen.
+func lendScreen(c *exec.Cmd) { c.Stdout, c.Stderr = os.Stdout, os.Stderr }
 
 // printed is a writer that prints all but lines and tabs as terminal.Text does.
 type printed struct {
 	mu   sync.Mutex // warnings come from any goroutine
 	w    io.Writer
 	rest []byte // the beginning of a character, whose end the next Write has
+
+	colored bool // the tool's own colors are obeyed
 }
 
 func (p *printed) Write(b []byte) (int, error) {
@@ -52,7 +73,7 @@ func (p *printed) Write(b []byte) (int, error) {
 	}
 	whole := wholeCharacters(all)
 	p.rest = append([]byte(nil), all[whole:]...)
-	if _, err := p.w.Write(safe(all[:whole])); err != nil {
+	if _, err := p.w.Write(p.safe(all[:whole])); err != nil {
 		return 0, err
 	}
 	return len(b), nil
@@ -72,16 +93,37 @@ func wholeCharacters(b []byte) int {
 	return len(b)
 }
 
-// safe returns a text of several lines without what a terminal obeys.
-func safe(b []byte) []byte {
+// safe returns a text of several lines without what a terminal obeys, but for the tool's colors.
+func (p *printed) safe(b []byte) []byte {
 	for _, c := range b {
 		if c != '\n' && c != '\t' && c < ' ' || c > '~' {
 			lines := strings.Split(string(b), "\n")
 			for i := range lines {
-				lines[i] = terminal.Line(lines[i])
+				lines[i] = p.safeLine(lines[i])
 			}
 			return []byte(strings.Join(lines, "\n"))
 		}
 	}
 	return b
+}
+
+func (p *printed) safeLine(line string) string {
+	if !p.colored {
+		return terminal.Line(line)
+	}
+	var b strings.Builder
+	for line != "" {
+		n := strings.IndexByte(line[1:], '\x1b') + 1 // of what is before the next sequence
+		if at := renditionAt(line); at > 0 {
+			b.WriteString(line[:at])
+			line = line[at:]
+			continue
+		}
+		if n <= 0 {
+			n = len(line)
+		}
+		b.WriteString(terminal.Line(line[:n]))
+		line = line[n:]
+	}
+	return b.String()
 }

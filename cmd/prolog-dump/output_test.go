@@ -182,7 +182,7 @@ func TestHostileTask(t *testing.T) {
 		record := []byte(strings.Repeat(evil+"\n!!", 1000))
 		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
 		var b bytes.Buffer
-		if err := printHit(&b, new(recording.Source).Hit(hit)); err != nil {
+		if err := new(settings).printHit(&b, new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}
 		checkPrinted(t, "hit", b.String())

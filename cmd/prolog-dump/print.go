@@ -74,7 +74,7 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 				}
 				instances[instance].sites++
 			}
-			t.probe.print(w)
+			s.printProbe(w, &t.probe)
 			if t.probe.cause != attachable.CauseNone {
 				causes[t.probe.cause]++
 			}
@@ -95,13 +95,13 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 	}
 	for i := range instances {
 		if !s.sites {
-			terminal.Fprintf(w, "\ninstance %d: %s", i, count(instances[i].sites, "site"))
+			terminal.Fprintf(w, "\n%s %s", s.styledf(rolePlace, "instance %d:", i), count(instances[i].sites, "site"))
 			if _, err := io.WriteString(w, instances[i].text); err != nil {
 				return err
 			}
 		}
 	}
-	sum.print(w, len(instances))
+	sum.print(s, w, len(instances))
 	if s.attachable {
 		printProbes(w, sum, "can be", causes, true)
 	}

@@ -32,9 +32,6 @@ kernel; else a helper reads that of the process.
 It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			if err := prove.Available(); err != nil {
 				return err
 			}
@@ -60,6 +57,7 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 			})
 		},
 	}
+	s.use(cmd, textOrJSON, join(planFlags, []string{"output"})...)
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 0, "seed of the random registers and memory (default: the time)")
 	cmd.Flags().IntVar(&o.States, "states", 3, "sets of registers for each prologue")
 	return cmd

@@ -11,12 +11,10 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/terminal"
-	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 func recordCommand(s *settings) *cobra.Command {
-	var o tracer.Options
-	var force, span bool
+	var o traceOptions
 	var output string
 	cmd := &cobra.Command{
 		Use:   "record -o FILE 'FUNC ARG...'... [-- COMMAND...]",
@@ -30,21 +28,18 @@ the lines that trace would have printed. That needs neither the image nor privil
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
 				args, command = args[:n], args[n:]
 			}
-			return s.record(cmd, args, command, force, span, o, output)
+			return s.record(cmd, args, command, &o, output)
 		},
 	}
+	s.use(cmd, []string{"text"}, join(planFlags, []string{"attachable"})...)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file; another one of that name is replaced")
 	_ = cmd.MarkFlagRequired("output")
-	cmd.Flags().BoolVar(&span, "span", false, "keep whole runs of functions, with results and durations")
-	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
-	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
-	limitFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
+	traceFlags(cmd, &o)
 	return cmd
 }
 
 // record traces definitions into a file. If nothing can be traced, a file of that name stays as it is.
-func (s *settings) record(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options, output string) (err error) {
+func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceOptions, output string) (err error) {
 	var f *os.File
 	var b *bufio.Writer
 	var w *recording.Writer
@@ -53,7 +48,7 @@ func (s *settings) record(cmd *cobra.Command, texts, command []string, force, sp
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	return s.trace(cmd, texts, command, force, span, o, &sink{
+	return s.trace(cmd, texts, command, o, &sink{
 		open: func() (err error) {
 			if f, err = os.Create(output); err != nil {
 				return err

@@ -74,7 +74,7 @@ func TestRecordedLines(t *testing.T) {
 		var source recording.Source
 		err = session.Run(ctx, func(h *tracer.Hit) error {
 			x := source.Hit(h)
-			return errors.Join(printHit(&text, x), printHitJSON(&lines, x), w.Write(x))
+			return errors.Join(new(settings).printHit(&text, x), printHitJSON(&lines, x), w.Write(x))
 		})
 		if err := errors.Join(err, w.Close(recording.Totals{Lost: 5})); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestRecordedLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(printHit(&textAgain, h), printHitJSON(&linesAgain, h)); err != nil {
+			if err := errors.Join(new(settings).printHit(&textAgain, h), printHitJSON(&linesAgain, h)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -34,8 +34,13 @@ type settings struct {
 	reads   string
 	filter  string
 	sources []string
+
+	condition, ifMissing string
+
 	noCache bool
 	sites   bool
+
+	formats map[*cobra.Command][]string // see use
 
 	convention  string
 	stringBytes int
@@ -46,10 +51,11 @@ type settings struct {
 	move       bool
 
 	images []*dwarfloc.Image // that were opened
+
+	answer
 }
 
-func rootCommand() *cobra.Command {
-	var s settings
+func rootCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prolog-dump [flags] 'FUNC ARG...'",
 		Short: "Show where a function's arguments are at every place it runs, and the BPF that fetches them",
@@ -61,7 +67,17 @@ A definition is FUNC[@SRC][+OFF|%return] and arguments [NAME=]VARIABLE[:TYPE], a
 perf probe has them. FUNC may be a pattern (*, ?, [a-z], [!a-z]). In place of a
 function it may be a source line (FUNC:LINE, FILE:LINE), lines by their text
 (FUNC;PATTERN, FILE;PATTERN) or an address (0x...). Options may stand before it, as
-in a BPF section name: 'exec=/bin/true;func=main argc'.`,
+in a BPF section name: 'exec=/bin/true;func=main argc'.
+
+What is not the name of a verb is a definition. A function with the name of a verb
+is asked for with a backslash before the name: '\trace x'.
+
+Exit status:
+    0    all went well
+    1    an error, or the answer of a check is no: verify, prove, coverage --diff
+    130  ended by Ctrl-C, 143 by SIGTERM (trace ends with 0 then)
+    trace -- COMMAND ends with the exit status of COMMAND, with 128+N if signal N ended
+    it, 127 if it is not found, and 126 if it cannot be run.`,
 		Example: `  prolog-dump -k vmlinux 'get_page page'
   prolog-dump -k vmlinux 'vfs_read:6 file pos'
   prolog-dump -k vmlinux --format tracefs 'vfs_read file->f_path.dentry->d_name.len'
@@ -69,10 +85,12 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
   prolog-dump -k vmlinux 'module=ext4;ext4_file_read_iter iocb to'
   prolog-dump -x ./server --format json 'handle_request req len:u32' | jq '.args[].location'
   prolog-dump demo`,
+		Version:           version(),
 		Args:              cobra.ArbitraryArgs,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		ValidArgsFunction: s.completeFunctions,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.begin(cmd) },
 		PersistentPostRunE: func(*cobra.Command, []string) error {
 			return s.unchanged()
 		},
@@ -80,38 +98,16 @@ in a BPF section name: 'exec=/bin/true;func=main argc'.`,
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			if err := s.checkFormat(planFormats...); err != nil {
-				return err
-			}
-			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+			err := s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				return s.print(cmd.Context(), w, x, def)
 			})
+			return withVerb(cmd, args, err)
 		},
 	}
-	f := cmd.PersistentFlags()
-	f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
-	f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
-	f.StringVar(&s.format, "format", "text", "text; json: one object per site and line; of a plan also tracefs, bpftrace, go and c")
-	f.StringVar(&s.ways, "ways", "all", "which ways into an inlined body get probes: all, or the entry that the debug information names")
-	f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
-	f.StringVar(&s.reads, "reads", "auto", "how memory is read: by a helper for kernel, user or legacy (before Linux 5.5) memory, by loads of kernel memory (cast, Linux 6.17), or auto: by the image, and in trace by what the kernel can do")
-	f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
-	f.IntVar(&s.stringBytes, "string-bytes", 64, "bytes of a string in a record, its NUL included")
-	f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
-	f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
-	f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
-	f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
-	f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why")
-	f.BoolVar(&s.cost, "cost", false, "say how the kernel runs the probe at each site, and so what a hit costs")
-	f.BoolVar(&s.move, "move", false, "move probes of inlined bodies along straight code to where they cost less, if the arguments are the same there")
-	f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
-	cmd.AddCommand(headerCommand(&s), verifyCommand(&s), coverageCommand(&s), proveCommand(&s),
-		linesCommand(&s), varsCommand(&s), funcsCommand(&s), traceCommand(&s), statCommand(&s), recordCommand(&s), cacheCommand(), demoCommand(&s), endingCommand())
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(planFormats, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("ways", cobra.FixedCompletions([]string{"all", "entry"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("missing", cobra.FixedCompletions([]string{"flag", "skip", "fail"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("convention", cobra.FixedCompletions([]string{"auto", "registers", "record"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("reads", cobra.FixedCompletions([]string{"auto", "kernel", "user", "legacy", "cast"}, cobra.ShellCompDirectiveNoFileComp))
+	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.AddCommand(headerCommand(s), verifyCommand(s), coverageCommand(s), proveCommand(s),
+		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), cacheCommand(s), demoCommand(s), endingCommand())
 	return cmd
 }
 
@@ -124,12 +120,6 @@ func choose[T any](flag, value string, names []string, values []T) (T, error) {
 	}
 	var zero T
 	return zero, fmt.Errorf("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
-}
-
-// checkFormat returns an error for a format that a command does not have.
-func (s *settings) checkFormat(names ...string) error {
-	_, err := choose("format", s.format, names, make([]struct{}, len(names)))
-	return err
 }
 
 // withPlan makes the plan of the definition in args, and calls f with its subject, the plan
@@ -148,7 +138,7 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, 
 // standard output.
 func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject, *probe.Definition, io.Writer) error) error {
 	// Shells split an unquoted definition into words; together they are one.
-	def, err := probe.Parse(strings.Join(args, " "))
+	def, err := s.parse(strings.Join(args, " "))
 	if err != nil {
 		return err
 	}
@@ -158,6 +148,22 @@ func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject,
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
 	return errors.Join(f(x, def, w), w.Flush())
+}
+
+// parse parses a definition, with the condition of --if.
+func (s *settings) parse(text string) (*probe.Definition, error) {
+	if s.condition != "" {
+		text = "if=" + s.condition + "; " + text
+	}
+	switch s.ifMissing {
+	case "", "drop":
+	case "pass":
+		text = "ifmissing=pass; " + text
+	default:
+		_, err := choose("if-missing", s.ifMissing, ifMissingNames, []bool{false, true})
+		return nil, err
+	}
+	return probe.Parse(text)
 }
 
 // subject is the image that definitions are about.
@@ -208,20 +214,20 @@ func (x *subject) running(force bool) (*instances.Running, error) {
 
 // options returns the options of plans that flags set.
 func (s *settings) options(kernel bool) (o plan.Options, err error) {
-	if o.Missing, err = choose("missing", s.missing, []string{"flag", "skip", "fail"}, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
+	if o.Missing, err = choose("missing", s.missing, missingNames, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
 		return o, err
 	}
-	if o.Ways, err = choose("ways", s.ways, []string{"all", "entry"}, []plan.Ways{plan.WaysAll, plan.WaysEntry}); err != nil {
+	if o.Ways, err = choose("ways", s.ways, waysNames, []plan.Ways{plan.WaysAll, plan.WaysEntry}); err != nil {
 		return o, err
 	}
 	auto := prologue.ReadUser
 	if kernel {
 		auto = prologue.ReadKernel
 	}
-	if o.Target.Reads, err = choose("reads", s.reads, []string{"auto", "kernel", "user", "legacy", "cast"}, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast}); err != nil {
+	if o.Target.Reads, err = choose("reads", s.reads, readsNames, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast}); err != nil {
 		return o, err
 	}
-	if o.Convention, err = choose("convention", s.convention, []string{"auto", "registers", "record"}, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
+	if o.Convention, err = choose("convention", s.convention, conventionNames, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
 		return o, err
 	}
 	if s.stringBytes < 1 || s.stringBytes > prologue.MaxObject {

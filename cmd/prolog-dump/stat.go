@@ -46,9 +46,6 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
   prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
 				args, command = args[:n], args[n:]
@@ -59,6 +56,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			return s.stat(cmd, args, command, force, &what, o)
 		},
 	}
+	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
 	f := cmd.Flags()
 	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, comm, pid, tid, or names of arguments")
 	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")

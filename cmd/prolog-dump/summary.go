@@ -24,6 +24,7 @@ type summary struct {
 	inlined   int // of these
 	unknown   int // places whose ways are not known
 	again     int // places that may fire again
+	never     int // places where the condition never holds
 	args      []argSummary
 }
 
@@ -69,6 +70,9 @@ func (s *summary) add(site *plan.Site) {
 	if site.Again {
 		s.again++
 	}
+	if site.Never != nil {
+		s.never++
+	}
 	for i := range s.args {
 		x := &s.args[i]
 		all := true
@@ -93,9 +97,12 @@ func (s *summary) add(site *plan.Site) {
 
 // print writes totals: sites, instances, and for each argument how often it is located and why it
 // is not.
-func (s *summary) print(w io.Writer, instances int) {
-	terminal.Fprintf(w, "\n%s: %s of %s (%d out of line, %d inlined%s), %s\n", s.def,
+func (s *summary) print(look *settings, w io.Writer, instances int) {
+	terminal.Fprintf(w, "\n%s %s of %s (%d out of line, %d inlined%s), %s\n", look.styledf(rolePlace, "%s:", s.def),
 		count(s.sites, "site"), count(len(s.functions), "function"), s.sites-s.inlined, s.inlined, s.waysText(), count(instances, "instance"))
+	if s.def.Options.If != nil {
+		terminal.Fprintf(w, "  if %s: can hold at %d of %s\n", s.def.Options.If, s.places-s.never, s.counted())
+	}
 	s.printFetched(w, false)
 }
 

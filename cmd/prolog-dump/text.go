@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -15,7 +14,7 @@ import (
 )
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	terminal.Fprintf(w, "%s  %s", site.SymbolOffset(), address(site.Site))
+	terminal.Fprintf(w, "%s  %s", s.styled(rolePlace, site.SymbolOffset()), s.styled(roleAside, address(site.Site)))
 	if site.View != 0 {
 		terminal.Fprintf(w, " view %d", site.View)
 	}
@@ -27,21 +26,30 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		}
 		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Function, file, line)
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table{width: s.width, indent: "    "}
 	for i := range site.Args {
 		a := &site.Args[i]
-		terminal.Fprintf(t, "    %s\t%s\t%s\n", a.Name, a.TypeText(), answerText(p, a))
+		t.row(s.styled(roleName, a.Name), s.styled(roleType, a.TypeText()), s.styled(answerRole(a), answerText(p, a)))
 		if !s.explain {
 			continue
 		}
-		if err := t.Flush(); err != nil {
+		if err := t.print(w); err != nil {
 			return err
 		}
+		t.rows = t.rows[:0]
 		for _, line := range explain(p, site, a) {
-			terminal.Fprintf(w, "        %s\n", line)
+			terminal.Fprintf(w, "        %s\n", s.styled(roleAside, line))
 		}
 	}
-	if err := t.Flush(); err != nil {
+	for i := range site.If {
+		c := &site.If[i]
+		role := roleName
+		if c == site.Never {
+			role = roleMissing
+		}
+		t.row(s.styled(roleName, "if"), s.styled(roleType, c.Expr.String()), s.styled(role, conditionText(p, c)))
+	}
+	if err := t.print(w); err != nil {
 		return err
 	}
 	if site.MovedFrom != 0 {
@@ -50,11 +58,21 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
-		terminal.Fprintf(w, "    no probe: %v\n", site.Refused)
+		terminal.Fprintf(w, "    %s\n", s.styledf(roleFault, "no probe: %v", site.Refused))
+	case site.Never != nil:
+		terminal.Fprintf(w, "    %s\n", s.styledf(roleMissing, "no probe: %s never holds here", site.Never.Expr))
 	default:
-		terminal.Fprintf(w, "    skipped: an argument is missing\n")
+		terminal.Fprintf(w, "    %s\n", s.styled(roleMissing, "skipped: an argument is missing"))
 	}
 	return nil
+}
+
+// conditionText is how a condition is computed at a site, or why it cannot be.
+func conditionText(p *plan.Plan, c *plan.Condition) string {
+	if !c.Variable.Located() {
+		return c.Variable.Reason.String()
+	}
+	return c.Variable.Loc.Text(p.Image.Arch())
 }
 
 func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
@@ -112,6 +130,14 @@ func inBody(s *dwarfloc.Site) string {
 		at += " inlined"
 	}
 	return at
+}
+
+// answerRole is whether an argument has a location that is fetched.
+func answerRole(a *plan.Argument) role {
+	if a.Fetched() {
+		return roleFound
+	}
+	return roleMissing
 }
 
 // answerText is an argument's location or the reason for its absence.

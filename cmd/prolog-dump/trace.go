@@ -20,9 +20,8 @@ import (
 )
 
 func traceCommand(s *settings) *cobra.Command {
-	var o tracer.Options
+	var o traceOptions
 	var object objectOptions
-	var force, span bool
 	var input string
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
@@ -41,9 +40,6 @@ object file run instead, at the definitions that are their section names: hits f
 which a program returns something else than 0 are printed, and in the end its maps and
 variables, by their types. --set sets those before.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
 				args, command = args[:n], args[n:]
@@ -56,7 +52,7 @@ variables, by their types. --set sets those before.`,
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
 			case object.object != "":
-				object.Options, object.force = o, force
+				object.traceOptions = o
 				return s.runObject(cmd, &object, command)
 			}
 			for _, name := range []string{"set", "samples", "interval"} {
@@ -64,17 +60,32 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
-			return s.trace(cmd, args, command, force, span, o, &sink{show: s.hitPrinter(cmd.OutOrStdout())})
+			return s.trace(cmd, args, command, &o, &sink{show: s.hitPrinter(cmd.OutOrStdout())})
 		},
 	}
+	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
-	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
-	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
-	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
-	limitFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
+	traceFlags(cmd, &o)
 	return cmd
+}
+
+// traceOptions are options of trace and record.
+type traceOptions struct {
+	tracer.Options
+	force, span bool
+	stack       string
+}
+
+// traceFlags are the flags of trace and record.
+func traceFlags(cmd *cobra.Command, o *traceOptions) {
+	f := cmd.Flags()
+	f.BoolVar(&o.span, "span", false, "whole runs of functions, with results and durations")
+	stackFlag(cmd, &o.stack)
+	f.IntVar(&o.PID, "pid", 0, "trace one process")
+	f.BoolVar(&o.force, "force", false, "attach even if the build IDs of image and running code differ")
+	limitFlags(cmd, &o.Options)
+	f.IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
 }
 
 // sink is where hits go.
@@ -85,8 +96,8 @@ type sink struct {
 }
 
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options, sink *sink) (err error) {
-	x, running, defs, err := s.ready(texts, force)
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOptions, sink *sink) (err error) {
+	x, running, defs, err := s.ready(texts, o.force)
 	if err != nil {
 		return err
 	}
@@ -97,7 +108,10 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	o.End = ending.end
 	var plans []*plan.Plan
 	var session *tracer.Session
-	if span {
+	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
+		return err
+	}
+	if o.span {
 		var spans []*plan.Span
 		for _, def := range defs {
 			p, err := plan.NewSpan(ctx, x.img, def, x.options)
@@ -106,12 +120,12 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 			}
 			spans, plans = append(spans, p), append(plans, p.Begin, p.End)
 		}
-		session, err = tracer.OpenSpans(ctx, running, spans, o)
+		session, err = tracer.OpenSpans(ctx, running, spans, o.Options)
 	} else {
 		if plans, err = plansOf(ctx, x.img, defs, x.options); err != nil {
 			return err
 		}
-		session, err = tracer.Open(ctx, running, plans, o)
+		session, err = tracer.Open(ctx, running, plans, o.Options)
 	}
 	if err != nil {
 		return err
@@ -122,7 +136,12 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 			return err
 		}
 	}
-	totals, err := s.run(ctx, x, session, plans, command, sink.show)
+	var source recording.Source
+	if o.Stack != 0 {
+		source.Names = x.names(running)
+		defer func() { err = errors.Join(err, source.Names.Close()) }()
+	}
+	totals, err := s.run(ctx, x, session, plans, command, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
 	if err == nil && sink.close != nil {
 		err = sink.close(totals)
 	}
@@ -135,7 +154,7 @@ func (s *settings) ready(texts []string, force bool) (x *subject, running *insta
 		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
 	}
 	for _, t := range texts {
-		def, err := probe.Parse(t)
+		def, err := s.parse(t)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -155,7 +174,7 @@ func (s *settings) ready(texts []string, force bool) (x *subject, running *insta
 	if s.reads != "auto" {
 		at.Reads = x.options.Target.Reads
 	}
-	x.options.Target = at
+	x.options.Target, x.options.CountMissing = at, true
 	return x, running, defs, nil
 }
 
@@ -171,7 +190,7 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 }
 
 // run hands hits to show until the command or the context ends.
-func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, command []string, show func(*recording.Hit) error) (recording.Totals, error) {
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, command []string, show func(*tracer.Hit) error) (recording.Totals, error) {
 	var totals recording.Totals
 	for i, a := range session.Attachments {
 		if err := x.reportAttached(stderr, plans[i], a); err != nil {
@@ -183,23 +202,32 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 		return totals, err
 	}
 	hits := 0
-	var source recording.Source
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
-		return show(source.Hit(h))
+		return show(h)
 	})
 	var lostErr, limitedErr, unpairedErr error
 	totals.Lost, lostErr = session.Lost()
 	totals.Limited, limitedErr = session.Limited()
 	totals.Unpaired, unpairedErr = session.Unpaired()
+	var missingErr error
+	totals.Missing, missingErr = session.Missing()
 	printTotals(hits, &totals)
 	child(ctx)
-	return totals, errors.Join(err, lostErr, limitedErr, unpairedErr)
+	return totals, errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
 }
 
 // printTotals says how many hits were printed, and how many not.
 func printTotals(hits int, t *recording.Totals) {
-	terminal.Fprintf(stderr, "%s, %d lost%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), unpairedText(&t.Unpaired))
+	terminal.Fprintf(stderr, "%s, %d lost%s%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
+}
+
+// missingText says how many hits were not seen since their condition could not be computed.
+func missingText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d without what the condition needs", n)
 }
 
 // unpairedText names what was not one run.
@@ -245,22 +273,25 @@ func (s *settings) hitPrinter(w io.Writer) func(*recording.Hit) error {
 	if s.format == "json" {
 		return func(h *recording.Hit) error { return printHitJSON(w, h) }
 	}
-	return func(h *recording.Hit) error { return printHit(w, h) }
+	return func(h *recording.Hit) error { return s.printHit(w, h) }
 }
 
-func printHit(w io.Writer, h *recording.Hit) error {
+func (s *settings) printHit(w io.Writer, h *recording.Hit) error {
 	var b strings.Builder
-	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, h.Site.Text)
+	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, s.styled(rolePlace, h.Site.Text))
 	for i := range h.Values {
-		terminal.Fprintf(&b, "  %s=%s", h.Site.Args[i].Name, h.Values[i].Text)
+		terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Site.Args[i].Name), h.Values[i].Text)
 	}
 	if h.End != nil {
 		for i := range h.Results {
-			terminal.Fprintf(&b, "  %s=%s", h.End.Args[i].Name, h.Results[i].Text)
+			terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.End.Args[i].Name), h.Results[i].Text)
 		}
-		terminal.Fprintf(&b, "  %v", h.Duration)
+		terminal.Fprintf(&b, "  %s", s.styledf(roleFound, "%v", h.Duration))
 	}
 	b.WriteByte('\n')
+	for _, f := range h.Stack {
+		terminal.Fprintf(&b, "        %v\n", f)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -271,6 +302,15 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		Type  string `json:"type"`
 		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
 		Lost  bool   `json:"lost,omitempty"`
+	}
+	type frame struct {
+		Addr     uint64 `json:"address"`
+		Function string `json:"function,omitempty"`
+		Offset   uint64 `json:"offset"`
+		Inlined  bool   `json:"inlined,omitempty"`
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Object   string `json:"object,omitempty"`
 	}
 	values := func(s *recording.Site, list []recording.Value) []value {
 		out := make([]value, len(list))
@@ -295,11 +335,16 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, ""}
+
+		Stack []frame `json:"stack,omitempty"` // the innermost first
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
 	if h.End != nil {
 		out.Results = values(h.End, h.Results)
 		seconds := h.Duration.Seconds()
 		out.Duration, out.End = &seconds, h.End.Place
+	}
+	for _, f := range h.Stack {
+		out.Stack = append(out.Stack, frame(f))
 	}
 	return printObject(w, out)
 }

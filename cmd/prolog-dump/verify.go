@@ -18,7 +18,7 @@ import (
 )
 
 func verifyCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "verify IMAGE|'FUNC ARG...'",
 		Short: "Load every distinct instance into the running kernel's verifier",
 		Long: `verify makes the plan of a definition and loads each of its instances, with a
@@ -29,9 +29,6 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeFunctions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.checkFormat("text", "json"); err != nil {
-				return err
-			}
 			if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 				return err
 			}
@@ -43,6 +40,8 @@ records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 			})
 		},
 	}
+	s.use(cmd, textOrJSON, join(planFlags, []string{"output"})...)
+	return cmd
 }
 
 // isFile reports whether a command's arguments are an image, not a definition.

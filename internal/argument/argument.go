@@ -187,8 +187,10 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 		}
 	}
 	switch {
-	case el == nil && v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory:
+	case el == nil && v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && t.Kind == dwarfloc.TypeInt:
 		// Memory that the definition names has no type that could disallow it.
+	case el == nil && v.Role == dwarfloc.RoleGiven && t.Kind == dwarfloc.TypeInt && bytes(t) == 8, el != nil && t.Kind == dwarfloc.TypePointer && el.Kind == dwarfloc.TypeVoid:
+		a.follow() // an address without a type, or with void: a register, void *
 	case el == nil || !character(el):
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
 	case t.Kind == dwarfloc.TypeArray:
@@ -256,6 +258,14 @@ func (a *argument) follow() {
 		return
 	}
 	a.Loc = l
+}
+
+func bytes(t *dwarfloc.Type) int64 {
+	n, err := t.ByteSize()
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 func pointerSize(t *dwarfloc.Type) uint8 {

@@ -39,6 +39,9 @@ import (
 // that say that they are the same are told apart by image.File.Digest, Identity, and the type of that. Whether an
 // image has changed, or was closed, is also asked of the one that completes its types (dwarfloc.Image.Changed).
 // Probes move to where they cost less: Image.Along, Method.Cost. Several plans share programs:
+// instances.NewDispatches, LoadDispatches.
+// Probes move to where they cost less: Image.Along, Method.Cost. What the tool prints in colors is
+// terminal.Styled.
 // instances.NewDispatches, LoadDispatches. Hits are counted in the kernel
 // (tracer.OpenSummary, SummaryOptions, HistogramOf, Summary, and the six words for what hits are told apart
 // by), and what was counted is read as rows (Row, Key, Total, Number, Histogram, Bucket); a rate holds hits
@@ -47,7 +50,7 @@ import (
 // shown and set by their types (mapview.Read, Map, Entry, Value, Field, Enumerator, Value.Histogram, Set).
 // Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has: Hit, Plan, Site, Arg, Value,
 // Totals), with an argument's type as text (plan.Argument.TypeText).
-const maxExported = 551
+const maxExported = 640
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its

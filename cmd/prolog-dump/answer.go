@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// answer is where a verb's answer goes, and how it looks there.
+type answer struct {
+	output  string // file; "" is standard output
+	color   string // see colorNames
+	noPager bool
+
+	colored bool
+	width   int // of lines; 0: any
+
+	file  *os.File
+	pager *pager
+}
+
+// answerFlags are flags of verbs that answer a question, in colors on a terminal and page by page.
+var answerFlags = []string{"output", "color", "no-pager"}
+
+// begin opens what a verb's answer goes to, before the verb runs.
+func (s *settings) begin(cmd *cobra.Command) error {
+	if err := s.checkFormat(cmd); err != nil {
+		return err
+	}
+	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
+	screen := stdoutTerminal() && s.output == ""
+	if has("color") {
+		var err error
+		if s.colored, err = chooseColor(s.color, screen); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.output != "":
+		f, err := os.Create(s.output)
+		if err != nil {
+			return err
+		}
+		s.file = f
+		cmd.SetOut(&printed{w: f, colored: s.colored})
+	case screen && has("no-pager") && !s.noPager:
+		p, err := startPager()
+		if err != nil {
+			return fmt.Errorf("pager: %w", err)
+		}
+		if p != nil {
+			s.pager = p
+			cmd.SetOut(&printed{w: p, colored: s.colored})
+			break
+		}
+		fallthrough
+	default:
+		if s.colored {
+			setColored(stdout)
+		}
+	}
+	if screen {
+		s.width = stdoutWidth()
+	}
+	return nil
+}
+
+// end closes what begin has opened.
+func (s *settings) end() error {
+	var errs []error
+	if s.file != nil {
+		errs = append(errs, s.file.Close())
+	}
+	if s.pager != nil {
+		errs = append(errs, s.pager.wait())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flag is a flag that several verbs have. A verb shows and accepts those that it uses, and no others.
+type flag struct {
+	name   string
+	add    func(f *pflag.FlagSet, s *settings)
+	values []string // from which one is chosen; nil for others
+}
+
+var (
+	textOrJSON      = []string{"text", "json"}
+	readsNames      = []string{"auto", "kernel", "user", "legacy", "cast"}
+	waysNames       = []string{"all", "entry"}
+	missingNames    = []string{"flag", "skip", "fail"}
+	ifMissingNames  = []string{"drop", "pass"}
+	conventionNames = []string{"auto", "registers", "record"}
+)
+
+var sharedFlags = []flag{
+	{"vmlinux", func(f *pflag.FlagSet, s *settings) {
+		f.StringVarP(&s.vmlinux, "vmlinux", "k", "", "kernel image or module with debug information (default: the running kernel's, in the usual places)")
+	}, nil},
+	{"exec", func(f *pflag.FlagSet, s *settings) {
+		f.StringVarP(&s.exec, "exec", "x", "", "executable or shared library with debug information, instead of a kernel")
+	}, nil},
+	{"ways", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.ways, "ways", "all", "which ways into an inlined body get probes: all, or the entry that the debug information names")
+	}, waysNames},
+	{"missing", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
+	}, missingNames},
+	{"reads", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.reads, "reads", "auto", "how memory is read: by a helper for kernel, user or legacy (before Linux 5.5) memory, by loads of kernel memory (cast, Linux 6.17), or auto: by the image, and in trace by what the kernel can do")
+	}, readsNames},
+	{"convention", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")
+	}, conventionNames},
+	{"string-bytes", func(f *pflag.FlagSet, s *settings) {
+		f.IntVar(&s.stringBytes, "string-bytes", 64, "bytes of a string in a record, its NUL included")
+	}, nil},
+	{"if", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.condition, "if", "", "run the program only where this holds, as in 'size > 4096 && flags & 0x400'; as the option if= of a definition")
+	}, nil},
+	{"if-missing", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.ifMissing, "if-missing", "drop", "what to do with a hit for which the condition cannot be computed: drop it, or let it pass")
+	}, ifMissingNames},
+	{"filter", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.filter, "filter", "", "keep functions that match this too: patterns with !, &, | and parentheses, as in 'tcp_* & !(*_init | *_exit)'")
+	}, nil},
+	{"source", func(f *pflag.FlagSet, s *settings) {
+		f.StringArrayVar(&s.sources, "source", nil, "directory with sources, for lazy patterns and the texts of lines; PREFIX=DIR: in place of the compiler's PREFIX; may be repeated")
+	}, nil},
+	{"no-cache", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
+	}, nil},
+	{"sites", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
+	}, nil},
+	{"attachable", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.attachable, "attachable", false, "say at which sites the kernel takes no probe, and why")
+	}, nil},
+	{"cost", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.cost, "cost", false, "say how the kernel runs the probe at each site, and so what a hit costs")
+	}, nil},
+	{"move", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.move, "move", false, "move probes of inlined bodies along straight code to where they cost less, if the arguments are the same there")
+	}, nil},
+	{"explain", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
+	}, nil},
+	{"output", func(f *pflag.FlagSet, s *settings) {
+		f.StringVarP(&s.output, "output", "o", "", "write to this file, which is replaced, and not to standard output")
+	}, nil},
+	{"color", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.color, "color", "auto", "colors: on a terminal unless NO_COLOR is set (auto), always, or never")
+	}, colorNames},
+	{"no-pager", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVar(&s.noPager, "no-pager", false, "on a terminal, print at once and not by the pager that PAGER names (less)")
+	}, nil},
+}
+
+// What groups of verbs use.
+var (
+	imageFlags    = []string{"vmlinux", "exec", "no-cache"}
+	functionFlags = join([]string{"filter", "source"}, imageFlags)
+	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "reads", "convention", "string-bytes", "move"}, functionFlags)
+)
+
+func join(names ...[]string) []string { return slices.Concat(names...) }
+
+// use gives a verb flags, and the formats that it can print; with one format it has no flag for that.
+func (s *settings) use(cmd *cobra.Command, formats []string, names ...string) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	for _, n := range names {
+		i := slices.IndexFunc(sharedFlags, func(x flag) bool { return x.name == n })
+		sharedFlags[i].add(f, s)
+		if values := sharedFlags[i].values; values != nil {
+			_ = cmd.RegisterFlagCompletionFunc(n, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	if s.formats == nil {
+		s.formats = make(map[*cobra.Command][]string)
+	}
+	s.formats[cmd] = formats
+	if len(formats) > 1 {
+		f.StringVar(&s.format, "format", formats[0], "how to print: "+strings.Join(formats, ", "))
+		_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// checkFormat returns an error for a format that a verb does not have.
+func (s *settings) checkFormat(cmd *cobra.Command) error {
+	names := s.formats[cmd]
+	if len(names) < 2 {
+		return nil
+	}
+	_, err := choose("format", s.format, names, make([]struct{}, len(names)))
+	return err
+}
+
+// flagError says which verbs have a flag that a verb does not have.
+func flagError(cmd *cobra.Command, err error) error {
+	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return err
+	}
+	var verbs []string
+	for _, c := range append(cmd.Root().Commands(), cmd.Root()) {
+		if !c.Hidden && c.Flags().Lookup(name) != nil {
+			verbs = append(verbs, verbName(c))
+		}
+	}
+	if len(verbs) == 0 {
+		return fmt.Errorf("unknown flag: --%s; to see the flags: %s --help", name, cmd.CommandPath())
+	}
+	return fmt.Errorf("--%s is no flag of %s; these have it: %s", name, verbName(cmd), strings.Join(verbs, ", "))
+}
+
+// verbName names a verb. The default one has no name.
+func verbName(cmd *cobra.Command) string {
+	if cmd.HasParent() {
+		return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	}
+	return "definitions"
+}
