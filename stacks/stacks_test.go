@@ -199,3 +199,49 @@ func TestEndedProcess(t *testing.T) {
 		t.Errorf("folded: %s", got)
 	}
 }
+
+// TestSummaryStacks: a summary by stacks counts the stacks that a trace has.
+func TestSummaryStacks(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := build(t, "-O2")
+	fromMain := func(folded string) string {
+		_, after, _ := strings.Cut(";"+folded, ";main;")
+		return "main;" + after
+	}
+	hits, plans := traced(t, path, img, "leaf n", "plain n")
+	want := make(map[string]uint64)
+	for _, frames := range hits {
+		want[fromMain(stacks.Folded(frames))]++
+	}
+	names := stacks.New(stacks.Options{Images: []*dwarfloc.Image{img}})
+	defer names.Close()
+	r, err := instances.Find(img, instances.FindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tracer.OpenSummary(t.Context(), r, plans, tracer.SummaryOptions{
+		By: []string{tracer.ByStack, tracer.ByCaller}, StackText: names.Text, CallerText: names.CallerText,
+	}, tracer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := exec.Command(path).Run(); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]uint64)
+	for _, row := range rows {
+		folded := fromMain(row.Keys[0].Text)
+		got[folded] += row.Hits
+		if all := strings.Split(folded, ";"); row.Keys[1].Text != all[len(all)-2] {
+			t.Errorf("%s: the caller is %s", folded, row.Keys[1].Text)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 8 {
+		t.Errorf("stacks (-trace +summary):\n%s", diff)
+	}
+}

@@ -65,6 +65,9 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	around := find
 	var sampler *tracer.Session
 	if report {
+		if o.stack == stackHere {
+			o.stack = "both" // definitions can be of programs and of the kernel
+		}
 		if o.Stack, err = stacksOf(o.stack, false); err != nil {
 			return err
 		}

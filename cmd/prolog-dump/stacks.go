@@ -9,10 +9,13 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
+// stackHere is the value of --stack without one.
+const stackHere = "here"
+
 // stackFlag is the flag that chooses stacks. Its value is empty without it.
 func stackFlag(cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVar(to, "stack", "", "where hits come from: the stack of the kernel, of the user's program, or both; without a value, that where the probe is")
-	cmd.Flags().Lookup("stack").NoOptDefVal = "here"
+	cmd.Flags().Lookup("stack").NoOptDefVal = stackHere
 	_ = cmd.RegisterFlagCompletionFunc("stack", cobra.FixedCompletions([]string{"kernel", "user", "both"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -25,7 +28,7 @@ func stacksOf(flag string, kernel bool) (tracer.Stacks, error) {
 	if flag == "" {
 		return 0, nil
 	}
-	return choose("stack", flag, []string{"kernel", "user", "both", "here"}, []tracer.Stacks{tracer.StackKernel, tracer.StackUser, tracer.StackKernel | tracer.StackUser, here})
+	return choose("stack", flag, []string{"kernel", "user", "both", stackHere}, []tracer.Stacks{tracer.StackKernel, tracer.StackUser, tracer.StackKernel | tracer.StackUser, here})
 }
 
 // names returns what finds the functions of stacks.
