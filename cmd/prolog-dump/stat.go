@@ -180,17 +180,16 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 			return err
 		}
 		out := bufio.NewWriter(w)
-		defer out.Flush()
 		seconds := now.Sub(began).Seconds()
 		switch s.format {
 		case "json":
-			return printRowsJSON(out, rows, what, seconds, top)
+			err = printRowsJSON(out, rows, what, seconds, top)
 		case "folded":
 			printFolded(out, rows, what)
-			return nil
+		default:
+			printRows(out, rows, what, seconds, top)
 		}
-		printRows(out, rows, what, seconds, top)
-		return nil
+		return errors.Join(err, out.Flush())
 	}
 	for {
 		select {
