@@ -94,7 +94,7 @@ func read(name string, spec *ebpf.CollectionSpec, m *ebpf.Map) (Map, error) {
 				e.Value.add(x)
 			}
 		}
-		if e.Value != nil && !(isArray && e.Value.empty()) {
+		if e.Value != nil && (!isArray || !e.Value.empty()) {
 			v.Entries = append(v.Entries, e)
 		}
 	}

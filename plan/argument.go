@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"fmt"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -28,3 +31,15 @@ type Argument struct {
 
 // Fetched reports whether the prologue fetches the argument.
 func (a *Argument) Fetched() bool { return a.Unfetched.Code == loc.ReasonNone }
+
+// TypeText returns the argument's type in the debug information, or "-" for a variable that does not
+// exist at the site.
+func (a *Argument) TypeText() string {
+	if a.Kind == prologue.KindComm {
+		return fmt.Sprintf("char[%d]", bpfstack.CommSize)
+	}
+	if a.Variable.Reason.Code == loc.ReasonNoSuchVariable {
+		return "-"
+	}
+	return a.Variable.Type.String()
+}

@@ -1,9 +1,9 @@
 package tracer
 
 import (
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -15,7 +15,7 @@ const (
 	atTask   = 16 // bpf_get_current_pid_tgid
 	atComm   = 24
 	atErr    = 40
-	atRecord = 48
+	atRecord = 48 // then stacks
 
 	commSize = 16
 )
@@ -26,10 +26,10 @@ const maxPlans = 1 << 16
 // program returns the program that runs at each hit: it copies the record, or the arguments
 // one after the other, into the ring buffer. With a record it uses no more stack than the 32
 // bytes that every function is charged for, so that the record can have the rest.
-func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, who processes) asm.Instructions {
+func (s *Session) program(a *arch.Arch, c prologue.Convention, recordSize int, who processes) asm.Instructions {
 	insns, stack := keepArgs(c, recordSize)
 	insns = append(insns, who.filter(stack, labelExit)...)
-	return append(insns, report(events, lost, recordSize, asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()})...)
+	return append(insns, s.report(a, recordSize, asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()})...)
 }
 
 // keepArgs makes R6 the context, R7 err, and R8 the address of the arguments, which takes some bytes of
@@ -50,10 +50,10 @@ func keepArgs(c prologue.Convention, recordSize int) (insns asm.Instructions, st
 
 // report writes a hit into the ring buffer, and returns; labelExit is where it returns. cookie sets R0
 // to what atCookie has. R9 is used too.
-func report(events, lost *ebpf.Map, recordSize int, cookie asm.Instructions) asm.Instructions {
+func (s *Session) report(a *arch.Arch, recordSize int, cookie asm.Instructions) asm.Instructions {
 	insns := asm.Instructions{
-		asm.LoadMapPtr(asm.R1, events.FD()),
-		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize)),
+		asm.LoadMapPtr(asm.R1, s.events.FD()),
+		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize+s.stack.size())),
 		asm.Mov.Imm(asm.R3, 0),
 		asm.FnRingbufReserve.Call(),
 		asm.JEq.Imm(asm.R0, 0, labelFull),
@@ -74,6 +74,7 @@ func report(events, lost *ebpf.Map, recordSize int, cookie asm.Instructions) asm
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
 	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, recordSize)...)
+	insns = append(insns, s.stack.write(atRecord+recordSize, a)...)
 	return append(insns,
 		asm.Mov.Reg(asm.R1, asm.R9),
 		asm.Mov.Imm(asm.R2, 0),
@@ -82,7 +83,7 @@ func report(events, lost *ebpf.Map, recordSize int, cookie asm.Instructions) asm
 
 		// The buffer is full: count the lost hit. The map has one value, to which a program
 		// can have a pointer without a lookup.
-		asm.LoadMapValue(asm.R1, lost.FD(), 0).WithSymbol(labelFull),
+		asm.LoadMapValue(asm.R1, s.lost.FD(), 0).WithSymbol(labelFull),
 		asm.Mov.Imm(asm.R2, 1),
 		asm.StoreXAdd(asm.R1, asm.R2, asm.DWord),
 

@@ -254,7 +254,9 @@ func (c *counted) keys(key []byte) []Key {
 		case ByFunction:
 			out[i] = name(c.plan.Sites[at].Function)
 		case ByCaller:
-			out[i] = c.caller(&c.plan.Sites[at], ne.Uint64(d), int(ne.Uint64(d[8:])))
+			out[i] = c.caller(at, d)
+		case ByStack:
+			out[i] = c.stackKey(at, d)
 		case ByComm:
 			comm, _, _ := strings.Cut(string(d), "\x00")
 			out[i] = name(comm)
@@ -270,16 +272,55 @@ func (c *counted) keys(key []byte) []Key {
 
 func name(s string) Key { return Key{s, s} }
 
-// caller returns the caller of a site. A return address is a number as long as nobody knows what is
-// there.
-func (c *counted) caller(s *plan.Site, address uint64, _ int) Key {
+// from returns a stack without frames.
+func (c *counted) from(site int, d []byte) *Stack {
+	ne := binary.NativeEndian
+	return &Stack{Plan: c.plan, Site: site, PID: int(ne.Uint64(d[callerPID:])), At: ne.Uint64(d[callerAt:])}
+}
+
+// caller returns the caller of a site.
+func (c *counted) caller(site int, d []byte) Key {
+	s := &c.plan.Sites[site]
+	address := binary.NativeEndian.Uint64(d[callerReturn:])
 	switch {
 	case s.Inlined() && len(s.Callers) > 0:
 		return name(s.Callers[0].Function)
-	case address != 0:
-		return name("0x" + strconv.FormatUint(address, 16))
+	case address == 0:
+		return Key{Text: "?"}
+	case c.what.CallerText != nil:
+		return name(c.what.CallerText(c.from(site, d), address))
 	}
-	return Key{Text: "?"}
+	return name(hex(address))
+}
+
+func hex(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
+
+// stackKey returns where a hit came from.
+func (c *counted) stackKey(site int, d []byte) Key {
+	ne := binary.NativeEndian
+	s := c.from(site, d)
+	list := func(at int) []uint64 {
+		var value []byte
+		if id := int64(ne.Uint64(d[at:])); id < 0 || c.stacks.Lookup(uint32(id), &value) != nil {
+			return nil
+		}
+		return addresses(value)
+	}
+	s.Kernel, s.User = list(stackKernel), list(stackUser)
+	if c.inProgram() {
+		s.insertCaller(ne.Uint64(d[callerReturn:]))
+	}
+	if len(s.Kernel)+len(s.User) == 0 {
+		return Key{Text: "?"}
+	}
+	if c.what.StackText != nil {
+		return name(c.what.StackText(s))
+	}
+	var texts []string
+	for _, a := range slices.Backward(slices.Concat(s.Kernel, s.User)) {
+		texts = append(texts, hex(a))
+	}
+	return name(strings.Join(texts, ";"))
 }
 
 // argument decodes an argument at a site, or, without one, at any where it is fetched.

@@ -89,6 +89,9 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	if len(list) >= 1<<spanBits {
 		return s, fmt.Errorf("%d definitions: at most %d at a time", len(list), 1<<spanBits-1)
 	}
+	if o.Stack != 0 {
+		return s, errStackOfRuns
+	}
 	if o.Sample > 1 || o.MaxRate > 0 {
 		return s, errors.New("a sample of runs: their beginnings and ends would not be of the same runs")
 	}

@@ -42,16 +42,19 @@ const (
 	ByPID = "pid"
 	// ByTID is the task, in the initial PID namespace.
 	ByTID = "tid"
+	// ByStack is where the hit came from: SummaryOptions.Stack. It is "?" if the kernel had no room for
+	// another stack, or none could be taken.
+	ByStack = "stack"
 )
 
 // words are what hits can be told apart by, besides arguments.
-var words = []string{BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID}
+var words = []string{BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID, ByStack}
 
 // SummaryOptions are options of OpenSummary. The zero SummaryOptions count the hits of each
 // definition.
 type SummaryOptions struct {
-	// By is what hits are told apart by: BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID, or
-	// names of arguments. One that a definition does not have is "?" there, as one that was not
+	// By is what hits are told apart by: BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID, ByStack,
+	// or names of arguments. One that a definition does not have is "?" there, as one that was not
 	// fetched.
 	By []string
 	// Totals are the names of arguments that are summed, with their minima and maxima.
@@ -61,6 +64,13 @@ type SummaryOptions struct {
 	// MaxKeys is how many keys are counted for each definition. 0 means as many as 64 MiB have
 	// room for, from 1024 to 16384. Summary.Overflow counts hits with other keys.
 	MaxKeys int
+	// Stack is which stacks ByStack is about. 0 means the one where the probe is.
+	Stack Stacks
+	// StackText and CallerText print a stack, from the outermost function to the innermost with
+	// semicolons between them, and the function at a return address: see package stacks. Hits with
+	// the same text are one row. If nil, they are addresses.
+	StackText  func(s *Stack) string
+	CallerText func(s *Stack, address uint64) string
 }
 
 // HistogramOf is the argument of a histogram, and its buckets: from Low up to High, which is not
@@ -103,6 +113,7 @@ type Summary struct {
 	options  SummaryOptions
 	of       []*counted // each plan
 	overflow *ebpf.Map
+	stacks   *ebpf.Map // nil without ByStack
 }
 
 // OpenSummary is Open for a summary: hits are counted in the kernel, and Rows returns the counts.
@@ -136,7 +147,13 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 	if s.overflow, err = ebpf.NewMap(&ebpf.MapSpec{Name: "overflow", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
 		return s, fmt.Errorf("make the counter of hits without room: %w", kernelerr.Explain(err))
 	}
+	if slices.Contains(what.By, ByStack) {
+		if s.stacks, err = ebpf.NewMap(&ebpf.MapSpec{Name: "stacks", Type: ebpf.StackTrace, KeySize: 4, ValueSize: 8 * maxFrames, MaxEntries: maxKeys}); err != nil {
+			return s, fmt.Errorf("make a map for stacks: %w", kernelerr.Explain(err))
+		}
+	}
 	for _, c := range s.of {
+		c.stacks = s.stacks
 		if err := c.makeMaps(what.MaxKeys); err != nil {
 			return s, err
 		}
@@ -245,6 +262,9 @@ type counted struct {
 	hists []counter
 	stats *ebpf.Map
 	zero  *ebpf.Map
+
+	stack  Stacks
+	stacks *ebpf.Map
 }
 
 // keyPart is where one of SummaryOptions.By is in a key.
@@ -267,6 +287,19 @@ type counter struct {
 // argument that was not fetched.
 const keyHead = 8
 
+// The layout of where a hit came from in a key: the return address, if the probe is at a function's first
+// instruction, and, in a program, the process and the address of the probe. A stack has the numbers of
+// stacks too.
+const (
+	callerReturn = 0
+	callerPID    = 8
+	callerAt     = 16
+	callerSize   = 24
+	stackKernel  = callerSize
+	stackUser    = stackKernel + 8
+	keyStackSize = stackUser + 8
+)
+
 // The layout of what is counted of an argument. What is largest begins as 0: the largest value is kept
 // so that an unsigned comparison finds it, and the smallest as the largest complement.
 const (
@@ -286,14 +319,22 @@ const logSlots = 65
 const maxValue = 32 << 10
 
 func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
-	c := &counted{plan: p, what: what, key: keyHead, value: 8}
+	c := &counted{plan: p, what: what, key: keyHead, value: 8, stack: what.Stack}
+	if c.stack == 0 {
+		c.stack = StackKernel
+		if c.inProgram() {
+			c.stack = StackUser
+		}
+	}
 	for _, by := range what.By {
 		part := keyPart{what: by, at: c.key, size: 8}
 		switch by {
 		case BySite, ByFunction:
 			c.bySit, part.size = true, 0
 		case ByCaller:
-			c.bySit, part.size = true, 16 // an address, and the process that has it
+			c.bySit, part.size = true, callerSize
+		case ByStack:
+			c.bySit, part.size = true, keyStackSize
 		case ByComm:
 			part.size = commSize
 		case ByPID, ByTID:
@@ -335,6 +376,9 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 	}
 	return c, nil
 }
+
+// inProgram reports whether the probes are in a program, or a library.
+func (c *counted) inProgram() bool { return c.plan.Target.Reads == prologue.ReadUser }
 
 // argument returns the index of a definition's argument at each of its sites, or -1. Definitions with
 // $params have none here.
@@ -477,7 +521,7 @@ func (s *Summary) Limited() (uint64, error) { return s.session.Limited() }
 // Close detaches all probes and frees the programs and maps.
 func (s *Summary) Close() error {
 	errs := []error{s.session.Close()}
-	maps := []*ebpf.Map{s.overflow}
+	maps := []*ebpf.Map{s.overflow, s.stacks}
 	for _, c := range s.of {
 		maps = append(maps, c.stats, c.zero)
 	}

@@ -3,6 +3,7 @@ package tracer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -115,14 +116,8 @@ func (w *summaryWriter) writeKey() {
 	if w.bySit {
 		w.add(asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call())
 	}
-	caller := -1
-	for _, p := range w.parts {
-		if p.what == ByCaller {
-			caller = p.at
-		}
-	}
-	if caller >= 0 {
-		w.add(asm.Mov.Reg(asm.R9, asm.R0))
+	if slices.ContainsFunc(w.parts, func(p keyPart) bool { return p.what == ByCaller || p.what == ByStack }) {
+		w.add(asm.Mov.Reg(asm.R9, asm.R0), asm.RSh.Imm(asm.R9, cookieEntry), asm.And.Imm(asm.R9, 1))
 	}
 	if w.bySit {
 		w.add(asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32))
@@ -142,6 +137,9 @@ func (w *summaryWriter) writeKey() {
 		case BySite, ByFunction:
 		case ByCaller:
 			w.caller(at)
+		case ByStack:
+			w.caller(at)
+			w.stackIDs(at)
 		case ByComm:
 			w.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
 		case ByPID:
@@ -165,29 +163,37 @@ func (w *summaryWriter) copyArg(at, size, arg int, from prologue.Field) {
 	}
 }
 
-// caller writes the return address and the process, if the cookie, which is in R9, says that the
-// probe is where a call leads.
+// caller writes where a hit came from. R9 is 1 where a call leads.
 func (w *summaryWriter) caller(at int) {
 	skip := w.label()
-	w.add(
-		asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord), asm.StoreMem(asm.RFP, int16(at+8), asm.R0, asm.DWord),
-		asm.RSh.Imm(asm.R9, cookieEntry), asm.And.Imm(asm.R9, 1), asm.JEq.Imm(asm.R9, 0, skip),
-	)
-	user := w.plan.Target.Reads == prologue.ReadUser
-	read := asm.FnProbeReadKernel
-	if user {
+	w.add(asm.Mov.Imm(asm.R0, 0))
+	for i := 0; i < callerSize; i += 8 {
+		w.add(asm.StoreMem(asm.RFP, int16(at+i), asm.R0, asm.DWord))
+	}
+	a, read := w.plan.Image.Arch(), asm.FnProbeReadKernel
+	if w.inProgram() {
 		read = asm.FnProbeReadUser
+		w.add(
+			asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at+callerPID), asm.R0, asm.DWord),
+			asm.LoadMem(asm.R0, asm.R6, int16(a.Register(uint64(a.PC)).Offset), asm.DWord), asm.StoreMem(asm.RFP, int16(at+callerAt), asm.R0, asm.DWord),
+		)
 	}
-	if reg, onStack := returnAddress(w.plan.Image.Arch()); onStack {
-		w.add(asm.LoadMem(asm.R3, asm.R6, int16(reg.Offset), asm.DWord), asm.Mov.Imm(asm.R2, 8),
-			asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), read.Call())
-	} else {
-		w.add(asm.LoadMem(asm.R0, asm.R6, int16(reg.Offset), asm.DWord), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
-	}
-	if user {
-		w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at+8), asm.R0, asm.DWord))
-	}
+	w.add(asm.JEq.Imm(asm.R9, 0, skip))
+	w.add(readReturnAddress(a, asm.RFP, at+callerReturn, read)...)
 	w.here(skip)
+}
+
+// stackIDs writes the numbers of the stacks, or an error of the helper.
+func (w *summaryWriter) stackIDs(at int) {
+	w.add(asm.Mov.Imm(asm.R0, -1), asm.StoreMem(asm.RFP, int16(at+stackKernel), asm.R0, asm.DWord), asm.StoreMem(asm.RFP, int16(at+stackUser), asm.R0, asm.DWord))
+	w.stack.each(func(kind Stacks, flags int32) {
+		to := at + stackKernel
+		if kind == StackUser {
+			to = at + stackUser
+		}
+		w.add(asm.Mov.Reg(asm.R1, asm.R6), asm.LoadMapPtr(asm.R2, w.stacks.FD()), asm.Mov.Imm(asm.R3, flags), asm.FnGetStackid.Call(),
+			asm.StoreMem(asm.RFP, int16(to), asm.R0, asm.DWord))
+	})
 }
 
 // returnAddress returns the register that has a function's return address at its entry, or the address

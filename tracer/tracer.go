@@ -50,6 +50,8 @@ type Options struct {
 	// MaxRate, if not 0, is how many hits are let through in each second of the machine's clock.
 	// Session.Limited counts the others.
 	MaxRate int
+	// Stack is which stacks a hit has. Each takes 1 KiB of the buffer.
+	Stack Stacks
 	// End is as in instances.AttachOptions.
 	End func(files []*os.File) error
 	// Progress, if not nil, is called as sites of all plans are attached.
@@ -67,6 +69,7 @@ type Hit struct {
 	Site     int          // index in Plan.Sites
 	Err      uint64       // bit i is set if argument i was not fetched
 	Values   []plan.Value // valid until the next hit
+	Stack    *Stack       // nil without Options.Stack
 
 	// The rest is of a whole run, in a session of OpenSpans.
 	Span     *plan.Span
@@ -85,6 +88,7 @@ type Session struct {
 	events   *ebpf.Map
 	lost     *ebpf.Map
 	limits   limits
+	stack    Stacks
 	who      processes                        // of OpenSampler
 	samplers map[samplerKey]*ebpf.ProgramSpec // of Around
 	reader   *ringbuf.Reader
@@ -116,7 +120,7 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 		return s, err
 	}
 	err = s.load(r, s.keyOf(false), func(k programKey) asm.Instructions {
-		return program(s.events, s.lost, k.convention, k.size, who)
+		return s.program(plans[0].Image.Arch(), k.convention, k.size, who)
 	})
 	if err != nil {
 		return s, err
@@ -155,6 +159,7 @@ func (s *Session) filters(r *instances.Running, o *Options) (who processes, err 
 	if who, err = o.processes(r); err != nil {
 		return who, err
 	}
+	s.stack = o.Stack
 	s.limits, err = o.limits()
 	who.limits = &s.limits
 	return who, err
@@ -369,7 +374,19 @@ func (s *Session) hit(d []byte) (*Hit, error) {
 		return nil, fmt.Errorf("an event with the unknown cookie %#x", cookie)
 	}
 	h.Plan, h.Site = s.plans[plan], site
-	h.Values = h.Plan.Values(site, h.Err, d[atRecord:])
+	end := len(d) - s.stack.size()
+	if end < atRecord {
+		return nil, fmt.Errorf("an event of %d bytes: it has no room for stacks", len(d))
+	}
+	h.Values = h.Plan.Values(site, h.Err, d[atRecord:end])
+	if s.stack != 0 {
+		inProgram := h.Plan.Target.Reads == prologue.ReadUser
+		h.Stack = s.stack.read(d[end:], inProgram && atEntry(&h.Plan.Sites[site]))
+		h.Stack.PID, h.Stack.Plan, h.Stack.Site = h.PID, h.Plan, site
+		if len(h.Stack.User) > 0 && inProgram {
+			h.Stack.At = h.Stack.User[0]
+		}
+	}
 	return h, nil
 }
 

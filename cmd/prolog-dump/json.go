@@ -180,7 +180,7 @@ func (b *jsonText) callers(s *dwarfloc.Site) {
 // object.
 func (b *jsonText) argument(p *plan.Plan, a *plan.Argument) {
 	b.string(`{"name":`, a.Name)
-	b.string(`,"type":`, typeText(a))
+	b.string(`,"type":`, a.TypeText())
 	if !a.Variable.Located() {
 		*b = append(*b, `,"location":null`...)
 		b.string(`,"reason":`, a.Variable.Reason.Code.String())

@@ -12,6 +12,8 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/bpfprologue/bpfprologue/mapview"
+	"github.com/bpfprologue/bpfprologue/recording"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -19,8 +21,9 @@ import (
 // objectOutput prints what the programs of an object file report, and their maps.
 type objectOutput struct {
 	mu     sync.Mutex // hits and maps come from two goroutines
-	s      *settings
 	w      io.Writer
+	show   func(*recording.Hit) error
+	names  *stacks.Names
 	json   bool
 	spec   *ebpf.CollectionSpec
 	loaded map[string]*ebpf.Map
@@ -54,15 +57,12 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 		<-ctx.Done()
 	} else {
 		hits := 0
-		show := o.s.printHit
-		if o.json {
-			show = printHitJSON
-		}
+		source := recording.Source{Names: o.names}
 		err = sampler.Run(ctx, func(h *tracer.Hit) error {
 			hits++
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			return show(o.w, h)
+			return o.show(source.Hit(h))
 		})
 		lost, lostErr := sampler.Lost()
 		limited, limitedErr := sampler.Limited()

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/mapview"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -24,8 +25,7 @@ type objectOptions struct {
 	set      []string      // values of maps and variables
 	samples  string        // which hits are printed
 	interval time.Duration // of printing maps
-	force    bool
-	tracer.Options
+	traceOptions
 }
 
 // objectFlags are the flags of trace that are about an object file.
@@ -48,6 +48,9 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
+	if o.span {
+		return errors.New("--span is for definitions, not for the programs of an object file")
+	}
 	for _, text := range o.set {
 		if err := mapview.Set(spec, text); err != nil {
 			return fmt.Errorf("--set %w", err)
@@ -62,6 +65,12 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	around := find
 	var sampler *tracer.Session
 	if report {
+		if o.stack == stackHere {
+			o.stack = "both" // definitions can be of programs and of the kernel
+		}
+		if o.Stack, err = stacksOf(o.stack, false); err != nil {
+			return err
+		}
 		if sampler, err = tracer.OpenSampler(o.Options); err != nil {
 			return err
 		}
@@ -110,7 +119,9 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if err != nil {
 		return err
 	}
-	out := &objectOutput{s: s, w: cmd.OutOrStdout(), json: s.format == "json", spec: spec, loaded: c.Maps}
+	names := stacks.New(stacks.Options{})
+	defer func() { err = errors.Join(err, names.Close()) }()
+	out := &objectOutput{w: cmd.OutOrStdout(), show: s.hitPrinter(cmd.OutOrStdout()), names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
 	child(ctx)
 	return err

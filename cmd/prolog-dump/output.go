@@ -42,6 +42,15 @@ func stdoutWidth() int {
 	return width
 }
 
+// stdoutHeight returns how many lines the terminal has, or 0 if standard output is none.
+func stdoutHeight() int {
+	_, height, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(height, 1)
+}
+
 // setColored lets the tool's own colors through.
 func setColored(w io.Writer) {
 	if p, ok := w.(*printed); ok {

@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -181,7 +182,7 @@ func TestHostileTask(t *testing.T) {
 		record := []byte(strings.Repeat(evil+"\n!!", 1000))
 		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
 		var b bytes.Buffer
-		if err := new(settings).printHit(&b, hit); err != nil {
+		if err := new(settings).printHit(&b, new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}
 		checkPrinted(t, "hit", b.String())
@@ -189,7 +190,7 @@ func TestHostileTask(t *testing.T) {
 			t.Errorf("%d lines: %q", n, b.String())
 		}
 		b.Reset()
-		if err := printHitJSON(&b, hit); err != nil {
+		if err := printHitJSON(&b, new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}
 		checkPrinted(t, "hit in JSON", b.String())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -45,12 +46,15 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 	}
 	numbers := len(head)
 	for _, by := range o.By {
+		if by == tracer.ByStack {
+			continue // below the line
+		}
 		head = append(head, strings.ToUpper(by))
 	}
 	if several {
 		head = append(head, "DEFINITION")
 	}
-	lines := [][]string{head}
+	lines, below := [][]string{head}, [][]string{nil}
 	for i := range rows {
 		r := &rows[i]
 		line := []string{strconv.FormatUint(r.Hits, 10)}
@@ -67,16 +71,22 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 		if missing {
 			line = append(line, strconv.FormatUint(without, 10))
 		}
-		for _, k := range r.Keys {
-			line = append(line, terminal.Text(k.Text))
+		var frames []string
+		for k, key := range r.Keys {
+			if o.By[k] != tracer.ByStack {
+				line = append(line, terminal.Text(key.Text))
+				continue
+			}
+			frames = strings.Split(key.Text, ";")
+			slices.Reverse(frames)
 		}
 		if several {
 			line = append(line, terminal.Text(r.Plan.Definition.String()))
 		}
-		lines = append(lines, line)
+		lines, below = append(lines, line), append(below, frames)
 	}
-	if len(rows) > 0 && (numbers > 1 || len(head) > 1) {
-		printTable(w, lines, numbers)
+	if len(rows) > 0 && (len(o.By) > 0 || len(head) > 1) {
+		printTable(w, lines, below, numbers)
 	}
 	for i := range rows {
 		for k := range rows[i].Histograms {
@@ -85,15 +95,16 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 	}
 }
 
-// printTable prints lines of cells in columns, of which the first so many are numbers.
-func printTable(w io.Writer, lines [][]string, numbers int) {
+// printTable prints lines of cells in columns, of which the first so many are numbers, each with other
+// lines below it.
+func printTable(w io.Writer, lines, below [][]string, numbers int) {
 	widths := make([]int, len(lines[0]))
 	for _, l := range lines {
 		for i, c := range l {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
-	for _, l := range lines {
+	for at, l := range lines {
 		var b strings.Builder
 		for i, c := range l {
 			if i > 0 {
@@ -107,6 +118,25 @@ func printTable(w io.Writer, lines [][]string, numbers int) {
 			}
 		}
 		terminal.Fprintf(w, "%s\n", strings.TrimRight(b.String(), " "))
+		for _, text := range below[at] {
+			terminal.Fprintf(w, "    %s\n", text)
+		}
+	}
+}
+
+// printFolded prints a line for each row: its other keys and its stack, the outermost first, and its hits.
+func printFolded(w io.Writer, rows []tracer.Row, o *statOptions) {
+	for i := range rows {
+		var parts []string
+		stack := ""
+		for k, key := range rows[i].Keys {
+			if o.By[k] == tracer.ByStack {
+				stack = key.Text
+				continue
+			}
+			parts = append(parts, strings.ReplaceAll(key.Text, ";", ":"))
+		}
+		terminal.Fprintf(w, "%s %d\n", strings.Join(append(parts, stack), ";"), rows[i].Hits)
 	}
 }
 
@@ -202,6 +232,9 @@ func printRowsJSON(w io.Writer, rows []tracer.Row, o *statOptions, seconds float
 			Histograms []histogram `json:"histograms,omitempty"`
 		}{seconds, r.Plan.Definition.String(), r.Hits, []key{}, nil, nil}
 		for k, x := range r.Keys {
+			if o.By[k] == tracer.ByStack && x.Value != nil {
+				x.Value = strings.Split(x.Text, ";")
+			}
 			out.Keys = append(out.Keys, key{o.By[k], x.Value})
 		}
 		for k := range r.Totals {

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -30,19 +29,23 @@ func statCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var what statOptions
 	var force bool
+	var stack string
 	cmd := &cobra.Command{
 		Use:   "stat 'FUNC ARG...'... [-- COMMAND...]",
 		Short: "Count hits in the kernel: sums and histograms of arguments, by site, task, argument...",
 		Long: `stat counts the hits of definitions in the kernel, so that functions can be looked at
 that run too often for trace. It tells hits apart by what --by lists: site, function,
-caller, comm, pid, tid, or arguments of the definition. With --sum an argument has its
+caller, stack, comm, pid, tid, or arguments of the definition. With --sum an argument has its
 sum, minimum, mean and maximum, with --hist a histogram by powers of two, with
 --linear one with equal steps. An argument that was not fetched at a hit is "?", and is
 not part of sums.
 
+With --by stack, --format folded prints what flame graphs are made of: a line for each
+stack, from the outermost function to the innermost, and its hits.
+
 On a terminal the table is renewed each second. Elsewhere it is printed at the end, and
 at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
-		Example: `  prolog-dump -x ./server stat 'handle_request req->kind len' --by kind --sum len
+		Example: `  prolog-dump -x ./server stat 'walk n->name:string i' --by name --sum i
   prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,18 +56,22 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			if err := what.histograms(); err != nil {
 				return err
 			}
-			return s.stat(cmd, args, command, force, &what, o)
+			if s.format == "folded" && !slices.Contains(what.By, tracer.ByStack) {
+				return errors.New("--format folded needs --by stack")
+			}
+			return s.stat(cmd, args, command, force, stack, &what, o)
 		},
 	}
-	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
+	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color"})...)
 	f := cmd.Flags()
-	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, comm, pid, tid, or names of arguments")
+	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, stack, comm, pid, tid, or names of arguments")
 	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")
 	f.StringArrayVar(&what.log2, "hist", nil, "argument for a histogram by powers of two; may be repeated")
 	f.StringArrayVar(&what.linear, "linear", nil, "argument for a histogram with equal steps, as ARG:LOW:HIGH:STEP; may be repeated")
 	f.DurationVar(&what.interval, "interval", 0, "print what was counted at each interval, as 1s (on a terminal: each second)")
 	f.IntVar(&what.top, "top", 0, "print only so many rows, those with the most hits")
 	f.IntVar(&what.MaxKeys, "max-keys", 0, "room for so many different keys (default: what 64 MiB hold, from 1024 to 16384)")
+	stackFlag(cmd, &stack)
 	limitFlags(cmd, &o)
 	f.IntVar(&o.PID, "pid", 0, "count in one process")
 	f.BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
@@ -98,7 +105,7 @@ func (o *statOptions) histograms() error {
 }
 
 // stat counts the hits of definitions, which are all about one image.
-func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, what *statOptions, o tracer.Options) (err error) {
+func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, o tracer.Options) (err error) {
 	x, running, defs, err := s.ready(texts, force)
 	if err != nil {
 		return err
@@ -112,6 +119,12 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 	if err != nil {
 		return err
 	}
+	if what.Stack, err = stacksOf(stack, x.kernel); err != nil {
+		return err
+	}
+	names := x.names(running)
+	defer func() { err = errors.Join(err, names.Close()) }()
+	what.StackText, what.CallerText = names.Text, names.CallerText
 	summary, err := tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o)
 	if err != nil {
 		return err
@@ -131,9 +144,16 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 	return err
 }
 
+// lookEvery is how often stat looks for processes that it has not seen, and firstLook when it looks first:
+// COMMAND may not last long.
+const (
+	firstLook = 5 * time.Millisecond
+	lookEvery = 160 * time.Millisecond
+)
+
 // showSummary prints what was counted, until the context ends.
 func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, sample int) error {
-	live := s.format == "text" && w == stdout && screenHeight() > 0
+	live := s.format == "text" && w == stdout && stdoutHeight() > 0
 	every := what.interval
 	if every <= 0 && live {
 		every = time.Second
@@ -144,6 +164,12 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		defer t.Stop()
 		ticks = t.C
 	}
+	// Addresses in a process are known as long as it is there.
+	var looks <-chan time.Time
+	wait := firstLook
+	if slices.Contains(what.By, tracer.ByStack) || slices.Contains(what.By, tracer.ByCaller) {
+		looks = time.After(wait)
+	}
 	began := time.Now()
 	var now time.Time
 	show := func(top int) error {
@@ -152,13 +178,16 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 			return err
 		}
 		out := bufio.NewWriter(w)
-		defer out.Flush()
 		seconds := now.Sub(began).Seconds()
-		if s.format == "json" {
-			return printRowsJSON(out, rows, what, seconds, top)
+		switch s.format {
+		case "json":
+			err = printRowsJSON(out, rows, what, seconds, top)
+		case "folded":
+			printFolded(out, rows, what)
+		default:
+			printRows(out, rows, what, seconds, top)
 		}
-		printRows(out, rows, what, seconds, top)
-		return nil
+		return errors.Join(err, out.Flush())
 	}
 	for {
 		select {
@@ -166,13 +195,20 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 			top := what.top
 			if live {
 				clearScreen()
-				if room := screenHeight() - 4; top == 0 || top > room {
+				if room := stdoutHeight() - 4; top == 0 || top > room {
 					top = max(room, 1)
 				}
 			}
 			if err := show(top); err != nil {
 				return err
 			}
+			continue
+		case <-looks:
+			if _, err := summary.Rows(); err != nil {
+				return err
+			}
+			wait = min(2*wait, lookEvery)
+			looks = time.After(wait)
 			continue
 		case <-ctx.Done():
 		}
@@ -198,15 +234,6 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		terminal.Fprintf(stderr, "%s\n", strings.TrimPrefix(text, ", "))
 	}
 	return errors.Join(err, limitedErr)
-}
-
-// screenHeight returns how many lines the terminal of standard output has, or 0 if that is none.
-func screenHeight() int {
-	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return max(int(size.Row), 1)
 }
 
 // clearScreen makes room for a table that takes the place of the one before.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -30,7 +29,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	t := table{width: s.width, indent: "    "}
 	for i := range site.Args {
 		a := &site.Args[i]
-		t.row(s.styled(roleName, a.Name), s.styled(roleType, typeText(a)), s.styled(answerRole(a), answerText(p, a)))
+		t.row(s.styled(roleName, a.Name), s.styled(roleType, a.TypeText()), s.styled(answerRole(a), answerText(p, a)))
 		if !s.explain {
 			continue
 		}
@@ -139,16 +138,6 @@ func inBody(s *dwarfloc.Site) string {
 		at += " inlined"
 	}
 	return at
-}
-
-func typeText(a *plan.Argument) string {
-	if a.Kind == prologue.KindComm {
-		return fmt.Sprintf("char[%d]", bpfstack.CommSize)
-	}
-	if a.Variable.Reason.Code == loc.ReasonNoSuchVariable {
-		return "-"
-	}
-	return a.Variable.Type.String()
 }
 
 // answerRole is whether an argument has a location that is fetched.

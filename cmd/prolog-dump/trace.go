@@ -14,14 +14,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 func traceCommand(s *settings) *cobra.Command {
-	var o tracer.Options
+	var o traceOptions
 	var object objectOptions
-	var force, span bool
+	var input string
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
@@ -48,10 +49,14 @@ variables, by their types. --set sets those before.`,
 				args, command = args[:n], args[n:]
 			}
 			switch {
+			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
+				return errors.New("-i prints a recording: there is nothing to attach or to run")
+			case input != "":
+				return s.replay(cmd.OutOrStdout(), input)
 			case object.object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object.object)
 			case object.object != "":
-				object.Options, object.force = o, force
+				object.traceOptions = o
 				return s.runObject(cmd, &object, command)
 			}
 			for _, name := range []string{"set", "samples", "interval"} {
@@ -59,22 +64,44 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
-			return s.trace(cmd, args, command, force, span, o)
+			return s.trace(cmd, args, command, &o, &sink{show: s.hitPrinter(cmd.OutOrStdout())})
 		},
 	}
 	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
 	objectFlags(cmd, &object)
-	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
-	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
-	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
-	limitFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
+	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
+	traceFlags(cmd, &o)
 	return cmd
 }
 
+// traceOptions are options of trace and record.
+type traceOptions struct {
+	tracer.Options
+	force, span bool
+	stack       string
+}
+
+// traceFlags are the flags of trace and record.
+func traceFlags(cmd *cobra.Command, o *traceOptions) {
+	f := cmd.Flags()
+	f.BoolVar(&o.span, "span", false, "whole runs of functions, with results and durations")
+	stackFlag(cmd, &o.stack)
+	f.IntVar(&o.PID, "pid", 0, "trace one process")
+	f.BoolVar(&o.force, "force", false, "attach even if the build IDs of image and running code differ")
+	limitFlags(cmd, &o.Options)
+	f.IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
+}
+
+// sink is where hits go.
+type sink struct {
+	open  func() error // when probes are attached; or nil
+	show  func(*recording.Hit) error
+	close func(recording.Totals) error // after the last one; or nil
+}
+
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) (err error) {
-	x, running, defs, err := s.ready(texts, force)
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOptions, sink *sink) (err error) {
+	x, running, defs, err := s.ready(texts, o.force)
 	if err != nil {
 		return err
 	}
@@ -85,7 +112,10 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	o.End = ending.end
 	var plans []*plan.Plan
 	var session *tracer.Session
-	if span {
+	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
+		return err
+	}
+	if o.span {
 		var spans []*plan.Span
 		for _, def := range defs {
 			p, err := plan.NewSpan(ctx, x.img, def, x.options)
@@ -94,18 +124,32 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 			}
 			spans, plans = append(spans, p), append(plans, p.Begin, p.End)
 		}
-		session, err = tracer.OpenSpans(ctx, running, spans, o)
+		session, err = tracer.OpenSpans(ctx, running, spans, o.Options)
 	} else {
 		if plans, err = plansOf(ctx, x.img, defs, x.options); err != nil {
 			return err
 		}
-		session, err = tracer.Open(ctx, running, plans, o)
+		session, err = tracer.Open(ctx, running, plans, o.Options)
 	}
 	if err != nil {
 		return err
 	}
-	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
-	return errors.Join(err, session.Close())
+	defer func() { err = errors.Join(err, session.Close()) }()
+	if sink.open != nil {
+		if err := sink.open(); err != nil {
+			return err
+		}
+	}
+	var source recording.Source
+	if o.Stack != 0 {
+		source.Names = x.names(running)
+		defer func() { err = errors.Join(err, source.Names.Close()) }()
+	}
+	totals, err := s.run(ctx, x, session, plans, command, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
+	if err == nil && sink.close != nil {
+		err = sink.close(totals)
+	}
+	return err
 }
 
 // ready parses definitions, which are all about one image, opens it, and finds where it runs.
@@ -149,33 +193,37 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 	return plans, nil
 }
 
-// run prints hits until the command or the context ends.
-func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, command []string) error {
+// run hands hits to show until the command or the context ends.
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, command []string, show func(*tracer.Hit) error) (recording.Totals, error) {
+	var totals recording.Totals
 	for i, a := range session.Attachments {
 		if err := x.reportAttached(stderr, plans[i], a); err != nil {
-			return err
+			return totals, err
 		}
 	}
 	tracing, child, err := start(ctx, command)
 	if err != nil {
-		return err
+		return totals, err
 	}
 	hits := 0
-	show := s.printHit
-	if s.format == "json" {
-		show = printHitJSON
-	}
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
-		return show(w, h)
+		return show(h)
 	})
-	lost, lostErr := session.Lost()
-	limited, limitedErr := session.Limited()
-	unpaired, unpairedErr := session.Unpaired()
-	missing, missingErr := session.Missing()
-	terminal.Fprintf(stderr, "%s, %d lost%s%s%s\n", count(hits, "hit"), lost, limitedText(limited), missingText(missing), unpairedText(&unpaired))
+	var lostErr, limitedErr, unpairedErr error
+	totals.Lost, lostErr = session.Lost()
+	totals.Limited, limitedErr = session.Limited()
+	totals.Unpaired, unpairedErr = session.Unpaired()
+	var missingErr error
+	totals.Missing, missingErr = session.Missing()
+	printTotals(hits, &totals)
 	child(ctx)
-	return errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
+	return totals, errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
+}
+
+// printTotals says how many hits were printed, and how many not.
+func printTotals(hits int, t *recording.Totals) {
+	terminal.Fprintf(stderr, "%s, %d lost%s%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
 }
 
 // missingText says how many hits were not seen since their condition could not be computed.
@@ -224,39 +272,58 @@ func start(ctx context.Context, command []string) (running context.Context, repo
 	}, nil
 }
 
-func (s *settings) printHit(w io.Writer, h *tracer.Hit) error {
-	var b strings.Builder
-	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, s.styled(rolePlace, h.Plan.Sites[h.Site].String()))
-	for i := range h.Values {
-		terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Values[i].Name), h.Values[i].String())
+// hitPrinter returns a function that prints hits in the chosen format.
+func (s *settings) hitPrinter(w io.Writer) func(*recording.Hit) error {
+	if s.format == "json" {
+		return func(h *recording.Hit) error { return printHitJSON(w, h) }
 	}
-	if h.Span != nil {
+	return func(h *recording.Hit) error { return s.printHit(w, h) }
+}
+
+func (s *settings) printHit(w io.Writer, h *recording.Hit) error {
+	var b strings.Builder
+	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, s.styled(rolePlace, h.Site.Text))
+	for i := range h.Values {
+		terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Site.Args[i].Name), h.Values[i].Text)
+	}
+	if h.End != nil {
 		for i := range h.Results {
-			terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Results[i].Name), h.Results[i].String())
+			terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.End.Args[i].Name), h.Results[i].Text)
 		}
 		terminal.Fprintf(&b, "  %s", s.styledf(roleFound, "%v", h.Duration))
 	}
 	b.WriteByte('\n')
+	for _, f := range h.Stack {
+		terminal.Fprintf(&b, "        %v\n", f)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func printHitJSON(w io.Writer, h *tracer.Hit) error {
+func printHitJSON(w io.Writer, h *recording.Hit) error {
 	type value struct {
 		Name  string `json:"name"`
 		Type  string `json:"type"`
 		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
 		Lost  bool   `json:"lost,omitempty"`
 	}
-	values := func(list []plan.Value) []value {
+	type frame struct {
+		Addr     uint64 `json:"address"`
+		Function string `json:"function,omitempty"`
+		Offset   uint64 `json:"offset"`
+		Inlined  bool   `json:"inlined,omitempty"`
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Object   string `json:"object,omitempty"`
+	}
+	values := func(s *recording.Site, list []recording.Value) []value {
 		out := make([]value, len(list))
-		for i := range list {
-			v := &list[i]
-			out[i] = value{Name: v.Name, Type: typeText(v.Argument), Value: v.Any(), Lost: v.Lost}
+		for i, v := range list {
+			out[i] = value{Name: s.Args[i].Name, Type: s.Args[i].Type, Value: v.Any, Lost: v.Lost}
 		}
 		return out
 	}
-	site := &h.Plan.Sites[h.Site]
+	site := h.Site
 	out := struct {
 		Time  float64 `json:"time"` // seconds
 		Comm  string  `json:"comm"`
@@ -273,11 +340,16 @@ func printHitJSON(w io.Writer, h *tracer.Hit) error {
 		Results  []value  `json:"results,omitempty"`
 		Duration *float64 `json:"duration,omitempty"` // seconds
 		End      string   `json:"end,omitempty"`      // where the run ended
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, h.Plan.Definition.Event, site.Function, qualifiedJSON(site.Function, functionName(site.Site)), site.SymbolOffset(), site.Addr, site.Again, values(h.Values), nil, nil, ""}
-	if h.Span != nil {
-		out.Results = values(h.Results)
+
+		Stack []frame `json:"stack,omitempty"` // the innermost first
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, qualifiedJSON(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
+	if h.End != nil {
+		out.Results = values(h.End, h.Results)
 		seconds := h.Duration.Seconds()
-		out.Duration, out.End = &seconds, h.Span.End.Sites[h.End].SymbolOffset()
+		out.Duration, out.End = &seconds, h.End.Place
+	}
+	for _, f := range h.Stack {
+		out.Stack = append(out.Stack, frame(f))
 	}
 	return printObject(w, out)
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/recording"
+	"github.com/bpfprologue/bpfprologue/terminal"
+)
+
+func recordCommand(s *settings) *cobra.Command {
+	var o traceOptions
+	var output string
+	cmd := &cobra.Command{
+		Use:   "record -o FILE 'FUNC ARG...'... [-- COMMAND...]",
+		Short: "Keep hits in a file, which trace -i prints anywhere",
+		Long: `record is trace, but keeps hits in a file. trace -i FILE prints them, as text or JSON:
+the lines that trace would have printed. That needs neither the image nor privileges.`,
+		Example: `  prolog-dump -x ./server record -o server.hits 'walk n->name:string i' -- ./server
+  prolog-dump trace -i server.hits`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var command []string
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args, command = args[:n], args[n:]
+			}
+			return s.record(cmd, args, command, &o, output)
+		},
+	}
+	s.use(cmd, []string{"text"}, join(planFlags, []string{"attachable"})...)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the file; another one of that name is replaced")
+	_ = cmd.MarkFlagRequired("output")
+	traceFlags(cmd, &o)
+	return cmd
+}
+
+// record traces definitions into a file. If nothing can be traced, a file of that name stays as it is.
+func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceOptions, output string) (err error) {
+	var f *os.File
+	var b *bufio.Writer
+	var w *recording.Writer
+	defer func() {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	return s.trace(cmd, texts, command, o, &sink{
+		open: func() (err error) {
+			if f, err = os.Create(output); err != nil {
+				return err
+			}
+			b = bufio.NewWriter(f)
+			w, err = recording.NewWriter(b)
+			return err
+		},
+		show:  func(h *recording.Hit) error { return w.Write(h) },
+		close: func(t recording.Totals) error { return errors.Join(w.Close(t), b.Flush()) },
+	})
+}
+
+// replay prints a recording.
+func (s *settings) replay(out io.Writer, path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := recording.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	w := bufio.NewWriter(out)
+	defer func() { err = errors.Join(err, w.Flush()) }()
+	show := s.hitPrinter(w)
+	for hits := 0; ; hits++ {
+		h, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			totals := r.Totals()
+			printTotals(hits, &totals)
+			return nil
+		case err != nil:
+			terminal.Fprintf(stderr, "%s\n", count(hits, "hit"))
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := show(h); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Package recording keeps hits in a file, with what is needed to print them elsewhere: no image, no
+// kernel and no privilege.
+//
+//	w, err := recording.NewWriter(file)
+//	var source recording.Source
+//	err = session.Run(ctx, func(h *tracer.Hit) error { return w.Write(source.Hit(h)) })
+//	err = w.Close(recording.Totals{})
+//
+//	r, err := recording.NewReader(file)
+//	for {
+//		h, err := r.Next() // io.EOF after the last one
+//		fmt.Println(h.Comm, h.Site.Text, h.Values)
+//	}
+//
+// # The file
+//
+// A file begins with the eight bytes 89 "BPFPR" 0d 0a and a version, a number of 4 bytes. Then there are
+// sections: a byte for the kind, the length of the contents in bytes and a CRC-32C of the kind and the
+// contents, 4 bytes each, and the contents. These numbers are little-endian. In contents a number is an
+// unsigned LEB128, or, where it can be negative, that of its zigzag form; a string is its length and its
+// bytes. The kinds, in any order in which what is referred to by number comes first:
+//
+//   - 'P', a plan: the definition and the name of its event, strings. Plans are numbered from 0
+//   - 'S', a site: the number of its plan, three strings (where it is in words, its function, symbol and
+//     offset), its address, 1 if it may fire again in one run, the number of its arguments, and the name
+//     and the type of each, strings. Sites are numbered from 0
+//   - 'H', hits, one after the other. A string in them is 0 and a string, or n for the nth of the
+//     section's strings that were written so. A hit is: the nanoseconds since the one before in the
+//     section, or since the machine started, which may be negative; process; task; the task's name; the
+//     number of the site; the values of its arguments; the number of frames of its stack, and of each its
+//     address, the function, a string, the offset in that, 1 if it is inlined, the file, a string, the line,
+//     and the object, a string; 1 if it is a whole run, and then the nanoseconds
+//     that it took, the number of the site where it ended, and the values of that
+//   - 'E', the end: the number of hits, and the numbers of Totals
+//
+// A value is a byte and what that says: 0 nothing, it was not fetched; 1 a signed number; 2 an unsigned
+// one; 3 the 8 bytes of a floating-point number, little-endian; 4 false; 5 true; 6 a string that is
+// printed in quotes; 7 one that is printed as it is; 8 the printed string, then the value.
+package recording
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/stacks"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// Hit is a hit that was recorded, or can be.
+type Hit struct {
+	Time     time.Duration // since the machine started, not counting suspensions
+	PID, TID int           // in the initial PID namespace
+	Comm     string        // name of the task
+	Site     *Site
+	Values   []Value // of Site.Args
+
+	Stack []stacks.Frame // the innermost first; nil without stacks
+
+	// The rest is of a whole run.
+	End      *Site // where it ended; nil for a hit that is not a run
+	Duration time.Duration
+	Results  []Value // of End.Args
+}
+
+// Plan is a definition.
+type Plan struct {
+	Definition string
+	Event      string // its name, or ""
+}
+
+// Site is where hits were.
+type Site struct {
+	Plan     *Plan
+	Text     string // in words: dwarfloc.Site.String
+	Function string // in the debug information
+	// Qualified is the function's name as its language writes it: dwarfloc.Site.QualifiedName.
+	Qualified string
+	Place     string // symbol and offset
+	Addr      uint64 // link-time address
+	Again     bool   // it may fire again in one run
+	Args      []Arg
+}
+
+// Arg is an argument at a site.
+type Arg struct{ Name, Type string }
+
+// Value is a value as it is printed.
+type Value struct {
+	Text string // as plan.Value.String prints it
+	Any  any    // as plan.Value.Any returns it: int64, uint64, float64, bool, string or nil
+	Lost bool   // it was not fetched
+}
+
+// Totals are counts of what is not in a recording.
+type Totals struct {
+	Lost     uint64 // hits for which there was no room in the buffer
+	Limited  uint64 // hits beyond a rate
+	Missing  uint64 // hits at which the condition could not be computed
+	Unpaired tracer.Unpaired
+}
+
+// Source makes recordable hits of a session's. The zero Source is ready. It is not for concurrent use.
+type Source struct {
+	// Names finds the functions of stacks. If nil, hits have none.
+	Names *stacks.Names
+
+	plans map[*plan.Plan]*Plan
+	sites map[siteKey]*Site
+}
+
+type siteKey struct {
+	plan *plan.Plan
+	site int
+}
+
+// Hit returns a hit with all its texts.
+func (s *Source) Hit(h *tracer.Hit) *Hit {
+	out := &Hit{Time: h.Time, PID: h.PID, TID: h.TID, Comm: h.Comm, Site: s.site(h.Plan, h.Site, h.Values), Values: values(h.Values)}
+	if s.Names != nil {
+		out.Stack = s.Names.Frames(h.Stack)
+	}
+	if h.Span != nil {
+		out.End, out.Duration = s.site(h.Span.End, h.End, h.Results), h.Duration
+		out.Results = values(h.Results)
+	}
+	return out
+}
+
+func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
+	if site := s.sites[siteKey{p, index}]; site != nil {
+		return site
+	}
+	if s.sites == nil {
+		s.sites, s.plans = make(map[siteKey]*Site), make(map[*plan.Plan]*Plan)
+	}
+	if s.plans[p] == nil {
+		s.plans[p] = &Plan{p.Definition.String(), p.Definition.Event}
+	}
+	at := &p.Sites[index]
+	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
+	for i := range values {
+		site.Args = append(site.Args, Arg{values[i].Name, values[i].TypeText()})
+	}
+	s.sites[siteKey{p, index}] = site
+	return site
+}
+
+func values(list []plan.Value) []Value {
+	out := make([]Value, len(list))
+	for i := range list {
+		out[i] = Value{list[i].String(), list[i].Any(), list[i].Lost}
+	}
+	return out
+}
+
+// usual returns the text of a value that is not text. Strings are as they are.
+func usual(x any) string {
+	switch x := x.(type) {
+	case int64:
+		return strconv.FormatInt(x, 10)
+	case uint64:
+		return strconv.FormatUint(x, 10)
+	case string:
+		return x
+	}
+	return fmt.Sprint(x)
+}
+
+// qualified returns the name of a site's function, or what is known of it in a damaged image.
+func qualified(s *dwarfloc.Site) string {
+	if name, err := s.QualifiedName(); err == nil {
+		return name
+	}
+	return s.Function
+}

@@ -1,0 +1,261 @@
+package stacks
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// object is a file with functions.
+type object struct {
+	name   string
+	img    *dwarfloc.Image // nil without debug information
+	file   *image.File
+	code   []section
+	inode  uint64
+	frames map[frameKey][]Frame
+	opened bool // by this package
+}
+
+type frameKey struct {
+	link   uint64
+	after  bool // a call
+	probed *dwarfloc.Site
+}
+
+// section is a section of instructions.
+type section struct{ addr, size, offset uint64 }
+
+func newObject(name string, img *dwarfloc.Image, file *image.File) *object {
+	o := &object{name: name, img: img, file: file, frames: make(map[frameKey][]Frame)}
+	for _, s := range file.Sections() {
+		if offset, err := file.FileOffset(s.Addr); s.Exec && s.Size > 0 && err == nil {
+			o.code = append(o.code, section{s.Addr, s.Size, offset})
+		}
+	}
+	var st unix.Stat_t
+	if unix.Stat(name, &st) == nil {
+		o.inode = st.Ino
+	}
+	return o
+}
+
+// link returns the link-time address of what is at an offset in the file.
+func (o *object) link(offset uint64) (uint64, bool) {
+	for _, s := range o.code {
+		if offset >= s.offset && offset-s.offset < s.size {
+			return s.addr + offset - s.offset, true
+		}
+	}
+	return 0, false
+}
+
+// holds reports whether there are instructions at a link-time address.
+func (o *object) holds(link uint64) bool {
+	return slices.ContainsFunc(o.code, func(s section) bool { return link >= s.addr && link-s.addr < s.size })
+}
+
+// process is what is mapped into a process.
+type process struct{ maps []mapping }
+
+// mapping is a file that is mapped with instructions.
+type mapping struct {
+	start, end, offset uint64
+	inode              uint64
+	path               string
+}
+
+// objectKey tells mapped files apart: paths mean nothing across containers.
+type objectKey struct {
+	inode uint64
+	path  string
+}
+
+// maxProcesses is how many processes are remembered.
+const maxProcesses = 1 << 14
+
+// process returns what is known of a process, and reads it again if that is asked for.
+func (n *Names) process(pid int, again bool) *process {
+	p := n.processes[pid]
+	if p != nil && !again {
+		return p
+	}
+	maps, err := readMaps(pid)
+	if p != nil && (err != nil || len(maps) == 0) {
+		return p // it has ended: what was known stays
+	}
+	if len(n.processes) >= maxProcesses {
+		clear(n.processes)
+	}
+	p = &process{maps}
+	n.processes[pid] = p
+	return p
+}
+
+// Watch reads what is mapped into a process, so that its addresses are known after it has ended.
+func (n *Names) Watch(pid int) { n.process(pid, true) }
+
+// readMaps reads the mappings of instructions in /proc/PID/maps (proc_pid_maps(5)).
+func readMaps(pid int) (out []mapping, err error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if m, ok := parseMapping(lines.Text()); ok {
+			out = append(out, m)
+		}
+	}
+	return out, lines.Err()
+}
+
+// parseMapping parses a line of /proc/PID/maps. ok is false for one without instructions.
+func parseMapping(line string) (m mapping, ok bool) {
+	fields := strings.SplitN(line, " ", 6)
+	if len(fields) < 5 || len(fields[1]) < 3 || fields[1][2] != 'x' {
+		return m, false
+	}
+	start, end, _ := strings.Cut(fields[0], "-")
+	var errs [4]error
+	m.start, errs[0] = strconv.ParseUint(start, 16, 64)
+	m.end, errs[1] = strconv.ParseUint(end, 16, 64)
+	m.offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
+	m.inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
+	if errors.Join(errs[:]...) != nil || m.end <= m.start {
+		return m, false
+	}
+	if len(fields) == 6 {
+		// The kernel writes a newline in a name as \012.
+		m.path = strings.ReplaceAll(strings.TrimLeft(fields[5], " "), `\012`, "\n")
+	}
+	return m, true
+}
+
+func (p *process) mapping(addr uint64) *mapping {
+	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].end > addr })
+	if i < len(p.maps) && p.maps[i].start <= addr {
+		return &p.maps[i]
+	}
+	return nil
+}
+
+// userFrames returns the frames of an address in a process.
+func (n *Names) userFrames(s *tracer.Stack, addr uint64, after bool) []Frame {
+	site := s.Plan.Sites[s.Site].Site
+	isProbe := s.At != 0 && !s.Plan.Sites[s.Site].Return // At is where the site is
+	var probed *dwarfloc.Site
+	if addr == s.At && isProbe && !after {
+		probed = site
+	}
+	own := n.objectOf(s.Plan.Image)
+	p := n.process(s.PID, false)
+	m := p.mapping(addr)
+	if m == nil || isProbe && !n.agrees(p, own, s.At, site) {
+		p = n.process(s.PID, true) // it has executed another program, or mapped a file
+		m = p.mapping(addr)
+	}
+	if m != nil && (!isProbe || n.agrees(p, own, s.At, site)) {
+		if o := n.object(s.PID, m); o != nil {
+			if link, ok := o.link(addr - m.start + m.offset); ok {
+				return o.framesIn(addr, link, after, probed)
+			}
+		}
+		return []Frame{{Addr: addr, Object: m.path}}
+	}
+	if link := addr - s.At + site.Addr; isProbe && own != nil && own.holds(link) {
+		return own.framesIn(addr, link, after, probed)
+	}
+	return []Frame{{Addr: addr}}
+}
+
+// agrees reports whether the probed image is mapped where a probe in it was hit.
+func (n *Names) agrees(p *process, own *object, at uint64, site *dwarfloc.Site) bool {
+	m := p.mapping(at)
+	if m == nil || own == nil {
+		return false
+	}
+	link, ok := own.link(at - m.start + m.offset)
+	return ok && link == site.Addr
+}
+
+// objectOf returns the object of an image that is open.
+func (n *Names) objectOf(img *dwarfloc.Image) *object {
+	for _, o := range n.own {
+		if o.img == img {
+			return o
+		}
+	}
+	o := newObject(img.Path(), img, img.File)
+	n.own = append(n.own, o)
+	return o
+}
+
+// object returns the object of a mapped file, or nil if it cannot be read.
+func (n *Names) object(pid int, m *mapping) *object {
+	if m.inode == 0 {
+		return nil // no file: the vDSO, or code that was written while running
+	}
+	for _, o := range n.own {
+		if o.inode == m.inode {
+			return o
+		}
+	}
+	key := objectKey{m.inode, m.path}
+	o, known := n.objects[key]
+	if !known {
+		o = n.open(pid, m)
+		n.objects[key] = o
+	}
+	return o
+}
+
+// open opens a mapped file: as the process sees it, or, if that is another one now, the mapped file
+// itself.
+func (n *Names) open(pid int, m *mapping) *object {
+	path := strings.TrimSuffix(m.path, " (deleted)")
+	for _, at := range []string{path, fmt.Sprintf("/proc/%d/root%s", pid, path), fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.start, m.end)} {
+		var st unix.Stat_t
+		if unix.Stat(at, &st) != nil || st.Ino != m.inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		if img, err := n.o.Open(at); err == nil {
+			o := newObject(path, img, img.File)
+			o.opened = true
+			return o
+		}
+		if f, err := image.Open(at, nil); err == nil {
+			o := newObject(path, nil, f)
+			o.opened = true
+			return o
+		}
+	}
+	return nil
+}
+
+func (n *Names) closeObjects() error {
+	var errs []error
+	for _, o := range n.objects {
+		switch {
+		case o == nil || !o.opened:
+		case o.img != nil:
+			errs = append(errs, o.img.Close())
+		default:
+			errs = append(errs, o.file.Close())
+		}
+	}
+	clear(n.objects)
+	return errors.Join(errs...)
+}
