@@ -119,7 +119,13 @@ func (n *Names) Frames(s *tracer.Stack) (out []Frame) {
 	if s == nil {
 		return nil
 	}
+	if len(s.User) > 0 {
+		n.process(s.PID, false) // soon: it may end
+	}
 	for i, addr := range s.Kernel {
+		if probe := s.Plan.Sites[s.Site].Addr + n.o.Slide; i == 0 && addr == probe+1 {
+			addr = probe // x86 has gone on by the length of a breakpoint
+		}
 		out = append(out, n.kernelFrames(addr, i > 0)...)
 	}
 	for i, addr := range s.User {
