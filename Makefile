@@ -16,7 +16,7 @@ DEPS := \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
-	qemu-system-x86 qemu-system-arm xz-utils zstd
+	qemu-system-x86 qemu-system-arm xz-utils zstd fish
 
 .DEFAULT_GOAL := help
 
@@ -27,6 +27,11 @@ help: ## Show this list
 .PHONY: build
 build: ## Build the tool into bin/
 	$(GO) build -trimpath -buildvcs=auto -o $(BIN)/ ./cmd/...
+
+.PHONY: man
+man: build ## Write man pages into bin/man/man1
+	mkdir -p $(BIN)/man/man1
+	$(BIN)/prolog-dump man $(BIN)/man/man1
 
 .PHONY: demo
 demo: ## Resolve and print fetch prologues for an embedded image (no root, no kernel image)

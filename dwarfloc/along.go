@@ -107,7 +107,7 @@ func readsOf(vars []*Variable, memory bool) (reads insn.Writes) {
 				switch e.Op {
 				case loc.OpReg:
 					reads.Registers |= 1 << (e.K & 63)
-				case loc.OpDeref, loc.OpText:
+				case loc.OpDeref, loc.OpText, loc.OpGlob:
 					reads.Memory = true
 				}
 			})

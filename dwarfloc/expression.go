@@ -2,7 +2,6 @@ package dwarfloc
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -689,6 +688,7 @@ type pattern struct {
 	text string
 	any  []bool // of each byte: "?"
 	open bool   // more may follow
+	glob string // the pattern itself, if that is not all
 }
 
 // readPattern reads the right side of a comparison with ~.
@@ -706,7 +706,7 @@ func readPattern(e *probe.Expr) (p pattern, err error) {
 			any = true
 		case '*':
 			if i < len(e.Name)-1 {
-				return p, wrongAt(e, "a pattern in a condition has * at its end only, found %s", strconv.Quote(e.Name))
+				return pattern{glob: e.Name}, nil
 			}
 			p.open = true
 			continue
@@ -734,6 +734,10 @@ func (c *computation) compareText(e *probe.Expr) (n number, err error) {
 	}
 	n = number{size: 4, signed: true}
 	if of.Kind == probe.KindComm && len(of.Path) == 0 {
+		if p.glob != "" {
+			n.e = loc.Glob(nil, commSize, p.glob)
+			return n, nil
+		}
 		n.e = c.match(&p, commSize, func(i int) *loc.Expr {
 			return c.ev.Task(loc.TaskComm + loc.Task(i))
 		})
@@ -743,6 +747,10 @@ func (c *computation) compareText(e *probe.Expr) (n number, err error) {
 			return n, err
 		}
 		if n.reason = reason; reason.Code != loc.ReasonNone {
+			return n, nil
+		}
+		if p.glob != "" {
+			n.e = loc.Glob(at, most, p.glob)
 			return n, nil
 		}
 		n.e = c.match(&p, most, func(i int) *loc.Expr {

@@ -31,6 +31,7 @@ type Image struct {
 	units     []unit // by number; see unitAt
 
 	globals   globals
+	scoped    sync.Map // by the number of a unit: see unit.scopes
 	callers   callers
 	preempted preempted
 	full      fullTypes

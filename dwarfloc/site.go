@@ -1,6 +1,7 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -120,8 +121,10 @@ type Site struct {
 // was itself called from, for all but the last of a site's callers.
 type Caller struct {
 	Function string
-	CallFile string
-	CallLine int
+	// Qualified is the name as Site.QualifiedName returns it.
+	Qualified string
+	CallFile  string
+	CallLine  int
 }
 
 // function is what an evaluation needs to know about the out-of-line function that
@@ -154,19 +157,22 @@ func (s *Site) String() string {
 	if s.u == nil || s.describe() != nil {
 		return s.SymbolOffset()
 	}
-	name := s.Function
+	name, place := s.Function, s.Place()
+	if q, err := s.QualifiedName(); err == nil {
+		name = q
+	}
 	if s.Kind == SiteLine {
 		name = s.File + ":" + strconv.Itoa(s.Line) + " (" + name + ")"
 	}
 	switch {
 	case s.Kind == SiteExit:
-		return name + " ends in " + s.SymbolOffset()
+		return name + " ends in " + place
 	case s.Inlined():
-		return name + " inlined in " + s.SymbolOffset()
-	case s.SymbolOffset() == name:
+		return name + " inlined in " + place
+	case place == name:
 		return name
 	}
-	return name + " at " + s.SymbolOffset()
+	return name + " at " + place
 }
 
 // At returns the site off bytes after an entry's first instruction, where variables are
@@ -386,12 +392,23 @@ func (s *Site) enclosing() (out []Caller, err error) {
 	for p := u.Recs[s.rec].Parent; p >= 0; p = u.Recs[p].Parent {
 		r := &u.Recs[p]
 		c := Caller{Function: u.img.index.NameOf(u.NameRefOf(r))}
-		if r.Flags&index.Inlined == 0 {
+		c.Qualified = c.Function
+		if r.Flags&index.Inlined == 0 && !u.qualifies() {
 			return append(out, c), nil
 		}
 		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
 			return nil, err
+		}
+		if u.qualifies() {
+			q, err := u.img.qualified(e)
+			if err != nil {
+				return nil, err
+			}
+			c.Qualified = cmp.Or(q, c.Function)
+		}
+		if r.Flags&index.Inlined == 0 {
+			return append(out, c), nil
 		}
 		var file uint64
 		err = e.Attrs(func(a dw.Attr, v dw.Value) {

@@ -25,6 +25,9 @@ func Bpftrace(w io.Writer, p *plan.Plan, o Options) error {
 		return err
 	}
 	b := bufio.NewWriter(w)
+	if e := p.Definition.Options.If; e != nil {
+		fmt.Fprintf(b, "// without the condition %s\n", cname.OneLine(e.String()))
+	}
 	for i := range p.Sites {
 		if s := &p.Sites[i]; s.Instance < 0 {
 			fmt.Fprintf(b, "// %s: %s\n", cname.OneLine(s.String()), cname.OneLine(leftOut(s)))

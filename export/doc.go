@@ -7,7 +7,8 @@
 //
 // Probe definitions of the kernel and bpftrace programs cannot express everything that a
 // prologue can. What they cannot express is left out, and a comment in its place says why: no
-// output fetches a value that differs from the plan's.
+// output fetches a value that differs from the plan's. So are a definition's conditions: what they would
+// drop is fetched too.
 //
 // Whoever made an image chose the names in it, and whoever placed it the path. Where a language has no
 // way to write a name as that name and nothing else, the site or the argument is left out too, or the
@@ -172,6 +173,9 @@ func (n names) next(name string, most int) string {
 func leftOut(s *plan.Site) string {
 	if s.Refused != nil {
 		return "left out: " + s.Refused.Error()
+	}
+	if s.Never != nil {
+		return "left out: the condition never holds there"
 	}
 	return "left out: an argument is missing"
 }

@@ -32,6 +32,9 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 	}
 	events := make(names)
 	b := bufio.NewWriter(w)
+	if e := p.Definition.Options.If; e != nil {
+		fmt.Fprintf(b, "# without the condition %s\n", cname.OneLine(e.String()))
+	}
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		if s.Instance < 0 {

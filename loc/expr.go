@@ -1,6 +1,8 @@
 package loc
 
 import (
+	"bytes"
+	"encoding/binary"
 	"strconv"
 	"strings"
 
@@ -43,6 +45,8 @@ import (
 //   - OpSelect: A != 0 ? B : C; only one of B and C is computed
 //   - OpTask: the [Task] with number K: what the kernel knows of the current task
 //   - OpText: the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
+//   - OpGlob: whether the string of at most K bytes in memory at A, or if A is nil the current task's
+//     name, matches [Expr.Pattern]: 1 or 0
 type Op uint8
 
 // The operations. Comparisons give 1 or 0. Where B = 0 is a fault, the value does not exist.
@@ -81,6 +85,7 @@ const (
 	OpSelect           // A != 0 ? B : C; only one of B and C is computed
 	OpTask             // the Task with number K: what the kernel knows of the current task
 	OpText             // the first 8 bytes of the string in memory at A as a number, with zeros after its NUL
+	OpGlob             // whether the string of at most K bytes in memory at A, or the task's name, matches Pattern
 )
 
 // Task is a number that the kernel knows of the current task. It does not depend on the site.
@@ -132,6 +137,29 @@ type Expr struct {
 	A, B, C *Expr  // operands
 }
 
+// Glob returns an OpGlob. A string at an address has at most so many bytes, or any number if that is 0,
+// and of longer ones than 63 bytes the first 63 are compared. In the pattern * is any text, ? any character, and a backslash makes the next
+// character stand for itself.
+func Glob(at *Expr, most int, pattern string) *Expr {
+	e := &Expr{Op: OpGlob, A: at, K: uint64(most)}
+	// The pattern is in constants: few expressions have one, and all would be larger.
+	for i := (len(pattern) - 1) / 8 * 8; i >= 0 && pattern != ""; i -= 8 {
+		var d [8]byte
+		copy(d[:], pattern[i:])
+		e.B = &Expr{Op: OpConst, K: binary.LittleEndian.Uint64(d[:]), A: e.B}
+	}
+	return e
+}
+
+// Pattern returns the pattern of an OpGlob.
+func (e *Expr) Pattern() string {
+	var d []byte
+	for c := e.B; c != nil && e.Op == OpGlob; c = c.A {
+		d = binary.LittleEndian.AppendUint64(d, c.K)
+	}
+	return string(bytes.TrimRight(d, "\x00"))
+}
+
 // Walk calls f for the node and all nodes below it.
 func (e *Expr) Walk(f func(*Expr)) {
 	if e == nil {
@@ -174,6 +202,14 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		b.WriteString("text[")
 		e.A.write(b, a, false)
 		b.WriteByte(']')
+	case OpGlob:
+		b.WriteString("glob[")
+		if e.A == nil {
+			b.WriteString("$comm")
+		} else {
+			e.A.write(b, a, false)
+		}
+		b.WriteString(", " + strconv.Quote(e.Pattern()) + "]")
 	case OpNeg, OpNot:
 		b.WriteByte("-~"[e.Op-OpNeg])
 		if e.A.Op == OpAdd && e.A.B.Op == OpConst {

@@ -124,6 +124,10 @@ func (p *Plan) noSuchVariable(e *probe.Expr) error {
 			names[v.Name] = struct{}{}
 		}
 	}
+	macro := ""
+	if strings.ToUpper(e.Name) == e.Name {
+		macro = "; macros are not in the debug information: write the number"
+	}
 	all := slices.Sorted(maps.Keys(names))
 	hint := suggest.Nearest(e.Name, slices.Values(all), 3)
 	text := "nearest: "
@@ -131,9 +135,9 @@ func (p *Plan) noSuchVariable(e *probe.Expr) error {
 		hint, text = all[:min(len(all), 12)], "there are: "
 	}
 	if len(hint) == 0 {
-		return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s, which has no parameters or locals", e.Name, p.functions())
+		return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s, which has no parameters or locals%s", e.Name, p.functions(), macro)
 	}
-	return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s; %s%s", e.Name, p.functions(), text, strings.Join(hint, ", "))
+	return probe.Errorf(p.Definition, e.Pos, "no variable %q in %s; %s%s%s", e.Name, p.functions(), text, strings.Join(hint, ", "), macro)
 }
 
 // functions describes the plan's functions for an error.

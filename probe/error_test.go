@@ -74,8 +74,6 @@ func TestParseError(t *testing.T) {
 			`expected a function name or pattern, found the end`},
 		{`f= g`, 3,
 			`expected a function name or pattern, found a space`},
-		{`f=ns::g`, 5,
-			`expected "@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return", "%exit" or a space after the function (in a name any other sign needs a backslash), found "::": a qualified name (a function's own name has "\:\:") is not supported yet`},
 		{`f=[ab`, 3,
 			`expected a class with its "]", found "[ab"`},
 		{`f=[] g]`, 3,

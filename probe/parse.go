@@ -85,5 +85,5 @@ func (s *scanner) event(need bool) (group, event string, err error) {
 // after a backslash, in the name of a source file or in a lazy pattern is not that.
 func hasEvent(word string) bool {
 	n := strings.IndexAny(word, `=@[\;`)
-	return n >= 0 && word[n] == '='
+	return n >= 0 && word[n] == '=' && !strings.Contains(word[:n], "::") // which is in a qualified name
 }

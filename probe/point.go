@@ -24,8 +24,6 @@ func (s *scanner) point() (Point, error) {
 	}
 	after := `"@SRC", ":LINE", ";PATTERN", "+OFFSET", "%return", "%exit" or a space after the function (in a name any other sign needs a backslash)`
 	switch {
-	case s.at("::"):
-		return p, s.unsupported(after, `a qualified name (a function's own name has "\:\:") is`)
 	case s.accept("@"):
 		if p.Source, err = s.source(); err != nil {
 			return p, err
@@ -189,6 +187,8 @@ func (s *scanner) pattern(what string, isPlain func(byte) bool) (string, error) 
 				return "", s.errorf(s.pos, "expected a class with its %q, found %q", "]", s.word())
 			}
 			s.pos = first + 1 + n + 1
+		case s.at("::"): // of a qualified name
+			s.pos += 2
 		case b == '*' || b == '?' || isPlain(b):
 			s.pos++
 		default:

@@ -86,11 +86,13 @@ func (s *scanner) word() string {
 }
 
 // indexPlain returns where the first of some characters is that has no backslash before it,
-// or -1.
+// or -1. Nor is it one of the two colons of a qualified name.
 func indexPlain(text, chars string) int {
 	for i := 0; i < len(text); i++ {
 		switch {
 		case text[i] == '\\':
+			i++
+		case strings.HasPrefix(text[i:], "::"): // of a qualified name
 			i++
 		case strings.IndexByte(chars, text[i]) >= 0:
 			return i

@@ -57,7 +57,7 @@ func (c *computer) asked(n *node) int {
 		return c.asked(n.a) + max(c.asked(n.b), c.asked(n.c))
 	}
 	own := 0
-	if n.op == loc.OpTask || n.op == loc.OpText || n.op == loc.OpDeref && !c.steady(n) {
+	if n.op == loc.OpTask || n.op == loc.OpText || n.op == loc.OpGlob || n.op == loc.OpDeref && !c.steady(n) {
 		own = 1
 	}
 	return own + c.asked(n.a) + c.asked(n.b)
@@ -71,7 +71,7 @@ func (c *computer) faults(n *node) bool {
 	if n == nil || n.calls == 0 {
 		return false
 	}
-	return n.op == loc.OpText || n.op == loc.OpDeref && !c.steady(n) || c.faults(n.a) || c.faults(n.b) || c.faults(n.c)
+	return n.op == loc.OpText || n.op == loc.OpGlob && n.a != nil || n.op == loc.OpDeref && !c.steady(n) || c.faults(n.a) || c.faults(n.b) || c.faults(n.c)
 }
 
 // split splits the address of a read into a pointer and what a load adds to it. Machines that load

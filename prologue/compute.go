@@ -71,6 +71,8 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 		c.task(loc.Task(n.k), dst)
 	case loc.OpText:
 		c.text(n, dst, free)
+	case loc.OpGlob:
+		c.globs(n, dst, free)
 	case loc.OpZExt:
 		if size := int(n.size); c.partOfRegister(n) {
 			c.load(dst, c.ctx, c.registerAt(n.a.k, size), size)

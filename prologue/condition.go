@@ -45,10 +45,8 @@ func (f *fetcher) emitConditions() {
 		return
 	}
 	f.pending = note{kind: noteIf}
-	calls := slices.ContainsFunc(f.tests, func(n *node) bool { return n.calls > 0 })
-	if calls {
-		f.reg(asm.Mov, asm.R6, asm.R1)
-		f.ctx = asm.R6
+	if slices.ContainsFunc(f.tests, func(n *node) bool { return n.calls > 0 }) {
+		f.saveCtx()
 	}
 	free := (callerSaved | calleeSaved) &^ setOf(asm.R0, f.ctx)
 	var no, missing, yes label
@@ -94,9 +92,20 @@ func (f *fetcher) emitConditions() {
 		f.end0()
 	}
 	f.bind(&yes)
-	if calls {
-		f.reg(asm.Mov, asm.R1, asm.R6)
-		f.ctx = asm.R1
+}
+
+// saveCtx keeps ctx where calls do not destroy it.
+func (f *fetcher) saveCtx() {
+	if f.ctx == asm.R1 {
+		f.reg(asm.Mov, asm.R6, asm.R1)
+		f.ctx = asm.R6
+	}
+}
+
+// restoreCtx puts ctx where the user's program gets it.
+func (f *fetcher) restoreCtx() {
+	if f.ctx != asm.R1 {
+		f.reg(asm.Mov, asm.R1, f.ctx)
 	}
 }
 

@@ -206,8 +206,7 @@ func (f *fetcher) emit() {
 		} else {
 			f.noteUnit(f.late[0].unit)
 		}
-		f.reg(asm.Mov, asm.R6, asm.R1)
-		f.ctx = asm.R6
+		f.saveCtx()
 	}
 	for i, u := range units {
 		if i > 0 || !calls {
@@ -230,9 +229,7 @@ func (f *fetcher) emit() {
 		f.deliver(&f.fetches[i])
 	}
 	f.deliverErr()
-	if calls {
-		f.reg(asm.Mov, asm.R1, asm.R6)
-	}
+	f.restoreCtx()
 }
 
 // scratch returns the registers, besides R0, to compute a unit in.

@@ -1,6 +1,7 @@
 package prologue_test
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
+// errEnded is interpret's error for a prologue that ends the program.
+var errEnded = errors.New("the program was ended")
+
 // interpret runs a prologue in a world, on either byte order and without a
 // kernel. It is as strict as the verifier about what the instructions use: ctx,
 // registers and stack that were set, aligned, forward.
@@ -19,6 +23,8 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		ctx   = 0x1000000000000000 // values of R1 and R10, recognised in addresses
 		stack = 0x2000000000000000
 		size  = 512
+
+		counter = 0x3000000000000000 // the address of the value of MissingCounter
 	)
 	var (
 		r       [11]uint64
@@ -85,6 +91,10 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		n := ins.OpCode.Size().Sizeof()
 		switch class := ins.OpCode.Class(); class {
 		case asm.LdClass:
+			if ins.Reference() == prologue.MissingCounter {
+				put(ins.Dst, counter)
+				break
+			}
 			put(ins.Dst, uint64(ins.Constant))
 		case asm.LdXClass:
 			addr := get(ins.Src) + uint64(ins.Offset)
@@ -121,6 +131,10 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 				v = get(ins.Src)
 			}
 			addr := get(ins.Dst) + uint64(ins.Offset)
+			if addr == counter && ins.OpCode.Mode() == asm.AtomicMode {
+				w.missing += v
+				break
+			}
 			aligned(addr, n)
 			off := at(addr, n)
 			copy(mem[off:], w.bytes(v, n))
@@ -159,6 +173,17 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 				known &^= 0x3e // R1 to R5
 				put(asm.R0, addr)
 				pointer = true
+				break
+			}
+			if op == asm.Exit {
+				if get(asm.R0) != 0 {
+					panic("an end with another result than 0")
+				}
+				return res, errEnded
+			}
+			if v, is := w.task[asm.BuiltinFunc(ins.Constant)]; op == asm.Call && is {
+				known &^= 0x3e // R1 to R5
+				put(asm.R0, v)
 				break
 			}
 			if op == asm.Call {
@@ -217,7 +242,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			panic("an instruction of an unexpected class")
 		}
 	}
-	if calls > p.Helpers && !faulted {
+	if calls > p.Helpers && !faulted && !w.conditions {
 		return res, fmt.Errorf("%d helper calls, at most %d are announced", calls, p.Helpers)
 	}
 	if get(asm.R1) != ctx {
@@ -254,6 +279,9 @@ func unreachable(insns map[int]*asm.Instruction, end int) int {
 		}
 		next := at + int(ins.Width())
 		op := ins.OpCode.JumpOp()
+		if op == asm.Exit {
+			continue
+		}
 		if op != asm.InvalidJumpOp && op != asm.Call {
 			led[next+int(ins.Offset)] = true
 		}

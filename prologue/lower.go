@@ -140,6 +140,21 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 			return nil, refuse(loc.ReasonUnsupported, "number %d of a task", e.K)
 		}
 		return l.b.Task(loc.Task(e.K)), nil
+	case loc.OpGlob:
+		if _, err := compileGlob(e.Pattern()); err != nil {
+			return nil, err
+		}
+		if l.left -= globWeight; l.left < 0 {
+			return nil, refuse(loc.ReasonUnsupported, "too many patterns")
+		}
+		to := *e
+		if e.A != nil {
+			var err error
+			if to.A, err = l.expr(e.A); err != nil {
+				return nil, err
+			}
+		}
+		return &to, nil
 	}
 	a, err := l.expr(e.A)
 	if err != nil {

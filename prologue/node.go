@@ -10,6 +10,7 @@ type node struct {
 	size    uint8
 	k       uint64
 	a, b, c *node
+	glob    *loc.Expr // of an OpGlob
 
 	needs   int32 // registers that computing it takes, without spilling
 	calls   int32 // helper calls on the longest path
@@ -95,6 +96,12 @@ func (p *nodes) of(e *loc.Expr) *node {
 		n.needs = 1
 	case e.Op == loc.OpTask:
 		n.needs, n.calls = 1, 1
+	case e.Op == loc.OpGlob:
+		n.needs, n.calls, n.glob = 1, 1, e
+		if e.A != nil {
+			n.a = p.of(e.A)
+			n.needs, n.calls, n.divides, n.narrow = n.a.needs, n.a.calls+1, n.a.divides, n.a.narrow
+		}
 	case e.Op == loc.OpSelect:
 		cond, yes, no := p.of(e.A), p.of(e.B), p.of(e.C)
 		n.a, n.b, n.c = cond, yes, no

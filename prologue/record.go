@@ -119,15 +119,12 @@ func (f *fetcher) emitRecord() {
 			f.notePlace(t)
 		}
 		if i == 0 && f.calls {
-			f.reg(asm.Mov, asm.R6, asm.R1)
-			f.ctx = asm.R6
+			f.saveCtx()
 		}
 		f.emitField(t)
 	}
 	f.deliverErr()
-	if f.calls {
-		f.reg(asm.Mov, asm.R1, asm.R6)
-	}
+	f.restoreCtx()
 	f.reg(asm.Mov, asm.R3, asm.R10)
 	if f.layout.Size > 0 {
 		f.imm(asm.Add, asm.R3, int32(-f.layout.Size))

@@ -29,7 +29,29 @@ type world struct {
 	// helper, if not nil, is called for each helper that the interpreter calls; ok is false
 	// if that faulted.
 	helper func(f asm.BuiltinFunc, ok bool)
+
+	task       map[asm.BuiltinFunc]uint64 // what helpers without arguments return
+	conditions bool                       // the prologue has some
+	missing    uint64                     // the value of prologue.MissingCounter
 }
+
+// Task returns a number of the current task.
+func (w *world) Task(t loc.Task) uint64 {
+	pid, uid := w.task[asm.FnGetCurrentPidTgid], w.task[asm.FnGetCurrentUidGid]
+	var comm [16]byte
+	copy(comm[:], w.comm)
+	return map[loc.Task]uint64{
+		loc.TaskPID: pid >> 32, loc.TaskTID: pid & 0xffffffff, loc.TaskUID: uid & 0xffffffff, loc.TaskGID: uid >> 32,
+		loc.TaskCPU: w.task[asm.FnGetSmpProcessorId], loc.TaskCgroup: w.task[asm.FnGetCurrentCgroupId], loc.TaskTime: w.task[asm.FnKtimeGetNs],
+		loc.TaskComm: w.order().Uint64(comm[:]), loc.TaskComm + 1: w.order().Uint64(comm[8:]),
+	}[t]
+}
+
+// Comm returns the name of the current task.
+func (w *world) Comm() string { return w.comm }
+
+// BigEndian returns the byte order.
+func (w *world) BigEndian() bool { return w.be }
 
 // Where the interesting things of a world are.
 const (

@@ -21,8 +21,8 @@
 // bytes. The kinds, in any order in which what is referred to by number comes first:
 //
 //   - 'P', a plan: the definition and the name of its event, strings. Plans are numbered from 0
-//   - 'S', a site: the number of its plan, three strings (where it is in words, its function, symbol and
-//     offset), its address, 1 if it may fire again in one run, the number of its arguments, and the name
+//   - 'S', a site: the number of its plan, four strings (where it is in words, its function, that
+//     as people write it, symbol and offset), its address, 1 if it may fire again in one run, the number of its arguments, and the name
 //     and the type of each, strings. Sites are numbered from 0
 //   - 'H', hits, one after the other. A string in them is 0 and a string, or n for the nth of the
 //     section's strings that were written so. A hit is: the nanoseconds since the one before in the
@@ -75,10 +75,12 @@ type Site struct {
 	Plan     *Plan
 	Text     string // in words: dwarfloc.Site.String
 	Function string // in the debug information
-	Place    string // symbol and offset
-	Addr     uint64 // link-time address
-	Again    bool   // it may fire again in one run
-	Args     []Arg
+	// Qualified is the function's name as people write it: dwarfloc.Site.QualifiedName.
+	Qualified string
+	Place     string // symbol and offset
+	Addr      uint64 // link-time address
+	Again     bool   // it may fire again in one run
+	Args      []Arg
 }
 
 // Arg is an argument at a site.
@@ -137,7 +139,11 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 		s.plans[p] = &Plan{p.Definition.String(), p.Definition.Event}
 	}
 	at := &p.Sites[index]
-	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
+	qualified, err := at.QualifiedName()
+	if err != nil {
+		qualified = at.Function // the debug information is damaged: it says nothing more
+	}
+	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified, Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
 	for i := range values {
 		site.Args = append(site.Args, Arg{values[i].Name, values[i].TypeText()})
 	}

@@ -188,7 +188,7 @@ func (r *Reader) site(d *decoder) *Site {
 	} else {
 		d.fail("a site of the plan %d, of %d", n, len(r.plans))
 	}
-	s.Text, s.Function, s.Place, s.Addr, s.Again = d.text(), d.text(), d.text(), d.number(), d.number() == 1
+	s.Text, s.Function, s.Qualified, s.Place, s.Addr, s.Again = d.text(), d.text(), d.text(), d.text(), d.number(), d.number() == 1
 	n := d.number()
 	if n > maxArgs {
 		d.fail("%d arguments: at most %d", n, maxArgs)

@@ -18,7 +18,7 @@ import (
 
 var (
 	planA = &Plan{"f* a b", "event"}
-	siteA = &Site{Plan: planA, Text: "f inlined in g+0x1", Function: "f", Place: "g+0x1", Addr: 1 << 63, Again: true, Args: []Arg{{"a", "int"}, {"b", "char *"}}}
+	siteA = &Site{Plan: planA, Text: "f inlined in g+0x1", Function: "f", Qualified: "n::f", Place: "g+0x1", Addr: 1 << 63, Again: true, Args: []Arg{{"a", "int"}, {"b", "char *"}}}
 	siteB = &Site{Plan: &Plan{"other", ""}, Text: "other", Function: "other", Place: "other", Args: []Arg{}}
 )
 
@@ -117,7 +117,7 @@ func TestDamaged(t *testing.T) {
 	}
 	var b bytes.Buffer
 	w, _ := NewWriter(&b)
-	for _, contents := range [][]byte{{0, 0, 0, 0, 9, 0, 0}} {
+	for _, contents := range [][]byte{{0, 0, 0, 0, 0, 9, 0, 0}} {
 		_ = w.section(kindSite, contents)
 	}
 	if _, _, err := readAll(b.Bytes()); fmt.Sprint(err) != "section 1 (a site), offset 0x16: a site of the plan 0, of 0" {

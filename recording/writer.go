@@ -171,6 +171,7 @@ func (w *Writer) site(s *Site) (uint64, error) {
 	e.number(plan)
 	e.text(s.Text)
 	e.text(s.Function)
+	e.text(s.Qualified)
 	e.text(s.Place)
 	e.number(s.Addr)
 	e.bool(s.Again)

@@ -78,6 +78,10 @@ func (e *NotFoundError) Error() string {
 func escaped(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
+		if strings.HasPrefix(name[i:], "::") || i > 0 && name[i-1:i+1] == "::" {
+			b.WriteByte(':')
+			continue
+		}
 		if strings.IndexByte("@+%:;=\"\\*?[ \t", name[i]) >= 0 {
 			b.WriteByte('\\')
 		}
@@ -114,13 +118,21 @@ func selectFunctions(ctx context.Context, img *dwarfloc.Image, sel Selection) ([
 
 // List is Select for functions, without Lines, whose sites may be too many to keep.
 func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.SiteList, error) {
-	var m dwarfloc.Matcher = sel.Functions
-	if sel.Filter != nil {
-		m = both{sel.Functions, sel.Filter}
-	}
 	kept, err := newKept(&sel)
 	if err != nil {
 		return nil, err
+	}
+	var m dwarfloc.Matcher = sel.Functions
+	if last := lastName(sel.Functions.String()); last != "" {
+		// The index has functions' own names.
+		own, err := glob.Compile(last)
+		if err != nil {
+			return nil, err
+		}
+		m, kept.qualified = untemplated{own}, sel.Functions
+	}
+	if sel.Filter != nil {
+		m = both{m, sel.Filter}
 	}
 	l, err := img.List(ctx, m, kept.keep)
 	if err != nil {
@@ -142,7 +154,7 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	case sel.Filter != nil:
 		missing.Why = fmt.Sprintf("no function matches it and the filter %q", sel.Filter)
 	default:
-		names, err := img.FunctionNames(ctx)
+		names, err := img.QualifiedNames(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -156,6 +168,7 @@ type kept struct {
 	source      glob.Matcher // or nil
 	components  int          // of its paths
 	entriesOnly bool
+	qualified   glob.Matcher // or nil: of the function's name with its namespaces and classes
 
 	matched  atomic.Bool // there are sites,
 	declared atomic.Bool // some of them of functions that source matches
@@ -172,6 +185,11 @@ func newKept(sel *Selection) (*kept, error) {
 }
 
 func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
+	if k.qualified != nil {
+		if ok, err := s.Named(k.qualified); err != nil || !ok {
+			return false, err
+		}
+	}
 	k.matched.Store(true)
 	if k.source != nil {
 		file, _, err := s.Declared()
@@ -215,7 +233,9 @@ func beginsAt(s *dwarfloc.Site, addrs map[uint64]bool) (bool, error) {
 }
 
 // both matches names that both matchers match.
-type both struct{ a, b glob.Matcher }
+type both struct {
+	a, b interface{ Match(string) bool }
+}
 
 func (m both) Match(name string) bool  { return m.a.Match(name) && m.b.Match(name) }
 func (m both) Literal() (string, bool) { return "", false }
@@ -232,3 +252,42 @@ func matchesTail(p glob.Matcher, file string, n int) bool {
 	parts := strings.Split(path.Clean(file), "/")
 	return n <= len(parts) && p.Match(strings.Join(parts[len(parts)-n:], "/"))
 }
+
+// lastName returns the pattern of a function's own name at the end of one of a qualified name, or "" if the
+// pattern is of a function's own name.
+func lastName(pattern string) string {
+	depth, last := 0, ""
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case c == '<' || c == '(' || c == '{':
+			depth++
+		case c == '>' || c == ')' || c == '}':
+			depth = max(0, depth-1) // what a star stands for has begun it
+		case depth == 0 && strings.HasPrefix(pattern[i:], "::"):
+			i++
+			last = pattern[i+1:]
+			if strings.HasPrefix(last, "operator") {
+				return last // signs and names of types follow
+			}
+		}
+	}
+	// Only the debug information of some compilers has arguments of templates in names.
+	if cut := strings.IndexByte(last, '<'); cut > 0 {
+		last = last[:cut]
+	}
+	return last
+}
+
+// untemplated matches names with their arguments of templates or without.
+type untemplated struct{ m glob.Matcher }
+
+func (u untemplated) Match(name string) bool {
+	if u.m.Match(name) {
+		return true
+	}
+	cut := strings.IndexByte(name, '<')
+	return cut > 0 && u.m.Match(name[:cut])
+}
+func (u untemplated) Literal() (string, bool) { return "", false }

@@ -12,7 +12,9 @@ import (
 
 // A Function is one function of an image: one name, declared at one place.
 type Function struct {
-	Name      string
+	Name string
+	// Qualified is the name as dwarfloc's Site.QualifiedName returns it: Name in most languages.
+	Qualified string
 	File      string // that declares it; "" if unknown
 	Line      int    // of the declaration, from 1
 	OutOfLine int    // sites at entries of its own code and of its clones
@@ -57,12 +59,16 @@ func grouped(sites []*dwarfloc.Site) ([]group, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := declaration{s.Function, file, line}
+		name, err := s.QualifiedName()
+		if err != nil {
+			return nil, err
+		}
+		d := declaration{name, file, line}
 		i, ok := index[d]
 		if !ok {
 			i = len(out)
 			index[d] = i
-			out = append(out, group{Function: Function{Name: s.Function, File: file, Line: line}})
+			out = append(out, group{Function: Function{Name: s.Function, Qualified: name, File: file, Line: line}})
 		}
 		g := &out[i]
 		g.sites = append(g.sites, s)

@@ -57,7 +57,7 @@ func (r expressions) text(depth int) string {
 	case 0:
 		return r.pick("-", "~", "!") + "(" + x + ")"
 	case 1:
-		return "(" + x + ")" + r.pick("<<", ">>") + "(" + y + "&31)"
+		return "(" + x + ")" + r.pick("<<", ">>") + "((" + y + ")&31)"
 	case 2:
 		return "(" + x + ")" + r.pick("/", "%") + r.pick("7", "3", "1000", "(b|1)", "0x80000001", "(h|1)")
 	case 3, 4:

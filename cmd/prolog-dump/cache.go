@@ -36,7 +36,7 @@ user's own, and nobody else may write to it; otherwise it is not used. Images th
 others can write to have no index.`,
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "List the kept indexes, the one used last first", Args: cobra.NoArgs,
+		Use: "list", Short: "List the kept indexes, the one used last first", Example: "  prolog-dump cache list", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, _ := userCache()
 			list, err := index.ListKept(dir)
@@ -48,7 +48,7 @@ others can write to have no index.`,
 	}
 	s.use(list, textOrJSON, answerFlags...)
 	cmd.AddCommand(list, &cobra.Command{
-		Use: "clear", Short: "Remove all kept indexes", Args: cobra.NoArgs,
+		Use: "clear", Short: "Remove all kept indexes", Example: "  prolog-dump cache clear", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			dir, _ := userCache()
 			return index.ClearKept(dir)

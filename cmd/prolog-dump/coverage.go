@@ -28,6 +28,8 @@ each inlined site; --ways entry leaves both out.
 With --diff OTHER it prints the figures that differ from OTHER's, and its exit
 status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
 gate for a kernel build.`,
+		Example: `  prolog-dump coverage --ways entry ./server
+  prolog-dump coverage --ways entry --diff ./server ./server`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := s.measure(cmd, args[0])

@@ -21,7 +21,9 @@ func demoCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Do the main job on a small image inside this program: no root, no kernel image",
-		Args:  cobra.NoArgs,
+		Example: `  prolog-dump demo
+  prolog-dump demo --sites --explain`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := fixtures.Bytes(demoImage)
 			if err != nil {

@@ -46,6 +46,7 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	defer jsonTexts.Put(memory)
 	b := (*memory)[:0]
 	b.string(`{"function":`, s.Function) // the DWARF name
+	b.optional(`,"qualified":`, qualifiedJSON(s.Function, functionName(s.Site)))
 	b.string(`,"kind":`, s.Kind.String())
 	b.hex(`,"addr":`, s.Addr) // link-time address
 	b.number(`,"view":`, s.View)
@@ -161,6 +162,7 @@ func (b *jsonText) callers(s *dwarfloc.Site) {
 			*b = append(*b, ',')
 		}
 		b.string(`{"function":`, c.Function)
+		b.optional(`,"qualified":`, qualifiedJSON(c.Function, c.Qualified))
 		b.optional(`,"call_file":`, c.CallFile)
 		b.optionalNumber(`,"call_line":`, c.CallLine)
 		*b = append(*b, '}')

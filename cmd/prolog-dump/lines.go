@@ -35,7 +35,7 @@ names, or where they were compiled, if that directory is the user's own.`,
   prolog-dump -k vmlinux lines fs/read_write.c:450-470
   prolog-dump -k vmlinux 'vfs_read:6 file pos'`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, only, err := parseRange(args[0])
 			if err != nil {

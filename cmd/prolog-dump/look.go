@@ -32,7 +32,7 @@ the others.`,
 		Example: `  prolog-dump -k vmlinux vars get_page
   prolog-dump -k vmlinux vars vfs_read:6`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				point := *def
@@ -65,7 +65,7 @@ func funcsCommand(s *settings) *cobra.Command {
 		Short:             "List functions with the number of their sites, out of line and inlined",
 		Example:           `  prolog-dump -k vmlinux funcs 'vfs_r*'`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
 				sel, err := functionsOf(x, def)
@@ -90,15 +90,24 @@ func funcsCommand(s *settings) *cobra.Command {
 
 // functionJSON has the first fields of the objects of lines, vars and funcs.
 type functionJSON struct {
-	Function  string `json:"function,omitempty"` // not of a file
-	File      string `json:"file,omitempty"`     // where it is declared
+	Function  string `json:"function,omitempty"`  // not of a file
+	Qualified string `json:"qualified,omitempty"` // in C++ and Rust, with namespaces and classes
+	File      string `json:"file,omitempty"`      // where it is declared
 	Line      int    `json:"line,omitempty"`
 	OutOfLine int    `json:"out_of_line"` // sites
 	Inlined   int    `json:"inlined"`
 }
 
 func functionObject(f *sites.Function) functionJSON {
-	return functionJSON{f.Name, f.File, f.Line, f.OutOfLine, f.Inlined}
+	return functionJSON{f.Name, qualifiedJSON(f.Name, f.Qualified), f.File, f.Line, f.OutOfLine, f.Inlined}
+}
+
+// qualifiedJSON leaves out a qualified name that says no more than the own one.
+func qualifiedJSON(own, qualified string) string {
+	if own == qualified {
+		return ""
+	}
+	return qualified
 }
 
 func declaredAt(f *sites.Function) string {
@@ -134,7 +143,7 @@ func (s *settings) printHeading(w io.Writer, f *sites.Function) {
 		terminal.Fprintf(w, "%s  %s of lines (%d out of line, %d inlined)\n", s.styled(rolePlace, f.File), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 		return
 	}
-	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.styled(rolePlace, f.Name), declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.styled(rolePlace, f.Qualified), declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
 func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
@@ -149,7 +158,7 @@ func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
 	t := table{width: s.width}
 	for i := range all {
 		f := &all[i]
-		t.row(s.styled(rolePlace, f.Name), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
+		t.row(s.styled(rolePlace, f.Qualified), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
 	}
 	return t.print(w)
 }

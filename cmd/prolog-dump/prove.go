@@ -30,6 +30,8 @@ in the image that -k or -x names. With --reads cast they load the memory of the
 kernel; else a helper reads that of the process.
 
 It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
+		Example: `  sudo prolog-dump -x ./server prove 'walk n->name:string i'
+  sudo prolog-dump prove --states 10 ./server`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := prove.Available(); err != nil {

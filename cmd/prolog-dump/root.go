@@ -21,7 +21,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // settings are the flags that commands share.
@@ -76,20 +75,21 @@ Exit status:
     0    all went well
     1    an error, or the answer of a check is no: verify, prove, coverage --diff
     130  ended by Ctrl-C, 143 by SIGTERM (trace ends with 0 then)
-    trace -- COMMAND ends with the exit status of COMMAND, with 128+N if signal N ended
-    it, 127 if it is not found, and 126 if it cannot be run.`,
-		Example: `  prolog-dump -k vmlinux 'get_page page'
+
+trace -- COMMAND ends with the exit status of COMMAND, with 128+N if signal N ended
+it, 127 if it is not found, and 126 if it cannot be run.`,
+		Example: `  prolog-dump -k vmlinux --sites 'get_page page'
   prolog-dump -k vmlinux 'vfs_read:6 file pos'
   prolog-dump -k vmlinux --format tracefs 'vfs_read file->f_path.dentry->d_name.len'
   prolog-dump -k vmlinux --sites 'tcp_*msg sk size'
   prolog-dump -k vmlinux 'module=ext4;ext4_file_read_iter iocb to'
-  prolog-dump -x ./server --format json 'handle_request req len:u32' | jq '.args[].location'
+  prolog-dump -x ./server --format json 'walk n->name:string i' | jq '.args[].location'
   prolog-dump demo`,
 		Version:           version(),
 		Args:              cobra.ArbitraryArgs,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeDefinition,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.begin(cmd) },
 		PersistentPostRunE: func(*cobra.Command, []string) error {
 			return s.unchanged()
@@ -107,7 +107,8 @@ Exit status:
 	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(headerCommand(s), verifyCommand(s), coverageCommand(s), proveCommand(s),
-		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), cacheCommand(s), demoCommand(s), endingCommand())
+		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), cacheCommand(s), demoCommand(s), completionCommand(s), manCommand(s), completeCommand(), endingCommand())
+	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd
 }
 
@@ -301,34 +302,6 @@ func runningRelease() (string, error) {
 		return "", fmt.Errorf("uname: %w", err)
 	}
 	return unix.ByteSliceToString(uts.Release[:]), nil
-}
-
-// completeFunctions completes names of the image's functions in a shell. The scan takes a
-// fraction of a second.
-func (s *settings) completeFunctions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	path, _, err := s.imagePath(&probe.Options{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	img, err := s.open(path, nil)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names, err := img.FunctionNames(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []string
-	for _, n := range names {
-		// A shell would take a newline for the end of a name.
-		if strings.HasPrefix(n, prefix) && terminal.Text(n) == n {
-			out = append(out, n)
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 // planFormats are the formats of a plan.

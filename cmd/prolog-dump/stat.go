@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -47,9 +45,9 @@ stack, from the outermost function to the innermost, and its hits.
 
 On a terminal the table is renewed each second. Elsewhere it is printed at the end, and
 at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
-		Example: `  prolog-dump -x ./server stat 'handle_request req->kind len' --by kind --sum len
-  prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
-  prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s`,
+		Example: `  prolog-dump stat --by caller --sum size --top 20 'kmalloc size'
+  prolog-dump stat --by comm --hist count --interval 5s 'vfs_read count'
+  prolog-dump -x ./server stat --by stack --format folded 'walk n->name:string' | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -187,7 +185,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		case "folded":
 			printFolded(out, rows, what)
 		default:
-			printRows(out, rows, what, seconds, top)
+			err = printRows(out, rows, what, seconds, top)
 		}
 		return errors.Join(err, out.Flush())
 	}
@@ -237,15 +235,3 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	}
 	return errors.Join(err, limitedErr)
 }
-
-// screenHeight returns how many lines the terminal of standard output has, or 0 if that is none.
-func screenHeight() int {
-	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return max(int(size.Row), 1)
-}
-
-// clearScreen makes room for a table that takes the place of the one before.
-func clearScreen() { _, _ = io.WriteString(screen, "\x1b[H\x1b[2J") }

@@ -56,7 +56,7 @@ func summarize(p *plan.Plan) *summary {
 func (s *summary) add(site *plan.Site) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.functions[site.Function] = struct{}{}
+	s.functions[functionName(site.Site)] = struct{}{}
 	s.places++
 	if site.Way <= 1 {
 		s.sites++

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	terminal.Fprintf(w, "%s  %s", s.styled(rolePlace, site.SymbolOffset()), s.styled(roleAside, address(site.Site)))
+	terminal.Fprintf(w, "%s  %s", s.styled(rolePlace, site.Place()), s.styled(roleAside, address(site.Site)))
 	if site.View != 0 {
 		terminal.Fprintf(w, " view %d", site.View)
 	}
@@ -24,7 +24,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		if i > 0 {
 			file, line = site.Callers[i-1].CallFile, site.Callers[i-1].CallLine
 		}
-		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Function, file, line)
+		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Qualified, file, line)
 	}
 	t := table{width: s.width, indent: "    "}
 	for i := range site.Args {
@@ -77,16 +77,24 @@ func conditionText(p *plan.Plan, c *plan.Condition) string {
 
 func hex(addr uint64) string { return fmt.Sprintf("%#x", addr) }
 
+// functionName is the name of a site's function as people write it.
+func functionName(s *dwarfloc.Site) string {
+	if name, err := s.QualifiedName(); err == nil {
+		return name
+	}
+	return s.Function // the debug information is damaged: it says nothing more
+}
+
 // siteKind describes a site in words.
 func siteKind(s *dwarfloc.Site) string {
 	var kind string
 	switch s.Kind {
 	case dwarfloc.SiteEntry:
-		kind = "entry of " + s.Function
+		kind = "entry of " + functionName(s)
 	case dwarfloc.SiteInline:
-		kind = s.Function + " inlined"
+		kind = functionName(s) + " inlined"
 	case dwarfloc.SiteExit:
-		kind = "end of " + s.Function + " inlined"
+		kind = "end of " + functionName(s) + " inlined"
 	default:
 		kind = inBody(s)
 	}
@@ -119,7 +127,7 @@ func wayText(s *dwarfloc.Site) string {
 
 // inBody describes which line of which function a site is at.
 func inBody(s *dwarfloc.Site) string {
-	at := s.Function
+	at := functionName(s)
 	if file, line, err := s.Declared(); err == nil && file == s.File && s.Line >= line && file != "" {
 		at += ":" + strconv.Itoa(s.Line-line)
 	}

@@ -39,6 +39,10 @@ Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names: hits for
 which a program returns something else than 0 are printed, and in the end its maps and
 variables, by their types. --set sets those before.`,
+		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
+  sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
+  sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
+		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -327,6 +331,7 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		TID   int     `json:"tid"`
 		Event string  `json:"event,omitempty"`
 		Func  string  `json:"function"`
+		Name  string  `json:"qualified,omitempty"`
 		Place string  `json:"place"`
 		Addr  uint64  `json:"address"`
 		Again bool    `json:"refires,omitempty"` // the site's: perhaps no run began, or ended
@@ -337,7 +342,7 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		End      string   `json:"end,omitempty"`      // where the run ended
 
 		Stack []frame `json:"stack,omitempty"` // the innermost first
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
+	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, qualifiedJSON(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
 	if h.End != nil {
 		out.Results = values(h.End, h.Results)
 		seconds := h.Duration.Seconds()

@@ -26,8 +26,10 @@ trivial program after the prologue that uses all arguments, into the running
 kernel's verifier. Nothing is attached. For an IMAGE it does so with every distinct
 prologue of all parameters at all sites, in registers or, with --convention record, in
 records. It needs root, or CAP_BPF and CAP_PERFMON.`,
+		Example: `  sudo prolog-dump -k vmlinux verify 'get_page page'
+  sudo prolog-dump verify ./server`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: s.completeFunctions,
+		ValidArgsFunction: s.completeDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 				return err

@@ -86,7 +86,7 @@ func faults(e *loc.Expr) bool {
 	bad := false
 	e.Walk(func(n *loc.Expr) {
 		switch n.Op {
-		case loc.OpDeref, loc.OpText:
+		case loc.OpDeref, loc.OpText, loc.OpGlob:
 			bad = true
 		case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
 			bad = bad || n.B.Op != loc.OpConst || n.B.K == 0

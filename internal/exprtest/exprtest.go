@@ -29,6 +29,29 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 		return m.Register(e.K)
 	case loc.OpAddr:
 		return m.Address(e.K), true
+	case loc.OpTask:
+		return m.(Task).Task(loc.Task(e.K)), true
+	case loc.OpGlob:
+		text := []byte(nil)
+		if e.A == nil {
+			text = []byte(m.(Task).Comm())
+		} else {
+			a, ok := Value(m, e.A)
+			if !ok {
+				return 0, false
+			}
+			most := 63 // as if there were no limit
+			if e.K != 0 {
+				most = min(most, int(e.K))
+			}
+			if text, ok = str(m, a, most); !ok {
+				return 0, false
+			}
+		}
+		if Match(e.Pattern(), string(text)) {
+			return 1, true
+		}
+		return 0, true
 	}
 	a, ok := Value(m, e.A)
 	if !ok {
@@ -41,6 +64,20 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 		return Extend(a, int(e.Size), false), true
 	case loc.OpSExt:
 		return Extend(a, int(e.Size), true), true
+	case loc.OpText:
+		text, ok := str(m, a, 8)
+		for at := 0; ok && at < 8; at++ {
+			c := uint64(0)
+			if at < len(text) {
+				c = uint64(text[at])
+			}
+			shift := 8 * at
+			if m.(Task).BigEndian() {
+				shift = 56 - shift
+			}
+			v |= c << shift
+		}
+		return v, ok
 	case loc.OpNeg:
 		return -a, true
 	case loc.OpNot:
@@ -56,6 +93,43 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 		return 0, false
 	}
 	return Operate(e.Op, a, b)
+}
+
+// Task is what a Machine has besides, for expressions that ask for it.
+type Task interface {
+	Task(loc.Task) uint64
+	Comm() string
+	BigEndian() bool // for texts as numbers
+}
+
+// str returns up to so many bytes of a string, without its NUL. As the kernel does, it reads one byte
+// more.
+func str(m Machine, addr uint64, most int) (text []byte, ok bool) {
+	for i := range most + 1 {
+		c, ok := m.Load(addr+uint64(i), 1)
+		if !ok || c == 0 {
+			return text, ok
+		}
+		text = append(text, byte(c))
+	}
+	return text[:most], true
+}
+
+// Match reports whether a text matches a pattern, as loc.Glob has them.
+func Match(pattern, text string) bool {
+	switch {
+	case pattern == "":
+		return text == ""
+	case pattern[0] == '*':
+		return Match(pattern[1:], text) || text != "" && Match(pattern, text[1:])
+	case text == "":
+		return false
+	case pattern[0] == '?':
+		return Match(pattern[1:], text[1:])
+	case pattern[0] == '\\' && len(pattern) > 1:
+		pattern = pattern[1:]
+	}
+	return pattern[0] == text[0] && Match(pattern[1:], text[1:])
 }
 
 // Extend returns the low size bytes of v, zero- or sign-extended.

@@ -48,6 +48,7 @@ import (
 // back (Session.Limited). A user's program has others around it (instances.Around, Subject.Around), so that hits
 // are reported for which it returns something else than 0 (tracer.OpenSampler, Session.Around); maps and variables are
 // shown and set by their types (mapview.Read, Map, Entry, Value, Field, Enumerator, Value.Histogram, Set).
+// terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and Place, Image.QualifiedNames.
 // Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has: Hit, Plan, Site, Arg, Value,
 // Totals), with an argument's type as text (plan.Argument.TypeText).
 const maxExported = 640

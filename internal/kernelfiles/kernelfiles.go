@@ -34,7 +34,7 @@ func (e *NotFoundError) Error() string {
 	if e.Below {
 		where = "below"
 	}
-	return fmt.Sprintf("no %s found%s; looked %s:\n  %s", e.What, hint, where, strings.Join(e.Looked, "\n  "))
+	return fmt.Sprintf("no %s found%s; looked %s %s", e.What, hint, where, strings.Join(e.Looked, ", "))
 }
 
 // FindRunningKernel returns the vmlinux with debug information of a kernel release: the

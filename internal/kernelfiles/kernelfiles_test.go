@@ -31,7 +31,7 @@ func TestFindModule(t *testing.T) {
 		}
 	}
 	_, err := FindModule("ext5", dirs)
-	if err == nil || !strings.HasPrefix(err.Error(), "no file of module ext5 found; did you mean ext4?; looked below:\n  "+dirs[0]+"\n  "+dir) {
+	if err == nil || !strings.HasPrefix(err.Error(), "no file of module ext5 found; did you mean ext4?; looked below "+dirs[0]+", "+dir) {
 		t.Errorf("ext5: %v", err)
 	}
 }
