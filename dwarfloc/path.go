@@ -79,6 +79,9 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 	out.Loc.Rule, out.site = v.Loc.Rule, s
 	out.OfFunction = out.OfFunction || f.inner && !v.inner()
+	if f.elements != nil {
+		out.Elements = f.ev.Value(f.elements)
+	}
 	if out.Reason.Code != loc.ReasonNone && out.Loc.Kind != loc.KindImplicitPointer {
 		out.Loc = loc.Location{}
 	}
@@ -102,6 +105,8 @@ type follower struct {
 	s     *Site
 	ev    *evaluator
 	inner bool // an index is a variable of the function
+
+	elements *loc.Expr // of a range
 }
 
 // narrow leads from an object to its bits [off, off+size) in memory order, where off and
@@ -169,7 +174,42 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		}
 		return f.member(o, p.Member)
 	}
-	return f.element(o, t, p)
+	if err := f.element(o, t, p); err != nil || p.Kind != probe.StepRange {
+		return err
+	}
+	return f.count(o, p)
+}
+
+// count finds out how many elements a range has.
+func (f *follower) count(o *object, p *probe.Step) error {
+	c := computation{s: f.s, ev: f.ev}
+	to, err := c.number(p.To)
+	if err != nil {
+		return err
+	}
+	from := c.constant(p.Index)
+	if p.IndexBy != nil {
+		if from, err = c.number(p.IndexBy); err != nil {
+			return err
+		}
+	}
+	f.inner = f.inner || c.inner
+	switch {
+	case o.reason.Code != loc.ReasonNone:
+	case to.reason.Code != loc.ReasonNone:
+		o.lost(loc.Reason{Code: to.reason.Code, Detail: "where the elements end is not located"})
+	case from.reason.Code != loc.ReasonNone:
+		o.lost(from.reason)
+	case o.loc.Kind != loc.KindMemory:
+		o.lost(unsupported("elements that are not in memory"))
+	default:
+		// If they end before they begin there are none.
+		f.elements = f.ev.Select(f.ev.Binary(loc.OpGt, to.e, from.e), f.ev.Binary(loc.OpSub, to.e, from.e), f.ev.Const(0))
+		if p.IndexBy == nil && p.Index == 0 && !to.signed {
+			f.elements = to.e
+		}
+	}
+	return nil
 }
 
 func isRecord(t *Type) bool {
@@ -300,7 +340,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 		if el, n, err = t.Count(); err != nil {
 			return err
 		}
-		if p.IndexBy == nil && (p.Index < 0 || n >= 0 && p.Index >= n) {
+		if p.IndexBy == nil && p.Kind != probe.StepRange && (p.Index < 0 || n >= 0 && p.Index >= n) {
 			if n < 0 {
 				return wrong("index %d is before the beginning of %v", p.Index, o.t)
 			}

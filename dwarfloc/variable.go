@@ -66,6 +66,9 @@ type Variable struct {
 	// and Type and Loc are those of what it refers to: see Referent.
 	Reference bool
 
+	// Elements is the number of elements of which the location has the first one, a number of 8
+	// bytes, if the variable is a probe.StepRange; else its kind is loc.KindNone.
+	Elements loc.Location
 	// OfFunction is set for RoleGiven and RoleGlobal if it depends on parameters or locals of the
 	// function: it is computed from them, or one is an index on the way to it.
 	OfFunction bool

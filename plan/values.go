@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -111,8 +112,12 @@ func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
 // decode decodes the value by the definition's type, or else by the variable's own.
 func (v *Value) decode() any {
 	switch {
+	case v.Type.Kind == probe.TypeBytes && v.Kind == prologue.KindSlice:
+		return v.bytes()
 	case v.Kind == prologue.KindSlice:
 		return v.slice()
+	case v.Type.Kind == probe.TypeBytes:
+		return literal(hex.EncodeToString(v.Data[:min(len(v.Data), max(v.Size, 0))]))
 	case v.Length.Kind != loc.KindNone && v.Kind != prologue.KindObject:
 		return strings.TrimRight(string(v.Data), "\x00") // it may have others inside
 	case v.Kind == prologue.KindString || v.Kind == prologue.KindUserString:
@@ -178,6 +183,20 @@ func (v *Value) slice() literal {
 		parts = append(parts, fmt.Sprintf("... %d more", more))
 	}
 	return literal("[" + strings.Join(parts, ", ") + "]")
+}
+
+// bytes prints the bytes of elements that were fetched, and how many elements more there are.
+func (v *Value) bytes() literal {
+	if len(v.Data) < 8 || v.Size <= 0 {
+		return rawBytes(v.Data)
+	}
+	n, b := v.word(), v.Data[8:]
+	fetched := min(n, uint64(min(len(b), v.MaxBytes)/v.Size))
+	text := hex.EncodeToString(b[:int(fetched)*v.Size])
+	if more := n - fetched; more > 0 {
+		text += fmt.Sprintf("... %d more", more)
+	}
+	return literal(text)
 }
 
 // littleEndian reports whether the machine is.

@@ -93,7 +93,7 @@ func (s *scanner) arg() (Arg, error) {
 	return a, nil
 }
 
-const aType = "a type (u8 to u64, s8 to s64, x8 to x64, u, s, x, char, bool, string, ustring, symbol or bBITS@OFFSET/SIZE)"
+const aType = "a type (u8 to u64, s8 to s64, x8 to x64, u, s, x, char, bool, string, ustring, hex, symbol or bBITS@OFFSET/SIZE)"
 
 // maxCount bounds arrays, as the kernel does (MAX_ARRAY_LEN in
 // kernel/trace/trace_probe.h, 6.1).
@@ -101,7 +101,7 @@ const maxCount = 64
 
 // typeNames are the types without a number.
 var typeNames = map[string]TypeKind{
-	"char": TypeChar, "bool": TypeBool, "string": TypeString, "ustring": TypeUString, "symbol": TypeSymbol, "symstr": TypeSymbol,
+	"char": TypeChar, "bool": TypeBool, "string": TypeString, "ustring": TypeUString, "hex": TypeBytes, "symbol": TypeSymbol, "symstr": TypeSymbol,
 }
 
 // numberTypes are the types of numbers, by their letter.

@@ -167,17 +167,20 @@ type Step struct {
 	Kind   StepKind
 	Member string // of StepDot and StepArrow
 	Index  int64  // of StepIndex, when IndexBy is nil
-	// IndexBy is the variable that StepIndex takes its value from, or nil.
+	// IndexBy is the expression that StepIndex takes its value from, or nil.
 	IndexBy *Expr
-	Pos     int // where the step's operator begins in the definition's text, in bytes
+	// To is where a StepRange ends: the first element that is not part of it.
+	To  *Expr
+	Pos int // where the step's operator begins in the definition's text, in bytes
 }
 
 // A StepKind is the kind of a Step.
 //
 //   - StepDot: .MEMBER: a member of a structure or a union
 //   - StepArrow: ->MEMBER: a member of the object that a pointer points to
-//   - StepIndex: [N] or [VARIABLE]: an element of an array, or of the array that a
+//   - StepIndex: [N] or [EXPRESSION]: an element of an array, or of the array that a
 //     pointer points to
+//   - StepRange: [FROM..TO]: elements of such an array, the last one excluded
 type StepKind byte
 
 const (
@@ -185,9 +188,11 @@ const (
 	StepDot StepKind = iota
 	// StepArrow is ->MEMBER: a member of the object that a pointer points to.
 	StepArrow
-	// StepIndex is [N] or [VARIABLE]: an element of an array, or of the
+	// StepIndex is [N] or [EXPRESSION]: an element of an array, or of the
 	// array that a pointer points to.
 	StepIndex
+	// StepRange is [FROM..TO]: elements of such an array, the last one excluded. No step follows it.
+	StepRange
 )
 
 // A TypeSpec is the type to fetch and show a value as. The zero TypeSpec stands for the type
@@ -213,6 +218,7 @@ type TypeSpec struct {
 //     and in user memory for a program's
 //   - TypeUString: ustring: characters up to a NUL in user memory
 //   - TypeSymbol: symbol or symstr: a code address, shown as symbol+offset
+//   - TypeBytes: hex: bytes in the order of memory, shown in hexadecimal
 //   - TypeBitfield: bB@O/S: B bits from bit O of a container of S bits
 type TypeKind byte
 
@@ -236,6 +242,9 @@ const (
 	TypeUString
 	// TypeSymbol is symbol or symstr: a code address, shown as symbol+offset.
 	TypeSymbol
+	// TypeBytes is hex: bytes in the order of memory, shown in hexadecimal; with a count so many of them,
+	// otherwise those that the object has.
+	TypeBytes
 	// TypeBitfield is bB@O/S: B bits from bit O of a container of S bits.
 	TypeBitfield
 )

@@ -52,7 +52,7 @@ func equalSteps(s, o Step) bool {
 	if s.Kind != o.Kind || s.Member != o.Member || s.Index != o.Index || (s.IndexBy == nil) != (o.IndexBy == nil) {
 		return false
 	}
-	return s.IndexBy == nil || equalExprs(*s.IndexBy, *o.IndexBy)
+	return (s.IndexBy == nil || equalExprs(*s.IndexBy, *o.IndexBy)) && equalOperands(s.To, o.To)
 }
 
 // equalTypes reports whether t and o are the same, apart from their positions.

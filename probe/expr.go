@@ -131,6 +131,13 @@ func (s *scanner) path(e *Expr) error {
 	for {
 		p := Step{Pos: s.pos}
 		switch {
+		case s.at(".."):
+			return nil
+		case len(e.Path) > 0 && e.Path[len(e.Path)-1].Kind == StepRange:
+			if s.at("->") || s.at(".") || s.at("[") {
+				return s.errorf(s.pos, "expected nothing of several elements, found %s", s.found())
+			}
+			return nil
 		case s.at("->"), s.at("."), s.at("["):
 			if !e.Kind.hasPath() {
 				return s.errorf(s.pos, "expected no member or element of %q, whose type is not known, found %s", e.String(), s.found())
@@ -175,6 +182,15 @@ func (s *scanner) index(p *Step) error {
 		p.IndexBy = &e
 	}
 	s.skipSpace()
+	if s.accept("..") {
+		p.Kind = StepRange
+		to, err := s.binary(0, "where the elements end: a number or an expression")
+		if err != nil {
+			return err
+		}
+		p.To = &to
+		s.skipSpace()
+	}
 	if !s.accept("]") {
 		return s.expected(`"]" after the index`)
 	}
@@ -266,10 +282,15 @@ func (p Step) text() string {
 		return "." + p.Member
 	case p.Kind == StepArrow:
 		return "->" + p.Member
-	case p.IndexBy != nil:
-		return "[" + p.IndexBy.String() + "]"
 	}
-	return "[" + strconv.FormatInt(p.Index, 10) + "]"
+	from, to := strconv.FormatInt(p.Index, 10), ""
+	if p.IndexBy != nil {
+		from = p.IndexBy.String()
+	}
+	if p.Kind == StepRange {
+		to = ".." + p.To.String()
+	}
+	return "[" + from + to + "]"
 }
 
 // name returns the name of an argument without a given name: that of its variable, or of the

@@ -27,6 +27,7 @@ func FuzzParse(f *testing.F) {
 		"if=$comm ~ \"ba*\" && name==\"a\\x3b\\\"b\";f=g",
 		"f=g (struct sock *)p->sk_state:u8 ((struct sock *)p)->x container_of(a->b,struct x,c.d[2])->e *q &r (u32)-a",
 		"f=g +8(%di):string -4(+u0(@x)) +0(p):u32[3] a%b x*3+y-1<<2 a[i+1] a[-1] sizeof(struct x)*$pid $caller (a)-b (a)(b) \\5+1",
+		"f=g buf[0..count] buf[n+1 .. p->m]:hex buf[-1..3]:string x:hex[16] a.b[1..2]",
 		"f=g ((((a)))) --a !~a (a||b)&&c",
 	} {
 		f.Add(seed)
@@ -76,7 +77,7 @@ func FuzzParse(f *testing.F) {
 				at(a.Expr.Pos, a.Expr.Name)
 			}
 			for _, p := range a.Expr.Path {
-				at(p.Pos, map[StepKind]string{StepDot: ".", StepArrow: "->", StepIndex: "["}[p.Kind])
+				at(p.Pos, map[StepKind]string{StepDot: ".", StepArrow: "->", StepIndex: "[", StepRange: "["}[p.Kind])
 			}
 			if a.Type.Count == 0 && a.Type.Kind != TypeBitfield && a.Type.Kind != TypeSymbol {
 				at(a.Type.Pos, a.Type.String())

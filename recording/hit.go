@@ -43,6 +43,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -75,7 +76,7 @@ type Site struct {
 	Plan     *Plan
 	Text     string // in words: dwarfloc.Site.String
 	Function string // in the debug information
-	// Qualified is the function's name as people write it: dwarfloc.Site.QualifiedName.
+	// Qualified is the function's name as its language writes it: dwarfloc.Site.QualifiedName.
 	Qualified string
 	Place     string // symbol and offset
 	Addr      uint64 // link-time address
@@ -139,11 +140,7 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 		s.plans[p] = &Plan{p.Definition.String(), p.Definition.Event}
 	}
 	at := &p.Sites[index]
-	qualified, err := at.QualifiedName()
-	if err != nil {
-		qualified = at.Function // the debug information is damaged: it says nothing more
-	}
-	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified, Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
+	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
 	for i := range values {
 		site.Args = append(site.Args, Arg{values[i].Name, values[i].TypeText()})
 	}
@@ -170,4 +167,12 @@ func usual(x any) string {
 		return x
 	}
 	return fmt.Sprint(x)
+}
+
+// qualified returns the name of a site's function, or what is known of it in a damaged image.
+func qualified(s *dwarfloc.Site) string {
+	if name, err := s.QualifiedName(); err == nil {
+		return name
+	}
+	return s.Function
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,9 +99,6 @@ func exampleWords(t *testing.T, line string) []string {
 		case "man", "completion":
 			return []string{"--version"} // TestMan, TestShells
 		case "verify", "prove", "trace", "stat", "record":
-			if slices.Contains(words, "-i") {
-				return []string{"--version"} // TestRecordedLines
-			}
 			return traced(words)
 		default:
 			out = append(out, w)
@@ -119,11 +115,15 @@ func traced(words []string) []string {
 			image = []string{w, words[i+1]}
 		}
 	}
-	last := words[len(words)-1]
-	if _, err := os.Stat(last); err == nil {
-		return []string{"coverage", "--ways", "entry", "server"}
+	for _, w := range words {
+		if strings.Contains(w, " ") {
+			return append(image, "--sites", w)
+		}
 	}
-	return append(image, "--sites", last)
+	if words[0] == "trace" {
+		return []string{"--version"} // there is nothing recorded
+	}
+	return []string{"coverage", "--ways", "entry", "server"}
 }
 
 // TestMan: the man pages are those of all verbs, and man accepts them.

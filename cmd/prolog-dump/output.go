@@ -42,17 +42,14 @@ func stdoutWidth() int {
 	return width
 }
 
-// screenHeight returns how many lines the terminal of standard output has, or 0 if that is none.
-func screenHeight() int {
+// stdoutHeight returns how many lines the terminal has, or 0 if standard output is none.
+func stdoutHeight() int {
 	_, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		return 0
 	}
 	return max(height, 1)
 }
-
-// clearScreen makes room for a table that takes the place of the one before.
-func clearScreen() { _, _ = io.WriteString(screen, "\x1b[H\x1b[2J") }
 
 // setColored lets the tool's own colors through.
 func setColored(w io.Writer) {

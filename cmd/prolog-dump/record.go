@@ -21,7 +21,7 @@ func recordCommand(s *settings) *cobra.Command {
 		Short: "Keep hits in a file, which trace -i prints anywhere",
 		Long: `record is trace, but keeps hits in a file. trace -i FILE prints them, as text or JSON:
 the lines that trace would have printed. That needs neither the image nor privileges.`,
-		Example: `  prolog-dump -x ./server record -o server.hits 'walk i n->name:string' -- ./server
+		Example: `  prolog-dump -x ./server record -o server.hits 'walk n->name:string i' -- ./server
   prolog-dump trace -i server.hits`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string

@@ -45,9 +45,10 @@ stack, from the outermost function to the innermost, and its hits.
 
 On a terminal the table is renewed each second. Elsewhere it is printed at the end, and
 at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
-		Example: `  prolog-dump stat --by caller --sum size --top 20 'kmalloc size'
-  prolog-dump stat --by comm --hist count --interval 5s 'vfs_read count'
-  prolog-dump -x ./server stat --by stack --format folded 'walk n->name:string' | flamegraph.pl`,
+		Example: `  prolog-dump -x ./server stat 'walk n->name:string i' --by name --sum i
+  prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
+  prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s
+  prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -153,7 +154,7 @@ const (
 
 // showSummary prints what was counted, until the context ends.
 func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, sample int) error {
-	live := s.format == "text" && w == stdout && screenHeight() > 0
+	live := s.format == "text" && w == stdout && stdoutHeight() > 0
 	every := what.interval
 	if every <= 0 && live {
 		every = time.Second
@@ -195,7 +196,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 			top := what.top
 			if live {
 				clearScreen()
-				if room := screenHeight() - 4; top == 0 || top > room {
+				if room := stdoutHeight() - 4; top == 0 || top > room {
 					top = max(room, 1)
 				}
 			}
@@ -235,3 +236,6 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	}
 	return errors.Join(err, limitedErr)
 }
+
+// clearScreen makes room for a table that takes the place of the one before.
+func clearScreen() { _, _ = io.WriteString(screen, "\x1b[H\x1b[2J") }

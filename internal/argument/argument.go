@@ -82,7 +82,15 @@ func (a *argument) shape(o *Options) error {
 	if a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBool {
 		a.LowBit = false // the definition asks for the bits as they are
 	}
+	if a.variable.Elements.Kind != loc.KindNone {
+		return a.elements(t, o)
+	}
 	switch want := &a.want; {
+	case want.Kind == probe.TypeBytes && want.Count == 0:
+		if a.Kind, a.Signed = prologue.KindObject, false; a.Size <= 0 {
+			a.mismatch("the size of %q, which is %v, is not known: hex[COUNT] says how many bytes there are", a.Name, a.variable.Type)
+		}
+		return nil
 	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
 		return a.str(t, o)
 	case want.Count > 0:
@@ -141,7 +149,7 @@ func aggregate(t *dwarfloc.Type) bool {
 // variable's own size applies.
 func ElementBits(t probe.TypeSpec) int {
 	switch t.Kind {
-	case probe.TypeChar, probe.TypeBool:
+	case probe.TypeChar, probe.TypeBool, probe.TypeBytes:
 		return 8
 	case probe.TypeSymbol:
 		return 64
@@ -234,7 +242,9 @@ func (a *argument) array(t *dwarfloc.Type) {
 	switch {
 	case t.Kind == dwarfloc.TypePointer:
 		a.follow()
-	case v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory:
+	case v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && t.Kind == dwarfloc.TypeInt:
+	case v.Role == dwarfloc.RoleGiven && t.Kind == dwarfloc.TypeInt && has == 8 && a.Size > has:
+		a.follow() // a register or a computed address
 	case has > 0 && a.Size > has:
 		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.want, a.Size)
 	}

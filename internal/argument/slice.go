@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -52,12 +53,37 @@ func (a *argument) slice(t *dwarfloc.Type) (ok bool, err error) {
 
 // Element returns the type of the elements of a slice.
 func Element(v *dwarfloc.Variable) (*dwarfloc.Type, error) {
+	if v.Elements.Kind != loc.KindNone {
+		return v.Type, nil
+	}
 	t, err := v.Type.Resolve()
 	if err != nil {
 		return nil, err
 	}
 	_, _, el, err := sliceOf(v, t)
 	return el, err
+}
+
+// elements makes the argument the elements of a range: as they are, or bytes as a string.
+func (a *argument) elements(t *dwarfloc.Type, o *Options) error {
+	v := a.variable
+	a.Length, a.MaxBytes, a.Signed = v.Elements, o.StringBytes, false
+	switch {
+	case a.want.Kind == probe.TypeString || a.want.Kind == probe.TypeUString:
+		if !character(t) && t.Kind != dwarfloc.TypeVoid {
+			a.mismatch("%q is elements of %v, and a string has characters", a.Name, v.Type)
+		}
+		if a.Kind, a.Size = prologue.KindString, 0; a.want.Kind == probe.TypeUString {
+			a.Kind = prologue.KindUserString
+		}
+	case a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBytes:
+		a.mismatch("elements of an array have their own type, or string or hex, not %v", a.want)
+	case a.Size <= 0 || a.Size > a.MaxBytes:
+		a.mismatch("there is no room for elements of %d bytes", a.Size)
+	default:
+		a.Kind = prologue.KindSlice
+	}
+	return nil
 }
 
 // sliceOf returns the pointer to a slice's elements, their number and their type; el is nil
