@@ -21,8 +21,8 @@
 // bytes. The kinds, in any order in which what is referred to by number comes first:
 //
 //   - 'P', a plan: the definition and the name of its event, strings. Plans are numbered from 0
-//   - 'S', a site: the number of its plan, three strings (where it is in words, its function, symbol and
-//     offset), its address, 1 if it may fire again in one run, the number of its arguments, and the name
+//   - 'S', a site: the number of its plan, four strings (where it is in words, its function, that
+//     as people write it, symbol and offset), its address, 1 if it may fire again in one run, the number of its arguments, and the name
 //     and the type of each, strings. Sites are numbered from 0
 //   - 'H', hits, one after the other. A string in them is 0 and a string, or n for the nth of the
 //     section's strings that were written so. A hit is: the nanoseconds since the one before in the

@@ -66,6 +66,10 @@ func (o *object) holds(link uint64) bool {
 	return slices.ContainsFunc(o.code, func(s section) bool { return link >= s.addr && link-s.addr < s.size })
 }
 
+// initialNamespace is the PID namespace in which programs in the kernel number processes
+// (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+const initialNamespace = "pid:[4026531836]"
+
 // process is what is mapped into a process.
 type process struct{ maps []mapping }
 
@@ -90,6 +94,9 @@ func (n *Names) process(pid int, again bool) *process {
 	p := n.processes[pid]
 	if p != nil && !again {
 		return p
+	}
+	if !n.initial {
+		return &process{} // PIDs here are others
 	}
 	maps, err := readMaps(pid)
 	if p != nil && (err != nil || len(maps) == 0) {

@@ -15,13 +15,15 @@
 // A program's addresses are found by /proc/PID/maps, which is there as long as the process is: it is read
 // when a process is seen first, and again when an address is nowhere in it. Later, addresses in the image
 // that was probed are still known, from where the probe was hit. Other mapped files are opened where the
-// process sees them. Without debug information a function is a symbol. The kernel's functions are those of
+// process sees them. Without debug information a function is a symbol. In a PID namespace, where processes have
+// other numbers than the kernel gives, /proc is not asked. The kernel's functions are those of
 // its image, if there is one, and else of /proc/kallsyms.
 package stacks
 
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,6 +96,7 @@ type Names struct {
 	kernel    *object
 	symbols   []kernelSymbol // of /proc/kallsyms; read when they are needed
 	asked     bool           // for symbols
+	initial   bool           // this process is in initialNamespace
 }
 
 // New returns a Names. The caller must close it.
@@ -102,6 +105,9 @@ func New(o Options) *Names {
 		o.Open = func(path string) (*dwarfloc.Image, error) { return dwarfloc.Open(path, nil) }
 	}
 	n := &Names{o: o, processes: make(map[int]*process), objects: make(map[objectKey]*object)}
+	if own, err := os.Readlink("/proc/self/ns/pid"); err != nil || own == initialNamespace {
+		n.initial = true // or the kernel has no namespaces
+	}
 	for _, img := range o.Images {
 		n.own = append(n.own, newObject(img.Path(), img, img.File))
 	}
@@ -119,7 +125,13 @@ func (n *Names) Frames(s *tracer.Stack) (out []Frame) {
 	if s == nil {
 		return nil
 	}
+	if len(s.User) > 0 {
+		n.process(s.PID, false) // soon: it may end
+	}
 	for i, addr := range s.Kernel {
+		if probe := s.Plan.Sites[s.Site].Addr + n.o.Slide; i == 0 && addr == probe+1 {
+			addr = probe // x86 has gone on by the length of a breakpoint
+		}
 		out = append(out, n.kernelFrames(addr, i > 0)...)
 	}
 	for i, addr := range s.User {

@@ -1,20 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
 // printRows prints a table of what was counted, and the histograms after it.
-func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, top int) {
+func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, top int) error {
 	hits := uint64(0)
 	for i := range rows {
 		hits += rows[i].Hits
@@ -74,54 +74,65 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 		var frames []string
 		for k, key := range r.Keys {
 			if o.By[k] != tracer.ByStack {
-				line = append(line, terminal.Text(key.Text))
+				line = append(line, key.Text)
 				continue
 			}
 			frames = strings.Split(key.Text, ";")
 			slices.Reverse(frames)
 		}
 		if several {
-			line = append(line, terminal.Text(r.Plan.Definition.String()))
+			line = append(line, r.Plan.Definition.String())
 		}
 		lines, below = append(lines, line), append(below, frames)
 	}
 	if len(rows) > 0 && (len(o.By) > 0 || len(head) > 1) {
-		printTable(w, lines, below, numbers)
+		if err := printTable(w, lines, below, numbers); err != nil {
+			return err
+		}
 	}
 	for i := range rows {
 		for k := range rows[i].Histograms {
 			printHistogram(w, &rows[i], o.Histograms[k].Arg, &rows[i].Histograms[k])
 		}
 	}
+	return nil
 }
 
 // printTable prints lines of cells in columns, of which the first so many are numbers, each with other
 // lines below it.
-func printTable(w io.Writer, lines, below [][]string, numbers int) {
-	widths := make([]int, len(lines[0]))
+func printTable(w io.Writer, lines, below [][]string, numbers int) error {
+	var t table // of any width: a number is not shortened
+	widths := make([]int, numbers)
 	for _, l := range lines {
-		for i, c := range l {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		for i, c := range l[:numbers] {
+			widths[i] = max(widths[i], len(c))
 		}
 	}
-	for at, l := range lines {
-		var b strings.Builder
+	for _, l := range lines {
+		cells := make([]any, len(l))
 		for i, c := range l {
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			room := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
 			if i < numbers {
-				b.WriteString(room + c)
-			} else {
-				b.WriteString(c + room)
+				c = strings.Repeat(" ", widths[i]-len(c)) + c
 			}
+			cells[i] = c
 		}
-		terminal.Fprintf(w, "%s\n", strings.TrimRight(b.String(), " "))
+		t.row(cells...)
+	}
+	var b bytes.Buffer
+	if err := t.print(&b); err != nil {
+		return err
+	}
+	at := 0
+	for line := range strings.Lines(b.String()) {
+		if _, err := io.WriteString(w, line); err != nil {
+			return err
+		}
 		for _, text := range below[at] {
 			terminal.Fprintf(w, "    %s\n", text)
 		}
+		at++
 	}
+	return nil
 }
 
 // printFolded prints a line for each row: its other keys and its stack, the outermost first, and its hits.

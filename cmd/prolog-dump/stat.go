@@ -47,7 +47,8 @@ On a terminal the table is renewed each second. Elsewhere it is printed at the e
 at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace needs.`,
 		Example: `  prolog-dump -x ./server stat 'walk n->name:string i' --by name --sum i
   prolog-dump stat 'kmalloc size' --by caller --sum size --top 20
-  prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s`,
+  prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s
+  prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var command []string
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -185,7 +186,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		case "folded":
 			printFolded(out, rows, what)
 		default:
-			printRows(out, rows, what, seconds, top)
+			err = printRows(out, rows, what, seconds, top)
 		}
 		return errors.Join(err, out.Flush())
 	}

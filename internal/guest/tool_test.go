@@ -59,6 +59,8 @@ func runTool(t *testing.T, k testKernel) {
 		task.Files["/hits"], task.Files["/kmalloc.o"] = filepath.Join(dir, "hits"), "../../examples/hits/bpf/kmalloc.o"
 		task.Commands = append(task.Commands, []string{"/hits", "/kmalloc.o", image, "/init", guest.Workload, "5s"})
 	}
+	summaries := len(task.Commands)
+	task.Commands = append(task.Commands, summaryCommands(toolPath, image)...)
 	start := time.Now()
 	r, err := k.Boot(t.Context(), task)
 	if err != nil {
@@ -84,6 +86,7 @@ func runTool(t *testing.T, k testKernel) {
 	if k.old() {
 		checkInterrupted(t, &r.Outputs[2])
 	}
+	checkSummaries(t, r.Outputs[summaries:])
 	t.Log(time.Since(start).Round(time.Millisecond))
 }
 
