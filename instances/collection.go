@@ -102,6 +102,9 @@ func Expand(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Def
 			if name := p.Dispatch.CounterName; name != "" {
 				c.Maps[name] = p.Dispatch.CounterSpec()
 			}
+			if name := p.Dispatch.RecordsName; name != "" {
+				c.Maps[name] = p.Dispatch.RecordsSpec()
+			}
 		}
 		for i, s := range p.Specs {
 			s.Name = instanceName(name, "", i)
@@ -215,7 +218,7 @@ func (p *Program) in(c *ebpf.Collection) (*Program, error) {
 	if p.Dispatch != nil {
 		own.loaded = &Dispatched{
 			Dispatch: p.Dispatch, Programs: make([]*ebpf.Program, len(p.Specs)),
-			Switch: c.Maps[p.Dispatch.SwitchName], Counter: c.Maps[p.Dispatch.CounterName], turns: newTurns(*p.Dispatch.slots),
+			Switch: c.Maps[p.Dispatch.SwitchName], Counter: c.Maps[p.Dispatch.CounterName], Records: c.Maps[p.Dispatch.RecordsName], turns: newTurns(*p.Dispatch.slots),
 		}
 		if own.loaded.Switch == nil {
 			return nil, fmt.Errorf("the specification has no map %s any more", p.Dispatch.SwitchName)

@@ -35,6 +35,9 @@ type Dispatch struct {
 	// CounterName is the name by which they refer to the map of CounterSpec, where they count
 	// conditions that could not be computed; "" unless plan.Options.CountMissing asks for that.
 	CounterName string
+	// RecordsName is the name by which they refer to the map of RecordsSpec, where records are that are too
+	// large for the stack; "" unless plan.Plan.RecordBytes is set.
+	RecordsName string
 
 	plan   *plan.Plan
 	places []position // in each of Specs
@@ -58,6 +61,14 @@ func (d *Dispatch) CounterSpec() *ebpf.MapSpec {
 	spec := d.SwitchSpec()
 	spec.Name = "probe_missing"
 	return spec
+}
+
+// RecordsSpec returns the map RecordsName.
+func (d *Dispatch) RecordsSpec() *ebpf.MapSpec { return recordsSpec(d.plan) }
+
+// recordsSpec returns the map prologue.RecordMap of a plan.
+func recordsSpec(p *plan.Plan) *ebpf.MapSpec {
+	return &ebpf.MapSpec{Name: "probe_records", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(prologue.RecordMapSize(p.RecordBytes)), MaxEntries: 1}
 }
 
 // The cookie of a site that is dispatched: who attaches gives the lowest 48 bits.
@@ -132,8 +143,15 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 				out[g.plan].CounterName = name
 			}
 		}
+		for _, g := range x.groups {
+			if x.outside {
+				d := out[g.plan]
+				d.RecordsName = fmt.Sprintf("records_%s_%d", strings.TrimPrefix(name, "switch_"), g.plan)
+				x.rename(&g, prologue.RecordMap, d.RecordsName)
+			}
+		}
 		before := choose(x, name, first)
-		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments")
+		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments", x.outside)
 		if err := numberLines(insns[:len(before)+2]); err != nil {
 			return nil, err
 		}
@@ -169,7 +187,7 @@ func split(p *plan.Plan, number int, spec func(plan, instance int) *ebpf.Program
 			return fmt.Errorf("instance %d: %w", i, err)
 		}
 		n := rawSize(pro) + 2 // with a compare and a jump
-		x := find(partKind{user, attachType(p, in), p.Target.Reads}, n)
+		x := find(partKind{user, attachType(p, in), p.Target.Reads, in.Prologue.Outside}, n)
 		if k := len(x.groups); k == 0 || x.groups[k-1].plan != number {
 			x.groups = append(x.groups, group{plan: number, first: len(x.prologues)})
 			x.size += groupSize
@@ -205,6 +223,17 @@ func (x *part) count(name string, slot int) (counts bool) {
 	return counts
 }
 
+// rename gives references of a group's prologues another name.
+func (x *part) rename(g *group, from, to string) {
+	for _, pro := range x.prologues[g.first:][:len(g.instances)] {
+		for i := range pro {
+			if pro[i].Reference() == from {
+				pro[i] = pro[i].WithReference(to)
+			}
+		}
+	}
+}
+
 // group is the prologues of one plan in a program.
 type group struct {
 	plan      int
@@ -220,6 +249,8 @@ type partKind struct {
 	user   *ebpf.ProgramSpec
 	attach ebpf.AttachType
 	reads  prologue.Reads
+
+	outside bool // records are in a map
 }
 
 // callable reports whether a user's program can be called as a function.

@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type Dispatched struct {
 	Programs []*ebpf.Program // in the order of Specs
 	Switch   *ebpf.Map       // the map SwitchName
 	Counter  *ebpf.Map       // the map CounterName, or nil
+	Records  *ebpf.Map       // the map RecordsName, or nil
 
 	turns *turns
 }
@@ -60,6 +62,19 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 		}
 		defer counter.Close()
 	}
+	maps := make(map[string]*ebpf.Map) // that programs refer to by name
+	for _, d := range list {
+		own := &Dispatched{Dispatch: d}
+		out = append(out, own)
+		if d.RecordsName == "" {
+			continue
+		}
+		if own.Records, err = ebpf.NewMap(d.RecordsSpec()); err != nil {
+			return out, fmt.Errorf("make room for records: %w", kernelerr.Explain(err))
+		}
+		maps[d.RecordsName] = own.Records
+	}
+	maps[list[0].SwitchName] = shared
 	loaded := make(map[*ebpf.ProgramSpec]*ebpf.Program)
 	defer func() {
 		for _, prog := range loaded {
@@ -67,9 +82,9 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 		}
 	}()
 	turns := newTurns(*list[0].slots)
-	for _, d := range list {
-		own := &Dispatched{Dispatch: d, turns: turns}
-		out = append(out, own)
+	for n, d := range list {
+		own := out[n]
+		own.turns = turns
 		if own.Switch, err = shared.Clone(); err != nil {
 			return out, fmt.Errorf("share the switch: %w", err)
 		}
@@ -77,10 +92,11 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 			if own.Counter, err = counter.Clone(); err != nil {
 				return out, fmt.Errorf("share the counter: %w", err)
 			}
+			maps[d.CounterName] = counter
 		}
 		for i, s := range d.Specs {
 			if loaded[s] == nil {
-				if loaded[s], err = d.load(s, shared, counter); err != nil {
+				if loaded[s], err = load(s, maps); err != nil {
 					return out, fmt.Errorf("program %d, for %d instances: %w", i, len(d.Instances[i]), kernelerr.Explain(err))
 				}
 			}
@@ -95,14 +111,11 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 }
 
 // load loads one program.
-func (d *Dispatch) load(s *ebpf.ProgramSpec, shared, counter *ebpf.Map) (*ebpf.Program, error) {
+func load(s *ebpf.ProgramSpec, maps map[string]*ebpf.Map) (*ebpf.Program, error) {
 	own := s.Copy()
-	if err := own.Instructions.AssociateMap(d.SwitchName, shared); err != nil {
-		return nil, err
-	}
-	if d.CounterName != "" {
-		// Not all programs count.
-		if err := own.Instructions.AssociateMap(d.CounterName, counter); err != nil && !errors.Is(err, asm.ErrUnreferencedSymbol) {
+	for name, m := range maps {
+		// Not all programs refer to all maps.
+		if err := own.Instructions.AssociateMap(name, m); err != nil && !errors.Is(err, asm.ErrUnreferencedSymbol) {
 			return nil, err
 		}
 	}
@@ -155,13 +168,26 @@ func (d *Dispatched) Missing() (n uint64, err error) {
 	return n, nil
 }
 
+// Crowded returns how many hits the programs did not see because all records were in use, if
+// plan.Plan.RecordBytes is set.
+func (d *Dispatched) Crowded() (n uint64, err error) {
+	if d.Records == nil {
+		return 0, nil
+	}
+	value := make([]byte, d.Records.ValueSize())
+	if err := d.Records.Lookup(uint32(0), &value); err != nil {
+		return 0, fmt.Errorf("read the records: %w", kernelerr.Explain(err))
+	}
+	return binary.NativeEndian.Uint64(value), nil
+}
+
 // Close frees the programs and the switch. Probes keep what they need.
 func (d *Dispatched) Close() error {
 	var errs []error
 	for _, p := range d.Programs {
 		errs = append(errs, p.Close())
 	}
-	for _, m := range []*ebpf.Map{d.Switch, d.Counter} {
+	for _, m := range []*ebpf.Map{d.Switch, d.Counter, d.Records} {
 		if m != nil {
 			errs = append(errs, m.Close())
 		}

@@ -53,7 +53,9 @@ func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Inst
 		if err := pro.CheckStack(stackOf(original)); err != nil {
 			return nil, fmt.Errorf("instance %d: %w", instance, err)
 		}
-		join = callFrom
+		join = func(instance int, pro, original asm.Instructions) asm.Instructions {
+			return callFrom(instance, pro, original, p.Instances[instance].Prologue.Outside)
+		}
 	}
 	before, err := placed(p, pro)
 	if err != nil {

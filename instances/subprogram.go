@@ -8,20 +8,26 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // callFrom makes an instance's prologue the entry function of a program. The entry calls the
 // program's first function and returns its result. Its name has the instance's number,
 // because the kernel's symbols have names of functions, not of programs.
-func callFrom(instance int, pro, original asm.Instructions) asm.Instructions {
-	return enter(instance, pro, original, "_fetch_", "ctx, err and the record")
+func callFrom(instance int, pro, original asm.Instructions, outside bool) asm.Instructions {
+	return enter(instance, pro, original, "_fetch_", "ctx, err and the record", outside)
 }
 
 // enter puts an entry function before a program, which begins with the instructions before, calls
 // the program's first function with what is in the registers then, and returns its result. Names of
-// both have a number, the entry's after a mark; with is what the comment at the call says.
-func enter(number int, before, original asm.Instructions, mark, with string) asm.Instructions {
-	return surround(number, before, asm.Instructions{asm.Return()}, original, mark, with)
+// both have a number, the entry's after a mark; with is what the comment at the call says. outside is
+// set if there is a record in a map.
+func enter(number int, before, original asm.Instructions, mark, with string, outside bool) asm.Instructions {
+	after := asm.Instructions{asm.Return()}
+	if outside {
+		after = asm.Instructions{prologue.ReleaseRecord(), asm.Return()}
+	}
+	return surround(number, before, after, original, mark, with)
 }
 
 // surround is enter with instructions after the call, which return.

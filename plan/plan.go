@@ -98,6 +98,9 @@ type Options struct {
 	// moves along straight code to where it costs less, if that sees the same runs and values: see
 	// dwarfloc.Image.Along. The plan says so in Site.MovedFrom.
 	Cost func(addr uint64) int
+	// LargeRecords allows records that are too large for the stack: in the map prologue.RecordMap, which
+	// instances.Dispatch has. A plan for which the stack is enough uses that.
+	LargeRecords bool
 	// CountMissing makes prologues count in the map prologue.MissingCounter how often a condition
 	// could not be computed, and so did not hold. It needs that map, which instances.Dispatch has.
 	CountMissing bool
@@ -147,8 +150,11 @@ type Plan struct {
 	Image      *dwarfloc.Image
 	Target     Target              // where it runs; Reads is not ReadAuto
 	Convention prologue.Convention // of all instances; not ConventionAuto
-	Sites      []Site
-	Instances  []Instance
+	// RecordBytes is the room for a record in the map prologue.RecordMap, or 0 if records are on the
+	// stack: see Options.LargeRecords.
+	RecordBytes int
+	Sites       []Site
+	Instances   []Instance
 }
 
 // NumSites returns the number of places where a function's body is: several ways into one
@@ -209,13 +215,27 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 		return nil, err
 	}
 	p.agree(p.shapes())
-	if err := p.write(ctx, &o); err != nil {
+	err = p.write(ctx, &o)
+	var stack *prologue.StackError
+	if errors.As(err, &stack) && o.LargeRecords {
+		p.moveRecords()
+		err = p.write(ctx, &o)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := img.Changed(); err != nil { // symbols and names of types are asked for without an error
 		return nil, err
 	}
 	return p, nil
+}
+
+// moveRecords makes room for the records of all sites outside of the stack.
+func (p *Plan) moveRecords() {
+	p.Instances = nil
+	for i := range p.Sites {
+		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(appendArgs(nil, p.Sites[i].Args)))
+	}
 }
 
 // begin returns a plan without sites.
@@ -324,7 +344,7 @@ func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	po := prologue.Options{
 		Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
 		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
-		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing,
+		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing, RecordBytes: p.RecordBytes,
 	}
 	w.conditions = s.needed(w.conditions[:0], po.IfMissing)
 	po.If = w.conditions

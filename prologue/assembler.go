@@ -39,6 +39,9 @@ const (
 	// No source registers and none of the kernel's BPF_PSEUDO_ values.
 	addrMark    = 0xf
 	counterMark = 0xe // the value of MissingCounter
+	recordsMark = 0xd // that of RecordMap
+
+	atomicXchg = 0xe1 // BPF_XCHG in an atomic operation
 )
 
 // The numbers of an instruction's operation code (linux/bpf.h). The asm package's
@@ -133,12 +136,17 @@ func (a *assembler) store(slot int, src asm.Register) { a.storePart(slot, src, 8
 
 // storePart writes the low bytes of a register to the stack, as many as BPF can store at once.
 func (a *assembler) storePart(slot int, src asm.Register, size int) {
-	a.add(opStore|uint8(memSize(size)), asm.R10, src, int16(slot), 0)
+	base, off := slotAt(slot)
+	a.add(opStore|uint8(memSize(size)), base, src, int16(off), 0)
 }
 
 // clearSlot sets 8 bytes of the stack to 0.
-func (a *assembler) clearSlot(slot int) {
-	a.add(opStoreK|uint8(asm.DWord), asm.R10, 0, int16(slot), 0)
+func (a *assembler) clearSlot(slot int) { a.storeImm(slot, 0) }
+
+// storeImm writes 8 bytes of the stack.
+func (a *assembler) storeImm(slot int, k int32) {
+	base, off := slotAt(slot)
+	a.add(opStoreK|uint8(asm.DWord), base, 0, int16(off), k)
 }
 
 func (a *assembler) call(f asm.BuiltinFunc) {
@@ -228,6 +236,9 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 		switch {
 		case ins.IsKfuncCall():
 			ins = ins.WithReference(CastFunction)
+		case uint8(w) == opAdd && ins.Constant == atomicXchg:
+			// The constant stays: without it cilium/ebpf 0.22 writes an addition.
+			ins.OpCode = ins.OpCode.SetAtomicOp(asm.Xchg)
 		case uint8(w) == opMove && ins.Offset > 0:
 			// The asm package has the width in the operation.
 			ins.OpCode, ins.Offset = ins.OpCode.SetALUOp(signMoves[ins.Offset]), 0
@@ -240,6 +251,9 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 			case counterMark:
 				ins.Src = asm.PseudoMapValue
 				ins = ins.WithReference(MissingCounter)
+			case recordsMark:
+				ins.Src = asm.PseudoMapValue
+				ins = ins.WithReference(RecordMap)
 			}
 			at += wordSize
 			ins.Constant = int64(w>>32 | binary.LittleEndian.Uint64(a.code[at:])>>32<<32)

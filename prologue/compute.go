@@ -175,15 +175,24 @@ func (c *computer) callRead(slot, size int) {
 
 // callInto calls a helper that fills bytes of the stack.
 func (c *computer) callInto(helper asm.BuiltinFunc, slot, size int) {
-	c.reg(asm.Mov, asm.R1, asm.R10)
-	c.imm(asm.Add, asm.R1, int32(slot))
+	c.pointTo(slot)
 	c.imm(asm.Mov, asm.R2, int32(size))
 	c.call(helper)
 }
 
+// pointTo sets R1 to the address of a slot.
+func (c *computer) pointTo(slot int) {
+	base, off := slotAt(slot)
+	c.reg(asm.Mov, asm.R1, base)
+	if off != 0 {
+		c.imm(asm.Add, asm.R1, int32(off))
+	}
+}
+
 // loadSlot loads size bytes that a read left in its slot.
 func (c *computer) loadSlot(dst asm.Register, slot, size int) {
-	c.load(dst, asm.R10, slot, size)
+	base, off := slotAt(slot)
+	c.load(dst, base, off, size)
 }
 
 // operands computes both operands of an operation into registers of dst and

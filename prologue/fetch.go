@@ -234,7 +234,11 @@ func (f *fetcher) emit() {
 
 // scratch returns the registers, besides R0, to compute a unit in.
 func (f *fetcher) scratch() regSet {
-	return (callerSaved | setOf(asm.R7, asm.R8)) &^ setOf(asm.R0, f.err)
+	free := (callerSaved | setOf(asm.R7, asm.R8)) &^ setOf(asm.R0, f.err)
+	if f.outside() {
+		free &^= setOf(recordBase)
+	}
+	return free
 }
 
 // emitRead reads one argument into its slot. A fault of an earlier read, for its address,

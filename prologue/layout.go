@@ -36,6 +36,12 @@ func newLayout(args []Arg) Layout {
 	return l
 }
 
+// RecordSize returns the size in bytes of a record with some arguments.
+func RecordSize(args []Arg) int {
+	l := newLayout(args)
+	return l.Size
+}
+
 // place is newLayout with the memory of l.Fields.
 func (l *Layout) place(args []Arg) {
 	l.Size = 0
@@ -82,6 +88,9 @@ func (e *StackError) Error() string {
 func (p *Prologue) CheckStack(program int) error {
 	if p.Convention != ConventionRecord {
 		return nil
+	}
+	if p.Outside {
+		return checkStack(0, p.Stack, program)
 	}
 	return checkStack(p.Layout.Size, p.Stack-p.Layout.Size, program)
 }

@@ -200,6 +200,10 @@ type Options struct {
 	// CountMissing counts conditions that could not be computed in the map MissingCounter.
 	CountMissing bool
 
+	// RecordBytes, if not 0, is the room for a record in the map RecordMap, a multiple of 8: records are
+	// there, and not on the stack.
+	RecordBytes int
+
 	// SignExtends is set if the kernel has instructions that extend signs: moves and loads
 	// (Linux 6.6). Without it that takes two shifts, on all kernels.
 	SignExtends bool
@@ -236,6 +240,8 @@ type Prologue struct {
 
 	Convention Convention // decided
 	Layout     Layout     // of the record, for ConventionRecord
+	// Outside is set if the record is in RecordMap, and ReleaseRecord must follow the user's program.
+	Outside bool
 
 	key string
 }
@@ -294,7 +300,7 @@ func (e *Emitter) Prologue(site string) *Prologue {
 	f := &e.f
 	p := &Prologue{
 		Stack: f.maxStack, Helpers: f.helpers, Reasons: slices.Clone(f.reasons),
-		Convention: f.o.Convention, Layout: f.layout, key: string(e.Key),
+		Convention: f.o.Convention, Layout: f.layout, Outside: f.outside(), key: string(e.Key),
 	}
 	p.Insns, p.Addrs = f.instructions(func(n note) string { return f.comment(n, site) })
 	return p

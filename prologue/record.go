@@ -38,6 +38,12 @@ func (f *fetcher) writeRecord() error {
 	}
 	f.planRecord()
 	f.emitRecord()
+	if f.outside() {
+		if f.layout.Size > f.o.RecordBytes {
+			return fmt.Errorf("a record of %d bytes: there is room for %d", f.layout.Size, f.o.RecordBytes)
+		}
+		return checkStack(0, f.maxStack, 0)
+	}
 	return checkStack(f.layout.Size, f.maxStack-f.layout.Size, 0)
 }
 
@@ -107,11 +113,25 @@ func (f *fetcher) above(n, read *node, r asm.Register) {
 	}
 }
 
-// field returns an argument's place as an offset from R10.
-func (f *fetcher) field(t *fetch) int { return f.layout.Fields[t.arg].Offset - f.layout.Size }
+// field returns an argument's place as a slot: an offset from R10, if the record is on the stack.
+func (f *fetcher) field(t *fetch) int {
+	if f.outside() {
+		return recordMark + f.layout.Fields[t.arg].Offset
+	}
+	return f.layout.Fields[t.arg].Offset - f.layout.Size
+}
+
+// outside reports whether the record is not on the stack.
+func (f *fetcher) outside() bool { return f.o.Convention == ConventionRecord && f.o.RecordBytes > 0 }
 
 func (f *fetcher) emitRecord() {
-	f.push(f.layout.Size)
+	onStack := f.layout.Size
+	if f.outside() {
+		onStack = 0
+		f.saveCtx()
+		f.takeRecord()
+	}
+	f.push(onStack)
 	f.err = asm.R9
 	for i := range f.fetches {
 		t := &f.fetches[i]
@@ -128,6 +148,10 @@ func (f *fetcher) emitRecord() {
 	}
 	f.deliverErr()
 	f.restoreCtx()
+	if f.outside() {
+		f.reg(asm.Mov, asm.R3, recordBase)
+		return
+	}
 	f.reg(asm.Mov, asm.R3, asm.R10)
 	if f.layout.Size > 0 {
 		f.imm(asm.Add, asm.R3, int32(-f.layout.Size))
@@ -154,7 +178,9 @@ func (f *fetcher) emitField(t *fetch) {
 		for _, t := range t.unit.fetches[:t.unit.n] {
 			f.deliverField(t)
 		}
-		f.stack = f.layout.Size
+		if f.stack = f.layout.Size; f.outside() {
+			f.stack = 0
+		}
 	default:
 		f.emitScalar(t)
 	}
@@ -170,7 +196,7 @@ func (f *fetcher) clearPlace(t *fetch) {
 // storeValue computes a word of the record.
 func (f *fetcher) storeValue(slot int, v *node) {
 	if v.isConst() && fitsImm(v.k) {
-		f.add(opStoreK|uint8(asm.DWord), asm.R10, 0, int16(slot), int32(v.k))
+		f.storeImm(slot, int32(v.k))
 		return
 	}
 	f.compute(v, asm.R0, f.scratch())
@@ -369,8 +395,7 @@ func (f *fetcher) emitCounted(t *fetch, slot int) {
 	if t.slice > 1 {
 		f.imm(asm.Mul, asm.R2, int32(t.slice))
 	}
-	f.reg(asm.Mov, asm.R1, asm.R10)
-	f.imm(asm.Add, asm.R1, int32(slot))
+	f.pointTo(slot)
 	f.call(t.helper)
 	f.bind(&f.fits)
 	if calls {

@@ -402,10 +402,15 @@ func head(d []byte) (h *Hit, cookie uint64, err error) {
 	return h, ne.Uint64(d[atCookie:]), nil
 }
 
-// Lost returns the number of hits that were not reported because the buffer was full.
+// Lost returns the number of hits that were not reported because the buffer was full, or all of the
+// room for large records in use.
 func (s *Session) Lost() (uint64, error) {
 	var n uint64
 	err := s.lost.Lookup(uint32(0), &n)
+	for _, p := range s.programs {
+		crowded, crowdedErr := p.Crowded()
+		n, err = n+crowded, errors.Join(err, crowdedErr)
+	}
 	return n, err
 }
 

@@ -179,7 +179,7 @@ func (s *settings) ready(texts []string, force, sleep bool) (x *subject, running
 	if s.reads != "auto" {
 		at.Reads = x.options.Target.Reads
 	}
-	x.options.Target, x.options.CountMissing = at, true
+	x.options.Target, x.options.CountMissing, x.options.LargeRecords = at, true, true
 	return x, running, defs, nil
 }
 

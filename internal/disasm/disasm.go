@@ -52,6 +52,9 @@ func Text(ins *asm.Instruction) string {
 		}
 		return fmt.Sprintf("r%d = *(%c%d *)(r%d %+d)", ins.Dst, kind, 8*op.Size().Sizeof(), ins.Src, ins.Offset)
 	case asm.StXClass:
+		if op.Mode() == asm.AtomicMode && op.AtomicOp() == asm.Xchg {
+			return fmt.Sprintf("r%d = xchg(*(u%d *)(r%d %+d), r%d)", ins.Src, 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Src)
+		}
 		if op.Mode() == asm.AtomicMode {
 			return fmt.Sprintf("lock *(u%d *)(r%d %+d) += r%d", 8*op.Size().Sizeof(), ins.Dst, ins.Offset, ins.Src)
 		}
