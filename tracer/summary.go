@@ -518,6 +518,9 @@ func (s *Summary) Overflow() (uint64, error) {
 // Limited is Session.Limited.
 func (s *Summary) Limited() (uint64, error) { return s.session.Limited() }
 
+// Missing is Session.Missing.
+func (s *Summary) Missing() (uint64, error) { return s.session.Missing() }
+
 // Close detaches all probes and frees the programs and maps.
 func (s *Summary) Close() error {
 	errs := []error{s.session.Close()}
