@@ -167,7 +167,8 @@ func (a *Attachment) sort() {
 // readsIn reports whether programs that read memory in one way run where another one is best.
 // prologue.ReadLegacy works everywhere, and a kernel's helper where loads do.
 func readsIn(has, best prologue.Reads) bool {
-	return has == best || has == prologue.ReadLegacy || has == prologue.ReadKernel && best == prologue.ReadCast
+	return has == best || has == prologue.ReadLegacy || has == prologue.ReadKernel && best == prologue.ReadCast ||
+		best == prologue.ReadSleep && has == prologue.ReadUser || best == prologue.ReadUser && has == prologue.ReadSleep
 }
 
 // check compares a plan's target with where its image runs. Links for single sites work

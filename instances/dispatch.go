@@ -137,7 +137,7 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 		if err := numberLines(insns[:len(before)+2]); err != nil {
 			return nil, err
 		}
-		spec := programSpec(x.user, x.attach, i, insns)
+		spec := programSpec(x.user, x.attach, x.reads, i, insns)
 		for k, g := range x.groups {
 			d := out[g.plan]
 			d.Specs, d.Instances = append(d.Specs, spec), append(d.Instances, g.instances)
@@ -169,7 +169,7 @@ func split(p *plan.Plan, number int, spec func(plan, instance int) *ebpf.Program
 			return fmt.Errorf("instance %d: %w", i, err)
 		}
 		n := rawSize(pro) + 2 // with a compare and a jump
-		x := find(partKind{user, attachType(p, in)}, n)
+		x := find(partKind{user, attachType(p, in), p.Target.Reads}, n)
 		if k := len(x.groups); k == 0 || x.groups[k-1].plan != number {
 			x.groups = append(x.groups, group{plan: number, first: len(x.prologues)})
 			x.size += groupSize
@@ -219,6 +219,7 @@ const groupSize = 8
 type partKind struct {
 	user   *ebpf.ProgramSpec
 	attach ebpf.AttachType
+	reads  prologue.Reads
 }
 
 // callable reports whether a user's program can be called as a function.

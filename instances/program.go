@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -146,19 +147,22 @@ func ProgramSpecs(p *plan.Plan, spec *ebpf.ProgramSpec) ([]*ebpf.ProgramSpec, er
 		if err != nil {
 			return nil, err
 		}
-		out[i] = programSpec(spec, attachType(p, &p.Instances[i]), i, insns)
+		out[i] = programSpec(spec, attachType(p, &p.Instances[i]), p.Target.Reads, i, insns)
 	}
 	return out, nil
 }
 
 // programSpec returns the user's program spec with other instructions and a number in its name, for
 // a kind of link.
-func programSpec(user *ebpf.ProgramSpec, attach ebpf.AttachType, number int, insns asm.Instructions) *ebpf.ProgramSpec {
+func programSpec(user *ebpf.ProgramSpec, attach ebpf.AttachType, reads prologue.Reads, number int, insns asm.Instructions) *ebpf.ProgramSpec {
 	out := user.Copy()
 	out.Instructions = insns
 	out.Name = instanceName(user.Name, "", number)
 	out.Type = ebpf.Kprobe
 	out.AttachType = attach
+	if reads == prologue.ReadSleep {
+		out.Flags |= unix.BPF_F_SLEEPABLE
+	}
 	return out
 }
 

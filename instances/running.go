@@ -43,6 +43,10 @@ type FindOptions struct {
 	// Path is the file that processes run, if that is not the image's own file. With Path the
 	// image is taken for a program or library even if it looks like a kernel.
 	Path string
+	// Sleep makes Target.Reads prologue.ReadSleep for programs and libraries if the kernel can do that:
+	// what is on pages that are not resident is fetched too. The user's programs may then sleep, and
+	// must be able to: the kernel takes fewer kinds of maps in them.
+	Sleep bool
 	// Force skips the comparison of build IDs. With another image every address is wrong.
 	Force bool
 }
@@ -118,9 +122,13 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
 		}
 	}
-	return &Running{img: img, pmu: "uprobe", path: path, identity: identity, target: plan.Target{
+	r := &Running{img: img, pmu: "uprobe", path: path, identity: identity, target: plan.Target{
 		Reads: prologue.ReadUser, SignExtends: kernelhas.SignExtends(), UprobeMulti: haveUprobeMulti(),
-	}}, nil
+	}}
+	if o.Sleep && kernelhas.Sleeps() {
+		r.target.Reads = prologue.ReadSleep
+	}
+	return r, nil
 }
 
 // ownIdentity returns the identity of a file without that of its separate debug file.

@@ -52,6 +52,11 @@ func (t Target) of(kernel bool) (Target, error) {
 	return t, nil
 }
 
+// UserSpace reports whether programs read memory of processes: they are for uprobes.
+func (t Target) UserSpace() bool {
+	return t.Reads == prologue.ReadUser || t.Reads == prologue.ReadSleep
+}
+
 // inKernel reports whether programs read kernel memory, and nothing else.
 func (t Target) inKernel() bool {
 	return t.Reads == prologue.ReadKernel || t.Reads == prologue.ReadCast

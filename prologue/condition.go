@@ -152,6 +152,33 @@ func (c *computer) task(t loc.Task, dst asm.Register) {
 	c.move(dst, asm.R0)
 }
 
+// readText calls the helper that reads a string at the address in R3 into bytes of the stack.
+//
+// No helper that all kernels have reads strings from pages that are not resident. So with ReadSleep the
+// page of its beginning, and if that is not enough that of its end, is touched before.
+func (c *computer) readText(reads Reads, slot, bytes int) {
+	if reads != ReadSleep {
+		c.callInto(stringHelpers[reads], slot, bytes)
+		return
+	}
+	var done label
+	kept := c.push(8)
+	c.store(kept, asm.R3)
+	c.callInto(asm.FnCopyFromUser, slot, 1)
+	c.loadSlot(asm.R3, kept, 8)
+	c.callInto(stringHelpers[reads], slot, bytes)
+	c.jumpImm(asm.JSGE, asm.R0, 0, &done)
+	from := c.count
+	c.loadSlot(asm.R3, kept, 8)
+	c.imm(asm.Add, asm.R3, int32(bytes-1))
+	c.callInto(asm.FnCopyFromUser, slot, 1)
+	c.loadSlot(asm.R3, kept, 8)
+	c.callInto(stringHelpers[reads], slot, bytes)
+	c.rare += c.count - from
+	c.bind(&done)
+	c.pop(8)
+}
+
 // text sets dst to the first 8 bytes of a string. The helper writes a NUL after at most 8 of them.
 func (c *computer) text(n *node, dst asm.Register, free regSet) {
 	const room = 16
@@ -159,7 +186,7 @@ func (c *computer) text(n *node, dst asm.Register, free regSet) {
 	c.compute(n.a, asm.R3, (free|callerSaved|setOf(dst))&^setOf(asm.R3))
 	c.clearSlot(slot)
 	c.clearSlot(slot + 8)
-	c.callInto(stringHelpers[c.reads], slot, 8+1)
+	c.readText(c.reads, slot, 8+1)
 	c.jumpImm(asm.JSLT, asm.R0, 0, c.fault)
 	c.loadSlot(dst, slot, 8)
 	c.pop(room)

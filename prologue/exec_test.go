@@ -54,7 +54,7 @@ func execute(t *testing.T, cases func(w *world) []execCase) {
 		t.Run(fmt.Sprintf("interpreter/be=%v", be), func(t *testing.T) {
 			w := imaginary(be)
 			for _, c := range cases(w) {
-				for _, w.reads = range []prologue.Reads{prologue.ReadKernel, prologue.ReadCast} {
+				for _, w.reads = range []prologue.Reads{prologue.ReadKernel, prologue.ReadCast, prologue.ReadSleep} {
 					p := check(t, w, c.args, w.options(prologue.ConventionRegisters))
 					if want := w.want(c.args); c.want != nil && want != *c.want {
 						t.Errorf("%s: the definition gives %#x, want %#x\n%v", c.name, want, *c.want, p)

@@ -83,7 +83,7 @@ func (c *computer) globs(n *node, dst asm.Register, free regSet) {
 		for at := 0; at < most; at += 8 {
 			c.clearSlot(slot + at)
 		}
-		c.callInto(stringHelpers[c.reads], slot, most)
+		c.readText(c.reads, slot, most)
 		c.jumpImm(asm.JSLT, asm.R0, 0, c.fault)
 	} else {
 		most = bpfstack.CommSize

@@ -203,7 +203,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 						clear(mem[off : off+n])
 					}
 					result = uint64(len(b))
-				case asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead:
+				case asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead, asm.FnCopyFromUser:
 					b, ok = w.read(get(asm.R3), n)
 					clear(mem[off : off+n])
 				default:

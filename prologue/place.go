@@ -18,6 +18,7 @@ type placed struct {
 	length *node // how many bytes, or elements of a slice, if not all
 	slice  int   // bytes of an element
 	helper asm.BuiltinFunc
+	text   Reads // how a string is read; ReadAuto for what is no string
 	bytes  int
 	// words are computed instead, 8 bytes of the place each.
 	words []*node
@@ -57,7 +58,7 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	n := arg.Size
 	t.helper = helpers[reads]
 	if arg.Kind != KindObject {
-		t.helper = stringHelpers[reads]
+		t.helper, t.text = stringHelpers[reads], reads
 		if n == 0 && arg.Loc.Kind == loc.KindBytes {
 			n = len(arg.Loc.Bytes)
 		}
@@ -157,7 +158,7 @@ func (l *lowering) counted(t placed, at *loc.Location, arg *Arg, helper asm.Buil
 		return t, err
 	}
 	t.addr, t.length = l.of(at.Expr), l.of(n)
-	t.helper, t.bytes = helper, arg.MaxBytes-1
+	t.helper, t.text, t.bytes = helper, ReadAuto, arg.MaxBytes-1
 	return t, nil
 }
 

@@ -136,6 +136,8 @@ func (c Convention) of(args []Arg) Convention {
 //   - ReadLegacy: the helper bpf_probe_read, for kernels before 5.5
 //   - ReadCast: loads from kernel memory (Linux 6.17), and bpf_probe_read_kernel where a load
 //     gives 0 or cannot be used
+//   - ReadSleep: the helper bpf_copy_from_user, which reads pages of user memory that are not
+//     resident too, in programs of uprobes that may sleep (Linux 6.0)
 type Reads uint8
 
 const (
@@ -152,6 +154,9 @@ const (
 	// gives 0 or cannot be used. The prologue calls CastFunction, whose number in the running
 	// kernel's BTF the loader has to fill in; package instances does.
 	ReadCast
+	// ReadSleep is the helper bpf_copy_from_user, which reads pages of user memory that are not
+	// resident too. It is for programs of uprobes that may sleep (Linux 6.0): BPF_F_SLEEPABLE.
+	ReadSleep
 )
 
 // CastFunction is the kernel's function that ReadCast calls. Its calls refer to it by this name
@@ -160,20 +165,20 @@ const CastFunction = "bpf_rdonly_cast"
 
 // String returns the short, stable name of the kind of reads.
 func (r Reads) String() string {
-	if names := [...]string{"auto", "kernel", "user", "legacy", "cast"}; int(r) < len(names) {
+	if names := [...]string{"auto", "kernel", "user", "legacy", "cast", "sleep"}; int(r) < len(names) {
 		return names[r]
 	}
 	return fmt.Sprintf("Reads(%d)", uint8(r))
 }
 
 var (
-	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead, asm.FnProbeReadKernel}
-	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr, asm.FnProbeReadKernelStr}
+	helpers       = [...]asm.BuiltinFunc{asm.FnProbeReadKernel, asm.FnProbeReadKernel, asm.FnProbeReadUser, asm.FnProbeRead, asm.FnProbeReadKernel, asm.FnCopyFromUser}
+	stringHelpers = [...]asm.BuiltinFunc{asm.FnProbeReadKernelStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr, asm.FnProbeReadStr, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr}
 )
 
 // user returns the helper for user memory: older kernels have one for all memory.
 func (r Reads) user() Reads {
-	if r == ReadLegacy {
+	if r == ReadLegacy || r == ReadSleep {
 		return r
 	}
 	return ReadUser

@@ -294,7 +294,7 @@ func TestMisuse(t *testing.T) {
 	}{
 		{make([]prologue.Arg, 4), prologue.Options{Arch: amd64, Convention: prologue.ConventionRegisters}, prologue.ErrTooManyArgs},
 		{nil, prologue.Options{}, prologue.ErrNoArch},
-		{nil, prologue.Options{Arch: amd64, Reads: 5}, prologue.ErrBadReads},
+		{nil, prologue.Options{Arch: amd64, Reads: 6}, prologue.ErrBadReads},
 	} {
 		if p, err := prologue.Emit(tt.args, tt.o); !errors.Is(err, tt.want) || p != nil {
 			t.Errorf("got %v, %v; want %v", p, err, tt.want)

@@ -56,6 +56,9 @@ func (f *fetcher) planRecord() {
 		f.helpers += f.asked(t.addr) + f.asked(t.length)
 		if t.helper != 0 {
 			f.helpers++
+			if t.text == ReadSleep {
+				f.helpers++ // see readText
+			}
 			f.calls = true
 		}
 		for _, w := range t.words {
@@ -307,7 +310,11 @@ func (f *fetcher) emitInPlace(t *fetch) {
 			f.readSlot = f.push(8)
 		}
 		f.compute(t.addr, asm.R3, f.scratch()&^setOf(asm.R3))
-		f.callInto(t.helper, slot, t.bytes)
+		if t.text != ReadAuto {
+			f.readText(t.text, slot, t.bytes)
+		} else {
+			f.callInto(t.helper, slot, t.bytes)
+		}
 		if t.addr.calls > 0 {
 			f.pop(8)
 		}

@@ -2,14 +2,72 @@ package tracer_test
 
 import (
 	"context"
+	"errors"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
+
+// TestNotResident: what is on a page that is not resident is read by programs that may sleep.
+func TestNotResident(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	// Nothing in the program touches the text's page.
+	const source = `
+volatile long sink;
+static const char text[] __attribute__((aligned(4096), section(".rodata.text"))) = "a text that nobody has read";
+__attribute__((noinline, noclone)) void g(const char *buf, unsigned long n) { sink += n; __asm__ volatile("" :: "r"(buf)); }
+int main(void) { g(text, sizeof text); return 0; }
+`
+	path, img := build(t, "gcc-12", "resident.c", source, "-O1")
+	for _, sleep := range []bool{false, true} {
+		r, err := instances.Find(img, instances.FindOptions{Sleep: sleep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sleep && r.Target().Reads != prologue.ReadSleep {
+			testenv.Missing(t, "the kernel's programs of uprobes cannot sleep")
+		}
+		plans, err := plansOf(img, plan.Options{Target: r.Target()}, `g buf:string first=buf[2]`, `if=buf ~ "*nobody*"; g n`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := tracer.Open(context.Background(), r, plans, tracer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			_ = exec.Command(path).Run()
+			cancel()
+		}()
+		var got []string
+		err = s.Run(ctx, func(h *tracer.Hit) error {
+			for i := range h.Values {
+				got = append(got, h.Values[i].String())
+			}
+			return nil
+		})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(got)
+		// The page may be in the cache, and mapped with a neighbour that was read: then both see it.
+		want := "\"a text that nobody has read\" 't' 28"
+		if text := strings.Join(got, " "); sleep && text != want {
+			t.Errorf("sleeping: %s, want %s", text, want)
+		} else {
+			t.Logf("sleep %v: %s", sleep, text)
+		}
+	}
+}
 
 // TestConditions: exactly the hits for which the program says that a condition holds are reported, in
 // both conventions, and those for which it cannot be computed are counted.

@@ -378,7 +378,7 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 }
 
 // inProgram reports whether the probes are in a program, or a library.
-func (c *counted) inProgram() bool { return c.plan.Target.Reads == prologue.ReadUser }
+func (c *counted) inProgram() bool { return c.plan.Target.UserSpace() }
 
 // argument returns the index of a definition's argument at each of its sites, or -1. Definitions with
 // $params have none here.

@@ -262,7 +262,7 @@ func (o *Options) processes(r *instances.Running) (who processes, err error) {
 		return who, err
 	}
 	// A uprobe is made for one process, a kprobe is not.
-	if r != nil && o.PID != 0 && (o.inProgram || r.Target().Reads != prologue.ReadUser) {
+	if r != nil && o.PID != 0 && (o.inProgram || !r.Target().UserSpace()) {
 		if who.only, err = findProcess(o.PID); err != nil {
 			return who, err
 		}
@@ -380,7 +380,7 @@ func (s *Session) hit(d []byte) (*Hit, error) {
 	}
 	h.Values = h.Plan.Values(site, h.Err, d[atRecord:end])
 	if s.stack != 0 {
-		inProgram := h.Plan.Target.Reads == prologue.ReadUser
+		inProgram := h.Plan.Target.UserSpace()
 		h.Stack = s.stack.read(d[end:], inProgram && atEntry(&h.Plan.Sites[site]))
 		h.Stack.PID, h.Stack.Plan, h.Stack.Site = h.PID, h.Plan, site
 		if len(h.Stack.User) > 0 && inProgram {

@@ -18,7 +18,7 @@ type flag struct {
 
 var (
 	textOrJSON      = []string{"text", "json"}
-	readsNames      = []string{"auto", "kernel", "user", "legacy", "cast"}
+	readsNames      = []string{"auto", "kernel", "user", "legacy", "cast", "sleep"}
 	waysNames       = []string{"all", "entry"}
 	missingNames    = []string{"flag", "skip", "fail"}
 	ifMissingNames  = []string{"drop", "pass"}
@@ -39,7 +39,7 @@ var sharedFlags = []flag{
 		f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	}, missingNames},
 	{"reads", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.reads, "reads", "auto", "how memory is read: by a helper for kernel, user or legacy (before Linux 5.5) memory, by loads of kernel memory (cast, Linux 6.17), or auto: by the image, and in trace by what the kernel can do")
+		f.StringVar(&s.reads, "reads", "auto", "how memory is read: by a helper for kernel, user or legacy (before Linux 5.5) memory, by loads of kernel memory (cast, Linux 6.17), by a helper that reads from disk what is not resident (sleep, Linux 6.0), or auto: by the image, and in trace by what the kernel can do")
 	}, readsNames},
 	{"convention", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.convention, "convention", "auto", "how the program gets its arguments: registers (up to three numbers), record (a structure), or auto: by the arguments")

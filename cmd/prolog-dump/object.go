@@ -143,7 +143,7 @@ func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool) func(*
 				return instances.Subject{}, err
 			}
 			about[x.img] = x.subject
-			if x.running, err = x.subject.running(force); err != nil {
+			if x.running, err = x.subject.running(force, false); err != nil {
 				return instances.Subject{}, err
 			}
 			subjects[key] = x

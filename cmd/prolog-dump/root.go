@@ -204,9 +204,9 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	return x, err
 }
 
-// running finds where the image runs.
-func (x *subject) running(force bool) (*instances.Running, error) {
-	o := instances.FindOptions{Force: force}
+// running finds where the image runs. Programs may sleep if sleep is set.
+func (x *subject) running(force, sleep bool) (*instances.Running, error) {
+	o := instances.FindOptions{Force: force, Sleep: sleep}
 	if !x.kernel {
 		o.Path = x.img.Path()
 	}
@@ -225,7 +225,7 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if kernel {
 		auto = prologue.ReadKernel
 	}
-	if o.Target.Reads, err = choose("reads", s.reads, readsNames, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast}); err != nil {
+	if o.Target.Reads, err = choose("reads", s.reads, readsNames, []prologue.Reads{auto, prologue.ReadKernel, prologue.ReadUser, prologue.ReadLegacy, prologue.ReadCast, prologue.ReadSleep}); err != nil {
 		return o, err
 	}
 	if o.Convention, err = choose("convention", s.convention, conventionNames, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {

@@ -107,7 +107,7 @@ func (o *statOptions) histograms() error {
 
 // stat counts the hits of definitions, which are all about one image.
 func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, o tracer.Options) (err error) {
-	x, running, defs, err := s.ready(texts, force)
+	x, running, defs, err := s.ready(texts, force, false)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -101,7 +102,7 @@ type sink struct {
 
 // trace runs definitions, which are all about one image.
 func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOptions, sink *sink) (err error) {
-	x, running, defs, err := s.ready(texts, o.force)
+	x, running, defs, err := s.ready(texts, o.force, true)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOp
 }
 
 // ready parses definitions, which are all about one image, opens it, and finds where it runs.
-func (s *settings) ready(texts []string, force bool) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
+func (s *settings) ready(texts []string, force, sleep bool) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
 	if len(texts) == 0 {
 		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
 	}
@@ -171,7 +172,7 @@ func (s *settings) ready(texts []string, force bool) (x *subject, running *insta
 		return nil, nil, nil, err
 	}
 	// Checked first: for another kernel all answers would be wrong.
-	if running, err = x.running(force); err != nil {
+	if running, err = x.running(force, sleep); err != nil {
 		return nil, nil, nil, err
 	}
 	at := running.Target()
@@ -205,9 +206,14 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	if err != nil {
 		return totals, err
 	}
-	hits := 0
+	hits, unread := 0, 0
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
+		for i := range h.Values {
+			if v := &h.Values[i]; v.Lost && v.Fetched() {
+				unread++
+			}
+		}
 		return show(h)
 	})
 	var lostErr, limitedErr, unpairedErr error
@@ -217,8 +223,19 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	var missingErr error
 	totals.Missing, missingErr = session.Missing()
 	printTotals(hits, &totals)
+	if unread > 0 {
+		terminal.Fprintf(stderr, "%s could not be read at a hit (?): %s\n", count(unread, "value"), whyUnread(plans[0].Target))
+	}
 	child(ctx)
 	return totals, errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
+}
+
+// whyUnread says why memory may not be read.
+func whyUnread(t plan.Target) string {
+	if t.Reads == prologue.ReadUser {
+		return "there is no memory, or it is not resident, which --reads sleep reads from Linux 6.0 on"
+	}
+	return "there is no memory"
 }
 
 // printTotals says how many hits were printed, and how many not.

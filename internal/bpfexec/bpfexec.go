@@ -230,9 +230,16 @@ func Verify(c Code) error {
 		insns = append(insns, asm.LoadMem(asm.R4, asm.R3, off, asm.DWord), asm.Xor.Reg(asm.R0, asm.R4))
 	}
 	insns = append(insns, asm.Mov.Imm(asm.R0, 0), asm.Return())
+	flags := uint32(0)
+	for i := range c.Insns {
+		if c.Insns[i].IsBuiltinCall() && c.Insns[i].Constant == int64(asm.FnCopyFromUser) {
+			flags = unix.BPF_F_SLEEPABLE // as instances loads it
+		}
+	}
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 		Name:         "bpfexec_verify",
 		Type:         ebpf.Kprobe,
+		Flags:        flags,
 		License:      "GPL",
 		Instructions: insns,
 	})

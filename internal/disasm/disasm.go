@@ -85,6 +85,7 @@ var helperNames = map[asm.BuiltinFunc]string{
 	asm.FnProbeReadKernelStr: "bpf_probe_read_kernel_str",
 	asm.FnProbeReadUserStr:   "bpf_probe_read_user_str",
 	asm.FnProbeReadStr:       "bpf_probe_read_str",
+	asm.FnCopyFromUser:       "bpf_copy_from_user",
 	asm.FnGetCurrentComm:     "bpf_get_current_comm",
 	asm.FnGetCurrentPidTgid:  "bpf_get_current_pid_tgid",
 	asm.FnGetCurrentUidGid:   "bpf_get_current_uid_gid",

@@ -111,6 +111,21 @@ var SignExtends = sync.OnceValue(func() bool {
 	})
 })
 
+// Sleeps reports whether programs of uprobes can sleep, and so read pages of user memory that are not
+// resident.
+var Sleeps = sync.OnceValue(func() bool {
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Kprobe, Flags: unix.BPF_F_SLEEPABLE, License: "GPL", Instructions: asm.Instructions{
+		asm.LoadMem(asm.R3, asm.R1, 0, asm.DWord),
+		asm.Mov.Reg(asm.R1, asm.R10), asm.Add.Imm(asm.R1, -8), asm.Mov.Imm(asm.R2, 8),
+		asm.FnCopyFromUser.Call(),
+		asm.Mov.Imm(asm.R0, 0), asm.Return(),
+	}})
+	if err != nil {
+		return false
+	}
+	return prog.Close() == nil
+})
+
 // loads reports whether the kernel takes a program for probes.
 func loads(insns asm.Instructions) bool {
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "GPL", Instructions: insns})
