@@ -334,6 +334,9 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 		case ByCaller:
 			c.bySit, part.size = true, callerSize
 		case ByStack:
+			if p.Target.Reads == prologue.ReadSleep {
+				return nil, errors.New("programs that may sleep cannot count stacks: plan with other reads than prologue.ReadSleep")
+			}
 			c.bySit, part.size = true, keyStackSize
 		case ByComm:
 			part.size = commSize
