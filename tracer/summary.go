@@ -334,6 +334,9 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 		case ByCaller:
 			c.bySit, part.size = true, callerSize
 		case ByStack:
+			if p.Target.Reads == prologue.ReadSleep {
+				return nil, errors.New("programs that may sleep cannot count stacks: plan with other reads than prologue.ReadSleep")
+			}
 			c.bySit, part.size = true, keyStackSize
 		case ByComm:
 			part.size = commSize
@@ -517,6 +520,9 @@ func (s *Summary) Overflow() (uint64, error) {
 
 // Limited is Session.Limited.
 func (s *Summary) Limited() (uint64, error) { return s.session.Limited() }
+
+// Missing is Session.Missing.
+func (s *Summary) Missing() (uint64, error) { return s.session.Missing() }
 
 // Close detaches all probes and frees the programs and maps.
 func (s *Summary) Close() error {

@@ -194,7 +194,6 @@ func TestSummary(t *testing.T) {
 			want       []string
 		}{
 			{"take_one v", nil, []string{"take_one"}},
-			{"take_one v c", []string{"c"}, []string{"RED", "GREEN", "BLUE"}},
 			{"take_one v c", []string{tracer.ByPID, "c"}, []string{"RED", "GREEN", "BLUE"}},
 			{"take_two v", []string{tracer.ByCaller}, []string{"in_left", "in_right"}},
 			{"take_* v", []string{tracer.BySite}, []string{"take_one", "in_left", "in_right"}},

@@ -224,7 +224,8 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	}
 	over, err := summary.Overflow()
 	limited, limitedErr := summary.Limited()
-	text := limitedText(limited)
+	missing, missingErr := summary.Missing()
+	text := limitedText(limited) + missingText(missing)
 	if sample > 1 {
 		text += fmt.Sprintf(", counted 1 of %d", sample)
 	}
@@ -234,7 +235,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	if text != "" {
 		terminal.Fprintf(stderr, "%s\n", strings.TrimPrefix(text, ", "))
 	}
-	return errors.Join(err, limitedErr)
+	return errors.Join(err, limitedErr, missingErr)
 }
 
 // clearScreen makes room for a table that takes the place of the one before.
