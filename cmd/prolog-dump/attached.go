@@ -15,7 +15,16 @@ import (
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
-	if n := len(p.Sites) - len(a.Attached) - len(a.Refused); n > 0 {
+	never := 0
+	for i := range p.Sites {
+		if p.Sites[i].Never != nil {
+			never++
+		}
+	}
+	if never > 0 {
+		terminal.Fprintf(w, "  not at %s: the condition never holds there\n", count(never, "site"))
+	}
+	if n := len(p.Sites) - len(a.Attached) - len(a.Refused) - never; n > 0 {
 		terminal.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
 	}
 	if len(a.Refused) == 0 {

@@ -58,6 +58,18 @@ const (
 	Interrupt = "interrupt"
 )
 
+// With the argument Allocate, init makes so many system calls as the next argument says. Each has the
+// kernel allocate SmallSize bytes in sock_kmalloc, and one of LargeEvery LargeSize bytes. It prints a
+// line Allocated: the number of calls, and the nanoseconds of the fastest Round of them.
+const (
+	Allocate   = "allocate"
+	Allocated  = "of %d calls the fastest round took %d ns\n"
+	Round      = 1000
+	SmallSize  = 64
+	LargeSize  = 12000
+	LargeEvery = 100
+)
+
 // Interrupted is the format of what the argument Interrupt prints to its standard error: how long
 // the command took to attach its probes, its error, how long it took to end, and how many probes
 // there still were then, and for how long from its SIGINT on.

@@ -59,8 +59,11 @@ func runTool(t *testing.T, k testKernel) {
 		task.Files["/hits"], task.Files["/kmalloc.o"] = filepath.Join(dir, "hits"), "../../examples/hits/bpf/kmalloc.o"
 		task.Commands = append(task.Commands, []string{"/hits", "/kmalloc.o", image, "/init", guest.Workload, "5s"})
 	}
+	task.Calls = append(task.Calls, conditionCalls(len(task.Calls))...)
 	summaries := len(task.Commands)
 	task.Commands = append(task.Commands, summaryCommands(toolPath, image)...)
+	conditions := len(task.Commands)
+	task.Commands = append(task.Commands, conditionCommands(k, toolPath, image)...)
 	start := time.Now()
 	r, err := k.Boot(t.Context(), task)
 	if err != nil {
@@ -86,7 +89,8 @@ func runTool(t *testing.T, k testKernel) {
 	if k.old() {
 		checkInterrupted(t, &r.Outputs[2])
 	}
-	checkSummaries(t, r.Outputs[summaries:])
+	checkSummaries(t, r.Outputs[summaries:conditions])
+	checkConditions(t, r.Outputs[conditions:])
 	t.Log(time.Since(start).Round(time.Millisecond))
 }
 

@@ -32,6 +32,12 @@ func main() {
 	case len(os.Args) == 3 && os.Args[1] == guest.Workload:
 		makeWork(os.Args[2])
 		return
+	case len(os.Args) == 3 && os.Args[1] == guest.Allocate:
+		if err := allocate(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	case len(os.Args) > 2 && os.Args[1] == guest.Interrupt:
 		if err := interrupt(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
