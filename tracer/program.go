@@ -59,8 +59,9 @@ func program(events, lost *ebpf.Map, c prologue.Convention, recordSize int, who 
 		asm.Mov.Reg(asm.R1, asm.R6),
 		asm.FnGetAttachCookie.Call(),
 		asm.StoreMem(asm.R9, atCookie, asm.R0, asm.DWord),
-		asm.FnGetCurrentPidTgid.Call(),
-		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+	)
+	insns = append(insns, who.store(stack)...)
+	insns = append(insns,
 		asm.Mov.Reg(asm.R1, asm.R9),
 		asm.Add.Imm(asm.R1, atComm),
 		asm.Mov.Imm(asm.R2, commSize),
@@ -94,7 +95,31 @@ func (who processes) filter(stack int, exit string) asm.Instructions {
 		insns = append(insns, who.only.load(stack)...)
 		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
 	}
+	if who.tree != nil {
+		insns = append(insns, who.tree.filter(stack, exit)...)
+	}
 	return insns
+}
+
+// store stores the IDs of the current process and thread in the event at R9: in the namespace of process self,
+// or if they are not in that one, in the initial one.
+func (who processes) store(stack int) asm.Instructions {
+	insns := asm.Instructions{
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+	}
+	if who.self.ino == 0 || who.self.ino == initialNamespace {
+		return insns
+	}
+	const other = "other-namespace"
+	insns = append(insns, who.self.load(stack)...)
+	// struct bpf_pidns_info has the thread first, as the number above has in its lower half.
+	return append(insns,
+		asm.JEq.Imm(asm.R0, 0, other),
+		asm.LoadMem(asm.R0, asm.RFP, int16(-stack-8), asm.DWord),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol(other),
+	)
 }
 
 // copyWords copies size bytes, a multiple of 8, to an offset.
