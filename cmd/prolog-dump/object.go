@@ -79,13 +79,15 @@ func (s *settings) runObject(cmd *cobra.Command, object string, command []string
 	if probes == 0 {
 		return fmt.Errorf("%s: %w: at all sites of all programs", object, instances.ErrRefused)
 	}
-	running, report, err := start(ctx, command)
+	running, child, err := start(ctx, command)
 	if err != nil {
 		return err
 	}
 	<-running.Done()
-	report(ctx)
-	if len(command) > 0 || errors.Is(ctx.Err(), context.Canceled) {
+	if child != nil {
+		return child.wait(ctx)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}
 	return ctx.Err()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ func traceCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var object string
 	var force, span bool
+	var who whose
 	cmd := &cobra.Command{
 		Use:   "trace 'FUNC ARG...'... | --object FILE [-- COMMAND...]",
 		Short: "Attach everywhere and print each hit with its values",
@@ -29,6 +29,10 @@ prints a line for each hit: time, task, place, and the arguments by name, as the
 types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that the
 kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON (for the kernel CAP_SYSLOG too), and Linux 5.15.
+
+With COMMAND the hits are those of it and of all that it starts, directly or not; with
+--all and without COMMAND those of all processes of the machine. In both cases the
+tool's own hits are left out. --duration and --max-hits end the tracing, not COMMAND.
 
 With --span a line is a whole run, from where a function begins to where it ends,
 with its result and its duration; inlined bodies too.
@@ -49,24 +53,24 @@ with their arguments is theirs.`,
 			case object != "" && len(args) > 0:
 				return fmt.Errorf("%q: with --object the definitions are those of %s", args[0], object)
 			case object != "":
-				return s.runObject(cmd, object, command, force, o.PID)
+				return s.runObject(cmd, object, command, force, who.pid)
 			case len(args) == 0:
 				return errors.New("no definition; one looks like 'vfs_read file count'")
 			}
-			return s.trace(cmd, args, command, force, span, o)
+			return s.trace(cmd, args, command, force, span, who, o)
 		},
 	}
 	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
 	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
-	cmd.Flags().IntVar(&o.PID, "pid", 0, "trace one process")
+	who.flags(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
 	cmd.Flags().IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
 	return cmd
 }
 
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, o tracer.Options) (err error) {
+func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, span bool, who whose, o tracer.Options) (err error) {
 	defs := make([]*probe.Definition, len(texts))
 	for i, t := range texts {
 		var err error
@@ -77,8 +81,18 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 			return fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
 		}
 	}
-	x, err := s.subject(&defs[0].Options)
+	if s.exec, err = pathOf(who.pid, s.exec); err != nil {
+		return err
+	}
+	about := defs[0].Options
+	if about.Exec, err = pathOf(who.pid, about.Exec); err != nil {
+		return err
+	}
+	x, err := s.subject(&about)
 	if err != nil {
+		return err
+	}
+	if err := who.options(&o, command); err != nil {
 		return err
 	}
 	// Checked first: for another kernel all answers would be wrong.
@@ -97,7 +111,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 	defer func() { err = errors.Join(err, ending.finish()) }()
 	o.End = ending.end
 	var plans []*plan.Plan
-	var session *tracer.Session
+	var open func() (*tracer.Session, error)
 	if span {
 		var spans []*plan.Span
 		for _, def := range defs {
@@ -107,18 +121,27 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, force, spa
 			}
 			spans, plans = append(spans, p), append(plans, p.Begin, p.End)
 		}
-		session, err = tracer.OpenSpans(ctx, running, spans, o)
+		open = func() (*tracer.Session, error) { return tracer.OpenSpans(ctx, running, spans, o) }
 	} else {
 		if plans, err = plansOf(ctx, x.img, defs, x.options); err != nil {
 			return err
 		}
-		session, err = tracer.Open(ctx, running, plans, o)
+		open = func() (*tracer.Session, error) { return tracer.Open(ctx, running, plans, o) }
+	}
+	session, err := open()
+	if errors.Is(err, tracer.ErrNoTree) {
+		terminal.Fprintf(stderr, "all processes are traced, not only %s: %v\n", command[0], err)
+		o.PID, o.Descendants = 0, false
+		session, err = open()
 	}
 	if err != nil {
 		return err
 	}
-	err = s.run(ctx, cmd.OutOrStdout(), x, session, plans, command)
-	return errors.Join(err, session.Close())
+	child, err := s.run(ctx, cmd.OutOrStdout(), x, session, plans, command, who)
+	if err = errors.Join(err, session.Close()); err != nil {
+		return err
+	}
+	return child.wait(ctx)
 }
 
 func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition, o plan.Options) ([]*plan.Plan, error) {
@@ -132,16 +155,24 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 	return plans, nil
 }
 
-// run prints hits until the command or the context ends.
-func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, command []string) error {
+var errEnough = errors.New("as many hits as were wanted")
+
+// run prints hits until the command or the context ends, or another bound is reached. It returns the command,
+// which may still run.
+func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who whose) (*command, error) {
 	for i, a := range session.Attachments {
 		if err := x.reportAttached(stderr, plans[i], a); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	tracing, child, err := start(ctx, command)
+	tracing, stop, err := who.bounded(ctx)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	defer stop()
+	tracing, child, err := start(tracing, words)
+	if err != nil {
+		return nil, err
 	}
 	hits := 0
 	show := s.printHit
@@ -150,13 +181,18 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 	}
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
-		return show(w, h)
+		if err := show(w, h); err != nil || hits != who.maxHits {
+			return err
+		}
+		return errEnough
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	lost, lostErr := session.Lost()
 	unpaired, unpairedErr := session.Unpaired()
 	terminal.Fprintf(stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, unpairedText(&unpaired))
-	child(ctx)
-	return errors.Join(err, lostErr, unpairedErr)
+	return child, errors.Join(err, lostErr, unpairedErr)
 }
 
 // unpairedText names what was not one run.
@@ -174,27 +210,6 @@ func unpairedText(u *tracer.Unpaired) string {
 		}
 	}
 	return text
-}
-
-// start starts a command, if there is one. The context that it returns ends with the
-// command, or with ctx; report prints the command's exit error, if any.
-func start(ctx context.Context, command []string) (running context.Context, report func(context.Context), err error) {
-	if len(command) == 0 {
-		return ctx, func(context.Context) {}, nil
-	}
-	running, stop := context.WithCancelCause(ctx)
-	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	lend(c)
-	if err := c.Start(); err != nil {
-		stop(err)
-		return nil, nil, err
-	}
-	go func() { stop(c.Wait()) }()
-	return running, func(ctx context.Context) {
-		if err := context.Cause(running); ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-			terminal.Fprintf(stderr, "%s: %v\n", command[0], err)
-		}
-	}, nil
 }
 
 func (s *settings) printHit(w io.Writer, h *tracer.Hit) error {

@@ -40,7 +40,8 @@ import (
 // image has changed, or was closed, is also asked of the one that completes its types (dwarfloc.Image.Changed).
 // Probes move to where they cost less: Image.Along, Method.Cost. What the tool prints in colors is
 // terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and Place, Image.QualifiedNames.
-const maxExported = 469
+// That the hits of a process and its descendants cannot be told is tracer.ErrNoTree.
+const maxExported = 470
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
