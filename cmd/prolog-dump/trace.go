@@ -37,11 +37,15 @@ tool's own hits are left out. --duration and --max-hits end the tracing, not COM
 With --span a line is a whole run, from where a function begins to where it ends,
 with its result and its duration; inlined bodies too.
 
+--format perfetto writes a file for https://ui.perfetto.dev and chrome://tracing, in
+which whole runs have their durations.
+
 Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names; what they do
 with their arguments is theirs.`,
 		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
   sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
+  sudo prolog-dump -x ./server trace --span --format perfetto -o trace.json 'walk n->name:string i' -- ./server
   sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,7 +64,7 @@ with their arguments is theirs.`,
 			return s.trace(cmd, args, command, force, span, who, o)
 		},
 	}
-	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
+	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color"})...)
 	cmd.Flags().StringVar(&object, "object", "", "object file with the programs to run")
 	cmd.Flags().BoolVar(&span, "span", false, "print whole runs of functions, with results and durations")
 	who.flags(cmd)
@@ -176,8 +180,13 @@ func (s *settings) run(ctx context.Context, w io.Writer, x *subject, session *tr
 	}
 	hits := 0
 	show := s.printHit
-	if s.format == "json" {
+	switch s.format {
+	case "json":
 		show = printHitJSON
+	case "perfetto":
+		p := perfetto{w: w}
+		show = func(_ io.Writer, h *tracer.Hit) error { return p.hit(h) }
+		defer p.end()
 	}
 	err = session.Run(tracing, func(h *tracer.Hit) error {
 		hits++
