@@ -41,7 +41,8 @@ import (
 // Probes move to where they cost less: Image.Along, Method.Cost. What the tool prints in colors is
 // terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and Place, Image.QualifiedNames.
 // That the hits of a process and its descendants cannot be told is tracer.ErrNoTree.
-const maxExported = 470
+// A plan as a page is export.HTML.
+const maxExported = 471
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
