@@ -308,7 +308,11 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 		}
 		_ = s.reader.Flush()
 	})
-	defer stop()
+	defer func() {
+		if !stop() {
+			<-silent // nothing of Run goes on after it
+		}
+	}()
 	var record ringbuf.Record
 	for {
 		switch err := s.reader.ReadInto(&record); {
