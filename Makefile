@@ -43,6 +43,8 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 	$(GO) test -race -timeout 20m $(PACKAGES)
 	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
 	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/oracle ./internal/prove
+	@echo "the examples of every help, without the race detector:"
+	$(GO) test -timeout 10m -count=1 -run 'TestExamples' -v ./cmd/prolog-dump
 	@echo "probes in a live kernel that an emulator runs:"
 	$(GO) test -timeout 20m -count=1 -v ./internal/guest
 
