@@ -10,9 +10,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
-// The page gets its rows as JSON, and makes text of them only: names in an image are anybody's choice.
+// The page gets its rows as JSON, and makes text of them only: names in an image are anybody's choice. What a
+// browser would not show, or elsewhere than it is, is replaced as for a terminal.
 var (
 	//go:embed html/report.html
 	htmlText string
@@ -73,7 +75,7 @@ type (
 // and a table of the sites to filter, each with the functions it is inlined into, locations with their rules,
 // and its prologue. probe, if not nil, says of a site why the kernel accepts no probe, or how it runs one.
 func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method string)) error {
-	r := htmlReport{Definition: p.Definition.String(), Image: p.Image.Path(), BuildID: p.Image.BuildID(), Sites: make([]htmlSite, len(p.Sites))}
+	r := htmlReport{Definition: terminal.Text(p.Definition.String()), Image: terminal.Text(p.Image.Path()), BuildID: p.Image.BuildID(), Sites: make([]htmlSite, len(p.Sites))}
 	for i := range p.Sites {
 		s, err := htmlSiteOf(p, &p.Sites[i])
 		if err != nil {
@@ -110,14 +112,16 @@ func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method str
 
 func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 	out = htmlSite{
-		Place: s.Place(), Address: fmt.Sprintf("%#x", s.Addr), View: s.View, Kind: s.Kind.String(), Section: s.Section,
+		Place: terminal.Text(s.Place()), Address: fmt.Sprintf("%#x", s.Addr), View: s.View, Kind: s.Kind.String(), Section: terminal.Text(s.Section),
 		Again: s.Again, Instance: s.Instance, Chain: []htmlCaller{}, Args: []htmlArg{},
 	}
-	if out.Function, err = s.QualifiedName(); err != nil {
+	name, err := s.QualifiedName()
+	if err != nil {
 		return out, err
 	}
+	out.Function = terminal.Text(name)
 	if s.File != "" {
-		out.Source = fmt.Sprintf("%s:%d", s.File, s.Line)
+		out.Source = position(s.File, s.Line)
 	}
 	if s.Ways > 1 {
 		out.Way = fmt.Sprintf("%d of %d", s.Way, s.Ways)
@@ -126,18 +130,18 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 		out.Moved = fmt.Sprintf("%#x", s.MovedFrom)
 	}
 	if s.Refused != nil {
-		out.NoProbe = s.Refused.Error()
+		out.NoProbe = terminal.Text(s.Refused.Error())
 	}
 	file, line := s.CallFile, s.CallLine
 	for _, c := range s.Callers {
-		out.Chain = append(out.Chain, htmlCaller{c.Qualified, fmt.Sprintf("%s:%d", file, line)})
+		out.Chain = append(out.Chain, htmlCaller{terminal.Text(c.Qualified), position(file, line)})
 		file, line = c.CallFile, c.CallLine
 	}
 	for i := range s.Args {
 		a := &s.Args[i]
-		h := htmlArg{Name: a.Name}
+		h := htmlArg{Name: terminal.Text(a.Name)}
 		if a.Variable.Type != nil {
-			h.Type = a.Variable.Type.String()
+			h.Type = terminal.Text(a.Variable.Type.String())
 		}
 		if a.Variable.Located() {
 			h.Location, h.Rule = a.Loc.Text(p.Image.Arch()), a.Variable.Loc.Rule.Describe()
@@ -148,10 +152,13 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 		if a.Unfetched.Code != loc.ReasonNone {
 			h.Reason, h.Why = a.Unfetched.Code.String(), a.Unfetched.Code.Describe()
 			if a.Unfetched.Detail != "" {
-				h.Why += ": " + a.Unfetched.Detail
+				h.Why += ": " + terminal.Text(a.Unfetched.Detail)
 			}
 		}
 		out.Args = append(out.Args, h)
 	}
 	return out, nil
 }
+
+// position is a place in a source file.
+func position(file string, line int) string { return terminal.Text(file) + ":" + strconv.Itoa(line) }
