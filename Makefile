@@ -16,7 +16,7 @@ DEPS := \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
-	qemu-system-x86 qemu-system-arm xz-utils zstd fish
+	qemu-system-x86 qemu-system-arm xz-utils zstd fish chromium
 
 .DEFAULT_GOAL := help
 
@@ -43,6 +43,8 @@ test: deps vmlinux ## Install what the tests need, vet, run all tests with the r
 	$(GO) test -race -timeout 20m $(PACKAGES)
 	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
 	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/oracle ./internal/prove
+	@echo "the examples of every help, without the race detector:"
+	$(GO) test -timeout 10m -count=1 -run 'TestExamples' -v ./cmd/prolog-dump
 	@echo "probes in a live kernel that an emulator runs:"
 	$(GO) test -timeout 20m -count=1 -v ./internal/guest
 

@@ -237,8 +237,9 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 		asm.Mov.Reg(asm.R9, asm.R0),
 		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
 		asm.StoreMem(asm.R9, atCookie, asm.R1, asm.DWord),
-		asm.FnGetCurrentPidTgid.Call(),
-		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+	)
+	insns = append(insns, who.store(spanStack)...)
+	insns = append(insns,
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
 	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, size)...)

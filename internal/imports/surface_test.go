@@ -51,7 +51,9 @@ import (
 // terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and Place, Image.QualifiedNames.
 // Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has: Hit, Plan, Site, Arg, Value,
 // Totals), with an argument's type as text (plan.Argument.TypeText).
-const maxExported = 640
+// That the hits of a process and its descendants cannot be told is tracer.ErrNoTree.
+// A plan as a page is export.HTML.
+const maxExported = 600
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
