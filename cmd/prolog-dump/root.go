@@ -231,7 +231,6 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if o.Convention, err = choose("convention", s.convention, conventionNames, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
 		return o, err
 	}
-	o.LargeRecords = true
 	if s.stringBytes < 1 || s.stringBytes > prologue.MaxObject {
 		return o, fmt.Errorf("--string-bytes %d: a string has from 1 to %d bytes", s.stringBytes, prologue.MaxObject)
 	}
