@@ -323,7 +323,7 @@ func (s *Session) refused() error {
 		case len(a.Attached) > 0:
 			return nil
 		case len(a.Refused) == 0:
-			errs = append(errs, fmt.Errorf("%v: nothing to attach: %w, and such sites are skipped", p.Definition, plan.ErrMissingArgument))
+			errs = append(errs, fmt.Errorf("%v: %w", p.Definition, p.Nothing()))
 		default:
 			first := &a.Refused[0]
 			errs = append(errs, fmt.Errorf("%v: %w: %d of %d sites, the first is %v: %w", p.Definition, instances.ErrRefused,

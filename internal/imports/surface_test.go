@@ -43,7 +43,7 @@ import (
 // StepRange and TypeBytes; what an expression asks of the current task and of texts is loc.Task, OpTask,
 // OpText, OpGlob, Glob and Expr.Pattern. Programs run under conditions (Expr.Conjuncts, plan.Condition), and those
 // that cannot be computed are counted (prologue.MissingCounter, Dispatch.CounterSpec, Dispatched.Missing,
-// Session.Missing). Large records are in a map (prologue.RecordMap, RecordSlots, RecordMapSize, RecordSize,
+// Session.Missing); why nothing is attached is Plan.Nothing, ErrNever. Large records are in a map (prologue.RecordMap, RecordSlots, RecordMapSize, RecordSize,
 // ReleaseRecord, Dispatch.RecordsSpec, Dispatched.Crowded), and user memory that is not resident is read with
 // prologue.ReadSleep (plan.Target.UserSpace). Hits are counted in the kernel
 // (tracer.OpenSummary, SummaryOptions, HistogramOf, Summary, and the six words for what hits are told apart
@@ -56,7 +56,7 @@ import (
 // (package stacks). That the hits of a process and its descendants cannot be told is tracer.ErrNoTree. What the
 // tool prints in colors is terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and
 // Place, Image.QualifiedNames. A plan as a page is export.HTML.
-const maxExported = 594
+const maxExported = 596
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
