@@ -16,7 +16,7 @@ DEPS := \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
-	qemu-system-x86 qemu-system-arm xz-utils zstd fish
+	qemu-system-x86 qemu-system-arm xz-utils zstd fish chromium
 
 .DEFAULT_GOAL := help
 
@@ -37,10 +37,16 @@ man: build ## Write man pages into bin/man/man1
 demo: ## Resolve and print fetch prologues for an embedded image (no root, no kernel image)
 	$(GO) run ./cmd/prolog-dump demo
 
+# What starts goroutines, or is for several of them. The race detector makes other tests several times
+# slower, and finds nothing there.
+CONCURRENT := ./image ./dwarfloc ./sites ./plan ./coverage ./instances ./tracer ./stacks ./recording ./examples/... \
+	./internal/index ./internal/mapping ./internal/store ./internal/share ./internal/bpfexec ./internal/kernelhas ./internal/settings
+
 .PHONY: test
-test: deps vmlinux ## Install what the tests need, vet, run all tests with the race detector
+test: deps vmlinux ## Install what the tests need, vet, run all tests, with the race detector what runs side by side
 	$(GO) vet $(PACKAGES)
-	$(GO) test -race -timeout 20m $(PACKAGES)
+	$(GO) test -race -timeout 20m $(CONCURRENT)
+	$(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT)),$(shell $(GO) list $(PACKAGES)))
 	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
 	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/oracle ./internal/prove
 	@echo "probes in a live kernel that an emulator runs:"

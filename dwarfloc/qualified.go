@@ -304,7 +304,7 @@ func scopes(name string) []string {
 		case '<', '(', '{', '[':
 			depth++
 		case '>', ')', '}', ']':
-			if !(name[i] == '>' && i > 0 && name[i-1] == '-') {
+			if name[i] != '>' || i == 0 || name[i-1] != '-' { // the end of an arrow is no bracket
 				depth = max(0, depth-1)
 			}
 		case ':':

@@ -3,7 +3,8 @@
 //   - Tracefs: definitions for the kernel's kprobe_events and uprobe_events files,
 //   - Bpftrace: a bpftrace program,
 //   - C: programs with their prologues as BPF assembly in C,
-//   - Go: the prologues as asm.Instructions of cilium/ebpf.
+//   - Go: the prologues as asm.Instructions of cilium/ebpf,
+//   - HTML: a page that shows a plan in a browser.
 //
 // Probe definitions of the kernel and bpftrace programs cannot express everything that a
 // prologue can. What they cannot express is left out, and a comment in its place says why: no

@@ -141,6 +141,9 @@ func parse(path string, data []byte, b *budget) (*File, error) {
 		return nil, fmt.Errorf("%s: %w%s", path, ErrNotELF, notELFHint(data))
 	}
 	file, err := elf.NewFile(bytes.NewReader(data))
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%s: damaged ELF file: it ends after %d bytes, before what its header names: %w", path, len(data), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: damaged ELF file: %w", path, err)
 	}

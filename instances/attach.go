@@ -95,8 +95,8 @@ var ErrTargetMismatch = errors.New("the plan was not made for where its image ru
 // Attach attaches a plan's programs, one for each instance, at all its sites. If the kernel
 // refuses some of them, or the plan does, that is not an error, unless AttachOptions.All is set.
 //
-// The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument if
-// all sites were excluded because an argument is missing, or the kernel's syscall.Errno:
+// The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument or
+// plan.ErrNever if all sites were excluded because an argument is missing or a condition cannot hold, or the kernel's syscall.Errno:
 // EPERM, EACCES and EMFILE end attaching. If ctx ends, the error is its cause. After an error
 // nothing stays attached.
 func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Running, o AttachOptions) (*Attachment, error) {
@@ -137,7 +137,7 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 	}
 	total := p.NumProbes()
 	if total == 0 && len(a.Refused) == 0 && !o.None {
-		return nil, fmt.Errorf("nothing to attach: %w, and such sites are skipped", plan.ErrMissingArgument)
+		return nil, p.Nothing()
 	}
 	a.w = &attacher{ctx: ctx, plan: p, r: r, o: &o, all: batches, total: total, out: a}
 	forget, err := a.w.witness()

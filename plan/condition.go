@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -13,6 +16,24 @@ type Condition struct {
 	// Variable is whether it holds: 1 or 0. If it has a reason instead of a location, it is
 	// missing: it does not hold, or, with probe.Options.Pass, does not count.
 	Variable *dwarfloc.Variable
+}
+
+// ErrNever is wrapped by Plan.Nothing's error if the condition can hold at no site.
+var ErrNever = errors.New("the condition never holds")
+
+// Nothing returns the error for a plan without a probe: why there is nothing to attach. It wraps
+// ErrNever or ErrMissingArgument.
+func (p *Plan) Nothing() error {
+	for i := range p.Sites {
+		if c := p.Sites[i].Never; c != nil {
+			why := "it is 0 there"
+			if !c.Variable.Located() {
+				why = c.Variable.Reason.String()
+			}
+			return fmt.Errorf("nothing to attach: %w, as at %v: %s: %s", ErrNever, &p.Sites[i], c.Expr, why)
+		}
+	}
+	return fmt.Errorf("nothing to attach: %w, and such sites are skipped", ErrMissingArgument)
 }
 
 // conditions resolves a definition's conditions at a site.

@@ -20,8 +20,8 @@ type Span struct {
 	End        *Plan // with its results: $retval and what it leads to
 }
 
-// NewSpan makes the plans of a span. Arguments that begin with $retval are fetched where a run
-// ends. If a definition has none, the whole result is, unless all its functions return nothing.
+// NewSpan makes the plans of a span. Arguments that are made of $retval are fetched where a run
+// ends. A condition is about the beginning. If a definition has none, the whole result is, unless all its functions return nothing.
 //
 // Errors are those of New. A definition of anything but functions is one too.
 func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Span, error) {
@@ -32,13 +32,14 @@ func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	begin, end := *def, *def
 	begin.Args, end.Args = nil, nil
 	for _, a := range def.Args {
-		if a.Expr.Kind == probe.KindRetval {
+		if usesResult(&a.Expr) {
 			end.Args = append(end.Args, a)
 		} else {
 			begin.Args = append(begin.Args, a)
 		}
 	}
 	end.Point.Exit = true
+	end.Options.If = nil // of a run that is left out only the end is seen
 	asked := len(end.Args) > 0
 	if !asked {
 		end.Args = []probe.Arg{{Name: "retval", Expr: probe.Expr{Kind: probe.KindRetval}}}
@@ -58,6 +59,11 @@ func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 		return nil, fmt.Errorf("where it ends: %w", err)
 	}
 	return s, nil
+}
+
+// usesResult reports whether an expression is made of the result.
+func usesResult(e *probe.Expr) bool {
+	return e != nil && (e.Kind == probe.KindRetval || usesResult(e.A) || usesResult(e.B))
 }
 
 // framed returns a definition with the frame as its last argument.

@@ -26,8 +26,9 @@
 //
 // GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
 // patterns of package glob, with "*", "?", "[...]" and "\". In FUNC white space and the
-// characters "@", "+", "%", ":", ";", "=" and the double quote need a backslash, except in a
-// class, and in SRC all of these but the last two: "operator\ new\[]", "{closure#0}",
+// characters "@", "+", "%", ":", ";", "=" and the double quote need a backslash, except the two
+// colons of "app::f", and in a class, and in SRC all of these but the last two:
+// "operator\ new\[]", "{closure#0}",
 // "main.(\*P).Meth". Package glob, not this one, checks that the ends of ranges are in order.
 //
 // As in perf, a point begins with a source file if that has a period or a slash, and a line

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -66,6 +67,48 @@ int main(void) { g(text, sizeof text); return 0; }
 		} else {
 			t.Logf("sleep %v: %s", sleep, text)
 		}
+	}
+}
+
+// TestSpanConditions: of runs for which a condition holds both ends are seen, and of others nothing.
+func TestSpanConditions(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	const source = `
+volatile long sink;
+__attribute__((noinline, noclone)) long g(long n) { sink += n; return n * 2; }
+int main(void) { for (long i = 0; i < 100; i++) g(i); return 0; }
+`
+	path, img := build(t, "gcc-12", "spans.c", source, "-O1")
+	r := inFile(t, img)
+	def, err := probe.Parse("if=n % 10 == 7; g n twice=$retval+1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	span, err := plan.NewSpan(context.Background(), img, def, plan.Options{Target: r.Target()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tracer.OpenSpans(context.Background(), r, []*plan.Span{span}, tracer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_ = exec.Command(path).Run()
+		cancel()
+	}()
+	var got []string
+	err = s.Run(ctx, func(h *tracer.Hit) error {
+		got = append(got, h.Values[0].String()+":"+h.Results[0].String())
+		return nil
+	})
+	u, unpairedErr := s.Unpaired()
+	if err := errors.Join(err, unpairedErr, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "7:15 17:35 27:55 37:75 47:95 57:115 67:135 77:155 87:175 97:195"
+	if strings.Join(got, " ") != want || u != (tracer.Unpaired{}) {
+		t.Errorf("%v, unpaired %+v, want %s", got, u, want)
 	}
 }
 

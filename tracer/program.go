@@ -29,7 +29,7 @@ const maxPlans = 1 << 16
 func (s *Session) program(a *arch.Arch, c prologue.Convention, recordSize int, who processes) asm.Instructions {
 	insns, stack := keepArgs(c, recordSize)
 	insns = append(insns, who.filter(stack, labelExit)...)
-	return append(insns, s.report(a, recordSize, asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()})...)
+	return append(insns, s.report(a, recordSize, stack, who, asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()})...)
 }
 
 // keepArgs makes R6 the context, R7 err, and R8 the address of the arguments, which takes some bytes of
@@ -49,8 +49,8 @@ func keepArgs(c prologue.Convention, recordSize int) (insns asm.Instructions, st
 }
 
 // report writes a hit into the ring buffer, and returns; labelExit is where it returns. cookie sets R0
-// to what atCookie has. R9 is used too.
-func (s *Session) report(a *arch.Arch, recordSize int, cookie asm.Instructions) asm.Instructions {
+// to what atCookie has. R9 is used too, and what is below the first stack bytes.
+func (s *Session) report(a *arch.Arch, recordSize, stack int, who processes, cookie asm.Instructions) asm.Instructions {
 	insns := asm.Instructions{
 		asm.LoadMapPtr(asm.R1, s.events.FD()),
 		asm.Mov.Imm(asm.R2, int32(atRecord+recordSize+s.stack.size())),
@@ -65,8 +65,9 @@ func (s *Session) report(a *arch.Arch, recordSize int, cookie asm.Instructions) 
 	insns = append(insns, cookie...)
 	insns = append(insns,
 		asm.StoreMem(asm.R9, atCookie, asm.R0, asm.DWord),
-		asm.FnGetCurrentPidTgid.Call(),
-		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+	)
+	insns = append(insns, who.store(stack)...)
+	insns = append(insns,
 		asm.Mov.Reg(asm.R1, asm.R9),
 		asm.Add.Imm(asm.R1, atComm),
 		asm.Mov.Imm(asm.R2, commSize),
@@ -101,7 +102,31 @@ func (who processes) filter(stack int, exit string) asm.Instructions {
 		insns = append(insns, who.only.load(stack)...)
 		insns = append(insns, asm.JNE.Imm(asm.R0, int32(who.only.tgid), exit))
 	}
+	if who.tree != nil {
+		insns = append(insns, who.tree.filter(stack, exit)...)
+	}
 	return append(insns, who.limits.filter(exit)...)
+}
+
+// store stores the IDs of the current process and thread in the event at R9: in the namespace of process self,
+// or if they are not in that one, in the initial one.
+func (who processes) store(stack int) asm.Instructions {
+	insns := asm.Instructions{
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+	}
+	if who.self.ino == 0 || who.self.ino == initialNamespace {
+		return insns
+	}
+	const other = "other-namespace"
+	insns = append(insns, who.self.load(stack)...)
+	// struct bpf_pidns_info has the thread first, as the number above has in its lower half.
+	return append(insns,
+		asm.JEq.Imm(asm.R0, 0, other),
+		asm.LoadMem(asm.R0, asm.RFP, int16(-stack-8), asm.DWord),
+		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol(other),
+	)
 }
 
 // copyWords copies size bytes, a multiple of 8, to an offset.

@@ -46,7 +46,7 @@ func (s *Session) Around(p *plan.Plan, user *ebpf.ProgramSpec, instance int) (*e
 	before, stack := keepArgs(p.Convention, key.size)
 	after := asm.Instructions{asm.JEq.Imm(asm.R0, 0, labelExit)}
 	after = append(after, s.who.filter(stack, labelExit)...)
-	after = append(after, s.report(p.Image.Arch(), key.size, asm.Instructions{
+	after = append(after, s.report(p.Image.Arch(), key.size, stack, s.who, asm.Instructions{
 		asm.Mov.Reg(asm.R1, asm.R6),
 		asm.FnGetAttachCookie.Call(),
 		// The site, and the plan in place of what the dispatch has there.

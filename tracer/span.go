@@ -237,8 +237,9 @@ func (x *spans) begin(span, size int, who processes) asm.Instructions {
 		asm.Mov.Reg(asm.R9, asm.R0),
 		asm.LoadMem(asm.R1, asm.RFP, spanCookie, asm.DWord),
 		asm.StoreMem(asm.R9, atCookie, asm.R1, asm.DWord),
-		asm.FnGetCurrentPidTgid.Call(),
-		asm.StoreMem(asm.R9, atTask, asm.R0, asm.DWord),
+	)
+	insns = append(insns, who.store(spanStack)...)
+	insns = append(insns,
 		asm.StoreMem(asm.R9, atErr, asm.R7, asm.DWord),
 	)
 	insns = append(insns, copyWords(asm.R9, atRecord, asm.R8, size)...)
@@ -296,7 +297,9 @@ func (x *spans) end(s *Session, span, size int, who processes) asm.Instructions 
 	unknown := again(labelExit)
 	unknown[0] = unknown[0].WithSymbol(labelUnknown)
 	insns = append(insns, unknown...)
-	insns = append(insns, x.count(countEnds)...)
+	if x.plans[span].Begin.Definition.Options.If == nil { // or the run was left out
+		insns = append(insns, x.count(countEnds)...)
+	}
 	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(labelExit), asm.Return())
 }
 

@@ -10,6 +10,9 @@
 //		return nil
 //	})
 //
+// A context bounds the time for which probes live: Run returns when it ends, with all probes silent, and
+// Close ends them. With context.WithTimeout a session that is forgotten does not stay.
+//
 // All plans of a session are for one image. They may have either convention. Probes end with
 // the session, or with the process, however it ends. Hits by this process itself are not
 // reported. A session needs Linux 5.15, for attach cookies, and root or CAP_BPF and
@@ -42,6 +45,12 @@ type Options struct {
 	// PID, if not 0, is the only process whose hits are reported, by its ID in the PID
 	// namespace of this process.
 	PID int
+	// Descendants extends PID to the processes that descend from it, whenever they began: its children,
+	// theirs, and so on. A process whose parents have ended no longer descends from PID, unless that is a
+	// subreaper (prctl(2), PR_SET_CHILD_SUBREAPER). With the ID of this process, which is never reported
+	// itself, it is whatever this process starts; another one must be in the initial PID namespace. It
+	// needs BTF of the kernel: otherwise the error is ErrNoTree.
+	Descendants bool
 	// Buffer is the size of the ring buffer in bytes: a power of two, at least the page
 	// size and at most 2 GiB. 0 means 1 MiB.
 	Buffer int
@@ -63,7 +72,7 @@ type Options struct {
 // Hit is one firing of a probe.
 type Hit struct {
 	Time     time.Duration // since the machine started, not counting suspensions
-	PID, TID int           // in the initial PID namespace
+	PID, TID int           // in this process's PID namespace; of processes in another one: in the initial one
 	Comm     string        // name of the task
 	Plan     *plan.Plan
 	Site     int          // index in Plan.Sites
@@ -254,12 +263,20 @@ func (o *Options) buffer() (uint32, error) {
 // hits are let through.
 type processes struct {
 	self, only *process
+	tree       *tree
 	limits     *limits
 }
 
 func (o *Options) processes(r *instances.Running) (who processes, err error) {
 	if who.self, err = thisProcess(); err != nil {
 		return who, err
+	}
+	if o.Descendants {
+		if who.tree, err = findTree(o.PID); err != nil {
+			return who, err
+		}
+		o.PID = 0
+		return who, nil
 	}
 	// A uprobe is made for one process, a kprobe is not.
 	if r != nil && o.PID != 0 && (o.inProgram || !r.Target().UserSpace()) {
@@ -306,7 +323,7 @@ func (s *Session) refused() error {
 		case len(a.Attached) > 0:
 			return nil
 		case len(a.Refused) == 0:
-			errs = append(errs, fmt.Errorf("%v: nothing to attach: %w, and such sites are skipped", p.Definition, plan.ErrMissingArgument))
+			errs = append(errs, fmt.Errorf("%v: %w", p.Definition, p.Nothing()))
 		default:
 			first := &a.Refused[0]
 			errs = append(errs, fmt.Errorf("%v: %w: %d of %d sites, the first is %v: %w", p.Definition, instances.ErrRefused,
@@ -337,7 +354,11 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 		}
 		_ = s.reader.Flush()
 	})
-	defer stop()
+	defer func() {
+		if !stop() {
+			<-silent // nothing of Run goes on after it
+		}
+	}()
 	var record ringbuf.Record
 	for {
 		switch err := s.reader.ReadInto(&record); {

@@ -86,7 +86,7 @@ func run(args []string) int {
 	case errors.As(context.Cause(ctx), &sig):
 		terminal.Fprintf(stderr, "prolog-dump: interrupted\n")
 		return exitSignal + int(sig.Signal)
-	case errors.As(err, &status) && err == error(status):
+	case errors.As(err, &status) && err.Error() == status.Error():
 		return int(status)
 	case errors.Is(err, syscall.EPIPE):
 		return exitError // the reader, a pager or head, has seen enough

@@ -71,6 +71,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 		if o.Stack, err = stacksOf(o.stack, false); err != nil {
 			return err
 		}
+		o.PID = o.who.pid
 		if sampler, err = tracer.OpenSampler(o.Options); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	// If another program is attached, it is no error that one is not. It is said below.
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.PID, End: ending.end, Progress: showAttaching(), None: len(c.Definitions) > 1})
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.end, Progress: showAttaching(), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
@@ -121,10 +122,13 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	names := stacks.New(stacks.Options{})
 	defer func() { err = errors.Join(err, names.Close()) }()
-	out := &objectOutput{w: cmd.OutOrStdout(), show: s.hitPrinter(cmd.OutOrStdout()), names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
+	show, _ := s.hitPrinter(cmd.OutOrStdout())
+	out := &objectOutput{w: cmd.OutOrStdout(), show: show, names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
-	child(ctx)
-	return err
+	if err != nil || child == nil {
+		return err
+	}
+	return child.wait(ctx)
 }
 
 // finder returns a function that opens the image of a definition, each once.

@@ -133,7 +133,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		k := []string{"-k", image, "--source", src}
 		for _, args := range [][]string{
-			{"*_abcd $params"}, {"--explain", "*", "$vars"}, {"--sites", "--attachable", "--cost", "* $params"},
+			{"*_abcd $params"}, {"report", "*_abcd $params"}, {"complete-line", "bash", "prolog-dump -k " + image + " '"}, {"--explain", "*", "$vars"}, {"--sites", "--attachable", "--cost", "* $params"},
 			{"--format", "json", "* $params"}, {"--format", "tracefs", "* $params"}, {"--format", "bpftrace", "* $params"},
 			{"--format", "go", "* $params"}, {"--format", "c", "* $params"}, {"header", "*_abcd $params"}, {"--convention", "record", "header", "* $params"},
 			{"funcs", "*"}, {"vars", "*"}, {"lines", "*"}, {"--format", "json", "funcs", "*"}, {"--format", "json", "vars", "*"},

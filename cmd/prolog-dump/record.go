@@ -75,7 +75,8 @@ func (s *settings) replay(out io.Writer, path string) (err error) {
 	}
 	w := bufio.NewWriter(out)
 	defer func() { err = errors.Join(err, w.Flush()) }()
-	show := s.hitPrinter(w)
+	show, end := s.hitPrinter(w)
+	defer end()
 	for hits := 0; ; hits++ {
 		h, err := r.Next()
 		switch {

@@ -106,7 +106,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 	}
 	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(headerCommand(s), verifyCommand(s), coverageCommand(s), proveCommand(s),
+	cmd.AddCommand(headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), proveCommand(s),
 		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), cacheCommand(s), demoCommand(s), completionCommand(s), manCommand(s), completeCommand(), endingCommand())
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd
@@ -231,7 +231,6 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if o.Convention, err = choose("convention", s.convention, conventionNames, []prologue.Convention{prologue.ConventionAuto, prologue.ConventionRegisters, prologue.ConventionRecord}); err != nil {
 		return o, err
 	}
-	o.LargeRecords = true
 	if s.stringBytes < 1 || s.stringBytes > prologue.MaxObject {
 		return o, fmt.Errorf("--string-bytes %d: a string has from 1 to %d bytes", s.stringBytes, prologue.MaxObject)
 	}

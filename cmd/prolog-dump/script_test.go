@@ -59,6 +59,13 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("HITS", hits)
+			whole, err := fixtures.Bytes("basic-gcc12-O2-dwarf5.elf")
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(env.WorkDir, "half.elf"), whole[:100], 0o600); err != nil {
+				return err
+			}
 			return os.WriteFile(filepath.Join(env.WorkDir, "cut.elf"), nil, 0o600)
 		},
 	})

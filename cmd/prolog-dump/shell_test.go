@@ -31,10 +31,7 @@ func TestShells(t *testing.T) {
 	} {
 		path := testenv.Tool(t, shell.name)
 		for _, c := range []struct{ line, bash, fish string }{
-			{"prolog-dump tra", "trace", "trace"},
-			{"prolog-dump -k " + image + " trace 'my_func_t", "my_func_three_abcd\nmy_func_two_abcd", "my_func_three_abcd\nmy_func_two_abcd"},
 			{"prolog-dump -k " + image + " trace 'my_func_two_abcd pk", "my_func_two_abcd pkt\nmy_func_two_abcd pkt->", "my_func_two_abcd pkt\nmy_func_two_abcd pkt->"},
-			{"prolog-dump -k " + image + " my_func_two_abcd:", "", ""},
 			{"prolog-dump --missing=sk", "skip", "--missing=skip"},
 		} {
 			script := shell.script + shell.complete

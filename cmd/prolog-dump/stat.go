@@ -29,6 +29,7 @@ func statCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var what statOptions
 	var force bool
+	var who whose
 	var stack string
 	cmd := &cobra.Command{
 		Use:   "stat 'FUNC ARG...'... [-- COMMAND...]",
@@ -60,7 +61,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			if s.format == "folded" && !slices.Contains(what.By, tracer.ByStack) {
 				return errors.New("--format folded needs --by stack")
 			}
-			return s.stat(cmd, args, command, force, stack, &what, o)
+			return s.stat(cmd, args, command, force, stack, &what, &who, o)
 		},
 	}
 	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color"})...)
@@ -74,7 +75,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 	f.IntVar(&what.MaxKeys, "max-keys", 0, "room for so many different keys (default: what 64 MiB hold, from 1024 to 16384)")
 	stackFlag(cmd, &stack)
 	limitFlags(cmd, &o)
-	f.IntVar(&o.PID, "pid", 0, "count in one process")
+	who.flags(cmd)
 	f.BoolVar(&force, "force", false, "attach even if the build IDs of image and running code differ")
 	return cmd
 }
@@ -106,8 +107,8 @@ func (o *statOptions) histograms() error {
 }
 
 // stat counts the hits of definitions, which are all about one image.
-func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, o tracer.Options) (err error) {
-	x, running, defs, err := s.ready(texts, force, false)
+func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, who *whose, o tracer.Options) (err error) {
+	x, running, defs, err := s.ready(texts, force, false, who.pid)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,13 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 	names := x.names(running)
 	defer func() { err = errors.Join(err, names.Close()) }()
 	what.StackText, what.CallerText = names.Text, names.CallerText
+	if err := who.options(&o, command); err != nil {
+		return err
+	}
 	summary, err := tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o)
+	if who.fallBack(&o, command, err) {
+		summary, err = tracer.OpenSummary(ctx, running, plans, what.SummaryOptions, o)
+	}
 	if err != nil {
 		return err
 	}
@@ -136,13 +143,19 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 			return err
 		}
 	}
-	counting, child, err := start(ctx, command)
+	counting, stop, err := who.bounded(ctx)
 	if err != nil {
 		return err
 	}
-	err = s.showSummary(counting, cmd.OutOrStdout(), summary, what, o.Sample)
-	child(ctx)
-	return err
+	defer stop()
+	counting, child, err := start(counting, command)
+	if err != nil {
+		return err
+	}
+	if err := s.showSummary(counting, cmd.OutOrStdout(), summary, what, o.Sample); err != nil {
+		return err
+	}
+	return child.wait(ctx)
 }
 
 // lookEvery is how often stat looks for processes that it has not seen, and firstLook when it looks first:

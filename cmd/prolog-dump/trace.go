@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,8 +32,15 @@ types say. It ends with Ctrl-C, or with COMMAND when there is one. Sites that th
 kernel refuses are listed first, and hits that were lost last. It needs root, or CAP_BPF
 and CAP_PERFMON (for the kernel CAP_SYSLOG too), and Linux 5.15.
 
+With COMMAND the hits are those of it and of all that it starts, directly or not; with
+--all and without COMMAND those of all processes of the machine. In both cases the
+tool's own hits are left out. --duration and --max-hits end the tracing, not COMMAND.
+
 With --span a line is a whole run, from where a function begins to where it ends,
 with its result and its duration; inlined bodies too.
+
+--format perfetto writes a file for https://ui.perfetto.dev and chrome://tracing, in
+which whole runs have their durations.
 
 Each definition is one argument here: quote it. With --object the programs of an
 object file run instead, at the definitions that are their section names: hits for
@@ -42,6 +48,7 @@ which a program returns something else than 0 are printed, and in the end its ma
 variables, by their types. --set sets those before.`,
 		Example: `  sudo prolog-dump -k vmlinux trace 'vfs_read file->f_path.dentry->d_name.name:string count'
   sudo prolog-dump -k vmlinux trace --span 'vfs_read count'
+  sudo prolog-dump -x ./server trace --span --format perfetto -o trace.json 'walk n->name:string i' -- ./server
   sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,10 +72,12 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
-			return s.trace(cmd, args, command, &o, &sink{show: s.hitPrinter(cmd.OutOrStdout())})
+			show, end := s.hitPrinter(cmd.OutOrStdout())
+			defer end()
+			return s.trace(cmd, args, command, &o, &sink{show: show})
 		},
 	}
-	s.use(cmd, textOrJSON, join(planFlags, []string{"attachable", "output", "color"})...)
+	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color"})...)
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	traceFlags(cmd, &o)
@@ -80,6 +89,7 @@ type traceOptions struct {
 	tracer.Options
 	force, span bool
 	stack       string
+	who         whose
 }
 
 // traceFlags are the flags of trace and record.
@@ -87,7 +97,8 @@ func traceFlags(cmd *cobra.Command, o *traceOptions) {
 	f := cmd.Flags()
 	f.BoolVar(&o.span, "span", false, "whole runs of functions, with results and durations")
 	stackFlag(cmd, &o.stack)
-	f.IntVar(&o.PID, "pid", 0, "trace one process")
+	o.who.flags(cmd)
+	f.IntVar(&o.who.maxHits, "max-hits", 0, "end after so many hits")
 	f.BoolVar(&o.force, "force", false, "attach even if the build IDs of image and running code differ")
 	limitFlags(cmd, &o.Options)
 	f.IntVar(&o.Buffer, "buffer", 1<<20, "bytes of the buffer between kernel and tool, a power of two and at least a page")
@@ -101,9 +112,12 @@ type sink struct {
 }
 
 // trace runs definitions, which are all about one image.
-func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOptions, sink *sink) (err error) {
-	x, running, defs, err := s.ready(texts, o.force, true)
+func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOptions, sink *sink) (err error) {
+	x, running, defs, err := s.ready(texts, o.force, true, o.who.pid)
 	if err != nil {
+		return err
+	}
+	if err := o.who.options(&o.Options, words); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -112,7 +126,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOp
 	defer func() { err = errors.Join(err, ending.finish()) }()
 	o.End = ending.end
 	var plans []*plan.Plan
-	var session *tracer.Session
+	var open func() (*tracer.Session, error)
 	if o.Stack, err = stacksOf(o.stack, x.kernel); err != nil {
 		return err
 	}
@@ -125,17 +139,26 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOp
 			}
 			spans, plans = append(spans, p), append(plans, p.Begin, p.End)
 		}
-		session, err = tracer.OpenSpans(ctx, running, spans, o.Options)
+		open = func() (*tracer.Session, error) { return tracer.OpenSpans(ctx, running, spans, o.Options) }
 	} else {
 		if plans, err = plansOf(ctx, x.img, defs, x.options); err != nil {
 			return err
 		}
-		session, err = tracer.Open(ctx, running, plans, o.Options)
+		open = func() (*tracer.Session, error) { return tracer.Open(ctx, running, plans, o.Options) }
+	}
+	session, err := open()
+	if o.who.fallBack(&o.Options, words, err) {
+		session, err = open()
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, session.Close()) }()
+	var child *command
+	defer func() {
+		if err = errors.Join(err, session.Close()); err == nil {
+			err = child.wait(ctx)
+		}
+	}()
 	if sink.open != nil {
 		if err := sink.open(); err != nil {
 			return err
@@ -146,15 +169,16 @@ func (s *settings) trace(cmd *cobra.Command, texts, command []string, o *traceOp
 		source.Names = x.names(running)
 		defer func() { err = errors.Join(err, source.Names.Close()) }()
 	}
-	totals, err := s.run(ctx, x, session, plans, command, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
+	child, totals, err := s.run(ctx, x, session, plans, words, &o.who, func(h *tracer.Hit) error { return sink.show(source.Hit(h)) })
 	if err == nil && sink.close != nil {
 		err = sink.close(totals)
 	}
 	return err
 }
 
-// ready parses definitions, which are all about one image, opens it, and finds where it runs.
-func (s *settings) ready(texts []string, force, sleep bool) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
+// ready parses definitions, which are all about one image, opens it, and finds where it runs. Paths are
+// those of a process, unless pid is 0.
+func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject, running *instances.Running, defs []*probe.Definition, err error) {
 	if len(texts) == 0 {
 		return nil, nil, nil, errors.New("no definition; one looks like 'vfs_read file count'")
 	}
@@ -168,7 +192,14 @@ func (s *settings) ready(texts []string, force, sleep bool) (x *subject, running
 			return nil, nil, nil, fmt.Errorf("%q and %q are about different images: trace one image at a time", texts[0], t)
 		}
 	}
-	if x, err = s.subject(&defs[0].Options); err != nil {
+	if s.exec, err = pathOf(pid, s.exec); err != nil {
+		return nil, nil, nil, err
+	}
+	about := defs[0].Options
+	if about.Exec, err = pathOf(pid, about.Exec); err != nil {
+		return nil, nil, nil, err
+	}
+	if x, err = s.subject(&about); err != nil {
 		return nil, nil, nil, err
 	}
 	// Checked first: for another kernel all answers would be wrong.
@@ -194,17 +225,24 @@ func plansOf(ctx context.Context, img *dwarfloc.Image, defs []*probe.Definition,
 	return plans, nil
 }
 
-// run hands hits to show until the command or the context ends.
-func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, command []string, show func(*tracer.Hit) error) (recording.Totals, error) {
-	var totals recording.Totals
+var errEnough = errors.New("as many hits as were wanted")
+
+// run hands hits to show until the command or the context ends, or another bound is reached. It returns
+// the command, which may still run.
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *whose, show func(*tracer.Hit) error) (child *command, totals recording.Totals, err error) {
 	for i, a := range session.Attachments {
 		if err := x.reportAttached(stderr, plans[i], a); err != nil {
-			return totals, err
+			return nil, totals, err
 		}
 	}
-	tracing, child, err := start(ctx, command)
+	tracing, stop, err := who.bounded(ctx)
 	if err != nil {
-		return totals, err
+		return nil, totals, err
+	}
+	defer stop()
+	tracing, child, err = start(tracing, words)
+	if err != nil {
+		return nil, totals, err
 	}
 	hits, unread := 0, 0
 	err = session.Run(tracing, func(h *tracer.Hit) error {
@@ -214,8 +252,14 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 				unread++
 			}
 		}
-		return show(h)
+		if err := show(h); err != nil || hits != who.maxHits {
+			return err
+		}
+		return errEnough
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	var lostErr, limitedErr, unpairedErr error
 	totals.Lost, lostErr = session.Lost()
 	totals.Limited, limitedErr = session.Limited()
@@ -226,8 +270,7 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	if unread > 0 {
 		terminal.Fprintf(stderr, "%s could not be read at a hit (?): %s\n", count(unread, "value"), whyUnread(plans[0].Target))
 	}
-	child(ctx)
-	return totals, errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
+	return child, totals, errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
 }
 
 // whyUnread says why memory may not be read.
@@ -268,33 +311,17 @@ func unpairedText(u *tracer.Unpaired) string {
 	return text
 }
 
-// start starts a command, if there is one. The context that it returns ends with the
-// command, or with ctx; report prints the command's exit error, if any.
-func start(ctx context.Context, command []string) (running context.Context, report func(context.Context), err error) {
-	if len(command) == 0 {
-		return ctx, func(context.Context) {}, nil
+// hitPrinter returns a function that prints hits in the chosen format, and one that prints what is after
+// the last one.
+func (s *settings) hitPrinter(w io.Writer) (show func(*recording.Hit) error, end func()) {
+	switch s.format {
+	case "json":
+		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func() {}
+	case "perfetto":
+		p := perfetto{w: w}
+		return p.hit, p.end
 	}
-	running, stop := context.WithCancelCause(ctx)
-	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	lend(c)
-	if err := c.Start(); err != nil {
-		stop(err)
-		return nil, nil, err
-	}
-	go func() { stop(c.Wait()) }()
-	return running, func(ctx context.Context) {
-		if err := context.Cause(running); ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-			terminal.Fprintf(stderr, "%s: %v\n", command[0], err)
-		}
-	}, nil
-}
-
-// hitPrinter returns a function that prints hits in the chosen format.
-func (s *settings) hitPrinter(w io.Writer) func(*recording.Hit) error {
-	if s.format == "json" {
-		return func(h *recording.Hit) error { return printHitJSON(w, h) }
-	}
-	return func(h *recording.Hit) error { return s.printHit(w, h) }
+	return func(h *recording.Hit) error { return s.printHit(w, h) }, func() {}
 }
 
 func (s *settings) printHit(w io.Writer, h *recording.Hit) error {

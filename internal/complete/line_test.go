@@ -1,6 +1,7 @@
 package complete
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,4 +49,29 @@ func TestBash(t *testing.T) {
 			t.Errorf("%s: %q", line, got)
 		}
 	}
+}
+
+// FuzzParseLine: what is typed is never lost, but for quotes, backslashes and what separates words; and what
+// completes the last word leads to a line with that word.
+func FuzzParseLine(f *testing.F) {
+	for _, s := range []string{"p 'vfs_read fi", `p "a\$b`, `p a\ b'c d'"e"f`, "cd x && p -k vm", "p x:y=z"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l := ParseLine(text)
+		if len(l.Words) == 0 {
+			t.Fatal("no word")
+		}
+		last := l.Words[len(l.Words)-1]
+		if l.Quote != '\'' || strings.ContainsAny(last, "'\n") {
+			return
+		}
+		done, ok := l.Bash(last + "more")
+		if !ok || done != last+"more" {
+			t.Fatalf("%q: %q, %v", text, done, ok)
+		}
+		if again := ParseLine(text + "more' "); again.Words[len(again.Words)-2] != last+"more" {
+			t.Fatalf("%q: %q", text, again.Words)
+		}
+	})
 }

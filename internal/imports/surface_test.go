@@ -39,19 +39,24 @@ import (
 // that say that they are the same are told apart by image.File.Digest, Identity, and the type of that. Whether an
 // image has changed, or was closed, is also asked of the one that completes its types (dwarfloc.Image.Changed).
 // Probes move to where they cost less: Image.Along, Method.Cost. Several plans share programs:
-// instances.NewDispatches, LoadDispatches.
-// Probes move to where they cost less: Image.Along, Method.Cost. What the tool prints in colors is
-// terminal.Styled.
-// instances.NewDispatches, LoadDispatches. Hits are counted in the kernel
+// instances.NewDispatches, LoadDispatches. Definitions compute: the kinds of probe.Expr for that, TypeName,
+// StepRange and TypeBytes; what an expression asks of the current task and of texts is loc.Task, OpTask,
+// OpText, OpGlob, Glob and Expr.Pattern. Programs run under conditions (Expr.Conjuncts, plan.Condition), and those
+// that cannot be computed are counted (prologue.MissingCounter, Dispatch.CounterSpec, Dispatched.Missing,
+// Session.Missing); why nothing is attached is Plan.Nothing, ErrNever. Large records are in a map (prologue.RecordMap, RecordSlots, RecordMapSize, RecordSize,
+// ReleaseRecord, Dispatch.RecordsSpec, Dispatched.Crowded), and user memory that is not resident is read with
+// prologue.ReadSleep (plan.Target.UserSpace). Hits are counted in the kernel
 // (tracer.OpenSummary, SummaryOptions, HistogramOf, Summary, and the six words for what hits are told apart
 // by), and what was counted is read as rows (Row, Key, Total, Number, Histogram, Bucket); a rate holds hits
 // back (Session.Limited). A user's program has others around it (instances.Around, Subject.Around), so that hits
-// are reported for which it returns something else than 0 (tracer.OpenSampler, Session.Around); maps and variables are
-// shown and set by their types (mapview.Read, Map, Entry, Value, Field, Enumerator, Value.Histogram, Set).
-// terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and Place, Image.QualifiedNames.
-// Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has: Hit, Plan, Site, Arg, Value,
-// Totals), with an argument's type as text (plan.Argument.TypeText).
-const maxExported = 640
+// are reported for which it returns something else than 0 (tracer.OpenSampler, Session.Around); maps and
+// variables are shown and set by their types (mapview.Read, Map, Entry, Value, Field, Enumerator,
+// Value.Histogram, Set). Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has:
+// Hit, Plan, Site, Arg, Value, Totals), with an argument's type as text (plan.Argument.TypeText), and have stacks
+// (package stacks). That the hits of a process and its descendants cannot be told is tracer.ErrNoTree. What the
+// tool prints in colors is terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and
+// Place, Image.QualifiedNames. A plan as a page is export.HTML.
+const maxExported = 596
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its

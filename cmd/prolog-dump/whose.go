@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// whose says whose hits are shown, and until when.
+type whose struct {
+	all      bool
+	pid      int
+	duration time.Duration
+	maxHits  int
+}
+
+func (h *whose) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&h.pid, "pid", 0, "trace one process, until it ends; a path that -x names is that process's")
+	f.BoolVar(&h.all, "all", false, "trace all processes, not only COMMAND and what it starts")
+	f.DurationVar(&h.duration, "duration", 0, "end after this time, such as 10s; COMMAND goes on")
+}
+
+// options sets whose hits a session reports: those of a process, those of the command and of all that it
+// starts, or all.
+func (h *whose) options(o *tracer.Options, command []string) error {
+	switch {
+	case h.all && h.pid != 0:
+		return errors.New("--all and --pid exclude each other")
+	case h.duration < 0 || h.maxHits < 0:
+		return errors.New("--duration and --max-hits are not negative")
+	case h.pid != 0:
+		o.PID = h.pid
+	case len(command) > 0 && !h.all:
+		// What the command leaves behind becomes this process's child, and so still descends from it.
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
+		}
+		o.PID, o.Descendants = os.Getpid(), true
+	}
+	return nil
+}
+
+// fallBack reports whether the error of a session is that the kernel does not know which processes descend
+// from another; then it says so, and the options are those of all processes.
+func (h *whose) fallBack(o *tracer.Options, command []string, err error) bool {
+	if !errors.Is(err, tracer.ErrNoTree) || len(command) == 0 {
+		return false
+	}
+	terminal.Fprintf(stderr, "all processes are traced, not only %s: %v\n", command[0], err)
+	o.PID, o.Descendants = 0, false
+	return true
+}
+
+// bounded returns a context that ends when the tracing does, for other reasons than the command's end.
+func (h *whose) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, stop := context.WithCancel(ctx)
+	if h.duration > 0 {
+		time.AfterFunc(h.duration, stop)
+	}
+	if h.pid != 0 {
+		fd, err := unix.PidfdOpen(h.pid, 0)
+		if err != nil {
+			stop()
+			return nil, nil, fmt.Errorf("process %d: %w", h.pid, err)
+		}
+		process := os.NewFile(uintptr(fd), "pidfd")
+		go func() {
+			defer process.Close()
+			for {
+				// Readable when the process has ended. It is asked again now and then, so that this
+				// goroutine does not outlive the context by much.
+				n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
+				if ctx.Err() != nil {
+					return
+				}
+				if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+					stop()
+					return
+				}
+			}
+		}()
+	}
+	return ctx, stop, nil
+}
+
+// pathOf returns the path by which this process sees a file of another one, which may be in another mount
+// namespace: in a container.
+func pathOf(pid int, path string) (string, error) {
+	if pid == 0 || path == "" {
+		return path, nil
+	}
+	dir := "/proc/" + strconv.Itoa(pid)
+	var own, its unix.Stat_t
+	if err := errors.Join(unix.Stat("/proc/self/ns/mnt", &own), unix.Stat(dir+"/ns/mnt", &its)); err != nil {
+		if errors.Is(err, unix.ENOENT) {
+			return "", fmt.Errorf("there is no process %d", pid)
+		}
+		return path, nil // it cannot be known: the path is as good as any
+	}
+	if own.Ino == its.Ino && own.Dev == its.Dev {
+		return path, nil
+	}
+	if !filepath.IsAbs(path) {
+		return "", fmt.Errorf("%s: process %d has file systems of its own: name the file by its whole path there", path, pid)
+	}
+	return dir + "/root" + path, nil
+}
+
+// command is a command that is traced.
+type command struct {
+	name  string
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error // of its end
+}
+
+// start starts a command, if there is one; nil is none. The context that it returns ends with the command, or with
+// ctx.
+func start(ctx context.Context, words []string) (running context.Context, c *command, err error) {
+	if len(words) == 0 {
+		return ctx, nil, nil
+	}
+	c = &command{name: words[0], cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
+	lend(c.cmd)
+	if err := c.cmd.Start(); err != nil {
+		terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+			return nil, nil, exitStatus(exitNone)
+		}
+		return nil, nil, exitStatus(exitCannot)
+	}
+	running, stop := context.WithCancel(ctx)
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.ended)
+		stop()
+	}()
+	go c.reap()
+	return running, c, nil
+}
+
+// reap takes what the command has left behind when it ends: see whose.options.
+func (c *command) reap() {
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
+	defer signal.Stop(children)
+	for {
+		select {
+		case <-c.ended:
+			return
+		case <-children:
+		}
+		lists, err := filepath.Glob("/proc/self/task/*/children")
+		if err != nil {
+			return
+		}
+		for _, l := range lists {
+			text, _ := os.ReadFile(l) // the thread may have ended
+			for _, word := range strings.Fields(string(text)) {
+				if pid, err := strconv.Atoi(word); err == nil && pid != c.cmd.Process.Pid {
+					_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // or it has not ended
+				}
+			}
+		}
+	}
+}
+
+// wait waits for the command's end, and returns its exit status as an error, unless it is 0. When ctx ends the
+// command is ended.
+func (c *command) wait(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+		_ = c.cmd.Process.Kill() // it may have ended
+		<-c.ended
+		return context.Cause(ctx)
+	}
+	var exit *exec.ExitError
+	if !errors.As(c.err, &exit) {
+		return c.err
+	}
+	if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		terminal.Fprintf(stderr, "%s: %v\n", c.name, exit)
+		return exitStatus(exitSignal + int(s.Signal()))
+	}
+	return exitStatus(exit.ExitCode())
+}
