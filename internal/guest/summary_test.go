@@ -22,7 +22,7 @@ func summaryCommands(tool, image string) [][]string {
 
 var (
 	ioctlRow   = regexp.MustCompile(`(?m)^ +1 +4660 +4660 +4660\.0 +4660 +18193 +init$`)
-	firstLine  = regexp.MustCompile(`(?m)^        do_sys_openat2\+0x0 at \S+:\d+ \[kernel\]$`)
+	firstLine  = regexp.MustCompile(`(?m)^        do_sys_openat2\+0x[0-9a-f] at \S+:\d+ \[kernel\]$`)
 	kernelLine = regexp.MustCompile(`(?m)^        do_syscall_64(\+0x[0-9a-f]+| inlined) at \S+:\d+ \[kernel\]$|^        el0_svc\S* at \S+:\d+ \[kernel\]$`)
 	// The process may have ended before its mappings were read.
 	userLine = regexp.MustCompile(`(?m)^        (0x[0-9a-f]+|.* \[init\])$`)
