@@ -53,7 +53,7 @@ func conditionCommands(k testKernel, tool, image string) [][]string {
 }
 
 var (
-	askedLine  = regexp.MustCompile(`(?m)^ *\d+\.\d{6}  init +\d+  sock_kmalloc  size=(\d+)$`)
+	askedLine  = regexp.MustCompile(`(?m)^ *\d+\.\d{6}  init +\d+  sock_kmalloc(?: at \S+)?  size=(\d+)$`)
 	largeLine  = regexp.MustCompile(`(?m)^ *\d+\.\d{6}  (\S+) +\d+  kmalloc\S* inlined in (\S+)\+0x\S+  size=(\S+)$`)
 	attachedOf = regexp.MustCompile(`(?m)^if=\S.*: attached at (\d+) of (\d+) sites$`)
 	neverLine  = regexp.MustCompile(`(?m)^  not at (\d+) sites: the condition never holds there$`)
