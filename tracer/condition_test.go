@@ -182,7 +182,7 @@ int main(void) {
 		{`container_of(p, struct outer, in)->a >= 2`, 60, 0},
 		{`$comm == "program"`, 120, 0},
 		{`$comm ~ "prog*"`, 120, 0},
-		{`$comm ~ "progrom"`, 0, 0},
+		{`$comm ~ "prograX"`, 0, 0},
 		{`$comm != "program"`, 0, 0},
 		{`$pid != $tid`, 0, 0},
 		{`$pid && $uid == 0 && $cpu < 4096 && $time > 0`, 120, 0},
