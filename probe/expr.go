@@ -277,10 +277,10 @@ func (e Expr) String() string {
 }
 
 func (p Step) text() string {
-	switch {
-	case p.Kind == StepDot:
+	switch p.Kind {
+	case StepDot:
 		return "." + p.Member
-	case p.Kind == StepArrow:
+	case StepArrow:
 		return "->" + p.Member
 	}
 	from, to := strconv.FormatInt(p.Index, 10), ""

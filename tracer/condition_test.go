@@ -17,6 +17,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
+// during reports the hits of a session while a program runs.
+func during(t *testing.T, s *tracer.Session, path string, f func(*tracer.Hit) error) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- exec.Command(path).Run()
+		cancel()
+	}()
+	return errors.Join(s.Run(ctx, f), <-ended)
+}
+
 // TestNotResident: what is on a page that is not resident is read by programs that may sleep.
 func TestNotResident(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
@@ -44,13 +56,8 @@ int main(void) { g(text, sizeof text); return 0; }
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			_ = exec.Command(path).Run()
-			cancel()
-		}()
 		var got []string
-		err = s.Run(ctx, func(h *tracer.Hit) error {
+		err = during(t, s, path, func(h *tracer.Hit) error {
 			for i := range h.Values {
 				got = append(got, h.Values[i].String())
 			}
@@ -92,13 +99,8 @@ int main(void) { for (long i = 0; i < 100; i++) g(i); return 0; }
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		_ = exec.Command(path).Run()
-		cancel()
-	}()
 	var got []string
-	err = s.Run(ctx, func(h *tracer.Hit) error {
+	err = during(t, s, path, func(h *tracer.Hit) error {
 		got = append(got, h.Values[0].String()+":"+h.Results[0].String())
 		return nil
 	})
@@ -182,7 +184,7 @@ int main(void) {
 		{`container_of(p, struct outer, in)->a >= 2`, 60, 0},
 		{`$comm == "program"`, 120, 0},
 		{`$comm ~ "prog*"`, 120, 0},
-		{`$comm ~ "progrom"`, 0, 0},
+		{`$comm ~ "prograX"`, 0, 0},
 		{`$comm != "program"`, 0, 0},
 		{`$pid != $tid`, 0, 0},
 		{`$pid && $uid == 0 && $cpu < 4096 && $time > 0`, 120, 0},

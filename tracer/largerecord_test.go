@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -71,15 +70,8 @@ int main(void) {
 		if err != nil {
 			t.Fatalf("%+v", err)
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			if out, err := exec.Command(path).CombinedOutput(); err != nil {
-				t.Errorf("%v %s", err, out)
-			}
-			cancel()
-		}()
 		seen := make(map[string]bool)
-		err = s.Run(ctx, func(h *tracer.Hit) error {
+		err = during(t, s, path, func(h *tracer.Hit) error {
 			id := h.Values[0].String()
 			seen[id] = true
 			for i, word := range map[int]string{1: "first", 2: "second", 3: "third", 4: "fourth", 6: "second"} {

@@ -1,0 +1,210 @@
+package dwarfloc
+
+import (
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// What expressions do with addresses and types: *A, &A, casts, container_of, and where the function was
+// called.
+
+// pointee resolves *A.
+func (c *computation) pointee(e *probe.Expr) (*Variable, error) {
+	v, err := c.resolve(e.A)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.s.follow(v, []probe.Step{{Kind: probe.StepIndex, Pos: e.Pos}})
+	if err == nil && out.Wrong != nil {
+		out.Wrong.Expr = e
+		return nil, (*mismatch)(out.Wrong)
+	}
+	return out, err
+}
+
+// address resolves &A.
+func (c *computation) address(e *probe.Expr) (*Variable, error) {
+	v, err := c.resolve(e.A)
+	if err != nil {
+		return nil, err
+	}
+	if v.Bits != 0 {
+		return nil, wrongAt(e, "a bit-field has no address")
+	}
+	n := number{size: c.ev.Arch.WordSize, to: v.Type, reason: v.Reason}
+	switch {
+	case n.reason.Code != loc.ReasonNone:
+	case v.Loc.Kind == loc.KindMemory:
+		n.e = v.Loc.Expr
+	default:
+		n.reason = unsupported("the address of what is not in memory")
+	}
+	return c.value(e, &n), nil
+}
+
+// cast resolves (TYPE)A. As in C, what is cast is A with its path; but where A has no members at all,
+// as a void * or a number, it is A, and the path is that of the result.
+func (c *computation) cast(e *probe.Expr) (*Variable, error) {
+	t, err := c.s.typeNamed(&e.Type)
+	if err != nil {
+		return nil, err
+	}
+	a, path := e.A, []probe.Step(nil)
+	if len(a.Path) > 0 {
+		root := *a
+		root.Path = nil
+		v, err := c.s.root(&root)
+		if err != nil {
+			return nil, err
+		}
+		if !v.Reason.Code.Mistaken() {
+			if bare, err := hasNoParts(v.Type); err != nil {
+				return nil, err
+			} else if bare {
+				a, path = &root, e.A.Path
+			}
+		}
+	}
+	v, err := c.castTo(e, a, t)
+	if err != nil || len(path) == 0 {
+		return v, err
+	}
+	out, err := c.s.follow(v, path)
+	if err == nil && out.Wrong != nil && out.Wrong.Expr == nil {
+		out.Wrong.Expr = e.A
+		return nil, (*mismatch)(out.Wrong)
+	}
+	return out, err
+}
+
+// hasNoParts reports whether a type is a number or the address of something unknown.
+func hasNoParts(t *Type) (bool, error) {
+	r, err := t.resolve(0)
+	if err != nil {
+		return false, err
+	}
+	switch r.Kind {
+	case TypeInt, TypeChar, TypeBool, TypeEnum:
+		return true, nil
+	case TypePointer:
+		el, err := r.Elem()
+		if err != nil {
+			return false, err
+		}
+		el, err = el.resolve(0)
+		return err == nil && el.Kind == TypeVoid, err
+	}
+	return false, nil
+}
+
+func (c *computation) castTo(e, a *probe.Expr, t *Type) (*Variable, error) {
+	r, err := t.resolve(0)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Kind {
+	case TypeInt, TypeChar, TypeBool, TypeEnum, TypePointer:
+	case TypeStruct, TypeUnion, TypeClass:
+		// Memory that has no type of its own can have any.
+		v, err := c.resolve(a)
+		if err != nil {
+			return nil, err
+		}
+		if v.Role == RoleGiven && v.Loc.Kind == loc.KindMemory && v.Type == wordType {
+			return c.variable(e, t, v.Loc, v.Reason), nil
+		}
+		return nil, wrongAt(e, "%v cannot be cast to %v", v.Type, t)
+	default:
+		return nil, wrongAt(e, "nothing is cast to %v: it is no number and no pointer", t)
+	}
+	if r.Kind == TypePointer && a.Kind != probe.KindNumber {
+		// A pointer that was optimized away still has its object.
+		v, err := c.resolve(a)
+		if err != nil {
+			return nil, err
+		}
+		if v.Loc.Kind == loc.KindImplicitPointer {
+			out := *v
+			out.Type = t
+			return &out, nil
+		}
+	}
+	n, err := c.number(a)
+	if err != nil {
+		return nil, err
+	}
+	if n.reason.Code != loc.ReasonNone {
+		return c.variable(e, t, loc.Location{}, n.reason), nil
+	}
+	size := int(r.Size)
+	if size <= 0 || size > 8 {
+		return nil, wrongAt(e, "nothing is cast to %v: it has %d bytes", t, r.Size)
+	}
+	x := c.ev.Extend(n.e, size, r.Signed)
+	if r.Kind == TypeBool {
+		x = c.truth(&n)
+	}
+	return c.variable(e, t, c.ev.Value(x), loc.Reason{}), nil
+}
+
+// containerOf resolves container_of(A, TYPE, MEMBER).
+func (c *computation) containerOf(e *probe.Expr) (*Variable, error) {
+	t, err := c.s.typeNamed(&e.Type)
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.number(e.A)
+	if err != nil {
+		return nil, err
+	}
+	if n.to == nil && n.size < c.ev.Arch.WordSize {
+		return nil, wrongAt(e.A, "%s is no pointer", e.A)
+	}
+	at := &Variable{Name: e.Type.Name, Type: t, Loc: loc.Location{Kind: loc.KindMemory, Expr: c.ev.Const(0)}}
+	m, err := c.s.follow(at, e.Member)
+	if err != nil {
+		return nil, err
+	}
+	if m.Wrong != nil {
+		m.Wrong.Expr = &probe.Expr{Path: e.Member}
+		return nil, (*mismatch)(m.Wrong)
+	}
+	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != loc.OpConst {
+		return nil, wrongAt(e, "%s is no part of %v with a fixed place", m.Name, t)
+	}
+	if n.reason.Code == loc.ReasonNone {
+		n.e = c.ev.Binary(loc.OpSub, n.e, m.Loc.Expr)
+	}
+	n.to, n.size, n.signed = t, c.ev.Arch.WordSize, false
+	return c.value(e, &n), nil
+}
+
+// caller returns the address to which the site's function returns ($caller): where it is called, or
+// inlined.
+func (s *Site) caller() (*Variable, error) {
+	if s.Inlined() {
+		v := s.u.img.memory("caller", s.Addr)
+		if v.Reason.Code == loc.ReasonNone {
+			v.Loc.Kind = loc.KindValue
+		}
+		return v, nil
+	}
+	ev := s.evaluator()
+	a := ev.Arch
+	switch {
+	case a.StackArgs > 0:
+		cfa, r, err := ev.CallFrame()
+		if err != nil || r.Code != loc.ReasonNone {
+			return given("caller", loc.Location{}, r), err
+		}
+		at := ev.Binary(loc.OpAdd, cfa, ev.Const(-uint64(a.StackArgs)))
+		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: at}, loc.Reason{})
+		v.OfFunction = true
+		return v, nil
+	case s.Kind == SiteEntry && a.Link != 0:
+		v := given("caller", loc.Location{Kind: loc.KindRegister, Expr: ev.Register(uint64(a.Link), 0)}, loc.Reason{})
+		v.OfFunction = true
+		return v, nil
+	}
+	return given("caller", loc.Location{}, unsupported("the return address, which is in no fixed place behind the function's entry")), nil
+}
