@@ -104,7 +104,6 @@ func TestHTMLHostile(t *testing.T) {
 			t.Errorf("%q: %d ends of scripts, %v", evil, n, err)
 		}
 		for line := range strings.Lines(text) {
-			// The program's own text has dots, arrows and a micro sign; these are no terminal's affair.
 			if line = strings.TrimSuffix(line, "\n"); terminal.Line(line) != line || strings.HasPrefix(line, "!!") {
 				t.Errorf("%q: %q", evil, line)
 			}
@@ -128,9 +127,12 @@ func TestHTMLBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := c.page()
-	odd, bins := 0, 0
+	odd, late, bins := 0, 0, 0
 	for i, h := range p.Hits {
 		odd += h.In[0][1]
+		if h.Time >= uint64(2*htmlHits*time.Microsecond) {
+			late++
+		}
 		if i > 0 && h.Time <= p.Hits[i-1].Time {
 			t.Fatal("not in order")
 		}
@@ -138,9 +140,9 @@ func TestHTMLBounded(t *testing.T) {
 	for _, b := range p.Functions.Lanes[0].Bins {
 		bins += int(b[1])
 	}
-	if len(p.Hits) != htmlHits || odd < htmlHits/3 || odd > htmlHits*2/3 || p.Histograms[0].Buckets[1].Count != 3*htmlHits/2 || bins != 3*htmlHits ||
+	if len(p.Hits) != htmlHits || odd < htmlHits/3 || odd > htmlHits*2/3 || late < htmlHits/4 || late > htmlHits/2 || p.Histograms[0].Buckets[1].Count != 3*htmlHits/2 || bins != 3*htmlHits ||
 		len(p.Functions.Lanes[0].Bins) > maxBins || p.AllTasks != 300 || len(p.Tasks) != htmlTasks || len(p.Threads.Lanes) != htmlLanes || p.Threads.All != 300 {
-		t.Errorf("%d hits, %d odd, %d in %d bins, %d of %d tasks, %d lanes", len(p.Hits), odd, bins, len(p.Functions.Lanes[0].Bins), len(p.Tasks), p.AllTasks, len(p.Threads.Lanes))
+		t.Errorf("%d hits, %d odd, %d late, %d in %d bins, %d of %d tasks, %d lanes", len(p.Hits), odd, late, bins, len(p.Functions.Lanes[0].Bins), len(p.Tasks), p.AllTasks, len(p.Threads.Lanes))
 	}
 }
 
