@@ -2,28 +2,23 @@ package export
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 
+	"github.com/bpfprologue/bpfprologue/internal/page"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
-// The page gets its rows as JSON, and makes text of them only: names in an image are anybody's choice. What a
-// browser would not show, or elsewhere than it is, is replaced as for a terminal.
+// Names in an image are anybody's choice: what a browser would not show, or elsewhere than it is, is
+// replaced as for a terminal.
 var (
 	//go:embed html/report.html
-	htmlText string
-	//go:embed html/report.css
-	htmlStyle string
+	htmlBody string
 	//go:embed html/report.js
 	htmlScript string
-
-	htmlPage = template.Must(template.New("report").Parse(htmlText))
 )
 
 type (
@@ -101,13 +96,7 @@ func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method str
 		in := &p.Instances[i]
 		r.Instances = append(r.Instances, htmlInstance{len(in.Sites), in.Prologue.String()})
 	}
-	data, err := json.Marshal(&r) // which writes "<" as \u003c, so that no text ends the script
-	if err != nil {
-		return err
-	}
-	return htmlPage.Execute(w, map[string]any{
-		"Title": r.Definition, "Style": template.CSS(htmlStyle), "Script": template.JS(htmlScript), "Data": template.JS(data),
-	})
+	return page.Write(w, &page.Page{Title: r.Definition, Body: htmlBody, Script: htmlScript, Data: &r})
 }
 
 func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {

@@ -2,9 +2,6 @@ package export_test
 
 import (
 	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,7 +51,7 @@ document.querySelectorAll("tr.site")[0].click(); seen.push("detail: " + document
 document.querySelectorAll("tr.site")[0].click(); seen.push("details: " + document.querySelectorAll("td.detail").length);
 document.body.innerText = seen.join("\n");
 </script></body>`
-	out := inBrowser(t, strings.Replace(page(t, img, "my_func_three_abcd arg1"), "</body>", drive, 1))
+	out := testenv.Browser(t, strings.Replace(page(t, img, "my_func_three_abcd arg1"), "</body>", drive, 1))
 	for _, want := range []string{
 		"all: my_func_three_abcd %rdx | call_my_funcs+0x3a %rdi | call_my_funcs+0x3e (%rcx + %r8) + %r9 | call_my_funcs+0x45 optimized-out # 4 of 4 probes\n",
 		"reason: call_my_funcs+0x45 optimized-out # 1 of 4 probes\n",
@@ -89,22 +86,4 @@ func TestHTMLHostile(t *testing.T) {
 	if n := strings.Count(text, "</script>"); n != 1 || strings.Contains(text, "<img") || !strings.Contains(text, `\u003cimg`) {
 		t.Errorf("%d ends of scripts", n)
 	}
-}
-
-// inBrowser returns what a page is after its scripts have run.
-func inBrowser(t *testing.T, text string) string {
-	t.Helper()
-	browser := testenv.Tool(t, "chromium")
-	dir := t.TempDir()
-	file := filepath.Join(dir, "page.html")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(dir, "user"), "--dump-dom", "file://"+file)
-	c.Env = append(os.Environ(), "HOME="+dir)
-	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.NewReplacer("<br>", "\n", "&gt;", ">", "&lt;", "<", "&amp;", "&").Replace(string(out))
 }

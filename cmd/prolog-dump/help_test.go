@@ -57,6 +57,7 @@ func TestExamples(t *testing.T) {
 	if err := os.Rename(server, "server"); err != nil {
 		t.Fatal(err)
 	}
+	record(t, "server.hits", "walk")
 	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
 	done := make(map[string]bool)
 	eachVerb(rootCommand(new(settings)), func(cmd *cobra.Command) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -18,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/recording"
+	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/terminal"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -131,9 +133,11 @@ func TestHostileNames(t *testing.T) {
 		if err := os.WriteFile(cut, []byte("\x7fELF"+evil), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		hits := filepath.Join(dir, "hits")
+		record(t, hits, evil)
 		k := []string{"-k", image, "--source", src}
 		for _, args := range [][]string{
-			{"*_abcd $params"}, {"report", "*_abcd $params"}, {"complete-line", "bash", "prolog-dump -k " + image + " '"}, {"--explain", "*", "$vars"}, {"--sites", "--attachable", "--cost", "* $params"},
+			{"*_abcd $params"}, {"report", "*_abcd $params"}, {"report", "-i", hits}, {"report", "-i", cut}, {"report", "-i", hits, evil}, {"trace", "-i", hits}, {"--format", "json", "trace", "-i", hits}, {"complete-line", "bash", "prolog-dump -k " + image + " '"}, {"--explain", "*", "$vars"}, {"--sites", "--attachable", "--cost", "* $params"},
 			{"--format", "json", "* $params"}, {"--format", "tracefs", "* $params"}, {"--format", "bpftrace", "* $params"},
 			{"--format", "go", "* $params"}, {"--format", "c", "* $params"}, {"header", "*_abcd $params"}, {"--convention", "record", "header", "* $params"},
 			{"funcs", "*"}, {"vars", "*"}, {"lines", "*"}, {"--format", "json", "funcs", "*"}, {"--format", "json", "vars", "*"},
@@ -164,6 +168,22 @@ func TestHostileNames(t *testing.T) {
 	}
 	if printed < 1<<20 {
 		t.Errorf("only %d bytes were printed", printed)
+	}
+}
+
+// record makes a recording whose texts are all evil.
+func record(t *testing.T, path, evil string) {
+	t.Helper()
+	site := &recording.Site{Plan: &recording.Plan{Definition: evil, Event: evil}, Text: evil, Function: evil, Qualified: evil, Place: evil, Args: []recording.Arg{{Name: evil, Type: evil}}}
+	values := []recording.Value{{Text: evil, Any: evil}}
+	var b bytes.Buffer
+	w, err := recording.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &recording.Hit{Comm: evil, Site: site, Values: values, End: site, Results: values, Stack: []stacks.Frame{{Function: evil, File: evil, Object: evil}}}
+	if err := errors.Join(w.Write(h), w.Close(recording.Totals{}), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,27 +1,52 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/recording"
 )
 
 func reportCommand(s *settings) *cobra.Command {
+	var input string
 	cmd := &cobra.Command{
-		Use:   "report 'FUNC ARG...'",
-		Short: "Write a page for a browser: coverage, and a table of the sites to filter",
+		Use:   "report 'FUNC ARG...' | -i FILE",
+		Short: "Write a page for a browser: coverage and sites, or what was recorded",
 		Long: `report writes the plan of a definition as one HTML file, which needs no network: how
 often each argument is fetched and why not elsewhere, and a table of all sites. A click on
 a part of a bar or a word in the search field selects sites; a click on a site shows the
-functions it is inlined into, locations with their rules, reasons, and its prologue.`,
-		Example:           `  prolog-dump -k vmlinux report 'get_page page' -o get_page.html`,
-		Args:              cobra.MinimumNArgs(1),
+functions it is inlined into, locations with their rules, reasons, and its prologue.
+
+With -i the page is of the hits that record has kept, and needs neither the image nor
+privileges: hits over time by thread or function, with whole runs as bars; counts by site
+and task, histograms of numbers and durations by powers of two; and a table of hits. A
+click on a row of a histogram, or a drag over the timeline, selects hits. All are counted;
+the table and the marks are of at most 4000, chosen at random.`,
+		Example: `  prolog-dump -k vmlinux report 'get_page page' -o get_page.html
+  sudo prolog-dump -x ./server record -o server.hits --span 'walk i' -- ./server
+  prolog-dump report -i server.hits -o server.html`,
 		ValidArgsFunction: s.completeDefinition,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case input == "":
+				return cobra.MinimumNArgs(1)(cmd, args)
+			case len(args) > 0:
+				return errors.New("-i is about a recording: a definition has no place there")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if input != "" {
+				return reportRecording(cmd.OutOrStdout(), input)
+			}
 			return s.withPlan(cmd, args, func(x *subject, p *plan.Plan, w io.Writer) error {
 				s.attachable, s.cost = x.kernel, true
 				predict, err := s.predictor(x)
@@ -39,5 +64,24 @@ functions it is inlined into, locations with their rules, reasons, and its prolo
 		},
 	}
 	s.use(cmd, nil, join(planFlags, []string{"output"})...)
+	cmd.Flags().StringVarP(&input, "input", "i", "", "the page of a file that record has written; no image is needed")
 	return cmd
+}
+
+// reportRecording writes the page of a recording.
+func reportRecording(out io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := recording.NewReader(f)
+	if err == nil {
+		w := bufio.NewWriter(out)
+		err = errors.Join(recording.HTML(w, r), w.Flush())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }

@@ -1,13 +1,3 @@
-"use strict";
-// All texts are set as text: names in an image are anybody's choice.
-const at = id => document.getElementById(id);
-function make(tag, className, text) {
-	const e = document.createElement(tag);
-	if (className) e.className = className;
-	if (text !== undefined) e.textContent = text;
-	return e;
-}
-const count = (n, noun) => n + " " + noun + (n === 1 ? "" : "s");
 const page = 400; // rows that are made at once
 let chosen = null; // a reason or a fetched part of a bar: {argument, reason}
 let order = { column: -1, down: false };
