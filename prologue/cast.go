@@ -57,7 +57,10 @@ func (c *computer) asked(n *node) int {
 		return c.asked(n.a) + max(c.asked(n.b), c.asked(n.c))
 	}
 	own := 0
-	if n.op == loc.OpTask || n.op == loc.OpText || n.op == loc.OpGlob || n.op == loc.OpDeref && !c.steady(n) {
+	switch {
+	case c.reads == ReadSleep && (n.op == loc.OpText || n.op == loc.OpGlob && n.a != nil):
+		own = 2 // see readText
+	case n.op == loc.OpTask, n.op == loc.OpText, n.op == loc.OpGlob, n.op == loc.OpDeref && !c.steady(n):
 		own = 1
 	}
 	return own + c.asked(n.a) + c.asked(n.b)

@@ -33,6 +33,9 @@ func (f *fetcher) conditions() error {
 		f.tests = append(f.tests, f.lowering.of(x))
 	}
 	f.reads = f.o.Reads
+	for _, n := range f.tests {
+		f.helpers += f.asked(n)
+	}
 	slices.SortStableFunc(f.tests, func(a, b *node) int {
 		return cmp.Or(cmp.Compare(f.asked(a), f.asked(b)), cmp.Compare(a.needs, b.needs))
 	})

@@ -41,7 +41,6 @@ func TestConditions(t *testing.T) {
 		be := i%2 == 1
 		w := imaginary(be)
 		w.reads = []prologue.Reads{prologue.ReadKernel, prologue.ReadCast, prologue.ReadKernel, prologue.ReadSleep}[i/2%4]
-		w.conditions = true
 		w.task = map[asm.BuiltinFunc]uint64{
 			asm.FnGetCurrentPidTgid: 4711<<32 | 4712, asm.FnGetCurrentUidGid: 100<<32 | 1000, asm.FnGetSmpProcessorId: 3, asm.FnGetCurrentCgroupId: 1 << 33, asm.FnKtimeGetNs: 12345,
 		}

@@ -242,7 +242,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 			panic("an instruction of an unexpected class")
 		}
 	}
-	if calls > p.Helpers && !faulted && !w.conditions {
+	if calls > p.Helpers && !faulted {
 		return res, fmt.Errorf("%d helper calls, at most %d are announced", calls, p.Helpers)
 	}
 	if get(asm.R1) != ctx {

@@ -30,9 +30,8 @@ type world struct {
 	// if that faulted.
 	helper func(f asm.BuiltinFunc, ok bool)
 
-	task       map[asm.BuiltinFunc]uint64 // what helpers without arguments return
-	conditions bool                       // the prologue has some
-	missing    uint64                     // the value of prologue.MissingCounter
+	task    map[asm.BuiltinFunc]uint64 // what helpers without arguments return
+	missing uint64                     // the value of prologue.MissingCounter
 }
 
 // Task returns a number of the current task.
