@@ -47,9 +47,6 @@ It needs Linux 5.14 and root, or CAP_BPF and CAP_PERFMON.`,
 				return s.proveImage(cmd, args[0], o)
 			}
 			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
-				if e := p.Definition.Options.If; e != nil {
-					terminal.Fprintf(stderr, "the condition %s is not executed, only what is fetched\n", e)
-				}
 				file, err := prove.Second(cmd.Context(), p.Image)
 				if err != nil {
 					return err

@@ -279,3 +279,27 @@ func (m *Machine) bitsOfPieces(pieces []Piece, off, n int64) (uint64, error) {
 	}
 	return v, nil
 }
+
+// Number is an operand of an expression: a number of a type.
+type Number struct {
+	Value   uint64 // extended to 64 bits
+	Size    int    // bytes of its type
+	Signed  bool
+	Bits    int64 // of a bit-field, or 0
+	Pointer bool
+}
+
+// Number reads the object as an operand.
+func (o *Object) Number() (n Number, err error) {
+	info, err := o.info()
+	if err != nil {
+		return n, err
+	}
+	if !info.Scalar {
+		return n, fmt.Errorf("%w: an operand that is no number", ErrNotRead)
+	}
+	n = Number{Size: int(info.Size), Signed: info.Signed, Bits: o.bits}
+	n.Pointer = o.typ != nil && o.typ.Tag == dwarf.TagPointerType
+	n.Value, err = o.Value(0, false)
+	return n, err
+}

@@ -214,6 +214,9 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 		return nil, err
 	}
 	o.Convention = p.Convention
+	if p.Definition.Options.If != nil {
+		o.Convention = prologue.ConventionRecord // a value more for each condition
+	}
 	return run(p.Image, file, p.Definition, o, func(add addFunc) (uint64, error) {
 		for _, s := range order {
 			if err := ctx.Err(); err != nil {
@@ -222,7 +225,7 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 			if s.Kind == dwarfloc.SiteExit {
 				continue // the second reader knows where a body begins, not where it ends
 			}
-			if err := add(0, s.Site, ways[s.Site], slices.Clone(s.Args), -1); err != nil {
+			if err := add(0, s.Site, ways[s.Site], append(slices.Clone(s.Args), conditionsOf(s)...), -1); err != nil {
 				return 0, err
 			}
 		}

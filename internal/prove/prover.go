@@ -157,6 +157,14 @@ func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
 // parameters, or -1.
 func (p *prover) expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument, at int) expectation {
 	e := expectation{arg: a}
+	if x := expression(p.def, &a); x != nil && site != nil {
+		e.value = func(m oracle.Machine) (uint64, bool, error) { return second{s, site, &m}.value(x, a.Size, a.Signed) }
+		return e
+	}
+	if a.DefinitionArg < 0 {
+		e.unchecked = true
+		return e
+	}
 	if site == nil || derived(&a) || a.Variable.Loc.Rule == loc.RuleABI {
 		e.unchecked = true
 		return e
