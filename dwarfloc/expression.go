@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -250,18 +251,10 @@ func (c *computation) truth(n *number) *loc.Expr {
 	if n.e == nil {
 		return c.fault()
 	}
-	if comparison(n.e) {
+	if eval.Comparison(n.e.Op) {
 		return n.e
 	}
 	return c.ev.Binary(loc.OpNe, n.e, c.ev.Const(0))
-}
-
-func comparison(e *loc.Expr) bool { return e.Op >= loc.OpEq && e.Op <= loc.OpUGe }
-
-// inverse are the comparisons that hold where others do not.
-var inverse = map[loc.Op]loc.Op{
-	loc.OpEq: loc.OpNe, loc.OpNe: loc.OpEq, loc.OpLt: loc.OpGe, loc.OpGe: loc.OpLt, loc.OpLe: loc.OpGt, loc.OpGt: loc.OpLe,
-	loc.OpULt: loc.OpUGe, loc.OpUGe: loc.OpULt, loc.OpULe: loc.OpUGt, loc.OpUGt: loc.OpULe,
 }
 
 // operators are C's, with the operation for signed and for unsigned operands.
@@ -346,8 +339,8 @@ func (c *computation) unary(op string, n number) number {
 	if op == "!" {
 		switch {
 		case n.e == nil:
-		case comparison(n.e):
-			n.e = c.ev.Binary(inverse[n.e.Op], n.e.A, n.e.B)
+		case eval.Comparison(n.e.Op):
+			n.e = c.ev.Binary(eval.Inverse(n.e.Op), n.e.A, n.e.B)
 		default:
 			n.e = c.ev.Binary(loc.OpEq, n.e, c.ev.Const(0))
 		}

@@ -3,6 +3,7 @@ package prologue
 import (
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -23,12 +24,10 @@ var unlessOps = [...]asm.JumpOp{
 	loc.OpULe: asm.JGT, loc.OpUGt: asm.JLE,
 }
 
-func comparison(op loc.Op) bool { return op >= loc.OpEq && op <= loc.OpUGe }
-
 // unless goes to the label if a condition is 0.
 func (c *computer) unless(n *node, dst asm.Register, free regSet, l *label) {
 	switch {
-	case !comparison(n.op):
+	case !eval.Comparison(n.op):
 		c.compute(n, dst, free)
 		c.jumpImm(asm.JEq, dst, 0, l)
 	case immediate(n.op, n.b):

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -102,7 +103,7 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 		c.compute(n.c, dst, free)
 		c.bind(&end)
 	default:
-		if comparison(n.op) {
+		if eval.Comparison(n.op) {
 			var no, end label
 			c.unless(n, dst, free, &no)
 			c.imm(asm.Mov, dst, 1)

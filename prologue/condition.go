@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -63,9 +64,9 @@ func (f *fetcher) emitConditions() {
 		if n.calls > 0 {
 			f.readSlot = f.push(8)
 		}
-		if last && comparison(n.op) {
+		if last && eval.Comparison(n.op) {
 			other := *n
-			other.op = inverse[n.op]
+			other.op = eval.Inverse(n.op)
 			f.unless(&other, asm.R0, free, &yes)
 		} else {
 			f.unless(n, asm.R0, free, &no)
@@ -116,12 +117,6 @@ func (f *fetcher) restoreCtx() {
 func (f *fetcher) end0() {
 	f.imm(asm.Mov, asm.R0, 0)
 	f.add(opJump|uint8(asm.Exit), 0, 0, 0, 0)
-}
-
-// inverse are the comparisons that hold where others do not.
-var inverse = [...]loc.Op{
-	loc.OpEq: loc.OpNe, loc.OpNe: loc.OpEq, loc.OpLt: loc.OpGe, loc.OpGe: loc.OpLt, loc.OpLe: loc.OpGt, loc.OpGt: loc.OpLe,
-	loc.OpULt: loc.OpUGe, loc.OpUGe: loc.OpULt, loc.OpULe: loc.OpUGt, loc.OpUGt: loc.OpULe,
 }
 
 // taskCalls are the helpers for numbers of the current task, and what is done with their result.

@@ -4,6 +4,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
+// Comparison reports whether an operation compares: its value is 1 or 0.
+func Comparison(op loc.Op) bool { return op >= loc.OpEq && op <= loc.OpUGe }
+
+// inverse are the comparisons that hold where others do not.
+var inverse = [...]loc.Op{
+	loc.OpEq: loc.OpNe, loc.OpNe: loc.OpEq, loc.OpLt: loc.OpGe, loc.OpGe: loc.OpLt, loc.OpLe: loc.OpGt, loc.OpGt: loc.OpLe,
+	loc.OpULt: loc.OpUGe, loc.OpUGe: loc.OpULt, loc.OpULe: loc.OpUGt, loc.OpUGt: loc.OpULe,
+}
+
+// Inverse returns the comparison that holds where another one does not.
+func Inverse(op loc.Op) loc.Op { return inverse[op] }
+
 // Fold computes a binary operation on constants. ok is false for other operations, and
 // for a division by zero, which must stay in the expression because it is a fault.
 func Fold(op loc.Op, x, y uint64) (v uint64, ok bool) {
