@@ -230,15 +230,23 @@ func (v *Value) add(o *Value) {
 	}
 }
 
-// size is what entries are sorted by: the first number in a value.
-func (v *Value) size() float64 {
+// Number returns the value as a number. ok is false for one that is none.
+func (v *Value) Number() (n float64, ok bool) {
 	switch x := v.Scalar.(type) {
 	case int64:
-		return float64(x)
+		return float64(x), true
 	case uint64:
-		return float64(x)
+		return float64(x), true
 	case float64:
-		return x
+		return x, true
+	}
+	return 0, false
+}
+
+// size is what entries are sorted by: the first number in a value.
+func (v *Value) size() float64 {
+	if n, ok := v.Number(); ok {
+		return n
 	}
 	for _, f := range v.Fields {
 		if _, isText := f.Value.Scalar.(string); !isText {

@@ -93,7 +93,7 @@ type shape struct {
 // shapes returns the shapes of the definition's arguments, or nil if they need not agree:
 // $params and $vars stand for different arguments at each site.
 func (p *Plan) shapes() []shape {
-	if slices.ContainsFunc(p.Definition.Args, isGroup) {
+	if slices.ContainsFunc(p.Definition.Args, func(a probe.Arg) bool { return a.Expr.Kind.Several() }) {
 		return nil
 	}
 	out := make([]shape, len(p.Definition.Args))
@@ -132,11 +132,6 @@ func (p *Plan) agree(shapes []shape) {
 			}
 		}
 	}
-}
-
-// isGroup reports whether an argument stands for several.
-func isGroup(a probe.Arg) bool {
-	return a.Expr.Kind == probe.KindParams || a.Expr.Kind == probe.KindVars
 }
 
 // shapeless reports whether nothing is known about an argument's type.

@@ -98,7 +98,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 				v = argument.Without(v, r)
 			}
 			name := d.Name
-			if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
+			if d.Expr.Kind.Several() {
 				name = free(v.Name, out)
 			}
 			out = append(out, Argument{DefinitionArg: i, Type: d.Type})

@@ -69,7 +69,7 @@ func (s *scanner) arg() (Arg, error) {
 	if a.Expr.Kind == KindCaller {
 		a.Type.Kind = TypeSymbol
 	}
-	several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars
+	several := a.Expr.Kind.Several()
 	if several && a.Name != "" {
 		return a, s.errorf(a.Pos, "expected no name for %q, which stands for several arguments, found %q", a.Expr.String(), a.Name)
 	}
@@ -190,7 +190,7 @@ func (a Arg) text() string {
 	if s != "" && isDigit(s[0]) {
 		s = "(" + s + ")" // without, only a larger expression begins with a number
 	}
-	if several := a.Expr.Kind == KindParams || a.Expr.Kind == KindVars; !several && a.Name != a.Expr.name() {
+	if several := a.Expr.Kind.Several(); !several && a.Name != a.Expr.name() {
 		s = a.Name + "=" + s
 	}
 	if own := a.Expr.Kind == KindCaller && a.Type.Kind == TypeSymbol; a.Type.Kind != TypeNone && !own {

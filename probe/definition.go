@@ -162,6 +162,9 @@ const (
 	KindOffset
 )
 
+// Several reports whether an expression of the kind stands for several arguments: $params and $vars.
+func (k ExprKind) Several() bool { return k == KindParams || k == KindVars }
+
 // A Step leads from an object to a part of it, or to an object that it points to.
 type Step struct {
 	Kind   StepKind

@@ -204,7 +204,7 @@ func (s *Summary) checkNames() error {
 	group := false
 	for _, p := range s.session.plans {
 		for i := range p.Definition.Args {
-			group = group || isGroup(&p.Definition.Args[i])
+			group = group || p.Definition.Args[i].Expr.Kind.Several()
 		}
 		for i := range p.Sites {
 			for k := range p.Sites[i].Args {
@@ -243,10 +243,6 @@ func (s *Summary) checkNames() error {
 		return fmt.Errorf("no definition fetches %q; there are %s", name, strings.Join(all, ", "))
 	}
 	return nil
-}
-
-func isGroup(a *probe.Arg) bool {
-	return a.Expr.Kind == probe.KindParams || a.Expr.Kind == probe.KindVars
 }
 
 // counted is what is counted of one plan.

@@ -121,7 +121,8 @@ func printMap(w io.Writer, m *mapview.Map) {
 		var texts []string
 		var counts []float64
 		for _, e := range m.Entries {
-			texts, counts = append(texts, e.Key.String()), append(counts, number(e.Value))
+			n, _ := e.Value.Number()
+			texts, counts = append(texts, e.Key.String()), append(counts, n)
 		}
 		printBars(w, "", texts, counts)
 		return
@@ -131,33 +132,21 @@ func printMap(w io.Writer, m *mapview.Map) {
 		terminal.Fprintf(w, "  %v: %v\n", e.Key, rest)
 		first, last := len(slots), 0
 		for i, s := range slots {
-			if number(s) != 0 {
+			if n, _ := s.Number(); n != 0 {
 				first, last = min(first, i), i+1
 			}
 		}
 		var texts []string
 		var counts []float64
 		for i := first; i < last; i++ {
-			texts, counts = append(texts, strconv.Itoa(i)), append(counts, number(slots[i]))
+			n, _ := slots[i].Number()
+			texts, counts = append(texts, strconv.Itoa(i)), append(counts, n)
 		}
 		if len(texts) > 0 {
 			terminal.Fprintf(w, "    %s\n", name)
 			printBars(w, "    ", texts, counts)
 		}
 	}
-}
-
-// number returns a value as a number; 0 for others.
-func number(v *mapview.Value) float64 {
-	switch x := v.Scalar.(type) {
-	case int64:
-		return float64(x)
-	case uint64:
-		return float64(x)
-	case float64:
-		return x
-	}
-	return 0
 }
 
 // printMapJSON prints a map as an object. docs/json.md documents the fields.

@@ -130,7 +130,7 @@ func (s *summary) printFetched(w io.Writer, missing bool) {
 		if missing && x.sites == s.places {
 			continue
 		}
-		if d.Expr.Kind == probe.KindParams || d.Expr.Kind == probe.KindVars {
+		if d.Expr.Kind.Several() {
 			terminal.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, x.fetched, count(x.total, "argument"), x.sites, s.counted())
 		} else {
 			terminal.Fprintf(w, "  %s: fetched at %d of %s", d.Name, x.sites, s.counted())

@@ -51,12 +51,12 @@ import (
 // back (Session.Limited). A user's program has others around it (instances.Around, Subject.Around), so that hits
 // are reported for which it returns something else than 0 (tracer.OpenSampler, Session.Around); maps and
 // variables are shown and set by their types (mapview.Read, Map, Entry, Value, Field, Enumerator,
-// Value.Histogram, Set). Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has:
+// Value.Histogram, Value.Number, Set), and probe.ExprKind.Several says of which there are many. Hits are kept in files (recording.NewWriter, NewReader, Source, and what a file has:
 // Hit, Plan, Site, Arg, Value, Totals), with an argument's type as text (plan.Argument.TypeText), and have stacks
 // (package stacks). That the hits of a process and its descendants cannot be told is tracer.ErrNoTree. What the
 // tool prints in colors is terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and
 // Place, Image.QualifiedNames. A plan as a page is export.HTML, and a recording recording.HTML.
-const maxExported = 597
+const maxExported = 599
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
