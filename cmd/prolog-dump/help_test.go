@@ -16,8 +16,6 @@ import (
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
-var raceDetector bool
-
 // eachVerb calls f for each verb that a user sees.
 func eachVerb(cmd *cobra.Command, f func(*cobra.Command)) {
 	if cmd.Hidden || cmd.Name() == "help" {
@@ -32,9 +30,6 @@ func eachVerb(cmd *cobra.Command, f func(*cobra.Command)) {
 // TestExamples runs the examples of every help: on a kernel, in a directory that has the files they name. What
 // loads or attaches is only planned.
 func TestExamples(t *testing.T) {
-	if raceDetector {
-		t.Skip("with the race detector it takes ten times as long: make test runs it without, too")
-	}
 	vmlinux := testenv.Vmlinux(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
