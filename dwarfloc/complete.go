@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -67,9 +68,14 @@ func (t *Type) complete() (*Type, error) {
 
 // define finds the definition of a type in the first unit that has one.
 func (img *Image) define(key typeName) (*Type, error) {
-	ctx := context.Background()
-	sel := img.index.SelectorFor(Name(key.name))
-	units, ok, err := img.index.Mentions(ctx, &sel)
+	return img.definition(key.name, []dw.Tag{key.tag})
+}
+
+// definition finds the definition of a type with a name, by an entry of one of the tags, in the first
+// unit that has one. It returns nil if there is none.
+func (img *Image) definition(name string, tags []dw.Tag) (*Type, error) {
+	sel := img.index.SelectorFor(Name(name))
+	units, ok, err := img.index.Mentions(context.Background(), &sel)
 	if err != nil {
 		return nil, err
 	}
@@ -77,40 +83,10 @@ func (img *Image) define(key typeName) (*Type, error) {
 		units = img.index.AllUnits()
 	}
 	found := make([]*Type, len(img.units))
-	err = img.index.Parallel(len(units), func(_ *index.Scanner, i int) error {
+	err = img.index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
 		u := &img.units[units[i]]
-		if err := u.Load(); err != nil {
-			return err
-		}
-		root, err := u.Entry(u.First)
-		if err != nil {
-			return err
-		}
-		return root.Children(func(c dw.Entry) (bool, error) {
-			if c.Tag() != key.tag {
-				return true, nil
-			}
-			var name, size dw.Value
-			declared := false
-			if err := c.Attrs(func(a dw.Attr, v dw.Value) {
-				switch a {
-				case dw.AttrName:
-					name = v
-				case dw.AttrByteSize:
-					size = v
-				case dw.AttrDeclaration:
-					declared = v.U != 0
-				}
-			}); err != nil {
-				return false, err
-			}
-			if declared || !size.IsConstant() || !sel.Match(index.RefOf(u.Unit.Unit, name)) {
-				return true, nil
-			}
-			t, err := u.typeAt(c.Off, 0)
-			found[units[i]] = t
-			return false, err
-		})
+		found[units[i]], err = u.definition(tags, func(name dw.Value) bool { return sel.Match(index.RefOf(u.Unit.Unit, name)) })
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -121,4 +97,42 @@ func (img *Image) define(key typeName) (*Type, error) {
 		}
 	}
 	return nil, nil
+}
+
+// definition finds a type that a unit defines, or returns nil. match compares its name.
+func (u *unit) definition(tags []dw.Tag, match func(name dw.Value) bool) (t *Type, err error) {
+	if err := u.Load(); err != nil {
+		return nil, err
+	}
+	root, err := u.Entry(u.First)
+	if err != nil {
+		return nil, err
+	}
+	err = root.Children(func(c dw.Entry) (bool, error) {
+		if !slices.Contains(tags, c.Tag()) {
+			return true, nil
+		}
+		var name, size dw.Value
+		declared := false
+		if err := c.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrName:
+				name = v
+			case dw.AttrByteSize:
+				size = v
+			case dw.AttrDeclaration:
+				declared = v.U != 0
+			}
+		}); err != nil {
+			return false, err
+		}
+		// A structure that is defined has a size. Typedefs have none, and enumerations need not.
+		sized := size.IsConstant() || c.Tag() == dw.TagTypedef || c.Tag() == dw.TagEnumerationType
+		if declared || name.Form == 0 || !sized || !match(name) {
+			return true, nil
+		}
+		t, err = u.typeAt(c.Off, 0)
+		return false, err
+	})
+	return t, err
 }

@@ -1,12 +1,10 @@
 package dwarfloc
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -128,10 +126,11 @@ func (img *Image) named(key namedType) (t *Type, err error) {
 	if known {
 		return t, nil
 	}
+	tags := typeTags[key.kind]
 	if key.u != nil {
-		t, err = key.u.named(key)
+		t, err = key.u.definition(tags, func(name dw.Value) bool { return key.u.Text(name) == key.name })
 	} else {
-		t, err = img.namedAnywhere(key)
+		t, err = img.definition(key.name, tags)
 	}
 	if err != nil {
 		return nil, err
@@ -143,62 +142,6 @@ func (img *Image) named(key namedType) (t *Type, err error) {
 	}
 	f.named[key] = t
 	return t, nil
-}
-
-// named returns a type that a unit defines, or nil.
-func (u *unit) named(key namedType) (t *Type, err error) {
-	if err := u.Load(); err != nil {
-		return nil, err
-	}
-	root, err := u.Entry(u.First)
-	if err != nil {
-		return nil, err
-	}
-	err = root.Children(func(c dw.Entry) (bool, error) {
-		if !slices.Contains(typeTags[key.kind], c.Tag()) {
-			return true, nil
-		}
-		var name dw.Value
-		declared := false
-		if err := c.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrName:
-				name = v
-			case dw.AttrDeclaration:
-				declared = v.U != 0
-			}
-		}); err != nil {
-			return false, err
-		}
-		if declared || name.Form == 0 || u.Text(name) != key.name {
-			return true, nil
-		}
-		t, err = u.typeAt(c.Off, 0)
-		return false, err
-	})
-	return t, err
-}
-
-func (img *Image) namedAnywhere(key namedType) (*Type, error) {
-	sel := img.index.SelectorFor(Name(key.name))
-	units, ok, err := img.index.Mentions(context.Background(), &sel)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		units = img.index.AllUnits()
-	}
-	found := make([]*Type, len(units))
-	err = img.index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
-		found[i], err = img.units[units[i]].named(key)
-		return err
-	})
-	for _, t := range found {
-		if t != nil {
-			return t, err
-		}
-	}
-	return nil, err
 }
 
 // enumerator returns the value of an enumerator of the site's unit, if no variable of the function
