@@ -96,9 +96,9 @@ var ErrTargetMismatch = errors.New("the plan was not made for where its image ru
 // refuses some of them, or the plan does, that is not an error, unless AttachOptions.All is set.
 //
 // The error wraps ErrTargetMismatch, ErrRefused, ErrNotSupported, plan.ErrMissingArgument or
-// plan.ErrNever if all sites were excluded because an argument is missing or a condition cannot hold, or the kernel's syscall.Errno:
-// EPERM, EACCES and EMFILE end attaching. If ctx ends, the error is its cause. After an error
-// nothing stays attached.
+// plan.ErrNever if all sites were excluded because an argument is missing or a condition cannot hold,
+// or the kernel's syscall.Errno: EPERM, EACCES and EMFILE end attaching. If ctx ends, the error is its
+// cause. After an error nothing stays attached.
 func Attach(ctx context.Context, p *plan.Plan, programs []*ebpf.Program, r *Running, o AttachOptions) (*Attachment, error) {
 	if len(programs) != len(p.Instances) {
 		return nil, fmt.Errorf("the plan has %d instances, and there are %d programs", len(p.Instances), len(programs))

@@ -41,11 +41,13 @@ func TestCast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := ebpf.NewMap(d.SwitchSpec())
-		if err != nil {
-			t.Fatal(err)
+		maps := make(map[string]*ebpf.Map)
+		for name, spec := range d.Maps {
+			if maps[name], err = ebpf.NewMap(spec); err != nil {
+				t.Fatal(err)
+			}
+			defer maps[name].Close()
 		}
-		defer m.Close()
 		calls := 0
 		for i, s := range append(specs, d.Specs...) {
 			for j := range s.Instructions {
@@ -53,7 +55,7 @@ func TestCast(t *testing.T) {
 				if ins.IsKfuncCall() {
 					calls++
 				}
-				if ins.Reference() == d.SwitchName {
+				if m := maps[ins.Reference()]; m != nil {
 					if err := ins.AssociateMap(m); err != nil {
 						t.Fatal(err)
 					}

@@ -98,13 +98,7 @@ func Expand(ctx context.Context, spec *ebpf.CollectionSpec, find func(*probe.Def
 		}
 		c.Definitions[name] = p
 		if p.Dispatch != nil {
-			c.Maps[p.Dispatch.SwitchName] = p.Dispatch.SwitchSpec()
-			if name := p.Dispatch.CounterName; name != "" {
-				c.Maps[name] = p.Dispatch.CounterSpec()
-			}
-			if name := p.Dispatch.RecordsName; name != "" {
-				c.Maps[name] = p.Dispatch.RecordsSpec()
-			}
+			maps.Copy(c.Maps, p.Dispatch.Maps)
 		}
 		for i, s := range p.Specs {
 			s.Name = instanceName(name, "", i)
@@ -217,11 +211,12 @@ func (p *Program) in(c *ebpf.Collection) (*Program, error) {
 	own.Instances, own.names = make([]*ebpf.Program, len(p.Plan.Instances)), slices.Clone(p.names)
 	if p.Dispatch != nil {
 		own.loaded = &Dispatched{
-			Dispatch: p.Dispatch, Programs: make([]*ebpf.Program, len(p.Specs)),
-			Switch: c.Maps[p.Dispatch.SwitchName], Counter: c.Maps[p.Dispatch.CounterName], Records: c.Maps[p.Dispatch.RecordsName], turns: newTurns(*p.Dispatch.slots),
+			Dispatch: p.Dispatch, Programs: make([]*ebpf.Program, len(p.Specs)), Maps: make(map[string]*ebpf.Map), turns: newTurns(*p.Dispatch.slots),
 		}
-		if own.loaded.Switch == nil {
-			return nil, fmt.Errorf("the specification has no map %s any more", p.Dispatch.SwitchName)
+		for name := range p.Dispatch.Maps {
+			if own.loaded.Maps[name] = c.Maps[name]; c.Maps[name] == nil {
+				return nil, fmt.Errorf("the specification has no map %s any more", name)
+			}
 		}
 	}
 	for i, s := range p.Specs {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -29,19 +28,19 @@ type Dispatch struct {
 	Specs []*ebpf.ProgramSpec
 	// Instances are the indices in Plan.Instances of those that each program has.
 	Instances [][]int
-	// SwitchName is the name by which the programs refer to the map of SwitchSpec. They look there
-	// first: it makes probes silent at once, and lets a link replace another without hits seen twice.
-	SwitchName string
-	// CounterName is the name by which they refer to the map of CounterSpec, where they count
-	// conditions that could not be computed; "" unless plan.Options.CountMissing asks for that.
-	CounterName string
-	// RecordsName is the name by which they refer to the map of RecordsSpec, where records are that are too
-	// large for the stack; "" unless plan.Plan.RecordBytes is set.
-	RecordsName string
+	// Maps are the maps that the programs refer to, by name: they must be in their collection, or
+	// associated with their instructions. Load does that.
+	//
+	// One is the switch, where programs look first: it makes probes silent at once, and lets a link
+	// replace another without hits seen twice. With plan.Options.CountMissing there is a counter of
+	// conditions that could not be computed, and with plan.Plan.RecordBytes there is room for records.
+	Maps map[string]*ebpf.MapSpec
 
 	plan   *plan.Plan
 	places []position // in each of Specs
 	slots  *int       // of all plans whose programs these are
+
+	switchName, counterName, recordsName string // in Maps; "" for one that is not needed
 }
 
 // position is where a program has the prologues of a plan.
@@ -50,25 +49,22 @@ type position struct {
 	slot  int    // in the switch
 }
 
-// SwitchSpec returns the map SwitchName. Its one value has 8 bytes for each program and each plan
-// that has prologues in it.
-func (d *Dispatch) SwitchSpec() *ebpf.MapSpec {
-	return &ebpf.MapSpec{Name: "probe_switch", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * max(1, *d.slots)), MaxEntries: 1}
+// mapSpec returns a map with one value of so many bytes.
+func mapSpec(name string, size int) *ebpf.MapSpec {
+	return &ebpf.MapSpec{Name: name, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1}
 }
 
-// CounterSpec returns the map CounterName.
-func (d *Dispatch) CounterSpec() *ebpf.MapSpec {
-	spec := d.SwitchSpec()
-	spec.Name = "probe_missing"
-	return spec
-}
-
-// RecordsSpec returns the map RecordsName.
-func (d *Dispatch) RecordsSpec() *ebpf.MapSpec { return recordsSpec(d.plan) }
-
-// recordsSpec returns the map prologue.RecordMap of a plan.
-func recordsSpec(p *plan.Plan) *ebpf.MapSpec {
-	return &ebpf.MapSpec{Name: "probe_records", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(prologue.RecordMapSize(p.RecordBytes)), MaxEntries: 1}
+// makeMaps makes Maps. The switch and the counter have 8 bytes for each program and each plan that has
+// prologues in it, and are those of all plans.
+func (d *Dispatch) makeMaps() {
+	slots := 8 * max(1, *d.slots)
+	d.Maps = map[string]*ebpf.MapSpec{d.switchName: mapSpec("probe_switch", slots)}
+	if d.counterName != "" {
+		d.Maps[d.counterName] = mapSpec("probe_missing", slots)
+	}
+	if d.recordsName != "" {
+		d.Maps[d.recordsName] = mapSpec("probe_records", prologue.RecordMapSize(d.plan.RecordBytes))
+	}
 }
 
 // The cookie of a site that is dispatched: who attaches gives the lowest 48 bits.
@@ -114,7 +110,7 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 	name := ""
 	for n, p := range plans {
 		if name == "" && len(p.Instances) > 0 {
-			name = "switch_" + spec(n, 0).Name
+			name = spec(n, 0).Name
 		}
 		if err := split(p, n, spec, func(kind partKind, size int) *part {
 			x := open[kind]
@@ -133,24 +129,24 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 	slots := new(int)
 	out := make([]*Dispatch, len(plans))
 	for n, p := range plans {
-		out[n] = &Dispatch{SwitchName: name, plan: p, slots: slots}
+		out[n] = &Dispatch{switchName: "switch_" + name, plan: p, slots: slots}
 	}
 	for i, x := range parts {
 		first := *slots
 		*slots += len(x.groups)
-		if name := "missing_" + strings.TrimPrefix(name, "switch_"); x.count(name, first) {
-			for _, g := range x.groups {
-				out[g.plan].CounterName = name
+		counts := x.count("missing_"+name, first)
+		for k := range x.groups {
+			g := &x.groups[k]
+			d := out[g.plan]
+			if counts {
+				d.counterName = "missing_" + name
 			}
-		}
-		for _, g := range x.groups {
 			if x.outside {
-				d := out[g.plan]
-				d.RecordsName = fmt.Sprintf("records_%s_%d", strings.TrimPrefix(name, "switch_"), g.plan)
-				x.rename(&g, prologue.RecordMap, d.RecordsName)
+				d.recordsName = fmt.Sprintf("records_%s_%d", name, g.plan)
+				x.rename(g, prologue.RecordMap, d.recordsName)
 			}
 		}
-		before := choose(x, name, first)
+		before := choose(x, "switch_"+name, first)
 		insns := enter(i, before, x.user.Instructions, "_dispatch_", "its arguments", x.outside)
 		if err := numberLines(insns[:len(before)+2]); err != nil {
 			return nil, err
@@ -161,6 +157,9 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 			d.Specs, d.Instances = append(d.Specs, spec), append(d.Instances, g.instances)
 			d.places = append(d.places, position{uint64(g.first), first + k})
 		}
+	}
+	for _, d := range out {
+		d.makeMaps()
 	}
 	return out, nil
 }

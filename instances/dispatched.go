@@ -18,14 +18,12 @@ import (
 type Dispatched struct {
 	*Dispatch
 	Programs []*ebpf.Program // in the order of Specs
-	Switch   *ebpf.Map       // the map SwitchName
-	Counter  *ebpf.Map       // the map CounterName, or nil
-	Records  *ebpf.Map       // the map RecordsName, or nil
+	Maps     map[string]*ebpf.Map
 
 	turns *turns
 }
 
-// Load loads the programs, with a switch of their own. The caller must close the result.
+// Load loads the programs, with maps of their own. The caller must close the result.
 //
 // The error is that of ebpf.NewProgram, for example an *ebpf.VerifierError.
 func (d *Dispatch) Load() (*Dispatched, error) {
@@ -37,7 +35,7 @@ func (d *Dispatch) Load() (*Dispatched, error) {
 }
 
 // LoadDispatches is Load for all plans of NewDispatches: programs that they share are loaded once,
-// with one switch. The caller must close each result; a program is freed with the last one that has it.
+// with the same maps. The caller must close each result; a program is freed with the last one that has it.
 func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -50,31 +48,24 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 			out = nil
 		}
 	}()
-	shared, err := ebpf.NewMap(list[0].SwitchSpec())
-	if err != nil {
-		return out, fmt.Errorf("make the switch: %w", kernelerr.Explain(err))
-	}
-	defer shared.Close()
-	var counter *ebpf.Map
-	if slices.ContainsFunc(list, func(d *Dispatch) bool { return d.CounterName != "" }) {
-		if counter, err = ebpf.NewMap(list[0].CounterSpec()); err != nil {
-			return out, fmt.Errorf("make the counter of conditions: %w", kernelerr.Explain(err))
+	maps := make(map[string]*ebpf.Map) // of all plans
+	defer func() {
+		for _, m := range maps {
+			err = errors.Join(err, m.Close())
 		}
-		defer counter.Close()
-	}
-	maps := make(map[string]*ebpf.Map) // that programs refer to by name
+	}()
 	for _, d := range list {
-		own := &Dispatched{Dispatch: d}
-		out = append(out, own)
-		if d.RecordsName == "" {
-			continue
+		for name, spec := range d.Maps {
+			if maps[name] != nil {
+				continue
+			}
+			m, err := ebpf.NewMap(spec)
+			if err != nil {
+				return out, fmt.Errorf("make the map %s: %w", spec.Name, kernelerr.Explain(err))
+			}
+			maps[name] = m
 		}
-		if own.Records, err = ebpf.NewMap(d.RecordsSpec()); err != nil {
-			return out, fmt.Errorf("make room for records: %w", kernelerr.Explain(err))
-		}
-		maps[d.RecordsName] = own.Records
 	}
-	maps[list[0].SwitchName] = shared
 	loaded := make(map[*ebpf.ProgramSpec]*ebpf.Program)
 	defer func() {
 		for _, prog := range loaded {
@@ -82,17 +73,13 @@ func LoadDispatches(list []*Dispatch) (out []*Dispatched, err error) {
 		}
 	}()
 	turns := newTurns(*list[0].slots)
-	for n, d := range list {
-		own := out[n]
-		own.turns = turns
-		if own.Switch, err = shared.Clone(); err != nil {
-			return out, fmt.Errorf("share the switch: %w", err)
-		}
-		if d.CounterName != "" {
-			if own.Counter, err = counter.Clone(); err != nil {
-				return out, fmt.Errorf("share the counter: %w", err)
+	for _, d := range list {
+		own := &Dispatched{Dispatch: d, Maps: make(map[string]*ebpf.Map), turns: turns}
+		out = append(out, own)
+		for name := range d.Maps {
+			if own.Maps[name], err = maps[name].Clone(); err != nil {
+				return out, fmt.Errorf("share the map %s: %w", name, err)
 			}
-			maps[d.CounterName] = counter
 		}
 		for i, s := range d.Specs {
 			if loaded[s] == nil {
@@ -137,7 +124,7 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 		slices.Sort(x.sites)
 		batches = append(batches, x)
 	}
-	power := &power{m: d.Switch, turns: d.turns, off: o.Silent}
+	power := &power{m: d.Maps[d.switchName], turns: d.turns, off: o.Silent}
 	for _, x := range d.places {
 		power.slots = append(power.slots, x.slot)
 	}
@@ -155,11 +142,12 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 // Missing returns how many hits the programs did not see because a condition could not be computed,
 // if plan.Options.CountMissing is set.
 func (d *Dispatched) Missing() (n uint64, err error) {
-	if d.Counter == nil {
+	counter := d.Maps[d.counterName]
+	if counter == nil {
 		return 0, nil
 	}
 	values := make([]uint64, max(1, *d.slots))
-	if err := d.Counter.Lookup(uint32(0), &values); err != nil {
+	if err := counter.Lookup(uint32(0), &values); err != nil {
 		return 0, fmt.Errorf("read the counter of conditions: %w", kernelerr.Explain(err))
 	}
 	for _, x := range d.places {
@@ -171,26 +159,25 @@ func (d *Dispatched) Missing() (n uint64, err error) {
 // Crowded returns how many hits the programs did not see because all records were in use, if
 // plan.Plan.RecordBytes is set.
 func (d *Dispatched) Crowded() (n uint64, err error) {
-	if d.Records == nil {
+	records := d.Maps[d.recordsName]
+	if records == nil {
 		return 0, nil
 	}
-	value := make([]byte, d.Records.ValueSize())
-	if err := d.Records.Lookup(uint32(0), &value); err != nil {
+	value := make([]byte, records.ValueSize())
+	if err := records.Lookup(uint32(0), &value); err != nil {
 		return 0, fmt.Errorf("read the records: %w", kernelerr.Explain(err))
 	}
 	return binary.NativeEndian.Uint64(value), nil
 }
 
-// Close frees the programs and the switch. Probes keep what they need.
+// Close frees the programs and the maps. Probes keep what they need.
 func (d *Dispatched) Close() error {
 	var errs []error
 	for _, p := range d.Programs {
 		errs = append(errs, p.Close())
 	}
-	for _, m := range []*ebpf.Map{d.Switch, d.Counter, d.Records} {
-		if m != nil {
-			errs = append(errs, m.Close())
-		}
+	for _, m := range d.Maps {
+		errs = append(errs, m.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -28,7 +28,7 @@ import (
 // runs a probe, and so what a hit costs, is one type (attachable.Method, MethodNone, its String and
 // Describe), asked for by two functions (Table.Method, UprobeMethod), since kprobes need a kernel's
 // tables and uprobes only code; its totals are coverage.Probes and MeasureProbes. A plan in few programs
-// is instances.Dispatch (NewDispatch, SwitchSpec, Load, Dispatched with its Attach and Close,
+// is instances.Dispatch (NewDispatch, Load, Dispatched with its Attach and Close,
 // ErrNotDispatched), and sites come and go by Attachment.Detach, Reattach and Silence. Plans that are
 // too large to keep are visited (plan.Each, Visitor), with lists of their sites (sites.List,
 // dwarfloc.SiteList, Image.List, SiteList.Len, Sites and Each). Programs hand on hits as plan.Event,
@@ -42,9 +42,9 @@ import (
 // instances.NewDispatches, LoadDispatches. Definitions compute: the kinds of probe.Expr for that, TypeName,
 // StepRange and TypeBytes; what an expression asks of the current task and of texts is loc.Task, OpTask,
 // OpText, OpGlob, Glob and Expr.Pattern. Programs run under conditions (Expr.Conjuncts, plan.Condition), and those
-// that cannot be computed are counted (prologue.MissingCounter, Dispatch.CounterSpec, Dispatched.Missing,
+// that cannot be computed are counted (prologue.MissingCounter, Dispatched.Missing,
 // Session.Missing); why nothing is attached is Plan.Nothing, ErrNever. Large records are in a map (prologue.RecordMap, RecordSlots, RecordMapSize, RecordSize,
-// ReleaseRecord, Dispatch.RecordsSpec, Dispatched.Crowded), and user memory that is not resident is read with
+// ReleaseRecord, Dispatched.Crowded), and user memory that is not resident is read with
 // prologue.ReadSleep (plan.Target.UserSpace). Hits are counted in the kernel
 // (tracer.OpenSummary, SummaryOptions, HistogramOf, Summary, and the six words for what hits are told apart
 // by), and what was counted is read as rows (Row, Key, Total, Number, Histogram, Bucket); a rate holds hits
@@ -56,7 +56,7 @@ import (
 // (package stacks). That the hits of a process and its descendants cannot be told is tracer.ErrNoTree. What the
 // tool prints in colors is terminal.Styled. Names with namespaces and classes are Site.QualifiedName, Named and
 // Place, Image.QualifiedNames. A plan as a page is export.HTML, and a recording recording.HTML.
-const maxExported = 599
+const maxExported = 596
 
 // TestSurface counts exported names: types, functions, methods of exported types,
 // constants and variables. Each must have a doc comment of its own. A type's comment lists its
