@@ -59,15 +59,16 @@ type Options struct {
 	// TypesOf completes types that the image only declares: for a module, it is the image
 	// of the kernel that the module was built for. If it is closed, so is this image.
 	TypesOf *Image
-	// MaxUnpacked is image.Options.MaxUnpacked.
+	// MaxUnpacked and DebugDirs are those of image.Options.
 	MaxUnpacked uint64
+	DebugDirs   []string
 }
 
 func (o *Options) image() *image.Options {
 	if o == nil {
 		return nil
 	}
-	return &image.Options{MaxUnpacked: o.MaxUnpacked}
+	return &image.Options{MaxUnpacked: o.MaxUnpacked, DebugDirs: o.DebugDirs}
 }
 
 // Open opens an ELF file with DWARF; nil Options means the defaults. It reads headers and

@@ -50,6 +50,8 @@ type File struct {
 	debug source // sections with debug information: own, or the separate file's
 	syms  source // the symbol table: own, or the separate file's
 
+	debugDirs []string // see Options
+
 	mapped   *mapping.Mapping // nil for a file in memory
 	separate *mapping.Mapping // nil if there is no separate file
 	users    mapping.Users    // calls that read them
@@ -75,6 +77,21 @@ type Options struct {
 	// whole, may unpack to in all. 0 means 24 MiB and 32 times what they are unpacked from, which
 	// no compiler's output reaches.
 	MaxUnpacked uint64
+	// DebugDirs are the directories below which separate debug information is looked for, in this order:
+	// by build ID in .build-id, and by the file's own path. nil means DefaultDebugDirs; an empty list
+	// that is not nil means that only the file's own directory is looked into.
+	DebugDirs []string
+}
+
+// DefaultDebugDirs returns where distributions install separate debug information: /usr/lib/debug.
+func DefaultDebugDirs() []string { return []string{"/usr/lib/debug"} }
+
+// debugDirs returns the directories to look into.
+func (o *Options) debugDirs() []string {
+	if o == nil || o.DebugDirs == nil {
+		return DefaultDebugDirs()
+	}
+	return o.DebugDirs
 }
 
 // Open maps an ELF file and reads its headers. A file that is compressed as a whole
@@ -99,7 +116,7 @@ func Open(path string, o *Options) (*File, error) {
 	})
 	var f *File
 	if err == nil {
-		f, err = newFile(path, data, true, b)
+		f, err = newFile(path, data, true, b, o.debugDirs())
 	}
 	if changed := m.Changed(); changed != nil {
 		err = changed
@@ -118,13 +135,16 @@ func Open(path string, o *Options) (*File, error) {
 // FromBytes reads an ELF file in memory. Errors give name as its path. The bytes must
 // not change while the File is in use.
 func FromBytes(name string, data []byte, o *Options) (*File, error) {
-	return newFile(name, data, false, newBudget(o))
+	return newFile(name, data, false, newBudget(o), o.debugDirs())
 }
 
-func newFile(path string, data []byte, onDisk bool, b *budget) (*File, error) {
+func newFile(path string, data []byte, onDisk bool, b *budget, dirs []string) (*File, error) {
 	var f *File
 	err := mapping.Guard(func() (err error) {
 		f, err = parse(path, data, b)
+		if err == nil {
+			f.debugDirs = dirs
+		}
 		if err == nil && onDisk && !f.own.hasDebugInfo() {
 			err = f.openSeparate()
 		}
@@ -215,7 +235,7 @@ func (f *File) Close() error {
 func (f *File) Path() string { return f.own.path }
 
 // DebugPath returns the path of the separate file with a stripped file's debug
-// information, or "". Open finds it by build ID below /usr/lib/debug/.build-id, or by
+// information, or "". Open finds it by build ID below .build-id in Options.DebugDirs, or by
 // the name in .gnu_debuglink.
 func (f *File) DebugPath() string {
 	if f.separate == nil {

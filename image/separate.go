@@ -12,16 +12,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
-// debugRoot is where distributions install separate debug information.
-const debugRoot = "/usr/lib/debug"
-
 // separatePaths returns where the separate debug file may be, in GDB's order (GDB
 // manual, "Separate Debug Files"): by build ID, then by the name in .gnu_debuglink. sum is the checksum of
 // the file in .gnu_debuglink, if there is one.
 func (f *File) separatePaths() (out []string, sum *uint32) {
-	if len(f.buildID) > 2 {
-		out = append(out, filepath.Join(debugRoot, ".build-id", f.buildID[:2], f.buildID[2:]+".debug"))
-	}
+	out = f.byBuildID(f.buildID)
 	sec := f.own.file.Section(".gnu_debuglink")
 	if sec == nil {
 		return out, nil
@@ -44,7 +39,22 @@ func (f *File) separatePaths() (out []string, sum *uint32) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return append(out, filepath.Join(dir, name), filepath.Join(dir, ".debug", name), filepath.Join(debugRoot, dir, name)), sum
+	out = append(out, filepath.Join(dir, name), filepath.Join(dir, ".debug", name))
+	for _, root := range f.debugDirs {
+		out = append(out, filepath.Join(root, dir, name))
+	}
+	return out, sum
+}
+
+// byBuildID returns where distributions install the file with debug information that has a build ID.
+func (f *File) byBuildID(id string) (out []string) {
+	if len(id) <= 2 {
+		return nil
+	}
+	for _, root := range f.debugDirs {
+		out = append(out, filepath.Join(root, ".build-id", id[:2], id[2:]+".debug"))
+	}
+	return out
 }
 
 // openSeparate opens a stripped file's separate debug file, if that is installed. Code,

@@ -91,3 +91,54 @@ func TestDebugLink(t *testing.T) {
 		t.Errorf("a path: taken from %q", got)
 	}
 }
+
+// TestDebugDirs: separate debug information is looked for below the directories that the options name, by
+// build ID and by the file's path, and then nowhere else.
+func TestDebugDirs(t *testing.T) {
+	gcc, objcopy := testenv.Tool(t, "gcc-12"), testenv.Tool(t, "objcopy")
+	dir := t.TempDir()
+	run := func(name string, args ...string) {
+		t.Helper()
+		c := exec.Command(name, args...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.c"), []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(gcc, "-g", "-Wl,--build-id=0xabcdef01", "-o", "whole", "a.c")
+	run(objcopy, "--only-keep-debug", "whole", "whole.debug")
+	run(objcopy, "--strip-all", "--add-gnu-debuglink=whole.debug", "whole", "bare")
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	byID := filepath.Join(second, ".build-id", "ab", "cdef01.debug")
+	byPath := filepath.Join(first, dir, "whole.debug")
+	for _, path := range []string{byID, byPath} {
+		run("mkdir", "-p", filepath.Dir(path))
+		run("cp", "whole.debug", path)
+	}
+	run("rm", "whole.debug")
+	for _, tc := range []struct {
+		dirs []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{}, ""},
+		{[]string{first}, byPath},
+		{[]string{second}, byID},
+		{[]string{first, second}, byID}, // a build ID is looked for first
+		{[]string{filepath.Join(dir, "none"), first}, byPath},
+	} {
+		f, err := image.Open(filepath.Join(dir, "bare"), &image.Options{DebugDirs: tc.dirs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.DebugPath(); got != tc.want {
+			t.Errorf("%q: taken from %q, not from %q", tc.dirs, got, tc.want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

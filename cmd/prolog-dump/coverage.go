@@ -45,7 +45,7 @@ gate for a kernel build.`,
 			return errors.Join(err, w.Flush())
 		},
 	}
-	s.use(cmd, textOrJSON, "ways", "no-cache", "output", "no-pager")
+	s.use(cmd, textOrJSON, "ways", "debug-dir", "no-cache", "output", "no-pager")
 	cmd.Flags().StringVar(&diff, "diff", "", "compare with another image's coverage")
 	return cmd
 }

@@ -62,6 +62,9 @@ var sharedFlags = []flag{
 	{"no-cache", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	}, nil},
+	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
+		f.StringArrayVar(&s.debugDirs, "debug-dir", nil, "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
+	}, nil},
 	{"sites", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.sites, "sites", false, "leave out the disassembly")
 	}, nil},
@@ -90,7 +93,7 @@ var sharedFlags = []flag{
 
 // What groups of verbs use.
 var (
-	imageFlags    = []string{"vmlinux", "exec", "no-cache"}
+	imageFlags    = []string{"vmlinux", "exec", "debug-dir", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
 	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )

@@ -34,6 +34,8 @@ type settings struct {
 	filter  string
 	sources []string
 
+	debugDirs []string
+
 	condition, ifMissing string
 
 	noCache bool
