@@ -78,18 +78,15 @@ type Options struct {
 	// no compiler's output reaches.
 	MaxUnpacked uint64
 	// DebugDirs are the directories below which separate debug information is looked for, in this order:
-	// by build ID in .build-id, and by the file's own path. nil means DefaultDebugDirs; an empty list
+	// by build ID in .build-id, and by the file's own path. nil means /usr/lib/debug; an empty list
 	// that is not nil means that only the file's own directory is looked into.
 	DebugDirs []string
 }
 
-// DefaultDebugDirs returns where distributions install separate debug information: /usr/lib/debug.
-func DefaultDebugDirs() []string { return []string{"/usr/lib/debug"} }
-
-// debugDirs returns the directories to look into.
+// debugDirs returns the directories to look into: distributions install into the default one.
 func (o *Options) debugDirs() []string {
 	if o == nil || o.DebugDirs == nil {
-		return DefaultDebugDirs()
+		return []string{"/usr/lib/debug"}
 	}
 	return o.DebugDirs
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -21,7 +20,7 @@ const patience = 400 * time.Millisecond
 // open opens an image. typesOf, if not nil, is the image to take types from that this one
 // only declares.
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
-	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: append(slices.Clip(s.debugDirs), image.DefaultDebugDirs()...)}
+	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: append(slices.Clip(s.debugDirs), "/usr/lib/debug")}
 	if !s.noCache {
 		dir, chosen := userCache()
 		o.CacheDir = dir
