@@ -29,8 +29,11 @@ type code struct {
 
 	ends          map[text]map[uint64]bool // see endsOf
 	twins         map[sameFunction]*twins
-	twinsIn       []*twins    // for each body its own, or nil
+	twinsIn       []*twins // for each body its own, or nil
+	nearby        []int32  // memory of twins.nearby, which is of nearbyOf
+	nearbyOf      *twins
 	statementRows []statement // by address and view
+	runs          []rowRun    // for each statement with which one begins
 	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 
@@ -83,7 +86,11 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	}
 	c.solver = c.graph.Solver()
 	c.paint()
-	return c, c.readRows()
+	if err := c.readRows(); err != nil {
+		return nil, err
+	}
+	c.readRuns()
+	return c, nil
 }
 
 // outermost returns the record of the out-of-line function that a record is, or is inlined

@@ -25,8 +25,19 @@ func (c *code) statements(i int32, twins *twins) []flow.Mark {
 		}
 	}
 	last, block := entryMark, int32(-1) // of the mark before
-	for k := range c.statementRows {
+	nearby := twins.nearby(c)
+	for k := 0; k < len(c.statementRows); k++ {
 		r := &c.statementRows[k]
+		if run := c.runs[k]; run.end > 0 && (entered || c.statementRows[run.end-1].addr < b.start) && (run.most < b.first || run.least >= b.end) &&
+			(twins == nil || nearby[run.most+1] == nearby[run.least]) {
+			// None of the block's statements is the body's or a twin's: they are one mark.
+			if last != flow.MarkExit || r.block != block {
+				out = append(out, flow.Mark{Insn: r.insn, Kind: flow.MarkExit, View: uint32(r.view)})
+				last, block = flow.MarkExit, r.block
+			}
+			k = int(run.end) - 1
+			continue
+		}
 		if !entered && (r.addr > b.start || r.addr == b.start && r.view >= b.view && !c.later(i, k)) {
 			enter()
 			last = entryMark
@@ -40,7 +51,7 @@ func (c *code) statements(i int32, twins *twins) []flow.Mark {
 			if at = r.past; at != r.insn {
 				view = 0
 			}
-		case twins.has(c, r.own, i):
+		case twins != nil && nearby[r.own+1] != nearby[r.own] && twins.has(c, r.own, i):
 			if twins.starts[r.place] {
 				out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit, View: uint32(view)})
 			}
@@ -188,6 +199,28 @@ func (t *twins) entries(c *code, i int32, out []flow.Mark) []flow.Mark {
 		out = append(out, flow.Mark{Insn: int32(n), Kind: flow.MarkExit}, flow.Mark{Insn: int32(n), Kind: flow.MarkTwin})
 	}
 	return out
+}
+
+// nearby returns how many of the bodies before each are twins or inside one: nearby[b]-nearby[a] of
+// those from a to b-1 are. It is valid until it is called for others.
+func (t *twins) nearby(c *code) []int32 {
+	if t == nil || c.nearbyOf == t {
+		return c.nearby
+	}
+	c.nearbyOf = t
+	c.nearby = append(slices.Grow(c.nearby[:0], len(c.bodies)+1), 0)
+	for k := range c.bodies {
+		is := c.twinsIn[k] == t
+		if p := c.bodies[k].parent; p >= 0 {
+			is = is || c.nearby[p+1] != c.nearby[p] // a body comes after the one around it
+		}
+		n := c.nearby[k]
+		if is {
+			n++
+		}
+		c.nearby = append(c.nearby, n)
+	}
+	return c.nearby
 }
 
 // has reports whether a body is a twin of another or inside a twin. One that encloses the other is

@@ -232,6 +232,28 @@ func (c *code) readRows() error {
 	return nil
 }
 
+// rowRun is a run of statements of one block: where it ends, and the bodies that they belong to.
+type rowRun struct {
+	end         int32 // in code.statementRows; 0 for a statement that is not the run's first
+	least, most int32
+}
+
+// readRuns finds the runs.
+func (c *code) readRuns() {
+	c.runs = make([]rowRun, len(c.statementRows))
+	for k := 0; k < len(c.statementRows); {
+		first := &c.statementRows[k]
+		run := rowRun{least: first.own, most: first.own}
+		at := k
+		for ; k < len(c.statementRows) && c.statementRows[k].block == first.block; k++ {
+			own := c.statementRows[k].own
+			run.least, run.most = min(run.least, own), max(run.most, own)
+		}
+		run.end = int32(k)
+		c.runs[at] = run
+	}
+}
+
 // addRows adds the rows before an address that are of instructions. Of a function in one piece,
 // as nearly all are, they are not copied.
 func (c *code) addRows(rows []dw.Row, hi uint64) {
