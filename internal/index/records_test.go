@@ -48,7 +48,6 @@ func TestAppendRecs(t *testing.T) {
 		want := slices.Clone(x.Units[i].Recs)
 		got, ok := DecodeRecs(AppendRecs(nil, want))
 		for j := range want {
-			want[j].Origin = 0 // of no use once roots are known
 			if want[j].Root >= 0 && int(want[j].Root) != j {
 				want[j].Name = NameNone
 			}

@@ -18,10 +18,9 @@ import (
 type Rec struct {
 	Off    uint32  // entry, in bytes from its unit's start
 	Parent int32   // enclosing record in the same unit, or -1
-	Root   int32   // record in the same unit that has the name; -1: see Origin
+	Root   int32   // record in the same unit that has the name, or -1
 	Flags  Flag    //
 	Name   NameRef // set if the record has a name of its own, or its root is elsewhere
-	Origin uint64  // offset in .debug_info of the origin while Root is not known, or 0
 }
 
 // Flag says what a record stands for.
@@ -227,7 +226,10 @@ type Scanner struct {
 	of     *Unit // the unit that Table was last read for
 	Table  dw.AbbrevTable
 	recs   []Rec
-	parent []int32
+	// origins are the offsets in .debug_info of the records' origins, or 0. A kernel has half a
+	// million records, so they do not keep what is of no use once their roots are known.
+	origins []uint64
+	parent  []int32
 }
 
 // maxDepth bounds how deeply entries may nest. Kernels reach 30.
@@ -266,7 +268,7 @@ func (s *Scanner) Open(u *Unit) error {
 func (s *Scanner) walk(u *Unit) error {
 	d := u.Data.Info[:u.End]
 	words := s.Table.Words
-	s.recs = s.recs[:0]
+	s.recs, s.origins = s.recs[:0], s.origins[:0]
 	stack := s.parent[:0]
 	parent := int32(-1)
 	p := int(u.First)
@@ -341,7 +343,7 @@ func (s *Scanner) walk(u *Unit) error {
 	}
 	s.parent = stack
 	u.Recs = append([]Rec(nil), s.recs...)
-	u.link()
+	u.link(s.origins)
 	return nil
 }
 
@@ -367,6 +369,7 @@ func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next i
 		prog = s.Table.Steps[ab.Step0:ab.SibN]
 	}
 	var r Rec
+	origin := uint64(0)
 	sibling := 0
 	b := bin.Reader{D: d, P: p, BigEndian: u.Data.BigEndian}
 	for _, st := range prog {
@@ -377,7 +380,7 @@ func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next i
 		case dw.StepName:
 			s.name(u, &b, &r, dw.Form(n))
 		case dw.StepOrigin:
-			s.origin(u, &b, &r, dw.Form(n))
+			origin = s.origin(u, &b, dw.Form(n))
 		default:
 			u.Pass(&b, st)
 		}
@@ -404,6 +407,7 @@ func (s *Scanner) rest(u *Unit, code uint64, start, p int, parent int32) (next i
 		}
 		child = int32(len(s.recs))
 		s.recs = append(s.recs, r)
+		s.origins = append(s.origins, origin)
 	}
 	if !ab.Children {
 		child = leaf
@@ -432,15 +436,16 @@ func (s *Scanner) name(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
 	}
 }
 
-// origin notes which entry a record takes its name from.
-func (s *Scanner) origin(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
+// origin returns the offset of the entry that a record takes its name from, or 0.
+func (s *Scanner) origin(u *Unit, b *bin.Reader, f dw.Form) uint64 {
 	v := u.ReadForm(b, f)
 	switch f {
 	case dw.FormRef1, dw.FormRef2, dw.FormRef4, dw.FormRef8, dw.FormRefUdata:
-		r.Origin = u.Off + v.U
+		return u.Off + v.U
 	case dw.FormRefAddr:
-		r.Origin = v.U
+		return v.U
 	}
+	return 0
 }
 
 // find returns the record for the entry at an offset in .debug_info, or -1.
@@ -470,7 +475,7 @@ const MaxOrigins = 8
 
 // link finds the root of each record whose origins are in the same unit, and the names
 // of the others.
-func (u *Unit) link() {
+func (u *Unit) link(origins []uint64) {
 	for i := range u.Recs {
 		r := &u.Recs[i]
 		j := int32(i)
@@ -480,15 +485,15 @@ func (u *Unit) link() {
 				r.Root = q.Root
 				break
 			}
-			if q.Origin == 0 {
+			if origins[j] == 0 {
 				r.Root = j
 				break
 			}
-			k := u.find(q.Origin)
+			k := u.find(origins[j])
 			if k < 0 {
 				// No record here: a declaration inside a type, or in another unit.
-				r.Origin = q.Origin
-				r.Name = u.Index.originName(r.Origin)
+				origins[i] = origins[j]
+				r.Name = u.Index.originName(origins[i])
 				break
 			}
 			j = k
