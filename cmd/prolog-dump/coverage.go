@@ -32,6 +32,7 @@ gate for a kernel build.`,
   prolog-dump coverage --ways entry --diff ./server ./server`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			collectAt(gcCoverage)
 			r, err := s.measure(cmd, args[0])
 			if err != nil {
 				return err

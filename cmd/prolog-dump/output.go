@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"io"
 	"os"
 	"os/exec"
@@ -104,16 +105,37 @@ func wholeCharacters(b []byte) int {
 
 // safe returns a text of several lines without what a terminal obeys, but for the tool's colors.
 func (p *printed) safe(b []byte) []byte {
+	if harmless(b) {
+		return b
+	}
+	lines := strings.Split(string(b), "\n")
+	for i := range lines {
+		lines[i] = p.safeLine(lines[i])
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// harmless reports whether a text has only printable ASCII, newlines and tabs. Hundreds of megabytes
+// are looked at, eight bytes at a time: of each, what is below the blank and above the tilde.
+func harmless(b []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for len(b) >= 8 {
+		w := binary.LittleEndian.Uint64(b)
+		if (w|(w+ones)|(w-ones*' ')&^w)&highs != 0 {
+			for _, c := range b[:8] {
+				if c != '\n' && c != '\t' && c < ' ' || c > '~' {
+					return false
+				}
+			}
+		}
+		b = b[8:]
+	}
 	for _, c := range b {
 		if c != '\n' && c != '\t' && c < ' ' || c > '~' {
-			lines := strings.Split(string(b), "\n")
-			for i := range lines {
-				lines[i] = p.safeLine(lines[i])
-			}
-			return []byte(strings.Join(lines, "\n"))
+			return false
 		}
 	}
-	return b
+	return true
 }
 
 func (p *printed) safeLine(line string) string {

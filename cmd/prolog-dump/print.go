@@ -19,6 +19,7 @@ func (s *settings) printSites(ctx context.Context, w io.Writer, x *subject, def 
 		return err
 	}
 	if s.format == "json" {
+		collectAt(gcLarge)
 		return s.printJSON(ctx, w, x, def, predict)
 	}
 	return s.printText(ctx, w, x, def, predict)
