@@ -58,12 +58,14 @@ func untilSignal() (ctx context.Context, stop func()) {
 
 // How much the heap may grow, in percent of what is in use, before it is collected. Little is in
 // use, and most of what is read is soon done with. Over Debian's 6.1 kernel, coverage takes 56 MB
-// with 50 and 48 with 25, for some percent more work; all parameters as JSON take 165 MB with 50
-// and 220 with 100, for a tenth less work.
+// with 50 and 48 with 20, for some percent more work; all parameters as JSON take 165 MB with 50
+// and 200 with 100, for a tenth less work.
 const (
 	gcUsual    = 50
-	gcCoverage = 25
-	gcLarge    = 100 // for answers that are printed as they come, which may be large
+	gcCoverage = 20
+	gcLarge    = 100 // from the site with the number largeAnswer on
+
+	largeAnswer = 10_000
 )
 
 // collectAt sets when the heap is collected, unless the user has.

@@ -19,7 +19,6 @@ func (s *settings) printSites(ctx context.Context, w io.Writer, x *subject, def 
 		return err
 	}
 	if s.format == "json" {
-		collectAt(gcLarge)
 		return s.printJSON(ctx, w, x, def, predict)
 	}
 	return s.printText(ctx, w, x, def, predict)
@@ -28,6 +27,7 @@ func (s *settings) printSites(ctx context.Context, w io.Writer, x *subject, def 
 // printJSON writes one object per site and nothing else.
 func (s *settings) printJSON(ctx context.Context, w io.Writer, x *subject, def *probe.Definition, predict predictor) error {
 	out := flushed{w: w}
+	lines := 0
 	return plan.Each(ctx, x.img, def, x.options, plan.Visitor[jsonLine]{
 		Site: func(p *plan.Plan, site *plan.Site) (jsonLine, error) {
 			at := predict.at(site)
@@ -37,6 +37,9 @@ func (s *settings) printJSON(ctx context.Context, w io.Writer, x *subject, def *
 		Next: func(l jsonLine, instance int) error {
 			if err := l.writeTo(w, instance); err != nil {
 				return err
+			}
+			if lines++; lines == largeAnswer {
+				collectAt(gcLarge)
 			}
 			return out.first()
 		},
