@@ -16,7 +16,7 @@ DEPS := \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
-	qemu-system-x86 qemu-system-arm xz-utils zstd fish chromium
+	qemu-system-x86 qemu-system-arm xz-utils zstd fish chromium debuginfod
 
 .DEFAULT_GOAL := help
 

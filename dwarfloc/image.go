@@ -59,16 +59,17 @@ type Options struct {
 	// TypesOf completes types that the image only declares: for a module, it is the image
 	// of the kernel that the module was built for. If it is closed, so is this image.
 	TypesOf *Image
-	// MaxUnpacked and DebugDirs are those of image.Options.
+	// MaxUnpacked, DebugDirs and FindDebug are those of image.Options.
 	MaxUnpacked uint64
 	DebugDirs   []string
+	FindDebug   func(buildID string) (path string, err error)
 }
 
 func (o *Options) image() *image.Options {
 	if o == nil {
 		return nil
 	}
-	return &image.Options{MaxUnpacked: o.MaxUnpacked, DebugDirs: o.DebugDirs}
+	return &image.Options{MaxUnpacked: o.MaxUnpacked, DebugDirs: o.DebugDirs, FindDebug: o.FindDebug}
 }
 
 // Open opens an ELF file with DWARF; nil Options means the defaults. It reads headers and

@@ -51,6 +51,7 @@ type File struct {
 	syms  source // the symbol table: own, or the separate file's
 
 	debugDirs []string // see Options
+	notFound  error    // why Options.FindDebug did not find debug information
 
 	mapped   *mapping.Mapping // nil for a file in memory
 	separate *mapping.Mapping // nil if there is no separate file
@@ -81,6 +82,18 @@ type Options struct {
 	// by build ID in .build-id, and by the file's own path. nil means /usr/lib/debug; an empty list
 	// that is not nil means that only the file's own directory is looked into.
 	DebugDirs []string
+	// FindDebug, if not nil, is called with the build ID of a file that has no debug information, if
+	// DebugDirs have none either. It returns the path of a file that does, or an error, which DebugSections
+	// then wraps. See debuginfod.Client.Finder.
+	FindDebug func(buildID string) (path string, err error)
+}
+
+// find returns FindDebug.
+func (o *Options) find() func(string) (string, error) {
+	if o == nil {
+		return nil
+	}
+	return o.FindDebug
 }
 
 // debugDirs returns the directories to look into: distributions install into the default one.
@@ -113,7 +126,7 @@ func Open(path string, o *Options) (*File, error) {
 	})
 	var f *File
 	if err == nil {
-		f, err = newFile(path, data, true, b, o.debugDirs())
+		f, err = newFile(path, data, true, b, o)
 	}
 	if changed := m.Changed(); changed != nil {
 		err = changed
@@ -132,18 +145,18 @@ func Open(path string, o *Options) (*File, error) {
 // FromBytes reads an ELF file in memory. Errors give name as its path. The bytes must
 // not change while the File is in use.
 func FromBytes(name string, data []byte, o *Options) (*File, error) {
-	return newFile(name, data, false, newBudget(o), o.debugDirs())
+	return newFile(name, data, false, newBudget(o), o)
 }
 
-func newFile(path string, data []byte, onDisk bool, b *budget, dirs []string) (*File, error) {
+func newFile(path string, data []byte, onDisk bool, b *budget, o *Options) (*File, error) {
 	var f *File
 	err := mapping.Guard(func() (err error) {
 		f, err = parse(path, data, b)
 		if err == nil {
-			f.debugDirs = dirs
+			f.debugDirs = o.debugDirs()
 		}
 		if err == nil && onDisk && !f.own.hasDebugInfo() {
-			err = f.openSeparate()
+			err = f.openSeparate(o.find())
 		}
 		return err
 	})
@@ -327,6 +340,9 @@ func (f *File) noDWARF() error {
 		hint = "it is one half of what -gsplit-dwarf made, which is not read: build without that option"
 	} else if file.Section(".symtab") == nil {
 		hint = "the file is stripped: install its debug package or build it with -g and keep the result"
+	}
+	if f.notFound != nil {
+		return fmt.Errorf("%s: %w: %s; %w", f.Path(), ErrNoDWARF, hint, f.notFound)
 	}
 	if f.buildID != "" {
 		hint += "; its build ID is " + f.buildID

@@ -2,7 +2,9 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -57,31 +59,58 @@ func (f *File) byBuildID(id string) (out []string) {
 	return out
 }
 
-// openSeparate opens a stripped file's separate debug file, if that is installed. Code,
-// call frames and addresses still come from the stripped file.
-func (f *File) openSeparate() error {
+// openSeparate opens a stripped file's separate debug file, if that is installed, or if find knows
+// where it is. Code, call frames and addresses still come from the stripped file.
+func (f *File) openSeparate(find func(buildID string) (path string, err error)) error {
 	paths, sum := f.separatePaths()
 	for _, path := range paths {
 		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		m, err := mapping.Open(path)
-		if err != nil {
+		// Another program's, or damaged: try the next place.
+		if why, err := f.takeSeparate(path, sum); why == "" || err != nil {
 			return err
 		}
-		file, err := elf.NewFile(bytes.NewReader(m.Data))
-		if err != nil || !f.isOf(m.Data, buildID(file), sum) || !f.sameLayout(path, file) {
-			_ = m.Close() // another program's, or damaged: try the next place
-			continue
-		}
-		f.separate = m
-		f.debug = source{path, file, m.Data, f.own.budget}
-		if file.SectionByType(elf.SHT_SYMTAB) != nil {
-			f.syms = f.debug
-		}
+	}
+	if find == nil || f.buildID == "" {
 		return nil
 	}
-	return nil
+	path, err := find(f.buildID)
+	if err != nil {
+		f.notFound = err
+		return nil
+	}
+	why, err := f.takeSeparate(path, sum)
+	if why != "" {
+		f.notFound = fmt.Errorf("%s: %s", path, why)
+	}
+	return err
+}
+
+// takeSeparate takes a file's debug information, or says why it is not this one's.
+func (f *File) takeSeparate(path string, sum *uint32) (why string, err error) {
+	m, err := mapping.Open(path)
+	if err != nil {
+		return "", err
+	}
+	file, err := elf.NewFile(bytes.NewReader(m.Data))
+	switch {
+	case err != nil:
+		why = "damaged ELF file: " + err.Error()
+	case !f.isOf(m.Data, buildID(file), sum):
+		why = fmt.Sprintf("its build ID is %s, not %s", cmp.Or(buildID(file), "none"), f.buildID)
+	case !f.sameLayout(path, file):
+		why = "its sections are not those of " + f.Path()
+	}
+	if why != "" {
+		return why, m.Close()
+	}
+	f.separate = m
+	f.debug = source{path, file, m.Data, f.own.budget}
+	if file.SectionByType(elf.SHT_SYMTAB) != nil {
+		f.syms = f.debug
+	}
+	return "", nil
 }
 
 // isOf reports whether a debug file, with its build ID, is this file's. A build ID tells that. Without one

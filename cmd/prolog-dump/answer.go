@@ -30,6 +30,11 @@ func (s *settings) begin(cmd *cobra.Command) error {
 		return err
 	}
 	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
+	if has("debug-dir") {
+		if err := s.useDebuginfod(cmd.Context()); err != nil {
+			return err
+		}
+	}
 	screen := stdoutTerminal() && s.output == ""
 	if has("color") {
 		var err error

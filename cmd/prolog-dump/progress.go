@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +19,7 @@ const patience = 400 * time.Millisecond
 // open opens an image. typesOf, if not nil, is the image to take types from that this one
 // only declares.
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
-	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: append(slices.Clip(s.debugDirs), "/usr/lib/debug")}
+	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug}
 	if !s.noCache {
 		dir, chosen := userCache()
 		o.CacheDir = dir

@@ -35,6 +35,7 @@ type settings struct {
 	sources []string
 
 	debugDirs []string
+	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 
 	condition, ifMissing string
 
@@ -268,7 +269,10 @@ func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err er
 	if err != nil {
 		return "", false, err
 	}
-	path, err = kernelfiles.FindRunningKernel(release)
+	path, err = kernelfiles.FindRunningKernel(release, s.allDebugDirs())
+	if err != nil {
+		path, err = s.fetch(kernelfiles.RunningBuildID(""), err)
+	}
 	return path, true, withAdvice(err, "install the kernel's debug package, or name an image with -k FILE")
 }
 
@@ -284,7 +288,10 @@ func (s *settings) modulePath(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path, err := kernelfiles.FindModule(name, kernelfiles.ModuleDirs(release, s.vmlinux))
+	path, err := kernelfiles.FindModule(name, kernelfiles.ModuleDirs(release, s.vmlinux, s.allDebugDirs()))
+	if err != nil && s.vmlinux == "" {
+		path, err = s.fetch(kernelfiles.RunningBuildID(name), err)
+	}
 	return path, withAdvice(err, "install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
 }
 

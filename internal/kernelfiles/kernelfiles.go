@@ -4,6 +4,7 @@ package kernelfiles
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/elfnote"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
@@ -37,15 +39,36 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no %s found%s; looked %s %s", e.What, hint, where, strings.Join(e.Looked, ", "))
 }
 
+// kernelPaths are the usual places of a kernel's vmlinux, with %s for its release: those below a directory
+// of debug information, then others. Of Debian, Ubuntu and SUSE; of Fedora, Red Hat and newer Debian; of
+// Arch and Fedora with /lib in /usr. Then what a build leaves, and the vmlinux that some install without
+// debug information, or compressed, as SUSE does: that is found by its build ID.
+var kernelPaths = struct{ debug, own []string }{
+	debug: []string{"boot/vmlinux-%s", "lib/modules/%s/vmlinux", "usr/lib/modules/%s/vmlinux"},
+	own: []string{
+		"/lib/modules/%s/build/vmlinux", "/lib/modules/%s/vmlinux", "/boot/vmlinux-%s",
+		"/lib/modules/%s/vmlinux.xz", "/lib/modules/%s/vmlinux.zst", "/lib/modules/%s/vmlinux.gz",
+		"/boot/vmlinux-%s.xz", "/boot/vmlinux-%s.zst", "/boot/vmlinux-%s.gz",
+	},
+}
+
 // FindRunningKernel returns the vmlinux with debug information of a kernel release: the
-// first of the usual places that has one. The error is a *NotFoundError.
-func FindRunningKernel(release string) (string, error) {
-	paths := []string{
-		"/usr/lib/debug/boot/vmlinux-" + release,
-		"/usr/lib/debug/lib/modules/" + release + "/vmlinux",
-		"/lib/modules/" + release + "/build/vmlinux",
-		"/lib/modules/" + release + "/vmlinux",
-		"/boot/vmlinux-" + release,
+// first of the usual places that has one. debugDirs are directories like /usr/lib/debug. The error
+// is a *NotFoundError.
+func FindRunningKernel(release string, debugDirs []string) (string, error) {
+	return findKernel(release, debugDirs, "/")
+}
+
+// findKernel is FindRunningKernel, with all but debugDirs below a root.
+func findKernel(release string, debugDirs []string, root string) (string, error) {
+	var paths []string
+	for _, dir := range debugDirs {
+		for _, p := range kernelPaths.debug {
+			paths = append(paths, filepath.Join(dir, fmt.Sprintf(p, release)))
+		}
+	}
+	for _, p := range kernelPaths.own {
+		paths = append(paths, filepath.Join(root, fmt.Sprintf(p, release)))
 	}
 	for _, p := range paths {
 		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() {
@@ -55,14 +78,28 @@ func FindRunningKernel(release string) (string, error) {
 	return "", &NotFoundError{What: "vmlinux of the running kernel " + release, Looked: paths}
 }
 
+// RunningBuildID returns the build ID of the running kernel, or of one of its modules if module is not "".
+// It is "" if the kernel does not say.
+func RunningBuildID(module string) string {
+	path := "/sys/kernel/notes"
+	if module != "" {
+		path = filepath.Join("/sys/module", strings.ReplaceAll(module, "-", "_"), "notes/.note.gnu.build-id")
+	}
+	notes, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return elfnote.BuildID(notes, binary.NativeEndian)
+}
+
 // moduleSuffixes are the suffixes of modules' file names, in order of preference: as built,
 // as Fedora and SUSE name files with debug information only, and compressed.
 var moduleSuffixes = []string{".ko", ".ko.debug", ".ko.zst", ".ko.xz", ".ko.gz"}
 
 // ModuleDirs returns the directories that usually contain a kernel release's modules, those
 // with debug information first. kernel is the path of the release's vmlinux, or "": modules
-// may be next to it.
-func ModuleDirs(release, kernel string) []string {
+// may be next to it. debugDirs are directories like /usr/lib/debug.
+func ModuleDirs(release, kernel string, debugDirs []string) []string {
 	var dirs []string
 	if kernel != "" {
 		if dir := filepath.Dir(kernel); filepath.Base(kernel) == "vmlinux" {
@@ -71,11 +108,11 @@ func ModuleDirs(release, kernel string) []string {
 			dirs = append(dirs, filepath.Join(dir, "..", "lib", "modules", release))
 		}
 	}
-	for _, d := range []string{
-		filepath.Join("/usr/lib/debug", "lib", "modules", release),
-		filepath.Join("/usr/lib/debug", "usr", "lib", "modules", release),
-		filepath.Join("/lib", "modules", release),
-	} {
+	var usual []string
+	for _, d := range debugDirs {
+		usual = append(usual, filepath.Join(d, "lib", "modules", release), filepath.Join(d, "usr", "lib", "modules", release))
+	}
+	for _, d := range append(usual, filepath.Join("/lib", "modules", release)) {
 		if !slices.Contains(dirs, d) {
 			dirs = append(dirs, d)
 		}

@@ -36,6 +36,38 @@ func TestFindModule(t *testing.T) {
 	}
 }
 
+// TestFindKernel finds kernels where distributions put them: each place is used if those before it have
+// none.
+func TestFindKernel(t *testing.T) {
+	root, debug, own := t.TempDir(), t.TempDir(), t.TempDir()
+	const release = "6.1.0-13-amd64"
+	places := []string{
+		filepath.Join(own, "usr/lib/modules", release, "vmlinux"),    // the user's own
+		filepath.Join(debug, "boot/vmlinux-"+release),                // Debian, Ubuntu
+		filepath.Join(debug, "lib/modules", release, "vmlinux"),      // Fedora, Red Hat
+		filepath.Join(debug, "usr/lib/modules", release, "vmlinux"),  // Arch
+		filepath.Join(root, "lib/modules", release, "build/vmlinux"), // as built; Arch's headers
+		filepath.Join(root, "boot/vmlinux-"+release),                 //
+		filepath.Join(root, "lib/modules", release, "vmlinux.xz"),    // SUSE, with debug information by its build ID
+		filepath.Join(root, "boot/vmlinux-"+release+".gz"),           // older SUSE
+	}
+	_, err := findKernel(release, []string{own, debug}, root)
+	if err == nil || !strings.Contains(err.Error(), "no vmlinux of the running kernel "+release+" found; looked at "+own) {
+		t.Errorf("%v", err)
+	}
+	for i := len(places) - 1; i >= 0; i-- {
+		dwarftest.Must(os.MkdirAll(filepath.Dir(places[i]), 0o700))
+		dwarftest.Must(os.WriteFile(places[i], nil, 0o600))
+		if got, err := findKernel(release, []string{own, debug}, root); got != places[i] || err != nil {
+			t.Errorf("%s, %v, want %s", got, err, places[i])
+		}
+	}
+	dirs := ModuleDirs(release, "", []string{own, debug})
+	if want := filepath.Join(own, "lib/modules", release); dirs[0] != want || len(dirs) != 5 {
+		t.Errorf("%s", dirs)
+	}
+}
+
 // TestKernelRelease finds a release in an image.
 func TestKernelRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vmlinux")
