@@ -30,10 +30,11 @@ type Register struct {
 // Arch is one architecture: the numbers needed to read its DWARF and to fetch its registers
 // in BPF.
 type Arch struct {
-	Name     string // as Debian calls it: "amd64", "arm64"
-	Machine  elf.Machine
-	WordSize int    // bytes in a general register and in an address
-	Sigil    string // written before a register's name: "%" on x86
+	Name      string // as Debian calls it: "amd64", "arm64"
+	Machine   elf.Machine
+	WordSize  int    // bytes in a general register and in an address
+	BigEndian bool   // numbers in memory are big-endian
+	Sigil     string // written before a register's name: "%" on x86
 	// Source names where the table comes from: the psABI's register mapping and
 	// the kernel's struct pt_regs.
 	Source string
@@ -42,8 +43,20 @@ type Arch struct {
 	// entry of the global offset table a symbol's address.
 	GlobDat uint32
 
+	// CodeMarks is set if symbol tables have labels between code and data, such as $d and .L12,
+	// which are no places to name code after: kallsyms leaves them out too (scripts/kallsyms.c).
+	CodeMarks bool
+	// LowBit is set if the lowest bit of a function symbol's value is not part of its address: it
+	// says which of two instruction sets the function has.
+	LowBit bool
+	// LocalEntries is set if functions can have a second entry for callers in the same image, as
+	// st_other of the function's symbol says. Most callers enter there.
+	LocalEntries bool
+
 	SP uint16 // DWARF number of the stack pointer
-	PC uint16 // DWARF number of the instruction pointer
+	// PC is the DWARF number of the instruction pointer. If the mapping has none, it is one that the
+	// mapping does not use.
+	PC uint16
 	// Link is the DWARF number of the register that holds the return address at a function's
 	// entry, or 0 if that is on the stack.
 	Link uint16
@@ -51,8 +64,11 @@ type Arch struct {
 	// results of as many words.
 	Results []uint16
 	// Args are the DWARF numbers of the registers that hold arguments at a function's
-	// entry, in their order.
+	// entry, in their order. There are none if that is not known.
 	Args []uint16
+	// PlainOnly is set if these fields say only how integers and pointers are passed: of at most a
+	// word, or of two on machines with words of 4 bytes.
+	PlainOnly bool
 	// Preserved are the DWARF numbers of the registers that functions preserve: at a
 	// function's entry they hold values of its caller.
 	Preserved []uint16
@@ -72,6 +88,13 @@ type Arch struct {
 	// nothing but floating-point numbers are in vector registers; and after an argument
 	// that found too few registers, none is in one.
 	WordClasses bool
+
+	// GOARCH and Uname are what Go and uname -m call the architecture.
+	GOARCH string
+	Uname  []string
+	// Hosts are kernels for other architectures that run code of this one, by the names of these: which of
+	// their registers has the one with a DWARF number here. Its low bytes are the register's.
+	Hosts map[string]map[uint16]string
 
 	regs  []Register
 	byNum []*Register // nil where the mapping has no register
@@ -117,12 +140,19 @@ func (a *Arch) RegisterByName(name string) *Register {
 // that names the machine if there is no table for it.
 func ForELF(machine elf.Machine, class elf.Class, data elf.Data) (*Arch, error) {
 	for _, a := range all {
-		if a.Machine == machine && (class == elf.ELFCLASS64) == (a.WordSize == 8) {
+		if a.Machine == machine && (class == elf.ELFCLASS64) == (a.WordSize == 8) && (data == elf.ELFDATA2MSB) == a.BigEndian {
 			return a, nil
 		}
 	}
-	return nil, fmt.Errorf("unsupported machine %v (%v, %v)", machine, class, data)
+	names := make([]string, len(all))
+	for i, a := range all {
+		names[i] = a.Name
+	}
+	return nil, fmt.Errorf("unsupported machine %v (%v, %v): images can be for %s", machine, class, data, strings.Join(names, ", "))
 }
+
+// All returns all architectures, sorted by name. The caller must not change them.
+func All() []*Arch { return all }
 
 // ByName returns the architecture with the name that Debian gives it, such as "amd64" or
 // "arm64", or nil.
@@ -133,6 +163,30 @@ func ByName(name string) *Arch {
 		}
 	}
 	return nil
+}
+
+// On returns the architecture as programs of a kernel for another one see it: with that kernel's struct pt_regs.
+// It is nil if such a kernel runs no code of this architecture. A nil kernel is one of this architecture.
+func (a *Arch) On(kernel *Arch) *Arch {
+	if kernel == nil || kernel == a {
+		return a
+	}
+	names, ok := a.Hosts[kernel.Name]
+	if !ok {
+		return nil
+	}
+	regs := make([]Register, len(a.regs))
+	for i, r := range a.regs {
+		r.Offset = -1
+		if host := kernel.RegisterByName(names[r.DWARF]); host != nil {
+			r.Offset = host.Offset
+		}
+		regs[i] = r
+	}
+	out := *a
+	out.regs, out.byNum = regs, nil
+	out.index()
+	return &out
 }
 
 // build indexes an architecture's registers. kernelNames holds the kernel's names that
@@ -147,13 +201,21 @@ func build(a Arch, kernelNames map[string]string, regs []Register) *Arch {
 				r.KernelName = k
 			}
 		}
+	}
+	a.index()
+	return &a
+}
+
+// index lists registers by their numbers.
+func (a *Arch) index() {
+	for i := range a.regs {
+		r := &a.regs[i]
 		n := int(r.DWARF)
 		if grow := n + 1 - len(a.byNum); grow > 0 {
 			a.byNum = append(a.byNum, make([]*Register, grow)...)
 		}
 		a.byNum[n] = r
 	}
-	return &a
 }
 
 // numbered makes count registers called prefix+"0", prefix+"1", ... that struct pt_regs
@@ -171,6 +233,33 @@ func vectors(prefix string, first, count int, dwarf uint16) []Register {
 	regs := make([]Register, count)
 	for i := range regs {
 		regs[i] = Register{DWARF: dwarf + uint16(i), Name: prefix + strconv.Itoa(first+i), Offset: -1, Vector: true}
+	}
+	return regs
+}
+
+// named makes registers with names that struct pt_regs holds as consecutive words.
+func named(dwarf uint16, offset, stride int, names ...string) []Register {
+	regs := make([]Register, len(names))
+	for i, name := range names {
+		regs[i] = Register{DWARF: dwarf + uint16(i), Name: name, Offset: offset + i*stride}
+	}
+	return regs
+}
+
+// mixed makes vector registers called prefix and a number, in the order of their DWARF numbers.
+func mixed(prefix string, dwarf uint16, numbers ...int) []Register {
+	regs := make([]Register, len(numbers))
+	for i, n := range numbers {
+		regs[i] = Register{DWARF: dwarf + uint16(i), Name: prefix + strconv.Itoa(n), Offset: -1, Vector: true}
+	}
+	return regs
+}
+
+// absent makes count registers called prefix+"0", prefix+"1", ... that struct pt_regs does not hold.
+func absent(prefix string, count int, dwarf uint16) []Register {
+	regs := numbered(prefix, count, dwarf, 0, 0)
+	for i := range regs {
+		regs[i].Offset = -1
 	}
 	return regs
 }

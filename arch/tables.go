@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-var all = []*Arch{amd64, arm64}
+var all = []*Arch{amd64, arm64, armhf, i386, mips64el, ppc64el, riscv64, s390x}
 
 // amd64: System V ABI, AMD64 Architecture Processor Supplement, figure 3.36
 // (DWARF register number mapping); struct pt_regs of
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
-	Name: "amd64", Machine: elf.EM_X86_64, WordSize: 8, GlobDat: uint32(elf.R_X86_64_GLOB_DAT), Sigil: "%", SP: 7, PC: 16, Results: []uint16{0, 1},
+	Name: "amd64", GOARCH: "amd64", Uname: []string{"x86_64"}, Machine: elf.EM_X86_64, WordSize: 8, GlobDat: uint32(elf.R_X86_64_GLOB_DAT), Sigil: "%", SP: 7, PC: 16, Results: []uint16{0, 1},
 	Args:       []uint16{5, 4, 1, 2, 8, 9},                              // figure 3.4
 	Preserved:  []uint16{3, 6, 12, 13, 14, 15},                          // figure 3.4
 	VectorArgs: 8, StackArgs: 8, ResultAddress: true, WordClasses: true, // section 3.2.3
@@ -60,7 +60,7 @@ var amd64 = build(Arch{
 // struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h, which starts
 // struct pt_regs.
 var arm64 = build(Arch{
-	Name: "arm64", Machine: elf.EM_AARCH64, WordSize: 8, GlobDat: uint32(elf.R_AARCH64_GLOB_DAT), SP: 31, PC: 32, Link: 30, Results: []uint16{0, 1},
+	Name: "arm64", GOARCH: "arm64", Uname: []string{"aarch64"}, Machine: elf.EM_AARCH64, WordSize: 8, GlobDat: uint32(elf.R_AARCH64_GLOB_DAT), SP: 31, PC: 32, Link: 30, Results: []uint16{0, 1},
 	Args:       []uint16{0, 1, 2, 3, 4, 5, 6, 7},                     // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
 	Preserved:  []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, // 6.1.1
 	VectorArgs: 8, LargeByReference: true,

@@ -192,7 +192,7 @@ func (s *Site) caller() (*Variable, error) {
 	ev := s.evaluator()
 	a := ev.Arch
 	switch {
-	case a.StackArgs > 0:
+	case a.Link == 0:
 		cfa, r, err := ev.CallFrame()
 		if err != nil || r.Code != loc.ReasonNone {
 			return given("caller", loc.Location{}, r), err
@@ -201,7 +201,7 @@ func (s *Site) caller() (*Variable, error) {
 		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: at}, loc.Reason{})
 		v.OfFunction = true
 		return v, nil
-	case s.Kind == SiteEntry && a.Link != 0:
+	case s.Kind == SiteEntry:
 		v := given("caller", loc.Location{Kind: loc.KindRegister, Expr: ev.Register(uint64(a.Link), 0)}, loc.Reason{})
 		v.OfFunction = true
 		return v, nil

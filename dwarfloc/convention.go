@@ -79,6 +79,9 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 		return signatureChanged, err
 	}
 	a := u.img.Arch()
+	if len(a.Args) == 0 {
+		return signatureChanged, nil
+	}
 	next := passer{a: a}
 	result, err := u.resultType(e)
 	if err != nil {

@@ -34,6 +34,7 @@ func (ev *evaluator) begin(s *Site) {
 	ev.Context = ev
 	ev.Arch = s.u.img.Arch()
 	ev.BigEndian = s.u.img.BigEndian()
+	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known = nil, nil, false
 	ev.use(s.u)

@@ -43,6 +43,8 @@ func passingOf(t *Type, lang uint64, a *arch.Arch) (p passing, ok bool, err erro
 	word := int64(a.WordSize)
 	rust := lang == dw.LangRust
 	switch {
+	case a.PlainOnly && !plain(t, a):
+		return p, false, nil
 	case rust && t.Size == 0:
 		return p, true, nil // nothing is passed
 	case t.Size <= 0:
@@ -75,6 +77,16 @@ func passingOf(t *Type, lang uint64, a *arch.Arch) (p passing, ok bool, err erro
 		}
 	}
 	return p, true, nil
+}
+
+// plain reports whether a type is one that is passed alike by all conventions: an integer or a pointer of
+// at most a word, or on machines with words of 4 bytes of two.
+func plain(t *Type, a *arch.Arch) bool {
+	switch t.Kind {
+	case TypeInt, TypeBool, TypeChar, TypePointer, TypeEnum:
+		return t.Size <= 8
+	}
+	return false
 }
 
 // rustPair is passingOf for a structure of Rust of at most two words. Rust's convention is
@@ -236,7 +248,11 @@ func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
 		}
 		step := max(int64(a.WordSize), min(p.align, 16))
 		c.stack = (c.stack + step - 1) / step * step
-		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.SP, uint64(int64(a.StackArgs)+c.stack))}
+		at := int64(a.StackArgs) + c.stack
+		if a.BigEndian && p.size < int64(a.WordSize) {
+			at += int64(a.WordSize) - p.size // the low bytes of a word
+		}
+		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.SP, uint64(at))}
 		c.stack += (p.size + int64(a.WordSize) - 1) / int64(a.WordSize) * int64(a.WordSize)
 		if p.reference {
 			l.Expr = &loc.Expr{Op: loc.OpDeref, Size: uint8(a.WordSize), A: l.Expr}

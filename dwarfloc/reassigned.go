@@ -52,10 +52,10 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 		}
 		how = assigned[root]
 	}
-	switch how {
-	case assignedInside:
+	switch {
+	case how == assignedInside && !s.u.gnu():
 		return true, nil
-	case assignedBetween:
+	case how != assignedNever:
 		if passed, err := s.callersHave(c.expr); !passed || err != nil {
 			return !passed, err
 		}

@@ -49,20 +49,23 @@ var packings = map[elf.CompressionType]*packing{
 	}},
 }
 
-// decompress unpacks a section with a compression header (System V gABI, Elf64_Chdr).
+// decompress unpacks a section with a compression header (System V gABI, Elf64_Chdr and Elf32_Chdr).
 func (src *source) decompress(s *elf.Section, d []byte) ([]byte, error) {
-	// type, 4 bytes that are reserved, size, alignment
-	const headerSize = 24
-	if len(d) < headerSize {
+	// type, in the larger one 4 bytes that are reserved, size, alignment
+	form := src.form()
+	sizeAt, headerSize := uint64(8), uint64(24)
+	if !form.wide {
+		sizeAt, headerSize = 4, 12
+	}
+	if uint64(len(d)) < headerSize {
 		return nil, src.errorf(s.Name, 0, "the compression header is cut short")
 	}
-	typ := elf.CompressionType(src.file.ByteOrder.Uint32(d))
-	size := src.file.ByteOrder.Uint64(d[8:])
+	typ := elf.CompressionType(form.order.Uint32(d))
 	p := packings[typ]
 	if p == nil {
 		return nil, src.errorf(s.Name, 0, "unknown compression type %d", uint32(typ))
 	}
-	return src.unpack(s, p, d[headerSize:], headerSize, size, 8)
+	return src.unpack(s, p, d[headerSize:], headerSize, form.word(d[sizeAt:]), sizeAt)
 }
 
 // decompressOld unpacks a section of the old GNU form: named .zdebug_*, it starts

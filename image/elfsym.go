@@ -7,33 +7,47 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
-// elfSymSize is the size in bytes of an Elf64_Sym.
-const elfSymSize = 24
-
 // elfSym is one entry of a symbol table (System V gABI, "Symbol Table").
 type elfSym struct {
 	name        uint32 // offset in the string table
 	typ         elf.SymType
 	bind        elf.SymBind
+	other       uint8
 	section     elf.SectionIndex
 	value, size uint64
 }
 
-func readSym(d []byte) elfSym {
-	le := binary.LittleEndian // newFile rejects big-endian files
-	info := d[4]
+// symSize returns the bytes of an Elf64_Sym or Elf32_Sym.
+func (f elfForm) symSize() int {
+	if f.wide {
+		return 24
+	}
+	return 16
+}
+
+// sym reads an entry of a symbol table.
+func (f elfForm) sym(d []byte) elfSym {
+	order := f.order
+	if f.wide {
+		info := d[4]
+		return elfSym{
+			name: order.Uint32(d), typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4), other: d[5],
+			section: elf.SectionIndex(order.Uint16(d[6:])), value: order.Uint64(d[8:]), size: order.Uint64(d[16:]),
+		}
+	}
+	info := d[12]
 	return elfSym{
-		name: le.Uint32(d), typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4),
-		section: elf.SectionIndex(le.Uint16(d[6:])), value: le.Uint64(d[8:]), size: le.Uint64(d[16:]),
+		name: order.Uint32(d), value: uint64(order.Uint32(d[4:])), size: uint64(order.Uint32(d[8:])),
+		typ: elf.SymType(info & 0xf), bind: elf.SymBind(info >> 4), other: d[13], section: elf.SectionIndex(order.Uint16(d[14:])),
 	}
 }
 
 // eachSym calls f for the entries of a symbol table, which are valid during the call.
-func eachSym(d []byte, f func(*elfSym)) {
+func (f elfForm) eachSym(d []byte, each func(*elfSym)) {
 	var s elfSym
-	for ; len(d) >= elfSymSize; d = d[elfSymSize:] {
-		s = readSym(d)
-		f(&s)
+	for size := f.symSize(); len(d) >= size; d = d[size:] {
+		s = f.sym(d)
+		each(&s)
 	}
 }
 
@@ -83,7 +97,7 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 	local := make(map[string]bool)
 	err := f.Guard(func() error {
 		d, strs := f.symbolSections()
-		eachSym(d, func(s *elfSym) {
+		f.syms.form().eachSym(d, func(s *elfSym) {
 			if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
 				return
 			}

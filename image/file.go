@@ -183,9 +183,6 @@ func parse(path string, data []byte, b *budget) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if f.BigEndian() || f.arch.WordSize != 8 {
-		return nil, fmt.Errorf("%s: only 64-bit little-endian images are supported, this one is %v %v", path, file.Class, file.Data)
-	}
 	if err := layOut(path, file); err != nil {
 		return nil, err
 	}

@@ -2,8 +2,9 @@ package image
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/bin"
 )
 
 // A kernel module is a relocatable file: its sections have no addresses, and its
@@ -63,15 +64,13 @@ func (f *File) sameLayout(path string, file *elf.File) bool {
 	return !f.IsRelocatable() || slices.Equal(loaded(file), f.sections)
 }
 
-const (
-	elfRelaSize = 24 // bytes of an Elf64_Rela
-	// relaChunk is how many relocations a goroutine applies at a time.
-	relaChunk = 1 << 17
-)
+// relaChunk is how many relocations a goroutine applies at a time.
+const relaChunk = 1 << 17
 
 // relocator applies the relocations of one file.
 type relocator struct {
 	src     *source
+	form    elfForm
 	types   []*relocation // by type
 	name    func(uint32) string
 	symbols []relocSymbol
@@ -97,7 +96,7 @@ func (src *source) relocate(arch string, list []taken) error {
 		if i < 0 {
 			continue
 		}
-		if rel.Type == elf.SHT_REL {
+		if rel.Type == elf.SHT_REL && !relocationTables[arch].inPlace {
 			return src.errorf(rel.Name, 0, "unsupported relocations without addends (SHT_REL): the ABI of %s has none", arch)
 		}
 		if r == nil {
@@ -120,7 +119,7 @@ func (src *source) relocate(arch string, list []taken) error {
 
 // relocator returns a relocator for the symbol table in the section with an index.
 func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
-	r := &relocator{src: src}
+	r := &relocator{src: src, form: src.form()}
 	r.use(relocationTables[arch])
 	sections := src.file.Sections
 	if symtab >= uint32(len(sections)) || sections[symtab].Type != elf.SHT_SYMTAB {
@@ -139,9 +138,10 @@ func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 			}
 		}
 	}
-	r.symbols = make([]relocSymbol, len(d)/elfSymSize)
+	size := r.form.symSize()
+	r.symbols = make([]relocSymbol, len(d)/size)
 	for i := range r.symbols {
-		sym := readSym(d[i*elfSymSize:])
+		sym := r.form.sym(d[i*size:])
 		s := &r.symbols[i]
 		section := uint32(sym.section)
 		switch sym.section {
@@ -153,11 +153,11 @@ func (src *source) relocator(arch string, symtab uint32) (*relocator, error) {
 		case elf.SHN_XINDEX:
 			section = 0
 			if 4*i+4 <= len(wide) {
-				section = binary.LittleEndian.Uint32(wide[4*i:])
+				section = r.form.order.Uint32(wide[4*i:])
 			}
 		}
 		if section == 0 || section >= uint32(len(sections)) {
-			return nil, src.errorf(sections[symtab].Name, uint64(i*elfSymSize), "the symbol is in section %d, and there are %d", section, len(sections))
+			return nil, src.errorf(sections[symtab].Name, uint64(i*size), "the symbol is in section %d, and there are %d", section, len(sections))
 		}
 		s.base = sections[section].Addr
 		s.addr = s.base + sym.value
@@ -181,8 +181,9 @@ func (r *relocator) use(table relocationTable) {
 // by offset, so each processor can copy and fill a part of the section. If they are not
 // sorted, one processor does all.
 func (r *relocator) apply(t *taken, rel *elf.Section, relas []byte) ([]byte, error) {
-	n := len(relas) / elfRelaSize
-	offset := func(i int) uint64 { return binary.LittleEndian.Uint64(relas[i*elfRelaSize:]) }
+	size := r.form.relSize(rel.Type == elf.SHT_RELA)
+	n := len(relas) / size
+	offset := func(i int) uint64 { return r.form.word(relas[i*size:]) }
 	out := make([]byte, len(t.d))
 	chunks := (n + relaChunk - 1) / relaChunk
 	bounds := make([]uint64, chunks+1)
@@ -216,58 +217,134 @@ func (r *relocator) apply(t *taken, rel *elf.Section, relas []byte) ([]byte, err
 // fill applies the relocations from first to last-1, all of which must be within
 // [lo, hi) of the section; within reports whether they are.
 func (r *relocator) fill(sec, rel *elf.Section, out, relas []byte, first, last int, lo, hi uint64) (within bool, err error) {
+	addends := rel.Type == elf.SHT_RELA
+	size := r.form.relSize(addends)
 	bad := func(i int, format string, args ...any) error {
-		return r.src.errorf(rel.Name, uint64(i*elfRelaSize), format, args...)
+		return r.src.errorf(rel.Name, uint64(i*size), format, args...)
 	}
 	for i := first; i < last; i++ {
-		e := relas[i*elfRelaSize : i*elfRelaSize+elfRelaSize]
-		at := binary.LittleEndian.Uint64(e)
-		typ, index := binary.LittleEndian.Uint32(e[8:]), binary.LittleEndian.Uint32(e[12:])
-		v := binary.LittleEndian.Uint64(e[16:])
+		e := r.form.rel(relas[i*size:], addends)
 		var t *relocation
-		if uint64(typ) < uint64(len(r.types)) {
-			t = r.types[typ]
+		if uint64(e.types[0]) < uint64(len(r.types)) {
+			t = r.types[e.types[0]]
 		}
-		if t == nil {
+		if t == nil || e.types[1] != 0 || e.types[2] != 0 {
+			typ := e.types[0]
+			if t != nil {
+				typ = max(e.types[1], e.types[2])
+			}
 			return true, bad(i, "unknown relocation type %d (%s)", typ, r.name(typ))
 		}
 		if t.size == 0 {
 			continue
 		}
-		size := uint64(t.size)
-		if at > uint64(len(out)) || size > uint64(len(out))-at {
-			return true, bad(i, "the relocation is for offset %#x of %s, which has %#x bytes", at, sec.Name, len(out))
+		bytes := uint64(t.size)
+		if t.kind.isULEB() && e.at < uint64(len(out)) {
+			bytes = ulebSize(out[e.at:])
 		}
-		if at < lo || at+size > hi {
+		if e.at > uint64(len(out)) || bytes > uint64(len(out))-e.at {
+			return true, bad(i, "the relocation is for offset %#x of %s, which has %#x bytes", e.at, sec.Name, len(out))
+		}
+		if e.at < lo || e.at+bytes > hi {
 			return false, nil
 		}
-		if uint64(index) >= uint64(len(r.symbols)) {
-			return true, bad(i, "the relocation names symbol %d, and there are %d", index, len(r.symbols))
+		if uint64(e.symbol) >= uint64(len(r.symbols)) {
+			return true, bad(i, "the relocation names symbol %d, and there are %d", e.symbol, len(r.symbols))
 		}
-		s := &r.symbols[index]
+		s, to := &r.symbols[e.symbol], out[e.at:e.at+bytes]
+		v := e.addend
+		if !addends {
+			v = r.form.signed(to)
+		}
 		switch t.kind {
-		case absolute:
-			v += s.addr
 		case relative:
-			v += s.addr - (sec.Addr + at)
+			v += s.addr - (sec.Addr + e.at)
 		case threadLocal:
 			v += s.addr - s.base
+		default:
+			v += s.addr
 		}
-		switch t.size {
-		case 8:
-			binary.LittleEndian.PutUint64(out[at:], v)
+		if t.kind >= add {
+			r.form.change(to, t.kind, v)
 			continue
-		case 4:
-			binary.LittleEndian.PutUint32(out[at:], uint32(v))
-		case 2:
-			binary.LittleEndian.PutUint16(out[at:], uint16(v))
-		case 1:
-			out[at] = uint8(v)
 		}
 		// The value must fit, either as signed or as unsigned.
+		r.form.put(to, v)
 		if shift := 64 - 8*t.size; v<<shift>>shift != v && uint64(int64(v<<shift)>>shift) != v {
 			return true, bad(i, "%s does not hold the value %#x", t.name, v)
 		}
 	}
 	return true, nil
+}
+
+// number returns a number of 1, 2, 4 or 8 bytes.
+func (f elfForm) number(d []byte) uint64 {
+	switch len(d) {
+	case 1:
+		return uint64(d[0])
+	case 2:
+		return uint64(f.order.Uint16(d))
+	case 4:
+		return uint64(f.order.Uint32(d))
+	}
+	return f.order.Uint64(d)
+}
+
+// signed is number for a signed one.
+func (f elfForm) signed(d []byte) uint64 {
+	shift := 64 - 8*len(d)
+	return uint64(int64(f.number(d)<<shift) >> shift)
+}
+
+// put writes the low bytes of a number.
+func (f elfForm) put(d []byte, v uint64) {
+	switch len(d) {
+	case 1:
+		d[0] = uint8(v)
+	case 2:
+		f.order.PutUint16(d, uint16(v))
+	case 4:
+		f.order.PutUint32(d, uint32(v))
+	default:
+		f.order.PutUint64(d, v)
+	}
+}
+
+// change changes what is in the section by a value.
+func (f elfForm) change(d []byte, k relocationKind, v uint64) {
+	switch k {
+	case add:
+		f.put(d, f.number(d)+v)
+	case subtract:
+		f.put(d, f.number(d)-v)
+	case set:
+		f.put(d, v)
+	case setSix:
+		d[0] = d[0]&^63 | uint8(v)&63
+	case subtractSix:
+		d[0] = d[0]&^63 | (d[0]-uint8(v))&63
+	case setULEB:
+		putULEB(d, v)
+	case subtractULEB:
+		r := bin.Reader{D: d}
+		putULEB(d, r.ULEB()-v)
+	}
+}
+
+// ulebSize returns the bytes of the LEB128 number that d begins with, all of d if it does not end.
+func ulebSize(d []byte) uint64 {
+	for i, c := range d {
+		if c&0x80 == 0 {
+			return uint64(i + 1)
+		}
+	}
+	return uint64(len(d))
+}
+
+// putULEB writes a number over one that has as many bytes.
+func putULEB(d []byte, v uint64) {
+	for i := range d {
+		d[i] = d[i]&0x80 | uint8(v)&0x7f
+		v >>= 7
+	}
 }

@@ -33,7 +33,8 @@ func TestRelocationTables(t *testing.T) {
 // gives, sorted or not.
 func TestChunks(t *testing.T) {
 	const n = 3*relaChunk + 5
-	file := &elf.File{FileHeader: elf.FileHeader{Type: elf.ET_REL}}
+	file := &elf.File{FileHeader: elf.FileHeader{Type: elf.ET_REL, Class: elf.ELFCLASS64, ByteOrder: binary.LittleEndian}}
+	elfRelaSize := 24
 	src := &source{path: "test", file: file}
 	for _, swap := range []bool{false, true} {
 		d := bytes.Repeat([]byte{0xee}, 8*n+3)
@@ -50,10 +51,10 @@ func TestChunks(t *testing.T) {
 			binary.LittleEndian.PutUint64(relas[16:], n-1)
 			binary.LittleEndian.PutUint64(relas[(n-1)*elfRelaSize+16:], 0)
 		}
-		r := relocator{src: src, symbols: make([]relocSymbol, 1)}
+		r := relocator{src: src, form: src.form(), symbols: make([]relocSymbol, 1)}
 		r.use(relocationTables["amd64"])
 		sec := &elf.Section{SectionHeader: elf.SectionHeader{Name: ".debug_info"}}
-		out, err := r.apply(&taken{sec: sec, d: d}, &elf.Section{SectionHeader: elf.SectionHeader{Name: ".rela.debug_info"}}, relas)
+		out, err := r.apply(&taken{sec: sec, d: d}, &elf.Section{SectionHeader: elf.SectionHeader{Name: ".rela.debug_info", Type: elf.SHT_RELA}}, relas)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,10 +87,14 @@ func (f *File) readSymbols(d []byte) []byte {
 	for i, s := range f.syms.file.Sections {
 		exec[i] = s.Flags&elf.SHF_EXECINSTR != 0
 	}
-	syms := make([]sym, 0, len(d)/elfSymSize/2)
-	eachSym(d, func(e *elfSym) {
-		if int(e.section) >= len(exec) || !exec[e.section] || e.name == 0 {
+	form, a, strs := f.syms.form(), f.arch, f.symbols.strs
+	syms := make([]sym, 0, len(d)/form.symSize()/2)
+	form.eachSym(d, func(e *elfSym) {
+		if int(e.section) >= len(exec) || !exec[e.section] || e.name == 0 || a.CodeMarks && isCodeMark(strs, e.name) {
 			return
+		}
+		if a.LowBit && (e.typ == elf.STT_FUNC || e.typ == elf.STT_GNU_IFUNC) {
+			e.value &^= 1
 		}
 		s := sym{addr: e.value + f.symbolBase(e.section), size: e.size, name: e.name}
 		if in := f.syms.file.Sections[e.section]; s.addr-in.Addr > in.Size {
@@ -131,6 +135,15 @@ func (f *File) readSymbols(d []byte) []byte {
 		out = append(out, s.rank, global, 0, 0)
 	}
 	return out
+}
+
+// isCodeMark reports whether a name is that of a label between code and data ($a, $d.12), or a local one
+// of the compiler (.L34).
+func isCodeMark(strs []byte, name uint32) bool {
+	if uint64(name)+1 >= uint64(len(strs)) {
+		return false
+	}
+	return strs[name] == '$' || strs[name] == '.' && strs[name+1] == 'L'
 }
 
 // indexHead is the size in bytes of a symbol index's header: the sizes of the symbol table

@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
@@ -184,12 +185,22 @@ func (r *Running) check(p *plan.Plan) error {
 		return fmt.Errorf("%w: it is for an image %#x bytes from its link-time addresses, and they are %#x", ErrTargetMismatch, has.Slide, t.Slide)
 	case !readsIn(has.Reads, t.Reads):
 		return fmt.Errorf("%w: its programs read memory by %v reads, and it runs where they must by %v reads", ErrTargetMismatch, has.Reads, t.Reads)
+	case p.Image.Arch().On(has.Kernel) == nil || kernelOf(p) != t.Kernel:
+		return fmt.Errorf("%w: its programs are for a kernel for %s, and this one is for %s", ErrTargetMismatch, kernelOf(p).Name, t.Kernel.Name)
 	case has.KprobeMulti && r.pmu != "kprobe":
 		return fmt.Errorf("%w: its programs are for kprobe.multi, which is not for %ss", ErrTargetMismatch, r.pmu)
 	case has.UprobeMulti && r.pmu != "uprobe":
 		return fmt.Errorf("%w: its programs are for uprobe.multi, which is not for %ss", ErrTargetMismatch, r.pmu)
 	}
 	return nil
+}
+
+// kernelOf returns the architecture of the kernel that a plan is for.
+func kernelOf(p *plan.Plan) *arch.Arch {
+	if p.Target.Kernel != nil {
+		return p.Target.Kernel
+	}
+	return p.Image.Arch()
 }
 
 // batch is a program and its sites.

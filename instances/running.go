@@ -63,6 +63,9 @@ func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	if running := kernelhas.Arch(); img.Arch().On(running) == nil {
+		return nil, fmt.Errorf("%w: %s is for %s, and the running kernel for %s", ErrImageMismatch, img.Path(), img.Arch().Name, running.Name)
+	}
 	if kernel && o.Path == "" {
 		return inKernel(img, o.Force)
 	}
@@ -72,7 +75,7 @@ func Find(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 // inKernel finds the code of a kernel or of a loaded module.
 func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 	r := &Running{img: img, pmu: "kprobe", target: plan.Target{
-		Reads: prologue.ReadKernel, SignExtends: kernelhas.SignExtends(), KprobeMulti: haveKprobeMulti(),
+		Kernel: kernelhas.Arch(), Reads: prologue.ReadKernel, SignExtends: kernelhas.SignExtends(), KprobeMulti: haveKprobeMulti(),
 	}}
 	if kernelhas.Casts() {
 		r.target.Reads = prologue.ReadCast
@@ -123,7 +126,7 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 		}
 	}
 	r := &Running{img: img, pmu: "uprobe", path: path, identity: identity, target: plan.Target{
-		Reads: prologue.ReadUser, SignExtends: kernelhas.SignExtends(), UprobeMulti: haveUprobeMulti(),
+		Kernel: kernelhas.Arch(), Reads: prologue.ReadUser, SignExtends: kernelhas.SignExtends(), UprobeMulti: haveUprobeMulti(),
 	}}
 	if o.Sleep && kernelhas.Sleeps() {
 		r.target.Reads = prologue.ReadSleep

@@ -9,7 +9,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 )
 
-// Op is the operation of one node of an expression. All values are 64 bits wide.
+// Op is the operation of one node of an expression. All values are 64 bits wide. Addresses are
+// those of the image: where they have 4 bytes, the higher bits of an address do not count, and nor
+// do those of a location's address and of a value whose Size is 4.
 //
 //   - OpConst: K
 //   - OpReg: the register with DWARF number K

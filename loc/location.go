@@ -66,6 +66,7 @@ type Location struct {
 	Kind   Kind
 	Rule   Rule
 	Expr   *Expr   // for KindRegister, KindMemory, KindValue and KindConstant
+	Size   uint8   // for KindValue: bytes that the value has; 0 for all 8 of Expr
 	Bytes  []byte  // for KindBytes, in the image's byte order
 	Pieces []Piece // for KindPieces, from the object's first byte on
 

@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/place"
@@ -107,8 +108,9 @@ type Options struct {
 	// Sources are the directories to search for the source files of a lazy pattern.
 	Sources sites.Sources
 
-	moves bool                         // the image is loaded at another address in each process
-	stays func(addr, size uint64) bool // of prologue.Options
+	registers *arch.Arch                   // the image's, as the kernel has them
+	moves     bool                         // the image is loaded at another address in each process
+	stays     func(addr, size uint64) bool // of prologue.Options
 }
 
 // Site is one site of a plan.
@@ -251,6 +253,9 @@ func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error
 	if err != nil {
 		return nil, err
 	}
+	if o.registers = img.Arch().On(target.Kernel); o.registers == nil {
+		return nil, fmt.Errorf("%s is for %s, and a kernel for %s does not run it", img.Path(), img.Arch().Name, target.Kernel.Name)
+	}
 	o.moves = img.IsPositionIndependent() && !kernel
 	if target.Reads == prologue.ReadCast {
 		if o.stays, err = place.Stays(img); err != nil {
@@ -342,7 +347,7 @@ const (
 // site that has no instance.
 func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	po := prologue.Options{
-		Arch: p.Image.Arch(), BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
+		Arch: o.registers, BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
 		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
 		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing, RecordBytes: p.RecordBytes,
 	}

@@ -18,6 +18,9 @@ type Target struct {
 	// kernel's KASLR offset in bytes. Prologues for position-independent programs and
 	// libraries hold none: they compute the load bias of the process that hits.
 	Slide uint64
+	// Kernel is the architecture of the kernel that runs the programs, if it is not the image's own: an
+	// amd64 kernel runs programs for i386 too, and their registers are in its struct pt_regs.
+	Kernel *arch.Arch
 	// Reads is how memory is read. prologue.ReadAuto means prologue.ReadKernel for
 	// a kernel or a kernel module, and prologue.ReadUser for any other image.
 	Reads prologue.Reads

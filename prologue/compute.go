@@ -2,6 +2,7 @@ package prologue
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -167,6 +168,15 @@ func (c *computer) addConst(dst asm.Register, k uint64) {
 	}
 	c.constant(asm.R0, k)
 	c.reg(asm.Add, dst, asm.R0)
+}
+
+// call calls a helper. The address in R3 of one that reads memory is reduced to the size of the image's
+// addresses, which arithmetic may have left.
+func (c *computer) call(helper asm.BuiltinFunc) {
+	if c.o.Arch.WordSize < 8 && (slices.Contains(helpers[:], helper) || slices.Contains(stringHelpers[:], helper)) {
+		c.zeroExtend(asm.R3, c.o.Arch.WordSize)
+	}
+	c.assembler.call(helper)
 }
 
 // callRead calls the helper for the address in R3.

@@ -97,6 +97,9 @@ func (f *fetcher) write(args []Arg, o *Options) error {
 	case o.Convention > ConventionRecord:
 		return fmt.Errorf("unknown convention: %v", o.Convention)
 	}
+	if o.Arch.WordSize < 8 && o.Reads == ReadCast {
+		o.Reads = ReadKernel // pointers of programs have 8 bytes
+	}
 	f.reset()
 	f.lowering.begin(o)
 	f.o, f.ctx = &f.opts, asm.R1

@@ -24,7 +24,7 @@ type lowering struct {
 func (l *lowering) begin(o *Options) {
 	l.reset()
 	l.b.Reset()
-	l.b.Simplify, l.b.BigEndian = true, o.BigEndian
+	l.b.Simplify, l.b.BigEndian, l.b.RegisterBytes = true, o.BigEndian, o.Arch.WordSize
 	l.o = o
 }
 
@@ -81,11 +81,11 @@ func (l *lowering) value(arg *Arg) (*loc.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	e, r := l.b.Bits(&at, 0, 8*uint64(arg.Size))
 	switch at.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
-		return at.Expr, nil
+		e = at.Expr // the type extends it
 	}
-	e, r := l.b.Bits(&at, 0, 8*uint64(arg.Size))
 	return e, refused(r)
 }
 

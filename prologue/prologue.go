@@ -186,7 +186,7 @@ func (r Reads) user() Reads {
 
 // Options say what a prologue is written for. Arch is required.
 type Options struct {
-	Arch       *arch.Arch // of the image
+	Arch       *arch.Arch // of the image, with the registers of the kernel that runs it: see arch.Arch.On
 	BigEndian  bool       // byte order of the image, and so of the machine
 	Reads      Reads
 	Convention Convention

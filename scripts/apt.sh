@@ -10,16 +10,27 @@
 
 flavour=${1:-$default_flavour}
 suite=${2:-}
-case $flavour in
-amd64 | cloud-amd64 | cloud-arm64) ;;
-*)
-	echo "usage: $0 [amd64|cloud-amd64|cloud-arm64] [SUITE]" >&2
+
+# Debian's flavour, its architecture, the module that tests read, and the suite if it is in
+# a later one only. Cloud kernels have few modules.
+flavours='
+amd64        amd64     ext4
+cloud-amd64  amd64     tun
+cloud-arm64  arm64     tun
+686-pae      i386      ext4
+armmp        armhf     ext4
+s390x        s390x     ext4
+powerpc64le  ppc64el   ext4
+5kc-malta    mips64el  ext4
+riscv64      riscv64   ext4  trixie
+'
+read -r architecture module latest < <(awk -v flavour="$flavour" '$1 == flavour { print $2, $3, $4 }' <<<"$flavours") || {
+	echo "usage: $0 [$(awk 'NF { printf "%s%s", bar, $1; bar = "|" }' <<<"$flavours")] [SUITE]" >&2
 	exit 2
-	;;
-esac
-architecture=${flavour#cloud-}
+}
 folder=$suite
 [[ -n $suite || $architecture == amd64 ]] || folder=$architecture
+suite=${suite:-$latest}
 native=$(dpkg --print-architecture 2>/dev/null || true)
 if [[ -z $suite && -n $native && $architecture != "$native" ]]; then
 	# shellcheck source=/dev/null

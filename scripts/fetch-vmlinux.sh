@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Fetches Debian's debug vmlinux for tests and benchmarks and prints its path.
 #
-#   scripts/fetch-vmlinux.sh [amd64|cloud-amd64|cloud-arm64] [SUITE]
+#   scripts/fetch-vmlinux.sh [FLAVOUR] [SUITE]
 #
-# amd64 (the default) downloads 858 MB, cloud-amd64 283 MB, cloud-arm64 262 MB. SUITE is a
-# suite other than the machine's, such as bookworm-backports. Only vmlinux and one module
-# are kept: ext4.ko, or tun.ko from cloud kernels, which tests load. They are downloaded
-# once, to $BENCH_CACHE (default: bench/.cache). To get a newer kernel, delete the old
-# vmlinux.
+# Flavours are in scripts/apt.sh. amd64 (the default) downloads 858 MB, cloud-amd64 283 MB,
+# cloud-arm64 262 MB, s390x 433 MB, armmp 619 MB, 5kc-malta 664 MB, powerpc64le 718 MB,
+# 686-pae 765 MB, riscv64 1,026 MB. SUITE is a suite other than the machine's, such as
+# bookworm-backports. Only vmlinux and one module are kept: ext4.ko, or tun.ko from cloud
+# kernels, which tests load. They are downloaded once, to $BENCH_CACHE (default:
+# bench/.cache). To get a newer kernel, delete the old vmlinux.
 set -euo pipefail
 
 default_flavour=amd64
@@ -44,8 +45,6 @@ package=$(find_package)
 
 release=${package#linux-image-}
 release=${release%-dbg}
-module=ext4
-[[ $flavour != cloud-* ]] || module=tun
 deb=$(find "$work" -name '*.deb')
 say "unpacking vmlinux-$release"
 dpkg-deb --fsys-tarfile "$deb" |

@@ -199,10 +199,10 @@ func (w *summaryWriter) stackIDs(at int) {
 // returnAddress returns the register that has a function's return address at its entry, or the address
 // where it is.
 func returnAddress(a *arch.Arch) (r *arch.Register, onStack bool) {
-	if a.StackArgs > 0 {
+	if a.Link == 0 {
 		return a.Register(uint64(a.SP)), true
 	}
-	return a.RegisterByName("x30"), false
+	return a.Register(uint64(a.Link)), false
 }
 
 // fetched jumps to a label after it has counted that an argument was not fetched; otherwise R1 is its

@@ -158,6 +158,11 @@ func (r *frameRun) step() (loc uint64, err error) {
 	case cfaDefCFAExpression:
 		r.rule = CFARule{Expr: b.Bytes(b.ULEB()), defined: true}
 	case cfaDefCFARegister, cfaDefCFAOffset, cfaDefCFAOffsetSF:
+		if op == cfaDefCFARegister && !r.rule.defined {
+			// GNU as begins frames of MIPS so, and means the offset 0 (mips_cfi_frame_initial_instructions
+			// in gas/config/tc-mips.c).
+			r.rule.defined = true
+		}
 		if !r.rule.defined || r.rule.Expr != nil {
 			return loc, r.errorf("call frame instruction %#02x without a register rule to change", uint8(op))
 		}

@@ -25,8 +25,8 @@ func unavailable(code loc.ReasonCode, format string, args ...any) loc.Reason {
 func (b *Builder) Bits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
-		if off > 64 || off+n > 64 {
-			return nil, unavailable(loc.ReasonMissingPiece, "%d bits from bit %d on of a value of 64", n, off)
+		if have := b.bitsOf(l); off > have || off+n > have {
+			return nil, unavailable(loc.ReasonMissingPiece, "%d bits from bit %d on of a value of %d", n, off, have)
 		}
 		return b.lowBits(b.shift(loc.OpShr, l.Expr, off), n), loc.Reason{}
 	case loc.KindMemory, loc.KindBytes:
@@ -37,6 +37,17 @@ func (b *Builder) Bits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 		return nil, loc.Reason{Code: loc.ReasonImplicitPointer}
 	}
 	return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
+}
+
+// bitsOf returns how many bits a register or a value has.
+func (b *Builder) bitsOf(l *loc.Location) uint64 {
+	switch {
+	case l.Kind == loc.KindRegister && b.RegisterBytes != 0:
+		return 8 * uint64(b.RegisterBytes)
+	case l.Kind == loc.KindValue && l.Size != 0:
+		return 8 * uint64(l.Size)
+	}
+	return 64
 }
 
 // BitField is Bits for a member of a structure: it is sign-extended to 64 bits if signed
@@ -205,9 +216,9 @@ func (b *Builder) Part(l *loc.Location, off, size uint64) (loc.Location, loc.Rea
 		switch {
 		case size == 0:
 			return loc.Location{}, loc.Reason{Code: loc.ReasonIncompleteType}
-		case off == 0 && size == 64:
+		case off == 0 && size == b.bitsOf(l):
 			return *l, loc.Reason{}
-		case off+size > 64:
+		case off+size > b.bitsOf(l):
 			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
 		case b.BigEndian:
 			return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of a big-endian register"}

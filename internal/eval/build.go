@@ -11,6 +11,8 @@ import (
 type Builder struct {
 	// BigEndian is the byte order of the machine that runs the expressions.
 	BigEndian bool
+	// RegisterBytes is the size of a general register in bytes; 0 means 8.
+	RegisterBytes int
 	// Simplify reduces expressions to the fewest operations and moves constant operands to
 	// the right. Without it, an expression keeps the operations in the debug information,
 	// which users compare with other tools.

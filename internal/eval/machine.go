@@ -210,7 +210,10 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 			if len(m.stack) == 0 {
 				return 0, invalid("DW_OP_stack_value on an empty stack")
 			}
-			*l = ev.Value(m.stack[len(m.stack)-1].e)
+			top := &m.stack[len(m.stack)-1]
+			if *l = ev.Value(top.e); l.Kind == loc.KindValue && top.typ == nil && ev.narrow() {
+				l.Size = uint8(ev.Encoding.AddressSize)
+			}
 			return m.finish()
 		case code == op.DW_OP_implicit_value:
 			*l = ev.Constant(o.Block)
@@ -231,7 +234,7 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 			if st != nil {
 				return 0, st
 			}
-			if cond.e.Op == loc.OpConst {
+			if cond.e = ev.unsigned(cond); cond.e.Op == loc.OpConst {
 				if cond.e.K != 0 {
 					m.at = to
 				}
@@ -276,7 +279,7 @@ func (m *machine) branch(l *loc.Location, cond *loc.Expr, to int) *stop {
 	if (yes.Kind == loc.KindMemory) != (no.Kind == loc.KindMemory) || yes.Expr == nil || no.Expr == nil {
 		return unsupported("a branch between different kinds of locations")
 	}
-	l.Kind = loc.KindValue
+	l.Kind, l.Size = loc.KindValue, max(yes.Size, no.Size)
 	if yes.Kind == loc.KindMemory {
 		l.Kind = loc.KindMemory
 	}

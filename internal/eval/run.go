@@ -94,7 +94,7 @@ func (m *machine) run(o *Operation) *stop {
 			m.push(v.e, v.typ)
 			return nil
 		}
-		isNeg := ev.Binary(loc.OpLt, v.e, ev.Const(0))
+		isNeg := ev.Binary(loc.OpLt, ev.signed(v), ev.Const(0))
 		m.push(ev.wrap(ev.Select(isNeg, ev.Unary(loc.OpNeg, v.e), v.e), v.typ), v.typ)
 	case op.DW_OP_plus_uconst:
 		v, st := m.pop()
@@ -138,8 +138,8 @@ func (m *machine) run(o *Operation) *stop {
 			return st
 		}
 		// The value is already extended by its old type, and only needs to be cut to the
-		// new one.
-		m.push(ev.wrap(v.e, t), t)
+		// new one. The generic type counts as signed here, as in GDB.
+		m.push(ev.wrap(ev.signed(v), t), t)
 	case opReinterpret, opGNUReinterpret:
 		return m.reinterpret(o.A)
 	default:
@@ -157,7 +157,7 @@ func (m *machine) reinterpret(off uint64) *stop {
 	if st != nil {
 		return st
 	}
-	if sizeOf(t) != sizeOf(v.typ) {
+	if m.sizeOf(t) != m.sizeOf(v.typ) {
 		return invalid("DW_OP_reinterpret between types of different sizes")
 	}
 	e := v.e
@@ -168,9 +168,9 @@ func (m *machine) reinterpret(off uint64) *stop {
 	return nil
 }
 
-func sizeOf(t *BaseType) int {
+func (m *machine) sizeOf(t *BaseType) int {
 	if t == nil {
-		return 8
+		return m.ev.Encoding.AddressSize
 	}
 	return t.Size
 }
@@ -202,8 +202,10 @@ func (m *machine) deref(size uint64, t *BaseType) *stop {
 	if st != nil {
 		return st
 	}
-	switch size {
-	case 1, 2, 4, 8:
+	switch {
+	case size == 8 && t == nil && m.ev.narrow():
+		return invalid("a memory read of more bytes than the generic type has")
+	case size == 1, size == 2, size == 4, size == 8:
 	default:
 		return unsupported("a memory read of %d bytes", size)
 	}
@@ -288,6 +290,14 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 		}
 	}
 	ae, be := a.e, b.e
+	if t == nil {
+		ae, be = m.ev.operands(kind, a, b)
+	} else if a.typ == nil {
+		ae = m.ev.Extend(ae, t.Size, t.Signed)
+	}
+	if shift && b.typ == nil {
+		be = m.ev.unsigned(b)
+	}
 	if t != nil && b.typ == nil && !shift {
 		// DWARF requires operands with the same type, but after a conversion LLVM writes
 		// constant operands without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
@@ -313,6 +323,9 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 		return &stop{reason: unavailable(loc.ReasonContradictory, "a shift by %d bits", int64(be.K))}
 	}
 	e := m.ev.Binary(kind, ae, be)
+	if t == nil {
+		e = m.ev.folded(e)
+	}
 	if kind >= loc.OpEq {
 		t = nil // comparisons return a generic value
 	}

@@ -9,5 +9,5 @@
 // It also follows machine code independently: Listing reads what a disassembler prints, and Paths
 // says whether a statement of an inlined body can be reached without passing given instructions.
 //
-// Only little-endian images of 64-bit machines are read.
+// Listing and Paths know amd64 and arm64; the rest is for all machines.
 package oracle

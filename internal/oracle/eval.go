@@ -47,6 +47,8 @@ type Machine struct {
 	AtEntry   bool   // at the entry of the function: DW_OP_entry_value is the value now
 	NoFrame   bool   // the register that is the frame base is not set up yet
 	Bias      uint64 // added to addresses in the image
+	BigEndian bool   // memory is big-endian
+	AddrSize  int    // bytes of an address and a register; 0 means 8
 
 	BaseType   func(off uint64) (BaseType, error)
 	Indexed    func(i uint64) (uint64, error) // address i of .debug_addr
@@ -71,6 +73,7 @@ const (
 type Result struct {
 	Kind         ResultKind
 	Value        uint64
+	Width        int // bytes of Value, of IsValue; 0 means 8
 	Reg          uint64
 	Bytes        []byte
 	Pieces       []Piece
@@ -94,7 +97,8 @@ const (
 type value struct {
 	v     uint64
 	t     *BaseType
-	plain bool // a number in the expression, without a type
+	plain bool // a number in the expression, or computed from such, without a type
+	whole bool // such a number itself
 	// fault is why there is no value. An expression that leaves it aside has one all the
 	// same: both ways of a branch may be computed before it is decided.
 	fault error
@@ -131,7 +135,7 @@ func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 	if depth > maxNesting {
 		fail(ErrUnsupported, "nesting")
 	}
-	r := run{Machine: m, cursor: cursor{d: expr}, depth: depth}
+	r := run{Machine: m, cursor: cursor{d: expr, big: m.BigEndian}, depth: depth}
 	var pieces []Piece
 	for ops := 0; r.p < uint64(len(expr)); ops++ {
 		if ops > maxOps {
@@ -144,7 +148,7 @@ func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 			if r.done != nil {
 				p.Result = *r.done
 			} else if len(r.stack) > 0 {
-				p.Result = Result{Kind: InMemory, Value: r.pop().v}
+				p.Result = Result{Kind: InMemory, Value: r.popAddress()}
 			}
 			p.Bits = r.uleb()
 			if op == 0x93 {
@@ -172,8 +176,11 @@ func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 	case r.done != nil:
 		return *r.done, nil
 	}
-	return Result{Kind: InMemory, Value: r.pop().v}, nil
+	return Result{Kind: InMemory, Value: r.popAddress()}, nil
 }
+
+// popAddress is pop for an address.
+func (r *run) popAddress() uint64 { return Extend(r.pop().v, r.address(), false) }
 
 func (r *run) push(v uint64) { r.pushTyped(v, nil) }
 
@@ -181,11 +188,25 @@ func (r *run) push(v uint64) { r.pushTyped(v, nil) }
 func (r *run) pushTyped(v uint64, t *BaseType) {
 	if t != nil {
 		v = Extend(v, t.Size, t.Signed)
+	} else {
+		v = Extend(v, r.address(), false)
 	}
 	r.stack = append(r.stack, value{v: v, t: t})
 }
 
-func (r *run) number(v uint64) { r.stack = append(r.stack, value{v: v, plain: true}) }
+// number pushes a number that is in the expression. It keeps all of its bits for a value that is
+// nothing else.
+func (r *run) number(v uint64) {
+	r.stack = append(r.stack, value{v: v, plain: true, whole: true})
+}
+
+// address returns the bytes of an address, which are those of the generic type.
+func (m *Machine) address() int {
+	if m.AddrSize != 0 {
+		return m.AddrSize
+	}
+	return 8
+}
 
 // pop returns the value on top of the stack. The expression needs it.
 func (r *run) pop() value {
@@ -237,6 +258,9 @@ func (r *run) load(size int, t *BaseType) {
 		fail(ErrUnsupported, "a read of %d bytes", size)
 	}
 	a := r.drop()
+	if a.v = Extend(a.v, r.address(), false); t == nil && size > r.address() {
+		fail(ErrBad, "a read of %d bytes", size)
+	}
 	var b [8]byte
 	if a.fault == nil && (r.Mem == nil || !r.Mem(a.v, b[:size])) {
 		a.fault = fmt.Errorf("%w: at %#x", ErrFault, a.v)
@@ -245,7 +269,8 @@ func (r *run) load(size int, t *BaseType) {
 		r.stack = append(r.stack, value{t: t, fault: a.fault})
 		return
 	}
-	r.pushTyped(binary.LittleEndian.Uint64(b[:]), t)
+	c := cursor{d: b[:size], big: r.BigEndian}
+	r.pushTyped(c.uint(size), t)
 }
 
 // baseType reads the operand of a typed operation; 0 is the generic type.
@@ -267,9 +292,9 @@ func (r *run) baseType() *BaseType {
 	return &t
 }
 
-func width(t *BaseType) int {
+func (m *Machine) width(t *BaseType) int {
 	if t == nil {
-		return 8
+		return m.address()
 	}
 	return t.Size
 }
@@ -301,4 +326,21 @@ func Extend(v uint64, size int, signed bool) uint64 {
 	return v << n >> n
 }
 
-func littleEndian(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
+// bytesOf returns the low size bytes of a number as they are in memory.
+func bytesOf(v uint64, size int, big bool) []byte {
+	if big {
+		return binary.BigEndian.AppendUint64(nil, v)[8-size:]
+	}
+	return binary.LittleEndian.AppendUint64(nil, v)[:size]
+}
+
+// have returns how many bytes a register or a value has.
+func (m *Machine) have(res *Result) int {
+	switch {
+	case res.Kind == InRegister:
+		return m.address()
+	case res.Width != 0:
+		return res.Width
+	}
+	return 8
+}

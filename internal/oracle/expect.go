@@ -16,6 +16,8 @@ type Input struct {
 	NoCFA     bool   // CFA is not known
 	NoFrame   bool   // the register that is the frame base is not set up yet: see Site
 	Bias      uint64 // running address minus link-time address
+	BigEndian bool   // memory is big-endian
+	AddrSize  int    // bytes of an address and a register; 0 means 8
 
 	Reg func(n uint64) (v uint64, ok bool)    // by DWARF number
 	Mem func(addr uint64, p []byte) (ok bool) // fills p
@@ -34,7 +36,7 @@ type Input struct {
 func Expect(in Input) (v uint64, ok bool, err error) {
 	m := Machine{
 		Reg: in.Reg, Mem: in.Mem, FrameBase: in.FrameBase, AtEntry: in.AtEntry, NoFrame: in.NoFrame, Bias: in.Bias,
-		BaseType: in.BaseType, Indexed: in.Indexed, OffsetSize: in.OffsetSize,
+		BigEndian: in.BigEndian, AddrSize: in.AddrSize, BaseType: in.BaseType, Indexed: in.Indexed, OffsetSize: in.OffsetSize,
 	}
 	if !in.NoCFA {
 		m.CFA = func() (uint64, error) { return in.CFA, nil }

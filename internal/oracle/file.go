@@ -22,6 +22,11 @@ type File struct {
 	ehFrame  uint64      // address of .eh_frame
 	frames   frames
 	loaded   []uint64 // see Open
+
+	machine elf.Machine
+	big     bool // numbers are big-endian
+	word    int  // bytes of an address
+	locals  map[uint64]uint64
 }
 
 // Unit is one unit of .debug_info.
@@ -82,8 +87,9 @@ func (f *File) read(r io.ReaderAt) error {
 	if err != nil {
 		return err
 	}
-	if e.Class != elf.ELFCLASS64 || e.Data != elf.ELFDATA2LSB {
-		return fmt.Errorf("oracle: %v %v image: only 64-bit little-endian ones are read", e.Class, e.Data)
+	f.machine, f.big, f.word = e.Machine, e.Data == elf.ELFDATA2MSB, 8
+	if e.Class == elf.ELFCLASS32 {
+		f.word = 4
 	}
 	addrs, err := f.addresses(e)
 	if err != nil {
@@ -158,7 +164,7 @@ func (f *File) addresses(e *elf.File) ([]uint64, error) {
 func (f *File) readUnits() error {
 	d := f.sections[".debug_info"]
 	for off := uint64(0); off < uint64(len(d)); {
-		c := cursor{d: d, p: off}
+		c := f.cursor(d, off)
 		u := Unit{Off: off}
 		n := c.uint(4)
 		if n == 0xffffffff {
@@ -214,11 +220,14 @@ func (f *File) data() (*dwarf.Data, error) {
 	return d, nil
 }
 
-// cursor reads little-endian numbers. Reading past the end gives zeros and sets
-// bad.
+// cursor returns a cursor for a section.
+func (f *File) cursor(d []byte, p uint64) cursor { return cursor{d: d, p: p, big: f.big} }
+
+// cursor reads numbers. Reading past the end gives zeros and sets bad.
 type cursor struct {
 	d   []byte
 	p   uint64
+	big bool // the numbers are big-endian
 	bad bool
 }
 
@@ -233,6 +242,10 @@ func (c *cursor) bytes(n uint64) []byte {
 
 func (c *cursor) uint(n int) uint64 {
 	var b [8]byte
+	if c.big {
+		copy(b[8-n:], c.bytes(uint64(n)))
+		return binary.BigEndian.Uint64(b[:])
+	}
 	copy(b[:], c.bytes(uint64(n)))
 	return binary.LittleEndian.Uint64(b[:])
 }

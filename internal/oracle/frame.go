@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
@@ -85,6 +86,11 @@ func rule(fde *frame.FrameDescriptionEntry, addr uint64) (CFA, error) {
 		return CFA{Reg: fc.CFA.Reg, Off: fc.CFA.Offset}, nil
 	case frame.RuleExpression:
 		return CFA{Expr: fc.CFA.Expression}, nil
+	case frame.RuleUndefined:
+		// GNU as for MIPS names only a register to begin with, and means the offset 0 from it.
+		if first := fde.CIE.InitialInstructions; len(first) > 0 && first[0] == 0x0d {
+			return CFA{Reg: fc.CFA.Reg, Off: fc.CFA.Offset}, nil
+		}
 	}
 	return CFA{}, fmt.Errorf("oracle: call frame address at %#x by rule %d", addr, fc.CFA.Rule)
 }
@@ -100,9 +106,13 @@ func (f *File) description(addr uint64) (*frame.FrameDescriptionEntry, error) {
 			if len(d) == 0 {
 				continue
 			}
+			if f.big {
+				// Delve reads little-endian headers in any case.
+				d = f.turned(d, s.name == ".eh_frame")
+			}
 			var t frame.FrameDescriptionEntries
 			err := caught(func() (err error) {
-				t, err = frame.Parse(d, binary.LittleEndian, 0, 8, s.addr)
+				t, err = frame.Parse(d, binary.LittleEndian, 0, f.word, s.addr)
 				return err
 			})
 			if err != nil {
@@ -123,6 +133,125 @@ func (f *File) description(addr uint64) (*frame.FrameDescriptionEntry, error) {
 		}
 	}
 	return nil, ErrNoFrame
+}
+
+// turned returns call frame information with the bytes of each number in the other order.
+func (f *File) turned(d []byte, eh bool) []byte {
+	out := bytes.Clone(d)
+	c := f.cursor(d, 0)
+	turn := func(n int) uint64 {
+		at := c.p
+		v := c.uint(n)
+		if !c.bad {
+			slices.Reverse(out[at:c.p])
+		}
+		return v
+	}
+	sizes := make(map[uint64]int) // of addresses in the descriptions of each common entry
+	for !c.bad && c.p < uint64(len(d)) {
+		at := c.p
+		n := turn(4)
+		end := c.p + n
+		if n == 0 || n == 0xffffffff || end > uint64(len(d)) {
+			break // an end, or 64-bit DWARF, which delve does not read either
+		}
+		from := c.p
+		id := turn(4)
+		entry := c
+		entry.d = d[:end]
+		if id == 0xffffffff || eh && id == 0 {
+			sizes[at] = f.common(&entry)
+		} else {
+			of := id
+			if eh {
+				of = from - id
+			}
+			size := sizes[of]
+			if size == 0 {
+				size = f.word
+			}
+			turn(size)
+			turn(size)
+			entry = c
+			entry.d = d[:end]
+			if eh {
+				entry.bytes(entry.uleb())
+			}
+		}
+		eachInstruction(&entry, func(op byte, kinds string) {
+			for _, k := range kinds {
+				at := entry.p
+				if skip(&entry, k); k > '1' && k <= '8' && !entry.bad {
+					slices.Reverse(out[at:entry.p])
+				}
+			}
+		})
+		c.p = end
+	}
+	return out
+}
+
+// common reads a common entry up to its instructions, and returns the size of addresses in its
+// descriptions.
+func (f *File) common(c *cursor) int {
+	version, size := c.uint(1), f.word
+	var letters []byte
+	for b := c.uint(1); b != 0 && !c.bad; b = c.uint(1) {
+		letters = append(letters, byte(b))
+	}
+	if version >= 4 && len(letters) == 0 {
+		c.bytes(2)
+	}
+	c.uleb()
+	c.sleb()
+	c.uleb()
+	for _, l := range letters {
+		switch l {
+		case 'z':
+			c.uleb()
+		case 'R':
+			if enc := c.uint(1) & 0x0f; enc == 0x03 || enc == 0x0b {
+				size = 4 // udata4, sdata4
+			}
+		case 'L':
+			c.uint(1)
+		case 'P':
+			n := f.word
+			if enc := c.uint(1) & 0x0f; enc == 0x03 || enc == 0x0b {
+				n = 4
+			}
+			c.bytes(uint64(n))
+		}
+	}
+	return size
+}
+
+// eachInstruction calls f with each call frame instruction, and the kinds of its operands, which f
+// must skip.
+func eachInstruction(c *cursor, f func(op byte, kinds string)) {
+	for !c.bad && c.p < uint64(len(c.d)) {
+		op := byte(c.uint(1))
+		if op&0xc0 != 0 {
+			op &= 0xc0
+		}
+		kinds, known := operands[op]
+		if !known {
+			return
+		}
+		f(op, kinds)
+	}
+}
+
+// skip skips an operand.
+func skip(c *cursor, kind rune) {
+	switch kind {
+	case 'u', 's':
+		c.uleb()
+	case 'b':
+		c.bytes(c.uleb())
+	default:
+		c.bytes(uint64(kind - '0'))
+	}
 }
 
 // repair corrects what delve misreads: common entries of version 4, which clang writes, have
@@ -168,30 +297,14 @@ func withoutSigning(insns []byte) []byte {
 	}
 	out := bytes.Clone(insns)
 	c := cursor{d: insns}
-	for !c.bad && c.p < uint64(len(c.d)) {
-		at := c.p
-		op := byte(c.uint(1))
-		if op&0xc0 != 0 {
-			op &= 0xc0
-		}
-		kinds, known := operands[op]
-		if !known {
-			break
-		}
+	eachInstruction(&c, func(op byte, kinds string) {
 		if op == negateRAState {
-			out[at] = 0
+			out[c.p-1] = 0
 		}
 		for _, k := range kinds {
-			switch k {
-			case 'u', 's':
-				c.uleb()
-			case 'b':
-				c.bytes(c.uleb())
-			default:
-				c.bytes(uint64(k - '0'))
-			}
+			skip(&c, k)
 		}
-	}
+	})
 	return out
 }
 

@@ -63,7 +63,7 @@ func (r *Reader) list(t *tree, loc, views *dwarf.Field) ([]listEntry, error) {
 	if t.Version < 5 {
 		section = ".debug_loc"
 	}
-	c := cursor{d: r.f.sections[section]}
+	c := r.f.cursor(r.f.sections[section], 0)
 	off, err := r.listOffset(t, loc)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (r *Reader) listOffset(t *tree, loc *dwarf.Field) (uint64, error) {
 		if t.Dwarf64 {
 			size = 8
 		}
-		c := cursor{d: r.f.sections[".debug_loclists"], p: uint64(base) + v*uint64(size)}
+		c := r.f.cursor(r.f.sections[".debug_loclists"], uint64(base)+v*uint64(size))
 		off := uint64(base) + c.uint(size)
 		if c.bad {
 			return 0, fmt.Errorf("oracle: no list with index %d", v)
@@ -140,14 +140,14 @@ func (r *Reader) listV4(t *tree, c *cursor) ([]listEntry, error) {
 	var out []listEntry
 	base := t.lowPC()
 	for !c.bad {
-		lo, hi := c.uint(8), c.uint(8)
+		lo, hi := c.uint(r.f.word), c.uint(r.f.word)
 		switch {
 		case lo == 0 && hi == 0:
 			return out, nil
-		case lo == ^uint64(0):
+		case lo == Extend(^uint64(0), r.f.word, false):
 			base = hi
 		default:
-			out = append(out, listEntry{lo: base + lo, hi: base + hi, expr: c.bytes(c.uint(2))})
+			out = append(out, listEntry{lo: r.f.wrap(base + lo), hi: r.f.wrap(base + hi), expr: c.bytes(c.uint(2))})
 		}
 	}
 	return out, nil
@@ -185,19 +185,19 @@ func (r *Reader) listV5(t *tree, c *cursor) ([]listEntry, error) {
 			e.lo, err1 = r.indexed(t, c.uleb())
 			e.hi = e.lo + c.uleb()
 		case 0x04: // offset_pair
-			e.lo = base + c.uleb()
-			e.hi = base + c.uleb()
+			e.lo = r.f.wrap(base + c.uleb())
+			e.hi = r.f.wrap(base + c.uleb())
 		case 0x05: // default_location
 			out = append(out, listEntry{isDefault: true, expr: c.bytes(c.uleb())})
 			continue
 		case 0x06: // base_address
-			base = c.uint(8)
+			base = c.uint(r.f.word)
 			continue
 		case 0x07: // start_end
-			e.lo = c.uint(8)
-			e.hi = c.uint(8)
+			e.lo = c.uint(r.f.word)
+			e.hi = c.uint(r.f.word)
 		case 0x08: // start_length
-			e.lo = c.uint(8)
+			e.lo = c.uint(r.f.word)
 			e.hi = e.lo + c.uleb()
 		case 0x09: // GNU_view_pair, for the next bounded entry
 			views = &[2]uint64{c.uleb(), c.uleb()}
@@ -222,10 +222,13 @@ func (r *Reader) indexed(t *tree, i uint64) (uint64, error) {
 	if !ok {
 		return 0, fmt.Errorf("oracle: unit at %#x has no DW_AT_addr_base", t.Off)
 	}
-	c := cursor{d: r.f.sections[".debug_addr"], p: uint64(base) + 8*i}
-	a := c.uint(8)
+	c := r.f.cursor(r.f.sections[".debug_addr"], uint64(base)+uint64(r.f.word)*i)
+	a := c.uint(r.f.word)
 	if c.bad {
 		return 0, fmt.Errorf("oracle: no address with index %d", i)
 	}
 	return a, nil
 }
+
+// wrap reduces an address to its size.
+func (f *File) wrap(addr uint64) uint64 { return Extend(addr, f.word, false) }

@@ -83,7 +83,7 @@ func (o *Object) deref() error {
 	if o.typ == nil || o.typ.Tag != dwarf.TagPointerType {
 		return fmt.Errorf("%w: what is no pointer", ErrNotRead)
 	}
-	addr, err := o.number(64)
+	addr, err := o.number(8 * int64(o.m.address()))
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,9 @@ func (r *Reader) memberBits(c *node) (off, bits int64, err error) {
 			return 0, 0, err
 		}
 		storage = info.Size
+	}
+	if r.f.big {
+		return off + number(dwarf.AttrBitOffset), bits, nil
 	}
 	return off + 8*storage - number(dwarf.AttrBitOffset) - bits, bits, nil
 }
@@ -234,7 +237,15 @@ func (m *Machine) bitsAt(res *Result, off, n int64) (uint64, error) {
 	case InRegister, IsValue, IsBytes:
 		all := res.Bytes
 		if res.Kind != IsBytes {
-			all = littleEndian(res.Value)
+			have := m.have(res)
+			if m.BigEndian {
+				// The object is in the low bytes, and its size is not known here.
+				if off != 0 || int(n) > 8*have {
+					return 0, fmt.Errorf("%w: a part of a big-endian register", ErrNotRead)
+				}
+				have, skip = size, uint(8*int64(size)-n)
+			}
+			all = bytesOf(res.Value, have, m.BigEndian)
 		}
 		if first < 0 || first+int64(size) > int64(len(all)) {
 			return 0, fmt.Errorf("%w: bytes %d to %d, the location has %d", ErrTooLarge, first, first+int64(size), len(all))
@@ -249,8 +260,12 @@ func (m *Machine) bitsAt(res *Result, off, n int64) (uint64, error) {
 	}
 	var v uint64
 	for i := range n {
-		bit := uint64(b[(int64(skip)+i)/8]>>((int64(skip)+i)%8)) & 1
-		v |= bit << i
+		bit := uint64(bitAt(b, uint64(skip)+uint64(i), m.BigEndian))
+		if m.BigEndian {
+			v = v<<1 | bit
+		} else {
+			v |= bit << i
+		}
 	}
 	return v, nil
 }
@@ -265,11 +280,15 @@ func (m *Machine) bitsOfPieces(pieces []Piece, off, n int64) (uint64, error) {
 		end := start + int64(p.Bits)
 		from := off + got
 		if take := min(off+n, end) - from; from >= start && take > 0 {
-			part, err := m.bitsAt(&p.Result, int64(p.Skip)+from-start, take)
+			part, err := m.pieceAt(p, from-start, take)
 			if err != nil {
 				return 0, err
 			}
-			v |= part << got
+			if m.BigEndian {
+				v = v<<uint(take) | part
+			} else {
+				v |= part << got
+			}
 			got += take
 		}
 		start = end
@@ -278,6 +297,19 @@ func (m *Machine) bitsOfPieces(pieces []Piece, off, n int64) (uint64, error) {
 		return 0, ErrMissing
 	}
 	return v, nil
+}
+
+// pieceAt reads bits of a piece.
+func (m *Machine) pieceAt(p *Piece, off, n int64) (uint64, error) {
+	if m.BigEndian && (p.Kind == InRegister || p.Kind == IsValue) {
+		// The piece is Bits bits from bit Skip on, counted from the lowest; its first bit is the highest.
+		low := int64(p.Skip) + int64(p.Bits) - off - n
+		if low < 0 || low+n > int64(8*m.have(&p.Result)) {
+			return 0, fmt.Errorf("%w: a piece of %d bits", ErrTooLarge, p.Bits)
+		}
+		return p.Value >> uint(low) & (1<<uint(n) - 1), nil
+	}
+	return m.bitsAt(&p.Result, int64(p.Skip)+off, n)
 }
 
 // Number is an operand of an expression: a number of a type.

@@ -25,13 +25,13 @@ func (r *run) op(op uint8) {
 	}
 	switch op {
 	case 0x03: // addr
-		r.push(r.uint(8) + r.Bias)
+		r.push(r.uint(r.address()) + r.Bias)
 	case 0xa1, 0xfb: // addrx, GNU_addr_index
 		r.push(r.indexed() + r.Bias)
 	case 0xa2, 0xfc: // constx, GNU_const_index
 		r.push(r.indexed())
 	case 0x06: // deref
-		r.load(8, nil)
+		r.load(r.address(), nil)
 	case 0x94: // deref_size
 		r.load(int(r.uint(1)), nil)
 	case 0xa6, 0xf6: // deref_type
@@ -76,7 +76,7 @@ func (r *run) op(op uint8) {
 	case 0x19: // abs
 		t := r.peek(0).t
 		r.replace(t, func(v uint64) uint64 {
-			if int64(v) < 0 && (t == nil || t.Signed) {
+			if int64(Extend(v, r.width(t), true)) < 0 && (t == nil || t.Signed) {
 				return -v
 			}
 			return v
@@ -90,7 +90,7 @@ func (r *run) op(op uint8) {
 		r.replace(r.peek(0).t, func(v uint64) uint64 { return v + k })
 	case 0x28, 0x2f: // bra, skip
 		delta := uint64(r.sint(2))
-		if op == 0x28 && r.pop().v == 0 {
+		if op == 0x28 && r.popNumber() == 0 {
 			return
 		}
 		if r.p += delta; r.p > uint64(len(r.d)) {
@@ -125,7 +125,11 @@ func (r *run) op(op uint8) {
 	case 0x9e: // implicit_value
 		r.done = &Result{Kind: IsBytes, Bytes: r.bytes(r.uleb())}
 	case 0x9f: // stack_value
-		r.done = &Result{Kind: IsValue, Value: r.pop().v}
+		v := r.pop()
+		r.done = &Result{Kind: IsValue, Value: v.v}
+		if v.t == nil && !v.whole && r.address() < 8 {
+			r.done.Value, r.done.Width = Extend(v.v, r.address(), false), r.address()
+		}
 	case 0xa0, 0xf2: // implicit_pointer
 		r.done = &Result{Kind: IsImplicit, Target: r.uint(max(r.OffsetSize, 4)), TargetOffset: r.sleb()}
 	case 0xa3, 0xf3: // entry_value
@@ -138,7 +142,7 @@ func (r *run) op(op uint8) {
 		fail(ErrParameterRef, "")
 	case 0xa4, 0xf4: // const_type
 		t := r.baseType()
-		b := cursor{d: r.bytes(r.uint(1))}
+		b := cursor{d: r.bytes(r.uint(1)), big: r.big}
 		if t == nil || len(b.d) != t.Size {
 			fail(ErrBad, "const_type of %d bytes", len(b.d))
 		}
@@ -148,11 +152,18 @@ func (r *run) op(op uint8) {
 		t := r.baseType()
 		r.pushTyped(r.reg(n), t)
 	case 0xa8, 0xf7: // convert
-		r.replace(r.baseType(), func(v uint64) uint64 { return v })
+		// The generic type has a sign here, as in GDB.
+		t, of := r.baseType(), r.peek(0).t
+		r.replace(t, func(v uint64) uint64 {
+			if of == nil {
+				return Extend(v, r.address(), true)
+			}
+			return v
+		})
 	case 0xa9, 0xf9: // reinterpret
 		t := r.baseType()
-		if of := r.peek(0).t; width(t) != width(of) {
-			fail(ErrBad, "reinterpret of %d bytes as %d", width(of), width(t))
+		if of := r.peek(0).t; r.width(t) != r.width(of) {
+			fail(ErrBad, "reinterpret of %d bytes as %d", r.width(of), r.width(t))
 		}
 		r.replace(t, func(v uint64) uint64 { return v })
 	default:
@@ -162,6 +173,15 @@ func (r *run) op(op uint8) {
 
 func (r *run) inRegister(n uint64) {
 	r.done = &Result{Kind: InRegister, Reg: n, Value: r.reg(n)}
+}
+
+// popNumber is pop for a number of the generic type, without a sign.
+func (r *run) popNumber() uint64 {
+	v := r.pop()
+	if v.t == nil {
+		return Extend(v.v, r.address(), false)
+	}
+	return v.v
 }
 
 func (r *run) indexed() uint64 {
@@ -197,7 +217,19 @@ func (r *run) binary(op uint8) {
 		return
 	}
 	signed := t == nil || t.Signed
+	if t == nil {
+		a = Extend(a, r.address(), false)
+	}
+	if second.t == nil {
+		b = Extend(b, r.address(), false)
+	}
 	sa, sb := int64(a), int64(b)
+	if t == nil {
+		sa = int64(Extend(a, r.address(), true))
+	}
+	if second.t == nil {
+		sb = int64(Extend(b, r.address(), true))
+	}
 	truth := func(v bool) {
 		n := value{plain: first.plain && second.plain}
 		if v {
@@ -264,15 +296,12 @@ func (r *run) binary(op uint8) {
 	case 0x24: // shl
 		v = a << b
 	case 0x25: // shr, of the bits that the type has
-		v = Extend(a, width(t), false) >> b
+		v = Extend(a, r.width(t), false) >> b
 	case 0x26: // shra
-		v = uint64(int64(Extend(a, width(t), true)) >> b)
+		v = uint64(int64(Extend(a, r.width(t), true)) >> b)
 	case 0x27: // xor
 		v = a ^ b
 	}
-	if first.plain && second.plain {
-		r.number(v)
-		return
-	}
 	r.pushTyped(v, t)
+	r.stack[len(r.stack)-1].plain = first.plain && second.plain
 }

@@ -67,7 +67,11 @@ func (r *Reader) mark(n *node, bits []bool, depth int) error {
 			size = number(dwarf.AttrBitSize)
 			if m.AttrField(dwarf.AttrBitOffset) != nil {
 				// DWARF 2 counts from the highest bit of the storage unit.
-				from += storage - number(dwarf.AttrBitOffset) - size
+				if r.f.big {
+					from += number(dwarf.AttrBitOffset)
+				} else {
+					from += storage - number(dwarf.AttrBitOffset) - size
+				}
 			}
 		}
 		from += number(dwarf.AttrDataBitOffset)

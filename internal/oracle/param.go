@@ -77,7 +77,7 @@ func (r *Reader) params(s *Site, n *node) error {
 			}
 			continue
 		}
-		first := best(own)
+		first := r.best(own)
 		if err := r.param(s, own[first], false); err != nil {
 			return err
 		}
@@ -106,10 +106,10 @@ func (r *Reader) params(s *Site, n *node) error {
 // best chooses one of several entries for a parameter. A constant or an address wins: GCC
 // writes it after the register that callers of a .constprop clone no longer set. Otherwise
 // it is the first entry with a location, and without any the first entry.
-func best(own []*node) int {
+func (r *Reader) best(own []*node) int {
 	for i, c := range own {
 		b, _ := c.Val(dwarf.AttrLocation).([]byte)
-		if c.AttrField(dwarf.AttrConstValue) != nil || len(b) == 10 && b[0] == 0x03 && b[9] == 0x9f {
+		if c.AttrField(dwarf.AttrConstValue) != nil || len(b) == r.f.word+2 && b[0] == 0x03 && b[r.f.word+1] == 0x9f {
 			return i
 		}
 	}
@@ -178,7 +178,7 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 	}
 	switch {
 	case value != nil:
-		p.Source, p.Rule, p.Const = Constant, RuleConstant, constant(value)
+		p.Source, p.Rule, p.Const = Constant, RuleConstant, constant(value, r.f.big)
 	case loc != nil:
 		p.Expr, p.Rule, err = r.location(s, loc, n.AttrField(attrGNULocviews))
 		if err != nil {
@@ -198,12 +198,12 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 
 // constant is the bytes of a DW_AT_const_value, sign-extended to 8 when it is a
 // number.
-func constant(f *dwarf.Field) []byte {
+func constant(f *dwarf.Field, big bool) []byte {
 	switch v := f.Val.(type) {
 	case int64:
-		return littleEndian(uint64(v))
+		return bytesOf(uint64(v), 8, big)
 	case uint64:
-		return littleEndian(v)
+		return bytesOf(v, 8, big)
 	case []byte:
 		return v
 	case string:

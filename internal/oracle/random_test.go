@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/agree"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -44,7 +45,7 @@ func TestRandomExpressions(t *testing.T) {
 	if testing.Short() {
 		rounds = 30
 	}
-	all := newFindings()
+	all := agree.NewFindings()
 	for round := range rounds {
 		rng := rand.New(rand.NewPCG(uint64(round), 1))
 		patched := bytes.Clone(image)
@@ -60,16 +61,16 @@ func TestRandomExpressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.add(compare(t, img, other, other.Units, true))
+		all.Add(compare(t, img, other, other.Units, true))
 		_ = img.Close()
 	}
 	t.Logf("%d expressions in %d rounds", len(places), rounds)
-	for k := range all.totals {
+	for k := range all.Totals {
 		if !strings.Contains(k, "expressions") && !strings.Contains(k, "not located") {
-			delete(all.totals, k)
+			delete(all.Totals, k)
 		}
 	}
-	all.report(t)
+	report(t, all, 0)
 }
 
 // place is an expression in .debug_loclists.

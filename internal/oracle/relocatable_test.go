@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/agree"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -40,7 +41,7 @@ func TestRelocatable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, img, file, file.Units, false).report(t)
+			report(t, compare(t, img, file, file.Units, false), 0)
 		})
 	}
 	if apart == 0 {
@@ -86,7 +87,7 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 	}
 	params, differ := 0, 0
 	bad := func(s *dwarfloc.Site, format string, args ...any) {
-		if differ++; differ <= maxExamples {
+		if differ++; differ <= agree.MaxExamples {
 			t.Errorf("%v (entry %#x): "+format, append([]any{s, s.DIE}, args...)...)
 		}
 	}
@@ -132,7 +133,7 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 		}
 	}
 	t.Logf("%d sites, %d parameters, %d of them addresses", len(mine), params, apart)
-	if differ > maxExamples {
+	if differ > agree.MaxExamples {
 		t.Errorf("%d differences", differ)
 	}
 	return apart

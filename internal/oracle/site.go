@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"debug/dwarf"
+	"debug/elf"
 )
 
 // Site is one place where a function's body begins.
@@ -151,12 +152,18 @@ func (s *Site) NoFrame() (bool, error) {
 	return !steady, err
 }
 
+// stackPointers are the DWARF numbers of stack pointers, from the documents of the ABIs.
+var stackPointers = map[elf.Machine]uint8{
+	elf.EM_X86_64: 7, elf.EM_386: 4, elf.EM_AARCH64: 31, elf.EM_ARM: 13, elf.EM_S390: 15, elf.EM_PPC64: 1, elf.EM_RISCV: 2, elf.EM_MIPS: 29,
+}
+
 // TooEarly reports whether a parameter's expression for the whole scope is relative to the
 // stack pointer, at the entry of a function that has not moved it yet: the expression is
 // meant for the code after the function's prologue.
 func (s *Site) TooEarly(p *Param) (bool, error) {
-	const breg7 = 0x77 // the stack pointer of amd64
-	if !s.AtEntry() || p.Rule != RuleWhole || len(p.Expr) == 0 || p.Expr[0] != breg7 {
+	const breg0 = 0x70
+	sp, known := stackPointers[s.r.f.machine]
+	if !known || !s.AtEntry() || p.Rule != RuleWhole || len(p.Expr) == 0 || p.Expr[0] != breg0+sp {
 		return false, nil
 	}
 	steady, err := s.r.f.SteadyFrame(s.Addr)
@@ -172,7 +179,7 @@ func (s *Site) Machine() Machine {
 		offsetSize = 8
 	}
 	return Machine{
-		AtEntry: s.AtEntry(), FrameBase: s.FrameBase, OffsetSize: offsetSize,
+		AtEntry: s.AtEntry(), FrameBase: s.FrameBase, OffsetSize: offsetSize, BigEndian: s.r.f.big, AddrSize: s.r.f.word,
 		BaseType: func(off uint64) (BaseType, error) { return s.r.baseType(s.tree, off) },
 		Indexed:  func(i uint64) (uint64, error) { return s.r.indexed(s.tree, i) },
 	}

@@ -61,7 +61,7 @@ func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
 		return info, nil
 	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
 		if size < 0 {
-			size = 8
+			size = int64(r.f.word)
 		}
 		return TypeInfo{Size: size, Scalar: true}, nil
 	case dwarf.TagEnumerationType:

@@ -18,7 +18,6 @@ package prove
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -263,8 +262,10 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 	if err := bpfexec.Available(); err != nil {
 		return nil, err
 	}
-	if img.BigEndian() {
-		return nil, errors.New("a big-endian image's prologues cannot run on this machine")
+	if a := img.Arch(); a.BigEndian || a.WordSize < 8 {
+		// Loads of parts of registers would get other parts, and addresses of 4 bytes do not reach what they
+		// are to read here.
+		return nil, fmt.Errorf("%s: prologues for %s cannot run on this machine", img.Path(), a.Name)
 	}
 	if o.States == 0 {
 		o.States = 3

@@ -1,78 +1,69 @@
-package oracle_test
+package agree
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// findings gathers differences by kind, with examples, and counts.
-type findings struct {
-	count    map[string]int
-	examples map[string][]string
-	totals   map[string]int
-	slack    int // more notStoredYet than their share of a whole kernel
+// Findings gathers differences by kind, with examples, and counts.
+type Findings struct {
+	Count    map[string]int      // differences of a kind
+	Examples map[string][]string // of a kind
+	Totals   map[string]int      // what there is
 }
 
-func newFindings() *findings {
-	return &findings{count: make(map[string]int), examples: make(map[string][]string), totals: make(map[string]int)}
+// NewFindings returns findings of nothing.
+func NewFindings() *Findings {
+	return &Findings{Count: make(map[string]int), Examples: make(map[string][]string), Totals: make(map[string]int)}
 }
 
-const maxExamples = 8
+// MaxExamples is how many examples there are of a kind of difference.
+const MaxExamples = 8
 
-func (f *findings) differ(kind, format string, args ...any) {
-	if f.count[kind]++; f.count[kind] <= maxExamples {
-		f.examples[kind] = append(f.examples[kind], fmt.Sprintf(format, args...))
-	}
-}
-
-func (f *findings) add(g *findings) {
-	for k, n := range g.count {
-		f.count[k] += n
-		f.examples[k] = append(f.examples[k], g.examples[k]...)
-	}
-	for k, n := range g.totals {
-		f.totals[k] += n
+func (f *Findings) differ(kind, format string, args ...any) {
+	if f.Count[kind]++; f.Count[kind] <= MaxExamples {
+		f.Examples[kind] = append(f.Examples[kind], fmt.Sprintf(format, args...))
 	}
 }
 
-func (f *findings) report(t *testing.T) {
-	t.Helper()
-	params := f.totals["inlined parameters"] + f.totals["out-of-line parameters"]
-	if n := f.totals[notStoredYet]; n > f.slack+params/2000 {
-		t.Errorf("%d of %d %s", n, params, notStoredYet)
+// Add adds others.
+func (f *Findings) Add(g *Findings) {
+	for k, n := range g.Count {
+		f.Count[k] += n
+		f.Examples[k] = append(f.Examples[k], g.Examples[k]...)
 	}
-	for _, k := range slices.Sorted(maps.Keys(f.count)) {
-		e := f.examples[k]
-		t.Errorf("%s: %d", k, f.count[k])
-		for _, s := range e[:min(len(e), maxExamples)] {
-			t.Logf("    %s", s)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(f.totals)) {
-		t.Logf("%9d %s", f.totals[k], k)
+	for k, n := range g.Totals {
+		f.Totals[k] += n
 	}
 }
 
-// compare reads some units of an image both ways.
-func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracle.Unit, random bool) *findings {
-	t.Helper()
-	sites, err := img.Sites(context.Background(), nil)
+// Options are options of Compare.
+type Options struct {
+	Units  []oracle.Unit // to compare; nil means all
+	Random bool          // expressions are made up
+}
+
+// Compare reads an image both ways.
+func Compare(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Findings, error) {
+	units := o.Units
+	if units == nil {
+		units = file.Units
+	}
+	sites, err := img.Sites(ctx, nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	byDIE := make(map[uint64]*dwarfloc.Site, len(sites))
 	type entryKey struct {
@@ -90,13 +81,13 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 		mu   sync.Mutex
 		wg   sync.WaitGroup
 		next atomic.Int64
-		all  = newFindings()
+		all  = NewFindings()
 		seen = make(map[uint64]bool)
 		errs []error
 	)
 	for range min(2, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			c := comparer{img: img, file: file, random: random, findings: newFindings()}
+			c := comparer{img: img, file: file, random: o.Random, Findings: NewFindings()}
 			var mine []uint64
 			err := func() error {
 				r, err := file.NewReader()
@@ -117,7 +108,7 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 						other := byDIE[s.DIE]
 						if other == nil {
 							if !s.Inlined && entries[entryKey{s.Function, s.Addr}] {
-								c.totals["entries that dwarfloc leaves out as copies"]++
+								c.Totals["entries that dwarfloc leaves out as copies"]++
 								continue
 							}
 							c.differ("site missing in dwarfloc", "%s at %#x, entry %#x", s.Function, s.Addr, s.DIE)
@@ -129,7 +120,7 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 			}()
 			mu.Lock()
 			defer mu.Unlock()
-			all.add(c.findings)
+			all.Add(c.Findings)
 			for _, d := range mine {
 				seen[d] = true
 			}
@@ -140,7 +131,7 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	chosen := slices.Clone(units)
 	slices.SortFunc(chosen, func(a, b oracle.Unit) int { return int(int64(a.Off) - int64(b.Off)) })
@@ -155,12 +146,12 @@ func compare(t *testing.T, img *dwarfloc.Image, file *oracle.File, units []oracl
 			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // comparer is one goroutine's part of a comparison.
 type comparer struct {
-	*findings
+	*Findings
 	img    *dwarfloc.Image
 	file   *oracle.File
 	random bool // expressions are made up
@@ -171,7 +162,7 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 	if s.Inlined {
 		kind = "inlined"
 	}
-	c.totals[kind+" sites"]++
+	c.Totals[kind+" sites"]++
 	at := fmt.Sprintf("%s (entry %#x)", s.Function, s.DIE)
 	if s.Function != d.Function {
 		c.differ("name", "%s: dwarfloc %q", at, d.Function)
@@ -180,7 +171,7 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 		c.differ("kind", "%s: dwarfloc %v", at, d.Kind)
 	}
 	if d.AfterPrologue {
-		c.totals[kind+" sites after a prologue"]++
+		c.Totals[kind+" sites after a prologue"]++
 		if s.Inlined || d.Addr <= s.Addr {
 			c.differ("prologue", "%s: starts at %#x, dwarfloc %#x", at, s.Addr, d.Addr)
 		}
@@ -217,15 +208,18 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 }
 
 func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dwarfloc.Site, v *dwarfloc.Variable) {
-	c.totals[kind+" parameters"]++
+	c.Totals[kind+" parameters"]++
+	if v.Located() {
+		c.Totals[kind+" parameters, located"]++
+	}
 	c.types(at, p, v)
 	switch {
 	case v.Loc.Rule == loc.RuleABI && !s.Inlined:
 		// What the debug information says is in doubt, and nothing else is read here.
-		c.totals["parameters by the calling convention"]++
+		c.Totals["parameters by the calling convention"]++
 		return
 	case v.Reason.Code == loc.ReasonContradictory, v.Reason.Code == loc.ReasonReassigned:
-		c.totals["parameters of which dwarfloc says: "+v.Reason.Code.String()]++
+		c.Totals["parameters of which dwarfloc says: "+v.Reason.Code.String()]++
 		return
 	}
 	expr, section, off := v.Expression()
@@ -258,7 +252,7 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 			break
 		}
 		for seed := range uint64(2) {
-			want = c.expression(at, state{mix(s.DIE ^ seed<<60)}, s, p, v, seed == 0)
+			want = c.expression(at, State{mix(s.DIE ^ seed<<60), c.img.Arch()}, s, p, v, seed == 0)
 		}
 		switch want {
 		case loc.ReasonEntryValueOnly:
@@ -268,14 +262,14 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		}
 	}
 	if p.Source == oracle.Expression {
-		c.totals[kind+" parameters by rule "+string(p.Rule)]++
+		c.Totals[kind+" parameters by rule "+string(p.Rule)]++
 	}
-	c.totals[kind+" parameters, oracle: "+verdict]++
+	c.Totals[kind+" parameters, oracle: "+verdict]++
 	if len(p.Others) > 0 {
-		c.totals[kind+" parameters with several entries"]++
+		c.Totals[kind+" parameters with several entries"]++
 		for _, o := range p.Others {
 			if verdict == "not at the site" && (o.Source == oracle.Expression || o.Source == oracle.Constant) {
-				c.totals[kind+" parameters not at the site of which another entry is"]++
+				c.Totals[kind+" parameters not at the site of which another entry is"]++
 			}
 		}
 	}
@@ -289,9 +283,9 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		verdict = "entry value only"
 	case loc.ReasonNone:
 	default:
-		c.totals[kind+" parameters described but not located: "+v.Reason.Code.String()]++
+		c.Totals[kind+" parameters described but not located: "+v.Reason.Code.String()]++
 	}
-	c.totals[kind+" parameters, dwarfloc: "+verdict]++
+	c.Totals[kind+" parameters, dwarfloc: "+verdict]++
 	if v.Reason.Code != want {
 		c.differ("reason", "%s: %q, dwarfloc %v (% x)", at, want, v.Reason, p.Expr)
 	}
@@ -325,8 +319,9 @@ func (c *comparer) types(at string, p *oracle.Param, v *dwarfloc.Variable) {
 }
 
 func (c *comparer) constant(at string, p *oracle.Param, v *dwarfloc.Variable) {
-	want := shorten(oracle.Result{Kind: oracle.IsBytes, Bytes: p.Const})
-	got, ok := state{}.result(&v.Loc)
+	st := State{Arch: c.img.Arch()}
+	want := st.shorten(oracle.Result{Kind: oracle.IsBytes, Bytes: p.Const})
+	got, ok := st.result(&v.Loc)
 	if !ok || !reflect.DeepEqual(got, want) {
 		c.differ("constant", "%s: %v, dwarfloc %v", at, want, got)
 	}
@@ -334,8 +329,8 @@ func (c *comparer) constant(at string, p *oracle.Param, v *dwarfloc.Variable) {
 
 // expression evaluates a parameter's expression in both ways and returns the
 // reason that dwarfloc should give.
-func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable, third bool) loc.ReasonCode {
-	m := c.machine(at, s, st.reg, st.mem, st.bias())
+func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable, third bool) loc.ReasonCode {
+	m := c.machine(at, s, st.Reg, st.Mem, st.bias())
 	if early, err := s.TooEarly(p); err != nil {
 		c.differ("frame", "%s: %v", at, err)
 	} else if early {
@@ -346,27 +341,27 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 		return loc.ReasonNotAtSite
 	}
 	if err != nil && !errors.Is(err, oracle.ErrFault) {
-		return reason(err)
+		return c.reason(err)
 	}
-	if third {
+	if third && c.img.Arch().WordSize == 8 && !c.img.Arch().BigEndian {
 		c.third(at, st, m, p, res, err)
 	}
 	if res, err = pad(p, res, err); err != nil && !errors.Is(err, oracle.ErrFault) {
 		c.differ("padding", "%s: %v", at, err)
 	}
 	got, ok := st.result(&v.Loc)
-	if c.random {
-		switch {
-		case v.Reason.Code == loc.ReasonUnsupported && strings.Contains(v.Reason.Detail, "more than"):
-			c.totals["made-up expressions beyond dwarfloc's limits"]++
-			return v.Reason.Code
-		case err != nil && ok:
-			// Nothing depends on the result of the division, so its fault may be dropped too.
-			c.totals["made-up expressions with a fault in dead code"]++
-			return v.Reason.Code
+	switch {
+	case v.Reason.Code == loc.ReasonUnsupported && strings.Contains(v.Reason.Detail, "more than"):
+		if third {
+			c.Totals["expressions beyond dwarfloc's limits"]++
 		}
+		return v.Reason.Code
+	case c.random && err != nil && ok:
+		// Nothing depends on the result of the division, so its fault may be dropped too.
+		c.Totals["made-up expressions with a fault in dead code"]++
+		return v.Reason.Code
 	}
-	if v.Loc.Kind == loc.KindNone || ok != (err == nil) || ok && !reflect.DeepEqual(got, shorten(res)) {
+	if v.Loc.Kind == loc.KindNone || ok != (err == nil) || ok && !st.same(got, st.shorten(res)) {
 		c.differ("value", "%s: % x: %+v, %v, dwarfloc %s %v: %+v, %v", at, p.Expr, res, err, v.Loc.Text(c.img.Arch()), v.Reason, got, ok)
 		return v.Reason.Code
 	}
@@ -376,7 +371,7 @@ func (c *comparer) expression(at string, st state, s *oracle.Site, p *oracle.Par
 	if size := p.Type.Size; p.Type.Scalar && size >= 1 && size <= 8 {
 		// The two are equal. Whether they are large enough is another question.
 		if _, err := m.Fetch(res, int(size), p.Type.Signed); errors.Is(err, oracle.ErrTooLarge) {
-			c.totals["locations smaller than their type"]++
+			c.Totals["locations smaller than their type"]++
 		}
 	}
 	switch res.Kind {
@@ -410,23 +405,25 @@ func (c *comparer) machine(at string, s *oracle.Site, reg func(uint64) (uint64, 
 	return m
 }
 
-// notStoredYet counts parameters that only dwarfloc rejects: it reads the code, which this
+// NotStoredYet counts parameters that only dwarfloc rejects: it reads the code, which this
 // reader does not.
-const notStoredYet = "parameters on the stack that dwarfloc says are not stored yet"
+const NotStoredYet = "parameters on the stack that dwarfloc says are not stored yet"
 
 // notStored returns loc.ReasonNotStoredYet for a parameter that may have it: it is on the
 // stack or computed from there. At a function's entry that is below the stack pointer; at an
 // inlined site it is near the stack or frame pointer, according to a list.
 func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable) loc.ReasonCode {
-	const fp, sp, near = 6, 7, 1 << 16
+	const near = 1 << 16
+	a := c.img.Arch()
+	sp, fp := uint64(a.SP), framePointers[a.Name]
 	// Both are far from the other registers and from each other.
-	pointers := map[uint64]uint64{fp: 1 << 61, sp: 1 << 62}
-	st := state{mix(s.DIE)}
+	pointers := map[uint64]uint64{fp: 1 << (8*a.WordSize - 3), sp: 1 << (8*a.WordSize - 2)}
+	st := State{mix(s.DIE), c.img.Arch()}
 	reg := func(n uint64) (uint64, bool) {
 		if v, ok := pointers[n]; ok {
 			return v, true
 		}
-		return st.reg(n)
+		return st.Reg(n)
 	}
 	onStack := false
 	look := func(addr uint64) {
@@ -439,7 +436,7 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 	}
 	mem := func(addr uint64, b []byte) bool {
 		look(addr)
-		return st.mem(addr, b)
+		return st.Mem(addr, b)
 	}
 	m := c.machine(at, s, reg, mem, st.bias())
 	res, err := m.Eval(p.Expr)
@@ -451,9 +448,12 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 	if err != nil || !onStack || v.Loc.Kind != loc.KindNone {
 		return loc.ReasonNone
 	}
-	c.totals[notStoredYet]++
+	c.Totals[NotStoredYet]++
 	return loc.ReasonNotStoredYet
 }
+
+// framePointers are the registers that compilers use as frame pointers.
+var framePointers = map[string]uint64{"amd64": 6, "arm64": 29, "armhf": 11, "i386": 5, "mips64el": 30, "ppc64el": 31, "riscv64": 8, "s390x": 11}
 
 // pad fills the padding of a result, if there is one.
 func pad(p *oracle.Param, res oracle.Result, err error) (oracle.Result, error) {
@@ -465,7 +465,7 @@ func pad(p *oracle.Param, res oracle.Result, err error) (oracle.Result, error) {
 }
 
 // third asks delve about a result without a fault.
-func (c *comparer) third(at string, st state, m oracle.Machine, p *oracle.Param, res oracle.Result, failed error) {
+func (c *comparer) third(at string, st State, m oracle.Machine, p *oracle.Param, res oracle.Result, failed error) {
 	if failed != nil {
 		return
 	}
@@ -478,23 +478,23 @@ func (c *comparer) third(at string, st state, m oracle.Machine, p *oracle.Param,
 	if v, err := m.CFA(); err == nil {
 		cfa = v
 	}
-	got, known, err := st.delve(p.Expr, base, cfa)
+	got, known, err := st.Delve(p.Expr, base, cfa)
 	if !known {
-		c.totals["expressions that delve does not know"]++
+		c.Totals["expressions that delve does not know"]++
 		return
 	}
-	c.totals["expressions that delve evaluated"]++
+	c.Totals["expressions that delve evaluated"]++
 	ops := make(map[byte]bool)
 	if bytes.IndexByte(p.Expr, 0x1d) >= 0 {
 		ops[0x1d] = true
 	}
-	if err != nil || !reflect.DeepEqual(shorten(got), shorten(res)) && !delveKnown(res, got, ops) {
+	if err != nil || !reflect.DeepEqual(st.shorten(got), st.shorten(res)) && !delveKnown(res, got, ops) {
 		c.differ("delve", "%s: % x: %+v, delve %+v, %v", at, p.Expr, res, got, err)
 	}
 }
 
 // reason is dwarfloc's reason for an evaluation that failed.
-func reason(err error) loc.ReasonCode {
+func (c *comparer) reason(err error) loc.ReasonCode {
 	for _, r := range []struct {
 		err  error
 		code loc.ReasonCode
@@ -511,8 +511,10 @@ func reason(err error) loc.ReasonCode {
 		}
 	}
 	var reg oracle.RegisterError
-	if errors.As(err, &reg) && reg >= firstVector && reg <= lastVector {
-		return loc.ReasonVectorRegister
+	if errors.As(err, &reg) {
+		if r := c.img.Arch().Register(uint64(reg)); r != nil && r.Vector {
+			return loc.ReasonVectorRegister
+		}
 	}
 	return loc.ReasonNoRegister
 }
