@@ -185,8 +185,8 @@ func (r *Running) check(p *plan.Plan) error {
 		return fmt.Errorf("%w: it is for an image %#x bytes from its link-time addresses, and they are %#x", ErrTargetMismatch, has.Slide, t.Slide)
 	case !readsIn(has.Reads, t.Reads):
 		return fmt.Errorf("%w: its programs read memory by %v reads, and it runs where they must by %v reads", ErrTargetMismatch, has.Reads, t.Reads)
-	case p.Image.Arch().On(has.Kernel) == nil || kernelOf(p) != t.Kernel:
-		return fmt.Errorf("%w: its programs are for a kernel for %s, and this one is for %s", ErrTargetMismatch, kernelOf(p).Name, t.Kernel.Name)
+	case r.kernel(has) != r.kernel(t):
+		return fmt.Errorf("%w: its programs are for a kernel for %s, and this one is for %s", ErrTargetMismatch, r.kernel(has).Name, r.kernel(t).Name)
 	case has.KprobeMulti && r.pmu != "kprobe":
 		return fmt.Errorf("%w: its programs are for kprobe.multi, which is not for %ss", ErrTargetMismatch, r.pmu)
 	case has.UprobeMulti && r.pmu != "uprobe":
@@ -195,12 +195,12 @@ func (r *Running) check(p *plan.Plan) error {
 	return nil
 }
 
-// kernelOf returns the architecture of the kernel that a plan is for.
-func kernelOf(p *plan.Plan) *arch.Arch {
-	if p.Target.Kernel != nil {
-		return p.Target.Kernel
+// kernel returns the architecture of a target's kernel.
+func (r *Running) kernel(t plan.Target) *arch.Arch {
+	if t.Kernel != nil {
+		return t.Kernel
 	}
-	return p.Image.Arch()
+	return r.img.Arch()
 }
 
 // batch is a program and its sites.
