@@ -320,17 +320,16 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 
 // siteAt is SiteAt for one unit. It returns nil if the unit has no function there.
 func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
-	if u.Kind == dw.UnitType {
+	if u.IsType() {
 		return nil, nil
 	}
 	if err := u.Begin(&w.Table); err != nil {
 		return nil, err
 	}
-	ranges, err := u.Extent(&u.PCs)
+	ranges, bounded, err := u.Code()
 	if err != nil {
 		return nil, err
 	}
-	bounded := u.PCs.Ranges.Form != 0 || u.PCs.High.Form != 0
 	if bounded && !dw.Covers(ranges, addr) {
 		return nil, nil
 	}

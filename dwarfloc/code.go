@@ -313,7 +313,7 @@ func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 // landingPads returns where exceptions in the function's calls lead.
 func (c *code) landingPads() (out []dw.Pad, err error) {
 	for _, r := range c.ranges {
-		pads, err := c.u.Data.LandingPads(r.Lo, r.Hi)
+		pads, err := c.u.img.d.LandingPads(r.Lo, r.Hi)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,21 @@ func (ev *evaluator) evaluate(expr []byte, sec string, off uint64, l *loc.Locati
 	if err != nil && errors.Is(err, eval.ErrInvalidExpression) {
 		err = ev.u.Data.Errorf(sec, off, "%v", err)
 	}
+	if from := ev.u.From; from != 0 {
+		targetsFrom(l, from)
+	}
 	return r, err
+}
+
+// targetsFrom makes the targets of implicit pointers, which count from where a file's entries begin, count
+// from where all do.
+func targetsFrom(l *loc.Location, from uint64) {
+	if l.Kind == loc.KindImplicitPointer {
+		l.Target += from
+	}
+	for i := range l.Pieces {
+		targetsFrom(&l.Pieces[i].Loc, from)
+	}
 }
 
 // moduleAddress returns the reason for a location that needs an address in the image,
@@ -220,7 +234,7 @@ func (ev *evaluator) frameIsSet() (loc.Reason, error) {
 	if err != nil || !at {
 		return loc.Reason{}, err
 	}
-	steady, err := ev.u.Data.SteadyFrame(ev.site.here().addr)
+	steady, err := ev.u.img.d.SteadyFrame(ev.site.here().addr)
 	if err != nil || steady {
 		return loc.Reason{}, err
 	}
@@ -232,7 +246,7 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, loc.Reason{}, nil
 	}
-	rule, ok, err := ev.u.Data.CFA(ev.site.here().addr)
+	rule, ok, err := ev.u.img.d.CFA(ev.site.here().addr)
 	switch {
 	case err != nil:
 		return nil, loc.Reason{}, err

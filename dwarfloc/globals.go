@@ -53,7 +53,7 @@ func (img *Image) external(name string) (*varEntry, error) {
 	found := make([]*varEntry, len(img.units))
 	err := img.index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
 		u := &img.units[i]
-		if u.Kind == dw.UnitType {
+		if u.IsType() {
 			return nil
 		}
 		vars, err := u.globalVars()

@@ -59,6 +59,10 @@ type Options struct {
 	// TypesOf completes types that the image only declares: for a module, it is the image
 	// of the kernel that the module was built for. If it is closed, so is this image.
 	TypesOf *Image
+	// Missing, if not nil, is called once by Open if some split units (-gsplit-dwarf) are not there, and
+	// queries then answer about the others. If it is nil, or if none is there, that is an error of each
+	// query.
+	Missing func(*MissingError)
 	// MaxUnpacked, DebugDirs and FindDebug are those of image.Options.
 	MaxUnpacked uint64
 	DebugDirs   []string
@@ -116,6 +120,9 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
 		EhFrameAddr: sectionAddr(f, ".eh_frame"), ExceptAddr: sectionAddr(f, ".gcc_except_table"), Errorf: damaged(f),
 	}, sections)
+	if err := img.openElsewhere(); err != nil {
+		return nil, err
+	}
 	id := f.Identity()
 	img.index = index.New(img.d, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),

@@ -363,7 +363,7 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 			return context.Cause(ctx)
 		}
 		u := &img.units[units[i]]
-		if u.Kind == dw.UnitType {
+		if u.IsType() {
 			return nil
 		}
 		if err := u.Begin(&w.Table); err != nil || !u.HasStmtList {
@@ -380,10 +380,10 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 		matched := false
 		for j := range mem.table.Files {
 			name := mem.table.Files[j].Name
-			ref := index.RefOf(u.Unit.Unit, name)
+			ref := index.RefOf(u.Lines(), name)
 			ok, known := mem.known[ref]
 			if !known || ref&index.NameSection == index.NameInfo {
-				ok = m.MatchBase(base(u.Text(name)))
+				ok = m.MatchBase(base(u.Lines().Text(name)))
 				mem.known[ref] = ok
 			}
 			matched = matched || ok

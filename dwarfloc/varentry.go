@@ -98,7 +98,7 @@ func (x *varEntry) inherit(d *varEntry) error {
 			if err != nil {
 				return err
 			}
-			x.typ = dw.Value{Form: dw.FormRefAddr, U: off}
+			x.typ = x.u.Local(off)
 		}
 	}
 	if !x.described() {

@@ -55,6 +55,8 @@ type File struct {
 
 	mapped   *mapping.Mapping // nil for a file in memory
 	separate *mapping.Mapping // nil if there is no separate file
+	related  []*Related       // see OpenSupplementary, OpenPackage and OpenSplit
+	onDisk   bool             // other files can belong to it
 	users    mapping.Users    // calls that read them
 
 	sectionsOnce sync.Once
@@ -153,7 +155,7 @@ func newFile(path string, data []byte, onDisk bool, b *budget, o *Options) (*Fil
 	err := mapping.Guard(func() (err error) {
 		f, err = parse(path, data, b)
 		if err == nil {
-			f.debugDirs = o.debugDirs()
+			f.debugDirs, f.onDisk = o.debugDirs(), onDisk
 		}
 		if err == nil && onDisk && !f.own.hasDebugInfo() {
 			err = f.openSeparate(o.find())
@@ -235,7 +237,12 @@ func notELFHint(data []byte) string {
 // has ended. What needs the file after that, and such calls, return an error that wraps [os.ErrClosed].
 // Methods without an error then return nothing, or a part: ask Changed if a file may have been closed.
 func (f *File) Close() error {
-	return f.users.Close(func() error { return errors.Join(f.mapped.Close(), f.separate.Close()) })
+	return f.users.Close(func() (err error) {
+		for _, m := range f.mappings() {
+			err = errors.Join(err, m.Close())
+		}
+		return err
+	})
 }
 
 // Path returns the path that the file was opened with.
@@ -334,7 +341,7 @@ func (f *File) noDWARF() error {
 	if file.Type == elf.ET_EXEC && file.Section("__ksymtab") != nil {
 		hint = "for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y"
 	} else if file.Section(".debug_info.dwo") != nil {
-		hint = "it is one half of what -gsplit-dwarf made, which is not read: build without that option"
+		hint = "it is one half of what -gsplit-dwarf made: name the program, whose debug information leads to it"
 	} else if file.Section(".symtab") == nil {
 		hint = "the file is stripped: install its debug package or build it with -g and keep the result"
 	}

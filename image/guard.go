@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -49,13 +50,18 @@ func (f *File) closed() error {
 }
 
 func (f *File) faulted() error {
-	if err := f.mapped.Faulted(); err != nil {
-		return err
+	if f.related == nil { // each Guard asks
+		return cmp.Or(f.mapped.Faulted(), f.separate.Faulted())
 	}
-	return f.separate.Faulted()
+	for _, m := range f.mappings() {
+		if err := m.Faulted(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Changed returns an error that wraps ErrChanged if the file, or its separate debug file,
+// Changed returns an error that wraps ErrChanged if the file, or another one with its debug information,
 // was truncated or written to since it was opened, or [os.ErrClosed] if it was closed. The system call
 // takes a microsecond, so call Changed once, at the end of a longer operation.
 func (f *File) Changed() error {
@@ -66,8 +72,10 @@ func (f *File) Changed() error {
 	if err := f.faulted(); err != nil {
 		return err
 	}
-	if err := f.mapped.Changed(); err != nil {
-		return err
+	for _, m := range f.mappings() {
+		if err := m.Changed(); err != nil {
+			return err
+		}
 	}
-	return f.separate.Changed()
+	return nil
 }

@@ -22,8 +22,8 @@ type Identity struct {
 	Size    int64 // bytes
 }
 
-// Identity returns what tells the file, with its separate debug file, from others: what it was when it
-// was opened.
+// Identity returns what tells the file, with the other files that have its debug information, from others: what
+// they were when they were opened.
 func (f *File) Identity() Identity {
 	if f.mapped == nil && f.separate == nil {
 		return Identity{Private: true, Size: int64(len(f.own.data))}
@@ -32,7 +32,7 @@ func (f *File) Identity() Identity {
 	if id.Private {
 		defer f.users.Leave()
 	}
-	for _, m := range []*mapping.Mapping{f.mapped, f.separate} {
+	for _, m := range f.mappings() {
 		if m != nil {
 			id.Key += m.Identity() + " "
 			id.Private = id.Private && m.Private() // of a file that was closed, nobody knows
@@ -61,6 +61,14 @@ func (f *File) Digest() (sum [sha256.Size]byte, err error) {
 		parts := make([][]byte, 0, len(digested)+3)
 		for _, name := range digested {
 			parts = append(parts, sections[name])
+		}
+		for _, r := range f.related {
+			for _, name := range digested {
+				parts = append(append(parts, r.Sections[name]...), r.Sections[name+".dwo"]...)
+			}
+			for _, name := range []string{".debug_cu_index", ".debug_tu_index"} {
+				parts = append(parts, r.Sections[name]...)
+			}
 		}
 		syms, strs := f.symbolSections()
 		parts = append(parts, syms, strs, f.layout())

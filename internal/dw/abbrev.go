@@ -122,7 +122,7 @@ func fixedSize(f Form, u *Unit) int {
 // varStep returns the step that skips a form without a fixed size, if there is one.
 func varStep(f Form) (step, bool) {
 	switch f {
-	case FormSdata, FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx:
+	case FormSdata, FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx, FormGNUAddrIndex, FormGNUStrIndex:
 		return stepLEB, true
 	case FormString:
 		return stepString, true
@@ -337,7 +337,7 @@ func (u *Unit) compile(t *AbbrevTable, a *abbrev, forms *formSteps) (word, error
 		}
 		size := int(s & StepOperand)
 		switch {
-		case at.form.alternative():
+		case at.form.alternative() && u.Data.sup == nil:
 			return 0, errors.New("it refers to a supplementary file (dwz -m), and no section says to which")
 		case s == stepUnknown:
 			return 0, fmt.Errorf("unknown form %#x", uint32(at.form))

@@ -140,6 +140,9 @@ const (
 	AttrLoclistsBase   Attr = 0x8c
 	AttrGNUTailCall    Attr = 0x2115
 	AttrGNUDwoName     Attr = 0x2130
+	AttrGNUDwoID       Attr = 0x2131
+	AttrGNURangesBase  Attr = 0x2132
+	AttrGNUAddrBase    Attr = 0x2133
 	AttrGNULocviews    Attr = 0x2137
 	AttrGNUEntryView   Attr = 0x2138
 )
@@ -195,6 +198,8 @@ const (
 	FormAddrx2        Form = 0x2a
 	FormAddrx3        Form = 0x2b
 	FormAddrx4        Form = 0x2c
+	FormGNUAddrIndex  Form = 0x1f01
+	FormGNUStrIndex   Form = 0x1f02
 	FormGNURefAlt     Form = 0x1f20
 	FormGNUStrpAlt    Form = 0x1f21
 )
@@ -234,6 +239,16 @@ const (
 	LleStartEnd        = 0x07
 	LleStartLength     = 0x08
 	LleGNUViewPair     = 0x09
+)
+
+// Kinds of entries of .debug_loc.dwo, of GNU's extension of DWARF 4 for split units
+// (https://gcc.gnu.org/wiki/DebugFission; GCC 4.7 to 10 by default, later with -gdwarf-4).
+const (
+	gnuLleEndOfList   = 0x00
+	gnuLleBaseAddress = 0x01 // an index in .debug_addr
+	gnuLleStartEnd    = 0x02 // two indices
+	gnuLleStartLength = 0x03 // an index, and four bytes
+	gnuLleOffsetPair  = 0x04 // two times four bytes
 )
 
 // Range list entry kinds, DWARF 5 section 7.25.

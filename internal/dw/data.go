@@ -28,6 +28,24 @@ type Data struct {
 	Texts  bin.Texts // makes strings of the sections
 	types  typeUnits
 	frames frameTable
+
+	// Elsewhere is why parts of the debug information, which are in other files, are not there. Then
+	// every answer could be short.
+	Elsewhere error
+
+	parts          []part // nil: all is one .debug_info
+	strs, lineStrs []stringSection
+	skeletons      []*Unit  // see Skeletons
+	more           []part   // to be joined: see Join
+	moreSections   [][]byte // their bytes
+	ready          bool     // see Ready
+
+	// What another file of the image has; the fields above are those of the image itself.
+	whole                *Data  // the image's; nil for that itself
+	base                 uint64 // where the file's .debug_info begins in Info
+	sup                  *Data  // the supplementary file that units refer to, or nil
+	StrFrom, LineStrFrom uint64 // where its strings begin among all: see StrAt
+	own                  errorf // Errorf, for offsets in the file's own sections
 }
 
 // New returns the debug information in an image's sections, given by name:
@@ -42,6 +60,9 @@ func New(s Sections, named map[string][]byte) *Data {
 		*to = named[name]
 	}
 	d := &Data{Sections: s}
-	d.appendTypes(named[".debug_types"])
+	d.locate()
+	if types := named[".debug_types"]; len(types) > 0 {
+		d.join([]part{{data: d, name: ".debug_types", types: true}}, [][]byte{types})
+	}
 	return d
 }

@@ -74,7 +74,7 @@ func (u *Unit) ReadForm(b *bin.Reader, f Form) Value {
 		v.U = 1
 	case FormSdata:
 		v.U = uint64(b.SLEB())
-	case FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx:
+	case FormUdata, FormRefUdata, FormStrx, FormAddrx, FormLoclistx, FormRnglistx, FormGNUAddrIndex, FormGNUStrIndex:
 		v.U = b.ULEB()
 	case FormString:
 		at := uint64(b.P)
@@ -127,13 +127,18 @@ func (u *Unit) StringValue(v Value) (string, error) {
 		sec, table = ".debug_str", u.Data.Str
 	case FormLineStrp:
 		sec, table = ".debug_line_str", u.Data.LineStr
-	case FormStrx, FormStrx1, FormStrx2, FormStrx3, FormStrx4:
+	case FormStrx, FormStrx1, FormStrx2, FormStrx3, FormStrx4, FormGNUStrIndex:
 		off, err := u.Strx(v.U)
 		if err != nil {
 			return "", err
 		}
 		v.U = off
 		sec, table = ".debug_str", u.Data.Str
+	case FormGNUStrpAlt, FormStrpSup:
+		if sup := u.Data.sup; sup != nil {
+			return sup.text(v.U)
+		}
+		fallthrough
 	default:
 		return "", fmt.Errorf("%s: form %#x is no string", u.Data.Path, uint32(v.Form))
 	}
@@ -144,12 +149,22 @@ func (u *Unit) StringValue(v Value) (string, error) {
 	return s, nil
 }
 
+// text returns a string of .debug_str.
+func (d *Data) text(off uint64) (string, error) {
+	s, ok := d.Texts.At(d.Str, off)
+	if !ok {
+		return "", d.Errorf(".debug_str", off, "the string is outside the section or has no end")
+	}
+	return s, nil
+}
+
 // Strx returns the offset in .debug_str of the string with an index in
 // .debug_str_offsets.
 func (u *Unit) Strx(index uint64) (uint64, error) {
 	base := u.strOffsetsBase
-	if base == 0 {
-		// Without the attribute the table starts after the section's first header.
+	if base == 0 && u.Version >= 5 {
+		// Without the attribute the table starts after the section's first header. GNU's table
+		// before DWARF 5 has none.
 		base = uint64(2 * u.OffsetSize())
 	}
 	b := bin.Reader{D: u.Data.StrOffsets, BigEndian: u.Data.BigEndian}
@@ -169,7 +184,7 @@ func (u *Unit) Address(v Value) (uint64, error) {
 	switch v.Form {
 	case FormAddr:
 		return v.U, nil
-	case FormAddrx, FormAddrx1, FormAddrx2, FormAddrx3, FormAddrx4:
+	case FormAddrx, FormAddrx1, FormAddrx2, FormAddrx3, FormAddrx4, FormGNUAddrIndex:
 		return u.Addrx(v.U)
 	}
 	return 0, fmt.Errorf("%s: form %#x is no address", u.Data.Path, uint32(v.Form))
@@ -182,8 +197,8 @@ func (u *Unit) Addrx(index uint64) (uint64, error) {
 		b.Fail()
 	}
 	base := u.addrBase
-	if base == 0 {
-		base = 8
+	if base == 0 && u.Version >= 5 {
+		base = 8 // after the section's first header, which GNU's before DWARF 5 does not have
 	}
 	b.Seek(base + index*uint64(u.AddrSize))
 	a := b.Uint(int(u.AddrSize))
@@ -203,15 +218,19 @@ func (u *Unit) Ref(v Value) (*Unit, uint64, error) {
 			return nil, 0, u.Data.Errorf(".debug_info", u.Off, "reference to %#x is outside its unit", v.U)
 		}
 		return u, off, nil
-	case FormRefAddr:
-		t := u.Data.UnitAt(v.U)
+	case FormRefAddr, FormGNURefAlt, FormRefSup4, FormRefSup8:
+		off, ok := u.Global(v)
+		if !ok {
+			return nil, 0, u.Data.Errorf(".debug_info", u.Off, "reference to %#x, which is outside the section", v.U)
+		}
+		t := u.Data.UnitAt(off)
 		if t == nil {
-			return nil, 0, u.Data.Errorf(".debug_info", v.U, "reference to an offset outside any unit")
+			return nil, 0, u.Data.Errorf(".debug_info", off, "reference to an offset outside any unit")
 		}
 		if err := t.Load(); err != nil {
 			return nil, 0, err
 		}
-		return t, v.U, nil
+		return t, off, nil
 	case FormRefSig8:
 		t := u.Data.typeUnit(v.U)
 		if t == nil {

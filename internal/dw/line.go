@@ -58,7 +58,7 @@ func (u *Unit) lineTable() (*LineTable, error) {
 		if l = u.lines.Load(); l == nil {
 			l = new(lines)
 			if u.HasStmtList {
-				if l.err = u.ReadLineTable(&l.LineTable); l.err != nil {
+				if l.err = u.Lines().ReadLineTable(&l.LineTable); l.err != nil {
 					l.LineTable = LineTable{}
 				}
 			}
@@ -92,6 +92,7 @@ func (u *Unit) File(index uint64) string {
 
 // FilePath joins the parts of a file's path.
 func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
+	u = u.Lines()
 	name := u.Text(f.Name)
 	if !path.IsAbs(name) && f.dir < uint64(len(t.dirs)) {
 		if dir := u.join(u.Text(t.dirs[f.dir])); dir != "" {
@@ -104,10 +105,19 @@ func (u *Unit) FilePath(t *LineTable, f *lineFile) string {
 	return name
 }
 
+// Lines returns the unit that has the line table, whose values it reads: of a split unit the skeleton.
+func (u *Unit) Lines() *Unit {
+	if u.Skeleton != nil {
+		return u.Skeleton
+	}
+	return u
+}
+
 const maxLineFiles = 1 << 20
 
 // ReadLineTable reads the header and its tables into t, reusing t's memory.
 func (u *Unit) ReadLineTable(t *LineTable) error {
+	u = u.Lines()
 	d := u.Data
 	bad := func(what string) error { return d.Errorf(".debug_line", u.StmtList, "%s", what) }
 	b := bin.Reader{D: d.Line, BigEndian: d.BigEndian}

@@ -78,10 +78,13 @@ func (l *LocReader) Next(e *LocEntry) bool {
 	if l.Err != nil {
 		return false
 	}
-	if l.u.Version < 5 {
-		return l.nextV4(e)
+	switch {
+	case l.u.Version >= 5:
+		return l.nextV5(e)
+	case l.u.Skeleton != nil:
+		return l.nextSplitV4(e)
 	}
-	return l.nextV5(e)
+	return l.nextV4(e)
 }
 
 // bounded starts an entry for [lo, hi), takes its views and reads its expression.
@@ -143,6 +146,44 @@ func (l *LocReader) nextV4(e *LocEntry) bool {
 		}
 		l.left--
 		return l.bounded(e, l.base+lo, l.base+hi)
+	}
+	return l.tooLong()
+}
+
+// nextSplitV4 is nextV4 for .debug_loc.dwo, whose entries have kinds and no addresses.
+func (l *LocReader) nextSplitV4(e *LocEntry) bool {
+	b := &l.b
+	for ; l.left > 0; l.left-- {
+		at := b.P
+		var lo, hi uint64
+		switch kind := b.U8(); kind {
+		case gnuLleEndOfList:
+			if b.Bad {
+				return l.endless()
+			}
+			return false
+		case gnuLleBaseAddress:
+			if l.base = l.addrx(); l.Err != nil {
+				return false
+			}
+			continue
+		case gnuLleStartEnd:
+			lo = l.addrx()
+			hi = l.addrx()
+		case gnuLleStartLength:
+			lo = l.addrx()
+			hi = lo + uint64(b.U32())
+		case gnuLleOffsetPair:
+			lo = l.base + uint64(b.U32())
+			hi = l.base + uint64(b.U32())
+		default:
+			return l.fail(uint64(at), "unknown entry kind %#02x", kind)
+		}
+		if l.Err != nil {
+			return false
+		}
+		l.left--
+		return l.bounded(e, lo, hi)
 	}
 	return l.tooLong()
 }

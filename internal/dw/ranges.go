@@ -20,7 +20,11 @@ const MaxEntries = 1 << 16
 // are kept: their address says where an inlined instance begins.
 func (u *Unit) RangeList(v Value) ([]Range, error) {
 	if u.Version < 5 {
-		return u.rangesV4(v.U)
+		off := v.U
+		if u.Skeleton != nil {
+			off += u.RngBase // which is not for the skeleton's own ranges
+		}
+		return u.rangesV4(off)
 	}
 	off := v.U
 	if v.Form == FormRnglistx {

@@ -2,7 +2,6 @@ package dw
 
 import (
 	"encoding/binary"
-	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -18,6 +17,10 @@ type Unit struct {
 	// Recalled says that the header was not read but is said to be there: it is compared when the
 	// unit is first needed.
 	Recalled bool
+	// Skeleton is what the compiler left of a split unit in the image itself: its addresses and
+	// lines. It is nil for others.
+	Skeleton *Unit
+	From     uint64 // where in Info the offsets count from by which entries of other units are named
 
 	rootOnce sync.Once // reads the attributes below
 	rootErr  error
@@ -31,6 +34,7 @@ type Unit struct {
 	PCs                                        PCs
 	nameValue, compDirValue, producerValue     Value // see Name, CompDir, Producer
 	dwoName                                    Value // see Elsewhere
+	dwoID                                      Value
 	StmtList                                   uint64
 	HasStmtList                                bool
 	strOffsetsBase, addrBase, RngBase, LocBase uint64
@@ -45,7 +49,7 @@ type Header struct {
 	Off, End  uint64 // in .debug_info: header, and end
 	First     uint64 // first entry, in .debug_info
 	AbbrevOff uint64
-	Signature uint64 // for a type unit
+	Signature uint64 // for a type unit; for a skeleton and its split unit, what they have in common
 	TypeOff   uint64 // for a type unit: the type's entry, relative to the unit
 	Version   uint16
 	AddrSize  uint8
@@ -65,15 +69,33 @@ func (u *Unit) OffsetSize() int {
 // 7.5.1).
 func (d *Data) ReadUnits() error {
 	for off := uint64(0); off < uint64(len(d.Info)); {
-		u, err := d.readHeader(off)
+		h, err := d.readHeader(off)
 		if err != nil {
 			return err
 		}
-		if off = u.End; u.First != 0 { // else padding between units
-			d.Units = append(d.Units, Unit{Data: d, Number: len(d.Units), Header: u})
+		if off = h.End; h.First == 0 {
+			continue // padding between units
+		}
+		n := len(d.Units)
+		d.Units = append(d.Units, Unit{Data: d, Number: n, Header: h})
+		if d.parts != nil && !d.partAt(h.Off).take(&d.Units[n]) {
+			d.Units = d.Units[:n]
 		}
 	}
+	d.ready = true
 	return nil
+}
+
+// Ready reports whether the units have been read.
+func (d *Data) Ready() bool { return d.ready }
+
+// take completes a unit of the part. It is false for one that is not needed.
+func (p *part) take(u *Unit) bool {
+	u.Data, u.From = p.data, p.refs
+	if p.split != nil {
+		return p.split.take(p, u)
+	}
+	return !p.data.isSkeleton(u.Off)
 }
 
 // readHeader reads the header of a unit at an offset in .debug_info. First is 0 if the unit is empty.
@@ -82,9 +104,9 @@ func (d *Data) readHeader(off uint64) (u Header, err error) {
 	b.Seek(off)
 	u.Off = off
 	n, dwarf64 := b.UnitLength()
-	end := uint64(len(b.D))
-	if d.types.from > u.Off {
-		end = d.types.from
+	end, types := uint64(len(b.D)), false
+	if p := d.partAt(off); p != nil {
+		end, types = p.to, p.types
 	}
 	if b.Bad || uint64(b.P) > end || n > end-uint64(b.P) {
 		return u, d.Errorf(".debug_info", u.Off, "invalid unit length %#x: %#x bytes are left", n, end-u.Off)
@@ -105,7 +127,7 @@ func (d *Data) readHeader(off uint64) (u Header, err error) {
 		u.AbbrevOff = b.Offset(dwarf64)
 		switch u.Kind {
 		case UnitSkeleton, UnitSplitCompile:
-			b.Skip(8) // DWO id
+			u.Signature = b.U64() // DWO id
 		case UnitType, UnitSplitType:
 			u.Signature = b.U64()
 			u.TypeOff = b.Offset(dwarf64)
@@ -117,7 +139,7 @@ func (d *Data) readHeader(off uint64) (u Header, err error) {
 		u.Kind = UnitCompile
 		u.AbbrevOff = b.Offset(dwarf64)
 		u.AddrSize = b.U8()
-		if d.inTypes(u.Off) {
+		if types {
 			u.Kind = UnitType
 			u.Signature = b.U64()
 			u.TypeOff = b.Offset(dwarf64)
@@ -145,15 +167,6 @@ func (u *Unit) checkHeader() error {
 		err = u.Data.Errorf(".debug_info", u.Off, "the unit's header is another one than an index says")
 	}
 	return err
-}
-
-// UnitAt returns the unit that contains an offset in .debug_info, or nil.
-func (d *Data) UnitAt(off uint64) *Unit {
-	i := sort.Search(len(d.Units), func(i int) bool { return d.Units[i].End > off })
-	if i == len(d.Units) || off < d.Units[i].First {
-		return nil
-	}
-	return &d.Units[i]
 }
 
 // Load reads the unit's abbreviations and its own entry. It does so once: an error
@@ -206,6 +219,9 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 	if ab == nil {
 		return u.Data.Errorf(".debug_info", u.First, "the unit's entry has an unknown abbreviation")
 	}
+	if err := u.takeSkeleton(); err != nil {
+		return err
+	}
 	var lowpc Value
 	for _, at := range t.attrs[ab.attr0:ab.attrN] {
 		v := u.readAttr(&b, t, at)
@@ -225,21 +241,23 @@ func (u *Unit) readRoot(ab *abbrev, t *AbbrevTable, b bin.Reader) error {
 			u.Lang = v.U
 		case AttrDwoName, AttrGNUDwoName:
 			u.dwoName = v
+		case AttrGNUDwoID:
+			u.dwoID = v
 		case AttrStmtList:
 			u.StmtList, u.HasStmtList = v.U, true
 		case AttrStrOffsetsBase:
 			u.strOffsetsBase = v.U
-		case AttrAddrBase:
+		case AttrAddrBase, AttrGNUAddrBase:
 			u.addrBase = v.U
-		case AttrRnglistsBase:
+		case AttrRnglistsBase, AttrGNURangesBase:
 			u.RngBase = v.U
 		case AttrLoclistsBase:
 			u.LocBase = v.U
 		}
 		u.PCs.Take(at.Name, v)
 	}
-	if lowpc.Form == 0 {
-		return nil
+	if err := u.checkID(); err != nil || lowpc.Form == 0 {
+		return err
 	}
 	// An indexed form needs the base, which is known only now.
 	var err error
@@ -256,7 +274,12 @@ func (u *Unit) DamagedAttr(off uint64, at AttrSpec) error {
 func (u *Unit) Name() string { return u.Text(u.nameValue) }
 
 // CompDir returns the directory in which the unit was compiled.
-func (u *Unit) CompDir() string { return u.Text(u.compDirValue) }
+func (u *Unit) CompDir() string {
+	if dir := u.Text(u.compDirValue); dir != "" || u.Skeleton == nil {
+		return dir
+	}
+	return u.Skeleton.CompDir()
+}
 
 // Producer returns the compiler that the unit names, for GCC with its options.
 func (u *Unit) Producer() string { return u.Text(u.producerValue) }

@@ -140,14 +140,18 @@ func (x *Index) SelectorFor(m matcher) Selector {
 		return s
 	}
 	if s.literal, s.isLit = m.Literal(); s.isLit {
-		s.offsets = append(findStrings(x.Data.Str, s.literal, nameStr), findStrings(x.Data.LineStr, s.literal, nameLineStr)...)
+		for _, section := range []NameRef{nameStr, nameLineStr} {
+			x.Data.EachStr(section == nameLineStr, func(from uint64, d []byte) {
+				s.offsets = append(s.offsets, findStrings(d, s.literal, section+NameRef(from))...)
+			})
+		}
 	}
 	return s
 }
 
-// findStrings returns where a string is in a string section. Linkers merge the ends
+// findStrings returns where a string is in a string section, whose first one has the reference from. Linkers merge the ends
 // of strings, so it may be the end of a longer one.
-func findStrings(d []byte, s string, section NameRef) []NameRef {
+func findStrings(d []byte, s string, from NameRef) []NameRef {
 	var out []NameRef
 	want := append([]byte(s), 0)
 	for p := 0; p < len(d); {
@@ -155,7 +159,7 @@ func findStrings(d []byte, s string, section NameRef) []NameRef {
 		if i < 0 {
 			break
 		}
-		out = append(out, section|NameRef(p+i))
+		out = append(out, from+NameRef(p+i))
 		p += i + 1
 	}
 	return out

@@ -159,9 +159,7 @@ func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 		u := &x.Units[i]
 		at := len(recs)
 		recs = AppendRecs(recs, u.Recs)
-		for _, v := range [...]uint64{u.Off, u.End, u.First, u.AbbrevOff, u.Signature, u.TypeOff} {
-			units = le.AppendUint64(units, v)
-		}
+		units = appendHeader(units, u.Unit)
 		units = le.AppendUint32(units, uint32(len(recs)-at))
 		dwarf64 := byte(0)
 		if u.Dwarf64 {
@@ -373,6 +371,9 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	table := bin.Reader{D: b.Bytes(count * keptUnitSize)}
 	k := &kept{names: b.Bytes(names), lists: b.Bytes(lists), syms: b.Bytes(syms), recs: make([][]byte, count)}
 	r := bin.Reader{D: b.Bytes(recs)}
+	if x.Data.Ready() {
+		return compared, x.takeKept(k, &table, &r)
+	}
 	units := make([]dw.Unit, count)
 	for i := range units {
 		u := &units[i]
@@ -393,6 +394,35 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	x.Kept, x.Data.Units = k, units
 	x.addUnits()
 	return compared, nil
+}
+
+// takeKept takes a kept scan of units that have been read: those of several files are, to know the files.
+func (x *Index) takeKept(k *kept, table, r *bin.Reader) error {
+	if len(k.recs) != len(x.Data.Units) {
+		return ErrDamagedIndex
+	}
+	for i := range k.recs {
+		b := table.Bytes(keptUnitSize)
+		h := bin.Reader{D: b, P: keptUnitSize - 8}
+		if len(b) != keptUnitSize || !bytes.Equal(b[:h.P], appendHeader(nil, &x.Data.Units[i])[:h.P]) {
+			return ErrDamagedIndex
+		}
+		k.recs[i] = r.Bytes(uint64(h.U32()))
+	}
+	if r.Bad || r.P != len(r.D) || !x.O.UseSymbols(k.syms) {
+		return ErrDamagedIndex
+	}
+	x.Kept = k
+	x.addUnits()
+	return nil
+}
+
+// appendHeader encodes a unit's header, without the length of its records and its kinds.
+func appendHeader(b []byte, u *dw.Unit) []byte {
+	for _, v := range [...]uint64{u.Off, u.End, u.First, u.AbbrevOff, u.Signature, u.TypeOff} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
 }
 
 // name returns the i-th of the sorted names.

@@ -23,7 +23,7 @@ const maxNeedles = 8
 // Mentions returns the units that can have sites of the selector's literal, by size. ok
 // is false if the search would not be worth it, or would not find all of them.
 func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
-	if sel.literal == "" || len(sel.offsets) > maxNeedles || len(x.Data.StrOffsets) > 0 || x.Data.BigEndian {
+	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.Data.BigEndian || x.byIndex() {
 		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
 	var always []bool
@@ -32,7 +32,7 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 		always = x.crossing()
 		rare := rarity(x.Data.Info)
 		for _, n := range sel.offsets {
-			needles = append(needles, newNeedle(binary.LittleEndian.AppendUint32(nil, uint32(n)), rare))
+			needles = append(needles, newNeedle(binary.LittleEndian.AppendUint32(nil, uint32(x.offsetOf(n))), rare))
 		}
 		needles = append(needles, newNeedle(append([]byte(sel.literal), 0), rare))
 		return nil
@@ -58,44 +58,74 @@ func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bo
 	return units, true, err
 }
 
+// byIndex reports whether units can refer to names by an index: clang's DWARF 5, and split units.
+func (x *Index) byIndex() bool {
+	by := false
+	x.Data.EachFile(func(d *dw.Data) { by = by || len(d.StrOffsets) > 0 })
+	return by
+}
+
+// offsetOf returns the offset of a name in its own file's section.
+func (x *Index) offsetOf(n NameRef) uint64 {
+	off := uint64(n &^ NameSection)
+	x.Data.EachStr(n&NameSection == nameLineStr, func(from uint64, d []byte) {
+		if at := uint64(n &^ NameSection); at >= from {
+			off = at - from
+		}
+	})
+	return off
+}
+
 // crossing finds the units whose abbreviations can have references to other units'
 // functions: link-time optimized and deduplicated ones. It searches for the bytes of
-// DW_AT_abstract_origin or DW_AT_specification with DW_FORM_ref_addr, which can also
+// DW_AT_abstract_origin or DW_AT_specification with a form that leads elsewhere, which can also
 // match by chance.
 func (x *Index) crossing() []bool {
+	out := make([]bool, len(x.Units))
+	x.Data.EachFile(func(d *dw.Data) { x.crossingOf(d, out) })
+	return out
+}
+
+// crossingOf is crossing for the units of a file.
+func (x *Index) crossingOf(d *dw.Data, out []bool) {
 	var at []uint64
 	for _, a := range []dw.Attr{dw.AttrAbstractOrigin, dw.AttrSpecification} {
-		pair := []byte{byte(a), byte(dw.FormRefAddr)}
-		for p := 0; ; p++ {
-			i := bytes.Index(x.Data.Abbrev[p:], pair)
-			if i < 0 {
-				break
+		for _, f := range []dw.Form{dw.FormRefAddr, dw.FormGNURefAlt, dw.FormRefSup4, dw.FormRefSup8} {
+			pair := binary.AppendUvarint([]byte{byte(a)}, uint64(f))
+			for p := 0; ; p++ {
+				i := bytes.Index(d.Abbrev[p:], pair)
+				if i < 0 {
+					break
+				}
+				p += i
+				at = append(at, uint64(p))
 			}
-			p += i
-			at = append(at, uint64(p))
 		}
 	}
 	slices.Sort(at)
-	out := make([]bool, len(x.Units))
 	if len(at) == 0 {
-		return out
+		return
 	}
-	starts := make([]uint64, len(x.Units))
+	starts := make([]uint64, 0, len(x.Units))
 	for i := range x.Units {
-		starts[i] = x.Units[i].AbbrevOff
+		if x.Units[i].Data == d {
+			starts = append(starts, x.Units[i].AbbrevOff)
+		}
 	}
 	slices.Sort(starts)
 	starts = slices.Compact(starts)
 	for i := range x.Units {
+		if x.Units[i].Data != d {
+			continue
+		}
 		from := x.Units[i].AbbrevOff
-		to := uint64(len(x.Data.Abbrev))
+		to := uint64(len(d.Abbrev))
 		if j, _ := slices.BinarySearch(starts, from+1); j < len(starts) {
 			to = starts[j]
 		}
 		j, _ := slices.BinarySearch(at, from)
 		out[i] = j < len(at) && at[j] < to
 	}
-	return out
 }
 
 // rarity counts how often each byte value occurs in a sample of a section.

@@ -33,7 +33,7 @@ const (
 )
 
 // NameRef says where a name is: in its upper 4 bits the string section, below them
-// the offset. Equal names mostly have equal references, because linkers merge
+// the offset, as dw.Data.StrAt and Info count it. Equal names mostly have equal references, because linkers merge
 // .debug_str, but not always.
 type NameRef uint64
 
@@ -53,11 +53,11 @@ func (x *Index) NameOf(n NameRef) string {
 	off := uint64(n &^ NameSection)
 	switch n & NameSection {
 	case nameStr:
-		s, _ = x.Data.Texts.At(x.Data.Str, off)
+		s = x.Data.StrAt(off)
 	case NameInfo:
 		s, _ = x.Data.Texts.At(x.Data.Info, off)
 	case nameLineStr:
-		s, _ = x.Data.Texts.At(x.Data.LineStr, off)
+		s = x.Data.LineStrAt(off)
 	}
 	return s
 }
@@ -88,23 +88,33 @@ func (x *Index) Scan(ctx context.Context) error {
 	return err
 }
 
-// Prepare finds the units, in a kept scan or in .debug_info. It is an error if some of the
-// debug information is in files that are not read: any answer could be short. That keeps only one
+// Prepare finds the units, in a kept scan or in .debug_info. It is an error if parts of the
+// debug information that any answer may need are not there. That keeps only one
 // processor busy, so meanwhile another reads what most queries need in the end: call
 // frame information and, if symbols is set, the symbols.
 func (x *Index) Prepare(symbols bool) error {
 	x.unitsOnce.Do(func() {
+		if x.unitsErr = x.Data.Elsewhere; x.unitsErr != nil {
+			return
+		}
 		x.unitsErr = x.Guard(func() error {
 			recalled, err := x.recall()
 			x.warn(err)
 			x.O.ReadAside(symbols && !recalled)
 			if !recalled {
-				if err := x.Data.ReadUnits(); err != nil {
-					return err
+				if !x.Data.Ready() {
+					if err := x.Data.ReadUnits(); err != nil {
+						return err
+					}
 				}
 				x.addUnits()
 			}
-			return x.Data.Elsewhere()
+			for i := range x.Units {
+				if u := &x.Units[i]; u.Kind == dw.UnitSkeleton {
+					return u.Data.Errorf(".debug_info", u.Off, "the unit is a skeleton of -gsplit-dwarf, and .debug_addr, where its addresses are, is missing")
+				}
+			}
+			return nil
 		})
 	})
 	return x.unitsErr
@@ -153,7 +163,7 @@ func (x *Index) EachUnit(ctx context.Context, units []int, sites bool, f func(*S
 		}
 		u := &x.Units[units[i]]
 		s.sites = sites
-		if u.Kind != dw.UnitType {
+		if !u.IsType() {
 			if err := u.records(s); err != nil {
 				return err
 			}
@@ -422,17 +432,9 @@ func (s *Scanner) name(u *Unit, b *bin.Reader, r *Rec, f dw.Form) {
 		r.Name = NameInfo | NameRef(b.P)
 		b.CString()
 	case dw.FormStrp:
-		r.Name = nameStr | NameRef(b.Offset(u.Dwarf64))
-	case dw.FormLineStrp:
-		r.Name = nameLineStr | NameRef(b.Offset(u.Dwarf64))
+		r.Name = nameStr | NameRef(u.Data.StrFrom+b.Offset(u.Dwarf64))
 	default:
-		v := u.ReadForm(b, f)
-		switch f {
-		case dw.FormStrx, dw.FormStrx1, dw.FormStrx2, dw.FormStrx3, dw.FormStrx4:
-			if off, err := u.Strx(v.U); err == nil {
-				r.Name = nameStr | NameRef(off)
-			}
-		}
+		r.Name = RefOf(u.Unit, u.ReadForm(b, f))
 	}
 }
 
@@ -442,8 +444,9 @@ func (s *Scanner) origin(u *Unit, b *bin.Reader, f dw.Form) uint64 {
 	switch f {
 	case dw.FormRef1, dw.FormRef2, dw.FormRef4, dw.FormRef8, dw.FormRefUdata:
 		return u.Off + v.U
-	case dw.FormRefAddr:
-		return v.U
+	case dw.FormRefAddr, dw.FormGNURefAlt, dw.FormRefSup4, dw.FormRefSup8:
+		off, _ := u.Global(v)
+		return off
 	}
 	return 0
 }
@@ -539,12 +542,16 @@ func (x *Index) originName(off uint64) NameRef {
 func RefOf(u *dw.Unit, v dw.Value) NameRef {
 	switch v.Form {
 	case dw.FormStrp:
-		return nameStr | NameRef(v.U)
+		return nameStr | NameRef(u.Data.StrFrom+v.U)
 	case dw.FormLineStrp:
-		return nameLineStr | NameRef(v.U)
-	case dw.FormStrx, dw.FormStrx1, dw.FormStrx2, dw.FormStrx3, dw.FormStrx4:
+		return nameLineStr | NameRef(u.Data.LineStrFrom+v.U)
+	case dw.FormGNUStrpAlt, dw.FormStrpSup:
+		if sup := u.Data.Supplement(); sup != nil {
+			return nameStr | NameRef(sup.StrFrom+v.U)
+		}
+	case dw.FormStrx, dw.FormStrx1, dw.FormStrx2, dw.FormStrx3, dw.FormStrx4, dw.FormGNUStrIndex:
 		if off, err := u.Strx(v.U); err == nil {
-			return nameStr | NameRef(off)
+			return nameStr | NameRef(u.Data.StrFrom+off)
 		}
 	case dw.FormString:
 		return NameInfo | NameRef(v.U)
