@@ -51,7 +51,8 @@ type File struct {
 	syms  source // the symbol table: own, or the separate file's
 
 	debugDirs []string // see Options
-	notFound  error    // why Options.FindDebug did not find debug information
+	findDebug func(buildID string) (path string, err error)
+	notFound  error // why Options.FindDebug did not find debug information
 
 	mapped   *mapping.Mapping // nil for a file in memory
 	separate *mapping.Mapping // nil if there is no separate file
@@ -155,7 +156,7 @@ func newFile(path string, data []byte, onDisk bool, b *budget, o *Options) (*Fil
 	err := mapping.Guard(func() (err error) {
 		f, err = parse(path, data, b)
 		if err == nil {
-			f.debugDirs, f.onDisk = o.debugDirs(), onDisk
+			f.debugDirs, f.findDebug, f.onDisk = o.debugDirs(), o.find(), onDisk
 		}
 		if err == nil && onDisk && !f.own.hasDebugInfo() {
 			err = f.openSeparate(o.find())

@@ -28,7 +28,7 @@ type Related struct {
 
 // OpenSupplementary opens the supplementary file with what several files have in common (dwz -m): by its build ID
 // below .build-id in Options.DebugDirs, or by its name, which is relative to the file that refers to it, or there in
-// .dwz. check returns an error for a file that is another one. If there is none, the result is nil; if there are only
+// .dwz, or where Options.FindDebug says. check returns an error for a file that is another one. If there is none, the result is nil; if there are only
 // others, the error is that for the first of them.
 //
 // It and the other methods that open related files are for use right after Open, by one goroutine.
@@ -47,7 +47,15 @@ func (f *File) OpenSupplementary(name string, id []byte, check func(*Related) er
 			paths = append(paths, filepath.Join(root, ".dwz", filepath.Base(name)))
 		}
 	}
-	return f.openRelated(paths, check)
+	r, err := f.openRelated(paths, check)
+	if r != nil || err != nil || f.findDebug == nil || len(id) == 0 || !f.onDisk {
+		return r, err
+	}
+	path, err := f.findDebug(hex.EncodeToString(id))
+	if err != nil {
+		return nil, err
+	}
+	return f.openRelated([]string{path}, check)
 }
 
 // OpenPackage opens the package with split units that is beside the file, FILE.dwp, or is there below
