@@ -61,6 +61,9 @@ func (u *Unit) Locations(list, views Value) (l LocReader) {
 	l.b = bin.Reader{D: d, BigEndian: u.Data.BigEndian}
 	l.b.Seek(off)
 	if views.Form != 0 {
+		if u.Skeleton != nil && u.Version >= 5 {
+			views.U += u.listBase(u.LocBase) // from where GCC counts there (11 and 12), unlike in other units
+		}
 		l.hasView = true
 		l.views = bin.Reader{D: d, BigEndian: u.Data.BigEndian}
 		l.views.Seek(views.U)
@@ -79,12 +82,27 @@ func (l *LocReader) Next(e *LocEntry) bool {
 		return false
 	}
 	switch {
+	case l.u.Skeleton != nil:
+		return l.nextSplit(e)
 	case l.u.Version >= 5:
 		return l.nextV5(e)
-	case l.u.Skeleton != nil:
-		return l.nextSplitV4(e)
 	}
 	return l.nextV4(e)
+}
+
+// nextSplit reads the next entry of a split unit's list. Those that GCC writes for the byte before the end of a call,
+// it gives the address after the call and a length of -1 (seen with 12): they hold nowhere.
+func (l *LocReader) nextSplit(e *LocEntry) bool {
+	next := l.nextSplitV4
+	if l.u.Version >= 5 {
+		next = l.nextV5
+	}
+	for next(e) {
+		if e.Default || e.Hi >= e.Lo {
+			return true
+		}
+	}
+	return false
 }
 
 // bounded starts an entry for [lo, hi), takes its views and reads its expression.
@@ -172,7 +190,7 @@ func (l *LocReader) nextSplitV4(e *LocEntry) bool {
 			hi = l.addrx()
 		case gnuLleStartLength:
 			lo = l.addrx()
-			hi = lo + uint64(b.U32())
+			hi = lo + uint64(int64(int32(b.U32())))
 		case gnuLleOffsetPair:
 			lo = l.base + uint64(b.U32())
 			hi = l.base + uint64(b.U32())

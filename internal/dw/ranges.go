@@ -39,12 +39,7 @@ func (u *Unit) RangeList(v Value) ([]Range, error) {
 // listOffset looks up an index in a list section's offset table (DWARF 5 sections
 // 7.28 and 7.29).
 func (u *Unit) listOffset(name string, d []byte, base, index uint64) (uint64, error) {
-	if base == 0 {
-		base = 12 // after the first header of the section
-		if u.Dwarf64 {
-			base = 20
-		}
-	}
+	base = u.listBase(base)
 	b := bin.Reader{D: d, BigEndian: u.Data.BigEndian}
 	if index > uint64(len(d)) {
 		b.Fail()
@@ -55,6 +50,17 @@ func (u *Unit) listOffset(name string, d []byte, base, index uint64) (uint64, er
 		return 0, u.Data.Errorf(name, base, "list index %d is outside the section", index)
 	}
 	return base + rel, nil
+}
+
+// listBase returns the offset of a list section's offset table, which an attribute has if it is not 0.
+func (u *Unit) listBase(base uint64) uint64 {
+	switch {
+	case base != 0:
+		return base
+	case u.Dwarf64:
+		return 20 // after the first header of the section
+	}
+	return 12
 }
 
 func (u *Unit) rangesV4(off uint64) ([]Range, error) {
