@@ -65,3 +65,66 @@ func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
 	}
 	return ev.frameArithmetic(e.A) || ev.frameArithmetic(e.B) || ev.frameArithmetic(e.C)
 }
+
+// LLVM can also lose the width of a value: it then describes "the upper byte of 64 bits" of a number
+// that has fewer (seen with clang 19 at -O1 to -O3, for a member of a structure that is passed in a
+// register). What is left of it is 0, whatever the register holds. A compiler that knew that the
+// member is 0 would have said so.
+
+// shiftedOut drops the values, and parts of a value, of which no bit is left. It reports whether
+// nothing remains.
+func shiftedOut(l *loc.Location) bool {
+	switch l.Kind {
+	case loc.KindValue:
+		return alwaysZero(l.Expr)
+	case loc.KindPieces:
+		for i := range l.Pieces {
+			if p := &l.Pieces[i]; p.Loc.Kind == loc.KindValue && alwaysZero(p.Loc.Expr) {
+				p.Loc, p.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: nothingLeft}
+			}
+		}
+	}
+	return false
+}
+
+const nothingLeft = "all bits of the value are shifted out"
+
+// alwaysZero reports whether an expression is 0 though it depends on the machine.
+func alwaysZero(e *loc.Expr) bool {
+	depends := false
+	e.Walk(func(n *loc.Expr) { depends = depends || n.Op == loc.OpReg || n.Op == loc.OpDeref })
+	return depends && possibleOnes(e) == 0
+}
+
+// possibleOnes returns the bits of an expression's value that may be 1.
+func possibleOnes(e *loc.Expr) uint64 {
+	const all = 1<<64 - 1
+	low := func(size uint8) uint64 {
+		if size == 0 || size >= 8 {
+			return all
+		}
+		return 1<<(8*size) - 1
+	}
+	by := func() (uint64, bool) { return e.B.K, e.B.Op == loc.OpConst && e.B.K < 64 }
+	switch e.Op {
+	case loc.OpConst:
+		return e.K
+	case loc.OpDeref:
+		return low(e.Size)
+	case loc.OpZExt:
+		return possibleOnes(e.A) & low(e.Size)
+	case loc.OpAnd:
+		return possibleOnes(e.A) & possibleOnes(e.B)
+	case loc.OpOr, loc.OpXor:
+		return possibleOnes(e.A) | possibleOnes(e.B)
+	case loc.OpShl:
+		if n, ok := by(); ok {
+			return possibleOnes(e.A) << n
+		}
+	case loc.OpShr:
+		if n, ok := by(); ok {
+			return possibleOnes(e.A) >> n
+		}
+	}
+	return all
+}

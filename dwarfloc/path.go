@@ -76,6 +76,15 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 		return nil, err
 	}
 	out.Reference = v.Reference || isRef
+	if isRef {
+		// LLVM since 19 stores a truth value that it passes by reference as it is in the register, and
+		// reads bit 0 alone.
+		t, err := o.t.resolve(0)
+		if err != nil {
+			return nil, err
+		}
+		out.LowBit = t.Kind == TypeBool && t.Size == 1
+	}
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 	out.Loc.Rule, out.site = v.Loc.Rule, s
 	out.OfFunction = out.OfFunction || f.inner && !v.inner()

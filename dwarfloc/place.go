@@ -144,7 +144,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		r, err = ev.frameIsSet()
 	}
 	if err == nil && r.Code == loc.ReasonNone {
-		r = ev.notStored(l, v.Type, c)
+		r = ev.notStored(l, v.Type, x, c)
 	}
 	if err != nil || r.Code != loc.ReasonNone {
 		v.Loc, v.Reason = loc.Location{}, r
@@ -156,6 +156,10 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 	l.Rule = c.rule
 	if !x.u.gnu() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
+		return nil
+	}
+	if !x.u.gnu() && shiftedOut(l) {
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: nothingLeft}
 		return nil
 	}
 	switch {

@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -31,23 +32,33 @@ import (
 // vmlinux that would recover 24 right locations of 430,000 and 2 wrong ones (6.12: 27 of
 // 557,000 and 2). So a right location becomes a reason there, which is the safe choice.
 
+// Third, clang 22 without optimization ends the prologue of a function with variable arguments before it
+// stores what is passed to it: DW_LNS_set_prologue_end is at the branch around the stores of vector
+// registers (x86-64), which come first.
+
 // maxSpillGap bounds the bytes of code to examine. Stores move within a basic block: the
 // last of the 271 in the two kernels begins 55 bytes after its site.
 const maxSpillGap = 64
 
 // notStored returns the reason if a location reads a slot that is not written yet at
 // the site, or else the zero Reason.
-func (ev *evaluator) notStored(l *loc.Location, t *Type, c *chosen) loc.Reason {
+func (ev *evaluator) notStored(l *loc.Location, t *Type, x *varEntry, c *chosen) loc.Reason {
 	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
 		return loc.Reason{} // most are in registers
 	}
 	s := ev.site
 	late := s.Kind == SiteInline && c.hi > s.here().addr && c.hi-s.here().addr <= maxSpillGap
-	if !late && (s.Kind != SiteEntry || s.Addr != s.fun.start) {
+	if !late && s.Kind != SiteEntry {
 		return loc.Reason{}
 	}
 	var few [4]insn.Slot
 	for _, m := range slotsOf(few[:0], l, t) {
+		if !late && s.Addr != s.fun.start {
+			if x.tag == dw.TagFormalParameter && ev.storedInBody(m) {
+				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is stored after what the debug information says is the function's prologue"}
+			}
+			continue
+		}
 		if !late {
 			if m.Base == uint64(s.u.img.Arch().SP) && m.Off < 0 {
 				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is below the stack pointer at the function's entry"}
@@ -78,6 +89,32 @@ func (ev *evaluator) storedLate(m insn.Slot, hi uint64) (at uint64, ok bool) {
 	}
 	off, ok := d.StoredLast(code, m)
 	return ev.site.here().addr + uint64(off), ok && (m.Base == sp || ev.framedBy(m.Base))
+}
+
+// maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
+const maxPrologue = 512
+
+// storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where
+// the site is.
+func (ev *evaluator) storedInBody(m insn.Slot) bool {
+	s, img := ev.site, ev.site.u.img
+	in := insn.For(img.Arch().Name)
+	if img.slots == nil || in == nil || m.Base != uint64(img.Arch().SP) && (m.Base != img.slots.Frame || !ev.framedBy(m.Base)) {
+		return false
+	}
+	if s.Addr < s.fun.start || s.Addr-s.fun.start > maxPrologue {
+		return false
+	}
+	sec := img.SectionAt(s.fun.start)
+	if sec == nil {
+		return false
+	}
+	code, err := img.Bytes(s.fun.start, min(s.Addr-s.fun.start+maxPrologue, sec.Addr+sec.Size-s.fun.start))
+	if err != nil || s.Addr-s.fun.start >= uint64(len(code)) {
+		return false
+	}
+	n := s.Addr - s.fun.start
+	return in.StoredLater(code[:n], code[n:], m)
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the

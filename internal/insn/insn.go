@@ -111,6 +111,41 @@ func (d *SlotDecoder) StoredLast(code []byte, m Slot) (at int, ok bool) {
 	return d.storedLast(code, m)
 }
 
+// StoredLater reports whether a function stores a slot after its prologue: not in the code before the
+// site, and first of all in the code that follows. before is the code from the function's first
+// instruction to the site, and after what follows. Between the site and the store are no other
+// accesses, and only branches that lead forwards, to the store or before it: so each way comes to it.
+func (a *Arch) StoredLater(before, after []byte, m Slot) bool {
+	for at := 0; at < len(before); {
+		in, ok := a.Next(before[at:])
+		if !ok || in.Size <= 0 {
+			return false
+		}
+		if _, did := a.Slots.next(before[at:], m); did == Stored {
+			return false
+		}
+		at += in.Size
+	}
+	most := int64(0) // to where a branch leads
+	for at := 0; at < len(after); {
+		in, ok := a.Next(after[at:])
+		if !ok || in.Size <= 0 {
+			return false
+		}
+		switch _, did := a.Slots.next(after[at:], m); {
+		case did == Stored:
+			return most <= int64(at)
+		case did == Kept:
+		case in.Branches && in.Onward && in.Target > 0:
+			most = max(most, int64(at)+in.Target)
+		default:
+			return false
+		}
+		at += in.Size
+	}
+	return false
+}
+
 func (d *SlotDecoder) storedLast(code []byte, m Slot) (at int, ok bool) {
 	for at < len(code) {
 		n, did := d.next(code[at:], m)

@@ -2,6 +2,7 @@ package insn
 
 import (
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -264,6 +265,57 @@ func TestNoUprobe(t *testing.T) {
 		}
 		if got := For("amd64").NoUprobe(code); got != tt.refused {
 			t.Errorf("%s: refused %v, want %v", tt.name, got, tt.refused)
+		}
+	}
+}
+
+// TestStoredLater: what clang 22 makes of the beginning of a function with variable arguments, and what
+// differs from it.
+func TestStoredLater(t *testing.T) {
+	const (
+		frame  = "55 48 89 e5"    // push %rbp; mov %rsp,%rbp
+		test   = "84 c0"          // test %al,%al
+		over   = "74 04"          // je over the next instruction
+		vector = "0f 29 45 80"    // movaps %xmm0,-0x80(%rbp)
+		other  = "4c 89 4d b8"    // mov %r9,-0x48(%rbp)
+		store  = "89 7d fc"       // mov %edi,-0x4(%rbp)
+		read   = "8b 45 fc"       // mov -0x4(%rbp),%eax
+		back   = "74 f0"          // je back
+		beyond = "74 40"          // je behind the store
+		call   = "e8 00 00 00 00" // call
+		wide   = "48 89 7d fc"    // mov %rdi,-0x4(%rbp)
+	)
+	code := func(parts ...string) []byte {
+		var out []byte
+		for _, p := range parts {
+			for _, b := range strings.Fields(p) {
+				n, err := strconv.ParseUint(b, 16, 8)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, byte(n))
+			}
+		}
+		return out
+	}
+	slot := Slot{Base: 6, Off: -4, Size: 4}
+	for i, x := range []struct {
+		before, after []byte
+		want          bool
+	}{
+		{code(frame), code(test, over, vector, other, store), true},
+		{code(frame), code(store), true},
+		{code(frame, store), code(test, over, vector, store), false},
+		{code(frame), code(test, over, vector, read, store), false},
+		{code(frame), code(back, store), false},
+		{code(frame), code(beyond, store), false},
+		{code(frame), code(call, store), false},
+		{code(frame), code(wide, store), false},
+		{code(frame), code(other), false},
+		{code(frame), nil, false},
+	} {
+		if got := amd64.StoredLater(x.before, x.after, slot); got != x.want {
+			t.Errorf("%d: %v, want %v", i, got, x.want)
 		}
 	}
 }
