@@ -14,7 +14,7 @@ GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 DEPS := \
 	gcc libc6-dev binutils dwz make gzip \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
-	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 rustc \
+	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 clang-22 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
 	qemu-system-x86 qemu-system-arm xz-utils zstd fish chromium debuginfod
 
@@ -99,6 +99,7 @@ fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 .PHONY: deps
 deps: ## Install the Debian packages that the tests use, if any is missing
 	@scripts/install-packages $(DEPS)
+	@scripts/fetch-rust.sh >/dev/null || { echo "tests that need it will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: vmlinux
 vmlinux: ## Fetch Debian's kernel images with debug information (1.8 GB, once) for tests and benchmarks

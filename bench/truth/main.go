@@ -92,11 +92,7 @@ func writeCompilers(builds []truth.Build) {
 			continue
 		}
 		listed[b.Compiler] = true
-		argument := "--version"
-		if b.Language == truth.Go {
-			argument = "version"
-		}
-		fmt.Printf("- %s: %s\n", b.Compiler, firstLine(b.Path(), argument))
+		fmt.Printf("- %s: %s\n", b.Compiler, b.Version())
 	}
 }
 

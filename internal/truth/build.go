@@ -42,8 +42,12 @@ func newWorkshop(ctx context.Context, dir string) (*workshop, error) {
 }
 
 func (w *workshop) command(ctx context.Context, env []string, name string, args ...string) error {
+	return w.commandIn(ctx, "", env, name, args...)
+}
+
+func (w *workshop) commandIn(ctx context.Context, folder string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = w.dir
+	cmd.Dir = filepath.Join(w.dir, folder)
 	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
@@ -57,16 +61,12 @@ func (w *workshop) make(ctx context.Context, b *Build, folder, name string) (pat
 	path = filepath.Join(w.dir, name)
 	switch b.Language {
 	case Rust:
-		return path, w.command(ctx, b.Env, b.Path(), append([]string{
+		return path, w.compile(ctx, b, "", append([]string{
 			"--edition", "2021", "-Awarnings", "-g", "-C", "link-arg=truth.o", "-o", path, filepath.Join(folder, "rust", "main.rs"),
 		}, b.Options...)...)
 	case Go:
-		files, err := filepath.Glob(filepath.Join(w.dir, folder, string(Go), "*.go"))
-		if err != nil {
-			return "", err
-		}
-		args := append([]string{"build", "-o", path}, b.Options...)
-		return path, w.command(ctx, b.Env, b.Path(), append(args, files...)...)
+		// As a package: the constraints of files that are named would not count.
+		return path, w.compile(ctx, b, filepath.Join(folder, string(Go)), append([]string{"build", "-o", path}, b.Options...)...)
 	default:
 		files, err := filepath.Glob(filepath.Join(w.dir, folder, string(b.Language), "*.c*"))
 		if err != nil {
@@ -77,17 +77,14 @@ func (w *workshop) make(ctx context.Context, b *Build, folder, name string) (pat
 		if b.Language == CPP {
 			args = append(args, "-std=gnu++17")
 		}
-		return path, w.command(ctx, b.Env, b.Path(), append(append(args, files...), "truth.o")...)
+		return path, w.compile(ctx, b, "", append(append(args, files...), "truth.o")...)
 	}
 }
 
-// Path is where the compiler is. Debian's rustc has no version in its name, and need not be
-// the first of its name in PATH.
-func (b *Build) Path() string {
-	if b.Language == Rust {
-		return filepath.Join("/usr/bin", b.Compiler)
-	}
-	return b.Compiler
+// compile runs a build's compiler in a folder of the workshop.
+func (w *workshop) compile(ctx context.Context, b *Build, folder string, args ...string) error {
+	c := b.compiler()
+	return w.commandIn(ctx, folder, slices.Concat(c.env, b.Env), c.path, slices.Concat(c.args, args)...)
 }
 
 // family is the compiler without its version and language: "gcc" for "g++-12" too.

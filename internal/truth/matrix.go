@@ -1,15 +1,19 @@
 package truth
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 )
 
-// The compilers of Debian 12.
+// The compilers of Debian 12. For GCC and clang all have each level of optimization; the others,
+// which are older or newer, those in which they differ most.
 var (
 	gccs   = []string{"gcc-11", "gcc-12"}
 	clangs = []string{"clang-14", "clang-15", "clang-16"}
+	others = []string{"clang-19", "clang-22"}
+	// gos are releases of Go: the first with generics, with another calling convention on arm64, with DWARF 5
+	// (1.25), and those between, as modules.
+	gos = []string{"go1.18.10", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4"}
 )
 
 // levels are the levels of optimization of GCC and clang.
@@ -21,6 +25,11 @@ func Matrix() []Build {
 	for _, l := range []Language{C, CPP} {
 		for _, compiler := range slices.Concat(gccs, clangs) {
 			all = append(all, compiled(l, compiler)...)
+		}
+		for _, compiler := range others {
+			for _, options := range []string{"-O0 -no-pie", "-O1 -pie -fPIE -gdwarf-4", "-O2 -no-pie", "-O3 -pie -fPIE"} {
+				all = append(all, Build{Language: l, Compiler: in(l, compiler), Options: strings.Fields(options)})
+			}
 		}
 	}
 	for _, options := range []string{
@@ -37,6 +46,9 @@ func Matrix() []Build {
 	} {
 		all = append(all, Build{Language: Rust, Compiler: "rustc", Options: strings.Fields(options)})
 	}
+	for _, options := range []string{"-C opt-level=0", "-C opt-level=1", "-C opt-level=2", "-C opt-level=3 -C lto=fat -C codegen-units=1"} {
+		all = append(all, Build{Language: Rust, Compiler: "rustc-web", Options: strings.Fields(options)})
+	}
 	for _, b := range []Build{
 		{},
 		{Options: []string{"-gcflags=-N -l"}},
@@ -49,15 +61,24 @@ func Matrix() []Build {
 		b.Language, b.Compiler = Go, "go"
 		all = append(all, b)
 	}
+	for _, compiler := range gos {
+		all = append(all, Build{Language: Go, Compiler: compiler}, Build{Language: Go, Compiler: compiler, Options: []string{"-gcflags=-N -l"}})
+	}
 	return all
+}
+
+// in returns the name of the compiler of C for a language.
+func in(l Language, compiler string) string {
+	if l == CPP {
+		return strings.NewReplacer("gcc", "g++", "clang", "clang++").Replace(compiler)
+	}
+	return compiler
 }
 
 // compiled returns the builds of a C or C++ program.
 func compiled(l Language, compiler string) []Build {
 	gcc := slices.Contains(gccs, compiler)
-	if l == CPP {
-		compiler = strings.NewReplacer("gcc", "g++", "clang", "clang++").Replace(compiler)
-	}
+	compiler = in(l, compiler)
 	var all []Build
 	add := func(options ...string) {
 		all = append(all, Build{Language: l, Compiler: compiler, Options: options})
@@ -94,14 +115,4 @@ func compiled(l Language, compiler string) []Build {
 		add("-O2", "-no-pie", "-fno-var-tracking-assignments")
 	}
 	return all
-}
-
-// Missing is the compiler of a build that is not installed, or "".
-func (b *Build) Missing() string {
-	for _, name := range []string{b.Path(), recorder} {
-		if _, err := exec.LookPath(name); err != nil {
-			return name
-		}
-	}
-	return ""
 }

@@ -224,7 +224,7 @@ func loops() {
 
 	open()
 	run("visitAll", "n", u(count))
-	for i := range count {
+	for i := 0; i < count; i++ {
 		run("visit", "v", u(items[i]), "i", u(i))
 	}
 	start()

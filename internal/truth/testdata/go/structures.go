@@ -1,9 +1,6 @@
 package main
 
-import (
-	"iter"
-	"unsafe"
-)
+import "unsafe"
 
 type point struct{ x, y int64 }
 
@@ -150,12 +147,6 @@ func called(v, k int64) int64 {
 	return v + k
 }
 
-func pairOf(v, k int64) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		_ = yield(called(v, k)) && yield(called(k, v))
-	}
-}
-
 func structures() {
 	k := random()
 	p := &point{random(), random()}
@@ -215,7 +206,7 @@ func structures() {
 
 	text := "a text of the image"
 	open()
-	run("textOf", "length", u(len(text)), "at", u(uintptr(unsafe.Pointer(unsafe.StringData(text)))), "k", u(k))
+	run("textOf", "length", u(len(text)), "at", u(uintptr(*(*unsafe.Pointer)(unsafe.Pointer(&text)))), "k", u(k))
 	start()
 	keep(textOf(hide(text), hide(k)))
 	stop()
@@ -297,14 +288,5 @@ func coroutines() {
 	keep(<-done)
 	stop()
 
-	open()
-	run("called", "v", u(v), "k", u(k))
-	run("called", "v", u(k), "k", u(v))
-	start()
-	next, end := iter.Pull(pairOf(hide(v), hide(k)))
-	for r, ok := next(); ok; r, ok = next() {
-		keep(r)
-	}
-	end()
-	stop()
+	iterators(v, k)
 }

@@ -91,7 +91,7 @@ func random() int64 {
 }
 
 func main() {
-	for range 10 {
+	for i := 0; i < 10; i++ {
 		numbers()
 		loops()
 		structures()
