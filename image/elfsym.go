@@ -51,31 +51,43 @@ func (f elfForm) eachSym(d []byte, each func(*elfSym)) {
 	}
 }
 
-// symbolSections returns the symbol table and its strings: .symtab or, in a stripped
-// file, .dynsym. It returns nothing if there is neither, or if the table is damaged.
-func (f *File) symbolSections() (d, strs []byte) {
-	file := f.syms.file
-	sec := file.SectionByType(elf.SHT_SYMTAB)
-	if sec == nil {
-		sec = file.SectionByType(elf.SHT_DYNSYM)
-	}
+// symbols are a symbol table and its strings, in the file that has them.
+type symbols struct {
+	source
+	d, strs []byte
+}
+
+// symbolsOf returns the first symbol table of a type, or nothing if there is none, or if it is damaged.
+func symbolsOf(src source, typ elf.SectionType) (out []symbols) {
+	file := src.file
+	sec := file.SectionByType(typ)
 	if sec == nil || int(sec.Link) >= len(file.Sections) {
-		return nil, nil
+		return nil
 	}
-	d, err := f.syms.sectionData(sec)
+	d, err := src.sectionData(sec)
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	if strs, err = f.syms.sectionData(file.Sections[sec.Link]); err != nil {
-		return nil, nil
+	strs, err := src.sectionData(file.Sections[sec.Link])
+	if err != nil || strs == nil {
+		return nil
 	}
-	return d, strs
+	return []symbols{{src, d, strs}}
+}
+
+// symbolTables returns the symbol tables: .symtab or, in a stripped file, .dynsym and what
+// .gnu_debugdata adds to it.
+func (f *File) symbolTables() []symbols {
+	if f.syms.file.SectionByType(elf.SHT_SYMTAB) != nil {
+		return symbolsOf(f.syms, elf.SHT_SYMTAB)
+	}
+	return append(symbolsOf(f.syms, elf.SHT_DYNSYM), f.miniSymbols()...)
 }
 
 // symbolBase returns the address that the values of a section's symbols are relative to:
 // in a relocatable file the section's, otherwise 0.
-func (f *File) symbolBase(section elf.SectionIndex) uint64 {
-	if sections := f.syms.file.Sections; f.IsRelocatable() && int(section) < len(sections) {
+func (f *File) symbolBase(t *symbols, section elf.SectionIndex) uint64 {
+	if sections := t.file.Sections; f.IsRelocatable() && int(section) < len(sections) {
 		return sections[section].Addr
 	}
 	return 0
@@ -96,25 +108,27 @@ func (f *File) SymbolAddresses(names ...string) (map[string]uint64, error) {
 	out := make(map[string]uint64)
 	local := make(map[string]bool)
 	err := f.Guard(func() error {
-		d, strs := f.symbolSections()
-		f.syms.form().eachSym(d, func(s *elfSym) {
-			if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
-				return
-			}
-			// Most symbols are not wanted. Read no more than the longest name.
-			if !begins[beginning(strs[s.name:])%uint64(len(begins))] {
-				return
-			}
-			text, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
-			if !ok || !want[string(text)] {
-				return
-			}
-			name := string(text)
-			global := s.bind != elf.STB_LOCAL
-			if _, known := out[name]; !known || global && local[name] {
-				out[name], local[name] = s.value+f.symbolBase(s.section), !global
-			}
-		})
+		for _, t := range f.symbolTables() {
+			strs := t.strs
+			t.form().eachSym(t.d, func(s *elfSym) {
+				if s.section == elf.SHN_UNDEF || s.typ == elf.STT_FILE || s.typ == elf.STT_SECTION || uint64(s.name) >= uint64(len(strs)) {
+					return
+				}
+				// Most symbols are not wanted. Read no more than the longest name.
+				if !begins[beginning(strs[s.name:])%uint64(len(begins))] {
+					return
+				}
+				text, ok := bin.CStringAt(strs[:min(uint64(s.name)+uint64(longest)+1, uint64(len(strs)))], uint64(s.name))
+				if !ok || !want[string(text)] {
+					return
+				}
+				name := string(text)
+				global := s.bind != elf.STB_LOCAL
+				if _, known := out[name]; !known || global && local[name] {
+					out[name], local[name] = s.value+f.symbolBase(&t, s.section), !global
+				}
+			})
+		}
 		return nil
 	})
 	return out, err

@@ -65,6 +65,7 @@ type File struct {
 	debugErr     error
 
 	symbols symbolTable
+	mini    mini
 }
 
 // Section is one section that is loaded into memory.

@@ -70,8 +70,10 @@ func (f *File) Digest() (sum [sha256.Size]byte, err error) {
 				parts = append(parts, r.Sections[name]...)
 			}
 		}
-		syms, strs := f.symbolSections()
-		parts = append(parts, syms, strs, f.layout())
+		for _, t := range f.symbolTables() {
+			parts = append(parts, t.d, t.strs)
+		}
+		parts = append(parts, f.layout())
 		return digest(parts, &sum)
 	})
 	return sum, err

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"iter"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -72,32 +73,79 @@ func (t *symbolTable) symbol(s *sym) *Symbol {
 func (f *File) table() *symbolTable {
 	t := &f.symbols
 	t.once.Do(func() {
-		d, strs := f.symbolSections()
-		if strs != nil {
-			t.strs = strs
-			t.data = f.readSymbols(d)
-		}
+		tables := f.symbolTables()
+		t.strs = stringsOf(tables)
+		t.data = f.readSymbols(tables)
 	})
 	return t
 }
 
-// readSymbols returns the code symbols in a symbol table, sorted and encoded.
-func (f *File) readSymbols(d []byte) []byte {
-	exec := make([]bool, len(f.syms.file.Sections))
-	for i, s := range f.syms.file.Sections {
+// stringsOf returns the strings of all tables, one after the other.
+func stringsOf(tables []symbols) []byte {
+	if len(tables) == 1 {
+		return tables[0].strs // which may be large, and mapped
+	}
+	var all []byte
+	for i := range tables {
+		all = append(all, tables[i].strs...)
+	}
+	return all
+}
+
+// sizesOf returns the sizes of the tables, and of their strings, in bytes.
+func sizesOf(tables []symbols) (d, strs uint64) {
+	for i := range tables {
+		d += uint64(len(tables[i].d))
+		strs += uint64(len(tables[i].strs))
+	}
+	return d, strs
+}
+
+// readSymbols returns the code symbols in symbol tables, sorted and encoded. Their names are in the
+// strings of all tables.
+func (f *File) readSymbols(tables []symbols) []byte {
+	var syms []sym
+	before := 0 // bytes of the strings of tables before
+	for i := range tables {
+		syms = f.codeSymbols(&tables[i], uint32(before), syms)
+		before += len(tables[i].strs)
+	}
+	// By address, then by rank, then by order in the file: the sort is stable.
+	syms = radix.Sort(syms, func(s *sym) uint64 { return uint64(s.rank) })
+	syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr })
+	le := binary.LittleEndian
+	out := make([]byte, 0, len(syms)*symSize)
+	for i := range syms {
+		s := &syms[i]
+		out = le.AppendUint64(out, s.addr)
+		out = le.AppendUint64(out, s.size)
+		out = le.AppendUint32(out, s.name)
+		global := byte(0)
+		if s.global {
+			global = 1
+		}
+		out = append(out, s.rank, global, 0, 0)
+	}
+	return out
+}
+
+// codeSymbols appends the code symbols in a table. before is added to the offsets of their names.
+func (f *File) codeSymbols(t *symbols, before uint32, syms []sym) []sym {
+	exec := make([]bool, len(t.file.Sections))
+	for i, s := range t.file.Sections {
 		exec[i] = s.Flags&elf.SHF_EXECINSTR != 0
 	}
-	form, a, strs := f.syms.form(), f.arch, f.symbols.strs
-	syms := make([]sym, 0, len(d)/form.symSize()/2)
-	form.eachSym(d, func(e *elfSym) {
+	form, a, strs := t.form(), f.arch, t.strs
+	syms = slices.Grow(syms, len(t.d)/form.symSize()/2)
+	form.eachSym(t.d, func(e *elfSym) {
 		if int(e.section) >= len(exec) || !exec[e.section] || e.name == 0 || a.CodeMarks && isCodeMark(strs, e.name) {
 			return
 		}
 		if a.LowBit && (e.typ == elf.STT_FUNC || e.typ == elf.STT_GNU_IFUNC) {
 			e.value &^= 1
 		}
-		s := sym{addr: e.value + f.symbolBase(e.section), size: e.size, name: e.name}
-		if in := f.syms.file.Sections[e.section]; s.addr-in.Addr > in.Size {
+		s := sym{addr: e.value + f.symbolBase(t, e.section), size: e.size, name: before + e.name}
+		if in := t.file.Sections[e.section]; s.addr-in.Addr > in.Size {
 			return // in no code, but perhaps at its end
 		}
 		switch e.typ {
@@ -118,23 +166,7 @@ func (f *File) readSymbols(d []byte) []byte {
 		}
 		syms = append(syms, s)
 	})
-	// By address, then by rank, then by order in the file: the sort is stable.
-	syms = radix.Sort(syms, func(s *sym) uint64 { return uint64(s.rank) })
-	syms = radix.Sort(syms, func(s *sym) uint64 { return s.addr })
-	le := binary.LittleEndian
-	out := make([]byte, 0, len(syms)*symSize)
-	for i := range syms {
-		s := &syms[i]
-		out = le.AppendUint64(out, s.addr)
-		out = le.AppendUint64(out, s.size)
-		out = le.AppendUint32(out, s.name)
-		global := byte(0)
-		if s.global {
-			global = 1
-		}
-		out = append(out, s.rank, global, 0, 0)
-	}
-	return out
+	return syms
 }
 
 // isCodeMark reports whether a name is that of a label between code and data ($a, $d.12), or a local one
@@ -156,10 +188,10 @@ const indexHead = 16
 func (f *File) SymbolIndex() (index []byte, err error) {
 	err = f.Guard(func() error {
 		data := f.table().data
-		d, strs := f.symbolSections()
+		d, strs := sizesOf(f.symbolTables())
 		index = make([]byte, 0, indexHead+len(data))
-		index = binary.LittleEndian.AppendUint64(index, uint64(len(d)))
-		index = binary.LittleEndian.AppendUint64(index, uint64(len(strs)))
+		index = binary.LittleEndian.AppendUint64(index, d)
+		index = binary.LittleEndian.AppendUint64(index, strs)
 		index = append(index, data...)
 		return nil
 	})
@@ -174,12 +206,12 @@ func (f *File) UseSymbolIndex(index []byte) (used bool) {
 		return false
 	}
 	_ = f.Guard(func() error {
-		d, strs := f.symbolSections()
-		if binary.LittleEndian.Uint64(index) != uint64(len(d)) || binary.LittleEndian.Uint64(index[8:]) != uint64(len(strs)) {
+		tables := f.symbolTables()
+		if d, strs := sizesOf(tables); binary.LittleEndian.Uint64(index) != d || binary.LittleEndian.Uint64(index[8:]) != strs {
 			return nil
 		}
 		t := &f.symbols
-		t.once.Do(func() { t.data, t.strs = index[indexHead:], strs })
+		t.once.Do(func() { t.data, t.strs = index[indexHead:], stringsOf(tables) })
 		used = true
 		return nil
 	})
