@@ -39,8 +39,10 @@ type Counts struct {
 type Report struct {
 	Image   string `json:"image"`
 	BuildID string `json:"build_id"`
-	Entry   Counts `json:"entry"`
-	Inline  Counts `json:"inline"`
+	// Missing says which units are not counted, since they are not there; or nil.
+	Missing *dwarfloc.MissingError `json:"missing_units,omitempty"`
+	Entry   Counts                 `json:"entry"`
+	Inline  Counts                 `json:"inline"`
 	// Emitted counts the prologues that fetch every parameter of every site, up to three
 	// in each.
 	Emitted Emitted `json:"emitted"`
@@ -161,7 +163,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Image: img.Path(), BuildID: img.BuildID()}
+	r := &Report{Image: img.Path(), BuildID: img.BuildID(), Missing: img.Missing()}
 	r.Entry.sum(tallies[dwarfloc.SiteEntry])
 	r.Inline.sum(tallies[dwarfloc.SiteInline])
 	for _, s := range sharers[1:] {

@@ -38,6 +38,9 @@ func percent(part, whole int) float64 {
 // check Flush.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", terminal.Text(r.Image))
+	if m := r.Missing; m != nil {
+		fmt.Fprintf(w, "incomplete: %d of %d units are in files that are not there\n", m.Units, m.Of)
+	}
 	for _, c := range []struct {
 		title string
 		*Counts

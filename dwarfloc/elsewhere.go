@@ -21,9 +21,10 @@ import (
 // MissingError says which split units are not there: what they describe is missing from every answer. Units is how
 // many they are, of Of in all, and Files their files, as the compiler named them and each once.
 type MissingError struct {
-	Path      string
-	Units, Of int
-	Files     []string
+	Path  string   `json:"-"`
+	Units int      `json:"units"`
+	Of    int      `json:"of"`
+	Files []string `json:"files"`
 }
 
 // maxNamed is how many files an error names: Chromium has some ten thousand.
@@ -119,14 +120,17 @@ func (img *Image) openSplit() error {
 			lost.Files = append(lost.Files, f.String())
 		}
 	}
-	if lost.Units > 0 && (img.o.Missing == nil || lost.Units == lost.Of) {
-		return lost
-	}
 	if lost.Units > 0 {
-		img.o.Missing(lost)
+		if !img.o.Partial || lost.Units == lost.Of {
+			return lost
+		}
+		img.lost = lost
 	}
 	return d.Join()
 }
+
+// Missing returns which split units are not there, if Options.Partial let queries answer about the others; or nil.
+func (img *Image) Missing() *MissingError { return img.lost }
 
 // openPackage adds the units in a package, and returns the skeletons that it has no unit for.
 func (img *Image) openPackage(skeletons []*dw.Unit) (without []*dw.Unit, err error) {

@@ -22,6 +22,7 @@ type Image struct {
 	d     *dw.Data
 	index *index.Index
 	o     Options
+	lost  *MissingError     // see Missing
 	slots *insn.SlotDecoder // nil if the architecture has none
 
 	asideMu   sync.Mutex
@@ -39,6 +40,7 @@ type Image struct {
 	noReturns noReturns
 	patches   patches
 	walked    atomic.Uint64 // bytes of units that were forgotten
+	langs     partialLangs
 }
 
 // Options says how to open an image. The zero value is the default.
@@ -59,10 +61,9 @@ type Options struct {
 	// TypesOf completes types that the image only declares: for a module, it is the image
 	// of the kernel that the module was built for. If it is closed, so is this image.
 	TypesOf *Image
-	// Missing, if not nil, is called once by Open if some split units (-gsplit-dwarf) are not there, and
-	// queries then answer about the others. If it is nil, or if none is there, that is an error of each
-	// query.
-	Missing func(*MissingError)
+	// Partial says that queries answer although some split units (-gsplit-dwarf) are not there, about the
+	// others: Image.Missing tells which. Otherwise, and if none is there, that is an error of each query.
+	Partial bool
 	// MaxUnpacked, DebugDirs and FindDebug are those of image.Options.
 	MaxUnpacked uint64
 	DebugDirs   []string
@@ -123,9 +124,12 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if err := img.openElsewhere(); err != nil {
 		return nil, err
 	}
-	id := f.Identity()
+	id, key := f.Identity(), f.BuildID()
+	if img.lost != nil {
+		key = "" // the index of a part would take the place of the whole one's
+	}
 	img.index = index.New(img.d, index.Options{
-		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: f.BuildID(),
+		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: key,
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,
 		Warn: img.o.Warn, Progress: img.o.Progress,
 		Guard: img.guardFiles, Changed: img.Changed, ReadAside: img.readAside,

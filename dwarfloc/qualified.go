@@ -95,12 +95,16 @@ func (img *Image) QualifiedNames(ctx context.Context) ([]string, error) {
 		if err := img.prepare(true); err != nil {
 			return err
 		}
+		asked := 0
 		for i := range img.units {
 			u := &img.units[i]
 			if err := u.Load(); err != nil {
 				return err
 			}
-			if qualifies = u.qualifies(); qualifies || i >= fewUnits {
+			if u.Lang != 0 { // partial units have none
+				asked++
+			}
+			if qualifies = u.qualifies(); qualifies || asked > fewUnits {
 				break
 			}
 		}

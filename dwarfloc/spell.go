@@ -59,7 +59,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		case t.Name == "":
 			return word + " {...}", ""
 		}
-		if t.u != nil && !dw.IsC(t.u.Lang) {
+		if t.u != nil && !dw.IsC(t.u.language()) {
 			return t.spelled(), ""
 		}
 		return word + " " + t.spelled(), ""

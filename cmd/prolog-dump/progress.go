@@ -19,7 +19,7 @@ const patience = 400 * time.Millisecond
 // open opens an image. typesOf, if not nil, is the image to take types from that this one
 // only declares.
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
-	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug}
+	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug, Partial: true}
 	if !s.noCache {
 		dir, chosen := userCache()
 		o.CacheDir = dir
@@ -36,6 +36,9 @@ func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, 
 	img, err := dwarfloc.Open(path, &o)
 	if err == nil {
 		s.images = append(s.images, img)
+		if lost := img.Missing(); lost != nil {
+			terminal.Fprintf(stderr, "prolog-dump: %v\n", lost)
+		}
 	}
 	return img, err
 }

@@ -47,6 +47,7 @@ const (
 	TagNamespace         Tag = 0x39
 	TagUnspecifiedType   Tag = 0x3b
 	TagPartialUnit       Tag = 0x3c
+	TagImportedUnit      Tag = 0x3d
 	TagRvalueRefType     Tag = 0x42
 	TagTemplateAlias     Tag = 0x43
 	TagAtomicType        Tag = 0x47
@@ -100,6 +101,7 @@ const (
 	AttrDiscr          Attr = 0x15
 	AttrDiscrValue     Attr = 0x16
 	AttrCompDir        Attr = 0x1b
+	AttrImport         Attr = 0x18
 	AttrConstValue     Attr = 0x1c
 	AttrContainingType Attr = 0x1d
 	AttrInline         Attr = 0x20
