@@ -1,0 +1,82 @@
+// Formats builds programs in each format of debug information, compares the answers about them with those about their
+// plain builds, and prints a table. Progress and differences go to standard error.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/formats"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+)
+
+func main() {
+	only := flag.String("only", "", "only formats whose names contain one of these `TEXTS`, separated by semicolons")
+	dir := flag.String("dir", "", "`FOLDER` for the programs, which are kept")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, strings.Split(*only, ";"), *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "formats:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only []string, dir string) error {
+	if dir == "" {
+		temporary, err := os.MkdirTemp("", "formats")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(temporary) }()
+		dir = temporary
+	}
+	fmt.Print("# Formats of debug information, compared with plain builds\n\n" +
+		"Written by `bench/formats` (`make formats`): `go doc ./internal/formats`. A difference is a site about which something else is said:\n" +
+		"where it is, what it is called, its callers, and each parameter's name, type, location, rule and reason.\n\n" +
+		"| program | format | sites | inlined | parameters | located | differences |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
+	n, differ := 0, 0
+	for _, p := range formats.Programs() {
+		sources, ok := p.Exists(testenv.Cache())
+		if !ok {
+			return fmt.Errorf("no sources at %s: run scripts/fetch-source.sh %s", sources, p.Package)
+		}
+		for _, f := range formats.Formats() {
+			if !slices.ContainsFunc(only, func(part string) bool { return strings.Contains(f.Name, part) }) {
+				continue
+			}
+			n++
+			folder := filepath.Join(dir, fmt.Sprint(n))
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return err
+			}
+			results, err := formats.Try(ctx, &p, sources, &f, folder)
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+			names := make([]string, 0, len(results))
+			for name := range results {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				r := results[name]
+				differ += len(r.Differences)
+				fmt.Printf("| %s | %s | %d | %d | %d | %d | %d |\n", name, f.Name, r.Sites, r.Inlined, r.Parameters, r.Located, len(r.Differences))
+				for _, d := range r.Differences[:min(len(r.Differences), 10)] {
+					fmt.Fprintf(os.Stderr, "%s, %s: %s\n", name, f.Name, d)
+				}
+			}
+		}
+	}
+	if differ > 0 {
+		return fmt.Errorf("%d differences", differ)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package formats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Result is what a comparison counted.
+type Result struct {
+	Sites, Inlined      int
+	Parameters, Located int
+	Differences         []string // of the answers, one line each
+}
+
+// answer is all that is said about one site.
+type answer struct {
+	addr, view uint64
+	kind       dwarfloc.SiteKind
+	lines      []string
+	inlined    bool
+	parameters int
+	located    int
+}
+
+// Compare asks two images for all of their sites and parameters. If reasons is not set, all reasons count as the same.
+func Compare(ctx context.Context, plain, other string, reasons bool) (r Result, err error) {
+	if err := sameCode(plain, other); err != nil {
+		return r, err
+	}
+	want, err := ask(ctx, plain, reasons)
+	if err != nil {
+		return r, err
+	}
+	got, err := ask(ctx, other, reasons)
+	if err != nil {
+		return r, err
+	}
+	for _, a := range got {
+		r.Sites++
+		if a.inlined {
+			r.Inlined++
+		}
+		r.Parameters += a.parameters
+		r.Located += a.located
+	}
+	text := func(all []answer) (out []string) {
+		for _, a := range all {
+			out = append(out, strings.Join(a.lines, "\n    "))
+		}
+		slices.Sort(out)
+		return out
+	}
+	w, g := text(want), text(got)
+	for len(w) > 0 || len(g) > 0 {
+		switch {
+		case len(g) == 0 || len(w) > 0 && w[0] < g[0]:
+			r.Differences = append(r.Differences, "plain: "+w[0])
+			w = w[1:]
+		case len(w) == 0 || g[0] < w[0]:
+			r.Differences = append(r.Differences, "here:  "+g[0])
+			g = g[1:]
+		default:
+			w, g = w[1:], g[1:]
+		}
+	}
+	return r, nil
+}
+
+// ask returns the answers about all sites of an image.
+func ask(ctx context.Context, path string, reasons bool) (out []answer, err error) {
+	img, err := dwarfloc.Open(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, img.Close()) }()
+	var mu sync.Mutex
+	err = img.EachSite(ctx, nil, func(_ int, s *dwarfloc.Site) error {
+		s, err := s.Clone()
+		if err != nil {
+			return err
+		}
+		a, err := askSite(img, s, reasons)
+		mu.Lock()
+		defer mu.Unlock()
+		out = append(out, a)
+		return err
+	})
+	slices.SortFunc(out, func(a, b answer) int {
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.view, b.view), cmp.Compare(a.kind, b.kind))
+	})
+	return out, err
+}
+
+func askSite(img *dwarfloc.Image, s *dwarfloc.Site, reasons bool) (a answer, err error) {
+	a = answer{addr: s.Addr, view: s.View, kind: s.Kind, inlined: s.Inlined()}
+	say := func(format string, args ...any) { a.lines = append(a.lines, fmt.Sprintf(format, args...)) }
+	name, err := s.QualifiedName()
+	if err != nil {
+		return a, err
+	}
+	ranges, err := s.Ranges()
+	if err != nil {
+		return a, err
+	}
+	file, line, err := s.Declared()
+	if err != nil {
+		return a, err
+	}
+	say("%s (%s) %v at %#x view %d, %s in %s, %x, declared at %s:%d", name, s.Function, s.Kind, s.Addr, s.View, s.Place(), s.Section, ranges, file, line)
+	say("called at %s:%d in %v, after the prologue: %v", s.CallFile, s.CallLine, s.Callers, s.AfterPrologue)
+	params, err := s.Params()
+	if err != nil {
+		return a, err
+	}
+	for _, v := range params {
+		a.parameters++
+		if v.Located() {
+			a.located++
+		}
+		text, err := variable(img, v, reasons)
+		if err != nil {
+			return a, err
+		}
+		say("%s", text)
+	}
+	return a, nil
+}
+
+// variable says what a variable is, and where. The entry that an implicit pointer leads to has another offset in each
+// format: what it leads to is said instead.
+func variable(img *dwarfloc.Image, v *dwarfloc.Variable, reasons bool) (string, error) {
+	size, err := v.Type.ByteSize()
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%s %s of %d bytes:", v.Name, v.Type, size)
+	if v.Loc.Kind == loc.KindImplicitPointer {
+		to, err := v.Pointee()
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s an implicit pointer, by %v, to %s %s", text, v.Loc.Rule, to.Name, to.Loc.Text(img.Arch())), nil
+	}
+	if !v.Located() && !reasons {
+		return text + " not located", nil
+	}
+	return fmt.Sprintf("%s %s by %v, %v", text, v.Loc.Text(img.Arch()), v.Loc.Rule, v.Reason), nil
+}
+
+// Try builds a program in a format, and as it is without, in a folder, and compares the answers about what was linked,
+// by its names.
+func Try(ctx context.Context, p *Program, sources string, f *Format, dir string) (map[string]Result, error) {
+	plain, other := filepath.Join(dir, "plain"), filepath.Join(dir, "other")
+	if err := errors.Join(os.Mkdir(plain, 0o700), os.Mkdir(other, 0o700)); err != nil {
+		return nil, err
+	}
+	base := f.Plain()
+	want, err := Build(ctx, p, sources, &base, plain)
+	if err != nil {
+		return nil, err
+	}
+	got, err := Build(ctx, p, sources, f, other)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]Result)
+	for i := range want {
+		r, err := Compare(ctx, want[i], got[i], !f.Reasons)
+		if err != nil {
+			return nil, err
+		}
+		out[filepath.Base(want[i])] = r
+	}
+	return out, nil
+}
