@@ -144,15 +144,15 @@ func variable(img *dwarfloc.Image, v *dwarfloc.Variable, reasons bool) (string, 
 		return "", err
 	}
 	text := fmt.Sprintf("%s %s of %d bytes:", v.Name, v.Type, size)
+	if !v.Located() && !reasons {
+		return text + " not located", nil
+	}
 	if v.Loc.Kind == loc.KindImplicitPointer {
 		to, err := v.Pointee()
 		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("%s an implicit pointer, by %v, to %s %s", text, v.Loc.Rule, to.Name, to.Loc.Text(img.Arch())), nil
-	}
-	if !v.Located() && !reasons {
-		return text + " not located", nil
 	}
 	return fmt.Sprintf("%s %s by %v, %v", text, v.Loc.Text(img.Arch()), v.Loc.Rule, v.Reason), nil
 }
