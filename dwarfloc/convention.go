@@ -233,7 +233,7 @@ func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
 //
 // decided is false if the convention has no opinion.
 func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decided bool, err error) {
-	if s.Kind != SiteEntry || s.Addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
+	if s.Kind != SiteEntry || s.here().addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
 		return false, nil
 	}
 	l, r, k, err := ev.convention(x)

@@ -122,7 +122,7 @@ func (ev *evaluator) AtEntry() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return ev.site.Addr == fun.start, nil
+	return ev.site.here().addr == fun.start, nil
 }
 
 // Address returns an entry of .debug_addr.
@@ -212,7 +212,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	case loc.KindRegister:
 		// The prologue sets up the frame pointer: at the function's entry it is still
 		// the caller's. Only the stack pointer is right from the start.
-		if a := ev.Arch; ev.site.Addr == fun.start && l.Expr.K != uint64(a.SP) {
+		if a := ev.Arch; ev.site.here().addr == fun.start && l.Expr.K != uint64(a.SP) {
 			return nil, loc.Reason{Code: loc.ReasonNotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
 		}
 	case loc.KindMemory, loc.KindValue:

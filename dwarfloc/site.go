@@ -70,6 +70,11 @@ type Site struct {
 	// not in their locations before.
 	AfterPrologue bool
 
+	// LocalEntry is set if the function has a second entry for callers in the same image, and the site, where its
+	// code or a body inlined at its beginning begins, is there: on ppc64el callers from elsewhere pass it too. What is
+	// before it computes a register that the compiler does not use for anything else.
+	LocalEntry bool
+
 	// File and Line are the source position if the kind is SiteLine or SiteInstruction.
 	// File is "" if the debug information does not say.
 	File string
@@ -252,6 +257,10 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	if s.Kind == SiteEntry {
 		s.fun, s.funOf = function{start: addr, frame: frame}, i
 		err = s.passPrologue(e)
+	}
+	if local, ok := u.img.LocalEntry(s.Addr); ok {
+		s.state = place{s.Addr, s.View}
+		s.Addr, s.LocalEntry = local, true
 	}
 	return true, err
 }

@@ -66,6 +66,7 @@ type File struct {
 
 	symbols symbolTable
 	mini    mini
+	locals  localEntries
 }
 
 // Section is one section that is loaded into memory.

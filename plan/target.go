@@ -73,7 +73,7 @@ func (t Target) multi(s *Site) bool {
 // ftraceServes reports whether ftrace calls programs at a site, and saves all the
 // registers that its arguments need.
 func ftraceServes(s *Site) bool {
-	if s.Kind != dwarfloc.SiteEntry || s.Offset != 0 || s.Symbol == "" || s.AfterPrologue {
+	if s.Kind != dwarfloc.SiteEntry || s.Offset != 0 && !s.LocalEntry || s.Symbol == "" || s.AfterPrologue {
 		return false
 	}
 	a := s.Image.Arch()

@@ -57,6 +57,7 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b.optionalNumber(`,"line":`, s.Line)
 	b.callers(s.Site)
 	b.optionalTrue(`,"after_prologue":`, s.AfterPrologue)
+	b.optionalTrue(`,"local_entry":`, s.LocalEntry)
 	b.optionalNumber(`,"way":`, s.Way)
 	b.optionalNumber(`,"ways":`, s.Ways)
 	b.optionalTrue(`,"refires":`, s.Again)

@@ -101,6 +101,9 @@ func siteKind(s *dwarfloc.Site) string {
 	if s.AfterPrologue {
 		kind += ", after its prologue (built without optimisation)"
 	}
+	if s.LocalEntry {
+		kind += ", at its local entry"
+	}
 	if s.Section != "" && s.Section != ".text" {
 		kind += ", in " + s.Section
 	}

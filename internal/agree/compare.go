@@ -178,8 +178,15 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 		// Only expressions for the whole scope are left to compare.
 		s.Addr = d.Addr
 	}
-	if s.Addr != d.Addr {
-		c.differ("address", "%s: %#x, dwarfloc %#x", at, s.Addr, d.Addr)
+	probed := s.Addr
+	if !d.AfterPrologue {
+		probed = c.file.Probe(s.Addr)
+	}
+	if probed != d.Addr || d.LocalEntry != (probed != s.Addr) {
+		c.differ("address", "%s: %#x, dwarfloc %#x", at, probed, d.Addr)
+	}
+	if d.LocalEntry {
+		c.Totals[kind+" sites at local entries"]++
 	}
 	if s.View != d.View {
 		c.differ("view", "%s: %d, dwarfloc %d", at, s.View, d.View)

@@ -126,6 +126,25 @@ func (f *File) read(r io.ReaderAt) error {
 			f.ehFrame = addrs[i]
 		}
 	}
+	if f.machine == elf.EM_PPC64 && f.locals == nil {
+		f.locals = make(map[uint64]uint64)
+		all, err := e.Symbols()
+		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+			return fmt.Errorf("oracle: %w", err)
+		}
+		for _, s := range all {
+			at := s.Value
+			if e.Type == elf.ET_REL && int(s.Section) < len(addrs) {
+				at += addrs[s.Section]
+			}
+			// ELF V2 ABI, section 3.4.1: PPC64_LOCAL_ENTRY_OFFSET
+			if elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+				if n := uint64(1) << (s.Other >> 5) >> 2 << 2; n > 0 {
+					f.locals[at] = n
+				}
+			}
+		}
+	}
 	if f.code != nil {
 		return nil // the image's own
 	}
@@ -191,6 +210,17 @@ func (f *File) readUnits() error {
 
 // Section returns the bytes of a section of the debug information, decompressed.
 func (f *File) Section(name string) []byte { return f.sections[name] }
+
+// Probe returns where a probe at an address has to be: on ppc64el, callers in the same image skip the first
+// instructions of a function, where only the others begin.
+func (f *File) Probe(addr uint64) uint64 {
+	for back := uint64(0); back < 64 && len(f.locals) > 0; back += 4 {
+		if n := f.locals[addr-back]; n > back {
+			return addr - back + n
+		}
+	}
+	return addr
+}
 
 // executable reports whether an address is in a section with instructions.
 func (f *File) executable(addr uint64) bool {
