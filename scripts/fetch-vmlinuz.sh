@@ -2,10 +2,11 @@
 # Fetches Debian's small kernel for virtual machines, which tests boot, and its debug
 # image, and prints the kernel's path.
 #
-#   scripts/fetch-vmlinuz.sh [cloud-amd64|cloud-arm64] [SUITE]
+#   scripts/fetch-vmlinuz.sh [FLAVOUR] [SUITE]
 #
-# The kernel is a download of 26 MB, the image (scripts/fetch-vmlinux.sh) of 283 MB. Both,
-# and one module that tests load, are of the same release. They are downloaded once, to
+# The kernel is a download of 26 MB (of up to 70 MB for flavours that are not for virtual
+# machines), the image (scripts/fetch-vmlinux.sh) of 283 MB or more. Both, and one module that
+# tests load, are of the same release. They are downloaded once, to
 # $BENCH_CACHE (default: bench/.cache). To get a newer kernel, delete the old vmlinux and
 # vmlinuz.
 set -euo pipefail
@@ -35,7 +36,7 @@ trap 'rm -rf "$work"' EXIT
 	exit 1
 }
 dpkg-deb --fsys-tarfile "$(find "$work" -name '*.deb')" |
-	tar -x -C "$work" --wildcards ./boot '*/kernel/drivers/net/tun.ko*'
+	tar -x -C "$work" --wildcards './boot/vmlinu*' '*/kernel/drivers/net/tun.ko*'
 found=$(find "$work" -name 'tun.ko*')
 case $found in
 *.xz) xz -d "$found" ;;
@@ -44,5 +45,5 @@ esac
 found=${found%.xz}
 mkdir -p "${module%/*}"
 mv "${found%.zst}" "$module"
-mv "$work/boot/vmlinuz-$release" "$kernel"
+mv "$work"/boot/vmlinu[xz]-"$release" "$kernel" # some boot an uncompressed file
 echo "$kernel"

@@ -24,6 +24,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -238,8 +239,8 @@ func raiseFiles(plans []*plan.Plan) {
 	}
 }
 
-// maxBuffer is the largest power of two that a map's max_entries holds.
-const maxBuffer = 1 << 31
+// maxBuffer is the largest power of two that a map's max_entries, and an int, holds.
+const maxBuffer = min(1<<31, math.MaxInt/2+1)
 
 // buffer returns the size of the ring buffer. The kernel accepts powers of two that are whole
 // pages.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 )
 
@@ -27,33 +28,25 @@ func symbolImage(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, order := elf.ELFDATA2LSB, binary.AppendByteOrder(binary.LittleEndian)
-	if img.BigEndian() {
-		data, order = elf.ELFDATA2MSB, binary.BigEndian
-	}
-	note := order.AppendUint32(order.AppendUint32(order.AppendUint32(nil, 4), uint32(len(id))), 3) // NT_GNU_BUILD_ID
+	w := writer{arch: img.Arch()}
+	note := w.bytes([]uint32{4, uint32(len(id)), 3}) // NT_GNU_BUILD_ID
 	note = append(append(note, "GNU\x00"...), id...)
 
-	var symbols bytes.Buffer
+	symbols := w.symbol(elf.Sym64{})
+	size := uint64(len(symbols))
 	names := []byte{0}
-	if err := binary.Write(&symbols, byteOrder(data), elf.Sym64{}); err != nil {
-		return nil, err
-	}
 	for name, addr := range addrs {
-		sym := elf.Sym64{Name: uint32(len(names)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), Shndx: 1, Value: addr}
-		if err := binary.Write(&symbols, byteOrder(data), sym); err != nil {
-			return nil, err
-		}
+		symbols = append(symbols, w.symbol(elf.Sym64{Name: uint32(len(names)), Info: elf.ST_INFO(elf.STB_GLOBAL, elf.STT_FUNC), Shndx: 1, Value: addr})...)
 		names = append(append(names, name...), 0)
 	}
-	return writeELF(img.Arch().Machine, data, []section{
+	return w.file([]section{
 		{elf.Section64{Type: uint32(elf.SHT_NOBITS), Flags: uint64(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Addr: addrs["_stext"], Size: 4096}, ".text", nil},
 		{elf.Section64{Type: uint32(elf.SHT_NOTE), Addralign: 4}, ".note.gnu.build-id", note},
-		{elf.Section64{Type: uint32(elf.SHT_SYMTAB), Link: 4, Info: 1, Entsize: elf.Sym64Size}, ".symtab", symbols.Bytes()},
+		{elf.Section64{Type: uint32(elf.SHT_SYMTAB), Link: 4, Info: 1, Entsize: size}, ".symtab", symbols},
 		{elf.Section64{Type: uint32(elf.SHT_STRTAB)}, ".strtab", names},
 		{elf.Section64{Type: uint32(elf.SHT_PROGBITS)}, ".debug_info", []byte{0, 0, 0, 0}},
 		{elf.Section64{Type: uint32(elf.SHT_PROGBITS)}, ".debug_abbrev", []byte{0}},
-	})
+	}), nil
 }
 
 type section struct {
@@ -62,8 +55,69 @@ type section struct {
 	data []byte
 }
 
-// writeELF writes the file's header, then the sections, then their headers.
-func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, error) {
+// writer writes ELF files for an architecture.
+type writer struct {
+	arch *arch.Arch
+}
+
+func (w *writer) bytes(v any) []byte {
+	var b bytes.Buffer
+	order := binary.ByteOrder(binary.LittleEndian)
+	if w.arch.BigEndian {
+		order = binary.BigEndian
+	}
+	if err := binary.Write(&b, order, v); err != nil {
+		panic(err) // v is of a fixed size
+	}
+	return b.Bytes()
+}
+
+func (w *writer) symbol(s elf.Sym64) []byte {
+	if w.arch.WordSize == 8 {
+		return w.bytes(s)
+	}
+	return w.bytes(elf.Sym32{Name: s.Name, Value: uint32(s.Value), Size: uint32(s.Size), Info: s.Info, Other: s.Other, Shndx: s.Shndx})
+}
+
+func (w *writer) section(s elf.Section64) []byte {
+	if w.arch.WordSize == 8 {
+		return w.bytes(s)
+	}
+	return w.bytes(elf.Section32{
+		Name: s.Name, Type: s.Type, Flags: uint32(s.Flags), Addr: uint32(s.Addr), Off: uint32(s.Off), Size: uint32(s.Size),
+		Link: s.Link, Info: s.Info, Addralign: uint32(s.Addralign), Entsize: uint32(s.Entsize),
+	})
+}
+
+// header returns the file's header, for sections whose headers are at an offset.
+func (w *writer) header(at uint64, sections int) []byte {
+	h := elf.Header64{
+		Type: uint16(elf.ET_EXEC), Machine: uint16(w.arch.Machine), Version: uint32(elf.EV_CURRENT), Shoff: at,
+		Shnum: uint16(sections), Shstrndx: uint16(sections - 1), Shentsize: uint16(len(w.section(elf.Section64{}))),
+	}
+	class, data := elf.ELFCLASS64, elf.ELFDATA2LSB
+	if w.arch.WordSize == 4 {
+		class = elf.ELFCLASS32
+	}
+	if w.arch.BigEndian {
+		data = elf.ELFDATA2MSB
+	}
+	copy(h.Ident[:], elf.ELFMAG)
+	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(class), byte(data), byte(elf.EV_CURRENT)
+	if class == elf.ELFCLASS64 {
+		h.Ehsize = uint16(binary.Size(h))
+		return w.bytes(h)
+	}
+	small := elf.Header32{
+		Ident: h.Ident, Type: h.Type, Machine: h.Machine, Version: h.Version, Shoff: uint32(h.Shoff),
+		Shnum: h.Shnum, Shstrndx: h.Shstrndx, Shentsize: h.Shentsize,
+	}
+	small.Ehsize = uint16(binary.Size(small))
+	return w.bytes(small)
+}
+
+// file writes the file's header, then the sections, then their headers.
+func (w *writer) file(sections []section) []byte {
 	sections = append([]section{{}}, sections...)
 	sections = append(sections, section{Section64: elf.Section64{Type: uint32(elf.SHT_STRTAB)}, name: ".shstrtab"})
 	last := &sections[len(sections)-1]
@@ -71,9 +125,8 @@ func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, e
 		sections[i].Name = uint32(len(last.data))
 		last.data = append(append(last.data, sections[i].name...), 0)
 	}
-	order := byteOrder(data)
-	out := make([]byte, binary.Size(elf.Header64{}))
-	var heads bytes.Buffer
+	out := make([]byte, len(w.header(0, len(sections))))
+	var heads []byte
 	for i := range sections {
 		s := &sections[i]
 		if s.data != nil {
@@ -81,29 +134,8 @@ func writeELF(machine elf.Machine, data elf.Data, sections []section) ([]byte, e
 			out = append(out, s.data...)
 			out = append(out, make([]byte, -len(out)&7)...)
 		}
-		if err := binary.Write(&heads, order, s.Section64); err != nil {
-			return nil, err
-		}
+		heads = append(heads, w.section(s.Section64)...)
 	}
-	h := elf.Header64{
-		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT),
-		Shoff: uint64(len(out)), Ehsize: uint16(binary.Size(elf.Header64{})), Shentsize: uint16(binary.Size(elf.Section64{})),
-		Shnum: uint16(len(sections)), Shstrndx: uint16(len(sections) - 1),
-	}
-	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(data), byte(elf.EV_CURRENT)
-	var head bytes.Buffer
-	if err := binary.Write(&head, order, h); err != nil {
-		return nil, err
-	}
-	copy(out, head.Bytes())
-	return append(out, heads.Bytes()...), nil
-}
-
-// byteOrder returns the byte order of an ELF data encoding.
-func byteOrder(data elf.Data) binary.ByteOrder {
-	if data == elf.ELFDATA2MSB {
-		return binary.BigEndian
-	}
-	return binary.LittleEndian
+	copy(out, w.header(uint64(len(out)), len(sections)))
+	return append(out, heads...)
 }

@@ -27,8 +27,11 @@ type Machine struct {
 	// Console and Results are the guest's devices of the first and the second serial
 	// line: what the kernel prints, and what init reports.
 	Console, Results string
-	// Second makes the second serial line of the character device "results".
+	// Second makes the second serial line of the character device "results". Without it there is one
+	// line, and Results is Console.
 	Second []string
+	// MemoryStep is what the machine's memory must be a multiple of, in megabytes; 0 means 1.
+	MemoryStep int64
 }
 
 // AMD64 is a PC. It is emulated, since machines that tests run on are often virtual
@@ -50,8 +53,38 @@ var ARM64 = Machine{
 	Console: "ttyAMA0", Results: "ttyS0", Second: []string{"-device", "pci-serial,chardev=results"},
 }
 
-// Machines are all machines that tests boot.
+// Machines are all machines that most tests boot.
 var Machines = []Machine{AMD64, ARM64}
+
+// Foreign are machines that fewer tests boot: those of other architectures. They have one serial line, since
+// some of these kernels have drivers for others only as modules.
+var Foreign = []Machine{
+	{
+		GOARCH: "s390x", Flavour: "s390x", Folders: []string{"s390x"},
+		QEMU: "qemu-system-s390x", Args: []string{"-accel", "tcg", "-M", "s390-ccw-virtio", "-cpu", "max", "-smp", "1"},
+		Console: "ttysclp0", Results: "ttysclp0",
+	},
+	{
+		GOARCH: "ppc64le", Flavour: "powerpc64le", Folders: []string{"ppc64el"},
+		QEMU: "qemu-system-ppc64", Args: []string{"-accel", "tcg", "-M", "pseries,x-vof=on", "-cpu", "power9", "-smp", "1"},
+		Console: "hvc0", Results: "hvc0", MemoryStep: 256,
+	},
+	{
+		GOARCH: "386", Flavour: "686-pae", Folders: []string{"i386"},
+		QEMU: "qemu-system-i386", Args: []string{"-accel", "tcg", "-cpu", "max", "-smp", "1"},
+		Console: "ttyS0", Results: "ttyS0",
+	},
+	{
+		GOARCH: "arm", Flavour: "armmp", Folders: []string{"armhf"},
+		QEMU: "qemu-system-arm", Args: []string{"-accel", "tcg", "-M", "virt", "-cpu", "cortex-a15", "-smp", "1"},
+		Console: "ttyAMA0", Results: "ttyAMA0",
+	},
+	{
+		GOARCH: "riscv64", Flavour: "riscv64", Folders: []string{"riscv64"},
+		QEMU: "qemu-system-riscv64", Args: []string{"-accel", "tcg", "-M", "virt", "-smp", "1"},
+		Console: "ttyS0", Results: "ttyS0",
+	},
+}
 
 // Kernel is a kernel to boot, and its image with debug information.
 type Kernel struct {
@@ -81,7 +114,11 @@ func FindKernels(t testenv.TB, m Machine) []*Kernel {
 		k.Release = strings.TrimPrefix(filepath.Base(k.Boots), "vmlinuz-")
 		k.Vmlinux = filepath.Join(k.dir, "vmlinux-"+k.Release)
 		k.Module = filepath.Join(k.dir, "modules-"+k.Release, "tun.ko")
-		for _, path := range []string{k.Vmlinux, k.Module} {
+		need := []string{k.Vmlinux}
+		if m.Second != nil {
+			need = append(need, k.Module)
+		}
+		for _, path := range need {
 			if _, err := os.Stat(path); err != nil {
 				testenv.Missing(t, "not all of the kernel to boot: run \"make vmlinux\": %v", err)
 			}
@@ -122,13 +159,17 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 	if !task.KASLR {
 		line += " nokaslr"
 	}
+	shared := k.Results == k.Console
+	if shared {
+		results = console
+	}
 	bounded, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	cmd := exec.CommandContext(bounded, k.qemu, append([]string{
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-net", "none",
-		"-serial", "file:" + console, "-chardev", "file,id=results,path=" + results,
-		"-m", memory(initrd), "-kernel", k.Boots, "-initrd", initrd, "-append", line,
-	}, append(k.Args, k.Second...)...)...)
+		"-serial", "file:" + console,
+		"-m", k.memory(initrd), "-kernel", k.Boots, "-initrd", initrd, "-append", line,
+	}, append(k.Args, k.second(results)...)...)...)
 	// The emulator and whatever it starts are one process group, which is killed as one, and
 	// if this process ends. For the kernel that is the thread that started it.
 	runtime.LockOSThread()
@@ -142,21 +183,30 @@ func (k *Kernel) Boot(ctx context.Context, task *Task) (report *Report, err erro
 	if bounded.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("it took more than %v", limit)
 	}
-	report, readErr := readReport(results)
+	report, readErr := readReport(results, shared)
 	if err = errors.Join(err, readErr); err != nil {
 		return nil, fmt.Errorf("%w: %w\n%s%s", ErrGuest, err, said.String(), tail(console))
 	}
 	return report, nil
 }
 
+// second returns the emulator's arguments for the second serial line.
+func (k *Kernel) second(results string) []string {
+	if k.Second == nil {
+		return nil
+	}
+	return append([]string{"-chardev", "file,id=results,path=" + results}, k.Second...)
+}
+
 // memory returns the memory of a machine that unpacks an initramfs, in megabytes: its files
 // are in memory twice then, and the first file system takes at most half of the memory.
-func memory(initrd string) string {
+func (k *Kernel) memory(initrd string) string {
 	size := int64(0)
 	if st, err := os.Stat(initrd); err == nil {
 		size = st.Size()
 	}
-	return strconv.FormatInt(512+3*(size>>20), 10)
+	step := max(k.MemoryStep, 1)
+	return strconv.FormatInt((512+3*(size>>20)+step-1)/step*step, 10)
 }
 
 // tail returns the end of a text file, for errors.

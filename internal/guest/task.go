@@ -237,7 +237,7 @@ type Report struct {
 }
 
 // readReport reads the lines of a report and checks that it is complete.
-func readReport(path string) (*Report, error) {
+func readReport(path string, shared bool) (*Report, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -248,6 +248,10 @@ func readReport(path string) (*Report, error) {
 	in.Buffer(nil, 1<<26)
 	n := 0
 	for ; in.Scan(); n++ {
+		if shared && !bytes.HasPrefix(in.Bytes(), []byte("{")) {
+			n-- // the kernel's
+			continue
+		}
 		var l Line
 		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
 			return nil, fmt.Errorf("line %d of the report: %w: %.200q", n+1, err, in.Bytes())

@@ -193,7 +193,7 @@ func (d *Dir) List() ([]Entry, error) {
 		if unix.Fstatat(int(d.f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			continue // another process has removed it
 		}
-		out = append(out, Entry{name, st.Size, time.Unix(st.Mtim.Sec, st.Mtim.Nsec), begun})
+		out = append(out, Entry{name, st.Size, time.Unix(st.Mtim.Unix()), begun})
 	}
 	slices.SortFunc(out, func(a, b Entry) int {
 		if c := b.Used.Compare(a.Used); c != 0 {
