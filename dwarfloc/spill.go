@@ -53,7 +53,7 @@ func (ev *evaluator) notStored(l *loc.Location, t *Type, x *varEntry, c *chosen)
 	}
 	var few [4]insn.Slot
 	for _, m := range slotsOf(few[:0], l, t) {
-		if !late && s.Addr != s.fun.start {
+		if !late && s.here().addr != s.fun.start {
 			if x.tag == dw.TagFormalParameter && ev.storedInBody(m) {
 				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is stored after what the debug information says is the function's prologue"}
 			}

@@ -39,15 +39,16 @@ func (f *File) LocalEntry(addr uint64) (second uint64, ok bool) {
 }
 
 func (f *File) readLocalEntries() (out []localEntry) {
-	d, _ := f.symbolSections()
-	f.syms.form().eachSym(d, func(s *elfSym) {
-		// The upper three bits of st_other: 0 and 1 mean that both entries are one, others a power of two in
-		// bytes, and 7 is reserved.
-		if n := s.other >> 5; s.typ == elf.STT_FUNC && s.section != elf.SHN_UNDEF && n >= 2 && n < 7 {
-			first := s.value + f.symbolBase(s.section)
-			out = append(out, localEntry{first, first + 1<<n})
-		}
-	})
+	for _, t := range f.symbolTables() {
+		t.form().eachSym(t.d, func(s *elfSym) {
+			// The upper three bits of st_other: 0 and 1 mean that both entries are one, others a power of two in
+			// bytes, and 7 is reserved.
+			if n := s.other >> 5; s.typ == elf.STT_FUNC && s.section != elf.SHN_UNDEF && n >= 2 && n < 7 {
+				first := s.value + f.symbolBase(&t, s.section)
+				out = append(out, localEntry{first, first + 1<<n})
+			}
+		})
+	}
 	slices.SortFunc(out, func(a, b localEntry) int {
 		if a.first < b.first {
 			return -1

@@ -180,6 +180,12 @@ func foreignValues(t *testing.T, k *guest.Kernel, kaslr bool) {
 			continue
 		}
 		if !slices.ContainsFunc(tt.wants[at].hits, func(text string) bool { return same(text, got) }) {
+			if slices.ContainsFunc(got, func(v plan.Value) bool { return v.Lost }) {
+				// A read faulted. Without a decoder of instructions it is not seen where a slot of the stack
+				// is written only later, as that of mode_strip_umask's dir in armhf's do_mkdirat.
+				t.Logf("call %d, %s: %v: got %s", call, tt.call.Name, s, printed(got))
+				continue
+			}
 			t.Errorf("call %d, %s: %v: got %s, want %s", call, tt.call.Name, s, printed(got), strings.Join(tt.wants[at].hits, " or "))
 			continue
 		}
