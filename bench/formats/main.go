@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -41,7 +40,7 @@ func run(ctx context.Context, only []string, dir string) error {
 		"Written by `bench/formats` (`make formats`): `go doc ./internal/formats`. A difference is a site about which something else is said:\n" +
 		"where it is, what it is called, its callers, and each parameter's name, type, location, rule and reason.\n\n" +
 		"| program | format | sites | inlined | parameters | located | differences |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
-	n, differ := 0, 0
+	failed, differ := 0, 0
 	for _, p := range formats.Programs() {
 		sources, ok := p.Exists(testenv.Cache())
 		if !ok {
@@ -51,14 +50,11 @@ func run(ctx context.Context, only []string, dir string) error {
 			if !slices.ContainsFunc(only, func(part string) bool { return strings.Contains(f.Name, part) }) {
 				continue
 			}
-			n++
-			folder := filepath.Join(dir, fmt.Sprint(n))
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				return err
-			}
-			results, err := formats.Try(ctx, &p, sources, &f, folder)
+			results, err := formats.Try(ctx, &p, sources, &f, dir)
 			if err != nil {
-				return fmt.Errorf("%s: %w", f.Name, err)
+				failed++
+				fmt.Fprintf(os.Stderr, "%s, %s: %v\n", p.Name, f.Name, err)
+				continue
 			}
 			names := make([]string, 0, len(results))
 			for name := range results {
@@ -75,8 +71,8 @@ func run(ctx context.Context, only []string, dir string) error {
 			}
 		}
 	}
-	if differ > 0 {
-		return fmt.Errorf("%d differences", differ)
+	if differ > 0 || failed > 0 {
+		return fmt.Errorf("%d differences; %d builds failed", differ, failed)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func Formats() (out []Format) {
 
 // Plain returns the format of the builds with which those in f are compared.
 func (f *Format) Plain() Format {
-	return Format{Name: "plain", Compiler: f.Compiler, Common: f.Common}
+	return Format{Name: "plain " + strings.Join(append([]string{f.Compiler}, f.Common...), " "), Compiler: f.Compiler, Common: f.Common}
 }
 
 // Build builds a program in a format in a folder. It returns the paths of what was linked, sorted.

@@ -158,18 +158,14 @@ func variable(img *dwarfloc.Image, v *dwarfloc.Variable, reasons bool) (string, 
 }
 
 // Try builds a program in a format, and as it is without, in a folder, and compares the answers about what was linked,
-// by its names.
+// by its names. A plain build that is in the folder already is used again.
 func Try(ctx context.Context, p *Program, sources string, f *Format, dir string) (map[string]Result, error) {
-	plain, other := filepath.Join(dir, "plain"), filepath.Join(dir, "other")
-	if err := errors.Join(os.Mkdir(plain, 0o700), os.Mkdir(other, 0o700)); err != nil {
-		return nil, err
-	}
 	base := f.Plain()
-	want, err := Build(ctx, p, sources, &base, plain)
+	want, err := buildOnce(ctx, p, sources, &base, filepath.Join(dir, p.Name+" "+base.Name))
 	if err != nil {
 		return nil, err
 	}
-	got, err := Build(ctx, p, sources, f, other)
+	got, err := buildOnce(ctx, p, sources, f, filepath.Join(dir, p.Name+" "+f.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -181,5 +177,23 @@ func Try(ctx context.Context, p *Program, sources string, f *Format, dir string)
 		}
 		out[filepath.Base(want[i])] = r
 	}
+	return out, nil
+}
+
+// buildOnce is Build, unless the folder is there already.
+func buildOnce(ctx context.Context, p *Program, sources string, f *Format, dir string) ([]string, error) {
+	dir = strings.NewReplacer(" ", "_", ",", "").Replace(dir)
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		return Build(ctx, p, sources, f, dir)
+	}
+	if !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	var out []string
+	for name := range p.links {
+		out = append(out, filepath.Join(dir, name))
+	}
+	slices.Sort(out)
 	return out, nil
 }
