@@ -65,3 +65,21 @@ func TestForELF(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Registers of a program for i386 are in the amd64 kernel's struct pt_regs.
+func TestOn(t *testing.T) {
+	i386, amd64 := ByName("i386"), ByName("amd64")
+	if i386.On(nil) != i386 || i386.On(i386) != i386 {
+		t.Error("a kernel for i386 has its own struct pt_regs")
+	}
+	on := i386.On(amd64)
+	for _, r := range i386.Registers() {
+		host := on.Register(uint64(r.DWARF))
+		if want := amd64.RegisterByName(strings.Replace(r.Name, "e", "r", 1)); r.DWARF <= 9 && (want == nil || host.Offset != want.Offset || host.Name != r.Name) {
+			t.Errorf("%s is %+v, want the place of %+v", r.Name, host, want)
+		}
+	}
+	if amd64.On(i386) != nil || ByName("s390x").On(amd64) != nil {
+		t.Error("a kernel runs no code of a machine that is not its own")
+	}
+}
