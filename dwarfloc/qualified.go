@@ -71,6 +71,9 @@ func (s *Site) Named(m Matcher) (bool, error) {
 	if err != nil || anyName(m, name) {
 		return err == nil, err
 	}
+	if s.u.Lang == dw.LangRust && anyName(m, withoutTypes(name)) {
+		return true, nil
+	}
 	// What a Rust symbol calls <str>::len is in the namespace core::str, and what it calls a closure has a
 	// number.
 	if !s.u.qualifies() || name[0] != '<' && !strings.Contains(name, "{") {
@@ -165,10 +168,46 @@ func (img *Image) qualified(e dw.Entry) (string, error) {
 	}
 	if linkage != "" {
 		if name := demangled(linkage); name != "" {
-			return name, nil
+			return withTypes(name, e)
 		}
 	}
 	return img.scopedName(e)
+}
+
+// withTypes adds to a Rust function's name the types that an instance of a generic one is for. They are in
+// its own name in the debug information, "sum<i32>", and of symbols only in those of the newer form.
+func withTypes(name string, e dw.Entry) (string, error) {
+	if e.Unit.Lang != dw.LangRust || strings.HasSuffix(name, ">") {
+		return strings.Replace(name, "::<", "<", 1), nil
+	}
+	own, _, err := firstText(e, dw.AttrName)
+	if err != nil {
+		return "", err
+	}
+	plain, types, ok := strings.Cut(own, "<")
+	if ok && plain != "" && strings.HasSuffix(own, ">") && (name == plain || strings.HasSuffix(name, "::"+plain)) {
+		name += "<" + types
+	}
+	return name, nil
+}
+
+// withoutTypes returns a Rust function's name without the types that an instance is for.
+func withoutTypes(name string) string {
+	if !strings.HasSuffix(name, ">") {
+		return name
+	}
+	depth := 0
+	for i := len(name) - 1; i > 0; i-- {
+		switch {
+		case name[i] == '>' && name[i-1] != '-':
+			depth++
+		case name[i] == '<':
+			if depth--; depth == 0 {
+				return name[:i]
+			}
+		}
+	}
+	return name
 }
 
 // firstText returns the first text of an attribute along an entry's origins, and the last of these.

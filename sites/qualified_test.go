@@ -43,8 +43,10 @@ mod app {
         #[inline(never)] fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "{}", self.v) }
     }
 }
+#[inline(never)] fn sum<T: Into<u64> + Copy>(a: T, k: u64) -> u64 { a.into() * k }
 fn main() {
     let b = app::B { v: 5u32 };
+    println!("{} {}", sum(black_box(2u8), black_box(3)), sum(black_box(2u32), black_box(3)));
     println!("{} {} {} {}", app::inner::f(black_box(2)), b.get(black_box(3)), b, app::inner::small(black_box(4)));
     println!("{}", black_box("abc").len());
 }
@@ -71,10 +73,15 @@ func TestQualified(t *testing.T) {
 		"app::inner::f":    {"q::app::inner::f"},
 		"q::app::inner::*": {"q::app::inner::f", "q::app::inner::small"},
 		"inner::small":     {"q::app::inner::small"},
-		"app::B<*>::get":   {"q::app::B<T>::get"},
+		"app::B<*>::get":   {"q::app::B<T>::get<u32>"},
+		"B<T>::get":        {"q::app::B<T>::get<u32>"},
 		"*Display>::fmt":   {"<q::app::B<u32> as core::fmt::Display>::fmt"},
 		"q::main":          {"q::main"},
 		"app::inner::nope": nil,
+		"q::sum":           {"q::sum<u32>", "q::sum<u8>"},
+		"sum<u8>":          {"q::sum<u8>"},
+		"q::sum<*>":        {"q::sum<u32>", "q::sum<u8>"},
+		"q::sum<u16>":      nil,
 	}
 	for _, c := range []struct {
 		tool, file, text string
@@ -102,8 +109,10 @@ func TestQualified(t *testing.T) {
 			}
 		}
 		if c.want == nil { // newer symbols name the crate's disambiguator's arguments too
-			if got := qualifiedNames(t, img, "app::inner::f"); !slices.Equal(got, []string{"q::app::inner::f"}) {
-				t.Errorf("%s v0: %q", c.tool, got)
+			for pattern, want := range map[string][]string{"app::inner::f": {"q::app::inner::f"}, "q::sum": {"q::sum<u32>", "q::sum<u8>"}, "q::sum<u8>": {"q::sum<u8>"}} {
+				if got := qualifiedNames(t, img, pattern); !slices.Equal(got, want) {
+					t.Errorf("%s v0: %s: %q", c.tool, pattern, got)
+				}
 			}
 		}
 		all, err := img.QualifiedNames(t.Context())

@@ -122,7 +122,7 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	if err != nil {
 		return nil, err
 	}
-	var m dwarfloc.Matcher = sel.Functions
+	m := withBrackets(sel.Functions.String(), sel.Functions)
 	if last := lastName(sel.Functions.String()); last != "" {
 		// The index has functions' own names.
 		own, err := glob.Compile(last)
