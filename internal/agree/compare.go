@@ -75,6 +75,9 @@ func Compare(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Opti
 		byDIE[s.DIE] = s
 		if s.Kind == dwarfloc.SiteEntry {
 			entries[entryKey{s.Function, s.Addr}] = true
+			if ranges, err := s.Ranges(); err == nil && len(ranges) > 0 { // the site is after a prologue
+				entries[entryKey{s.Function, ranges[0][0]}] = true
+			}
 		}
 	}
 	var (
@@ -172,7 +175,7 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 	}
 	if d.AfterPrologue {
 		c.Totals[kind+" sites after a prologue"]++
-		if s.Inlined || d.Addr <= s.Addr {
+		if s.Inlined || d.Addr < s.Addr {
 			c.differ("prologue", "%s: starts at %#x, dwarfloc %#x", at, s.Addr, d.Addr)
 		}
 		// Only expressions for the whole scope are left to compare.
@@ -205,13 +208,37 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 		}
 		return a, b
 	}
+	if a, b := names(); len(a) > len(b) {
+		s.Params = c.once(s.Params)
+	}
 	if a, b := names(); !slices.Equal(a, b) {
 		c.differ("parameters", "%s: %q, dwarfloc %q", at, a, b)
 		return
 	}
 	for i := range s.Params {
+		if d.AfterPrologue && s.Params[i].Rule != oracle.RuleWhole {
+			c.Totals["parameters in lists, at sites after a prologue"]++
+			continue // the other reader has chosen an entry for the first instruction
+		}
 		c.param(at+" "+s.Params[i].Name, kind, s, &s.Params[i], d, params[i])
 	}
+}
+
+// once leaves out what describes a parameter a second time: in code of link-time optimization, that of
+// another unit with the same inline function.
+func (c *comparer) once(params []oracle.Param) (out []oracle.Param) {
+	for _, p := range params {
+		at := slices.IndexFunc(out, func(q oracle.Param) bool { return q.Name == p.Name && p.Name != "" })
+		switch {
+		case at < 0:
+			out = append(out, p)
+			continue
+		case out[at].Source == oracle.NoLocation:
+			out[at] = p
+		}
+		c.Totals["parameters that are described twice"]++
+	}
+	return out
 }
 
 func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dwarfloc.Site, v *dwarfloc.Variable) {
@@ -224,6 +251,10 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 	case v.Loc.Rule == loc.RuleABI && !s.Inlined:
 		// What the debug information says is in doubt, and nothing else is read here.
 		c.Totals["parameters by the calling convention"]++
+		return
+	case v.Reason.Code == loc.ReasonNotAtSite && p.Rule == oracle.RuleLaterView:
+		// Nothing shows that the location holds at the beginning of the body already.
+		c.Totals["parameters at a later view that dwarfloc does not take"]++
 		return
 	case v.Reason.Code == loc.ReasonContradictory, v.Reason.Code == loc.ReasonReassigned:
 		c.Totals["parameters of which dwarfloc says: "+v.Reason.Code.String()]++
@@ -436,7 +467,8 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 	look := func(addr uint64) {
 		switch {
 		case !s.Inlined:
-			onStack = onStack || s.AtEntry() && addr < pointers[sp] && pointers[sp]-addr < near
+			onStack = onStack || s.AtEntry() && addr < pointers[sp] && pointers[sp]-addr < near ||
+				!s.AtEntry() && (addr < pointers[fp] && pointers[fp]-addr < near || addr-pointers[sp] < near) // in its frame
 		case p.Rule != oracle.RuleWhole:
 			onStack = onStack || addr-pointers[sp]+near < 2*near || addr-pointers[fp]+near < 2*near
 		}

@@ -48,6 +48,12 @@ func (r *Reader) mark(n *node, bits []bool, depth int) error {
 		return nil
 	}
 	for _, m := range t.children {
+		if m.Tag == dwarf.TagVariantPart { // an enumeration of Rust: what is used depends on its value
+			for i := range bits {
+				bits[i] = true
+			}
+			return nil
+		}
 		if m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance {
 			continue
 		}

@@ -72,6 +72,16 @@ func (r *Reader) params(s *Site, n *node) error {
 			}
 		}
 		if len(own) == 0 {
+			c, err := r.twin(n, abstract, p)
+			if err != nil {
+				return err
+			}
+			if c != nil && !used[c] {
+				used[c] = true
+				own = append(own, c)
+			}
+		}
+		if len(own) == 0 {
 			if err := r.param(s, p, true); err != nil {
 				return err
 			}
@@ -101,6 +111,33 @@ func (r *Reader) params(s *Site, n *node) error {
 		}
 	}
 	return nil
+}
+
+// twin returns the instance of a variable that stands for a parameter, or nil: LLVM describes some
+// parameters of inlined functions a second time, as a variable with the same name and declaration (rustc
+// 1.96), and then only that is in the instance.
+func (r *Reader) twin(n, abstract, p *node) (*node, error) {
+	for _, v := range abstract.children {
+		if v.Tag != dwarf.TagVariable || p.Val(dwarf.AttrName) == nil {
+			continue
+		}
+		same := true
+		for _, a := range []dwarf.Attr{dwarf.AttrName, dwarf.AttrDeclFile, dwarf.AttrDeclLine} {
+			same = same && v.Val(a) == p.Val(a)
+		}
+		if !same {
+			continue
+		}
+		for _, c := range n.children {
+			if c.Tag != dwarf.TagVariable {
+				continue
+			}
+			if from, err := r.madeFrom(c, v); from || err != nil {
+				return c, err
+			}
+		}
+	}
+	return nil, nil
 }
 
 // best chooses one of several entries for a parameter. A constant or an address wins: GCC

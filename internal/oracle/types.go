@@ -64,6 +64,16 @@ func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
 			size = int64(r.f.word)
 		}
 		return TypeInfo{Size: size, Scalar: true}, nil
+	case dwarf.TagPtrToMemberType:
+		// Itanium C++ ABI, 2.3: an offset, or for a function an address and an offset.
+		to, err := r.bare(t)
+		if err != nil || size >= 0 {
+			return TypeInfo{Size: size}, err
+		}
+		if size = int64(r.f.word); to != nil && to.Tag == dwarf.TagSubroutineType {
+			size *= 2
+		}
+		return TypeInfo{Size: size}, nil
 	case dwarf.TagEnumerationType:
 		info := TypeInfo{Size: size, Scalar: true}
 		if under, err := r.typeIn(t, depth+1); err != nil {
