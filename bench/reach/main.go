@@ -1,6 +1,6 @@
 // Reach reads kernels of all architectures with dwarfloc and with the second reader, and prints a table: the sites
-// of each, their parameters, and how many have a location, beside the figures that were measured with another
-// release, and how many differences there are.
+// of each, their parameters, and how many have a location, beside the figures of an earlier reading, and how many
+// differences there are.
 //
 //	go run ./bench/reach [-dir bench/.cache] [NAME...] >bench/REACH.md
 //
@@ -24,7 +24,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 )
 
-// kernel is an image of the table, with the figures of an earlier release: sites, parameters and located ones.
+// kernel is an image of the table, with the figures of an earlier reading: sites, parameters and located ones.
 type kernel struct {
 	name, flavour, folder string
 	entries, inlined      [3]int
@@ -74,12 +74,14 @@ func run(ctx context.Context, w io.Writer, dir string, names []string) error {
 
 const head = `# Kernels of all architectures
 
-Written by ` + "`make reach`" + `: sites, parameters, and parameters with a location, in Debian's kernels. Each cell has, after a
-dash, what the first reading of another release gave. Every site, parameter, type, rule and expression is
-compared with ` + "`internal/oracle`" + `, and each expression is evaluated by both in two states of the machine.
+Written by ` + "`go run ./bench/reach`" + `: sites, parameters, and parameters with a location, in Debian's kernels. Every site,
+parameter, type, rule and expression is compared with ` + "`internal/oracle`" + `, and each expression is evaluated by both in
+two states of the machine. After a dash is what an earlier reading gave, which counted a parameter with several entries
+several times: there are so many more entries out of line and inlined. "Beyond limits" are expressions of more than 1,024
+operations or 16 branches, or with branches in pieces, which have a reason in place of a location.
 
-| kernel | out of line | inlined | differences | seconds |
-| --- | --- | --- | ---: | ---: |
+| kernel | out of line | inlined | more entries | beyond limits | differences | seconds |
+| --- | --- | --- | --- | ---: | ---: | ---: |
 `
 
 // row writes a kernel's row and returns the number of differences.
@@ -114,8 +116,10 @@ func (k *kernel) row(ctx context.Context, w io.Writer, dir string) (int, error) 
 	for _, kind := range slices.Sorted(maps.Keys(f.Totals)) {
 		fmt.Fprintf(os.Stderr, "%s: %d %s\n", k.name, f.Totals[kind], kind)
 	}
-	fmt.Fprintf(w, "| %s %s | %s | %s | %d | %.0f |\n", k.name, strings.TrimPrefix(filepath.Base(path), "vmlinux-"),
-		cell(f, "out-of-line", k.entries), cell(f, "inlined", k.inlined), differences, time.Since(start).Seconds())
+	fmt.Fprintf(w, "| %s %s | %s | %s | %s, %s | %d | %d | %.0f |\n", k.name, strings.TrimPrefix(filepath.Base(path), "vmlinux-"),
+		cell(f, "out-of-line", k.entries), cell(f, "inlined", k.inlined),
+		thousands(f.Totals["out-of-line parameters with several entries"]), thousands(f.Totals["inlined parameters with several entries"]),
+		f.Totals["expressions beyond dwarfloc's limits"], differences, time.Since(start).Seconds())
 	return differences, nil
 }
 

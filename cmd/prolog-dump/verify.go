@@ -100,8 +100,8 @@ type verdictJSON struct {
 // checkVerifier returns an error for images of other machines: the running kernel's verifier
 // knows only its own struct pt_regs.
 func checkVerifier(img *dwarfloc.Image) error {
-	if name := img.Arch().Name; name != runtime.GOARCH {
-		return fmt.Errorf("%s is for %s, and the verifier of this %s kernel would look for other registers", img.Path(), name, runtime.GOARCH)
+	if a := img.Arch(); a.GOARCH != runtime.GOARCH {
+		return fmt.Errorf("%s is for %s, and the verifier of this %s kernel would look for other registers", img.Path(), a.Name, runtime.GOARCH)
 	}
 	return nil
 }
