@@ -223,9 +223,9 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*d
 }
 
 // beginsAt reports whether a site is the entry of a function that begins at one of some
-// addresses. In code built without optimization the site itself is after that.
+// addresses. In code built without optimization, and at a local entry, the site itself is after that.
 func beginsAt(s *dwarfloc.Site, addrs map[uint64]bool) (bool, error) {
-	if s.Kind != dwarfloc.SiteEntry || !s.AfterPrologue {
+	if s.Kind != dwarfloc.SiteEntry || !s.AfterPrologue && !s.LocalEntry {
 		return s.Kind == dwarfloc.SiteEntry && addrs[s.Addr], nil
 	}
 	ranges, err := s.Ranges()
