@@ -115,6 +115,9 @@ func smallSubjects() (out []Subject) {
 	add("gcc", "gcc-12", "small.c", with(library, "-O2", "-fno-asynchronous-unwind-tables")...)
 	add("gcc", "gcc-12", "small.c", with(library, "-O2", "-fdebug-types-section")...)
 	add("gcc", "gcc-12", "small.c", with(library, "-O2", "-fdebug-types-section", "-gdwarf-4")...)
+	// Split units are in another file, which stays good: package dwarfloc damages those.
+	add("gcc", "gcc-12", "small.c", with(library, "-O2", "-gsplit-dwarf", "-gdwarf-4")...)
+	add("gcc", "gcc-12", "small.c", with(library, "-O2", "-gsplit-dwarf", "-gdwarf-5")...)
 	for _, gcc := range []string{"g++-11", "g++-12"} {
 		add("gcc", gcc, "small.cpp", with(library, "-O2", "-fno-rtti")...)
 		add("gcc", gcc, "small.cpp", with(object, "-O0", "-fno-rtti")...)
@@ -128,6 +131,7 @@ func smallSubjects() (out []Subject) {
 		add("clang", cpp, "small.cpp", with(object, "-O2", "-fno-rtti")...)
 	}
 	add("clang", "clang-14", "small.c", with(library, "-O0", "-gdwarf-5", "--target=aarch64-linux-gnu", "-fuse-ld=lld")...)
+	add("clang", "clang-14", "small.c", with(library, "-O2", "-gsplit-dwarf", "-fsplit-dwarf-inlining", "-gdwarf-5")...)
 	add("clang", "clang-16", "small.c", with(library, "-O2", "-fuse-ld=lld", "-Wl,--compress-debug-sections=zlib")...)
 	add("clang", "clang-16", "small.c", with(object, "-O2", "-fdebug-types-section")...)
 	add("clang", "clang++-16", "small.cpp", with(library, "-O1", "-fno-rtti", "--target=aarch64-linux-gnu", "-fuse-ld=lld")...)
