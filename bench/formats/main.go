@@ -17,17 +17,18 @@ import (
 
 func main() {
 	only := flag.String("only", "", "only formats whose names contain one of these `TEXTS`, separated by semicolons")
+	program := flag.String("program", "", "only programs whose names contain `TEXT`")
 	dir := flag.String("dir", "", "`FOLDER` for the programs, which are kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, strings.Split(*only, ";"), *dir); err != nil {
+	if err := run(ctx, *program, strings.Split(*only, ";"), *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "formats:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only []string, dir string) error {
+func run(ctx context.Context, program string, only []string, dir string) error {
 	if dir == "" {
 		temporary, err := os.MkdirTemp("", "formats")
 		if err != nil {
@@ -42,6 +43,9 @@ func run(ctx context.Context, only []string, dir string) error {
 		"| program | format | sites | inlined | parameters | located | differences |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n")
 	failed, differ := 0, 0
 	for _, p := range formats.Programs() {
+		if !strings.Contains(p.Name, program) {
+			continue
+		}
 		sources, ok := p.Exists(testenv.Cache())
 		if !ok {
 			return fmt.Errorf("no sources at %s: run scripts/fetch-source.sh %s", sources, p.Package)

@@ -89,6 +89,12 @@ func Formats() (out []Format) {
 		add("package, types", Format{Compiler: "clang-14", Common: clang, Options: []string{"-gsplit-dwarf", "-fdebug-types-section"}, pack: "llvm-dwp-14"})
 		add("types", Format{Compiler: "clang-14", Common: clang, Options: []string{"-fdebug-types-section"}})
 	}
+	// Older and wider DWARF says the same of these programs.
+	for _, c := range []string{"gcc-12", "clang-14"} {
+		for _, option := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf64"} {
+			out = append(out, Format{Name: "dwarf-4 " + c + " " + option, Compiler: c, Common: []string{"-g", "-gdwarf-4"}, Options: []string{option}})
+		}
+	}
 	return out
 }
 
