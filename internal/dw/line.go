@@ -58,7 +58,7 @@ func (u *Unit) lineTable() (*LineTable, error) {
 		if l = u.lines.Load(); l == nil {
 			l = new(lines)
 			if u.HasStmtList {
-				if l.err = u.Lines().ReadLineTable(&l.LineTable); l.err != nil {
+				if l.err = u.ReadLineTable(&l.LineTable); l.err != nil {
 					l.LineTable = LineTable{}
 				}
 			}
@@ -117,7 +117,11 @@ const maxLineFiles = 1 << 20
 
 // ReadLineTable reads the header and its tables into t, reusing t's memory.
 func (u *Unit) ReadLineTable(t *LineTable) error {
-	u = u.Lines()
+	name := u.nameValue
+	if lines := u.Lines(); lines != u {
+		name = BlockValue(FormString, []byte(u.Name())) // which a skeleton does not have
+		u = lines
+	}
 	d := u.Data
 	bad := func(what string) error { return d.Errorf(".debug_line", u.StmtList, "%s", what) }
 	b := bin.Reader{D: d.Line, BigEndian: d.BigEndian}
@@ -169,7 +173,7 @@ func (u *Unit) ReadLineTable(t *LineTable) error {
 		}
 		t.dirs = append(t.dirs, BlockValue(FormString, s))
 	}
-	t.Files = append(t.Files, lineFile{Name: u.nameValue})
+	t.Files = append(t.Files, lineFile{Name: name})
 	for len(t.Files) < maxLineFiles {
 		s := b.CString()
 		if len(s) == 0 && !b.Bad {
