@@ -16,7 +16,7 @@ DEPS := \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 clang-22 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
-	qemu-system-x86 qemu-system-arm xz-utils zstd fish chromium debuginfod
+	qemu-system-x86 qemu-system-arm qemu-system-misc xz-utils zstd fish chromium debuginfod
 
 .DEFAULT_GOAL := help
 
@@ -84,6 +84,10 @@ bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit cos
 truth: deps ## Trace programs of every compiler that record what they pass; writes bench/TRUTH.md (root)
 	$(GO) run ./bench/truth >bench/TRUTH.md
 
+.PHONY: producers
+producers: deps ## Compare what each compiler's debug information gives; writes the table in docs/limits.md (root)
+	$(GO) run ./bench/producers -w docs/limits.md
+
 .PHONY: runs
 runs: deps ## Trace programs of every compiler that count their runs; writes bench/RUNS.md (root)
 	$(GO) run ./bench/runs >bench/RUNS.md
@@ -102,10 +106,24 @@ deps: ## Install the Debian packages that the tests use, if any is missing
 	@scripts/fetch-rust.sh >/dev/null || { echo "tests that need it will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: vmlinux
-vmlinux: ## Fetch Debian's kernel images with debug information (1.8 GB, once) for tests and benchmarks
+vmlinux: ## Fetch Debian's kernel images with debug information (2.3 GB, once) for tests and benchmarks
 	@scripts/fetch-vmlinux.sh >/dev/null && scripts/fetch-vmlinuz.sh >/dev/null && \
 	scripts/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null && \
-	scripts/fetch-vmlinuz.sh cloud-arm64 >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
+	scripts/fetch-vmlinuz.sh cloud-arm64 >/dev/null && scripts/fetch-vmlinuz.sh s390x >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
+
+.PHONY: kernels
+kernels: vmlinux ## Fetch Debian's kernels of all architectures too (3.2 GB more, once)
+	for flavour in powerpc64le 686-pae armmp riscv64; do scripts/fetch-vmlinuz.sh $$flavour >/dev/null || exit 1; done
+	scripts/fetch-vmlinux.sh 5kc-malta >/dev/null
+
+.PHONY: reach
+reach: kernels ## Compare two readers of the kernels of all architectures; writes bench/REACH.md
+	$(GO) run ./bench/reach >bench/REACH.md
+
+.PHONY: guests
+guests: deps kernels ## Probe live kernels of all architectures that an emulator runs
+	scripts/install-packages qemu-system-ppc
+	GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/guest
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

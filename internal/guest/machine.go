@@ -56,7 +56,8 @@ var ARM64 = Machine{
 // Machines are all machines that most tests boot.
 var Machines = []Machine{AMD64, ARM64}
 
-// Foreign are machines that fewer tests boot: those of other architectures. They have one serial line, since
+// Foreign are machines that fewer tests boot: those of other architectures, first the one with the
+// other byte order. They have one serial line, since
 // some of these kernels have drivers for others only as modules.
 var Foreign = []Machine{
 	{
