@@ -43,7 +43,7 @@ CONCURRENT := ./image ./dwarfloc ./sites ./plan ./coverage ./instances ./tracer 
 	./internal/index ./internal/mapping ./internal/store ./internal/share ./internal/bpfexec ./internal/kernelhas ./internal/settings
 
 .PHONY: test
-test: deps vmlinux ## Install what the tests need, vet, run all tests, with the race detector what runs side by side
+test: deps vmlinux sources ## Install what the tests need, vet, run all tests, with the race detector what runs side by side
 	$(GO) vet $(PACKAGES)
 	$(GO) test -race -timeout 20m $(CONCURRENT)
 	$(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/guest),$(shell $(GO) list $(PACKAGES)))
@@ -95,6 +95,14 @@ runs: deps ## Trace programs of every compiler that count their runs; writes ben
 .PHONY: mutate
 mutate: deps ## Damage images of every compiler in 20,500 ways and ask all about each; writes bench/MUTATIONS.md (root)
 	$(GO) run ./bench/mutate >bench/MUTATIONS.md
+
+.PHONY: formats
+formats: deps sources ## Build real programs in each format of debug information and compare all answers; writes bench/FORMATS.md
+	$(GO) run ./bench/formats >bench/FORMATS.md
+
+.PHONY: sources
+sources: ## Fetch the sources of the programs that tests build (0.6 MB, once)
+	@scripts/fetch-source.sh lua5.4 >/dev/null && scripts/fetch-source.sh ninja-build >/dev/null || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
