@@ -151,18 +151,18 @@ func TestMissing(t *testing.T) {
 // TestBadAnswers: what a hostile or broken server sends is an error, and nothing is left of it.
 func TestBadAnswers(t *testing.T) {
 	for want, f := range map[string]http.HandlerFunc{
-		"more than 1000 bytes": func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 1001)) },
+		"more than 1000 bytes": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1001)) },
 		"has more than 1000 bytes": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "5000")
-			w.Write(make([]byte, 10))
+			_, _ = w.Write(make([]byte, 10))
 		},
 		"the file is empty": func(http.ResponseWriter, *http.Request) {},
 		"after 10 bytes: unexpected EOF": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "500")
-			w.Write(make([]byte, 10))
+			_, _ = w.Write(make([]byte, 10))
 		},
 		"the server does not go on sending": func(w http.ResponseWriter, r *http.Request) {
-			w.Write([]byte("x"))
+			_, _ = w.Write([]byte("x"))
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		},
@@ -199,7 +199,7 @@ func TestCancel(t *testing.T) {
 	why := errors.New("enough")
 	c := &debuginfod.Client{Dir: t.TempDir(), URLs: []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
-		w.Write([]byte("begun"))
+		_, _ = w.Write([]byte("begun"))
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})}, Progress: func(uint64, uint64) { cancel(why) }}

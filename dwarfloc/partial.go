@@ -59,7 +59,7 @@ func (img *Image) importedLangs() []uint64 {
 	for i := range img.units {
 		if u := img.units[i].Unit.Unit; u.Load() == nil && u.Lang != 0 {
 			mark(u, u.Lang)
-			mixed = mixed || common != 0 && common != u.Lang && !(dw.IsC(common) && dw.IsC(u.Lang))
+			mixed = mixed || common != 0 && common != u.Lang && (!dw.IsC(common) || !dw.IsC(u.Lang))
 			common = u.Lang
 		}
 	}

@@ -101,8 +101,8 @@ func (f *File) OpenSplit(dir, name string, check func(*Related) error) (*Related
 
 // realDir returns the directory of a file, without symbolic links.
 func realDir(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		path = found
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
