@@ -133,6 +133,12 @@ func TestSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkMember(t, name+", moved", elsewhere)
+		// And in a directory that is named, alone.
+		debug := t.TempDir()
+		if err := os.Rename(filepath.Join(filepath.Dir(elsewhere), filepath.Base(found[0])), filepath.Join(debug, filepath.Base(found[0]))); err != nil {
+			t.Fatal(err)
+		}
+		checkMember(t, name+", in a directory of choice", elsewhere, debug)
 	}
 }
 
@@ -154,6 +160,11 @@ func TestDwz(t *testing.T) {
 		if err := os.Rename(common, common+".away"); err != nil {
 			t.Fatal(err)
 		}
+		debug := t.TempDir()
+		if err := os.Link(common+".away", filepath.Join(debug, filepath.Base(common))); err != nil {
+			t.Fatal(err)
+		}
+		checkMember(t, name+", in a directory of choice", path, debug)
 		checkFails(t, name+" without its file", path, "parts of the debug information are in the supplementary file \""+common+"\" (dwz -m), which is not there", "its build ID is ")
 		// Another build's, whose programs have other things in common.
 		longer := strings.ReplaceAll(source, "struct s ", "struct quite_another_one ")
@@ -166,9 +177,13 @@ func TestDwz(t *testing.T) {
 }
 
 // checkMember checks that f's parameter is a pointer to a structure with two members.
-func checkMember(t *testing.T, name, path string) {
+func checkMember(t *testing.T, name, path string, debugDirs ...string) {
 	t.Helper()
-	img := testenv.Open(t, path)
+	img, err := dwarfloc.Open(path, &dwarfloc.Options{DebugDirs: debugDirs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
 	sites, err := img.Sites(context.Background(), dwarfloc.Name("f"))
 	if err != nil || len(sites) != 1 {
 		t.Errorf("%s: %v, %v", name, sites, err)

@@ -44,7 +44,7 @@ func (f *File) OpenSupplementary(name string, id []byte, check func(*Related) er
 			if filepath.IsAbs(name) {
 				paths = append(paths, filepath.Join(root, name))
 			}
-			paths = append(paths, filepath.Join(root, ".dwz", filepath.Base(name)))
+			paths = append(paths, filepath.Join(root, ".dwz", filepath.Base(name)), filepath.Join(root, filepath.Base(name)))
 		}
 	}
 	r, err := f.openRelated(paths, check)
@@ -59,7 +59,7 @@ func (f *File) OpenSupplementary(name string, id []byte, check func(*Related) er
 }
 
 // OpenPackage opens the package with split units that is beside the file, FILE.dwp, or is there below
-// Options.DebugDirs. For check and what is returned see OpenSupplementary.
+// Options.DebugDirs, or in one of them. For check and what is returned see OpenSupplementary.
 func (f *File) OpenPackage(check func(*Related) error) (*Related, error) {
 	var paths []string
 	for _, path := range []string{f.own.path, f.debug.path} {
@@ -70,14 +70,14 @@ func (f *File) OpenPackage(check func(*Related) error) (*Related, error) {
 		dir := realDir(path)
 		paths = append(paths, filepath.Join(dir, filepath.Base(path)+".dwp"))
 		for _, root := range f.debugDirs {
-			paths = append(paths, filepath.Join(root, dir, filepath.Base(path)+".dwp"))
+			paths = append(paths, filepath.Join(root, dir, filepath.Base(path)+".dwp"), filepath.Join(root, filepath.Base(path)+".dwp"))
 		}
 	}
 	return f.openRelated(paths, check)
 }
 
 // OpenSplit opens a file with split units (.dwo) that was compiled in a directory: there, beside the file, or below
-// Options.DebugDirs. For check and what is returned see OpenSupplementary.
+// Options.DebugDirs, or in one of them. For check and what is returned see OpenSupplementary.
 func (f *File) OpenSplit(dir, name string, check func(*Related) error) (*Related, error) {
 	var paths []string
 	built := name
@@ -94,7 +94,7 @@ func (f *File) OpenSplit(dir, name string, check func(*Related) error) (*Related
 		paths = append(paths, filepath.Join(realDir(path), filepath.Base(name)))
 	}
 	for _, root := range f.debugDirs {
-		paths = append(paths, filepath.Join(root, built))
+		paths = append(paths, filepath.Join(root, built), filepath.Join(root, filepath.Base(name)))
 	}
 	return f.openRelated(paths, check)
 }
