@@ -12,6 +12,10 @@ import (
 // mid-instruction addresses and loops are not checked.
 func (t *Table) decoder() *insn.Arch { return insn.For(t.img.Arch().Name) }
 
+// Decodes reports whether instructions of the image's architecture are looked at. Where they are not,
+// CauseNone says only that the kernel's tables and sections allow a probe.
+func (t *Table) Decodes() bool { return t.decoder() != nil }
+
 func (t *Table) callSize() uint64 {
 	if d := t.decoder(); d != nil {
 		return d.CallSize

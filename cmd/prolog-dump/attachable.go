@@ -51,6 +51,9 @@ func (x *subject) attachable() (*attachable.Table, error) {
 		if x.table, err = attachable.New(x.img); err != nil {
 			return nil, err
 		}
+		if !x.table.Decodes() {
+			terminal.Fprintf(stderr, "prolog-dump: %s: instructions of %s are not decoded: whether the kernel accepts a probe at them was not checked\n", x.img.Path(), x.img.Arch().Name)
+		}
 	}
 	return x.table, nil
 }
