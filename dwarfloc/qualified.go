@@ -177,7 +177,10 @@ func (img *Image) qualified(e dw.Entry) (string, error) {
 // withTypes adds to a Rust function's name the types that an instance of a generic one is for. They are in
 // its own name in the debug information, "sum<i32>", and of symbols only in those of the newer form.
 func withTypes(name string, e dw.Entry) (string, error) {
-	if e.Unit.Lang != dw.LangRust || strings.HasSuffix(name, ">") {
+	if e.Unit.Lang != dw.LangRust {
+		return name, nil
+	}
+	if strings.HasSuffix(name, ">") {
 		return strings.Replace(name, "::<", "<", 1), nil
 	}
 	own, _, err := firstText(e, dw.AttrName)
