@@ -35,8 +35,8 @@ type Site struct {
 	Symbol                    string
 	Offset                    uint64
 	AfterPrologue, LocalEntry bool
-	// In and Of number the function that contains the code, and the one whose body it is: equal numbers in one
-	// pack mean the same, as those of dwarfloc.Body. Depth is dwarfloc.Body.Depth.
+	// In and Of number the function that contains the code, and the one whose body it is: sites of one pack with
+	// equal numbers are in the same body in dwarfloc.Body's sense. Depth is dwarfloc.Body.Depth.
 	In, Of uint64
 	Depth  int
 
