@@ -183,7 +183,7 @@ func (c *computation) containerOf(e *probe.Expr) (*Variable, error) {
 // inlined.
 func (s *Site) caller() (*Variable, error) {
 	if s.Inlined() {
-		v := s.u.img.memory("caller", s.Addr)
+		v := s.Image.memory("caller", s.Addr)
 		if v.Reason.Code == loc.ReasonNone {
 			v.Loc.Kind = loc.KindValue
 		}
@@ -192,6 +192,12 @@ func (s *Site) caller() (*Variable, error) {
 	ev := s.evaluator()
 	a := ev.Arch
 	switch {
+	case a.Link == 0 && s.told != nil && s.Kind == SiteEntry && s.Addr == s.told.start:
+		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: ev.Register(uint64(a.SP), 0)}, loc.Reason{})
+		v.OfFunction = true
+		return v, nil
+	case a.Link == 0 && s.told != nil:
+		return given("caller", loc.Location{}, notDescribed("where the return address is")), nil
 	case a.Link == 0:
 		cfa, r, err := ev.CallFrame()
 		if err != nil || r.Code != loc.ReasonNone {

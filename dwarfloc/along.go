@@ -22,6 +22,9 @@ const maxAlong = 8
 // An error is about a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
 	out := make([][]*Site, len(sites))
+	if img.told != nil {
+		return out, nil
+	}
 	err := img.eachCode(ctx, sites, func(c *code, which []int) (err error) {
 		if c.why != "" || !c.marked() {
 			return nil

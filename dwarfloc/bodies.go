@@ -276,6 +276,9 @@ var ErrNoFunction = errors.New("no function holds the address")
 // views of the address. The error wraps ErrNoFunction, and says why, if no function
 // holds the address.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
+	if img.told != nil {
+		return nil, img.untold("which body holds an address")
+	}
 	none := func(why string) error {
 		return fmt.Errorf("%s: %w %#x: %s", img.Path(), ErrNoFunction, addr, why)
 	}

@@ -34,6 +34,14 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 	if len(sites) == 0 {
 		return out, nil
 	}
+	if img.told != nil {
+		for i, s := range sites {
+			if s.Addr != s.told.start {
+				out[i] = fmt.Errorf("%s: %#x: %w: %s does not tell", img.Path(), s.Addr, ErrNotDecoded, img.told.what())
+			}
+		}
+		return out, nil
+	}
 	arch := insn.For(img.Arch().Name)
 	if arch == nil {
 		for i, s := range sites {

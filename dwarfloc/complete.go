@@ -30,7 +30,12 @@ type typeName struct {
 // complete returns the definition of a type that its unit only declares, or t itself
 // if no unit defines it.
 func (t *Type) complete() (*Type, error) {
-	if t.Size >= 0 || t.Name == "" || t.u == nil || !isRecord(t) {
+	switch {
+	case t.Size >= 0 || t.Name == "" || !isRecord(t):
+		return t, nil
+	case t.b != nil:
+		return t.b.complete(t)
+	case t.u == nil:
 		return t, nil
 	}
 	img := t.u.img

@@ -10,6 +10,9 @@ import (
 // Declared returns where the function is declared. The file's path is relative if it is
 // below the compilation directory, and "" if the debug information does not say.
 func (s *Site) Declared() (file string, line int, err error) {
+	if s.told != nil {
+		return s.told.file, s.told.line, nil
+	}
 	err = s.u.img.guard(func() error {
 		e, err := s.u.Entry(s.DIE)
 		if err == nil {

@@ -32,12 +32,14 @@ func (s *Site) evaluator() *evaluator {
 func (ev *evaluator) begin(s *Site) {
 	ev.Reset()
 	ev.Context = ev
-	ev.Arch = s.u.img.Arch()
-	ev.BigEndian = s.u.img.BigEndian()
+	ev.Arch = s.Image.Arch()
+	ev.BigEndian = s.Image.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known = nil, nil, false
-	ev.use(s.u)
+	if s.told == nil {
+		ev.use(s.u)
+	}
 }
 
 // use makes the evaluator resolve what expressions refer to in a unit.

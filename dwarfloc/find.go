@@ -50,6 +50,9 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 // after f returns. Clone s to keep it, or to get its names.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
 	// A caller that wants all sites seldom needs their symbols.
+	if img.told != nil {
+		return img.eachToldSite(ctx, m, func(worker int, s *Site, _ *Ways) error { return f(worker, s) })
+	}
 	if err := img.prepare(m != nil); err != nil {
 		return err
 	}
@@ -114,5 +117,13 @@ func compareSites(a, b *Site) int {
 // FunctionNames returns the names of all functions with at least one site, sorted,
 // without duplicates.
 func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
+	if img.told != nil {
+		var names []string
+		err := img.guard(func() (err error) {
+			names, err = img.told.names()
+			return err
+		})
+		return names, err
+	}
 	return img.index.FunctionNames(ctx)
 }

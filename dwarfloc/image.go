@@ -19,8 +19,9 @@ import (
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
 	*image.File
-	d     *dw.Data
+	d     *dw.Data // nil, as is the index, if there is a teller
 	index *index.Index
+	told  teller // what answers in the place of DWARF, or nil
 	o     Options
 	lost  *MissingError     // see Missing
 	slots *insn.SlotDecoder // nil if the architecture has none
@@ -165,7 +166,10 @@ func sectionAddr(f *image.File, name string) uint64 {
 // error then answer with what they know, as [Type.String] says, or with a part, as [image.File.Symbols]
 // does: Changed returns the error.
 func (img *Image) Close() error {
-	err := errors.Join(img.File.Close(), img.index.Close())
+	err := img.File.Close()
+	if img.index != nil {
+		err = errors.Join(err, img.index.Close())
+	}
 	img.asideMu.Lock()
 	img.closed = true
 	img.asideMu.Unlock()
@@ -174,7 +178,12 @@ func (img *Image) Close() error {
 }
 
 // guard runs a function that reads the image's files or its kept index.
-func (img *Image) guard(f func() error) error { return img.index.Guard(f) }
+func (img *Image) guard(f func() error) error {
+	if img.told != nil {
+		return img.guardFiles(f)
+	}
+	return img.index.Guard(f)
+}
 
 // guardFiles is guard for the files alone: the image's, and that which completes its types.
 func (img *Image) guardFiles(f func() error) error {
@@ -194,6 +203,9 @@ func (img *Image) Changed() error {
 
 // prepare finds the units.
 func (img *Image) prepare(symbols bool) error {
+	if img.told != nil {
+		return img.untold("what is not about its own functions")
+	}
 	if err := img.index.Prepare(symbols); err != nil {
 		return err
 	}

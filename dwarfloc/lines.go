@@ -45,6 +45,9 @@ type LineMatcher interface {
 // (kind SiteEntry or SiteInline), in a stable order: by function, line, address, view.
 // want decides which lines in the code of a body count.
 func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body *Site, file string, line int) bool) ([]*Site, error) {
+	if img.told != nil {
+		return nil, img.untold("source lines")
+	}
 	byUnit := make(map[*unit][]*Site)
 	for _, s := range bodies {
 		if s.u.img == img {
@@ -348,6 +351,9 @@ func (anyFile) Match(string, int) bool { return true }
 // index whether the file is accepted. Most of the work is to look at the names of all
 // files (2.9 million in a kernel), so each distinct name is matched only once.
 func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error) error {
+	if img.told != nil {
+		return img.untold("source lines")
+	}
 	if err := img.prepare(true); err != nil {
 		return err
 	}
@@ -431,6 +437,9 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 // first unit that has one.
 func (img *Image) CompilationDir(file string) string {
 	dir := ""
+	if img.told != nil {
+		return dir
+	}
 	_ = img.guard(func() error {
 		if err := img.prepare(true); err != nil {
 			return err

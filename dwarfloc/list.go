@@ -22,6 +22,8 @@ type SiteList struct {
 	byUnit []listed
 	from   []int32  // for each unit, where in byUnit its sites begin; and the end
 	ways   [][]byte // for each unit, those of its sites in byUnit; nil if not known yet
+
+	told []uint64 // the sites, if the image has a teller
 }
 
 // listed is a site in a list.
@@ -41,6 +43,9 @@ type found struct {
 // List returns the sites of the functions that m selects and that keep, if it is not nil,
 // accepts. Several goroutines call keep at once, with sites as EachSite passes them.
 func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
+	if img.told != nil {
+		return img.toldList(ctx, m, keep)
+	}
 	all := make([][]found, runtime.GOMAXPROCS(0))
 	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
 		if keep != nil {
@@ -122,10 +127,13 @@ func sameEntry(a, b found) bool {
 }
 
 // Len returns the number of sites.
-func (l *SiteList) Len() int { return len(l.at) }
+func (l *SiteList) Len() int { return len(l.at) + len(l.told) }
 
 // Sites returns all sites.
 func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) {
+	if l.told != nil {
+		return l.img.toldSites(ctx, l.told)
+	}
 	out := make([]*Site, l.Len())
 	err := l.each(ctx, 0, l.Len(), func(w *index.Scanner, own *worker, sites []int32) error {
 		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *Ways) (err error) {
@@ -142,6 +150,14 @@ func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) {
 // set, and else nil: they are found once for all sites of a unit, and kept. Each is not for
 // several goroutines.
 func (l *SiteList) Each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+	if l.told != nil {
+		return l.img.eachTold(ctx, l.told[from:to], func(worker, i int, s *Site, w *Ways) error {
+			if !ways {
+				w = nil
+			}
+			return f(worker, from+i, s, w)
+		})
+	}
 	return l.each(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
 		u := &l.img.units[l.at[sites[0]].unit]
 		defer u.forget()

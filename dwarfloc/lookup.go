@@ -16,7 +16,7 @@ import (
 // loc.ReasonNoSuchVariable.
 func (s *Site) Lookup(name string) (*Variable, error) {
 	var v *Variable
-	err := s.u.img.guard(func() (err error) {
+	err := s.Image.guard(func() (err error) {
 		v, err = s.lookup(name)
 		return err
 	})
@@ -24,6 +24,9 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 }
 
 func (s *Site) lookup(name string) (*Variable, error) {
+	if s.told != nil {
+		return s.toldLookup(name)
+	}
 	at := visible{site: s}
 	return at.lookup(name)
 }

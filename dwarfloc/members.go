@@ -25,6 +25,13 @@ func (t *Type) Members() (out []Member, err error) {
 	if !isRecord(t) {
 		return nil, nil
 	}
+	if t.b != nil {
+		err = t.guard(func() error {
+			out, err = t.b.members(t)
+			return err
+		})
+		return out, err
+	}
 	err = t.children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagMember && c.Tag() != dw.TagInheritance {
 			return true, nil

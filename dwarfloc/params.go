@@ -11,6 +11,9 @@ import (
 // parameter that the site's own entry leaves out was optimized away. For a site passed
 // by EachSite, the parameters are valid until the callback returns.
 func (s *Site) Params() ([]*Variable, error) {
+	if s.told != nil {
+		return s.told.at.params(s)
+	}
 	r := s.resolvers.next()
 	var err error
 	if s.reused {

@@ -15,7 +15,7 @@ func (v *Variable) Pointee() (*Variable, error) {
 		return nil, fmt.Errorf("%s: a location that is %v has no pointee", v.Name, v.Loc.Kind)
 	}
 	var out *Variable
-	err := v.site.u.img.guard(func() error {
+	err := v.site.Image.guard(func() error {
 		target, err := v.site.pointee(v.Loc.Target)
 		if err != nil {
 			return err
@@ -38,6 +38,9 @@ func (v *Variable) Pointee() (*Variable, error) {
 
 // pointee returns the whole object that implicit pointers to an entry point to.
 func (s *Site) pointee(target uint64) (*Variable, error) {
+	if s.told != nil {
+		return s.told.at.pointee(s, target)
+	}
 	u := s.u.img.d.UnitAt(target)
 	if u == nil {
 		return nil, s.u.Data.Errorf(".debug_info", target, "an implicit pointer's object is outside any unit")

@@ -73,7 +73,10 @@ func (img *Image) readPreemptions() (out []exported) {
 
 // relocate makes a location refer to exported variables as the image's code does.
 func (ev *evaluator) relocate(l *loc.Location) {
-	vars := ev.u.img.preemptions()
+	if ev.site.told != nil {
+		return // it has been done
+	}
+	vars := ev.site.Image.preemptions()
 	if len(vars) == 0 {
 		return
 	}

@@ -24,6 +24,9 @@ func (u *unit) qualifies() bool { return dw.IsCPlusPlus(u.Lang) || u.Lang == dw.
 // namespaces and classes, without parameters. Elsewhere it is Function.
 func (s *Site) QualifiedName() (string, error) {
 	name := s.Function
+	if s.told != nil {
+		return s.told.qualified, nil
+	}
 	if s.u == nil || name != "" && !s.u.qualifies() {
 		return name, nil
 	}
@@ -53,7 +56,7 @@ var cloneSuffix = regexp.MustCompile(`(\.(isra|constprop|part|cold|lto_priv|llvm
 // Place is SymbolOffset with the symbol's name as people write it.
 func (s *Site) Place() string {
 	text := s.SymbolOffset()
-	if s.u == nil || s.Symbol == "" || !s.u.qualifies() {
+	if s.Symbol == "" || s.told == nil && (s.u == nil || !s.u.qualifies()) {
 		return text
 	}
 	clone := cloneSuffix.FindString(s.Symbol)
@@ -70,6 +73,9 @@ func (s *Site) Named(m Matcher) (bool, error) {
 	name, err := s.QualifiedName()
 	if err != nil || anyName(m, name) {
 		return err == nil, err
+	}
+	if s.told != nil {
+		return anyName(m, withoutTypes(name)), nil
 	}
 	if s.u.Lang == dw.LangRust && anyName(m, withoutTypes(name)) {
 		return true, nil
@@ -93,6 +99,14 @@ func (s *Site) Named(m Matcher) (bool, error) {
 // QualifiedNames returns the names of all functions with at least one site, as QualifiedName returns
 // them, sorted, without duplicates. For an image without C++ and Rust it is FunctionNames.
 func (img *Image) QualifiedNames(ctx context.Context) ([]string, error) {
+	if img.told != nil {
+		var names []string
+		err := img.guard(func() (err error) {
+			names, err = img.told.qualifiedNames()
+			return err
+		})
+		return names, err
+	}
 	qualifies := false
 	err := img.guard(func() error {
 		if err := img.prepare(true); err != nil {

@@ -25,7 +25,7 @@ import (
 // $params and $vars, which stand for several variables: see Params and Variables. $comm
 // does not depend on the image: its location is the constant 0.
 func (s *Site) Resolve(e *probe.Expr) (v *Variable, err error) {
-	err = s.u.img.guard(func() error {
+	err = s.Image.guard(func() error {
 		v, err = s.resolve(e)
 		return err
 	})
@@ -45,7 +45,7 @@ func (s *Site) resolve(e *probe.Expr) (*Variable, error) {
 
 // root resolves what an expression begins with.
 func (s *Site) root(e *probe.Expr) (*Variable, error) {
-	img := s.u.img
+	img := s.Image
 	switch e.Kind {
 	case probe.KindVariable:
 		if s.returning && s.u.isGo() {
@@ -101,6 +101,13 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 
 // frame returns what tells one call of a function from others ($frame).
 func (s *Site) frame() (*Variable, error) {
+	if s.told != nil {
+		v, err := s.told.at.frame(s)
+		if err != nil {
+			return nil, err
+		}
+		return given("frame", v.Loc, v.Reason), nil
+	}
 	ev := s.evaluator()
 	cfa, r, err := ev.CallFrame()
 	if err != nil || r.Code != loc.ReasonNone {
@@ -158,6 +165,9 @@ func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 // Variables returns the parameters and locals in scope at the site, sorted by name,
 // without those of the functions that the site is inlined into.
 func (s *Site) Variables() (out []*Variable, err error) {
+	if s.told != nil {
+		return nil, s.Image.untold("local variables")
+	}
 	err = s.u.img.guard(func() error {
 		names, err := s.names()
 		if err != nil {

@@ -4,8 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Reasons without a result.
+const (
+	returnsNothing  = "the function returns nothing"
+	resultOfInlined = "the debug information does not say where the caller has an inlined function's result"
 )
 
 // result returns the result of the site's function, as it is right after the function
@@ -13,6 +20,9 @@ import (
 // registers, or in memory at an address that is returned. A result that the function may have
 // lost has a reason instead.
 func (s *Site) result() (*Variable, error) {
+	if s.told != nil {
+		return s.toldResult()
+	}
 	if s.u.isGo() {
 		if v, found, err := s.goResult(""); found || err != nil {
 			return v, err
@@ -33,7 +43,7 @@ func (s *Site) result() (*Variable, error) {
 		return nil, err
 	}
 	if r.Kind == TypeVoid {
-		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: "the function returns nothing"}
+		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
 		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 		return v, nil
 	}
@@ -42,7 +52,7 @@ func (s *Site) result() (*Variable, error) {
 		return v, nil
 	}
 	if s.Kind == SiteExit {
-		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "the debug information does not say where the caller has an inlined function's result"}
+		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: resultOfInlined}
 		return v, nil
 	}
 	nocall, external, err := s.u.callable(e)
@@ -61,14 +71,13 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
-	v.Loc, v.Reason, err = s.u.returned(t)
+	v.Loc, v.Reason, err = returned(t, s.u.Lang, s.u.img.Arch())
 	return v, err
 }
 
 // returned returns where a result of type t is, right after the function has returned.
-func (u *unit) returned(t *Type) (l loc.Location, r loc.Reason, err error) {
-	a := u.img.Arch()
-	p, ok, err := passingOf(t, u.Lang, a)
+func returned(t *Type, lang uint64, a *arch.Arch) (l loc.Location, r loc.Reason, err error) {
+	p, ok, err := passingOf(t, lang, a)
 	if err != nil {
 		return l, r, err
 	}

@@ -26,7 +26,7 @@ var ErrUnwinding = errors.New("a return probe would end the program if an except
 func (s *Site) Returns() (at []*Site, moved bool, err error) {
 	var find func() ([]*Site, error)
 	switch {
-	case s.Kind != SiteEntry:
+	case s.Kind != SiteEntry, s.told != nil:
 		return nil, false, nil
 	case s.u.isGo():
 		find = s.goReturns
@@ -85,6 +85,6 @@ func (s *Site) returnAt(addr uint64) (*Site, error) {
 	}
 	at.Kind, at.Addr, at.View, at.AfterPrologue = SiteInstruction, addr, 0, false
 	at.body, at.returning = s.fun.start, true
-	s.u.locateSymbol(at, s.Function)
+	at.locateSymbol(s.Function)
 	return at, nil
 }

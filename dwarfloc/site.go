@@ -98,6 +98,8 @@ type Site struct {
 	// there: see Way.
 	Again bool
 
+	told *told // for an image without DWARF; then u is nil
+
 	u         *unit
 	rec       int32
 	described bool
@@ -159,7 +161,7 @@ func (s *Site) SymbolOffset() string {
 // vdso_fault+0x5d", "vfs_read". A Site without an image prints only its symbol plus offset,
 // or its address.
 func (s *Site) String() string {
-	if s.u == nil || s.describe() != nil {
+	if s.told == nil && (s.u == nil || s.describe() != nil) {
 		return s.SymbolOffset()
 	}
 	name, place := s.Function, s.Place()
@@ -186,6 +188,12 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
+	if s.told != nil {
+		if off != s.Addr-s.told.start {
+			return nil, false, s.Image.untold("where else in a function its arguments are")
+		}
+		return s, true, nil
+	}
 	err = s.u.img.guard(func() error {
 		addr := s.fun.start + off
 		ranges, err := s.u.Extent(&s.pcs)
@@ -198,16 +206,20 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 		ok = true
 		at.Addr, at.View, at.AfterPrologue = addr, 0, false
 		at.early = s.AfterPrologue && addr < s.Addr
-		at.u.locateSymbol(at, s.Function)
+		at.locateSymbol(s.Function)
 		return nil
 	})
 	return at, ok && err == nil, err
 }
 
 // locateSymbol sets a site's symbol.
-func (u *unit) locateSymbol(s *Site, want string) {
+func (s *Site) locateSymbol(want string) {
 	s.Symbol, s.Offset = "", 0
-	if sym := u.img.SymbolAt(s.Addr, want); sym != nil {
+	if s.told != nil {
+		s.Symbol, s.Offset = s.told.at.symbol(s.Addr)
+		return
+	}
+	if sym := s.Image.SymbolAt(s.Addr, want); sym != nil {
 		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
 	}
 }
@@ -334,20 +346,23 @@ func (s *Site) describe() error {
 
 // describeAddress sets the symbol and the section.
 func (s *Site) describeAddress() {
-	if sec := s.u.img.SectionAt(s.Addr); sec != nil {
+	if sec := s.Image.SectionAt(s.Addr); sec != nil {
 		s.Section = sec.Name
 	}
 	want := s.Function
 	if n := len(s.Callers); n > 0 {
 		want = s.Callers[n-1].Function
 	}
-	s.u.locateSymbol(s, want)
+	s.locateSymbol(want)
 }
 
 // Ranges returns the code of the body that begins at the site, as ranges of link-time
 // addresses, [from, to). There may be several, or none if the body was merged into its
 // neighbours.
 func (s *Site) Ranges() ([][2]uint64, error) {
+	if s.told != nil {
+		return nil, s.Image.untold("which code belongs to a body")
+	}
 	var out [][2]uint64
 	err := s.u.img.guard(func() error {
 		ranges, err := s.u.Extent(&s.pcs)
@@ -369,7 +384,9 @@ func (s *Site) Clone() (*Site, error) {
 
 // keep makes a site safe for several goroutines: nothing in it changes any more.
 func (s *Site) keep() {
-	_, _ = s.function() // if it fails, the next call will return the error
+	if s.told == nil {
+		_, _ = s.function() // if it fails, the next call will return the error
+	}
 	s.reused, s.resolvers = false, nil
 }
 

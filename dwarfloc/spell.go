@@ -99,14 +99,12 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	case TypeArray:
 		_, p, s := elem()
 		dims := ""
-		if e, err := t.u.Entry(t.off); err == nil {
+		if t.b != nil {
+			dims = dimension(t.count)
+		} else if e, err := t.u.Entry(t.off); err == nil {
 			n, _ := t.dims(e)
 			for _, d := range n {
-				if d < 0 {
-					dims += "[]"
-				} else {
-					dims += "[" + strconv.FormatInt(d, 10) + "]"
-				}
+				dims += dimension(d)
 			}
 		}
 		return p, dims + s
@@ -120,8 +118,19 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
 }
 
+// dimension spells a dimension of an array.
+func dimension(n int64) string {
+	if n < 0 {
+		return "[]"
+	}
+	return "[" + strconv.FormatInt(n, 10) + "]"
+}
+
 // containing returns the name of the class of a pointer to a member.
 func (t *Type) containing() string {
+	if t.b != nil {
+		return t.Name
+	}
 	e, err := t.u.Entry(t.off)
 	if err != nil {
 		return "?"

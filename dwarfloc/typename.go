@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -31,7 +32,7 @@ func numberType(size int, signed bool) *Type {
 
 // pointerTo returns the type of a pointer.
 func pointerTo(t *Type, size int) *Type {
-	return &Type{Kind: TypePointer, Size: int64(size), u: t.u, tag: dw.TagPointerType, to: t}
+	return &Type{Kind: TypePointer, Size: int64(size), u: t.u, b: t.b, tag: dw.TagPointerType, to: t}
 }
 
 // ownTypes are the types of numbers by the names that all units know, in C and in the kernel, with
@@ -73,7 +74,7 @@ type namedType struct {
 // typeNamed returns a type by its name: that of the site's unit, or that of the first unit that has
 // one. The error for an unknown one is a *mismatch.
 func (s *Site) typeNamed(n *probe.TypeName) (*Type, error) {
-	word := s.u.img.Arch().WordSize
+	word := s.Image.Arch().WordSize
 	t, err := s.baseType(n.Name, word)
 	if err != nil {
 		return nil, err
@@ -101,6 +102,9 @@ func (s *Site) baseType(name string, word int) (*Type, error) {
 	kind, rest, ok := strings.Cut(name, " ")
 	if !ok || typeTags[kind] == nil {
 		kind, rest = "", name
+	}
+	if b := s.Image.types(); b != nil {
+		return b.named(kind, rest)
 	}
 	for _, u := range []*unit{s.u, nil} {
 		t, err := s.u.img.named(namedType{u, kind, rest})
@@ -147,6 +151,12 @@ func (img *Image) named(key namedType) (t *Type, err error) {
 // enumerator returns the value of an enumerator of the site's unit, if no variable of the function
 // has its name.
 func (s *Site) enumerator(name string) (value int64, found bool, err error) {
+	if b := s.Image.types(); b != nil {
+		if v, err := s.lookup(name); err != nil || v.Reason.Code != loc.ReasonNoSuchVariable {
+			return 0, false, err
+		}
+		return b.enumerator(name)
+	}
 	key := enumeratorName{s.u, name}
 	f := &s.u.img.full
 	f.mu.Lock()

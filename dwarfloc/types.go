@@ -1,8 +1,10 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
@@ -81,6 +83,12 @@ type Type struct {
 	byValue, byReference bool
 	skip                 int   // dimensions of an array that have been indexed
 	to                   *Type // of a pointer that is not in the debug information
+
+	// For a type in BTF, u is nil.
+	b     *btfTypes
+	id    btf.ID
+	made  btf.ID // what it is made of
+	count int64  // elements of an array, or -1
 
 	real atomic.Pointer[Type] // cached result of Resolve
 }
@@ -322,21 +330,32 @@ func (t *Type) Elem() (*Type, error) {
 	if t.to != nil {
 		return t.to, nil
 	}
-	if t.u == nil {
+	if t.u == nil && t.b == nil {
 		return voidType, nil
 	}
 	var el *Type
-	err := t.u.img.guard(func() (err error) {
-		el, err = t.u.typeOf(t.elem)
+	err := t.guard(func() (err error) {
+		el, err = t.elemAt(0)
 		return err
 	})
 	return el, err
 }
 
+// elemAt is Elem at a recursion depth.
+func (t *Type) elemAt(depth int) (*Type, error) {
+	if t.b != nil {
+		return t.b.typeIn(t.made, depth)
+	}
+	return t.u.typeIn(t.elem, depth)
+}
+
 // guard turns a fault in the image's mapping into an error. Guards nest, so methods that
 // call guard may call each other.
 func (t *Type) guard(f func() error) error {
-	if t.u == nil {
+	switch {
+	case t.b != nil:
+		return t.b.img.guard(f)
+	case t.u == nil:
 		return f()
 	}
 	return t.u.img.guard(f)
@@ -377,11 +396,14 @@ func (t *Type) resolve(depth int) (*Type, error) {
 			t.real.Store(r)
 			return r, nil
 		}
-		next, err := r.u.typeIn(r.elem, depth)
+		next, err := r.elemAt(depth)
 		if err != nil {
 			return nil, err
 		}
 		r = next
+	}
+	if t.b != nil {
+		return nil, t.b.errorf(&btf.Error{Msg: "typedefs that do not end"})
 	}
 	return nil, t.u.Data.Errorf(".debug_info", t.off, "typedefs that do not end")
 }
@@ -402,7 +424,11 @@ func (t *Type) ByteSize() (int64, error) {
 // Count returns the number of elements in an array's first dimension, or -1 if it is
 // unknown, and their type, which is an array too if there are more dimensions.
 func (t *Type) Count() (el *Type, n int64, err error) {
-	if t.u == nil {
+	switch {
+	case t.b != nil:
+		el, err = t.Elem()
+		return el, t.count, err
+	case t.u == nil:
 		return voidType, -1, nil
 	}
 	err = t.guard(func() (err error) {
@@ -484,6 +510,20 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 		return "", nil
 	}
 	unused := 64 - 8*min(max(t.Size, 1), 8)
+	if t.b != nil {
+		err = t.guard(func() error {
+			var failed error
+			err := t.b.enumerators(t.id, func(_ func(string) bool, text func() (string, error), v int64) bool {
+				if uint64(v^n)<<unused == 0 {
+					name, failed = text()
+					return false
+				}
+				return true
+			})
+			return cmp.Or(err, failed)
+		})
+		return name, err
+	}
 	err = t.children(func(c dw.Entry) (bool, error) {
 		text, v, err := enumeratorOf(c)
 		// Compare only the type's own bits: a short form may lack the sign extension.

@@ -17,7 +17,7 @@ type Variant struct {
 // the default last, and the member that says which one an object is; that is nil if there is
 // only one. Other types have no variants.
 func (t *Type) Variants() (discriminant *Member, out []Variant, err error) {
-	if !isRecord(t) {
+	if !isRecord(t) || t.b != nil {
 		return nil, nil, nil
 	}
 	err = t.children(func(c dw.Entry) (bool, error) {
@@ -105,7 +105,7 @@ func (u *unit) variants(part dw.Entry) (discriminant *Member, out []Variant, err
 // Parameter returns the type that a parameter of a generic type or a template has in this
 // instance (DW_TAG_template_type_parameter), or nil.
 func (t *Type) Parameter(name string) (p *Type, err error) {
-	if !isRecord(t) {
+	if !isRecord(t) || t.b != nil {
 		return nil, nil
 	}
 	err = t.children(func(c dw.Entry) (bool, error) {

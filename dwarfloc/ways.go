@@ -65,6 +65,14 @@ type Ways struct {
 // a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 	out := make([]Ways, len(sites))
+	if img.told != nil {
+		for i, s := range sites {
+			if s.Kind == SiteInline {
+				out[i] = *s.told.ways
+			}
+		}
+		return out, nil
+	}
 	err := img.eachCode(ctx, sites, func(c *code, which []int) (err error) {
 		for _, k := range which {
 			if out[k], err = c.ways(sites[k].rec); err != nil {
@@ -139,6 +147,9 @@ type Body struct {
 
 // Body returns the body that a site is in.
 func (s *Site) Body() Body {
+	if s.told != nil {
+		return s.told.body
+	}
 	u := s.u
 	id := func(rec int32) uint64 {
 		if root := u.Recs[rec].Root; root >= 0 {
@@ -173,6 +184,8 @@ func (s *Site) Once() (*Site, error) {
 		at := *s
 		at.Again = true
 		return &at, nil
+	case s.told != nil:
+		return s, nil
 	case s.u.isGo():
 		var out *Site
 		err := s.u.img.guard(func() (err error) {
@@ -250,14 +263,14 @@ func (s *Site) elsewhere(addr, view uint64, state place) *Site {
 // locations of vars depend on, since it has not run yet at its own address. memory says that what
 // vars point to is fetched too.
 func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
-	arch := insn.For(s.u.img.Arch().Name)
+	arch := insn.For(s.Image.Arch().Name)
 	if !s.Again || len(s.before) == 0 || arch == nil {
 		return nil, nil
 	}
 	reads := readsOf(vars, memory)
 	out := make([]*Site, len(s.before))
 	for i, addr := range s.before {
-		code, err := s.u.img.code(addr)
+		code, err := s.codeAt(addr)
 		if err != nil {
 			return nil, err
 		}
@@ -274,6 +287,14 @@ func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
 	return out, nil
 }
 
+// codeAt is Image.code.
+func (s *Site) codeAt(addr uint64) ([]byte, error) {
+	if s.told != nil {
+		return s.told.at.code(addr), nil
+	}
+	return s.Image.code(addr)
+}
+
 // code returns the bytes of the instruction at an address, and some after it.
 func (img *Image) code(addr uint64) ([]byte, error) {
 	const longest = 16
@@ -287,6 +308,14 @@ func (img *Image) code(addr uint64) ([]byte, error) {
 // EachWays calls f for each inlined site of the image with its ways, as EachSite does: from
 // several goroutines, with sites that are reused.
 func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error {
+	if img.told != nil {
+		return img.eachToldSite(ctx, nil, func(worker int, s *Site, w *Ways) error {
+			if s.Kind != SiteInline {
+				return nil
+			}
+			return f(worker, s, w)
+		})
+	}
 	if err := img.prepare(true); err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ import (
 //   - ReasonContradictory ("contradictory"): its debug information cannot be right: it
 //     contradicts the calling convention, or itself
 //   - ReasonDamaged ("damaged"): its debug information is damaged
+//   - ReasonNotDescribed ("not-described"): what takes the place of debug information, a pack
+//     or BTF, does not say
 type ReasonCode uint8
 
 const (
@@ -105,6 +107,9 @@ const (
 	ReasonContradictory
 	// ReasonDamaged ("damaged"): its debug information is damaged.
 	ReasonDamaged
+	// ReasonNotDescribed ("not-described"): what takes the place of debug information, a pack or
+	// BTF, does not say.
+	ReasonNotDescribed
 )
 
 var reasonText = [...]struct{ name, text string }{
@@ -131,6 +136,7 @@ var reasonText = [...]struct{ name, text string }{
 	ReasonReassigned:      {"reassigned", "the body assigns it at once, and its location list, which has no views, does not say which value it is for"},
 	ReasonContradictory:   {"contradictory", "its debug information cannot be right: it contradicts the calling convention, or itself"},
 	ReasonDamaged:         {"damaged", "its debug information is damaged"},
+	ReasonNotDescribed:    {"not-described", "what takes the place of debug information, a pack or BTF, does not say"},
 }
 
 // String returns the short, stable name: "optimized-out".

@@ -19,6 +19,7 @@ import (
 //   - RuleDefault: DW_LLE_default_location, for addresses that no entry covers
 //   - RuleGiven: the definition itself names a place
 //   - RuleABI: the architecture's calling convention gives the place
+//   - RuleABIBTF: it does so for a signature that BTF gives, which does not say whether the compiler kept it
 type Rule uint8
 
 const (
@@ -45,6 +46,9 @@ const (
 	RuleGiven
 	// RuleABI means that the architecture's calling convention gives the place.
 	RuleABI
+	// RuleABIBTF means that it does so for a signature that BTF gives, which does not say whether the
+	// compiler kept it.
+	RuleABIBTF
 )
 
 var ruleText = [...]struct{ name, text string }{
@@ -58,6 +62,7 @@ var ruleText = [...]struct{ name, text string }{
 	RuleDefault:   {"default", "the list's default location"},
 	RuleGiven:     {"given", "the place that the definition names"},
 	RuleABI:       {"abi", "the place that the calling convention says"},
+	RuleABIBTF:    {"abi-btf", "the place that the calling convention says for the signature in BTF"},
 }
 
 // String returns the rule's short, stable name.

@@ -284,6 +284,7 @@ func IsCPlusPlus(lang uint64) bool {
 // Languages, DWARF 5 table 7.17.
 const (
 	LangGo   = 0x16
+	LangC    = 0x02
 	LangRust = 0x1c
 )
 

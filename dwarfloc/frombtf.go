@@ -1,0 +1,438 @@
+package dwarfloc
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/btf"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// BTF of a kernel has the signature of each function and all types that it uses, but neither inlined
+// instances nor locations. What is left are the entries of functions, where the calling convention
+// says where the arguments are.
+
+// BTFOptions says what is known of a kernel or a module apart from its debug information.
+type BTFOptions struct {
+	// Path is what errors call it, and the source of BTF: /sys/kernel/btf/vmlinux.
+	Path string
+	// BTF is the contents of that file, or of a section .BTF. It must not change while the image is in use.
+	BTF []byte
+	// Base is that of the kernel, if BTF is a module's.
+	Base []byte
+	// Arch is the architecture.
+	Arch *arch.Arch
+	// Symbols, if not nil, has the symbols of the running kernel, as /proc/kallsyms: their addresses become the
+	// link-time addresses of the image, so that the kernel has no KASLR offset. Without them functions have no address, and
+	// nothing is known of clones.
+	Symbols io.Reader
+	// Module is the kernel's name for the module that BTF is of, or "" for the kernel itself.
+	Module string
+	// BuildID of the kernel or the module, in hexadecimal digits, or "".
+	BuildID string
+}
+
+// FromBTF makes an image of what the BTF of a kernel says. Its sites are entries of functions, without any inlined
+// instance: runs of inlined bodies are not seen. Arguments are where the calling convention says (loc.RuleABIBTF), for
+// functions that the compiler may have changed there are reasons. The error is an *image.FormatError if the BTF is
+// damaged.
+func FromBTF(o BTFOptions) (*Image, error) {
+	t := &btfTeller{functions: make(map[string][]kernelSymbol)}
+	file, err := t.file(&o)
+	if err != nil {
+		return nil, err
+	}
+	f, err := image.FromBytes(o.Path, file, nil)
+	if err != nil {
+		return nil, err
+	}
+	img := &Image{File: f, told: t}
+	t.btf = &btfTypes{img: img, section: ".BTF"}
+	var base *btf.Types
+	if o.Base != nil {
+		base, err = btf.New(o.Base, nil)
+	}
+	if err == nil {
+		t.btf.Types, err = btf.New(o.BTF, base)
+	}
+	if err == nil && t.btf.BigEndian() != o.Arch.BigEndian {
+		err = &btf.Error{Msg: "the byte order is not that of " + o.Arch.Name}
+	}
+	if err != nil {
+		return nil, t.btf.errorf(err)
+	}
+	return img, nil
+}
+
+// kernelSymbol is a function in /proc/kallsyms.
+type kernelSymbol struct {
+	name string
+	addr uint64
+}
+
+// btfTeller answers from BTF.
+type btfTeller struct {
+	btf *btfTypes
+	// functions are the symbols of code by the name of their function, which clones share.
+	functions map[string][]kernelSymbol
+	symbols   bool // there are any
+
+	mu     sync.Mutex
+	listed []btfSite // those that a list has named, by their numbers
+	all    []btfSite // all, by function and address; empty until they are needed
+}
+
+// btfSite is an entry.
+type btfSite struct {
+	function btf.ID
+	kernelSymbol
+	name   string // of the function
+	reason string // why nothing is known of its arguments, or ""
+}
+
+func (t *btfTeller) types() *btfTypes { return t.btf }
+func (t *btfTeller) what() string     { return "BTF" }
+
+// file returns an ELF file with the sections and symbols of what /proc/kallsyms has.
+func (t *btfTeller) file(o *BTFOptions) ([]byte, error) {
+	f := elfwrite.File{Arch: o.Arch, Type: elf.ET_EXEC}
+	id, err := hex.DecodeString(o.BuildID)
+	if err != nil {
+		return nil, fmt.Errorf("%s: build ID %q: %w", o.Path, o.BuildID, err)
+	}
+	if len(id) > 0 {
+		f.Sections = append(f.Sections, elfwrite.Section{Name: ".note.gnu.build-id", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Data: elfwrite.Note(o.Arch, "GNU", 3, id)})
+	}
+	marks := make(map[string]uint64)
+	if o.Symbols != nil {
+		if err := t.readSymbols(o, &f, marks); err != nil {
+			return nil, err
+		}
+	} else {
+		f.Symbols = append(f.Symbols, elfwrite.Symbol{Name: "_stext"})
+		marks["_etext"] = 1 << 31
+	}
+	for _, s := range []struct{ name, from, to string }{
+		{".text", "_stext", "_etext"}, {".init.text", "_sinittext", "_einittext"}, {".module.text", "first", "last"},
+	} {
+		if from, to := marks[s.from], marks[s.to]; to > from {
+			f.Sections = append(f.Sections, elfwrite.Section{
+				Name: s.name, Type: elf.SHT_NOBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: from, Size: to - from,
+			})
+		}
+	}
+	for i := range f.Symbols {
+		for _, s := range f.Sections {
+			if a := f.Symbols[i].Addr; s.Flags&elf.SHF_EXECINSTR != 0 && a >= s.Addr && a-s.Addr < s.Size {
+				f.Symbols[i].In = s.Name
+			}
+		}
+	}
+	return f.Bytes(), nil
+}
+
+// readSymbols reads lines like "ffffffff81000000 T _text	[module]".
+func (t *btfTeller) readSymbols(o *BTFOptions, f *elfwrite.File, marks map[string]uint64) error {
+	t.symbols = true
+	own := "[" + o.Module + "]"
+	lines := bufio.NewScanner(o.Symbols)
+	hidden := true
+	for lines.Scan() {
+		fields := bytes.Fields(lines.Bytes())
+		if len(fields) < 3 || len(fields[1]) != 1 {
+			continue
+		}
+		in := len(fields) > 3 && string(fields[3]) == own
+		ofKernel := len(fields) == 3
+		addr, err := strconv.ParseUint(string(fields[0]), 16, 64)
+		if err != nil {
+			return fmt.Errorf("symbols of %s: %q: %w", o.Path, lines.Text(), err)
+		}
+		hidden = hidden && addr == 0
+		name := string(fields[2])
+		if ofKernel {
+			if _, known := marks[name]; !known {
+				marks[name] = addr
+			}
+		}
+		if o.Module == "" && !ofKernel || o.Module != "" && !in && (name != "_stext" && name != "_text" || !ofKernel) {
+			continue
+		}
+		kind := fields[1][0]
+		code := kind == 'T' || kind == 't' || kind == 'W' || kind == 'w'
+		f.Symbols = append(f.Symbols, elfwrite.Symbol{Name: name, Addr: addr, Func: code, Local: kind >= 'a' && kind != 'w'})
+		if !code || o.Module != "" && !in {
+			continue
+		}
+		if in {
+			if first, known := marks["first"]; !known || addr < first {
+				marks["first"] = addr
+			}
+			marks["last"] = max(marks["last"], addr+1)
+		}
+		base, clone, _ := strings.Cut(name, ".")
+		if !strings.HasPrefix(clone, "cold") { // that is a part of a function that is not entered
+			t.functions[base] = append(t.functions[base], kernelSymbol{name, addr})
+		}
+	}
+	if hidden {
+		return fmt.Errorf("symbols of %s: no address is shown: that needs root, or CAP_SYSLOG, and kernel.kptr_restrict of 0 or 1", o.Path)
+	}
+	return lines.Err()
+}
+
+// sites returns the entries of functions that m selects, by function and address.
+func (t *btfTeller) sites(m Matcher) (out []btfSite, err error) {
+	if m != nil {
+		if _, one := m.Literal(); one {
+			return t.find(m)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil {
+		if t.all, err = t.find(nil); err != nil {
+			return nil, err
+		}
+	}
+	for i := range t.all {
+		if m == nil || m.Match(t.all[i].name) {
+			out = append(out, t.all[i])
+		}
+	}
+	return out, nil
+}
+
+// find finds the entries of functions that m selects.
+func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
+	literal, one := "", false
+	if m != nil {
+		literal, one = m.Literal()
+	}
+	// Of several declarations of one name nobody knows which one a symbol is.
+	found := make(map[string][]btf.ID)
+	var failed error
+	err = t.btf.Each(func(f *btf.Type) bool {
+		if f.Kind != btf.KindFunc || f.ID < t.btf.First() || one && !f.Named(literal) {
+			return true
+		}
+		name, err := f.Name()
+		if err != nil {
+			failed = err
+			return false
+		}
+		if m == nil || one || m.Match(name) {
+			found[name] = append(found[name], f.ID)
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, t.btf.errorf(err)
+	}
+	for name, ids := range found {
+		out = t.entries(out, name, ids)
+	}
+	slices.SortFunc(out, func(a, b btfSite) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.addr, b.addr), strings.Compare(a.kernelSymbol.name, b.kernelSymbol.name))
+	})
+	return out, nil
+}
+
+// entries appends the entries of a function.
+func (t *btfTeller) entries(out []btfSite, name string, ids []btf.ID) []btfSite {
+	if !t.symbols {
+		return append(out, btfSite{function: ids[0], kernelSymbol: kernelSymbol{name: name}, name: name})
+	}
+	symbols := t.functions[name]
+	plain := 0
+	for _, s := range symbols {
+		if s.name == name {
+			plain++
+		}
+	}
+	for _, s := range symbols {
+		x := btfSite{function: ids[0], kernelSymbol: s, name: name}
+		switch {
+		case s.name != name:
+			x.reason = "which parameters the clone " + s.name + " has"
+		case plain > 1:
+			x.reason = fmt.Sprintf("which of the %d functions of this name its signature is of", plain)
+		case len(ids) > 1:
+			x.reason = fmt.Sprintf("which of its %d signatures of this name the function has", len(ids))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func (t *btfTeller) list(_ context.Context, m Matcher) ([]uint64, error) {
+	sites, err := t.sites(m)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]uint64, len(sites))
+	for i := range out {
+		out[i] = uint64(len(t.listed) + i)
+	}
+	t.listed = append(t.listed, sites...)
+	return out, nil
+}
+
+func (t *btfTeller) site(number uint64, s *Site, _ *Ways) error {
+	t.mu.Lock()
+	x := &t.listed[number]
+	t.mu.Unlock()
+	s.Function, s.Symbol, s.Addr = x.name, x.kernelSymbol.name, x.addr
+	s.DIE = uint64(x.function)
+	s.told = &told{qualified: x.name, start: x.addr, body: Body{In: x.addr, Of: uint64(x.function)}, at: btfValues{t, x}}
+	return nil
+}
+
+func (t *btfTeller) names() ([]string, error) {
+	all, err := t.sites(nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range all {
+		if i == 0 || all[i].name != all[i-1].name {
+			out = append(out, all[i].name)
+		}
+	}
+	return out, nil
+}
+
+func (t *btfTeller) qualifiedNames() ([]string, error) { return t.names() }
+
+// btfValues are the values at an entry.
+type btfValues struct {
+	t *btfTeller
+	s *btfSite
+}
+
+// signature returns a function's prototype.
+func (v btfValues) signature() (p btf.Type, err error) {
+	f, err := v.t.btf.Type(v.s.function)
+	if err == nil {
+		p, err = v.t.btf.Type(f.Elem)
+	}
+	if err == nil && p.Kind != btf.KindFuncProto {
+		err = &btf.Error{Msg: v.s.name + " has a type that is no prototype of a function"}
+	}
+	return p, v.t.btf.errorf(err)
+}
+
+func (v btfValues) params(s *Site) ([]*Variable, error) {
+	p, err := v.signature()
+	if err != nil {
+		return nil, err
+	}
+	declared, err := p.Params()
+	if err != nil {
+		return nil, v.t.btf.errorf(err)
+	}
+	a := s.Image.Arch()
+	result, err := v.t.btf.typeAt(p.Elem)
+	if err != nil {
+		return nil, err
+	}
+	next := passer{a: a}
+	known := len(a.Args) > 0 && v.s.reason == ""
+	if result.Kind != TypeVoid {
+		r, ok, err := passingOf(result, dw.LangC, a)
+		if err != nil {
+			return nil, err
+		}
+		if known = known && ok; (r.memory || r.reference) && a.ResultAddress {
+			next.ints++
+		}
+	}
+	var out []*Variable
+	for i, d := range declared {
+		if d.Type == 0 && d.Name == "" && i == len(declared)-1 {
+			break // what follows in a variadic function
+		}
+		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, site: s}
+		if x.Type, err = v.t.btf.typeAt(d.Type); err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+		if !known {
+			continue
+		}
+		var pass passing
+		if pass, known, err = passingOf(x.Type, dw.LangC, a); err != nil {
+			return nil, err
+		}
+		if known && (len(pass.words) > 0 || pass.memory) {
+			x.Loc, x.Reason = next.next(&pass)
+			x.Loc.Rule = loc.RuleABIBTF
+		} else if known {
+			x.Reason = notDescribed("where a value without bytes is")
+		}
+		if x.Reason.Code != loc.ReasonNone {
+			x.Loc = loc.Location{}
+		}
+	}
+	for _, x := range out {
+		if x.Loc.Kind == loc.KindNone && x.Reason.Code == loc.ReasonNone {
+			x.Reason = notDescribed(v.s.reason)
+			if v.s.reason == "" {
+				x.Reason = loc.Reason{Code: loc.ReasonUnsupported, Detail: "how this or an earlier parameter is passed is not known"}
+			}
+		}
+	}
+	return out, nil
+}
+
+func (v btfValues) result(s *Site) (*Variable, error) {
+	p, err := v.signature()
+	if err != nil {
+		return nil, err
+	}
+	x := &Variable{}
+	if x.Type, err = v.t.btf.typeAt(p.Elem); err != nil || x.Type.Kind == TypeVoid {
+		return x, err
+	}
+	if v.s.reason != "" {
+		x.Reason = notDescribed(v.s.reason)
+		return x, nil
+	}
+	x.Loc, x.Reason, err = returned(x.Type, dw.LangC, s.Image.Arch())
+	if x.Reason.Code == loc.ReasonNone {
+		x.Loc.Rule = loc.RuleABIBTF
+	}
+	return x, err
+}
+
+func (v btfValues) frame(s *Site) (*Variable, error) {
+	a := s.Image.Arch()
+	sp := &loc.Expr{Op: loc.OpAdd, A: register(a.SP, 0), B: &loc.Expr{Op: loc.OpConst, K: uint64(a.StackArgs)}}
+	return &Variable{Loc: loc.Location{Kind: loc.KindValue, Expr: sp}}, nil
+}
+
+func (v btfValues) pointee(*Site, uint64) (*Variable, error) {
+	return nil, fmt.Errorf("%s: BTF has no implicit pointers", v.s.name)
+}
+
+func (v btfValues) symbol(uint64) (string, uint64) { return v.s.kernelSymbol.name, 0 }
+func (v btfValues) code(uint64) []byte             { return nil }

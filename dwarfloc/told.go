@@ -1,0 +1,233 @@
+package dwarfloc
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// An image need not have DWARF: a pack has the answers, and BTF has signatures. Either is a
+// teller. What follows a location (paths, types, computations) is the same for all images.
+
+// teller answers for an image without DWARF.
+type teller interface {
+	// list returns numbers of the sites of the functions that m selects, in the order of Image.Sites.
+	list(ctx context.Context, m Matcher) ([]uint64, error)
+	// site makes s the site with a number, with all its fields, and w its ways.
+	site(number uint64, s *Site, w *Ways) error
+	names() ([]string, error)
+	qualifiedNames() ([]string, error)
+	types() *btfTypes
+	// what is what answers, in words: "a pack".
+	what() string
+}
+
+// told is what a teller knows of one site.
+type told struct {
+	qualified string
+	file      string // where the function is declared
+	line      int
+	body      Body
+	start     uint64 // of the function that contains the code
+	ways      *Ways
+	at        values
+}
+
+// values are where the values of a function are.
+type values interface {
+	// params returns the parameters as they are at a site of the function or of its instance. They may be
+	// changed.
+	params(s *Site) ([]*Variable, error)
+	// result returns $retval without its name and role, and frame $frame.
+	result(s *Site) (*Variable, error)
+	frame(s *Site) (*Variable, error)
+	// pointee returns the object of an implicit pointer (loc.Location.Target) of the site.
+	pointee(s *Site, target uint64) (*Variable, error)
+	// symbol returns the symbol of the address of a way.
+	symbol(addr uint64) (name string, offset uint64)
+	// code returns the bytes of the instruction at an address, as far as they are kept.
+	code(addr uint64) []byte
+}
+
+// types returns the image's types if they are in BTF.
+func (img *Image) types() *btfTypes {
+	if img.told == nil {
+		return nil
+	}
+	return img.told.types()
+}
+
+// untold returns the error of a question that a teller cannot answer.
+func (img *Image) untold(what string) error {
+	return &NotToldError{Path: img.Path(), By: img.told.what(), What: what}
+}
+
+// NotToldError is the error of a question that only debug information answers, asked of an image that has
+// something else in its place.
+type NotToldError struct {
+	Path string
+	By   string // what the image has: "a pack", "BTF"
+	What string // what it does not tell: "source lines"
+}
+
+func (e *NotToldError) Error() string { return e.Path + ": " + e.By + " does not tell " + e.What }
+
+// notDescribed is the reason for what a teller does not say about one variable.
+func notDescribed(detail string) loc.Reason {
+	return loc.Reason{Code: loc.ReasonNotDescribed, Detail: detail}
+}
+
+// toldLookup is lookup for a site of a teller, which knows parameters alone.
+func (s *Site) toldLookup(name string) (*Variable, error) {
+	params, err := s.told.at.params(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range params {
+		if v.Name == name {
+			return v, nil
+		}
+	}
+	r := loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.told.what() + " has no other variables"}
+	return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: r}, nil
+}
+
+// toldResult is result for a site of a teller.
+func (s *Site) toldResult() (*Variable, error) {
+	v, err := s.told.at.result(s)
+	if err != nil {
+		return nil, err
+	}
+	v.Name, v.Role, v.Entries, v.site = "$retval", RoleGiven, 1, s
+	r, err := v.Type.resolve(0)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Kind == TypeVoid && v.Reason.Code != loc.ReasonNotDescribed:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
+		v.Wrong = &Mismatch{Msg: returnsNothing}
+	case s.Kind == SiteExit:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut, Detail: resultOfInlined}
+	}
+	return v, nil
+}
+
+// toldSites returns the sites with numbers from a list of a teller.
+func (img *Image) toldSites(ctx context.Context, numbers []uint64) ([]*Site, error) {
+	out := make([]*Site, len(numbers))
+	err := img.eachTold(ctx, numbers, func(_, i int, s *Site, _ *Ways) error {
+		c := *s
+		c.reused = false
+		out[i] = &c
+		return nil
+	})
+	return out, err
+}
+
+// toldAtOnce is how many sites a goroutine takes at once.
+const toldAtOnce = 256
+
+// eachTold calls f for each of a teller's sites, as SiteList.Each does.
+func (img *Image) eachTold(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *Ways) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	work := func(worker int) error {
+		var s Site
+		var w Ways
+		for failed.Load() == nil {
+			from := int(next.Add(toldAtOnce)) - toldAtOnce
+			if from >= len(numbers) {
+				return nil
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			for i := from; i < min(from+toldAtOnce, len(numbers)); i++ {
+				if err := img.toldSite(numbers[i], &s, &w); err != nil {
+					return err
+				}
+				s.reused = true
+				if err := f(worker, i, &s, &w); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	for worker := range min(runtime.GOMAXPROCS(0), (len(numbers)+toldAtOnce-1)/toldAtOnce) {
+		all.Go(func() {
+			if err := img.guard(func() error { return work(worker) }); err != nil {
+				failed.CompareAndSwap(nil, &err)
+			}
+		})
+	}
+	all.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return img.Changed()
+}
+
+// toldSite makes s one of a teller's sites.
+func (img *Image) toldSite(number uint64, s *Site, w *Ways) error {
+	*s, *w = Site{}, Ways{}
+	if err := img.told.site(number, s, w); err != nil {
+		return err
+	}
+	s.Image, s.described = img, true
+	if sec := img.SectionAt(s.Addr); sec != nil {
+		s.Section = sec.Name
+	}
+	own := *w
+	s.told.ways = &own
+	return nil
+}
+
+// toldList is List for an image of a teller.
+func (img *Image) toldList(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
+	l := &SiteList{img: img}
+	err := img.guard(func() (err error) {
+		l.told, err = img.told.list(ctx, m)
+		return err
+	})
+	if err != nil || keep == nil {
+		return l, err
+	}
+	kept := make([]bool, len(l.told))
+	err = img.eachTold(ctx, l.told, func(_, i int, s *Site, _ *Ways) (err error) {
+		kept[i], err = keep(s)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for i := range l.told {
+		if kept[i] {
+			l.told[n] = l.told[i]
+			n++
+		}
+	}
+	l.told = l.told[:n]
+	return l, nil
+}
+
+// each calls f for the sites of a teller that m selects, as Image.EachSite does.
+func (img *Image) eachToldSite(ctx context.Context, m Matcher, f func(worker int, s *Site, w *Ways) error) error {
+	l, err := img.toldList(ctx, m, nil)
+	if err != nil {
+		return err
+	}
+	return img.eachTold(ctx, l.told, func(worker, _ int, s *Site, w *Ways) error { return f(worker, s, w) })
+}
+
+// toldOrder is compareSites for what a teller knows of sites.
+func toldOrder(a, b *Site) int {
+	return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View), cmp.Compare(a.Kind, b.Kind))
+}
