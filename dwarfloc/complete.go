@@ -27,6 +27,18 @@ type typeName struct {
 	name string
 }
 
+// Complete returns the definition of a structure, union or class that its unit only declares, from the first unit
+// of the image, or else of Options.TypesOf, that has one. It returns other types, and those that no unit
+// defines, as they are.
+func (t *Type) Complete() (*Type, error) {
+	out := t
+	err := t.guard(func() (err error) {
+		out, err = t.complete()
+		return err
+	})
+	return out, err
+}
+
 // complete returns the definition of a type that its unit only declares, or t itself
 // if no unit defines it.
 func (t *Type) complete() (*Type, error) {

@@ -51,7 +51,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 	}
 	switch t.Kind {
 	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
-		word := map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}[t.Kind]
+		word := recordWords[t.Kind]
 		switch {
 		case t.Name == "" && t.elem.Form == dw.FormRefSig8:
 			_, p, s := elem() // only a declaration
@@ -65,13 +65,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		return word + " " + t.spelled(), ""
 	case TypePointer:
 		el, p, s := elem()
-		mark := "*"
-		switch t.tag {
-		case dw.TagReferenceType:
-			mark = "&"
-		case dw.TagRvalueRefType:
-			mark = "&&"
-		}
+		mark := t.mark()
 		if el.Kind == TypeFunc || el.Kind == TypeArray {
 			return p + " (" + mark, ")" + s
 		}
@@ -80,7 +74,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		}
 		return p + mark, s
 	case TypeQualified:
-		word := map[dw.Tag]string{dw.TagConstType: "const", dw.TagVolatileType: "volatile", dw.TagRestrictType: "restrict", dw.TagAtomicType: "_Atomic"}[t.tag]
+		word := qualifierWords[t.tag]
 		el, p, s := elem()
 		if el.Kind == TypePointer {
 			return p + " " + word, s
@@ -148,4 +142,37 @@ func (t *Type) containing() string {
 		return "?"
 	}
 	return c.Name
+}
+
+// Word returns what the type itself adds to a spelling: "struct", "union", "class" or "enum", or "" in
+// languages that have none of these before a name; "*", "&" or "&&" for what points; "const", "volatile",
+// "restrict" or "_Atomic" for what is qualified; "" for others.
+func (t *Type) Word() string {
+	switch t.Kind {
+	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
+		if t.Name != "" && t.u != nil && !dw.IsC(t.u.language()) {
+			return ""
+		}
+		return recordWords[t.Kind]
+	case TypePointer:
+		return t.mark()
+	case TypeQualified:
+		return qualifierWords[t.tag]
+	}
+	return ""
+}
+
+var recordWords = map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}
+
+var qualifierWords = map[dw.Tag]string{dw.TagConstType: "const", dw.TagVolatileType: "volatile", dw.TagRestrictType: "restrict", dw.TagAtomicType: "_Atomic"}
+
+// mark is what a pointer or a C++ reference is spelled with.
+func (t *Type) mark() string {
+	switch t.tag {
+	case dw.TagReferenceType:
+		return "&"
+	case dw.TagRvalueRefType:
+		return "&&"
+	}
+	return "*"
 }

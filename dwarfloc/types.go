@@ -534,3 +534,31 @@ func (t *Type) Enumerator(n int64) (name string, err error) {
 	})
 	return name, err
 }
+
+// Enumerator is one of an enumeration's values.
+type Enumerator struct {
+	Name  string
+	Value int64
+}
+
+// maxEnumerators bounds the values of one enumeration.
+const maxEnumerators = 1 << 16
+
+// Enumerators returns an enumeration's values in the order of their declarations. Other types have none.
+func (t *Type) Enumerators() (out []Enumerator, err error) {
+	if t.Kind != TypeEnum {
+		return nil, nil
+	}
+	err = t.children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagEnumerator {
+			return true, nil
+		}
+		text, v, err := enumeratorOf(c)
+		out = append(out, Enumerator{t.u.Text(text), v})
+		return len(out) < maxEnumerators, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -261,6 +261,10 @@ func (f *File) DebugPath() string {
 	return f.debug.path
 }
 
+// Contents returns the bytes of the file itself, decompressed if it was compressed as a whole. They may be mapped:
+// callers must not change them, and must read them under Guard.
+func (f *File) Contents() []byte { return f.own.data }
+
 // Arch returns the architecture that the file is for.
 func (f *File) Arch() *arch.Arch { return f.arch }
 

@@ -49,8 +49,8 @@ type Site struct {
 
 	// Refused is why no kernel takes a probe at the site, as package attachable says it, or "".
 	Refused string
-	// BadInstruction is what is wrong with the site's address, as dwarfloc.Image.CheckInstructions says it,
-	// or "".
+	// BadInstruction is what is wrong with the site's address in a program, as dwarfloc.Image.CheckInstructions says
+	// it after the path and the address, or "".
 	BadInstruction string
 }
 

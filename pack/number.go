@@ -1,0 +1,177 @@
+package pack
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
+)
+
+var errTooManyTypes = errors.New("the image has too many types for a pack")
+
+// settle finds out which nodes are one type: those that nothing tells apart, neither they themselves nor what they are made
+// of. Nodes begin as one if they look the same alone, and are told apart by what they refer to until nothing changes.
+func (t *types) settle() {
+	ids := make(map[string]uint32)
+	class := make([]uint32, len(t.nodes))
+	for i := range t.nodes {
+		class[i] = intern(ids, t.nodes[i].alone())
+	}
+	for n := 0; n != len(ids); {
+		n = len(ids)
+		ids = make(map[string]uint32)
+		next := make([]uint32, len(class))
+		var b []byte
+		for i := range t.nodes {
+			b = binary.AppendUvarint(b[:0], uint64(class[i]))
+			t.nodes[i].eachRef(func(r *ref) {
+				c := uint64(*r)
+				if *r >= t.bound {
+					c = uint64(t.bound) + uint64(class[*r-t.bound])
+				}
+				b = binary.AppendUvarint(b, c)
+			})
+			next[i] = intern(ids, string(b))
+		}
+		class = next
+	}
+	t.classes, t.final = class, make([]uint32, len(ids))
+}
+
+func intern(ids map[string]uint32, k string) uint32 {
+	id, known := ids[k]
+	if !known {
+		id = uint32(len(ids))
+		ids[k] = id
+	}
+	return id
+}
+
+// alone says all of a node but the types that it is made of.
+func (n *node) alone() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %q %d %v %d %d %q %v", n.kind, n.name, n.size, n.kflag, n.enc, n.count, n.tag, n.plain)
+	for i := range n.members {
+		m := &n.members[i]
+		fmt.Fprintf(&b, " %q %d %d", m.name, m.off, m.bits)
+	}
+	for _, v := range n.values {
+		fmt.Fprintf(&b, " %q %d", v.Name, v.Value)
+	}
+	return b.String()
+}
+
+func (n *node) eachRef(f func(*ref)) {
+	f(&n.elem)
+	for i := range n.members {
+		f(&n.members[i].typ)
+	}
+}
+
+// number returns the number that a type has in the pack. Types get theirs when they are first asked for, and what they are
+// made of right after them: so the numbers depend on the order of the questions alone.
+func (t *types) numberOf(id packfile.TypeID) packfile.TypeID {
+	if uint32(id) < t.bound {
+		return id
+	}
+	todo := []ref{uint32(id)}
+	for len(todo) > 0 {
+		r := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if r < t.bound || t.final[t.classes[r-t.bound]] != 0 {
+			continue
+		}
+		t.order = append(t.order, r-t.bound)
+		t.final[t.classes[r-t.bound]] = t.bound + uint32(len(t.order)-1)
+		at := len(todo)
+		t.nodes[r-t.bound].eachRef(func(r *ref) { todo = append(todo, *r) })
+		for i, j := at, len(todo)-1; i < j; i, j = i+1, j-1 {
+			todo[i], todo[j] = todo[j], todo[i]
+		}
+	}
+	return packfile.TypeID(t.final[t.classes[uint32(id)-t.bound]])
+}
+
+// write writes all types that have numbers.
+func (t *types) write(w *btfWriter) {
+	to := func(r ref) uint32 { return uint32(t.numberOf(packfile.TypeID(r))) }
+	index := uint32(0)
+	if t.base != nil {
+		index = t.base.index
+	}
+	if index == 0 {
+		// It is no node's part, and so has the number after theirs.
+		index = t.bound + uint32(len(t.order))
+	}
+	for _, i := range t.order {
+		n := &t.nodes[i]
+		switch n.kind {
+		case kindInt:
+			w.head(n.name, n.kind, false, 0, n.size)
+			w.u32(n.enc<<24 | min(8*n.size, 0xff))
+		case kindFloat:
+			w.head(n.name, n.kind, false, 0, n.size)
+		case kindFwd:
+			w.head(n.name, n.kind, n.count != 0, 0, 0)
+		case kindArray:
+			w.head("", n.kind, false, 0, 0)
+			w.u32(to(n.elem), index, n.count)
+		case kindStruct, kindUnion:
+			w.record(n, to)
+		case kindEnum, kindEnum64:
+			w.enum(n)
+		default:
+			w.head(n.name, n.kind, false, 0, to(n.elem))
+		}
+	}
+	if index == t.bound+uint32(len(t.order)) {
+		w.head("__ARRAY_SIZE_TYPE__", kindInt, false, 0, 4)
+		w.u32(32)
+	}
+	for k, i := range t.order {
+		n := &t.nodes[i]
+		tag := func(name string) {
+			w.head(name, kindDeclTag, false, 0, t.bound+uint32(k))
+			w.u32(1<<32 - 1)
+		}
+		if n.tag != "" {
+			tag(n.tag)
+		}
+		if n.plain {
+			tag(packfile.TagPlain)
+		}
+	}
+}
+
+// record writes a structure or union. Members that BTF has no place for are left out: bit-fields from 2 MiB on.
+func (w *btfWriter) record(n *node, to func(ref) uint32) {
+	fields := false
+	for i := range n.members {
+		fields = fields || n.members[i].bits != 0
+	}
+	kept := make([]*member, 0, len(n.members))
+	for i := range n.members {
+		m := &n.members[i]
+		if limit := uint64(1) << 32; !fields && m.off < limit || fields && m.off < 1<<24 && m.bits < 1<<8 {
+			kept = append(kept, m)
+		}
+	}
+	kept = kept[:min(len(kept), maxVlen)]
+	w.head(n.name, n.kind, fields, len(kept), n.size)
+	for _, m := range kept {
+		w.u32(w.text(m.name), to(m.typ), uint32(m.off|m.bits<<24))
+	}
+}
+
+func (w *btfWriter) enum(n *node) {
+	values := n.values[:min(len(n.values), maxVlen)]
+	w.head(n.name, n.kind, n.kflag, len(values), n.size)
+	for _, v := range values {
+		w.u32(w.text(v.Name), uint32(v.Value))
+		if n.kind == kindEnum64 {
+			w.u32(uint32(uint64(v.Value) >> 32))
+		}
+	}
+}

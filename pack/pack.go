@@ -1,0 +1,196 @@
+// Package pack writes packs: small files with all answers for an image, for hosts that do not have its debug
+// information. See docs/packs.md.
+//
+//	f, err := os.Create("vmlinux.pack")
+//	sum, err := pack.Write(ctx, img, pack.Options{}, f)
+//
+// A pack is opened as an image is: see dwarfloc.Open.
+package pack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/place"
+)
+
+// Options say what is in a pack; the zero value is everything.
+type Options struct {
+	// Match selects functions; nil means all. The sites of others are not in the pack.
+	Match dwarfloc.Matcher
+	// NoTypes leaves out the types that the image's own BTF has, as a kernel's: those of the running kernel
+	// take their place. It is of no effect for images without BTF.
+	NoTypes bool
+	// Progress, if not nil, is called with the number of sites that have been read, by several goroutines at once.
+	Progress func(done, total int)
+}
+
+// Summary says what has been written.
+type Summary struct {
+	Sites   int `json:"sites"`
+	Inlined int `json:"inlined"`
+	Values  int `json:"values"` // of parameters
+	// File is the size of the file in bytes. Parts are those of what is not types, and Types is the size of .BTF.
+	File  int    `json:"file"`
+	Types int    `json:"types"`
+	Parts []Part `json:"parts"`
+}
+
+// Part is a part of a pack.
+type Part struct {
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"`
+}
+
+// Write writes a pack of an image. The same image gives the same bytes on any machine. The error is the cause of ctx if that
+// ends, or about damaged debug information.
+func Write(ctx context.Context, img *dwarfloc.Image, o Options, w io.Writer) (*Summary, error) {
+	kernel, err := place.IsKernel(img)
+	if err != nil {
+		return nil, err
+	}
+	base, err := ownBTF(img)
+	if err != nil {
+		return nil, err
+	}
+	facts := packfile.Facts{Kernel: kernel, Checked: !kernel}
+	if o.NoTypes && base != nil {
+		facts.Types = packfile.Types{Base: true, BaseTypes: uint32(len(base.at)), BaseStrings: uint32(len(base.strs)), BaseSum: base.sum}
+	}
+	var of *table
+	if base != nil {
+		of = &base.table
+	}
+	out, err := outlineOf(img)
+	if err != nil {
+		return nil, err
+	}
+	t := newTypes(of)
+	pw := packfile.NewWriter(facts)
+	if err := readSites(ctx, img, o, t, kernel, pw); err != nil {
+		return nil, err
+	}
+	t.settle()
+	section, err := pw.Finish(t.numberOf)
+	if err != nil {
+		return nil, err
+	}
+	bw := newBTFWriter(out.order, of)
+	t.write(bw)
+	btf := bw.section(of, facts.Types.Base)
+	file := out.file(btf, section, packfile.Seal)
+	if _, err := w.Write(file); err != nil {
+		return nil, err
+	}
+	sum := &Summary{File: len(file), Types: len(btf)}
+	f, err := packfile.Open(section, img.Path())
+	if err != nil {
+		return nil, err
+	}
+	sum.count(f)
+	return sum, nil
+}
+
+func (s *Summary) count(f *packfile.File) {
+	x := f.Facts()
+	s.Sites, s.Inlined, s.Values = x.Sites, x.Inlined, x.Values
+	for _, p := range f.Parts() {
+		s.Parts = append(s.Parts, Part(p))
+	}
+}
+
+// ownTable is the BTF that an image has.
+type ownTable struct {
+	table
+	sum [sha256.Size]byte
+}
+
+// ownBTF reads the BTF of a kernel; nil if the image has none.
+func ownBTF(img *dwarfloc.Image) (*ownTable, error) {
+	if img.IsRelocatable() {
+		return nil, nil // of a module, it follows that of its kernel
+	}
+	for _, s := range img.Sections() {
+		if s.Name != btfSection {
+			continue
+		}
+		d, err := img.Bytes(s.Addr, s.Size)
+		if err != nil {
+			return nil, err
+		}
+		order := binary.ByteOrder(binary.LittleEndian)
+		if img.BigEndian() {
+			order = binary.BigEndian
+		}
+		t, err := readTable(d, order)
+		if err != nil {
+			return nil, err
+		}
+		return &ownTable{*t, sha256.Sum256(d)}, nil
+	}
+	return nil, nil
+}
+
+// readSites adds all sites.
+func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *types, kernel bool, w *packfile.Writer) error {
+	r := &reader{img: img, types: t}
+	if kernel {
+		var err error
+		if r.causes, err = attachable.New(img); err != nil {
+			return err
+		}
+	}
+	list, err := img.List(ctx, o.Match, nil)
+	if err != nil {
+		return err
+	}
+	total := list.Len()
+	done := make([]int, runtime.GOMAXPROCS(0))
+	sites := make([]packfile.Site, runtime.GOMAXPROCS(0))
+	return list.Each(ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *dwarfloc.Ways) error {
+		x := &sites[worker]
+		if err := r.site(s, ways, x); err != nil {
+			return err
+		}
+		if !kernel {
+			bad, err := img.CheckInstructions([]*dwarfloc.Site{s})
+			if err != nil {
+				return err
+			}
+			if bad[0] != nil {
+				x.BadInstruction = strings.TrimPrefix(bad[0].Error(), fmt.Sprintf("%s: %#x: ", img.Path(), s.Addr))
+			}
+		}
+		w.Add(s.DIE, x)
+		if done[worker]++; o.Progress != nil && done[worker]%1000 == 0 {
+			o.Progress(done[worker]*len(done), total)
+		}
+		return nil
+	})
+}
+
+// Check checks all of a pack: data is the file's contents, and path what errors name.
+func Check(data []byte, path string) (*Summary, error) {
+	section, err := packfile.Find(data, path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := packfile.Open(section, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	sum := &Summary{File: len(data)}
+	sum.count(f)
+	return sum, nil
+}

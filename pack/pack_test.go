@@ -1,0 +1,88 @@
+package pack_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/pack"
+)
+
+// write returns a pack of a file.
+func write(t *testing.T, path string, o pack.Options) ([]byte, *dwarfloc.Image) {
+	t.Helper()
+	img, err := dwarfloc.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = img.Close() })
+	var b bytes.Buffer
+	if _, err := pack.Write(context.Background(), img, o, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes(), img
+}
+
+// build compiles a program.
+func build(t *testing.T, text string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	src, out := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")
+	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := exec.Command("gcc", append(args, "-o", out, src)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	return out
+}
+
+const program = `struct s { int a; struct s *n; };
+static inline int add(struct s *p, long k) { return p->a + k; }
+__attribute__((noinline)) int f(struct s *p, const char *q, long k) { if (q[0]) return add(p, k); return add(p->n, k + 1) * 2; }
+int main(int c, char **v) { struct s x = {c, 0}; x.n = &x; return f(&x, v[0], c); }
+`
+
+// TestOutline opens packs as images are opened: sections, build ID, kind, and offsets in the file are the image's.
+func TestOutline(t *testing.T) {
+	object := build(t, program, "-O2", "-g", "-c")
+	for _, path := range []string{build(t, program, "-O2", "-g"), build(t, program, "-O2", "-g", "-static", "-no-pie"), object} {
+		d, img := write(t, path, pack.Options{})
+		f, err := image.FromBytes("pack", d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.BuildID() != img.BuildID() || f.IsRelocatable() != img.IsRelocatable() || f.IsPositionIndependent() != img.IsPositionIndependent() || f.Arch() != img.Arch() {
+			t.Errorf("%s: the pack is another kind of file", path)
+		}
+		want, have := img.Sections(), f.Sections()
+		if len(want) != len(have) {
+			t.Fatalf("%s: %d sections, and the image has %d", path, len(have), len(want))
+		}
+		for i := range want {
+			if want[i] != have[i] {
+				t.Errorf("%s: section %+v, and the image's is %+v", path, have[i], want[i])
+			}
+			a, errA := img.FileOffset(want[i].Addr)
+			b, errB := f.FileOffset(want[i].Addr)
+			if a != b || (errA == nil) != (errB == nil) {
+				t.Errorf("%s: %#x is at %#x, and in the image at %#x", path, want[i].Addr, b, a)
+			}
+		}
+	}
+}
+
+// TestSame writes a pack twice.
+func TestSame(t *testing.T) {
+	path := build(t, program, "-O2", "-g")
+	a, _ := write(t, path, pack.Options{})
+	b, _ := write(t, path, pack.Options{})
+	if !bytes.Equal(a, b) {
+		t.Error("two packs of one image differ")
+	}
+}

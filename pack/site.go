@@ -1,0 +1,233 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// reader reads what a pack says about sites.
+type reader struct {
+	img    *dwarfloc.Image
+	types  *types
+	causes *attachable.Table // nil if the image is not a kernel's
+}
+
+var (
+	frameExpr  = &probe.Expr{Kind: probe.KindFrame}
+	resultExpr = &probe.Expr{Kind: probe.KindRetval}
+)
+
+// site reads a site into out, but for BadInstruction.
+func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (err error) {
+	*out = packfile.Site{
+		Function: &packfile.Function{Name: s.Function}, Inline: s.Inlined(), Addr: s.Addr, View: s.View, Symbol: s.Symbol, Offset: s.Offset,
+		AfterPrologue: s.AfterPrologue, LocalEntry: s.LocalEntry, CallFile: s.CallFile, CallLine: s.CallLine,
+	}
+	f := out.Function
+	if f.Qualified, err = s.QualifiedName(); err != nil {
+		return err
+	}
+	if f.DeclFile, f.DeclLine, err = s.Declared(); err != nil {
+		return err
+	}
+	b := s.Body()
+	out.In, out.Of, out.Depth = b.In, b.Of, b.Depth
+	for i := range s.Callers {
+		out.Callers = append(out.Callers, packfile.Caller(s.Callers[i]))
+	}
+	if r.causes != nil {
+		if c := r.causes.At(s.Addr); c != attachable.CauseNone {
+			out.Refused = c.String()
+		}
+	}
+	if out.Values, err = r.values(s, f); err != nil {
+		return err
+	}
+	return r.ways(s, w, out)
+}
+
+// values reads the values of the site's function, and into f, if it is not nil, its parameters.
+func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Values, err error) {
+	params, err := s.Params()
+	if err != nil {
+		return out, err
+	}
+	for _, v := range params {
+		typ, err := r.types.of(v.Type)
+		if err != nil {
+			return out, err
+		}
+		if f != nil {
+			f.Params = append(f.Params, packfile.Param{Name: v.Name, Type: typ})
+		}
+		x, err := r.value(v)
+		if err != nil {
+			return out, err
+		}
+		out.Params = append(out.Params, x)
+	}
+	frame, err := s.Resolve(frameExpr)
+	if err != nil {
+		return out, err
+	}
+	if out.Frame, err = r.value(frame); err != nil {
+		return out, err
+	}
+	result, err := s.Resolve(resultExpr)
+	if err != nil {
+		return out, err
+	}
+	if out.Result, err = r.value(result); err != nil {
+		return out, err
+	}
+	out.Result.Own = true
+	out.Result.Type, err = r.types.of(result.Type)
+	return out, err
+}
+
+func (r *reader) value(v *dwarfloc.Variable) (packfile.Value, error) {
+	x := packfile.Value{Loc: v.Loc, Reason: r.reason(v.Reason), Entries: v.Entries, LowBit: v.LowBit}
+	if v.Loc.Kind != loc.KindImplicitPointer {
+		return x, nil
+	}
+	p, err := r.pointee(v, 0)
+	x.Pointee = p
+	return x, err
+}
+
+// reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
+func (r *reader) reason(x loc.Reason) loc.Reason {
+	if x.Code == loc.ReasonDamaged {
+		for _, path := range []string{r.img.Path(), r.img.DebugPath()} {
+			x.Detail = strings.TrimPrefix(x.Detail, path+": ")
+		}
+	}
+	return x
+}
+
+// maxPointees bounds chains of implicit pointers.
+const maxPointees = 8
+
+// pointee reads what an implicit pointer points to: the whole object, wherever in it the pointer points.
+func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, error) {
+	whole := *v
+	whole.Loc.TargetOffset = 0
+	to, err := whole.Pointee()
+	if err != nil {
+		return nil, err
+	}
+	typ, err := r.types.of(to.Type)
+	if err != nil {
+		return nil, err
+	}
+	p := &packfile.Pointee{Name: to.Name, Type: typ, Loc: to.Loc, Reason: r.reason(to.Reason)}
+	if to.Loc.Kind == loc.KindImplicitPointer && depth < maxPointees {
+		p.Pointee, err = r.pointee(to, depth+1)
+	}
+	return p, err
+}
+
+// ways reads the ways into and out of an inlined instance.
+func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) error {
+	if w == nil || !out.Inline {
+		return nil
+	}
+	o := &out.Ways
+	o.Known, o.Unknown, o.Within, o.NoReturn = true, w.Unknown, w.Within, w.NoReturn
+	in := s.WaysIn(w)
+	for i := range w.In {
+		x := way(&w.In[i])
+		x.Symbol, x.Offset = in[i].Symbol, in[i].Offset
+		if x.Addr != s.Addr || x.View != s.View || x.Probe != s.Addr {
+			v, err := r.values(in[i], nil)
+			if err != nil {
+				return err
+			}
+			if !sameValues(&v, &out.Values) {
+				x.Values = &v
+			}
+		}
+		for _, addr := range w.In[i].Before {
+			b, err := r.before(addr, s)
+			if err != nil {
+				return err
+			}
+			x.Before = append(x.Before, b)
+		}
+		o.In = append(o.In, x)
+	}
+	for i, at := range s.WaysOut(w) {
+		x := way(&w.Out[i])
+		x.Symbol, x.Offset = at.Symbol, at.Offset
+		o.Out = append(o.Out, x)
+	}
+	return nil
+}
+
+func way(w *dwarfloc.Way) packfile.Way {
+	return packfile.Way{Addr: w.Addr, View: w.View, Probe: w.Probe, Again: w.Again}
+}
+
+// codeSize is how much code is kept of an instruction: the longest has 15 bytes.
+const codeSize = 16
+
+// before reads an instruction before a way into an instance.
+func (r *reader) before(addr uint64, s *dwarfloc.Site) (packfile.Before, error) {
+	b := packfile.Before{Addr: addr}
+	sec := r.img.SectionAt(addr)
+	if sec == nil {
+		return b, fmt.Errorf("%s: an instruction at %#x is in no section", r.img.Path(), addr)
+	}
+	var err error
+	if b.Code, err = r.img.Bytes(addr, min(codeSize, sec.Addr+sec.Size-addr)); err != nil {
+		return b, err
+	}
+	want := s.Function
+	if n := len(s.Callers); n > 0 {
+		want = s.Callers[n-1].Function
+	}
+	if sym := r.img.SymbolAt(addr, want); sym != nil {
+		b.Symbol, b.Offset = sym.Name, addr-sym.Addr
+	}
+	return b, nil
+}
+
+// sameValues reports whether values are where others are.
+func sameValues(a, b *packfile.Values) bool {
+	return slices.EqualFunc(a.Params, b.Params, sameValue) && sameValue(a.Frame, b.Frame) && sameValue(a.Result, b.Result)
+}
+
+func sameValue(a, b packfile.Value) bool {
+	if a.Absent != b.Absent || a.Reason != b.Reason || a.Entries != b.Entries || a.LowBit != b.LowBit || a.Own != b.Own || a.Type != b.Type || !sameLoc(&a.Loc, &b.Loc) {
+		return false
+	}
+	p, q := a.Pointee, b.Pointee
+	for ; p != nil && q != nil; p, q = p.Pointee, q.Pointee {
+		if p.Name != q.Name || p.Type != q.Type || p.Reason != q.Reason || !sameLoc(&p.Loc, &q.Loc) {
+			return false
+		}
+	}
+	return p == nil && q == nil
+}
+
+func sameLoc(a, b *loc.Location) bool {
+	return a.Kind == b.Kind && a.Rule == b.Rule && a.Size == b.Size && a.Target == b.Target && a.TargetOffset == b.TargetOffset &&
+		string(a.Bytes) == string(b.Bytes) && sameExpr(a.Expr, b.Expr) &&
+		slices.EqualFunc(a.Pieces, b.Pieces, func(p, q loc.Piece) bool {
+			return p.BitSize == q.BitSize && p.BitOffset == q.BitOffset && p.Reason == q.Reason && sameLoc(&p.Loc, &q.Loc)
+		})
+}
+
+func sameExpr(a, b *loc.Expr) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Op == b.Op && a.Size == b.Size && a.K == b.K && sameExpr(a.A, b.A) && sameExpr(a.B, b.B) && sameExpr(a.C, b.C)
+}
