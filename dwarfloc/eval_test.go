@@ -86,7 +86,7 @@ func newEvalUnit(t testing.TB) *evalUnit {
 
 // locate evaluates an expression and prints what came out.
 func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
-	site := &Site{Addr: addr, u: x.u, fun: function{start: dwarftest.TextAddr}}
+	site := &Site{Addr: addr, Image: x.u.img, u: x.u, fun: function{start: dwarftest.TextAddr}}
 	if frame != nil {
 		site.fun.frame = dw.BlockValue(dw.FormExprloc, frame)
 	}

@@ -7,8 +7,10 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +44,7 @@ type BTFOptions struct {
 	Symbols io.Reader
 	// Module is the kernel's name for the module that BTF is of, or "" for the kernel itself.
 	Module string
-	// BuildID of the kernel or the module, in hexadecimal digits, or "".
+	// BuildID is that of the kernel, also for a module, in hexadecimal digits, or "".
 	BuildID string
 }
 
@@ -76,6 +78,58 @@ func FromBTF(o BTFOptions) (*Image, error) {
 		return nil, t.btf.errorf(err)
 	}
 	return img, nil
+}
+
+// OpenBTF is FromBTF for a file: one like /sys/kernel/btf/vmlinux, for an architecture, or an ELF file with a
+// section .BTF, whose symbols and architecture count.
+func OpenBTF(path string, a *arch.Arch) (*Image, error) {
+	f, err := image.Open(path, nil)
+	if errors.Is(err, image.ErrNotELF) {
+		d, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return FromBTF(BTFOptions{Path: path, BTF: d, Arch: a})
+	}
+	if err != nil {
+		return nil, err
+	}
+	img, err := fromELF(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return img, nil
+}
+
+// fromELF makes an image of the BTF in an ELF file.
+func fromELF(f *image.File) (*Image, error) {
+	t := &btfTeller{functions: make(map[string][]kernelSymbol)}
+	img := &Image{File: f, told: t}
+	t.btf = &btfTypes{img: img, section: ".BTF"}
+	all := f.Sections()
+	i := slices.IndexFunc(all, func(s image.Section) bool { return s.Name == ".BTF" })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: no section .BTF", f.Path())
+	}
+	for s := range f.Symbols() {
+		t.addFunction(s.Name, s.Addr)
+	}
+	t.symbols = len(t.functions) > 0
+	return img, f.Guard(func() error {
+		d, err := f.Bytes(all[i].Addr, all[i].Size)
+		if err == nil {
+			t.btf.Types, err = btf.New(d, nil)
+		}
+		return t.btf.errorf(err)
+	})
+}
+
+// addFunction adds a symbol of code.
+func (t *btfTeller) addFunction(name string, addr uint64) {
+	base, clone, _ := strings.Cut(name, ".")
+	if !strings.HasPrefix(clone, "cold") { // that is a part of a function that is not entered
+		t.functions[base] = append(t.functions[base], kernelSymbol{name, addr})
+	}
 }
 
 // kernelSymbol is a function in /proc/kallsyms.
@@ -184,10 +238,7 @@ func (t *btfTeller) readSymbols(o *BTFOptions, f *elfwrite.File, marks map[strin
 			}
 			marks["last"] = max(marks["last"], addr+1)
 		}
-		base, clone, _ := strings.Cut(name, ".")
-		if !strings.HasPrefix(clone, "cold") { // that is a part of a function that is not entered
-			t.functions[base] = append(t.functions[base], kernelSymbol{name, addr})
-		}
+		t.addFunction(name, addr)
 	}
 	if hidden {
 		return fmt.Errorf("symbols of %s: no address is shown: that needs root, or CAP_SYSLOG, and kernel.kptr_restrict of 0 or 1", o.Path)

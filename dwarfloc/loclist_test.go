@@ -34,7 +34,7 @@ func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
 	if c.rule == loc.RuleNone {
 		return fmt.Sprintf("none, others %v", c.others)
 	}
-	site := &Site{u: u, Addr: dwarftest.TextAddr + addr}
+	site := &Site{Image: u.img, u: u, Addr: dwarftest.TextAddr + addr}
 	var l loc.Location
 	r, err := site.evaluator().locate(c.expr, c.sec, c.off, &l)
 	dwarftest.Must(err)

@@ -20,6 +20,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
+// kernelNotes is where the kernel shows its build ID.
+const kernelNotes = "/sys/kernel/notes"
+
 // ErrImageMismatch is wrapped by Find's error if the running code has another build ID than
 // the image.
 var ErrImageMismatch = errors.New("the image is not what runs")
@@ -80,7 +83,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 	if kernelhas.Casts() {
 		r.target.Reads = prologue.ReadCast
 	}
-	notes := "/sys/kernel/notes"
+	notes := kernelNotes
 	if img.IsRelocatable() {
 		module := filepath.Join("/sys/module", place.ModuleName(img.Path()))
 		if err := r.findSections(module); err != nil {

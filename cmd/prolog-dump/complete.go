@@ -141,11 +141,11 @@ func (s *settings) completeQuoted(cmd *cobra.Command, _ []string, text string) (
 	if def, err := probe.Parse(text); err == nil {
 		o = def.Options
 	}
-	path, _, err := s.imagePath(&o)
+	from, err := s.origin(&o)
 	if err != nil {
 		return nil, directive
 	}
-	img, err := s.open(path, nil)
+	img, err := s.openOrigin(&from, nil)
 	if err != nil {
 		return nil, directive
 	}

@@ -62,6 +62,10 @@ var sharedFlags = []flag{
 	{"no-cache", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.noCache, "no-cache", false, "neither use nor keep the image's index in the user's cache directory")
 	}, nil},
+	{"btf", func(f *pflag.FlagSet, s *settings) {
+		f.StringVar(&s.btf, "btf", "", "answer from the running kernel's own BTF, as where no debug information of it is found: entries of functions, by the calling convention; --btf=FILE: from that of another kernel")
+		f.Lookup("btf").NoOptDefVal = runningBTF
+	}, nil},
 	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
 		f.StringArrayVar(&s.debugDirs, "debug-dir", nil, "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
@@ -93,7 +97,7 @@ var sharedFlags = []flag{
 
 // What groups of verbs use.
 var (
-	imageFlags    = []string{"vmlinux", "exec", "debug-dir", "no-cache"}
+	imageFlags    = []string{"vmlinux", "exec", "btf", "debug-dir", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
 	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )

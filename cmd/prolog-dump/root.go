@@ -17,7 +17,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -34,6 +33,8 @@ type settings struct {
 	filter  string
 	sources []string
 
+	btf       string
+	warned    map[string]bool // see warnOnce
 	debugDirs []string
 	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 
@@ -182,15 +183,15 @@ type subject struct {
 
 // subject opens the image that flags and a definition's options name.
 func (s *settings) subject(o *probe.Options) (x *subject, err error) {
-	path, kernel, err := s.imagePath(o)
+	from, err := s.origin(o)
 	if err != nil {
 		return nil, err
 	}
-	x = &subject{kernel: kernel, list: 3}
+	x = &subject{kernel: from.kernel, list: 3}
 	if s.attachable {
 		x.list = math.MaxInt
 	}
-	if x.options, err = s.options(kernel); err != nil {
+	if x.options, err = s.options(from.kernel); err != nil {
 		return nil, err
 	}
 	if o.Module != "" && s.vmlinux != "" {
@@ -198,7 +199,7 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 			return nil, err
 		}
 	}
-	if x.img, err = s.open(path, x.types); err != nil {
+	if x.img, err = s.openOrigin(&from, x.types); err != nil {
 		return nil, err
 	}
 	if s.move {
@@ -247,61 +248,6 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 		return o, fmt.Errorf("--source: %w", err)
 	}
 	return o, nil
-}
-
-// imagePath returns the path of the image that flags and a definition's options name, and
-// whether it is a kernel's.
-func (s *settings) imagePath(o *probe.Options) (path string, kernel bool, err error) {
-	switch {
-	case o.Module != "":
-		path, err = s.modulePath(o.Module)
-		return path, true, err
-	case s.vmlinux != "" && s.exec != "":
-		return "", false, errors.New("-k and -x name two images; give one")
-	case o.Exec != "":
-		return o.Exec, false, nil
-	case s.exec != "":
-		return s.exec, false, nil
-	case s.vmlinux != "":
-		return s.vmlinux, true, nil
-	}
-	release, err := runningRelease()
-	if err != nil {
-		return "", false, err
-	}
-	path, err = kernelfiles.FindRunningKernel(release, s.allDebugDirs())
-	if err != nil {
-		path, err = s.fetch(kernelfiles.RunningBuildID(""), err)
-	}
-	return path, true, withAdvice(err, "install the kernel's debug package, or name an image with -k FILE")
-}
-
-// modulePath finds the file of a module: of the kernel that -k names, or of the running one.
-func (s *settings) modulePath(name string) (string, error) {
-	var release string
-	var err error
-	if s.vmlinux != "" {
-		release, err = kernelfiles.KernelRelease(s.vmlinux)
-	} else {
-		release, err = runningRelease()
-	}
-	if err != nil {
-		return "", err
-	}
-	path, err := kernelfiles.FindModule(name, kernelfiles.ModuleDirs(release, s.vmlinux, s.allDebugDirs()))
-	if err != nil && s.vmlinux == "" {
-		path, err = s.fetch(kernelfiles.RunningBuildID(name), err)
-	}
-	return path, withAdvice(err, "install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
-}
-
-// withAdvice adds advice to the error for a file that is in none of the usual places.
-func withAdvice(err error, advice string) error {
-	var none *kernelfiles.NotFoundError
-	if errors.As(err, &none) {
-		return &advisedError{err, advice}
-	}
-	return err
 }
 
 // runningRelease returns what uname -r prints.

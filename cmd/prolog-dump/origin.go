@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/terminal"
+)
+
+// runningBTF is the value of --btf without a file.
+const runningBTF = "running"
+
+// origin is where an image comes from.
+type origin struct {
+	path   string // of its file
+	kernel bool   // it is a kernel's, or a module's
+	// btf is set if it is made of BTF: of the file with the path, or if that is "" of what the running kernel says
+	// about itself, or about the module.
+	btf    bool
+	module string
+}
+
+// origin returns where the image comes from that flags and a definition's options name.
+func (s *settings) origin(o *probe.Options) (from origin, err error) {
+	switch {
+	case s.btf != "" && (s.vmlinux != "" || s.exec != "" || o.Exec != ""):
+		return from, errors.New("--btf takes the place of an image: it goes with neither -k nor -x")
+	case s.btf == runningBTF:
+		return origin{kernel: true, btf: true, module: o.Module}, nil
+	case s.btf != "" && o.Module != "":
+		return from, errors.New("--btf=FILE is about a kernel, and module= about another image")
+	case s.btf != "":
+		return origin{kernel: true, btf: true, path: s.btf}, nil
+	case o.Module != "":
+		from = origin{kernel: true, module: o.Module}
+		if from.path, err = s.modulePath(o.Module); err != nil && s.vmlinux == "" {
+			return s.insteadOf(from, err)
+		}
+		return from, err
+	case s.vmlinux != "" && s.exec != "":
+		return from, errors.New("-k and -x name two images; give one")
+	case o.Exec != "":
+		return origin{path: o.Exec}, nil
+	case s.exec != "":
+		return origin{path: s.exec}, nil
+	case s.vmlinux != "":
+		return origin{path: s.vmlinux, kernel: true}, nil
+	}
+	release, err := runningRelease()
+	if err != nil {
+		return from, err
+	}
+	from.kernel = true
+	from.path, err = kernelfiles.FindRunningKernel(release, s.allDebugDirs())
+	if err != nil {
+		from.path, err = s.fetch(kernelfiles.RunningBuildID(""), err)
+	}
+	if err = withAdvice(err, "install the kernel's debug package, or name an image with -k FILE"); err != nil {
+		return s.insteadOf(from, err)
+	}
+	return from, nil
+}
+
+// insteadOf returns what the running kernel says about itself as the origin if there is no file with its
+// debug information, and that; or else the error about the file.
+func (s *settings) insteadOf(from origin, missing error) (origin, error) {
+	var none *kernelfiles.NotFoundError
+	if !errors.As(missing, &none) || !instances.KernelHasBTF(from.module) {
+		return from, missing
+	}
+	from.btf = true
+	what := "the running kernel"
+	if from.module != "" {
+		what = "module " + from.module
+	}
+	s.warnOnce(fmt.Sprintf("no debug information of %s found: answers come from its BTF, which knows no inlined functions and no local variables", what))
+	return from, nil
+}
+
+// warnOnce tells something on stderr, once.
+func (s *settings) warnOnce(text string) {
+	if !s.warned[text] {
+		if s.warned == nil {
+			s.warned = make(map[string]bool)
+		}
+		s.warned[text] = true
+		terminal.Fprintf(stderr, "prolog-dump: %s\n", text)
+	}
+}
+
+// openOrigin opens an image. typesOf is as for open.
+func (s *settings) openOrigin(from *origin, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
+	if !from.btf {
+		return s.open(from.path, typesOf)
+	}
+	img, err := (*dwarfloc.Image)(nil), error(nil)
+	if from.path == "" {
+		img, err = instances.KernelFromBTF(from.module)
+	} else {
+		img, err = dwarfloc.OpenBTF(from.path, kernelhas.Arch())
+	}
+	if err == nil {
+		s.images = append(s.images, img)
+	}
+	return img, err
+}
+
+// modulePath finds the file of a module: of the kernel that -k names, or of the running one.
+func (s *settings) modulePath(name string) (string, error) {
+	var release string
+	var err error
+	if s.vmlinux != "" {
+		release, err = kernelfiles.KernelRelease(s.vmlinux)
+	} else {
+		release, err = runningRelease()
+	}
+	if err != nil {
+		return "", err
+	}
+	path, err := kernelfiles.FindModule(name, kernelfiles.ModuleDirs(release, s.vmlinux, s.allDebugDirs()))
+	if err != nil && s.vmlinux == "" {
+		path, err = s.fetch(kernelfiles.RunningBuildID(name), err)
+	}
+	return path, withAdvice(err, "install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
+}
+
+// withAdvice adds advice to the error for a file that is in none of the usual places.
+func withAdvice(err error, advice string) error {
+	var none *kernelfiles.NotFoundError
+	if errors.As(err, &none) {
+		return &advisedError{err, advice}
+	}
+	return err
+}
