@@ -165,9 +165,8 @@ func (o *outline) bytes(v uint64, n int) []byte {
 	return d[8-n:]
 }
 
-// file returns the whole file. btf and pack are the contents of the last two sections; seal is called with the file
-// and where these are in it, and changes nothing but the pack.
-func (o *outline) file(btf, pack []byte, seal func(file []byte, btfAt, packAt uint64)) []byte {
+// file returns the whole file. btf and pack are the contents of the last two sections, of which the pack is sealed.
+func (o *outline) file(btf, pack []byte) []byte {
 	all := slices.Clone(o.sections)
 	var names strings.Builder
 	names.WriteByte(0)
@@ -249,7 +248,8 @@ func (o *outline) file(btf, pack []byte, seal func(file []byte, btfAt, packAt ui
 			b = append(b, s.data...)
 		}
 	}
-	seal(b, all[len(all)-2].at, all[len(all)-1].at)
+	types, sites := &all[len(all)-2], &all[len(all)-1]
+	packfile.Seal(b, types.at, types.Size, sites.at, sites.Size)
 	return b
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	NoTypes bool
 	// Progress, if not nil, is called with the number of sites that have been read, by several goroutines at once.
 	Progress func(done, total int)
+
+	seen func(i int, s *packfile.Site) // for tests; types have temporary numbers
 }
 
 // Summary says what has been written.
@@ -53,13 +55,23 @@ type Part struct {
 // Write writes a pack of an image. The same image gives the same bytes on any machine. The error is the cause of ctx if that
 // ends, or about damaged debug information.
 func Write(ctx context.Context, img *dwarfloc.Image, o Options, w io.Writer) (*Summary, error) {
-	kernel, err := place.IsKernel(img)
+	file, _, sum, err := write(ctx, img, o)
 	if err != nil {
 		return nil, err
 	}
+	_, err = w.Write(file)
+	return sum, err
+}
+
+// write returns the file.
+func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t *types, sum *Summary, err error) {
+	kernel, err := place.IsKernel(img)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	base, err := ownBTF(img)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	facts := packfile.Facts{Kernel: kernel, Checked: !kernel}
 	if o.NoTypes && base != nil {
@@ -71,32 +83,29 @@ func Write(ctx context.Context, img *dwarfloc.Image, o Options, w io.Writer) (*S
 	}
 	out, err := outlineOf(img)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	t := newTypes(of)
+	t = newTypes(of)
 	pw := packfile.NewWriter(facts)
 	if err := readSites(ctx, img, o, t, kernel, pw); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	t.settle()
 	section, err := pw.Finish(t.numberOf)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	bw := newBTFWriter(out.order, of)
 	t.write(bw)
 	btf := bw.section(of, facts.Types.Base)
-	file := out.file(btf, section, packfile.Seal)
-	if _, err := w.Write(file); err != nil {
-		return nil, err
-	}
-	sum := &Summary{File: len(file), Types: len(btf)}
+	file = out.file(btf, section)
+	sum = &Summary{File: len(file), Types: len(btf)}
 	f, err := packfile.Open(section, img.Path())
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	sum.count(f)
-	return sum, nil
+	return file, t, sum, nil
 }
 
 func (s *Summary) count(f *packfile.File) {
@@ -169,7 +178,12 @@ func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *types, ke
 				x.BadInstruction = strings.TrimPrefix(bad[0].Error(), fmt.Sprintf("%s: %#x: ", img.Path(), s.Addr))
 			}
 		}
-		w.Add(s.DIE, x)
+		if o.seen != nil {
+			o.seen(i, x)
+		}
+		if err := w.Add(s.DIE, x); err != nil {
+			return err
+		}
 		if done[worker]++; o.Progress != nil && done[worker]%1000 == 0 {
 			o.Progress(done[worker]*len(done), total)
 		}
@@ -185,6 +199,9 @@ func Check(data []byte, path string) (*Summary, error) {
 	}
 	f, err := packfile.Open(section, path)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.CheckFile(data, true); err != nil {
 		return nil, err
 	}
 	if err := f.Check(); err != nil {

@@ -93,13 +93,33 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Va
 }
 
 func (r *reader) value(v *dwarfloc.Variable) (packfile.Value, error) {
-	x := packfile.Value{Loc: v.Loc, Reason: r.reason(v.Reason), Entries: v.Entries, LowBit: v.LowBit}
+	x := packfile.Value{Loc: cloneLoc(&v.Loc), Reason: r.reason(v.Reason), Entries: v.Entries, LowBit: v.LowBit}
 	if v.Loc.Kind != loc.KindImplicitPointer {
 		return x, nil
 	}
 	p, err := r.pointee(v, 0)
 	x.Pointee = p
 	return x, err
+}
+
+// cloneLoc copies a location: the memory of a site's parameters is used for the next site.
+func cloneLoc(l *loc.Location) loc.Location {
+	c := *l
+	c.Expr, c.Bytes = cloneExpr(l.Expr), slices.Clone(l.Bytes)
+	c.Pieces = slices.Clone(l.Pieces)
+	for i := range c.Pieces {
+		c.Pieces[i].Loc = cloneLoc(&c.Pieces[i].Loc)
+	}
+	return c
+}
+
+func cloneExpr(e *loc.Expr) *loc.Expr {
+	if e == nil {
+		return nil
+	}
+	c := *e
+	c.A, c.B, c.C = cloneExpr(e.A), cloneExpr(e.B), cloneExpr(e.C)
+	return &c
 }
 
 // reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
@@ -127,7 +147,7 @@ func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, er
 	if err != nil {
 		return nil, err
 	}
-	p := &packfile.Pointee{Name: to.Name, Type: typ, Loc: to.Loc, Reason: r.reason(to.Reason)}
+	p := &packfile.Pointee{Name: to.Name, Type: typ, Loc: cloneLoc(&to.Loc), Reason: r.reason(to.Reason)}
 	if to.Loc.Kind == loc.KindImplicitPointer && depth < maxPointees {
 		p.Pointee, err = r.pointee(to, depth+1)
 	}

@@ -1,0 +1,440 @@
+package packfile
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// fun is a function while a pack is made.
+type fun struct {
+	Function
+	base    *fun // another one that is the same function, with the parameters that most sites have; or nil
+	id      int
+	given   bool // id is set
+	root    bool // the id is that of a block's root
+	edges   []edge
+	edgeOf  map[edge]int
+	parents map[*fun]bool
+	blocks  []int // in which it has nodes
+	result  int   // the most frequent one, by rank
+	results map[int]int
+	rooted  int  // blocks of which it is the root
+	derived bool // its blocks follow from those of what it is in
+	sig     []int
+	sigKey  string
+}
+
+// edge is a call that was inlined: of what, and in which line of the caller.
+type edge struct {
+	to   *fun
+	line int
+}
+
+// node is a site, or a function around sites that is none.
+type node struct {
+	s      *written // nil if it is no site
+	f      *fun
+	parent int // index in the block; -1 for the root
+	depth  int // of nesting
+	edge   int // in the parent's function
+	file   int32
+	line   int
+	tuple  int // rank, or -1 if it is written where it is
+	list   []int
+	frame  int
+	result int
+}
+
+type block struct{ nodes []node }
+
+// encoder makes the parts of a pack.
+type encoder struct {
+	w     *Writer
+	final func(TypeID) TypeID
+
+	blockList []block
+	funs      []*fun // by id
+	roots     int    // functions that are roots of blocks have the first ids
+
+	values                []*Value // by rank
+	ranks                 []int    // of the writer's values
+	counts                []int
+	mapped                []bool
+	tuples                [][]int // those that several nodes have, by rank
+	frames                []int   // values, by rank
+	results               []int
+	frameRank, resultRank map[int]int
+	params                []Param
+	sigs                  [][]int
+	sigRank               map[string]int
+	typ                   []TypeID // of parameters, by rank
+
+	names, texts     []string // sorted; texts are those that are no names
+	nameIDs, textIDs map[string]int
+}
+
+func newEncoder(w *Writer, final func(TypeID) TypeID) *encoder { return &encoder{w: w, final: final} }
+
+// types gives types their numbers, in the order of the sites that name them first, and finds out which values are equal then.
+func (e *encoder) types() {
+	w := e.w
+	funs, tuples := make([]bool, len(w.funs.all)), make([]bool, len(w.tuples.all))
+	e.mapped = make([]bool, len(w.values.all))
+	of := func(x *wrote) {
+		if !tuples[x.tuple] {
+			tuples[x.tuple] = true
+			for _, v := range w.tuples.all[x.tuple] {
+				e.mapValue(v)
+			}
+		}
+		e.mapValue(x.frame)
+		e.mapValue(x.result)
+	}
+	for i := range w.sites {
+		s := &w.sites[i]
+		if f := w.funs.all[s.fun]; !funs[s.fun] {
+			funs[s.fun] = true
+			for j := range f.Params {
+				f.Params[j].Type = e.final(f.Params[j].Type)
+			}
+		}
+		of(&wrote{s.tuple, s.frame, s.result})
+		for _, v := range s.wayValues {
+			if v != nil {
+				of(v)
+			}
+		}
+	}
+	var again interned[*Value]
+	e.ranks = make([]int, len(w.values.all))
+	for i, v := range w.values.all {
+		key, _ := appendValue(nil, v, func(s string) uint64 { return uint64(w.text(s)) }, func(t TypeID) uint64 { return uint64(t) })
+		e.ranks[i] = int(again.add(key, func() *Value { return v }))
+	}
+	e.values = again.all
+}
+
+func (e *encoder) mapValue(i int32) {
+	if e.mapped[i] {
+		return
+	}
+	e.mapped[i] = true
+	v := e.w.values.all[i]
+	if v.Own {
+		v.Type = e.final(v.Type)
+	}
+	for p := &v.Pointee; *p != nil; p = &(*p).Pointee {
+		c := **p
+		c.Type = e.final(c.Type)
+		*p = &c
+	}
+}
+
+// blocks makes blocks of sites: the trees of what is inlined into each function.
+func (e *encoder) blocks() error {
+	w := e.w
+	known := make(map[string]*fun)
+	bases := make(map[string]*fun)
+	function := func(f *Function, ordinal int) *fun {
+		key := fmt.Sprintf("%q %q %q %d %d", f.Name, f.Qualified, f.DeclFile, f.DeclLine, ordinal)
+		whole := fmt.Sprintf("%s %v", key, f.Params)
+		x := known[whole]
+		if x == nil {
+			x = &fun{Function: *f, edgeOf: make(map[edge]int), parents: make(map[*fun]bool), results: make(map[int]int)}
+			known[whole] = x
+			if b := bases[key]; b != nil {
+				x.base = b
+			} else {
+				bases[key] = x
+			}
+		}
+		return x
+	}
+	for i := 0; i < len(w.sites); {
+		var b block
+		in := w.sites[i].in
+		var stack []int                  // nodes around the next one
+		ofs := make(map[string][]uint64) // numbers of functions that look the same
+		for ; i < len(w.sites) && w.sites[i].in == in; i++ {
+			s := &w.sites[i]
+			f := w.funs.all[s.fun]
+			look := fmt.Sprintf("%q %q %q %d", f.Name, f.Qualified, f.DeclFile, f.DeclLine)
+			ordinal := slices.Index(ofs[look], s.of)
+			if ordinal < 0 {
+				ordinal = len(ofs[look])
+				ofs[look] = append(ofs[look], s.of)
+			}
+			n := node{s: s, f: function(f, ordinal), parent: -1, file: s.callFile, line: int(s.callLine)}
+			if !s.inline {
+				if len(b.nodes) > 0 {
+					return fmt.Errorf("the function at %#x begins in the middle of another", s.addr)
+				}
+				stack = append(stack[:0], 0)
+				b.nodes = append(b.nodes, n)
+				continue
+			}
+			stack = e.enclose(&b, stack, s.chain, function)
+			if len(stack) > maxNesting {
+				return fmt.Errorf("inlined bodies at %#x are nested more than %d deep", s.addr, maxNesting)
+			}
+			n.parent, n.depth = stack[len(stack)-1], len(stack)
+			stack = append(stack, len(b.nodes))
+			b.nodes = append(b.nodes, n)
+		}
+		if len(b.nodes) > maxNodes {
+			return fmt.Errorf("%d bodies are inlined into the function at %#x, and a pack has room for %d", len(b.nodes), b.base(), maxNodes)
+		}
+		e.blockList = append(e.blockList, b)
+	}
+	for i := range e.blockList {
+		b := &e.blockList[i]
+		for j := range b.nodes {
+			n := &b.nodes[j]
+			if l := n.f.blocks; len(l) == 0 || l[len(l)-1] != i {
+				n.f.blocks = append(l, i)
+			}
+			if n.parent < 0 {
+				n.f.rooted++
+				continue
+			}
+			p := b.nodes[n.parent].f
+			x := edge{n.f, n.line}
+			at, known := p.edgeOf[x]
+			if !known {
+				at = len(p.edges)
+				p.edgeOf[x] = at
+				p.edges = append(p.edges, x)
+				n.f.parents[p] = true
+			}
+			n.edge = at
+		}
+	}
+	e.numberFunctions()
+	return nil
+}
+
+// maxNesting bounds how deep inlined bodies are nested.
+const maxNesting = 512
+
+// enclose returns the nodes that enclose a site with a chain of callers, innermost last. Those that are not there are made.
+func (e *encoder) enclose(b *block, stack []int, at int32, function func(*Function, int) *fun) []int {
+	w := e.w
+	var callers []*chain // innermost first
+	for ; at >= 0; at = w.chains.all[at].next {
+		callers = append(callers, &w.chains.all[at])
+	}
+	same := 0
+	for ; same < min(len(stack), len(callers)); same++ {
+		c := callers[len(callers)-1-same]
+		n := &b.nodes[stack[same]]
+		if n.f.Name != w.strings.all[c.function] || n.f.Qualified != w.strings.all[c.qualified] || n.file != c.file || n.line != int(c.line) {
+			break
+		}
+	}
+	stack = stack[:same]
+	for ; same < len(callers); same++ {
+		c := callers[len(callers)-1-same]
+		f := function(&Function{Name: w.strings.all[c.function], Qualified: w.strings.all[c.qualified]}, 0)
+		n := node{f: f, parent: -1, depth: same, file: c.file, line: int(c.line)}
+		if same > 0 {
+			n.parent = stack[same-1]
+		}
+		stack = append(stack, len(b.nodes))
+		b.nodes = append(b.nodes, n)
+	}
+	return stack
+}
+
+// numberFunctions gives functions their ids: first those that are roots of blocks, in the order of the blocks, then others in the
+// order in which functions before them name them. So what is named for the first time needs no number.
+func (e *encoder) numberFunctions() {
+	give := func(f *fun) {
+		if !f.given {
+			f.given, f.id = true, len(e.funs)
+			e.funs = append(e.funs, f)
+		}
+	}
+	for i := range e.blockList {
+		f := e.blockList[i].nodes[0].f
+		f.root = true
+		give(f)
+	}
+	e.roots = len(e.funs)
+	for i := 0; i < len(e.funs); i++ {
+		for _, x := range e.funs[i].edges {
+			give(x.to)
+		}
+	}
+	for _, f := range e.funs {
+		switch {
+		case f.root:
+			f.derived = f.rooted == 1 && len(f.blocks) == 1
+		default:
+			f.derived = len(f.parents) == 1 && !f.parents[f]
+		}
+	}
+}
+
+// rankAll sorts what sites share by how often they do.
+func (e *encoder) rankAll() error {
+	w := e.w
+	e.rankTexts()
+	// Values, by how many parameters have them.
+	e.counts = make([]int, len(e.values))
+	tuples := make(map[string]*[2]int) // use, and rank
+	tupleKey := func(list []int32) string {
+		var k []byte
+		for _, v := range list {
+			k = binary.AppendUvarint(k, uint64(e.ranks[v]))
+		}
+		return string(k)
+	}
+	each := func(f func(n *node)) {
+		for i := range e.blockList {
+			for j := range e.blockList[i].nodes {
+				if n := &e.blockList[i].nodes[j]; n.s != nil {
+					f(n)
+				}
+			}
+		}
+	}
+	var inOrder []string
+	lists := make(map[string][]int32)
+	each(func(n *node) {
+		list := w.tuples.all[n.s.tuple]
+		for _, v := range list {
+			e.counts[e.ranks[v]]++
+		}
+		k := tupleKey(list)
+		if tuples[k] == nil {
+			tuples[k] = new([2]int)
+			inOrder = append(inOrder, k)
+			lists[k] = list
+		}
+		tuples[k][0]++
+	})
+	order := make([]int, len(e.values))
+	keys := make([][]byte, len(e.values))
+	for i := range order {
+		order[i] = i
+		var err error
+		if keys[i], err = e.appendValue(nil, e.values[i]); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(e.counts[b], e.counts[a]), slices.Compare(keys[a], keys[b]))
+	})
+	rankOf := make([]int, len(order))
+	sorted := make([]*Value, len(order))
+	for i, v := range order {
+		rankOf[v], sorted[i] = i, e.values[v]
+	}
+	e.values = sorted
+	for i := range e.ranks {
+		e.ranks[i] = rankOf[e.ranks[i]]
+	}
+	slices.SortStableFunc(inOrder, func(a, b string) int { return cmp.Compare(tuples[b][0], tuples[a][0]) })
+	for _, k := range inOrder {
+		t := tuples[k]
+		if t[1] = -1; t[0] > 1 {
+			t[1] = len(e.tuples)
+			e.tuples = append(e.tuples, e.list(lists[k]))
+		}
+	}
+	// The map's keys had the numbers of before.
+	byList := make(map[string]int, len(tuples))
+	for k, t := range tuples {
+		byList[fmt.Sprint(e.list(lists[k]))] = t[1]
+	}
+	frames, results := make(map[int]int), make(map[int]int)
+	each(func(n *node) {
+		n.list = e.list(w.tuples.all[n.s.tuple])
+		n.tuple = byList[fmt.Sprint(n.list)]
+		n.frame, n.result = e.ranks[n.s.frame], e.ranks[n.s.result]
+		frames[n.frame]++
+		results[n.result]++
+		for _, v := range n.s.wayValues {
+			if v != nil {
+				frames[e.ranks[v.frame]]++
+				results[e.ranks[v.result]]++
+			}
+		}
+	})
+	e.frames, e.results = byCount(frames), byCount(results)
+	e.frameRank, e.resultRank = inverse(e.frames), inverse(e.results)
+	each(func(n *node) {
+		n.frame, n.result = e.frameRank[n.frame], e.resultRank[n.result]
+		n.f.results[n.result]++
+	})
+	for _, f := range e.funs {
+		if l := byCount(f.results); len(l) > 0 {
+			f.result = l[0]
+		}
+	}
+	return nil
+}
+
+func (e *encoder) list(values []int32) []int {
+	out := make([]int, len(values))
+	for i, v := range values {
+		out[i] = e.ranks[v]
+	}
+	return out
+}
+
+// byCount returns keys, those with the highest count first.
+func byCount(m map[int]int) []int {
+	out := make([]int, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b int) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	return out
+}
+
+func inverse(l []int) map[int]int {
+	out := make(map[int]int, len(l))
+	for i, v := range l {
+		out[v] = i
+	}
+	return out
+}
+
+// rankTexts sorts texts: names of functions are a table of their own.
+func (e *encoder) rankTexts() {
+	e.nameIDs, e.textIDs = make(map[string]int), make(map[string]int)
+	for _, f := range e.funs {
+		if _, known := e.nameIDs[f.Name]; !known {
+			e.nameIDs[f.Name] = 0
+			e.names = append(e.names, f.Name)
+		}
+	}
+	for _, t := range e.w.strings.all {
+		if _, name := e.nameIDs[t]; !name {
+			e.texts = append(e.texts, t)
+		}
+	}
+	slices.Sort(e.names)
+	slices.Sort(e.texts)
+	for i, n := range e.names {
+		e.nameIDs[n] = i
+	}
+	for i, t := range e.texts {
+		e.textIDs[t] = i
+	}
+}
+
+// text returns the number of a text: of a function's name, or of another one.
+func (e *encoder) text(s string) uint64 {
+	if i, ok := e.nameIDs[s]; ok {
+		return uint64(i)<<1 | 1
+	}
+	return uint64(e.textIDs[s]) << 1
+}
+
+func (e *encoder) appendValue(b []byte, v *Value) ([]byte, error) {
+	return appendValue(b, v, e.text, func(t TypeID) uint64 { return uint64(t) })
+}

@@ -1,0 +1,221 @@
+package packfile
+
+// materializer makes sites of a block's nodes.
+type materializer struct {
+	s      *session
+	b      *readBlock
+	in     uint64
+	chains map[int][]Caller // by node, it and what is around it, as callers
+	length int              // of all chains
+}
+
+// maxCallers bounds the callers of a block's sites, together. Bodies beside each other share theirs.
+const maxCallers = 1 << 20
+
+func (m *materializer) site(at int, out *Site) error {
+	n := &m.b.nodes[at]
+	s := m.s
+	f, err := s.describe(n.fun)
+	if err != nil {
+		return err
+	}
+	rec, err := s.function(n.fun)
+	if err != nil {
+		return err
+	}
+	*out = Site{Function: f, Inline: n.inline, Addr: n.addr, View: n.view, AfterPrologue: n.prologue, LocalEntry: n.local, In: m.in, Of: uint64(rec.base), CallLine: n.line}
+	if out.Symbol, out.Offset, err = m.symbol(n.addr, n.symbol, n.offset); err != nil {
+		return err
+	}
+	if n.inline {
+		if out.CallFile, err = m.file(n); err != nil {
+			return err
+		}
+		if out.Callers, err = m.callers(n.parent); err != nil {
+			return err
+		}
+	}
+	if out.Depth = n.around; n.around < 0 {
+		out.Depth = 0
+		for p := n.parent; p >= 0; p = m.b.nodes[p].parent {
+			x, err := s.function(m.b.nodes[p].fun)
+			if err != nil {
+				return err
+			}
+			if x.base == rec.base {
+				out.Depth++
+			}
+		}
+	}
+	for _, x := range []struct {
+		to *string
+		n  uint64
+	}{{&out.Refused, n.refused}, {&out.BadInstruction, n.bad}} {
+		if x.n != noText {
+			if *x.to, err = s.textOf(x.n); err != nil {
+				return err
+			}
+		}
+	}
+	if n.tuple >= 0 {
+		out.Values.Params, err = s.tuple(n.tuple)
+	} else {
+		out.Values.Params, err = s.list(n.list)
+	}
+	if err != nil {
+		return err
+	}
+	if len(out.Values.Params) != len(f.Params) {
+		return s.f.errorf(s.f.parts[partBlocks].from, "a site of block %d has %d values, and its function %d parameters", m.in, len(out.Values.Params), len(f.Params))
+	}
+	if n.result < 0 {
+		n.result = rec.result
+	}
+	if err := m.frameAndResult(&out.Values, n.frame, n.result); err != nil || !n.inline {
+		return err
+	}
+	return m.ways(n, out)
+}
+
+func (m *materializer) frameAndResult(v *Values, frame, result int) error {
+	f, err := m.s.ranked(partFrames, frame)
+	if err != nil {
+		return err
+	}
+	r, err := m.s.result(result)
+	if err != nil {
+		return err
+	}
+	v.Frame, v.Result = *f, *r
+	return nil
+}
+
+// symbol returns the symbol of an address: what is given, or else the block's.
+func (m *materializer) symbol(addr, text, offset uint64) (string, uint64, error) {
+	if text == noText {
+		for _, x := range m.b.symbols {
+			if x.addr <= addr {
+				text, offset = x.text, addr-x.addr
+			}
+		}
+	}
+	if text == noText {
+		return "", 0, nil
+	}
+	name, err := m.s.textOf(text)
+	return name, offset, err
+}
+
+// file returns the file in which a node is called: that of its caller, with few exceptions.
+func (m *materializer) file(n *readNode) (string, error) {
+	if n.file != noText {
+		return m.s.textOf(n.file)
+	}
+	p, err := m.s.describe(m.b.nodes[n.parent].fun)
+	if err != nil {
+		return "", err
+	}
+	return p.DeclFile, nil
+}
+
+// callers returns a node as a caller, and those around it.
+func (m *materializer) callers(at int) ([]Caller, error) {
+	if c, known := m.chains[at]; known {
+		return c, nil
+	}
+	n := &m.b.nodes[at]
+	f, err := m.s.describe(n.fun)
+	if err != nil {
+		return nil, err
+	}
+	c := Caller{Function: f.Name, Qualified: f.Qualified}
+	out := []Caller{c}
+	if n.parent >= 0 {
+		out[0].CallLine = n.line
+		if out[0].CallFile, err = m.file(n); err != nil {
+			return nil, err
+		}
+		around, err := m.callers(n.parent)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, around...)
+	}
+	if m.length += len(out); m.length > maxCallers {
+		return nil, m.s.f.errorf(m.s.f.parts[partBlocks].from, "the sites of block %d have more than %d callers", m.in, maxCallers)
+	}
+	m.chains[at] = out
+	return out, nil
+}
+
+// ways sets a site's ways.
+func (m *materializer) ways(n *readNode, out *Site) error {
+	w := &out.Ways
+	w.Known = true
+	self := Way{Addr: n.addr, View: n.view, Probe: n.addr, Symbol: out.Symbol, Offset: out.Offset}
+	if n.plain {
+		w.In = []Way{self}
+		return m.outs(n, w)
+	}
+	x := n.ways
+	w.Known, w.Within, w.NoReturn = x.flags&waysKnown != 0, x.flags&waysWithin != 0, x.noReturn
+	if x.flags&waysUnknown != 0 {
+		var err error
+		if w.Unknown, err = m.s.textOf(x.unknown); err != nil {
+			return err
+		}
+	}
+	var err error
+	if w.In = []Way{self}; x.flags&waysIn != 0 {
+		if w.In, err = m.list(x.in); err != nil {
+			return err
+		}
+	}
+	if len(x.out) == 0 {
+		return m.outs(n, w)
+	}
+	w.Out, err = m.list(x.out)
+	return err
+}
+
+// outs sets ways out of which nothing but their places is told.
+func (m *materializer) outs(n *readNode, w *Ways) (err error) {
+	if len(n.outs) > 0 {
+		w.Out = make([]Way, len(n.outs))
+	}
+	for i, y := range n.outs {
+		if y.Symbol, y.Offset, err = m.symbol(y.Probe, noText, 0); err != nil {
+			return err
+		}
+		w.Out[i] = y
+	}
+	return nil
+}
+
+func (m *materializer) list(list []readWay) (out []Way, err error) {
+	for i := range list {
+		x := &list[i]
+		w := x.Way
+		if w.Symbol, w.Offset, err = m.symbol(w.Probe, x.symbol, x.offset); err != nil {
+			return nil, err
+		}
+		for _, b := range x.before {
+			if b.Symbol, err = m.s.textOf(b.symbol); err != nil {
+				return nil, err
+			}
+			b.Before.Offset = b.offset
+			w.Before = append(w.Before, b.Before)
+		}
+		if x.values {
+			w.Values = new(Values)
+			if w.Values.Params, err = m.s.list(x.list); err != nil {
+				return nil, err
+			}
+			if err := m.frameAndResult(w.Values, x.frame, x.result); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}

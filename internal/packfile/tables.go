@@ -1,0 +1,383 @@
+package packfile
+
+import (
+	"encoding/binary"
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// maxText bounds a text, in bytes: names of C++ can be long.
+const maxText = 1 << 20
+
+// texts reads the texts of a group.
+func (f *File) texts(part, g int) ([]string, error) {
+	r, _, err := f.group(part, g)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, r.n)
+	last := ""
+	for range r.n {
+		b := r.U8()
+		same, more := uint64(b>>4), uint64(b&15)
+		if more == 15 {
+			same, more = r.ULEB(), r.ULEB()
+		}
+		if same > uint64(len(last)) || same+more > maxText {
+			r.Fail()
+		}
+		rest := r.Bytes(more)
+		if r.Bad {
+			return nil, r.check()
+		}
+		last = last[:same] + string(rest)
+		out = append(out, last)
+	}
+	return out, nil
+}
+
+// first returns the first text of a group.
+func (f *File) first(part, g int) (string, error) {
+	r, _, err := f.group(part, g)
+	if err != nil {
+		return "", err
+	}
+	more := uint64(r.U8() & 15)
+	if more == 15 {
+		r.ULEB()
+		more = r.ULEB()
+	}
+	t := string(r.Bytes(more))
+	return t, r.check()
+}
+
+// nameOf finds the number of a name, or -1.
+func (f *File) nameOf(name string) (int, error) {
+	var failed error
+	g := sort.Search(groups(f.parts[partNames].n), func(i int) bool {
+		t, err := f.first(partNames, i)
+		if err != nil {
+			failed = err
+		}
+		return err != nil || t > name
+	}) - 1
+	if failed != nil || g < 0 {
+		return -1, failed
+	}
+	all, err := f.texts(partNames, g)
+	if err != nil {
+		return -1, err
+	}
+	for i, t := range all {
+		if t == name {
+			return g*groupSize + i, nil
+		}
+	}
+	return -1, nil
+}
+
+// nameIDs returns the number of each function's name.
+func (f *File) nameIDs() ([]uint32, error) {
+	p := &f.parts[partFunNames]
+	if err := f.need(p.from, p.to); err != nil {
+		return nil, err
+	}
+	d := f.d[p.from:p.to]
+	out := make([]uint32, f.funs)
+	for i := range out {
+		at := i * f.width
+		var b [8]byte
+		copy(b[:], d[at/8:])
+		v := uint32(binary.LittleEndian.Uint64(b[:]) >> (at % 8) & (1<<f.width - 1))
+		if int(v) >= f.parts[partNames].n {
+			return nil, f.errorf(p.from+at/8, "a function has the name number %d of %d", v, f.parts[partNames].n)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// session caches what is read while one question is answered.
+type session struct {
+	f      *File
+	names  []uint32 // of functions
+	text   map[int][]string
+	groups map[int][]*function
+	whole  map[int]*Function
+	values map[int]*Value
+	params map[int]Param
+	tuples map[int][]Value
+}
+
+func (f *File) session() (*session, error) {
+	names, err := f.nameIDs()
+	if err != nil {
+		return nil, err
+	}
+	return &session{
+		f: f, names: names, text: make(map[int][]string), groups: make(map[int][]*function), whole: make(map[int]*Function), values: make(map[int]*Value),
+		params: make(map[int]Param), tuples: make(map[int][]Value),
+	}, nil
+}
+
+// textOf returns a text by its number: of the names, if that is odd, or of the others.
+func (s *session) textOf(n uint64) (string, error) {
+	part := partTexts
+	if n&1 != 0 {
+		part = partNames
+	}
+	if n>>1 >= uint64(s.f.parts[part].n) {
+		return "", s.f.errorf(s.f.parts[part].from, "number %d of %d %s is asked for", n>>1, s.f.parts[part].n, partNamesOf[part])
+	}
+	i := int(n >> 1)
+	key := i/groupSize<<1 | int(n&1)
+	g, known := s.text[key]
+	if !known {
+		var err error
+		if g, err = s.f.texts(part, i/groupSize); err != nil {
+			return "", err
+		}
+		s.text[key] = g
+	}
+	return g[i%groupSize], nil
+}
+
+// record returns a reader at a record of a part whose records skip passes over.
+func (s *session) record(part, i int, skip func(*groupReader)) (groupReader, error) {
+	if i < 0 || i >= s.f.parts[part].n {
+		return groupReader{}, s.f.errorf(s.f.parts[part].from, "number %d of %d %s is asked for", i, s.f.parts[part].n, partNamesOf[part])
+	}
+	r, _, err := s.f.group(part, i/groupSize)
+	if err != nil {
+		return r, err
+	}
+	for range i % groupSize {
+		skip(&r)
+	}
+	return r, r.check()
+}
+
+// listAt returns a list of numbers.
+func (s *session) listAt(part, i int) ([]int, error) {
+	r, err := s.record(part, i, func(r *groupReader) {
+		for range r.count(1) {
+			r.ULEB()
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := readList(&r)
+	return l, r.check()
+}
+
+func readList(r *groupReader) []int {
+	out := make([]int, r.count(1))
+	for i := range out {
+		out[i] = r.index(1 << 31)
+	}
+	return out
+}
+
+// param returns a parameter.
+func (s *session) param(i int) (Param, error) {
+	if p, known := s.params[i]; known {
+		return p, nil
+	}
+	r, err := s.record(partParams, i, func(r *groupReader) { r.ULEB(); r.ULEB() })
+	if err != nil {
+		return Param{}, err
+	}
+	name, typ := r.ULEB(), r.index(1<<31)
+	if err := r.check(); err != nil {
+		return Param{}, err
+	}
+	t, err := s.f.u32(partTypes, typ)
+	if err != nil {
+		return Param{}, err
+	}
+	p := Param{Type: TypeID(t)}
+	if p.Name, err = s.textOf(name); err != nil {
+		return Param{}, err
+	}
+	s.params[i] = p
+	return p, nil
+}
+
+// value returns a value.
+func (s *session) value(i int) (*Value, error) {
+	if v, known := s.values[i]; known {
+		return v, nil
+	}
+	x := valueReader{s: s}
+	r, err := s.record(partValues, i, func(r *groupReader) {
+		x.groupReader = r
+		x.value(nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.groupReader = &r
+	v := new(Value)
+	x.value(v)
+	if x.err == nil {
+		x.err = r.check()
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	s.values[i] = v
+	return v, nil
+}
+
+// result returns a function's result by its rank.
+func (s *session) result(rank int) (*Value, error) { return s.ranked(partResults, rank) }
+
+func (s *session) ranked(part, rank int) (*Value, error) {
+	i, err := s.f.u32(part, rank)
+	if err != nil {
+		return nil, err
+	}
+	return s.value(i)
+}
+
+// list returns values by their numbers.
+func (s *session) list(numbers []int) ([]Value, error) {
+	out := make([]Value, len(numbers))
+	for i, n := range numbers {
+		v, err := s.value(n)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = *v
+	}
+	return out, nil
+}
+
+// tuple returns a list of values that several sites have. Callers must not change it.
+func (s *session) tuple(i int) ([]Value, error) {
+	if t, known := s.tuples[i]; known {
+		return t, nil
+	}
+	numbers, err := s.listAt(partTuples, i)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.list(numbers)
+	if err == nil {
+		s.tuples[i] = t
+	}
+	return t, err
+}
+
+// valueReader reads values.
+type valueReader struct {
+	*groupReader
+	s    *session
+	skip bool // texts are not looked up
+	err  error
+}
+
+func (x *valueReader) text() string {
+	n := x.ULEB()
+	if x.skip || x.Bad || x.err != nil {
+		return ""
+	}
+	t, err := x.s.textOf(n)
+	if err != nil {
+		x.err = err
+	}
+	return t
+}
+
+// value reads a value into v, or passes over it if v is nil.
+func (x *valueReader) value(v *Value) {
+	if x.skip = v == nil; x.skip {
+		v = new(Value)
+	}
+	flags := x.U8()
+	v.Absent, v.LowBit, v.Own, v.Entries = flags&valueAbsent != 0, flags&valueLowBit != 0, flags&valueOwn != 0, 1
+	if v.Own {
+		v.Type = TypeID(x.index(1 << 32))
+	}
+	if flags&valueEntries != 0 {
+		v.Entries = x.index(1 << 31)
+	}
+	if flags&valueReason != 0 {
+		v.Reason = x.reason()
+	}
+	v.Loc = x.location(0)
+	at := &v.Pointee
+	for more := flags&valuePointee != 0; more && !x.Bad; {
+		p := new(Pointee)
+		*at, at = p, &p.Pointee
+		p.Name, p.Type = x.text(), TypeID(x.index(1<<32))
+		p.Reason, p.Loc = x.reason(), x.location(0)
+		more = x.U8() != 0
+	}
+}
+
+func (x *valueReader) reason() loc.Reason {
+	c := x.U8()
+	if c > byte(loc.ReasonDamaged)+16 { // there is room for more
+		x.Fail()
+	}
+	return loc.Reason{Code: loc.ReasonCode(c), Detail: x.text()}
+}
+
+// maxExpr bounds how deep pieces and expressions are nested.
+const maxExpr = 1 << 10
+
+func (x *valueReader) location(depth int) (l loc.Location) {
+	b := x.U8()
+	l.Kind, l.Rule = loc.Kind(b&15), loc.Rule(b>>4)
+	if depth > maxExpr {
+		x.Fail()
+		return l
+	}
+	switch l.Kind {
+	case loc.KindNone:
+	case loc.KindRegister, loc.KindMemory, loc.KindConstant:
+		l.Expr = x.expr(0)
+	case loc.KindValue:
+		l.Size = x.U8()
+		l.Expr = x.expr(0)
+	case loc.KindBytes:
+		l.Bytes = append([]byte{}, x.Bytes(x.ULEB())...)
+	case loc.KindImplicitPointer:
+		l.Target, l.TargetOffset = x.ULEB(), x.int()
+	case loc.KindPieces:
+		l.Pieces = make([]loc.Piece, x.count(5))
+		for i := range l.Pieces {
+			p := &l.Pieces[i]
+			p.BitSize, p.BitOffset = x.ULEB(), x.ULEB()
+			p.Reason, p.Loc = x.reason(), x.location(depth+1)
+		}
+	default:
+		x.Fail()
+	}
+	return l
+}
+
+func (x *valueReader) expr(depth int) *loc.Expr {
+	e := &loc.Expr{Op: loc.Op(x.U8())}
+	if depth > maxExpr || e.Op >= loc.OpTask || x.Bad {
+		x.Fail()
+		return e
+	}
+	switch e.Op {
+	case loc.OpConst:
+		e.K = uint64(x.int())
+	case loc.OpReg, loc.OpAddr:
+		e.K = x.ULEB()
+	case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+		if e.Size = x.U8(); e.Size == 0 || e.Size > 8 {
+			x.Fail()
+		}
+	}
+	for i := range operands(e.Op) {
+		*[]**loc.Expr{&e.A, &e.B, &e.C}[i] = x.expr(depth + 1)
+	}
+	return e
+}

@@ -1,0 +1,317 @@
+package packfile
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// Writer makes a pack.
+type Writer struct {
+	mu    sync.Mutex
+	facts Facts
+	sites []written
+
+	strings interned[string] // all texts
+	funs    interned[*Function]
+	values  interned[*Value]
+	tuples  interned[[]int32] // values of parameters
+	chains  interned[chain]
+	key     []byte
+}
+
+// interned numbers equal things.
+type interned[T any] struct {
+	ids map[string]int32
+	all []T
+}
+
+// add returns the number of what has a key; make is called if it is new.
+func (x *interned[T]) add(key []byte, make func() T) int32 {
+	if id, known := x.ids[string(key)]; known {
+		return id
+	}
+	if x.ids == nil {
+		x.ids = map[string]int32{}
+	}
+	id := int32(len(x.all))
+	x.ids[string(key)] = id
+	x.all = append(x.all, make())
+	return id
+}
+
+// chain is a caller, and those around it.
+type chain struct {
+	function, qualified, file, line int32
+	next                            int32 // -1 for the outermost
+}
+
+// written is a site while a pack is made, with numbers in place of what it shares with others.
+type written struct {
+	at, in, of, addr, view, offset uint64
+	fun, tuple, frame, result      int32
+	symbolName                     string
+	refused, bad                   int32
+	callFile, callLine, chain      int32
+	depth                          int32
+	inline, afterPrologue, local   bool
+	ways                           *Ways
+	wayValues                      []*wrote // by way in; nil where they are the site's
+}
+
+// wrote is Values with numbers.
+type wrote struct{ tuple, frame, result int32 }
+
+// NewWriter returns a writer of a pack without sites.
+func NewWriter(facts Facts) *Writer { return &Writer{facts: facts} }
+
+// Add adds a site. at orders sites as their entries in the debug information are. Several goroutines may call it. s.In
+// is such a number too, of the function that contains the code; s.Of can be any that tells functions apart.
+func (w *Writer) Add(at uint64, s *Site) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text("")
+	w.text(s.Symbol)
+	x := written{
+		at: at, in: s.In, of: s.Of, addr: s.Addr, view: s.View, offset: s.Offset, inline: s.Inline, afterPrologue: s.AfterPrologue, local: s.LocalEntry,
+		symbolName: s.Symbol, refused: w.text(s.Refused), bad: w.text(s.BadInstruction), callFile: w.text(s.CallFile), callLine: int32(s.CallLine),
+		depth: int32(s.Depth), chain: -1,
+	}
+	for i := len(s.Callers) - 1; i >= 0; i-- {
+		c := &s.Callers[i]
+		n := chain{w.text(c.Function), w.text(c.Qualified), w.text(c.CallFile), int32(c.CallLine), x.chain}
+		w.key = w.key[:0]
+		for _, v := range []int32{n.function, n.qualified, n.file, n.line, n.next} {
+			w.key = binary.AppendVarint(w.key, int64(v))
+		}
+		x.chain = w.chains.add(w.key, func() chain { return n })
+	}
+	x.fun = w.function(s.Function)
+	v, err := w.valuesOf(&s.Values)
+	if err != nil {
+		return err
+	}
+	x.tuple, x.frame, x.result = v.tuple, v.frame, v.result
+	if s.Inline {
+		ways := s.Ways
+		x.ways = &ways
+		w.wayTexts(&ways)
+		x.wayValues = make([]*wrote, len(ways.In))
+		for i := range ways.In {
+			if y := ways.In[i].Values; y != nil {
+				if x.wayValues[i], err = w.valuesOf(y); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	w.sites = append(w.sites, x)
+	return nil
+}
+
+// wayTexts notes the texts of ways, which are numbered when all are known.
+func (w *Writer) wayTexts(x *Ways) {
+	w.text(x.Unknown)
+	for _, list := range [...][]Way{x.In, x.Out} {
+		for i := range list {
+			w.text(list[i].Symbol)
+			for j := range list[i].Before {
+				w.text(list[i].Before[j].Symbol)
+			}
+		}
+	}
+}
+
+func (w *Writer) text(s string) int32 {
+	return w.strings.add([]byte(s), func() string { return s })
+}
+
+func (w *Writer) function(f *Function) int32 {
+	k := w.key[:0]
+	for _, s := range []string{f.Name, f.Qualified, f.DeclFile} {
+		k = binary.AppendVarint(k, int64(w.text(s)))
+	}
+	k = binary.AppendVarint(k, int64(f.DeclLine))
+	for i := range f.Params {
+		k = binary.AppendVarint(k, int64(w.text(f.Params[i].Name)))
+		k = binary.AppendUvarint(k, uint64(f.Params[i].Type))
+	}
+	w.key = k
+	return w.funs.add(k, func() *Function { c := *f; c.Params = slices.Clone(f.Params); return &c })
+}
+
+func (w *Writer) valuesOf(v *Values) (*wrote, error) {
+	list := make([]int32, len(v.Params))
+	for i := range v.Params {
+		n, err := w.value(&v.Params[i])
+		if err != nil {
+			return nil, err
+		}
+		list[i] = n
+	}
+	out := new(wrote)
+	var err error
+	if out.frame, err = w.value(&v.Frame); err != nil {
+		return nil, err
+	}
+	if out.result, err = w.value(&v.Result); err != nil {
+		return nil, err
+	}
+	w.key = w.key[:0]
+	for _, n := range list {
+		w.key = binary.AppendUvarint(w.key, uint64(n))
+	}
+	out.tuple = w.tuples.add(w.key, func() []int32 { return list })
+	return out, nil
+}
+
+func (w *Writer) value(v *Value) (int32, error) {
+	var err error
+	// Types have temporary numbers yet, but equal ones mean the same.
+	w.key, err = appendValue(w.key[:0], v, func(s string) uint64 { return uint64(w.text(s)) }, func(t TypeID) uint64 { return uint64(t) })
+	if err != nil {
+		return 0, err
+	}
+	return w.values.add(w.key, func() *Value { c := *v; return &c }), nil
+}
+
+// Finish returns the section. final, if it is not nil, returns the number that a type has in the pack; it is called in an
+// order that depends on the sites alone.
+func (w *Writer) Finish(final func(TypeID) TypeID) ([]byte, error) {
+	if final == nil {
+		final = func(t TypeID) TypeID { return t }
+	}
+	slices.SortFunc(w.sites, func(a, b written) int { return cmp.Or(cmp.Compare(a.in, b.in), cmp.Compare(a.at, b.at)) })
+	for i := 1; i < len(w.sites); i++ {
+		if a, b := &w.sites[i-1], &w.sites[i]; a.in == b.in && a.at == b.at {
+			return nil, fmt.Errorf("two sites have the entry %#x", a.at)
+		}
+	}
+	e := newEncoder(w, final)
+	e.types()
+	if err := e.blocks(); err != nil {
+		return nil, err
+	}
+	return e.finish()
+}
+
+// appendExpr appends an expression, an operation before its operands.
+func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
+	if x.Op == loc.OpGlob || x.Op == loc.OpText || x.Op == loc.OpTask {
+		return nil, fmt.Errorf("a location has an operation that no debug information has")
+	}
+	b = append(b, byte(x.Op))
+	switch x.Op {
+	case loc.OpConst:
+		return binary.AppendVarint(b, int64(x.K)), nil
+	case loc.OpReg, loc.OpAddr:
+		return binary.AppendUvarint(b, x.K), nil
+	case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+		b = append(b, x.Size)
+	}
+	for _, y := range []*loc.Expr{x.A, x.B, x.C}[:operands(x.Op)] {
+		var err error
+		if b, err = appendExpr(b, y); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// operands is how many operands an operation has.
+func operands(op loc.Op) int {
+	switch op {
+	case loc.OpConst, loc.OpReg, loc.OpAddr:
+		return 0
+	case loc.OpDeref, loc.OpZExt, loc.OpSExt, loc.OpNeg, loc.OpNot:
+		return 1
+	case loc.OpSelect:
+		return 3
+	}
+	return 2
+}
+
+// Flags of a value.
+const (
+	valueAbsent = 1 << iota
+	valueLowBit
+	valueOwn
+	valueEntries // they are not 1
+	valueReason
+	valuePointee
+)
+
+// appendValue appends a value. A location is its kind and its rule in one byte, and what its kind has.
+func appendValue(b []byte, v *Value, text func(string) uint64, typ func(TypeID) uint64) (_ []byte, err error) {
+	flags := byte(0)
+	for _, f := range []struct {
+		set bool
+		bit byte
+	}{{v.Absent, valueAbsent}, {v.LowBit, valueLowBit}, {v.Own, valueOwn}, {v.Entries != 1, valueEntries}, {v.Reason != loc.Reason{}, valueReason}, {v.Pointee != nil, valuePointee}} {
+		if f.set {
+			flags |= f.bit
+		}
+	}
+	b = append(b, flags)
+	if v.Own {
+		b = binary.AppendUvarint(b, typ(v.Type))
+	}
+	if v.Entries != 1 {
+		b = binary.AppendUvarint(b, uint64(v.Entries))
+	}
+	if v.Reason != (loc.Reason{}) {
+		b = appendReason(b, v.Reason, text)
+	}
+	if b, err = appendLoc(b, &v.Loc, text); err != nil {
+		return nil, err
+	}
+	for p := v.Pointee; p != nil; p = p.Pointee {
+		b = binary.AppendUvarint(b, text(p.Name))
+		b = binary.AppendUvarint(b, typ(p.Type))
+		b = appendReason(b, p.Reason, text)
+		if b, err = appendLoc(b, &p.Loc, text); err != nil {
+			return nil, err
+		}
+		more := byte(0)
+		if p.Pointee != nil {
+			more = 1
+		}
+		b = append(b, more)
+	}
+	return b, nil
+}
+
+func appendReason(b []byte, r loc.Reason, text func(string) uint64) []byte {
+	return binary.AppendUvarint(append(b, byte(r.Code)), text(r.Detail))
+}
+
+func appendLoc(b []byte, l *loc.Location, text func(string) uint64) (_ []byte, err error) {
+	b = append(b, byte(l.Kind)|byte(l.Rule)<<4)
+	switch l.Kind {
+	case loc.KindRegister, loc.KindMemory, loc.KindConstant:
+		return appendExpr(b, l.Expr)
+	case loc.KindValue:
+		return appendExpr(append(b, l.Size), l.Expr)
+	case loc.KindBytes:
+		b = binary.AppendUvarint(b, uint64(len(l.Bytes)))
+		return append(b, l.Bytes...), nil
+	case loc.KindImplicitPointer:
+		return binary.AppendVarint(binary.AppendUvarint(b, l.Target), l.TargetOffset), nil
+	case loc.KindPieces:
+		b = binary.AppendUvarint(b, uint64(len(l.Pieces)))
+		for i := range l.Pieces {
+			p := &l.Pieces[i]
+			b = binary.AppendUvarint(b, p.BitSize)
+			b = binary.AppendUvarint(b, p.BitOffset)
+			b = appendReason(b, p.Reason, text)
+			if b, err = appendLoc(b, &p.Loc, text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b, nil
+}
