@@ -1,7 +1,6 @@
 package attachable
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -10,7 +9,7 @@ import (
 
 // decoder is what is known of the instructions of the image's architecture, or nil: then
 // mid-instruction addresses and loops are not checked.
-func (t *Table) decoder() *insn.Arch { return insn.For(t.img.Arch().Name) }
+func (t *Table) decoder() *insn.Arch { return insn.For(t.img.Instructions()) }
 
 // Decodes reports whether instructions of the image's architecture are looked at. Where they are not,
 // CauseNone says only that the kernel's tables and sections allow a probe.
@@ -48,7 +47,13 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 // begins at from, or CauseNone.
 func (t *Table) refuses(from, addr uint64) Cause {
 	d := t.decoder()
-	if d == nil || len(d.Steps) == 0 || addr < from || (addr-from)%d.Fixed != 0 {
+	if d == nil || len(d.Steps) == 0 || addr < from || d.Fixed > 0 && (addr-from)%d.Fixed != 0 {
+		return CauseNone
+	}
+	if d.Fixed == 0 {
+		if code := codeAt(t.img, addr, maxInstruction); code != nil && d.CannotStep(code) {
+			return causeCannotStep
+		}
 		return CauseNone
 	}
 	from = max(from, addr-min(addr, d.Sequence*d.Fixed))
@@ -59,14 +64,15 @@ func (t *Table) refuses(from, addr uint64) Cause {
 	return refuses(d, code)
 }
 
-// refuses looks at the last instruction of some code, and at those before it.
+// refuses looks at the last instruction of some code, and at those before it that a sequence may
+// begin with.
 func refuses(d *insn.Arch, code []byte) Cause {
 	last := len(code) - int(d.Fixed)
-	word := func(at int) uint32 { return binary.LittleEndian.Uint32(code[at:]) }
+	word := func(at int) uint32 { return d.Word(code[at:]) }
 	if i := slices.IndexFunc(d.Steps, func(p insn.Pattern) bool { return p.Fits(word(last)) }); i >= 0 && d.Steps[i].Refused {
 		return causeCannotStep
 	}
-	for at := last - int(d.Fixed); at >= 0; at -= int(d.Fixed) {
+	for at := last - int(d.Fixed); at >= 0 && d.Sequence > 0; at -= int(d.Fixed) {
 		switch {
 		case d.Store.Fits(word(at)):
 			return CauseNone
@@ -88,12 +94,31 @@ func (t *Table) boundary(f span, addr uint64) (at, checked bool) {
 	if d.Fixed > 0 {
 		return (addr-f.lo)%d.Fixed == 0, true
 	}
+	if d.Step > 0 {
+		return t.begins(d, f, addr)
+	}
 	r := t.reading(f)
 	off := addr - f.lo
 	if addr > r.strange || off >= uint64(len(r.code)) {
 		return false, false
 	}
 	return addr == r.strange || r.begins[off/64]>>(off%64)&1 != 0, true
+}
+
+// begins is boundary for instructions that say at their beginning how long they are.
+func (t *Table) begins(d *insn.Arch, f span, addr uint64) (at, checked bool) {
+	code := codeAt(t.img, f.lo, f.hi-f.lo)
+	end := addr - f.lo
+	for off := uint64(0); off < end; {
+		in, ok := d.Next(code[min(off, uint64(len(code))):])
+		if !ok {
+			return false, false
+		}
+		if off += uint64(in.Size); off > end {
+			return false, true
+		}
+	}
+	return true, true
 }
 
 // maxInstruction is more than the bytes of any instruction.

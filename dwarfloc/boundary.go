@@ -42,7 +42,7 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 		}
 		return out, nil
 	}
-	arch := insn.For(img.Arch().Name)
+	arch := insn.For(img.Instructions())
 	if arch == nil {
 		for i, s := range sites {
 			out[i] = s.notDecoded("instructions of %s are not decoded", img.Arch().Name)

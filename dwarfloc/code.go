@@ -61,7 +61,7 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	if err := c.readBodies(); err != nil {
 		return nil, err
 	}
-	arch := insn.For(u.img.Arch().Name)
+	arch := insn.For(u.img.Instructions())
 	switch {
 	case arch == nil:
 		c.why = "instructions of " + u.img.Arch().Name + " are not decoded"

@@ -48,7 +48,7 @@ var ErrMovingStack = errors.New("a return probe would end the program, because G
 
 // goReturns is Returns for a function of Go.
 func (s *Site) goReturns() (out []*Site, err error) {
-	arch := insn.For(s.u.img.Arch().Name)
+	arch := insn.For(s.u.img.Instructions())
 	if arch == nil {
 		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, ErrMovingStack, s.u.img.Arch().Name)
 	}

@@ -112,7 +112,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		return nil, err
 	}
 	img := &Image{File: f}
-	if in := insn.For(f.Arch().Name); in != nil {
+	if in := insn.For(f.Instructions()); in != nil {
 		img.slots = in.Slots
 	}
 	if o != nil {

@@ -96,7 +96,7 @@ const maxLoopBody = 1 << 16
 // beginning, where the chosen entry holds. Where code cannot be read, it updates none.
 func (s *Site) loopUpdates(c *chosen) (insn.Registers, error) {
 	img := s.u.img
-	arch := insn.For(img.Arch().Name)
+	arch := insn.For(img.Instructions())
 	if arch == nil {
 		return 0, nil
 	}

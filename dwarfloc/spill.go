@@ -98,7 +98,7 @@ const maxPrologue = 512
 // the site is.
 func (ev *evaluator) storedInBody(m insn.Slot) bool {
 	s, img := ev.site, ev.site.u.img
-	in := insn.For(img.Arch().Name)
+	in := insn.For(img.Instructions())
 	if img.slots == nil || in == nil || m.Base != uint64(img.Arch().SP) && (m.Base != img.slots.Frame || !ev.framedBy(m.Base)) {
 		return false
 	}

@@ -20,7 +20,7 @@ type callers struct {
 // resultUsed reports whether the site's function, which only its unit can call, has a result
 // as far as can be seen: a caller uses it, or the address of the function is taken.
 func (s *Site) resultUsed() bool {
-	arch := insn.For(s.u.img.Arch().Name)
+	arch := insn.For(s.u.img.Instructions())
 	if s.u.gnu() || s.AfterPrologue || arch == nil {
 		return true
 	}

@@ -263,7 +263,7 @@ func (s *Site) elsewhere(addr, view uint64, state place) *Site {
 // locations of vars depend on, since it has not run yet at its own address. memory says that what
 // vars point to is fetched too.
 func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
-	arch := insn.For(s.Image.Arch().Name)
+	arch := insn.For(s.Image.Instructions())
 	if !s.Again || len(s.before) == 0 || arch == nil {
 		return nil, nil
 	}

@@ -67,6 +67,7 @@ type File struct {
 	symbols symbolTable
 	mini    mini
 	locals  localEntries
+	thumb   thumb
 }
 
 // Section is one section that is loaded into memory.

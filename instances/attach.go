@@ -313,7 +313,7 @@ func (w *attacher) witness() (forget func(), err error) {
 // doubtful reports whether the kernel probably refuses a site: with others in one link, it would
 // refuse them all.
 func (w *attacher) doubtful(s *plan.Site) bool {
-	arch := insn.For(w.plan.Image.Arch().Name)
+	arch := insn.For(w.plan.Image.Instructions())
 	if w.r.pmu != "uprobe" || arch == nil || arch.NoUprobe == nil {
 		return false
 	}

@@ -72,6 +72,7 @@ const (
 	Jump        // only jumps, always
 	Branch      // may jump
 	Leave       // leaves the function: a return, or a jump to another one
+	Quit        // may leave the function: a return under a condition
 	Halt        // nothing follows
 	Last        // a call that does not return
 )
@@ -159,6 +160,7 @@ func (w *follower) lose(addr uint64, why string, args ...any) {
 // run follows the code from an address to the next jump, or to what was followed before.
 func (w *follower) run(at uint64) {
 	var call *uint8 // kind of the last instruction, not counting padding, if it is a call
+	before := at    // the instruction before
 	for {
 		p := w.part(at)
 		if p == nil {
@@ -180,6 +182,12 @@ func (w *follower) run(at uint64) {
 			w.lose(at, "the instruction does not decode (% x)", p.Bytes[off:min(off+8, uint64(len(p.Bytes)))])
 			p.kinds[off], p.sizes[off] = 1+uint8(Halt), 1
 			return
+		}
+		if in.Target == 0 && (in.Call || in.Lost) && w.f.Arch.Pair != nil && before < at && before >= p.Addr {
+			if to, ok := w.f.Arch.Pair(p.Bytes[before-p.Addr:off], p.Bytes[off:]); ok {
+				in.Target = to - int64(at-before)
+				in.Branches, in.Lost = !in.Call, false
+			}
 		}
 		kind := w.kind(at, &in)
 		p.kinds[off], p.sizes[off] = 1+uint8(kind), uint8(in.Size)
@@ -204,11 +212,11 @@ func (w *follower) run(at uint64) {
 		switch kind {
 		case Jump, Leave, Halt, Last:
 			return
-		case Branch:
+		case Branch, Quit:
 			w.out = append(w.out, edge{at, next})
 			w.heads = append(w.heads, next)
 		}
-		at = next
+		before, at = at, next
 	}
 }
 
@@ -238,8 +246,10 @@ func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 			return Leave // to another function
 		}
 		return Plain // a conditional jump to another function: what is left of it goes on
-	case in.Lost && !in.Onward:
+	case in.Lost:
 		return w.indirect(at, in)
+	case in.Leaves:
+		return Quit
 	case in.Nop:
 		return Nop
 	case !in.Onward:
@@ -251,7 +261,11 @@ func (w *follower) kind(at uint64, in *insn.Insn) Kind {
 // indirect says what an indirect jump is, and notes it if it may be one through a table.
 func (w *follower) indirect(at uint64, in *insn.Insn) Kind {
 	if w.f.Leaves != nil && w.f.Leaves(at, in) {
-		return Leave
+		return leaving(in.Onward)
+	}
+	if in.Onward {
+		w.jumps = append(w.jumps, at)
+		return Branch
 	}
 	// There are no tables of thunks (arch/x86/Makefile has -fno-jump-tables with retpolines).
 	if in.Branches && w.f.Torn != nil && w.f.Torn(at, false) {
@@ -259,6 +273,14 @@ func (w *follower) indirect(at uint64, in *insn.Insn) Kind {
 	}
 	w.jumps = append(w.jumps, at)
 	return Jump
+}
+
+// leaving returns the kind of what leaves the function, always or perhaps.
+func leaving(onward bool) Kind {
+	if onward {
+		return Quit
+	}
+	return Leave
 }
 
 // tables follows the indirect jumps through tables, once everything else has been followed:
@@ -296,7 +318,8 @@ func (w *follower) tables() {
 			w.jumps = append(w.jumps, at) // what was found may lead there
 		case w.f.Torn != nil && w.f.Torn(at, true):
 			p := w.part(at)
-			p.kinds[at-p.Addr] = 1 + uint8(Leave)
+			k := &p.kinds[at-p.Addr]
+			*k = 1 + uint8(leaving(Kind(*k-1) == Branch))
 		default:
 			w.lose(at, "it is not known where the indirect jump leads")
 		}

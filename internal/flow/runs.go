@@ -398,6 +398,8 @@ func (s *Solver) collect(n int32, r *Runs) {
 		fallthrough
 	case Leave:
 		r.Out = append(r.Out, Way{Insn: b.Last - 1, Probe: b.Last - 1, View: LastView, Again: now != inside})
+	case Quit:
+		r.Out = append(r.Out, Way{Insn: b.Last - 1, Probe: b.Last - 1, View: LastView, Again: true})
 	case Halt:
 		r.Ends++
 	}

@@ -7,8 +7,9 @@ package insn
 type Arch struct {
 	// CallSize is the size in bytes of ftrace's call at a function's beginning.
 	CallSize uint64
-	// Fixed is the size in bytes of every instruction, or 0 if they differ.
-	Fixed uint64
+	// Fixed is the size in bytes of every instruction, or 0 if they differ. Instructions begin at
+	// multiples of Step, which is 0 for 1.
+	Fixed, Step uint64
 	// Next decodes the instruction at the start of code. ok is false if it is unknown.
 	Next func(code []byte) (in Insn, ok bool)
 	// Steps says which fixed-size instructions kprobes accept or refuse: the first pattern
@@ -34,6 +35,9 @@ type Arch struct {
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
 	Writes func(code []byte) (w Writes, ok bool)
+	// Pair returns where a call or jump leads whose target the instruction before it computes: the
+	// distance from that one. nil if there are none.
+	Pair func(before, code []byte) (to int64, ok bool)
 	// updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	updates func(code []byte) Registers
@@ -42,11 +46,19 @@ type Arch struct {
 	trace func(t *trace, code []byte, addr uint64) condition
 	// frame are the registers that point into a function's frame, if any do.
 	frame Registers
+	// word returns the first four bytes of code as a number.
+	word func(code []byte) uint32
+	// self returns the register that has the address of the function at whose beginning code is. ok is
+	// false if none is known to.
+	self func(code []byte) (reg uint8, ok bool)
+	// width is the size in bits of a register, or 0 for 64.
+	width     uint8
+	bigEndian bool
 	// target returns where it leads if it is an indirect jump.
 	target func(t *trace, code []byte, addr uint64) value
 }
 
-var all = map[string]*Arch{"amd64": amd64, "arm64": arm64}
+var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
 
 // For returns the instructions of the architecture with a name, or nil.
 func For(arch string) *Arch { return all[arch] }
@@ -58,6 +70,7 @@ type Insn struct {
 	Onward   bool  // may continue at the next instruction, if only after a call returns
 	Branches bool  // may continue at Target
 	Lost     bool  // may continue at an address that the instruction does not contain
+	Leaves   bool  // may return, under a condition
 	Call     bool  // calls a function, at Target if that is not 0
 	Trap     bool  // traps, always: what the system does then decides whether it goes on
 	Nop      bool  // does nothing: padding, or room for what is patched in

@@ -134,7 +134,9 @@ type tableSearch struct {
 	jump  int32 // index of the instruction
 	tried int   // paths
 	steps int   // instructions
-	ends  map[int32]*trace
+	// visits are the edges that were followed back for what came before a path.
+	visits int
+	ends   map[int32]*trace
 }
 
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks
@@ -144,7 +146,7 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 		return false
 	}
 	head := path[len(path)-1]
-	t := newTrace(s.arch.frame)
+	t := newTrace(s.arch.frame, s.arch.width)
 	var goal value
 	for i := len(path) - 1; i >= 0; i-- {
 		c := s.run(t, path[i], i == 0, &goal)
@@ -174,6 +176,11 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 
 // run follows a block. In the last one, it stops at the jump and sets goal to its target.
 func (s *tableSearch) run(t *trace, block int32, last bool, goal *value) (c condition) {
+	if s.arch.self != nil && block == 0 && len(s.into[0]) == 0 {
+		if r, ok := s.arch.self(s.code.Bytes); ok {
+			t.regs[r] = constant(s.code.Addr)
+		}
+	}
 	s.steps += int(s.from[block+1] - s.from[block])
 	for i := s.from[block]; i < s.from[block+1]; i++ {
 		at := s.at[i]
@@ -265,7 +272,7 @@ func (s *tableSearch) lookup(t *trace, goal value) (l lookup, result tableResult
 			result = tableMore
 		case returnedNumber:
 			return l, noPath
-		case unknownNumber, zeroExtended, signExtended:
+		case unknownNumber, zeroExtended, signExtended, partly:
 			if x.sym != 0 {
 				return l, tableLost
 			}
@@ -338,7 +345,7 @@ func (s *tableSearch) origin(t *trace, id int32) tableResult {
 
 // targets returns where the jump leads for each index, and from where to where the table is.
 func (s *tableSearch) targets(t *trace, goal value, l lookup, lim limits, base map[int32]uint64) (out []uint64, first, after uint64) {
-	e := evaluation{t, s.read, base}
+	e := evaluation{t, s.read, base, s.arch.bigEndian}
 	index := l.index.terms[0].sym
 	for i := lim.lo; i <= lim.hi; i++ {
 		base[index] = i
@@ -361,6 +368,7 @@ type evaluation struct {
 	t     *trace
 	read  func(addr uint64, n int) []byte
 	given map[int32]uint64
+	big   bool
 }
 
 func (e evaluation) value(v value) (uint64, bool) {
@@ -404,6 +412,10 @@ func (e evaluation) symbol(id int32) (uint64, bool) {
 	if len(d) != int(s.bits/8) {
 		return 0, false
 	}
+	if e.big {
+		copy(word[8-len(d):], d)
+		return binary.BigEndian.Uint64(word[:]), true
+	}
 	copy(word[:], d)
 	return binary.LittleEndian.Uint64(word[:]), true
 }
@@ -444,7 +456,7 @@ func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
 		block int32
 		holder
 	}
-	found, visits := false, 0
+	found := false
 	seen := map[want]bool{{block, h}: true}
 	for todo := []want{{block, h}}; len(todo) > 0; {
 		w := todo[len(todo)-1]
@@ -453,7 +465,7 @@ func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
 			return 0, false // the function's caller passed it
 		}
 		for _, e := range s.into[w.block] {
-			if visits++; visits > mostSteps {
+			if s.visits++; s.visits > mostSteps {
 				return 0, false
 			}
 			t := s.end(e.from)
@@ -489,7 +501,7 @@ func (s *tableSearch) end(block int32) *trace {
 	}
 	t := s.ends[block]
 	if t == nil {
-		t = newTrace(s.arch.frame)
+		t = newTrace(s.arch.frame, s.arch.width)
 		s.run(t, block, false, nil)
 		s.ends[block] = t
 	}

@@ -1,6 +1,9 @@
 package insn
 
-import "math"
+import (
+	"math"
+	bits64 "math/bits"
+)
 
 // A value is what a register holds on one path through the code: a constant plus multiples of
 // symbols, modulo 2^64.
@@ -33,6 +36,7 @@ const (
 	zeroExtended
 	signExtended
 	loaded // from memory, and zero-extended
+	partly // in its lower bits what it is of; the others are not known
 )
 
 // limits are the least and the greatest number that a symbol can be. implied means that only
@@ -57,6 +61,8 @@ type trace struct {
 	spills  map[value]value    // what 64 bits of the frame were set to, by their addresses
 	decided map[int32]decision // symbols that are 1 if a condition holds, and otherwise 0
 	branch  comparison         // what the last branch depends on
+	fields  [8]comparison      // as flags, of processors that have several
+	far     value              // what a register holds that is none of the general ones
 }
 
 // comparison is what the flags are from.
@@ -64,6 +70,8 @@ type comparison struct {
 	a, b  value // that were compared
 	bits  uint8
 	valid bool
+	// unsigned is set if the comparison was one of unsigned numbers, on processors where it says so.
+	unsigned bool
 }
 
 type decision struct {
@@ -77,11 +85,15 @@ type place struct {
 	bits uint8
 }
 
-func newTrace(frame Registers) *trace {
+func newTrace(frame Registers, width uint8) *trace {
 	t := &trace{frame: frame, spills: make(map[value]value), symbols: make([]symbol, 1), index: make(map[symbol]int32), known: make(map[int32]limits), memory: make(map[place]value), decided: make(map[int32]decision)}
 	for i := range t.regs {
 		t.regs[i] = t.symbol(symbol{kind: inputRegister, which: int32(i)})
+		if width == 32 {
+			t.known[t.regs[i].single()] = limits{0, mask(32), true}
+		}
 	}
+	t.far = t.unknown()
 	return t
 }
 
@@ -181,7 +193,7 @@ func (t *trace) modulo(v value, bits uint8) value {
 		again := false
 		for _, x := range v.terms {
 			s := t.symbols[x.sym]
-			if s.kind != zeroExtended && s.kind != signExtended || s.bits < bits {
+			if s.kind != zeroExtended && s.kind != signExtended && s.kind != partly || s.bits < bits {
 				continue
 			}
 			rest, _ := sum(v, value{terms: [2]term{x}}, math.MaxUint64)
@@ -224,6 +236,30 @@ func (t *trace) lowSigned(v value, bits uint8) value {
 		return v
 	}
 	return t.symbol(symbol{kind: signExtended, of: t.modulo(v, bits), bits: bits})
+}
+
+// partly returns a number of which only the lower bits are known to be those of v.
+func (t *trace) partly(v value, bits uint8) value {
+	if bits >= 64 {
+		return v
+	}
+	return t.symbol(symbol{kind: partly, of: t.modulo(v, bits), bits: bits, which: int32(len(t.symbols))})
+}
+
+// shiftRight returns the lower bits of v, shifted.
+func (t *trace) shiftRight(v value, by, bits uint8) value {
+	v = t.low(v, bits)
+	if v.isConstant() {
+		return constant(v.c >> by)
+	}
+	// What was shifted to the left before loses its upper bits: so compilers extend an index.
+	if x := v.terms[0]; bits == 64 && v.c == 0 && v.terms[1].sym == 0 && x.scale != 0 && x.scale&(x.scale-1) == 0 {
+		if left := uint8(bits64.TrailingZeros64(x.scale)); left >= by && left > 0 {
+			inner := t.low(value{terms: [2]term{{x.sym, 1}}}, 64-left)
+			return t.plus(constant(0), inner, 1<<(left-by))
+		}
+	}
+	return t.upTo(mask(bits - by))
 }
 
 // limits returns what is known about a value.
@@ -394,7 +430,7 @@ func (t *trace) call(lost, results Registers) {
 
 // compare sets the flags by a comparison of the lower bits of two values.
 func (t *trace) compare(a, b value, bits uint8) {
-	t.flags = comparison{t.low(a, bits), t.low(b, bits), bits, true}
+	t.flags = comparison{a: t.low(a, bits), b: t.low(b, bits), bits: bits, valid: true}
 }
 
 // condition is what the flags say of the values that were compared last.

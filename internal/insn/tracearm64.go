@@ -124,7 +124,7 @@ func (s arm64Step) set(n uint32, v value, bits uint8) {
 // Without optimization, clang 15 and 16 let it test the result of CSET.
 func (s arm64Step) zero() condition {
 	v, c := s.reg(s.field(0, 5)), equal
-	s.branch = comparison{s.low(v, s.width()), constant(0), s.width(), s.field(25, 1) == 0}
+	s.branch = comparison{a: s.low(v, s.width()), b: constant(0), bits: s.width(), valid: s.field(25, 1) == 0}
 	if d, ok := s.decided[v.single()]; ok && s.field(31, 1) == 0 {
 		s.branch, c = d.comparison, d.holds.opposite()
 	}

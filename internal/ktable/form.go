@@ -20,35 +20,38 @@ type Form struct {
 	from, to string
 	// sizes are the bytes that an entry has in some kernels. Nothing in an image says in which:
 	// the first size is taken that divides the table, and with which check accepts all entries.
-	sizes    []int
-	relative bool // the address is 32 bits from its own place, else 64 bits
+	sizes []int
+	// narrow are the sizes on machines of 32 bits. There any address may be one, and not from its own
+	// place: check tells.
+	narrow   []int
+	relative bool // the address is 32 bits from its own place, else a word
 	// check reports whether an entry can be one. nil accepts all.
 	check func(*Marks, entry) bool
 }
 
 var (
 	// Blacklist has functions: include/linux/kprobes.h, NOKPROBE_SYMBOL.
-	Blacklist = &Form{"__start_kprobe_blacklist", "__stop_kprobe_blacklist", []int{8}, false, nil}
+	Blacklist = &Form{"__start_kprobe_blacklist", "__stop_kprobe_blacklist", []int{8}, []int{4}, false, nil}
 	// Mcount has ftrace's calls: include/asm-generic/vmlinux.lds.h, MCOUNT_REC.
-	Mcount = &Form{"__start_mcount_loc", "__stop_mcount_loc", []int{8}, false, nil}
+	Mcount = &Form{"__start_mcount_loc", "__stop_mcount_loc", []int{8}, []int{4}, false, nil}
 	// Jumps has static branches: include/linux/jump_label.h, struct jump_entry with
 	// CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE.
-	Jumps = &Form{"__start___jump_table", "__stop___jump_table", []int{16}, true, nil}
+	Jumps = &Form{"__start___jump_table", "__stop___jump_table", []int{16}, []int{12}, true, isJump}
 	// StaticCalls is in include/linux/static_call_types.h, struct static_call_site.
-	StaticCalls = &Form{"__start_static_call_sites", "__stop_static_call_sites", []int{8}, true, nil}
+	StaticCalls = &Form{"__start_static_call_sites", "__stop_static_call_sites", []int{8}, []int{8}, true, nil}
 	// Bugs has traps: include/asm-generic/bug.h, struct bug_entry with
 	// CONFIG_GENERIC_BUG_RELATIVE_POINTERS. Without CONFIG_DEBUG_BUGVERBOSE it has 8 bytes.
-	Bugs = &Form{"__start___bug_table", "__stop___bug_table", []int{12, 8}, true, isBug}
+	Bugs = &Form{"__start___bug_table", "__stop___bug_table", []int{12, 8}, []int{12, 8}, true, isBug}
 	// Faults has instructions that may fault: struct exception_table_entry in
 	// arch/x86/include/asm/extable.h and arch/arm64/include/asm/extable.h. On arm64 it has had 12
 	// bytes since 5.16, and 8 before.
-	Faults = &Form{"__start___ex_table", "__stop___ex_table", []int{12, 8}, true, isFault}
+	Faults = &Form{"__start___ex_table", "__stop___ex_table", []int{12, 8}, []int{12, 8}, true, isFault}
 	// replaced has code with alternatives: struct alt_instr in arch/*/include/asm/alternative.h.
 	// On x86 it has had 14 bytes since 6.3, 12 since 5.13, and 13 before.
-	replaced = &Form{"__alt_instructions", "__alt_instructions_end", []int{12, 14, 13}, true, isReplaced}
+	replaced = &Form{"__alt_instructions", "__alt_instructions_end", []int{12, 14, 13}, []int{12, 14, 13}, true, isReplaced}
 	// paravirt has calls through pv_ops: struct paravirt_patch_site in
 	// arch/x86/include/asm/paravirt_types.h, until Linux 6.7.
-	paravirt = &Form{"__parainstructions", "__parainstructions_end", []int{16}, false, nil}
+	paravirt = &Form{"__parainstructions", "__parainstructions_end", []int{16}, []int{8}, false, nil}
 )
 
 var forms = []*Form{Blacklist, Mcount, Jumps, StaticCalls, Bugs, Faults, replaced, paravirt}
@@ -101,7 +104,7 @@ func (m *Marks) Addresses(l *Form) ([]uint64, error) {
 		return nil, err
 	}
 	t.each(func(e entry) {
-		addr := binary.LittleEndian.Uint64(e.d)
+		addr := e.word(0)
 		if to, ok := moved[e.addr]; ok {
 			addr = to
 		}
@@ -123,12 +126,12 @@ func (m *Marks) moved(lo, hi uint64) (map[uint64]uint64, error) {
 	if err != nil {
 		return nil, fmt.Errorf(".rela.dyn: %w", err)
 	}
-	le := binary.LittleEndian
+	order := m.order()
 	out := make(map[uint64]uint64)
 	for ; len(d) >= relaSize; d = d[relaSize:] {
-		at, info := le.Uint64(d), le.Uint64(d[8:])
+		at, info := order.Uint64(d), order.Uint64(d[8:])
 		if at >= lo && at < hi && info>>32 == 0 {
-			out[at] = le.Uint64(d[16:])
+			out[at] = order.Uint64(d[16:])
 		}
 	}
 	return out, nil
@@ -142,20 +145,52 @@ type list struct {
 	addr uint64
 	size int // of an entry
 	d    []byte
+	form
+}
+
+// form is how the numbers of a table are read.
+type form struct {
+	order    binary.ByteOrder
+	word     int  // bytes
+	relative bool // addresses are distances from where they are
 }
 
 // entry is one entry of a table.
 type entry struct {
 	addr uint64
 	d    []byte
+	*form
 }
 
-// near returns the address that is 32 bits at an offset from its own place.
+// near returns the address in 32 bits at an offset.
 func (e entry) near(at int) uint64 {
-	return e.addr + uint64(at) + uint64(int64(int32(binary.LittleEndian.Uint32(e.d[at:]))))
+	n := e.order.Uint32(e.d[at:])
+	if !e.relative {
+		return uint64(n)
+	}
+	to := e.addr + uint64(at) + uint64(int64(int32(n)))
+	if e.form.word == 4 {
+		to = uint64(uint32(to))
+	}
+	return to
 }
 
-func (e entry) u16(at int) uint16 { return binary.LittleEndian.Uint16(e.d[at:]) }
+// word returns the machine word at an offset.
+func (e entry) word(at int) uint64 {
+	if e.form.word == 4 {
+		return uint64(e.order.Uint32(e.d[at:]))
+	}
+	return e.order.Uint64(e.d[at:])
+}
+
+func (e entry) u16(at int) uint16 { return e.order.Uint16(e.d[at:]) }
+
+func (m *Marks) order() binary.ByteOrder {
+	if m.f.BigEndian() {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
 
 // read returns a table, or nil if the image does not have it or no size fits.
 func (m *Marks) read(l *Form) (*list, error) {
@@ -167,10 +202,20 @@ func (m *Marks) read(l *Form) (*list, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.from, err)
 	}
-	for _, size := range l.sizes {
-		t := &list{lo, size, d}
-		if l.check == nil || len(d)%size == 0 && t.all(func(e entry) bool { return l.check(m, e) }) {
-			return t, nil
+	sizes, forms := l.sizes, []bool{l.relative}
+	word := m.f.Arch().WordSize
+	if word == 4 && l.relative {
+		forms = append(forms, false)
+	}
+	if word == 4 {
+		sizes = l.narrow
+	}
+	for _, size := range sizes {
+		for _, relative := range forms {
+			t := &list{lo, size, d, form{m.order(), word, relative}}
+			if l.check == nil || len(d)%size == 0 && t.all(func(e entry) bool { return l.check(m, e) }) {
+				return t, nil
+			}
 		}
 	}
 	return nil, nil
@@ -179,7 +224,7 @@ func (m *Marks) read(l *Form) (*list, error) {
 func (t *list) count() int { return len(t.d) / t.size }
 
 func (t *list) at(i int) entry {
-	return entry{t.addr + uint64(i*t.size), t.d[i*t.size : (i+1)*t.size]}
+	return entry{t.addr + uint64(i*t.size), t.d[i*t.size : (i+1)*t.size], &t.form}
 }
 
 func (t *list) each(f func(entry)) {

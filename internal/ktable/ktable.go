@@ -126,6 +126,8 @@ func (m *Marks) isCode(addr uint64) bool {
 	return slices.ContainsFunc(m.code, func(s image.Section) bool { return addr >= s.Addr && addr-s.Addr <= s.Size })
 }
 
+func isJump(m *Marks, e entry) bool { return m.isCode(e.near(0)) && m.isCode(e.near(4)) }
+
 // jumpEdges are both ways of a static branch: the kernel puts a jump or a NOP there. struct
 // jump_entry is the places of the instruction and of the target, and a key.
 func jumpEdges(c *code, e entry, add func(from, to uint64)) {
@@ -169,7 +171,7 @@ type code struct {
 	err  error
 }
 
-func (m *Marks) reader() *code { return &code{f: m.f, arch: insn.For(m.f.Arch().Name)} }
+func (m *Marks) reader() *code { return &code{f: m.f, arch: insn.For(m.f.Instructions())} }
 
 // next decodes the instruction at an address, if there is one.
 func (c *code) next(addr uint64) (insn.Insn, bool) {

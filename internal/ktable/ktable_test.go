@@ -125,7 +125,7 @@ func TestKernels(t *testing.T) {
 // instructions returns a function that says whether an instruction begins at an address. Symbols
 // of assembler code may be in the middle of a function, so that it is read from there on.
 func instructions(f *image.File) func(addr uint64) bool {
-	arch := insn.For(f.Arch().Name)
+	arch := insn.For(f.Instructions())
 	return func(addr uint64) bool {
 		_, lo, hi, ok := f.CodeRange(addr)
 		if !ok {

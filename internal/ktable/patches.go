@@ -57,7 +57,7 @@ func (m *Marks) Patches() ([]Patch, error) {
 	}
 	if ops, ok := m.at["pv_ops"]; ok && calls != nil {
 		calls.each(func(e entry) {
-			addr := binary.LittleEndian.Uint64(e.d)
+			addr := e.word(0)
 			out = append(out, Patch{addr, int(e.d[9]), m.direct(addr, ops+8*uint64(e.d[8]))})
 		})
 	}

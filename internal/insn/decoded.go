@@ -1,0 +1,32 @@
+package insn
+
+import "sync/atomic"
+
+// decoded keeps what a decoder said of some instructions: a search for jump tables asks about the same ones
+// again and again, and the decoders try one pattern after the other. Each word has one place, which the
+// last one that was decoded takes.
+type decoded [1 << 12]atomic.Pointer[decodedWord]
+
+type decodedWord struct {
+	word uint64
+	size int
+	op   operation
+	ok   bool
+}
+
+// of returns what decode says of an instruction, which has at most eight bytes.
+func (d *decoded) of(code []byte, decode func(code []byte) (operation, bool)) (operation, bool) {
+	word := uint64(0)
+	for _, b := range code {
+		word = word<<8 | uint64(b)
+	}
+	const fibonacci = 0x9e3779b97f4a7c15
+	place := &d[word*fibonacci>>52]
+	if x := place.Load(); x != nil && x.word == word && x.size == len(code) {
+		return x.op, x.ok
+	}
+	x := &decodedWord{word: word, size: len(code)}
+	x.op, x.ok = decode(code)
+	place.Store(x)
+	return x.op, x.ok
+}

@@ -1,0 +1,93 @@
+package insn
+
+// forms are an architecture's instructions as data: how long they are, and where control goes after
+// them. What no form fits goes on at the next instruction.
+type forms struct {
+	// word returns the first instruction in code as a number, and its size. ok is false if code is cut
+	// short, or if nothing says how long the instruction is.
+	word func(code []byte) (word uint64, size int, ok bool)
+	// key are the bits of a word by which forms are found.
+	key  piece
+	list []form
+	by   [][]*form // by the key's value
+}
+
+// form is what the instructions do whose words have a value under a mask. The first one that fits
+// counts.
+type form struct {
+	mask, value uint64
+	does        control
+	to          *distance // to where they lead
+}
+
+// control says how execution goes on after an instruction.
+type control uint16
+
+const (
+	ends    control = 1 << iota // not at the next instruction
+	calls                       // a function
+	lost                        // perhaps at an address that it does not contain
+	leaves                      // perhaps in the function's caller
+	traps                       // always
+	idle                        // it does nothing
+	unknown                     // no instruction, as far as is known
+)
+
+// distance is a number of bytes in an instruction: signed, and from the beginning of the instruction.
+type distance struct {
+	pieces []piece
+	bits   uint8 // including those that are always 0
+	plus   int64
+}
+
+// piece are bits of a word, and where they are in a number.
+type piece struct{ at, bits, to uint8 }
+
+func (p piece) of(word uint64) uint64 { return word >> p.at & (1<<p.bits - 1) }
+
+// table makes forms.
+func table(word func([]byte) (uint64, int, bool), key piece, list []form) *forms {
+	t := &forms{word: word, key: key, list: list, by: make([][]*form, 1<<key.bits)}
+	for i := range list {
+		f := &list[i]
+		for k := range t.by {
+			if (uint64(k)<<key.at^f.value)&f.mask&((1<<key.bits-1)<<key.at) == 0 {
+				t.by[k] = append(t.by[k], f)
+			}
+		}
+	}
+	return t
+}
+
+// next decodes the first instruction in code.
+func (t *forms) next(code []byte) (Insn, bool) {
+	word, size, ok := t.word(code)
+	if !ok {
+		return Insn{}, false
+	}
+	in := Insn{Size: size, Onward: true}
+	for _, f := range t.by[t.key.of(word)] {
+		if word&f.mask != f.value {
+			continue
+		}
+		if f.does&unknown != 0 {
+			return Insn{}, false
+		}
+		in.Onward, in.Call, in.Lost = f.does&ends == 0, f.does&calls != 0, f.does&lost != 0
+		in.Leaves, in.Trap, in.Nop = f.does&leaves != 0, f.does&traps != 0, f.does&idle != 0
+		if f.to != nil {
+			in.Target = f.to.of(word)
+			in.Branches = !in.Call
+		}
+		break
+	}
+	return in, true
+}
+
+func (d *distance) of(word uint64) int64 {
+	n := uint64(0)
+	for _, p := range d.pieces {
+		n |= p.of(word) << p.to
+	}
+	return int64(signed(n, d.bits)) + d.plus
+}
