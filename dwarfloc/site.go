@@ -204,7 +204,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 			return err
 		}
 		ok = true
-		at.Addr, at.View, at.AfterPrologue = addr, 0, false
+		at.Addr, at.View, at.AfterPrologue, at.LocalEntry = addr, 0, false, s.LocalEntry && addr == s.Addr
 		at.early = s.AfterPrologue && addr < s.Addr
 		at.locateSymbol(s.Function)
 		return nil

@@ -238,6 +238,11 @@ func firstInstruction(s *dwarfloc.Site) (*dwarfloc.Site, error) {
 	if own := first.Symbol == s.Function || strings.HasPrefix(first.Symbol, s.Function+"."); own && first.Offset <= maxPatchable {
 		first.Addr, first.Offset = first.Addr-first.Offset, 0
 	}
+	// Callers in the same image do not come by the first of two entries. At the second one the
+	// return address is still where it was.
+	if local, ok := first.Image.LocalEntry(first.Addr); ok {
+		first.Addr, first.Offset, first.LocalEntry = local, first.Offset+local-first.Addr, true
+	}
 	return first, nil
 }
 

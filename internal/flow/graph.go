@@ -195,8 +195,11 @@ func (w *follower) run(at uint64) {
 			for _, to := range w.f.Further(at, &in) {
 				if w.reach(to) {
 					w.out = append(w.out, edge{at, to})
-					if kind == Nop {
+					switch kind {
+					case Nop:
 						kind = Branch // a jump may be put there
+					case Halt:
+						kind = Jump // a trap that leads there
 					}
 				}
 			}

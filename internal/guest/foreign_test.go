@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -28,6 +29,32 @@ var plainCalls = []string{
 // TestForeign attaches definitions in live kernels for the other architectures, makes system calls with chosen
 // values, and compares each fetched value.
 func TestForeign(t *testing.T) {
+	for _, k := range foreignKernels(t) {
+		t.Run(k.Flavour, func(t *testing.T) {
+			for _, kaslr := range []bool{true, false} {
+				if kaslr && k.GOARCH != "386" {
+					continue // of these kernels only this one has it by default
+				}
+				t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, kaslr), func(t *testing.T) { foreignValues(t, k, kaslr) })
+			}
+		})
+	}
+}
+
+// TestForeignPrediction is TestPrediction for architectures whose instructions are decoded, with fewer sites.
+func TestForeignPrediction(t *testing.T) {
+	for _, k := range foreignKernels(t) {
+		t.Run(k.Flavour, func(t *testing.T) {
+			if img := testenv.Open(t, k.Vmlinux); insn.For(img.Instructions()) == nil {
+				t.Skipf("instructions of %s are not decoded", img.Instructions())
+			}
+			predict(t, testKernel{k}, setting(t, "GUEST_SITES", 400))
+		})
+	}
+}
+
+// foreignKernels are those of guest.Foreign to boot.
+func foreignKernels(t *testing.T) (out []*guest.Kernel) {
 	if testing.Short() || race {
 		t.Skip("boots kernels")
 	}
@@ -36,26 +63,18 @@ func TestForeign(t *testing.T) {
 		machines = machines[:1] // the one with the other byte order: the others are downloads of up to a gigabyte each
 	}
 	for _, m := range machines {
-		t.Run(m.Flavour, func(t *testing.T) {
-			for _, k := range guest.FindKernels(t, m) {
-				for _, kaslr := range []bool{true, false} {
-					if kaslr && m.GOARCH != "386" {
-						continue // of these kernels only this one has it by default
-					}
-					t.Run(fmt.Sprintf("%s/kaslr=%v", k.Release, kaslr), func(t *testing.T) { foreignValues(t, k, kaslr) })
-				}
-			}
-		})
+		out = append(out, guest.FindKernels(t, m)...)
 	}
+	return out
 }
 
-// hangs reports whether the emulated machine may hang if there is a probe at a site: QEMU 7.2 does at some
+// hangs reports whether the emulated machine may hang if there is a probe at an address: QEMU 7.2 does at some
 // branches of s390x, but not at the one at a function's beginning, which is ftrace's.
-func hangs(s *plan.Site) bool {
-	if s.Image.Arch().Name != "s390x" || s.Kind == dwarfloc.SiteEntry && s.Offset == 0 {
+func hangs(img *dwarfloc.Image, addr uint64) bool {
+	if img.Arch().Name != "s390x" {
 		return false
 	}
-	code, err := s.Image.Bytes(s.Addr, 2)
+	code, err := img.Bytes(addr, 2)
 	if err != nil {
 		return true
 	}
@@ -93,7 +112,9 @@ func foreignValues(t *testing.T, k *guest.Kernel, kaslr bool) {
 			t.Logf("%q: %v", d.def, err) // the function is not in this kernel
 			return
 		}
-		if p.Sites = slices.DeleteFunc(p.Sites, func(s plan.Site) bool { return d.in != "" && s.Symbol != d.in || d.def != guest.Marker && hangs(&s) }); len(p.Sites) == 0 {
+		if p.Sites = slices.DeleteFunc(p.Sites, func(s plan.Site) bool {
+			return d.in != "" && s.Symbol != d.in || d.def != guest.Marker && (s.Kind != dwarfloc.SiteEntry || s.Offset != 0) && hangs(img, s.Addr)
+		}); len(p.Sites) == 0 {
 			return
 		}
 		packed, err := guest.Pack(p)

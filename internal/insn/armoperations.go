@@ -94,7 +94,10 @@ func decodeARM(code []byte) (op operation, ok bool) {
 		case armasm.Mem:
 			x.kind, x.reg, x.n = memoryOperand, int8(a.Base), int64(a.Offset)
 			x.moves = a.Mode == armasm.AddrPreIndex || a.Mode == armasm.AddrPostIndex || a.Mode == armasm.AddrLDM_WB
-			if a.Sign != 0 {
+			if x.after = a.Mode == armasm.AddrPostIndex || a.Mode == armasm.AddrLDM_WB; x.after {
+				x.n = 0
+			}
+			if a.Sign != 0 && !x.after {
 				x.plus, x.scale, x.odd = int8(a.Index), a.Count&31, a.Sign < 0 || a.Shift != armasm.ShiftLeft
 			}
 		}

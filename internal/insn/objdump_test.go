@@ -33,7 +33,7 @@ var listings = []struct {
 
 // How much of a kernel's code is compared without OBJDUMP_FULL=1: so many parts of so many
 // bytes.
-const sampledParts, sampledBytes = 24, 1 << 15
+const sampledParts, sampledBytes = 6, 1 << 17
 
 // TestObjdump compares sizes of instructions, and where they lead, with what objdump prints for the code
 // of kernels: in parts that OBJDUMP_SEED chooses, or with OBJDUMP_FULL=1 all of it.

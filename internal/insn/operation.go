@@ -23,7 +23,8 @@ type operand struct {
 	plus  int8  // that of the index; -1 is none
 	n     int64 // the number, or the distance from the address
 	size  int64 // of the memory, where operations do not say it; bytes
-	moves bool  // the address's register changes too
+	moves bool  // the address's register changes too: to the address, or with after, after the access
+	after bool
 	// scale is by how much the register, or the index, is shifted to the left. With odd something else
 	// happens to it.
 	scale uint8
@@ -49,12 +50,11 @@ type effect struct {
 type effectFlags uint8
 
 const (
-	signedBits  effectFlags = 1 << iota // what is read is sign-extended to a register
-	firstToo                            // its first operand is also read: it has two
-	keepsUpper                          // the upper bits of the register stay
-	inverted                            // the second operand is subtracted from the third
-	changesBase                         // the address's register changes too
-	elsewhere                           // the register is none of the general ones
+	signedBits effectFlags = 1 << iota // what is read is sign-extended to a register
+	firstToo                           // its first operand is also read: it has two
+	keepsUpper                         // the upper bits of the register stay
+	inverted                           // the second operand is subtracted from the third
+	elsewhere                          // the register is none of the general ones
 )
 
 type verb uint8
@@ -164,7 +164,7 @@ func (x *engine) writes(code []byte) (w Writes, ok bool) {
 		return w, false
 	}
 	for _, a := range op.args {
-		if a.moves || a.kind == memoryOperand && e.flags&changesBase != 0 {
+		if a.moves {
 			return w, false
 		}
 	}
@@ -190,7 +190,7 @@ func (x *engine) updates(code []byte) Registers {
 	}
 	var out Registers
 	for _, a := range op.args {
-		if a.kind == memoryOperand && (a.moves || e.flags&changesBase != 0) && a.reg >= 0 {
+		if a.moves && a.reg >= 0 {
 			out |= 1 << a.reg
 		}
 	}
@@ -263,7 +263,7 @@ func (x *engine) slot(code []byte, m Slot) (size int, did Effect) {
 				n = int64(x.bits/8) * registersOf(&op)
 			}
 			switch {
-			case a.moves, e.flags&changesBase != 0, a.reg >= 0 && a.plus >= 0, e.verb == unknownVerb && a.size == 0:
+			case a.moves, a.reg >= 0 && a.plus >= 0, e.verb == unknownVerb && a.size == 0:
 				return 0, Lost
 			case a.n >= m.Off+m.Size || m.Off >= a.n+n:
 				continue

@@ -120,7 +120,7 @@ func (x *engine) follow(t *trace, op *operation, e effect, addr uint64) {
 		if m.size > 8 {
 			t.forget()
 		}
-		x.moveBase(t, m, e)
+		x.moveBase(t, m)
 		return
 	case storesMany:
 		x.many(t, op, m, func(r int8, at value) { t.store(at, x.bits, t.regs[r]) })
@@ -171,7 +171,7 @@ func (x *engine) follow(t *trace, op *operation, e effect, addr uint64) {
 	}
 	x.set(t, op, e, bits, v)
 	if m != nil {
-		x.moveBase(t, m, e)
+		x.moveBase(t, m)
 	}
 }
 
@@ -193,10 +193,9 @@ func (x *engine) set(t *trace, op *operation, e effect, bits uint8, v value) {
 }
 
 // moveBase follows an access that also changes the register of its address.
-func (x *engine) moveBase(t *trace, m *operand, e effect) {
-	if (m.moves || e.flags&changesBase != 0) && m.reg >= 0 {
-		t.regs[m.reg] = x.address(t, m)
-		if m.moves {
+func (x *engine) moveBase(t *trace, m *operand) {
+	if m.moves && m.reg >= 0 {
+		if t.regs[m.reg] = x.address(t, m); m.after {
 			t.regs[m.reg] = t.unknown()
 		}
 	}

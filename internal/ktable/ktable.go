@@ -71,8 +71,15 @@ func (m *Marks) Tables() (*Tables, error) {
 	if err != nil || bugs == nil {
 		return t, err
 	}
-	t.warns = warnings(bugs)
-	return t, nil
+	// Where a trap is also listed as a fault, execution goes on where that says (EX_TABLE of __WARN_FLAGS in
+	// arch/powerpc/include/asm/bug.h), and not after it.
+	faults, err := m.Addresses(Faults)
+	slices.Sort(faults)
+	t.warns = slices.DeleteFunc(warnings(bugs), func(addr uint64) bool {
+		_, is := slices.BinarySearch(faults, addr)
+		return is
+	})
+	return t, err
 }
 
 // Edges returns the edges that begin in [lo, hi), in order. The error is about a damaged image.
