@@ -207,7 +207,11 @@ func Check(data []byte, path string) (*Summary, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	sum := &Summary{File: len(data)}
+	btf, err := packfile.BTF(data, path)
+	if err != nil {
+		return nil, err
+	}
+	sum := &Summary{File: len(data), Types: len(btf)}
 	sum.count(f)
 	return sum, nil
 }

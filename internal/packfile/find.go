@@ -43,3 +43,12 @@ func Find(file []byte, path string) ([]byte, error) {
 	}
 	return file[pack.from:pack.to], nil
 }
+
+// BTF returns the contents of .BTF in a whole file.
+func BTF(file []byte, path string) ([]byte, error) {
+	btf, _, err := find(file, path)
+	if err != nil {
+		return nil, err
+	}
+	return file[btf.from:btf.to], nil
+}
