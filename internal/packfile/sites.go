@@ -172,6 +172,9 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 			}
 		}
 		var ways int // where they are
+		if i == 0 && more&(moreWays|moreFile) != 0 {
+			return nil, x.failed("a function that is not inlined has a call")
+		}
 		if more&moreWays != 0 {
 			n.plain = false
 			ways = x.P
@@ -282,11 +285,11 @@ func (x *blockReader) rest(b *readBlock, n *readNode, flags byte, prev *readNode
 
 // outsOf returns the ways out of the body around a node.
 func (x *blockReader) outsOf(b *readBlock, n *readNode) []Way {
-	p := &b.nodes[n.parent]
-	if p.ghost || !p.inline {
+	if n.parent < 0 || !b.nodes[n.parent].inline || b.nodes[n.parent].ghost {
 		x.Fail()
+		return nil
 	}
-	return p.outs
+	return b.nodes[n.parent].outs
 }
 
 func (x *blockReader) tuple(n *readNode) {
