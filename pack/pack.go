@@ -48,8 +48,10 @@ type Summary struct {
 
 // Part is a part of a pack.
 type Part struct {
-	Name  string `json:"name"`
-	Bytes int    `json:"bytes"`
+	Name string `json:"name"`
+	// Bytes is its size, and Stored what it takes in the file, where pages are compressed; a page with two parts is shared out.
+	Bytes  int `json:"bytes"`
+	Stored int `json:"stored"`
 }
 
 // Write writes a pack of an image. The same image gives the same bytes on any machine. The error is the cause of ctx if that

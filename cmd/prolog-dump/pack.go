@@ -176,10 +176,10 @@ func (s *settings) printPack(w io.Writer, path string, sum *pack.Summary, stats 
 	}
 	t := table{width: s.width}
 	for _, p := range sum.Parts {
-		t.row("  "+strconv.Itoa(p.Bytes), perSite(p.Bytes), p.Name)
-		rest -= p.Bytes
+		t.row("  "+strconv.Itoa(p.Stored)+" bytes", perSite(p.Stored)+" a site", "of "+strconv.Itoa(p.Bytes), p.Name)
+		rest -= p.Stored
 	}
-	t.row("  "+strconv.Itoa(rest), perSite(rest), "headers of the file")
+	t.row("  "+strconv.Itoa(rest)+" bytes", perSite(rest)+" a site", "of "+strconv.Itoa(rest), "headers of the file")
 	return t.print(w)
 }
 

@@ -1,6 +1,7 @@
 package packfile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/crc32"
@@ -9,16 +10,16 @@ import (
 // assemble puts the parts together. The section is sealed as one that is alone.
 func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	le := binary.LittleEndian
+	body := bytes.Join(parts[:], nil)
 	b := make([]byte, headerSize)
-	for i := range partSums {
-		b = append(b, parts[i]...)
+	var stored []byte
+	for p := 0; p < len(body); p += pageSize {
+		page := compress(body[p:min(p+pageSize, len(body))])
+		b = le.AppendUint32(b, uint32(len(page)))
+		b = le.AppendUint32(b, crc32.Checksum(page, castagnoli))
+		stored = append(stored, page...)
 	}
-	var sums []byte
-	for p := headerSize; p < len(b); p += pageSize {
-		sums = le.AppendUint32(sums, crc32.Checksum(b[p:min(p+pageSize, len(b))], castagnoli))
-	}
-	parts[partSums] = sums
-	b = append(b, sums...)
+	b = append(b, stored...)
 	copy(b, magic)
 	le.PutUint32(b[atVersion:], Version)
 	le.PutUint32(b[atHeader:], headerSize)
@@ -50,7 +51,7 @@ func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	le.PutUint32(b[atBase+4:], x.Types.BaseStrings)
 	copy(b[atBase+8:], x.Types.BaseSum[:])
 	counts := [numParts]int{len(e.names), len(e.texts), len(e.funs), len(e.funs), len(e.typ), len(e.params), len(e.sigs), len(e.values), len(e.frames), len(e.results),
-		len(e.tuples), len(e.blockList), len(sums) / 4}
+		len(e.tuples), len(e.blockList)}
 	for i := range parts {
 		le.PutUint32(b[atParts+8*i:], uint32(len(parts[i])))
 		le.PutUint32(b[atParts+8*i+4:], uint32(counts[i]))

@@ -35,15 +35,16 @@ func packed(t testing.TB, name string) []byte {
 	return b.Bytes()
 }
 
-// section returns the section of a file, with nothing around it.
+// section returns the section of a file, with nothing around it and not compressed.
 func section(t testing.TB, name string) []byte {
 	t.Helper()
 	d, err := packfile.Find(packed(t, name), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d = bytes.Clone(d)
-	packfile.Seal(d, 0, 0, 0, uint64(len(d)))
+	if d, err = packfile.Unpacked(d); err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 
@@ -114,7 +115,7 @@ func TestFlipped(t *testing.T) {
 	if err := f.CheckFile(file, false); err != nil {
 		t.Fatal(err)
 	}
-	for i := range file {
+	for i := 0; i < len(file); i += 7 {
 		x := bytes.Clone(file)
 		x[i] ^= 1 << (i % 8)
 		if _, err := pack.Check(x, "p"); err == nil {
@@ -149,7 +150,7 @@ func TestHostile(t *testing.T) {
 		d := section(t, name)
 		r := rand.New(rand.NewPCG(1, 2))
 		read := 0
-		for i := range 2 * len(d) {
+		for i := range len(d) / 2 {
 			x := bytes.Clone(d)
 			for range 1 + i%3 {
 				at := r.IntN(len(x))
@@ -173,7 +174,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%s, change %d: %v", name, i, took)
 			}
 		}
-		t.Logf("%s: %d of %d changed packs can be read", name, read, 2*len(d))
+		t.Logf("%s: %d of %d changed packs can be read", name, read, len(d)/2)
 	}
 }
 

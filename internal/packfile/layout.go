@@ -5,13 +5,15 @@ import (
 	"hash/crc32"
 )
 
-// The section begins with a header of fixed size, which is followed by parts. Numbers are little-endian; v stands for a
+// The section is a header of fixed size, a table of pages, and the pages: parts, which follow each other, cut into pieces
+// of pageSize bytes that are compressed each alone. Offsets in errors are those of parts, the first of which has the offset
+// headerSize, as if nothing were compressed; damage of the section itself has the section's. Numbers are little-endian; v stands for a
 // number in LEB128, z for a signed one as binary.AppendVarint writes it. See docs/packs.md.
 
 const (
 	magic      = "bpfpack\n"
 	headerSize = 320
-	pageSize   = 16 << 10 // bytes after the header for which there is one checksum
+	pageSize   = 16 << 10 // bytes that are compressed together
 	groupSize  = 16       // records between two offsets
 )
 
@@ -29,13 +31,12 @@ const (
 	partResults          // 4 bytes each: values
 	partTuples           // records: lists of values
 	partBlocks           // records: sites
-	partSums             // 4 bytes each: CRC-32C of pages
 	numParts
 )
 
 var partNamesOf = [numParts]string{
 	"names of functions", "other texts", "functions' names", "functions and calls", "types of parameters", "parameters", "lists of parameters",
-	"values", "frames", "results", "lists of values", "sites and ways", "checksums",
+	"values", "frames", "results", "lists of values", "sites and ways",
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -53,6 +54,7 @@ const (
 	atRest    = 128
 	atBTF     = atRest + 36
 	atParts   = atBTF + 36 // for each part 4 and 4: bytes, and records
+	pageEntry = 8          // in the table of pages: 4 and 4: bytes that are stored, and their CRC-32C
 	// atRest and atBTF have the CRC-32C, 4 bytes, and the SHA-256, 32, of all of the file but .BTF and the section itself,
 	// and of .BTF.
 )

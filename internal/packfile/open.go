@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -18,14 +19,18 @@ var ErrDamaged = errors.New("the pack is damaged")
 
 // File is an open pack. Several goroutines may use it.
 type File struct {
-	path  string
-	d     []byte
-	facts Facts
-	parts [numParts]partAt
-	funs  int
-	roots int
-	width int             // bits of a name's number
-	pages []atomic.Uint32 // a bit for each page that has been checked
+	path   string
+	stored []byte // the section
+	facts  Facts
+	parts  [numParts]partAt
+	funs   int
+	roots  int
+	width  int // bits of a name's number
+
+	mu    sync.Mutex
+	d     []byte          // the header's place, and parts, as far as they have been asked for
+	pages []atomic.Uint32 // a bit for each page that is in d
+	at    []uint32        // where pages are in the section; and the end
 }
 
 // partAt is where a part is in the section, and how many records it has.
@@ -33,8 +38,9 @@ type partAt struct{ from, to, n int }
 
 // Part is a part of the section.
 type Part struct {
-	Name  string
-	Bytes int
+	Name   string
+	Bytes  int // when it is not compressed
+	Stored int
 }
 
 // errorf returns an error about a place in the section.
@@ -44,7 +50,7 @@ func (f *File) errorf(off int, format string, args ...any) error {
 
 // Open opens the contents of a section. Nothing is read but its header; data must not change. Errors give path.
 func Open(data []byte, path string) (*File, error) {
-	f := &File{path: path, d: data}
+	f := &File{path: path, stored: data}
 	le := binary.LittleEndian
 	if len(data) < atSum || !bytes.HasPrefix(data, []byte(magic)) {
 		return nil, f.errorf(0, "it does not begin as a pack does")
@@ -72,19 +78,17 @@ func Open(data []byte, path string) (*File, error) {
 	at := headerSize
 	for i := range f.parts {
 		size, n := int(le.Uint32(data[atParts+8*i:])), int(le.Uint32(data[atParts+8*i+4:]))
-		if size > len(data)-at || n > 8*size {
+		if size > maxSize-at || n > 8*size {
 			return nil, f.errorf(atParts+8*i, "%s do not fit into the section", partNamesOf[i])
 		}
 		f.parts[i] = partAt{at, at + size, n}
 		at += size
 	}
 	f.width = bits.Len(uint(f.parts[partNames].n))
-	pages := (f.parts[partSums].from - headerSize + pageSize - 1) / pageSize
+	if err := f.readPages(at); err != nil {
+		return nil, err
+	}
 	switch {
-	case at != len(data):
-		return nil, f.errorf(at, "there are %d bytes after the last part", len(data)-at)
-	case f.parts[partSums].to-f.parts[partSums].from != 4*pages:
-		return nil, f.errorf(f.parts[partSums].from, "there is not a checksum for each page")
 	case f.parts[partFunNames].n != f.funs || f.parts[partFunctions].n != f.funs || f.parts[partBlocks].n != f.facts.Blocks || f.roots > f.funs:
 		return nil, f.errorf(atCounts, "the counts contradict each other")
 	case f.parts[partFunNames].to-f.parts[partFunNames].from != (f.funs*f.width+7)/8:
@@ -100,8 +104,40 @@ func Open(data []byte, path string) (*File, error) {
 			return nil, f.errorf(f.parts[p].from, "%s have no room for their offsets", partNamesOf[p])
 		}
 	}
-	f.pages = make([]atomic.Uint32, (pages+31)/32)
 	return f, nil
+}
+
+// A section is at most maxSize bytes when it is not compressed, and no more than maxRatio times what it is: what is compressed
+// best, addresses of a large function, is so to a fifth.
+const (
+	maxSize  = 1 << 31
+	maxRatio = 100
+)
+
+// readPages reads the table of pages; size is that of the header and of all parts.
+func (f *File) readPages(size int) error {
+	le := binary.LittleEndian
+	pages := (size - headerSize + pageSize - 1) / pageSize
+	if size > maxRatio*len(f.stored) || pages > (len(f.stored)-headerSize)/pageEntry {
+		return f.errorf(headerSize, "its parts have %d bytes, which it cannot have", size)
+	}
+	at := headerSize + pages*pageEntry
+	f.at = make([]uint32, 0, pages+1)
+	for p := range pages {
+		f.at = append(f.at, uint32(at))
+		n := int(le.Uint32(f.stored[headerSize+p*pageEntry:]))
+		if n > pageSize || n > len(f.stored)-at {
+			return f.errorf(headerSize+p*pageEntry, "page %d is outside the section", p)
+		}
+		at += n
+	}
+	f.at = append(f.at, uint32(at))
+	if at != len(f.stored) {
+		return f.errorf(at, "there are %d bytes after the last page", len(f.stored)-at)
+	}
+	f.d = make([]byte, size)
+	f.pages = make([]atomic.Uint32, (pages+31)/32)
+	return nil
 }
 
 // offsetSize is how many bytes there are for each group of records, or 0 if a part has no groups.
@@ -125,30 +161,56 @@ func (f *File) Path() string { return f.path }
 
 // Parts returns the parts of the section, the header first.
 func (f *File) Parts() []Part {
-	out := []Part{{"header", headerSize}}
+	out := []Part{{Name: "header and pages", Bytes: headerSize + len(f.at)*pageEntry - pageEntry, Stored: headerSize + len(f.at)*pageEntry - pageEntry}}
 	for i, p := range f.parts {
-		out = append(out, Part{partNamesOf[i], p.to - p.from})
+		out = append(out, Part{partNamesOf[i], p.to - p.from, f.storedSize(p.from) - f.storedSize(p.to)})
+		out[len(out)-1].Stored *= -1
 	}
 	return out
 }
 
-// need checks the pages of a part of the section.
+// storedSize is how many bytes the section has for what is before a place in the parts; a page's are shared out evenly.
+func (f *File) storedSize(at int) int {
+	p := (at - headerSize) / pageSize
+	lo := headerSize + p*pageSize
+	n := int(f.at[p] - f.at[0])
+	if at > lo {
+		n += (at - lo) * int(f.at[p+1]-f.at[p]) / (min(lo+pageSize, len(f.d)) - lo)
+	}
+	return n
+}
+
+// need reads the pages of a range of the parts.
 func (f *File) need(from, to int) error {
-	if from < headerSize || to > f.parts[partSums].from || from > to {
+	if from < headerSize || to > len(f.d) || from > to {
 		return f.errorf(from, "it is outside the parts")
 	}
 	for p := (from - headerSize) / pageSize; from < to && p <= (to-1-headerSize)/pageSize; p++ {
-		word, bit := &f.pages[p/32], uint32(1)<<(p%32)
-		if word.Load()&bit != 0 {
-			continue
+		if f.pages[p/32].Load()&(1<<(p%32)) == 0 {
+			if err := f.readPage(p); err != nil {
+				return err
+			}
 		}
-		lo := headerSize + p*pageSize
-		hi := min(lo+pageSize, f.parts[partSums].from)
-		if crc32.Checksum(f.d[lo:hi], castagnoli) != binary.LittleEndian.Uint32(f.d[f.parts[partSums].from+4*p:]) {
-			return f.errorf(lo, "the checksum of %d bytes is wrong", hi-lo)
-		}
-		word.Or(bit)
 	}
+	return nil
+}
+
+func (f *File) readPage(p int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pages[p/32].Load()&(1<<(p%32)) != 0 {
+		return nil
+	}
+	at := int(f.at[p])
+	page := f.stored[at:f.at[p+1]]
+	if crc32.Checksum(page, castagnoli) != binary.LittleEndian.Uint32(f.stored[headerSize+p*pageEntry+4:]) {
+		return f.errorf(at, "the checksum of %d bytes is wrong", len(page))
+	}
+	lo := headerSize + p*pageSize
+	if err := decompress(f.d[lo:min(lo+pageSize, len(f.d))], page); err != nil {
+		return f.errorf(at, "%v", err)
+	}
+	f.pages[p/32].Or(1 << (p % 32))
 	return nil
 }
 
@@ -255,7 +317,7 @@ func (r *groupReader) index(n int) int {
 
 // Check checks all of a section against its checksum, and that all of it can be read.
 func (f *File) Check() error {
-	if sum := sha256.Sum256(f.d[atHeadSum:]); !bytes.Equal(sum[:], f.d[atSum:atSum+sha256.Size]) {
+	if sum := sha256.Sum256(f.stored[atHeadSum:]); !bytes.Equal(sum[:], f.stored[atSum:atSum+sha256.Size]) {
 		return f.errorf(atSum, "the checksum of the whole section is wrong")
 	}
 	refs, err := f.List(nil)
@@ -288,12 +350,12 @@ func (f *File) CheckFile(file []byte, all bool) error {
 			for _, p := range x.parts {
 				crc = crc32.Update(crc, castagnoli, p)
 			}
-			if crc != binary.LittleEndian.Uint32(f.d[x.at:]) {
+			if crc != binary.LittleEndian.Uint32(f.stored[x.at:]) {
 				return f.errorf(x.at, "the checksum of %s is wrong", x.what)
 			}
 			return nil
 		}
-		if _, sum := sums(x.parts...); !bytes.Equal(sum[:], f.d[x.at+4:x.at+36]) {
+		if _, sum := sums(x.parts...); !bytes.Equal(sum[:], f.stored[x.at+4:x.at+36]) {
 			return f.errorf(x.at, "the checksum of %s is wrong", x.what)
 		}
 	}

@@ -1,0 +1,51 @@
+package packfile
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Pages are zstd frames (RFC 8878) without a checksum of their own, or as they are if that is not shorter. So a page that has
+// all of its bytes is not compressed.
+
+var packer = sync.OnceValue(func() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderCRC(false), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return e
+})
+
+var unpacker = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(1<<20))
+	if err != nil {
+		panic(err)
+	}
+	return d
+})
+
+func compress(page []byte) []byte {
+	if c := packer().EncodeAll(page, nil); len(c) < len(page) {
+		return c
+	}
+	return page
+}
+
+// decompress fills a page.
+func decompress(to, page []byte) error {
+	if len(page) == len(to) {
+		copy(to, page)
+		return nil
+	}
+	d, err := unpacker().DecodeAll(page, to[:0:len(to)])
+	switch {
+	case err != nil:
+		return fmt.Errorf("a page cannot be decompressed: %w", err)
+	case len(d) != len(to) || &d[0] != &to[0]:
+		return errors.New("a page has another size than the others")
+	}
+	return nil
+}
