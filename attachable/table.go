@@ -147,6 +147,21 @@ func (t *Table) At(addr uint64) (c Cause) {
 	return c
 }
 
+// Of is At for the address of a site. A pack has the answer of its image for the places where bodies begin, if it is a
+// kernel's.
+func (t *Table) Of(s *dwarfloc.Site) Cause {
+	text, known := s.Refused()
+	if !known {
+		return t.At(s.Addr)
+	}
+	for c := CauseNone; c < causeNotRead; c++ {
+		if c.String() == text {
+			return c
+		}
+	}
+	return CauseNone
+}
+
 func (t *Table) at(addr uint64) Cause {
 	if s := t.img.SectionAt(addr); s == nil || !s.Exec {
 		return causeNotCode

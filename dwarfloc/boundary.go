@@ -36,7 +36,9 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 	}
 	if img.told != nil {
 		for i, s := range sites {
-			if s.Addr != s.told.start {
+			if s.told.problem != "" {
+				out[i] = s.toldProblem()
+			} else if !s.begins() {
 				out[i] = fmt.Errorf("%s: %#x: %w: %s does not tell", img.Path(), s.Addr, ErrNotDecoded, img.told.what())
 			}
 		}

@@ -3,12 +3,12 @@ package dwarfloc
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 
 // btfTypes are the types of an image that has them as BTF.
@@ -21,16 +21,10 @@ type btfTypes struct {
 	known map[btf.ID]*Type
 }
 
-// Tags of declarations by which a pack says what BTF has no kind for: see docs/packs.md.
-const (
-	tagPrefix    = "bpfprologue:"
-	tagReference = tagPrefix + "reference"
-	tagRvalue    = tagPrefix + "rvalue-reference"
-)
-
+// taggedKinds are kinds of types that BTF does not have, by the tags that packs have for them.
 var taggedKinds = map[string]TypeKind{
-	tagPrefix + "class": TypeClass, tagPrefix + "complex": TypeComplex, tagPrefix + "member-pointer": TypeMemberPointer,
-	tagPrefix + "other": TypeOther,
+	packfile.TagClass: TypeClass, packfile.TagComplex: TypeComplex, packfile.TagMemberPointer: TypeMemberPointer,
+	packfile.TagOther: TypeOther,
 }
 
 // errorf returns an error about the types.
@@ -74,23 +68,22 @@ func (b *btfTypes) typeIn(id btf.ID, depth int) (*Type, error) {
 	return t, nil
 }
 
-// stored returns a type as it is stored, without the tags on it (btf_type_tag), and the one of these that says
-// something here.
-func (b *btfTypes) stored(id btf.ID) (s btf.Type, tag string, err error) {
+// stored returns a type as it is stored, without the tags on it (btf_type_tag) but packfile.TagAtomic, and
+// whether one of these says that a pointer to it is a reference.
+func (b *btfTypes) stored(id btf.ID) (s btf.Type, reference dw.Tag, err error) {
 	for range maxTypeDepth {
-		if s, err = b.Type(id); err != nil || s.Kind != btf.KindTypeTag {
-			return s, tag, err
+		if s, err = b.Type(id); err != nil || s.Kind != btf.KindTypeTag || s.Named(packfile.TagAtomic) {
+			return s, reference, err
 		}
-		name, err := s.Name()
-		if err != nil {
-			return s, tag, err
-		}
-		if strings.HasPrefix(name, tagPrefix) {
-			tag = name
+		switch {
+		case s.Named(packfile.TagReference):
+			reference = dw.TagReferenceType
+		case s.Named(packfile.TagRvalueReference):
+			reference = dw.TagRvalueRefType
 		}
 		id = s.Elem
 	}
-	return s, "", &btf.Error{Msg: "tags of a type that do not end"}
+	return s, 0, &btf.Error{Msg: "tags of a type that do not end"}
 }
 
 var btfQualifiers = map[btf.Kind]dw.Tag{
@@ -98,7 +91,7 @@ var btfQualifiers = map[btf.Kind]dw.Tag{
 }
 
 func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
-	s, tag, err := b.stored(id)
+	s, _, err := b.stored(id)
 	if err != nil {
 		return nil, err
 	}
@@ -121,20 +114,19 @@ func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
 				return !t.Signed
 			})
 		}
+		err = b.readTags(t)
 	case btf.KindPointer:
 		t.Kind, t.tag, t.Size = TypePointer, dw.TagPointerType, int64(b.img.Arch().WordSize)
-		_, tag, err = b.stored(s.Elem)
-		switch tag {
-		case tagReference:
-			t.tag = dw.TagReferenceType
-		case tagRvalue:
-			t.tag = dw.TagRvalueRefType
+		reference := dw.Tag(0)
+		if _, reference, err = b.stored(s.Elem); reference != 0 {
+			t.tag = reference
 		}
 	case btf.KindStruct:
 		t.Kind, t.tag = TypeStruct, dw.TagStructType
 		err = b.readTags(t)
 	case btf.KindUnion:
 		t.Kind, t.tag = TypeUnion, dw.TagUnionType
+		err = b.readTags(t)
 	case btf.KindForward:
 		t.Kind, t.tag, t.Size = TypeStruct, dw.TagStructType, -1
 		if s.Flag {
@@ -153,6 +145,8 @@ func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
 		t.Kind, t.tag, t.Size = TypeFunc, dw.TagSubroutineType, -1
 	case btf.KindTypedef:
 		t.Kind, t.tag, t.Size = TypeTypedef, dw.TagTypedef, -1
+	case btf.KindTypeTag:
+		t.Kind, t.tag, t.Size, t.Name = TypeQualified, dw.TagAtomicType, -1, ""
 	case btf.KindConst, btf.KindVolatile, btf.KindRestrict:
 		t.Kind, t.tag, t.Size = TypeQualified, btfQualifiers[s.Kind], -1
 	default:
@@ -184,6 +178,7 @@ func (b *btfTypes) readTags(t *Type) error {
 		if k, ok := taggedKinds[tag]; ok {
 			t.Kind = k
 		}
+		t.plain = t.plain || tag == packfile.TagPlain
 	}
 	if t.Kind == TypeMemberPointer {
 		t.Signed = true

@@ -246,8 +246,8 @@ func (t *btfTeller) readSymbols(o *BTFOptions, f *elfwrite.File, marks map[strin
 	return lines.Err()
 }
 
-// sites returns the entries of functions that m selects, by function and address.
-func (t *btfTeller) sites(m Matcher) (out []btfSite, err error) {
+// entriesOf returns the entries of functions that m selects, by function and address.
+func (t *btfTeller) entriesOf(m Matcher) (out []btfSite, err error) {
 	if m != nil {
 		if _, one := m.Literal(); one {
 			return t.find(m)
@@ -334,7 +334,7 @@ func (t *btfTeller) entries(out []btfSite, name string, ids []btf.ID) []btfSite 
 }
 
 func (t *btfTeller) list(_ context.Context, m Matcher) ([]uint64, error) {
-	sites, err := t.sites(m)
+	sites, err := t.entriesOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -348,18 +348,29 @@ func (t *btfTeller) list(_ context.Context, m Matcher) ([]uint64, error) {
 	return out, nil
 }
 
-func (t *btfTeller) site(number uint64, s *Site, _ *Ways) error {
+func (t *btfTeller) sites(numbers []uint64, f func(i int, s *Site, w *Ways) error) error {
 	t.mu.Lock()
-	x := &t.listed[number]
+	listed := t.listed
 	t.mu.Unlock()
-	s.Function, s.Symbol, s.Addr = x.name, x.kernelSymbol.name, x.addr
-	s.DIE = uint64(x.function)
-	s.told = &told{qualified: x.name, start: x.addr, body: Body{In: x.addr, Of: uint64(x.function)}, at: btfValues{t, x}}
+	var s Site
+	for i, n := range numbers {
+		s = Site{}
+		t.site(&listed[n], &s)
+		if err := f(i, &s, &Ways{}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
+func (t *btfTeller) site(x *btfSite, s *Site) {
+	s.Function, s.Symbol, s.Addr = x.name, x.kernelSymbol.name, x.addr
+	s.DIE = uint64(x.function)
+	s.told = &told{qualified: x.name, start: x.addr, body: Body{In: x.addr, Of: uint64(x.function)}, at: btfValues{t, x}}
+}
+
 func (t *btfTeller) names() ([]string, error) {
-	all, err := t.sites(nil)
+	all, err := t.entriesOf(nil)
 	if err != nil {
 		return nil, err
 	}

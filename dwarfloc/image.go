@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 
 // Image is one ELF file with its DWARF. It has the methods of [image.File] too. Several
@@ -65,6 +66,9 @@ type Options struct {
 	// Partial says that queries answer although some split units (-gsplit-dwarf) are not there, about the
 	// others: Image.Missing tells which. Otherwise, and if none is there, that is an error of each query.
 	Partial bool
+	// KernelTypes, if not nil, returns the BTF of the kernel that a pack is of (/sys/kernel/btf/vmlinux), if the pack has
+	// left out the types that are there.
+	KernelTypes func() ([]byte, error)
 	// MaxUnpacked, DebugDirs and FindDebug are those of image.Options.
 	MaxUnpacked uint64
 	DebugDirs   []string
@@ -107,6 +111,12 @@ func FromBytes(name string, data []byte, o *Options) (*Image, error) {
 }
 
 func newImage(f *image.File, o *Options) (*Image, error) {
+	if pack, err := f.SectionContents(packfile.Section); err != nil || pack != nil {
+		if err != nil {
+			return nil, err
+		}
+		return fromPack(f, pack, o)
+	}
 	sections, err := f.DebugSections()
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		case t.Name == "":
 			return word + " {...}", ""
 		}
-		if t.u != nil && !dw.IsC(t.u.language()) {
+		if t.plain || t.u != nil && !dw.IsC(t.u.language()) {
 			return t.spelled(), ""
 		}
 		return word + " " + t.spelled(), ""
@@ -84,6 +84,9 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		_, p, s := elem()
 		return p, "()" + s
 	case TypeMemberPointer:
+		if t.b != nil {
+			return t.spelled(), "" // as a pack has it
+		}
 		el, p, s := elem()
 		if of := t.containing() + "::*"; el.Kind == TypeFunc {
 			return p + " (" + of, ")" + s

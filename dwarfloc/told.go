@@ -1,13 +1,16 @@
 package dwarfloc
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -18,8 +21,9 @@ import (
 type teller interface {
 	// list returns numbers of the sites of the functions that m selects, in the order of Image.Sites.
 	list(ctx context.Context, m Matcher) ([]uint64, error)
-	// site makes s the site with a number, with all its fields, and w its ways.
-	site(number uint64, s *Site, w *Ways) error
+	// sites calls f for sites with their indices in numbers, in any order. s has all fields but those that
+	// follow from the image, and w its ways; both are reused.
+	sites(numbers []uint64, f func(i int, s *Site, w *Ways) error) error
 	names() ([]string, error)
 	qualifiedNames() ([]string, error)
 	types() *btfTypes
@@ -36,6 +40,11 @@ type told struct {
 	start     uint64 // of the function that contains the code
 	ways      *Ways
 	at        values
+
+	addr    uint64 // the site's own
+	looked  bool   // refused was asked for
+	refused string // why no kernel takes a probe, if that was looked at, or ""
+	problem string // what is wrong with the address, or ""
 }
 
 // values are where the values of a function are.
@@ -130,31 +139,39 @@ func (img *Image) toldSites(ctx context.Context, numbers []uint64) ([]*Site, err
 }
 
 // toldAtOnce is how many sites a goroutine takes at once.
-const toldAtOnce = 256
+const toldAtOnce = 1024
 
-// eachTold calls f for each of a teller's sites, as SiteList.Each does.
+// eachTold calls f for each of a teller's sites, as SiteList.Each does. Sites are taken in the order of their
+// numbers: what is near is read together.
 func (img *Image) eachTold(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *Ways) error) error {
+	order := make([]int32, len(numbers))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	order = radix.Sort(order, func(i *int32) uint64 { return numbers[*i] })
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	work := func(worker int) error {
-		var s Site
-		var w Ways
+		var some []uint64
 		for failed.Load() == nil {
 			from := int(next.Add(toldAtOnce)) - toldAtOnce
-			if from >= len(numbers) {
+			if from >= len(order) {
 				return nil
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			for i := from; i < min(from+toldAtOnce, len(numbers)); i++ {
-				if err := img.toldSite(numbers[i], &s, &w); err != nil {
-					return err
-				}
-				s.reused = true
-				if err := f(worker, i, &s, &w); err != nil {
-					return err
-				}
+			which := order[from:min(from+toldAtOnce, len(order))]
+			some = some[:0]
+			for _, i := range which {
+				some = append(some, numbers[i])
+			}
+			err := img.told.sites(some, func(i int, s *Site, w *Ways) error {
+				img.settle(s, w)
+				return f(worker, int(which[i]), s, w)
+			})
+			if err != nil {
+				return err
 			}
 		}
 		return nil
@@ -174,19 +191,14 @@ func (img *Image) eachTold(ctx context.Context, numbers []uint64, f func(worker,
 	return img.Changed()
 }
 
-// toldSite makes s one of a teller's sites.
-func (img *Image) toldSite(number uint64, s *Site, w *Ways) error {
-	*s, *w = Site{}, Ways{}
-	if err := img.told.site(number, s, w); err != nil {
-		return err
-	}
-	s.Image, s.described = img, true
+// settle sets the fields of a site that follow from the image.
+func (img *Image) settle(s *Site, w *Ways) {
+	s.Image, s.described, s.reused = img, true, true
 	if sec := img.SectionAt(s.Addr); sec != nil {
 		s.Section = sec.Name
 	}
 	own := *w
 	s.told.ways = &own
-	return nil
 }
 
 // toldList is List for an image of a teller.
@@ -227,7 +239,34 @@ func (img *Image) eachToldSite(ctx context.Context, m Matcher, f func(worker int
 	return img.eachTold(ctx, l.told, func(worker, _ int, s *Site, w *Ways) error { return f(worker, s, w) })
 }
 
-// toldOrder is compareSites for what a teller knows of sites.
-func toldOrder(a, b *Site) int {
-	return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.View, b.View), cmp.Compare(a.Kind, b.Kind))
+// begins reports whether an instruction is known to begin at a site.
+func (s *Site) begins() bool {
+	return s.Addr == s.told.start || s.told.ways != nil && slices.ContainsFunc(s.told.ways.In, func(w Way) bool { return w.Probe == s.Addr })
+}
+
+// toldProblem returns what is wrong with a site's address.
+func (s *Site) toldProblem() error {
+	for _, kind := range []error{ErrMidInstruction, ErrNotDecoded} {
+		if before, after, ok := strings.Cut(s.told.problem, kind.Error()); ok {
+			return fmt.Errorf("%s: %s%w%s", s.Image.Path(), before, kind, after)
+		}
+	}
+	return fmt.Errorf("%s: %w: %s", s.Image.Path(), ErrNotDecoded, s.told.problem)
+}
+
+// Refused returns why no kernel takes a probe at the site's address, in the words of package attachable, or "". known is
+// set if the site is of a pack that has the answer.
+func (s *Site) Refused() (cause string, known bool) {
+	if s.told == nil || !s.told.looked || s.Addr != s.told.addr {
+		return "", false
+	}
+	return s.told.refused, true
+}
+
+// Told returns what answers for the image in the place of debug information: "a pack", "BTF", or "" if nothing does.
+func (img *Image) Told() string {
+	if img.told == nil {
+		return ""
+	}
+	return img.told.what()
 }

@@ -89,6 +89,7 @@ type Type struct {
 	id    btf.ID
 	made  btf.ID // what it is made of
 	count int64  // elements of an array, or -1
+	plain bool   // it is spelled without "struct"
 
 	real atomic.Pointer[Type] // cached result of Resolve
 }

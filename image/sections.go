@@ -140,6 +140,24 @@ func (src *source) take(f *File, out map[string][]byte, want func(name string) b
 	return nil
 }
 
+// SectionContents returns the bytes of the first section with a name in the file itself, or nil if there is none that
+// has any. As those of DebugSections they may be mapped from the file.
+func (f *File) SectionContents(name string) (d []byte, err error) {
+	if err := f.closed(); err != nil {
+		return nil, err
+	}
+	err = f.Guard(func() (err error) {
+		for _, s := range f.own.file.Sections {
+			if s.Name == name {
+				d, err = f.own.sectionData(s)
+				break
+			}
+		}
+		return err
+	})
+	return d, err
+}
+
 // inParallel calls f for 0 to n-1 on all processors. It returns the error of the lowest
 // index, so that the result does not depend on timing.
 func inParallel(n int, f func(i int) error) error {

@@ -54,3 +54,6 @@ func KernelHasBTF(module string) bool {
 	_, err := os.Stat(filepath.Join(btfDir, module))
 	return err == nil
 }
+
+// KernelTypes returns the running kernel's types, for dwarfloc.Options.KernelTypes.
+func KernelTypes() ([]byte, error) { return os.ReadFile(filepath.Join(btfDir, "vmlinux")) }

@@ -3,6 +3,7 @@ package sites
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -270,6 +271,10 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 		return err
 	}
 	vars, err := s.Variables()
+	var untold *dwarfloc.NotToldError
+	if errors.As(err, &untold) {
+		vars, err = s.Params() // what takes the place of debug information has no others
+	}
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s *settings) predictor(x *subject) (predictor, error) {
 	}
 	return func(site *plan.Site) (at probeAt) {
 		if s.attachable {
-			at.cause = table.At(site.Addr)
+			at.cause = table.Of(site.Site)
 		}
 		if s.cost {
 			at.method = table.Method(site.Addr)

@@ -66,6 +66,9 @@ var sharedFlags = []flag{
 		f.StringVar(&s.btf, "btf", "", "answer from the running kernel's own BTF, as where no debug information of it is found: entries of functions, by the calling convention; --btf=FILE: from that of another kernel")
 		f.Lookup("btf").NoOptDefVal = runningBTF
 	}, nil},
+	{"pack-dir", func(f *pflag.FlagSet, s *settings) {
+		f.StringArrayVar(&s.packDirs, "pack-dir", nil, "directory with packs, named BUILD-ID.pack, to look into before the usual ones where there is no debug information; may be repeated")
+	}, nil},
 	{"debug-dir", func(f *pflag.FlagSet, s *settings) {
 		f.StringArrayVar(&s.debugDirs, "debug-dir", nil, "directory with separate debug information, as /usr/lib/debug is laid out, to look into before that; may be repeated")
 	}, nil},
@@ -97,7 +100,7 @@ var sharedFlags = []flag{
 
 // What groups of verbs use.
 var (
-	imageFlags    = []string{"vmlinux", "exec", "btf", "debug-dir", "no-cache"}
+	imageFlags    = []string{"vmlinux", "exec", "btf", "pack-dir", "debug-dir", "no-cache"}
 	functionFlags = join([]string{"filter", "source"}, imageFlags)
 	planFlags     = join([]string{"if", "if-missing", "ways", "missing", "reads", "convention", "string-bytes", "move"}, functionFlags)
 )

@@ -47,6 +47,9 @@ the others.`,
 				for i := range p.Sites {
 					at[i] = p.Sites[i].Site
 				}
+				if told := x.img.Told(); told != "" {
+					s.warnOnce(told + " has no local variables: there may be others")
+				}
 				all, err := sites.Variables(cmd.Context(), at)
 				if err != nil {
 					return err

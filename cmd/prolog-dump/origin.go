@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -58,7 +61,7 @@ func (s *settings) origin(o *probe.Options) (from origin, err error) {
 	from.kernel = true
 	from.path, err = kernelfiles.FindRunningKernel(release, s.allDebugDirs())
 	if err != nil {
-		from.path, err = s.fetch(kernelfiles.RunningBuildID(""), err)
+		from.path, err = s.elsewhere(kernelfiles.RunningBuildID(""), err)
 	}
 	if err = withAdvice(err, "install the kernel's debug package, or name an image with -k FILE"); err != nil {
 		return s.insteadOf(from, err)
@@ -96,7 +99,11 @@ func (s *settings) warnOnce(text string) {
 // openOrigin opens an image. typesOf is as for open.
 func (s *settings) openOrigin(from *origin, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	if !from.btf {
-		return s.open(from.path, typesOf)
+		img, err := s.open(from.path, typesOf)
+		if errors.Is(err, image.ErrNoDWARF) && !from.kernel {
+			return s.openPackOf(from.path, err)
+		}
+		return img, err
 	}
 	img, err := (*dwarfloc.Image)(nil), error(nil)
 	if from.path == "" {
@@ -124,7 +131,7 @@ func (s *settings) modulePath(name string) (string, error) {
 	}
 	path, err := kernelfiles.FindModule(name, kernelfiles.ModuleDirs(release, s.vmlinux, s.allDebugDirs()))
 	if err != nil && s.vmlinux == "" {
-		path, err = s.fetch(kernelfiles.RunningBuildID(name), err)
+		path, err = s.elsewhere(kernelfiles.RunningBuildID(name), err)
 	}
 	return path, withAdvice(err, "install the kernel's debug package, or name the module's file with module=PATH or -k PATH")
 }
@@ -136,4 +143,37 @@ func withAdvice(err error, advice string) error {
 		return &advisedError{err, advice}
 	}
 	return err
+}
+
+// elsewhere returns the pack of a build, or the file with its debug information from a server. missing is why it is
+// needed.
+func (s *settings) elsewhere(buildID string, missing error) (string, error) {
+	if path, err := pack.Find(buildID, s.allPackDirs()); err == nil {
+		return path, nil
+	}
+	return s.fetch(buildID, missing)
+}
+
+// allPackDirs returns the directories with packs: the user's choice, then the usual ones.
+func (s *settings) allPackDirs() []string { return append(slices.Clip(s.packDirs), pack.Dirs()...) }
+
+// openPackOf opens the pack of a program without debug information. missing is the error about that.
+func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, error) {
+	f, err := image.Open(path, nil)
+	if err != nil {
+		return nil, missing
+	}
+	id := f.BuildID()
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	found, err := pack.Find(id, s.allPackDirs())
+	if err != nil {
+		return nil, missing
+	}
+	img, err := s.open(found, nil)
+	if err == nil && img.BuildID() != id {
+		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.BuildID(), path, id)
+	}
+	return img, err
 }

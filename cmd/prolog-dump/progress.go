@@ -8,6 +8,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -19,7 +20,7 @@ const patience = 400 * time.Millisecond
 // open opens an image. typesOf, if not nil, is the image to take types from that this one
 // only declares.
 func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
-	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug, Partial: true}
+	o := dwarfloc.Options{TypesOf: typesOf, DebugDirs: s.allDebugDirs(), FindDebug: s.findDebug, Partial: true, KernelTypes: instances.KernelTypes}
 	if !s.noCache {
 		dir, chosen := userCache()
 		o.CacheDir = dir

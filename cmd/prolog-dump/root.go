@@ -35,6 +35,7 @@ type settings struct {
 
 	btf       string
 	warned    map[string]bool // see warnOnce
+	packDirs  []string
 	debugDirs []string
 	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 
@@ -175,6 +176,7 @@ func (s *settings) parse(text string) (*probe.Definition, error) {
 type subject struct {
 	img     *dwarfloc.Image
 	kernel  bool            // it is a kernel's, or a module's
+	path    string          // of the file that runs, if it is a program's
 	options plan.Options    // of plans
 	types   *dwarfloc.Image // may define the types that a module only declares; or nil
 	table   *attachable.Table
@@ -187,7 +189,7 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 	if err != nil {
 		return nil, err
 	}
-	x = &subject{kernel: from.kernel, list: 3}
+	x = &subject{kernel: from.kernel, path: from.path, list: 3}
 	if s.attachable {
 		x.list = math.MaxInt
 	}
@@ -212,7 +214,7 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 func (x *subject) running(force, sleep bool) (*instances.Running, error) {
 	o := instances.FindOptions{Force: force, Sleep: sleep}
 	if !x.kernel {
-		o.Path = x.img.Path()
+		o.Path = x.path
 	}
 	return instances.Find(x.img, o)
 }

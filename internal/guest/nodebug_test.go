@@ -24,7 +24,9 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	const tool = "/prolog-dump"
-	trace := func(args ...string) []string { return append(append([]string{tool}, args...), "--", "/init", guest.Calls) }
+	trace := func(args ...string) []string {
+		return append(append([]string{tool}, args...), "--", "/init", guest.Calls)
+	}
 	task := &guest.Task{
 		KASLR: true, Limit: 4 * time.Minute, Module: "/tun.ko",
 		Files: map[string]string{tool: filepath.Join(dir, "prolog-dump"), "/tun.ko": k.Module},
