@@ -42,6 +42,10 @@ type Visitor[T any] struct {
 // The errors are those of New, of which some can come after some sites, and those that the visitor
 // returns.
 func Each[T any](ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options, v Visitor[T]) error {
+	def, err := chosen(ctx, img, def, &o)
+	if err != nil {
+		return err
+	}
 	list, err := streamed(ctx, img, def, &o)
 	if err != nil {
 		return err

@@ -187,12 +187,18 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 // New finds the sites of a definition in an image, resolves its arguments there, and
 // writes their prologues.
 //
+// Of a function with candidates (probe.Point.Candidates) the plan's definition has the one that is meant.
+//
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
 // dwarfloc.ErrMidInstruction, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
 // A record that is too large is a *prologue.StackError. If ctx ends, the error is its cause.
 // Other errors are about damaged debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
+	def, err := chosen(ctx, img, def, &o)
+	if err != nil {
+		return nil, err
+	}
 	p, err := begin(img, def, &o)
 	if err != nil {
 		return nil, err
