@@ -26,7 +26,7 @@ import (
 
 // BTF of a kernel has the signature of each function and all types that it uses, but neither inlined
 // instances nor locations. What is left are the entries of functions, where the calling convention
-// says where the arguments are.
+// says where the arguments are. A section .BTF.inline has more: see btfinline.go.
 
 // BTFOptions says what is known of a kernel or a module apart from its debug information.
 type BTFOptions struct {
@@ -69,7 +69,8 @@ func FromBTF(o BTFOptions) (*Image, error) {
 		base, err = btf.New(o.Base, nil)
 	}
 	if err == nil {
-		t.btf.Types, err = btf.New(o.BTF, base)
+		t.own, err = btf.New(o.BTF, base)
+		t.btf.Types = t.own
 	}
 	if err == nil && t.btf.BigEndian() != o.Arch.BigEndian {
 		err = &btf.Error{Msg: "the byte order is not that of " + o.Arch.Name}
@@ -118,7 +119,11 @@ func fromELF(f *image.File) (*Image, error) {
 	return img, f.Guard(func() error {
 		d, err := f.Bytes(all[i].Addr, all[i].Size)
 		if err == nil {
-			t.btf.Types, err = btf.New(d, nil)
+			t.own, err = btf.New(d, nil)
+			t.btf.Types = t.own
+		}
+		if err == nil {
+			err = t.readInline(f)
 		}
 		return t.btf.errorf(err)
 	})
@@ -141,6 +146,8 @@ type kernelSymbol struct {
 // btfTeller answers from BTF.
 type btfTeller struct {
 	btf *btfTypes
+	// own are the types without those of inlined functions, which btf has too.
+	own *btf.Types
 	// functions are the symbols of code by the name of their function, which clones share.
 	functions map[string][]kernelSymbol
 	symbols   bool // there are any
@@ -156,6 +163,10 @@ type btfSite struct {
 	kernelSymbol
 	name   string // of the function
 	reason string // why nothing is known of its arguments, or ""
+
+	inline bool   // it is an inlined instance; then symbol and address are where it is
+	offset uint64 // from the symbol
+	params btf.ID // where its parameters are
 }
 
 func (t *btfTeller) types() *btfTypes { return t.btf }
@@ -278,7 +289,7 @@ func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
 	found := make(map[string][]btf.ID)
 	var failed error
 	err = t.btf.Each(func(f *btf.Type) bool {
-		if f.Kind != btf.KindFunc || f.ID < t.btf.First() || one && !f.Named(literal) {
+		if f.Kind != btf.KindFunc || f.ID < t.own.First() || int(f.ID) >= t.own.Len() || one && !f.Named(literal) {
 			return true
 		}
 		name, err := f.Name()
@@ -299,6 +310,9 @@ func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
 	}
 	for name, ids := range found {
 		out = t.entries(out, name, ids)
+	}
+	if out, err = t.findInline(out, m); err != nil {
+		return nil, t.btf.errorf(err)
 	}
 	slices.SortFunc(out, func(a, b btfSite) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.addr, b.addr), strings.Compare(a.kernelSymbol.name, b.kernelSymbol.name))
@@ -353,17 +367,23 @@ func (t *btfTeller) sites(numbers []uint64, f func(i int, s *Site, w *Ways) erro
 	listed := t.listed
 	t.mu.Unlock()
 	var s Site
+	var w Ways
 	for i, n := range numbers {
-		s = Site{}
-		t.site(&listed[n], &s)
-		if err := f(i, &s, &Ways{}); err != nil {
+		s, w = Site{}, Ways{}
+		t.site(&listed[n], &s, &w)
+		if err := f(i, &s, &w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *btfTeller) site(x *btfSite, s *Site) {
+func (t *btfTeller) site(x *btfSite, s *Site, w *Ways) {
+	if x.inline {
+		s.Kind, s.Offset = SiteInline, x.offset
+		*w = Ways{In: []Way{{Addr: x.addr, Probe: x.addr}}, Unknown: "BTF does not say them"}
+	}
+
 	s.Function, s.Symbol, s.Addr = x.name, x.kernelSymbol.name, x.addr
 	s.DIE = uint64(x.function)
 	s.told = &told{qualified: x.name, start: x.addr, body: Body{In: x.addr, Of: uint64(x.function)}, at: btfValues{t, x}}
@@ -411,6 +431,9 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 	declared, err := p.Params()
 	if err != nil {
 		return nil, v.t.btf.errorf(err)
+	}
+	if v.s.inline {
+		return v.placed(s, declared)
 	}
 	a := s.Image.Arch()
 	result, err := v.t.btf.typeAt(p.Elem)
@@ -475,6 +498,10 @@ func (v btfValues) result(s *Site) (*Variable, error) {
 	if x.Type, err = v.t.btf.typeAt(p.Elem); err != nil || x.Type.Kind == TypeVoid {
 		return x, err
 	}
+	if v.s.inline {
+		x.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: resultOfInlined}
+		return x, nil
+	}
 	if v.s.reason != "" {
 		x.Reason = notDescribed(v.s.reason)
 		return x, nil
@@ -487,6 +514,9 @@ func (v btfValues) result(s *Site) (*Variable, error) {
 }
 
 func (v btfValues) frame(s *Site) (*Variable, error) {
+	if v.s.inline {
+		return &Variable{Reason: notDescribed("where the frame of an inlined function's caller is")}, nil
+	}
 	a := s.Image.Arch()
 	sp := &loc.Expr{Op: loc.OpAdd, A: register(a.SP, 0), B: &loc.Expr{Op: loc.OpConst, K: uint64(a.StackArgs)}}
 	return &Variable{Loc: loc.Location{Kind: loc.KindValue, Expr: sp}}, nil
@@ -496,5 +526,5 @@ func (v btfValues) pointee(*Site, uint64) (*Variable, error) {
 	return nil, fmt.Errorf("%s: BTF has no implicit pointers", v.s.name)
 }
 
-func (v btfValues) symbol(uint64) (string, uint64) { return v.s.kernelSymbol.name, 0 }
+func (v btfValues) symbol(uint64) (string, uint64) { return v.s.kernelSymbol.name, v.s.offset }
 func (v btfValues) code(uint64) []byte             { return nil }

@@ -19,6 +19,7 @@ import (
 //   - RuleDefault: DW_LLE_default_location, for addresses that no entry covers
 //   - RuleGiven: the definition itself names a place
 //   - RuleABI: the architecture's calling convention gives the place
+//   - RuleBTFInline: a section .BTF.inline says the place
 //   - RuleABIBTF: it does so for a signature that BTF gives, which does not say whether the compiler kept it
 type Rule uint8
 
@@ -49,6 +50,8 @@ const (
 	// RuleABIBTF means that it does so for a signature that BTF gives, which does not say whether the
 	// compiler kept it.
 	RuleABIBTF
+	// RuleBTFInline means that a section .BTF.inline says the place.
+	RuleBTFInline
 )
 
 var ruleText = [...]struct{ name, text string }{
@@ -63,6 +66,7 @@ var ruleText = [...]struct{ name, text string }{
 	RuleGiven:     {"given", "the place that the definition names"},
 	RuleABI:       {"abi", "the place that the calling convention says"},
 	RuleABIBTF:    {"abi-btf", "the place that the calling convention says for the signature in BTF"},
+	RuleBTFInline: {"btf-inline", "the place that .BTF.inline says"},
 }
 
 // String returns the rule's short, stable name.
