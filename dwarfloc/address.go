@@ -192,14 +192,8 @@ func (s *Site) caller() (*Variable, error) {
 	ev := s.evaluator()
 	a := ev.Arch
 	switch {
-	case a.Link == 0 && s.told != nil && s.Kind == SiteEntry && s.Addr == s.told.start:
-		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: ev.Register(uint64(a.SP), 0)}, loc.Reason{})
-		v.OfFunction = true
-		return v, nil
-	case a.Link == 0 && s.told != nil:
-		return given("caller", loc.Location{}, notDescribed("where the return address is")), nil
 	case a.Link == 0:
-		cfa, r, err := ev.CallFrame()
+		cfa, r, err := s.callFrame(ev)
 		if err != nil || r.Code != loc.ReasonNone {
 			return given("caller", loc.Location{}, r), err
 		}

@@ -108,7 +108,7 @@ func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
 		t.Kind, t.tag = TypeFloat, dw.TagBaseType
 	case btf.KindEnum, btf.KindEnum64:
 		t.Kind, t.tag, t.Signed = TypeEnum, dw.TagEnumerationType, s.Flag
-		if s.Kind == btf.KindEnum { // before Linux 6.0 there is no flag
+		if !b.Signs() { // 0xefffffff and a negative number look alike
 			s.Enumerators(func(_ func(string) bool, _ func() (string, error), v int64) bool {
 				t.Signed = t.Signed || v < 0
 				return !t.Signed

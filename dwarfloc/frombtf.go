@@ -517,9 +517,7 @@ func (v btfValues) frame(s *Site) (*Variable, error) {
 	if v.s.inline {
 		return &Variable{Reason: notDescribed("where the frame of an inlined function's caller is")}, nil
 	}
-	a := s.Image.Arch()
-	sp := &loc.Expr{Op: loc.OpAdd, A: register(a.SP, 0), B: &loc.Expr{Op: loc.OpConst, K: uint64(a.StackArgs)}}
-	return &Variable{Loc: loc.Location{Kind: loc.KindValue, Expr: sp}}, nil
+	return entryFrame(s), nil
 }
 
 func (v btfValues) pointee(*Site, uint64) (*Variable, error) {

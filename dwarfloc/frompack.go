@@ -214,10 +214,13 @@ func (p packValues) result(s *Site) (*Variable, error) {
 
 func (p packValues) frame(s *Site) (*Variable, error) {
 	values := p.at(s)
-	if values == nil {
-		return &Variable{Reason: notDescribed(elsewhere)}, nil
+	switch {
+	case values != nil:
+		return p.variable(s, &values.Frame)
+	case s.Kind == SiteEntry && s.Addr == s.told.start:
+		return entryFrame(s), nil
 	}
-	return p.variable(s, &values.Frame)
+	return &Variable{Reason: notDescribed(elsewhere)}, nil
 }
 
 func (p packValues) pointee(s *Site, target uint64) (*Variable, error) {

@@ -101,22 +101,35 @@ func (s *Site) root(e *probe.Expr) (*Variable, error) {
 
 // frame returns what tells one call of a function from others ($frame).
 func (s *Site) frame() (*Variable, error) {
-	if s.told != nil {
-		v, err := s.told.at.frame(s)
-		if err != nil {
-			return nil, err
-		}
-		return given("frame", v.Loc, v.Reason), nil
-	}
 	ev := s.evaluator()
-	cfa, r, err := ev.CallFrame()
+	cfa, r, err := s.callFrame(ev)
 	if err != nil || r.Code != loc.ReasonNone {
 		return given("frame", loc.Location{}, r), err
 	}
-	if s.u.isGo() {
+	if s.told == nil && s.u.isGo() {
 		cfa = ev.steadyFrame(cfa)
 	}
 	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cfa}, r), nil
+}
+
+// callFrame returns the canonical frame address at the site.
+func (s *Site) callFrame(ev *evaluator) (*loc.Expr, loc.Reason, error) {
+	if s.told == nil {
+		return ev.CallFrame()
+	}
+	v, err := s.told.at.frame(s)
+	if err != nil || !v.Located() {
+		return nil, v.reason(), err
+	}
+	return v.Loc.Expr, loc.Reason{}, nil
+}
+
+// reason returns why there is no location, of a variable that may be nil.
+func (v *Variable) reason() loc.Reason {
+	if v == nil {
+		return loc.Reason{}
+	}
+	return v.Reason
 }
 
 // wordType is the type of values for which the debug information has none: registers,

@@ -189,10 +189,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 		return nil, false, nil
 	}
 	if s.told != nil {
-		if off != s.Addr-s.told.start {
-			return nil, false, s.Image.untold("where else in a function its arguments are")
-		}
-		return s, true, nil
+		return s.toldAt(off)
 	}
 	err = s.u.img.guard(func() error {
 		addr := s.fun.start + off

@@ -270,3 +270,28 @@ func (img *Image) Told() string {
 	}
 	return img.told.what()
 }
+
+// toldAt is At for a site of a teller, which knows the first instruction and the site itself.
+func (s *Site) toldAt(off uint64) (*Site, bool, error) {
+	at := *s
+	at.reused = false
+	switch s.told.start + off {
+	case s.Addr:
+	case s.told.start:
+		at.Addr, at.View, at.AfterPrologue = s.told.start, 0, false
+		at.locateSymbol(s.Function)
+	default:
+		return nil, false, s.Image.untold("where else in a function its arguments are")
+	}
+	return &at, true, nil
+}
+
+// entryFrame returns $frame at a function's first instruction. Where the link register has the return address, what is
+// between the stack pointer and the arguments on the stack may be part of the frame of either side.
+func entryFrame(s *Site) *Variable {
+	a := s.Image.Arch()
+	if a.Link != 0 && a.StackArgs != 0 {
+		return &Variable{Reason: notDescribed("where the frame is at an entry")}
+	}
+	return &Variable{Loc: loc.Location{Kind: loc.KindValue, Expr: register(a.SP, uint64(a.StackArgs))}}
+}

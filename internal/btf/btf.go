@@ -81,6 +81,7 @@ type Types struct {
 	first   ID     // the lowest number that is not the base's
 	text    uint32 // bytes of names that are the base's
 	tags    []tagged
+	signs   bool // enumerations say whether they are signed
 	layouts []byte // for each kind the fixed and the repeated bytes that follow, and two of flags
 }
 
@@ -163,6 +164,9 @@ func (b *Types) scan() error {
 		}
 		if kind == KindDeclTag && int32(b.order.Uint32(b.types[off+typeSize:])) == -1 {
 			b.tags = append(b.tags, tagged{ID(b.order.Uint32(b.types[off+8:])), b.order.Uint32(b.types[off:])})
+		}
+		if kind == KindEnum || kind == KindEnum64 {
+			b.signs = b.signs || b.order.Uint32(b.types[off+4:])>>31 != 0
 		}
 		b.at = append(b.at, off)
 		off += uint32(size)
@@ -277,6 +281,9 @@ func (b *Types) string(off uint32) (string, error) {
 	}
 	return string(s[:bytes.IndexByte(s, 0)]), nil
 }
+
+// Signs reports whether enumerations say with Type.Flag whether they are signed: before Linux 6.0 none does.
+func (b *Types) Signs() bool { return b.signs || b.base != nil && b.base.Signs() }
 
 // Int returns how a KindInt is encoded.
 func (t *Type) Int() (signed, char, boolean bool, offset, bits uint8) {
