@@ -119,7 +119,7 @@ func (t *packTeller) site(number uint64, x *packfile.Site, s *Site, w *Ways) {
 	}
 	start := x.Addr
 	if x.AfterPrologue {
-		start -= x.Offset
+		start -= x.Prologue
 	}
 	f := x.Function
 	s.told = &told{
@@ -262,7 +262,10 @@ func (p packValues) symbol(addr uint64) (string, uint64) {
 			}
 		}
 	}
-	return p.x.Symbol, addr - (p.x.Addr - p.x.Offset)
+	if begin := p.x.Addr - p.x.Offset; addr >= begin {
+		return p.x.Symbol, addr - begin
+	}
+	return p.x.Function.Name, 0 // the function begins before a label
 }
 
 func (p packValues) code(addr uint64) []byte {

@@ -50,6 +50,19 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 	if out.Values, err = r.values(s, f); err != nil {
 		return err
 	}
+	if s.AfterPrologue {
+		// A return probe is at the first instruction, and there it is known whether the result is used.
+		first, ok, err := s.At(0)
+		if err != nil {
+			return err
+		}
+		if ok {
+			out.Prologue = s.Addr - first.Addr
+			if out.Values.Result, err = r.result(first); err != nil {
+				return err
+			}
+		}
+	}
 	return r.ways(s, w, out)
 }
 
@@ -80,15 +93,21 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Va
 	if out.Frame, err = r.value(frame); err != nil {
 		return out, err
 	}
-	result, err := s.Resolve(resultExpr)
+	out.Result, err = r.result(s)
+	return out, err
+}
+
+// result reads $retval at a site.
+func (r *reader) result(s *dwarfloc.Site) (out packfile.Value, err error) {
+	v, err := s.Resolve(resultExpr)
 	if err != nil {
 		return out, err
 	}
-	if out.Result, err = r.value(result); err != nil {
+	if out, err = r.value(v); err != nil {
 		return out, err
 	}
-	out.Result.Own = true
-	out.Result.Type, err = r.types.of(result.Type)
+	out.Own = true
+	out.Type, err = r.types.of(v.Type)
 	return out, err
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,6 +118,10 @@ func (p *Plan) noSuchVariable(e *probe.Expr) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
 		at, err := p.Sites[j].Variables()
+		var untold *dwarfloc.NotToldError
+		if errors.As(err, &untold) {
+			at, err = p.Sites[j].Params()
+		}
 		if err != nil {
 			return err
 		}

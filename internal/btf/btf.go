@@ -81,7 +81,7 @@ type Types struct {
 	first   ID     // the lowest number that is not the base's
 	text    uint32 // bytes of names that are the base's
 	tags    []tagged
-	signs   bool // enumerations say whether they are signed
+	signs   bool   // enumerations say whether they are signed
 	layouts []byte // for each kind the fixed and the repeated bytes that follow, and two of flags
 }
 

@@ -35,6 +35,8 @@ type Site struct {
 	Symbol                    string
 	Offset                    uint64
 	AfterPrologue, LocalEntry bool
+	// Prologue is how many bytes the function's code begins before the site, with AfterPrologue.
+	Prologue uint64
 	// In and Of number the function that contains the code, and the one whose body it is: sites of one pack with
 	// equal numbers are in the same body in dwarfloc.Body's sense. Depth is dwarfloc.Body.Depth.
 	In, Of uint64

@@ -339,6 +339,9 @@ func (x *blockEncoder) moreBytes(n *node, more byte, is, sameOut bool) {
 			misc |= miscView
 		}
 		x.b = append(x.b, misc)
+		if s.afterPrologue {
+			x.uint(s.prologue)
+		}
 		if misc&miscView != 0 {
 			x.uint(s.view)
 		}

@@ -23,7 +23,7 @@ func (m *materializer) site(at int, out *Site) error {
 	if err != nil {
 		return err
 	}
-	*out = Site{Function: f, Inline: n.inline, Addr: n.addr, View: n.view, AfterPrologue: n.prologue, LocalEntry: n.local, In: m.in, Of: uint64(rec.base), CallLine: n.line}
+	*out = Site{Function: f, Inline: n.inline, Addr: n.addr, View: n.view, AfterPrologue: n.prologue, Prologue: n.before, LocalEntry: n.local, In: m.in, Of: uint64(rec.base), CallLine: n.line}
 	if out.Symbol, out.Offset, err = m.symbol(n.addr, n.symbol, n.offset); err != nil {
 		return err
 	}

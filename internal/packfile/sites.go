@@ -11,8 +11,9 @@ type readNode struct {
 	line                   int
 	addr, view             uint64
 	ghost, inline          bool
-	prologue, local, plain bool // plain: the ways are not written out
-	tuple                  int  // -1: list
+	before                 uint64 // bytes of the prologue
+	prologue, local, plain bool   // plain: the ways are not written out
+	tuple                  int    // -1: list
 	list                   []int
 	frame, result          int // result is -1 for the function's
 	file                   uint64
@@ -167,6 +168,9 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 		if more&moreMisc != 0 {
 			misc := x.U8()
 			n.prologue, n.local = misc&miscPrologue != 0, misc&miscLocal != 0
+			if n.prologue {
+				n.before = x.ULEB()
+			}
 			if misc&miscView != 0 {
 				n.view = x.ULEB()
 			}

@@ -59,6 +59,7 @@ type written struct {
 	callFile, callLine, chain      int32
 	depth                          int32
 	inline, afterPrologue, local   bool
+	prologue                       uint64
 	ways                           *Ways
 	wayValues                      []*wrote // by way in; nil where they are the site's
 }
@@ -77,7 +78,7 @@ func (w *Writer) Add(at uint64, s *Site) error {
 	w.text("")
 	w.text(s.Symbol)
 	x := written{
-		at: at, in: s.In, of: s.Of, addr: s.Addr, view: s.View, offset: s.Offset, inline: s.Inline, afterPrologue: s.AfterPrologue, local: s.LocalEntry,
+		at: at, in: s.In, of: s.Of, addr: s.Addr, view: s.View, offset: s.Offset, inline: s.Inline, afterPrologue: s.AfterPrologue, prologue: s.Prologue, local: s.LocalEntry,
 		symbolName: s.Symbol, refused: w.text(s.Refused), bad: w.text(s.BadInstruction), callFile: w.text(s.CallFile), callLine: int32(s.CallLine),
 		depth: int32(s.Depth), chain: -1,
 	}

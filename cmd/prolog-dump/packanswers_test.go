@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+)
+
+// packDefinitions are definitions of what packs tell.
+var packDefinitions = []string{
+	"*", "* $params", "inlines=no; * $params", "*%return $retval", "*%return r=$retval $frame", "*%exit $retval", "* a=$frame $caller $comm",
+	"* %ax %sp $stack $stack1", "* n=sizeof(int)", "my_func_*_abcd if=arg1>3 arg1", "page_enter $params page->ref",
+	"*@*.c $params", "no_such|page_pin $params", "no_such", "my_func_* nothing",
+}
+
+// compareAnswers asks an image and its pack the same, and returns how many bytes both said. The image's path is in
+// neither's output but in errors, where both have the same name.
+func compareAnswers(t *testing.T, image, pack, definition string) int {
+	t.Helper()
+	ask := func(path string) (string, string) {
+		c := toolCommand(t, nil, "--no-cache", "-x", path, "--format", "json", definition)
+		var out, errs bytes.Buffer
+		c.Stdout, c.Stderr = &out, &errs
+		var exit *exec.ExitError
+		if err := c.Run(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return out.String(), strings.ReplaceAll(errs.String(), path, "IMAGE")
+	}
+	a, aErr := ask(image)
+	b, bErr := ask(pack)
+	if a != b {
+		la, lb := strings.Split(a, "\n"), strings.Split(b, "\n")
+		for i := range la {
+			if i >= len(lb) || la[i] != lb[i] {
+				other := ""
+				if i < len(lb) {
+					other = lb[i]
+				}
+				t.Errorf("%s: %s: line %d of the image's answer:\n%s\nof the pack's:\n%s\n%s", filepath.Base(image), definition, i+1, la[i], other, bErr)
+				break
+			}
+		}
+	}
+	if (aErr == "") != (bErr == "") {
+		t.Errorf("%s: %s: the image says %q, the pack %q", filepath.Base(image), definition, aErr, bErr)
+	}
+	return len(a)
+}
+
+func writePack(t *testing.T, image string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "image.pack")
+	if out, err := toolCommand(t, nil, "pack", "--no-cache", "-o", path, image).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// TestPacksAnswer: a pack's answers are the image's, byte by byte.
+func TestPacksAnswer(t *testing.T) {
+	for _, name := range []string{
+		"basic-clang14-O0-dwarf5.elf", "basic-clang14-O2-dwarf4.elf", "basic-gcc12-O0-dwarf5.elf", "basic-gcc12-O2-dwarf5.elf", "lib-gcc12-O2-dwarf5.elf",
+		"module-clang14-O2-dwarf5.ko", "module-gcc12-O2-dwarf5.ko", "object-clang14-arm64-O0-dwarf5.o", "run-gcc12-O2-dwarf5.exe",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := fixtures.Bytes(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			image := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(image, d, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			pack := writePack(t, image)
+			for _, definition := range packDefinitions {
+				compareAnswers(t, image, pack, definition)
+			}
+		})
+	}
+}
+
+// TestPackOfKernel: so are those of a kernel's pack. PACKS_FULL=1 asks for all sites.
+func TestPackOfKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes a pack of a kernel")
+	}
+	image := testenv.Vmlinux(t)
+	pack := writePack(t, image)
+	definitions := []string{"kmalloc size flags", "get_page $params", "tcp_*%return $retval", "vfs_* $params", "ext4_*%exit", "schedule* $frame $caller"}
+	if os.Getenv("PACKS_FULL") == "1" {
+		definitions = append(definitions, "* $params", "inlines=no; *%return $retval", "* $frame $caller")
+	}
+	for _, definition := range definitions {
+		t.Logf("%s: %d bytes", definition, compareAnswers(t, image, pack, definition))
+	}
+}
