@@ -11,10 +11,16 @@ type function struct {
 	sig       int // of the lists, or -1
 	list      []int
 	result    int
-	base      int // the function that it is, or itself
-	posting   []int
+	base      int  // the function that it is, or itself
+	derived   bool // its blocks follow from those of what it is in
+
+	// What few questions are about is read when it is asked for.
+	id        int
+	posting   groupReader // at the list of its blocks
+	calls     groupReader // at the calls that are inlined into it; with no bytes if there are none
+	named     int         // functions that have been named before those
+	callsRead bool
 	edges     []readEdge
-	derived   bool
 }
 
 type readEdge struct{ to, line int }
@@ -43,11 +49,13 @@ func (s *session) readFunctions(g int) ([]*function, error) {
 	if err != nil {
 		return nil, err
 	}
+	all := make([]function, r.n)
 	out := make([]*function, 0, r.n)
 	file, line := uint64(noText), 0
 	for i := range r.n {
 		id := g*groupSize + i
-		x := &function{sig: -1, base: id}
+		x := &all[i]
+		*x = function{id: id, sig: -1, base: id}
 		flags := r.U8()
 		if x.hasOwn = flags&funQualified != 0; x.hasOwn {
 			x.qualified = r.ULEB()
@@ -67,33 +75,19 @@ func (s *session) readFunctions(g int) ([]*function, error) {
 			x.base = r.index(s.f.funs)
 		}
 		if x.derived = flags&funPosting == 0; !x.derived {
-			x.posting = make([]int, r.count(1))
-			at := 0
-			for j := range x.posting {
-				at += r.index(1 << 31)
-				if x.posting[j] = at; at >= s.f.facts.Blocks || j > 0 && at == x.posting[j-1] {
-					r.Fail()
-				}
+			x.posting = r
+			for range r.count(1) {
+				r.ULEB()
 			}
 		}
 		if flags&funEdges != 0 {
-			x.edges = make([]readEdge, r.count(1))
-			at := line
-			for j := range x.edges {
-				u := r.ULEB()
-				at += unzigzag(u >> 1)
-				to := named
-				if u&1 != 0 {
+			x.calls, x.named = r, named
+			for range r.count(1) {
+				if r.ULEB()&1 != 0 {
 					named++
-				} else if u := r.ULEB(); u&1 != 0 {
-					to = s.f.roots + int(u>>1)
 				} else {
-					to = id + unzigzag(u>>1)
+					r.ULEB()
 				}
-				if to < 0 || to >= s.f.funs {
-					r.Fail()
-				}
-				x.edges[j] = readEdge{to, at}
 			}
 		}
 		if r.Bad {
@@ -102,6 +96,47 @@ func (s *session) readFunctions(g int) ([]*function, error) {
 		out = append(out, x)
 	}
 	return out, nil
+}
+
+// blocks returns the blocks that have sites of a function, if they are listed.
+func (x *function) blocks() ([]int, error) {
+	r := x.posting
+	out := make([]int, r.count(1))
+	at := 0
+	for i := range out {
+		at += r.index(1 << 31)
+		if out[i] = at; at >= r.f.facts.Blocks || i > 0 && at == out[i-1] {
+			r.Fail()
+		}
+	}
+	return out, r.check()
+}
+
+// inlined returns the calls that are inlined into a function.
+func (x *function) inlined() ([]readEdge, error) {
+	if x.callsRead || len(x.calls.D) == 0 {
+		return x.edges, nil
+	}
+	r, named, at := x.calls, x.named, x.line
+	out := make([]readEdge, r.count(1))
+	for i := range out {
+		u := r.ULEB()
+		at += unzigzag(u >> 1)
+		to := named
+		if u&1 != 0 {
+			named++
+		} else if u := r.ULEB(); u&1 != 0 {
+			to = r.f.roots + int(u>>1)
+		} else {
+			to = x.id + unzigzag(u>>1)
+		}
+		if to < 0 || to >= r.f.funs {
+			r.Fail()
+		}
+		out[i] = readEdge{to, at}
+	}
+	x.edges, x.callsRead = out, !r.Bad
+	return out, r.check()
 }
 
 func unzigzag(u uint64) int { return int(u>>1) ^ -int(u&1) }
@@ -154,7 +189,7 @@ func (s *session) blocksOf(id int) ([]int, error) {
 			return nil, err
 		}
 		if !x.derived {
-			return x.posting, nil
+			return x.blocks()
 		}
 		if id < s.f.roots {
 			b, err := s.blockOfRoot(id)
@@ -187,7 +222,11 @@ func (s *session) namer(id int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		for _, e := range x.edges {
+		edges, err := x.inlined()
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range edges {
 			if e.to == id {
 				return i, nil
 			}

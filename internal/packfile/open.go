@@ -28,9 +28,10 @@ type File struct {
 	width  int // bits of a name's number
 
 	mu    sync.Mutex
-	d     []byte          // the header's place, and parts, as far as they have been asked for
-	pages []atomic.Uint32 // a bit for each page that is in d
-	at    []uint32        // where pages are in the section; and the end
+	d     []byte                   // the header's place, and parts, as far as they have been asked for
+	pages []atomic.Uint32          // a bit for each page that is in d
+	at    []uint32                 // where pages are in the section; and the end
+	ids   atomic.Pointer[[]uint32] // see nameIDs
 }
 
 // partAt is where a part is in the section, and how many records it has.

@@ -241,13 +241,17 @@ func (x *blockReader) place(b *readBlock, n *readNode, flags byte, next []int) e
 	if err != nil {
 		return err
 	}
-	if edge >= len(f.edges) {
+	edges, err := f.inlined()
+	if err != nil {
+		return err
+	}
+	if edge >= len(edges) {
 		return x.failed("a call is inlined that its function does not have")
 	}
 	if n.depth = p.depth + 1; n.depth > maxNesting {
 		return x.failed("bodies are nested too deep")
 	}
-	n.parent, n.fun, n.line = parent, f.edges[edge].to, f.edges[edge].line
+	n.parent, n.fun, n.line = parent, edges[edge].to, edges[edge].line
 	return nil
 }
 

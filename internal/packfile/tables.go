@@ -79,6 +79,9 @@ func (f *File) nameOf(name string) (int, error) {
 
 // nameIDs returns the number of each function's name.
 func (f *File) nameIDs() ([]uint32, error) {
+	if ids := f.ids.Load(); ids != nil {
+		return *ids, nil
+	}
 	p := &f.parts[partFunNames]
 	if err := f.need(p.from, p.to); err != nil {
 		return nil, err
@@ -95,6 +98,7 @@ func (f *File) nameIDs() ([]uint32, error) {
 		}
 		out[i] = v
 	}
+	f.ids.Store(&out)
 	return out, nil
 }
 
