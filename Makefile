@@ -128,6 +128,10 @@ kernels: vmlinux ## Fetch Debian's kernels of all architectures too (3.2 GB more
 reach: kernels ## Compare two readers of the kernels of all architectures; writes bench/REACH.md
 	$(GO) run ./bench/reach >bench/REACH.md
 
+.PHONY: packs
+packs: vmlinux ## Write packs of kernels and modules and print what they cost; writes bench/PACKS.md
+	$(GO) run ./bench/packs >bench/PACKS.md
+
 .PHONY: guests
 guests: deps kernels ## Probe live kernels of all architectures that an emulator runs
 	scripts/install-packages qemu-system-ppc

@@ -152,6 +152,12 @@ func (e *encoder) blocks() error {
 		}
 		return x
 	}
+	type twin struct {
+		fun     int32
+		ordinal int
+	}
+	found := make(map[twin]*fun)             // of what function returns
+	looks := make([]string, len(w.funs.all)) // what functions look like but for their parameters
 	for i := 0; i < len(w.sites); {
 		var b block
 		in := w.sites[i].in
@@ -160,13 +166,22 @@ func (e *encoder) blocks() error {
 		for ; i < len(w.sites) && w.sites[i].in == in; i++ {
 			s := &w.sites[i]
 			f := w.funs.all[s.fun]
-			look := fmt.Sprintf("%q %q %q %d", f.Name, f.Qualified, f.DeclFile, f.DeclLine)
+			look := looks[s.fun]
+			if look == "" {
+				look = fmt.Sprintf("%q %q %q %d", f.Name, f.Qualified, f.DeclFile, f.DeclLine)
+				looks[s.fun] = look
+			}
 			ordinal := slices.Index(ofs[look], s.of)
 			if ordinal < 0 {
 				ordinal = len(ofs[look])
 				ofs[look] = append(ofs[look], s.of)
 			}
-			n := node{s: s, f: function(f, ordinal), parent: -1, file: s.callFile, line: int(s.callLine)}
+			x := found[twin{s.fun, ordinal}]
+			if x == nil {
+				x = function(f, ordinal)
+				found[twin{s.fun, ordinal}] = x
+			}
+			n := node{s: s, f: x, parent: -1, file: s.callFile, line: int(s.callLine)}
 			if !s.inline {
 				if len(b.nodes) > 0 {
 					return fmt.Errorf("the function at %#x begins in the middle of another", s.addr)
@@ -283,7 +298,6 @@ func (e *encoder) rankAll() error {
 	e.rankTexts()
 	// Values, by how many parameters have them.
 	e.counts = make([]int, len(e.values))
-	tuples := make(map[string]*[2]int) // use, and rank
 	tupleKey := func(list []int32) string {
 		var k []byte
 		for _, v := range list {
@@ -300,20 +314,26 @@ func (e *encoder) rankAll() error {
 			}
 		}
 	}
-	var inOrder []string
-	lists := make(map[string][]int32)
+	// Lists of values that were told apart by the numbers of types can be equal by now.
+	same := make([]int, len(w.tuples.all))
+	first := make(map[string]int)
+	for i, list := range w.tuples.all {
+		k := tupleKey(list)
+		if _, known := first[k]; !known {
+			first[k] = i
+		}
+		same[i] = first[k]
+	}
+	uses := make([]int, len(same))
+	var inOrder []int
 	each(func(n *node) {
-		list := w.tuples.all[n.s.tuple]
-		for _, v := range list {
+		t := same[n.s.tuple]
+		if uses[t]++; uses[t] == 1 {
+			inOrder = append(inOrder, t)
+		}
+		for _, v := range w.tuples.all[t] {
 			e.counts[e.ranks[v]]++
 		}
-		k := tupleKey(list)
-		if tuples[k] == nil {
-			tuples[k] = new([2]int)
-			inOrder = append(inOrder, k)
-			lists[k] = list
-		}
-		tuples[k][0]++
 	})
 	order := make([]int, len(e.values))
 	keys := make([][]byte, len(e.values))
@@ -336,23 +356,18 @@ func (e *encoder) rankAll() error {
 	for i := range e.ranks {
 		e.ranks[i] = rankOf[e.ranks[i]]
 	}
-	slices.SortStableFunc(inOrder, func(a, b string) int { return cmp.Compare(tuples[b][0], tuples[a][0]) })
-	for _, k := range inOrder {
-		t := tuples[k]
-		if t[1] = -1; t[0] > 1 {
-			t[1] = len(e.tuples)
-			e.tuples = append(e.tuples, e.list(lists[k]))
+	slices.SortStableFunc(inOrder, func(a, b int) int { return cmp.Compare(uses[b], uses[a]) })
+	lists, tupleRank := make([][]int, len(same)), make([]int, len(same))
+	for _, t := range inOrder {
+		lists[t], tupleRank[t] = e.list(w.tuples.all[t]), -1
+		if uses[t] > 1 {
+			tupleRank[t] = len(e.tuples)
+			e.tuples = append(e.tuples, lists[t])
 		}
-	}
-	// The map's keys had the numbers of before.
-	byList := make(map[string]int, len(tuples))
-	for k, t := range tuples {
-		byList[fmt.Sprint(e.list(lists[k]))] = t[1]
 	}
 	frames, results := make(map[int]int), make(map[int]int)
 	each(func(n *node) {
-		n.list = e.list(w.tuples.all[n.s.tuple])
-		n.tuple = byList[fmt.Sprint(n.list)]
+		n.list, n.tuple = lists[same[n.s.tuple]], tupleRank[same[n.s.tuple]]
 		n.frame, n.result = e.ranks[n.s.frame], e.ranks[n.s.result]
 		frames[n.frame]++
 		results[n.result]++
