@@ -119,6 +119,13 @@ vmlinux: ## Fetch Debian's kernel images with debug information (2.3 GB, once) f
 	scripts/fetch-vmlinuz.sh cloud-amd64 bookworm-backports >/dev/null && \
 	scripts/fetch-vmlinuz.sh cloud-arm64 >/dev/null && scripts/fetch-vmlinuz.sh s390x >/dev/null || { echo "tests that need a kernel image will be skipped" >&2; [ "$$CI" != true ]; }
 
+.PHONY: fleet-packs
+fleet-packs: build vmlinux ## Write packs of the fetched kernels for the example that carries them
+	for image in $(wildcard bench/.cache/vmlinux-* bench/.cache/*/vmlinux-*); do \
+		id=$$(readelf -n $$image | sed -n 's/.*Build ID: //p' | head -1); \
+		$(BIN)/prolog-dump pack --no-types -o examples/fleet/packs/$$id.pack $$image kfree_skb kfree_skb_reason sk_skb_reason_drop || exit 1; \
+	done
+
 .PHONY: kernels
 kernels: vmlinux ## Fetch Debian's kernels of all architectures too (3.2 GB more, once)
 	for flavour in powerpc64le 686-pae armmp riscv64; do scripts/fetch-vmlinuz.sh $$flavour >/dev/null || exit 1; done

@@ -68,3 +68,11 @@ func TestPreprocessor(t *testing.T) {
 		t.Errorf("got\n%s", text)
 	}
 }
+
+// TestFleet: the example tells a kernel of which it has no pack what to do. internal/guest runs it where it has one.
+func TestFleet(t *testing.T) {
+	got, err := exec.Command(build(t, "fleet"), "true").CombinedOutput()
+	if err == nil || !regexp.MustCompile(`this is none of the \d+ kernels that are known here: add packs/[0-9a-f]+\.pack, written by "prolog-dump pack"`).Match(got) {
+		t.Errorf("%v\n%s", err, got)
+	}
+}

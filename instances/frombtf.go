@@ -32,11 +32,9 @@ func KernelFromBTF(module string) (*dwarfloc.Image, error) {
 			return nil, fmt.Errorf("the types of module %s: %w", module, err)
 		}
 	}
-	notes, err := os.ReadFile(kernelNotes)
-	if err != nil {
-		return nil, fmt.Errorf("the running build ID: %w", err)
+	if o.BuildID, err = KernelBuildID(); err != nil {
+		return nil, err
 	}
-	o.BuildID = elfnote.BuildID(notes, binary.NativeEndian)
 	symbols, err := os.Open("/proc/kallsyms")
 	if err != nil {
 		return nil, err
@@ -57,3 +55,16 @@ func KernelHasBTF(module string) bool {
 
 // KernelTypes returns the running kernel's types, for dwarfloc.Options.KernelTypes.
 func KernelTypes() ([]byte, error) { return os.ReadFile(filepath.Join(btfDir, "vmlinux")) }
+
+// KernelBuildID returns the build ID of the running kernel in hexadecimal digits: by it the pack of a kernel is found.
+func KernelBuildID() (string, error) {
+	notes, err := os.ReadFile(kernelNotes)
+	if err != nil {
+		return "", fmt.Errorf("the running build ID: %w", err)
+	}
+	id := elfnote.BuildID(notes, binary.NativeEndian)
+	if id == "" {
+		return "", fmt.Errorf("%s: no build ID", kernelNotes)
+	}
+	return id, nil
+}

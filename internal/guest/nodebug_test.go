@@ -1,6 +1,8 @@
 package guest_test
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -10,37 +12,85 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/internal/guest"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/pack"
 )
 
-// TestWithoutDebugInformation traces live kernels in guests that have no file with debug information.
-func TestWithoutDebugInformation(t *testing.T) { eachKernel(t, traceWithoutDebug) }
+// TestWithoutDebugInformation traces live kernels in guests that have no file with debug information. GUESTS_FULL=1 boots
+// all kernels, otherwise the newest one.
+func TestWithoutDebugInformation(t *testing.T) {
+	if os.Getenv("GUESTS_FULL") == "1" {
+		eachKernel(t, traceWithoutDebug)
+		return
+	}
+	all := kernels(t)
+	for _, k := range all {
+		if !k.old() {
+			traceWithoutDebug(t, k)
+			return
+		}
+	}
+	if len(all) > 0 {
+		traceWithoutDebug(t, all[0])
+	}
+}
 
 func traceWithoutDebug(t *testing.T, k testKernel) {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-o", dir, "github.com/bpfprologue/bpfprologue/cmd/prolog-dump")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0", "GOARCH="+k.GOARCH)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	run := func(env []string, name string, args ...string) {
+		t.Helper()
+		c := exec.Command(name, args...)
+		c.Env = append(c.Environ(), env...)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
 	}
+	const path = "github.com/bpfprologue/bpfprologue/"
+	own := filepath.Join(dir, "own")
+	run(nil, "go", "build", "-o", own, path+"cmd/prolog-dump")
+	// The example carries the kernel's pack, and the tool finds it in a directory.
+	img := testenv.Open(t, k.Vmlinux)
+	id := img.BuildID()
+	small := filepath.Join(dir, "small.pack")
+	run(nil, own, "pack", "--no-cache", "--no-types", "-o", small, k.Vmlinux, "kfree_skb", "kfree_skb_reason", "sk_skb_reason_drop", "vfs_read", "get_page")
+	here, err := filepath.Abs("../../examples/fleet/packs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, id+pack.Extension): small}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlaid := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlaid, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run([]string{"CGO_ENABLED=0", "GOARCH=" + k.GOARCH}, "go", "build", "-trimpath", "-overlay", overlaid, "-o", dir, path+"cmd/prolog-dump", path+"examples/fleet")
 	const tool = "/prolog-dump"
 	trace := func(args ...string) []string {
 		return append(append([]string{tool}, args...), "--", "/init", guest.Calls)
 	}
 	task := &guest.Task{
 		KASLR: true, Limit: 4 * time.Minute, Module: "/tun.ko",
-		Files: map[string]string{tool: filepath.Join(dir, "prolog-dump"), "/tun.ko": k.Module},
+		Files: map[string]string{tool: filepath.Join(dir, "prolog-dump"), "/fleet": filepath.Join(dir, "fleet"), "/tun.ko": k.Module, "/packs/" + id + pack.Extension: small},
 		Calls: []guest.Call{
 			call("openat", number(-100), text("/dev/net/tun"), number(unix.O_RDWR), number(0)),
 			call("ioctl", result(0), number(18193), number(4660)),
 			call("openat", number(-100), text("/proc/version"), number(unix.O_RDONLY), number(0)),
 			call("read", result(2), memory(64), number(37)),
+			// A datagram without a receiver is freed.
+			call("socket", number(unix.AF_UNIX), number(unix.SOCK_DGRAM), number(0)),
+			call("sendto", result(4), memory(11), number(11), number(0), guest.Arg{Memory: []byte("\x01\x00/nobody\x00")}, number(10)),
 		},
 		Commands: [][]string{
 			trace("trace", "vfs_read file->f_path.dentry->d_name.name:string count"),
 			trace("trace", "vfs_read%return bytes=$retval"),
 			trace("trace", "module=tun;tun_chr_ioctl cmd arg"),
 			trace("stat", "vfs_read count", "--by", "count"),
+			{"/fleet", "/init", guest.Calls},
+			trace("trace", "--pack-dir", "/packs", "kfree_skb skb->len"),
+			{tool, "--pack-dir", "/packs", "--sites", "--attachable", "vfs_read file->f_path.dentry->d_name.name:string"},
 		},
 	}
 	r, err := k.Boot(t.Context(), task)
@@ -50,6 +100,7 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	for i, want := range []string{
 		`(?m)vfs_read( at \S+)?  name="version"  count=37$`, `(?m)vfs_read( at \S+)?  bytes=37$`,
 		`(?m)  tun_chr_ioctl( at \S+)?  cmd=18193  arg=4660$`, `(?m)^ *\d+ +37$|(?m)^ *37 +\d+$`,
+		`(?m)^init: .*kfree_skb.*: 11 bytes$|(?m)^init: sk_skb_reason_drop.*: 11 bytes$`, `(?m)  kfree_skb inlined in .*  len=11$`, `(?m)^vfs_read\S* .*entry of vfs_read$`,
 	} {
 		if i >= len(r.Outputs) {
 			t.Fatalf("%d commands ended, of %d", len(r.Outputs), len(task.Commands))
