@@ -29,6 +29,10 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
 		}
+		// The section checks itself. The headers say where code is, and .BTF what values mean.
+		if err := t.file.CheckFile(f.Contents(), false); err != nil {
+			return err
+		}
 		types, err := f.SectionContents(".BTF")
 		if err != nil {
 			return err

@@ -96,11 +96,11 @@ func run(paths []string) error {
 		}
 		all = append(all, c)
 	}
-	print(all)
+	printTable(all)
 	return nil
 }
 
-func print(all []cost) {
+func printTable(all []cost) {
 	fmt.Print("# What packs cost\n\nPrinted by `go run ./bench/packs`. Seconds and memory are those of writing, on a machine that did other things too.\n\n")
 	fmt.Print("| image | sites | values | file | of it types | the rest, bytes a site | seconds | peak MB |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, c := range all {

@@ -121,6 +121,12 @@ func TestFlipped(t *testing.T) {
 		if _, err := pack.Check(x, "p"); err == nil {
 			t.Fatalf("byte %#x of the file: Check sees nothing", i)
 		}
+		if at := bytes.Index(file, d); i >= at && i < at+len(d) {
+			continue // it is seen where it is read
+		}
+		if err := f.CheckFile(x, false); err == nil {
+			t.Fatalf("byte %#x of the file: CheckFile sees nothing", i)
+		}
 	}
 }
 

@@ -203,7 +203,7 @@ func (m *materializer) list(list []readWay) (out []Way, err error) {
 			if b.Symbol, err = m.s.textOf(b.symbol); err != nil {
 				return nil, err
 			}
-			b.Before.Offset = b.offset
+			b.Offset = b.offset
 			w.Before = append(w.Before, b.Before)
 		}
 		if x.values {

@@ -30,8 +30,8 @@ type interned[T any] struct {
 	all []T
 }
 
-// add returns the number of what has a key; make is called if it is new.
-func (x *interned[T]) add(key []byte, make func() T) int32 {
+// add returns the number of what has a key; fresh is called if it is new.
+func (x *interned[T]) add(key []byte, fresh func() T) int32 {
 	if id, known := x.ids[string(key)]; known {
 		return id
 	}
@@ -40,7 +40,7 @@ func (x *interned[T]) add(key []byte, make func() T) int32 {
 	}
 	id := int32(len(x.all))
 	x.ids[string(key)] = id
-	x.all = append(x.all, make())
+	x.all = append(x.all, fresh())
 	return id
 }
 
