@@ -72,7 +72,7 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 		return nil, err
 	}
 	if o.Kernel && p.Image.IsRelocatable() {
-		x.module = place.ModuleName(p.Image.Path())
+		x.module = place.ModuleName(p.Image)
 	} else if o.Kernel {
 		marks, err := p.Image.SymbolAddresses("_text", "_stext")
 		if err != nil {

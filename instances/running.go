@@ -85,7 +85,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 	}
 	notes := kernelNotes
 	if img.IsRelocatable() {
-		module := filepath.Join("/sys/module", place.ModuleName(img.Path()))
+		module := filepath.Join("/sys/module", place.ModuleName(img))
 		if err := r.findSections(module); err != nil {
 			return nil, err
 		}

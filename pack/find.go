@@ -1,11 +1,15 @@
 package pack
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
 
 // Extension is how the names of packs end in a directory that Find looks into: BUILD-ID.pack.
@@ -49,4 +53,51 @@ func Find(buildID string, dirs []string) (string, error) {
 		e.Looked = append(e.Looked, path)
 	}
 	return "", e
+}
+
+// ArchiveExtension is how the names of archives end in a directory that FindArchived looks into.
+const ArchiveExtension = ".packs"
+
+// FindArchived returns the pack of an image from the first archive in the directories that has it, and the archive's path.
+// An archive that cannot be read is passed over, and told in the error if no other one has the pack; that is a
+// *NotFoundError otherwise.
+func FindArchived(buildID string, dirs []string) (data []byte, path string, err error) {
+	missing := &NotFoundError{BuildID: buildID}
+	var failed error
+	for _, dir := range dirs {
+		archives, err := filepath.Glob(filepath.Join(dir, "*"+ArchiveExtension))
+		if err != nil {
+			continue // the directory's name is no pattern
+		}
+		for _, path := range archives {
+			d, err := inArchive(path, buildID)
+			switch {
+			case err != nil:
+				failed = errors.Join(failed, err)
+			case d != nil:
+				return d, path, nil
+			}
+			missing.Looked = append(missing.Looked, path)
+		}
+	}
+	if failed != nil {
+		return nil, "", failed
+	}
+	return nil, "", missing
+}
+
+// inArchive returns a copy of a pack in an archive, or nil if that does not have it.
+func inArchive(path, buildID string) (d []byte, err error) {
+	m, err := mapping.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	err = mapping.Guard(func() error {
+		a, err := OpenArchive(m.Data, path)
+		if err == nil {
+			d = bytes.Clone(a.Find(buildID))
+		}
+		return err
+	})
+	return d, errors.Join(err, m.Close())
 }

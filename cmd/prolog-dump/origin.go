@@ -151,7 +151,28 @@ func (s *settings) elsewhere(buildID string, missing error) (string, error) {
 	if path, err := pack.Find(buildID, s.allPackDirs()); err == nil {
 		return path, nil
 	}
+	if path := s.archivedPack(buildID); path != "" {
+		return path, nil
+	}
 	return s.fetch(buildID, missing)
+}
+
+// archivedPack returns what open takes for a pack in an archive, or "".
+func (s *settings) archivedPack(buildID string) string {
+	d, path, err := pack.FindArchived(buildID, s.allPackDirs())
+	var none *pack.NotFoundError
+	if err != nil {
+		if !errors.As(err, &none) {
+			s.warnOnce(err.Error())
+		}
+		return ""
+	}
+	path += ":" + buildID
+	if s.archived == nil {
+		s.archived = make(map[string][]byte)
+	}
+	s.archived[path] = d
+	return path
 }
 
 // allPackDirs returns the directories with packs: the user's choice, then the usual ones.
@@ -169,7 +190,9 @@ func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, erro
 	}
 	found, err := pack.Find(id, s.allPackDirs())
 	if err != nil {
-		return nil, missing
+		if found = s.archivedPack(id); found == "" {
+			return nil, missing
+		}
 	}
 	img, err := s.open(found, nil)
 	if err == nil && img.BuildID() != id {

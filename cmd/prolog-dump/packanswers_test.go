@@ -103,3 +103,44 @@ func TestPackOfKernel(t *testing.T) {
 		t.Logf("%s: %d bytes", definition, compareAnswers(t, image, pack, definition))
 	}
 }
+
+// TestPackDir: the pack of a program without debug information is found by its build ID, alone or in an archive; one
+// of another build is told.
+func TestPackDir(t *testing.T) {
+	program, _ := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
+	stripped := filepath.Join(t.TempDir(), "stripped")
+	if out, err := exec.Command(testenv.Tool(t, "strip"), "-g", "-o", stripped, program).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	id := testenv.Open(t, program).BuildID()
+	pack := writePack(t, program)
+	dirs := t.TempDir()
+	for name, write := range map[string]func(dir string) error{
+		"alone": func(dir string) error { return os.Link(pack, filepath.Join(dir, id+".pack")) },
+		"archived": func(dir string) error {
+			out, err := toolCommand(t, nil, "pack", "--archive", "-o", filepath.Join(dir, "all.packs"), pack).CombinedOutput()
+			if err != nil {
+				t.Logf("%s", out)
+			}
+			return err
+		},
+	} {
+		dir := filepath.Join(dirs, name)
+		if err := errors.Join(os.Mkdir(dir, 0o700), write(dir)); err != nil {
+			t.Fatal(err)
+		}
+		out, err := toolCommand(t, nil, "--no-cache", "--pack-dir", dir, "-x", stripped, "--sites", "mix $params").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "mix $params: 2 sites of 1 function (0 out of line, 2 inlined), 2 instances") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	other := writePack(t, func() string { path, _ := testenv.Program(t, "run-clang14-O2-dwarf5.exe"); return path }())
+	wrong := filepath.Join(dirs, "wrong")
+	if err := errors.Join(os.Mkdir(wrong, 0o700), os.Link(other, filepath.Join(wrong, id+".pack"))); err != nil {
+		t.Fatal(err)
+	}
+	out, err := toolCommand(t, nil, "--no-cache", "--pack-dir", wrong, "-x", stripped, "mix $params").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "the pack is of build ID ") || !strings.Contains(string(out), id) {
+		t.Errorf("the pack of another build: %v\n%s", err, out)
+	}
+}

@@ -34,7 +34,12 @@ func (s *settings) open(path string, typesOf *dwarfloc.Image) (*dwarfloc.Image, 
 	if onTerminal() {
 		o.Progress = showProgress("indexing", progressbar.OptionShowBytes(true))
 	}
-	img, err := dwarfloc.Open(path, &o)
+	img, err := (*dwarfloc.Image)(nil), error(nil)
+	if d := s.archived[path]; d != nil {
+		img, err = dwarfloc.FromBytes(path, d, &o)
+	} else {
+		img, err = dwarfloc.Open(path, &o)
+	}
 	if err == nil {
 		s.images = append(s.images, img)
 		if lost := img.Missing(); lost != nil {

@@ -36,6 +36,7 @@ type settings struct {
 	btf       string
 	warned    map[string]bool // see warnOnce
 	packDirs  []string
+	archived  map[string][]byte // packs in archives, by what stands for their paths
 	debugDirs []string
 	findDebug func(buildID string) (path string, err error) // see dwarfloc.Options.FindDebug
 

@@ -3,6 +3,7 @@
 package place
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 
@@ -40,9 +41,29 @@ func Stays(img *dwarfloc.Image) (func(addr, size uint64) bool, error) {
 	}, nil
 }
 
-// ModuleName returns the kernel's name for the module in a file: "tun_x" for
-// "drivers/net/tun-x.ko.xz".
-func ModuleName(path string) string {
+// ModuleName returns the kernel's name for a module: what its section .modinfo says, or else "tun_x" for
+// "drivers/net/tun-x.ko.xz". A file with a pack can have any name.
+func ModuleName(img *dwarfloc.Image) string {
+	name := ""
+	_ = img.Guard(func() error {
+		d, err := img.SectionContents(".modinfo")
+		for text := range bytes.SplitSeq(d, []byte{0}) {
+			if v, ok := bytes.CutPrefix(text, []byte("name=")); ok {
+				name = string(v)
+			}
+		}
+		return err
+	})
+	// It becomes a part of paths.
+	if name != "" && strings.Trim(name, moduleCharacters) == "" {
+		return name
+	}
+	return nameOfFile(img.Path())
+}
+
+const moduleCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+func nameOfFile(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".ko")
 	return strings.ReplaceAll(name, "-", "_")
 }

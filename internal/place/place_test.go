@@ -1,10 +1,17 @@
 package place_test
 
 import (
+	"debug/elf"
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
 func TestIsKernel(t *testing.T) {
@@ -51,11 +58,42 @@ func TestStays(t *testing.T) {
 }
 
 func TestModuleName(t *testing.T) {
+	d, err := fixtures.Bytes("module-gcc12-O2-dwarf5.ko")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
 		"drivers/net/tun.ko": "tun", "a/snd-hda-intel.ko.xz": "snd_hda_intel", "x.ko.debug": "x", "plain": "plain",
 	} {
-		if got := place.ModuleName(path); got != want {
+		img, err := dwarfloc.FromBytes(path, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := place.ModuleName(img); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	// A kernel's module says its name, so its file, or its pack, can have any.
+	for _, said := range []string{"tun_x", "../../x"} {
+		file := elfwrite.File{Arch: arch.ByName("amd64"), Type: elf.ET_REL, Sections: []elfwrite.Section{
+			{Name: ".modinfo", Type: elf.SHT_PROGBITS, Data: []byte("license=GPL\x00name=" + said + "\x00")},
+			{Name: ".BTF", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: 0x1000, Data: []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00")},
+		}}
+		path := filepath.Join(t.TempDir(), "0123.pack")
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		img, err := dwarfloc.OpenBTF(path, arch.ByName("amd64"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer img.Close()
+		want := said
+		if said != "tun_x" {
+			want = "0123.pack"
+		}
+		if got := place.ModuleName(img); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
 		}
 	}
 }
