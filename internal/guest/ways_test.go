@@ -185,12 +185,22 @@ var runsOfBodies = []bodyRuns{
 func TestWays(t *testing.T) {
 	for _, k := range kernels(t) {
 		if k.GOARCH == "amd64" && k.old() {
-			t.Run(k.Release, func(t *testing.T) { checkWays(t, k) })
+			t.Run(k.Release, func(t *testing.T) { checkWays(t, k, 50) })
 		}
 	}
 }
 
-func checkWays(t *testing.T, k testKernel) {
+// TestForeignWays is TestWays on ppc64el, whose kernel's sources and system calls are the same.
+func TestForeignWays(t *testing.T) {
+	for _, k := range foreignKernels(t) {
+		if k.GOARCH == "ppc64le" {
+			t.Run(k.Release, func(t *testing.T) { checkWays(t, testKernel{k}, 15) })
+		}
+	}
+}
+
+// checkWays wants as many bodies to have several ways in.
+func checkWays(t *testing.T, k testKernel, wanted int) {
 	img := testenv.Open(t, k.Vmlinux)
 	table, err := attachable.New(img)
 	if err != nil {
@@ -220,15 +230,15 @@ func checkWays(t *testing.T, k testKernel) {
 		plans, task.Plans = append(plans, p), append(task.Plans, packed)
 	}
 	add(guest.Marker, plan.WaysAll, func(*dwarfloc.Site) bool { return true })
-	wanted := func(s *dwarfloc.Site) bool {
+	known := func(s *dwarfloc.Site) bool {
 		return slices.ContainsFunc(runsOfBodies, func(r bodyRuns) bool { return r.isAt(s) })
 	}
 	var functions []string
 	for _, r := range runsOfBodies {
 		if !slices.Contains(functions, r.function) {
 			functions = append(functions, r.function)
-			add(r.function, plan.WaysAll, wanted)
-			add(r.function, plan.WaysEntry, wanted)
+			add(r.function, plan.WaysAll, known)
+			add(r.function, plan.WaysEntry, known)
 		}
 	}
 	var names []string // of the calls
@@ -282,12 +292,12 @@ func checkWays(t *testing.T, k testKernel) {
 	fmt.Fprintln(w, "function\tcontainer\tline\tways\tcall\truns\thits\tby the entry alone")
 	several := make(map[bodyRuns]bool)
 	for body, x := range runsOfBodies {
-		ways, again := 0, false
+		ways, again, told := 0, false, true
 		for n := 1; n < len(plans); n += 2 {
 			for i := range plans[n].Sites {
 				if s := plans[n].Sites[i].Site; x.isAt(s) {
 					ways++
-					again = again || s.Again
+					again, told = again || s.Again, told && s.WaysUnknown == ""
 				}
 			}
 		}
@@ -298,7 +308,8 @@ func checkWays(t *testing.T, k testKernel) {
 			}
 			n := hits[key{body, i, false}]
 			all, entry, want = all+n, entry+hits[key{body, i, true}], want+x.runs
-			if n != x.runs {
+			// Elsewhere not all of them are inlined, and a table of a switch may not be found.
+			if n != x.runs && (ways > 0 && told || k.GOARCH == "amd64") {
 				t.Errorf("%s in %s, line %d: %d hits in %s, turn %d, want %d", x.function, x.in, x.line, n, name, i%turns, x.runs)
 			}
 		}
@@ -312,7 +323,7 @@ func checkWays(t *testing.T, k testKernel) {
 	}
 	_ = w.Flush()
 	t.Logf("%d bodies with several ways in; %d hits in all\n%s", len(several), len(r.Hits), &text)
-	if len(several) < 50 {
+	if len(several) < wanted {
 		t.Errorf("only %d bodies with several ways in were run", len(several))
 	}
 	// The entry in the debug information is where fdget_pos has failed.
