@@ -13,6 +13,7 @@ GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # missing skips and says so; with CI=true it fails.
 DEPS := \
 	gcc libc6-dev binutils dwz make gzip \
+	binutils-s390x-linux-gnu binutils-powerpc64le-linux-gnu binutils-riscv64-linux-gnu binutils-arm-linux-gnueabihf \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 clang-22 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
@@ -138,6 +139,10 @@ reach: kernels ## Compare two readers of the kernels of all architectures; write
 .PHONY: packs
 packs: vmlinux ## Write packs of kernels and modules and print what they cost; writes bench/PACKS.md
 	$(GO) run ./bench/packs >bench/PACKS.md
+
+.PHONY: decode
+decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils print
+	OBJDUMP_FULL=1 $(GO) test -timeout 40m -count=1 -v -run TestObjdump ./internal/insn
 
 .PHONY: guests
 guests: deps kernels ## Probe live kernels of all architectures that an emulator runs

@@ -20,7 +20,7 @@ var ErrNotDecoded = errors.New("it is not known whether an instruction begins th
 
 // CheckInstructions returns, for each site, nil if an instruction begins at its address, or
 // an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function
-// are decoded from its beginning, on amd64 and arm64.
+// are decoded from its beginning; those of some architectures are not.
 //
 // The kernel does not check that for user space: a uprobe inside an instruction changes what
 // the program computes (uprobe_register in kernel/events/uprobes.c takes any offset). It

@@ -61,7 +61,7 @@ type Ways struct {
 // Ways returns the ways into and out of the bodies of inlined instances: for each site of kind
 // SiteInline its own, and for others none.
 //
-// The code of the functions that contain them is followed, on amd64 and arm64. An error is about
+// The code of the functions that contain them is followed, where its instructions are decoded. An error is about
 // a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 	out := make([]Ways, len(sites))

@@ -31,6 +31,7 @@ var plainCalls = []string{
 func TestForeign(t *testing.T) {
 	for _, k := range foreignKernels(t) {
 		t.Run(k.Flavour, func(t *testing.T) {
+			t.Parallel()
 			for _, kaslr := range []bool{true, false} {
 				if kaslr && k.GOARCH != "386" {
 					continue // of these kernels only this one has it by default
@@ -45,12 +46,24 @@ func TestForeign(t *testing.T) {
 func TestForeignPrediction(t *testing.T) {
 	for _, k := range foreignKernels(t) {
 		t.Run(k.Flavour, func(t *testing.T) {
+			t.Parallel()
 			if img := testenv.Open(t, k.Vmlinux); insn.For(img.Instructions()) == nil {
 				t.Skipf("instructions of %s are not decoded", img.Instructions())
 			}
-			predict(t, testKernel{k}, setting(t, "GUEST_SITES", 400))
+			predict(t, testKernel{k}, setting(t, "GUEST_SITES", either(400, 150)))
 		})
 	}
+}
+
+// full reports whether everything is to be tried in every kernel: without GUESTS_FULL=1, what takes longest is
+// tried in one of them, or at fewer sites.
+func full() bool { return os.Getenv("GUESTS_FULL") == "1" }
+
+func either(all, few uint64) uint64 {
+	if full() {
+		return all
+	}
+	return few
 }
 
 // foreignKernels are those of guest.Foreign to boot.
@@ -59,7 +72,7 @@ func foreignKernels(t *testing.T) (out []*guest.Kernel) {
 		t.Skip("boots kernels")
 	}
 	machines := guest.Foreign
-	if os.Getenv("GUESTS_FULL") != "1" {
+	if !full() {
 		machines = machines[:1] // the one with the other byte order: the others are downloads of up to a gigabyte each
 	}
 	for _, m := range machines {

@@ -50,11 +50,14 @@ func runTool(t *testing.T, k testKernel) {
 			{toolPath, "--no-cache", "-k", image, "trace", "--pid", "1", "module=tun;tun_chr_ioctl cmd arg", "--", "/init", guest.Calls},
 		},
 	}
-	// Most time goes into attaching at some 2,000 sites: each kernel does so once.
+	// Most time goes into attaching at some 2,000 sites: each kernel does so once, but of two of one version one.
 	check := checkMalloc
-	if k.old() {
+	switch {
+	case k.old() && k.GOARCH != "amd64" && !full():
+		check = nil
+	case k.old():
 		task.Commands = append(task.Commands, []string{"/init", guest.Interrupt, toolPath, "--no-cache", "-k", image, "trace", "kmalloc size flags"})
-	} else {
+	default:
 		check = checkHitsTable
 		task.Files["/hits"], task.Files["/kmalloc.o"] = filepath.Join(dir, "hits"), "../../examples/hits/bpf/kmalloc.o"
 		task.Commands = append(task.Commands, []string{"/hits", "/kmalloc.o", image, "/init", guest.Workload, "5s"})
@@ -63,7 +66,11 @@ func runTool(t *testing.T, k testKernel) {
 	summaries := len(task.Commands)
 	task.Commands = append(task.Commands, summaryCommands(toolPath, image)...)
 	conditions := len(task.Commands)
-	task.Commands = append(task.Commands, conditionCommands(k, toolPath, image)...)
+	// These attach at many sites too.
+	conditional := check == nil || full()
+	if conditional {
+		task.Commands = append(task.Commands, conditionCommands(k, toolPath, image)...)
+	}
 	start := time.Now()
 	r, err := k.Boot(t.Context(), task)
 	if err != nil {
@@ -85,12 +92,16 @@ func runTool(t *testing.T, k testKernel) {
 	if one := &r.Outputs[1]; !strings.Contains(one.Err, "0 hits, 0 lost") {
 		t.Errorf("hits by process 1 alone:\n%s%s", one.Err, one.Out)
 	}
-	check(t, &r.Outputs[2])
-	if k.old() {
+	if check != nil {
+		check(t, &r.Outputs[2])
+	}
+	if check != nil && k.old() {
 		checkInterrupted(t, &r.Outputs[2])
 	}
 	checkSummaries(t, r.Outputs[summaries:conditions])
-	checkConditions(t, r.Outputs[conditions:])
+	if conditional {
+		checkConditions(t, r.Outputs[conditions:])
+	}
 	t.Log(time.Since(start).Round(time.Millisecond))
 }
 

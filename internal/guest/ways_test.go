@@ -185,7 +185,10 @@ var runsOfBodies = []bodyRuns{
 func TestWays(t *testing.T) {
 	for _, k := range kernels(t) {
 		if k.GOARCH == "amd64" && k.old() {
-			t.Run(k.Release, func(t *testing.T) { checkWays(t, k, 50) })
+			t.Run(k.Release, func(t *testing.T) {
+				t.Parallel()
+				checkWays(t, k, 50)
+			})
 		}
 	}
 }
@@ -194,7 +197,10 @@ func TestWays(t *testing.T) {
 func TestForeignWays(t *testing.T) {
 	for _, k := range foreignKernels(t) {
 		if k.GOARCH == "ppc64le" {
-			t.Run(k.Release, func(t *testing.T) { checkWays(t, testKernel{k}, 15) })
+			t.Run(k.Release, func(t *testing.T) {
+				t.Parallel()
+				checkWays(t, testKernel{k}, 15)
+			})
 		}
 	}
 }
