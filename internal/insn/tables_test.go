@@ -209,8 +209,8 @@ func TestKernelTables(t *testing.T) {
 				return nil
 			}
 			d, to := make([]byte, 8), uint64(at)+size+uint64(i)*4
-			switch {
-			case n == 4:
+			switch n {
+			case 4:
 				order.PutUint32(d, uint32(to-tt.from))
 			default:
 				order.PutUint64(d, to-tt.from)
