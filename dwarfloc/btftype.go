@@ -261,10 +261,23 @@ var btfKinds = map[string][]btf.Kind{
 	"": {btf.KindTypedef, btf.KindInt, btf.KindFloat, btf.KindStruct, btf.KindUnion, btf.KindEnum, btf.KindEnum64},
 }
 
-// named returns the first type with a name, or nil.
+// named returns the first type with a name, or nil. A pack says which one it is if there are several.
 func (b *btfTypes) named(kind, name string) (found *Type, err error) {
 	kinds := btfKinds[kind]
 	id := btf.ID(0)
+	tagged, err := b.Tagged(packfile.TagFirst)
+	if err != nil {
+		return nil, b.errorf(err)
+	}
+	for _, x := range tagged {
+		t, err := b.Type(x)
+		if err != nil {
+			return nil, b.errorf(err)
+		}
+		if slices.Contains(kinds, t.Kind) && t.Named(name) {
+			return b.typeAt(x)
+		}
+	}
 	err = b.Each(func(t *btf.Type) bool {
 		if slices.Contains(kinds, t.Kind) && t.Named(name) {
 			id = t.ID

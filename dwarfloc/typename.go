@@ -71,6 +71,26 @@ type namedType struct {
 	name string
 }
 
+// NamedType returns the type that a name, "struct page" or "loff_t", means in a definition at sites whose own unit has no type
+// of that name: that of the first unit that has one. It is nil if there is none.
+func (img *Image) NamedType(name string) (t *Type, err error) {
+	kind, rest, ok := strings.Cut(name, " ")
+	if !ok || typeTags[kind] == nil {
+		kind, rest = "", name
+	}
+	if b := img.types(); b != nil {
+		return b.named(kind, rest)
+	}
+	if err := img.prepare(false); err != nil {
+		return nil, err
+	}
+	err = img.guard(func() (err error) {
+		t, err = img.named(namedType{nil, kind, rest})
+		return err
+	})
+	return t, err
+}
+
 // typeNamed returns a type by its name: that of the site's unit, or that of the first unit that has
 // one. The error for an unknown one is a *mismatch.
 func (s *Site) typeNamed(n *probe.TypeName) (*Type, error) {

@@ -96,6 +96,9 @@ func (t *types) numberOf(id packfile.TypeID) packfile.TypeID {
 
 // write writes all types that have numbers.
 func (t *types) write(w *btfWriter) {
+	for _, r := range t.first {
+		t.numberOf(packfile.TypeID(r)) // it may be no site's
+	}
 	to := func(r ref) uint32 { return uint32(t.numberOf(packfile.TypeID(r))) }
 	index := uint32(0)
 	if t.base != nil {
@@ -142,6 +145,10 @@ func (t *types) write(w *btfWriter) {
 		if n.plain {
 			tag(packfile.TagPlain)
 		}
+	}
+	for _, r := range t.first {
+		w.head(packfile.TagFirst, kindDeclTag, false, 0, to(r))
+		w.u32(1<<32 - 1)
 	}
 }
 

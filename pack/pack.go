@@ -93,6 +93,9 @@ func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t 
 		return nil, nil, nil, err
 	}
 	t.settle()
+	if err := t.settleNames(ctx, img); err != nil {
+		return nil, nil, nil, err
+	}
 	section, err := pw.Finish(t.numberOf)
 	if err != nil {
 		return nil, nil, nil, err

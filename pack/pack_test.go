@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/pack"
+	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // write returns a pack of a file.
@@ -84,5 +85,47 @@ func TestSame(t *testing.T) {
 	b, _ := write(t, path, pack.Options{})
 	if !bytes.Equal(a, b) {
 		t.Error("two packs of one image differ")
+	}
+}
+
+// TestAmbiguous: of two types with one name, a definition means the first unit's, in a pack too.
+func TestAmbiguous(t *testing.T) {
+	dir := t.TempDir()
+	second, third := filepath.Join(dir, "q.c"), filepath.Join(dir, "r.c")
+	for path, text := range map[string]string{
+		second: "struct two { char c[40]; };\nint e(struct two *p) { return p->c[3]; }\n", third: "int g(void *p) { return *(int *)p; }\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first = "struct two { char c[24]; };\nint g(void *);\nint e(void *);\nint f(struct two *p) { return g(p) + e(p); }\nint main(void) { return f(0); }\n"
+	path := build(t, first, "-O2", "-g", third, second)
+	d, img := write(t, path, pack.Options{})
+	if !bytes.Contains(d, []byte("bpfprologue:first\x00")) {
+		t.Error("no type of the two is said to be the first")
+	}
+	packed, err := dwarfloc.FromBytes("pack", d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := probe.Parse("g x=sizeof(struct two)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []string
+	for _, x := range []*dwarfloc.Image{img, packed} {
+		sites, err := x.Sites(context.Background(), dwarfloc.Name("g"))
+		if err != nil || len(sites) != 1 {
+			t.Fatal(sites, err)
+		}
+		v, err := sites[0].Resolve(&def.Args[0].Expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, v.Loc.Text(img.Arch()))
+	}
+	if sizes[0] != sizes[1] {
+		t.Errorf("the pack says %s, and the image %s", sizes[1], sizes[0])
 	}
 }

@@ -41,6 +41,7 @@ type types struct {
 	nodes []node
 	known map[*dwarfloc.Type]ref
 	inner map[key]ref // nodes for what is between types, by contents
+	first []ref       // see ambiguous
 
 	classes []uint32 // of nodes, when all are there
 	final   []uint32 // numbers of classes in the pack; 0 if not given yet

@@ -377,6 +377,22 @@ func (b *Types) Tags(id ID) (out []string, err error) {
 	return out, nil
 }
 
+// Tagged returns the types with a tag of declarations (KindDeclTag).
+func (b *Types) Tagged(text string) (out []ID, err error) {
+	for ; b != nil; b = b.base {
+		for _, t := range b.tags {
+			s, err := b.string(t.tag)
+			if err != nil {
+				return nil, err
+			}
+			if s == text {
+				out = append(out, t.of)
+			}
+		}
+	}
+	return out, nil
+}
+
 // Each calls f for all types, those of the base included, until it returns false.
 func (b *Types) Each(f func(t *Type) bool) error {
 	for id := ID(1); int(id) < b.Len(); id++ {

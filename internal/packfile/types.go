@@ -7,6 +7,8 @@ const (
 	TagClass = "bpfprologue:class"
 	// TagPlain is a declaration tag: the name is spelled without "struct", "union" or "enum" before it.
 	TagPlain = "bpfprologue:plain"
+	// TagFirst is a declaration tag: of several types with this name, the one that the name means in definitions.
+	TagFirst = "bpfprologue:first"
 	// TagComplex, TagMemberPointer and TagOther are declaration tags of a structure without members that stands for a
 	// complex number, a C++ pointer to a member, or a type of another kind. Its name is the type's spelling.
 	TagComplex       = "bpfprologue:complex"
