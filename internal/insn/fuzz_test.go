@@ -8,6 +8,7 @@ func FuzzDecode(f *testing.F) {
 	for _, code := range []string{
 		"\x55\x48\x89\xe5", "\x0f\x1f\x44\x00\x00", "\xff\x25\x00\x00\x00\x00", "\xe8\xfb\xff\xff\xff\xc3", "\x62\xf1\x7c\x48\x28\x00",
 		"\xf3\x0f\x1e\xfa", "\xc5\xf8\x77", "\xfd\x7b\xbf\xa9", "\xc0\x03\x5f\xd6", "\x1f\x20\x03\xd5", "\x00\x00\x00\x94",
+		"\x79\x29\x17\x88", "\x88\x17\x29\x79", "\xeb\x6f\xf0\x30\x00\x24", "\xd2\x07\xf0\xa8\x20\x00", "\x17\xe7\xe3\x00", "\x0c\xf1\x9f\x97", "\xf0\x80\xbd\xe8",
 	} {
 		f.Add([]byte(code), uint64(0x401000))
 	}
@@ -19,6 +20,16 @@ func FuzzDecode(f *testing.F) {
 			}
 			if again, ok2 := a.Next(code); again != in || ok2 != ok {
 				t.Fatalf("%s: % x: %+v, then %+v", name, code, in, again)
+			}
+			if ok && in.Size <= len(code) {
+				tr := newTrace(a.frame, a.width)
+				a.trace(tr, code, addr)
+				if in.Lost {
+					a.target(tr, code, addr)
+				}
+				if changes := a.updates(code); changes != 0 && in.Branches {
+					t.Fatalf("%s: % x: a branch changes %#x", name, code, changes)
+				}
 			}
 			if a.Global != nil {
 				a.Global(code, addr)

@@ -279,17 +279,23 @@ func contents(f *elf.File, addr uint64, n int) []byte {
 
 // FuzzJumpTable: any code gets an answer, with no more targets than a table may have entries.
 func FuzzJumpTable(f *testing.F) {
+	names := []string{"amd64", "arm64", "armhf", "ppc64el", "riscv64", "s390x"}
 	// cmp $5, %edi; ja; mov %edi, %eax; jmp *0x1000(,%rax,8)
-	f.Add(true, dwarftest.Hex(f, "83ff05"+"7709"+"89f8"+"ff24c500100000"))
+	f.Add(uint8(0), dwarftest.Hex(f, "83ff05"+"7709"+"89f8"+"ff24c500100000"))
 	// and $7, %edi; lea 0x100(%rip), %rdx; movslq (%rdx,%rdi,4), %rax; add %rdx, %rax; notrack jmp *%rax
-	f.Add(true, dwarftest.Hex(f, "83e707"+"488d1500010000"+"486304ba"+"4801d0"+"3effe0"))
+	f.Add(uint8(0), dwarftest.Hex(f, "83e707"+"488d1500010000"+"486304ba"+"4801d0"+"3effe0"))
 	// cmp w0, #5; b.hi; adrp x1; ldrb w0, [x1, w0, uxtw]; adr x1; add x0, x1, w0, sxtb #2; br x0
-	f.Add(false, dwarftest.Hex(f, "1f140071"+"c8000054"+"01000090"+"20486038"+"61000010"+"2088208b"+"00001fd6"))
-	f.Fuzz(func(t *testing.T, x86 bool, bytes []byte) {
-		a := insn.For("arm64")
-		if x86 {
-			a = insn.For("amd64")
-		}
+	f.Add(uint8(1), dwarftest.Hex(f, "1f140071"+"c8000054"+"01000090"+"20486038"+"61000010"+"2088208b"+"00001fd6"))
+	// cmp ip, #62; ldrls pc, [pc, ip, lsl #2]
+	f.Add(uint8(2), dwarftest.Hex(f, "3e005ce3"+"0cf19f97"+"10100000"))
+	// cmplwi r9, 90; bgt; sldi r9, r9, 2; lwax r9, r10, r9; add r9, r9, r10; mtctr r9; bctr
+	f.Add(uint8(3), dwarftest.Hex(f, "5a000928"+"98018141"+"88172979"+"aa4a2a7d"+"1452297d"+"a603297d"+"2004804e"))
+	// bltu a5, a4; mv a5, a4; slli a5, a5, 2; auipc a4; add a5, a5, a4; lw a5, 0(a5); jr a5
+	f.Add(uint8(4), dwarftest.Hex(f, "63ece700"+"ba87"+"8a07"+"17070000"+"ba97"+"9c43"+"8287"))
+	// clijh %r1, 3; risbgz %r1, %r1, 29, 60, 3; larl %r2; lg %r1, 0(%r1,%r2); b 0(%r1,%r2)
+	f.Add(uint8(5), dwarftest.Hex(f, "ec12fcfb037f"+"ec111dbc0355"+"c02000000010"+"e31120000004"+"47f12000"))
+	f.Fuzz(func(t *testing.T, arch uint8, bytes []byte) {
+		a := insn.For(names[int(arch)%len(names)])
 		code := insn.Code{Addr: 0x1000, Bytes: bytes}
 		read := func(addr uint64, n int) []byte {
 			if off := addr - code.Addr; off <= uint64(len(bytes)) && uint64(n) <= uint64(len(bytes))-off {

@@ -93,7 +93,7 @@ func (x *engine) follow(t *trace, op *operation, e effect, addr uint64) {
 	if op.flags {
 		t.flags.valid, t.fields[0].valid = false, false
 	}
-	if op.maybe || e.verb == unknownVerb {
+	if op.maybe || e.verb == unknownVerb || len(op.args) == 0 && e.verb != nothing {
 		x.forget(t, op)
 		return
 	}
@@ -159,6 +159,9 @@ func (x *engine) follow(t *trace, op *operation, e effect, addr uint64) {
 	case selects:
 		v = x.bitsOf(t, op, e)
 	case addresses:
+		if len(op.args) < 2 {
+			break
+		}
 		if at, ok := x.global(op, addr); ok {
 			v = constant(at)
 		} else if m != nil {
@@ -203,7 +206,7 @@ func (x *engine) moveBase(t *trace, m *operand) {
 
 // many visits the registers of an operation that stores or loads several.
 func (x *engine) many(t *trace, op *operation, m *operand, visit func(r int8, at value)) {
-	if m == nil || op.args[0].kind != registerOperand || op.args[1].kind != registerOperand {
+	if m == nil || len(op.args) < 2 || op.args[0].kind != registerOperand || op.args[1].kind != registerOperand {
 		t.loseAll()
 		return
 	}

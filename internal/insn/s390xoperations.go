@@ -145,6 +145,9 @@ func decodeS390(code []byte) (op operation, ok bool) {
 		}
 		op.args = append(op.args, x)
 	}
+	if len(op.args) == 0 {
+		return op, true
+	}
 	e := s390Effects[op.name]
 	switch e.verb {
 	case computes, adds, subtracts, masks, selects, unknownVerb:
@@ -167,9 +170,9 @@ func decodeS390(code []byte) (op operation, ok bool) {
 	case "ltr", "ltgr", "ltgfr", "lt", "ltg", "ltgf", "tm", "tmy", "tmll", "tmlh", "tmhl", "tmhh", "clc", "clm":
 		op.flags = true
 	case "llilh", "llihl", "llihh":
-		op.args[1].n <<= map[string]uint{"llilh": 16, "llihl": 32, "llihh": 48}[op.name]
+		op.args[len(op.args)-1].n <<= map[string]uint{"llilh": 16, "llihl": 32, "llihh": 48}[op.name]
 	case "llihf":
-		op.args[1].n <<= 32
+		op.args[len(op.args)-1].n <<= 32
 	}
 	return op, true
 }
