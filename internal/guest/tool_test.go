@@ -34,7 +34,7 @@ func runTool(t *testing.T, k testKernel) {
 		return append([]string{toolPath, "--no-cache", "-k", image, "trace", definition, "--"}, command...)
 	}
 	task := &guest.Task{
-		KASLR: true, Limit: 8 * time.Minute,
+		KASLR: true, Limit: 12 * time.Minute,
 		Module: "/tun.ko",
 		Files: map[string]string{
 			toolPath: filepath.Join(dir, "prolog-dump"), image: k.Vmlinux, "/tun.ko": k.Module, "/debug/kernel/drivers/net/tun.ko": k.DebugModule(),
@@ -63,6 +63,9 @@ func runTool(t *testing.T, k testKernel) {
 		task.Commands = append(task.Commands, []string{"/hits", "/kmalloc.o", image, "/init", guest.Workload, "5s"})
 	}
 	task.Calls = append(task.Calls, conditionCalls(len(task.Calls))...)
+	task.Calls = append(task.Calls, spanCalls(len(task.Calls))...)
+	spans := len(task.Commands)
+	task.Commands = append(task.Commands, spanCommands(toolPath, image)...)
 	summaries := len(task.Commands)
 	task.Commands = append(task.Commands, summaryCommands(toolPath, image)...)
 	conditions := len(task.Commands)
@@ -98,6 +101,7 @@ func runTool(t *testing.T, k testKernel) {
 	if check != nil && k.old() {
 		checkInterrupted(t, &r.Outputs[2])
 	}
+	checkSpans(t, r.Outputs[spans:summaries])
 	checkSummaries(t, r.Outputs[summaries:conditions])
 	if conditional {
 		checkConditions(t, r.Outputs[conditions:])
