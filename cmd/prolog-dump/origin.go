@@ -87,7 +87,7 @@ func (s *settings) insteadOf(from origin, missing error) (origin, error) {
 
 // warnOnce tells something on stderr, once.
 func (s *settings) warnOnce(text string) {
-	if !s.warned[text] {
+	if !s.warned[text] && !s.silent {
 		if s.warned == nil {
 			s.warned = make(map[string]bool)
 		}

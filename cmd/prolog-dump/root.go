@@ -35,6 +35,7 @@ type settings struct {
 
 	btf       string
 	warned    map[string]bool // see warnOnce
+	silent    bool            // nobody reads stderr
 	packDirs  []string
 	archived  map[string][]byte // packs in archives, by what stands for their paths
 	debugDirs []string
