@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 )
@@ -15,11 +16,20 @@ import (
 // Extension is how the names of packs end in a directory that Find looks into: BUILD-ID.pack.
 const Extension = ".pack"
 
-// Dirs returns where packs of all users and of this user are installed.
+// Dirs returns where packs of all users and of this user are installed. The user's directory counts if it is the
+// user's own, and nobody else may write to it: root with another user's home (sudo can keep that) does not believe
+// that user's packs.
 func Dirs() []string {
 	dirs := []string{"/usr/lib/bpfprologue/packs"}
-	if dir, err := os.UserConfigDir(); err == nil {
-		dirs = append(dirs, filepath.Join(dir, "bpfprologue", "packs"))
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return dirs
+	}
+	dir = filepath.Join(dir, "bpfprologue", "packs")
+	if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&0o022 == 0 {
+		if own, ok := st.Sys().(*syscall.Stat_t); ok && own.Uid == uint32(os.Geteuid()) {
+			dirs = append(dirs, dir)
+		}
 	}
 	return dirs
 }
