@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
@@ -58,6 +59,7 @@ func advice(err error) string {
 	var advised *advisedError
 	var source *sites.NoSourceError
 	var stack *prologue.StackError
+	var untold *dwarfloc.NotToldError
 	switch {
 	case errors.As(err, &advised):
 		return advised.advice
@@ -67,6 +69,8 @@ func advice(err error) string {
 		return "to shorten strings: --string-bytes N"
 	case errors.Is(err, instances.ErrProgramMismatch):
 		return "to see the prototype of the program: prolog-dump header"
+	case errors.As(err, &untold):
+		return "name the image with its debug information: -k FILE, or -x FILE for a program"
 	case errors.As(err, &source):
 		return "name the directory with the sources: --source DIR"
 	}
