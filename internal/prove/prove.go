@@ -119,6 +119,9 @@ func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Option
 // Second opens the file of an image for the second reader. A relocatable image, such as a
 // module, has addresses that the first one chose.
 func Second(ctx context.Context, img *dwarfloc.Image) (*oracle.File, error) {
+	if by := img.Told(); by != "" {
+		return nil, &dwarfloc.NotToldError{Path: img.Path(), By: by, What: "anything to a second reader: values are proven with debug information"}
+	}
 	var loaded []uint64
 	if img.IsRelocatable() {
 		for _, s := range img.Sections() {
