@@ -113,7 +113,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 	}
 	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), proveCommand(s),
+	cmd.AddCommand(headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s), proveCommand(s),
 		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s), completionCommand(s), manCommand(s), completeCommand(), endingCommand())
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/terminal"
+)
+
+func btfInlineCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "btf-inline IMAGE",
+		Short: "Compare a section .BTF.inline with the debug information",
+		Long: `btf-inline compares what a section .BTF.inline says of inlined functions, as the fourth
+version of its proposal has it, with what the debug information of the same file says:
+the instances, and where their parameters are. The exit status is 1 if a parameter is
+in another place.`,
+		Example: "  prolog-dump btf-inline ./vmlinux",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			dwarf, err := s.open(args[0], nil)
+			if err != nil {
+				return err
+			}
+			btf, err := dwarfloc.OpenBTF(args[0], kernelhas.Arch())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, btf.Close()) }()
+			a, err := coverage.AgreeInline(cmd.Context(), btf, dwarf)
+			if err != nil {
+				return err
+			}
+			if a.Both+a.OnlyBTF == 0 {
+				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", args[0])
+			}
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			if err := errors.Join(s.printAgreement(w, a), w.Flush()); err != nil {
+				return err
+			}
+			if a.Other > 0 {
+				return fmt.Errorf("%s: %d parameters are at another place in .BTF.inline than in the debug information", args[0], a.Other)
+			}
+			return nil
+		},
+	}
+	s.use(cmd, textOrJSON, "debug-dir", "no-cache", "output", "no-pager")
+	return cmd
+}
+
+func (s *settings) printAgreement(w *bufio.Writer, a *coverage.Agreement) error {
+	if s.format == "json" {
+		return printObject(w, a)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range []struct {
+		n    int
+		text string
+	}{
+		{a.Both, "instances in both"}, {a.OnlyBTF, "only in .BTF.inline"}, {a.Only, "only in DWARF"},
+		{a.Same, "parameters of those in both: at the same place"}, {a.Other, "at another place"}, {a.ByBTF, "located only by .BTF.inline"},
+		{a.ByDWARF, "located only by DWARF"}, {a.Neither, "located by neither"},
+	} {
+		terminal.Fprintf(t, "%d\t  %s\n", row.n, row.text)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, d := range a.Different {
+		terminal.Fprintf(w, "%s\n", d)
+	}
+	return nil
+}
