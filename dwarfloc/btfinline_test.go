@@ -102,7 +102,7 @@ func TestBTFInline(t *testing.T) {
 			{Name: ".text", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC | elf.SHF_EXECINSTR, Addr: 0x1000, Data: make([]byte, 0x100)},
 			{Name: ".BTF", Type: elf.SHT_PROGBITS, Flags: elf.SHF_ALLOC, Addr: 0x2000, Data: main.section(nil)},
 			{Name: ".BTF.inline", Type: elf.SHT_PROGBITS, Data: inline},
-		}, Symbols: []elfwrite.Symbol{{Name: "caller", Addr: 0x1000, Size: 0x100, Func: true, In: ".text"}}}
+		}, Symbols: []elfwrite.Symbol{{Name: "caller", Addr: 0x1000, Size: 0x100, Type: elf.STT_FUNC, In: ".text"}}}
 		path := filepath.Join(t.TempDir(), "image")
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)

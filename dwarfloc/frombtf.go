@@ -180,7 +180,7 @@ func (t *btfTeller) file(o *BTFOptions) ([]byte, error) {
 		return nil, fmt.Errorf("%s: build ID %q: %w", o.Path, o.BuildID, err)
 	}
 	if len(id) > 0 {
-		f.Sections = append(f.Sections, elfwrite.Section{Name: ".note.gnu.build-id", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Data: elfwrite.Note(o.Arch, "GNU", 3, id)})
+		f.Sections = append(f.Sections, elfwrite.Section{Name: ".note.gnu.build-id", Type: elf.SHT_NOTE, Flags: elf.SHF_ALLOC, Align: 4, Data: elfwrite.Note(o.Arch, "GNU", 3, id)})
 	}
 	marks := make(map[string]uint64)
 	if o.Symbols != nil {
@@ -188,7 +188,7 @@ func (t *btfTeller) file(o *BTFOptions) ([]byte, error) {
 			return nil, err
 		}
 	} else {
-		f.Symbols = append(f.Symbols, elfwrite.Symbol{Name: "_stext"})
+		f.Symbols = append(f.Symbols, elfwrite.Symbol{Name: "_stext", Type: elf.STT_OBJECT})
 		marks["_etext"] = 1 << 31
 	}
 	for _, s := range []struct{ name, from, to string }{
@@ -239,7 +239,11 @@ func (t *btfTeller) readSymbols(o *BTFOptions, f *elfwrite.File, marks map[strin
 		}
 		kind := fields[1][0]
 		code := kind == 'T' || kind == 't' || kind == 'W' || kind == 'w'
-		f.Symbols = append(f.Symbols, elfwrite.Symbol{Name: name, Addr: addr, Func: code, Local: kind >= 'a' && kind != 'w'})
+		of := elf.STT_OBJECT
+		if code {
+			of = elf.STT_FUNC
+		}
+		f.Symbols = append(f.Symbols, elfwrite.Symbol{Name: name, Addr: addr, Type: of, Local: kind >= 'a' && kind != 'w'})
 		if !code || o.Module != "" && !in {
 			continue
 		}

@@ -100,10 +100,10 @@ func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	bw := newBTFWriter(out.order, of)
+	bw := newBTFWriter(orderOf(img), of)
 	t.write(bw)
 	btf := bw.section(of, facts.Types.Base)
-	file = out.file(btf, section)
+	file = packed(out, btf, section)
 	sum = &Summary{File: len(file), Types: len(btf)}
 	f, err := packfile.Open(section, img.Path())
 	if err != nil {
@@ -140,17 +140,20 @@ func ownBTF(img *dwarfloc.Image) (*ownTable, error) {
 		if err != nil {
 			return nil, err
 		}
-		order := binary.ByteOrder(binary.LittleEndian)
-		if img.BigEndian() {
-			order = binary.BigEndian
-		}
-		t, err := readTable(d, order)
+		t, err := readTable(d, orderOf(img))
 		if err != nil {
 			return nil, err
 		}
 		return &ownTable{*t, sha256.Sum256(d)}, nil
 	}
 	return nil, nil
+}
+
+func orderOf(img *dwarfloc.Image) binary.ByteOrder {
+	if img.BigEndian() {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
 }
 
 // readSites adds all sites.
