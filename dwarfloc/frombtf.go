@@ -53,7 +53,7 @@ type BTFOptions struct {
 // functions that the compiler may have changed there are reasons. The error is an *image.FormatError if the BTF is
 // damaged.
 func FromBTF(o BTFOptions) (*Image, error) {
-	t := &btfTeller{functions: make(map[string][]kernelSymbol)}
+	t := newBTFTeller()
 	file, err := t.file(&o)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,7 @@ func FromBTF(o BTFOptions) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{File: f, told: t}
-	t.btf = &btfTypes{img: img, section: ".BTF"}
+	img := t.image(f)
 	var base *btf.Types
 	if o.Base != nil {
 		base, err = btf.New(o.Base, nil)
@@ -104,29 +103,30 @@ func OpenBTF(path string, a *arch.Arch) (*Image, error) {
 
 // fromELF makes an image of the BTF in an ELF file.
 func fromELF(f *image.File) (*Image, error) {
-	t := &btfTeller{functions: make(map[string][]kernelSymbol)}
-	img := &Image{File: f, told: t}
-	t.btf = &btfTypes{img: img, section: ".BTF"}
-	all := f.Sections()
-	i := slices.IndexFunc(all, func(s image.Section) bool { return s.Name == ".BTF" })
-	if i < 0 {
-		return nil, fmt.Errorf("%s: no section .BTF", f.Path())
+	t := newBTFTeller()
+	img := t.image(f)
+	types, err := f.SectionContents(".BTF")
+	if err == nil && types == nil {
+		err = fmt.Errorf("%s: no section .BTF", f.Path())
+	}
+	if err != nil {
+		return nil, err
 	}
 	for s := range f.Symbols() {
 		t.addFunction(s.Name, s.Addr)
 	}
 	t.symbols = len(t.functions) > 0
-	return img, f.Guard(func() error {
-		d, err := f.Bytes(all[i].Addr, all[i].Size)
-		if err == nil {
-			t.own, err = btf.New(d, nil)
+	err = f.Guard(func() (err error) {
+		if t.own, err = btf.New(types, nil); err == nil {
 			t.btf.Types = t.own
-		}
-		if err == nil {
 			err = t.readInline(f)
 		}
 		return t.btf.errorf(err)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return img, nil
 }
 
 // addFunction adds a symbol of code.
@@ -152,9 +152,21 @@ type btfTeller struct {
 	functions map[string][]kernelSymbol
 	symbols   bool // there are any
 
-	mu     sync.Mutex
-	listed []btfSite // those that a list has named, by their numbers
-	all    []btfSite // all, by function and address; empty until they are needed
+	mu      sync.Mutex
+	listed  []btfSite          // those that a list has named, each once, by their numbers
+	numbers map[btfSite]uint64 // of those
+	all     []btfSite          // all, by function and address; empty until they are needed
+}
+
+func newBTFTeller() *btfTeller {
+	return &btfTeller{functions: make(map[string][]kernelSymbol), numbers: make(map[btfSite]uint64)}
+}
+
+// image makes an image of a file, of which t tells. Its types are still to be given.
+func (t *btfTeller) image(f *image.File) *Image {
+	img := &Image{File: f, told: t}
+	t.btf = &btfTypes{img: img, section: ".BTF"}
+	return img
 }
 
 // btfSite is an entry.
@@ -359,10 +371,15 @@ func (t *btfTeller) list(_ context.Context, m Matcher) ([]uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := make([]uint64, len(sites))
-	for i := range out {
-		out[i] = uint64(len(t.listed) + i)
+	for i, s := range sites {
+		n, known := t.numbers[s]
+		if !known {
+			n = uint64(len(t.listed))
+			t.numbers[s] = n
+			t.listed = append(t.listed, s)
+		}
+		out[i] = n
 	}
-	t.listed = append(t.listed, sites...)
 	return out, nil
 }
 
@@ -387,7 +404,6 @@ func (t *btfTeller) site(x *btfSite, s *Site, w *Ways) {
 		s.Kind, s.Offset = SiteInline, x.offset
 		*w = Ways{In: []Way{{Addr: x.addr, Probe: x.addr}}, Unknown: "BTF does not say them"}
 	}
-
 	s.Function, s.Symbol, s.Addr = x.name, x.kernelSymbol.name, x.addr
 	s.DIE = uint64(x.function)
 	s.told = &told{qualified: x.name, start: x.addr, body: Body{In: x.addr, Of: uint64(x.function)}, at: btfValues{t, x}}

@@ -25,7 +25,7 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 		img.o = *o
 	}
 	t.btf = &btfTypes{img: img, section: ".BTF"}
-	return img, f.Guard(func() (err error) {
+	err := f.Guard(func() (err error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
 		}
@@ -44,6 +44,10 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 		t.btf.Types, err = btf.New(types, base)
 		return t.btf.errorf(err)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return img, nil
 }
 
 // base returns the types that a pack leaves out, or nil if it has all.
