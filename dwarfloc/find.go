@@ -118,12 +118,7 @@ func compareSites(a, b *Site) int {
 // without duplicates.
 func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 	if img.told != nil {
-		var names []string
-		err := img.guard(func() (err error) {
-			names, err = img.told.names()
-			return err
-		})
-		return names, err
+		return img.toldNames(img.told.names)
 	}
 	return img.index.FunctionNames(ctx)
 }

@@ -100,12 +100,7 @@ func (s *Site) Named(m Matcher) (bool, error) {
 // them, sorted, without duplicates. For an image without C++ and Rust it is FunctionNames.
 func (img *Image) QualifiedNames(ctx context.Context) ([]string, error) {
 	if img.told != nil {
-		var names []string
-		err := img.guard(func() (err error) {
-			names, err = img.told.qualifiedNames()
-			return err
-		})
-		return names, err
+		return img.toldNames(img.told.qualifiedNames)
 	}
 	qualifies := false
 	err := img.guard(func() error {

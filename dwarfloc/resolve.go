@@ -118,18 +118,10 @@ func (s *Site) callFrame(ev *evaluator) (*loc.Expr, loc.Reason, error) {
 		return ev.CallFrame()
 	}
 	v, err := s.told.at.frame(s)
-	if err != nil || !v.Located() {
-		return nil, v.reason(), err
+	if err != nil {
+		return nil, loc.Reason{}, err
 	}
-	return v.Loc.Expr, loc.Reason{}, nil
-}
-
-// reason returns why there is no location, of a variable that may be nil.
-func (v *Variable) reason() loc.Reason {
-	if v == nil {
-		return loc.Reason{}
-	}
-	return v.Reason
+	return v.Loc.Expr, v.Reason, nil
 }
 
 // wordType is the type of values for which the debug information has none: registers,

@@ -201,6 +201,15 @@ func (img *Image) settle(s *Site, w *Ways) {
 	s.told.ways = &own
 }
 
+// toldNames returns what names of a teller returns.
+func (img *Image) toldNames(names func() ([]string, error)) (out []string, err error) {
+	err = img.guard(func() (err error) {
+		out, err = names()
+		return err
+	})
+	return out, err
+}
+
 // toldList is List for an image of a teller.
 func (img *Image) toldList(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
 	l := &SiteList{img: img}
