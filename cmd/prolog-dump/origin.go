@@ -148,17 +148,17 @@ func withAdvice(err error, advice string) error {
 // elsewhere returns the pack of a build, or the file with its debug information from a server. missing is why it is
 // needed.
 func (s *settings) elsewhere(buildID string, missing error) (string, error) {
-	if path, err := pack.Find(buildID, s.allPackDirs()); err == nil {
-		return path, nil
-	}
-	if path := s.archivedPack(buildID); path != "" {
+	if path := s.findPack(buildID); path != "" {
 		return path, nil
 	}
 	return s.fetch(buildID, missing)
 }
 
-// archivedPack returns what open takes for a pack in an archive, or "".
-func (s *settings) archivedPack(buildID string) string {
+// findPack returns what open takes for the pack of a build, alone or in an archive, or "" if there is none.
+func (s *settings) findPack(buildID string) string {
+	if path, err := pack.Find(buildID, s.allPackDirs()); err == nil {
+		return path
+	}
 	d, path, err := pack.FindArchived(buildID, s.allPackDirs())
 	var none *pack.NotFoundError
 	if err != nil {
@@ -188,11 +188,9 @@ func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, erro
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	found, err := pack.Find(id, s.allPackDirs())
-	if err != nil {
-		if found = s.archivedPack(id); found == "" {
-			return nil, missing
-		}
+	found := s.findPack(id)
+	if found == "" {
+		return nil, missing
 	}
 	img, err := s.open(found, nil)
 	if err == nil && img.BuildID() != id {
