@@ -94,11 +94,7 @@ type profile struct {
 
 // functionsOf reads what is compared of all functions.
 func functionsOf(data []byte, path string) (map[string]*profile, error) {
-	section, err := packfile.Find(data, path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := packfile.Open(section, path)
+	f, err := open(data, path)
 	if err != nil {
 		return nil, err
 	}

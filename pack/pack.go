@@ -199,13 +199,18 @@ func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *types, ke
 	})
 }
 
-// Check checks all of a pack: data is the file's contents, and path what errors name.
-func Check(data []byte, path string) (*Summary, error) {
+// open opens the section of a pack.
+func open(data []byte, path string) (*packfile.File, error) {
 	section, err := packfile.Find(data, path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := packfile.Open(section, path)
+	return packfile.Open(section, path)
+}
+
+// Check checks all of a pack: data is the file's contents, and path what errors name.
+func Check(data []byte, path string) (*Summary, error) {
+	f, err := open(data, path)
 	if err != nil {
 		return nil, err
 	}

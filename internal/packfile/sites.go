@@ -503,20 +503,12 @@ func (f *File) Of(name string) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := make(map[int]bool)
-	for fun, n := range s.names {
-		if int(n) != id {
-			continue
-		}
-		blocks, err := s.blocksOf(fun)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range blocks {
-			in[b] = true
-		}
+	picked := func(name uint32) bool { return int(name) == id }
+	in, err := s.blocksWith(picked)
+	if err != nil {
+		return nil, err
 	}
-	return s.list1(func(n int) bool { return in[n] }, func(name uint32) bool { return int(name) == id })
+	return s.sitesIn(in, picked)
 }
 
 // List returns the sites of the functions whose names match selects, or all if it is nil, in the
@@ -527,35 +519,36 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 		return nil, err
 	}
 	if match == nil {
-		return s.list1(func(int) bool { return true }, func(uint32) bool { return true })
+		return s.sitesIn(func(int) bool { return true }, func(uint32) bool { return true })
 	}
-	picked := make([]bool, f.parts[partNames].n)
+	matches := make([]bool, f.parts[partNames].n)
 	few := 0
-	for g := range groups(len(picked)) {
+	for g := range groups(len(matches)) {
 		all, err := f.texts(partNames, g)
 		if err != nil {
 			return nil, err
 		}
 		for i, t := range all {
-			if picked[g*groupSize+i] = match(t); picked[g*groupSize+i] {
+			if matches[g*groupSize+i] = match(t); matches[g*groupSize+i] {
 				few++
 			}
 		}
 	}
+	picked := func(name uint32) bool { return matches[name] }
 	in := func(int) bool { return true }
-	if few < len(picked)/8 {
+	if few < len(matches)/8 {
 		if in, err = s.blocksWith(picked); err != nil {
 			return nil, err
 		}
 	}
-	return s.list1(in, func(name uint32) bool { return picked[name] })
+	return s.sitesIn(in, picked)
 }
 
 // blocksWith returns which blocks can have sites of functions with names.
-func (s *session) blocksWith(picked []bool) (func(int) bool, error) {
+func (s *session) blocksWith(picked func(name uint32) bool) (func(int) bool, error) {
 	in := make([]bool, s.f.facts.Blocks)
 	for fun, n := range s.names {
-		if !picked[n] {
+		if !picked(n) {
 			continue
 		}
 		blocks, err := s.blocksOf(fun)
@@ -569,8 +562,8 @@ func (s *session) blocksWith(picked []bool) (func(int) bool, error) {
 	return func(n int) bool { return in[n] }, nil
 }
 
-// list1 returns sites of functions in blocks.
-func (s *session) list1(in func(block int) bool, picked func(name uint32) bool) ([]Ref, error) {
+// sitesIn returns sites of functions in blocks.
+func (s *session) sitesIn(in func(block int) bool, picked func(name uint32) bool) ([]Ref, error) {
 	var all []listed
 	err := s.each(in, func(i int, b *readBlock) error {
 		for j := range b.nodes {
