@@ -19,6 +19,7 @@ type Arena struct {
 	base  uint64 // the address that prologues read it at
 	all   []byte
 	m     *ebpf.Map // that it is the value of, in the kernel
+	low   bool      // from NewLowArena
 }
 
 // NewArena maps memory of at least size bytes. A helper that reads user memory
@@ -34,6 +35,37 @@ func NewArena(size int) (*Arena, error) {
 	}
 	return &Arena{Bytes: all[:size:size], base: uint64(uintptr(unsafe.Pointer(&all[0]))), all: all}, nil
 }
+
+// lowest and highest are where NewLowArena looks for room, in steps: above what programs are linked at, and below
+// the end of the addresses of 32 bits.
+const (
+	lowest  = 0x10000000
+	highest = 0x70000000
+	step    = 0x08000000
+)
+
+// NewLowArena is NewArena for memory whose addresses have 31 bits.
+func NewLowArena(size int) (*Arena, error) {
+	page, size := pages(size)
+	err := error(unix.ENOMEM)
+	for at := uintptr(lowest); at < highest; at += step {
+		var base unsafe.Pointer
+		base, err = unix.MmapPtr(-1, 0, addressOf(at), uintptr(size+page), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE|unix.MAP_FIXED_NOREPLACE)
+		if err != nil {
+			continue
+		}
+		all := unsafe.Slice((*byte)(base), size+page)
+		if err := unix.Mprotect(all[size:], unix.PROT_NONE); err != nil {
+			return nil, err
+		}
+		return &Arena{Bytes: all[:size:size], base: uint64(at), all: all, low: true}, nil
+	}
+	return nil, err
+}
+
+// addressOf returns a number as an address at which nothing of Go's is.
+func addressOf(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 // NewKernelArena is NewArena for memory of the kernel: the one value of a map, of which Bytes are
 // another mapping. Its last page is the last of an area of vmalloc, which a page that is never
@@ -91,6 +123,9 @@ func (a *Arena) Unmapped() uint64 { return a.Addr(0) + uint64(len(a.Bytes)) }
 
 // Close unmaps the arena.
 func (a *Arena) Close() error {
+	if a.low {
+		return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(a.all)), uintptr(len(a.all)))
+	}
 	err := unix.Munmap(a.all)
 	if a.m != nil {
 		err = errors.Join(err, a.m.Close())

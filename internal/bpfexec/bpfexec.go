@@ -65,14 +65,17 @@ type Code struct {
 	Record int // bytes of the record, a multiple of 8
 	// IsRecord is set for a record, which may be empty. Otherwise arguments are in registers.
 	IsRecord bool
+	// BigEndian is the byte order of the machine that they are for. If it is not this one's, they do the same on
+	// numbers whose bytes are in reverse: see Load.
+	BigEndian bool
 }
 
-// CodeOf returns the Code of a prologue for a number of arguments, with link-time addresses.
+// CodeOf returns the Code of a prologue for this machine, for a number of arguments, with link-time addresses.
 func CodeOf(p *prologue.Prologue, args int) Code {
 	if p.Convention == prologue.ConventionRecord {
-		return Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true}
+		return Code{Insns: p.Insns, Record: p.Layout.Size, IsRecord: true, BigEndian: !littleEndian}
 	}
-	return Code{Insns: p.Insns, Args: args}
+	return Code{Insns: p.Insns, Args: args, BigEndian: !littleEndian}
 }
 
 // result returns the size of the code's result in the context, in bytes.
@@ -120,6 +123,10 @@ type Program struct {
 // that fetches a register and 10 us for each that reads memory; a program for each took 30
 // and 50 us. In larger batches the verifier needs longer for prologues with branches.
 //
+// The numbers in memory, those in the context and in a record included, have the byte order of Code.BigEndian: each
+// load and store of another order than this machine's is followed, or enclosed, by an instruction that reverses the
+// bytes. That shows which bytes a prologue reads, not what a kernel of the other machine thinks of it.
+//
 // Prologues of one program share its stack, so the verifier does not notice one that reads
 // what another has left there. Verify does.
 func Load(codes ...Code) (*Program, error) {
@@ -137,6 +144,12 @@ func Load(codes ...Code) (*Program, error) {
 		own := slices.Clone(c.Insns)
 		if err := kernelhas.Resolve(own); err != nil {
 			return nil, err
+		}
+		if c.BigEndian == littleEndian {
+			var err error
+			if own, err = turned(own); err != nil {
+				return nil, err
+			}
 		}
 		for _, ins := range own {
 			// Comments would become line information, which takes longer to load

@@ -74,6 +74,72 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestOtherOrder: the code of a machine of the other byte order finds numbers as that has them, whole ones and the
+// parts at their other end, and leaves them so. Jumps lead where they led.
+func TestOtherOrder(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	other := binary.ByteOrder(binary.BigEndian)
+	big := binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+	if !big {
+		other = binary.LittleEndian
+	}
+	arena, err := bpfexec.NewLowArena(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arena.Close()
+	if arena.Unmapped() >= 1<<31 {
+		t.Errorf("the arena ends at %#x", arena.Unmapped())
+	}
+	other.PutUint64(arena.Bytes[16:], 0x1122334455667788)
+	jump := asm.JEq.Imm(asm.R0, 0, "")
+	jump.Offset = 2 // over the load, of two instructions, and the next
+	code := asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.LoadMem(asm.R3, asm.R6, 8, asm.Word), // an address of 32 bits
+		asm.Mov.Reg(asm.R1, asm.R10),
+		asm.Add.Imm(asm.R1, -16),
+		asm.Mov.Imm(asm.R2, 8),
+		asm.FnProbeReadUser.Call(),
+		jump,
+		asm.LoadMem(asm.R0, asm.R6, 16, asm.DWord),
+		asm.Mov.Imm(asm.R0, 9),
+		asm.Add.Imm(asm.R0, 7),
+		asm.LoadMem(asm.R3, asm.R10, -16, asm.DWord),
+		asm.StoreMem(asm.R10, -8, asm.R3, asm.DWord),
+		{OpCode: asm.StoreImmOp(asm.DWord), Dst: asm.R10, Offset: -16, Constant: -0x1234},
+		asm.LoadMem(asm.R4, asm.R10, -8, asm.Half),
+		asm.LoadMem(asm.R5, asm.R10, -16, asm.DWord),
+		asm.Mov.Reg(asm.R2, asm.R0),
+		asm.Mov.Reg(asm.R1, asm.R6),
+	}
+	record := append(code[:len(code)-2:len(code)-2], asm.Mov.Imm(asm.R2, 0), asm.Mov.Reg(asm.R3, asm.R10), asm.Add.Imm(asm.R3, -8), asm.Mov.Reg(asm.R1, asm.R6))
+	p, err := bpfexec.Load(bpfexec.Code{Insns: code, Args: 3, BigEndian: big}, bpfexec.Code{Insns: record, Record: 8, IsRecord: true, BigEndian: big})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	regs := make([]byte, 168)
+	other.PutUint32(regs[8:], uint32(arena.Addr(16)))
+	res, err := p.Run(bpfexec.State{Regs: regs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := uint64(0x1122)
+	if !big {
+		half = 0x7788
+	}
+	if want := (bpfexec.Result{Err: 7, Values: [3]uint64{0x1122334455667788, half, 1<<64 - 0x1234}}); res[0] != want {
+		t.Errorf("%#x, want %#x", res[0], want)
+	}
+	if got := other.Uint64([]byte(res[1].Record)); got != 0x1122334455667788 {
+		t.Errorf("in a record: %#x", got)
+	}
+	if _, err := bpfexec.Load(bpfexec.Code{Insns: asm.Instructions{asm.StoreMem(asm.R10, -8, asm.R1, asm.Word)}, BigEndian: big}); err == nil {
+		t.Error("a store of half a register was turned")
+	}
+}
+
 // TestKernelArena: prologues read what the test has written, and fault after it.
 func TestKernelArena(t *testing.T) {
 	bpfexec.RequireOrSkip(t)

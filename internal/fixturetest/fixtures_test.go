@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -165,7 +166,7 @@ func TestRebuild(t *testing.T) {
 
 // all are the names of all committed images.
 func all() []string {
-	names := slices.Concat(fixtures.Names(), fixtures.Relocatable(), fixtures.Programs())
+	names := slices.Concat(fixtures.Names(), fixtures.Foreign(), fixtures.Relocatable(), fixtures.Programs())
 	slices.Sort(names)
 	return names
 }
@@ -230,6 +231,13 @@ func TestImageContents(t *testing.T) {
 				}
 				sections = []string{".text", ".eh_frame", ".debug_info", ".note.gnu.build-id"}
 				symbols = []string{"my_func_lib_abcd", "session_write", "session_current"}
+			} else if slices.Contains(fixtures.Foreign(), name) {
+				machine, err := arch.ForELF(f.Machine, f.Class, f.Data)
+				if f.Type != elf.ET_EXEC || err != nil || machine.Name != strings.Split(name, "-")[2] {
+					t.Errorf("type %v, machine %v, %v, %v", f.Type, f.Machine, f.Class, f.Data)
+				}
+				sections = []string{".text", ".init.text", ".note.gnu.build-id", ".debug_info", ".debug_frame"}
+				symbols = []string{"my_func_one_abcd", "my_func_two_abcd", "my_func_three_abcd", "page_cache_init", "toy_ticks"}
 			} else {
 				if f.Type != elf.ET_EXEC {
 					t.Errorf("type %v, want ET_EXEC", f.Type)
@@ -278,7 +286,7 @@ func TestImageContents(t *testing.T) {
 }
 
 func TestLoader(t *testing.T) {
-	if len(fixtures.Names()) == 0 || len(fixtures.Relocatable()) == 0 {
+	if len(fixtures.Names()) == 0 || len(fixtures.Foreign()) == 0 || len(fixtures.Relocatable()) == 0 {
 		t.Fatal("no images")
 	}
 	name := fixtures.Names()[0]

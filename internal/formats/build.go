@@ -48,6 +48,7 @@ type Format struct {
 	Options  []string // options of the one in this format
 	dwz      []string // then dwz is run with these on all programs; nil: it is not
 	pack     string   // then this program makes a package of the .dwo files, which are deleted
+	compress string   // then objcopy compresses the debug information in this way
 	Reasons  bool     // the compiler leaves out reasons: of what is not located, they are not compared
 }
 
@@ -55,7 +56,7 @@ type Format struct {
 //
 //   - clang's DWARF 5 has typed operations, but not in split units.
 //   - GCC describes no string literals, to which implicit pointers lead, in split units.
-//   - Debian 12's dwp crashes on GCC's DWARF 5, and its llvm-dwp does not end.
+//   - Debian 12's dwp crashes on GCC's DWARF 5, and its llvm-dwp does not end. Its dwz refuses type units of DWARF 5.
 func Formats() (out []Format) {
 	for _, v := range []string{"-gdwarf-4", "-gdwarf-5"} {
 		gcc, clang := []string{"-g", v}, []string{"-g", v}
@@ -72,11 +73,11 @@ func Formats() (out []Format) {
 		}
 		add("split, types", Format{Compiler: "gcc-12", Common: gcc, Options: []string{"-gsplit-dwarf", "-fdebug-types-section"}, Reasons: true})
 		add("types", Format{Compiler: "gcc-12", Common: gcc, Options: []string{"-fdebug-types-section"}})
-		add("types, dwz -m", Format{Compiler: "gcc-12", Common: gcc, Options: []string{"-fdebug-types-section"}, dwz: []string{"-m", "common.debug"}})
 		add("dwz", Format{Compiler: "gcc-12", Common: gcc, dwz: []string{}})
 		if v == "-gdwarf-4" {
 			add("package", Format{Compiler: "gcc-12", Common: gcc, Options: []string{"-gsplit-dwarf"}, pack: "dwp", Reasons: true})
 			add("package, types", Format{Compiler: "gcc-12", Common: gcc, Options: []string{"-gsplit-dwarf", "-fdebug-types-section"}, pack: "dwp", Reasons: true})
+			add("types, dwz -m", Format{Compiler: "gcc-12", Common: gcc, Options: []string{"-fdebug-types-section"}, dwz: []string{"-m", "common.debug"}})
 		} else {
 			add("dwz -m, .debug_sup", Format{Compiler: "gcc-12", Common: gcc, dwz: []string{"--dwarf-5", "-m", "common.debug"}})
 		}
@@ -93,6 +94,10 @@ func Formats() (out []Format) {
 	for _, c := range []string{"gcc-12", "clang-14"} {
 		for _, option := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf64"} {
 			out = append(out, Format{Name: "dwarf-4 " + c + " " + option, Compiler: c, Common: []string{"-g", "-gdwarf-4"}, Options: []string{option}})
+		}
+		out = append(out, Format{Name: "dwarf-5 " + c + " -gdwarf64", Compiler: c, Common: []string{"-g", "-gdwarf-5"}, Options: []string{"-gdwarf64"}})
+		for _, way := range []string{"zlib-gnu", "zlib-gabi", "zstd"} {
+			out = append(out, Format{Name: "dwarf-5 " + c + " compressed, " + way, Compiler: c, Common: []string{"-g", "-gdwarf-5"}, compress: way})
 		}
 	}
 	return out
@@ -180,6 +185,13 @@ func (f *Format) convert(ctx context.Context, dir string, names []string) error 
 		}
 		for _, some := range chunks(names, several) {
 			if err := run(ctx, dir, "dwz", slices.Concat(f.dwz, some)...); err != nil {
+				return err
+			}
+		}
+	}
+	if f.compress != "" {
+		for _, name := range names {
+			if err := run(ctx, dir, "objcopy", "--compress-debug-sections="+f.compress, name); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // Both readers must agree on every site and parameter of every fixture.
 func TestFixtures(t *testing.T) {
-	for _, name := range fixtures.Names() {
+	for _, name := range append(fixtures.Names(), fixtures.Foreign()...) {
 		t.Run(name, func(t *testing.T) {
 			b, err := fixtures.Bytes(name)
 			if err != nil {
@@ -32,7 +32,11 @@ func TestFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := compare(t, img, file, file.Units, false)
-			report(t, f, 0)
+			slack := 0
+			if slices.Contains(fixtures.Foreign(), name) {
+				slack = 1 // of toy_log on armhf, which has variable arguments: its first is stored beside them later
+			}
+			report(t, f, slack)
 			if f.Totals["inlined parameters"] == 0 || f.Totals["out-of-line parameters"] == 0 {
 				t.Error("nothing was compared")
 			}

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"debug/dwarf"
+	"slices"
 )
 
 // Source is what the debug information contains about a parameter at a site.
@@ -30,8 +31,9 @@ type Param struct {
 
 	Others []Param // further entries for the same parameter
 
-	r     *Reader
-	typed *node // the entry that names the type
+	number bool // Const is a number
+	r      *Reader
+	typed  *node // the entry that names the type
 }
 
 // params fills in the parameters of a site: those of the abstract instance in its order,
@@ -216,6 +218,10 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 	switch {
 	case value != nil:
 		p.Source, p.Rule, p.Const = Constant, RuleConstant, constant(value, r.f.big)
+		switch value.Val.(type) {
+		case int64, uint64:
+			p.number = true
+		}
 	case loc != nil:
 		p.Expr, p.Rule, err = r.location(s, loc, n.AttrField(attrGNULocviews))
 		if err != nil {
@@ -231,6 +237,18 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 	}
 	s.Params = append(s.Params, p)
 	return nil
+}
+
+// Known returns the object of at least size bytes that a Constant is: of a number, its low bytes.
+func (p *Param) Known(size int) Result {
+	b := p.Const
+	if n := len(b); p.number && p.r.f.big && size < n {
+		b = b[n-size:]
+	}
+	if len(b) < size {
+		b = append(slices.Clone(b), make([]byte, size-len(b))...)
+	}
+	return Result{Kind: IsBytes, Bytes: b}
 }
 
 // constant is the bytes of a DW_AT_const_value, sign-extended to 8 when it is a

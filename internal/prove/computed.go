@@ -146,7 +146,7 @@ func (x second) parameter(e *probe.Expr) (n oracle.Number, err error) {
 	if early, err := x.site.TooEarly(q); err != nil || early && !x.s.AfterPrologue {
 		return n, errors.Join(err, errNoValue)
 	}
-	res := oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, 8)}
+	res := whole(q)
 	switch q.Source {
 	case oracle.Constant:
 	case oracle.Expression:

@@ -265,10 +265,9 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 	if err := bpfexec.Available(); err != nil {
 		return nil, err
 	}
-	if a := img.Arch(); a.BigEndian || a.WordSize < 8 {
-		// Loads of parts of registers would get other parts, and addresses of 4 bytes do not reach what they
-		// are to read here.
-		return nil, fmt.Errorf("%s: prologues for %s cannot run on this machine", img.Path(), a.Name)
+	if a := img.Arch(); o.Reads == prologue.ReadCast && (a.BigEndian || a.WordSize < 8) {
+		// Addresses of 4 bytes do not reach this kernel's memory, and what is cast cannot be turned.
+		return nil, fmt.Errorf("%s: prologues for %s run here over memory of a process only", img.Path(), a.Name)
 	}
 	if o.States == 0 {
 		o.States = 3

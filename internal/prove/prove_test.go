@@ -85,6 +85,27 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
+// TestForeign does the same for images of 32 bits and big-endian ones. Their prologues read memory of this process,
+// which has the machine's byte order and width of words.
+func TestForeign(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	for _, name := range fixtures.Foreign() {
+		t.Run(name, func(t *testing.T) {
+			img, file := open(t, name)
+			for _, c := range conventions {
+				r, err := Image(context.Background(), img, file, Options{Seed: seed, States: 8, Convention: c})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r)
+				if r.Values < 500 {
+					t.Errorf("convention %d: only %d values", c, r.Values)
+				}
+			}
+		})
+	}
+}
+
 // TestFindsWrong checks that a location with a wrong register, or with an offset that is
 // wrong by eight bytes, is found.
 func TestFindsWrong(t *testing.T) {
@@ -109,25 +130,30 @@ func TestFindsWrong(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(wrong.name, func(t *testing.T) {
-			img, file := open(t, "basic-gcc12-O2-dwarf5.elf")
-			r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
-				return eachDistinct(context.Background(), img, how(Options{Convention: prologue.ConventionRegisters}), func(w int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
-					for i := range args {
-						v := *args[i].Variable
-						wrong.change(&v.Loc)
-						args[i].Variable, args[i].Loc = &v, v.Loc
-					}
-					return add(w, s, way, args, first)
-				})
-			})
-			if err != nil {
-				t.Fatal(err)
+		for _, name := range []string{"basic-gcc12-O2-dwarf5.elf", "foreign-gcc12-i386-O2-dwarf5.elf", "foreign-gcc12-s390x-O2-dwarf5.elf"} {
+			t.Run(wrong.name+" "+name, func(t *testing.T) { findsWrong(t, name, wrong.change) })
+		}
+	}
+}
+
+func findsWrong(t *testing.T, name string, change func(l *loc.Location)) {
+	t.Helper()
+	img, file := open(t, name)
+	r, err := run(img, file, nil, Options{Seed: seed}, func(add addFunc) (uint64, error) {
+		return eachDistinct(context.Background(), img, how(Options{Convention: prologue.ConventionRegisters}), func(w int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
+			for i := range args {
+				v := *args[i].Variable
+				change(&v.Loc)
+				args[i].Variable, args[i].Loc = &v, v.Loc
 			}
-			if len(r.Disagreements) == 0 {
-				t.Errorf("nothing was found: %v", r)
-			}
+			return add(w, s, way, args, first)
 		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Disagreements) == 0 {
+		t.Errorf("nothing was found: %v", r)
 	}
 }
 

@@ -66,7 +66,11 @@ func (j *job) value(r *bpfexec.Result, i int) uint64 {
 	if x.Size == 0 {
 		return 0
 	}
-	return binary.LittleEndian.Uint64([]byte(r.Record[x.Offset:][:8]))
+	b := []byte(r.Record[x.Offset:][:8])
+	if j.code.BigEndian {
+		return binary.BigEndian.Uint64(b)
+	}
+	return binary.LittleEndian.Uint64(b)
 }
 
 // expectation is the value that an argument must have.
@@ -94,8 +98,11 @@ func (p *prover) add(s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, 
 	if err != nil {
 		return err
 	}
-	if site != nil && way != nil {
-		if site, err = site.At(way.Addr, way.View); err != nil {
+	if addr, view := s.Addr, s.View; site != nil && (way != nil || s.AfterPrologue) {
+		if way != nil {
+			addr, view = way.Addr, way.View
+		}
+		if site, err = site.At(addr, view); err != nil {
 			return fmt.Errorf("second reader: %w", err)
 		}
 	}
@@ -103,7 +110,7 @@ func (p *prover) add(s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, 
 	if way != nil {
 		j.addr = way.Addr
 	}
-	j.code.Insns = pro.Slid(p.world.bias)
+	j.code.Insns, j.code.BigEndian = pro.Slid(p.world.bias), p.img.BigEndian()
 	for i, a := range args {
 		at := -1
 		if first >= 0 {
@@ -232,7 +239,7 @@ func stepsOf(path []probe.Step) (steps []oracle.Step, known bool) {
 
 // part returns the value of what a path leads to from a parameter.
 func (p *prover) part(q *oracle.Param, m *oracle.Machine, steps []oracle.Step, a plan.Argument) (uint64, bool, error) {
-	res := oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, 8)}
+	res := whole(q)
 	var err error
 	switch q.Source {
 	case oracle.Constant:
@@ -261,7 +268,7 @@ func (p *prover) part(q *oracle.Param, m *oracle.Machine, steps []oracle.Step, a
 func param(q *oracle.Param, m *oracle.Machine, a plan.Argument) (uint64, bool, error) {
 	switch q.Source {
 	case oracle.Constant:
-		v, err := m.Fetch(oracle.Result{Kind: oracle.IsBytes, Bytes: pad(q.Const, a.Size)}, a.Size, a.Signed)
+		v, err := m.Fetch(q.Known(a.Size), a.Size, a.Signed)
 		return v, err == nil, err
 	case oracle.Expression:
 		return evaluate(m, q, q.Expr, a)
@@ -272,12 +279,12 @@ func param(q *oracle.Param, m *oracle.Machine, a plan.Argument) (uint64, bool, e
 // errNoValue is used if the debug information describes nothing at the site.
 var errNoValue = errors.New("no location")
 
-// pad makes a constant's bytes at least as many as its object has.
-func pad(b []byte, size int) []byte {
-	if len(b) >= size {
-		return b
+// whole returns the object that a constant parameter is.
+func whole(q *oracle.Param) oracle.Result {
+	if q.Type.Size < 0 {
+		return q.Known(8)
 	}
-	return append(append([]byte(nil), b...), make([]byte, size-len(b))...)
+	return q.Known(int(q.Type.Size))
 }
 
 func evaluate(m *oracle.Machine, q *oracle.Param, expr []byte, a plan.Argument) (uint64, bool, error) {
@@ -342,10 +349,10 @@ func (p *prover) registers(state int) registers {
 			continue
 		}
 		v := p.world.register(p.rng, state, reg.Offset)
-		if need := reg.Offset + 8; need > len(r.bytes) {
+		if need := reg.Offset + p.world.word; need > len(r.bytes) {
 			r.bytes = append(r.bytes, make([]byte, need-len(r.bytes))...)
 		}
-		binary.LittleEndian.PutUint64(r.bytes[reg.Offset:], v)
+		p.world.put(r.bytes[reg.Offset:], v)
 		r.value[uint64(reg.DWARF)] = v
 	}
 	return r

@@ -20,7 +20,9 @@ type world struct {
 	arena  *bpfexec.Arena
 	bias   uint64
 	kernel bool // the arena is the kernel's
-	sp     int  // the offset of the stack pointer in struct pt_regs
+	order  binary.ByteOrder
+	word   int // bytes of an address
+	sp     int // the offset of the stack pointer in struct pt_regs
 }
 
 // Sizes of the arena in bytes: enough for the offsets of frames and structures, and not more
@@ -42,10 +44,17 @@ func newWorld(img *dwarfloc.Image, o Options) (*world, error) {
 	if hi > lo {
 		size = min(max(size, hi-lo), maxArena)
 	}
-	w := &world{kernel: o.Reads == prologue.ReadCast, sp: img.Arch().Register(uint64(img.Arch().SP)).Offset}
+	machine := img.Arch()
+	w := &world{kernel: o.Reads == prologue.ReadCast, sp: machine.Register(uint64(machine.SP)).Offset, order: binary.LittleEndian, word: machine.WordSize}
+	if machine.BigEndian {
+		w.order = binary.BigEndian
+	}
 	arena := bpfexec.NewArena
-	if w.kernel {
+	switch {
+	case w.kernel:
 		arena = bpfexec.NewKernelArena
+	case w.word < 8:
+		arena = bpfexec.NewLowArena
 	}
 	a, err := arena(int(size))
 	if err != nil {
@@ -53,7 +62,7 @@ func newWorld(img *dwarfloc.Image, o Options) (*world, error) {
 	}
 	w.arena, w.bias = a, a.Addr(0)-lo
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
-	for i := 0; i+8 <= len(a.Bytes); i += 8 {
+	for i := 0; i+w.word <= len(a.Bytes); i += w.word {
 		v := rng.Uint64()
 		switch {
 		case v&1 == 0:
@@ -61,9 +70,18 @@ func newWorld(img *dwarfloc.Image, o Options) (*world, error) {
 		case v%3 == 0:
 			v = 0
 		}
-		binary.LittleEndian.PutUint64(a.Bytes[i:], v)
+		w.put(a.Bytes[i:], v)
 	}
 	return w, nil
+}
+
+// put writes a word of the image's machine.
+func (w *world) put(to []byte, v uint64) {
+	if w.word < 8 {
+		w.order.PutUint32(to, uint32(v))
+		return
+	}
+	w.order.PutUint64(to, v)
 }
 
 // pointer returns an address in the arena's middle half, so that offsets from it are in the
@@ -89,7 +107,7 @@ func (w *world) has(addr, size uint64) bool {
 	return off < uint64(len(w.arena.Bytes)) && size <= uint64(len(w.arena.Bytes))-off
 }
 
-// register returns the random value of a register with an offset in struct pt_regs. In the first
+// register returns the random value of a register, of a word, with an offset in struct pt_regs. In the first
 // state all values are addresses. In the kernel the stack pointer always is one: loads of what it
 // points to do not ask whether it is there.
 func (w *world) register(rng *rand.Rand, state, offset int) uint64 {
@@ -98,9 +116,9 @@ func (w *world) register(rng *rand.Rand, state, offset int) uint64 {
 	}
 	switch rng.IntN(6) {
 	case 0:
-		return uint64(rng.IntN(256)) - 64 // small, also negative
+		return (uint64(rng.IntN(256)) - 64) << (64 - 8*w.word) >> (64 - 8*w.word) // small, also negative
 	case 1:
-		return rng.Uint64()
+		return rng.Uint64() >> (64 - 8*w.word)
 	case 2:
 		return rng.Uint64() >> 32 // an int with nothing above it
 	}

@@ -27,8 +27,18 @@ import (
 //go:embed *.elf.gz *.ko.gz *.o.gz *.exe.gz
 var images embed.FS
 
-// Names returns the names of all linked images, sorted. They end in ".elf".
-func Names() []string { return names(".elf") }
+// Names returns the names of all linked images for amd64, sorted. They end in ".elf".
+func Names() []string {
+	return slices.DeleteFunc(names(".elf"), isForeign)
+}
+
+// Foreign returns the names of the linked images for other processors, sorted: of 32 bits, and big-endian ones. They
+// end in ".elf".
+func Foreign() []string {
+	return slices.DeleteFunc(names(".elf"), func(name string) bool { return !isForeign(name) })
+}
+
+func isForeign(name string) bool { return strings.HasPrefix(name, "foreign-") }
 
 // Relocatable returns the names of the relocatable files, sorted: kernel modules,
 // which end in ".ko", and an object file, which ends in ".o".
@@ -57,7 +67,7 @@ func names(suffixes ...string) []string {
 func Bytes(name string) ([]byte, error) {
 	packed, err := images.ReadFile(name + ".gz")
 	if err != nil {
-		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(slices.Concat(Names(), Relocatable(), Programs()), ", "))
+		return nil, fmt.Errorf("fixture %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(names(".elf", ".ko", ".o", ".exe"), ", "))
 	}
 	zr, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

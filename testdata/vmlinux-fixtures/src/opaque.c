@@ -32,7 +32,7 @@ u32 port_read(u32 port)
 {
 	u32 v;
 
-	asm volatile("inl %w1, %0" : "=a"(v) : "d"(port));
+	port_input(v, port);
 	return v;
 }
 
@@ -41,11 +41,11 @@ void toy_panic(const char *why, u64 value)
 	use(why);
 	use(value);
 	for (;;)
-		asm volatile("hlt");
+		cpu_halt();
 }
 
 /* Entries laid out as in Linux 6.1, each with its symbol pair in vmlinux.lds. */
-
+#ifdef __x86_64__
 u64 branch_key;
 
 /* A jump label: one nop of five bytes. Entry: s32 code, s32 target, s64 key. */
@@ -107,3 +107,4 @@ void noinline patch_bug(int level)
 			     ".popsection");
 	toy_ticks++;
 }
+#endif

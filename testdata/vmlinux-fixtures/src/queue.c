@@ -311,7 +311,7 @@ static __always_inline u32 port_poll(u32 port)
 {
 	u32 v;
 
-	asm volatile("inl %w1, %0" : "=a"(v) : "d"(port));
+	port_input(v, port);
 	return v;
 }
 

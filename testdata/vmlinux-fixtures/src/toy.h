@@ -16,7 +16,7 @@ typedef unsigned int u32;
 typedef long long s64;
 typedef unsigned long long u64;
 typedef _Bool bool;
-
+#include "cpu.h"
 #define __always_inline inline __attribute__((__always_inline__))
 #define noinline __attribute__((__noinline__))
 #define __used __attribute__((__used__))
@@ -183,14 +183,14 @@ static __always_inline void note_span(struct span where)
 /* The same inline function from one header, inlined into two units. */
 static inline void ref_get(struct ref *ref, int by)
 {
-	asm volatile("lock addl %1, %0" : "+m"(ref->count) : "ir"(by) : "memory");
+	atomic_add(ref->count, by);
 }
 
 static inline bool ref_put(struct ref *ref)
 {
 	bool zero;
 
-	asm volatile("lock decl %0; sete %1" : "+m"(ref->count), "=qm"(zero) : : "memory");
+	atomic_dec_and_test(ref->count, zero);
 	return zero;
 }
 
