@@ -100,8 +100,8 @@ func TestKeptDamaged(t *testing.T) {
 	for what, bad := range map[string][]byte{
 		"empty":          {},
 		"cut short":      good[:len(good)/2],
-		"another format": append([]byte("bpfprologue index 0\n"), good[len(index.KeptMagic):]...),
-		"a bit":          slices.Concat(good[:len(good)-7], []byte{good[len(good)-7] ^ 1}, good[len(good)-6:]),
+		"another format": append([]byte("bpfpack\n"), good[8:]...),
+		"a bit":          slices.Concat(good[:len(good)-137], []byte{good[len(good)-137] ^ 1}, good[len(good)-136:]),
 		"more":           append(slices.Clone(good), 0),
 	} {
 		if err := os.WriteFile(files[0], bad, 0o600); err != nil {

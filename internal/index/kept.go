@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,26 +18,23 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/sealed"
 	"github.com/bpfprologue/bpfprologue/internal/store"
 )
 
 // A scan's result can be kept in a directory, one file per image, so that the next
 // query on the same image needs no scan. A file is named after the image's build ID
-// and the format. It holds:
+// and the format, which is that of packs (package sealed): a header with a hash of the contents that were scanned, and parts:
 //
-//   - a magic number,
-//   - hashes of the identities of files that were found to have the contents below,
-//   - a checksum of what follows,
-//   - a hash of the contents that were scanned,
-//   - the sizes of what follows:
 //   - the units,
 //   - each function name, sorted, with the units that have sites of it,
 //   - the code symbols, by address,
 //   - each unit's records, which are decoded when a query needs the unit.
 //
-// All but the last are tables that are used in place: a query touches only the pages
-// it needs, and only the units of its answer in .debug_info. Numbers are
-// little-endian. Package store writes and opens the files, so several processes may do so at once,
+// After the section are hashes of the identities of files that were found to have those contents.
+//
+// All but the last part are tables that are used in place: a query touches only the units
+// of its answer in .debug_info. Package store writes and opens the files, so several processes may do so at once,
 // and any file may be deleted at any time.
 //
 // A build ID is what the maker of a file says. So an index is used for a file only if the hash of the
@@ -48,34 +44,41 @@ import (
 // change it while it is hashed or scanned, and change it back. Neither the scan of a hostile copy nor the
 // index of one can then be an answer about the genuine image.
 //
-// All of an index is checked against its checksum when it is opened, and what is used of it against the
+// All of an index is checked against its checksums when it is opened, and what is used of it against the
 // image then: units have the headers that they are said to have, and records are functions.
 
-// KeptMagic names the format. A new format needs another magic and another suffix, so
+// KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
+const KeptSuffix = ".6.idx"
+
+// KeptKind is what package sealed knows of kept scans.
+var KeptKind = sealed.Kind{
+	Magic: "bpfindex", Version: 6, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Parts: []string{keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records"},
+}
+
+// Parts of a kept scan.
 const (
-	KeptMagic  = "bpfprologue index 5\n"
-	KeptSuffix = ".5.idx"
+	keptUnits = iota // keptUnitSize each
+	keptNames        // keptNameSize each: NameRef and offset in lists
+	keptLists        // units of each name: a count, then differences, in ULEB128
+	keptSyms         // as package image writes them
+	keptRecs         // of each unit: see AppendRecs
+	keptParts
 )
 
 // keptFiles matches the names of kept files, of other versions too.
 var keptFiles = regexp.MustCompile(`^.+\.\d+\.idx$`)
 
-// Sizes in bytes of the parts of a kept file.
+// Sizes in bytes.
 const (
-	keptKnown    = 4 * sha256.Size // hashes of identities
-	keptSum      = len(KeptMagic) + keptKnown
-	keptHead     = keptSum + 4 // magic, identities, checksum of the rest
-	keptContents = sha256.Size
-	keptCounts   = 5 * 8 // numbers of units, and lengths
+	KeptKnown    = 4 * sha256.Size // hashes of identities, after the section
 	keptUnitSize = 56
 	keptNameSize = 16
 )
 
-var keptCRC = crc32.MakeTable(crc32.Castagnoli)
-
 // ErrDamagedIndex is wrapped by errors about a kept scan that is damaged.
-var ErrDamagedIndex = errors.New("damaged")
+var ErrDamagedIndex = errors.New("the kept index is damaged")
 
 // keptName returns the name of the file for the image's scan, or "" if none is to be kept.
 func (x *Index) keptName() string {
@@ -102,10 +105,8 @@ func (x *Index) maxKept() int64 {
 
 // kept is a scan that was read back.
 type kept struct {
-	names []byte // table of NameRef and offset in lists
-	lists []byte // units of each name: a count, then differences, in ULEB128
-	syms  []byte
-	recs  [][]byte // by unit
+	names, lists, syms []byte   // parts
+	recs               [][]byte // by unit
 }
 
 // known returns a hash of the image's identity, or nil if it has none. Some devices have other numbers
@@ -133,24 +134,23 @@ func (x *Index) keep() error {
 		return err
 	}
 	body, err := x.encodeScan(contents)
-	if err != nil || int64(keptHead+len(body)) > x.maxKept() {
+	if err != nil || int64(len(body)+KeptKnown) > x.maxKept() {
 		return err
 	}
-	head := append([]byte(KeptMagic), make([]byte, keptKnown)...)
-	copy(head[len(KeptMagic):], x.known())
-	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(body, keptCRC))
+	known := make([]byte, KeptKnown)
+	copy(known, x.known())
 	dir, err := store.Create(x.O.Dir, keptFiles)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err := dir.Write(name, head, body); err != nil {
+	if err := dir.Write(name, body, known); err != nil {
 		return err
 	}
 	return dir.Evict(limitOf(x.O.Limit), name)
 }
 
-// encodeScan writes everything after the checksum.
+// encodeScan makes the section.
 func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 	le := binary.LittleEndian
 	var units, recs []byte
@@ -203,11 +203,10 @@ func (x *Index) encodeScan(contents [sha256.Size]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := contents[:]
-	for _, n := range []int{len(x.Units), len(names), len(lists), len(syms), len(recs)} {
-		body = le.AppendUint64(body, uint64(n))
-	}
-	return slices.Concat(body, units, names, lists, syms, recs), nil
+	return KeptKind.Assemble(contents[:], []sealed.Data{
+		keptUnits: {Bytes: units, Records: len(x.Units)}, keptNames: {Bytes: names, Records: len(entries)}, keptLists: {Bytes: lists},
+		keptSyms: {Bytes: syms}, keptRecs: {Bytes: recs, Records: len(x.Units)},
+	}), nil
 }
 
 // AppendRecs appends a unit's records to b, with parents and roots as distances.
@@ -285,14 +284,14 @@ func (x *Index) recall() (bool, error) {
 	defer dir.Close()
 	_ = dir.Sweep() // of what is left the next process tries again
 	anew := func(err error) (bool, error) {
-		return false, fmt.Errorf("%s: the kept index is %w; it will be made anew", x.KeptPath(), err)
+		return false, fmt.Errorf("%w; it will be made anew", err)
 	}
 	f, err := dir.File(name, x.maxKept())
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return anew(fmt.Errorf("%w: %w", ErrDamagedIndex, err))
+		return anew(fmt.Errorf("%s: %w: %w", x.KeptPath(), ErrDamagedIndex, err))
 	}
 	m, err := mapping.Of(f, x.KeptPath())
 	if err != nil {
@@ -311,15 +310,15 @@ func (x *Index) recall() (bool, error) {
 	x.keptFile.Store(m)
 	store.Used(m.File())
 	if !compared && known != nil {
-		note(m.File(), known)
+		note(m.File(), int64(len(m.Data)), known)
 	}
 	return true, nil
 }
 
 // isKnown reports whether the contents of the file with an identity were compared before.
-func isKnown(d, known []byte) bool {
-	for i := len(KeptMagic); i < keptSum; i += sha256.Size {
-		if bytes.Equal(d[i:i+sha256.Size], known) {
+func isKnown(hashes, known []byte) bool {
+	for h := range slices.Chunk(hashes, sha256.Size) {
+		if bytes.Equal(h, known) {
 			return true
 		}
 	}
@@ -328,51 +327,52 @@ func isKnown(d, known []byte) bool {
 
 // note writes into an index that the file with an identity has its contents. If it cannot, or is
 // killed meanwhile, the contents are hashed again the next time.
-func note(index *os.File, known []byte) {
+func note(index *os.File, size int64, known []byte) {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", index.Fd()), os.O_WRONLY, 0) // the file, whatever its name is now
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	slot := int(known[0]) % (keptKnown / sha256.Size) // whichever was there
-	_, _ = f.WriteAt(known, int64(len(KeptMagic)+slot*sha256.Size))
+	slot := int64(known[0]) % (KeptKnown / sha256.Size) // whichever was there
+	_, _ = f.WriteAt(known, size-KeptKnown+slot*sha256.Size)
 }
 
 // readKept reads a kept file. known is a hash of the image's identity; compared is whether the contents of
 // that were compared before.
 func (x *Index) readKept(d, known []byte) (compared bool, err error) {
-	if len(d) < keptHead+keptContents+keptCounts || string(d[:len(KeptMagic)]) != KeptMagic {
-		return false, ErrDamagedIndex
+	if len(d) < KeptKnown {
+		return false, fmt.Errorf("%s: %w: it has %d bytes", x.KeptPath(), ErrDamagedIndex, len(d))
 	}
-	b := bin.Reader{D: d, P: keptHead}
-	contents := b.Bytes(keptContents)
-	count, names, lists, syms, recs := b.U64(), b.U64(), b.U64(), b.U64(), b.U64()
-	size := uint64(b.P) + count*keptUnitSize
-	for _, n := range []uint64{count, names, lists, syms, recs} {
-		if n > uint64(len(d)) {
-			return false, ErrDamagedIndex
+	own := len(d) - KeptKnown
+	f, err := KeptKind.Open(d[:own], x.KeptPath())
+	if err != nil {
+		return false, err
+	}
+	var parts [keptParts][]byte
+	for i := range parts {
+		p := f.Part(i)
+		if parts[i], err = f.Bytes(p.From, p.To); err != nil {
+			return false, err
 		}
 	}
-	if size+names+lists+syms+recs != uint64(len(d)) || names%keptNameSize != 0 {
-		return false, ErrDamagedIndex
+	count := f.Part(keptUnits).N
+	if len(parts[keptUnits]) != count*keptUnitSize || len(parts[keptNames])%keptNameSize != 0 {
+		return false, f.Errorf(sealed.AtParts, "tables have other sizes than their numbers say")
 	}
-	if crc32.Checksum(d[keptHead:], keptCRC) != binary.LittleEndian.Uint32(d[keptSum:]) {
-		return false, ErrDamagedIndex
-	}
-	if compared = isKnown(d, known); !compared {
-		own, err := x.O.Contents()
+	if compared = isKnown(d[own:], known); !compared {
+		contents, err := x.O.Contents()
 		if err != nil {
 			return false, err
 		}
-		if !bytes.Equal(contents, own[:]) {
-			return false, errors.New("of an image with other contents")
+		if !bytes.HasPrefix(f.Header()[sealed.AtFacts:], contents[:]) {
+			return false, fmt.Errorf("%s: the kept index is of an image with other contents", x.KeptPath())
 		}
 	}
-	table := bin.Reader{D: b.Bytes(count * keptUnitSize)}
-	k := &kept{names: b.Bytes(names), lists: b.Bytes(lists), syms: b.Bytes(syms), recs: make([][]byte, count)}
-	r := bin.Reader{D: b.Bytes(recs)}
+	table := bin.Reader{D: parts[keptUnits]}
+	k := &kept{names: parts[keptNames], lists: parts[keptLists], syms: parts[keptSyms], recs: make([][]byte, count)}
+	r := bin.Reader{D: parts[keptRecs]}
 	if x.Data.Ready() {
-		return compared, x.takeKept(k, &table, &r)
+		return compared, x.takeKept(f, k, &table, &r)
 	}
 	units := make([]dw.Unit, count)
 	for i := range units {
@@ -382,14 +382,14 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 		k.recs[i] = r.Bytes(uint64(table.U32()))
 		u.Version, u.AddrSize, u.Kind, u.Dwarf64 = uint16(table.U8()), table.U8(), table.U8(), table.U8() != 0
 		if u.End > uint64(len(x.Data.Info)) || u.First >= u.End || u.Off >= u.First || i > 0 && u.Off < units[i-1].End {
-			return false, ErrDamagedIndex
+			return false, f.Errorf(f.Part(keptUnits).From+i*keptUnitSize, "unit %d is outside .debug_info", i)
 		}
 	}
-	if b.Bad || r.Bad || table.Bad || r.P != len(r.D) {
-		return false, ErrDamagedIndex
+	if r.Bad || table.Bad || r.P != len(r.D) {
+		return false, f.Errorf(f.Part(keptRecs).From, "records have another size than the units say")
 	}
 	if !x.O.UseSymbols(k.syms) {
-		return false, ErrDamagedIndex
+		return false, f.Errorf(f.Part(keptSyms).From, "the symbols are none")
 	}
 	x.Kept, x.Data.Units = k, units
 	x.addUnits()
@@ -397,20 +397,20 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 }
 
 // takeKept takes a kept scan of units that have been read: those of several files are, to know the files.
-func (x *Index) takeKept(k *kept, table, r *bin.Reader) error {
+func (x *Index) takeKept(f *sealed.File, k *kept, table, r *bin.Reader) error {
 	if len(k.recs) != len(x.Data.Units) {
-		return ErrDamagedIndex
+		return f.Errorf(f.Part(keptUnits).From, "%d units, and the image has %d", len(k.recs), len(x.Data.Units))
 	}
 	for i := range k.recs {
 		b := table.Bytes(keptUnitSize)
 		h := bin.Reader{D: b, P: keptUnitSize - 8}
 		if len(b) != keptUnitSize || !bytes.Equal(b[:h.P], appendHeader(nil, &x.Data.Units[i])[:h.P]) {
-			return ErrDamagedIndex
+			return f.Errorf(f.Part(keptUnits).From+i*keptUnitSize, "unit %d is not the image's", i)
 		}
 		k.recs[i] = r.Bytes(uint64(h.U32()))
 	}
 	if r.Bad || r.P != len(r.D) || !x.O.UseSymbols(k.syms) {
-		return ErrDamagedIndex
+		return f.Errorf(f.Part(keptRecs).From, "records or symbols are none")
 	}
 	x.Kept = k
 	x.addUnits()
@@ -483,7 +483,7 @@ func (k *kept) functions(x *Index) []string {
 // function.
 func (u *Unit) recallRecords() error {
 	damaged := func() error {
-		return fmt.Errorf("%s: the kept index is %w: delete it, or do without", u.Index.KeptPath(), ErrDamagedIndex)
+		return fmt.Errorf("%s: %w: delete it, or do without", u.Index.KeptPath(), ErrDamagedIndex)
 	}
 	recs, ok := DecodeRecs(u.Index.Kept.recs[u.Number])
 	if !ok {

@@ -3,18 +3,12 @@ package mutate
 import (
 	"bytes"
 	"debug/elf"
-	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
-)
-
-// Where the parts of a kept index are: see internal/index.
-const (
-	keptHashes = 4 * 32 // after the magic number: which files the index is of
-	keptCounts = 5 * 8  // after the checksum and the hash of the contents
+	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
 // keptLayout is that of an index, which has no sections.
@@ -40,25 +34,27 @@ func mutateKept(dir string, r *rand.Rand) (done []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	const sum = len(index.KeptMagic) + keptHashes
-	v := &variant{layout: keptLayout, Rand: r, data: bytes.Clone(data)}
+	own := len(data) - index.KeptKnown
+	if own < sealed.HeaderSize {
+		return nil, nil
+	}
+	known := bytes.Clone(data[own:])
+	v := &variant{layout: keptLayout, Rand: r, data: bytes.Clone(data[:own])}
 	for range 1 + r.IntN(3) {
-		body := v.data[sum+4:]
+		tables := v.data[sealed.HeaderSize:]
 		switch r.IntN(4) {
-		case 0: // counts and lengths
-			if counts := body[32:]; len(counts) >= keptCounts {
-				at := 8 * r.IntN(keptCounts/8)
-				v.number(counts[at:at+8], "counts")
-			}
-		case 1: // units, and what follows
-			v.somewhere(body[min(len(body), 32+keptCounts):min(len(body), 32+keptCounts+200)], "units")
+		case 0: // sizes and numbers of the parts
+			at := sealed.AtParts + 4*r.IntN(2*len(index.KeptKind.Parts))
+			v.number(v.data[at:at+4], "counts")
+		case 1: // pages, units, and what follows
+			v.somewhere(tables[:min(len(tables), 300)], "units")
 		case 2:
-			v.somewhere(body[min(len(body), 32+keptCounts):], "tables")
+			v.somewhere(tables, "tables")
 		default:
-			v.data = v.data[:len(v.data)-r.IntN(min(9, len(body)-32))]
+			v.data = v.data[:len(v.data)-r.IntN(min(9, len(tables)))]
 			v.say("the end is cut")
 		}
 	}
-	le.PutUint32(v.data[sum:], crc32.Checksum(v.data[sum+4:], crc32.MakeTable(crc32.Castagnoli)))
-	return v.said, os.WriteFile(path, v.data, 0o600)
+	index.KeptKind.Reseal(v.data)
+	return v.said, os.WriteFile(path, append(v.data, known...), 0o600)
 }

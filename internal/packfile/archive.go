@@ -6,10 +6,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
 // An archive is many packs in one file, each as it would be alone, and an index by build ID before them:
@@ -52,7 +53,7 @@ func OpenArchive(data []byte, path string) (*Archive, error) {
 		return nil, a.errorf(12, "an index of %d packs does not fit into the file", a.n)
 	}
 	index := data[archiveHead : archiveHead+a.n*archiveEntry]
-	if crc32.Checksum(index, castagnoli) != le.Uint32(data[16:]) {
+	if sealed.Sum(index) != le.Uint32(data[16:]) {
 		return nil, a.errorf(16, "the checksum of the index is wrong")
 	}
 	for i := range a.n {
@@ -134,7 +135,7 @@ func WriteArchive(w io.Writer, packs []Archived) error {
 	copy(head, archiveMagic)
 	le.PutUint32(head[8:], archiveVersion)
 	le.PutUint32(head[12:], uint32(len(packs)))
-	le.PutUint32(head[16:], crc32.Checksum(index, castagnoli))
+	le.PutUint32(head[16:], sealed.Sum(index))
 	pad := func(n int) []byte { return make([]byte, align(n)-n) }
 	head = append(head, index...)
 	for _, b := range [][]byte{head, pad(len(head))} {

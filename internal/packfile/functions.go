@@ -31,7 +31,7 @@ const noText = 1<<64 - 1
 // function returns a function's record.
 func (s *session) function(id int) (*function, error) {
 	if id < 0 || id >= s.f.funs {
-		return nil, s.f.errorf(s.f.parts[partFunctions].from, "function %d of %d is asked for", id, s.f.funs)
+		return nil, s.f.own.Errorf(s.f.parts[partFunctions].From, "function %d of %d is asked for", id, s.f.funs)
 	}
 	g, known := s.groups[id/groupSize]
 	if !known {
@@ -66,7 +66,7 @@ func (s *session) readFunctions(g int) ([]*function, error) {
 		line += int(r.int())
 		x.file, x.line = file, line
 		if flags&funSig != 0 {
-			x.sig = r.index(s.f.parts[partSigs].n)
+			x.sig = r.index(s.f.parts[partSigs].N)
 		} else {
 			x.list = readList(&r)
 		}
@@ -201,7 +201,7 @@ func (s *session) blocksOf(id int) ([]int, error) {
 			return nil, err
 		}
 		if next >= id {
-			return nil, s.f.errorf(s.f.parts[partFunctions].from, "function %d is named by a later one", id)
+			return nil, s.f.own.Errorf(s.f.parts[partFunctions].From, "function %d is named by a later one", id)
 		}
 		id = next
 	}
@@ -232,13 +232,13 @@ func (s *session) namer(id int) (int, error) {
 			}
 		}
 	}
-	return 0, s.f.errorf(s.f.parts[partFunctions].from, "no function names function %d, although %d are named before", id, named)
+	return 0, s.f.own.Errorf(s.f.parts[partFunctions].From, "no function names function %d, although %d are named before", id, named)
 }
 
 // searchGroup returns the last group of a part whose number is at most id.
 func (s *session) searchGroup(part, id int) (int, error) {
 	var failed error
-	g := sort.Search(groups(s.f.parts[part].n), func(i int) bool {
+	g := sort.Search(groups(s.f.parts[part].N), func(i int) bool {
 		_, extra, err := s.f.offset(part, i)
 		if err != nil {
 			failed = err
@@ -246,7 +246,7 @@ func (s *session) searchGroup(part, id int) (int, error) {
 		return err != nil || extra > id
 	}) - 1
 	if failed == nil && g < 0 {
-		failed = s.f.errorf(s.f.parts[part].from, "number %d is before the first group", id)
+		failed = s.f.own.Errorf(s.f.parts[part].From, "number %d is before the first group", id)
 	}
 	return g, failed
 }
@@ -274,5 +274,5 @@ func (s *session) blockOfRoot(id int) (int, error) {
 			roots++
 		}
 	}
-	return 0, s.f.errorf(s.f.parts[partBlocks].from, "no block has function %d as its root", id)
+	return 0, s.f.own.Errorf(s.f.parts[partBlocks].From, "no block has function %d as its root", id)
 }

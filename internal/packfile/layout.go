@@ -2,20 +2,14 @@ package packfile
 
 import (
 	"encoding/binary"
-	"hash/crc32"
+
+	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
-// The section is a header of fixed size, a table of pages, and the pages: parts, which follow each other, cut into pieces
-// of pageSize bytes that are compressed each alone. Offsets in errors are those of parts, the first of which has the offset
-// headerSize, as if nothing were compressed; damage of the section itself has the section's. Numbers are little-endian; v stands for a
-// number in LEB128, z for a signed one as binary.AppendVarint writes it. See docs/packs.md.
+// The section is one of package sealed. Its parts are tables and records; groupSize records are between two offsets.
+// v stands for a number in LEB128, z for a signed one as binary.AppendVarint writes it. See docs/packs.md.
 
-const (
-	magic      = "bpfpack\n"
-	headerSize = 320
-	pageSize   = 16 << 10 // bytes that are compressed together
-	groupSize  = 16       // records between two offsets
-)
+const groupSize = 16
 
 // Parts, in the order of the section.
 const (
@@ -34,29 +28,22 @@ const (
 	numParts
 )
 
-var partNamesOf = [numParts]string{
-	"names of functions", "other texts", "functions' names", "functions and calls", "types of parameters", "parameters", "lists of parameters",
-	"values", "frames", "results", "lists of values", "sites and ways",
+// kind is what package sealed knows of packs.
+var kind = sealed.Kind{
+	Magic: "bpfpack\n", Version: Version, Section: Section, What: "the pack", Damaged: ErrDamaged,
+	Parts: []string{
+		"names of functions", "other texts", "functions' names", "functions and calls", "types of parameters", "parameters", "lists of parameters",
+		"values", "frames", "results", "lists of values", "sites and ways",
+	},
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Offsets in the header.
 const (
-	atVersion = 8  // 4 bytes
-	atHeader  = 12 // 4: headerSize
-	atSize    = 16 // 8: of the section
-	atSum     = 24 // 32: SHA-256 of the section from atHeadSum on
-	atHeadSum = 56 // 4: CRC-32C of the header without the 36 bytes before atFlags
-	atFlags   = 60 // 4
-	atCounts  = 64 // 4 each: sites, inlined ones, values, blocks, functions, roots
-	atBase    = 88 // 4 and 4: types and bytes of strings of the BTF that .BTF follows; 32: its SHA-256
-	atRest    = 128
-	atBTF     = atRest + 36
-	atParts   = atBTF + 36 // for each part 4 and 4: bytes, and records
-	pageEntry = 8          // in the table of pages: 4 and 4: bytes that are stored, and their CRC-32C
-	// atRest and atBTF have the CRC-32C, 4 bytes, and the SHA-256, 32, of all of the file but .BTF and the section itself,
-	// and of .BTF.
+	atFlags  = sealed.AtFacts // 4 bytes
+	atCounts = 64             // 4 each: sites, inlined ones, values, blocks, functions, roots
+	atBase   = 88             // 4 and 4: types and bytes of strings of the BTF that .BTF follows; 32: its SHA-256
+	atRest   = 128            // 4, 32: CRC-32C and SHA-256 of all of the file but .BTF and the section itself
+	atBTF    = atRest + 36    // and of .BTF
 )
 
 // Flags in the header.

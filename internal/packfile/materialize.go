@@ -66,7 +66,7 @@ func (m *materializer) site(at int, out *Site) error {
 		return err
 	}
 	if len(out.Values.Params) != len(f.Params) {
-		return s.f.errorf(s.f.parts[partBlocks].from, "a site of block %d has %d values, and its function %d parameters", m.in, len(out.Values.Params), len(f.Params))
+		return s.f.own.Errorf(s.f.parts[partBlocks].From, "a site of block %d has %d values, and its function %d parameters", m.in, len(out.Values.Params), len(f.Params))
 	}
 	if n.result < 0 {
 		n.result = rec.result
@@ -142,7 +142,7 @@ func (m *materializer) callers(at int) ([]Caller, error) {
 		out = append(out, around...)
 	}
 	if m.length += len(out); m.length > maxCallers {
-		return nil, m.s.f.errorf(m.s.f.parts[partBlocks].from, "the sites of block %d have more than %d callers", m.in, maxCallers)
+		return nil, m.s.f.own.Errorf(m.s.f.parts[partBlocks].From, "the sites of block %d have more than %d callers", m.in, maxCallers)
 	}
 	m.chains[at] = out
 	return out, nil

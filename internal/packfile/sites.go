@@ -59,7 +59,7 @@ type readMark struct{ text, addr uint64 }
 // block reads a block.
 func (s *session) block(n int) (*readBlock, error) {
 	if n < 0 || n >= s.f.facts.Blocks {
-		return nil, s.f.errorf(s.f.parts[partBlocks].from, "block %d of %d is asked for", n, s.f.facts.Blocks)
+		return nil, s.f.own.Errorf(s.f.parts[partBlocks].From, "block %d of %d is asked for", n, s.f.facts.Blocks)
 	}
 	all, err := s.blocks(n/groupSize, func(i int) bool { return i == n })
 	if err != nil {
@@ -521,7 +521,7 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	if match == nil {
 		return s.sitesIn(func(int) bool { return true }, func(uint32) bool { return true })
 	}
-	matches := make([]bool, f.parts[partNames].n)
+	matches := make([]bool, f.parts[partNames].N)
 	few := 0
 	for g := range groups(len(matches)) {
 		all, err := f.texts(partNames, g)
@@ -617,7 +617,7 @@ func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
 				at++
 			}
 			if at == len(b.nodes) {
-				return f.errorf(f.parts[partBlocks].from, "site %d of block %d is asked for, which has %d", want, n, b.sites)
+				return f.own.Errorf(f.parts[partBlocks].From, "site %d of block %d is asked for, which has %d", want, n, b.sites)
 			}
 			if err := m.site(at, &out); err != nil {
 				return err

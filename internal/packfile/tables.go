@@ -55,7 +55,7 @@ func (f *File) first(part, g int) (string, error) {
 // nameOf finds the number of a name, or -1.
 func (f *File) nameOf(name string) (int, error) {
 	var failed error
-	g := sort.Search(groups(f.parts[partNames].n), func(i int) bool {
+	g := sort.Search(groups(f.parts[partNames].N), func(i int) bool {
 		t, err := f.first(partNames, i)
 		if err != nil {
 			failed = err
@@ -83,18 +83,18 @@ func (f *File) nameIDs() ([]uint32, error) {
 		return *ids, nil
 	}
 	p := &f.parts[partFunNames]
-	if err := f.need(p.from, p.to); err != nil {
+	d, err := f.own.Bytes(p.From, p.To)
+	if err != nil {
 		return nil, err
 	}
-	d := f.d[p.from:p.to]
 	out := make([]uint32, f.funs)
 	for i := range out {
 		at := i * f.width
 		var b [8]byte
 		copy(b[:], d[at/8:])
 		v := uint32(binary.LittleEndian.Uint64(b[:]) >> (at % 8) & (1<<f.width - 1))
-		if int(v) >= f.parts[partNames].n {
-			return nil, f.errorf(p.from+at/8, "a function has the name number %d of %d", v, f.parts[partNames].n)
+		if int(v) >= f.parts[partNames].N {
+			return nil, f.own.Errorf(p.From+at/8, "a function has the name number %d of %d", v, f.parts[partNames].N)
 		}
 		out[i] = v
 	}
@@ -131,8 +131,8 @@ func (s *session) textOf(n uint64) (string, error) {
 	if n&1 != 0 {
 		part = partNames
 	}
-	if n>>1 >= uint64(s.f.parts[part].n) {
-		return "", s.f.errorf(s.f.parts[part].from, "number %d of %d %s is asked for", n>>1, s.f.parts[part].n, partNamesOf[part])
+	if n>>1 >= uint64(s.f.parts[part].N) {
+		return "", s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", n>>1, s.f.parts[part].N, kind.Parts[part])
 	}
 	i := int(n >> 1)
 	key := i/groupSize<<1 | int(n&1)
@@ -149,8 +149,8 @@ func (s *session) textOf(n uint64) (string, error) {
 
 // record returns a reader at a record of a part whose records skip passes over.
 func (s *session) record(part, i int, skip func(*groupReader)) (groupReader, error) {
-	if i < 0 || i >= s.f.parts[part].n {
-		return groupReader{}, s.f.errorf(s.f.parts[part].from, "number %d of %d %s is asked for", i, s.f.parts[part].n, partNamesOf[part])
+	if i < 0 || i >= s.f.parts[part].N {
+		return groupReader{}, s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", i, s.f.parts[part].N, kind.Parts[part])
 	}
 	r, _, err := s.f.group(part, i/groupSize)
 	if err != nil {

@@ -1,4 +1,4 @@
-package packfile
+package sealed
 
 import (
 	"errors"
