@@ -138,8 +138,8 @@ reach: kernels ## Compare two readers of the kernels of all architectures; write
 	$(GO) run ./bench/reach >bench/REACH.md
 
 .PHONY: packs
-packs: vmlinux ## Write packs of kernels and modules and print what they cost; writes bench/PACKS.md
-	$(GO) run ./bench/packs >bench/PACKS.md
+packs: vmlinux ## Write packs of kernels, modules and a series of kernels (1.7 GB more) and print what they cost; writes bench/PACKS.md
+	$(GO) run ./bench/packs -series "$$(scripts/fetch-series.sh)" >bench/PACKS.md
 
 .PHONY: decode
 decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils print

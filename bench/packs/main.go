@@ -1,7 +1,8 @@
 // Command packs prints what packs of images cost: bytes a site by part, and seconds. BENCH_CACHE names a directory with
-// Debian's kernels; arguments name other files.
+// Debian's kernels; arguments name other files. -series names a directory with kernels of one series, of which the second
+// table is, with deltas from each to the next.
 //
-//	go run ./bench/packs > bench/PACKS.md
+//	go run ./bench/packs -series bench/.cache/series > bench/PACKS.md
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -40,7 +42,11 @@ func main() {
 	if one := os.Getenv("PACKS_ONE"); one != "" {
 		err = measure(one)
 	} else {
-		err = run(os.Args[1:])
+		series := flag.String("series", "", "directory with kernels of one series")
+		flag.Parse()
+		if err = run(flag.Args()); err == nil && *series != "" {
+			err = printSeries(*series)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -21,9 +21,10 @@ import (
 
 // packOptions are the flags of pack.
 type packOptions struct {
-	output               string
-	noTypes, stats       bool
-	check, diff, archive bool
+	output         string
+	noTypes, stats bool
+
+	check, diff, archive, delta, apply bool // what is done instead of writing a pack
 }
 
 func packCommand(s *settings) *cobra.Command {
@@ -42,25 +43,33 @@ runs: with --no-types they are left out, and taken from there.
 With --check, pack checks files, all of each, and prints what is in them. With --diff
 OLD NEW it prints of which functions the sites changed from one pack to the other,
 or the places of parameters. With --archive it puts many packs into one file, which
-has an index by build ID.`,
+has an index by build ID.
+
+With --delta OLD NEW it writes what makes the new pack of the old one, which is small
+between releases of one kernel, and with --apply OLD DELTA a host makes the new pack,
+byte by byte as it was.`,
 		Example: `  prolog-dump pack -o vmlinux.pack vmlinux
   prolog-dump pack -o server.pack ./server 'walk*'
   prolog-dump pack --check vmlinux.pack
   prolog-dump pack --diff vmlinux.pack vmlinux.pack
-  prolog-dump pack --archive -o all.packs vmlinux.pack server.pack`,
+  prolog-dump pack --archive -o all.packs vmlinux.pack server.pack
+  prolog-dump pack --delta -o next.delta vmlinux.pack vmlinux.pack
+  prolog-dump pack --apply -o next.pack vmlinux.pack next.delta`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
 			var err error
 			switch {
-			case o.check && !o.diff && !o.archive:
+			case o.check:
 				err = s.checkPacks(w, args, &o)
-			case o.diff && !o.check && !o.archive:
+			case o.diff:
 				err = s.diffPacks(w, args)
-			case o.archive && !o.check && !o.diff:
+			case o.archive:
 				err = s.writeArchive(w, args, &o)
-			case o.check || o.diff || o.archive:
-				err = errors.New("--check, --diff and --archive exclude each other")
+			case o.delta:
+				err = s.writeDelta(w, args, &o)
+			case o.apply:
+				err = s.applyDelta(w, args, &o)
 			default:
 				err = s.writePack(cmd.Context(), w, args[0], args[1:], &o)
 			}
@@ -75,6 +84,9 @@ has an index by build ID.`,
 	f.BoolVar(&o.check, "check", false, "check files")
 	f.BoolVar(&o.diff, "diff", false, "compare two packs")
 	f.BoolVar(&o.archive, "archive", false, "put packs into one file")
+	f.BoolVar(&o.delta, "delta", false, "write what makes one pack of another")
+	f.BoolVar(&o.apply, "apply", false, "make a pack of another and a delta")
+	cmd.MarkFlagsMutuallyExclusive("check", "diff", "archive", "delta", "apply")
 	return cmd
 }
 
