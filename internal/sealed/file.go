@@ -16,10 +16,12 @@ type File struct {
 	stored []byte
 	parts  []Part
 
-	mu    sync.Mutex
-	d     []byte          // the header's place, and parts, as far as they have been asked for
-	pages []atomic.Uint32 // a bit for each page that is in d
-	at    []uint32        // where pages are in the section; and the end
+	size int      // of the header and of all parts
+	at   []uint32 // where pages are in the section; and the end
+
+	mu      sync.Mutex
+	mapped  *Checked                 // the parts, if they are used where they are
+	decoded []atomic.Pointer[[]byte] // or else pages that have been asked for
 }
 
 // Part is where a part is, and how many records it has. Offsets are as those in errors.
@@ -91,13 +93,20 @@ func (f *File) readPages(size int) error {
 	if at != len(f.stored) {
 		return f.Errorf(at, "there are %d bytes after the last page", len(f.stored)-at)
 	}
-	f.pages = make([]atomic.Uint32, (pages+31)/32)
-	if f.kind.Mapped {
-		f.d = f.stored[pages*pageEntry:] // so that parts are where they are said to be
-	} else {
-		f.d = make([]byte, size)
+	f.size = size
+	if !f.kind.Mapped {
+		f.decoded = make([]atomic.Pointer[[]byte], pages)
+		return nil
 	}
+	f.mapped = NewChecked(f.stored[f.at[0]:], func(p int) uint32 { return f.sumOf(p) }, func(from, to int) error {
+		return f.Errorf(int(f.at[0])+from, "the checksum of %d bytes is wrong", to-from)
+	})
 	return nil
+}
+
+// sumOf returns the checksum that a page is to have.
+func (f *File) sumOf(p int) uint32 {
+	return binary.LittleEndian.Uint32(f.stored[HeaderSize+p*pageEntry+4:])
 }
 
 // Header returns the header.
@@ -107,7 +116,7 @@ func (f *File) Header() []byte { return f.stored[:HeaderSize] }
 func (f *File) Part(i int) Part { return f.parts[i] }
 
 // Size returns where the last part ends.
-func (f *File) Size() int { return len(f.d) }
+func (f *File) Size() int { return f.size }
 
 // Stored returns how many bytes the section has for a part, or for the header and the table of pages if it is -1; a page's are
 // shared out evenly.
@@ -124,46 +133,65 @@ func (f *File) storedBefore(at int) int {
 	lo := HeaderSize + p*PageSize
 	n := int(f.at[p] - f.at[0])
 	if at > lo {
-		n += (at - lo) * int(f.at[p+1]-f.at[p]) / (min(lo+PageSize, len(f.d)) - lo)
+		n += (at - lo) * int(f.at[p+1]-f.at[p]) / (min(lo+PageSize, f.size) - lo)
 	}
 	return n
 }
 
-// Bytes returns a range of the parts.
+// Bytes returns a range of the parts. It may be a copy.
 func (f *File) Bytes(from, to int) ([]byte, error) {
-	if from < HeaderSize || to > len(f.d) || from > to {
+	if from < HeaderSize || to > f.size || from > to {
 		return nil, f.Errorf(from, "it is outside the parts")
 	}
-	for p := (from - HeaderSize) / PageSize; from < to && p <= (to-1-HeaderSize)/PageSize; p++ {
-		if f.pages[p/32].Load()&(1<<(p%32)) == 0 {
-			if err := f.readPage(p); err != nil {
-				return nil, err
-			}
-		}
+	from, to = from-HeaderSize, to-HeaderSize
+	if f.mapped != nil {
+		return f.mapped.Bytes(from, to)
 	}
-	return f.d[from:to:to], nil
+	p := from / PageSize
+	if from == to || (to-1)/PageSize == p {
+		if from == to {
+			return nil, nil
+		}
+		page, err := f.page(p)
+		if err != nil {
+			return nil, err
+		}
+		return page[from-p*PageSize : to-p*PageSize : to-p*PageSize], nil
+	}
+	out := make([]byte, 0, to-from)
+	for ; from < to; p++ {
+		page, err := f.page(p)
+		if err != nil {
+			return nil, err
+		}
+		end := min(to, (p+1)*PageSize)
+		out = append(out, page[from-p*PageSize:end-p*PageSize]...)
+		from = end
+	}
+	return out, nil
 }
 
-// readPage checks a page, and fills its place in f.d.
-func (f *File) readPage(p int) error {
+// page returns a page that is compressed, as it is without that.
+func (f *File) page(p int) ([]byte, error) {
+	if d := f.decoded[p].Load(); d != nil {
+		return *d, nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.pages[p/32].Load()&(1<<(p%32)) != 0 {
-		return nil
+	if d := f.decoded[p].Load(); d != nil {
+		return *d, nil
 	}
 	at := int(f.at[p])
-	page := f.stored[at:f.at[p+1]]
-	if Sum(page) != binary.LittleEndian.Uint32(f.stored[HeaderSize+p*pageEntry+4:]) {
-		return f.Errorf(at, "the checksum of %d bytes is wrong", len(page))
+	stored := f.stored[at:f.at[p+1]]
+	if Sum(stored) != f.sumOf(p) {
+		return nil, f.Errorf(at, "the checksum of %d bytes is wrong", len(stored))
 	}
-	lo := HeaderSize + p*PageSize
-	if !f.kind.Mapped {
-		if err := decompress(f.d[lo:min(lo+PageSize, len(f.d))], page); err != nil {
-			return f.Errorf(at, "%v", err)
-		}
+	page := make([]byte, min(PageSize, f.size-HeaderSize-p*PageSize))
+	if err := decompress(page, stored); err != nil {
+		return nil, f.Errorf(at, "%v", err)
 	}
-	f.pages[p/32].Or(1 << (p % 32))
-	return nil
+	f.decoded[p].Store(&page)
+	return page, nil
 }
 
 // Check checks the whole section against its checksum.
