@@ -29,8 +29,8 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
 		}
-		// The section checks itself. The headers say where code is, and .BTF what values mean.
-		if err := t.file.CheckFile(f.Contents(), false); err != nil {
+		// The section checks itself, and .BTF. The headers say where code is.
+		if err := t.file.CheckRest(f.Contents()); err != nil {
 			return err
 		}
 		types, err := f.SectionContents(".BTF")
@@ -41,7 +41,7 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 		if err != nil {
 			return err
 		}
-		t.btf.Types, err = btf.New(types, base)
+		t.btf.Types, err = t.file.BTF(types, base)
 		return t.btf.errorf(err)
 	})
 	if err != nil {

@@ -96,13 +96,16 @@ func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t 
 	if err := t.settleNames(ctx, img); err != nil {
 		return nil, nil, nil, err
 	}
-	section, err := pw.Finish(t.numberOf)
+	var btf []byte
+	section, err := pw.Finish(t.numberOf, func() []byte {
+		bw := newBTFWriter(orderOf(img), of)
+		t.write(bw)
+		btf = bw.section(of, facts.Types.Base)
+		return btf
+	})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	bw := newBTFWriter(orderOf(img), of)
-	t.write(bw)
-	btf := bw.section(of, facts.Types.Base)
 	file = packed(out, btf, section)
 	sum = &Summary{File: len(file), Types: len(btf)}
 	f, err := packfile.Open(section, img.Path())
@@ -214,10 +217,7 @@ func Check(data []byte, path string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.CheckFile(data, true); err != nil {
-		return nil, err
-	}
-	if err := f.Check(); err != nil {
+	if err := f.CheckFile(data); err != nil {
 		return nil, err
 	}
 	btf, err := packfile.BTF(data, path)

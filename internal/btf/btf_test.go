@@ -3,7 +3,11 @@ package btf_test
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	peer "github.com/cilium/ebpf/btf"
@@ -203,5 +207,111 @@ func FuzzTypes(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, _ = b.Tags(1)
+		compareIndexed(t, d)
 	})
+}
+
+// TestIndexLies: whatever an index says, there is an answer or an error.
+func TestIndexLies(t *testing.T) {
+	d := section(t, testenv.Vmlinux(t))
+	index, err := btf.Index(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		x := slices.Clone(index)
+		for range 1 + r.IntN(3) {
+			x[12+r.IntN(len(x)-12)] = byte(r.Uint32())
+		}
+		b, err := btf.Indexed(d, nil, x, nil)
+		if err != nil {
+			continue
+		}
+		for range 1000 {
+			if s, err := b.Type(btf.ID(r.IntN(b.Len()))); err == nil {
+				_, _ = s.Name()
+			}
+		}
+		_, _ = b.Tags(1)
+	}
+}
+
+// said is all that types say, in words.
+func said(b *btf.Types) (string, error) {
+	var out strings.Builder
+	var failed error
+	say := func(name string, err error) {
+		out.WriteString(" " + name)
+		failed = errors.Join(failed, err)
+	}
+	err := b.Each(func(s *btf.Type) bool {
+		fmt.Fprint(&out, "\n", s.ID, s.Kind, s.Flag, s.Size, s.Elem)
+		say(s.Name())
+		switch s.Kind {
+		case btf.KindStruct, btf.KindUnion:
+			for i := range s.Members() {
+				m := s.Member(i)
+				fmt.Fprint(&out, m.Type, m.BitOffset, m.BitSize)
+				say(m.Name())
+			}
+		case btf.KindEnum, btf.KindEnum64:
+			s.Enumerators(func(_ func(string) bool, name func() (string, error), v int64) bool {
+				fmt.Fprint(&out, v)
+				say(name())
+				return true
+			})
+		case btf.KindArray:
+			fmt.Fprint(&out, fmt.Sprint(s.Array()))
+		}
+		alone, err := b.Type(s.ID)
+		if err != nil || alone.Kind != s.Kind || alone.Size != s.Size || alone.Elem != s.Elem {
+			failed = errors.Join(failed, err, fmt.Errorf("type %d alone is another", s.ID))
+		}
+		return true
+	})
+	tags, err2 := b.Tags(1)
+	fmt.Fprint(&out, b.Len(), b.Signs(), tags)
+	return out.String(), errors.Join(err, failed, err2)
+}
+
+// compareIndexed compares what a section says with an index and without.
+func compareIndexed(t *testing.T, d []byte) {
+	t.Helper()
+	index, err := btf.Index(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := btf.New(d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := said(b)
+	seen := make([]bool, len(d))
+	for _, check := range []func(from, to int) error{nil, func(from, to int) error {
+		for i := from; i < to; i++ {
+			seen[i] = true
+		}
+		return nil
+	}} {
+		b, err2 := btf.Indexed(d, nil, index, check)
+		if err2 != nil {
+			t.Fatal(err2)
+		}
+		got, err2 := said(b)
+		if (err == nil) != (err2 == nil) || err == nil && got != want {
+			t.Errorf("another answer: %v, %v", err, err2)
+		}
+	}
+	for _, bad := range [][]byte{nil, index[:len(index)-1], append(slices.Clip(index), 0)} {
+		if _, err := btf.Indexed(d, nil, bad, nil); err == nil {
+			t.Errorf("an index of %d bytes is taken", len(bad))
+		}
+	}
+}
+
+// TestIndexed: an index changes no answer.
+func TestIndexed(t *testing.T) {
+	d := section(t, testenv.Vmlinux(t))
+	compareIndexed(t, d)
 }

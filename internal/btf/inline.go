@@ -11,10 +11,10 @@ type Place struct {
 
 // Places calls f for the instances in a KindLocSec, until it returns false.
 func (t *Type) Places(f func(p Place) bool) {
-	o := t.b.order
+	u32 := t.b.u32
 	for i := range t.n {
 		d := t.rest[12*i:]
-		if !f(Place{ID(o.Uint32(d)), ID(o.Uint32(d[4:])), o.Uint32(d[8:])}) {
+		if !f(Place{ID(u32(d)), ID(u32(d[4:])), u32(d[8:])}) {
 			return
 		}
 	}
@@ -25,7 +25,7 @@ func (t *Type) Places(f func(p Place) bool) {
 func (t *Type) ParamIDs() []ID {
 	out := make([]ID, t.n)
 	for i := range out {
-		out[i] = ID(t.b.order.Uint32(t.rest[4*i:]))
+		out[i] = ID(t.b.u32(t.rest[4*i:]))
 	}
 	return out
 }
@@ -47,7 +47,7 @@ const FrameBase = 0xffffffff
 func (t *Type) Location() (flags uint32, values []uint32) {
 	values = make([]uint32, t.n)
 	for i := range values {
-		values[i] = t.b.order.Uint32(t.rest[4+4*i:])
+		values[i] = t.b.u32(t.rest[4+4*i:])
 	}
-	return t.b.order.Uint32(t.rest), values
+	return t.b.u32(t.rest), values
 }

@@ -38,7 +38,7 @@ func (e *encoder) assemble(parts [numParts][]byte) []byte {
 	le.PutUint32(head[atBase+4:], x.Types.BaseStrings)
 	copy(head[atBase+8:], x.Types.BaseSum[:])
 	counts := [numParts]int{len(e.names), len(e.texts), len(e.funs), len(e.funs), len(e.typ), len(e.params), len(e.sigs), len(e.values), len(e.frames), len(e.results),
-		len(e.tuples), len(e.blockList)}
+		len(e.tuples), len(e.blockList), 1, len(parts[partBTFSums]) / 4}
 	data := make([]sealed.Data, numParts)
 	for i := range data {
 		data[i] = sealed.Data{Bytes: parts[i], Records: counts[i]}

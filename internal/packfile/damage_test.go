@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/pack"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -104,7 +105,7 @@ func TestFlipped(t *testing.T) {
 		case err != nil && !strings.HasPrefix(err.Error(), "p: .bpfprologue.pack+0x"):
 			t.Fatalf("byte %#x: %v", i, err)
 		}
-		if f, err := packfile.Open(x, "p"); err == nil && f.Check() == nil {
+		if f, err := packfile.Open(x, "p"); err == nil && f.Check(1<<31) == nil {
 			t.Fatalf("byte %#x: Check sees nothing", i)
 		}
 	}
@@ -112,9 +113,14 @@ func TestFlipped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.CheckFile(file, false); err != nil {
+	if err := f.CheckFile(file); err != nil {
 		t.Fatal(err)
 	}
+	types, err := packfile.BTF(file, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	typesAt := bytes.Index(file, types)
 	for i := 0; i < len(file); i += 7 {
 		x := bytes.Clone(file)
 		x[i] ^= 1 << (i % 8)
@@ -124,8 +130,18 @@ func TestFlipped(t *testing.T) {
 		if at := bytes.Index(file, d); i >= at && i < at+len(d) {
 			continue // it is seen where it is read
 		}
-		if err := f.CheckFile(x, false); err == nil {
-			t.Fatalf("byte %#x of the file: CheckFile sees nothing", i)
+		if i >= typesAt && i < typesAt+len(types) {
+			b, err := f.BTF(x[typesAt:][:len(types)], nil)
+			if err == nil {
+				err = b.Each(func(*btf.Type) bool { return true })
+			}
+			if err == nil || !strings.Contains(err.Error(), "the checksum of .BTF+0x0") {
+				t.Fatalf("byte %#x of the file, in .BTF: %v", i, err)
+			}
+			continue
+		}
+		if err := f.CheckRest(x); err == nil {
+			t.Fatalf("byte %#x of the file: CheckRest sees nothing", i)
 		}
 	}
 }
@@ -145,7 +161,7 @@ func TestVersion(t *testing.T) {
 	d := section(t, "basic-gcc12-O2-dwarf5.elf")
 	d[8]++
 	packfile.Reseal(d)
-	if _, err := packfile.Open(d, "p"); err == nil || !strings.Contains(err.Error(), "version 2 of the format, and this program reads version 1") {
+	if _, err := packfile.Open(d, "p"); err == nil || !strings.Contains(err.Error(), "version 3 of the format, and this program reads version 2") {
 		t.Error(err)
 	}
 }

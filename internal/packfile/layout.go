@@ -25,6 +25,8 @@ const (
 	partResults          // 4 bytes each: values
 	partTuples           // records: lists of values
 	partBlocks           // records: sites
+	partBTFIndex         // of .BTF: see btf.Index
+	partBTFSums          // 4 bytes each: CRC-32C of each PageSize bytes of .BTF
 	numParts
 )
 
@@ -33,7 +35,7 @@ var kind = sealed.Kind{
 	Magic: "bpfpack\n", Version: Version, Section: Section, What: "the pack", Damaged: ErrDamaged,
 	Parts: []string{
 		"names of functions", "other texts", "functions' names", "functions and calls", "types of parameters", "parameters", "lists of parameters",
-		"values", "frames", "results", "lists of values", "sites and ways",
+		"values", "frames", "results", "lists of values", "sites and ways", "index of types", "checksums of types",
 	},
 }
 
@@ -105,14 +107,15 @@ func (r *records) end(extras bool) []byte {
 }
 
 // textTable makes a part of sorted texts: each is how many bytes it shares with the one before, how many follow, and these.
-func textTable(sorted []string) []byte {
+// With extras each offset has the prefix of the text there.
+func textTable(sorted []string, extras bool) []byte {
 	var r records
 	last := ""
 	for _, t := range sorted {
 		if r.n%groupSize == 0 {
 			last = ""
 		}
-		r.begin(0)
+		r.begin(int(prefix(t)))
 		same := 0
 		for same < min(len(last), len(t)) && last[same] == t[same] {
 			same++
@@ -128,5 +131,12 @@ func textTable(sorted []string) []byte {
 		r.body = append(r.body, t[same:]...)
 		last = t
 	}
-	return r.end(false)
+	return r.end(extras)
+}
+
+// prefix returns the first four bytes of a text, so that they compare as it does.
+func prefix(t string) uint32 {
+	var b [4]byte
+	copy(b[:], t)
+	return binary.BigEndian.Uint32(b[:])
 }

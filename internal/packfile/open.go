@@ -1,7 +1,6 @@
 package packfile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -59,7 +58,7 @@ func Open(data []byte, path string) (*File, error) {
 	case f.parts[partFunNames].To-f.parts[partFunNames].From != (f.funs*f.width+7)/8:
 		return nil, own.Errorf(f.parts[partFunNames].From, "there is not a name for each function")
 	}
-	for _, p := range []int{partTypes, partFrames, partResults} {
+	for _, p := range []int{partTypes, partFrames, partResults, partBTFSums} {
 		if x := f.parts[p]; x.To-x.From != 4*x.N {
 			return nil, own.Errorf(x.From, "%s have another size than their number says", kind.Parts[p])
 		}
@@ -75,9 +74,9 @@ func Open(data []byte, path string) (*File, error) {
 // offsetSize is how many bytes there are for each group of records, or 0 if a part has no groups.
 func offsetSize(part int) int {
 	switch part {
-	case partFunctions, partBlocks:
+	case partFunctions, partBlocks, partNames:
 		return 8
-	case partNames, partTexts, partParams, partSigs, partValues, partTuples:
+	case partTexts, partParams, partSigs, partValues, partTuples:
 		return 4
 	}
 	return 0
@@ -205,8 +204,8 @@ func (r *groupReader) index(n int) int {
 	return int(v)
 }
 
-// Check checks all of a section against its checksum, and that all of it can be read.
-func (f *File) Check() error {
+// Check checks all of a section against its checksum, and that all of it can be read. Types have lower numbers than types says.
+func (f *File) Check(types TypeID) error {
 	if err := f.own.Check(); err != nil {
 		return err
 	}
@@ -217,37 +216,35 @@ func (f *File) Check() error {
 	if len(refs) != f.facts.Sites {
 		return f.own.Errorf(atCounts, "it says that it has %d sites, and has %d", f.facts.Sites, len(refs))
 	}
-	return f.Each(refs, func(int, *Site) error { return nil })
+	return f.Each(refs, func(i int, s *Site) error {
+		return s.eachType(func(t TypeID) error {
+			if t >= types {
+				return f.own.Errorf(f.parts[partTypes].From, "site %d has type %d, and there are %d", i, t, types)
+			}
+			return nil
+		})
+	})
 }
 
-// CheckFile checks the whole file, which the section is a part of, against the checksums that the section has of the rest. With
-// all they are SHA-256, and else CRC-32C, which a reader of the pack can afford: a kernel's .BTF of 4 MB takes a millisecond.
-func (f *File) CheckFile(file []byte, all bool) error {
-	btf, pack, err := find(file, f.path)
-	if err != nil {
-		return err
-	}
-	head := f.own.Header()
-	for _, x := range []struct {
-		at    int
-		what  string
-		parts [][]byte
-	}{
-		{atRest, "the rest of the file", [][]byte{file[:btf.from], file[btf.to:pack.from], file[pack.to:]}},
-		{atBTF, btfSection, [][]byte{file[btf.from:btf.to]}},
-	} {
-		right := false
-		if all {
-			sum := hash(x.parts...)
-			right = bytes.Equal(sum[:], head[x.at+4:x.at+36])
-		} else {
-			right = sealed.Sum(x.parts...) == binary.LittleEndian.Uint32(head[x.at:])
-		}
-		if !right {
-			return f.own.Errorf(x.at, "the checksum of %s is wrong", x.what)
+// eachType calls f with the types of the parameters and of their values.
+func (s *Site) eachType(f func(TypeID) error) error {
+	for _, p := range s.Function.Params {
+		if err := f(p.Type); err != nil {
+			return err
 		}
 	}
-	return nil
+	for i := range s.Values.Params {
+		v := &s.Values.Params[i]
+		if err := f(v.Type); err != nil {
+			return err
+		}
+		for to := v.Pointee; to != nil; to = to.Pointee {
+			if err := f(to.Type); err != nil {
+				return err
+			}
+		}
+	}
+	return f(s.Values.Result.Type)
 }
 
 const btfSection = ".BTF"

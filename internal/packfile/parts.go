@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/btf"
+	"github.com/bpfprologue/bpfprologue/internal/sealed"
 )
 
 // Flags of a function's record.
@@ -75,14 +78,14 @@ const (
 
 const lastView = 1<<32 - 1
 
-// finish makes the section.
-func (e *encoder) finish() ([]byte, error) {
+// finish makes the section. types is the contents of .BTF.
+func (e *encoder) finish(types []byte) ([]byte, error) {
 	if err := e.rankAll(); err != nil {
 		return nil, err
 	}
 	e.rankParams()
 	var parts [numParts][]byte
-	parts[partNames], parts[partTexts] = textTable(e.names), textTable(e.texts)
+	parts[partNames], parts[partTexts] = textTable(e.names, true), textTable(e.texts, false)
 	width := bits.Len(uint(len(e.names)))
 	var ids bitWriter
 	for _, f := range e.funs {
@@ -132,6 +135,13 @@ func (e *encoder) finish() ([]byte, error) {
 	}
 	parts[partTuples] = r.end(false)
 	parts[partBlocks] = e.sites()
+	var err error
+	if parts[partBTFIndex], err = btf.Index(types); err != nil {
+		return nil, err
+	}
+	for piece := range slices.Chunk(types, sealed.PageSize) {
+		parts[partBTFSums] = binary.LittleEndian.AppendUint32(parts[partBTFSums], sealed.Sum(piece))
+	}
 	return e.assemble(parts), nil
 }
 

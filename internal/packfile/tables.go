@@ -2,6 +2,7 @@ package packfile
 
 import (
 	"encoding/binary"
+	"slices"
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -55,8 +56,16 @@ func (f *File) first(part, g int) (string, error) {
 // nameOf finds the number of a name, or -1.
 func (f *File) nameOf(name string) (int, error) {
 	var failed error
+	wanted := prefix(name)
 	g := sort.Search(groups(f.parts[partNames].N), func(i int) bool {
-		t, err := f.first(partNames, i)
+		_, begins, err := f.offset(partNames, i)
+		if err == nil && uint32(begins) != wanted {
+			return uint32(begins) > wanted
+		}
+		t := ""
+		if err == nil {
+			t, err = f.first(partNames, i)
+		}
 		if err != nil {
 			failed = err
 		}
@@ -88,13 +97,13 @@ func (f *File) nameIDs() ([]uint32, error) {
 		return nil, err
 	}
 	out := make([]uint32, f.funs)
+	d = append(slices.Clip(d), make([]byte, 8)...) // so that there are 8 bytes from each place on
+	names, mask := uint32(f.parts[partNames].N), uint32(1)<<f.width-1
 	for i := range out {
 		at := i * f.width
-		var b [8]byte
-		copy(b[:], d[at/8:])
-		v := uint32(binary.LittleEndian.Uint64(b[:]) >> (at % 8) & (1<<f.width - 1))
-		if int(v) >= f.parts[partNames].N {
-			return nil, f.own.Errorf(p.From+at/8, "a function has the name number %d of %d", v, f.parts[partNames].N)
+		v := uint32(binary.LittleEndian.Uint64(d[at/8:])>>(at%8)) & mask
+		if v >= names {
+			return nil, f.own.Errorf(p.From+at/8, "a function has the name number %d of %d", v, names)
 		}
 		out[i] = v
 	}

@@ -181,8 +181,8 @@ func (w *Writer) value(v *Value) (int32, error) {
 }
 
 // Finish returns the section. final, if it is not nil, returns the number that a type has in the pack; it is called in an
-// order that depends on the sites alone.
-func (w *Writer) Finish(final func(TypeID) TypeID) ([]byte, error) {
+// order that depends on the sites alone. types returns the contents of .BTF, after all types have their numbers.
+func (w *Writer) Finish(final func(TypeID) TypeID, types func() []byte) ([]byte, error) {
 	if final == nil {
 		final = func(t TypeID) TypeID { return t }
 	}
@@ -197,7 +197,7 @@ func (w *Writer) Finish(final func(TypeID) TypeID) ([]byte, error) {
 	if err := e.blocks(); err != nil {
 		return nil, err
 	}
-	return e.finish()
+	return e.finish(types())
 }
 
 // appendExpr appends an expression, an operation before its operands.
