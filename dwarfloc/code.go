@@ -32,9 +32,12 @@ type code struct {
 	twinsIn       []*twins // for each body its own, or nil
 	nearby        []int32  // memory of twins.nearby, which is of nearbyOf
 	nearbyOf      *twins
-	statementRows []statement // by address and view
-	runs          []rowRun    // for each statement with which one begins
-	owner         []int32     // for each instruction of the graph: index in bodies of the innermost body that has it
+	statementRows []statement              // by address and view
+	runs          []rowRun                 // for each statement with which one begins
+	anyMerged     bool                     // one of the bodies
+	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
+	begins        map[int32][]int32        // see beginsOf
+	owner         []int32                  // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 
 // body is the function itself or one inlined instance.
@@ -48,6 +51,8 @@ type body struct {
 	view   uint64
 	live   bool // start is known
 	text   text
+	call   callPlace
+	merged bool // it, or a body around it, is what a compiler merged of several instances
 }
 
 // body returns the index in bodies of a record's.
@@ -127,10 +132,15 @@ func (c *code) readBodies() error {
 			return err
 		}
 		var pcs dw.PCs
-		if err := e.Attrs(pcs.Take); err != nil {
+		b := body{rec: i, parent: parent}
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			pcs.Take(a, v)
+			b.call.take(a, v)
+		})
+		if err != nil {
 			return err
 		}
-		b := body{rec: i, parent: parent, view: pcs.EntryView}
+		b.view = pcs.EntryView
 		if b.ranges, err = u.Extent(&pcs); err != nil {
 			return err
 		}
@@ -151,6 +161,7 @@ func (c *code) readBodies() error {
 		p.end = max(p.end, c.bodies[i].end)
 	}
 	c.ranges = apart(c.bodies[0].ranges)
+	c.findMerged()
 	return nil
 }
 

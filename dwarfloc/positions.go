@@ -16,8 +16,12 @@ type rowPlace struct {
 
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
-func (c *code) solve(i int32) flow.Runs {
-	runs := c.solver.Solve(c.pieces(i, nil), nil)
+// kin are the bodies that share code with it.
+func (c *code) solve(i int32, kin map[int32]kinship) flow.Runs {
+	if kin != nil {
+		return c.solveMerged(i, kin)
+	}
+	runs := c.solver.Solve(c.pieces(i, nil, nil), nil)
 	starts := make(map[rowPlace]bool)
 	for _, w := range runs.In {
 		if r := c.rowAt(w.Insn); r != nil {
@@ -30,7 +34,7 @@ func (c *code) solve(i int32) flow.Runs {
 			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.solver.Solve(c.pieces(i, starts), nil)
+	return c.solver.Solve(c.pieces(i, nil, starts), nil)
 }
 
 // placeOf returns the place of an instruction, which has the row.
@@ -49,8 +53,8 @@ func (c *code) rowAt(n int32) *dw.Row {
 }
 
 // pieces returns the marks of a body by its instructions. starts are the positions at which a
-// run begins when execution comes back to the body.
-func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
+// run begins when execution comes back to the body, and kin the bodies that share code with it.
+func (c *code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) []flow.Mark {
 	b := &c.bodies[i]
 	g := c.graph
 	var out []flow.Mark
@@ -60,8 +64,10 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		within := false
 		var first rowPlace // of the last piece that began a run
 		var shape, global uint64
-		owned := false // an instruction of the body's own text, not of what is inlined into it, was since then
-		pending := -1  // an instruction of the caller after a piece
+		begun := block.First // the first instruction of that piece
+		owned := false       // an instruction of the body's own text, not of what is inlined into it, was since then
+		pending := -1        // an instruction of the caller after a piece
+		other := int32(-1)   // the body before that shares code with this one
 		for at := block.First; at < block.Last; at++ {
 			in := &g.Insns[at]
 			if in.Kind == flow.Nop {
@@ -72,6 +78,17 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 				if r != nil && r.Line == 0 {
 					continue // of no position: merged from several
 				}
+				if m := c.member(kin, own); m >= 0 {
+					if m != other && r != nil && starts[c.placeIn(kin, i, r, at)] {
+						out = append(out, flow.Mark{Insn: at, Kind: flow.MarkExit})
+						piece, within, pending = false, false, -1
+					}
+					if other = m; kin[m] == sharer {
+						out = append(out, flow.Mark{Insn: at, Kind: flow.MarkTwin})
+						piece, within, pending = false, false, -1
+						continue
+					}
+				}
 				if piece && within && pending < 0 {
 					pending = int(at)
 				} else if !piece && !within && pending < 0 {
@@ -81,9 +98,12 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 				within = false
 				continue
 			}
+			if kin != nil && c.bodies[i].merged && r != nil && r.Line == 0 {
+				continue
+			}
 			var pos rowPlace
 			if r != nil {
-				pos = c.placeOf(r, at)
+				pos = c.placeIn(kin, i, r, at)
 			}
 			begins := starts[pos]
 			row := r != nil && r.Addr == in.Addr
@@ -94,8 +114,9 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 					kind = flow.MarkEnter
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
-				first, shape, global, owned = pos, c.shape(at), c.global(at), false
-			case begins && (row || global != 0 && c.global(at) == global) && !c.u.isGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)),
+				first, shape, global, owned, begun = pos, c.shape(at), c.global(at), false, at
+			case begins && (row || global != 0 && c.global(at) == global) && !c.u.isGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)) &&
+				(c.u.gnu() || c.repeated(i, block, begun, at)),
 				begins && row && pending >= 0 && !starts[first] && !c.u.isGo():
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
 				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
@@ -105,7 +126,7 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 					gone = pending
 				}
 				out = append(out, flow.Mark{Insn: int32(gone), Kind: flow.MarkAway}, flow.Mark{Insn: at, Kind: flow.MarkEnter})
-				owned = false
+				owned, begun = false, at
 			}
 			owned = owned || c.owner[at] == i
 			piece, within, pending = true, true, -1
@@ -115,6 +136,37 @@ func (c *code) pieces(i int32, starts map[rowPlace]bool) []flow.Mark {
 		}
 	}
 	return out
+}
+
+// maxCopy bounds how many instructions of a copy are compared.
+const maxCopy = 64
+
+// repeated reports whether instructions of a body from one instruction of a block on may be a copy
+// of those from an earlier one on. They are none if they change a variable at a position that the earlier
+// ones do not have, and lack something of the earlier ones.
+func (c *code) repeated(i int32, block *flow.Block, from, at int32) bool {
+	type step struct {
+		pos   rowPlace
+		shape uint64
+	}
+	each := func(from, to int32, f func(n int32, s step)) {
+		for n := from; n < min(to, block.Last); n++ {
+			if r := c.rowAt(n); r != nil && c.bodies[i].has(c.owner[n]) && c.graph.Insns[n].Kind != flow.Nop {
+				f(n, step{c.placeOf(r, n), c.shape(n)})
+			}
+		}
+	}
+	first, known := make(map[step]bool), make(map[rowPlace]bool)
+	each(from, min(at, from+maxCopy), func(_ int32, s step) { first[s], known[s.pos] = true, true })
+	other := false
+	each(at, at+2*min(at-from, maxCopy)+8, func(n int32, s step) {
+		delete(first, s)
+		if !known[s.pos] && c.global(n) != 0 {
+			w, ok := c.arch.Writes(c.graph.Bytes(n))
+			other = other || ok && w.Memory
+		}
+	})
+	return !other || len(first) == 0
 }
 
 // owns reports whether a block has an instruction of a body's own text.

@@ -50,9 +50,10 @@ type Ways struct {
 	Out []Way
 	// Unknown is why the ways are not known, or "".
 	Unknown string
-	// Within is set if the instance is a part of the body that it is in: GCC splits a function
-	// into its beginning and the rest, and may inline the rest again (-fpartial-inlining). Its
-	// runs are those of that body, and it has no ways of its own.
+	// Within is set if the instance is a part of another one, in which its runs begin: it has no
+	// ways in of its own. GCC splits a function into its beginning and the rest, and may inline the rest
+	// again, into the body of the former (-fpartial-inlining). LLVM merges equal instructions of
+	// several instances into another one, which then has the ways in, or the ways out, of all.
 	Within bool
 	// NoReturn is how many calls in the body do not return, and traps.
 	NoReturn int
@@ -380,6 +381,7 @@ func (c *code) ways(rec int32) (Ways, error) {
 		return entry, nil
 	}
 	var runs flow.Runs
+	var kin map[int32]kinship
 	if c.marked() {
 		twins := c.twinsOf(int32(i))
 		own := func(n int32) bool { return b.has(c.owner[n]) }
@@ -391,13 +393,14 @@ func (c *code) ways(rec int32) (Ways, error) {
 			w.Again = w.Again || c.taken(int32(i), w)
 		}
 	} else {
-		runs = c.solve(int32(i))
+		kin = c.kinOf(int32(i))
+		runs = c.solve(int32(i), kin)
 	}
-	if len(runs.In) == 0 {
+	if len(runs.In) == 0 && kin == nil {
 		entry.Unknown = "no instruction of the body is reached"
 		return entry, nil
 	}
-	out := Ways{NoReturn: runs.Ends}
+	out := Ways{NoReturn: runs.Ends, Within: len(runs.In) == 0}
 	merged := c.mergedAway(int32(i))
 	for _, w := range runs.In {
 		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start

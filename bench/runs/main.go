@@ -29,7 +29,7 @@ func main() {
 
 func run(ctx context.Context, only []string, dir string) error {
 	var builds []truth.Build
-	for _, b := range truth.RunsMatrix() {
+	for _, b := range truth.Matrix() {
 		if slices.ContainsFunc(only, func(part string) bool { return strings.Contains(b.String(), part) }) {
 			builds = append(builds, b)
 		}

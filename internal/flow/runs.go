@@ -318,7 +318,7 @@ func (s *Solver) findBack() {
 func decided(marks []Mark) (back, ok bool) {
 	for _, m := range marks {
 		if m.Kind != MarkAway {
-			return m.Kind == MarkInside, true
+			return m.Kind == MarkInside || m.Kind == MarkTwin, true
 		}
 	}
 	return false, false

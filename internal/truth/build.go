@@ -89,6 +89,9 @@ func (w *workshop) compile(ctx context.Context, b *Build, folder string, args ..
 
 // family is the compiler without its version and language: "gcc" for "g++-12" too.
 func (b *Build) family() string {
+	if b.Language == Go {
+		return "go"
+	}
 	name, _, _ := strings.Cut(b.Compiler, "-")
 	return strings.Replace(strings.Replace(name, "clang++", "clang", 1), "g++", "gcc", 1)
 }

@@ -67,20 +67,6 @@ func Matrix() []Build {
 	return all
 }
 
-// RunsMatrix returns the builds whose runs are counted: those of the compilers whose differences
-// are known one by one (see Body.KnownToDiffer). Of clang 19 and 22 some bodies with copies are
-// counted twice that those of clang 14 to 16 are not (constant, both_sides, virtual_call at -O1).
-func RunsMatrix() []Build {
-	return slices.DeleteFunc(Matrix(), func(b Build) bool {
-		for _, c := range others {
-			if b.Compiler == c || b.Compiler == in(CPP, c) {
-				return true
-			}
-		}
-		return b.Compiler == "rustc-web" || slices.Contains(gos, b.Compiler)
-	})
-}
-
 // in returns the name of the compiler of C for a language.
 func in(l Language, compiler string) string {
 	if l == CPP {

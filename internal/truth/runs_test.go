@@ -21,7 +21,7 @@ func TestRuns(t *testing.T) {
 		seed = 1
 	}
 	var builds []Build
-	for _, b := range chooseCounting(RunsMatrix(), seed) {
+	for _, b := range chooseCounting(Matrix(), seed) {
 		if missing := b.Missing(); missing != "" {
 			testenv.Missing(t, "%s is not installed: run \"make deps\"", missing)
 		}

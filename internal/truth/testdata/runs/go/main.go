@@ -172,7 +172,7 @@ func main() {
 	for i := range numbers {
 		numbers[i] = i * 7 % 11
 	}
-	for k := range 12 {
+	for k := 0; k < 12; k++ {
 		work(k)
 		done := make(chan int)
 		go func() { done <- grown(k * 20) }()

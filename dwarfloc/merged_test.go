@@ -1,0 +1,151 @@
+package dwarfloc_test
+
+import (
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/testenv"
+	"github.com/bpfprologue/bpfprologue/sites"
+)
+
+// waysOf returns the inlined instances of a function of a program, and their ways.
+func waysOf(t *testing.T, path, name string) ([]*dwarfloc.Site, []dwarfloc.Ways) {
+	t.Helper()
+	img := testenv.Open(t, path)
+	pattern, err := glob.Compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := sites.Select(t.Context(), img, sites.Selection{Functions: pattern})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways, err := img.Ways(t.Context(), found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, ways
+}
+
+// TestMergedInstances: LLVM takes the count, with which each run begins, out of the three instances of
+// constant, and what two of them end with out of these. What it takes out has an instance of its own.
+func TestMergedInstances(t *testing.T) {
+	const source = `
+volatile long runs;
+volatile int sink;
+#define INLINE static inline __attribute__((always_inline))
+INLINE int constant(int mode, int x)
+{
+	runs++;
+	switch (mode) {
+	case 0:
+		return x;
+	case 1:
+		sink = x;
+		return x + 1;
+	}
+	sink = mode;
+	return x * mode;
+}
+__attribute__((noinline)) int choose(int k, int r)
+{
+	if (k == 0)
+		r += constant(0, r);
+	else if (k == 3)
+		r += constant(1, r);
+	else
+		r += constant(k, r);
+	return r;
+}
+int main(int argc, char **argv) { return choose(argc, 2); }
+`
+	for _, compiler := range []string{"clang-19", "clang-22"} {
+		found, ways := waysOf(t, compile(t, compiler, source, "-g", "-O1", "-fPIE"), "constant")
+		in, out := enteredOnce(t, compiler, found, ways)
+		if len(found) != 3 || in != 1 || out != 3 {
+			t.Errorf("%s: %d instances have %d ways in and %d out: %+v", compiler, len(found), in, out, ways)
+		}
+	}
+}
+
+// enteredOnce returns how many ways in and out there are, each of which sees its runs once.
+func enteredOnce(t *testing.T, compiler string, found []*dwarfloc.Site, ways []dwarfloc.Ways) (in, out int) {
+	t.Helper()
+	for i, w := range ways {
+		if w.Unknown != "" || w.Within != (len(w.In) == 0) {
+			t.Errorf("%s: %v: %+v", compiler, found[i], w)
+		}
+		for _, y := range w.In {
+			if y.Again {
+				t.Errorf("%s: %v: %+v", compiler, found[i], y)
+			}
+		}
+		in, out = in+len(w.In), out+len(w.Out)
+	}
+	return in, out
+}
+
+// TestMergedWithoutLine: what LLVM merges of two calls, here a copy of their result, can have an
+// instance at the calls' line, with instructions of no line: it is nobody's run.
+func TestMergedWithoutLine(t *testing.T) {
+	const source = `
+volatile long runs;
+volatile int sink;
+struct shape { virtual int area(int) const { return sink; } virtual ~shape() {} };
+struct square : shape { int area(int k) const override { return k * k; } };
+struct cleanup { ~cleanup() { sink = 1; } };
+static inline __attribute__((always_inline)) int call(const shape &s, int k)
+{
+	runs = runs + 1;
+	return s.area(k);
+}
+__attribute__((noinline)) int twice(const shape &a, const shape &b, int k)
+{
+	cleanup c;
+	return call(a, k) + call(b, 3);
+}
+int main(int argc, char **) { square a; shape b; return twice(a, b, argc); }
+`
+	for _, compiler := range []string{"clang++-19", "clang++-22"} {
+		found, ways := waysOf(t, compile(t, compiler, source, "-g", "-O1", "-fPIE"), "call")
+		in, out := enteredOnce(t, compiler, found, ways)
+		if len(found) != 3 || in != 2 || out != 4 {
+			t.Errorf("%s: %d instances have %d ways in and %d out: %+v", compiler, len(found), in, out, ways)
+		}
+	}
+}
+
+// TestNoCopy: in one block, LLVM has two instructions of one position of a body, with instructions of another
+// one between them, and only then the count: that is one run.
+func TestNoCopy(t *testing.T) {
+	const source = `
+volatile long runs;
+volatile int sink;
+static inline __attribute__((always_inline)) void both_sides(int x)
+{
+	runs++;
+	if (x & 1)
+		sink = x;
+	else
+		sink = -x;
+}
+__attribute__((noinline)) int other(int k) { return k * sink; }
+__attribute__((noinline)) void paths(int k)
+{
+	both_sides(k);
+	both_sides(k + 1);
+	for (int i = 0; i < k; i++)
+		both_sides(i);
+	sink = other(k);
+	sink = other(k & 1);
+}
+int main(int argc, char **argv) { paths(argc); return 0; }
+`
+	for _, compiler := range []string{"clang-19", "clang-22"} {
+		found, ways := waysOf(t, compile(t, compiler, source, "-g", "-O1", "-fPIE"), "both_sides")
+		if in, out := enteredOnce(t, compiler, found, ways); len(found) != 3 || in != 3 || out != 3 {
+			t.Errorf("%s: %d instances have %d ways in and %d out: %+v", compiler, len(found), in, out, ways)
+		}
+	}
+}
