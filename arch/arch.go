@@ -66,28 +66,12 @@ type Arch struct {
 	// Args are the DWARF numbers of the registers that hold arguments at a function's
 	// entry, in their order. There are none if that is not known.
 	Args []uint16
-	// PlainOnly is set if these fields say only how integers and pointers are passed: of at most a
-	// word, or of two on machines with words of 4 bytes.
-	PlainOnly bool
 	// Preserved are the DWARF numbers of the registers that functions preserve: at a
 	// function's entry they hold values of its caller.
 	Preserved []uint16
-	// VectorArgs is how many more arguments are in vector registers.
-	VectorArgs int
 	// StackArgs is where the other arguments begin: bytes above the stack pointer at a
 	// function's entry.
 	StackArgs int
-	// ResultAddress is set if the address for a result in memory is passed like a first
-	// argument, and is returned like a pointer.
-	ResultAddress bool
-	// LargeByReference is set if structures of more than two words are passed by address,
-	// and not set if they are copied to the stack.
-	LargeByReference bool
-	// WordClasses is set if each word of a structure is in a register of its own kind, and
-	// all of it on the stack if there are too few registers. Otherwise only structures of
-	// nothing but floating-point numbers are in vector registers; and after an argument
-	// that found too few registers, none is in one.
-	WordClasses bool
 
 	// GOARCH and Uname are what Go and uname -m call the architecture.
 	GOARCH string

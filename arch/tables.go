@@ -12,10 +12,10 @@ var all = []*Arch{amd64, arm64, armhf, i386, mips64el, ppc64el, riscv64, s390x}
 // arch/x86/include/uapi/asm/ptrace.h, unchanged since Linux 2.6.
 var amd64 = build(Arch{
 	Name: "amd64", GOARCH: "amd64", Uname: []string{"x86_64"}, Machine: elf.EM_X86_64, WordSize: 8, GlobDat: uint32(elf.R_X86_64_GLOB_DAT), Sigil: "%", SP: 7, PC: 16, Results: []uint16{0, 1},
-	Args:       []uint16{5, 4, 1, 2, 8, 9},                              // figure 3.4
-	Preserved:  []uint16{3, 6, 12, 13, 14, 15},                          // figure 3.4
-	VectorArgs: 8, StackArgs: 8, ResultAddress: true, WordClasses: true, // section 3.2.3
-	Source: "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
+	Args:      []uint16{5, 4, 1, 2, 8, 9},     // figure 3.4
+	Preserved: []uint16{3, 6, 12, 13, 14, 15}, // figure 3.4
+	StackArgs: 8,                              // section 3.2.3
+	Source:    "System V ABI AMD64 supplement 1.0, figure 3.36; arch/x86/include/uapi/asm/ptrace.h",
 }, map[string]string{ // arch/x86/kernel/ptrace.c (6.1), regoffset_table
 	"rax": "ax", "rbx": "bx", "rcx": "cx", "rdx": "dx", "rsi": "si", "rdi": "di", "rbp": "bp", "rsp": "sp", "rip": "ip", "rflags": "flags",
 }, slices.Concat(
@@ -61,10 +61,9 @@ var amd64 = build(Arch{
 // struct pt_regs.
 var arm64 = build(Arch{
 	Name: "arm64", GOARCH: "arm64", Uname: []string{"aarch64"}, Machine: elf.EM_AARCH64, WordSize: 8, GlobDat: uint32(elf.R_AARCH64_GLOB_DAT), SP: 31, PC: 32, Link: 30, Results: []uint16{0, 1},
-	Args:       []uint16{0, 1, 2, 3, 4, 5, 6, 7},                     // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
-	Preserved:  []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, // 6.1.1
-	VectorArgs: 8, LargeByReference: true,
-	Source: "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
+	Args:      []uint16{0, 1, 2, 3, 4, 5, 6, 7},                     // Procedure Call Standard for the Arm 64-bit Architecture, 6.8.2
+	Preserved: []uint16{19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}, // 6.1.1
+	Source:    "DWARF for the Arm 64-bit Architecture 2023Q3; arch/arm64/include/uapi/asm/ptrace.h",
 }, nil, slices.Concat(
 	numbered("x", 31, 0, 0, 8),
 	[]Register{

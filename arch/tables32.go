@@ -15,7 +15,7 @@ import (
 var i386 = build(Arch{
 	Name: "i386", GOARCH: "386", Uname: []string{"i386", "i486", "i586", "i686"}, Machine: elf.EM_386, WordSize: 4, GlobDat: uint32(elf.R_386_GLOB_DAT), Sigil: "%", SP: 4, PC: 8, Results: []uint16{0, 2},
 	Preserved: []uint16{3, 5, 6, 7}, // table 2.3
-	StackArgs: 4, PlainOnly: true,
+	StackArgs: 4,
 	// arch/x86/entry/entry_64_compat.S
 	Hosts:  map[string]map[uint16]string{"amd64": {0: "rax", 1: "rcx", 2: "rdx", 3: "rbx", 4: "rsp", 5: "rbp", 6: "rsi", 7: "rdi", 8: "rip", 9: "rflags", 41: "cs", 42: "ss"}},
 	Source: "System V ABI Intel386 supplement 1.1, table 2.14; arch/x86/include/asm/ptrace.h",
@@ -54,7 +54,6 @@ var armhf = build(Arch{
 	SP: 13, PC: 15, Link: 14, Results: []uint16{0, 1},
 	Args:      []uint16{0, 1, 2, 3},            // Procedure Call Standard for the Arm Architecture, 6.1.1
 	Preserved: []uint16{4, 5, 6, 7, 8, 10, 11}, // 6.1.1; r9 is the platform's
-	PlainOnly: true,
 	Source:    "DWARF for the Arm Architecture 2023Q3; arch/arm/include/asm/ptrace.h",
 }, map[string]string{"r11": "fp", "r12": "ip"}, // arch/arm/kernel/ptrace.c (6.1), regoffset_table
 	slices.Concat(

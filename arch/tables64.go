@@ -12,8 +12,8 @@ var s390x = build(Arch{
 	Name: "s390x", GOARCH: "s390x", Uname: []string{"s390x"}, Machine: elf.EM_S390, WordSize: 8, BigEndian: true, GlobDat: uint32(elf.R_390_GLOB_DAT), SP: 15, PC: 65, Link: 14, Results: []uint16{2},
 	Args:      []uint16{2, 3, 4, 5, 6},              // section 1.2.2.1
 	Preserved: []uint16{6, 7, 8, 9, 10, 11, 12, 13}, // table 1.4
-	StackArgs: 160, PlainOnly: true,                 // section 1.2.1.1
-	Source: "ELF ABI s390x Supplement 1.6; arch/s390/include/uapi/asm/ptrace.h",
+	StackArgs: 160,                                  // section 1.2.1.1
+	Source:    "ELF ABI s390x Supplement 1.6; arch/s390/include/uapi/asm/ptrace.h",
 }, map[string]string{"pswm": "", "pswa": ""}, // arch/s390/kernel/ptrace.c (6.1), regs_query_register_offset: only r0 to r15
 	slices.Concat(
 		numbered("r", 16, 0, 24, 8),
@@ -36,8 +36,8 @@ var ppc64el = build(Arch{
 	SP: 1, PC: 110, Link: 65, Results: []uint16{3, 4},
 	Args:      []uint16{3, 4, 5, 6, 7, 8, 9, 10},                                                // section 2.2.3
 	Preserved: []uint16{14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31}, // section 2.2.1
-	StackArgs: 96, PlainOnly: true,                                                              // section 2.2.2: the ninth word of the parameter save area
-	Source: "64-Bit ELF V2 ABI Specification for Power 1.5; arch/powerpc/include/uapi/asm/ptrace.h",
+	StackArgs: 96,                                                                               // section 2.2.2: the ninth word of the parameter save area
+	Source:    "64-Bit ELF V2 ABI Specification for Power 1.5; arch/powerpc/include/uapi/asm/ptrace.h",
 }, map[string]string{"lr": "link", "cr": "ccr"}, // arch/powerpc/kernel/ptrace/ptrace.c (6.1), regoffset_table
 	slices.Concat(
 		numbered("r", 32, 0, 0, 8),
@@ -65,7 +65,6 @@ var riscv64 = build(Arch{
 	Name: "riscv64", GOARCH: "riscv64", Uname: []string{"riscv64"}, Machine: elf.EM_RISCV, WordSize: 8, GlobDat: uint32(elf.R_RISCV_64), CodeMarks: true, SP: 2, PC: 65, Link: 1, Results: []uint16{10, 11},
 	Args:      []uint16{10, 11, 12, 13, 14, 15, 16, 17},               // chapter 2, Integer Calling Convention
 	Preserved: []uint16{8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27}, // chapter 1
-	PlainOnly: true,
 	Source:    "RISC-V ABIs Specification 1.0; arch/riscv/include/uapi/asm/ptrace.h",
 }, map[string]string{"pc": "epc"}, // arch/riscv/kernel/ptrace.c (6.1), regoffset_table
 	slices.Concat(
@@ -84,7 +83,6 @@ var mips64el = build(Arch{
 	Name: "mips64el", GOARCH: "mips64le", Uname: []string{"mips64"}, Machine: elf.EM_MIPS, WordSize: 8, SP: 29, PC: 119, Link: 31, Results: []uint16{2, 3},
 	Args:      []uint16{4, 5, 6, 7, 8, 9, 10, 11},               // MIPSpro N32 ABI Handbook, chapter 2
 	Preserved: []uint16{16, 17, 18, 19, 20, 21, 22, 23, 28, 30}, // table 2-1
-	PlainOnly: true,
 	Source:    "gcc/config/mips/mips.h; arch/mips/include/asm/ptrace.h",
 }, map[string]string{ // arch/mips/kernel/ptrace.c (6.1), regoffset_table
 	"zero": "r0", "at": "r1", "v0": "r2", "v1": "r3", "a0": "r4", "a1": "r5", "a2": "r6", "a3": "r7", "a4": "r8", "a5": "r9", "a6": "r10", "a7": "r11",

@@ -264,7 +264,11 @@ func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error
 			return s, nil
 		}
 	}
-	s.Addr, s.View, s.AfterPrologue = p.addr, p.view, false
+	if s.LocalEntry && p.addr == s.state.addr {
+		s.state = p // callers in the same image enter after it
+		return s, nil
+	}
+	s.moveTo(p)
 	return s, nil
 }
 
@@ -374,6 +378,6 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 		return nil, err
 	}
 	s.early = s.AfterPrologue && addr < s.Addr
-	s.Addr, s.View, s.AfterPrologue = addr, view, false
+	s.moveTo(place{addr, view})
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -87,14 +88,12 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 	if err != nil {
 		return signatureChanged, err
 	}
-	if result.Kind != TypeVoid {
-		p, known, err := passingOf(result, u.Lang, a)
-		if err != nil || !known {
-			return signatureChanged, err
-		}
-		if (p.memory || p.reference) && a.ResultAddress {
-			next.ints++
-		}
+	variadic, err := isVariadic(e)
+	if err != nil {
+		return signatureChanged, err
+	}
+	if known, err := next.result(result, u.Lang, variadic); err != nil || !known {
+		return signatureChanged, err
 	}
 	return k, s.declaredParams(e, func(d *varEntry) (more bool, err error) {
 		t, err := d.u.typeOf(d.typ)
@@ -102,10 +101,10 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 			return false, err
 		}
 		p, known, err := passingOf(t, u.Lang, a)
-		if err != nil || !known {
+		if err != nil || !known || variadic && p.vectors > 0 && abi.Of(a).VariadicWords {
 			return false, err
 		}
-		if len(p.words) == 0 && !p.memory {
+		if p.nothing() {
 			return true, nil // nothing is passed
 		}
 		param := passedParam{}
@@ -134,6 +133,15 @@ func (s *Site) declaredParams(e dw.Entry, f func(d *varEntry) (more bool, err er
 		}
 		return f(d)
 	})
+}
+
+// isVariadic reports whether a function has variable arguments.
+func isVariadic(e dw.Entry) (is bool, err error) {
+	err = e.Children(func(c dw.Entry) (bool, error) {
+		is = c.Tag() == dw.TagUnspecifiedParams
+		return !is, nil
+	})
+	return is, err
 }
 
 // changed are marks in symbols of clones whose parameters or result the compiler may have

@@ -462,15 +462,11 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 	}
 	next := passer{a: a}
 	known := len(a.Args) > 0 && v.s.reason == ""
-	if result.Kind != TypeVoid {
-		r, ok, err := passingOf(result, dw.LangC, a)
-		if err != nil {
-			return nil, err
-		}
-		if known = known && ok; (r.memory || r.reference) && a.ResultAddress {
-			next.ints++
-		}
+	ok, err := next.result(result, dw.LangC, false)
+	if err != nil {
+		return nil, err
 	}
+	known = known && ok
 	var out []*Variable
 	for i, d := range declared {
 		if d.Type == 0 && d.Name == "" && i == len(declared)-1 {
@@ -488,7 +484,7 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 		if pass, known, err = passingOf(x.Type, dw.LangC, a); err != nil {
 			return nil, err
 		}
-		if known && (len(pass.words) > 0 || pass.memory) {
+		if known && !pass.nothing() {
 			x.Loc, x.Reason = next.next(&pass)
 			x.Loc.Rule = loc.RuleABIBTF
 		} else if known {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -26,6 +27,7 @@ type Image struct {
 	o     Options
 	lost  *MissingError     // see Missing
 	slots *insn.SlotDecoder // nil if the architecture has none
+	flags uint32            // of the ELF file
 
 	asideMu   sync.Mutex
 	aside     sync.WaitGroup // work that Close waits for
@@ -122,6 +124,9 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		return nil, err
 	}
 	img := &Image{File: f}
+	if err := f.Guard(func() error { img.flags = elfFlags(f); return nil }); err != nil {
+		return nil, err
+	}
 	if in := insn.For(f.Instructions()); in != nil {
 		img.slots = in.Slots
 	}
@@ -159,6 +164,16 @@ func damaged(f *image.File) func(section string, off uint64, format string, args
 		}
 		return e
 	}
+}
+
+// elfFlags returns e_flags of a file's header, which say which calling convention an image has.
+func elfFlags(f *image.File) uint32 {
+	at := 48
+	if f.Arch().WordSize < 8 {
+		at = 36
+	}
+	r := bin.Reader{D: f.Contents(), P: at, BigEndian: f.BigEndian()}
+	return r.U32()
 }
 
 func sectionAddr(f *image.File, name string) uint64 {

@@ -1,87 +1,257 @@
 package dwarfloc
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// How the calling convention passes values of a type: which words of it are in integer
-// registers, and which in vector registers. The rules are those of the System V ABI (AMD64
-// supplement, section 3.2.3) and of the Procedure Call Standard for the Arm 64-bit
-// Architecture (sections 6.8 and 6.9). Where they differ, fields of arch.Arch decide.
+// How the calling convention passes values of a type: which parts of it are in integer
+// registers, and which in vector registers. What differs between architectures is in package abi.
 
-// class is the kind of register that holds a word.
+// class is the kind of register that holds a part of a value.
 type class uint8
 
 const (
 	classNone    class = iota // no field of the value is there
 	classInteger              // a general register
 	classVector               // a vector register, which a probe does not see
-	classMemory               // none: the whole value is in memory
 )
+
+// part is what of a value is in one register, with the padding that follows it.
+type part struct {
+	off, size int64 // bytes
+	class     class
+}
 
 // passing is how values of a type are passed.
 type passing struct {
-	words     []class
+	parts     []part
+	vectors   int   // vector registers, or units of them (abi.Convention.VectorUnit)
+	slots     int   // that it stands for, if that is not by its size
+	unit      int   // of these, how many must be aligned
 	size      int64 // bytes
 	align     int64 // bytes
 	memory    bool  // on the stack, or for a result where the caller says
 	reference bool  // by an address
-	separate  bool  // each word is passed like a value of its own
+	separate  bool  // each part is passed like a value of its own
+	whole     bool  // it is not known where it is if it finds too few registers
 }
 
-// passingOf returns how values of a type are passed. ok is false if that is not known.
+// nothing reports whether no register and no memory has the value.
+func (p *passing) nothing() bool { return len(p.parts) == 0 && !p.memory }
+
+// passingOf returns how values of a type are passed as arguments. ok is false if that is not known.
 func passingOf(t *Type, lang uint64, a *arch.Arch) (p passing, ok bool, err error) {
-	p.align = 1
+	return passingBy(t, lang, a, false)
+}
+
+// passingBy is passingOf, or the same for results.
+func passingBy(t *Type, lang uint64, a *arch.Arch, result bool) (p passing, ok bool, err error) {
 	if t, err = t.resolve(0); err != nil {
 		return p, false, err
 	}
-	p.size = t.Size
 	word := int64(a.WordSize)
+	p = passing{size: t.Size, align: 1}
+	c := abi.Of(a)
 	rust := lang == dw.LangRust
 	switch {
-	case a.PlainOnly && !plain(t, a):
+	case plain(t):
+		p.align = t.Size
+		p.inWords(word)
+		return p, t.Size > 0, nil
+	case rust && !c.Rust:
 		return p, false, nil
 	case rust && t.Size == 0:
 		return p, true, nil // nothing is passed
-	case t.Size <= 0:
+	case t.Size <= 0 || c.Floats == abi.FloatsUnknown:
 		return p, false, nil
 	case isRecord(t) && t.byReference:
-		return passing{words: []class{classInteger}, size: word, align: word, reference: true}, true, nil
+		p.byAddress(word)
+		return p, true, nil
 	case isRecord(t) && !dw.IsC(lang) && !rust && !t.byValue:
 		return p, false, nil // a C++ class: whether it can be copied bit by bit is not said
 	case isRecord(t) && rust && t.Size <= 2*word:
 		return rustPair(t, a, 0)
-	case isRecord(t) && (rust || a.LargeByReference) && t.Size > 2*word:
-		return passing{words: []class{classInteger}, size: word, align: word, reference: true}, true, nil
+	case isRecord(t) && rust:
+		p.byAddress(word)
+		return p, true, nil
 	}
-	if t.Size <= 2*word {
-		p.words = make([]class, (t.Size+word-1)/word)
+	known := false
+	if isRecord(t) {
+		known, err = p.structure(t, c, word, result)
+	} else {
+		known = p.number(t, c, word, result)
 	}
-	c := classifier{p: &p, word: word}
-	if ok, err := c.add(t, 0, 0); err != nil || !ok {
+	if err != nil || !known {
 		return p, false, err
 	}
-	p.memory = t.Size > 2*word
-	for _, w := range p.words {
+	return p, p.floatsKnown(t, c), nil
+}
+
+// maxParts bounds the parts of a value: more than there are registers for arguments.
+const maxParts = 16
+
+// inWords makes it a value that is like so many integers. Of a large one there are only the first.
+func (p *passing) inWords(word int64) {
+	p.parts, p.vectors = nil, 0
+	for off := int64(0); off < p.size && len(p.parts) < maxParts; off += word {
+		p.parts = append(p.parts, part{off, min(word, p.size-off), classInteger})
+	}
+}
+
+// byAddress makes it a value of which only the address is passed.
+func (p *passing) byAddress(word int64) {
+	*p = passing{parts: []part{{0, word, classInteger}}, size: word, align: word, reference: true}
+}
+
+// inVectors makes it a value in vector registers, one for each of so many equal parts.
+func (p *passing) inVectors(c *abi.Convention, parts int64) {
+	p.parts, p.vectors = nil, 0
+	each := p.size / parts
+	for i := range parts {
+		p.parts = append(p.parts, part{i * each, each, classVector})
+	}
+	p.units(c)
+}
+
+// units counts the vector registers of the parts.
+func (p *passing) units(c *abi.Convention) {
+	p.vectors, p.unit = 0, 1
+	for _, x := range p.parts {
 		switch {
-		case w == classMemory:
-			p.memory = true
-		case w == classNone, w == classVector && isRecord(t) && !a.WordClasses:
-			// An object without members, padding as large as a word, or members that could
-			// be in up to four vector registers.
-			return p, false, nil
+		case x.class != classVector:
+		case c.VectorUnit == 0:
+			p.vectors++
+		default:
+			p.unit = int(x.size) / c.VectorUnit
+			p.vectors += p.unit
 		}
 	}
-	return p, true, nil
+}
+
+// number sets how a number is passed that is no integer of a word. known is false if that is not known.
+func (p *passing) number(t *Type, c *abi.Convention, word int64, result bool) (known bool) {
+	p.align = min(t.Size, 16)
+	var how abi.Large
+	switch {
+	case t.Kind == TypeFloat && t.Size <= 8:
+		p.inVectors(c, 1)
+		return true
+	case t.Kind == TypeFloat:
+		if how = c.LongDouble; how == abi.LargeOnStack && t.Name != "long double" {
+			return false // __float128
+		}
+		if result && c.ResultLongDouble != abi.LargeUnknown {
+			how = c.ResultLongDouble
+		}
+	case t.Kind == TypeComplex:
+		p.align = t.Size / 2
+		how = c.Complex
+	case t.Kind == TypeInt && t.Size == 2*word:
+		how = c.Int128
+	case t.Kind == TypeMemberPointer && t.Size <= word:
+		p.inWords(word)
+		return true
+	}
+	switch how {
+	case abi.LargeInWords:
+		p.inWords(word)
+	case abi.LargeUnaligned:
+		p.align = word
+		p.inWords(word)
+	case abi.LargeUnlessSplit:
+		p.whole = true
+		p.inWords(word)
+	case abi.LargeByReference:
+		p.byAddress(word)
+	case abi.LargeInVector:
+		p.inVectors(c, 1)
+	case abi.LargeInVectors:
+		p.inVectors(c, 2)
+	case abi.LargeAsTwo:
+		p.slots = 2
+		p.inVectors(c, 2)
+	case abi.LargeOnStack:
+		p.memory = true
+	case abi.LargeAsMembers:
+		if t.Size > 16 {
+			return false
+		}
+		in := leaves{size: t.Size, word: word}
+		if known, err := in.add(t, leaf{}, 0); err != nil || !known {
+			return false
+		}
+		parts, known := in.parts(c.Floats, c.FloatMembers)
+		if !known || parts == nil {
+			return false
+		}
+		p.parts = parts
+		p.units(c)
+	default:
+		return false
+	}
+	return true
+}
+
+// structure sets how a structure or union is passed.
+func (p *passing) structure(t *Type, c *abi.Convention, word int64, result bool) (known bool, err error) {
+	in := leaves{size: t.Size, word: word, align: 1}
+	if known, err = in.add(t, leaf{direct: true}, 0); err != nil || !known || len(in.all) == 0 {
+		return false, err
+	}
+	p.align = in.align
+	if p.align > word && c.Slots && !c.Even {
+		return false, nil // such numbers have a rule of their own
+	}
+	floats, most := c.Floats, c.InRegisters
+	if result {
+		floats, most = c.ResultFloats, c.ResultBytes
+		if most == 0 {
+			p.memory = true
+			return true, nil
+		}
+	}
+	if c.InRegisters > 0 && slices.ContainsFunc(in.all, func(l leaf) bool { return l.packed || l.float && l.size > 8 }) {
+		// Of these, amd64 says that they are in memory; but not if integers have the same bytes, and a long double
+		// alone is returned in a register of its own.
+		p.memory = true
+		known = t.Size > most || !slices.ContainsFunc(in.all, func(l leaf) bool { return l.float && (result || l.shared) })
+		return known, nil
+	}
+	// Equal numbers stay in registers of their own even if they are many bytes; others do not.
+	large := c.ByValue > 0 && t.Size > c.ByValue || most > 0 && t.Size > most
+	var parts []part
+	if !large || floats == abi.FloatsEqual {
+		if parts, known = in.parts(floats, c.FloatMembers); !known {
+			return false, nil
+		}
+	}
+	switch {
+	case parts != nil:
+		p.parts = parts
+		p.units(c)
+	case result && large, c.ByValue == 0 && large:
+		p.memory = true
+	case large || c.PowersOnly && t.Size&(t.Size-1) != 0:
+		p.byAddress(word)
+	default:
+		p.inWords(word)
+	}
+	return true, nil
+}
+
+// floatsKnown reports whether the image says where floating-point numbers are, if there are any.
+func (p *passing) floatsKnown(t *Type, c *abi.Convention) bool {
+	return c.FloatFlag == 0 || p.vectors == 0 || t.u != nil && t.u.img.flags&c.FloatFlag != 0
 }
 
 // plain reports whether a type is one that is passed alike by all conventions: an integer or a pointer of
 // at most a word, or on machines with words of 4 bytes of two.
-func plain(t *Type, a *arch.Arch) bool {
+func plain(t *Type) bool {
 	switch t.Kind {
 	case TypeInt, TypeBool, TypeChar, TypePointer, TypeEnum:
 		return t.Size <= 8
@@ -118,184 +288,7 @@ func rustPair(t *Type, a *arch.Arch, depth int) (p passing, ok bool, err error) 
 		if r.Size > int64(a.WordSize) {
 			return p, false, nil
 		}
-		p.words = append(p.words, classInteger)
+		p.parts = append(p.parts, part{int64(len(p.parts) * a.WordSize), r.Size, classInteger})
 	}
 	return p, true, nil
-}
-
-// classifier adds up the fields of a type.
-type classifier struct {
-	p      *passing
-	word   int64
-	fields int
-}
-
-// maxFields bounds the fields of a type that are looked at: 16 bytes have no more, but
-// larger types are classified too, for their alignment.
-const maxFields = 256
-
-// add adds an object of type t at an offset. ok is false if its class is not known.
-func (c *classifier) add(t *Type, off int64, depth int) (ok bool, err error) {
-	if t, err = t.resolve(0); err != nil || depth > maxTypeDepth {
-		return false, err
-	}
-	if c.fields++; c.fields > maxFields {
-		return true, nil // it is in memory, and its alignment is known by now
-	}
-	switch {
-	case t.Kind == TypeInt || t.Kind == TypeBool || t.Kind == TypeChar || t.Kind == TypeEnum || t.Kind == TypePointer, t.Kind == TypeMemberPointer && t.Size <= c.word:
-		return c.put(off, t.Size, t.Size, classInteger), nil
-	case t.Kind == TypeFloat && t.Size <= c.word:
-		return c.put(off, t.Size, t.Size, classVector), nil
-	case t.Kind == TypeComplex && t.Size <= 2*c.word:
-		return c.put(off, t.Size, t.Size/2, classVector), nil
-	case t.Kind == TypeFloat && t.Name == "long double":
-		return c.put(off, t.Size, t.Size, classMemory), nil
-	case isRecord(t):
-		members, err := t.Members()
-		if err != nil {
-			return false, err
-		}
-		for _, m := range members {
-			if m.BitSize != 0 {
-				if !c.put(off+int64(m.BitOffset/8), int64(m.BitOffset%8+m.BitSize+7)/8, 1, classInteger) {
-					return false, nil
-				}
-				if r, err := m.Type.resolve(0); err == nil {
-					c.p.align = max(c.p.align, min(r.Size, 16))
-				}
-				continue
-			}
-			if ok, err := c.add(m.Type, off+int64(m.BitOffset/8), depth+1); err != nil || !ok {
-				return false, err
-			}
-		}
-		return true, nil
-	case t.Kind == TypeArray:
-		el, n, err := t.Count()
-		if err != nil || n < 0 {
-			return false, err
-		}
-		size, err := el.ByteSize()
-		if err != nil || size < 0 {
-			return false, err
-		}
-		for i := range min(n, maxFields) {
-			if ok, err := c.add(el, off+i*size, depth+1); err != nil || !ok {
-				return false, err
-			}
-		}
-	default:
-		return false, nil
-	}
-	return true, nil
-}
-
-// put adds a field of a class. ok is false for one that is not in the object: then nothing is known of
-// how that is passed.
-func (c *classifier) put(off, size, align int64, k class) (ok bool) {
-	if off < 0 || size < 0 || size > c.p.size || off > c.p.size-size {
-		return false
-	}
-	if align > 0 && off%align != 0 {
-		k = classMemory // a packed structure
-	}
-	c.p.align = max(c.p.align, min(align, 16))
-	for at := off / c.word; at*c.word < off+size && int(at) < len(c.p.words); at++ {
-		w := &c.p.words[at]
-		switch {
-		case *w == classMemory || k == classMemory:
-			*w = classMemory
-		case *w == classInteger || k == classInteger:
-			*w = classInteger
-		default:
-			*w = k
-		}
-	}
-	return true
-}
-
-// passer gives places to values in the order in which they are passed.
-type passer struct {
-	a       *arch.Arch
-	ints    int
-	vectors int
-	stack   int64 // bytes taken by values on the stack
-}
-
-// next returns the place of the next value at the first instruction of a function.
-func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
-	ints, vectors := 0, 0
-	for _, w := range p.words {
-		if w == classInteger {
-			ints++
-		} else {
-			vectors++
-		}
-	}
-	a := c.a
-	if !a.WordClasses && p.align > int64(a.WordSize) && ints > 1 {
-		c.ints += c.ints % 2
-	}
-	switch fits := c.ints+ints <= len(a.Args) && c.vectors+vectors <= a.VectorArgs; {
-	case !p.memory && fits:
-	case !a.WordClasses && ints > 0 && !p.memory:
-		c.ints = len(a.Args)
-		fallthrough
-	default:
-		if p.separate && len(p.words) > 1 {
-			return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pair that is partly on the stack"}
-		}
-		step := max(int64(a.WordSize), min(p.align, 16))
-		c.stack = (c.stack + step - 1) / step * step
-		at := int64(a.StackArgs) + c.stack
-		if a.BigEndian && p.size < int64(a.WordSize) {
-			at += int64(a.WordSize) - p.size // the low bytes of a word
-		}
-		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.SP, uint64(at))}
-		c.stack += (p.size + int64(a.WordSize) - 1) / int64(a.WordSize) * int64(a.WordSize)
-		if p.reference {
-			l.Expr = &loc.Expr{Op: loc.OpDeref, Size: uint8(a.WordSize), A: l.Expr}
-		}
-		return l, r
-	}
-	l, r = inRegisters(p, a, a.Args[c.ints:])
-	c.ints += ints
-	c.vectors += vectors
-	return l, r
-}
-
-// inRegisters returns the location of a value whose integer words are in registers.
-func inRegisters(p *passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc.Reason) {
-	var pieces []loc.Piece
-	left := uint64(p.size)
-	for _, w := range p.words {
-		bytes := min(left, uint64(a.WordSize))
-		left -= bytes
-		piece := loc.Piece{BitSize: 8 * bytes}
-		if w == classInteger {
-			piece.Loc = loc.Location{Kind: loc.KindRegister, Expr: register(regs[0], 0)}
-			regs = regs[1:]
-		} else {
-			r = loc.Reason{Code: loc.ReasonVectorRegister}
-			piece.Reason = r
-		}
-		pieces = append(pieces, piece)
-	}
-	switch {
-	case len(pieces) == 1 && r.Code == loc.ReasonNone && p.reference:
-		return loc.Location{Kind: loc.KindMemory, Expr: pieces[0].Loc.Expr}, r
-	case len(pieces) == 1:
-		return pieces[0].Loc, r
-	}
-	return loc.Location{Kind: loc.KindPieces, Pieces: pieces}, r
-}
-
-// register returns the expression for a register plus an offset.
-func register(n uint16, off uint64) *loc.Expr {
-	r := &loc.Expr{Op: loc.OpReg, K: uint64(n)}
-	if off == 0 {
-		return r
-	}
-	return &loc.Expr{Op: loc.OpAdd, A: r, B: &loc.Expr{Op: loc.OpConst, K: off}}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -71,26 +72,31 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
-	v.Loc, v.Reason, err = returned(t, s.u.Lang, s.u.img.Arch())
-	return v, err
+	if v.Loc, v.Reason, err = returned(t, s.u.Lang, s.u.img.Arch()); err != nil {
+		return nil, err
+	}
+	if v.Reason.Code == loc.ReasonVectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
+		variadic, err := isVariadic(e)
+		if err != nil {
+			return nil, err
+		}
+		if variadic {
+			v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}
+		}
+	}
+	return v, nil
 }
 
 // returned returns where a result of type t is, right after the function has returned.
 func returned(t *Type, lang uint64, a *arch.Arch) (l loc.Location, r loc.Reason, err error) {
-	p, ok, err := passingOf(t, lang, a)
+	p, ok, err := passingBy(t, lang, a, true)
 	if err != nil {
 		return l, r, err
 	}
-	ints := 0
-	for _, w := range p.words {
-		if w == classInteger {
-			ints++
-		}
-	}
 	switch {
-	case !ok || ints > len(a.Results):
+	case !ok || p.ints() > len(a.Results):
 		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}, nil
-	case (p.memory || p.reference) && !a.ResultAddress:
+	case (p.memory || p.reference) && !abi.Of(a).ResultAddress:
 		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("%v is returned in memory, and nothing holds its address any more", t)}, nil
 	case p.memory || p.reference:
 		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.Results[0], 0)}

@@ -201,7 +201,7 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 			return err
 		}
 		ok = true
-		at.Addr, at.View, at.AfterPrologue, at.LocalEntry = addr, 0, false, s.LocalEntry && addr == s.Addr
+		at.moveTo(place{addr, 0})
 		at.early = s.AfterPrologue && addr < s.Addr
 		at.locateSymbol(s.Function)
 		return nil
@@ -272,6 +272,14 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 		s.Addr, s.LocalEntry = local, true
 	}
 	return true, err
+}
+
+// moveTo makes it a site of another instruction of its body.
+func (s *Site) moveTo(p place) {
+	if s.LocalEntry && p.addr != s.Addr {
+		s.state, s.LocalEntry = place{}, false
+	}
+	s.Addr, s.View, s.AfterPrologue = p.addr, p.view, false
 }
 
 // here returns the address and view at which variables are resolved: the site's, or where the

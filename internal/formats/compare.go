@@ -32,16 +32,16 @@ type answer struct {
 	located    int
 }
 
-// Compare asks two images for all of their sites and parameters. If reasons is not set, all reasons count as the same.
-func Compare(ctx context.Context, plain, other string, reasons bool) (r Result, err error) {
+// Compare asks two images for all of their sites and parameters. f says what of the answers is not compared.
+func Compare(ctx context.Context, plain, other string, f *Format) (r Result, err error) {
 	if err := sameCode(plain, other); err != nil {
 		return r, err
 	}
-	want, err := ask(ctx, plain, reasons)
+	want, err := ask(ctx, plain, f)
 	if err != nil {
 		return r, err
 	}
-	got, err := ask(ctx, other, reasons)
+	got, err := ask(ctx, other, f)
 	if err != nil {
 		return r, err
 	}
@@ -77,7 +77,7 @@ func Compare(ctx context.Context, plain, other string, reasons bool) (r Result, 
 }
 
 // ask returns the answers about all sites of an image.
-func ask(ctx context.Context, path string, reasons bool) (out []answer, err error) {
+func ask(ctx context.Context, path string, f *Format) (out []answer, err error) {
 	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func ask(ctx context.Context, path string, reasons bool) (out []answer, err erro
 		if err != nil {
 			return err
 		}
-		a, err := askSite(img, s, reasons)
+		a, err := askSite(img, s, f)
 		mu.Lock()
 		defer mu.Unlock()
 		out = append(out, a)
@@ -101,7 +101,7 @@ func ask(ctx context.Context, path string, reasons bool) (out []answer, err erro
 	return out, err
 }
 
-func askSite(img *dwarfloc.Image, s *dwarfloc.Site, reasons bool) (a answer, err error) {
+func askSite(img *dwarfloc.Image, s *dwarfloc.Site, f *Format) (a answer, err error) {
 	a = answer{addr: s.Addr, view: s.View, kind: s.Kind, inlined: s.Inlined()}
 	say := func(format string, args ...any) { a.lines = append(a.lines, fmt.Sprintf(format, args...)) }
 	name, err := s.QualifiedName()
@@ -127,7 +127,7 @@ func askSite(img *dwarfloc.Image, s *dwarfloc.Site, reasons bool) (a answer, err
 		if v.Located() {
 			a.located++
 		}
-		text, err := variable(img, v, reasons)
+		text, err := variable(img, v, f, 0)
 		if err != nil {
 			return a, err
 		}
@@ -136,15 +136,19 @@ func askSite(img *dwarfloc.Image, s *dwarfloc.Site, reasons bool) (a answer, err
 	return a, nil
 }
 
+// maxPointers bounds chains of implicit pointers.
+const maxPointers = 8
+
 // variable says what a variable is, and where. The entry that an implicit pointer leads to has another offset in each
 // format: what it leads to is said instead.
-func variable(img *dwarfloc.Image, v *dwarfloc.Variable, reasons bool) (string, error) {
+func variable(img *dwarfloc.Image, v *dwarfloc.Variable, f *Format, depth int) (string, error) {
 	size, err := v.Type.ByteSize()
 	if err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("%s %s of %d bytes:", v.Name, v.Type, size)
-	if !v.Located() && !reasons {
+	value := v.Loc.Kind == loc.KindValue || v.Loc.Kind == loc.KindConstant && v.Loc.Rule != loc.RuleConstant
+	if !v.Located() && f.Reasons || f.NoValues && (value || !v.Located()) {
 		return text + " not located", nil
 	}
 	if v.Loc.Kind == loc.KindImplicitPointer {
@@ -152,7 +156,16 @@ func variable(img *dwarfloc.Image, v *dwarfloc.Variable, reasons bool) (string, 
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s an implicit pointer, by %v, to %s %s", text, v.Loc.Rule, to.Name, to.Loc.Text(img.Arch())), nil
+		what := to.Loc.Text(img.Arch())
+		if to.Loc.Kind == loc.KindImplicitPointer {
+			if depth > maxPointers {
+				return "", fmt.Errorf("%s points to itself", v.Name)
+			}
+			if what, err = variable(img, to, f, depth+1); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("%s an implicit pointer, by %v, to %s %s", text, v.Loc.Rule, to.Name, what), nil
 	}
 	return fmt.Sprintf("%s %s by %v, %v", text, v.Loc.Text(img.Arch()), v.Loc.Rule, v.Reason), nil
 }
@@ -171,7 +184,7 @@ func Try(ctx context.Context, p *Program, sources string, f *Format, dir string)
 	}
 	out := make(map[string]Result)
 	for i := range want {
-		r, err := Compare(ctx, want[i], got[i], !f.Reasons)
+		r, err := Compare(ctx, want[i], got[i], f)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,253 @@
+package dwarfloc
+
+import (
+	"github.com/bpfprologue/bpfprologue/internal/abi"
+)
+
+// leaf is a number in an object: what calling conventions look at in a structure.
+type leaf struct {
+	off, size int64
+	float     bool
+	direct    bool // a member of the outermost structure
+	element   bool // of an array
+	shared    bool // in a union
+	bits      bool // a bit-field
+	pointer   bool
+	packed    bool // not aligned
+}
+
+// maxLeaves bounds the numbers of an object that are looked at: those that are passed in registers have
+// no more, but larger ones are read too, for their alignment.
+const maxLeaves = 256
+
+// leaves collects the numbers of an object.
+type leaves struct {
+	all   []leaf
+	size  int64 // of the object
+	word  int64
+	align int64
+	asked int  // objects in it
+	more  bool // than maxLeaves
+}
+
+// add adds an object of type t. ok is false if it has something of which it is not known how that is passed.
+func (c *leaves) add(t *Type, l leaf, depth int) (ok bool, err error) {
+	if t, err = t.resolve(0); err != nil || depth > maxTypeDepth {
+		return false, err
+	}
+	if c.asked++; c.asked > maxLeaves {
+		c.more = true
+		return true, nil
+	}
+	if depth > 1 {
+		l.direct = false
+	}
+	switch {
+	case t.Kind == TypeInt || t.Kind == TypeBool || t.Kind == TypeChar || t.Kind == TypeEnum || t.Kind == TypePointer, t.Kind == TypeMemberPointer && t.Size <= c.word:
+		l.pointer = t.Kind == TypePointer
+		return c.put(l, t.Size, t.Size), nil
+	case t.Kind == TypeFloat:
+		l.float = true
+		return c.put(l, t.Size, t.Size), nil
+	case t.Kind == TypeComplex:
+		l.float, l.direct = true, false
+		half := t.Size / 2
+		if !c.put(l, half, half) {
+			return false, nil
+		}
+		l.off += half
+		return c.put(l, half, half), nil
+	case isRecord(t):
+		members, err := t.Members()
+		if err != nil {
+			return false, err
+		}
+		in := l
+		in.shared = l.shared || t.Kind == TypeUnion
+		for _, m := range members {
+			in.off, in.bits = l.off+int64(m.BitOffset/8), m.BitSize != 0
+			if !in.bits {
+				if ok, err := c.add(m.Type, in, depth+1); err != nil || !ok {
+					return false, err
+				}
+				continue
+			}
+			if !c.put(in, int64(m.BitOffset%8+m.BitSize+7)/8, 1) {
+				return false, nil
+			}
+			if r, err := m.Type.resolve(0); err == nil {
+				c.align = max(c.align, min(r.Size, 16))
+			}
+		}
+		return true, nil
+	case t.Kind == TypeArray:
+		el, n, err := t.Count()
+		if err != nil || n < 0 {
+			return false, err
+		}
+		size, err := el.ByteSize()
+		if err != nil || size < 0 {
+			return false, err
+		}
+		in := l
+		in.element = true
+		for i := range min(n, maxLeaves) {
+			in.off = l.off + i*size
+			if ok, err := c.add(el, in, depth+1); err != nil || !ok {
+				return false, err
+			}
+		}
+		c.more = c.more || n > maxLeaves
+		return true, nil
+	}
+	return false, nil
+}
+
+// put adds a number. ok is false for one that is not in the object: then nothing is known of how that is passed.
+func (c *leaves) put(l leaf, size, align int64) (ok bool) {
+	if l.off < 0 || size < 0 || size > c.size || l.off > c.size-size {
+		return false
+	}
+	l.size = size
+	l.packed = align > 0 && l.off%align != 0
+	c.align = max(c.align, min(align, 16))
+	c.all = append(c.all, l)
+	return true
+}
+
+// floats reports whether there are floating-point numbers.
+func (c *leaves) floats() bool {
+	for i := range c.all {
+		if c.all[i].float {
+			return true
+		}
+	}
+	return false
+}
+
+// parts returns what of a structure is in which kind of register, or nil if no part is in a vector register. known is
+// false if that is not known.
+func (c *leaves) parts(rule abi.Floats, members int) (parts []part, known bool) {
+	switch {
+	case !c.floats():
+		return nil, true
+	case rule == abi.FloatsUnknown:
+		return nil, false
+	}
+	for i := range c.all {
+		if c.all[i].float && c.all[i].size > 8 {
+			return nil, false
+		}
+	}
+	switch rule {
+	case abi.FloatsByWord:
+		return c.byWord()
+	case abi.FloatsEqual:
+		parts = c.equal(members)
+	case abi.FloatsFlat:
+		return c.flat()
+	case abi.FloatsDoubles:
+		parts = c.doubles()
+	case abi.FloatsAlone:
+		if l := &c.all[0]; len(c.all) == 1 && !l.shared && !l.element && l.size == c.size {
+			parts = []part{{0, c.size, classVector}}
+		}
+	case abi.FloatsFew:
+		for _, l := range c.all {
+			if len(c.all) > 2 || !l.direct || l.shared || !l.float {
+				return nil, true
+			}
+			parts = append(parts, part{l.off, l.size, classVector})
+		}
+	}
+	return parts, true
+}
+
+// byWord is parts for abi.FloatsByWord.
+func (c *leaves) byWord() (parts []part, known bool) {
+	for off := int64(0); off < c.size; off += c.word {
+		w := part{off, min(c.word, c.size-off), classNone}
+		for _, l := range c.all {
+			switch {
+			case l.off >= off+c.word || l.off+l.size <= off:
+			case l.float && w.class != classInteger:
+				w.class = classVector
+			default:
+				w.class = classInteger
+			}
+		}
+		if w.class == classNone {
+			return nil, false // padding as large as a word
+		}
+		parts = append(parts, w)
+	}
+	return parts, true
+}
+
+// equal is parts for abi.FloatsEqual.
+func (c *leaves) equal(members int) (parts []part) {
+	size := c.all[0].size
+	for _, l := range c.all {
+		if !l.float || l.size != size || l.off%size != 0 || c.more {
+			return nil
+		}
+	}
+	if c.size%size != 0 || c.size/size > int64(members) {
+		return nil
+	}
+	for off := int64(0); off < c.size; off += size {
+		parts = append(parts, part{off, size, classVector})
+	}
+	return parts
+}
+
+// flat is parts for abi.FloatsFlat.
+func (c *leaves) flat() (parts []part, known bool) {
+	if len(c.all) > 2 {
+		return nil, true
+	}
+	for _, l := range c.all {
+		switch {
+		case l.shared:
+			return nil, true
+		case l.packed || l.bits || l.pointer:
+			return nil, false // clang 14 does not count a pointer as an integer
+		case l.float:
+			parts = append(parts, part{l.off, l.size, classVector})
+		case l.size > c.word:
+			return nil, true
+		default:
+			parts = append(parts, part{l.off, l.size, classInteger})
+		}
+	}
+	if len(parts) == 2 && parts[0].off > parts[1].off {
+		return nil, false
+	}
+	// What follows a number up to the next one is padding.
+	for i := range parts {
+		end := c.size
+		if i+1 < len(parts) {
+			end = parts[i+1].off
+		}
+		parts[i].size = end - parts[i].off
+	}
+	return parts, parts[0].off == 0
+}
+
+// doubles is parts for abi.FloatsDoubles.
+func (c *leaves) doubles() (parts []part) {
+	any := false
+	for off := int64(0); off < c.size && len(parts) < maxParts; off += c.word {
+		w := part{off, min(c.word, c.size-off), classInteger}
+		for _, l := range c.all {
+			if l.off == off && l.float && l.size == 8 && l.direct && !l.shared && !l.element {
+				w.class, any = classVector, true
+			}
+		}
+		parts = append(parts, w)
+	}
+	if !any {
+		return nil
+	}
+	return parts
+}
