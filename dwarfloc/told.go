@@ -44,6 +44,7 @@ type told struct {
 	addr    uint64 // the site's own
 	looked  bool   // refused was asked for
 	refused string // why no kernel takes a probe, if that was looked at, or ""
+	wayIn   func(probe uint64) (refused string, known bool)
 	problem string // what is wrong with the address, or ""
 }
 
@@ -264,12 +265,15 @@ func (s *Site) toldProblem() error {
 }
 
 // Refused returns why no kernel takes a probe at the site's address, in the words of package attachable, or "". known is
-// set if the site is of a pack that has the answer.
+// set if the site is of a pack that has the answer, which one has for its sites and for all ways into inlined bodies.
 func (s *Site) Refused() (cause string, known bool) {
-	if s.told == nil || !s.told.looked || s.Addr != s.told.addr {
+	switch {
+	case s.told == nil || !s.told.looked:
 		return "", false
+	case s.Addr == s.told.addr:
+		return s.told.refused, true
 	}
-	return s.told.refused, true
+	return s.told.wayIn(s.Addr)
 }
 
 // Told returns what answers for the image in the place of debug information: "a pack", "BTF", or "" if nothing does.

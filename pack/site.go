@@ -42,11 +42,7 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 	for i := range s.Callers {
 		out.Callers = append(out.Callers, packfile.Caller(s.Callers[i]))
 	}
-	if r.causes != nil {
-		if c := r.causes.At(s.Addr); c != attachable.CauseNone {
-			out.Refused = c.String()
-		}
-	}
+	out.Refused = r.refused(s.Addr)
 	if out.Values, err = r.values(s, f); err != nil {
 		return err
 	}
@@ -64,6 +60,16 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 		}
 	}
 	return r.ways(s, w, out)
+}
+
+// refused returns why no kernel takes a probe at an address, or "".
+func (r *reader) refused(addr uint64) string {
+	if r.causes != nil {
+		if c := r.causes.At(addr); c != attachable.CauseNone {
+			return c.String()
+		}
+	}
+	return ""
 }
 
 // values reads the values of the site's function, and into f, if it is not nil, its parameters.
@@ -192,6 +198,9 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 			if !sameValues(&v, &out.Values) {
 				x.Values = &v
 			}
+		}
+		if x.Probe != s.Addr {
+			x.Refused = r.refused(x.Probe)
 		}
 		for _, addr := range w.In[i].Before {
 			b, err := r.before(addr, s)

@@ -110,6 +110,8 @@ type Way struct {
 	// Symbol and Offset are those of Probe.
 	Symbol string
 	Offset uint64
+	// Refused is why no kernel takes a probe at Probe of a way in, if that is not the site's address, or "".
+	Refused string
 	// Values are those at a way in; nil if they are the site's own.
 	Values *Values
 }

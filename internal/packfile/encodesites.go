@@ -434,6 +434,7 @@ func (x *blockEncoder) ways(s *written, sameOut bool) {
 			set(len(y.Before) > 0, wayBefore)
 			set(!x.symbolOf(y), waySymbol)
 			set(v != nil, wayValues)
+			set(y.Refused != "", wayRefused)
 			x.b = append(x.b, flags)
 			x.int(int64(y.Addr - at))
 			at = y.Addr
@@ -444,6 +445,9 @@ func (x *blockEncoder) ways(s *written, sameOut bool) {
 			if flags&waySymbol != 0 {
 				x.uint(x.e.text(y.Symbol))
 				x.uint(y.Offset)
+			}
+			if flags&wayRefused != 0 {
+				x.uint(x.e.text(y.Refused))
 			}
 			if flags&wayBefore != 0 {
 				x.uint(uint64(len(y.Before)))

@@ -199,6 +199,11 @@ func (m *materializer) list(list []readWay) (out []Way, err error) {
 		if w.Symbol, w.Offset, err = m.symbol(w.Probe, x.symbol, x.offset); err != nil {
 			return nil, err
 		}
+		if x.refused != noText {
+			if w.Refused, err = m.s.textOf(x.refused); err != nil {
+				return nil, err
+			}
+		}
 		for _, b := range x.before {
 			if b.Symbol, err = m.s.textOf(b.symbol); err != nil {
 				return nil, err

@@ -233,18 +233,28 @@ func (s *Site) eachType(f func(TypeID) error) error {
 			return err
 		}
 	}
-	for i := range s.Values.Params {
-		v := &s.Values.Params[i]
-		if err := f(v.Type); err != nil {
+	err := s.Values.eachType(f)
+	for i := range s.Ways.In {
+		if v := s.Ways.In[i].Values; v != nil && err == nil {
+			err = v.eachType(f)
+		}
+	}
+	return err
+}
+
+func (v *Values) eachType(f func(TypeID) error) error {
+	for i := range v.Params {
+		x := &v.Params[i]
+		if err := f(x.Type); err != nil {
 			return err
 		}
-		for to := v.Pointee; to != nil; to = to.Pointee {
+		for to := x.Pointee; to != nil; to = to.Pointee {
 			if err := f(to.Type); err != nil {
 				return err
 			}
 		}
 	}
-	return f(s.Values.Result.Type)
+	return f(v.Result.Type)
 }
 
 const btfSection = ".BTF"

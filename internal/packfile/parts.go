@@ -62,6 +62,7 @@ const (
 	wayBefore
 	waySymbol
 	wayValues
+	wayRefused
 )
 
 // Codes of a way out in three bits: its view, and whether it is passed otherwise too.

@@ -36,6 +36,7 @@ type readWays struct {
 type readWay struct {
 	Way            // without what the rest says
 	symbol, offset uint64
+	refused        uint64
 	before         []readBefore
 	values         bool
 	list           []int
@@ -403,6 +404,9 @@ func (x *blockReader) wayList(at uint64) []readWay {
 		}
 		if w.symbol = noText; flags&waySymbol != 0 {
 			w.symbol, w.offset = x.ULEB(), x.ULEB()
+		}
+		if w.refused = noText; flags&wayRefused != 0 {
+			w.refused = x.ULEB()
 		}
 		if flags&wayBefore != 0 {
 			w.before = make([]readBefore, x.count(4))

@@ -120,6 +120,7 @@ func (w *Writer) wayTexts(x *Ways) {
 	for _, list := range [...][]Way{x.In, x.Out} {
 		for i := range list {
 			w.text(list[i].Symbol)
+			w.text(list[i].Refused)
 			for j := range list[i].Before {
 				w.text(list[i].Before[j].Symbol)
 			}
