@@ -23,16 +23,20 @@ const maxNeedles = 8
 // Mentions returns the units that can have sites of the selector's literal, by size. ok
 // is false if the search would not be worth it, or would not find all of them.
 func (x *Index) Mentions(ctx context.Context, sel *Selector) (units []int, ok bool, err error) {
-	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.Data.BigEndian || x.byIndex() {
+	if sel.literal == "" || len(sel.offsets) > maxNeedles || x.byIndex() {
 		return nil, false, nil // clang's DWARF 5 refers to names by index
 	}
 	var always []bool
+	var order binary.AppendByteOrder = binary.LittleEndian
+	if x.Data.BigEndian {
+		order = binary.BigEndian
+	}
 	needles := make([]needle, 0, len(sel.offsets)+1)
 	err = x.Guard(func() error {
 		always = x.crossing()
 		rare := rarity(x.Data.Info)
 		for _, n := range sel.offsets {
-			needles = append(needles, newNeedle(binary.LittleEndian.AppendUint32(nil, uint32(x.offsetOf(n))), rare))
+			needles = append(needles, newNeedle(order.AppendUint32(nil, uint32(x.offsetOf(n))), rare))
 		}
 		needles = append(needles, newNeedle(append([]byte(sel.literal), 0), rare))
 		return nil
