@@ -23,6 +23,7 @@ type File struct {
 	roots int
 	width int                      // bits of a name's number
 	ids   atomic.Pointer[[]uint32] // see nameIDs
+	idle  atomic.Pointer[session]
 }
 
 // Part is a part of the section.

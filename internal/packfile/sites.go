@@ -445,6 +445,7 @@ func (f *File) namesOf(of func(s *session, id int) (string, error)) ([]string, e
 	if err != nil {
 		return nil, err
 	}
+	defer s.end()
 	has := make([]bool, f.funs)
 	err = s.each(func(int) bool { return true }, func(_ int, b *readBlock) error {
 		for i := range b.nodes {
@@ -507,6 +508,7 @@ func (f *File) Of(name string) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.end()
 	picked := func(name uint32) bool { return int(name) == id }
 	in, err := s.blocksWith(picked)
 	if err != nil {
@@ -522,6 +524,7 @@ func (f *File) List(match func(name string) bool) ([]Ref, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer s.end()
 	if match == nil {
 		return s.sitesIn(func(int) bool { return true }, func(uint32) bool { return true })
 	}
@@ -601,6 +604,7 @@ func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
 	if err != nil {
 		return err
 	}
+	defer s.end()
 	order := make([]int, len(refs))
 	for i := range order {
 		order[i] = i

@@ -111,7 +111,7 @@ func (f *File) nameIDs() ([]uint32, error) {
 	return out, nil
 }
 
-// session caches what is read while one question is answered.
+// session caches what is read while one question is answered. One goroutine uses it at a time.
 type session struct {
 	f      *File
 	names  []uint32 // of functions
@@ -123,7 +123,11 @@ type session struct {
 	tuples map[int][]Value
 }
 
+// session returns a session, which its end puts back: a question lists sites first, and then reads them.
 func (f *File) session() (*session, error) {
+	if s := f.idle.Swap(nil); s != nil {
+		return s, nil
+	}
 	names, err := f.nameIDs()
 	if err != nil {
 		return nil, err
@@ -132,6 +136,15 @@ func (f *File) session() (*session, error) {
 		f: f, names: names, text: make(map[int][]string), groups: make(map[int][]*function), whole: make(map[int]*Function), values: make(map[int]*Value),
 		params: make(map[int]Param), tuples: make(map[int][]Value),
 	}, nil
+}
+
+// maxKept is how many groups of functions a session that is put back may have, which are some 2 KB each.
+const maxKept = 512
+
+func (s *session) end() {
+	if len(s.groups) <= maxKept && len(s.text) <= maxKept && len(s.values) <= maxKept*groupSize {
+		s.f.idle.Store(s)
+	}
 }
 
 // textOf returns a text by its number: of the names, if that is odd, or of the others.
