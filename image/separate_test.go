@@ -12,12 +12,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
-// TestDebugLink: without a build ID, the file that .gnu_debuglink names is taken if its checksum is the one
-// there.
-func TestDebugLink(t *testing.T) {
-	gcc, objcopy := testenv.Tool(t, "gcc-12"), testenv.Tool(t, "objcopy")
-	dir := t.TempDir()
-	run := func(name string, args ...string) {
+// runner returns a function that runs commands in a folder.
+func runner(t *testing.T, dir string) func(name string, args ...string) {
+	return func(name string, args ...string) {
 		t.Helper()
 		c := exec.Command(name, args...)
 		c.Dir = dir
@@ -25,6 +22,14 @@ func TestDebugLink(t *testing.T) {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 		}
 	}
+}
+
+// TestDebugLink: without a build ID, the file that .gnu_debuglink names is taken if its checksum is the one
+// there.
+func TestDebugLink(t *testing.T) {
+	gcc, objcopy := testenv.Tool(t, "gcc-12"), testenv.Tool(t, "objcopy")
+	dir := t.TempDir()
+	run := runner(t, dir)
 	for _, name := range []string{"one", "two"} {
 		if err := os.WriteFile(filepath.Join(dir, name+".c"), []byte("int "+name+"(int a) { return a; }\nint main(void) { return 0; }\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -97,14 +102,7 @@ func TestDebugLink(t *testing.T) {
 func TestDebugDirs(t *testing.T) {
 	gcc, objcopy := testenv.Tool(t, "gcc-12"), testenv.Tool(t, "objcopy")
 	dir := t.TempDir()
-	run := func(name string, args ...string) {
-		t.Helper()
-		c := exec.Command(name, args...)
-		c.Dir = dir
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-		}
-	}
+	run := runner(t, dir)
 	if err := os.WriteFile(filepath.Join(dir, "a.c"), []byte("int main(void) { return 0; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -7,36 +7,25 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/formats"
+	"github.com/bpfprologue/bpfprologue/internal/series"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
 func main() {
-	only := flag.String("only", "", "only formats whose names contain one of these `TEXTS`, separated by semicolons")
 	program := flag.String("program", "", "only programs whose names contain `TEXT`")
-	dir := flag.String("dir", "", "`FOLDER` for the programs, which are kept")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *program, strings.Split(*only, ";"), *dir); err != nil {
-		fmt.Fprintln(os.Stderr, "formats:", err)
-		os.Exit(1)
-	}
+	series.Main("formats", "formats", ";", func(ctx context.Context, s *series.Series) error { return run(ctx, s, *program) })
 }
 
-func run(ctx context.Context, program string, only []string, dir string) error {
-	if dir == "" {
-		temporary, err := os.MkdirTemp("", "formats")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(temporary) }()
-		dir = temporary
+func run(ctx context.Context, s *series.Series, program string) error {
+	dir, remove, err := s.Folder()
+	if err != nil {
+		return err
 	}
+	defer remove()
 	fmt.Print("# Formats of debug information, compared with plain builds\n\n" +
 		"Written by `bench/formats` (`make formats`): `go doc ./internal/formats`. A difference is a site about which something else is said:\n" +
 		"where it is, what it is called, its callers, and each parameter's name, type, location, rule and reason.\n\n" +
@@ -51,7 +40,7 @@ func run(ctx context.Context, program string, only []string, dir string) error {
 			return fmt.Errorf("no sources at %s: run scripts/fetch-source.sh %s", sources, p.Package)
 		}
 		for _, f := range formats.Formats() {
-			if !slices.ContainsFunc(only, func(part string) bool { return strings.Contains(f.Name, part) }) {
+			if !s.Has(f.Name) {
 				continue
 			}
 			results, err := formats.Try(ctx, &p, sources, &f, dir)

@@ -2,7 +2,7 @@
 // how many sites and parameters its debug information has, how many of these are located, whether an
 // independent reader agrees, and whether what probes fetched is what the programs passed.
 //
-//	go run ./bench/producers [-only TEXTS] [-w docs/limits.md]
+//	go run ./bench/producers [-only TEXTS] [-dir FOLDER] [-w docs/limits.md]
 //
 // The programs are those of internal/truth, with all their builds. Without -w the table is printed. It
 // ends with an error if readers differ, or if a value is wrong that was not known to be.
@@ -15,28 +15,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/agree"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/series"
 	"github.com/bpfprologue/bpfprologue/internal/truth"
 )
 
 func main() {
-	only := flag.String("only", "", "only builds whose names contain one of these `TEXTS`, separated by commas")
 	page := flag.String("w", "", "`PAGE` in which the table is replaced")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, strings.Split(*only, ","), *page); err != nil {
-		fmt.Fprintln(os.Stderr, "producers:", err)
-		os.Exit(1)
-	}
+	series.Main("producers", "builds", ",", func(ctx context.Context, s *series.Series) error { return run(ctx, s, *page) })
 }
 
 // row is one compiler with one way of compiling.
@@ -50,18 +42,13 @@ type row struct {
 	truth                                  []*truth.Result
 }
 
-func run(ctx context.Context, only []string, page string) error {
-	var builds []truth.Build
-	for _, b := range truth.Matrix() {
-		if slices.ContainsFunc(only, func(part string) bool { return strings.Contains(b.String(), part) }) {
-			builds = append(builds, b)
-		}
-	}
-	dir, err := os.MkdirTemp("", "producers")
+func run(ctx context.Context, s *series.Series, page string) error {
+	builds := truth.Chosen(s.Has)
+	dir, remove, err := s.Folder()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer remove()
 	results := make([]*truth.Result, len(builds))
 	var failed []error
 	finished := 0

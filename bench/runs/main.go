@@ -5,46 +5,25 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"slices"
-	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/series"
 	"github.com/bpfprologue/bpfprologue/internal/truth"
 )
 
-func main() {
-	only := flag.String("only", "", "only builds whose names contain one of these `TEXTS`, separated by commas")
-	dir := flag.String("dir", "", "`FOLDER` for the sources and programs, which are kept")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, strings.Split(*only, ","), *dir); err != nil {
-		fmt.Fprintln(os.Stderr, "runs:", err)
-		os.Exit(1)
-	}
-}
+func main() { series.Main("runs", "builds", ",", run) }
 
-func run(ctx context.Context, only []string, dir string) error {
-	var builds []truth.Build
-	for _, b := range truth.Matrix() {
-		if slices.ContainsFunc(only, func(part string) bool { return strings.Contains(b.String(), part) }) {
-			builds = append(builds, b)
-		}
+func run(ctx context.Context, s *series.Series) error {
+	builds := truth.Chosen(s.Has)
+	dir, remove, err := s.Folder()
+	if err != nil {
+		return err
 	}
-	if dir == "" {
-		temporary, err := os.MkdirTemp("", "runs")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(temporary) }()
-		dir = temporary
-	}
+	defer remove()
 	all := make([][]truth.Body, len(builds))
 	finished, failed := 0, 0
-	err := truth.CountRuns(ctx, dir, builds, func(i int, bodies []truth.Body, err error) {
+	err = truth.CountRuns(ctx, dir, builds, func(i int, bodies []truth.Body, err error) {
 		finished++
 		if err != nil {
 			failed++

@@ -4,47 +4,28 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/series"
 	"github.com/bpfprologue/bpfprologue/internal/truth"
 )
 
-func main() {
-	only := flag.String("only", "", "only builds whose names contain one of these `TEXTS`, separated by commas")
-	dir := flag.String("dir", "", "`FOLDER` for the sources and programs, which are kept")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, strings.Split(*only, ","), *dir); err != nil {
-		fmt.Fprintln(os.Stderr, "truth:", err)
-		os.Exit(1)
-	}
-}
+func main() { series.Main("truth", "builds", ",", run) }
 
-func run(ctx context.Context, only []string, dir string) error {
-	var builds []truth.Build
-	for _, b := range truth.Matrix() {
-		if slices.ContainsFunc(only, func(part string) bool { return strings.Contains(b.String(), part) }) {
-			builds = append(builds, b)
-		}
+func run(ctx context.Context, s *series.Series) error {
+	builds := truth.Chosen(s.Has)
+	dir, remove, err := s.Folder()
+	if err != nil {
+		return err
 	}
-	if dir == "" {
-		temporary, err := os.MkdirTemp("", "truth")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(temporary) }()
-		dir = temporary
-	}
+	defer remove()
 	results := make([]*truth.Result, len(builds))
 	finished, news := 0, 0
-	err := truth.Run(ctx, dir, builds, func(i int, r *truth.Result, err error) {
+	err = truth.Run(ctx, dir, builds, func(i int, r *truth.Result, err error) {
 		finished++
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

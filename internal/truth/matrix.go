@@ -67,6 +67,11 @@ func Matrix() []Build {
 	return all
 }
 
+// Chosen returns the builds of Matrix whose names are chosen.
+func Chosen(has func(name string) bool) []Build {
+	return slices.DeleteFunc(Matrix(), func(b Build) bool { return !has(b.String()) })
+}
+
 // in returns the name of the compiler of C for a language.
 func in(l Language, compiler string) string {
 	if l == CPP {
