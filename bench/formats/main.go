@@ -21,11 +21,6 @@ func main() {
 }
 
 func run(ctx context.Context, s *series.Series, program string) error {
-	dir, remove, err := s.Folder()
-	if err != nil {
-		return err
-	}
-	defer remove()
 	fmt.Print("# Formats of debug information, compared with plain builds\n\n" +
 		"Written by `bench/formats` (`make formats`): `go doc ./internal/formats`. A difference is a site about which something else is said:\n" +
 		"where it is, what it is called, its callers, and each parameter's name, type, location, rule and reason.\n\n" +
@@ -43,7 +38,7 @@ func run(ctx context.Context, s *series.Series, program string) error {
 			if !s.Has(f.Name) {
 				continue
 			}
-			results, err := formats.Try(ctx, &p, sources, &f, dir)
+			results, err := formats.Try(ctx, &p, sources, &f, s.Dir)
 			if err != nil {
 				failed++
 				fmt.Fprintf(os.Stderr, "%s, %s: %v\n", p.Name, f.Name, err)

@@ -44,15 +44,10 @@ type row struct {
 
 func run(ctx context.Context, s *series.Series, page string) error {
 	builds := truth.Chosen(s.Has)
-	dir, remove, err := s.Folder()
-	if err != nil {
-		return err
-	}
-	defer remove()
 	results := make([]*truth.Result, len(builds))
 	var failed []error
 	finished := 0
-	err = truth.Run(ctx, dir, builds, func(i int, r *truth.Result, err error) {
+	err := truth.Run(ctx, s.Dir, builds, func(i int, r *truth.Result, err error) {
 		finished++
 		fmt.Fprintf(os.Stderr, "%d/%d %v\n", finished, len(builds), &builds[i])
 		if err != nil {
@@ -76,7 +71,7 @@ func run(ctx context.Context, s *series.Series, page string) error {
 		}
 		r := rowOf(&rows, &builds[i])
 		r.truth = append(r.truth, results[i])
-		if err := r.read(ctx, filepath.Join(dir, fmt.Sprintf("program%d", i))); err != nil {
+		if err := r.read(ctx, filepath.Join(s.Dir, fmt.Sprintf("program%d", i))); err != nil {
 			failed = append(failed, fmt.Errorf("%v: %w", &builds[i], err))
 		}
 	}

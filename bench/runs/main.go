@@ -16,14 +16,9 @@ func main() { series.Main("runs", "builds", ",", run) }
 
 func run(ctx context.Context, s *series.Series) error {
 	builds := truth.Chosen(s.Has)
-	dir, remove, err := s.Folder()
-	if err != nil {
-		return err
-	}
-	defer remove()
 	all := make([][]truth.Body, len(builds))
 	finished, failed := 0, 0
-	err = truth.CountRuns(ctx, dir, builds, func(i int, bodies []truth.Body, err error) {
+	err := truth.CountRuns(ctx, s.Dir, builds, func(i int, bodies []truth.Body, err error) {
 		finished++
 		if err != nil {
 			failed++

@@ -18,14 +18,9 @@ func main() { series.Main("truth", "builds", ",", run) }
 
 func run(ctx context.Context, s *series.Series) error {
 	builds := truth.Chosen(s.Has)
-	dir, remove, err := s.Folder()
-	if err != nil {
-		return err
-	}
-	defer remove()
 	results := make([]*truth.Result, len(builds))
 	finished, news := 0, 0
-	err = truth.Run(ctx, dir, builds, func(i int, r *truth.Result, err error) {
+	err := truth.Run(ctx, s.Dir, builds, func(i int, r *truth.Result, err error) {
 		finished++
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -4,6 +4,7 @@ package series
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,9 +15,9 @@ import (
 
 // Series is what a command was asked for.
 type Series struct {
-	name string
+	// Dir is the folder for what is built: of the flag -dir, or a temporary one.
+	Dir  string
 	only []string // parts of names
-	dir  string
 }
 
 // Main runs a command that has the name. things are what its flag -only chooses, and separator is what its
@@ -26,7 +27,9 @@ func Main(name, things, separator string, run func(ctx context.Context, s *Serie
 	dir := flag.String("dir", "", "`FOLDER` for the sources and programs, which are kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, &Series{name: name, only: strings.Split(*only, separator), dir: *dir})
+	err := in(name, *dir, func(dir string) error {
+		return run(ctx, &Series{Dir: dir, only: strings.Split(*only, separator)})
+	})
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -34,16 +37,19 @@ func Main(name, things, separator string, run func(ctx context.Context, s *Serie
 	}
 }
 
+// in calls f with a folder: dir, or a temporary one if that is "".
+func in(name, dir string, f func(dir string) error) error {
+	if dir != "" {
+		return f(dir)
+	}
+	dir, err := os.MkdirTemp("", name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(dir), os.RemoveAll(dir))
+}
+
 // Has reports whether a thing with a name is chosen.
 func (s *Series) Has(name string) bool {
 	return slices.ContainsFunc(s.only, func(part string) bool { return strings.Contains(name, part) })
-}
-
-// Folder returns the folder, and what removes it if it is temporary.
-func (s *Series) Folder() (dir string, remove func(), err error) {
-	if s.dir != "" {
-		return s.dir, func() {}, nil
-	}
-	dir, err = os.MkdirTemp("", s.name)
-	return dir, func() { _ = os.RemoveAll(dir) }, err
 }

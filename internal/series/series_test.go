@@ -22,11 +22,15 @@ func TestHas(t *testing.T) {
 func TestFolder(t *testing.T) {
 	given := t.TempDir()
 	for _, dir := range []string{given, ""} {
-		got, remove, err := (&Series{name: "series", dir: dir}).Folder()
+		var got string
+		err := in("series", dir, func(dir string) error {
+			got = dir
+			_, err := os.Stat(dir)
+			return err
+		})
 		if err != nil || dir != "" && got != dir {
 			t.Fatalf("%q: %q, %v", dir, got, err)
 		}
-		remove()
 		if _, err := os.Stat(got); (err == nil) != (dir != "") {
 			t.Errorf("%q: %v", dir, err)
 		}
