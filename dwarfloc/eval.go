@@ -62,6 +62,10 @@ func (u *unit) encoding() eval.Encoding {
 // kernel will load that.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
+	if err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && l.Expr.Op == loc.OpConst && ev.u.Version < 4 && !ev.u.gnu() {
+		// LLVM's constants in DWARF 2 and 3, which have no DW_OP_stack_value: the number is the value.
+		*l = loc.Location{Kind: loc.KindConstant, Expr: l.Expr}
+	}
 	if err == nil && r.Code == loc.ReasonNone {
 		ev.relocate(l)
 	}

@@ -113,6 +113,11 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	}
 	b.optional(`,"no_probe":`, noProbe)
 	b.optional(`,"method":`, method)
+	if lost := p.Image.Missing(); lost != nil {
+		b.number(`,"missing_units":{"units":`, uint64(lost.Units))
+		b.number(`,"of":`, uint64(lost.Of))
+		b = append(b, '}')
+	}
 	b = append(b, '}', '\n')
 	*memory = b
 	return jsonLine{bytes.Clone(b), at}

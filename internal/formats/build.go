@@ -50,13 +50,14 @@ type Format struct {
 	pack     string   // then this program makes a package of the .dwo files, which are deleted
 	compress string   // then objcopy compresses the debug information in this way
 	Reasons  bool     // the compiler leaves out reasons: of what is not located, they are not compared
-	NoValues bool     // there is no way to describe a value that is in no place: those that the other build has are not compared
+	NoValues bool     // values that are in no place are not described, nor so what is assigned: only what both builds locate is compared
 }
 
 // Formats returns the formats. What a compiler does otherwise in one of them is switched off in both builds.
 //
 //   - clang's DWARF 5 has typed operations, but not in split units.
-//   - DWARF 2 and 3 have no DW_OP_stack_value. GCC writes it all the same.
+//   - DWARF 2 and 3 have no DW_OP_stack_value. GCC writes it all the same, clang leaves out such entries of a list, from which
+//     the reader tells that a body assigns its parameter.
 //   - GCC describes no string literals, to which implicit pointers lead, in split units.
 //   - Debian 12's dwp crashes on GCC's DWARF 5, and its llvm-dwp does not end. Its dwz refuses type units of DWARF 5.
 func Formats() (out []Format) {
