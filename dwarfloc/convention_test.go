@@ -129,3 +129,27 @@ int main(int argc, char **argv) { return down(argc, 3) + slot(argc, 4, 5); }
 		}
 	}
 }
+
+// TestConstantBeforeDWARF4: a constant that clang describes in DWARF 2 and 3, which cannot say that it is no address, is the
+// value, as in later versions.
+func TestConstantBeforeDWARF4(t *testing.T) {
+	const source = `
+volatile int s;
+static inline __attribute__((always_inline)) void f(int *p, int k) { if (*p) s = k; for (int i = 0; i < *p; i++) s = k; k += *p; s = k; }
+int main(int argc, char **argv) { s = argc; f((int *)argv, 274); return 0; }
+`
+	for _, version := range []string{"-gdwarf-2", "-gdwarf-3"} {
+		img := testenv.Open(t, compile(t, "clang-14", source, "-g", version))
+		sites, err := img.Sites(context.Background(), dwarfloc.Name("f"))
+		if err != nil || len(sites) != 1 {
+			t.Fatalf("%v, %v", sites, err)
+		}
+		v, err := sites[0].Lookup("k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Loc.Text(img.Arch()); got != "274" || v.Loc.Kind != loc.KindConstant {
+			t.Errorf("%s: k is %s (%v)", version, got, v.Reason)
+		}
+	}
+}
