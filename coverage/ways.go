@@ -16,7 +16,7 @@ type Ways struct {
 	One       int `json:"one_way"`   // of them, those with one way in
 	Several   int `json:"several_ways"`
 	Unknown   int `json:"unknown"` // those the code of which could not be followed
-	Within    int `json:"within"`  // those that are parts of the body around them
+	Within    int `json:"within"`  // those that are parts of another one: see dwarfloc.Ways
 	// EntryAlone are instances of which a probe where the debug information says that the body
 	// is entered sees each run, and sees it once. EntryNever are those of which it sees none:
 	// no way in is there.
@@ -55,7 +55,6 @@ func (t *Ways) add(s *dwarfloc.Site, w *dwarfloc.Ways) {
 	switch {
 	case w.Within:
 		t.Within++
-		return
 	case w.Unknown != "":
 		t.Unknown++
 		return
@@ -77,6 +76,7 @@ func (t *Ways) add(s *dwarfloc.Site, w *dwarfloc.Ways) {
 		}
 	}
 	switch {
+	case w.Within:
 	case at == 0:
 		t.EntryNever++
 	case len(w.In) == 1 && !w.In[0].Again:
@@ -112,7 +112,7 @@ func (t *Ways) print(w io.Writer, entries int) {
 	fmt.Fprintln(w, " ways in")
 	line("one", t.One, t.Instances)
 	line("several", t.Several, t.Instances)
-	line("part of the body around", t.Within, t.Instances)
+	line("part of another one", t.Within, t.Instances)
 	line("not known", t.Unknown, t.Instances)
 	fmt.Fprintln(w, " runs that a probe at the entry in the debug information sees")
 	line("each, once", t.EntryAlone, t.Instances)

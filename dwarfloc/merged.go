@@ -51,7 +51,7 @@ func (c *code) findMerged() {
 }
 
 // maxSharing bounds how many bodies of one function are compared with each other.
-const maxSharing = 512
+const maxSharing = 128
 
 // shares reports whether two bodies are of one function, and one of them is what was merged of the
 // other and further ones.
