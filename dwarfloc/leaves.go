@@ -236,17 +236,17 @@ func (c *leaves) flat() (parts []part, known bool) {
 
 // doubles is parts for abi.FloatsDoubles.
 func (c *leaves) doubles() (parts []part) {
-	any := false
+	found := false
 	for off := int64(0); off < c.size && len(parts) < maxParts; off += c.word {
 		w := part{off, min(c.word, c.size-off), classInteger}
 		for _, l := range c.all {
 			if l.off == off && l.float && l.size == 8 && l.direct && !l.shared && !l.element {
-				w.class, any = classVector, true
+				w.class, found = classVector, true
 			}
 		}
 		parts = append(parts, w)
 	}
-	if !any {
+	if !found {
 		return nil
 	}
 	return parts

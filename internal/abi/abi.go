@@ -10,24 +10,25 @@ type Floats uint8
 const (
 	// FloatsUnknown is for conventions of which that is not known.
 	FloatsUnknown Floats = iota
-	// FloatsByWord: numbers, and each word of a structure in which there is nothing else.
+	// FloatsByWord is for numbers, and each word of a structure in which there is nothing else.
 	FloatsByWord
-	// FloatsEqual: numbers, and structures of at most Passing.FloatMembers numbers of one type, each in a register.
+	// FloatsEqual is for numbers, and structures of at most Convention.FloatMembers numbers of one type, each in a register.
 	FloatsEqual
-	// FloatsFlat: numbers, and structures of one or two numbers of which one at least is a floating-point one, each
+	// FloatsFlat is for numbers, and structures of one or two numbers of which one at least is a floating-point one, each
 	// in a register of its kind. If there are too few, all of them are passed like integers.
 	FloatsFlat
-	// FloatsDoubles: numbers, and each word of a structure that is a double.
+	// FloatsDoubles is for numbers, and each word of a structure that is a double.
 	FloatsDoubles
-	// FloatsAlone: numbers, and structures of one number.
+	// FloatsAlone is for numbers, and structures of one number.
 	FloatsAlone
-	// FloatsFew: numbers, and structures of one or two floating-point numbers.
+	// FloatsFew is for numbers, and structures of one or two floating-point numbers.
 	FloatsFew
 )
 
 // Large says how numbers of more than a word are passed.
 type Large uint8
 
+// How they are passed; LargeUnknown is for those of which that is not known.
 const (
 	LargeUnknown     Large = iota
 	LargeInWords           // like a structure of integers
