@@ -107,5 +107,8 @@ func (s *settings) printProof(w io.Writer, r *prove.Report, seed uint64) error {
 	if n := r.Values - r.Agreed; n > 0 {
 		return fmt.Errorf("%d of %d values disagree", n, r.Values)
 	}
+	if r.Values == 0 && r.Unchecked > 0 {
+		return fmt.Errorf("nothing is proven: no value could be compared, and %d were not, since the second reader does not read them", r.Unchecked)
+	}
 	return nil
 }
