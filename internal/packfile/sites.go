@@ -105,6 +105,22 @@ func (s *session) blocks(g int, want func(i int) bool) ([]*readBlock, error) {
 	return out, nil
 }
 
+// fresh returns a block to read into, and release gives one back: the memory of nodes is most of what a question about many
+// sites needs.
+func (s *session) fresh() *readBlock {
+	n := len(s.spare)
+	if n == 0 {
+		return new(readBlock)
+	}
+	b := s.spare[n-1]
+	s.spare = s.spare[:n-1]
+	clear(b.nodes)
+	*b = readBlock{nodes: b.nodes[:0]}
+	return b
+}
+
+func (s *session) release(b *readBlock) { s.spare = append(s.spare, b) }
+
 // blockReader reads one block.
 type blockReader struct {
 	groupReader
@@ -118,7 +134,7 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 	if root >= x.f.funs {
 		return nil, x.failed("a block's function is none")
 	}
-	b := new(readBlock)
+	b := x.s.fresh()
 	if flags&blockSymbols != 0 {
 		b.symbols = make([]readMark, x.count(2))
 		for i := range b.symbols {
@@ -492,6 +508,7 @@ func (s *session) each(want func(block int) bool, g func(n int, b *readBlock) er
 				if err := g(lo+j, b); err != nil {
 					return err
 				}
+				s.release(b)
 			}
 		}
 	}
@@ -634,6 +651,7 @@ func (f *File) Each(refs []Ref, g func(i int, s *Site) error) error {
 				return err
 			}
 		}
+		s.release(b)
 	}
 	return nil
 }

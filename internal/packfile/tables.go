@@ -121,6 +121,7 @@ type session struct {
 	values map[int]*Value
 	params map[int]Param
 	tuples map[int][]Value
+	spare  []*readBlock // see release
 }
 
 // session returns a session, which its end puts back: a question lists sites first, and then reads them.
@@ -142,6 +143,7 @@ func (f *File) session() (*session, error) {
 const maxKept = 512
 
 func (s *session) end() {
+	s.spare = nil
 	if len(s.groups) <= maxKept && len(s.text) <= maxKept && len(s.values) <= maxKept*groupSize {
 		s.f.idle.Store(s)
 	}
