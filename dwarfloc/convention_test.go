@@ -130,6 +130,36 @@ int main(int argc, char **argv) { return down(argc, 3) + slot(argc, 4, 5); }
 	}
 }
 
+// TestLinkageNameBeforeDWARF4: names of C++ are the same in all versions.
+func TestLinkageNameBeforeDWARF4(t *testing.T) {
+	const source = `
+#include <string>
+struct A { std::string f(int x) const; };
+std::string __attribute__((noinline)) A::f(int x) const { return std::string(x, 'a'); }
+template <class T> T __attribute__((noinline)) twice(T v) { return v + v; }
+int main(int argc, char **) { A a; return a.f(argc).size() + twice<long>(argc); }
+`
+	for _, compiler := range []string{"g++-12", "clang++-14"} {
+		for _, version := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5"} {
+			img := testenv.Open(t, compile(t, compiler, source, "-x", "c++", "-g", version))
+			for name, want := range map[string]string{"f": "A::f[abi:cxx11]", "twice<long int>": "twice<long>", "twice<long>": "twice<long>"} {
+				sites, err := img.Sites(context.Background(), dwarfloc.Name(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range sites {
+					if got, err := s.QualifiedName(); err != nil || got != want {
+						t.Errorf("%s %s: %s is %s, and should be %s; %v", compiler, version, name, got, want, err)
+					}
+				}
+				if name == "f" && len(sites) == 0 {
+					t.Errorf("%s %s: no site of f", compiler, version)
+				}
+			}
+		}
+	}
+}
+
 // TestConstantBeforeDWARF4: a constant that clang describes in DWARF 2 and 3, which cannot say that it is no address, is the
 // value, as in later versions.
 func TestConstantBeforeDWARF4(t *testing.T) {

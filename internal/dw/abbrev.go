@@ -265,6 +265,9 @@ func (u *Unit) readAbbrevs(t *AbbrevTable, root uint64) error {
 				b.P += 2
 			} else {
 				name, f = Attr(min(b.ULEB(), 1<<16-1)), Form(min(b.ULEB(), 1<<16-1))
+				if name == attrMIPSLinkageName {
+					name = AttrLinkageName
+				}
 			}
 			if b.Bad {
 				return d.Errorf(".debug_abbrev", uint64(at), "abbreviation %d does not end", code)

@@ -142,12 +142,15 @@ const (
 	AttrNoreturn       Attr = 0x87
 	AttrLoclistsBase   Attr = 0x8c
 	AttrGNUTailCall    Attr = 0x2115
-	AttrGNUDwoName     Attr = 0x2130
-	AttrGNUDwoID       Attr = 0x2131
-	AttrGNURangesBase  Attr = 0x2132
-	AttrGNUAddrBase    Attr = 0x2133
-	AttrGNULocviews    Attr = 0x2137
-	AttrGNUEntryView   Attr = 0x2138
+
+	// DWARF 2 and 3 have no AttrLinkageName. Compilers write this in its place (GCC and LLVM do).
+	attrMIPSLinkageName Attr = 0x2007
+	AttrGNUDwoName      Attr = 0x2130
+	AttrGNUDwoID        Attr = 0x2131
+	AttrGNURangesBase   Attr = 0x2132
+	AttrGNUAddrBase     Attr = 0x2133
+	AttrGNULocviews     Attr = 0x2137
+	AttrGNUEntryView    Attr = 0x2138
 )
 
 // Form is how an attribute's value is written, DW_FORM_*.

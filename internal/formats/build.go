@@ -51,6 +51,7 @@ type Format struct {
 	compress string   // then objcopy compresses the debug information in this way
 	Reasons  bool     // the compiler leaves out reasons: of what is not located, they are not compared
 	NoValues bool     // values that are in no place are not described, nor so what is assigned: only what both builds locate is compared
+	OldTypes bool     // there are no rvalue references and no restrict: types are compared without
 }
 
 // Formats returns the formats. What a compiler does otherwise in one of them is switched off in both builds.
@@ -58,6 +59,7 @@ type Format struct {
 //   - clang's DWARF 5 has typed operations, but not in split units.
 //   - DWARF 2 and 3 have no DW_OP_stack_value. GCC writes it all the same, clang leaves out such entries of a list, from which
 //     the reader tells that a body assigns its parameter.
+//     They have no DW_TAG_rvalue_reference_type either, and DWARF 2 no DW_TAG_restrict_type.
 //   - GCC describes no string literals, to which implicit pointers lead, in split units.
 //   - Debian 12's dwp crashes on GCC's DWARF 5, and its llvm-dwp does not end. Its dwz refuses type units of DWARF 5.
 func Formats() (out []Format) {
@@ -96,7 +98,7 @@ func Formats() (out []Format) {
 	// Older and wider DWARF says the same of these programs.
 	for _, c := range []string{"gcc-12", "clang-14"} {
 		for _, option := range []string{"-gdwarf-2", "-gdwarf-3", "-gdwarf64"} {
-			out = append(out, Format{Name: "dwarf-4 " + c + " " + option, Compiler: c, Common: []string{"-g", "-gdwarf-4"}, Options: []string{option}, NoValues: option != "-gdwarf64" && c == "clang-14"})
+			out = append(out, Format{Name: "dwarf-4 " + c + " " + option, Compiler: c, Common: []string{"-g", "-gdwarf-4"}, Options: []string{option}, NoValues: option != "-gdwarf64" && c == "clang-14", OldTypes: option != "-gdwarf64"})
 		}
 		out = append(out, Format{Name: "dwarf-5 " + c + " -gdwarf64", Compiler: c, Common: []string{"-g", "-gdwarf-5"}, Options: []string{"-gdwarf64"}})
 		for _, way := range []string{"zlib-gnu", "zlib-gabi", "zstd"} {

@@ -82,13 +82,19 @@ func Compare(ctx context.Context, plain, other string, f *Format) (r Result, err
 
 // loosen makes answers about a variable equal that one of two builds does not locate. What both locate is compared.
 func loosen(want, got []answer) {
-	bySite := make(map[string][]string)
+	bySite := make(map[string][][]string) // several sites can have the same two lines, in the same order
 	key := func(a *answer) string { return strings.Join(a.lines[:2], "\n") }
 	for i := range want {
-		bySite[key(&want[i])] = want[i].lines
+		k := key(&want[i])
+		bySite[k] = append(bySite[k], want[i].lines)
 	}
 	for i := range got {
-		a, b := bySite[key(&got[i])], got[i].lines
+		k := key(&got[i])
+		if len(bySite[k]) == 0 {
+			continue
+		}
+		a, b := bySite[k][0], got[i].lines
+		bySite[k] = bySite[k][1:]
 		for j := 2; len(a) == len(b) && j < len(a); j++ {
 			if strings.HasSuffix(a[j], notLocated) || strings.HasSuffix(b[j], notLocated) {
 				a[j], b[j] = notLocated, notLocated
@@ -171,6 +177,9 @@ func variable(img *dwarfloc.Image, v *dwarfloc.Variable, f *Format, depth int) (
 		return "", err
 	}
 	text := fmt.Sprintf("%s %s of %d bytes:", v.Name, v.Type, size)
+	if f.OldTypes {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "&&", "&"), " restrict", "")
+	}
 	if !v.Located() && (f.Reasons || f.NoValues) {
 		return text + notLocated, nil
 	}
