@@ -62,9 +62,11 @@ func (u *unit) encoding() eval.Encoding {
 // kernel will load that.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
-	if err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && l.Expr.Op == loc.OpConst && ev.u.Version < 4 && !ev.u.gnu() {
-		// LLVM's constants in DWARF 2 and 3, which have no DW_OP_stack_value: the number is the value.
-		*l = loc.Location{Kind: loc.KindConstant, Expr: l.Expr}
+	if err == nil && r.Code == loc.ReasonNone && ev.u.Version < 4 && !ev.u.gnu() {
+		constantOf(l)
+		for i := range l.Pieces {
+			constantOf(&l.Pieces[i].Loc)
+		}
 	}
 	if err == nil && r.Code == loc.ReasonNone {
 		ev.relocate(l)
@@ -275,4 +277,11 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 		ev.cfaExpr = ev.Register(rule.Reg, rule.Off)
 	}
 	return ev.cfaExpr, loc.Reason{}, nil
+}
+
+// constantOf mends LLVM's constants in DWARF 2 and 3, which have no DW_OP_stack_value: the number is the value.
+func constantOf(l *loc.Location) {
+	if l.Kind == loc.KindMemory && l.Expr.Op == loc.OpConst {
+		*l = loc.Location{Kind: loc.KindConstant, Expr: l.Expr}
+	}
 }
