@@ -2,31 +2,35 @@ package packfile
 
 import "sort"
 
-// function is a function's record, as it is read.
+// function is a function's record, as it is read. What few questions are about is where it begins in the group.
 type function struct {
-	qualified uint64 // a text
-	hasOwn    bool   // qualified is set; else it is the name
-	file      uint64 // a text, or noText
+	g         *functionGroup
+	id        int32
 	line      int
-	sig       int // of the lists, or -1
-	list      []int
+	qualified uint32 // a text; noText: it is the name
+	file      uint32 // a text, or noText
+	sig       int32  // of the lists; -1: the record has one
+	list      int32  // where that is
 	result    int
-	base      int  // the function that it is, or itself
-	derived   bool // its blocks follow from those of what it is in
-
-	// What few questions are about is read when it is asked for.
-	id        int
-	posting   groupReader // at the list of its blocks
-	calls     groupReader // at the calls that are inlined into it; with no bytes if there are none
-	named     int         // functions that have been named before those
-	callsRead bool
+	base      int32 // the function that it is, or itself
+	derived   bool  // its blocks follow from those of what it is in
+	posting   int32 // where the list of its blocks is
+	calls     int32 // where the calls are that are inlined into it; 0: there are none
+	named     int32 // functions that have been named before those
 	edges     []readEdge
+	params    int // how many it has; -1: that was not looked up
 }
 
-type readEdge struct{ to, line int }
+// functionGroup is a group of records of functions.
+type functionGroup struct {
+	r   groupReader
+	all []function
+}
+
+type readEdge struct{ to, line int32 }
 
 // noText is the number of no text.
-const noText = 1<<64 - 1
+const noText = 1<<32 - 1
 
 // function returns a function's record.
 func (s *session) function(id int) (*function, error) {
@@ -41,47 +45,46 @@ func (s *session) function(id int) (*function, error) {
 		}
 		s.groups[id/groupSize] = g
 	}
-	return g[id%groupSize], nil
+	return &g.all[id%groupSize], nil
 }
 
-func (s *session) readFunctions(g int) ([]*function, error) {
-	r, named, err := s.f.group(partFunctions, g)
+func (s *session) readFunctions(n int) (*functionGroup, error) {
+	r, named, err := s.f.group(partFunctions, n)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]function, r.n)
-	out := make([]*function, 0, r.n)
-	file, line := uint64(noText), 0
-	for i := range r.n {
-		id := g*groupSize + i
-		x := &all[i]
-		*x = function{id: id, sig: -1, base: id}
+	g := &functionGroup{r, make([]function, r.n)}
+	file, line := uint32(noText), 0
+	for i := range g.all {
+		x := &g.all[i]
+		id := int32(n*groupSize + i)
+		*x = function{g: g, id: id, qualified: noText, sig: -1, base: id, params: -1}
 		flags := r.U8()
-		if x.hasOwn = flags&funQualified != 0; x.hasOwn {
-			x.qualified = r.ULEB()
+		if flags&funQualified != 0 {
+			x.qualified = r.text()
 		}
 		if flags&funFile != 0 {
-			file = r.ULEB()
+			file = r.text()
 		}
 		line += int(r.int())
 		x.file, x.line = file, line
 		if flags&funSig != 0 {
-			x.sig = r.index(s.f.parts[partSigs].N)
+			x.sig = int32(r.index(s.f.parts[partSigs].N))
 		} else {
-			x.list = readList(&r)
+			x.list = int32(r.P)
+			x.params = r.count(1)
+			r.pass(x.params)
 		}
 		x.result = r.index(1 << 31)
 		if flags&funVariant != 0 {
-			x.base = r.index(s.f.funs)
+			x.base = int32(r.index(s.f.funs))
 		}
 		if x.derived = flags&funPosting == 0; !x.derived {
-			x.posting = r
-			for range r.count(1) {
-				r.ULEB()
-			}
+			x.posting = int32(r.P)
+			r.pass(r.count(1))
 		}
 		if flags&funEdges != 0 {
-			x.calls, x.named = r, named
+			x.calls, x.named = int32(r.P), int32(named)
 			for range r.count(1) {
 				if r.ULEB()&1 != 0 {
 					named++
@@ -93,14 +96,37 @@ func (s *session) readFunctions(g int) ([]*function, error) {
 		if r.Bad {
 			return nil, r.check()
 		}
-		out = append(out, x)
 	}
-	return out, nil
+	return g, nil
+}
+
+// reader returns a reader of the group that a function is in.
+func (x *function) reader(at int32) groupReader {
+	r := x.g.r
+	r.P = int(at)
+	return r
+}
+
+// paramCount returns how many parameters a function has.
+func (s *session) paramCount(id int) (int, error) {
+	x, err := s.function(id)
+	if err != nil {
+		return 0, err
+	}
+	if x.params >= 0 {
+		return x.params, nil
+	}
+	r, err := s.listRecord(partSigs, int(x.sig))
+	if err != nil {
+		return 0, err
+	}
+	x.params = r.count(1)
+	return x.params, r.check()
 }
 
 // blocks returns the blocks that have sites of a function, if they are listed.
 func (x *function) blocks() ([]int, error) {
-	r := x.posting
+	r := x.reader(x.posting)
 	out := make([]int, r.count(1))
 	at := 0
 	for i := range out {
@@ -114,10 +140,10 @@ func (x *function) blocks() ([]int, error) {
 
 // inlined returns the calls that are inlined into a function.
 func (x *function) inlined() ([]readEdge, error) {
-	if x.callsRead || len(x.calls.D) == 0 {
+	if x.edges != nil || x.calls == 0 {
 		return x.edges, nil
 	}
-	r, named, at := x.calls, x.named, x.line
+	r, named, at := x.reader(x.calls), int(x.named), x.line
 	out := make([]readEdge, r.count(1))
 	for i := range out {
 		u := r.ULEB()
@@ -128,15 +154,18 @@ func (x *function) inlined() ([]readEdge, error) {
 		} else if u := r.ULEB(); u&1 != 0 {
 			to = r.f.roots + int(u>>1)
 		} else {
-			to = x.id + unzigzag(u>>1)
+			to = int(x.id) + unzigzag(u>>1)
 		}
-		if to < 0 || to >= r.f.funs {
+		if to < 0 || to >= r.f.funs || at != int(int32(at)) {
 			r.Fail()
 		}
-		out[i] = readEdge{to, at}
+		out[i] = readEdge{int32(to), int32(at)}
 	}
-	x.edges, x.callsRead = out, !r.Bad
-	return out, r.check()
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	x.edges = out
+	return out, nil
 }
 
 func unzigzag(u uint64) int { return int(u>>1) ^ -int(u&1) }
@@ -151,10 +180,10 @@ func (s *session) describe(id int) (*Function, error) {
 		return nil, err
 	}
 	out := &Function{DeclLine: x.line}
-	if out.Name, err = s.textOf(uint64(s.names[id])<<1 | 1); err != nil {
+	if out.Name, err = s.textOf(s.nameText(id)); err != nil {
 		return nil, err
 	}
-	if out.Qualified = out.Name; x.hasOwn {
+	if out.Qualified = out.Name; x.qualified != noText {
 		if out.Qualified, err = s.textOf(x.qualified); err != nil {
 			return nil, err
 		}
@@ -164,11 +193,15 @@ func (s *session) describe(id int) (*Function, error) {
 			return nil, err
 		}
 	}
-	list := x.list
+	r := x.reader(x.list)
 	if x.sig >= 0 {
-		if list, err = s.listAt(partSigs, x.sig); err != nil {
+		if r, err = s.listRecord(partSigs, int(x.sig)); err != nil {
 			return nil, err
 		}
+	}
+	list := readList(&r)
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	for _, n := range list {
 		p, err := s.param(n)
@@ -227,7 +260,7 @@ func (s *session) namer(id int) (int, error) {
 			return 0, err
 		}
 		for _, e := range edges {
-			if e.to == id {
+			if int(e.to) == id {
 				return i, nil
 			}
 		}

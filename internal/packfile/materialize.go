@@ -5,25 +5,24 @@ type materializer struct {
 	s      *session
 	b      *readBlock
 	in     uint64
-	chains map[int][]Caller // by node, it and what is around it, as callers
-	length int              // of all chains
+	chains map[int32][]Caller // by node, it and what is around it, as callers
+	length int                // of all chains
 }
 
 // maxCallers bounds the callers of a block's sites, together. Bodies beside each other share theirs.
 const maxCallers = 1 << 20
 
-func (m *materializer) site(at int, out *Site) error {
-	n := &m.b.nodes[at]
+func (m *materializer) site(n *readNode, out *Site) error {
 	s := m.s
-	f, err := s.describe(n.fun)
+	f, err := s.describe(int(n.fun))
 	if err != nil {
 		return err
 	}
-	rec, err := s.function(n.fun)
+	rec, err := s.function(int(n.fun))
 	if err != nil {
 		return err
 	}
-	*out = Site{Function: f, Inline: n.inline, Addr: n.addr, View: n.view, AfterPrologue: n.prologue, Prologue: n.before, LocalEntry: n.local, In: m.in, Of: uint64(rec.base), CallLine: n.line}
+	*out = Site{Function: f, Inline: n.inline, Addr: n.addr, View: n.view, AfterPrologue: n.prologue, Prologue: n.before, LocalEntry: n.local, In: m.in, Of: uint64(rec.base), CallLine: int(n.line)}
 	if out.Symbol, out.Offset, err = m.symbol(n.addr, n.symbol, n.offset); err != nil {
 		return err
 	}
@@ -35,10 +34,10 @@ func (m *materializer) site(at int, out *Site) error {
 			return err
 		}
 	}
-	if out.Depth = n.around; n.around < 0 {
+	if out.Depth = int(n.around); n.around < 0 {
 		out.Depth = 0
 		for p := n.parent; p >= 0; p = m.b.nodes[p].parent {
-			x, err := s.function(m.b.nodes[p].fun)
+			x, err := s.function(int(m.b.nodes[p].fun))
 			if err != nil {
 				return err
 			}
@@ -49,7 +48,7 @@ func (m *materializer) site(at int, out *Site) error {
 	}
 	for _, x := range []struct {
 		to *string
-		n  uint64
+		n  uint32
 	}{{&out.Refused, n.refused}, {&out.BadInstruction, n.bad}} {
 		if x.n != noText {
 			if *x.to, err = s.textOf(x.n); err != nil {
@@ -57,24 +56,36 @@ func (m *materializer) site(at int, out *Site) error {
 			}
 		}
 	}
-	if n.tuple >= 0 {
-		out.Values.Params, err = s.tuple(n.tuple)
-	} else {
-		out.Values.Params, err = s.list(n.list)
-	}
-	if err != nil {
+	if out.Values.Params, err = m.values(n, len(f.Params)); err != nil {
 		return err
 	}
 	if len(out.Values.Params) != len(f.Params) {
 		return s.f.own.Errorf(s.f.parts[partBlocks].From, "a site of block %d has %d values, and its function %d parameters", m.in, len(out.Values.Params), len(f.Params))
 	}
-	if n.result < 0 {
-		n.result = rec.result
+	result := int(n.result)
+	if result < 0 {
+		result = rec.result
 	}
-	if err := m.frameAndResult(&out.Values, n.frame, n.result); err != nil || !n.inline {
+	if err := m.frameAndResult(&out.Values, int(n.frame), result); err != nil || !n.inline {
 		return err
 	}
 	return m.ways(n, out)
+}
+
+// values returns the values of a site's parameters.
+func (m *materializer) values(n *readNode, params int) ([]Value, error) {
+	if n.tuple >= 0 {
+		return m.s.tuple(int(n.tuple))
+	}
+	r := m.b.reader(m.s.f, n.list)
+	numbers := make([]int, params)
+	for i := range numbers {
+		numbers[i] = r.index(1 << 31)
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return m.s.list(numbers)
 }
 
 func (m *materializer) frameAndResult(v *Values, frame, result int) error {
@@ -91,7 +102,7 @@ func (m *materializer) frameAndResult(v *Values, frame, result int) error {
 }
 
 // symbol returns the symbol of an address: what is given, or else the block's.
-func (m *materializer) symbol(addr, text, offset uint64) (string, uint64, error) {
+func (m *materializer) symbol(addr uint64, text uint32, offset uint64) (string, uint64, error) {
 	if text == noText {
 		for _, x := range m.b.symbols {
 			if x.addr <= addr {
@@ -111,7 +122,7 @@ func (m *materializer) file(n *readNode) (string, error) {
 	if n.file != noText {
 		return m.s.textOf(n.file)
 	}
-	p, err := m.s.describe(m.b.nodes[n.parent].fun)
+	p, err := m.s.describe(int(m.b.nodes[n.parent].fun))
 	if err != nil {
 		return "", err
 	}
@@ -119,19 +130,19 @@ func (m *materializer) file(n *readNode) (string, error) {
 }
 
 // callers returns a node as a caller, and those around it.
-func (m *materializer) callers(at int) ([]Caller, error) {
+func (m *materializer) callers(at int32) ([]Caller, error) {
 	if c, known := m.chains[at]; known {
 		return c, nil
 	}
 	n := &m.b.nodes[at]
-	f, err := m.s.describe(n.fun)
+	f, err := m.s.describe(int(n.fun))
 	if err != nil {
 		return nil, err
 	}
 	c := Caller{Function: f.Name, Qualified: f.Qualified}
 	out := []Caller{c}
 	if n.parent >= 0 {
-		out[0].CallLine = n.line
+		out[0].CallLine = int(n.line)
 		if out[0].CallFile, err = m.file(n); err != nil {
 			return nil, err
 		}
@@ -152,21 +163,21 @@ func (m *materializer) callers(at int) ([]Caller, error) {
 func (m *materializer) ways(n *readNode, out *Site) error {
 	w := &out.Ways
 	w.Known = true
-	self := Way{Addr: n.addr, View: n.view, Probe: n.addr, Symbol: out.Symbol, Offset: out.Offset}
-	if n.plain {
-		w.In = []Way{self}
+	w.In = []Way{{Addr: n.addr, View: n.view, Probe: n.addr, Symbol: out.Symbol, Offset: out.Offset}}
+	if n.ways == 0 {
 		return m.outs(n, w)
 	}
-	x := n.ways
+	x, err := m.written(n)
+	if err != nil {
+		return err
+	}
 	w.Known, w.Within, w.NoReturn = x.flags&waysKnown != 0, x.flags&waysWithin != 0, x.noReturn
 	if x.flags&waysUnknown != 0 {
-		var err error
 		if w.Unknown, err = m.s.textOf(x.unknown); err != nil {
 			return err
 		}
 	}
-	var err error
-	if w.In = []Way{self}; x.flags&waysIn != 0 {
+	if x.flags&waysIn != 0 {
 		if w.In, err = m.list(x.in); err != nil {
 			return err
 		}
@@ -178,16 +189,39 @@ func (m *materializer) ways(n *readNode, out *Site) error {
 	return err
 }
 
-// outs sets ways out of which nothing but their places is told.
-func (m *materializer) outs(n *readNode, w *Ways) (err error) {
-	if len(n.outs) > 0 {
-		w.Out = make([]Way, len(n.outs))
+// written returns the ways of a node that are written out.
+func (m *materializer) written(n *readNode) (readWays, error) {
+	r := m.b.reader(m.s.f, n.ways)
+	x := r.readWays(n.addr, n.sharedOut, true)
+	return x, r.check()
+}
+
+// outs sets ways out of which nothing but their places is told, or those of the body around that are the node's as well.
+func (m *materializer) outs(n *readNode, w *Ways) error {
+	for n.sharedOut {
+		n = &m.b.nodes[n.parent]
 	}
-	for i, y := range n.outs {
+	if n.ways != 0 {
+		x, err := m.written(n)
+		if err != nil {
+			return err
+		}
+		for i := range x.out {
+			w.Out = append(w.Out, x.out[i].Way)
+		}
+	} else if n.outCount > 0 {
+		r := m.b.reader(m.s.f, n.outs)
+		w.Out = r.outs(int(n.outCount), n.addr, true)
+		if err := r.check(); err != nil {
+			return err
+		}
+	}
+	for i := range w.Out {
+		y := &w.Out[i]
+		var err error
 		if y.Symbol, y.Offset, err = m.symbol(y.Probe, noText, 0); err != nil {
 			return err
 		}
-		w.Out[i] = y
 	}
 	return nil
 }
@@ -208,7 +242,6 @@ func (m *materializer) list(list []readWay) (out []Way, err error) {
 			if b.Symbol, err = m.s.textOf(b.symbol); err != nil {
 				return nil, err
 			}
-			b.Offset = b.offset
 			w.Before = append(w.Before, b.Before)
 		}
 		if x.values {

@@ -1,8 +1,6 @@
 package packfile
 
 import (
-	"encoding/binary"
-	"slices"
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -18,24 +16,28 @@ func (f *File) texts(part, g int) ([]string, error) {
 		return nil, err
 	}
 	out := make([]string, 0, r.n)
-	last := ""
+	var last []byte
 	for range r.n {
-		b := r.U8()
-		same, more := uint64(b>>4), uint64(b&15)
-		if more == 15 {
-			same, more = r.ULEB(), r.ULEB()
-		}
-		if same > uint64(len(last)) || same+more > maxText {
-			r.Fail()
-		}
-		rest := r.Bytes(more)
-		if r.Bad {
+		if last = r.nextText(last); r.Bad {
 			return nil, r.check()
 		}
-		last = last[:same] + string(rest)
-		out = append(out, last)
+		out = append(out, string(last))
 	}
 	return out, nil
+}
+
+// nextText reads a text after the one before it, whose memory it takes.
+func (r *groupReader) nextText(last []byte) []byte {
+	b := r.U8()
+	same, more := uint64(b>>4), uint64(b&15)
+	if more == 15 {
+		same, more = r.ULEB(), r.ULEB()
+	}
+	if same > uint64(len(last)) || same+more > maxText || more > maxText {
+		r.Fail()
+		return nil
+	}
+	return append(last[:same], r.Bytes(more)...)
 }
 
 // first returns the first text of a group.
@@ -44,12 +46,7 @@ func (f *File) first(part, g int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	more := uint64(r.U8() & 15)
-	if more == 15 {
-		r.ULEB()
-		more = r.ULEB()
-	}
-	t := string(r.Bytes(more))
+	t := string(r.nextText(nil))
 	return t, r.check()
 }
 
@@ -92,20 +89,29 @@ func (f *File) nameIDs() ([]uint32, error) {
 		return *ids, nil
 	}
 	p := &f.parts[partFunNames]
-	d, err := f.own.Bytes(p.From, p.To)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]uint32, f.funs)
-	d = append(slices.Clip(d), make([]byte, 8)...) // so that there are 8 bytes from each place on
-	names, mask := uint32(f.parts[partNames].N), uint32(1)<<f.width-1
-	for i := range out {
-		at := i * f.width
-		v := uint32(binary.LittleEndian.Uint64(d[at/8:])>>(at%8)) & mask
-		if v >= names {
-			return nil, f.own.Errorf(p.From+at/8, "a function has the name number %d of %d", v, names)
+	out := make([]uint32, 0, f.funs)
+	names, mask := uint32(f.parts[partNames].N), uint64(1)<<f.width-1
+	have, bits := uint64(0), 0 // of what was read and is in no number yet
+	for at := p.From; at < p.To && len(out) < f.funs; {
+		d, err := f.own.Page(at, p.To)
+		if err != nil {
+			return nil, err
 		}
-		out[i] = v
+		for i, b := range d {
+			have |= uint64(b) << bits
+			for bits += 8; bits >= f.width && len(out) < f.funs; bits -= f.width {
+				v := uint32(have & mask)
+				if v >= names {
+					return nil, f.own.Errorf(at+i, "a function has the name number %d of %d", v, names)
+				}
+				out = append(out, v)
+				have >>= f.width
+			}
+		}
+		at += len(d)
+	}
+	if len(out) != f.funs {
+		return nil, f.own.Errorf(p.From, "there are no names for %d functions", f.funs)
 	}
 	f.ids.Store(&out)
 	return out, nil
@@ -113,15 +119,17 @@ func (f *File) nameIDs() ([]uint32, error) {
 
 // session caches what is read while one question is answered. One goroutine uses it at a time.
 type session struct {
-	f      *File
-	names  []uint32 // of functions
-	text   map[int][]string
-	groups map[int][]*function
-	whole  map[int]*Function
-	values map[int]*Value
-	params map[int]Param
-	tuples map[int][]Value
-	spare  []*readBlock // see release
+	f         *File
+	names     []uint32 // of functions
+	text      map[uint32]string
+	groups    map[int]*functionGroup
+	whole     map[int]*Function
+	values    map[int]*Value
+	params    map[int]Param
+	tuples    map[int][]Value
+	spare     []*readBlock       // see release
+	kept      map[int]*readBlock // see keep
+	keptNodes int
 }
 
 // session returns a session, which its end puts back: a question lists sites first, and then reads them.
@@ -134,8 +142,8 @@ func (f *File) session() (*session, error) {
 		return nil, err
 	}
 	return &session{
-		f: f, names: names, text: make(map[int][]string), groups: make(map[int][]*function), whole: make(map[int]*Function), values: make(map[int]*Value),
-		params: make(map[int]Param), tuples: make(map[int][]Value),
+		f: f, names: names, text: make(map[uint32]string), groups: make(map[int]*functionGroup), whole: make(map[int]*Function), values: make(map[int]*Value),
+		params: make(map[int]Param), tuples: make(map[int][]Value), kept: make(map[int]*readBlock),
 	}, nil
 }
 
@@ -144,31 +152,40 @@ const maxKept = 512
 
 func (s *session) end() {
 	s.spare = nil
-	if len(s.groups) <= maxKept && len(s.text) <= maxKept && len(s.values) <= maxKept*groupSize {
+	if len(s.groups) <= maxKept && len(s.text) <= maxKept*groupSize && len(s.values) <= maxKept*groupSize {
 		s.f.idle.Store(s)
 	}
 }
 
+// nameText is the number of a function's name among texts.
+func (s *session) nameText(id int) uint32 { return s.names[id]<<1 | 1 }
+
 // textOf returns a text by its number: of the names, if that is odd, or of the others.
-func (s *session) textOf(n uint64) (string, error) {
-	part := partTexts
+func (s *session) textOf(n uint32) (string, error) {
+	if t, known := s.text[n]; known {
+		return t, nil
+	}
+	part, i := partTexts, int(n>>1)
 	if n&1 != 0 {
 		part = partNames
 	}
-	if n>>1 >= uint64(s.f.parts[part].N) {
-		return "", s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", n>>1, s.f.parts[part].N, kind.Parts[part])
+	if i >= s.f.parts[part].N {
+		return "", s.f.own.Errorf(s.f.parts[part].From, "number %d of %d %s is asked for", i, s.f.parts[part].N, kind.Parts[part])
 	}
-	i := int(n >> 1)
-	key := i/groupSize<<1 | int(n&1)
-	g, known := s.text[key]
-	if !known {
-		var err error
-		if g, err = s.f.texts(part, i/groupSize); err != nil {
-			return "", err
-		}
-		s.text[key] = g
+	r, _, err := s.f.group(part, i/groupSize)
+	if err != nil {
+		return "", err
 	}
-	return g[i%groupSize], nil
+	var last []byte
+	for range i%groupSize + 1 {
+		last = r.nextText(last)
+	}
+	if r.Bad {
+		return "", r.check()
+	}
+	t := string(last)
+	s.text[n] = t
+	return t, nil
 }
 
 // record returns a reader at a record of a part whose records skip passes over.
@@ -186,18 +203,9 @@ func (s *session) record(part, i int, skip func(*groupReader)) (groupReader, err
 	return r, r.check()
 }
 
-// listAt returns a list of numbers.
-func (s *session) listAt(part, i int) ([]int, error) {
-	r, err := s.record(part, i, func(r *groupReader) {
-		for range r.count(1) {
-			r.ULEB()
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	l := readList(&r)
-	return l, r.check()
+// listRecord returns a reader at a list of numbers.
+func (s *session) listRecord(part, i int) (groupReader, error) {
+	return s.record(part, i, func(r *groupReader) { r.pass(r.count(1)) })
 }
 
 func readList(r *groupReader) []int {
@@ -217,7 +225,7 @@ func (s *session) param(i int) (Param, error) {
 	if err != nil {
 		return Param{}, err
 	}
-	name, typ := r.ULEB(), r.index(1<<31)
+	name, typ := r.text(), r.index(1<<31)
 	if err := r.check(); err != nil {
 		return Param{}, err
 	}
@@ -288,8 +296,12 @@ func (s *session) tuple(i int) ([]Value, error) {
 	if t, known := s.tuples[i]; known {
 		return t, nil
 	}
-	numbers, err := s.listAt(partTuples, i)
+	r, err := s.listRecord(partTuples, i)
 	if err != nil {
+		return nil, err
+	}
+	numbers := readList(&r)
+	if err := r.check(); err != nil {
 		return nil, err
 	}
 	t, err := s.list(numbers)
@@ -308,7 +320,7 @@ type valueReader struct {
 }
 
 func (x *valueReader) text() string {
-	n := x.ULEB()
+	n := x.groupReader.text()
 	if x.skip || x.Bad || x.err != nil {
 		return ""
 	}

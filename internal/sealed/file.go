@@ -171,6 +171,11 @@ func (f *File) Bytes(from, to int) ([]byte, error) {
 	return out, nil
 }
 
+// Page returns what one page has of a range, from its beginning on: of a long one not all has to be in one piece.
+func (f *File) Page(from, to int) ([]byte, error) {
+	return f.Bytes(from, min(to, from+PageSize-(from-HeaderSize)%PageSize))
+}
+
 // page returns a page that is compressed, as it is without that.
 func (f *File) page(p int) ([]byte, error) {
 	if d := f.decoded[p].Load(); d != nil {
