@@ -86,6 +86,10 @@ bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit cos
 truth: deps ## Trace programs of every compiler that record what they pass; writes bench/TRUTH.md (root)
 	$(GO) run ./bench/truth >bench/TRUTH.md
 
+.PHONY: random
+random: deps ## Trace programs that are made up, with every compiler of C; writes bench/RANDOM.md (root)
+	$(GO) run ./bench/random >bench/RANDOM.md
+
 .PHONY: producers
 producers: deps ## Compare what each compiler's debug information gives; writes the table in docs/limits.md (root)
 	$(GO) run ./bench/producers -w docs/limits.md

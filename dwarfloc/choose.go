@@ -1,6 +1,8 @@
 package dwarfloc
 
 import (
+	"bytes"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -18,6 +20,9 @@ type chosen struct {
 	lo     uint64 // start of the entry's range
 	hi     uint64 // end of the entry's range; 0 if it has none
 	viewed bool   // the list has views
+	later  uint64 // how many views after the site's the entry begins, under loc.RuleLaterView
+	// changed is set if the entry follows another one, with another expression, that covers no code: both begin at one address.
+	changed bool
 	// others is set if the list has any entries with addresses.
 	others bool
 }
@@ -29,6 +34,7 @@ func (u *unit) choose(list, views dw.Value, at place, first bool) (chosen, error
 	addr, view := at.addr, at.view
 	var exact, later, fallback chosen
 	seen, viewed := false, false
+	var before chosen
 	l := u.Locations(list, views)
 	for e := (dw.LocEntry{}); exact.rule == loc.RuleNone && l.Next(&e); {
 		c := chosen{expr: e.Expr, off: e.Off, lo: e.Lo, hi: e.Hi}
@@ -44,9 +50,11 @@ func (u *unit) choose(list, views dw.Value, at place, first bool) (chosen, error
 			}
 		case (e.Lo < addr || e.Lo == addr && e.VLo <= view) && (addr < e.Hi || addr == e.Hi && view < e.VHi):
 			exact, exact.rule = c, loc.RuleView
+			exact.changed = before.expr != nil && before.lo == e.Lo && before.hi == e.Lo && !bytes.Equal(before.expr, e.Expr)
 		case e.Lo == addr && e.VLo >= view && e.Hi >= e.Lo && later.rule == loc.RuleNone:
-			later, later.rule = c, loc.RuleLaterView
+			later, later.rule, later.later = c, loc.RuleLaterView, e.VLo-view
 		}
+		before = c
 	}
 	if l.Err != nil {
 		return chosen{}, l.Err

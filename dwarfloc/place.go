@@ -176,7 +176,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 
 // bindsLater reports whether a variable whose location begins at a later view of the
 // site's address already has it at the site. It does where a body begins: parameters
-// are bound a few views after the entry. Elsewhere the later view can belong to a later
+// are bound one view after the entry. Elsewhere the later view can belong to a later
 // line, which may be the one that assigns the variable; what an implicit pointer points to
 // is mostly a variable of a caller, which the body assigns through the pointer.
 func (s *Site) bindsLater(x *varEntry) bool {

@@ -11,9 +11,9 @@ import (
 
 // A body such as "while (n--)" assigns its parameter before its first instruction. With
 // views, a list has an entry for the argument and one for the assigned value, both at the
-// address where the body begins. Without views, compilers leave out the first, which covers
-// no code. What is left is n-1, and looks like any other location, even like a plain
-// register.
+// address where the body begins (see bound.go for lists that lack the first). Without views,
+// compilers leave out the first, which covers no code. What is left is n-1, and looks like any
+// other location, even like a plain register.
 //
 // So it matters whether a function assigns its parameter at all. The lists of its instances
 // show it in most cases: there is a constant and also something else, or a value that is
@@ -31,8 +31,19 @@ import (
 // reassigned reports whether a parameter's location where a body begins may be the one of a
 // value that the body assigns.
 func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
-	if !v.Located() || c.viewed || c.expr == nil || c.rule == loc.RuleFirst || !s.takesFirst(x) {
+	if !v.Located() || c.rule == loc.RuleFirst || !s.takesFirst(x) {
 		return false, nil
+	}
+	switch {
+	case c.viewed:
+		return s.boundTooLate(c)
+	case c.expr == nil && (x.u.gnu() || s.Kind == SiteEntry):
+		return false, nil
+	case c.expr == nil:
+		// One constant for the whole body, DW_AT_const_value: if the function assigns the parameter, there is no other
+		// place for the value that it has then.
+		how, err := s.assigns(x)
+		return how != assignedNever, err
 	}
 	how := assignedNever
 	if x.location.IsBlock() {
@@ -42,15 +53,10 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 	} else if c.lo == s.here().addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
 		return true, nil // a global variable, which the body may have assigned to it
 	} else {
-		assigned, err := s.u.assignedParams()
-		if err != nil {
+		var err error
+		if how, err = s.assigns(x); err != nil {
 			return false, err
 		}
-		root, err := x.ultimate(nil)
-		if err != nil {
-			return false, err
-		}
-		how = assigned[root]
 	}
 	switch {
 	case how == assignedInside && !s.u.gnu():
@@ -64,6 +70,16 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 		return false, nil
 	}
 	return s.updatedInLoop(&v.Loc, c)
+}
+
+// assigns returns what the lists of a parameter's function show.
+func (s *Site) assigns(x *varEntry) (assignment, error) {
+	assigned, err := s.u.assignedParams()
+	if err != nil {
+		return assignedNever, err
+	}
+	root, err := x.ultimate(nil)
+	return assigned[root], err
 }
 
 // updatedInLoop reports whether a location depends on a register that the body updates in a

@@ -47,6 +47,11 @@ func reassignedImage(t *testing.T) *Image {
 	reg := func(n int) []byte { return dwarftest.Cat(xReg0 + n) }
 	lit := func(n int) []byte { return dwarftest.Cat(xLit0+n, xStackValue) }
 	next := func(n int) []byte { return dwarftest.Cat(xBreg0+n, 0, xLit0+1, xOr, xStackValue) }
+	flip := func(n int) []byte { return dwarftest.Cat(xBreg0+n, 0, xLit0+1, xXor, xStackValue) }
+	half := func(n int) []byte { return dwarftest.Cat(xBreg0+n, 0, xLit0+1, xShr, xStackValue) }
+	extended := func(n int) []byte {
+		return dwarftest.Cat(xBreg0+n, 0, xLit0+24, xShl, xLit0+24, xShra, xStackValue)
+	}
 	third := func(n int) []byte { return dwarftest.Cat(xBreg0+n, 0, xLit0+3, xDiv, xStackValue) }
 	// An instance of a function that is itself an instance of another one, such as a
 	// constructor's: all three declare the parameter, two with its name and type.
@@ -72,6 +77,9 @@ func reassignedImage(t *testing.T) *Image {
 			param("less_by_one", listed(entry{0x10, 0x18, lit(2)}, entry{0x20, 0x28, lit(3)})),
 			param("computed", whole(third(rcx))),
 			param("computed_here", whole(third(rdx))),
+			param("flipped", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, flip(rdx)})),
+			param("halved", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, half(rdx)})),
+			param("extended", listed(entry{0x10, 0x18, reg(rdx)}, entry{0x20, 0x28, extended(rdx)})),
 			param("same", listed(entry{0x10, 0x14, reg(rdx)}, entry{0x14, 0x18, reg(rbp)})),
 		}, dwarftest.At(dw.AttrRanges, dw.FormSecOffset, 0)),
 		inline(loop, []*dwarftest.DIE{
@@ -84,6 +92,9 @@ func reassignedImage(t *testing.T) *Image {
 				dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, second), listed(entry{0x60, 0x64, reg(rcx)}, entry{0x64, 0x68, next(rcx)}),
 			}},
 		}, dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+0x60)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)),
+		inline(clone, []*dwarftest.DIE{
+			{Tag: dw.TagFormalParameter, Attrs: []dwarftest.Attr{dwarftest.At(dw.AttrAbstractOrigin, dw.FormRef4, second), dwarftest.At(dw.AttrConstValue, dw.FormData1, 7)}},
+		}, dwarftest.At(dw.AttrLowpc, dw.FormAddr, uint64(dwarftest.TextAddr+0x68)), dwarftest.At(dw.AttrHighpc, dw.FormData1, 8)),
 	}}
 	ranges := dwarftest.Cat(dw.RleOffsetPair, 0x10, 0x18, dw.RleOffsetPair, 0x20, 0x28, dw.RleEndOfList)
 	code := bytes.Repeat([]byte{0x90}, 0x80)
@@ -107,15 +118,17 @@ func TestReassigned(t *testing.T) {
 	img := reassignedImage(t)
 	for _, tt := range []struct{ fun, want string }{
 		{"turns", "index: %rcx\nnot_the_callers: " + reassigned + "changes_inside: " + reassigned + "constant: 0\nless_by_one: " + reassigned +
-			"computed: %rcx / 3\ncomputed_here: " + reassigned + "same: %rdx\n"},
+			"computed: %rcx / 3\ncomputed_here: " + reassigned + "flipped: " + reassigned + "halved: " + reassigned + "extended: %rdx\nsame: %rdx\n"},
 		{"loop", "n: " + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {
 		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", tt.fun, got, tt.want)
 		}
 	}
-	v, err := sitesOf(t, img, "chain", 1)[0].Lookup("n")
-	if err != nil || v.Reason.Code != loc.ReasonReassigned {
-		t.Errorf("n of the instance of an instance: %v, %s, %v; want reassigned", v.Reason, v.Loc.Text(img.Arch()), err)
+	for _, s := range sitesOf(t, img, "chain", 2) { // the second has one constant
+		v, err := s.Lookup("n")
+		if err != nil || v.Reason.Code != loc.ReasonReassigned {
+			t.Errorf("n of the instance of an instance at %#x: %v, %s, %v; want reassigned", s.Addr, v.Reason, v.Loc.Text(img.Arch()), err)
+		}
 	}
 }

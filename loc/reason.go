@@ -39,8 +39,8 @@ import (
 //     asks for
 //   - ReasonMissingPiece ("missing-piece"): parts of it were optimized away
 //   - ReasonTooLarge ("too-large"): it does not fit into the fetch convention
-//   - ReasonReassigned ("reassigned"): the body assigns the parameter at once, and its
-//     location list, which has no views, does not say which value it is for
+//   - ReasonReassigned ("reassigned"): the body may assign the parameter at once, and its
+//     location does not say which value it is for
 //   - ReasonContradictory ("contradictory"): its debug information cannot be right: it
 //     contradicts the calling convention, or itself
 //   - ReasonDamaged ("damaged"): its debug information is damaged
@@ -99,8 +99,8 @@ const (
 	ReasonMissingPiece
 	// ReasonTooLarge ("too-large"): it does not fit into the fetch convention.
 	ReasonTooLarge
-	// ReasonReassigned ("reassigned"): the body assigns the parameter at once, and its
-	// location list, which has no views, does not say which value it is for.
+	// ReasonReassigned ("reassigned"): the body may assign the parameter at once, and its
+	// location does not say which value it is for.
 	ReasonReassigned
 	// ReasonContradictory ("contradictory"): its debug information cannot be right: it
 	// contradicts the calling convention, or itself.
@@ -133,7 +133,7 @@ var reasonText = [...]struct{ name, text string }{
 	ReasonTypeMismatch:    {"type-mismatch", "its type does not allow what the definition asks of it"},
 	ReasonMissingPiece:    {"missing-piece", "parts of it were optimized away"},
 	ReasonTooLarge:        {"too-large", "it does not fit into the fetch convention"},
-	ReasonReassigned:      {"reassigned", "the body assigns it at once, and its location list, which has no views, does not say which value it is for"},
+	ReasonReassigned:      {"reassigned", "the body may assign it at once, and its location does not say which value it is for"},
 	ReasonContradictory:   {"contradictory", "its debug information cannot be right: it contradicts the calling convention, or itself"},
 	ReasonDamaged:         {"damaged", "its debug information is damaged"},
 	ReasonNotDescribed:    {"not-described", "what takes the place of debug information, a pack or BTF, does not say"},

@@ -11,7 +11,7 @@ import (
 //   - RuleWhole: a single expression for the variable's whole scope
 //   - RuleView: the list entry that covers the site's address and view
 //   - RuleLaterView: the first list entry that begins at the site's address with a
-//     later view: the variable is bound a few views after the inlined body's entry,
+//     later view: the variable is bound one view after the inlined body's entry,
 //     with the same machine state
 //   - RuleFirst: the first entry that begins at the site's address, in a list without
 //     views: what follows at the same address is a value assigned later
@@ -33,7 +33,7 @@ const (
 	// RuleView is the list entry that covers the site's address and view.
 	RuleView
 	// RuleLaterView is the first list entry that begins at the site's address with a
-	// later view: the variable is bound a few views after the inlined body's entry, with
+	// later view: the variable is bound one view after the inlined body's entry, with
 	// the same machine state.
 	RuleLaterView
 	// RuleFirst is the first entry that begins at the site's address, in a list without

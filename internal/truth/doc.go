@@ -26,6 +26,15 @@
 // before the way, or the next run before it, numbers are off by one and there are as many hits as
 // runs: that is exact too.
 //
+// # Programs that are made up
+//
+// Random makes a program in C from a seed. Compiled with -DRECORD, and without
+// optimization, it records itself what each run is given, at the beginning of each
+// function; RunRandom compares that with what probes fetch in the same program,
+// compiled by others without. It finds what nobody thought of: the compilers'
+// mistakes in such programs are counted (bench/RANDOM.md), and TestRandom fails where
+// there are more of them than are known.
+//
 // # What keeps the comparison honest
 //
 // Arguments are hidden from the compiler after the first mark, and results are used before

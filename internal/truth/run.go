@@ -60,7 +60,7 @@ func (w *workshop) run(ctx context.Context, b *Build, number int) (*Result, erro
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", b, err)
 	}
-	return compare(b, t, rec), nil
+	return compare(b, t, rec, false), nil
 }
 
 // Make makes one build in a folder, and leaves its program at path.
