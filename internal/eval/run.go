@@ -280,8 +280,8 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	kind := o.generic
 	t := a.typ
 	shift := o.generic == loc.OpShl || o.generic == loc.OpShr || o.generic == loc.OpShra
-	if !shift && t == nil && b.typ != nil && b.typ.Size == m.ev.Encoding.AddressSize {
-		t = b.typ // of the same values as the generic type
+	if !shift && t == nil && b.typ != nil && (a.e.Op == loc.OpConst || b.typ.Size == m.ev.Encoding.AddressSize) {
+		t = b.typ // see below
 	}
 	if t != nil {
 		kind = o.unsigned
@@ -295,19 +295,23 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	} else if a.typ == nil {
 		ae = m.ev.Extend(ae, t.Size, t.Signed)
 	}
+	if t != nil && b.typ != nil && !shift && t.Signed != b.typ.Signed {
+		be = m.ev.Extend(be, t.Size, t.Signed)
+	}
 	if shift && b.typ == nil {
 		be = m.ev.unsigned(b)
 	}
 	if t != nil && b.typ == nil && !shift {
-		// DWARF requires operands with the same type, but after a conversion LLVM writes
+		// DWARF requires operands with the same type, but beside a conversion LLVM writes
 		// constant operands without one (DW_OP_convert; DW_OP_lit7; DW_OP_and, seen with
-		// clang 14). They mean numbers with the converted type. An integer type as wide as
-		// an address, and the generic type, have the same values (clang 16 mixes them).
+		// clang 14; the constant first with clang 19). They mean numbers with the converted type.
+		// An integer type as wide as an address, and the generic type, have the same values (clang 16
+		// mixes them), and LLVM's numbers have no sign of their own (clang 19 mixes types of one width).
 		if be.Op != loc.OpConst && t.Size != m.ev.Encoding.AddressSize {
 			return invalid("%s on operands of different types", opName(code))
 		}
 		be = m.ev.Extend(be, t.Size, t.Signed)
-	} else if !shift && b.typ != nil && (t == nil || *t != *b.typ) {
+	} else if !shift && b.typ != nil && (t == nil || *t != *b.typ && (t.Size != b.typ.Size || o.signed != o.unsigned)) {
 		return invalid("%s on operands of different types", opName(code))
 	}
 	// A logical shift of a signed value, or an arithmetic shift of an unsigned one,

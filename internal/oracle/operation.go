@@ -206,6 +206,14 @@ func (r *run) binary(op uint8) {
 		// LLVM leaves the conversion of a number to its neighbour's type out.
 		b, second.t = Extend(b, t.Size, t.Signed), t
 	}
+	if t == nil && second.t != nil && first.plain && !shift {
+		t = second.t // likewise
+		a = Extend(a, t.Size, t.Signed)
+	}
+	if bits := op == 0x1a || op == 0x1c || op == 0x1e || op == 0x21 || op == 0x22 || op == 0x27 || op == 0x29 || op == 0x2e; bits && t != nil && second.t != nil && t.Size == second.t.Size {
+		// These compute the same bits whatever the sign, and LLVM leaves a conversion of nothing else out.
+		b, second.t = Extend(b, t.Size, t.Signed), t
+	}
 	if !shift && ((t == nil) != (second.t == nil) || t != nil && *t != *second.t) {
 		fail(ErrBad, "operands of different types")
 	}
