@@ -2,6 +2,8 @@ package dwarfloc_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -32,6 +34,58 @@ int main(int n, char **) {
 				if filepath.Base(file) != "source.c" || at != line || err != nil {
 					t.Errorf("%s %v: declared at %s:%d, %v, want source.c:%d", level, s, file, at, err, line)
 				}
+			}
+		}
+	}
+}
+
+// TestDeclaredGo: Go gives an inlined function a line and no file.
+func TestDeclaredGo(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/program\ngo 1.21\n",
+		"main.go": `package main
+
+import "os"
+
+var sink int
+
+func main() {
+	outer(len(os.Args))
+}
+`,
+		"other.go": `package main
+
+func inner(n int) {
+	sink = n
+	sink = n * 3
+}
+
+func outer(n int) {
+	inner(n)
+	sink = n + 1
+	inner(n + 2)
+}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(testenv.Tool(t, "go"), "build", "-o", "program", ".")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	img := testenv.Open(t, filepath.Join(dir, "program"))
+	for name, want := range map[string]struct{ sites, line int }{"main.inner": {1, 3}, "main.outer": {1, 8}} {
+		sites, err := img.Sites(context.Background(), dwarfloc.Name(name))
+		if err != nil || len(sites) != want.sites {
+			t.Errorf("%s: %v, %v", name, sites, err)
+		}
+		for _, s := range sites {
+			file, line, err := s.Declared()
+			if filepath.Base(file) != "other.go" || line != want.line || err != nil || !s.Inlined() {
+				t.Errorf("%v: declared at %s:%d, %v, want other.go:%d", s, file, line, err, want.line)
 			}
 		}
 	}
