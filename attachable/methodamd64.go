@@ -193,7 +193,7 @@ func emulatedX86(x *insn.X86) bool {
 // uprobeX86 follows arch_uprobe_analyze_insn in arch/x86/kernel/uprobes.c (6.1 and 6.12):
 // branch_setup_xol_ops and push_setup_xol_ops.
 func uprobeX86(code []byte) Method {
-	if insn.For("amd64").NoUprobe(code) {
+	if arch := insn.For("amd64"); arch.NoUprobe(code) || arch.Misread(code) {
 		return MethodNone
 	}
 	x, _ := insn.DecodeX86(code)

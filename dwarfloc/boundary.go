@@ -18,11 +18,16 @@ var ErrMidInstruction = errors.New("the address is inside an instruction")
 // is not known whether an instruction begins there.
 var ErrNotDecoded = errors.New("it is not known whether an instruction begins there")
 
+// ErrMisread is wrapped by the errors of CheckInstructions for an instruction that kernels take for another one. A probe there
+// would change what the code computes, or end the program.
+var ErrMisread = errors.New("kernels take this instruction for another one")
+
 // CheckInstructions returns, for each site, nil if an instruction begins at its address, or
 // an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function
-// are decoded from its beginning; those of some architectures are not.
+// are decoded from its beginning; those of some architectures are not. On amd64 it is an error that wraps ErrMisread
+// if that is a vector instruction that uprobes would run as a jump, a call or a return.
 //
-// The kernel does not check that for user space: a uprobe inside an instruction changes what
+// The kernel does not check these for user space: a uprobe inside an instruction changes what
 // the program computes (uprobe_register in kernel/events/uprobes.c takes any offset). It
 // need not be checked whether a jump leads into the middle of what a uprobe replaces: that
 // is one byte on amd64 (UPROBE_SWBP_INSN_SIZE in arch/x86/include/asm/uprobes.h) and one
@@ -36,11 +41,7 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 	}
 	if img.told != nil {
 		for i, s := range sites {
-			if s.told.problem != "" {
-				out[i] = s.toldProblem()
-			} else if !s.begins() {
-				out[i] = fmt.Errorf("%s: %#x: %w: %s does not tell", img.Path(), s.Addr, ErrNotDecoded, img.told.what())
-			}
+			out[i] = s.toldProblem()
 		}
 		return out, nil
 	}
@@ -135,6 +136,9 @@ func (s *Site) outermost() ([]dw.Range, error) {
 
 // check says whether an instruction begins at a site.
 func (f *functionCode) check(s *Site) (problem, err error) {
+	if misread, err := s.misread(); misread != nil || err != nil {
+		return misread, err
+	}
 	if f.reading == nil {
 		if s.Kind == SiteEntry && !s.AfterPrologue {
 			return nil, nil // it is where its function begins
@@ -163,6 +167,23 @@ func (f *functionCode) check(s *Site) (problem, err error) {
 		return f.strange(s, before)
 	}
 	return nil, nil
+}
+
+// misread returns an error if kernels take the instruction at a site for another one.
+func (s *Site) misread() (problem, err error) {
+	img := s.u.img
+	arch := insn.For(img.Instructions())
+	sec := img.SectionAt(s.Addr)
+	if arch == nil || arch.Misread == nil || sec == nil {
+		return nil, nil
+	}
+	const longest = 16
+	code, err := img.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
+	if err != nil || !arch.Misread(code) {
+		return nil, nil // a file with debug information only has no code
+	}
+	in, _ := arch.Next(code)
+	return fmt.Errorf("%s: %#x: %w: % x has the opcode of a jump, a call or a return after its prefix", img.Path(), s.Addr, ErrMisread, code[:in.Size]), nil
 }
 
 // followRows follows the code from rows of the line table before an address, which are at

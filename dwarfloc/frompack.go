@@ -131,16 +131,19 @@ func (t *packTeller) site(number uint64, x *packfile.Site, s *Site, w *Ways) {
 		start -= x.Prologue
 	}
 	f := x.Function
-	wayIn := func(probe uint64) (string, bool) {
-		i := slices.IndexFunc(x.Ways.In, func(w packfile.Way) bool { return w.Probe == probe })
+	wayAt := func(probe uint64, ways []packfile.Way) (string, bool) {
+		i := slices.IndexFunc(ways, func(w packfile.Way) bool { return w.Probe == probe })
 		if i < 0 {
 			return "", false
 		}
-		return x.Ways.In[i].Refused, true
+		return ways[i].Refused, true
 	}
 	s.told = &told{
 		qualified: f.Qualified, file: f.DeclFile, line: f.DeclLine, body: Body{In: x.In, Of: x.Of, Depth: x.Depth}, start: start,
-		at: packValues{t, x}, addr: x.Addr, looked: t.file.Facts().Kernel, refused: x.Refused, wayIn: wayIn, problem: x.BadInstruction,
+		at: packValues{t, x}, addr: x.Addr, looked: t.file.Facts().Kernel, refused: x.Refused,
+		wayIn:   func(probe uint64) (string, bool) { return wayAt(probe, x.Ways.In) },
+		wayOut:  func(probe uint64) (string, bool) { return wayAt(probe, x.Ways.Out) },
+		problem: x.BadInstruction,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,11 +40,12 @@ type told struct {
 	ways      *Ways
 	at        values
 
-	addr    uint64 // the site's own
-	looked  bool   // refused was asked for
-	refused string // why no kernel takes a probe, if that was looked at, or ""
-	wayIn   func(probe uint64) (refused string, known bool)
-	problem string // what is wrong with the address, or ""
+	addr    uint64                                          // the site's own
+	looked  bool                                            // refused was asked for
+	refused string                                          // why no kernel takes a probe, if that was looked at, or ""
+	wayIn   func(probe uint64) (refused string, known bool) // likewise of a way in; in a program what is wrong with its address
+	wayOut  func(probe uint64) (wrong string, known bool)   // and of a way out
+	problem string                                          // what is wrong with the site's own address, or ""
 }
 
 // values are where the values of a function are.
@@ -249,19 +249,36 @@ func (img *Image) eachToldSite(ctx context.Context, m Matcher, f func(worker int
 	return img.eachTold(ctx, l.told, func(worker, _ int, s *Site, w *Ways) error { return f(worker, s, w) })
 }
 
-// begins reports whether an instruction is known to begin at a site.
-func (s *Site) begins() bool {
-	return s.Addr == s.told.start || s.told.ways != nil && slices.ContainsFunc(s.told.ways.In, func(w Way) bool { return w.Probe == s.Addr })
-}
-
-// toldProblem returns what is wrong with a site's address.
+// toldProblem returns what is wrong with a site's address in a program, or that it is not told.
 func (s *Site) toldProblem() error {
-	for _, kind := range []error{ErrMidInstruction, ErrNotDecoded} {
-		if before, after, ok := strings.Cut(s.told.problem, kind.Error()); ok {
-			return fmt.Errorf("%s: %s%w%s", s.Image.Path(), before, kind, after)
+	problem, known := s.told.problem, s.Addr == s.told.start
+	if s.Addr != s.told.addr {
+		problem = ""
+	} else if s.told.ways != nil {
+		known = true
+	}
+	for _, way := range []func(uint64) (string, bool){s.told.wayIn, s.told.wayOut} {
+		if way != nil && s.Addr != s.told.addr && problem == "" {
+			wrong, is := way(s.Addr)
+			problem, known = wrong, known || is
 		}
 	}
-	return fmt.Errorf("%s: %w: %s", s.Image.Path(), ErrNotDecoded, s.told.problem)
+	switch {
+	case problem == "" && known:
+		return nil
+	case problem == "":
+		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, ErrNotDecoded, s.Image.told.what())
+	}
+	for _, kind := range []error{ErrMidInstruction, ErrMisread, ErrNotDecoded} {
+		if after, ok := strings.CutPrefix(problem, kind.Error()); ok {
+			place := s.Image.Path()
+			if kind != ErrMidInstruction { // which has it after
+				place = fmt.Sprintf("%s: %#x", place, s.Addr)
+			}
+			return fmt.Errorf("%s: %w%s", place, kind, after)
+		}
+	}
+	return fmt.Errorf("%s: %#x: %w: %s", s.Image.Path(), s.Addr, ErrNotDecoded, problem)
 }
 
 // Refused returns why no kernel takes a probe at the site's address, in the words of package attachable, or "". known is

@@ -11,10 +11,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"runtime"
-	"strings"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -179,15 +177,6 @@ func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *types, ke
 		x := &sites[worker]
 		if err := r.site(s, ways, x); err != nil {
 			return err
-		}
-		if !kernel {
-			bad, err := img.CheckInstructions([]*dwarfloc.Site{s})
-			if err != nil {
-				return err
-			}
-			if bad[0] != nil {
-				x.BadInstruction = strings.TrimPrefix(bad[0].Error(), fmt.Sprintf("%s: %#x: ", img.Path(), s.Addr))
-			}
 		}
 		if o.seen != nil {
 			o.seen(i, x)

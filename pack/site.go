@@ -19,12 +19,25 @@ type reader struct {
 	causes *attachable.Table // nil if the image is not a kernel's
 }
 
+// bad returns what is wrong with the instruction at a site of a program, or "".
+func (r *reader) bad(s *dwarfloc.Site) (string, error) {
+	if r.causes != nil {
+		return "", nil
+	}
+	bad, err := r.img.CheckInstructions([]*dwarfloc.Site{s})
+	if err != nil || bad[0] == nil {
+		return "", err
+	}
+	text := strings.TrimPrefix(bad[0].Error(), r.img.Path()+": ")
+	return strings.TrimPrefix(text, fmt.Sprintf("%#x: ", s.Addr)), nil
+}
+
 var (
 	frameExpr  = &probe.Expr{Kind: probe.KindFrame}
 	resultExpr = &probe.Expr{Kind: probe.KindRetval}
 )
 
-// site reads a site into out, but for BadInstruction.
+// site reads a site into out.
 func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (err error) {
 	*out = packfile.Site{
 		Function: &packfile.Function{Name: s.Function}, Inline: s.Inlined(), Addr: s.Addr, View: s.View, Symbol: s.Symbol, Offset: s.Offset,
@@ -43,6 +56,9 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 		out.Callers = append(out.Callers, packfile.Caller(s.Callers[i]))
 	}
 	out.Refused = r.refused(s.Addr)
+	if out.BadInstruction, err = r.bad(s); err != nil {
+		return err
+	}
 	if out.Values, err = r.values(s, f); err != nil {
 		return err
 	}
@@ -200,7 +216,12 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 			}
 		}
 		if x.Probe != s.Addr {
-			x.Refused = r.refused(x.Probe)
+			var err error
+			if x.Refused, err = r.bad(in[i]); err != nil {
+				return err
+			} else if x.Refused == "" {
+				x.Refused = r.refused(x.Probe)
+			}
 		}
 		for _, addr := range w.In[i].Before {
 			b, err := r.before(addr, s)
@@ -214,6 +235,10 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 	for i, at := range s.WaysOut(w) {
 		x := way(&w.Out[i])
 		x.Symbol, x.Offset = at.Symbol, at.Offset
+		var err error
+		if x.Refused, err = r.bad(at); err != nil {
+			return err
+		}
 		o.Out = append(o.Out, x)
 	}
 	return nil

@@ -127,7 +127,7 @@ type Site struct {
 	// Return is set if the probe is a return probe: it fires where the function that begins
 	// at the site has returned.
 	Return bool
-	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction or
+	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction, dwarfloc.ErrMisread or
 	// dwarfloc.ErrMovingStack. It is nil for nearly all sites.
 	Refused error
 	// MovedFrom is the link-time address at which the probe would be without Options.Cost, or 0.
@@ -191,7 +191,7 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
-// dwarfloc.ErrMidInstruction, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
+// dwarfloc.ErrMidInstruction, dwarfloc.ErrMisread, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
 // A record that is too large is a *prologue.StackError. If ctx ends, the error is its cause.
 // Other errors are about damaged debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {

@@ -37,6 +37,9 @@ func FuzzDecode(f *testing.F) {
 			if a.NoUprobe != nil {
 				a.NoUprobe(code)
 			}
+			if a.Misread != nil {
+				a.Misread(code)
+			}
 			if a.Writes != nil {
 				a.Writes(code)
 			}

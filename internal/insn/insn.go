@@ -32,6 +32,9 @@ type Arch struct {
 	// NoUprobe reports whether uprobes refuse the first instruction in code. nil if that is not
 	// known.
 	NoUprobe func(code []byte) bool
+	// Misread reports whether kernels take the first instruction in code for another one, so that a probe at it changes what
+	// the code computes. nil if there are none.
+	Misread func(code []byte) bool
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
 	Writes func(code []byte) (w Writes, ok bool)

@@ -269,6 +269,40 @@ func TestNoUprobe(t *testing.T) {
 	}
 }
 
+// TestMisread has instructions that uprobes of Linux 6.18 run as other ones.
+func TestMisread(t *testing.T) {
+	for _, tt := range []struct {
+		name, code string
+		misread    bool
+	}{
+		{"vpor", "c5f9ebd1", true},
+		{"vpshufd", "c5f970da00", true},
+		{"a store of vmovq", "c4e1f97ed8", true},
+		{"vpcmpeqb", "c5fd74c1", true},
+		{"vpcmpeqb of AVX-512", "62f17d4874c1", true},
+		{"vpsubsb", "c5d9e8e4", true},
+		{"vpgatherdd", "c4e2499014a8", true},
+		{"vcmpps", "c5f0c2d100", true},
+		{"vfnmadd132ss", "c4e2799de1", true},
+		{"vzeroall", "c5fc77", true},
+		{"vzeroupper", "c5f877", false},
+		{"vaddps", "c5f058e8", false},
+		{"vpshufb", "c4e26900d5", false},
+		{"vmovdqu", "c5fe6f06", false}, // it is refused
+		{"a jump", "eb10", false},
+		{"pshufd", "660f70da00", false},
+		{"por", "660febd1", false},
+	} {
+		code, err := hex.DecodeString(tt.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := For("amd64").Misread(code); got != tt.misread {
+			t.Errorf("%s: misread %v, want %v", tt.name, got, tt.misread)
+		}
+	}
+}
+
 // TestStoredLater: what clang 22 makes of the beginning of a function with variable arguments, and what
 // differs from it.
 func TestStoredLater(t *testing.T) {

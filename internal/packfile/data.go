@@ -110,7 +110,8 @@ type Way struct {
 	// Symbol and Offset are those of Probe.
 	Symbol string
 	Offset uint64
-	// Refused is why no kernel takes a probe at Probe of a way in, if that is not the site's address, or "".
+	// Refused is why no kernel takes a probe at Probe of a way in, or in a program what is wrong with the instruction there, as
+	// Site.BadInstruction; "" at the site's address. Ways out have it in programs.
 	Refused string
 	// Values are those at a way in; nil if they are the site's own.
 	Values *Values

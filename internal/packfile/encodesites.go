@@ -225,7 +225,7 @@ func (x *blockEncoder) outOfParent(blk *block, n *node) bool {
 	}
 	p := blk.nodes[n.parent].s
 	return p != nil && p.inline && slices.EqualFunc(n.s.ways.Out, p.ways.Out, func(a, b Way) bool {
-		return a.Addr == b.Addr && a.View == b.View && a.Probe == b.Probe && a.Again == b.Again && x.symbolOf(&a) && x.symbolOf(&b)
+		return a.Addr == b.Addr && a.View == b.View && a.Probe == b.Probe && a.Again == b.Again && a.Refused == "" && b.Refused == "" && x.symbolOf(&a) && x.symbolOf(&b)
 	})
 }
 
@@ -280,7 +280,7 @@ func (x *blockEncoder) plainWays(s *written) bool {
 		return false
 	}
 	for i := range w.Out {
-		if y := &w.Out[i]; len(y.Before) != 0 || !x.symbolOf(y) {
+		if y := &w.Out[i]; len(y.Before) != 0 || y.Refused != "" || !x.symbolOf(y) {
 			return false
 		}
 	}
