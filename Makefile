@@ -148,7 +148,7 @@ decode: deps kernels ## Compare each instruction of the kernels of all architect
 .PHONY: guests
 guests: deps kernels ## Probe live kernels of all architectures that an emulator runs
 	scripts/install-packages qemu-system-ppc
-	GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/guest
+	qemu=$$(scripts/fetch-qemu.sh) && PATH="$$qemu:$$PATH" GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/guest
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

@@ -196,6 +196,8 @@ func next(k testKernel) uint64 {
 	switch k.GOARCH {
 	case "s390x", "riscv64":
 		return 2
+	case "loong64":
+		return 4
 	}
 	return 1
 }
@@ -207,6 +209,7 @@ var illegal = map[string][]string{
 	"s390x":   {"in-ftrace"},
 	"ppc64le": {"in-ftrace"},
 	"riscv64": {"mid-instruction", "in-ftrace"},
+	"loong64": {"mid-instruction"},
 }
 
 // errnoOf returns the kernel's error for a cause.
