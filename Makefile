@@ -142,7 +142,7 @@ packs: vmlinux ## Write packs of kernels, modules and a series of kernels (1.7 G
 	$(GO) run ./bench/packs -series "$$(scripts/fetch-series.sh)" >bench/PACKS.md
 
 .PHONY: decode
-decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils print
+decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils, or LLVM, print
 	OBJDUMP_FULL=1 $(GO) test -timeout 40m -count=1 -v -run TestObjdump ./internal/insn
 
 .PHONY: guests
