@@ -1,6 +1,9 @@
 package packfile
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // function is a function's record, as it is read.
 type function struct {
@@ -70,7 +73,7 @@ func (s *session) readFunctions(g int) ([]*function, error) {
 		} else {
 			x.list = readList(&r)
 		}
-		x.result = r.index(1 << 31)
+		x.result = r.index(math.MaxInt32)
 		if flags&funVariant != 0 {
 			x.base = r.index(s.f.funs)
 		}
@@ -104,7 +107,7 @@ func (x *function) blocks() ([]int, error) {
 	out := make([]int, r.count(1))
 	at := 0
 	for i := range out {
-		at += r.index(1 << 31)
+		at += r.index(math.MaxInt32)
 		if out[i] = at; at >= r.f.facts.Blocks || i > 0 && at == out[i-1] {
 			r.Fail()
 		}

@@ -2,6 +2,7 @@ package packfile
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -173,14 +174,14 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 			n.symbol, n.offset = x.ULEB(), x.ULEB()
 		}
 		if more&moreResult != 0 {
-			n.result = x.index(1 << 31)
+			n.result = x.index(math.MaxInt32)
 		}
 		if more&moreRefused != 0 {
 			refused, bad = x.ULEB(), x.ULEB()
 		}
 		n.refused, n.bad = refused, bad
 		if more&moreDepth != 0 {
-			n.around = x.index(1 << 31)
+			n.around = x.index(math.MaxInt32)
 		}
 		if more&moreMisc != 0 {
 			misc := x.U8()
@@ -210,7 +211,7 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 			n.addr = base
 			x.tuple(&n)
 			if !frame {
-				n.frame = x.index(1 << 31)
+				n.frame = x.index(math.MaxInt32)
 			}
 		} else if err := x.rest(b, &n, flags, &prev); err != nil {
 			return nil, err
@@ -251,7 +252,7 @@ func (x *blockReader) place(b *readBlock, n *readNode, flags byte, next []int) e
 	p := &b.nodes[parent]
 	edge := next[parent]
 	if flags&siteNext == 0 {
-		edge = x.index(1 << 31)
+		edge = x.index(math.MaxInt32)
 	}
 	next[parent] = edge + 1
 	f, err := x.s.function(p.fun)
@@ -292,7 +293,7 @@ func (x *blockReader) rest(b *readBlock, n *readNode, flags byte, prev *readNode
 		n.tuple, n.list = prev.tuple, prev.list
 	}
 	if n.frame = prev.frame; flags&siteFrame == 0 {
-		n.frame = x.index(1 << 31)
+		n.frame = x.index(math.MaxInt32)
 	}
 	switch {
 	case !n.plain:
@@ -318,7 +319,7 @@ func (x *blockReader) outsOf(b *readBlock, n *readNode) []Way {
 }
 
 func (x *blockReader) tuple(n *readNode) {
-	n.tuple = x.index(1<<31) - 1
+	n.tuple = x.index(math.MaxInt32) - 1
 	if n.tuple >= 0 {
 		return
 	}
@@ -342,7 +343,7 @@ func (x *blockReader) tuple(n *readNode) {
 	}
 	n.list = make([]int, count)
 	for i := range n.list {
-		n.list[i] = x.index(1 << 31)
+		n.list[i] = x.index(math.MaxInt32)
 	}
 }
 
@@ -394,7 +395,7 @@ func (x *blockReader) readWays(n *readNode, sameOut bool) {
 		w.unknown = x.ULEB()
 	}
 	if w.flags&waysNoReturn != 0 {
-		w.noReturn = x.index(1 << 31)
+		w.noReturn = x.index(math.MaxInt32)
 	}
 	if w.flags&waysIn != 0 {
 		w.in = x.wayList(n.addr)
@@ -434,7 +435,7 @@ func (x *blockReader) wayList(at uint64) []readWay {
 			}
 		}
 		if w.values = flags&wayValues != 0; w.values {
-			w.list, w.frame, w.result = readList(&x.groupReader), x.index(1<<31), x.index(1<<31)
+			w.list, w.frame, w.result = readList(&x.groupReader), x.index(math.MaxInt32), x.index(math.MaxInt32)
 		}
 	}
 	return out
