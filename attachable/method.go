@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
 // Method is how the kernel runs a probe at an address, and so what a hit costs. The methods of
@@ -89,12 +90,14 @@ type methods struct {
 	kprobe func(t *Table, addr uint64) Method
 	// uprobe is asked about the first instruction in code.
 	uprobe func(code []byte) Method
+	// read reads what kprobe needs besides what At needs. It may be nil.
+	read func(t *Table, marks *ktable.Marks) error
 }
 
 var methodsOf = map[string]methods{
-	"amd64":   {kprobeX86, uprobeX86},
-	"arm64":   {kprobeARM64, uprobeARM64},
-	"loong64": {kprobeLoong, uprobeLoong},
+	"amd64":   {kprobeX86, uprobeX86, (*Table).readX86},
+	"arm64":   {kprobeARM64, uprobeARM64, nil},
+	"loong64": {kprobeLoong, uprobeLoong, nil},
 }
 
 // Method returns how the kernel runs a probe at a link-time address, when it is the only one near:

@@ -206,6 +206,7 @@ func next(k testKernel) uint64 {
 // check_ftrace_location in kernel/kprobes.c, with CONFIG_KPROBES_ON_FTRACE.
 var illegal = map[string][]string{
 	"amd64":   {"mid-instruction", "in-ftrace"},
+	"386":     {"mid-instruction", "in-ftrace"},
 	"s390x":   {"in-ftrace"},
 	"ppc64le": {"in-ftrace"},
 	"riscv64": {"mid-instruction", "in-ftrace"},

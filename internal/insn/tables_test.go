@@ -153,6 +153,12 @@ func TestOperations(t *testing.T) {
 		{"loong64", "64946138", "amadd.d $a0, $a1, $sp", slots{{3, 0, 8}: Lost}, Writes{}, false, 0},
 		{"loong64", "c4946138", "amadd.d $a0, $a1, $a2", slots{{3, 0, 8}: Kept}, Writes{}, false, 0},
 		{"loong64", "00007238", "dbar 0", slots{{3, 8, 8}: Kept}, Writes{}, true, 0},
+		{"i386", "89542408", "mov %edx, 8(%esp)", slots{{4, 8, 4}: Stored, {4, 4, 4}: Kept, {4, 8, 8}: Lost}, Writes{Memory: true}, true, 0},
+		{"i386", "8955f8", "mov %edx, -8(%ebp)", slots{{5, -8, 4}: Stored, {4, -8, 4}: Kept}, Writes{Memory: true}, true, 0},
+		{"i386", "8b442408", "mov 8(%esp), %eax", slots{{4, 8, 4}: Lost, {4, 12, 4}: Kept}, Writes{Registers: 1}, true, 0},
+		{"i386", "48", "dec %eax", slots{{4, 8, 4}: Kept}, Writes{Registers: 1}, true, 1},
+		{"i386", "89c3", "mov %eax, %ebx", slots{{4, 8, 4}: Kept}, Writes{Registers: 1 << 3}, true, 0},
+		{"i386", "50", "push %eax", slots{{4, 8, 4}: Lost}, Writes{}, false, 0},
 		{"armhf", "04308de5", "str r3, [sp, #4]", slots{{13, 4, 4}: Stored, {13, 0, 4}: Kept, {13, 4, 8}: Lost}, Writes{Memory: true}, true, 0},
 		{"armhf", "04308d15", "strne r3, [sp, #4]", slots{{13, 4, 4}: Lost}, Writes{Memory: true}, true, 0},
 		{"armhf", "10300be5", "str r3, [fp, #-16]", slots{{11, -16, 4}: Stored}, Writes{Memory: true}, true, 0},
@@ -195,6 +201,8 @@ func TestResults(t *testing.T) {
 		{"loong64", "97001500", true},               // move $s0, $a0
 		{"loong64", "04008003" + "97001500", false}, // ori $a0, $zero, 0
 		{"loong64", "6420c028" + "97001500", false}, // ld.d $a0, $sp, 8
+		{"i386", "89c3", true},                      // mov %eax, %ebx
+		{"i386", "8b442408" + "89c3", false},        // mov 8(%esp), %eax
 		{"armhf", "0040a0e1", true},                 // mov r4, r0
 		{"armhf", "0000a0e3" + "0040a0e1", false},   // mov r0, #0
 		{"armhf", "fcffffeb" + "0040a0e1", false},   // bl
@@ -222,6 +230,7 @@ func TestKernelTables(t *testing.T) {
 		{"riscv64", []string{"03d72500", "93074002", "63ece700", "ba87", "8a07", "17e7e300", "1307a771", "ba97", "9c43", "ba97", "8287"}, at + 16 + 0xe3e000 + 1818, 37, 4, at + 16 + 0xe3e000 + 1818},
 		{"loong64", []string{"8660172a", "0c148002", "86710068", "6c53021a", "8c81ca02", "c6302d00", "cd000026", "8cb51000", "8001004c"}, at + 4763<<12 + 672, 6, 8, at + 4763<<12 + 672},
 		{"loong64", []string{"8d400024", "0c8c8002", "8d390068", "8d00812a", "0ce1011a", "8c81d502", "ad312d00", "ad010026", "8cb51000", "8001004c"}, at + 3848<<12 + 1376, 36, 8, at + 3848<<12 + 1376},
+		{"i386", []string{"83f805", "7710", "ff248500000020"}, 0x20000000, 6, 4, 0},
 		{"armhf", []string{"61c044e2", "3e005ce3", "0cf19f97"}, at + 16, 63, 4, 0},
 	} {
 		a := For(tt.arch)
