@@ -16,7 +16,7 @@ DEPS := \
 	binutils-s390x-linux-gnu binutils-powerpc64le-linux-gnu binutils-riscv64-linux-gnu binutils-arm-linux-gnueabihf \
 	gcc-12 clang-14 lld-14 llvm llvm-14 \
 	gcc-12-aarch64-linux-gnu gcc-12-arm-linux-gnueabihf gcc-12-i686-linux-gnu gcc-12-mips64el-linux-gnuabi64 gcc-12-powerpc64le-linux-gnu gcc-12-riscv64-linux-gnu gcc-12-s390x-linux-gnu \
-	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 clang-22 rustc \
+	gcc-11 g++-11 g++-12 clang-15 lld-15 clang-16 lld-16 clang-19 lld-19 llvm-19 clang-22 rustc \
 	linux-perf gdb libc6-dbg bpftrace bpftool \
 	qemu-system-x86 qemu-system-arm qemu-system-misc xz-utils zstd fish chromium debuginfod
 
@@ -133,8 +133,8 @@ fleet-packs: build vmlinux ## Write packs of the fetched kernels for the example
 	done
 
 .PHONY: kernels
-kernels: vmlinux ## Fetch Debian's kernels of all architectures too (3.2 GB more, once)
-	for flavour in powerpc64le 686-pae armmp riscv64; do scripts/fetch-vmlinuz.sh $$flavour >/dev/null || exit 1; done
+kernels: vmlinux ## Fetch Debian's kernels of all architectures too (4.4 GB more, once)
+	for flavour in powerpc64le 686-pae armmp riscv64 loong64; do scripts/fetch-vmlinuz.sh $$flavour >/dev/null || exit 1; done
 	scripts/fetch-vmlinux.sh 5kc-malta >/dev/null
 
 .PHONY: reach
@@ -146,13 +146,13 @@ packs: vmlinux ## Write packs of kernels, modules and a series of kernels (1.7 G
 	$(GO) run ./bench/packs -series "$$(scripts/fetch-series.sh)" >bench/PACKS.md
 
 .PHONY: decode
-decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils print
+decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils, or LLVM, print
 	OBJDUMP_FULL=1 $(GO) test -timeout 40m -count=1 -v -run TestObjdump ./internal/insn
 
 .PHONY: guests
 guests: deps kernels ## Probe live kernels of all architectures that an emulator runs
 	scripts/install-packages qemu-system-ppc
-	GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/guest
+	qemu=$$(scripts/fetch-qemu.sh) && PATH="$$qemu:$$PATH" GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/guest
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-var all = []*Arch{amd64, arm64, armhf, i386, mips64el, ppc64el, riscv64, s390x}
+var all = []*Arch{amd64, arm64, armhf, i386, loong64, mips64el, ppc64el, riscv64, s390x}
 
 // amd64: System V ABI, AMD64 Architecture Processor Supplement, figure 3.36
 // (DWARF register number mapping); struct pt_regs of

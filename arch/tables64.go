@@ -76,6 +76,27 @@ var riscv64 = build(Arch{
 		vectors("v", 0, 32, 96),
 	))
 
+// loong64: LoongArch ABIs 2.30 ("DWARF for the LoongArch Architecture", register numbers; "Procedure Call Standard", register conventions);
+// struct user_pt_regs of arch/loongarch/include/uapi/asm/ptrace.h, which is the context of BPF programs and starts
+// struct pt_regs. GCC numbers the flags of floating-point comparisons from 64 on.
+//
+// The global offset table is filled by R_LARCH_64, as other data is.
+var loong64 = build(Arch{
+	Name: "loong64", GOARCH: "loong64", Uname: []string{"loongarch64"}, Machine: elf.EM_LOONGARCH, WordSize: 8, GlobDat: uint32(elf.R_LARCH_64), CodeMarks: true, SP: 3, PC: 80, Link: 1, Results: []uint16{4, 5},
+	Args:      []uint16{4, 5, 6, 7, 8, 9, 10, 11},
+	Preserved: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31},
+	Source:    "LoongArch ABIs 2.30; arch/loongarch/include/uapi/asm/ptrace.h",
+}, map[string]string{ // arch/loongarch/kernel/ptrace.c (6.12), regoffset_table
+	"zero": "r0", "ra": "r1", "tp": "r2", "sp": "r3", "a0": "r4", "a1": "r5", "a2": "r6", "a3": "r7", "a4": "r8", "a5": "r9", "a6": "r10", "a7": "r11",
+	"t0": "r12", "t1": "r13", "t2": "r14", "t3": "r15", "t4": "r16", "t5": "r17", "t6": "r18", "t7": "r19", "t8": "r20", "fp": "r22",
+	"s0": "r23", "s1": "r24", "s2": "r25", "s3": "r26", "s4": "r27", "s5": "r28", "s6": "r29", "s7": "r30", "s8": "r31", "pc": "csr_era",
+}, slices.Concat(
+	named(0, 0, 8, "zero", "ra", "tp", "sp", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8",
+		"r21", "fp", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"),
+	vectors("f", 0, 32, 32),
+	[]Register{{DWARF: 80, Name: "pc", Offset: 264}}, // the mapping has none
+))
+
 // mips64el: the numbers of GCC and GDB (gcc/config/mips/mips.h, gdb/mips-tdep.c), since the ABI
 // documents of MIPS have no mapping; names of the n64 ABI; struct pt_regs of
 // arch/mips/include/asm/ptrace.h with CONFIG_64BIT.

@@ -94,7 +94,7 @@ func (t *Table) boundary(f span, addr uint64) (at, checked bool) {
 	if d.Fixed > 0 {
 		return (addr-f.lo)%d.Fixed == 0, true
 	}
-	if d.Step > 0 {
+	if methodsOf[t.img.Arch().Name].read == nil {
 		return t.begins(d, f, addr)
 	}
 	r := t.reading(f)
@@ -105,7 +105,7 @@ func (t *Table) boundary(f span, addr uint64) (at, checked bool) {
 	return addr == r.strange || r.begins[off/64]>>(off%64)&1 != 0, true
 }
 
-// begins is boundary for instructions that say at their beginning how long they are.
+// begins is boundary where nothing else is asked about the function.
 func (t *Table) begins(d *insn.Arch, f span, addr uint64) (at, checked bool) {
 	code := codeAt(t.img, f.lo, f.hi-f.lo)
 	end := addr - f.lo

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
 // Method is how the kernel runs a probe at an address, and so what a hit costs. The methods of
@@ -89,18 +90,21 @@ type methods struct {
 	kprobe func(t *Table, addr uint64) Method
 	// uprobe is asked about the first instruction in code.
 	uprobe func(code []byte) Method
+	// read reads what kprobe needs besides what At needs. It may be nil.
+	read func(t *Table, marks *ktable.Marks) error
 }
 
 var methodsOf = map[string]methods{
-	"amd64": {kprobeX86, uprobeX86},
-	"arm64": {kprobeARM64, uprobeARM64},
+	"amd64":   {kprobeX86, uprobeX86, (*Table).readX86},
+	"arm64":   {kprobeARM64, uprobeARM64, nil},
+	"loong64": {kprobeLoong, uprobeLoong, nil},
 }
 
 // Method returns how the kernel runs a probe at a link-time address, when it is the only one near:
 // a jump needs five bytes without another probe. It is MethodNone where At gives a cause, and for
 // modules, of which the tables are not read.
 //
-// The rules are those of Linux 6.1 and 6.12; where they differ, the image says which. On amd64 the
+// The rules are those of Linux 6.1 and 6.12, and on loong64 of 7.2; where they differ, the image says which. On amd64 the
 // kernel must be allowed to make jumps (the sysctl debug.kprobes-optimization), and makes them some
 // time after the probe. On machines whose processor returns through thunks (the mitigations of
 // Retbleed, SRSO and ITS), Linux before 6.6 takes each return for an indirect jump, and makes no
@@ -119,7 +123,7 @@ func (t *Table) Method(addr uint64) Method {
 
 // UprobeMethod returns how the kernel runs a uprobe at a link-time address of an executable or a
 // shared library. It is MethodNone where the kernel accepts none. The rules are those of Linux 6.1
-// to 6.12.
+// to 6.12, and on loong64 of 7.2.
 func UprobeMethod(img *dwarfloc.Image, addr uint64) Method {
 	m, ok := methodsOf[img.Arch().Name]
 	code := codeAt(img, addr, maxInstruction)

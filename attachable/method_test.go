@@ -146,6 +146,38 @@ func TestUprobes(t *testing.T) {
 	}
 }
 
+// TestStepsLoong: what insns_not_supported and insns_need_simulation in arch/loongarch/kernel/inst.c say of an instruction. The
+// bytes are those of LLVM's assembler for the text.
+func TestStepsLoong(t *testing.T) {
+	const n, e, s = MethodNone, methodEmulated, methodStepped
+	for code, want := range map[string]Method{
+		"a4000020": n, // ll.w $a0, $a1, 0
+		"c4145738": n, // sc.q $a0, $a1, $a2
+		"c4146038": n, // amswap.w $a0, $a1, $a2
+		"c4146938": n, // amswap_db.w $a0, $a1, $a2
+		"c4947138": n, // ammin_db.du $a0, $a1, $a2
+		"a48c5738": n, // screl.d $a0, $a1
+		"a4805738": n, // llacq.w $a0, $a1
+		"00090048": n, // bcnez $fcc0, 8
+		"c4145838": s, // amcas.b $a0, $a1, $a2
+		"00007238": s, // dbar 0
+		"a4187838": s, // ldgt.b $a0, $a1, $a2
+		"01002a00": s, // break 1
+		"6420c029": s, // st.d $a0, $sp, 8
+		"0ce1011a": e, // pcalau12i $t0, 3848
+		"2100001e": e, // pcaddu18i $ra, 1
+		"2000004c": e, // ret
+		"fffbff53": e, // b -8
+		"fffbff57": e, // bl -8
+		"9ff8ff43": e, // beqz $a0, -8
+		"86090068": e, // bltu $t0, $a2, 8
+	} {
+		if got := uprobeLoong(dwarftest.Hex(t, code)); got != want {
+			t.Errorf("%s: %v, want %v", code, got, want)
+		}
+	}
+}
+
 // TestJumps: which kprobes become jumps, in one function.
 func TestJumps(t *testing.T) {
 	const lo = uint64(dwarftest.TextAddr)

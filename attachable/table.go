@@ -5,13 +5,13 @@
 //	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
 //	method := table.Method(site.Addr) // by ftrace, by a jump, or by a breakpoint
 //
-// The rules are those of Linux 6.1: check_kprobe_address_safe and
+// The rules are those of Linux 6.1, and on loong64 of 7.2: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
 // kernel/trace/trace_kprobe.c, can_probe in arch/x86/kernel/kprobes/core.c, and
 // arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each checks a table that
 // the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
-// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf and
-// 6.12 for riscv64, one at a time, and by
+// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf, at 800 for i386, at 400 of
+// 6.12 for riscv64 and at 1,500 of its 7.2 for loong64, one at a time, and by
 // the kernel's own list of them. At does not consider code that the kernel replaces when it boots, for
 // its processor's errata.
 package attachable
@@ -129,7 +129,10 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		}
 		return 0
 	})
-	return t, t.readX86(marks)
+	if read := methodsOf[img.Arch().Name].read; read != nil {
+		return t, read(t, marks)
+	}
+	return t, nil
 }
 
 // function returns the code from the symbol at or before an address to the next symbol, as

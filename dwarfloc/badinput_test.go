@@ -320,7 +320,7 @@ func TestOpenErrors(t *testing.T) {
 		{"symbols only", dwarftest.ELF(dwarftest.Text(), dwarftest.Section{Name: ".symtab", Type: elf.SHT_SYMTAB}), image.ErrNoDWARF, "test: no DWARF debug information: build it with -g"},
 		{"kernel", kernel, image.ErrNoDWARF, "test: no DWARF debug information: for a kernel, install its debug package (Debian: linux-image-$(uname -r)-dbg, Fedora: kernel-debuginfo) or build with CONFIG_DEBUG_INFO=y; its build ID is abcdef"},
 		{"cut", short[:100], nil, "test: damaged ELF file: "},
-		{"other machine", other, nil, "test: unsupported machine EM_SPARCV9 (ELFCLASS64, ELFDATA2LSB): images can be for amd64, arm64, armhf, i386, mips64el, ppc64el, riscv64, s390x"},
+		{"other machine", other, nil, "test: unsupported machine EM_SPARCV9 (ELFCLASS64, ELFDATA2LSB): images can be for amd64, arm64, armhf, i386, loong64, mips64el, ppc64el, riscv64, s390x"},
 		{"unit length", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.LE32(0x100))), nil, "test: .debug_info+0x0: invalid unit length 0x100: 0x4 bytes are left"},
 		{"unit version", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(2), dwarftest.LE16(9)))), nil, "test: .debug_info+0x0: unsupported DWARF version 9"},
 		{"address size", dwarftest.ELF(dwarftest.Text(), dwarftest.Debug(".debug_info", dwarftest.Cat(dwarftest.LE32(8), dwarftest.LE16(5), 1, 3, dwarftest.LE32(0)))), nil, "test: .debug_info+0x0: invalid address size 3"},

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -245,16 +246,21 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 		return false, nil
 	}
 	l, r, k, err := ev.convention(x)
-	if err != nil || k == signatureChanged {
+	if err != nil {
 		return false, err
 	}
 	located := v.Located()
+	same := located && k != signatureChanged && (equalLocation(&v.Loc, &l) || truth(v, &l))
+	late := located && !same && c.rule == loc.RuleWhole && s.setFirst(&v.Loc)
 	switch {
-	case located && (equalLocation(&v.Loc, &l) || truth(v, &l)):
+	case same:
 		return true, nil
-	case k == signatureLocal && located && !sameRegister(&v.Loc, &l):
+	case late && (k == signatureChanged || k == signatureLocal && !sameRegister(&v.Loc, &l)):
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "in a register that the function sets first"}
+		return true, nil
+	case k == signatureChanged, k == signatureLocal && located && !sameRegister(&v.Loc, &l):
 		return false, nil
-	case located && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.u.img.Arch().Preserved, uint16(v.Loc.Expr.K)):
+	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.u.img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
 	case r.Code != loc.ReasonNone:
 		v.Loc, v.Reason = loc.Location{}, r
@@ -269,6 +275,48 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
 }
+
+// setFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first
+// branch or call. LLVM writes such a location for an argument that the first instructions load from the stack: what they set holds the
+// argument from then on, up to the end of the function, and at its first instruction does not (seen with clang 19 and 22). Registers that point
+// into the frame are not looked at: spill.go is about what is there.
+func (s *Site) setFirst(l *loc.Location) bool {
+	arch := insn.For(s.u.img.Instructions())
+	if arch == nil || arch.Writes == nil || s.u.gnu() {
+		return false
+	}
+	var of insn.Registers
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == loc.OpReg && n.K < 64 && n.K != uint64(s.u.img.Arch().SP) && (arch.Slots == nil || n.K != arch.Slots.Frame) {
+				of |= 1 << n.K
+			}
+		})
+	})
+	if of == 0 {
+		return false
+	}
+	from := s.fun.start
+	sec := s.u.img.SectionAt(from)
+	if sec == nil {
+		return false
+	}
+	code, err := s.u.img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
+	for err == nil && len(code) > 0 {
+		in, ok := arch.Next(code)
+		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
+			return false
+		}
+		if w, ok := arch.Writes(code); ok && w.Registers&of != 0 {
+			return true
+		}
+		code = code[in.Size:]
+	}
+	return false
+}
+
+// maxFirst bounds the bytes of code that setFirst reads.
+const maxFirst = 256
 
 // sameRegister reports whether a location depends on the register that another one is.
 func sameRegister(l, reg *loc.Location) bool {

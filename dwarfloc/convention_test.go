@@ -183,3 +183,38 @@ int main(int argc, char **argv) { s = argc; f((int *)argv, 274); return 0; }
 		}
 	}
 }
+
+// TestSetFirst: clang 19 and 22 describe an argument that is passed on the stack, and loaded by one of the function's first instructions, as
+// if it were in the register from the beginning. A function that only its unit calls may be called in another way: nothing tells where the
+// argument is.
+func TestSetFirst(t *testing.T) {
+	const source = `
+volatile long sink;
+#define BODY { sink = a; sink = b; sink = c; sink = d; sink = e; sink = f; sink = g; sink = h; sink = i; return sink; }
+long external(long a, long b, long c, long d, long e, long f, long g, long h, unsigned short i) BODY
+__attribute__((noinline)) static long local(long a, long b, long c, long d, long e, long f, long g, long h, unsigned short i) BODY
+long caller(long a, short s) { return local(a, s, 3, 4, 5, 6, 7, 8, s) + local(s, a, 4, 5, 6, 7, 8, 9, s + 1); }
+`
+	for _, to := range []struct{ triple, want string }{
+		{"loongarch64-linux-gnu", "[sp]"}, {"s390x-linux-gnu", "[r15+190]"},
+	} {
+		for _, compiler := range []string{"clang-19", "clang-22"} {
+			img := testenv.Open(t, compile(t, compiler, source, "-O2", "-g", "-c", "-ffreestanding", "-fomit-frame-pointer", "--target="+to.triple))
+			for _, function := range []string{"external", "local"} {
+				sites, err := img.Sites(context.Background(), dwarfloc.Name(function))
+				if err != nil || len(sites) != 1 {
+					t.Fatalf("%s: %v, %v", function, sites, err)
+				}
+				v, err := sites[0].Lookup("i")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := v.Loc.Text(img.Arch())
+				t.Logf("%s %s: %s: %s %v", to.triple, compiler, function, got, v.Reason)
+				if got != to.want && (function == "external" || v.Located()) {
+					t.Errorf("%s %s: i of %s is %s (%v), want %s", to.triple, compiler, function, got, v.Reason, to.want)
+				}
+			}
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package dwarfloc
 
 import (
+	"slices"
+
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -64,6 +66,21 @@ func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
 		}
 	}
 	return ev.frameArithmetic(e.A) || ev.frameArithmetic(e.B) || ev.frameArithmetic(e.C)
+}
+
+// LLVM also forgets to say that what it describes is a value: for a char, a short or a structure of 4 bytes that is in a register of which
+// the calling convention says that it is extended, clang 19 and 22 write conversions to the bits of the type, and nothing after them
+// (mips64el, ppc64el, s390x). That makes the number an address.
+
+// numberAsAddress reports whether an object is at an address that is a number of fewer bytes than a word has, or a part of it is.
+func numberAsAddress(l *loc.Location, word int) bool {
+	switch l.Kind {
+	case loc.KindMemory:
+		return (l.Expr.Op == loc.OpZExt || l.Expr.Op == loc.OpSExt) && int(l.Expr.Size) < word
+	case loc.KindPieces:
+		return slices.ContainsFunc(l.Pieces, func(p loc.Piece) bool { return numberAsAddress(&p.Loc, word) })
+	}
+	return false
 }
 
 // LLVM can also lose the width of a value: it then describes "the upper byte of 64 bits" of a number

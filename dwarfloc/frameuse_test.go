@@ -39,3 +39,32 @@ func TestShiftedOut(t *testing.T) {
 		}
 	}
 }
+
+// TestNumberAsAddress: what clang 19 and 22 write for a short in a register, and what an address may be.
+func TestNumberAsAddress(t *testing.T) {
+	var b eval.Builder
+	r3 := b.Register(3, 0)
+	for _, x := range []struct {
+		e    *loc.Expr
+		want bool
+	}{
+		{b.Extend(b.Extend(r3, 4, false), 2, false), true},
+		{b.Extend(r3, 1, true), true},
+		{b.Extend(r3, 4, false), true},
+		{r3, false},
+		{b.Register(3, 16), false},
+	} {
+		l := loc.Location{Kind: loc.KindMemory, Expr: x.e}
+		if got := numberAsAddress(&l, 8); got != x.want {
+			t.Errorf("%s: %v, want %v", l.Text(arch.ByName("ppc64el")), got, x.want)
+		}
+		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8, Loc: l}}}
+		if got := numberAsAddress(&l, 8); got != x.want {
+			t.Errorf("%s: %v, want %v", l.Text(arch.ByName("ppc64el")), got, x.want)
+		}
+		l = loc.Location{Kind: loc.KindValue, Expr: x.e}
+		if numberAsAddress(&l, 8) {
+			t.Errorf("%s is a value", l.Text(arch.ByName("ppc64el")))
+		}
+	}
+}

@@ -246,7 +246,7 @@ func (p *passing) structure(t *Type, c *abi.Convention, word int64, result bool)
 
 // floatsKnown reports whether the image says where floating-point numbers are, if there are any.
 func (p *passing) floatsKnown(t *Type, c *abi.Convention) bool {
-	return c.FloatFlag == 0 || p.vectors == 0 || t.u != nil && t.u.img.flags&c.FloatFlag != 0
+	return c.FloatFlag == 0 || p.vectors == 0 || t.u != nil && t.u.img.flags&c.FloatFlag == c.FloatFlag
 }
 
 // plain reports whether a type is one that is passed alike by all conventions: an integer or a pointer of

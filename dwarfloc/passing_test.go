@@ -19,17 +19,19 @@ type target struct {
 	arch, triple string
 	options      []string // of clang
 	wide         bool     // __int128
+	older        bool     // Debian 12 has GCC 12 and clang 14 for it
 }
 
 var targets = []target{
-	{"amd64", "x86_64-linux-gnu", nil, true},
-	{"arm64", "aarch64-linux-gnu", nil, true},
-	{"armhf", "arm-linux-gnueabihf", []string{"-march=armv7-a"}, false},
-	{"i386", "i686-linux-gnu", nil, false},
-	{"mips64el", "mips64el-linux-gnuabi64", nil, true},
-	{"ppc64el", "powerpc64le-linux-gnu", nil, true},
-	{"riscv64", "riscv64-linux-gnu", []string{"-march=rv64gc", "-mabi=lp64d"}, true},
-	{"s390x", "s390x-linux-gnu", nil, true},
+	{arch: "amd64", triple: "x86_64-linux-gnu", wide: true, older: true},
+	{arch: "arm64", triple: "aarch64-linux-gnu", wide: true, older: true},
+	{arch: "armhf", triple: "arm-linux-gnueabihf", options: []string{"-march=armv7-a"}, older: true},
+	{arch: "i386", triple: "i686-linux-gnu", older: true},
+	{arch: "loong64", triple: "loongarch64-linux-gnu", wide: true},
+	{arch: "mips64el", triple: "mips64el-linux-gnuabi64", wide: true, older: true},
+	{arch: "ppc64el", triple: "powerpc64le-linux-gnu", wide: true, older: true},
+	{arch: "riscv64", triple: "riscv64-linux-gnu", options: []string{"-march=rv64gc", "-mabi=lp64d"}, wide: true, older: true},
+	{arch: "s390x", triple: "s390x-linux-gnu", wide: true, older: true},
 }
 
 // signatures writes C functions with random parameters and results, and callers of these functions.
@@ -183,11 +185,19 @@ func TestPassing(t *testing.T) {
 		if err := os.WriteFile(source, []byte(g.types.String()+g.code.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, compiler := range []string{to.triple + "-gcc-12", "clang-14"} {
+		compilers := []string{"clang-19", "clang-22"}
+		if to.older {
+			compilers = append(compilers, to.triple+"-gcc-12", "clang-14")
+		}
+		for _, compiler := range compilers {
+			linker := "ld.lld-19"
+			if compiler == "clang-14" || !strings.HasPrefix(compiler, "clang") {
+				linker = to.triple + "-ld.bfd" // that of Debian 12 fails on relocations that the others write for riscv64
+			}
 			t.Run(to.arch+" "+compiler, func(t *testing.T) {
 				testenv.Tool(t, compiler)
 				args := []string{"-O2", "-g", "-gdwarf-5", "-w", "-ffreestanding", "-fno-pic", "-fomit-frame-pointer", "-fno-common", "-Wno-error"}
-				if compiler == "clang-14" {
+				if strings.HasPrefix(compiler, "clang-") {
 					args = append(append(args, "--target="+to.triple), to.options...)
 				}
 				object := source + "." + compiler + ".o"
@@ -195,7 +205,7 @@ func TestPassing(t *testing.T) {
 					t.Fatalf("%v\n%s", err, out)
 				}
 				linked := object + ".elf"
-				if out, err := exec.Command(testenv.Tool(t, to.triple+"-ld.bfd"), "--unresolved-symbols=ignore-all", "-e", "0", "-o", linked, object).CombinedOutput(); err != nil {
+				if out, err := exec.Command(testenv.Tool(t, linker), "--unresolved-symbols=ignore-all", "-e", "0", "-o", linked, object).CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 				dwarfloc.ComparePassing(t, linked, count)

@@ -45,6 +45,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			t.Fatal(err)
 		}
 		ev := s.evaluator()
+		stackPointer := loc.Location{Kind: loc.KindRegister, Expr: register(img.Arch().SP, 0)}
 		unknown := false
 		if err := img.eachParam(e, func(x *varEntry) (bool, error) {
 			if err := x.complete(); err != nil {
@@ -66,6 +67,22 @@ func ComparePassing(t *testing.T, path string, functions int) {
 				unknown = true
 			}
 			verdict := judge(img, &v, &l, r, unknown)
+			later := ""
+			switch variadic, err := isVariadic(e); {
+			case err != nil:
+				t.Fatal(err)
+			case v.Loc.Rule == loc.RuleWhole && s.setFirst(&v.Loc):
+				later = "not compared: in a register that the function sets first"
+			case variadic && v.Loc.Kind == loc.KindPieces && sameRegister(&v.Loc, &stackPointer):
+				later = "not compared: on the stack as it is later" // clang
+			}
+			if strings.HasPrefix(verdict, "differ") && later != "" {
+				// The answer is then the convention's.
+				verdict = later
+				if got, err := s.Lookup(x.u.Text(x.name)); err != nil || got.Loc.Rule != loc.RuleABI || !equalLocation(&got.Loc, &l) {
+					verdict = "differ: and that is the answer"
+				}
+			}
 			counts[verdict]++
 			if strings.HasPrefix(verdict, "differ") {
 				t.Errorf("%s %s %v: the convention's %s %v, DWARF's %s %v", s.Function, x.u.Text(x.name), v.Type, l.Text(img.Arch()), r, v.Loc.Text(img.Arch()), v.Reason)

@@ -158,6 +158,10 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}
+	if !x.u.gnu() && numberAsAddress(l, ev.Arch.WordSize) {
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a number of fewer bits than an address has, as an address"}
+		return nil
+	}
 	if !x.u.gnu() && shiftedOut(l) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: nothingLeft}
 		return nil

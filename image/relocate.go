@@ -277,13 +277,15 @@ func (r *relocator) fill(sec, rel *elf.Section, out, relas []byte, first, last i
 	return true, nil
 }
 
-// number returns a number of 1, 2, 4 or 8 bytes.
+// number returns a number of 1, 2, 4 or 8 bytes, or of 3 in little-endian order.
 func (f elfForm) number(d []byte) uint64 {
 	switch len(d) {
 	case 1:
 		return uint64(d[0])
 	case 2:
 		return uint64(f.order.Uint16(d))
+	case 3:
+		return uint64(d[0]) | uint64(d[1])<<8 | uint64(d[2])<<16
 	case 4:
 		return uint64(f.order.Uint32(d))
 	}
@@ -303,6 +305,8 @@ func (f elfForm) put(d []byte, v uint64) {
 		d[0] = uint8(v)
 	case 2:
 		f.order.PutUint16(d, uint16(v))
+	case 3:
+		d[0], d[1], d[2] = uint8(v), uint8(v>>8), uint8(v>>16)
 	case 4:
 		f.order.PutUint32(d, uint32(v))
 	default:
@@ -321,10 +325,15 @@ func (f elfForm) change(d []byte, k relocationKind, v uint64) {
 		f.put(d, v)
 	case setSix:
 		d[0] = d[0]&^63 | uint8(v)&63
+	case addSix:
+		d[0] = d[0]&^63 | (d[0]+uint8(v))&63
 	case subtractSix:
 		d[0] = d[0]&^63 | (d[0]-uint8(v))&63
 	case setULEB:
 		putULEB(d, v)
+	case addULEB:
+		r := bin.Reader{D: d}
+		putULEB(d, r.ULEB()+v)
 	case subtractULEB:
 		r := bin.Reader{D: d}
 		putULEB(d, r.ULEB()-v)

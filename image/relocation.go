@@ -26,20 +26,22 @@ const (
 	// variable's offset in a block of thread-local storage.
 	threadLocal
 
-	// The following are for differences of addresses, which RISC-V's linkers change: two relocations
-	// at the same place, each of which changes what is there.
+	// The following are for differences of addresses, which linkers of RISC-V and LoongArch change: two
+	// relocations at the same place, each of which changes what is there.
 
 	add          // what is there + S + A
 	subtract     // what is there - (S + A)
 	set          // S + A, of which only the low bits count
 	setSix       // set in the low six bits
+	addSix       // add in the low six bits
 	subtractSix  // subtract in the low six bits
 	setULEB      // set in a LEB128 number, with as many bytes
+	addULEB      // add in a LEB128 number
 	subtractULEB // subtract in a LEB128 number
 )
 
 // isULEB reports whether the relocation is of a LEB128 number.
-func (k relocationKind) isULEB() bool { return k == setULEB || k == subtractULEB }
+func (k relocationKind) isULEB() bool { return k >= setULEB }
 
 // relocationTable has the relocations of one architecture.
 type relocationTable struct {
@@ -56,6 +58,7 @@ var relocationTables = map[string]relocationTable{
 	"arm64":    {arm64Relocations, func(typ uint32) string { return elf.R_AARCH64(typ).String() }, false},
 	"armhf":    {armRelocations, func(typ uint32) string { return elf.R_ARM(typ).String() }, true},
 	"i386":     {i386Relocations, func(typ uint32) string { return elf.R_386(typ).String() }, true},
+	"loong64":  {loongRelocations, func(typ uint32) string { return elf.R_LARCH(typ).String() }, false},
 	"mips64el": {mipsRelocations, mipsRelocationName, false},
 	"ppc64el":  {ppc64Relocations, func(typ uint32) string { return elf.R_PPC64(typ).String() }, false},
 	"riscv64":  {riscvRelocations, riscvRelocationName, false},
@@ -193,6 +196,34 @@ func riscvRelocationName(typ uint32) string {
 		return "R_RISCV_SUB_ULEB128"
 	}
 	return elf.R_RISCV(typ).String()
+}
+
+// loongRelocations: LoongArch ABIs 2.30, "ELF for the LoongArch Architecture", relocation types. What is
+// added to and taken from is in the section, as on RISC-V.
+var loongRelocations = []relocation{
+	{uint32(elf.R_LARCH_NONE), "R_LARCH_NONE", 0, absolute},
+	{uint32(elf.R_LARCH_32), "R_LARCH_32", 4, absolute},
+	{uint32(elf.R_LARCH_64), "R_LARCH_64", 8, absolute},
+	{uint32(elf.R_LARCH_32_PCREL), "R_LARCH_32_PCREL", 4, relative},
+	{uint32(elf.R_LARCH_64_PCREL), "R_LARCH_64_PCREL", 8, relative},
+	{uint32(elf.R_LARCH_TLS_DTPREL32), "R_LARCH_TLS_DTPREL32", 4, threadLocal},
+	{uint32(elf.R_LARCH_TLS_DTPREL64), "R_LARCH_TLS_DTPREL64", 8, threadLocal},
+	{uint32(elf.R_LARCH_ADD6), "R_LARCH_ADD6", 1, addSix},
+	{uint32(elf.R_LARCH_ADD8), "R_LARCH_ADD8", 1, add},
+	{uint32(elf.R_LARCH_ADD16), "R_LARCH_ADD16", 2, add},
+	{uint32(elf.R_LARCH_ADD24), "R_LARCH_ADD24", 3, add},
+	{uint32(elf.R_LARCH_ADD32), "R_LARCH_ADD32", 4, add},
+	{uint32(elf.R_LARCH_ADD64), "R_LARCH_ADD64", 8, add},
+	{uint32(elf.R_LARCH_SUB6), "R_LARCH_SUB6", 1, subtractSix},
+	{uint32(elf.R_LARCH_SUB8), "R_LARCH_SUB8", 1, subtract},
+	{uint32(elf.R_LARCH_SUB16), "R_LARCH_SUB16", 2, subtract},
+	{uint32(elf.R_LARCH_SUB24), "R_LARCH_SUB24", 3, subtract},
+	{uint32(elf.R_LARCH_SUB32), "R_LARCH_SUB32", 4, subtract},
+	{uint32(elf.R_LARCH_SUB64), "R_LARCH_SUB64", 8, subtract},
+	{uint32(elf.R_LARCH_ADD_ULEB128), "R_LARCH_ADD_ULEB128", 1, addULEB},
+	{uint32(elf.R_LARCH_SUB_ULEB128), "R_LARCH_SUB_ULEB128", 1, subtractULEB},
+	// The linker may shorten code that another relocation names: this file's has not been.
+	{uint32(elf.R_LARCH_RELAX), "R_LARCH_RELAX", 0, absolute},
 }
 
 // s390Relocations: ELF ABI s390x Supplement 1.6, table 2.6.

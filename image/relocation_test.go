@@ -68,3 +68,28 @@ func TestChunks(t *testing.T) {
 		}
 	}
 }
+
+// TestInPlace: relocations that change what is there: first some bytes, then what they are after a relocation of each kind with a value.
+func TestInPlace(t *testing.T) {
+	form := elfForm{order: binary.LittleEndian}
+	for _, x := range []struct {
+		kind         relocationKind
+		value        uint64
+		before, want []byte
+	}{
+		{addSix, 0x45, []byte{0xbf}, []byte{0x84}}, // 0x3f + 0x45, and the upper two bits stay
+		{subtractSix, 1, []byte{0x80}, []byte{0xbf}},
+		{setSix, 0x45, []byte{0xbf}, []byte{0x85}},
+		{add, 0x10001, []byte{0xff, 0xff, 0xff}, []byte{0x00, 0x00, 0x01}},
+		{subtract, 1, []byte{0x00, 0x00, 0x01}, []byte{0xff, 0xff, 0x00}},
+		{addULEB, 0x90, []byte{0x80, 0x01}, []byte{0x90, 0x02}},
+		{subtractULEB, 0x90, []byte{0x90, 0x02}, []byte{0x80, 0x01}},
+		{addULEB, 1, []byte{0xff, 0x7f}, []byte{0x80, 0x00}}, // there is no third byte
+		{setULEB, 5, []byte{0x80, 0x01}, []byte{0x85, 0x00}},
+	} {
+		got := bytes.Clone(x.before)
+		if form.change(got, x.kind, x.value); !bytes.Equal(got, x.want) {
+			t.Errorf("%d of %#x in % x: % x, want % x", x.kind, x.value, x.before, got, x.want)
+		}
+	}
+}

@@ -23,6 +23,7 @@ s390x        s390x     ext4
 powerpc64le  ppc64el   ext4
 5kc-malta    mips64el  ext4
 riscv64      riscv64   ext4  trixie
+loong64      loong64   ext4  forky
 '
 read -r architecture module latest < <(awk -v flavour="$flavour" '$1 == flavour { print $2, $3, $4 }' <<<"$flavours") || {
 	echo "usage: $0 [$(awk 'NF { printf "%s%s", bar, $1; bar = "|" }' <<<"$flavours")] [SUITE]" >&2

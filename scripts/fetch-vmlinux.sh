@@ -5,7 +5,7 @@
 #
 # Flavours are in scripts/apt.sh. amd64 (the default) downloads 858 MB, cloud-amd64 283 MB,
 # cloud-arm64 262 MB, s390x 433 MB, armmp 619 MB, 5kc-malta 664 MB, powerpc64le 718 MB,
-# 686-pae 765 MB, riscv64 1,026 MB. SUITE is a suite other than the machine's, such as
+# 686-pae 765 MB, riscv64 1,026 MB, loong64 1,084 MB. SUITE is a suite other than the machine's, such as
 # bookworm-backports. Only vmlinux and one module are kept: ext4.ko, or tun.ko from cloud
 # kernels, which tests load. They are downloaded once, to $BENCH_CACHE (default:
 # bench/.cache). To get a newer kernel, delete the old vmlinux.
@@ -48,13 +48,14 @@ release=${release%-dbg}
 deb=$(find "$work" -name '*.deb')
 say "unpacking vmlinux-$release"
 dpkg-deb --fsys-tarfile "$deb" |
-	tar -x -C "$work" --wildcards '*usr/lib/debug/boot/vmlinux-*' "*/kernel/*/$module.ko" ||
+	tar -x -C "$work" --wildcards '*usr/lib/debug/boot/vmlinux-*' '*usr/lib/debug/lib/modules/*/vmlinux' "*/kernel/*/$module.ko" ||
 	true # what is missing is reported below
 found=$(find "$work" -name "$module.ko")
 [[ -z $found ]] || mv "$found" "$cache/$module-$release.ko"
-vmlinux=$(find "$work" -name "vmlinux-$release" -size +0)
+# In forky's packages the one in boot is a link to the one beside the modules.
+vmlinux=$(find "$work" -type f '(' -name "vmlinux-$release" -o -path "*/modules/$release/vmlinux" ')' -size +0)
 [[ -n $vmlinux ]] || {
-	say "$package holds no usr/lib/debug/boot/vmlinux-$release"
+	say "$package holds no vmlinux of $release below usr/lib/debug"
 	exit 1
 }
 mv "$vmlinux" "$cache/vmlinux-$release"

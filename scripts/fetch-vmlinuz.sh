@@ -29,14 +29,24 @@ need apt-get dpkg-deb tar
 work=$(mktemp -d "$cache/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# A release is built several times, and the archive keeps only the newest build. If the
-# vmlinux is from an older one, the build IDs differ, and the tests report it.
-(cd "$work" && download "linux-image-$release") || {
-	say "there is no linux-image-$release any more: delete $vmlinux and try again"
-	exit 1
+# fetch PACKAGE unpacks what of the kernel is in a package. A release is built several times, and the
+# archive keeps only the newest build. If the vmlinux is from an older one, the build IDs differ, and
+# the tests report it.
+fetch() {
+	mkdir "$work/$1"
+	(cd "$work/$1" && download "$1") || {
+		say "there is no $1 any more: delete $vmlinux and try again"
+		exit 1
+	}
+	dpkg-deb --fsys-tarfile "$work/$1"/*.deb |
+		tar -x -C "$work" --wildcards './boot/vmlinu*' '*/modules/*/vmlinu?' '*/kernel/drivers/net/tun.ko*' 2>/dev/null ||
+		true # what is missing is reported below
 }
-dpkg-deb --fsys-tarfile "$(find "$work" -name '*.deb')" |
-	tar -x -C "$work" --wildcards './boot/vmlinu*' '*/kernel/drivers/net/tun.ko*'
+fetch "linux-image-$release"
+# In forky, this package has no files: those on which it depends have the kernel and its modules.
+for package in $(dpkg-deb -f "$work/linux-image-$release"/*.deb Depends | tr ',' '\n' | awk '$1 ~ /^linux-(binary|modules)-/ { print $1 }'); do
+	fetch "$package"
+done
 found=$(find "$work" -name 'tun.ko*')
 case $found in
 *.xz) xz -d "$found" ;;
@@ -45,5 +55,10 @@ esac
 found=${found%.xz}
 mkdir -p "${module%/*}"
 mv "${found%.zst}" "$module"
-mv "$work"/boot/vmlinu[xz]-"$release" "$kernel" # some boot an uncompressed file
+boots=$(find "$work" -type f '(' -name "vmlinu[xz]-$release" -o -path "*/modules/$release/vmlinu[xz]" ')') # some boot an uncompressed file
+[[ -n $boots ]] || {
+	say "there is no kernel in linux-image-$release"
+	exit 1
+}
+mv "$boots" "$kernel"
 echo "$kernel"

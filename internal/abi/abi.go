@@ -50,7 +50,7 @@ type Convention struct {
 	// Vectors is how many vector registers have arguments. VectorUnit is how many bytes one of these stands for, if values
 	// take several of them, aligned, and later ones fill gaps; 0: each number takes one.
 	Vectors, VectorUnit int
-	// FloatFlag has bits of e_flags that are set in images whose floating-point numbers are in vector registers: in others
+	// FloatFlag has bits of e_flags that are all set in images whose floating-point numbers are in vector registers: in others
 	// it is not known where these are. 0: they are in all.
 	FloatFlag uint32
 	// Int128, LongDouble (of more than 8 bytes) and Complex are how such numbers are passed, and ResultLongDouble how one is
@@ -102,6 +102,7 @@ var unknown Convention
 //   - arm64: Procedure Call Standard for the Arm 64-bit Architecture, 6.8 and 6.9.
 //   - armhf: Procedure Call Standard for the Arm Architecture, 6.5 (arguments), 6.4 (results), 7.1 (vector registers).
 //   - i386: System V ABI Intel386 supplement 1.1, 2.2.5. Arguments are not known (package arch).
+//   - loong64: LoongArch ABIs 2.30, "Procedure Call Standard", lp64d.
 //   - mips64el: MIPSpro N32 ABI Handbook, chapter 2, whose rules n64 has; gcc/config/mips/mips.cc (GCC 12), mips_function_arg and
 //     mips_fpr_return_fields. GCC 12 begins a number of 16 bytes at an even register, clang 14 does not.
 //   - ppc64el: 64-Bit ELF V2 ABI Specification for Power 1.5, 2.2.3. Numbers of 16 bytes are of two kinds there.
@@ -126,6 +127,12 @@ var conventions = map[string]*Convention{
 	"i386": {
 		Floats: FloatsAlone, LongDouble: LargeInVector,
 		ResultFloats: FloatsUnknown, ResultArgument: true, ResultAddress: true,
+	},
+	"loong64": {
+		Floats: FloatsFlat, Vectors: 8, FloatFlag: 0x3, // EF_LOONGARCH_ABI_DOUBLE_FLOAT; 1 is "soft", 2 is "single"
+		Int128: LargeInWords, LongDouble: LargeInWords, Complex: LargeAsMembers,
+		ByValue: 16, Split: true,
+		ResultBytes: 16, ResultFloats: FloatsFlat, ResultArgument: true,
 	},
 	"mips64el": {
 		Floats: FloatsDoubles, Vectors: 8, LongDouble: LargeInVectors, Slots: true, Split: true, Even: true,

@@ -492,7 +492,7 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 }
 
 // framePointers are the registers that compilers use as frame pointers.
-var framePointers = map[string]uint64{"amd64": 6, "arm64": 29, "armhf": 11, "i386": 5, "mips64el": 30, "ppc64el": 31, "riscv64": 8, "s390x": 11}
+var framePointers = map[string]uint64{"amd64": 6, "arm64": 29, "armhf": 11, "i386": 5, "loong64": 22, "mips64el": 30, "ppc64el": 31, "riscv64": 8, "s390x": 11}
 
 // pad fills the padding of a result, if there is one.
 func pad(p *oracle.Param, res oracle.Result, err error) (oracle.Result, error) {

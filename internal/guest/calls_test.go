@@ -96,7 +96,8 @@ var valueTests = []struct {
 		on("amd64", hit("do_sys_openat2 dfd filename:ustring how->flags:x64 how->mode", `dfd=-100 filename="/tmp/known-file" flags=0x88042 mode=416`)),
 		on("arm64", hit("do_sys_openat2 dfd filename:ustring how->flags:x64 how->mode", `dfd=-100 filename="/tmp/known-file" flags=0xa0042 mode=416`)),
 		hit("do_filp_open dfd pathname->name:string op->mode", `dfd=-100 name="/tmp/known-file" mode=33184`),
-		hit("getname_flags filename:ustring flags", `filename="/tmp/known-file" flags=0`),
+		// Linux 7.2 passes LOOKUP_FOLLOW, unless there is O_NOFOLLOW.
+		hit("getname_flags filename:ustring flags", `filename="/tmp/known-file" flags=0`, `filename="/tmp/known-file" flags=1`),
 	}},
 	{call("dup3", result(openCall), number(file), number(unix.O_CLOEXEC)), file, []want{
 		hit("ksys_dup3 newfd flags", "newfd=77 flags=524288"),
@@ -232,7 +233,7 @@ var valueTests = []struct {
 		hit("vfs_unlink dentry->d_name.name:string", `name="a-link"`),
 	}},
 	{call("memfd_create", text("my-memory"), number(unix.MFD_CLOEXEC)), anything, []want{
-		hit("__shmem_file_setup name:string size flags", `name="memfd:my-memory" size=0 flags=2097152`),
+		hit("__shmem_file_setup name:string size flags", `name="memfd:my-memory" size=0 flags=2097152`, `name="memfd:my-memory" size=0 flags={__vma_flags=[2097152]}`), // in Linux 7.2
 	}},
 	{call("eventfd2", number(31), number(unix.EFD_CLOEXEC)), anything, []want{
 		within("do_eventfd", "atomic_set i", "i=1"),

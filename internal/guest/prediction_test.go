@@ -196,6 +196,8 @@ func next(k testKernel) uint64 {
 	switch k.GOARCH {
 	case "s390x", "riscv64":
 		return 2
+	case "loong64":
+		return 4
 	}
 	return 1
 }
@@ -204,9 +206,11 @@ func next(k testKernel) uint64 {
 // check_ftrace_location in kernel/kprobes.c, with CONFIG_KPROBES_ON_FTRACE.
 var illegal = map[string][]string{
 	"amd64":   {"mid-instruction", "in-ftrace"},
+	"386":     {"mid-instruction", "in-ftrace"},
 	"s390x":   {"in-ftrace"},
 	"ppc64le": {"in-ftrace"},
 	"riscv64": {"mid-instruction", "in-ftrace"},
+	"loong64": {"mid-instruction"},
 }
 
 // errnoOf returns the kernel's error for a cause.

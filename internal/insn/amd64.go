@@ -7,20 +7,16 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Global: globalX86, NoUprobe: noUprobeX86, Misread: misreadX86, Writes: writesX86, updates: updatesX86,
-	trace: traceX86, target: targetX86, frame: 1<<x86SP | 1<<6}
-
-func nextX86(code []byte) (Insn, bool) {
-	if n := vexSize(code); n > 0 {
+func (m *x86) next(code []byte) (Insn, bool) {
+	if n := m.vexSize(code); n > 0 {
 		return Insn{Size: n, Onward: true}, true
 	}
-	inst, err := decodeX86(code)
+	inst, err := m.decode(code)
 	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
 	// first byte as an instruction without an operation.
 	if err != nil || inst.Op == 0 {
-		prefixes, other := alike(code)
-		if inst, err = decodeX86(other); err != nil || inst.Len < 3 {
+		prefixes, other := m.alike(code)
+		if inst, err = m.decode(other); err != nil || inst.Len < 3 {
 			return Insn{}, false
 		}
 		return Insn{Size: prefixes + inst.Len, Onward: true}, true
@@ -48,28 +44,28 @@ func nextX86(code []byte) (Insn, bool) {
 	return in, true
 }
 
-// decodeX86 decodes an instruction. x86asm 0.30 panics if the code ends after a VEX prefix and its
+// decode decodes an instruction. x86asm 0.30 panics if the code ends after a VEX prefix and its
 // opcode (decodeAVX).
-func decodeX86(code []byte) (inst x86asm.Inst, err error) {
+func (m *x86) decode(code []byte) (inst x86asm.Inst, err error) {
 	defer func() {
 		if recover() != nil {
 			err = x86asm.ErrTruncated
 		}
 	}()
-	return x86asm.Decode(code, 64)
+	return x86asm.Decode(code, m.mode)
 }
 
 // alike replaces an instruction in the groups 0F 00, 0F 01, 0F 1E, 0F AE and 0F C7 by one with
 // the same size, without its prefixes. x86asm does not know many in these groups (ENCLS,
 // ENDBR64, LKGS, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
 // 0F AF. For other instructions the result is empty.
-func alike(code []byte) (prefixes int, other []byte) {
+func (m *x86) alike(code []byte) (prefixes int, other []byte) {
 	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
 		prefixes++
 	}
 	other = bytes.Clone(code[min(prefixes, 15):min(len(code), 15)])
 	at := 0
-	if len(other) > 0 && other[0]&0xf0 == 0x40 {
+	if m.mode == 64 && len(other) > 0 && other[0]&0xf0 == 0x40 {
 		at = 1 // REX
 	}
 	if len(other) < at+3 || other[at] != 0x0f {
@@ -88,14 +84,14 @@ func alike(code []byte) (prefixes int, other []byte) {
 // bytes. None of them branches. They have a ModRM byte, as IMUL has, except VZEROUPPER
 // and VZEROALL, and a constant of one byte in the map 0F 3A and for some opcodes of the map
 // 0F (Intel SDM, volume 2, section 2.3.11 and appendix A).
-func vexSize(code []byte) int {
+func (m *x86) vexSize(code []byte) int {
 	prefixes := 0
 	for prefixes < len(code) && bytes.IndexByte(x86Segments, code[prefixes]) >= 0 {
 		prefixes++
 	}
 	c := code[prefixes:]
-	if len(c) < 4 {
-		return 0
+	if len(c) < 4 || m.mode == 32 && c[1]>>6 != 3 {
+		return 0 // LDS, LES and BOUND of 32-bit code have an operand in memory
 	}
 	at, opcodes := 0, byte(1) // of the opcode; of its map
 	switch c[0] {
@@ -113,7 +109,7 @@ func vexSize(code []byte) int {
 	if opcodes == 1 && opcode == 0x77 && c[0] != 0x62 {
 		return size // VZEROUPPER, VZEROALL
 	}
-	imul, err := decodeX86(append([]byte{0x0f, 0xaf}, c[at+1:min(len(c), at+9)]...))
+	imul, err := m.decode(append([]byte{0x0f, 0xaf}, c[at+1:min(len(c), at+9)]...))
 	if err != nil || imul.Op == 0 {
 		return 0
 	}
@@ -137,15 +133,15 @@ var x86Segments = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67}
 // x86Prefixes lists the instruction prefixes other than REX.
 var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
 
-// slotX86 says what an x86-64 instruction does to a slot.
-func slotX86(code []byte, m Slot) (size int, did Effect) {
-	inst, err := decodeX86(code)
-	// As in nextX86, no operation means that the instruction is unknown.
+// slot says what an instruction does to a slot.
+func (m *x86) slot(code []byte, of Slot) (size int, did Effect) {
+	inst, err := m.decode(code)
+	// As in next, no operation means that the instruction is unknown.
 	if err != nil || inst.Op == 0 || x86Leaves[inst.Op] {
 		return 0, Lost
 	}
 	size = inst.Len
-	if n := vexSize(code); n > 0 {
+	if n := m.vexSize(code); n > 0 {
 		size = n
 	}
 	did = Kept
@@ -156,14 +152,14 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 		case x86asm.Reg:
 			// It may be changed. Merely reading it is rare, and can make another register
 			// point into the frame.
-			if x86Number[a] == int(m.Base) {
+			if m.number[a] == int(of.Base) {
 				return 0, Lost
 			}
 		case x86asm.Mem:
-			if !x86Touches(a, inst.MemBytes, m) {
+			if !m.touches(a, inst.MemBytes, of) {
 				continue
 			}
-			if i != 0 || !x86Stores[inst.Op] || a.Index != 0 || x86Disp(a) != m.Off || int64(inst.MemBytes) != m.Size {
+			if i != 0 || !x86Stores[inst.Op] || a.Index != 0 || x86Disp(a) != of.Off || int64(inst.MemBytes) != of.Size {
 				return 0, Lost
 			}
 			did = Stored
@@ -172,10 +168,10 @@ func slotX86(code []byte, m Slot) (size int, did Effect) {
 	return size, did
 }
 
-// endsX86 tests whether code ends with the slot's operand, or with a constant of up to
+// ends tests whether code ends with the slot's operand, or with a constant of up to
 // four bytes after that, as a store does.
-func endsX86(code []byte, m Slot) bool {
-	op, n := x86Operand(m)
+func (m *x86) ends(code []byte, of Slot) bool {
+	op, n := m.operand(of)
 	for _, constant := range [...]int{0, 1, 2, 4} {
 		at := len(code) - constant - n
 		if at > 0 && code[at]&^x86Reg == op[0] && string(code[at+1:at+n]) == string(op[1:n]) {
@@ -185,62 +181,41 @@ func endsX86(code []byte, m Slot) bool {
 	return false
 }
 
-const (
-	x86SP  = 7    // DWARF number of %rsp
-	x86Reg = 0x38 // the bits of ModRM that name the other operand
-)
+const x86Reg = 0x38 // the bits of ModRM that name the other operand
 
-// x86Operand returns how a slot is encoded, in n bytes: ModRM without the other
+// operand returns how a slot is encoded, in n bytes: ModRM without the other
 // operand, SIB for the stack pointer, displacement.
-func x86Operand(m Slot) (op [6]byte, n int) {
+func (m *x86) operand(of Slot) (op [6]byte, n int) {
 	op[0], n = 0x05, 1
-	if m.Base == x86SP {
+	if of.Base == m.sp {
 		op[0], op[1], n = 0x04, 0x24, 2
 	}
 	switch {
-	case m.Off == 0 && m.Base == x86SP:
-	case m.Off == int64(int8(m.Off)):
+	case of.Off == 0 && of.Base == m.sp:
+	case of.Off == int64(int8(of.Off)):
 		op[0] |= 0x40
-		op[n] = byte(m.Off)
+		op[n] = byte(of.Off)
 		n++
 	default:
 		op[0] |= 0x80
-		binary.LittleEndian.PutUint32(op[n:], uint32(m.Off))
+		binary.LittleEndian.PutUint32(op[n:], uint32(of.Off))
 		n += 4
 	}
 	return op, n
 }
 
-// x86Touches reports whether an operand of n bytes overlaps a slot, or may do so. LEA's
+// touches reports whether an operand of n bytes overlaps a slot, or may do so. LEA's
 // operand has no size and overlaps if its address is in the slot.
-func x86Touches(a x86asm.Mem, n int, m Slot) bool {
-	if a.Base == 0 || x86Number[a.Base] != int(m.Base) || a.Segment == x86asm.FS || a.Segment == x86asm.GS {
+func (m *x86) touches(a x86asm.Mem, n int, of Slot) bool {
+	if a.Base == 0 || m.number[a.Base] != int(of.Base) || a.Segment == x86asm.FS || a.Segment == x86asm.GS {
 		return false
 	}
 	at := x86Disp(a)
-	return a.Index != 0 || at < m.Off+m.Size && m.Off < at+int64(max(n, 1))
+	return a.Index != 0 || at < of.Off+of.Size && of.Off < at+int64(max(n, 1))
 }
 
 // x86Disp returns an operand's displacement, which x86asm zero-extends if it has 32 bits.
 func x86Disp(a x86asm.Mem) int64 { return int64(int32(a.Disp)) }
-
-// x86Number maps general registers and their parts to DWARF numbers, others to -1.
-var x86Number = func() (out [256]int) {
-	for i := range out {
-		out[i] = -1
-	}
-	for i, n := range [...]int{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15} { // psABI, figure 3.36
-		for _, first := range [...]x86asm.Reg{x86asm.AX, x86asm.EAX, x86asm.RAX} {
-			out[int(first)+i] = n
-		}
-		if i < 4 {
-			out[int(x86asm.AL)+i], out[int(x86asm.AH)+i] = n, n
-		} else {
-			out[int(x86asm.SPB)+i-4] = n
-		}
-	}
-	return out
-}()
 
 func x86Set(ops ...x86asm.Op) map[x86asm.Op]bool {
 	out := make(map[x86asm.Op]bool)
@@ -266,8 +241,8 @@ var x86Stores = x86Set(
 	x86asm.SETNE, x86asm.SETNO, x86asm.SETNP, x86asm.SETNS, x86asm.SETO, x86asm.SETP, x86asm.SETS,
 )
 
-func shapeX86(code []byte) uint64 {
-	inst, err := decodeX86(code)
+func (m *x86) shape(code []byte) uint64 {
+	inst, err := m.decode(code)
 	if err != nil {
 		return 0
 	}
@@ -284,14 +259,14 @@ func shapeX86(code []byte) uint64 {
 	return shape
 }
 
-func globalX86(code []byte, addr uint64) (at uint64, ok bool) {
-	inst, err := decodeX86(code)
+func (m *x86) global(code []byte, addr uint64) (at uint64, ok bool) {
+	inst, err := m.decode(code)
 	if err != nil || inst.Op == x86asm.LEA || inst.Op == x86asm.NOP {
 		return 0, false
 	}
 	for _, a := range inst.Args {
-		if m, is := a.(x86asm.Mem); is && m.Base == x86asm.RIP && m.Index == 0 {
-			return addr + uint64(inst.Len) + uint64(x86Disp(m)), true
+		if at, is := a.(x86asm.Mem); is && at.Base == x86asm.RIP && at.Index == 0 {
+			return addr + uint64(inst.Len) + uint64(x86Disp(at)), true
 		}
 	}
 	return 0, false
@@ -306,14 +281,25 @@ func noUprobeX86(code []byte) bool {
 	return !ok || x.Segment || x.Locked || x.OpcodeSize == 1 && bytes.IndexByte(x86NoUprobe, x.Opcode[0]) >= 0
 }
 
-// misreadX86 reports whether uprobes take an instruction with a VEX or EVEX prefix for one without. The kernel's decoder gives it
+// misread reports whether uprobes take an instruction with a VEX or EVEX prefix for one without. The kernel's decoder gives it
 // one opcode byte, whatever its map is (insn_get_opcode in arch/x86/lib/insn.c), and uprobes ask that byte alone what is to be done.
-func misreadX86(code []byte) bool {
-	x, ok := DecodeX86(code)
-	if ok && x.VEX && x.Opcode[0] == 0x77 && code[x.Size-2]&4 == 0 {
-		return false // VZEROUPPER: that it does not happen changes no result
+func (m *x86) misread(code []byte) bool {
+	if m.vexSize(code) == 0 {
+		return false
 	}
-	return ok && x.VEX && (x86Misread[x.Opcode[0]] || x.Opcode[0] == 0xff && x.Reg() >= 2 && x.Reg() <= 5)
+	for bytes.IndexByte(x86Segments, code[0]) >= 0 {
+		code = code[1:]
+	}
+	at := map[byte]int{0xc5: 2, 0xc4: 3, 0x62: 4}[code[0]]
+	switch op := code[at]; op {
+	case 0x77: // VZEROUPPER: that it does not happen changes no result. VZEROALL, with the bit for 256 bits, does
+		return code[at-1]&4 != 0
+	case 0xff: // calls and jumps, by ModRM
+		reg := code[at+1] >> 3 & 7
+		return reg >= 2 && reg <= 5
+	default:
+		return x86Misread[op]
+	}
 }
 
 // x86Misread has the opcodes that uprobes do something about, in arch/x86/kernel/uprobes.c: branches and NOP, which they emulate

@@ -61,7 +61,7 @@ type Arch struct {
 	target func(t *trace, code []byte, addr uint64) value
 }
 
-var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
+var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "i386": i386, "loong64": loong64, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
 
 // For returns the instructions of the architecture with a name, or nil.
 func For(arch string) *Arch { return all[arch] }

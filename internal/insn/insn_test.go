@@ -44,7 +44,7 @@ func TestSizes(t *testing.T) {
 		"6271fe486f4c2401":     8,  // vmovdqu64 0x40(%rsp), %zmm9
 		"62f36d4825d996":       7,  // vpternlogd $0x96, %zmm1, %zmm2, %zmm3
 	} {
-		if in, ok := nextX86(dwarftest.Hex(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
+		if in, ok := amd64.Next(dwarftest.Hex(t, code+"909090909090909090909090")); in.Size != want || in.Branches || !in.Onward || !ok {
 			t.Errorf("%s has %d bytes (%v), want %d", code, in.Size, ok, want)
 		}
 	}
@@ -73,13 +73,42 @@ func TestX86(t *testing.T) {
 		"488d0df9ffffff":   {Size: 7, Onward: true},                             // lea -7(%rip), %rcx
 		"f00fb115f8ffffff": {Size: 8, Onward: true},                             // lock cmpxchg %edx, -8(%rip)
 	} {
-		if in, ok := nextX86(dwarftest.Hex(t, code)); in != want || !ok {
+		if in, ok := amd64.Next(dwarftest.Hex(t, code)); in != want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", code, in, ok, want)
 		}
 	}
 	for _, code := range []string{"06", "0f", ""} { // push %es, which 64 bits do not have; cut short
-		if in, ok := nextX86(dwarftest.Hex(t, code)); ok {
+		if in, ok := amd64.Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%q: %+v, want it not known", code, in)
+		}
+	}
+}
+
+// TestI386: instructions that 64-bit code does not have, or has another meaning for. The bytes are those of GNU's assembler.
+func TestI386(t *testing.T) {
+	for code, want := range map[string]Insn{
+		"48":             {Size: 1, Onward: true},                             // dec %eax
+		"41":             {Size: 1, Onward: true},                             // inc %ecx
+		"60":             {Size: 1, Onward: true},                             // pusha
+		"06":             {Size: 1, Onward: true},                             // push %es
+		"63c3":           {Size: 2, Onward: true},                             // arpl %ax, %bx
+		"c408":           {Size: 2, Onward: true},                             // les (%eax), %ecx
+		"c501":           {Size: 2, Onward: true},                             // lds (%ecx), %eax
+		"6201":           {Size: 2, Onward: true},                             // bound %eax, (%ecx)
+		"c5f877":         {Size: 3, Onward: true},                             // vzeroupper
+		"c5f1efd0":       {Size: 4, Onward: true},                             // vpxor %xmm0, %xmm1, %xmm2
+		"ff248507000000": {Size: 7, Lost: true},                               // jmp *7(,%eax,4)
+		"e306":           {Size: 2, Onward: true, Branches: true, Target: 8},  // jecxz .+8
+		"e8f3ffffff":     {Size: 5, Onward: true, Call: true, Target: -8},     // call .-8
+		"0f0b":           {Size: 2, Onward: true, Trap: true},                 // ud2
+		"c3":             {Size: 1},                                           // ret
+		"a100000080":     {Size: 5, Onward: true},                             // mov 0x80000000, %eax
+		"ebf6":           {Size: 2, Branches: true, Target: -8},               // jmp .-8
+		"0f84f2ffffff":   {Size: 6, Onward: true, Branches: true, Target: -8}, // je .-8
+	} {
+		code += "9090909090909090"
+		if in, ok := i386.Next(dwarftest.Hex(t, code)); in != want || !ok {
+			t.Errorf("%s: %+v (%v), want %+v", code, in, ok, want)
 		}
 	}
 }
@@ -284,8 +313,8 @@ func TestMisread(t *testing.T) {
 		{"vpgatherdd", "c4e2499014a8", true},
 		{"vcmpps", "c5f0c2d100", true},
 		{"vfnmadd132ss", "c4e2799de1", true},
-		{"vzeroall", "c5fc77", true},
-		{"vzeroupper", "c5f877", false},
+		{"vzeroall", "c5fc7790", true},
+		{"vzeroupper", "c5f87790", false},
 		{"vaddps", "c5f058e8", false},
 		{"vpshufb", "c4e26900d5", false},
 		{"vmovdqu", "c5fe6f06", false}, // it is refused

@@ -279,7 +279,7 @@ func contents(f *elf.File, addr uint64, n int) []byte {
 
 // FuzzJumpTable: any code gets an answer, with no more targets than a table may have entries.
 func FuzzJumpTable(f *testing.F) {
-	names := []string{"amd64", "arm64", "armhf", "ppc64el", "riscv64", "s390x"}
+	names := []string{"amd64", "arm64", "armhf", "ppc64el", "riscv64", "s390x", "loong64", "i386"}
 	// cmp $5, %edi; ja; mov %edi, %eax; jmp *0x1000(,%rax,8)
 	f.Add(uint8(0), dwarftest.Hex(f, "83ff05"+"7709"+"89f8"+"ff24c500100000"))
 	// and $7, %edi; lea 0x100(%rip), %rdx; movslq (%rdx,%rdi,4), %rax; add %rdx, %rax; notrack jmp *%rax
@@ -294,6 +294,10 @@ func FuzzJumpTable(f *testing.F) {
 	f.Add(uint8(4), dwarftest.Hex(f, "63ece700"+"ba87"+"8a07"+"17070000"+"ba97"+"9c43"+"8287"))
 	// clijh %r1, 3; risbgz %r1, %r1, 29, 60, 3; larl %r2; lg %r1, 0(%r1,%r2); b 0(%r1,%r2)
 	f.Add(uint8(5), dwarftest.Hex(f, "ec12fcfb037f"+"ec111dbc0355"+"c02000000010"+"e31120000004"+"47f12000"))
+	// ld.bu a2; addi.w t0, 5; bltu t0, a2; pcalau12i t0; addi.d; alsl.d a2, a2, t0, 3; ldptr.d t1; add.d t0, t0, t1; jr t0
+	f.Add(uint8(6), dwarftest.Hex(f, "8660172a"+"0c148002"+"86710068"+"0c00001a"+"8c81c002"+"c6302d00"+"cd000026"+"8cb51000"+"8001004c"))
+	// cmp $5, %eax; ja; jmp *0x1010(,%eax,4)
+	f.Add(uint8(7), dwarftest.Hex(f, "83f805"+"7710"+"ff248510100000"))
 	f.Fuzz(func(t *testing.T, arch uint8, bytes []byte) {
 		a := insn.For(names[int(arch)%len(names)])
 		code := insn.Code{Addr: 0x1000, Bytes: bytes}

@@ -67,25 +67,25 @@ var x86Updates = x86Set(
 	x86asm.BSWAP, x86asm.BTC, x86asm.BTR, x86asm.BTS,
 )
 
-func updatesX86(code []byte) Registers {
-	if vexSize(code) > 0 {
+func (m *x86) updates(code []byte) Registers {
+	if m.vexSize(code) > 0 {
 		return 0
 	}
-	inst, err := decodeX86(code)
+	inst, err := m.decode(code)
 	if err != nil || inst.Op == 0 {
 		return 0
 	}
 	r, is := inst.Args[0].(x86asm.Reg)
-	if !is || x86Number[r] < 0 {
+	if !is || m.number[r] < 0 {
 		return 0
 	}
-	n := x86Number[r]
-	same := func(r x86asm.Reg) bool { return r != 0 && x86Number[r] == n }
+	n := m.number[r]
+	same := func(r x86asm.Reg) bool { return r != 0 && m.number[r] == n }
 	is = x86Updates[inst.Op] && !sameX86(inst)
 	switch inst.Op {
 	case x86asm.LEA:
-		m := inst.Args[1].(x86asm.Mem)
-		is = same(m.Base) || same(m.Index)
+		at := inst.Args[1].(x86asm.Mem)
+		is = same(at.Base) || same(at.Index)
 	case x86asm.IMUL:
 		from := inst.Args[1]
 		if inst.Args[2] == nil {

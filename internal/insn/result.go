@@ -12,7 +12,7 @@ import (
 type Results struct {
 	// Calls calls visit for each place in code, which begins at the address addr, that may
 	// be a direct call: with the offset of what follows it and the address of the function.
-	// On amd64 these are all bytes E8, also those inside other instructions.
+	// On amd64 and i386 these are all bytes E8, also those inside other instructions.
 	Calls func(code []byte, addr uint64, visit func(after int, target uint64))
 	// Uses reports whether code reads the result before it writes the register. It follows
 	// the code to the first jump, call or return.
@@ -22,11 +22,11 @@ type Results struct {
 // mostAfterCall is how many instructions after a call are looked at.
 const mostAfterCall = 24
 
-func callsX86(code []byte, addr uint64, visit func(after int, target uint64)) {
+func (m *x86) calls(code []byte, addr uint64, visit func(after int, target uint64)) {
 	for i := 0; i+5 <= len(code); i++ {
 		if code[i] == 0xe8 {
 			rel := int32(binary.LittleEndian.Uint32(code[i+1:]))
-			visit(i+5, addr+uint64(i+5)+uint64(int64(rel)))
+			visit(i+5, (addr+uint64(i+5)+uint64(int64(rel)))&mask(uint8(m.mode)))
 		}
 	}
 }
@@ -42,9 +42,9 @@ func takesRAX(a x86asm.Arg) bool {
 	return ok && (isRAX(m.Base) || isRAX(m.Index))
 }
 
-func usesX86(code []byte) bool {
+func (m *x86) uses(code []byte) bool {
 	for range mostAfterCall {
-		inst, err := decodeX86(code)
+		inst, err := m.decode(code)
 		if err != nil || inst.Op == 0 {
 			return false
 		}

@@ -290,9 +290,9 @@ func (t *trace) symbolLimits(id int32) limits {
 	l := limits{hi: math.MaxUint64, implied: true}
 	switch s.kind {
 	case loaded:
-		l.hi = mask(s.bits)
+		l = t.asSigned(value{terms: [2]term{{id, 1}}}, s.bits)
 	case zeroExtended:
-		l.hi = mask(s.bits)
+		l = t.asSigned(s.of, s.bits)
 		if of := t.limits(s.of); of.hi <= l.hi {
 			l = of
 		}
@@ -317,6 +317,18 @@ func (t *trace) symbolLimits(id int32) limits {
 		l.lo = max(l.lo, k.lo)
 	}
 	return l
+}
+
+// asSigned returns the limits that the lower bits of a value have by comparisons of their sign-extension: GCC compares an
+// unsigned number of 32 bits in that form on machines that keep such numbers in it, and loads it again, zero-extended, as an
+// index (loong64).
+func (t *trace) asSigned(of value, bits uint8) limits {
+	if id, ok := t.index[symbol{kind: signExtended, of: of, bits: bits}]; ok && bits > 1 {
+		if k, ok := t.known[id]; ok && k.hi <= mask(bits-1) {
+			return k
+		}
+	}
+	return limits{hi: mask(bits), implied: true}
 }
 
 // narrow returns the limits of a number whose lower bits were compared. Compilers then know that

@@ -38,6 +38,20 @@ func TestForms(t *testing.T) {
 		{"riscv64", "e3cef5fe", "blt a1, a5, .-4", Insn{Size: 4, Onward: true, Branches: true, Target: -4}},
 		{"riscv64", "eff0dfff", "jal .-4", Insn{Size: 4, Onward: true, Call: true, Target: -4}},
 		{"riscv64", "0290", "ebreak", Insn{Size: 2, Onward: true, Trap: true}},
+		{"loong64", "2000004c", "ret", Insn{Size: 4}},
+		{"loong64", "8001004c", "jr $t0", Insn{Size: 4, Lost: true}},
+		{"loong64", "fffbff53", "b -8", Insn{Size: 4, Branches: true, Target: -8}},
+		{"loong64", "fffdff53", "b 134217724", Insn{Size: 4, Branches: true, Target: 134217724}},
+		{"loong64", "9ff8ff43", "beqz $a0, -8", Insn{Size: 4, Onward: true, Branches: true, Target: -8}},
+		{"loong64", "8ffcff43", "beqz $a0, 4194300", Insn{Size: 4, Onward: true, Branches: true, Target: 4194300}},
+		{"loong64", "86090068", "bltu $t0, $a2, 8", Insn{Size: 4, Onward: true, Branches: true, Target: 8}},
+		{"loong64", "00090048", "bcnez $fcc0, 8", Insn{Size: 4, Onward: true, Branches: true, Target: 8}},
+		{"loong64", "fffbff57", "bl -8", Insn{Size: 4, Onward: true, Call: true, Target: -8}},
+		{"loong64", "8101004c", "jirl $ra, $t0, 0", Insn{Size: 4, Onward: true, Call: true}},
+		{"loong64", "01002a00", "break 1", Insn{Size: 4, Onward: true, Trap: true}},
+		{"loong64", "00384806", "ertn", Insn{Size: 4}},
+		{"loong64", "00004003", "nop", Insn{Size: 4, Onward: true, Nop: true}},
+		{"loong64", "2c001500", "move $t0, $ra", Insn{Size: 4, Onward: true}},
 		{"armhf", "fcffffea", "b .-8", Insn{Size: 4, Branches: true, Target: -8}},
 		{"armhf", "fcffff0a", "beq .-8", Insn{Size: 4, Onward: true, Branches: true, Target: -8}},
 		{"armhf", "f080bde8", "pop {r4, r5, r6, r7, pc}", Insn{Size: 4}},
@@ -50,7 +64,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %s: %+v (%v), want %+v", tt.arch, tt.text, in, ok, tt.want)
 		}
 	}
-	for arch, code := range map[string]string{"ppc64el": "00000006", "s390x": "c0f4", "riscv64": "1f000000", "armhf": "0000"} {
+	for arch, code := range map[string]string{"ppc64el": "00000006", "s390x": "c0f4", "riscv64": "1f000000", "loong64": "00000000", "armhf": "0000"} {
 		if in, ok := For(arch).Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%s: %s: %+v, want it not known", arch, code, in)
 		}
@@ -60,7 +74,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestPair: a call of riscv64 in two instructions.
+// TestPair: calls of riscv64 and loong64 in two instructions.
 func TestPair(t *testing.T) {
 	auipc, jalr := dwarftest.Hex(t, "97000100"), dwarftest.Hex(t, "e7800080") // auipc ra, 0x10; jalr -2048(ra)
 	if to, ok := riscv64.Pair(auipc, jalr); !ok || to != 0x10000-2048 {
@@ -70,6 +84,16 @@ func TestPair(t *testing.T) {
 		t.Errorf("not after auipc: %#x", to)
 	}
 	var after []int
+	// pcaddu18i $ra, 1; jirl $ra, $ra, -4. pcaddu18i $ra, -1; jirl $ra, $ra, 8
+	if to, ok := loong64.Pair(dwarftest.Hex(t, "2100001e"), dwarftest.Hex(t, "21fcff4f")); !ok || to != 1<<18-4 {
+		t.Errorf("%#x, %v", to, ok)
+	}
+	if to, ok := loong64.Pair(dwarftest.Hex(t, "e1ffff1f"), dwarftest.Hex(t, "2108004c")); !ok || to != 8-1<<18 {
+		t.Errorf("%#x, %v", to, ok)
+	}
+	if to, ok := loong64.Pair(dwarftest.Hex(t, "2100001e"), dwarftest.Hex(t, "8101004c")); ok {
+		t.Errorf("an instruction pair of two registers leads to %#x", to)
+	}
 	riscv64.Results.Calls(append(auipc, jalr...), 0x1000, func(at int, to uint64) {
 		if after = append(after, at); to != 0x1000+0x10000-2048 {
 			t.Errorf("a call of %#x", to)
@@ -116,6 +140,25 @@ func TestOperations(t *testing.T) {
 		{"riscv64", "2265", "ld a0, 8(sp)", slots{{2, 8, 8}: Lost}, Writes{Registers: 1 << 10}, true, 0},
 		{"riscv64", "7d15", "addi a0, a0, -1", slots{{2, 8, 8}: Kept}, Writes{Registers: 1 << 10}, true, 1 << 10},
 		{"riscv64", "aa84", "mv s1, a0", slots{{2, 8, 8}: Kept}, Writes{Registers: 1 << 9}, true, 0},
+		{"loong64", "6420c029", "st.d $a0, $sp, 8", slots{{3, 8, 8}: Stored, {3, 8, 4}: Lost, {3, 0, 8}: Kept}, Writes{Memory: true}, true, 0},
+		{"loong64", "c4eaff25", "stptr.w $a0, $fp, -24", slots{{22, -24, 4}: Stored}, Writes{Memory: true}, true, 0},
+		{"loong64", "6020c02b", "fst.d $fa0, $sp, 8", slots{{3, 8, 8}: Stored}, Writes{Memory: true}, true, 0},
+		{"loong64", "64141c38", "stx.d $a0, $sp, $a1", slots{{3, 8, 8}: Lost}, Writes{Memory: true}, true, 0},
+		{"loong64", "6520c002", "addi.d $a1, $sp, 8", slots{{3, 8, 8}: Lost, {3, 16, 8}: Kept}, Writes{Registers: 1 << 5}, true, 0},
+		{"loong64", "6420c028", "ld.d $a0, $sp, 8", slots{{3, 8, 8}: Lost}, Writes{Registers: 1 << 4}, true, 0},
+		{"loong64", "84fcff02", "addi.d $a0, $a0, -1", slots{{3, 8, 8}: Kept}, Writes{Registers: 1 << 4}, true, 1 << 4},
+		{"loong64", "97001500", "move $s0, $a0", slots{{3, 8, 8}: Kept}, Writes{Registers: 1 << 23}, true, 0},
+		{"loong64", "24000016", "lu32i.d $a0, 1", slots{{3, 8, 8}: Kept}, Writes{Registers: 1 << 4}, true, 1 << 4},
+		{"loong64", "a4008700", "bstrins.d $a0, $a1, 7, 0", slots{{3, 8, 8}: Kept}, Writes{Registers: 1 << 4}, true, 1 << 4},
+		{"loong64", "64946138", "amadd.d $a0, $a1, $sp", slots{{3, 0, 8}: Lost}, Writes{}, false, 0},
+		{"loong64", "c4946138", "amadd.d $a0, $a1, $a2", slots{{3, 0, 8}: Kept}, Writes{}, false, 0},
+		{"loong64", "00007238", "dbar 0", slots{{3, 8, 8}: Kept}, Writes{}, true, 0},
+		{"i386", "89542408", "mov %edx, 8(%esp)", slots{{4, 8, 4}: Stored, {4, 4, 4}: Kept, {4, 8, 8}: Lost}, Writes{Memory: true}, true, 0},
+		{"i386", "8955f8", "mov %edx, -8(%ebp)", slots{{5, -8, 4}: Stored, {4, -8, 4}: Kept}, Writes{Memory: true}, true, 0},
+		{"i386", "8b442408", "mov 8(%esp), %eax", slots{{4, 8, 4}: Lost, {4, 12, 4}: Kept}, Writes{Registers: 1}, true, 0},
+		{"i386", "48", "dec %eax", slots{{4, 8, 4}: Kept}, Writes{Registers: 1}, true, 1},
+		{"i386", "89c3", "mov %eax, %ebx", slots{{4, 8, 4}: Kept}, Writes{Registers: 1 << 3}, true, 0},
+		{"i386", "50", "push %eax", slots{{4, 8, 4}: Lost}, Writes{}, false, 0},
 		{"armhf", "04308de5", "str r3, [sp, #4]", slots{{13, 4, 4}: Stored, {13, 0, 4}: Kept, {13, 4, 8}: Lost}, Writes{Memory: true}, true, 0},
 		{"armhf", "04308d15", "strne r3, [sp, #4]", slots{{13, 4, 4}: Lost}, Writes{Memory: true}, true, 0},
 		{"armhf", "10300be5", "str r3, [fp, #-16]", slots{{11, -16, 4}: Stored}, Writes{Memory: true}, true, 0},
@@ -155,6 +198,11 @@ func TestResults(t *testing.T) {
 		{"s390x", "a7290000" + "b90400a2", false},   // lghi %r2, 0
 		{"riscv64", "aa84", true},                   // mv s1, a0
 		{"riscv64", "2265" + "aa84", false},         // ld a0, 8(sp)
+		{"loong64", "97001500", true},               // move $s0, $a0
+		{"loong64", "04008003" + "97001500", false}, // ori $a0, $zero, 0
+		{"loong64", "6420c028" + "97001500", false}, // ld.d $a0, $sp, 8
+		{"i386", "89c3", true},                      // mov %eax, %ebx
+		{"i386", "8b442408" + "89c3", false},        // mov 8(%esp), %eax
 		{"armhf", "0040a0e1", true},                 // mov r4, r0
 		{"armhf", "0000a0e3" + "0040a0e1", false},   // mov r0, #0
 		{"armhf", "fcffffeb" + "0040a0e1", false},   // bl
@@ -166,7 +214,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestKernelTables: switches as GCC 12 and 14 write them in Debian's kernels. The last instruction jumps.
+// TestKernelTables: switches as GCC 12, 14 and 16 write them in Debian's kernels. The last instruction jumps.
 func TestKernelTables(t *testing.T) {
 	const at = 0x10000
 	for _, tt := range []struct {
@@ -180,6 +228,9 @@ func TestKernelTables(t *testing.T) {
 		{"ppc64el", []string{"63004c3c", "007a4238", "a602087c", "f7ff2339", "5a000928", "98018141", "9dff423d", "88172979", "38864a39", "aa4a2a7d", "1452297d", "a603297d", "2004804e"}, at + 0x38, 91, 4, at + 0x38},
 		{"s390x", []string{"e31010000094", "a71afff4", "ec12fcfb037f", "ec111dbc0355", "c02000000100", "e31120000004", "47f12000"}, at + 22 + 0x200, 4, 8, at + 22 + 0x200},
 		{"riscv64", []string{"03d72500", "93074002", "63ece700", "ba87", "8a07", "17e7e300", "1307a771", "ba97", "9c43", "ba97", "8287"}, at + 16 + 0xe3e000 + 1818, 37, 4, at + 16 + 0xe3e000 + 1818},
+		{"loong64", []string{"8660172a", "0c148002", "86710068", "6c53021a", "8c81ca02", "c6302d00", "cd000026", "8cb51000", "8001004c"}, at + 4763<<12 + 672, 6, 8, at + 4763<<12 + 672},
+		{"loong64", []string{"8d400024", "0c8c8002", "8d390068", "8d00812a", "0ce1011a", "8c81d502", "ad312d00", "ad010026", "8cb51000", "8001004c"}, at + 3848<<12 + 1376, 36, 8, at + 3848<<12 + 1376},
+		{"i386", []string{"83f805", "7710", "ff248500000020"}, 0x20000000, 6, 4, 0},
 		{"armhf", []string{"61c044e2", "3e005ce3", "0cf19f97"}, at + 16, 63, 4, 0},
 	} {
 		a := For(tt.arch)

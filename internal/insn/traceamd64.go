@@ -6,14 +6,6 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 )
 
-// x86Lost are the registers that functions do not preserve: RAX, RDX, RCX, RSI, RDI, R8 to R11
-// (System V psABI, figure 3.4). RAX and RDX have results. Their DWARF numbers are 0, 1, 2, 4, 5
-// and 8 to 11.
-const (
-	x86Lost   Registers = 0xf37
-	x86Result Registers = 0x003
-)
-
 // x86Conditions are the conditions of jumps that follow a comparison.
 var x86Conditions = map[x86asm.Op]condition{
 	x86asm.JA: above, x86asm.JAE: atLeast, x86asm.JB: below, x86asm.JBE: atMost, x86asm.JE: equal, x86asm.JNE: different,
@@ -44,20 +36,21 @@ var x86KeepsFlags = x86Set(
 type x86Step struct {
 	*trace
 	x86asm.Inst
+	m    *x86
 	addr uint64
 }
 
-// traceX86 follows the first instruction in code.
-func traceX86(t *trace, code []byte, addr uint64) condition {
+// trace follows the first instruction in code.
+func (m *x86) trace(t *trace, code []byte, addr uint64) condition {
 	if bytes.HasPrefix(code, []byte{0xf3, 0x0f, 0x1e, 0xfa}) {
 		return always // ENDBR64
 	}
-	inst, err := decodeX86(code)
-	if err != nil || inst.Op == 0 || vexSize(code) > 0 {
+	inst, err := m.decode(code)
+	if err != nil || inst.Op == 0 || m.vexSize(code) > 0 {
 		t.loseAll()
 		return always
 	}
-	s := x86Step{t, inst, addr}
+	s := x86Step{t, inst, m, addr}
 	if c, ok := x86Conditions[inst.Op]; ok {
 		t.branch = t.flags
 		return c
@@ -66,31 +59,31 @@ func traceX86(t *trace, code []byte, addr uint64) condition {
 	return always
 }
 
-// targetX86 returns where the indirect jump at the start of code leads.
-func targetX86(t *trace, code []byte, addr uint64) value {
-	inst, err := decodeX86(code)
+// target returns where the indirect jump at the start of code leads.
+func (m *x86) target(t *trace, code []byte, addr uint64) value {
+	inst, err := m.decode(code)
 	if err != nil || inst.Op != x86asm.JMP {
 		return t.unknown()
 	}
-	v, _ := x86Step{t, inst, addr}.read(inst.Args[0])
+	v, _ := x86Step{t, inst, m, addr}.read(inst.Args[0])
 	return v
 }
 
 func (s x86Step) run() {
 	to, from := s.Args[0], s.Args[1]
-	sp := &s.regs[x86SP]
+	sp, word := &s.regs[s.m.sp], uint8(s.m.mode)
 	switch s.Op {
 	case x86asm.JMP, x86asm.NOP, x86asm.RET:
 	case x86asm.JCXZ, x86asm.JECXZ, x86asm.JRCXZ, x86asm.JNO, x86asm.JNP, x86asm.JNS, x86asm.JO, x86asm.JP, x86asm.JS:
 	case x86asm.CALL:
-		s.call(x86Lost, x86Result)
+		s.call(s.m.lost, s.m.results)
 	case x86asm.PUSH:
 		v, _ := s.read(to)
-		*sp = s.plus(*sp, constant(8), ^uint64(0))
-		s.store(*sp, 64, v)
+		*sp = s.low(s.plus(*sp, constant(uint64(word/8)), ^uint64(0)), word)
+		s.store(*sp, word, v)
 	case x86asm.POP:
-		v := s.load(*sp, 64)
-		*sp = s.plus(*sp, constant(8), 1)
+		v := s.load(*sp, word)
+		*sp = s.low(s.plus(*sp, constant(uint64(word/8)), 1), word)
 		s.write(to, v)
 	case x86asm.CDQE:
 		s.regs[0] = s.lowSigned(s.regs[0], 32)
@@ -217,7 +210,7 @@ func (s x86Step) read(a x86asm.Arg) (v value, bits uint8) {
 	switch a := a.(type) {
 	case x86asm.Reg:
 		if bits = x86Width(a); bits > 0 {
-			return s.regs[x86Number[a]], bits
+			return s.regs[s.m.number[a]], bits
 		}
 	case x86asm.Imm:
 		return constant(uint64(a)), 64
@@ -234,7 +227,7 @@ func (s x86Step) read(a x86asm.Arg) (v value, bits uint8) {
 func (s x86Step) write(a x86asm.Arg, v value) {
 	switch a := a.(type) {
 	case x86asm.Reg:
-		n := x86Number[a]
+		n := s.m.number[a]
 		if n < 0 {
 			return
 		}
@@ -253,17 +246,17 @@ func (s x86Step) write(a x86asm.Arg, v value) {
 
 // address returns the address of a memory operand.
 func (s x86Step) address(m x86asm.Mem) value {
-	if m.Segment == x86asm.FS || m.Segment == x86asm.GS || s.AddrSize != 64 {
+	if m.Segment == x86asm.FS || m.Segment == x86asm.GS || s.AddrSize != s.m.mode {
 		return s.unknown()
 	}
 	out := constant(uint64(x86Disp(m)))
 	if m.Base == x86asm.RIP {
 		out.c += s.addr + uint64(s.Len)
 	} else if m.Base != 0 {
-		out = s.plus(out, s.regs[x86Number[m.Base]], 1)
+		out = s.plus(out, s.regs[s.m.number[m.Base]], 1)
 	}
 	if m.Index != 0 {
-		out = s.plus(out, s.regs[x86Number[m.Index]], uint64(m.Scale))
+		out = s.plus(out, s.regs[s.m.number[m.Index]], uint64(m.Scale))
 	}
-	return out
+	return s.low(out, uint8(s.m.mode))
 }

@@ -36,11 +36,11 @@ var x86Writes = func() map[x86asm.Op]bool {
 	return out
 }()
 
-func writesX86(code []byte) (w Writes, ok bool) {
-	if vexSize(code) > 0 {
+func (m *x86) writes(code []byte) (w Writes, ok bool) {
+	if m.vexSize(code) > 0 {
 		return w, false
 	}
-	inst, err := decodeX86(code)
+	inst, err := m.decode(code)
 	if err != nil || inst.Op == 0 {
 		return w, false
 	}
@@ -50,7 +50,7 @@ func writesX86(code []byte) (w Writes, ok bool) {
 	}
 	switch a := inst.Args[0].(type) {
 	case x86asm.Reg:
-		if n := x86Number[a]; n >= 0 {
+		if n := m.number[a]; n >= 0 {
 			w.Registers = 1 << n
 		}
 	case x86asm.Mem:

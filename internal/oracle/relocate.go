@@ -38,7 +38,7 @@ type relocation struct {
 
 // The types that compilers write for debug information and frames, by their numbers in the documents of the
 // ABIs: AMD64, table 4.9; Arm 64-bit, section 5.7; Arm, table 4-8; Intel386, table 4.9; Power ELF V2, table 3.20;
-// RISC-V, table 3; s390x, table 2.6; MIPS, table 32.
+// RISC-V, table 3; s390x, table 2.6; MIPS, table 32; LoongArch 2.30, "Relocation types".
 var relocations = map[elf.Machine]map[uint32]relocation{
 	elf.EM_X86_64: {
 		uint32(elf.R_X86_64_64): {size: 8}, uint32(elf.R_X86_64_32): {size: 4}, uint32(elf.R_X86_64_32S): {size: 4},
@@ -60,10 +60,19 @@ var relocations = map[elf.Machine]map[uint32]relocation{
 		37: {size: 1, sign: -1}, 38: {size: 2, sign: -1}, 39: {size: 4, sign: -1}, 40: {size: 8, sign: -1},
 		54: {size: 1}, 55: {size: 2}, 56: {size: 4}, 53: {size: sixBits}, 52: {size: sixBits, sign: -1},
 	},
+	elf.EM_LOONGARCH: {
+		1: {size: 4}, 2: {size: 8}, 8: {size: 4}, 9: {size: 8}, 99: {size: 4, relative: true}, 109: {size: 8, relative: true}, 100: {},
+		105: {size: sixBits, sign: 1}, 47: {size: 1, sign: 1}, 48: {size: 2, sign: 1}, 49: {size: 3, sign: 1}, 50: {size: 4, sign: 1}, 51: {size: 8, sign: 1},
+		106: {size: sixBits, sign: -1}, 52: {size: 1, sign: -1}, 53: {size: 2, sign: -1}, 54: {size: 3, sign: -1}, 55: {size: 4, sign: -1}, 56: {size: 8, sign: -1},
+		107: {size: leb, sign: 1}, 108: {size: leb, sign: -1},
+	},
 }
 
-// sixBits is the size of a relocation of the low six bits of a byte.
-const sixBits = -6
+// Sizes of relocations that are not of whole bytes.
+const (
+	sixBits = -6 // of the low six bits of a byte
+	leb     = -7 // of seven bits of each byte up to the first without the eighth one
+)
 
 // relocate returns a section of a relocatable file with its gaps filled. addrs are the
 // addresses of the file's sections, by their indices.
@@ -100,16 +109,27 @@ func relocate(e *elf.File, index int, d []byte, addrs []uint64, symbols []elf.Sy
 			}
 			how, ok := relocations[e.Machine][typ]
 			size, mask := how.size, ^uint64(0)
-			if size == sixBits {
+			switch size {
+			case sixBits:
 				size, mask = 1, 63
+			case leb:
+				size = 1 // at least
 			}
 			if !ok || c.bad || at > uint64(len(d)) || uint64(size) > uint64(len(d))-at {
 				return nil, fmt.Errorf("%s: a relocation of type %d at %#x", rel.Name, typ, at)
 			}
 			there := cursor{d: d, p: at, big: big}
-			old := there.uint(size)
-			if size == 0 {
+			old := uint64(0)
+			switch how.size {
+			case 0:
 				continue
+			case leb:
+				old = there.uleb()
+			default:
+				old = there.uint(size)
+			}
+			if there.bad {
+				return nil, fmt.Errorf("%s: a relocation of type %d at %#x", rel.Name, typ, at)
 			}
 			if rel.Type == elf.SHT_REL {
 				addend = Extend(old, size, true)
@@ -133,6 +153,13 @@ func relocate(e *elf.File, index int, d []byte, addrs []uint64, symbols []elf.Sy
 				v = old + v
 			case -1:
 				v = old - v
+			}
+			if how.size == leb {
+				for ; at < there.p; at++ {
+					d[at] = d[at]&0x80 | byte(v)&0x7f
+					v >>= 7
+				}
+				continue
 			}
 			copy(d[at:], bytesOf(v&mask|old&^mask, size, big))
 		}

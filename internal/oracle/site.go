@@ -154,7 +154,7 @@ func (s *Site) NoFrame() (bool, error) {
 
 // stackPointers are the DWARF numbers of stack pointers, from the documents of the ABIs.
 var stackPointers = map[elf.Machine]uint8{
-	elf.EM_X86_64: 7, elf.EM_386: 4, elf.EM_AARCH64: 31, elf.EM_ARM: 13, elf.EM_S390: 15, elf.EM_PPC64: 1, elf.EM_RISCV: 2, elf.EM_MIPS: 29,
+	elf.EM_X86_64: 7, elf.EM_386: 4, elf.EM_AARCH64: 31, elf.EM_ARM: 13, elf.EM_S390: 15, elf.EM_PPC64: 1, elf.EM_RISCV: 2, elf.EM_MIPS: 29, elf.EM_LOONGARCH: 3,
 }
 
 // TooEarly reports whether a parameter's expression for the whole scope is relative to the

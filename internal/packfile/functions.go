@@ -1,6 +1,9 @@
 package packfile
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // function is a function's record, as it is read. What few questions are about is where it begins in the group.
 type function struct {
@@ -75,7 +78,7 @@ func (s *session) readFunctions(n int) (*functionGroup, error) {
 			x.params = r.count(1)
 			r.pass(x.params)
 		}
-		x.result = r.index(1 << 31)
+		x.result = r.index(math.MaxInt32)
 		if flags&funVariant != 0 {
 			x.base = int32(r.index(s.f.funs))
 		}
@@ -130,7 +133,7 @@ func (x *function) blocks() ([]int, error) {
 	out := make([]int, r.count(1))
 	at := 0
 	for i := range out {
-		at += r.index(1 << 31)
+		at += r.index(math.MaxInt32)
 		if out[i] = at; at >= r.f.facts.Blocks || i > 0 && at == out[i-1] {
 			r.Fail()
 		}

@@ -1,5 +1,7 @@
 package packfile
 
+import "math"
+
 // materializer makes sites of a block's nodes.
 type materializer struct {
 	s      *session
@@ -80,7 +82,7 @@ func (m *materializer) values(n *readNode, params int) ([]Value, error) {
 	r := m.b.reader(m.s.f, n.list)
 	numbers := make([]int, params)
 	for i := range numbers {
-		numbers[i] = r.index(1 << 31)
+		numbers[i] = r.index(math.MaxInt32)
 	}
 	if err := r.check(); err != nil {
 		return nil, err

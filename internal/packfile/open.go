@@ -3,6 +3,7 @@ package packfile
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"sync/atomic"
 
@@ -203,6 +204,16 @@ func (r *groupReader) index(n int) int {
 		return 0
 	}
 	return int(v)
+}
+
+// typeID reads a type's number.
+func (r *groupReader) typeID() TypeID {
+	v := r.ULEB()
+	if v > math.MaxUint32 {
+		r.Fail()
+		return 0
+	}
+	return TypeID(v)
 }
 
 // Check checks all of a section against its checksum, and that all of it can be read. Types have lower numbers than types says.

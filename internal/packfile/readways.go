@@ -1,5 +1,7 @@
 package packfile
 
+import "math"
+
 // readWays are ways that are written out. The slices are empty where they were only passed over.
 type readWays struct {
 	flags    byte
@@ -71,7 +73,7 @@ func (r *groupReader) readWays(addr uint64, sharedOut, keep bool) readWays {
 		w.unknown = r.text()
 	}
 	if w.flags&waysNoReturn != 0 {
-		w.noReturn = r.index(1 << 31)
+		w.noReturn = r.index(math.MaxInt32)
 	}
 	if w.flags&waysIn != 0 {
 		w.in = r.wayList(addr, keep)
@@ -119,7 +121,7 @@ func (r *groupReader) wayList(at uint64, keep bool) (out []readWay) {
 			} else {
 				r.pass(r.count(1))
 			}
-			w.frame, w.result = r.index(1<<31), r.index(1<<31)
+			w.frame, w.result = r.index(math.MaxInt32), r.index(math.MaxInt32)
 		}
 		if keep {
 			out = append(out, w)
@@ -145,5 +147,5 @@ func (r *groupReader) text() uint32 {
 	return uint32(v)
 }
 
-// number reads one that is less than 1<<31.
-func (r *groupReader) number() int32 { return int32(r.index(1 << 31)) }
+// number reads one that is less than math.MaxInt32.
+func (r *groupReader) number() int32 { return int32(r.index(math.MaxInt32)) }

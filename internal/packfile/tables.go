@@ -1,6 +1,7 @@
 package packfile
 
 import (
+	"math"
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -211,7 +212,7 @@ func (s *session) listRecord(part, i int) (groupReader, error) {
 func readList(r *groupReader) []int {
 	out := make([]int, r.count(1))
 	for i := range out {
-		out[i] = r.index(1 << 31)
+		out[i] = r.index(math.MaxInt32)
 	}
 	return out
 }
@@ -225,7 +226,7 @@ func (s *session) param(i int) (Param, error) {
 	if err != nil {
 		return Param{}, err
 	}
-	name, typ := r.text(), r.index(1<<31)
+	name, typ := r.text(), r.index(math.MaxInt32)
 	if err := r.check(); err != nil {
 		return Param{}, err
 	}
@@ -339,10 +340,10 @@ func (x *valueReader) value(v *Value) {
 	flags := x.U8()
 	v.Absent, v.LowBit, v.Own, v.Entries = flags&valueAbsent != 0, flags&valueLowBit != 0, flags&valueOwn != 0, 1
 	if v.Own {
-		v.Type = TypeID(x.index(1 << 32))
+		v.Type = x.typeID()
 	}
 	if flags&valueEntries != 0 {
-		v.Entries = x.index(1 << 31)
+		v.Entries = x.index(math.MaxInt32)
 	}
 	if flags&valueReason != 0 {
 		v.Reason = x.reason()
@@ -352,7 +353,7 @@ func (x *valueReader) value(v *Value) {
 	for more := flags&valuePointee != 0; more && !x.Bad; {
 		p := new(Pointee)
 		*at, at = p, &p.Pointee
-		p.Name, p.Type = x.text(), TypeID(x.index(1<<32))
+		p.Name, p.Type = x.text(), x.typeID()
 		p.Reason, p.Loc = x.reason(), x.location(0)
 		more = x.U8() != 0
 	}

@@ -35,7 +35,7 @@ func (f *File) Errorf(off int, format string, args ...any) error {
 // A section is at most maxSize bytes when it is not compressed, and no more than maxRatio times what it is: what is compressed
 // best, addresses of a large function, is so to a fifth.
 const (
-	maxSize  = 1 << 31
+	maxSize  = 1<<31 - 1 // what an int has on machines of 32 bits
 	maxRatio = 100
 )
 
@@ -61,12 +61,12 @@ func (k *Kind) Open(data []byte, path string) (*File, error) {
 	at := HeaderSize
 	f.parts = make([]Part, len(k.Parts))
 	for i := range f.parts {
-		size, n := int(le.Uint32(data[AtParts+8*i:])), int(le.Uint32(data[AtParts+8*i+4:]))
-		if size > maxSize-at || n > 8*size {
+		size, n := int64(le.Uint32(data[AtParts+8*i:])), int64(le.Uint32(data[AtParts+8*i+4:]))
+		if size > maxSize-int64(at) || n > 8*size || n > maxSize {
 			return nil, f.Errorf(AtParts+8*i, "%s do not fit into the section", k.Parts[i])
 		}
-		f.parts[i] = Part{at, at + size, n}
-		at += size
+		f.parts[i] = Part{at, at + int(size), int(n)}
+		at += int(size)
 	}
 	return f, f.readPages(at)
 }
