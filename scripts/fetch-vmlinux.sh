@@ -48,13 +48,14 @@ release=${release%-dbg}
 deb=$(find "$work" -name '*.deb')
 say "unpacking vmlinux-$release"
 dpkg-deb --fsys-tarfile "$deb" |
-	tar -x -C "$work" --wildcards '*usr/lib/debug/boot/vmlinux-*' "*/kernel/*/$module.ko" ||
+	tar -x -C "$work" --wildcards '*usr/lib/debug/*/vmlinux*' "*/kernel/*/$module.ko" ||
 	true # what is missing is reported below
 found=$(find "$work" -name "$module.ko")
 [[ -z $found ]] || mv "$found" "$cache/$module-$release.ko"
-vmlinux=$(find "$work" -name "vmlinux-$release" -size +0)
+# usr/lib/debug/boot/vmlinux-RELEASE; of newer kernels that is a link to usr/lib/debug/lib/modules/RELEASE/vmlinux.
+vmlinux=$(find "$work" -type f '(' -name "vmlinux-$release" -o -name vmlinux ')')
 [[ -n $vmlinux ]] || {
-	say "$package holds no usr/lib/debug/boot/vmlinux-$release"
+	say "$package holds no vmlinux below usr/lib/debug"
 	exit 1
 }
 mv "$vmlinux" "$cache/vmlinux-$release"

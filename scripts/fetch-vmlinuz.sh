@@ -24,7 +24,7 @@ if [[ -s $kernel && -s $module ]]; then
 	echo "$kernel"
 	exit 0
 fi
-need apt-get dpkg-deb tar
+need apt-cache apt-get dpkg-deb tar
 
 work=$(mktemp -d "$cache/.fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -35,8 +35,16 @@ trap 'rm -rf "$work"' EXIT
 	say "there is no linux-image-$release any more: delete $vmlinux and try again"
 	exit 1
 }
-dpkg-deb --fsys-tarfile "$(find "$work" -name '*.deb')" |
-	tar -x -C "$work" --wildcards './boot/vmlinu*' '*/kernel/drivers/net/tun.ko*'
+# Newer kernels are split: the package has nothing but what it depends on.
+parts=$(apt-cache "${apt[@]}" depends "linux-image-$release" | awk '$1 == "Depends:" && $2 ~ /^linux-(binary|modules)-/ { print $2 }')
+for part in $parts; do
+	(cd "$work" && download "$part")
+done
+for deb in "$work"/*.deb; do
+	dpkg-deb --fsys-tarfile "$deb" |
+		tar -x -C "$work" --wildcards './boot/vmlinu*' '*/modules/*/vmlinu[xz]' '*/kernel/drivers/net/tun.ko*' 2>/dev/null ||
+		true # each has some of these files
+done
 found=$(find "$work" -name 'tun.ko*')
 case $found in
 *.xz) xz -d "$found" ;;
@@ -45,5 +53,6 @@ esac
 found=${found%.xz}
 mkdir -p "${module%/*}"
 mv "${found%.zst}" "$module"
-mv "$work"/boot/vmlinu[xz]-"$release" "$kernel" # some boot an uncompressed file
+# Some boot an uncompressed file. Newer packages have it in /usr/lib/modules/RELEASE, without the release in its name.
+mv "$(find "$work" -type f '(' -name "vmlinu[xz]-$release" -o -name 'vmlinu[xz]' ')')" "$kernel"
 echo "$kernel"
