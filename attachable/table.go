@@ -139,7 +139,8 @@ func (t *Table) function(addr uint64) (span, bool) {
 	return span{lo, hi}, ok
 }
 
-// At returns why the kernel refuses a probe at a link-time address, or CauseNone.
+// At returns why the kernel refuses a probe at a link-time address, or CauseNone. Of a pack, which has neither code nor
+// symbols, it knows the areas of the kernel alone: ask Of about its sites.
 func (t *Table) At(addr uint64) (c Cause) {
 	// All that is asked below of the file has no answer once it is closed, which looks like another cause.
 	if err := t.img.Guard(func() error { c = t.at(addr); return nil }); err != nil {
@@ -175,7 +176,10 @@ func (t *Table) at(addr uint64) Cause {
 		}
 	}
 	name, lo, hi, ok := t.img.CodeRange(addr)
-	if !ok {
+	switch {
+	case !ok && t.img.Told() != "":
+		return CauseNone
+	case !ok:
 		return causeNotCode
 	}
 	f := span{lo, hi}
