@@ -32,6 +32,7 @@ type span struct{ lo, hi uint64 }
 // Table has what predictions for one image need. It is safe for concurrent use.
 type Table struct {
 	img       *dwarfloc.Image
+	release   [2]int // of the kernel, major and minor; 0 if the image does not say
 	sections  []area // by name, as kernel and linker script have them
 	areas     []area // between two symbols
 	blacklist []span // functions, in order
@@ -90,6 +91,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.release[0], t.release[1], _ = marks.Release()
 	for _, a := range symbolAreas {
 		if lo, hi, ok := marks.Between(a.from, a.to); ok {
 			t.areas = append(t.areas, area{span{lo, hi}, a.cause})
@@ -99,7 +101,6 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		table *ktable.Form
 		add   func(uint64)
 	}{
-		{ktable.Mcount, func(a uint64) { t.mcount = append(t.mcount, a) }},
 		{ktable.Jumps, func(a uint64) { t.jumps = append(t.jumps, a) }},
 		{ktable.StaticCalls, func(a uint64) { t.statics = append(t.statics, a) }},
 		{ktable.Bugs, func(a uint64) { t.bugs[a] = struct{}{} }},
@@ -116,6 +117,9 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		for _, addr := range all {
 			l.add(addr)
 		}
+	}
+	if t.mcount, err = marks.Calls(); err != nil {
+		return nil, err
 	}
 	slices.Sort(t.mcount)
 	slices.Sort(t.jumps)
