@@ -152,6 +152,10 @@ type btfTeller struct {
 	functions map[string][]kernelSymbol
 	symbols   bool // there are any
 
+	implicit  sync.Once
+	wholes    map[btf.ID]btf.ID // see whole
+	wholesErr error
+
 	mu      sync.Mutex
 	listed  []btfSite          // those that a list has named, each once, by their numbers
 	numbers map[btfSite]uint64 // of those
@@ -324,7 +328,14 @@ func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
 	if err != nil {
 		return nil, t.btf.errorf(err)
 	}
+	whole, err := t.whole()
+	if err != nil {
+		return nil, t.btf.errorf(err)
+	}
 	for name, ids := range found {
+		if w, is := whole[ids[0]]; is && len(ids) == 1 {
+			ids = []btf.ID{w}
+		}
 		out = t.entries(out, name, ids)
 	}
 	if out, err = t.findInline(out, m); err != nil {
