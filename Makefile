@@ -129,7 +129,8 @@ fleet-packs: build vmlinux ## Write packs of the fetched kernels for the example
 	done
 
 .PHONY: kernels
-kernels: vmlinux ## Fetch Debian's kernels of all architectures too (3.2 GB more, once)
+kernels: vmlinux ## Fetch Debian's kernels of all architectures and the newest too (4.0 GB more, once)
+	for flavour in cloud-amd64 cloud-arm64; do scripts/fetch-vmlinuz.sh $$flavour forky >/dev/null || exit 1; done
 	for flavour in powerpc64le 686-pae armmp riscv64; do scripts/fetch-vmlinuz.sh $$flavour >/dev/null || exit 1; done
 	scripts/fetch-vmlinux.sh 5kc-malta >/dev/null
 
