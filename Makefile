@@ -113,7 +113,7 @@ fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 .PHONY: deps
 deps: ## Install the Debian packages that the tests use, if any is missing
 	@scripts/install-packages $(DEPS)
-	@scripts/fetch-rust.sh >/dev/null || { echo "tests that need it will be skipped" >&2; [ "$$CI" != true ]; }
+	@scripts/fetch-rust.sh >/dev/null && scripts/fetch-gcc.sh >/dev/null || { echo "tests that need it will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: vmlinux
 vmlinux: ## Fetch Debian's kernel images with debug information (2.3 GB, once) for tests and benchmarks
