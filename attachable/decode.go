@@ -47,6 +47,12 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 // begins at from, or CauseNone.
 func (t *Table) refuses(from, addr uint64) Cause {
 	d := t.decoder()
+	if d != nil && len(d.Refusals) > 0 {
+		code := codeAt(t.img, addr, maxInstruction)
+		if slices.ContainsFunc(d.Refusals, func(r insn.Refusal) bool { return slices.Compare(t.release[:], r.Since[:]) >= 0 && r.Is(code) }) {
+			return causeCannotStep
+		}
+	}
 	if d == nil || len(d.Steps) == 0 || addr < from || d.Fixed > 0 && (addr-from)%d.Fixed != 0 {
 		return CauseNone
 	}

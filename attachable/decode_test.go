@@ -22,6 +22,7 @@ func TestRefuses(t *testing.T) {
 		"20423bd5":               causeCannotStep, // mrs x0, daif
 		"df4203d5":               causeCannotStep, // msr daifset, #2
 		"001018d5":               causeCannotStep, // msr sctlr_el1, x0
+		"40040119":               causeCannotStep, // cpyfp [x0]!, [x1]!, x2!
 		"000020d4":               causeCannotStep, // brk #0
 		"c0035fd6":               CauseNone,       // ret, which is simulated
 		"ff0b5fd6":               causeCannotStep, // retaa

@@ -5,12 +5,12 @@
 //	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
 //	method := table.Method(site.Addr) // by ftrace, by a jump, or by a breakpoint
 //
-// The rules are those of Linux 6.1: check_kprobe_address_safe and
+// The rules are those of Linux 6.1 to 7.2: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
 // kernel/trace/trace_kprobe.c, can_probe in arch/x86/kernel/kprobes/core.c, and
 // arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each checks a table that
 // the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
-// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf and
+// Debian's 6.1, 6.12 and 7.2 for amd64 and 6.1 and 7.2 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf and
 // 6.12 for riscv64, one at a time, and by
 // the kernel's own list of them. At does not consider code that the kernel replaces when it boots, for
 // its processor's errata.
@@ -63,15 +63,19 @@ var sectionCauses = map[string]Cause{
 	".noinstr.text": causeNoInstr, ".entry.text": causeEntry, ".kprobes.text": causeKprobesText,
 }
 
-// symbolAreas are the same areas if a linker script puts the sections into .text.
+// symbolAreas are the same areas if a linker script puts the sections into .text, and those of one architecture
+// (arch_populate_kprobe_blacklist in arch/arm64/kernel/probes/kprobes.c).
 var symbolAreas = []struct {
 	from, to string
 	cause    Cause
+	arch     string // "" for all
 }{
-	{"__noinstr_text_start", "__noinstr_text_end", causeNoInstr},
-	{"__entry_text_start", "__entry_text_end", causeEntry},
-	{"__kprobes_text_start", "__kprobes_text_end", causeKprobesText},
-	{"_sinittext", "_einittext", causeFreedInit},
+	{"__noinstr_text_start", "__noinstr_text_end", causeNoInstr, ""},
+	{"__entry_text_start", "__entry_text_end", causeEntry, ""},
+	{"__kprobes_text_start", "__kprobes_text_end", causeKprobesText, ""},
+	{"_sinittext", "_einittext", causeFreedInit, ""},
+	{"__irqentry_text_start", "__irqentry_text_end", causeEntry, "arm64"},
+	{"__hyp_text_start", "__hyp_text_end", causeNoInstr, "arm64"},
 }
 
 // New reads the tables of a kernel or a kernel module. No probe is refused because of a table
@@ -93,7 +97,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	}
 	t.release[0], t.release[1], _ = marks.Release()
 	for _, a := range symbolAreas {
-		if lo, hi, ok := marks.Between(a.from, a.to); ok {
+		if lo, hi, ok := marks.Between(a.from, a.to); ok && (a.arch == "" || a.arch == img.Arch().Name) {
 			t.areas = append(t.areas, area{span{lo, hi}, a.cause})
 		}
 	}

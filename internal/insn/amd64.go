@@ -9,8 +9,23 @@ import (
 )
 
 // amd64: ftrace's call is a CALL of 5 bytes; %rbp, DWARF number 6, is the frame pointer.
-var amd64 = &Arch{CallSize: 5, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Global: globalX86, NoUprobe: noUprobeX86, Writes: writesX86, updates: updatesX86,
+// Probes at INT3 are refused, and since Linux 6.9 at all of INT and UD (__copy_instruction and is_exception_insn in
+// arch/x86/kernel/kprobes/core.c).
+var amd64 = &Arch{CallSize: 5, Refusals: []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}, Next: nextX86, Slots: &SlotDecoder{next: slotX86, ends: endsX86, Frame: 6}, Results: Results{callsX86, usesX86}, Shape: shapeX86, Global: globalX86, NoUprobe: noUprobeX86, Writes: writesX86, updates: updatesX86,
 	trace: traceX86, target: targetX86, frame: 1<<x86SP | 1<<6}
+
+func isInt3(code []byte) bool { return len(code) > 0 && code[0] == 0xcc }
+
+func raisesX86(code []byte) bool {
+	x, ok := DecodeX86(code)
+	switch {
+	case !ok || x.VEX:
+		return false
+	case x.OpcodeSize == 2:
+		return x.Opcode[1] == 0x0b || slices.Contains(trapsX86, x.Opcode[1])
+	}
+	return x.OpcodeSize == 1 && x.Opcode[0] >= 0xcc && x.Opcode[0] <= 0xce
+}
 
 // trapsX86 lists the second bytes of UD1 and UD0.
 var trapsX86 = []byte{0xb9, 0xff}

@@ -19,6 +19,8 @@ type Arch struct {
 	// Steps says which fixed-size instructions kprobes accept or refuse: the first pattern
 	// that fits decides. Kprobes accept an instruction that no pattern fits.
 	Steps []Pattern
+	// Refusals are instructions of differing sizes that kprobes refuse.
+	Refusals []Refusal
 	// Exclusives says what begins and ends a sequence that must not be interrupted, by version of the kernel, the newest
 	// first. The kernel looks for one in the Sequence instructions before the probe.
 	Exclusives []Exclusive
@@ -89,6 +91,12 @@ type Pattern struct {
 
 // Fits reports whether the pattern matches a word.
 func (p Pattern) Fits(word uint32) bool { return word&p.Mask == p.Value }
+
+// Refusal is what kernels since a version, major and minor, refuse.
+type Refusal struct {
+	Since [2]int
+	Is    func(code []byte) bool // the first instruction in code
+}
 
 // Exclusive is what kernels since a version, major and minor, take for the beginning and the end of a sequence that must
 // not be interrupted.
