@@ -34,6 +34,7 @@ func TestSizes(t *testing.T) {
 		{name: "alternatives of 12 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 5, 0), edges: []Edge{{lo, lo + 5}}},
 		{name: "alternatives of 13 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 5, 0, 0), edges: []Edge{{lo, lo + 5}}},
 		{name: "alternatives of 14 bytes", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 0, 0, 5, 0), edges: []Edge{{lo, lo + 5}}},
+		{name: "an alternative of nothing", form: replaced, table: cat(near(0, 0), near(4, 8), 1, 0, 5, 0, near(12, 9), near(16, 8), 1, 0, 0, 0), edges: []Edge{{lo, lo + 5}}},
 		{name: "a replacement with a jump", form: replaced, table: cat(near(0, 5), near(4, 0), 1, 0, 5, 5), edges: []Edge{{lo + 5, lo + 0x15}}},
 		{name: "a replacement that is too long", form: replaced, table: cat(near(0, 5), near(4, 0), 1, 0, 4, 5)},
 		{name: "static branches", form: Jumps, table: cat(near(0, 0), near(4, 9), dwarftest.LE64(0), near(16, 5), near(20, 9), dwarftest.LE64(0)), edges: []Edge{{lo, lo + 5}, {lo, lo + 9}, {lo + 5, lo + 9}}},
