@@ -117,7 +117,7 @@ fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers
 .PHONY: deps
 deps: ## Install the Debian packages that the tests use, if any is missing
 	@scripts/install-packages $(DEPS)
-	@scripts/fetch-rust.sh >/dev/null || { echo "tests that need it will be skipped" >&2; [ "$$CI" != true ]; }
+	@scripts/fetch-rust.sh >/dev/null && scripts/fetch-gcc.sh >/dev/null || { echo "tests that need it will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: vmlinux
 vmlinux: ## Fetch Debian's kernel images with debug information (2.3 GB, once) for tests and benchmarks
@@ -133,7 +133,8 @@ fleet-packs: build vmlinux ## Write packs of the fetched kernels for the example
 	done
 
 .PHONY: kernels
-kernels: vmlinux ## Fetch Debian's kernels of all architectures too (4.4 GB more, once)
+kernels: vmlinux ## Fetch Debian's kernels of all architectures and the newest too (5.1 GB more, once)
+	for flavour in cloud-amd64 cloud-arm64; do scripts/fetch-vmlinuz.sh $$flavour forky >/dev/null || exit 1; done
 	for flavour in powerpc64le 686-pae armmp riscv64 loong64; do scripts/fetch-vmlinuz.sh $$flavour >/dev/null || exit 1; done
 	scripts/fetch-vmlinux.sh 5kc-malta >/dev/null
 

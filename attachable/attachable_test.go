@@ -116,3 +116,46 @@ func TestARM64Image(t *testing.T) {
 		t.Error("no sites")
 	}
 }
+
+// TestTraps: since Linux 6.9 kprobes refuse what raises an exception, also where no table has it.
+func TestTraps(t *testing.T) {
+	table, err := New(testenv.Fixture(t, fixture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bug := uint64(0)
+	for bug = range table.bugs {
+	}
+	clear(table.bugs)
+	for release, want := range map[[2]int]Cause{{6, 1}: CauseNone, {6, 9}: causeCannotStep, {7, 2}: causeCannotStep} {
+		table.release = release
+		if got := table.At(bug); got != want {
+			t.Errorf("%d: %q, want %q", release, got, want)
+		}
+	}
+}
+
+// TestARM64Areas: in a kernel for arm64, the second word for ftrace at a function's beginning, which becomes its call, and
+// what handles interrupts take no probe (asked of live kernels).
+func TestARM64Areas(t *testing.T) {
+	path := testenv.VmlinuxOf(t, "arm64")
+	if path == "" {
+		t.Skip("another kernel image was chosen")
+	}
+	img := testenv.Open(t, path)
+	table, err := New(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := img.SymbolAddresses("vfs_read", "gic_handle_irq")
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	for addr, want := range map[uint64]Cause{
+		all["vfs_read"]: CauseNone, all["vfs_read"] + 4: causeInFtrace, all["vfs_read"] + 8: CauseNone, all["gic_handle_irq"]: causeEntry,
+	} {
+		if got := table.At(addr); got != want {
+			t.Errorf("%#x: %q, want %q", addr, got, want)
+		}
+	}
+}

@@ -47,6 +47,12 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 // begins at from, or CauseNone.
 func (t *Table) refuses(from, addr uint64) Cause {
 	d := t.decoder()
+	if d != nil && len(d.Refusals) > 0 {
+		code := codeAt(t.img, addr, maxInstruction)
+		if slices.ContainsFunc(d.Refusals, func(r insn.Refusal) bool { return slices.Compare(t.release[:], r.Since[:]) >= 0 && r.Is(code) }) {
+			return causeCannotStep
+		}
+	}
 	if d == nil || len(d.Steps) == 0 || addr < from || d.Fixed > 0 && (addr-from)%d.Fixed != 0 {
 		return CauseNone
 	}
@@ -61,22 +67,23 @@ func (t *Table) refuses(from, addr uint64) Cause {
 	if err != nil {
 		return CauseNone
 	}
-	return refuses(d, code)
+	return refuses(d, t.release, code)
 }
 
 // refuses looks at the last instruction of some code, and at those before it that a sequence may
-// begin with.
-func refuses(d *insn.Arch, code []byte) Cause {
+// begin with, as a release of the kernel does.
+func refuses(d *insn.Arch, release [2]int, code []byte) Cause {
 	last := len(code) - int(d.Fixed)
 	word := func(at int) uint32 { return d.Word(code[at:]) }
 	if i := slices.IndexFunc(d.Steps, func(p insn.Pattern) bool { return p.Fits(word(last)) }); i >= 0 && d.Steps[i].Refused {
 		return causeCannotStep
 	}
-	for at := last - int(d.Fixed); at >= 0 && d.Sequence > 0; at -= int(d.Fixed) {
+	i := slices.IndexFunc(d.Exclusives, func(e insn.Exclusive) bool { return slices.Compare(e.Since[:], release[:]) <= 0 })
+	for at := last - int(d.Fixed); at >= 0 && i >= 0; at -= int(d.Fixed) {
 		switch {
-		case d.Store.Fits(word(at)):
+		case d.Exclusives[i].Store.Fits(word(at)):
 			return CauseNone
-		case d.Load.Fits(word(at)):
+		case d.Exclusives[i].Load.Fits(word(at)):
 			return causeInExclusive
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// TestRefuses: what Linux 6.1 says of the last of some instructions, as the comments spell
+// TestRefuses: what Linux 6.1 and 7.2 say of the last of some instructions, as the comments spell
 // them (llvm-mc -triple=aarch64 -show-encoding).
 func TestRefuses(t *testing.T) {
 	const load, store, add = "007c5f88", "007c0188", "00040091" // ldxr w0, [x0]; stxr w1, w0, [x0]; add x0, x0, #1
@@ -22,6 +22,7 @@ func TestRefuses(t *testing.T) {
 		"20423bd5":               causeCannotStep, // mrs x0, daif
 		"df4203d5":               causeCannotStep, // msr daifset, #2
 		"001018d5":               causeCannotStep, // msr sctlr_el1, x0
+		"40040119":               causeCannotStep, // cpyfp [x0]!, [x1]!, x2!
 		"000020d4":               causeCannotStep, // brk #0
 		"c0035fd6":               CauseNone,       // ret, which is simulated
 		"ff0b5fd6":               causeCannotStep, // retaa
@@ -32,9 +33,16 @@ func TestRefuses(t *testing.T) {
 		load + add + store:       causeCannotStep,
 		load + add + store + add: CauseNone,
 		"00fcdf88" + add:         causeInExclusive, // after ldar, which the kernel takes for an exclusive load
+		"017ce188" + add:         causeInExclusive, // after casa w1, w1, [x0], too
 	} {
-		if got := refuses(insn.For("arm64"), dwarftest.Hex(t, code)); got != want {
+		if got := refuses(insn.For("arm64"), [2]int{6, 1}, dwarftest.Hex(t, code)); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+		if code == "00fcdf88"+add || code == "017ce188"+add {
+			want = CauseNone // since Linux 6.15
+		}
+		if got := refuses(insn.For("arm64"), [2]int{7, 2}, dwarftest.Hex(t, code)); got != want {
+			t.Errorf("7.2: %s: %q, want %q", code, got, want)
 		}
 	}
 }

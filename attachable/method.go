@@ -104,7 +104,7 @@ var methodsOf = map[string]methods{
 // a jump needs five bytes without another probe. It is MethodNone where At gives a cause, and for
 // modules, of which the tables are not read.
 //
-// The rules are those of Linux 6.1 and 6.12, and on loong64 of 7.2; where they differ, the image says which. On amd64 the
+// The rules are those of Linux 6.1, 6.12 and 7.2; where they differ, the image says which. On amd64 the
 // kernel must be allowed to make jumps (the sysctl debug.kprobes-optimization), and makes them some
 // time after the probe. On machines whose processor returns through thunks (the mitigations of
 // Retbleed, SRSO and ITS), Linux before 6.6 takes each return for an indirect jump, and makes no

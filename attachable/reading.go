@@ -132,10 +132,9 @@ func (t *Table) readX86(marks *ktable.Marks) (err error) {
 		_, ok := marks.Address(name)
 		return ok
 	}
-	major, minor, _ := marks.Release()
 	t.x86 = x86Rules{
 		optprobes: has("optprobe_template_entry"), preemptible: has("preempt_schedule"), ret: marks.ReturnThunk(),
-		groups: major > 6 || major == 6 && minor >= 9,
+		groups: slices.Compare(t.release[:], []int{6, 9}) >= 0,
 		// __indirect_thunk_start went when Linux 6.6 gave the check up.
 		indirect: has("__indirect_thunk_start") || !has("__x86_indirect_thunk_array") && !has("__ibt_endbr_seal"),
 	}

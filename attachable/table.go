@@ -5,12 +5,12 @@
 //	cause := table.At(site.Addr) // attachable.CauseNone if it accepts one
 //	method := table.Method(site.Addr) // by ftrace, by a jump, or by a breakpoint
 //
-// The rules are those of Linux 6.1, and on loong64 of 7.2: check_kprobe_address_safe and
+// The rules are those of Linux 6.1 to 7.2: check_kprobe_address_safe and
 // check_ftrace_location in kernel/kprobes.c, within_notrace_func in
 // kernel/trace/trace_kprobe.c, can_probe in arch/x86/kernel/kprobes/core.c, and
 // arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each checks a table that
 // the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
-// Debian's 6.1 and 6.12 for amd64 and 6.1 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf, at 800 for i386, at 400 of
+// Debian's 6.1, 6.12 and 7.2 for amd64 and 6.1 and 7.2 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf, at 800 for i386, at 400 of
 // 6.12 for riscv64 and at 1,500 of its 7.2 for loong64, one at a time, and by
 // the kernel's own list of them. At does not consider code that the kernel replaces when it boots, for
 // its processor's errata.
@@ -32,6 +32,7 @@ type span struct{ lo, hi uint64 }
 // Table has what predictions for one image need. It is safe for concurrent use.
 type Table struct {
 	img       *dwarfloc.Image
+	release   [2]int // of the kernel, major and minor; 0 if the image does not say
 	sections  []area // by name, as kernel and linker script have them
 	areas     []area // between two symbols
 	blacklist []span // functions, in order
@@ -62,15 +63,19 @@ var sectionCauses = map[string]Cause{
 	".noinstr.text": causeNoInstr, ".entry.text": causeEntry, ".kprobes.text": causeKprobesText,
 }
 
-// symbolAreas are the same areas if a linker script puts the sections into .text.
+// symbolAreas are the same areas if a linker script puts the sections into .text, and those of one architecture
+// (arch_populate_kprobe_blacklist in arch/arm64/kernel/probes/kprobes.c).
 var symbolAreas = []struct {
 	from, to string
 	cause    Cause
+	arch     string // "" for all
 }{
-	{"__noinstr_text_start", "__noinstr_text_end", causeNoInstr},
-	{"__entry_text_start", "__entry_text_end", causeEntry},
-	{"__kprobes_text_start", "__kprobes_text_end", causeKprobesText},
-	{"_sinittext", "_einittext", causeFreedInit},
+	{"__noinstr_text_start", "__noinstr_text_end", causeNoInstr, ""},
+	{"__entry_text_start", "__entry_text_end", causeEntry, ""},
+	{"__kprobes_text_start", "__kprobes_text_end", causeKprobesText, ""},
+	{"_sinittext", "_einittext", causeFreedInit, ""},
+	{"__irqentry_text_start", "__irqentry_text_end", causeEntry, "arm64"},
+	{"__hyp_text_start", "__hyp_text_end", causeNoInstr, "arm64"},
 }
 
 // New reads the tables of a kernel or a kernel module. No probe is refused because of a table
@@ -90,8 +95,9 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.release[0], t.release[1], _ = marks.Release()
 	for _, a := range symbolAreas {
-		if lo, hi, ok := marks.Between(a.from, a.to); ok {
+		if lo, hi, ok := marks.Between(a.from, a.to); ok && (a.arch == "" || a.arch == img.Arch().Name) {
 			t.areas = append(t.areas, area{span{lo, hi}, a.cause})
 		}
 	}
@@ -99,7 +105,6 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		table *ktable.Form
 		add   func(uint64)
 	}{
-		{ktable.Mcount, func(a uint64) { t.mcount = append(t.mcount, a) }},
 		{ktable.Jumps, func(a uint64) { t.jumps = append(t.jumps, a) }},
 		{ktable.StaticCalls, func(a uint64) { t.statics = append(t.statics, a) }},
 		{ktable.Bugs, func(a uint64) { t.bugs[a] = struct{}{} }},
@@ -116,6 +121,9 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		for _, addr := range all {
 			l.add(addr)
 		}
+	}
+	if t.mcount, err = marks.Calls(); err != nil {
+		return nil, err
 	}
 	slices.Sort(t.mcount)
 	slices.Sort(t.jumps)
@@ -142,7 +150,8 @@ func (t *Table) function(addr uint64) (span, bool) {
 	return span{lo, hi}, ok
 }
 
-// At returns why the kernel refuses a probe at a link-time address, or CauseNone.
+// At returns why the kernel refuses a probe at a link-time address, or CauseNone. Of a pack, which has neither code nor
+// symbols, it knows the areas of the kernel alone: ask Of about its sites.
 func (t *Table) At(addr uint64) (c Cause) {
 	// All that is asked below of the file has no answer once it is closed, which looks like another cause.
 	if err := t.img.Guard(func() error { c = t.at(addr); return nil }); err != nil {
@@ -178,7 +187,10 @@ func (t *Table) at(addr uint64) Cause {
 		}
 	}
 	name, lo, hi, ok := t.img.CodeRange(addr)
-	if !ok {
+	switch {
+	case !ok && t.img.Told() != "":
+		return CauseNone
+	case !ok:
 		return causeNotCode
 	}
 	f := span{lo, hi}

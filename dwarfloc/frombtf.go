@@ -83,14 +83,20 @@ func FromBTF(o BTFOptions) (*Image, error) {
 // OpenBTF is FromBTF for a file: one like /sys/kernel/btf/vmlinux, for an architecture, or an ELF file with a
 // section .BTF, whose symbols and architecture count.
 func OpenBTF(path string, a *arch.Arch) (*Image, error) {
-	f, err := image.Open(path, nil)
-	if errors.Is(err, image.ErrNotELF) {
+	// That of the running kernel cannot be mapped as images are: not at all before Linux 6.16, and not shared since
+	// (btf_sysfs_vmlinux_mmap in kernel/bpf/sysfs_btf.c).
+	alone, err := isBTF(path)
+	if err != nil {
+		return nil, err
+	}
+	if alone {
 		d, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
 		return FromBTF(BTFOptions{Path: path, BTF: d, Arch: a})
 	}
+	f, err := image.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +105,20 @@ func OpenBTF(path string, a *arch.Arch) (*Image, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return img, nil
+}
+
+// isBTF reports whether a file begins as BTF does.
+func isBTF(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	d := make([]byte, 2)
+	_, err = io.ReadFull(f, d)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // image.Open says more of it
+	}
+	return btf.Begins(d), errors.Join(err, f.Close())
 }
 
 // fromELF makes an image of the BTF in an ELF file.
@@ -151,6 +171,10 @@ type btfTeller struct {
 	// functions are the symbols of code by the name of their function, which clones share.
 	functions map[string][]kernelSymbol
 	symbols   bool // there are any
+
+	implicit  sync.Once
+	wholes    map[btf.ID]btf.ID // see whole
+	wholesErr error
 
 	mu      sync.Mutex
 	listed  []btfSite          // those that a list has named, each once, by their numbers
@@ -324,7 +348,14 @@ func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
 	if err != nil {
 		return nil, t.btf.errorf(err)
 	}
+	whole, err := t.whole()
+	if err != nil {
+		return nil, t.btf.errorf(err)
+	}
 	for name, ids := range found {
+		if w, is := whole[ids[0]]; is && len(ids) == 1 {
+			ids = []btf.ID{w}
+		}
 		out = t.entries(out, name, ids)
 	}
 	if out, err = t.findInline(out, m); err != nil {

@@ -323,7 +323,7 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		}
 	}
 	if best >= 0 && !c.before(best, r) {
-		return best, false
+		return c.latest(best, r, edges), false
 	}
 	best = -1
 	for _, b := range edges {
@@ -335,6 +335,19 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 		return holder, false
 	}
 	return best, !c.bodies[best].beginsAt(r.Addr)
+}
+
+// latest returns the instance of a body's function to which a row at one of the body's instructions belongs: that which
+// begins last at the address, if one does, by a view that is not after the row. GCC moves instructions of one instance behind the place where
+// the next begins.
+func (c *code) latest(own int32, r *dw.Row, edges []int32) int32 {
+	for _, b := range edges {
+		x, best := &c.bodies[b], &c.bodies[own]
+		if x.text == best.text && x.live && x.start == r.Addr && x.view > 0 && !c.before(b, r) && (best.start != r.Addr || x.view > best.view) {
+			own = b
+		}
+	}
+	return own
 }
 
 // beginsAt reports whether the body, or a part of it, begins at an address.

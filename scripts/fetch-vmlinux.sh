@@ -5,8 +5,8 @@
 #
 # Flavours are in scripts/apt.sh. amd64 (the default) downloads 858 MB, cloud-amd64 283 MB,
 # cloud-arm64 262 MB, s390x 433 MB, armmp 619 MB, 5kc-malta 664 MB, powerpc64le 718 MB,
-# 686-pae 765 MB, riscv64 1,026 MB, loong64 1,084 MB. SUITE is a suite other than the machine's, such as
-# bookworm-backports. Only vmlinux and one module are kept: ext4.ko, or tun.ko from cloud
+# 686-pae 765 MB, riscv64 1,026 MB, loong64 1,084 MB; of Linux 7.2, cloud-amd64 353 MB and cloud-arm64 357 MB.
+# SUITE is a suite other than the machine's, such as bookworm-backports. Only vmlinux and one module are kept: ext4.ko, or tun.ko from cloud
 # kernels, which tests load. They are downloaded once, to $BENCH_CACHE (default:
 # bench/.cache). To get a newer kernel, delete the old vmlinux.
 set -euo pipefail

@@ -33,6 +33,8 @@ type kernel struct {
 var kernels = []kernel{
 	{"amd64", "amd64", "", [3]int{}, [3]int{}},
 	{"arm64", "cloud-arm64", "arm64", [3]int{}, [3]int{}},
+	{"amd64", "cloud-amd64", "forky", [3]int{}, [3]int{}},
+	{"arm64", "cloud-arm64", "forky", [3]int{}, [3]int{}},
 	{"s390x", "s390x", "s390x", [3]int{33886, 78851, 78332}, [3]int{301136, 470284, 419528}},
 	{"ppc64el", "powerpc64le", "ppc64el", [3]int{38439, 89279, 88751}, [3]int{309083, 455365, 393909}},
 	{"riscv64", "riscv64", "riscv64", [3]int{44390, 103933, 103105}, [3]int{372215, 574001, 328848}},

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -30,18 +31,18 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	if len(a.Refused) == 0 {
 		return nil
 	}
-	predict := func(uint64) attachable.Cause { return attachable.CauseNone }
+	predict := func(*dwarfloc.Site) attachable.Cause { return attachable.CauseNone }
 	if x.kernel {
 		table, err := x.attachable()
 		if err != nil {
 			return err
 		}
-		predict = table.At
+		predict = table.Of
 	}
 	causes, counts := make(map[string][]int), make(map[string]int)
 	for _, r := range a.Refused {
 		text := r.Err.Error()
-		if c := predict(p.Sites[r.Site].Addr); c != attachable.CauseNone {
+		if c := predict(p.Sites[r.Site].Site); c != attachable.CauseNone {
 			text = c.String() + ": " + c.Describe()
 		}
 		causes[text] = append(causes[text], r.Site)

@@ -102,6 +102,11 @@ const (
 	typeSize     = 12
 )
 
+// Begins reports whether data begins as a section .BTF does, of either byte order.
+func Begins(data []byte) bool {
+	return len(data) > 1 && (binary.LittleEndian.Uint16(data) == magic || binary.BigEndian.Uint16(data) == magic)
+}
+
 // New finds the types in a section .BTF. base is what split BTF, as that of a module, builds on, or nil.
 func New(data []byte, base *Types) (*Types, error) {
 	b, err := outline(data, base, nil)

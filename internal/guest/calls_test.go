@@ -11,16 +11,23 @@ import (
 // want is what one definition must fetch during a call: every time one of these hits, and
 // each of them at least once.
 type want struct {
-	def  string
-	in   string // the only symbol whose sites are probed, or "" for all
-	hits []string
-	old  bool   // only Linux 6.1 has such a site
-	arch string // only kernels for this one have, or "" for all
+	def   string
+	in    string // the only symbol whose sites are probed, or "" for all
+	hits  []string
+	first version // of the kernels tested, the first and the last that have such a site, if not all have
+	last  version
+	arch  string // only kernels for this one have, or "" for all
 }
 
 func (w *want) isOf(k testKernel) bool {
-	return (!w.old || k.old()) && (w.arch == "" || w.arch == k.GOARCH)
+	v := k.version()
+	return w.first <= v && (w.last == 0 || v <= w.last) && (w.arch == "" || w.arch == k.GOARCH)
 }
+
+// version is a version of Linux, as linux returns it.
+type version int
+
+func linux(major, minor int) version { return version(major<<8 | minor) }
 
 func hit(def string, hits ...string) want { return want{def: def, hits: hits} }
 
@@ -30,9 +37,15 @@ func on(arch string, w want) want {
 	return w
 }
 
-// before is for functions that Linux 6.1 has and later kernels do not have.
-func before(w want) want {
-	w.old = true
+// upTo is for functions that kernels after this version do not have, or have otherwise.
+func upTo(v version, w want) want {
+	w.last = v
+	return w
+}
+
+// since is for functions that kernels before this version do not have.
+func since(v version, w want) want {
+	w.first = v
 	return w
 }
 
@@ -95,9 +108,10 @@ var valueTests = []struct {
 		// The kernel adds O_LARGEFILE, and S_IFREG.
 		on("amd64", hit("do_sys_openat2 dfd filename:ustring how->flags:x64 how->mode", `dfd=-100 filename="/tmp/known-file" flags=0x88042 mode=416`)),
 		on("arm64", hit("do_sys_openat2 dfd filename:ustring how->flags:x64 how->mode", `dfd=-100 filename="/tmp/known-file" flags=0xa0042 mode=416`)),
-		hit("do_filp_open dfd pathname->name:string op->mode", `dfd=-100 name="/tmp/known-file" mode=33184`),
-		// Linux 7.2 passes LOOKUP_FOLLOW, unless there is O_NOFOLLOW.
-		hit("getname_flags filename:ustring flags", `filename="/tmp/known-file" flags=0`, `filename="/tmp/known-file" flags=1`),
+		upTo(linux(6, 12), hit("do_filp_open dfd pathname->name:string op->mode", `dfd=-100 name="/tmp/known-file" mode=33184`)),
+		since(linux(7, 2), hit("do_file_open dfd pathname->name:string op->mode", `dfd=-100 name="/tmp/known-file" mode=33184`)),
+		upTo(linux(6, 12), hit("getname_flags filename:ustring flags", `filename="/tmp/known-file" flags=0`)),
+		since(linux(7, 2), hit("getname_flags filename:ustring flags", `filename="/tmp/known-file" flags=1`)), // LOOKUP_FOLLOW
 	}},
 	{call("dup3", result(openCall), number(file), number(unix.O_CLOEXEC)), file, []want{
 		hit("ksys_dup3 newfd flags", "newfd=77 flags=524288"),
@@ -108,14 +122,14 @@ var valueTests = []struct {
 	}},
 	{call("write", number(file), memory(777), number(777)), 777, []want{
 		// Threads share the file table, and two numbers the file: FDPUT_FPUT and FDPUT_POS_UNLOCK.
-		before(within("ksys_write", "fdput_pos f.file->f_path.dentry->d_name.name:string f.flags", `name="known-file" flags=3`)),
+		upTo(linux(6, 1), within("ksys_write", "fdput_pos f.file->f_path.dentry->d_name.name:string f.flags", `name="known-file" flags=3`)),
 		within("vfs_write", "file_start_write file->f_path.dentry->d_name.name:string", `name="known-file"`),
 		within("vfs_write", "file_end_write file->f_path.dentry->d_name.name:string", `name="known-file"`),
 		hit("ksys_write fd count", "fd=77 count=777"),
 		hit("vfs_write file->f_path.dentry->d_name.name:string file->f_path.dentry->d_name.len count pos[0]", `name="known-file" len=10 count=777 pos=0`),
 		hit("rw_verify_area read_write ppos[0] count file->f_path.dentry->d_name.name:string", `read_write=1 ppos=0 count=777 name="known-file"`),
 		hit("new_sync_write len", "len=777"),
-		before(hit("generic_file_write_iter iocb->ki_pos from->count", "ki_pos=0 count=777")),
+		upTo(linux(6, 1), hit("generic_file_write_iter iocb->ki_pos from->count", "ki_pos=0 count=777")),
 		hit("generic_perform_write i->count", "count=777"),
 		hit("shmem_write_begin pos len", "pos=0 len=777"),
 		hit("shmem_write_end pos len copied", "pos=0 len=777 copied=777"),
@@ -146,9 +160,9 @@ var valueTests = []struct {
 		on("amd64", hit("ksys_lseek%return $retval:s64", "retval=40")),
 	}},
 	{call("read", number(file), memory(200), number(200)), 200, []want{
-		before(within("ksys_read", "fdput_pos f.file->f_path.dentry->d_name.name:string f.flags", `name="known-file" flags=3`)),
+		upTo(linux(6, 1), within("ksys_read", "fdput_pos f.file->f_path.dentry->d_name.name:string f.flags", `name="known-file" flags=3`)),
 		hit("ksys_read fd count", "fd=77 count=200"),
-		before(hit("__fdget_pos fd", "fd=77")),
+		upTo(linux(6, 1), hit("__fdget_pos fd", "fd=77")),
 		hit("vfs_read file->f_path.dentry->d_name.name:string count pos[0]", `name="known-file" count=200 pos=40`),
 		hit("new_sync_read len", "len=200"),
 		hit("ksys_read%return $retval:s64", "retval=200"),
@@ -165,7 +179,8 @@ var valueTests = []struct {
 		hit("shmem_fallocate mode offset len", "mode=0 offset=8192 len=5000"),
 	}},
 	{call("ftruncate", number(file), number(6000)), 0, []want{
-		hit("do_sys_ftruncate fd length small", "fd=77 length=6000 small=1"),
+		upTo(linux(6, 12), hit("do_sys_ftruncate fd length small", "fd=77 length=6000 small=1")),
+		since(linux(7, 2), hit("ksys_ftruncate fd length", "fd=77 length=6000")),
 		hit("__do_sys_ftruncate fd length", "fd=77 length=6000"),
 		hit("do_truncate length dentry->d_name.name:string", `length=6000 name="known-file"`),
 		hit("notify_change attr->ia_size", "ia_size=6000"),
@@ -193,17 +208,17 @@ var valueTests = []struct {
 		hit("f_dupfd%return $retval:s32", "retval=99"),
 	}},
 	{call("fcntl", number(file), number(unix.F_SET_RW_HINT), words(4)), 0, []want{
-		before(hit("fcntl_rw_hint file->f_path.dentry->d_name.name:string cmd", `name="known-file" cmd=1036`)),
+		upTo(linux(6, 1), hit("fcntl_rw_hint file->f_path.dentry->d_name.name:string cmd", `name="known-file" cmd=1036`)),
 		within("do_fcntl", "copy_from_user n", "n=8"),
 	}},
 	{call("dup3", number(file), number(78), number(0)), 78, []want{
-		on("amd64", before(within("ksys_dup3", "array_index_mask_nospec index", "index=77"))),
+		on("amd64", upTo(linux(6, 1), within("ksys_dup3", "array_index_mask_nospec index", "index=77"))),
 	}},
 	{call("open_by_handle_at", number(-100), number(0), number(unix.O_RDWR)), -int64(unix.EFAULT), []want{
 		on("amd64", hit("__do_sys_open_by_handle_at mountdirfd flags", "mountdirfd=-100 flags=32770")), // and O_LARGEFILE
 	}},
 	{call("close", number(99)), 0, []want{
-		before(hit("close_fd fd", "fd=99")),
+		upTo(linux(6, 1), hit("close_fd fd", "fd=99")),
 		hit("__clear_open_fd fd", "fd=99"),
 	}},
 	{call("mmap", number(0), number(12288), number(unix.PROT_READ), number(unix.MAP_PRIVATE), number(file), number(4096)), anything, []want{
@@ -213,27 +228,32 @@ var valueTests = []struct {
 		hit("mmap_region len pgoff", "len=12288 pgoff=1"),
 	}},
 	{call("sendfile", number(file), number(file), words(16), number(64)), 64, []want{
-		before(within("do_sendfile", "file_start_write file->f_path.dentry->d_name.name:string", `name="known-file"`)),
+		upTo(linux(6, 1), within("do_sendfile", "file_start_write file->f_path.dentry->d_name.name:string", `name="known-file"`)),
 		hit("do_sendfile out_fd in_fd ppos[0] count max", "out_fd=77 in_fd=77 ppos=16 count=64 max=0"),
 	}},
 	{call("mkdirat", number(-100), text("/tmp/a-folder"), number(0o751)), 0, []want{
-		within("do_mkdirat", "mode_strip_umask dir->i_mode:u16", "i_mode=17407"), // S_IFDIR and 01777
-		hit("do_mkdirat dfd mode name->name:string", `dfd=-100 mode=489 name="/tmp/a-folder"`),
+		upTo(linux(6, 12), within("do_mkdirat", "mode_strip_umask dir->i_mode:u16", "i_mode=17407")), // S_IFDIR and 01777
+		upTo(linux(6, 12), hit("do_mkdirat dfd mode name->name:string", `dfd=-100 mode=489 name="/tmp/a-folder"`)),
+		since(linux(7, 2), within("filename_mkdirat", "mode_strip_umask dir->i_mode:u16", "i_mode=17407")),
+		since(linux(7, 2), hit("filename_mkdirat dfd mode name->name:string", `dfd=-100 mode=489 name="/tmp/a-folder"`)),
 		hit("vfs_mkdir mode dentry->d_name.name:string", `mode=489 name="a-folder"`),
 	}},
 	{call("symlinkat", text("to-somewhere"), number(-100), text("/tmp/a-link")), 0, []want{
-		hit("do_symlinkat newdfd from->name:string to->name:string", `newdfd=-100 name="to-somewhere" name_2="/tmp/a-link"`),
+		upTo(linux(6, 12), hit("do_symlinkat newdfd from->name:string to->name:string", `newdfd=-100 name="to-somewhere" name_2="/tmp/a-link"`)),
+		since(linux(7, 2), hit("filename_symlinkat newdfd from->name:string to->name:string", `newdfd=-100 name="to-somewhere" name_2="/tmp/a-link"`)),
 		hit("vfs_symlink oldname:string dentry->d_name.name:string", `oldname="to-somewhere" name="a-link"`),
 	}},
 	{call("readlinkat", number(-100), text("/tmp/a-link"), memory(50), number(50)), 12, []want{
 		hit("do_readlinkat dfd pathname:ustring bufsiz", `dfd=-100 pathname="/tmp/a-link" bufsiz=50`),
 	}},
 	{call("unlinkat", number(-100), text("/tmp/a-link"), number(0)), 0, []want{
-		hit("do_unlinkat dfd name->name:string", `dfd=-100 name="/tmp/a-link"`),
+		upTo(linux(6, 12), hit("do_unlinkat dfd name->name:string", `dfd=-100 name="/tmp/a-link"`)),
+		since(linux(7, 2), hit("filename_unlinkat dfd name->name:string", `dfd=-100 name="/tmp/a-link"`)),
 		hit("vfs_unlink dentry->d_name.name:string", `name="a-link"`),
 	}},
 	{call("memfd_create", text("my-memory"), number(unix.MFD_CLOEXEC)), anything, []want{
-		hit("__shmem_file_setup name:string size flags", `name="memfd:my-memory" size=0 flags=2097152`, `name="memfd:my-memory" size=0 flags={__vma_flags=[2097152]}`), // in Linux 7.2
+		upTo(linux(6, 12), hit("__shmem_file_setup name:string size flags", `name="memfd:my-memory" size=0 flags=2097152`)),
+		since(linux(7, 2), hit("__shmem_file_setup name:string size flags", `name="memfd:my-memory" size=0 flags={__vma_flags=[2097152]}`)),
 	}},
 	{call("eventfd2", number(31), number(unix.EFD_CLOEXEC)), anything, []want{
 		within("do_eventfd", "atomic_set i", "i=1"),

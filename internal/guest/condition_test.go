@@ -34,10 +34,13 @@ func conditionCalls(before int) []guest.Call {
 
 // kmalloc is the name of the inlined function behind kmalloc in C, which later kernels wrap.
 func kmalloc(k testKernel) string {
-	if k.old() {
+	switch {
+	case k.old():
 		return "kmalloc"
+	case k.version() < linux(7, 2):
+		return "kmalloc_noprof"
 	}
-	return "kmalloc_noprof"
+	return "_kmalloc_noprof"
 }
 
 // conditionCommands are commands that look at large allocations only. One of them attaches at all sites
@@ -54,7 +57,7 @@ func conditionCommands(k testKernel, tool, image string) [][]string {
 
 var (
 	askedLine  = regexp.MustCompile(`(?m)^ *\d+\.\d{6}  init +\d+  sock_kmalloc(?: at \S+)?  size=(\d+)$`)
-	largeLine  = regexp.MustCompile(`(?m)^ *\d+\.\d{6}  (\S+) +\d+  kmalloc\S* inlined in (\S+)\+0x\S+  size=(\S+)$`)
+	largeLine  = regexp.MustCompile(`(?m)^ *\d+\.\d{6}  (\S+) +\d+  _?kmalloc\S* inlined in (\S+)\+0x\S+  size=(\S+)$`)
 	attachedOf = regexp.MustCompile(`(?m)^if=\S.*: attached at (\d+) of (\d+) sites$`)
 	neverLine  = regexp.MustCompile(`(?m)^  not at (\d+) sites: the condition never holds there$`)
 	largeRow   = regexp.MustCompile(`(?m)^ +3 +36577 +8193 +12192\.\d +16384 +\S+$`)
@@ -78,11 +81,12 @@ func checkConditions(t *testing.T, outputs []guest.Output) {
 		if size <= limit {
 			t.Errorf("a hit for which the condition is false: %s", m[0])
 		}
-		if m[1] == "init" && m[2] == "sock_kmalloc" {
+		if m[1] == "init" && strings.HasPrefix(m[2], "sock_kmalloc") {
 			large = append(large, size)
 		}
 	}
-	if !slices.Equal(asked, want) {
+	// In Linux 7.2 for arm64 GCC has split the function, and a run hits both parts.
+	if asked = slices.Compact(asked); !slices.Equal(asked, want) {
 		t.Errorf("sock_kmalloc was asked for %d, not %d", asked, want)
 	}
 	if want = slices.DeleteFunc(want, func(n int) bool { return n <= limit }); !slices.Equal(large, want) {
@@ -96,7 +100,7 @@ func checkConditions(t *testing.T, outputs []guest.Output) {
 	}
 	o = &outputs[1]
 	t.Logf("counted:\n%s%s", o.Err, o.Out)
-	if !largeRow.MatchString(o.Out) || !strings.Contains(o.Out, "3 hits in ") {
+	if !largeRow.MatchString(o.Out) || !strings.Contains(o.Out, "3 hits in ") && !strings.Contains(o.Out, "6 hits in ") {
 		t.Errorf("no %v", largeRow)
 	}
 }

@@ -22,6 +22,7 @@ type Machine struct {
 	GOARCH  string
 	Flavour string   // of Debian's kernel package: linux-image-VERSION-FLAVOUR
 	Folders []string // where scripts/fetch-vmlinuz.sh puts the kernels to test, one in each
+	More    []string // folders of kernels that are tested too if all are ("make kernels")
 	QEMU    string   // the emulator's program
 	Args    []string // its machine
 	// Console and Results are the guest's devices of the first and the second serial
@@ -45,14 +46,14 @@ type Machine struct {
 // levels either (LA57), for which the kernel replaces code in hundreds of places: the prediction of
 // what a probe costs is one for processors without.
 var AMD64 = Machine{
-	GOARCH: "amd64", Flavour: "cloud-amd64", Folders: []string{"", "bookworm-backports"},
+	GOARCH: "amd64", Flavour: "cloud-amd64", Folders: []string{"", "bookworm-backports"}, More: []string{"forky"},
 	QEMU: "qemu-system-x86_64", Args: []string{"-accel", "tcg", "-cpu", "max,-cx16,-la57", "-smp", "1"},
 	Console: "ttyS0", Results: "ttyS1", Second: []string{"-serial", "chardev:results"},
 }
 
 // ARM64 is QEMU's board for virtual machines. -cpu max would take five times as long.
 var ARM64 = Machine{
-	GOARCH: "arm64", Flavour: "cloud-arm64", Folders: []string{"arm64"},
+	GOARCH: "arm64", Flavour: "cloud-arm64", Folders: []string{"arm64"}, More: []string{"forky"},
 	QEMU: "qemu-system-aarch64", Args: []string{"-accel", "tcg", "-M", "virt", "-cpu", "cortex-a72", "-smp", "1"},
 	Console: "ttyAMA0", Results: "ttyS0", Second: []string{"-device", "pci-serial,chardev=results"},
 }

@@ -123,7 +123,7 @@ var (
 	notAtLine    = regexp.MustCompile(`(?m)^  not at (\d+) sites?: ([a-z-]+): `)
 	hitsLine     = regexp.MustCompile(`(?m)^(\d+) hits?, (\d+) lost$`)
 	moduleLine   = regexp.MustCompile(`(?m)  tun_chr_ioctl( at \S+)?  cmd=18193  arg=4660$`)
-	hitsRow      = regexp.MustCompile(`(?m)^kmalloc\S* +\S+ +\d+ +-?\d+ +\d+$`)
+	hitsRow      = regexp.MustCompile(`(?m)^\S*kmalloc\S* +\S+ +\d+ +-?\d+ +\d+$`)
 	mallocLine   = regexp.MustCompile(`^ *\d+\.\d{6}  \S+ +\d+  kmalloc inlined in \S+  size=(\S+)  flags=(\S+)$`)
 )
 

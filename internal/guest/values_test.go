@@ -91,8 +91,17 @@ type testKernel struct{ *guest.Kernel }
 // 6.3.
 func (k testKernel) hasMulti() bool { return !k.old() }
 
+// version is the kernel's version. Its last number is not of interest.
+func (k testKernel) version() version {
+	var major, minor int
+	if _, err := fmt.Sscanf(k.Release, "%d.%d.", &major, &minor); err != nil {
+		panic(err) // a release begins with three numbers
+	}
+	return linux(major, minor)
+}
+
 // old reports whether the kernel is Linux 6.1.
-func (k testKernel) old() bool { return strings.HasPrefix(k.Release, "6.1.") }
+func (k testKernel) old() bool { return k.version() == linux(6, 1) }
 
 // eachKernel runs a test on all kernels, in parallel.
 func eachKernel(t *testing.T, test func(*testing.T, testKernel)) {
@@ -114,6 +123,9 @@ func kernels(t *testing.T) (out []testKernel) {
 		t.Skip("the race detector slows the emulator down and does not see the guest: run without -race")
 	}
 	for _, m := range guest.Machines {
+		if full() {
+			m.Folders = slices.Concat(m.Folders, m.More)
+		}
 		for _, k := range guest.FindKernels(t, m) {
 			out = append(out, testKernel{k})
 		}

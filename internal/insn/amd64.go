@@ -3,10 +3,29 @@ package insn
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/arch/x86/x86asm"
 )
 
+func isInt3(code []byte) bool { return len(code) > 0 && code[0] == 0xcc }
+
+func raisesX86(code []byte) bool {
+	x, ok := DecodeX86(code)
+	switch {
+	case !ok || x.VEX:
+		return false
+	case x.OpcodeSize == 2:
+		return x.Opcode[1] == 0x0b || slices.Contains(trapsX86, x.Opcode[1])
+	}
+	return x.OpcodeSize == 1 && x.Opcode[0] >= 0xcc && x.Opcode[0] <= 0xce
+}
+
+// trapsX86 lists the second bytes of UD1 and UD0.
+var trapsX86 = []byte{0xb9, 0xff}
+
+// next decodes what x86asm does not know (ENCLS, ENDBR64, LKGS, RDPKRU, VMGEXIT, WRUSS, XSAVES, UD1 with prefixes) by the
+// tables of opcodes alone: none of that branches.
 func (m *x86) next(code []byte) (Insn, bool) {
 	if n := m.vexSize(code); n > 0 {
 		return Insn{Size: n, Onward: true}, true
@@ -15,11 +34,11 @@ func (m *x86) next(code []byte) (Insn, bool) {
 	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
 	// first byte as an instruction without an operation.
 	if err != nil || inst.Op == 0 {
-		prefixes, other := m.alike(code)
-		if inst, err = m.decode(other); err != nil || inst.Len < 3 {
+		x, ok := DecodeX86(code)
+		if !ok || x.OpcodeSize < 2 || m.mode == 32 && x.REX != 0 {
 			return Insn{}, false
 		}
-		return Insn{Size: prefixes + inst.Len, Onward: true}, true
+		return Insn{Size: x.Size, Onward: true, Trap: x.OpcodeSize == 2 && slices.Contains(trapsX86, x.Opcode[1])}, true
 	}
 	in := Insn{Size: inst.Len, Onward: true}
 	if rel, is := inst.Args[0].(x86asm.Rel); is {
@@ -53,30 +72,6 @@ func (m *x86) decode(code []byte) (inst x86asm.Inst, err error) {
 		}
 	}()
 	return x86asm.Decode(code, m.mode)
-}
-
-// alike replaces an instruction in the groups 0F 00, 0F 01, 0F 1E, 0F AE and 0F C7 by one with
-// the same size, without its prefixes. x86asm does not know many in these groups (ENCLS,
-// ENDBR64, LKGS, RDPKRU, VMGEXIT, XSAVES), but all have a ModRM byte and no immediate, like IMUL,
-// 0F AF. For other instructions the result is empty.
-func (m *x86) alike(code []byte) (prefixes int, other []byte) {
-	for prefixes < len(code) && bytes.IndexByte(x86Prefixes, code[prefixes]) >= 0 {
-		prefixes++
-	}
-	other = bytes.Clone(code[min(prefixes, 15):min(len(code), 15)])
-	at := 0
-	if m.mode == 64 && len(other) > 0 && other[0]&0xf0 == 0x40 {
-		at = 1 // REX
-	}
-	if len(other) < at+3 || other[at] != 0x0f {
-		return 0, nil
-	}
-	switch other[at+1] {
-	case 0x00, 0x01, 0x1e, 0xae, 0xc7:
-		other[at+1] = 0xaf
-		return prefixes, other
-	}
-	return 0, nil
 }
 
 // vexSize returns the size of an instruction with a VEX or EVEX prefix, or 0 for others.
@@ -129,9 +124,6 @@ var vexConstant = []byte{0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6}
 
 // x86Segments lists the prefixes that may stand before a VEX prefix.
 var x86Segments = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67}
-
-// x86Prefixes lists the instruction prefixes other than REX.
-var x86Prefixes = []byte{0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3}
 
 // slot says what an instruction does to a slot.
 func (m *x86) slot(code []byte, of Slot) (size int, did Effect) {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/arch/arm64/arm64asm"
 )
 
-// arm64: ftrace's call is one BL. There is no decoder for stores to stack slots.
-var arm64 = &Arch{CallSize: 4, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Load: arm64Load, Store: arm64Store, Sequence: 32, Results: Results{callsARM64, usesARM64}, Shape: shapeARM64, Writes: writesARM64, updates: updatesARM64,
+// arm64: ftrace's call is a MOV, at which a probe can be, and BL. The two words in front of a function, since Linux 6.3, have an address, and BTI is a
+// landing (arch/arm64/kernel/ftrace.c). There is no decoder for stores to stack slots.
+var arm64 = &Arch{CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32, Results: Results{callsARM64, usesARM64}, Shape: shapeARM64, Writes: writesARM64, updates: updatesARM64,
 	trace: traceARM64, target: targetARM64, frame: 1<<arm64SP | 1<<29}
 
 // Every instruction after which execution may continue elsewhere is in the group
@@ -76,7 +77,7 @@ func decodeARM64(code []byte) (arm64asm.Inst, error) {
 }
 
 // arm64Steps follows aarch64_insn_is_steppable and arm_probe_decode_insn in
-// arch/arm64/kernel/probes/decode-insn.c (6.1), with the encodings in
+// arch/arm64/kernel/probes/decode-insn.c (6.1 and 7.2), with the encodings in
 // arch/arm64/include/asm/insn.h. The kernel simulates plain branches, ADR and literal loads.
 var arm64Steps = []Pattern{
 	{0xffffffff, 0xd503201f, false}, // NOP
@@ -96,14 +97,19 @@ var arm64Steps = []Pattern{
 	{0xfefff800, 0xd63f0800, true},  // BLRAA and the like
 	{0xff000000, 0xd8000000, true},  // PRFM of a literal
 	{0x3f800000, 0x08000000, true},  // exclusive loads and stores
+	{0x3b200c00, 0x19000400, true},  // copies and fills of memory (MOPS), of three instructions that must follow each other
 }
 
-// What the kernel takes for the ends of an exclusive sequence (is_probed_address_atomic),
-// including LDAR and STLR.
-var (
-	arm64Load  = Pattern{Mask: 0x3f400000, Value: 0x08400000}
-	arm64Store = Pattern{Mask: 0x3f400000, Value: 0x08000000}
-)
+// arm64Landing is BTI.
+var arm64Landing = Pattern{Mask: 0xffffff3f, Value: 0xd503241f}
+
+// arm64Exclusives is what the kernel takes for the ends of an exclusive sequence (is_probed_address_atomic): before Linux
+// 6.15, which has BPF's load-acquire, also LDAR, STLR and the instructions of LSE (load_ex and store_ex in
+// arch/arm64/include/asm/insn.h).
+var arm64Exclusives = []Exclusive{
+	{[2]int{6, 15}, Pattern{Mask: 0x3fc00000, Value: 0x08400000}, Pattern{Mask: 0x3fc00000, Value: 0x08000000}},
+	{[2]int{}, Pattern{Mask: 0x3f400000, Value: 0x08400000}, Pattern{Mask: 0x3f400000, Value: 0x08000000}},
+}
 
 func shapeARM64(code []byte) uint64 {
 	if len(code) < 4 {

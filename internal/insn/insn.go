@@ -7,6 +7,10 @@ package insn
 type Arch struct {
 	// CallSize is the size in bytes of ftrace's call at a function's beginning.
 	CallSize uint64
+	// BeforeEntry is the size in bytes of ftrace's data in front of a function, in kernels that have it there. Landing
+	// is an instruction that may come between the function's beginning and the call. Both are ftrace_call_adjust's.
+	BeforeEntry uint64
+	Landing     Pattern
 	// Fixed is the size in bytes of every instruction, or 0 if they differ. Instructions begin at
 	// multiples of Step, which is 0 for 1.
 	Fixed, Step uint64
@@ -15,10 +19,12 @@ type Arch struct {
 	// Steps says which fixed-size instructions kprobes accept or refuse: the first pattern
 	// that fits decides. Kprobes accept an instruction that no pattern fits.
 	Steps []Pattern
-	// Load and Store begin and end a sequence that must not be interrupted. The kernel
-	// looks for one in the Sequence instructions before the probe.
-	Load, Store Pattern
-	Sequence    uint64
+	// Refusals are instructions of differing sizes that kprobes refuse.
+	Refusals []Refusal
+	// Exclusives says what begins and ends a sequence that must not be interrupted, by version of the kernel, the newest
+	// first. The kernel looks for one in the Sequence instructions before the probe.
+	Exclusives []Exclusive
+	Sequence   uint64
 	// Slots finds stores to stack slots; nil if there is no decoder for them.
 	Slots *SlotDecoder
 	// Results finds the uses of functions' results.
@@ -88,6 +94,19 @@ type Pattern struct {
 
 // Fits reports whether the pattern matches a word.
 func (p Pattern) Fits(word uint32) bool { return word&p.Mask == p.Value }
+
+// Refusal is what kernels since a version, major and minor, refuse.
+type Refusal struct {
+	Since [2]int
+	Is    func(code []byte) bool // the first instruction in code
+}
+
+// Exclusive is what kernels since a version, major and minor, take for the beginning and the end of a sequence that must
+// not be interrupted.
+type Exclusive struct {
+	Since       [2]int
+	Load, Store Pattern
+}
 
 // Slot is memory at a fixed distance from a register.
 type Slot struct {

@@ -26,6 +26,9 @@ func TestSizes(t *testing.T) {
 		"480fc76f40":         5, // xsaves64 0x40(%rdi)
 		"480fc7ac2400010000": 9, // xsaves64 0x100(%rsp)
 		"0f0b":               2, // ud2, which it does
+		"66480f38f556f8":     7, // wrussq %rdx, -8(%rsi)
+		"67480fb93a":         5, // ud1 (%edx), %rdi
+		"f30fa6d0":           4, // repz xsha256
 
 		"c4e2f9f7c9":           5,  // shlx %rax, %rcx, %rcx
 		"c5f877":               3,  // vzeroupper

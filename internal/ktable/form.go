@@ -32,7 +32,7 @@ type Form struct {
 var (
 	// Blacklist has functions: include/linux/kprobes.h, NOKPROBE_SYMBOL.
 	Blacklist = &Form{"__start_kprobe_blacklist", "__stop_kprobe_blacklist", []int{8}, []int{4}, false, nil}
-	// Mcount has ftrace's calls: include/asm-generic/vmlinux.lds.h, MCOUNT_REC.
+	// Mcount has ftrace's calls: include/asm-generic/vmlinux.lds.h, MCOUNT_REC. Calls says where they are.
 	Mcount = &Form{"__start_mcount_loc", "__stop_mcount_loc", []int{8}, []int{4}, false, nil}
 	// Jumps has static branches: include/linux/jump_label.h, struct jump_entry with
 	// CONFIG_HAVE_ARCH_JUMP_LABEL_RELATIVE.
@@ -40,8 +40,9 @@ var (
 	// StaticCalls is in include/linux/static_call_types.h, struct static_call_site.
 	StaticCalls = &Form{"__start_static_call_sites", "__stop_static_call_sites", []int{8}, []int{8}, true, nil}
 	// Bugs has traps: include/asm-generic/bug.h, struct bug_entry with
-	// CONFIG_GENERIC_BUG_RELATIVE_POINTERS. Without CONFIG_DEBUG_BUGVERBOSE it has 8 bytes.
-	Bugs = &Form{"__start___bug_table", "__stop___bug_table", []int{12, 8}, []int{12, 8}, true, isBug}
+	// CONFIG_GENERIC_BUG_RELATIVE_POINTERS. Without CONFIG_DEBUG_BUGVERBOSE it has 8 bytes. With HAVE_ARCH_BUG_FORMAT, as
+	// x86 in 7.2, it has the message too, and 16.
+	Bugs = &Form{"__start___bug_table", "__stop___bug_table", []int{12, 8, 16}, []int{12, 8, 16}, true, isBug}
 	// Faults has instructions that may fault: struct exception_table_entry in
 	// arch/x86/include/asm/extable.h and arch/arm64/include/asm/extable.h. On arm64 it has had 12
 	// bytes since 5.16, and 8 before.
@@ -69,6 +70,7 @@ func Find(f *image.File, others ...string) (*Marks, error) {
 	for _, l := range forms {
 		others = append(others, l.from, l.to)
 	}
+	others = append(others, callOps)
 	at, err := f.SymbolAddresses(others...)
 	code := slices.DeleteFunc(slices.Clone(f.Sections()), func(s image.Section) bool { return !s.Exec })
 	return &Marks{f, at, code}, err

@@ -158,7 +158,7 @@ func isBug(m *Marks, e entry) bool { return m.isCode(e.near(0)) }
 // warnings returns the traps of WARN, in order: their flags are the last 16 bits of an entry, or
 // with 8 bytes those after the address.
 func warnings(l *list) (out []uint64) {
-	flags := 10
+	flags := l.size - 2
 	if l.size == 8 {
 		flags = 4
 	}

@@ -67,11 +67,15 @@ func kernels(t *testing.T) []string {
 	if path := testenv.VmlinuxOf(t, "arm64"); path != "" {
 		out = append(out, path)
 	}
-	others, err := filepath.Glob(filepath.Join(testenv.Cache(), "*", "vmlinux-*-amd64"))
-	if err != nil {
-		t.Fatal(err)
+	for _, flavour := range []string{"amd64", "cloud-arm64"} {
+		others, err := filepath.Glob(filepath.Join(testenv.Cache(), "*", "vmlinux-*-"+flavour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, others...)
 	}
-	return append(out, others...)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // TestKernels: all edges are from instructions to instructions, in sections of code.

@@ -16,10 +16,10 @@ func alternativeOf(e entry) alternative {
 }
 
 // isReplaced accepts what apply_alternatives in arch/x86/kernel/alternative.c does: a replacement
-// that is not longer than the code, both of them instructions.
+// that is not longer than the code, both of them instructions. Linux 7.2 for arm64 has some of no code.
 func isReplaced(m *Marks, e entry) bool {
 	a := alternativeOf(e)
-	return a.size > 0 && a.used <= a.size && m.isCode(a.at) && m.isCode(a.at+a.size) && m.isCode(a.with)
+	return a.used <= a.size && m.isCode(a.at) && m.isCode(a.at+a.size) && m.isCode(a.with)
 }
 
 // maxReplaced is the bytes that an alternative can replace: their number is a byte.

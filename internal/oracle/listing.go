@@ -298,9 +298,19 @@ func (l *Listing) tables(e *elf.File, at map[string]uint64) error {
 	if b, base, err = between("__start___bug_table", "__stop___bug_table"); err != nil {
 		return err
 	}
-	for i := 0; i+12 <= len(b); i += 12 {
-		if binary.LittleEndian.Uint16(b[i+10:])&1 != 0 { // BUGFLAG_WARNING
-			l.warns[number(b, base, i)] = true
+	// The flags are at the end of an entry. amd64's has had a message too, and 16 bytes, by Linux 7.2.
+	for _, size := range []int{12, 16} {
+		traps, code := make(map[uint64]bool), true
+		for i := 0; i+size <= len(b) && code; i += size {
+			addr := number(b, base, i)
+			code = executable(e, addr)
+			if binary.LittleEndian.Uint16(b[i+size-2:])&1 != 0 { // BUGFLAG_WARNING
+				traps[addr] = true
+			}
+		}
+		if code {
+			l.warns = traps
+			break
 		}
 	}
 	if err := l.alternatives(e, at); err != nil {
@@ -308,6 +318,13 @@ func (l *Listing) tables(e *elf.File, at map[string]uint64) error {
 	}
 	slices.SortFunc(l.sides, func(a, b side) int { return int(min(1, max(-1, int64(a.from-b.from)))) })
 	return nil
+}
+
+// executable reports whether an address is in a section of instructions.
+func executable(e *elf.File, addr uint64) bool {
+	return slices.ContainsFunc(e.Sections, func(s *elf.Section) bool {
+		return s.Flags&elf.SHF_EXECINSTR != 0 && addr >= s.Addr && addr < s.Addr+s.Size
+	})
 }
 
 // alternatives reads the jumps that a kernel may put in place of instructions: __alt_instructions
@@ -321,11 +338,6 @@ func (l *Listing) alternatives(e *elf.File, at map[string]uint64) error {
 	if err != nil {
 		return err
 	}
-	executable := func(addr uint64) bool {
-		return slices.ContainsFunc(e.Sections, func(s *elf.Section) bool {
-			return s.Flags&elf.SHF_EXECINSTR != 0 && addr >= s.Addr && addr < s.Addr+s.Size
-		})
-	}
 	// The lengths are at the end of an entry. amd64's has 14 bytes since 6.3.
 	for _, size := range []int{12, 14} {
 		var sides []side
@@ -335,7 +347,7 @@ func (l *Listing) alternatives(e *elf.File, at map[string]uint64) error {
 			from := addr + uint64(int64(int32(binary.LittleEndian.Uint32(b[i:]))))
 			other := addr + 4 + uint64(int64(int32(binary.LittleEndian.Uint32(b[i+4:]))))
 			n := uint64(b[i+size-1])
-			good = executable(from)
+			good = executable(e, from)
 			made := l.arm && b[i+9]&0x80 != 0 // by a function (ARM64_CB_BIT)
 			if n == 0 || !good || made {
 				continue

@@ -28,6 +28,16 @@ func (b *Build) compiler() compiler {
 			path: filepath.Join(root, "bin/rustc"), args: []string{"--sysroot", root},
 			env: []string{"LD_LIBRARY_PATH=" + filepath.Join(root, "lib/x86_64-linux-gnu") + ":" + filepath.Join(root, "lib")},
 		}
+	case b.family() == "gcc" && strings.HasSuffix(b.Compiler, newest): // as scripts/fetch-gcc.sh unpacks it
+		root := filepath.Join(testenv.Cache(), "forky", "gcc"+newest)
+		library := filepath.Join(root, "usr/lib/x86_64-linux-gnu")
+		loader := filepath.Join(library, "ld-linux-x86-64.so.2")
+		return compiler{
+			path: loader, args: []string{
+				"--library-path", library, filepath.Join(root, "usr/bin/x86_64-linux-gnu-"+b.Compiler),
+				"-B" + filepath.Join(root, "machine"), "-wrapper", loader + ",--library-path," + library, "-fno-use-linker-plugin",
+			},
+		}
 	case strings.HasPrefix(b.Compiler, "go1."):
 		// The go command fetches other versions of itself as modules.
 		return compiler{path: "go", env: []string{"GOTOOLCHAIN=" + b.Compiler}}

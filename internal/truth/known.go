@@ -12,6 +12,8 @@ var known = []struct {
 	label, arg string
 	why        string
 }{
+	{"gcc-16 -O3 -no-pie -funroll-loops", "first_turn", "i", "GCC 16 gives that of a loop's second turn in all copies of the later ones"},
+	{"gcc-16 -O3 -no-pie -funroll-loops", "first_turn", "v", "GCC 16 gives that of a loop's second turn in all copies of the later ones"},
 	{"rustc -C opt-level=1", "visit", "i", "LLVM gives the register of the loop's next index for this turn's"},
 }
 

@@ -10,11 +10,14 @@ import (
 var (
 	gccs   = []string{"gcc-11", "gcc-12"}
 	clangs = []string{"clang-14", "clang-15", "clang-16"}
-	others = []string{"clang-19", "clang-22"}
+	others = []string{"clang-19", "clang-22", "gcc" + newest}
 	// gos are releases of Go: the first with generics, with another calling convention on arm64, with DWARF 5
-	// (1.25), and those between, as modules.
-	gos = []string{"go1.18.10", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4"}
+	// (1.25), those between, and the newest, as modules.
+	gos = []string{"go1.18.10", "go1.20.14", "go1.21.13", "go1.22.12", "go1.23.12", "go1.24.9", "go1.25.4", "go1.27.3"}
 )
+
+// newest ends the names of the GCC that scripts/fetch-gcc.sh unpacks.
+const newest = "-16"
 
 // levels are the levels of optimization of GCC and clang.
 var levels = []string{"-O0", "-Og", "-O1", "-O2", "-O3", "-Os"}
@@ -27,7 +30,14 @@ func Matrix() []Build {
 			all = append(all, compiled(l, compiler)...)
 		}
 		for _, compiler := range others {
-			for _, options := range []string{"-O0 -no-pie", "-O1 -pie -fPIE -gdwarf-4", "-O2 -no-pie", "-O3 -pie -fPIE"} {
+			options := []string{"-O0 -no-pie", "-O1 -pie -fPIE -gdwarf-4", "-O2 -no-pie", "-O3 -pie -fPIE"}
+			if compiler == "gcc"+newest {
+				options = append(options, "-Og -no-pie", "-Os -pie -fPIE")
+				if l == C {
+					options = append(options, "-O3 -no-pie -funroll-loops")
+				}
+			}
+			for _, options := range options {
 				all = append(all, Build{Language: l, Compiler: in(l, compiler), Options: strings.Fields(options)})
 			}
 		}

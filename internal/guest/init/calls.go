@@ -15,7 +15,7 @@ import (
 
 // numbers are the numbers of system calls that all architectures have.
 var numbers = map[string]uintptr{
-	"close": unix.SYS_CLOSE, "epoll_create1": unix.SYS_EPOLL_CREATE1, "epoll_ctl": unix.SYS_EPOLL_CTL, "getpgid": unix.SYS_GETPGID, "ioctl": unix.SYS_IOCTL, "dup": unix.SYS_DUP, "dup3": unix.SYS_DUP3, "eventfd2": unix.SYS_EVENTFD2,
+	"bind": unix.SYS_BIND, "close": unix.SYS_CLOSE, "epoll_create1": unix.SYS_EPOLL_CREATE1, "epoll_ctl": unix.SYS_EPOLL_CTL, "getpgid": unix.SYS_GETPGID, "ioctl": unix.SYS_IOCTL, "dup": unix.SYS_DUP, "dup3": unix.SYS_DUP3, "eventfd2": unix.SYS_EVENTFD2,
 	"fallocate": unix.SYS_FALLOCATE, "fchmod": unix.SYS_FCHMOD, "fchown": unix.SYS_FCHOWN,
 	"fcntl": unix.SYS_FCNTL, "ftruncate": unix.SYS_FTRUNCATE, "futex": unix.SYS_FUTEX, "getpriority": unix.SYS_GETPRIORITY, "kill": unix.SYS_KILL,
 	"linkat": unix.SYS_LINKAT, "listen": unix.SYS_LISTEN, "lseek": unix.SYS_LSEEK, "memfd_create": unix.SYS_MEMFD_CREATE,
