@@ -45,6 +45,7 @@ type Table struct {
 	x86     x86Rules
 	faults  []uint64 // instructions that may fault
 	patches []ktable.Patch
+	unread  []string
 
 	readings readings
 
@@ -138,10 +139,15 @@ func New(img *dwarfloc.Image) (*Table, error) {
 		return 0
 	})
 	if read := methodsOf[img.Arch().Name].read; read != nil {
-		return t, read(t, marks)
+		err = read(t, marks)
 	}
-	return t, nil
+	t.unread = marks.Unread()
+	return t, err
 }
+
+// Unread returns the kernel's tables that are in a form that is not known, by the symbols at their beginnings. What they list is not
+// seen: probes that the kernel refuses for it are predicted to be accepted.
+func (t *Table) Unread() []string { return t.unread }
 
 // function returns the code from the symbol at or before an address to the next symbol, as
 // kallsyms does.

@@ -83,6 +83,14 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 		c.why = "the file does not have the function's code"
 		return c, err
 	}
+	known, err := u.img.patched()
+	if err != nil {
+		return nil, err
+	}
+	if tables := known.tables.Unread(); len(tables) > 0 {
+		c.why = "the form of the kernel's table at " + tables[0] + " is not known"
+		return c, nil
+	}
 	c.arch = arch
 	c.graph = flow.Follow(f)
 	if c.graph.Why != "" {

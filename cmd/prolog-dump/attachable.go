@@ -54,6 +54,9 @@ func (x *subject) attachable() (*attachable.Table, error) {
 		if !x.table.Decodes() {
 			terminal.Fprintf(stderr, "prolog-dump: %s: instructions of %s are not decoded: whether the kernel accepts a probe at them was not checked\n", x.img.Path(), x.img.Arch().Name)
 		}
+		for _, symbol := range x.table.Unread() {
+			terminal.Fprintf(stderr, "prolog-dump: %s: the form of the kernel's table at %s is not known: whether the kernel refuses probes for what it lists was not checked\n", x.img.Path(), symbol)
+		}
 	}
 	return x.table, nil
 }

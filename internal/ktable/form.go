@@ -62,7 +62,13 @@ type Marks struct {
 	f    *image.File
 	at   map[string]uint64
 	code []image.Section // with instructions
+	// unread are tables that the image has in no known form, by the symbols at their beginnings.
+	unread []string
 }
+
+// Unread returns tables that were asked for and that the image has in a form that is not known, by the symbols at their beginnings:
+// what they say is missing from every answer.
+func (m *Marks) Unread() []string { return m.unread }
 
 // Find finds the symbols around all tables, and others by name. The error is about a damaged image.
 func Find(f *image.File, others ...string) (*Marks, error) {
@@ -73,7 +79,7 @@ func Find(f *image.File, others ...string) (*Marks, error) {
 	others = append(others, callOps)
 	at, err := f.SymbolAddresses(others...)
 	code := slices.DeleteFunc(slices.Clone(f.Sections()), func(s image.Section) bool { return !s.Exec })
-	return &Marks{f, at, code}, err
+	return &Marks{f: f, at: at, code: code}, err
 }
 
 // Address returns the address of a symbol.
@@ -194,7 +200,7 @@ func (m *Marks) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// read returns a table, or nil if the image does not have it or no size fits.
+// read returns a table, or nil if the image does not have it or, which it notes, no size fits.
 func (m *Marks) read(l *Form) (*list, error) {
 	lo, hi, ok := m.Between(l.from, l.to)
 	if !ok {
@@ -219,6 +225,9 @@ func (m *Marks) read(l *Form) (*list, error) {
 				return t, nil
 			}
 		}
+	}
+	if !slices.Contains(m.unread, l.from) {
+		m.unread = append(m.unread, l.from)
 	}
 	return nil, nil
 }

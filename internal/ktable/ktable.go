@@ -103,6 +103,9 @@ func (t *Tables) Edges(lo, hi uint64) ([]Edge, error) {
 	return slices.Compact(out), code.err
 }
 
+// Unread is that of the marks, of the tables that edges and traps are read from.
+func (t *Tables) Unread() []string { return t.marks.unread }
+
 // Stops reports whether the trap instruction at an address does not return: it is in no table, or
 // a BUG.
 func (t *Tables) Stops(addr uint64) bool {

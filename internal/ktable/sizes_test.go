@@ -59,6 +59,10 @@ func TestSizes(t *testing.T) {
 			if err != nil || !slices.Equal(edges, tt.edges) || !slices.Equal(got.warns, tt.warns) {
 				t.Errorf("got %#x, want %#x; warnings %#x, want %#x; %v", edges, tt.edges, got.warns, tt.warns, err)
 			}
+			// A table of which nothing is known is told.
+			if unread := got.Unread(); (len(unread) > 0) != (tt.edges == nil && tt.warns == nil) {
+				t.Errorf("unread: %q", unread)
+			}
 			m.at[tt.form.to] = at + 1<<20
 			if _, err := m.Tables(); err == nil {
 				t.Error("a table that is longer than its section is read")
