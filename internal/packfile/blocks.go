@@ -115,7 +115,12 @@ const maxKeptNodes = 8192
 
 // keep keeps a block until it is asked for again, if there is room, and reports whether it does.
 func (s *session) keep(n int, b *readBlock) bool {
+	if old := s.kept[n]; old != nil { // of a list whose sites nobody asked for
+		s.keptNodes -= len(old.nodes)
+		s.release(old)
+	}
 	if s.keptNodes+len(b.nodes) > maxKeptNodes {
+		delete(s.kept, n)
 		return false
 	}
 	s.keptNodes += len(b.nodes)
