@@ -205,8 +205,8 @@ func (g *generator) target() string {
 	return name
 }
 
-// block writes statements in braces; what they declare is not in scope after them.
-func (g *generator) block(head string, n int) {
+// block writes statements in braces, with what is before and after these; what they declare is not in scope after them.
+func (g *generator) block(head string, n int, tail string) {
 	g.line("%s {", head)
 	g.depth++
 	scope := len(g.scope)
@@ -215,7 +215,7 @@ func (g *generator) block(head string, n int) {
 	}
 	g.scope = g.scope[:scope]
 	g.depth--
-	g.line("}")
+	g.line("}%s", tail)
 }
 
 func (g *generator) statement() {
@@ -227,9 +227,9 @@ func (g *generator) statement() {
 	case n < 6:
 		g.line("sink = %s;", g.expr(2))
 	case n == 6:
-		g.block(fmt.Sprintf("if (%s)", g.expr(2)), few)
+		g.block(fmt.Sprintf("if (%s)", g.expr(2)), few, "")
 		if g.rng.IntN(2) == 0 {
-			g.block("else", few)
+			g.block("else", few, "")
 		}
 	case n == 7:
 		g.line("if (%s)\n%sreturn %s;", g.expr(2), strings.Repeat("\t", g.depth+1), g.expr(1))
@@ -245,22 +245,14 @@ func (g *generator) statement() {
 		switch g.rng.IntN(3) {
 		case 0:
 			g.line("int %s = %s;", name, count)
-			g.block(fmt.Sprintf("while (%s-- > 0)", name), few)
+			g.block(fmt.Sprintf("while (%s-- > 0)", name), few, "")
 		case 1:
 			g.scope = append(g.scope, variable{name, randomTypes[0]})
-			g.block(fmt.Sprintf("for (int %s = 0; %s < (%s); %s++)", name, name, strings.ReplaceAll(count, name, "3"), name), few)
+			g.block(fmt.Sprintf("for (int %s = 0; %s < (%s); %s++)", name, name, strings.ReplaceAll(count, name, "3"), name), few, "")
 			g.scope = g.scope[:len(g.scope)-1]
 		default:
 			g.line("int %s = %s;", name, count)
-			g.line("do {")
-			g.depth++
-			scope := len(g.scope)
-			for range few {
-				g.statement()
-			}
-			g.scope = g.scope[:scope]
-			g.depth--
-			g.line("} while (%s-- > 0);", name)
+			g.block("do", few, fmt.Sprintf(" while (%s-- > 0);", name))
 		}
 		g.turns /= 4
 	case n == 10:
