@@ -74,6 +74,10 @@ func (h *whose) bounded(ctx context.Context) (context.Context, context.CancelFun
 	}
 	if h.pid != 0 {
 		fd, err := unix.PidfdOpen(h.pid, 0)
+		if errors.Is(err, unix.ESRCH) {
+			stop() // it was there when the session began, and has ended since
+			return ctx, stop, nil
+		}
 		if err != nil {
 			stop()
 			return nil, nil, fmt.Errorf("process %d: %w", h.pid, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -190,11 +191,28 @@ func TestWhose(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, said)
+	rest, _ := io.ReadAll(said)
 	if err := tool.Wait(); err != nil { // it ends with the process
-		t.Fatal(err)
+		t.Fatalf("%v: %s", err, rest)
 	}
 	if got, _ := who(hits.String()); got != "1" {
 		t.Errorf("a process: %s", got)
+	}
+}
+
+// TestEndedProcess: a process that ends before it is waited for has ended, which is no error.
+func TestEndedProcess(t *testing.T) {
+	c := exec.Command("true")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	h := whose{pid: c.Process.Pid}
+	ctx, stop, err := h.bounded(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if ctx.Err() == nil {
+		t.Error("it is still traced")
 	}
 }
