@@ -115,17 +115,12 @@ type sign struct {
 func (u *unit) signOf(expr []byte) sign {
 	enc := u.encoding()
 	constants, others, computes, value := 0, 0, false, false
-	shifts, parts := false, false
-	extended := false // the operation before but one is a shift to the left, as where a sign is extended
-	var before [2]op.Opcode
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, enc)
 		if err != nil {
 			return sign{}
 		}
 		at = o.Next
-		extended = before[1] == op.DW_OP_shl
-		before[0], before[1] = op.Opcode(o.Code), before[0]
 		switch c := op.Opcode(o.Code); {
 		case o.IsConstant(), o.IsImplicitValue(), o.IsAddress():
 			constants++
@@ -134,10 +129,6 @@ func (u *unit) signOf(expr []byte) sign {
 			value = true
 		case c == op.DW_OP_and, o.IsConversion():
 			// a mask, or a conversion
-		case c == op.DW_OP_shr, c == op.DW_OP_shra && !extended:
-			shifts = true
-		case c == op.DW_OP_piece, c == op.DW_OP_bit_piece:
-			parts = true
 		case c >= op.DW_OP_abs && c <= op.DW_OP_plus_uconst, c == op.DW_OP_xor:
 			computes = true
 		case c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && o.A != 0 && uint64(c-op.DW_OP_breg0) != uint64(u.img.Arch().SP):
@@ -147,7 +138,6 @@ func (u *unit) signOf(expr []byte) sign {
 			others++
 		}
 	}
-	computes = computes || shifts && !parts // a part of a structure may be a part of a register
 	constant := value && constants > 0 && others == 0
 	return sign{constant: constant, computed: constant && computes, computes: value && computes && !constant}
 }

@@ -118,7 +118,7 @@ func TestReassigned(t *testing.T) {
 	img := reassignedImage(t)
 	for _, tt := range []struct{ fun, want string }{
 		{"turns", "index: %rcx\nnot_the_callers: " + reassigned + "changes_inside: " + reassigned + "constant: 0\nless_by_one: " + reassigned +
-			"computed: %rcx / 3\ncomputed_here: " + reassigned + "flipped: " + reassigned + "halved: " + reassigned + "extended: %rdx\nsame: %rdx\n"},
+			"computed: %rcx / 3\ncomputed_here: " + reassigned + "flipped: " + reassigned + "halved: %rdx\nextended: %rdx\nsame: %rdx\n"},
 		{"loop", "n: " + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {
 		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {
