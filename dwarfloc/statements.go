@@ -343,7 +343,9 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 func (c *code) latest(own int32, r *dw.Row, edges []int32) int32 {
 	for _, b := range edges {
 		x, best := &c.bodies[b], &c.bodies[own]
-		if x.text == best.text && x.live && x.start == r.Addr && x.view > 0 && !c.before(b, r) && (best.start != r.Addr || x.view > best.view) {
+		// SYSCALL_DEFINE declares several functions at one place.
+		same := x.text == best.text && c.u.Recs[x.rec].Root == c.u.Recs[best.rec].Root
+		if same && x.live && x.start == r.Addr && x.view > 0 && !c.before(b, r) && (best.start != r.Addr || x.view > best.view) {
 			own = b
 		}
 	}
