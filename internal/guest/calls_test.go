@@ -215,7 +215,8 @@ var valueTests = []struct {
 		on("amd64", upTo(linux(6, 1), within("ksys_dup3", "array_index_mask_nospec index", "index=77"))),
 	}},
 	{call("open_by_handle_at", number(-100), number(0), number(unix.O_RDWR)), -int64(unix.EFAULT), []want{
-		on("amd64", hit("__do_sys_open_by_handle_at mountdirfd flags", "mountdirfd=-100 flags=32770")), // and O_LARGEFILE
+		// What GCC says of flags is what the body makes of it, with O_LARGEFILE: it is reassigned.
+		on("amd64", hit("__do_sys_open_by_handle_at mountdirfd", "mountdirfd=-100")),
 	}},
 	{call("close", number(99)), 0, []want{
 		upTo(linux(6, 1), hit("close_fd fd", "fd=99")),

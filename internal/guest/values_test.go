@@ -29,7 +29,7 @@ var kinds = []string{
 var moreKinds = map[string]map[bool][]string{
 	"amd64": {
 		true:  {"memory on the stack, view", "memory on the stack, later-view", "value, view", "value, later-view"},
-		false: {"memory on the stack, view", "memory on the stack, later-view", "value, view"},
+		false: {"memory on the stack, view", "memory on the stack, later-view"},
 	},
 	"arm64": {true: {"value, later-view", "constant, constant"}},
 }
