@@ -24,7 +24,7 @@ var ErrMisread = errors.New("kernels take this instruction for another one")
 
 // CheckInstructions returns, for each site, nil if an instruction begins at its address, or
 // an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function
-// are decoded from its beginning; those of some architectures are not. On amd64 it is an error that wraps ErrMisread
+// are decoded from its beginning; those of some architectures are not. On amd64 and i386 it is an error that wraps ErrMisread
 // if that is a vector instruction that uprobes would run as a jump, a call or a return.
 //
 // The kernel does not check these for user space: a uprobe inside an instruction changes what
