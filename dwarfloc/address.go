@@ -3,6 +3,7 @@ package dwarfloc
 import (
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // What expressions do with addresses and types: *A, &A, casts, container_of, and where the function was
@@ -78,46 +79,46 @@ func (c *computation) cast(e *probe.Expr) (*Variable, error) {
 }
 
 // hasNoParts reports whether a type is a number or the address of something unknown.
-func hasNoParts(t *Type) (bool, error) {
-	r, err := t.resolve(0)
+func hasNoParts(t *types.Type) (bool, error) {
+	r, err := t.Resolve()
 	if err != nil {
 		return false, err
 	}
 	switch r.Kind {
-	case TypeInt, TypeChar, TypeBool, TypeEnum:
+	case types.Int, types.Char, types.Bool, types.Enum:
 		return true, nil
-	case TypePointer:
+	case types.Pointer:
 		el, err := r.Elem()
 		if err != nil {
 			return false, err
 		}
-		el, err = el.resolve(0)
-		return err == nil && el.Kind == TypeVoid, err
+		el, err = el.Resolve()
+		return err == nil && el.Kind == types.Void, err
 	}
 	return false, nil
 }
 
-func (c *computation) castTo(e, a *probe.Expr, t *Type) (*Variable, error) {
-	r, err := t.resolve(0)
+func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*Variable, error) {
+	r, err := t.Resolve()
 	if err != nil {
 		return nil, err
 	}
 	switch r.Kind {
-	case TypeInt, TypeChar, TypeBool, TypeEnum, TypePointer:
-	case TypeStruct, TypeUnion, TypeClass:
+	case types.Int, types.Char, types.Bool, types.Enum, types.Pointer:
+	case types.Struct, types.Union, types.Class:
 		// Memory that has no type of its own can have any.
 		v, err := c.resolve(a)
 		if err != nil {
 			return nil, err
 		}
-		if v.Role == RoleGiven && v.Loc.Kind == loc.KindMemory && v.Type == wordType {
+		if v.Role == RoleGiven && v.Loc.Kind == loc.KindMemory && v.Type == types.WordType {
 			return c.variable(e, t, v.Loc, v.Reason), nil
 		}
 		return nil, wrongAt(e, "%v cannot be cast to %v", v.Type, t)
 	default:
 		return nil, wrongAt(e, "nothing is cast to %v: it is no number and no pointer", t)
 	}
-	if r.Kind == TypePointer && a.Kind != probe.KindNumber {
+	if r.Kind == types.Pointer && a.Kind != probe.KindNumber {
 		// A pointer that was optimized away still has its object.
 		v, err := c.resolve(a)
 		if err != nil {
@@ -141,7 +142,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *Type) (*Variable, error) {
 		return nil, wrongAt(e, "nothing is cast to %v: it has %d bytes", t, r.Size)
 	}
 	x := c.ev.Extend(n.e, size, r.Signed)
-	if r.Kind == TypeBool {
+	if r.Kind == types.Bool {
 		x = c.truth(&n)
 	}
 	return c.variable(e, t, c.ev.Value(x), loc.Reason{}), nil

@@ -23,7 +23,7 @@ func (t *btfTeller) readInline(f *image.File) error {
 	if err != nil || d == nil {
 		return err
 	}
-	t.btf.section = inlineSection
+	t.btf.Section = inlineSection
 	t.btf.Types, err = btf.New(d, t.own)
 	return err
 }
@@ -62,7 +62,7 @@ func (t *btfTeller) findInline(out []btfSite, m Matcher) ([]btfSite, error) {
 				return true
 			}
 			x := btfSite{function: p.Func, kernelSymbol: kernelSymbol{addr: begin + uint64(p.Offset)}, name: name, inline: true, params: p.Params}
-			if sym := t.btf.img.SymbolAt(x.addr, ""); sym != nil {
+			if sym := t.img.SymbolAt(x.addr, ""); sym != nil {
 				x.kernelSymbol.name, x.offset = sym.Name, x.addr-sym.Addr
 			}
 			out = append(out, x)
@@ -83,7 +83,7 @@ func (t *btfTeller) sectionOf(sec *btf.Type) (uint64, error) {
 		return 0, err
 	}
 	of := strings.TrimPrefix(name, "inline")
-	for _, s := range t.btf.img.Sections() {
+	for _, s := range t.img.Sections() {
 		if s.Name == of && s.Exec {
 			return s.Addr, nil
 		}
@@ -104,14 +104,14 @@ func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err e
 		err = &btf.Error{Msg: fmt.Sprintf("what says where the parameters of %s are is type %d, which is of another kind", v.s.name, v.s.params)}
 	}
 	if err != nil {
-		return nil, b.errorf(err)
+		return nil, b.Error(err)
 	}
 	for i, d := range declared {
 		if d.Type == 0 && d.Name == "" {
 			break
 		}
 		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, site: s, Reason: loc.Reason{Code: loc.ReasonOptimizedOut}}
-		if x.Type, err = b.typeAt(d.Type); err != nil {
+		if x.Type, err = b.At(d.Type); err != nil {
 			return nil, err
 		}
 		if i < len(ids) && ids[i] != 0 {
@@ -120,7 +120,7 @@ func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err e
 				err = &btf.Error{Msg: fmt.Sprintf("where a parameter of %s is is type %d, which is of another kind", v.s.name, ids[i])}
 			}
 			if err != nil {
-				return nil, b.errorf(err)
+				return nil, b.Error(err)
 			}
 			x.Loc, x.Reason = btfLocation(s, &at)
 			if !x.Located() {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
@@ -84,7 +86,7 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 	if len(a.Args) == 0 {
 		return signatureChanged, nil
 	}
-	next := passer{a: a}
+	next := passer{a: s.Image.machine()}
 	result, err := u.resultType(e)
 	if err != nil {
 		return signatureChanged, err
@@ -101,7 +103,7 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 		if err != nil {
 			return false, err
 		}
-		p, known, err := passingOf(t, u.Lang, a)
+		p, known, err := passingOf(t, u.Lang, s.Image.machine())
 		if err != nil || !known || variadic && p.vectors > 0 && abi.Of(a).VariadicWords {
 			return false, err
 		}
@@ -334,8 +336,8 @@ func truth(v *Variable, l *loc.Location) bool {
 	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != loc.OpAnd {
 		return false
 	}
-	t, err := v.Type.resolve(0)
-	if err != nil || t.Kind != TypeBool {
+	t, err := v.Type.Resolve()
+	if err != nil || t.Kind != types.Bool {
 		return false
 	}
 	e := v.Loc.Expr

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -19,7 +21,7 @@ type number struct {
 	e      *loc.Expr // extended to 64 bits by its type; nil if there is a reason
 	size   int       // bytes of its type: 4 or 8 after promotion
 	signed bool
-	to     *Type // what an address is of, or nil
+	to     *types.Type // what an address is of, or nil
 	reason loc.Reason
 }
 
@@ -41,7 +43,7 @@ func (s *Site) computed(e *probe.Expr) (*Variable, error) {
 		case wrong.Members != nil:
 			code = loc.ReasonNoSuchMember
 		}
-		return &Variable{Name: e.String(), Role: RoleGiven, Type: voidType, Wrong: (*Mismatch)(wrong), Reason: loc.Reason{Code: code, Detail: wrong.Msg}}, nil
+		return &Variable{Name: e.String(), Role: RoleGiven, Type: types.VoidType, Wrong: (*Mismatch)(wrong), Reason: loc.Reason{Code: code, Detail: wrong.Msg}}, nil
 	}
 	return v, err
 }
@@ -61,16 +63,16 @@ func wrongAt(e *probe.Expr, format string, args ...any) error {
 }
 
 // variable returns a result.
-func (c *computation) variable(e *probe.Expr, t *Type, l loc.Location, r loc.Reason) *Variable {
+func (c *computation) variable(e *probe.Expr, t *types.Type, l loc.Location, r loc.Reason) *Variable {
 	v := given(e.String(), l, r)
 	v.Type, v.site = t, c.s
 	return v
 }
 
 func (c *computation) value(e *probe.Expr, n *number) *Variable {
-	t := numberType(n.size, n.signed)
+	t := types.NumberType(n.size, n.signed)
 	if n.to != nil {
-		t = pointerTo(n.to, n.size)
+		t = types.PointerTo(n.to, n.size)
 	}
 	if n.reason.Code != loc.ReasonNone {
 		return c.variable(e, t, loc.Location{}, n.reason)
@@ -101,7 +103,7 @@ func (c *computation) root(e *probe.Expr) (*Variable, error) {
 		if n.reason.Code == loc.ReasonNone {
 			l = loc.Location{Kind: loc.KindMemory, Expr: c.ev.Binary(loc.OpAdd, n.e, c.ev.Const(e.Number))}
 		}
-		return c.variable(e, wordType, l, n.reason), nil
+		return c.variable(e, types.WordType, l, n.reason), nil
 	case probe.KindString:
 		return nil, wrongAt(e, "a text is compared, with ==, != or ~, and is nothing else")
 	}
@@ -179,21 +181,21 @@ func (c *computation) literal(e *probe.Expr) number {
 
 // numberOf returns the number that a variable is.
 func (c *computation) numberOf(e *probe.Expr, v *Variable) (n number, err error) {
-	t, err := v.Type.resolve(0)
+	t, err := v.Type.Resolve()
 	if err != nil {
 		return n, err
 	}
 	n.size, n.signed, n.reason = int(t.Size), t.Signed, v.Reason
 	switch t.Kind {
-	case TypeInt, TypeChar, TypeBool, TypeEnum:
+	case types.Int, types.Char, types.Bool, types.Enum:
 		if v.Bits > 0 && v.Bits < 32 && n.size == 4 {
 			n.signed = true // a bit-field of which int has all values becomes one
 		}
-	case TypePointer:
+	case types.Pointer:
 		if n.to, err = t.Elem(); err != nil {
 			return n, err
 		}
-	case TypeArray:
+	case types.Array:
 		if n.to, _, err = t.Count(); err != nil {
 			return n, err
 		}
@@ -432,20 +434,20 @@ func (c *computation) convert(from, to *number) *loc.Expr {
 }
 
 // elementSize returns by how many bytes an address changes when 1 is added.
-func elementSize(e *probe.Expr, t *Type) (int64, error) {
+func elementSize(e *probe.Expr, t *types.Type) (int64, error) {
 	size, err := t.ByteSize()
 	if err != nil {
 		return 0, err
 	}
 	if size < 0 {
-		r, err := t.resolve(0)
+		r, err := t.Resolve()
 		if err != nil {
 			return 0, err
 		}
-		if r.Kind == TypeVoid {
+		if r.Kind == types.Void {
 			return 1, nil // as GCC does
 		}
-		if r, err = r.complete(); err != nil {
+		if r, err = r.Complete(); err != nil {
 			return 0, err
 		}
 		size = r.Size

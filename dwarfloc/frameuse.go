@@ -3,6 +3,8 @@ package dwarfloc
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -13,7 +15,7 @@ import (
 
 // misusesFrame reports whether a value is computed from the address of a stack slot in a way
 // in which no program computes.
-func (ev *evaluator) misusesFrame(l *loc.Location, t *Type) bool {
+func (ev *evaluator) misusesFrame(l *loc.Location, t *types.Type) bool {
 	switch l.Kind {
 	case loc.KindValue:
 	case loc.KindPieces:
@@ -29,12 +31,12 @@ func (ev *evaluator) misusesFrame(l *loc.Location, t *Type) bool {
 	if ev.frameArithmetic(l.Expr) {
 		return true
 	}
-	r, err := t.resolve(0)
+	r, err := t.Resolve()
 	if err != nil {
 		return false
 	}
 	switch r.Kind {
-	case TypeInt, TypeBool, TypeChar, TypeEnum:
+	case types.Int, types.Bool, types.Char, types.Enum:
 		return ev.frameAddress(unextended(l.Expr))
 	}
 	return false

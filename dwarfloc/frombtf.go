@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
@@ -75,7 +77,7 @@ func FromBTF(o BTFOptions) (*Image, error) {
 		err = &btf.Error{Msg: "the byte order is not that of " + o.Arch.Name}
 	}
 	if err != nil {
-		return nil, t.btf.errorf(err)
+		return nil, t.btf.Error(err)
 	}
 	return img, nil
 }
@@ -141,7 +143,7 @@ func fromELF(f *image.File) (*Image, error) {
 			t.btf.Types = t.own
 			err = t.readInline(f)
 		}
-		return t.btf.errorf(err)
+		return t.btf.Error(err)
 	})
 	if err != nil {
 		return nil, err
@@ -165,7 +167,8 @@ type kernelSymbol struct {
 
 // btfTeller answers from BTF.
 type btfTeller struct {
-	btf *btfTypes
+	img *Image
+	btf *types.BTF
 	// own are the types without those of inlined functions, which btf has too.
 	own *btf.Types
 	// functions are the symbols of code by the name of their function, which clones share.
@@ -189,7 +192,7 @@ func newBTFTeller() *btfTeller {
 // image makes an image of a file, of which t tells. Its types are still to be given.
 func (t *btfTeller) image(f *image.File) *Image {
 	img := &Image{File: f, told: t}
-	t.btf = &btfTypes{img: img, section: ".BTF"}
+	t.img, t.btf = img, img.newBTF()
 	return img
 }
 
@@ -205,8 +208,8 @@ type btfSite struct {
 	params btf.ID // where its parameters are
 }
 
-func (t *btfTeller) types() *btfTypes { return t.btf }
-func (t *btfTeller) what() string     { return "BTF" }
+func (t *btfTeller) types() *types.BTF { return t.btf }
+func (t *btfTeller) what() string      { return "BTF" }
 
 // file returns an ELF file with the sections and symbols of what /proc/kallsyms has.
 func (t *btfTeller) file(o *BTFOptions) ([]byte, error) {
@@ -346,11 +349,11 @@ func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
 		err = failed
 	}
 	if err != nil {
-		return nil, t.btf.errorf(err)
+		return nil, t.btf.Error(err)
 	}
 	whole, err := t.whole()
 	if err != nil {
-		return nil, t.btf.errorf(err)
+		return nil, t.btf.Error(err)
 	}
 	for name, ids := range found {
 		if w, is := whole[ids[0]]; is && len(ids) == 1 {
@@ -359,7 +362,7 @@ func (t *btfTeller) find(m Matcher) (out []btfSite, err error) {
 		out = t.entries(out, name, ids)
 	}
 	if out, err = t.findInline(out, m); err != nil {
-		return nil, t.btf.errorf(err)
+		return nil, t.btf.Error(err)
 	}
 	slices.SortFunc(out, func(a, b btfSite) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.addr, b.addr), strings.Compare(a.kernelSymbol.name, b.kernelSymbol.name))
@@ -471,7 +474,7 @@ func (v btfValues) signature() (p btf.Type, err error) {
 	if err == nil && p.Kind != btf.KindFuncProto {
 		err = &btf.Error{Msg: v.s.name + " has a type that is no prototype of a function"}
 	}
-	return p, v.t.btf.errorf(err)
+	return p, v.t.btf.Error(err)
 }
 
 func (v btfValues) params(s *Site) ([]*Variable, error) {
@@ -481,17 +484,17 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 	}
 	declared, err := p.Params()
 	if err != nil {
-		return nil, v.t.btf.errorf(err)
+		return nil, v.t.btf.Error(err)
 	}
 	if v.s.inline {
 		return v.placed(s, declared)
 	}
 	a := s.Image.Arch()
-	result, err := v.t.btf.typeAt(p.Elem)
+	result, err := v.t.btf.At(p.Elem)
 	if err != nil {
 		return nil, err
 	}
-	next := passer{a: a}
+	next := passer{a: s.Image.machine()}
 	known := len(a.Args) > 0 && v.s.reason == ""
 	ok, err := next.result(result, dw.LangC, false)
 	if err != nil {
@@ -504,7 +507,7 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 			break // what follows in a variadic function
 		}
 		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, site: s}
-		if x.Type, err = v.t.btf.typeAt(d.Type); err != nil {
+		if x.Type, err = v.t.btf.At(d.Type); err != nil {
 			return nil, err
 		}
 		out = append(out, x)
@@ -512,7 +515,7 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 			continue
 		}
 		var pass passing
-		if pass, known, err = passingOf(x.Type, dw.LangC, a); err != nil {
+		if pass, known, err = passingOf(x.Type, dw.LangC, s.Image.machine()); err != nil {
 			return nil, err
 		}
 		if known && !pass.nothing() {
@@ -542,7 +545,7 @@ func (v btfValues) result(s *Site) (*Variable, error) {
 		return nil, err
 	}
 	x := &Variable{}
-	if x.Type, err = v.t.btf.typeAt(p.Elem); err != nil || x.Type.Kind == TypeVoid {
+	if x.Type, err = v.t.btf.At(p.Elem); err != nil || x.Type.Kind == types.Void {
 		return x, err
 	}
 	if v.s.inline {
@@ -553,7 +556,7 @@ func (v btfValues) result(s *Site) (*Variable, error) {
 		x.Reason = notDescribed(v.s.reason)
 		return x, nil
 	}
-	x.Loc, x.Reason, err = returned(x.Type, dw.LangC, s.Image.Arch())
+	x.Loc, x.Reason, err = returned(x.Type, dw.LangC, s.Image.machine())
 	if x.Reason.Code == loc.ReasonNone {
 		x.Loc.Rule = loc.RuleABIBTF
 	}

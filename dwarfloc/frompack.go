@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
@@ -14,8 +16,9 @@ import (
 
 // packTeller answers from a pack.
 type packTeller struct {
+	img  *Image
 	file *packfile.File
-	btf  *btfTypes
+	btf  *types.BTF
 }
 
 // fromPack makes an image of a file with a pack.
@@ -25,7 +28,7 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 	if o != nil {
 		img.o = *o
 	}
-	t.btf = &btfTypes{img: img, section: ".BTF"}
+	t.img, t.btf = img, img.newBTF()
 	err := f.Guard(func() (err error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
@@ -43,7 +46,7 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 			return err
 		}
 		t.btf.Types, err = t.file.BTF(types, base)
-		return t.btf.errorf(err)
+		return t.btf.Error(err)
 	})
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func (t *packTeller) base(read func() ([]byte, error)) (*btf.Types, error) {
 	if !x.Base {
 		return nil, nil
 	}
-	path := t.btf.img.Path()
+	path := t.img.Path()
 	if read == nil {
 		return nil, fmt.Errorf("%s: the pack leaves out the types that its kernel has itself, and the kernel's are not given", path)
 	}
@@ -71,8 +74,8 @@ func (t *packTeller) base(read func() ([]byte, error)) (*btf.Types, error) {
 	return btf.New(d, nil)
 }
 
-func (t *packTeller) types() *btfTypes { return t.btf }
-func (t *packTeller) what() string     { return "a pack" }
+func (t *packTeller) types() *types.BTF { return t.btf }
+func (t *packTeller) what() string      { return "a pack" }
 
 func (t *packTeller) names() ([]string, error)          { return t.file.Names() }
 func (t *packTeller) qualifiedNames() ([]string, error) { return t.file.QualifiedNames() }
@@ -219,7 +222,7 @@ func (p packValues) params(s *Site) ([]*Variable, error) {
 }
 
 func (p packValues) variable(s *Site, v *packfile.Value) (*Variable, error) {
-	t, err := p.t.btf.typeAt(btf.ID(v.Type))
+	t, err := p.t.btf.At(btf.ID(v.Type))
 	return &Variable{Type: t, Loc: v.Loc, Reason: v.Reason, Entries: v.Entries, LowBit: v.LowBit, site: s}, err
 }
 

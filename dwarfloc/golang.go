@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -221,12 +223,12 @@ func (a *goABI) align(n int64) {
 
 // place assigns the next value: all of it to registers, if there are enough, or else to
 // the stack.
-func (a *goABI) place(t *Type) (l loc.Location, r loc.Reason, err error) {
+func (a *goABI) place(t *types.Type) (l loc.Location, r loc.Reason, err error) {
 	size, err := t.ByteSize()
 	if err != nil {
 		return l, r, err
 	}
-	if f, err := t.resolve(0); err == nil && f.Kind == TypeFunc {
+	if f, err := t.Resolve(); err == nil && f.Kind == types.Func {
 		size = int64(a.s.u.img.Arch().WordSize) // a pointer to a closure
 	}
 	ints, floats := a.ints, a.floats
@@ -280,18 +282,18 @@ func (a *goABI) fill(to uint64) {
 }
 
 // registers assigns a value of a type, off bytes from the beginning of the whole.
-func (a *goABI) registers(t *Type, off uint64, depth int) (fits bool, err error) {
-	r, err := t.resolve(0)
-	if err != nil || depth > maxTypeDepth {
+func (a *goABI) registers(t *types.Type, off uint64, depth int) (fits bool, err error) {
+	r, err := t.Resolve()
+	if err != nil || depth > types.MaxDepth {
 		return false, err
 	}
 	switch r.Kind {
-	case TypeFloat:
+	case types.Float:
 		return a.vector(off, uint64(max(r.Size, 0))), nil
-	case TypeComplex:
+	case types.Complex:
 		half := uint64(max(r.Size, 0)) / 2
 		return a.vector(off, half) && a.vector(off+half, half), nil
-	case TypeStruct:
+	case types.Struct:
 		members, err := r.Members()
 		if err != nil {
 			return false, err
@@ -303,7 +305,7 @@ func (a *goABI) registers(t *Type, off uint64, depth int) (fits bool, err error)
 			}
 		}
 		return true, nil
-	case TypeArray:
+	case types.Array:
 		el, n, err := r.Count()
 		if err != nil || n > 1 || n < 0 {
 			return false, err
@@ -312,7 +314,7 @@ func (a *goABI) registers(t *Type, off uint64, depth int) (fits bool, err error)
 			return true, nil
 		}
 		return a.registers(el, off, depth+1)
-	case TypeFunc:
+	case types.Func:
 		return a.integer(off, uint64(a.s.u.img.Arch().WordSize)), nil
 	}
 	if r.Size < 0 || r.Size > int64(a.s.u.img.Arch().WordSize) {
@@ -347,14 +349,14 @@ func (a *goABI) add(off, size uint64, l loc.Location) {
 }
 
 // goAlign returns the alignment in bytes of a type on the stack: that of its largest scalar.
-func goAlign(t *Type, depth int) (int64, error) {
-	r, err := t.resolve(0)
-	if err != nil || depth > maxTypeDepth {
+func goAlign(t *types.Type, depth int) (int64, error) {
+	r, err := t.Resolve()
+	if err != nil || depth > types.MaxDepth {
 		return 1, err
 	}
 	align := int64(1)
 	switch r.Kind {
-	case TypeStruct:
+	case types.Struct:
 		members, err := r.Members()
 		if err != nil {
 			return 1, err
@@ -366,13 +368,13 @@ func goAlign(t *Type, depth int) (int64, error) {
 			}
 			align = max(align, n)
 		}
-	case TypeArray:
+	case types.Array:
 		el, _, err := r.Count()
 		if err != nil {
 			return 1, err
 		}
 		return goAlign(el, depth+1)
-	case TypeComplex:
+	case types.Complex:
 		align = r.Size / 2
 	default:
 		align = r.Size

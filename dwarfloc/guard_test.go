@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -18,11 +20,12 @@ import (
 
 // asked is what a question has to work with.
 type asked struct {
-	img  *Image
-	site *Site
-	line *Site // inside a body
-	typ  *Type // of a pointer to a structure
-	v    *Variable
+	img             *Image
+	site            *Site
+	line            *Site       // inside a body
+	typ             *types.Type // of a pointer to a structure
+	typedef, record *types.Type // that have not been asked
+	v               *Variable
 }
 
 // questions are all exported ways into an image that read its file. tells is false
@@ -150,21 +153,15 @@ var questions = []struct {
 		return err
 	}},
 	{"Type.Resolve", true, func(a asked) error {
-		t := another(a.typ)
-		t.Kind = TypeTypedef
-		_, err := t.Resolve()
+		_, err := a.typedef.Resolve()
 		return err
 	}},
 	{"Type.ByteSize", true, func(a asked) error {
-		t := another(a.typ)
-		t.Kind, t.Size = TypeTypedef, -1
-		_, err := t.ByteSize()
+		_, err := a.typedef.ByteSize()
 		return err
 	}},
 	{"Type.Members", true, func(a asked) error {
-		t := another(a.typ)
-		t.Kind = TypeStruct
-		_, err := t.Members()
+		_, err := a.record.Members()
 		return err
 	}},
 	{"Type.String", false, func(a asked) error {
@@ -202,6 +199,11 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 		t.Fatalf("%d parameters, %v", len(params), err)
 	}
 	a.v, a.typ = params[0], params[0].Type
+	for name, x := range map[string]**types.Type{"u64": &a.typedef, "struct ring": &a.record} {
+		if *x, err = a.img.NamedType(name); err != nil || *x == nil {
+			t.Fatalf("%s: %v, %v", name, *x, err)
+		}
+	}
 	if warm {
 		for _, q := range questions {
 			if err := q.ask(a); err != nil && q.name != "Site.Pointee" { // which is asked for what it is not
@@ -309,9 +311,4 @@ func TestWrittenTo(t *testing.T) {
 	if _, err := a.img.Sites(context.Background(), nil); !errors.Is(err, image.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-}
-
-// another is a type that has not been asked yet.
-func another(t *Type) *Type {
-	return &Type{Kind: t.Kind, Name: t.Name, Size: t.Size, u: t.u, off: t.off, tag: t.tag, elem: t.elem}
 }

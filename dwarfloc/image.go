@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -23,6 +25,7 @@ type Image struct {
 	*image.File
 	d     *dw.Data // nil, as is the index, if there is a teller
 	index *index.Index
+	dwarf *types.DWARF
 	told  teller // what answers in the place of DWARF, or nil
 	o     Options
 	lost  *MissingError     // see Missing
@@ -39,12 +42,10 @@ type Image struct {
 	scoped    sync.Map // by the number of a unit: see unit.scopes
 	callers   callers
 	preempted preempted
-	full      fullTypes
 	addresses sync.Map // cached addresses of symbols, by name
 	noReturns noReturns
 	patches   patches
 	walked    atomic.Uint64 // bytes of units that were forgotten
-	langs     partialLangs
 }
 
 // Options says how to open an image. The zero value is the default.
@@ -151,6 +152,13 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Guard: img.guardFiles, Changed: img.Changed, ReadAside: img.readAside,
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
+	var other *types.DWARF
+	if img.o.TypesOf != nil {
+		other = img.o.TypesOf.dwarf
+	}
+	img.dwarf = types.NewDWARF(img.index, types.DWARFOptions{
+		BigEndian: f.BigEndian(), Other: other, Guard: img.guard, Prepare: func() error { return img.prepare(false) },
+	})
 	return img, nil
 }
 
@@ -239,6 +247,7 @@ func (img *Image) prepare(symbols bool) error {
 		for i := range img.units {
 			img.units[i] = unit{Unit: &img.index.Units[i], img: img}
 		}
+		img.dwarf.Begin()
 	})
 	return nil
 }
@@ -260,6 +269,9 @@ func (img *Image) readAside(symbols bool) {
 		aside(func() { _, _ = img.SymbolIndex() })
 	}
 }
+
+// machine returns what decides how the image's functions pass values.
+func (img *Image) machine() Machine { return Machine{img.Arch(), img.flags} }
 
 // executable reports whether an address is in a section with instructions. Linkers
 // give the functions that they drop an address that is not (0, 1, -1). Where sections of a
@@ -283,9 +295,6 @@ type unit struct {
 	texts   atomic.Pointer[texts]
 	chain   atomic.Pointer[chain]        // the last one that was read
 	checked atomic.Pointer[functionCode] // the last one of CheckInstructions that nobody uses now
-
-	typeMu sync.Mutex
-	types  map[uint64]*Type // by the offset of their entry
 }
 
 // releaseEach is after how many bytes of forgotten units the pages of the file are given back too.
@@ -303,10 +312,11 @@ func (u *unit) forget() {
 	u.texts.Store(nil)
 	u.chain.Store(nil)
 	u.checked.Store(nil)
-	u.typeMu.Lock()
-	defer u.typeMu.Unlock()
-	u.types = nil
+	u.img.dwarf.Forget(u.Unit.Unit)
 }
+
+// typeOf returns the type that a reference names.
+func (u *unit) typeOf(v dw.Value) (*types.Type, error) { return u.img.dwarf.Of(u.Unit.Unit, v) }
 
 // of returns the image's unit for a unit of the debug information.
 func (img *Image) of(u *dw.Unit) *unit { return &img.units[u.Number] }

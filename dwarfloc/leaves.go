@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // leaf is a number in an object: what calling conventions look at in a structure.
@@ -31,8 +32,8 @@ type leaves struct {
 }
 
 // add adds an object of type t. ok is false if it has something of which it is not known how that is passed.
-func (c *leaves) add(t *Type, l leaf, depth int) (ok bool, err error) {
-	if t, err = t.resolve(0); err != nil || depth > maxTypeDepth {
+func (c *leaves) add(t *types.Type, l leaf, depth int) (ok bool, err error) {
+	if t, err = t.Resolve(); err != nil || depth > types.MaxDepth {
 		return false, err
 	}
 	if c.asked++; c.asked > maxLeaves {
@@ -43,13 +44,13 @@ func (c *leaves) add(t *Type, l leaf, depth int) (ok bool, err error) {
 		l.direct = false
 	}
 	switch {
-	case t.Kind == TypeInt || t.Kind == TypeBool || t.Kind == TypeChar || t.Kind == TypeEnum || t.Kind == TypePointer, t.Kind == TypeMemberPointer && t.Size <= c.word:
-		l.pointer = t.Kind == TypePointer
+	case t.Kind == types.Int || t.Kind == types.Bool || t.Kind == types.Char || t.Kind == types.Enum || t.Kind == types.Pointer, t.Kind == types.MemberPointer && t.Size <= c.word:
+		l.pointer = t.Kind == types.Pointer
 		return c.put(l, t.Size, t.Size), nil
-	case t.Kind == TypeFloat:
+	case t.Kind == types.Float:
 		l.float = true
 		return c.put(l, t.Size, t.Size), nil
-	case t.Kind == TypeComplex:
+	case t.Kind == types.Complex:
 		l.float, l.direct = true, false
 		half := t.Size / 2
 		if !c.put(l, half, half) {
@@ -57,13 +58,13 @@ func (c *leaves) add(t *Type, l leaf, depth int) (ok bool, err error) {
 		}
 		l.off += half
 		return c.put(l, half, half), nil
-	case isRecord(t):
+	case t.IsRecord():
 		members, err := t.Members()
 		if err != nil {
 			return false, err
 		}
 		in := l
-		in.shared = l.shared || t.Kind == TypeUnion
+		in.shared = l.shared || t.Kind == types.Union
 		for _, m := range members {
 			in.off, in.bits = l.off+int64(m.BitOffset/8), m.BitSize != 0
 			if !in.bits {
@@ -75,12 +76,12 @@ func (c *leaves) add(t *Type, l leaf, depth int) (ok bool, err error) {
 			if !c.put(in, int64(m.BitOffset%8+m.BitSize+7)/8, 1) {
 				return false, nil
 			}
-			if r, err := m.Type.resolve(0); err == nil {
+			if r, err := m.Type.Resolve(); err == nil {
 				c.align = max(c.align, min(r.Size, 16))
 			}
 		}
 		return true, nil
-	case t.Kind == TypeArray:
+	case t.Kind == types.Array:
 		el, n, err := t.Count()
 		if err != nil || n < 0 {
 			return false, err

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -123,9 +125,9 @@ func (at *visible) lookup(name string) (*Variable, error) {
 		}
 		return v, err
 	case elsewhere:
-		return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
+		return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
-	return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
+	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
 }
 
 // names returns the sorted names of the parameters and locals in scope at the site.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
@@ -67,7 +69,7 @@ type span struct{ from, to int }
 type declared struct {
 	varEntry // completed
 	text     string
-	t        *Type
+	t        *types.Type
 	err      error // from reading the type
 }
 

@@ -4,11 +4,12 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // passer gives places to values in the order in which they are passed.
 type passer struct {
-	a       *arch.Arch
+	a       Machine
 	ints    int    // general registers, or slots, in use
 	vectors uint64 // vector registers in use, by bits
 	stack   int64  // bytes taken by values on the stack
@@ -20,15 +21,15 @@ var notKnown = loc.Reason{Code: loc.ReasonUnsupported, Detail: "how this or an e
 
 // result takes the register of the address for the function's result, if that is in memory. variadic is set if the function
 // has variable arguments.
-func (c *passer) result(t *Type, lang uint64, variadic bool) (known bool, err error) {
-	if t.Kind == TypeVoid {
+func (c *passer) result(t *types.Type, lang uint64, variadic bool) (known bool, err error) {
+	if t.Kind == types.Void {
 		return true, nil
 	}
 	p, known, err := passingBy(t, lang, c.a, true)
-	if variadic && p.vectors > 0 && abi.Of(c.a).VariadicWords {
+	if variadic && p.vectors > 0 && abi.Of(c.a.Arch).VariadicWords {
 		known = false
 	}
-	if known && (p.memory || p.reference) && abi.Of(c.a).ResultArgument {
+	if known && (p.memory || p.reference) && abi.Of(c.a.Arch).ResultArgument {
 		c.ints++
 	}
 	return known, err
@@ -36,7 +37,7 @@ func (c *passer) result(t *Type, lang uint64, variadic bool) (known bool, err er
 
 // next returns the place of the next value at the first instruction of a function.
 func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
-	a, by := c.a, abi.Of(c.a)
+	a, by := c.a.Arch, abi.Of(c.a.Arch)
 	word := int64(a.WordSize)
 	switch {
 	case c.lost:
@@ -104,7 +105,7 @@ func (c *passer) takeVectors(p *passing) (taken uint64, fits bool) {
 	if p.vectors == 0 {
 		return c.vectors, true
 	}
-	by := abi.Of(c.a)
+	by := abi.Of(c.a.Arch)
 	first := 0
 	if by.VectorUnit == 0 { // those before the last one in use are not used any more
 		for c.vectors>>first != 0 {
@@ -137,7 +138,7 @@ func (c *passer) onStack(p *passing) loc.Location {
 func (c *passer) split(p *passing, registers int) loc.Location {
 	word := int64(c.a.WordSize)
 	begin := passing{parts: p.parts[:registers], size: int64(registers) * word}
-	l, _ := inRegisters(&begin, c.a, c.a.Args[len(c.a.Args)-registers:])
+	l, _ := inRegisters(&begin, c.a.Arch, c.a.Args[len(c.a.Args)-registers:])
 	if l.Kind != loc.KindPieces {
 		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8 * uint64(begin.size), Loc: l}}}
 	}
@@ -148,7 +149,7 @@ func (c *passer) split(p *passing, registers int) loc.Location {
 
 // inSlots is next where each value has slots.
 func (c *passer) inSlots(p *passing) (l loc.Location, r loc.Reason) {
-	a, by := c.a, abi.Of(c.a)
+	a, by := c.a.Arch, abi.Of(c.a.Arch)
 	word := int64(a.WordSize)
 	if by.Even && p.align > word {
 		c.ints += c.ints % 2

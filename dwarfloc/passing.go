@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -27,6 +29,12 @@ type part struct {
 	class     class
 }
 
+// Machine is what decides how values are passed: an architecture, and the flags of an image (e_flags of its ELF header).
+type Machine struct {
+	*arch.Arch
+	Flags uint32
+}
+
 // passing is how values of a type are passed.
 type passing struct {
 	parts     []part
@@ -45,18 +53,18 @@ type passing struct {
 func (p *passing) nothing() bool { return len(p.parts) == 0 && !p.memory }
 
 // passingOf returns how values of a type are passed as arguments. ok is false if that is not known.
-func passingOf(t *Type, lang uint64, a *arch.Arch) (p passing, ok bool, err error) {
+func passingOf(t *types.Type, lang uint64, a Machine) (p passing, ok bool, err error) {
 	return passingBy(t, lang, a, false)
 }
 
 // passingBy is passingOf, or the same for results.
-func passingBy(t *Type, lang uint64, a *arch.Arch, result bool) (p passing, ok bool, err error) {
-	if t, err = t.resolve(0); err != nil {
+func passingBy(t *types.Type, lang uint64, a Machine, result bool) (p passing, ok bool, err error) {
+	if t, err = t.Resolve(); err != nil {
 		return p, false, err
 	}
 	word := int64(a.WordSize)
 	p = passing{size: t.Size, align: 1}
-	c := abi.Of(a)
+	c := abi.Of(a.Arch)
 	rust := lang == dw.LangRust
 	switch {
 	case plain(t):
@@ -69,19 +77,19 @@ func passingBy(t *Type, lang uint64, a *arch.Arch, result bool) (p passing, ok b
 		return p, true, nil // nothing is passed
 	case t.Size <= 0 || c.Floats == abi.FloatsUnknown:
 		return p, false, nil
-	case isRecord(t) && t.byReference:
+	case t.IsRecord() && t.ByReference:
 		p.byAddress(word)
 		return p, true, nil
-	case isRecord(t) && !dw.IsC(lang) && !rust && !t.byValue:
+	case t.IsRecord() && !dw.IsC(lang) && !rust && !t.ByValue:
 		return p, false, nil // a C++ class: whether it can be copied bit by bit is not said
-	case isRecord(t) && rust && t.Size <= 2*word:
-		return rustPair(t, a, 0)
-	case isRecord(t) && rust:
+	case t.IsRecord() && rust && t.Size <= 2*word:
+		return rustPair(t, a.Arch, 0)
+	case t.IsRecord() && rust:
 		p.byAddress(word)
 		return p, true, nil
 	}
 	known := false
-	if isRecord(t) {
+	if t.IsRecord() {
 		known, err = p.structure(t, c, word, result)
 	} else {
 		known = p.number(t, c, word, result)
@@ -89,7 +97,7 @@ func passingBy(t *Type, lang uint64, a *arch.Arch, result bool) (p passing, ok b
 	if err != nil || !known {
 		return p, false, err
 	}
-	return p, p.floatsKnown(t, c), nil
+	return p, p.floatsKnown(a, c), nil
 }
 
 // maxParts bounds the parts of a value: more than there are registers for arguments.
@@ -134,26 +142,26 @@ func (p *passing) units(c *abi.Convention) {
 }
 
 // number sets how a number is passed that is no integer of a word. known is false if that is not known.
-func (p *passing) number(t *Type, c *abi.Convention, word int64, result bool) (known bool) {
+func (p *passing) number(t *types.Type, c *abi.Convention, word int64, result bool) (known bool) {
 	p.align = min(t.Size, 16)
 	var how abi.Large
 	switch {
-	case t.Kind == TypeFloat && t.Size <= 8:
+	case t.Kind == types.Float && t.Size <= 8:
 		p.inVectors(c, 1)
 		return true
-	case t.Kind == TypeFloat:
+	case t.Kind == types.Float:
 		if how = c.LongDouble; how == abi.LargeOnStack && t.Name != "long double" {
 			return false // __float128
 		}
 		if result && c.ResultLongDouble != abi.LargeUnknown {
 			how = c.ResultLongDouble
 		}
-	case t.Kind == TypeComplex:
+	case t.Kind == types.Complex:
 		p.align = t.Size / 2
 		how = c.Complex
-	case t.Kind == TypeInt && t.Size == 2*word:
+	case t.Kind == types.Int && t.Size == 2*word:
 		how = c.Int128
-	case t.Kind == TypeMemberPointer && t.Size <= word:
+	case t.Kind == types.MemberPointer && t.Size <= word:
 		p.inWords(word)
 		return true
 	}
@@ -198,7 +206,7 @@ func (p *passing) number(t *Type, c *abi.Convention, word int64, result bool) (k
 }
 
 // structure sets how a structure or union is passed.
-func (p *passing) structure(t *Type, c *abi.Convention, word int64, result bool) (known bool, err error) {
+func (p *passing) structure(t *types.Type, c *abi.Convention, word int64, result bool) (known bool, err error) {
 	in := leaves{size: t.Size, word: word, align: 1}
 	if known, err = in.add(t, leaf{direct: true}, 0); err != nil || !known || len(in.all) == 0 {
 		return false, err
@@ -245,15 +253,15 @@ func (p *passing) structure(t *Type, c *abi.Convention, word int64, result bool)
 }
 
 // floatsKnown reports whether the image says where floating-point numbers are, if there are any.
-func (p *passing) floatsKnown(t *Type, c *abi.Convention) bool {
-	return c.FloatFlag == 0 || p.vectors == 0 || t.u != nil && t.u.img.flags&c.FloatFlag == c.FloatFlag
+func (p *passing) floatsKnown(a Machine, c *abi.Convention) bool {
+	return c.FloatFlag == 0 || p.vectors == 0 || a.Flags&c.FloatFlag == c.FloatFlag
 }
 
 // plain reports whether a type is one that is passed alike by all conventions: an integer or a pointer of
 // at most a word, or on machines with words of 4 bytes of two.
-func plain(t *Type) bool {
+func plain(t *types.Type) bool {
 	switch t.Kind {
-	case TypeInt, TypeBool, TypeChar, TypePointer, TypeEnum:
+	case types.Int, types.Bool, types.Char, types.Pointer, types.Enum:
 		return t.Size <= 8
 	}
 	return false
@@ -262,26 +270,26 @@ func plain(t *Type) bool {
 // rustPair is passingOf for a structure of Rust of at most two words. Rust's convention is
 // not documented, and has changed. These have been passed alike by all versions: a structure
 // with one scalar, and a fat pointer, as two scalars.
-func rustPair(t *Type, a *arch.Arch, depth int) (p passing, ok bool, err error) {
+func rustPair(t *types.Type, a *arch.Arch, depth int) (p passing, ok bool, err error) {
 	members, err := t.Members()
 	if err != nil || len(members) == 0 {
 		return p, false, err
 	}
 	fat := len(members) == 2 && (strings.HasPrefix(t.Name, "&") || strings.HasPrefix(t.Name, "*"))
-	if len(members) != 1 && !fat || t.Size > int64(len(members)*a.WordSize) || fat && t.Size != 2*int64(a.WordSize) || depth > maxTypeDepth {
+	if len(members) != 1 && !fat || t.Size > int64(len(members)*a.WordSize) || fat && t.Size != 2*int64(a.WordSize) || depth > types.MaxDepth {
 		return p, false, nil // or it contradicts itself
 	}
 	p = passing{size: t.Size, align: int64(a.WordSize), separate: true}
 	for _, m := range members {
-		r, err := m.Type.resolve(0)
+		r, err := m.Type.Resolve()
 		if err != nil {
 			return p, false, err
 		}
-		if isRecord(r) && !fat && r.Size <= int64(a.WordSize) {
+		if r.IsRecord() && !fat && r.Size <= int64(a.WordSize) {
 			return rustPair(r, a, depth+1)
 		}
 		switch r.Kind {
-		case TypeInt, TypeBool, TypeChar, TypePointer, TypeEnum:
+		case types.Int, types.Bool, types.Char, types.Pointer, types.Enum:
 		default:
 			return p, false, nil
 		}

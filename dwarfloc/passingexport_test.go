@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -144,7 +146,7 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 	if part := v.Loc.Pieces; v.Loc.Kind == loc.KindMemory && v.Loc.Rule == loc.RuleWhole || slices.ContainsFunc(part, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory }) {
 		return "not compared: the variable is on the stack", ""
 	}
-	l, r, err := returned(v.Type, s.u.Lang, s.Image.Arch()) // no e* has variable arguments
+	l, r, err := returned(v.Type, s.u.Lang, s.Image.machine()) // no e* has variable arguments
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +225,8 @@ func atHome(img *Image, l, at *loc.Location) bool {
 
 // equalPlaces reports whether two locations give a value of a type the same bytes, as far as both say what they are. Constants, which
 // compilers write for bytes that are not used, are not compared, nor is padding.
-func equalPlaces(img *Image, t *Type, a, b *loc.Location) (equal, compared bool, err error) {
-	r, err := t.resolve(0)
+func equalPlaces(img *Image, t *types.Type, a, b *loc.Location) (equal, compared bool, err error) {
+	r, err := t.Resolve()
 	if err != nil {
 		return false, false, err
 	}

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/image"
-	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -32,11 +33,12 @@ func (m *mismatch) Error() string { return m.Msg }
 
 // Follow returns what a path leads to from the variable, as Site.Resolve does.
 func (v *Variable) Follow(path []probe.Step) (*Variable, error) {
-	out := v
-	err := v.Type.guard(func() (err error) {
-		if v.site != nil && !v.Reason.Code.Mistaken() {
-			out, err = v.site.follow(v, path)
-		}
+	if v.site == nil || v.Reason.Code.Mistaken() {
+		return v, nil
+	}
+	var out *Variable
+	err := v.site.Image.guard(func() (err error) {
+		out, err = v.site.follow(v, path)
 		return err
 	})
 	return out, err
@@ -79,11 +81,11 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 	if isRef {
 		// LLVM since 19 stores a truth value that it passes by reference as it is in the register, and
 		// reads bit 0 alone.
-		t, err := o.t.resolve(0)
+		t, err := o.t.Resolve()
 		if err != nil {
 			return nil, err
 		}
-		out.LowBit = t.Kind == TypeBool && t.Size == 1
+		out.LowBit = t.Kind == types.Bool && t.Size == 1
 	}
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
 	out.Loc.Rule, out.site = v.Loc.Rule, s
@@ -101,7 +103,7 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 type object struct {
 	loc    loc.Location
 	reason loc.Reason // why loc is not the whole object; parts may still be available
-	t      *Type
+	t      *types.Type
 	bits   int // bits of a bit-field, or 0
 }
 
@@ -157,14 +159,14 @@ func (f *follower) step(o *object, p *probe.Step) error {
 	if _, err := f.referent(o); err != nil {
 		return err
 	}
-	t, err := o.t.resolve(0)
+	t, err := o.t.Resolve()
 	if err != nil {
 		return err
 	}
 	switch p.Kind {
 	case probe.StepArrow:
-		if t.Kind != TypePointer {
-			if isRecord(t) {
+		if t.Kind != types.Pointer {
+			if t.IsRecord() {
 				return wrong("%v is not a pointer: its members are reached with \".\"", o.t)
 			}
 			return wrong("%v is not a pointer to a structure", o.t)
@@ -174,9 +176,9 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		}
 		return f.member(o, p.Member)
 	case probe.StepDot:
-		if t.Kind == TypePointer {
+		if t.Kind == types.Pointer {
 			if el, err := t.Elem(); err == nil {
-				if el, err = el.resolve(0); err == nil && isRecord(el) {
+				if el, err = el.Resolve(); err == nil && el.IsRecord() {
 					return wrong("%v is a pointer: its members are reached with \"->\"", o.t)
 				}
 			}
@@ -221,21 +223,9 @@ func (f *follower) count(o *object, p *probe.Step) error {
 	return nil
 }
 
-func isRecord(t *Type) bool {
-	return t.Kind == TypeStruct || t.Kind == TypeUnion || t.Kind == TypeClass
-}
-
-// reference returns a type without typedefs and qualifiers, and whether it is a C++ reference.
-func (t *Type) reference() (r *Type, is bool, err error) {
-	if r, err = t.resolve(0); err != nil {
-		return nil, false, err
-	}
-	return r, r.tag == dw.TagReferenceType || r.tag == dw.TagRvalueRefType, nil
-}
-
 // referent leads from a C++ reference to what it refers to; other objects stay.
 func (f *follower) referent(o *object) (is bool, err error) {
-	t, is, err := o.t.reference()
+	t, is, err := o.t.Reference()
 	if err != nil || !is || o.bits != 0 {
 		return false, err
 	}
@@ -245,20 +235,15 @@ func (f *follower) referent(o *object) (is bool, err error) {
 // Referent returns what a variable refers to if it is a C++ reference, which in C++ stands
 // for that object; otherwise it returns the variable itself.
 func (v *Variable) Referent() (*Variable, error) {
-	out := v
-	err := v.Type.guard(func() error {
-		_, is, err := v.Type.reference()
-		if err != nil || !is || v.site == nil {
-			return err
-		}
-		out, err = v.site.follow(v, nil)
-		return err
-	})
-	return out, err
+	_, is, err := v.Type.Reference()
+	if err != nil || !is || v.site == nil {
+		return v, err
+	}
+	return v.Follow(nil)
 }
 
 // deref leads to what a pointer of type t points to.
-func (f *follower) deref(o *object, t *Type) error {
+func (f *follower) deref(o *object, t *types.Type) error {
 	el, err := t.Elem()
 	if err != nil {
 		return err
@@ -286,15 +271,15 @@ func (f *follower) deref(o *object, t *Type) error {
 
 // member leads to a member of a structure or union.
 func (f *follower) member(o *object, name string) error {
-	t, err := o.t.resolve(0)
+	t, err := o.t.Resolve()
 	if err != nil {
 		return err
 	}
-	if !isRecord(t) {
+	if !t.IsRecord() {
 		return wrong("%v has no members: it is no structure or union", o.t)
 	}
 	if t.Size < 0 {
-		if t, err = t.complete(); err != nil {
+		if t, err = t.Complete(); err != nil {
 			return err
 		}
 		if t.Size < 0 {
@@ -303,12 +288,12 @@ func (f *follower) member(o *object, name string) error {
 		}
 		o.t = t
 	}
-	m, ok, err := t.find(name, 0, new(int))
+	m, ok, err := t.Find(name)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		names, err := t.memberNames(nil, 0, new(int))
+		names, err := t.MemberNames()
 		if err != nil {
 			return err
 		}
@@ -324,7 +309,7 @@ func (f *follower) member(o *object, name string) error {
 	o.t = m.Type
 	if m.BitSize != 0 {
 		signed := false
-		if r, err := m.Type.resolve(0); err == nil {
+		if r, err := m.Type.Resolve(); err == nil {
 			signed = r.Signed
 		}
 		o.bits = int(m.BitSize)
@@ -340,11 +325,11 @@ func (f *follower) member(o *object, name string) error {
 }
 
 // element leads to an element of an array, or of what a pointer points to.
-func (f *follower) element(o *object, t *Type, p *probe.Step) error {
-	var el *Type
+func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
+	var el *types.Type
 	var err error
 	switch t.Kind {
-	case TypeArray:
+	case types.Array:
 		var n int64
 		if el, n, err = t.Count(); err != nil {
 			return err
@@ -355,7 +340,7 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 			}
 			return wrong("index %d is outside %v, which has elements 0 to %d", p.Index, o.t, n-1)
 		}
-	case TypePointer:
+	case types.Pointer:
 		if el, err = t.Elem(); err != nil {
 			return err
 		}
@@ -367,8 +352,8 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 		return err
 	}
 	if size < 0 {
-		if r, err := el.resolve(0); err == nil && isRecord(r) {
-			if r, err = r.complete(); err != nil {
+		if r, err := el.Resolve(); err == nil && r.IsRecord() {
+			if r, err = r.Complete(); err != nil {
 				return err
 			}
 			el, size = r, r.Size
@@ -377,19 +362,19 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 	if size <= 0 {
 		return wrong("the elements of %v have no size", o.t)
 	}
-	implicit := o.loc.Kind == loc.KindImplicitPointer && t.Kind == TypePointer
+	implicit := o.loc.Kind == loc.KindImplicitPointer && t.Kind == types.Pointer
 	if implicit && p.IndexBy == nil {
 		o.t = el
 		return f.pointee(o, p.Index*size, size)
 	}
-	if t.Kind == TypePointer {
+	if t.Kind == types.Pointer {
 		if err := f.deref(o, t); err != nil {
 			return err
 		}
 	}
 	o.t = el
 	if p.IndexBy == nil {
-		if t.Kind == TypePointer && o.loc.Kind == loc.KindMemory {
+		if t.Kind == types.Pointer && o.loc.Kind == loc.KindMemory {
 			if o.reason.Code == loc.ReasonNone {
 				o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
 			}
@@ -414,12 +399,12 @@ func (f *follower) element(o *object, t *Type, p *probe.Step) error {
 
 // indexBy leads to the element whose index is another variable's value.
 func (f *follower) indexBy(o *object, by *Variable, size int64) error {
-	t, err := by.Type.resolve(0)
+	t, err := by.Type.Resolve()
 	if err != nil {
 		return err
 	}
 	switch t.Kind {
-	case TypeInt, TypeChar, TypeBool, TypeEnum:
+	case types.Int, types.Char, types.Bool, types.Enum:
 	default:
 		return wrong("an index is a number, and %s is %v", by.Name, by.Type)
 	}

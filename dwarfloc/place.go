@@ -3,6 +3,8 @@ package dwarfloc
 import (
 	"errors"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/image"
@@ -40,8 +42,8 @@ func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
 
 // settle sets a variable's type, unless err says that it could not be read, and its
 // location. Damage in one variable's description must not affect the others.
-func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *Type, err error) error {
-	v.Type, v.site = voidType, s
+func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *types.Type, err error) error {
+	v.Type, v.site = types.VoidType, s
 	if err == nil {
 		v.Type = t
 		err = s.place(v, x, ev)
@@ -87,8 +89,8 @@ func (s *Site) lowBit(v *Variable) (bool, error) {
 	default:
 		return false, nil
 	}
-	t, err := v.Type.resolve(0)
-	return err == nil && t.Kind == TypeBool && t.Size == 1, err
+	t, err := v.Type.Resolve()
+	return err == nil && t.Kind == types.Bool && t.Size == 1, err
 }
 
 // fromDWARF sets the location that the debug information gives, and c to the expression
@@ -201,9 +203,29 @@ func (s *Site) takesFirst(x *varEntry) bool {
 
 // known returns the location of an object whose bytes the debug information lists. Without
 // a type, only they say how large the object is.
-func (ev *evaluator) known(b []byte, t *Type) loc.Location {
-	if t.Kind == TypeVoid {
+func (ev *evaluator) known(b []byte, t *types.Type) loc.Location {
+	if t.Kind == types.Void {
 		return loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(nil), b...)}
 	}
 	return ev.Constant(b)
+}
+
+// fillPadding replaces a location's missing pieces by zeros if they hold only
+// padding: the object is complete without them.
+func (ev *evaluator) fillPadding(l *loc.Location, t *types.Type) error {
+	at := uint64(0)
+	for i := range l.Pieces {
+		p := &l.Pieces[i]
+		if p.Loc.Kind == loc.KindNone {
+			pad, err := t.Padding(at, at+p.BitSize)
+			if err != nil {
+				return err
+			}
+			if pad {
+				p.Loc, p.Reason = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(0)}, loc.Reason{}
+			}
+		}
+		at += p.BitSize
+	}
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/ianlancetaylor/demangle"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -293,7 +295,7 @@ func (u *unit) scopes() (map[uint64]string, error) {
 					all[c.Off] = around
 				}
 			case dw.TagNamespace, dw.TagClassType, dw.TagStructType, dw.TagUnionType:
-				if depth == maxTypeDepth || !c.HasChildren() {
+				if depth == types.MaxDepth || !c.HasChildren() {
 					return true, nil
 				}
 				name, _, err := firstText(c, dw.AttrName)

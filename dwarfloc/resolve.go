@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -124,14 +126,12 @@ func (s *Site) callFrame(ev *evaluator) (*loc.Expr, loc.Reason, error) {
 	return v.Loc.Expr, v.Reason, nil
 }
 
-// wordType is the type of values for which the debug information has none: registers,
-// and memory at an address.
-var wordType = &Type{Kind: TypeInt, Name: "unsigned long", Size: 8}
+// WordType is the type of values for which the debug information has none: registers,
 
 // given returns a Variable for something that is not a variable of the program, so that
 // callers need only one type.
 func given(name string, l loc.Location, r loc.Reason) *Variable {
-	v := &Variable{Name: name, Role: RoleGiven, Type: wordType, Entries: 1, Reason: r}
+	v := &Variable{Name: name, Role: RoleGiven, Type: types.WordType, Entries: 1, Reason: r}
 	if r.Code == loc.ReasonNone {
 		v.Loc = l
 		v.Loc.Rule = loc.RuleGiven

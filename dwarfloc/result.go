@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -29,7 +30,7 @@ func (s *Site) result() (*Variable, error) {
 			return v, err
 		}
 	}
-	v := &Variable{Name: "$retval", Role: RoleGiven, Type: voidType, Entries: 1}
+	v := &Variable{Name: "$retval", Role: RoleGiven, Type: types.VoidType, Entries: 1}
 	e, err := s.u.Entry(s.DIE)
 	if err != nil {
 		return nil, err
@@ -39,11 +40,11 @@ func (s *Site) result() (*Variable, error) {
 		return nil, err
 	}
 	v.Type = t
-	r, err := t.resolve(0)
+	r, err := t.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	if r.Kind == TypeVoid {
+	if r.Kind == types.Void {
 		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
 		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
 		return v, nil
@@ -72,7 +73,7 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
-	if v.Loc, v.Reason, err = returned(t, s.u.Lang, s.u.img.Arch()); err != nil {
+	if v.Loc, v.Reason, err = returned(t, s.u.Lang, s.Image.machine()); err != nil {
 		return nil, err
 	}
 	if v.Reason.Code == loc.ReasonVectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
@@ -88,7 +89,7 @@ func (s *Site) result() (*Variable, error) {
 }
 
 // returned returns where a result of type t is, right after the function has returned.
-func returned(t *Type, lang uint64, a *arch.Arch) (l loc.Location, r loc.Reason, err error) {
+func returned(t *types.Type, lang uint64, a Machine) (l loc.Location, r loc.Reason, err error) {
 	p, ok, err := passingBy(t, lang, a, true)
 	if err != nil {
 		return l, r, err
@@ -96,12 +97,12 @@ func returned(t *Type, lang uint64, a *arch.Arch) (l loc.Location, r loc.Reason,
 	switch {
 	case !ok || p.ints() > len(a.Results):
 		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}, nil
-	case (p.memory || p.reference) && !abi.Of(a).ResultAddress:
+	case (p.memory || p.reference) && !abi.Of(a.Arch).ResultAddress:
 		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("%v is returned in memory, and nothing holds its address any more", t)}, nil
 	case p.memory || p.reference:
 		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.Results[0], 0)}
 	default:
-		l, r = inRegisters(&p, a, a.Results)
+		l, r = inRegisters(&p, a.Arch, a.Results)
 	}
 	if l.Kind != loc.KindNone {
 		l.Rule = loc.RuleABI
@@ -111,7 +112,7 @@ func returned(t *Type, lang uint64, a *arch.Arch) (l loc.Location, r loc.Reason,
 
 // resultType returns the type of a function's result, from its own entry or its
 // origin's.
-func (u *unit) resultType(e dw.Entry) (*Type, error) {
+func (u *unit) resultType(e dw.Entry) (*types.Type, error) {
 	var typ dw.Value
 	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
 		if a == dw.AttrType {

@@ -3,6 +3,8 @@ package dwarfloc
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
@@ -32,7 +34,7 @@ const (
 
 // read adds the variables below an entry.
 func (sc *scope) read(s *Site, e dw.Entry, b blocks, depth int, inside bool) error {
-	if !e.HasChildren() || depth > maxTypeDepth {
+	if !e.HasChildren() || depth > types.MaxDepth {
 		return nil
 	}
 	u := s.u.img.of(e.Unit)

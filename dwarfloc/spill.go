@@ -3,6 +3,8 @@ package dwarfloc
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -42,7 +44,7 @@ const maxSpillGap = 64
 
 // notStored returns the reason if a location reads a slot that is not written yet at
 // the site, or else the zero Reason.
-func (ev *evaluator) notStored(l *loc.Location, t *Type, x *varEntry, c *chosen) loc.Reason {
+func (ev *evaluator) notStored(l *loc.Location, t *types.Type, x *varEntry, c *chosen) loc.Reason {
 	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
 		return loc.Reason{} // most are in registers
 	}
@@ -131,7 +133,7 @@ func (ev *evaluator) framedBy(base uint64) bool {
 }
 
 // slotsOf appends the slots that are read to get an object with type t at a location.
-func slotsOf(out []insn.Slot, l *loc.Location, t *Type) []insn.Slot {
+func slotsOf(out []insn.Slot, l *loc.Location, t *types.Type) []insn.Slot {
 	if l.Kind == loc.KindMemory {
 		size, err := t.ByteSize()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Comparisons with texts. A text of a definition is compared 8 bytes at a time, so that the most common
@@ -117,30 +118,30 @@ func (c *computation) text(e *probe.Expr) (at *loc.Expr, most int, r loc.Reason,
 	if err != nil {
 		return nil, 0, r, err
 	}
-	t, err := v.Type.resolve(0)
+	t, err := v.Type.Resolve()
 	if err != nil {
 		return nil, 0, r, err
 	}
-	if t.Kind == TypePointer || t.Kind == TypeArray {
+	if t.Kind == types.Pointer || t.Kind == types.Array {
 		el, err := t.Elem()
 		if err != nil {
 			return nil, 0, r, err
 		}
-		if el, err = el.resolve(0); err != nil {
+		if el, err = el.Resolve(); err != nil {
 			return nil, 0, r, err
 		}
-		void := t.Kind == TypePointer && el.Kind == TypeVoid
-		if !void && (el.Size != 1 || el.Kind != TypeChar && el.Kind != TypeInt) {
+		void := t.Kind == types.Pointer && el.Kind == types.Void
+		if !void && (el.Size != 1 || el.Kind != types.Char && el.Kind != types.Int) {
 			return nil, 0, r, wrongAt(e, "%v is no string", v.Type)
 		}
 	} else if v.Role != RoleGiven {
 		return nil, 0, r, wrongAt(e, "%v is no string", v.Type)
 	}
-	if v.Role == RoleGiven && v.Type == wordType && v.Loc.Kind == loc.KindMemory {
+	if v.Role == RoleGiven && v.Type == types.WordType && v.Loc.Kind == loc.KindMemory {
 		return v.Loc.Expr, 0, v.Reason, nil // as @symbol and +8(%di) are
 	}
 	n, err := c.numberOf(e, v)
-	if t.Kind == TypeArray {
+	if t.Kind == types.Array {
 		most = int(max(t.Size, 0))
 	}
 	return n.e, most, n.reason, err

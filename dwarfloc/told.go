@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -25,7 +27,7 @@ type teller interface {
 	sites(numbers []uint64, f func(i int, s *Site, w *Ways) error) error
 	names() ([]string, error)
 	qualifiedNames() ([]string, error)
-	types() *btfTypes
+	types() *types.BTF
 	// what is what answers, in words: "a pack".
 	what() string
 }
@@ -65,11 +67,16 @@ type values interface {
 }
 
 // types returns the image's types if they are in BTF.
-func (img *Image) types() *btfTypes {
+func (img *Image) types() *types.BTF {
 	if img.told == nil {
 		return nil
 	}
 	return img.told.types()
+}
+
+// newBTF returns the types of an image that has them in BTF, which is still to be read.
+func (img *Image) newBTF() *types.BTF {
+	return types.NewBTF(types.BTFSource{Path: img.Path(), WordSize: img.Arch().WordSize, Guard: img.guard})
 }
 
 // untold returns the error of a question that a teller cannot answer.
@@ -104,7 +111,7 @@ func (s *Site) toldLookup(name string) (*Variable, error) {
 		}
 	}
 	r := loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.told.what() + " has no other variables"}
-	return &Variable{Name: name, Role: RoleLocal, Type: voidType, Reason: r}, nil
+	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: r}, nil
 }
 
 // toldResult is result for a site of a teller.
@@ -114,11 +121,11 @@ func (s *Site) toldResult() (*Variable, error) {
 		return nil, err
 	}
 	v.Name, v.Role, v.Entries, v.site = "$retval", RoleGiven, 1, s
-	r, err := v.Type.resolve(0)
+	r, err := v.Type.Resolve()
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Kind == TypeVoid && v.Reason.Code != loc.ReasonNotDescribed:
+	case r.Kind == types.Void && v.Reason.Code != loc.ReasonNotDescribed:
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
 		v.Wrong = &Mismatch{Msg: returnsNothing}
 	case s.Kind == SiteExit:

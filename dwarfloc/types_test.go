@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
@@ -186,19 +188,19 @@ func TestTypes(t *testing.T) {
 // TestVoidHasNoElements: void has no entry in the debug information. All questions about types
 // are answered for it too.
 func TestVoidHasNoElements(t *testing.T) {
-	if el, n, err := voidType.Count(); el != voidType || n != -1 || err != nil {
+	if el, n, err := types.VoidType.Count(); el != types.VoidType || n != -1 || err != nil {
 		t.Errorf("Count: %v, %d, %v", el, n, err)
 	}
-	if m, err := voidType.Members(); len(m) > 0 || err != nil {
+	if m, err := types.VoidType.Members(); len(m) > 0 || err != nil {
 		t.Errorf("Members: %v, %v", m, err)
 	}
-	if _, v, err := voidType.Variants(); len(v) > 0 || err != nil {
+	if _, v, err := types.VoidType.Variants(); len(v) > 0 || err != nil {
 		t.Errorf("Variants: %v, %v", v, err)
 	}
-	if name, err := voidType.Enumerator(1); name != "" || err != nil {
+	if name, err := types.VoidType.Enumerator(1); name != "" || err != nil {
 		t.Errorf("Enumerator: %q, %v", name, err)
 	}
-	if p, err := voidType.Parameter("T"); p != nil || err != nil {
+	if p, err := types.VoidType.Parameter("T"); p != nil || err != nil {
 		t.Errorf("Parameter: %v, %v", p, err)
 	}
 }

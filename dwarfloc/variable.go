@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -45,7 +47,7 @@ var roleNames = [...]string{"parameter", "local", "global", "given"}
 type Variable struct {
 	Name   string
 	Role   Role
-	Type   *Type
+	Type   *types.Type
 	Loc    loc.Location
 	Reason loc.Reason // zero if Loc is where the whole value is
 	// Entries is how many entries of the debug information describe the variable at

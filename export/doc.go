@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/place"
@@ -263,9 +265,9 @@ func text(a *plan.Argument) (*loc.Expr, error) {
 	}
 	e := v.Loc.Expr
 	switch {
-	case t.Kind == dwarfloc.TypeArray && v.Loc.Kind == loc.KindMemory:
+	case t.Kind == types.Array && v.Loc.Kind == loc.KindMemory:
 		return e, nil
-	case t.Kind != dwarfloc.TypePointer:
+	case t.Kind != types.Pointer:
 		return nil, leave("%s is no pointer and no array in memory", v.Type)
 	case v.Loc.Kind == loc.KindMemory:
 		return &loc.Expr{Op: loc.OpDeref, Size: 8, A: e}, nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -207,7 +209,7 @@ func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	}
 	if t, err := a.Variable.Type.Resolve(); err == nil {
 		switch t.Kind {
-		case dwarfloc.TypePointer, dwarfloc.TypeFloat, dwarfloc.TypeComplex:
+		case types.Pointer, types.Float, types.Complex:
 			return "x" // for a floating point number its bits
 		}
 	}

@@ -19,7 +19,7 @@ var words = map[uint32]string{kindStruct: "struct", kindUnion: "union", kindEnum
 type name struct{ word, text string }
 
 // ambiguous returns the names that several types have.
-func (t *types) ambiguous() (out []name) {
+func (t *typeTable) ambiguous() (out []name) {
 	count := make(map[name]int)
 	add := func(kind uint32, text string) {
 		if word := words[kind]; word != "" && text != "" {
@@ -51,7 +51,7 @@ func (t *types) ambiguous() (out []name) {
 const maxAmbiguous = 500
 
 // settleNames finds out which types ambiguous names mean. Types that only functions declare have no such names.
-func (t *types) settleNames(ctx context.Context, img *dwarfloc.Image) error {
+func (t *typeTable) settleNames(ctx context.Context, img *dwarfloc.Image) error {
 	names := t.ambiguous()
 	nodes := len(t.nodes)
 	for _, n := range names[:min(len(names), maxAmbiguous)] {

@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // matcher finds the types of the debug information among those of an image's own BTF, which pahole has made of the same
@@ -61,9 +61,9 @@ func newMatcher(t *table) *matcher {
 
 // number finds an integer, a character, a truth value or a floating-point number. pahole does not say which integers are
 // characters: their names do.
-func (m *matcher) number(x *dwarfloc.Type) (ref, bool) {
+func (m *matcher) number(x *types.Type) (ref, bool) {
 	kind := uint32(kindInt)
-	if x.Kind == dwarfloc.TypeFloat {
+	if x.Kind == types.Float {
 		kind = kindFloat
 	}
 	for _, id := range m.byName[named{kind, x.Name, uint32(x.Size)}] {
@@ -74,15 +74,15 @@ func (m *matcher) number(x *dwarfloc.Type) (ref, bool) {
 	return 0, false
 }
 
-func (m *matcher) sameInt(x *dwarfloc.Type, id ref) bool {
+func (m *matcher) sameInt(x *types.Type, id ref) bool {
 	enc := m.word(id, 0) >> 24
-	isBool := x.Kind == dwarfloc.TypeBool
+	isBool := x.Kind == types.Bool
 	return isBool == (enc&intBool != 0) && (isBool || x.Signed == (enc&intSigned != 0)) && m.word(id, 0)&0xff == uint32(8*x.Size)
 }
 
 // typedef finds a typedef; 0 means that there is none. Only the results of functions are compared, and so a pointer to a
 // function may be that of another typedef.
-func (m *matcher) typedef(x *dwarfloc.Type) (ref, error) {
+func (m *matcher) typedef(x *types.Type) (ref, error) {
 	for _, id := range m.byName[named{kind: kindTypedef, name: x.Name}] {
 		c := comparison{m: m, assumed: make(map[pair]bool)}
 		if same, err := c.same(x, id, 0); same || err != nil {
@@ -93,7 +93,7 @@ func (m *matcher) typedef(x *dwarfloc.Type) (ref, error) {
 }
 
 // record finds a structure, union or class; 0 means that there is none.
-func (m *matcher) record(x *dwarfloc.Type) (ref, error) {
+func (m *matcher) record(x *types.Type) (ref, error) {
 	all := m.records(x)
 	switch {
 	case len(all) == 0:
@@ -117,9 +117,9 @@ func (m *matcher) record(x *dwarfloc.Type) (ref, error) {
 }
 
 // records returns the records with the name of a type, or of those without a name the ones of its size.
-func (m *matcher) records(x *dwarfloc.Type) []ref {
+func (m *matcher) records(x *types.Type) []ref {
 	n := named{kind: kindStruct, name: x.Name}
-	if x.Kind == dwarfloc.TypeUnion {
+	if x.Kind == types.Union {
 		n.kind = kindUnion
 	}
 	if n.name == "" {
@@ -129,7 +129,7 @@ func (m *matcher) records(x *dwarfloc.Type) []ref {
 }
 
 // enum finds an enumeration; 0 means that there is none.
-func (m *matcher) enum(x *dwarfloc.Type, values []dwarfloc.Enumerator) ref {
+func (m *matcher) enum(x *types.Type, values []types.Enumerator) ref {
 	for _, kind := range []uint32{kindEnum, kindEnum64} {
 		for _, id := range m.byName[named{kind, x.Name, uint32(max(x.Size, 0))}] {
 			if m.sameEnum(x, values, id) {
@@ -140,7 +140,7 @@ func (m *matcher) enum(x *dwarfloc.Type, values []dwarfloc.Enumerator) ref {
 	return 0
 }
 
-func (m *matcher) sameEnum(x *dwarfloc.Type, values []dwarfloc.Enumerator, id ref) bool {
+func (m *matcher) sameEnum(x *types.Type, values []types.Enumerator, id ref) bool {
 	if m.vlen(id) != len(values) || m.name(id) != x.Name || int64(m.size(id)) != x.Size {
 		return false
 	}
@@ -161,14 +161,14 @@ type comparison struct {
 }
 
 type pair struct {
-	x  *dwarfloc.Type
+	x  *types.Type
 	id ref
 }
 
 // maxDepth bounds how deep types are nested that are compared.
 const maxDepth = 200
 
-func (c *comparison) same(x *dwarfloc.Type, id ref, depth int) (bool, error) {
+func (c *comparison) same(x *types.Type, id ref, depth int) (bool, error) {
 	m := c.m
 	if id >= uint32(len(m.at)) || depth > maxDepth {
 		return false, nil
@@ -191,24 +191,24 @@ func (c *comparison) same(x *dwarfloc.Type, id ref, depth int) (bool, error) {
 		return made(want, m.size(id))
 	}
 	switch x.Kind {
-	case dwarfloc.TypeVoid:
+	case types.Void:
 		return id == 0, nil
-	case dwarfloc.TypeInt, dwarfloc.TypeChar, dwarfloc.TypeBool:
+	case types.Int, types.Char, types.Bool:
 		return kind == kindInt && m.name(id) == x.Name && int64(m.size(id)) == x.Size && m.sameInt(x, id), nil
-	case dwarfloc.TypeFloat:
+	case types.Float:
 		return kind == kindFloat && m.name(id) == x.Name && int64(m.size(id)) == x.Size, nil
-	case dwarfloc.TypePointer:
+	case types.Pointer:
 		return elem(kindPtr)
-	case dwarfloc.TypeFunc:
+	case types.Func:
 		return elem(kindProto)
-	case dwarfloc.TypeTypedef:
+	case types.Typedef:
 		if kind == kindTypedef && m.name(id) != x.Name {
 			return false, nil
 		}
 		return elem(kindTypedef)
-	case dwarfloc.TypeQualified:
+	case types.Qualified:
 		return elem(map[string]uint32{"const": kindConst, "volatile": kindVolatile, "restrict": kindRestrict}[x.Word()])
-	case dwarfloc.TypeArray:
+	case types.Array:
 		if kind != kindArray {
 			return false, nil
 		}
@@ -217,21 +217,21 @@ func (c *comparison) same(x *dwarfloc.Type, id ref, depth int) (bool, error) {
 			return false, err
 		}
 		return c.same(el, m.word(id, 0), depth+1)
-	case dwarfloc.TypeEnum:
+	case types.Enum:
 		if kind != kindEnum && kind != kindEnum64 {
 			return false, nil
 		}
 		values, err := x.Enumerators()
 		return err == nil && m.sameEnum(x, values, id), err
-	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass:
+	case types.Struct, types.Union, types.Class:
 		return c.sameRecord(x, id, depth)
 	}
 	return false, nil
 }
 
-func (c *comparison) sameRecord(x *dwarfloc.Type, id ref, depth int) (bool, error) {
+func (c *comparison) sameRecord(x *types.Type, id ref, depth int) (bool, error) {
 	m := c.m
-	isUnion := x.Kind == dwarfloc.TypeUnion
+	isUnion := x.Kind == types.Union
 	kind := m.kind(id)
 	if id == 0 || m.name(id) != x.Name {
 		return false, nil

@@ -13,7 +13,7 @@ var errTooManyTypes = errors.New("the image has too many types for a pack")
 
 // settle finds out which nodes are one type: those that nothing tells apart, neither they themselves nor what they are made
 // of. Nodes begin as one if they look the same alone, and are told apart by what they refer to until nothing changes.
-func (t *types) settle() {
+func (t *typeTable) settle() {
 	ids := make(map[string]uint32)
 	class := make([]uint32, len(t.nodes))
 	for i := range t.nodes {
@@ -72,7 +72,7 @@ func (n *node) eachRef(f func(*ref)) {
 
 // number returns the number that a type has in the pack. Types get theirs when they are first asked for, and what they are
 // made of right after them: so the numbers depend on the order of the questions alone.
-func (t *types) numberOf(id packfile.TypeID) packfile.TypeID {
+func (t *typeTable) numberOf(id packfile.TypeID) packfile.TypeID {
 	if uint32(id) < t.bound {
 		return id
 	}
@@ -95,7 +95,7 @@ func (t *types) numberOf(id packfile.TypeID) packfile.TypeID {
 }
 
 // write writes all types that have numbers.
-func (t *types) write(w *btfWriter) {
+func (t *typeTable) write(w *btfWriter) {
 	for _, r := range t.first {
 		t.numberOf(packfile.TypeID(r)) // it may be no site's
 	}

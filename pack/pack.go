@@ -64,7 +64,7 @@ func Write(ctx context.Context, img *dwarfloc.Image, o Options, w io.Writer) (*S
 }
 
 // write returns the file.
-func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t *types, sum *Summary, err error) {
+func write(ctx context.Context, img *dwarfloc.Image, o Options) (file []byte, t *typeTable, sum *Summary, err error) {
 	kernel, err := place.IsKernel(img)
 	if err != nil {
 		return nil, nil, nil, err
@@ -158,7 +158,7 @@ func orderOf(img *dwarfloc.Image) binary.ByteOrder {
 }
 
 // readSites adds all sites.
-func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *types, kernel bool, w *packfile.Writer) error {
+func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable, kernel bool, w *packfile.Writer) error {
 	r := &reader{img: img, types: t}
 	if kernel {
 		var err error

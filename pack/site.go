@@ -15,7 +15,7 @@ import (
 // reader reads what a pack says about sites.
 type reader struct {
 	img    *dwarfloc.Image
-	types  *types
+	types  *typeTable
 	causes *attachable.Table // nil if the image is not a kernel's
 }
 

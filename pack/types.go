@@ -3,7 +3,8 @@ package pack
 import (
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 
@@ -21,7 +22,7 @@ type node struct {
 	elem    ref
 	count   uint32 // elements of an array
 	members []member
-	values  []dwarfloc.Enumerator
+	values  []types.Enumerator
 	tag     string // a declaration tag, or ""
 	plain   bool   // it is spelled without "struct", "union" or "enum"
 }
@@ -32,14 +33,14 @@ type member struct {
 	off, bits uint64 // bits
 }
 
-// types are the types that sites name, and all that can be reached from them. In the debug information each unit has
+// typeTable holds the types that sites name, and all that can be reached from them. In the debug information each unit has
 // types of its own: those that nothing tells apart become one.
-type types struct {
+type typeTable struct {
 	mu    sync.Mutex
 	base  *matcher // nil if the image has no BTF of its own
 	bound ref
 	nodes []node
-	known map[*dwarfloc.Type]ref
+	known map[*types.Type]ref
 	inner map[key]ref // nodes for what is between types, by contents
 	first []ref       // see ambiguous
 
@@ -56,8 +57,8 @@ type key struct {
 	name  string
 }
 
-func newTypes(base *table) *types {
-	t := &types{bound: 1, known: make(map[*dwarfloc.Type]ref), inner: make(map[key]ref)}
+func newTypes(base *table) *typeTable {
+	t := &typeTable{bound: 1, known: make(map[*types.Type]ref), inner: make(map[key]ref)}
 	if base != nil {
 		t.base, t.bound = newMatcher(base), uint32(len(base.at))
 	}
@@ -65,7 +66,7 @@ func newTypes(base *table) *types {
 }
 
 // of returns a type as sites name it, until all are known. A nil type is void.
-func (t *types) of(x *dwarfloc.Type) (packfile.TypeID, error) {
+func (t *typeTable) of(x *types.Type) (packfile.TypeID, error) {
 	if x == nil {
 		return 0, nil
 	}
@@ -75,13 +76,13 @@ func (t *types) of(x *dwarfloc.Type) (packfile.TypeID, error) {
 	return packfile.TypeID(r), err
 }
 
-func (t *types) add(n node) ref {
+func (t *typeTable) add(n node) ref {
 	t.nodes = append(t.nodes, n)
 	return t.bound + uint32(len(t.nodes)-1)
 }
 
 // made returns the type of a kind that is made of another.
-func (t *types) made(k key) ref {
+func (t *typeTable) made(k key) ref {
 	if t.base != nil {
 		if id, ok := t.base.made[k]; ok {
 			return id
@@ -96,7 +97,7 @@ func (t *types) made(k key) ref {
 }
 
 // ref returns a type. Types that form a circle do so through structures, which are known before their members are.
-func (t *types) ref(x *dwarfloc.Type) (ref, error) {
+func (t *typeTable) ref(x *types.Type) (ref, error) {
 	if r, ok := t.known[x]; ok {
 		return r, nil
 	}
@@ -111,19 +112,19 @@ func (t *types) ref(x *dwarfloc.Type) (ref, error) {
 // they are reached.
 const maxTypes = 1 << 22
 
-func (t *types) read(x *dwarfloc.Type) (ref, error) {
+func (t *typeTable) read(x *types.Type) (ref, error) {
 	if len(t.nodes) > maxTypes {
 		return 0, errTooManyTypes
 	}
 	switch x.Kind {
-	case dwarfloc.TypeVoid:
+	case types.Void:
 		if x.Name == "" || x.Name == "void" {
 			return 0, nil
 		}
 		return t.made(key{kind: kindTypedef, name: x.Name}), nil
-	case dwarfloc.TypeInt, dwarfloc.TypeChar, dwarfloc.TypeBool, dwarfloc.TypeFloat:
+	case types.Int, types.Char, types.Bool, types.Float:
 		return t.number(x), nil
-	case dwarfloc.TypePointer:
+	case types.Pointer:
 		el, err := t.elem(x)
 		if err != nil {
 			return 0, err
@@ -135,7 +136,7 @@ func (t *types) read(x *dwarfloc.Type) (ref, error) {
 			el = t.made(key{kind: kindTypeTag, name: packfile.TagRvalueReference, elem: el})
 		}
 		return t.made(key{kind: kindPtr, elem: el}), nil
-	case dwarfloc.TypeQualified:
+	case types.Qualified:
 		el, err := t.elem(x)
 		if err != nil {
 			return 0, err
@@ -149,7 +150,7 @@ func (t *types) read(x *dwarfloc.Type) (ref, error) {
 			return t.made(key{kind: kindRestrict, elem: el}), nil
 		}
 		return t.made(key{kind: kindTypeTag, name: packfile.TagAtomic, elem: el}), nil
-	case dwarfloc.TypeTypedef:
+	case types.Typedef:
 		el, err := t.elem(x)
 		if err != nil {
 			return 0, err
@@ -161,29 +162,29 @@ func (t *types) read(x *dwarfloc.Type) (ref, error) {
 			}
 		}
 		return t.made(k), nil
-	case dwarfloc.TypeFunc:
+	case types.Func:
 		el, err := t.elem(x)
 		return t.made(key{kind: kindProto, elem: el}), err
-	case dwarfloc.TypeArray:
+	case types.Array:
 		el, n, err := x.Count()
 		if err != nil {
 			return 0, err
 		}
 		r, err := t.ref(el)
 		return t.made(key{kind: kindArray, elem: r, count: uint32(min(max(n, 0), 1<<32-1))}), err
-	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass:
+	case types.Struct, types.Union, types.Class:
 		return t.record(x)
-	case dwarfloc.TypeEnum:
+	case types.Enum:
 		return t.enum(x)
-	case dwarfloc.TypeComplex:
+	case types.Complex:
 		return t.opaque(x, packfile.TagComplex), nil
-	case dwarfloc.TypeMemberPointer:
+	case types.MemberPointer:
 		return t.opaque(x, packfile.TagMemberPointer), nil
 	}
 	return t.opaque(x, packfile.TagOther), nil
 }
 
-func (t *types) elem(x *dwarfloc.Type) (ref, error) {
+func (t *typeTable) elem(x *types.Type) (ref, error) {
 	el, err := x.Elem()
 	if err != nil {
 		return 0, err
@@ -192,11 +193,11 @@ func (t *types) elem(x *dwarfloc.Type) (ref, error) {
 }
 
 // opaque returns a structure without members for what BTF has no kind for.
-func (t *types) opaque(x *dwarfloc.Type, tag string) ref {
+func (t *typeTable) opaque(x *types.Type, tag string) ref {
 	return t.add(node{kind: kindStruct, name: x.String(), size: uint32(max(x.Size, 0)), tag: tag})
 }
 
-func (t *types) number(x *dwarfloc.Type) ref {
+func (t *typeTable) number(x *types.Type) ref {
 	if x.Size < 0 || x.Size > 1<<10 {
 		return t.opaque(x, packfile.TagOther)
 	}
@@ -205,7 +206,7 @@ func (t *types) number(x *dwarfloc.Type) ref {
 			return id
 		}
 	}
-	if x.Kind == dwarfloc.TypeFloat {
+	if x.Kind == types.Float {
 		return t.add(node{kind: kindFloat, name: x.Name, size: uint32(x.Size)})
 	}
 	n := node{kind: kindInt, name: x.Name, size: uint32(x.Size)}
@@ -213,16 +214,16 @@ func (t *types) number(x *dwarfloc.Type) ref {
 		n.enc |= intSigned
 	}
 	switch x.Kind {
-	case dwarfloc.TypeChar:
+	case types.Char:
 		n.enc |= intChar
-	case dwarfloc.TypeBool:
+	case types.Bool:
 		n.enc |= intBool
 	}
 	return t.add(n)
 }
 
 // record returns a structure, union or class.
-func (t *types) record(x *dwarfloc.Type) (ref, error) {
+func (t *typeTable) record(x *types.Type) (ref, error) {
 	if t.base != nil {
 		if id, err := t.base.record(x); id != 0 || err != nil {
 			return id, err
@@ -239,16 +240,16 @@ func (t *types) record(x *dwarfloc.Type) (ref, error) {
 		}
 	}
 	if full.Size < 0 {
-		return t.made(key{kind: kindFwd, name: x.Name, count: b2u(x.Kind == dwarfloc.TypeUnion)}), nil
+		return t.made(key{kind: kindFwd, name: x.Name, count: b2u(x.Kind == types.Union)}), nil
 	}
 	if full != x {
 		return t.ref(full)
 	}
 	n := node{kind: kindStruct, name: x.Name, size: uint32(min(x.Size, 1<<32-1)), plain: x.Name != "" && x.Word() == ""}
 	switch x.Kind {
-	case dwarfloc.TypeUnion:
+	case types.Union:
 		n.kind = kindUnion
-	case dwarfloc.TypeClass:
+	case types.Class:
 		n.tag = packfile.TagClass
 	}
 	r := t.add(n)
@@ -270,7 +271,7 @@ func (t *types) record(x *dwarfloc.Type) (ref, error) {
 	return r, nil
 }
 
-func (t *types) enum(x *dwarfloc.Type) (ref, error) {
+func (t *typeTable) enum(x *types.Type) (ref, error) {
 	full := x
 	if x.Size < 0 {
 		var err error

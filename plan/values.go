@@ -8,7 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -229,7 +230,7 @@ const (
 )
 
 // object returns the bytes of an object of a type, which others may follow.
-func object(t *dwarfloc.Type, b []byte) []byte {
+func object(t *types.Type, b []byte) []byte {
 	if t.Size >= 0 && t.Size < int64(len(b)) {
 		return b[:t.Size]
 	}
@@ -237,7 +238,7 @@ func object(t *dwarfloc.Type, b []byte) []byte {
 }
 
 // decode decodes an object of a type.
-func decode(t *dwarfloc.Type, b []byte, depth int) any {
+func decode(t *types.Type, b []byte, depth int) any {
 	r, err := t.Resolve()
 	if err != nil || depth > maxFormatDepth {
 		return rawBytes(b)
@@ -245,11 +246,11 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 	obj := object(r, b)
 	size := len(obj)
 	switch r.Kind {
-	case dwarfloc.TypePointer:
+	case types.Pointer:
 		return hexText(number(obj))
-	case dwarfloc.TypeBool:
+	case types.Bool:
 		return number(obj) != 0
-	case dwarfloc.TypeChar:
+	case types.Char:
 		if size == 4 && utf8.ValidRune(rune(number(obj))) {
 			return letter(number(obj))
 		}
@@ -257,7 +258,7 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 		if c := byte(number(obj)); r.Name == "char" && c >= ' ' && c < 0x7f {
 			return char(c)
 		}
-	case dwarfloc.TypeEnum:
+	case types.Enum:
 		v := extended(number(obj), size)
 		if !r.Signed {
 			v = int64(number(obj))
@@ -265,24 +266,24 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 		if name, err := r.Enumerator(v); err == nil && name != "" {
 			return literal(name)
 		}
-	case dwarfloc.TypeFloat:
+	case types.Float:
 		if x, ok := float(r.Name, obj); ok {
 			return x
 		}
 		return rawBytes(obj)
-	case dwarfloc.TypeComplex:
+	case types.Complex:
 		if x, ok := complexNumber(r.Name, obj); ok {
 			return x
 		}
 		return rawBytes(obj)
-	case dwarfloc.TypeMemberPointer:
+	case types.MemberPointer:
 		if size > 8 {
 			// A function's address, or 1 plus its place in a table of virtual functions; and
 			// what is added to "this".
 			return literal(fmt.Sprintf("{%#x, %d}", number(obj[:size/2]), int64(number(obj[size/2:]))))
 		}
 		return extended(number(obj), size) // an offset, or -1
-	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass:
+	case types.Struct, types.Union, types.Class:
 		if x, ok := variant(r, obj, depth); ok {
 			return x
 		}
@@ -291,9 +292,9 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 			return rawBytes(obj)
 		}
 		return members(all, obj, depth, "{}")
-	case dwarfloc.TypeArray:
+	case types.Array:
 		return array(r, obj, depth)
-	case dwarfloc.TypeInt:
+	case types.Int:
 	default:
 		return rawBytes(obj)
 	}
@@ -308,7 +309,7 @@ func decode(t *dwarfloc.Type, b []byte, depth int) any {
 
 // members prints an object with its members: in braces with their names, or in parentheses
 // without.
-func members(all []dwarfloc.Member, b []byte, depth int, brackets string) literal {
+func members(all []types.Member, b []byte, depth int, brackets string) literal {
 	var out strings.Builder
 	out.WriteByte(brackets[0])
 	for i, m := range all {
@@ -349,7 +350,7 @@ func members(all []dwarfloc.Member, b []byte, depth int, brackets string) litera
 }
 
 // array prints an array with its elements, or returns the text of an array of characters.
-func array(t *dwarfloc.Type, b []byte, depth int) any {
+func array(t *types.Type, b []byte, depth int) any {
 	el, n, err := t.Count()
 	if err != nil {
 		return rawBytes(b)
@@ -358,7 +359,7 @@ func array(t *dwarfloc.Type, b []byte, depth int) any {
 	if err != nil || size <= 0 {
 		return rawBytes(b)
 	}
-	if r, err := el.Resolve(); err == nil && r.Kind == dwarfloc.TypeChar && r.Name == "char" && printable(b) {
+	if r, err := el.Resolve(); err == nil && r.Kind == types.Char && r.Name == "char" && printable(b) {
 		return text(b)
 	}
 	var parts []string

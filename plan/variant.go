@@ -3,12 +3,12 @@ package plan
 import (
 	"strconv"
 
-	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // variant prints an enum of Rust: the variant that its discriminant selects, with its
 // members. ok is false for other types.
-func variant(t *dwarfloc.Type, b []byte, depth int) (text literal, ok bool) {
+func variant(t *types.Type, b []byte, depth int) (text literal, ok bool) {
 	discriminant, variants, err := t.Variants()
 	if err != nil || len(variants) == 0 {
 		return "", false
@@ -38,7 +38,7 @@ func variant(t *dwarfloc.Type, b []byte, depth int) (text literal, ok bool) {
 
 // payload prints a variant's members as Rust writes them: nothing, {w=2, h=3}, or (4, 5) if
 // they have no names.
-func payload(t *dwarfloc.Type, b []byte, depth int) literal {
+func payload(t *types.Type, b []byte, depth int) literal {
 	r, err := t.Resolve()
 	if err != nil || depth > maxFormatDepth {
 		return rawBytes(b)
@@ -53,7 +53,7 @@ func payload(t *dwarfloc.Type, b []byte, depth int) literal {
 }
 
 // unnamed reports whether members are those of a tuple, which rustc calls __0, __1, ...
-func unnamed(all []dwarfloc.Member) bool {
+func unnamed(all []types.Member) bool {
 	for i := range all {
 		if all[i].Name != "__"+strconv.Itoa(i) {
 			return false

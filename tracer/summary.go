@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
@@ -418,7 +420,7 @@ func (c *counted) oneType(arg int) bool {
 		if a.Variable != nil && a.Variable.Type != nil {
 			// Two types of a name can differ, in two compilation units.
 			text += fmt.Sprintf(" %v", a.Variable.Type)
-			if r, err := a.Variable.Type.Resolve(); err != nil || r.Kind != dwarfloc.TypeInt && r.Kind != dwarfloc.TypePointer && r.Kind != dwarfloc.TypeBool && r.Kind != dwarfloc.TypeChar {
+			if r, err := a.Variable.Type.Resolve(); err != nil || r.Kind != types.Int && r.Kind != types.Pointer && r.Kind != types.Bool && r.Kind != types.Char {
 				text += " " + strconv.Itoa(i)
 			}
 		}
@@ -447,7 +449,7 @@ func (c *counted) number(name string) (counter, error) {
 		case a.Kind != prologue.KindScalar:
 			what = "is no number"
 		case a.Type.Kind == probe.TypeNone && a.Variable != nil && a.Variable.Type != nil:
-			if r, err := a.Variable.Type.Resolve(); err == nil && (r.Kind == dwarfloc.TypeFloat || r.Kind == dwarfloc.TypeComplex) {
+			if r, err := a.Variable.Type.Resolve(); err == nil && (r.Kind == types.Float || r.Kind == types.Complex) {
 				what = "is a floating-point number"
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/oracle"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -348,7 +350,7 @@ func (c *comparer) types(at string, p *oracle.Param, v *dwarfloc.Variable) {
 	}
 	scalar := false
 	switch t.Kind {
-	case dwarfloc.TypeInt, dwarfloc.TypeBool, dwarfloc.TypeChar, dwarfloc.TypeEnum, dwarfloc.TypePointer:
+	case types.Int, types.Bool, types.Char, types.Enum, types.Pointer:
 		scalar = true
 	}
 	if scalar != p.Type.Scalar {

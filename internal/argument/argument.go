@@ -4,6 +4,8 @@ package argument
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -108,7 +110,7 @@ func (a *argument) shape(o *Options) error {
 
 // contents makes an argument that is a string or a slice, in languages where these are
 // structures, what it refers to.
-func (a *argument) contents(t *dwarfloc.Type, o *Options) error {
+func (a *argument) contents(t *types.Type, o *Options) error {
 	if !isRecord(t) || o.StringBytes == 0 {
 		return nil // or there is no room
 	}
@@ -123,13 +125,13 @@ func (a *argument) contents(t *dwarfloc.Type, o *Options) error {
 	return nil
 }
 
-func isRecord(t *dwarfloc.Type) bool {
-	return t.Kind == dwarfloc.TypeStruct || t.Kind == dwarfloc.TypeClass
+func isRecord(t *types.Type) bool {
+	return t.Kind == types.Struct || t.Kind == types.Class
 }
 
 // element returns the type of what a pointer points to, or of an array's elements, without
 // typedefs and qualifiers.
-func element(t *dwarfloc.Type) (*dwarfloc.Type, error) {
+func element(t *types.Type) (*types.Type, error) {
 	el, err := t.Elem()
 	if err != nil {
 		return nil, err
@@ -137,9 +139,9 @@ func element(t *dwarfloc.Type) (*dwarfloc.Type, error) {
 	return el.Resolve()
 }
 
-func aggregate(t *dwarfloc.Type) bool {
+func aggregate(t *types.Type) bool {
 	switch t.Kind {
-	case dwarfloc.TypeStruct, dwarfloc.TypeUnion, dwarfloc.TypeClass, dwarfloc.TypeArray:
+	case types.Struct, types.Union, types.Class, types.Array:
 		return true
 	}
 	return false
@@ -170,12 +172,12 @@ func (a *argument) number() {
 }
 
 // character reports whether elements with a type can form a string.
-func character(t *dwarfloc.Type) bool {
-	return t.Size == 1 && (t.Kind == dwarfloc.TypeChar || t.Kind == dwarfloc.TypeInt)
+func character(t *types.Type) bool {
+	return t.Size == 1 && (t.Kind == types.Char || t.Kind == types.Int)
 }
 
 // str makes the argument a string: its variable must be an array, or point to one.
-func (a *argument) str(t *dwarfloc.Type, o *Options) error {
+func (a *argument) str(t *types.Type, o *Options) error {
 	a.Kind = prologue.KindString
 	if a.want.Kind == probe.TypeUString {
 		a.Kind = prologue.KindUserString
@@ -187,21 +189,21 @@ func (a *argument) str(t *dwarfloc.Type, o *Options) error {
 		return err
 	}
 	v := a.variable
-	var el *dwarfloc.Type
-	if t.Kind == dwarfloc.TypePointer || t.Kind == dwarfloc.TypeArray {
+	var el *types.Type
+	if t.Kind == types.Pointer || t.Kind == types.Array {
 		var err error
 		if el, err = element(t); err != nil {
 			return err
 		}
 	}
 	switch {
-	case el == nil && v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && t.Kind == dwarfloc.TypeInt:
+	case el == nil && v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && t.Kind == types.Int:
 		// Memory that the definition names has no type that could disallow it.
-	case el == nil && v.Role == dwarfloc.RoleGiven && t.Kind == dwarfloc.TypeInt && bytes(t) == 8, el != nil && t.Kind == dwarfloc.TypePointer && el.Kind == dwarfloc.TypeVoid:
+	case el == nil && v.Role == dwarfloc.RoleGiven && t.Kind == types.Int && bytes(t) == 8, el != nil && t.Kind == types.Pointer && el.Kind == types.Void:
 		a.follow() // an address without a type, or with void: a register, void *
 	case el == nil || !character(el):
 		a.mismatch("%q is %v, and a string is a char * or an array of char", a.Name, v.Type)
-	case t.Kind == dwarfloc.TypeArray:
+	case t.Kind == types.Array:
 		if a.Size = size; size > 0 {
 			a.MaxBytes = min(a.MaxBytes, size+1)
 		}
@@ -234,16 +236,16 @@ func (a *argument) followObject() error {
 
 // array makes the argument an array with as many elements as the definition says, from
 // its variable or from what that points to.
-func (a *argument) array(t *dwarfloc.Type) {
+func (a *argument) array(t *types.Type) {
 	has := a.Size
 	a.Kind, a.Signed = prologue.KindObject, false
 	a.Size = a.want.Count * ElementBits(a.want) / 8
 	v := a.variable
 	switch {
-	case t.Kind == dwarfloc.TypePointer:
+	case t.Kind == types.Pointer:
 		a.follow()
-	case v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && t.Kind == dwarfloc.TypeInt:
-	case v.Role == dwarfloc.RoleGiven && t.Kind == dwarfloc.TypeInt && has == 8 && a.Size > has:
+	case v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && t.Kind == types.Int:
+	case v.Role == dwarfloc.RoleGiven && t.Kind == types.Int && has == 8 && a.Size > has:
 		a.follow() // a register or a computed address
 	case has > 0 && a.Size > has:
 		a.mismatch("%q is %v of %d bytes, and %v takes %d", a.Name, v.Type, has, a.want, a.Size)
@@ -270,7 +272,7 @@ func (a *argument) follow() {
 	a.Loc = l
 }
 
-func bytes(t *dwarfloc.Type) int64 {
+func bytes(t *types.Type) int64 {
 	n, err := t.ByteSize()
 	if err != nil {
 		return -1
@@ -278,7 +280,7 @@ func bytes(t *dwarfloc.Type) int64 {
 	return n
 }
 
-func pointerSize(t *dwarfloc.Type) uint8 {
+func pointerSize(t *types.Type) uint8 {
 	if n, err := t.ByteSize(); err == nil && n > 0 && n <= 8 {
 		return uint8(n)
 	}
@@ -286,7 +288,7 @@ func pointerSize(t *dwarfloc.Type) uint8 {
 }
 
 // bitField picks bits from what the variable's location holds.
-func (a *argument) bitField(t *dwarfloc.Type) {
+func (a *argument) bitField(t *types.Type) {
 	whole := a.want.Container / 8
 	if aggregate(t) || a.Size > 0 && whole > a.Size {
 		a.mismatch("%q is %v of %d bytes, and %v is cut from %d", a.Name, a.variable.Type, a.Size, a.want, whole)

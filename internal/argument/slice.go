@@ -3,6 +3,8 @@ package argument
 import (
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -24,7 +26,7 @@ var sliceTypes = []struct {
 }
 
 // slice makes the argument the elements that a slice refers to. ok is false for other types.
-func (a *argument) slice(t *dwarfloc.Type) (ok bool, err error) {
+func (a *argument) slice(t *types.Type) (ok bool, err error) {
 	first, length, el, err := sliceOf(a.variable, t)
 	if err != nil || el == nil {
 		return false, err
@@ -52,7 +54,7 @@ func (a *argument) slice(t *dwarfloc.Type) (ok bool, err error) {
 }
 
 // Element returns the type of the elements of a slice.
-func Element(v *dwarfloc.Variable) (*dwarfloc.Type, error) {
+func Element(v *dwarfloc.Variable) (*types.Type, error) {
 	if v.Elements.Kind != loc.KindNone {
 		return v.Type, nil
 	}
@@ -65,12 +67,12 @@ func Element(v *dwarfloc.Variable) (*dwarfloc.Type, error) {
 }
 
 // elements makes the argument the elements of a range: as they are, or bytes as a string.
-func (a *argument) elements(t *dwarfloc.Type, o *Options) error {
+func (a *argument) elements(t *types.Type, o *Options) error {
 	v := a.variable
 	a.Length, a.MaxBytes, a.Signed = v.Elements, o.StringBytes, false
 	switch {
 	case a.want.Kind == probe.TypeString || a.want.Kind == probe.TypeUString:
-		if !character(t) && t.Kind != dwarfloc.TypeVoid {
+		if !character(t) && t.Kind != types.Void {
 			a.mismatch("%q is elements of %v, and a string has characters", a.Name, v.Type)
 		}
 		if a.Kind, a.Size = prologue.KindString, 0; a.want.Kind == probe.TypeUString {
@@ -89,7 +91,7 @@ func (a *argument) elements(t *dwarfloc.Type, o *Options) error {
 // sliceOf returns the pointer to a slice's elements, their number and their type; el is nil
 // if t is no slice. Since Rust 1.82 a Vec has a pointer to u8; its parameter T is the type of
 // the elements.
-func sliceOf(v *dwarfloc.Variable, t *dwarfloc.Type) (first, length *dwarfloc.Variable, el *dwarfloc.Type, err error) {
+func sliceOf(v *dwarfloc.Variable, t *types.Type) (first, length *dwarfloc.Variable, el *types.Type, err error) {
 	for i := range sliceTypes {
 		x := &sliceTypes[i]
 		if !strings.HasPrefix(unqualified(t.Name), x.prefix) {
@@ -108,7 +110,7 @@ func sliceOf(v *dwarfloc.Variable, t *dwarfloc.Type) (first, length *dwarfloc.Va
 			return nil, nil, nil, err
 		}
 		p, err := first.Type.Resolve()
-		if err != nil || p.Kind != dwarfloc.TypePointer {
+		if err != nil || p.Kind != types.Pointer {
 			return nil, nil, nil, err
 		}
 		if el, err = p.Elem(); err != nil {

@@ -3,6 +3,8 @@ package argument
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -34,7 +36,7 @@ var texts = []text{
 // counted makes the argument the string that a structure or class is, in languages whose
 // strings have a length. always is set if the definition asks for a string; else only types
 // that are nothing but strings count. ok is false for other types.
-func (a *argument) counted(t *dwarfloc.Type, always bool) (ok bool, err error) {
+func (a *argument) counted(t *types.Type, always bool) (ok bool, err error) {
 	if !isRecord(t) {
 		return false, nil
 	}
@@ -66,8 +68,8 @@ func (a *argument) counted(t *dwarfloc.Type, always bool) (ok bool, err error) {
 }
 
 // countedOrPointed is counted for what the definition calls a string, or a pointer to one.
-func (a *argument) countedOrPointed(t *dwarfloc.Type) (ok bool, err error) {
-	if t.Kind != dwarfloc.TypePointer {
+func (a *argument) countedOrPointed(t *types.Type) (ok bool, err error) {
+	if t.Kind != types.Pointer {
 		return a.counted(t, true)
 	}
 	el, err := element(t)
@@ -97,7 +99,7 @@ func steps(members []string) []probe.Step {
 // pointsToChars reports whether a variable is a pointer to characters.
 func pointsToChars(v *dwarfloc.Variable) (bool, error) {
 	t, err := v.Type.Resolve()
-	if err != nil || t.Kind != dwarfloc.TypePointer {
+	if err != nil || t.Kind != types.Pointer {
 		return false, err
 	}
 	el, err := element(t)
@@ -107,7 +109,7 @@ func pointsToChars(v *dwarfloc.Variable) (bool, error) {
 // isLength reports whether a variable is as wide as the lengths that prologues read.
 func isLength(v *dwarfloc.Variable) (bool, error) {
 	t, err := v.Type.Resolve()
-	return err == nil && t.Kind == dwarfloc.TypeInt && t.Size == 8, err
+	return err == nil && t.Kind == types.Int && t.Size == 8, err
 }
 
 // setCounted makes the argument the string at an address, with a length.

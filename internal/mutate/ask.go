@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
@@ -48,8 +50,8 @@ type asker struct {
 	log    io.Writer // gets the answers as text, if not nil
 	faults []Fault
 	codes  []bpfexec.Code
-	types  map[*dwarfloc.Type]bool // that were asked
-	limit  time.Duration           // of processor time for a question
+	types  map[*types.Type]bool // that were asked
+	limit  time.Duration        // of processor time for a question
 }
 
 // maxFaults of one variant are kept: they mostly have one cause.
@@ -118,7 +120,7 @@ func limitFor(size int) time.Duration {
 
 // ask opens an image of some bytes and asks it everything. log may be nil.
 func ask(ctx context.Context, size int, open func() (*dwarfloc.Image, error), log io.Writer) answer {
-	a := &asker{out: sha256.New(), log: log, types: make(map[*dwarfloc.Type]bool), limit: limitFor(size)}
+	a := &asker{out: sha256.New(), log: log, types: make(map[*types.Type]bool), limit: limitFor(size)}
 	var result answer
 	a.question("open", func() {
 		img, err := open()

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bpfprologue/bpfprologue/types"
+
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -156,7 +158,7 @@ func (a *asker) location(v *dwarfloc.Variable, l *loc.Location) {
 }
 
 // typeOf asks a type for its parts, some steps deep.
-func (a *asker) typeOf(t *dwarfloc.Type, depth int) {
+func (a *asker) typeOf(t *types.Type, depth int) {
 	if t == nil || depth > 3 || a.types[t] {
 		return
 	}

@@ -1,4 +1,4 @@
-package dwarfloc
+package types
 
 import (
 	"fmt"
@@ -38,19 +38,19 @@ func (t *Type) String() string {
 // spell returns what a declaration with this type has before and after the declared
 // name.
 func (t *Type) spell(depth int) (prefix, suffix string) {
-	if depth > maxTypeDepth {
+	if depth > MaxDepth {
 		return "...", ""
 	}
 	elem := func() (*Type, string, string) {
 		el, err := t.Elem()
 		if err != nil {
-			return voidType, "?", ""
+			return VoidType, "?", ""
 		}
 		p, s := el.spell(depth + 1)
 		return el, p, s
 	}
 	switch t.Kind {
-	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
+	case Struct, Union, Class, Enum:
 		word := recordWords[t.Kind]
 		switch {
 		case t.Name == "" && t.elem.Form == dw.FormRefSig8:
@@ -59,57 +59,45 @@ func (t *Type) spell(depth int) (prefix, suffix string) {
 		case t.Name == "":
 			return word + " {...}", ""
 		}
-		if t.plain || t.u != nil && !dw.IsC(t.u.language()) {
+		if t.src != nil && !t.src.tagged(t) {
 			return t.spelled(), ""
 		}
 		return word + " " + t.spelled(), ""
-	case TypePointer:
+	case Pointer:
 		el, p, s := elem()
 		mark := t.mark()
-		if el.Kind == TypeFunc || el.Kind == TypeArray {
+		if el.Kind == Func || el.Kind == Array {
 			return p + " (" + mark, ")" + s
 		}
 		if p[len(p)-1] != '*' && p[len(p)-1] != '(' {
 			p += " "
 		}
 		return p + mark, s
-	case TypeQualified:
+	case Qualified:
 		word := qualifierWords[t.tag]
 		el, p, s := elem()
-		if el.Kind == TypePointer {
+		if el.Kind == Pointer {
 			return p + " " + word, s
 		}
 		return word + " " + p, s
-	case TypeFunc:
+	case Func:
 		_, p, s := elem()
 		return p, "()" + s
-	case TypeMemberPointer:
-		if t.b != nil {
-			return t.spelled(), "" // as a pack has it
-		}
-		el, p, s := elem()
-		if of := t.containing() + "::*"; el.Kind == TypeFunc {
-			return p + " (" + of, ")" + s
-		} else {
-			return p + " " + of, s
-		}
-	case TypeArray:
+	case MemberPointer:
+		return t.src.memberPointer(t, depth)
+	case Array:
 		_, p, s := elem()
 		dims := ""
-		if t.b != nil {
-			dims = dimension(t.count)
-		} else if e, err := t.u.Entry(t.off); err == nil {
-			n, _ := t.dims(e)
-			for _, d := range n {
-				dims += dimension(d)
-			}
+		n, _ := t.src.dimensions(t)
+		for _, d := range n {
+			dims += dimension(d)
 		}
 		return p, dims + s
 	}
 	if t.Name != "" {
 		return t.spelled(), ""
 	}
-	if t.Kind == TypeVoid {
+	if t.Kind == Void {
 		return "void", ""
 	}
 	return fmt.Sprintf("type %#x", uint32(t.tag)), ""
@@ -123,49 +111,25 @@ func dimension(n int64) string {
 	return "[" + strconv.FormatInt(n, 10) + "]"
 }
 
-// containing returns the name of the class of a pointer to a member.
-func (t *Type) containing() string {
-	if t.b != nil {
-		return t.Name
-	}
-	e, err := t.u.Entry(t.off)
-	if err != nil {
-		return "?"
-	}
-	var class dw.Value
-	if err := e.Attrs(func(a dw.Attr, v dw.Value) {
-		if a == dw.AttrContainingType {
-			class = v
-		}
-	}); err != nil {
-		return "?"
-	}
-	c, err := t.u.typeOf(class)
-	if err != nil {
-		return "?"
-	}
-	return c.Name
-}
-
 // Word returns what the type itself adds to a spelling: "struct", "union", "class" or "enum", or "" in
 // languages that have none of these before a name; "*", "&" or "&&" for what points; "const", "volatile",
 // "restrict" or "_Atomic" for what is qualified; "" for others.
 func (t *Type) Word() string {
 	switch t.Kind {
-	case TypeStruct, TypeUnion, TypeClass, TypeEnum:
-		if t.Name != "" && t.u != nil && !dw.IsC(t.u.language()) {
+	case Struct, Union, Class, Enum:
+		if t.Name != "" && t.src != nil && !t.src.tagged(t) {
 			return ""
 		}
 		return recordWords[t.Kind]
-	case TypePointer:
+	case Pointer:
 		return t.mark()
-	case TypeQualified:
+	case Qualified:
 		return qualifierWords[t.tag]
 	}
 	return ""
 }
 
-var recordWords = map[TypeKind]string{TypeStruct: "struct", TypeUnion: "union", TypeClass: "class", TypeEnum: "enum"}
+var recordWords = map[Kind]string{Struct: "struct", Union: "union", Class: "class", Enum: "enum"}
 
 var qualifierWords = map[dw.Tag]string{dw.TagConstType: "const", dw.TagVolatileType: "volatile", dw.TagRestrictType: "restrict", dw.TagAtomicType: "_Atomic"}
 

@@ -1,4 +1,4 @@
-package dwarfloc
+package types
 
 import (
 	"sync"
@@ -17,18 +17,18 @@ type partialLangs struct {
 }
 
 // language returns the unit's language, or 0 if nothing says it.
-func (u *unit) language() uint64 {
+func (u *unitTypes) language() uint64 {
 	if u.Lang != 0 {
 		return u.Lang
 	}
-	l := &u.img.langs
-	l.once.Do(func() { l.of = u.img.importedLangs() })
+	l := &u.all.langs
+	l.once.Do(func() { l.of = u.all.importedLangs() })
 	return l.of[u.Number]
 }
 
 // importedLangs finds the languages of partial units. Damage is told where an entry is asked for.
-func (img *Image) importedLangs() []uint64 {
-	of := make([]uint64, len(img.units))
+func (d *DWARF) importedLangs() []uint64 {
+	of := make([]uint64, len(d.units))
 	var mark func(u *dw.Unit, lang uint64)
 	mark = func(u *dw.Unit, lang uint64) {
 		root, err := u.Entry(u.First)
@@ -56,8 +56,8 @@ func (img *Image) importedLangs() []uint64 {
 		})
 	}
 	common, mixed := uint64(0), false
-	for i := range img.units {
-		if u := img.units[i].Unit.Unit; u.Load() == nil && u.Lang != 0 {
+	for i := range d.units {
+		if u := d.units[i].Unit; u.Load() == nil && u.Lang != 0 {
 			mark(u, u.Lang)
 			mixed = mixed || common != 0 && common != u.Lang && (!dw.IsC(common) || !dw.IsC(u.Lang))
 			common = u.Lang
