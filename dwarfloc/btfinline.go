@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/abi"
+
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
@@ -163,7 +165,7 @@ func btfLocation(s *Site, at *btf.Type) (loc.Location, loc.Reason) {
 	case place == btf.LocReg|btf.LocDeref && len(values) == 1:
 		return loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(s.Image.Arch(), uint64(values[0]))
 	case place&^btf.LocDeref == btf.LocReg|btf.LocOffset && len(values) >= 2:
-		l := loc.Location{Kind: loc.KindValue, Expr: register(uint16(values[0]), number(1, true))}
+		l := loc.Location{Kind: loc.KindValue, Expr: abi.Register(uint16(values[0]), number(1, true))}
 		if place&btf.LocDeref != 0 {
 			l.Kind = loc.KindMemory
 		}

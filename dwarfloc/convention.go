@@ -86,7 +86,7 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 	if len(a.Args) == 0 {
 		return signatureChanged, nil
 	}
-	next := passer{a: s.Image.machine()}
+	next := abi.NewAssigner(s.Image.machine())
 	result, err := u.resultType(e)
 	if err != nil {
 		return signatureChanged, err
@@ -95,7 +95,7 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 	if err != nil {
 		return signatureChanged, err
 	}
-	if known, err := next.result(result, u.Lang, variadic); err != nil || !known {
+	if known, err := next.Result(result, u.Lang, variadic); err != nil || !known {
 		return signatureChanged, err
 	}
 	return k, s.declaredParams(e, func(d *varEntry) (more bool, err error) {
@@ -103,18 +103,18 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 		if err != nil {
 			return false, err
 		}
-		p, known, err := passingOf(t, u.Lang, s.Image.machine())
-		if err != nil || !known || variadic && p.vectors > 0 && abi.Of(a).VariadicWords {
+		p, known, err := abi.PassingOf(t, u.Lang, s.Image.machine())
+		if err != nil || !known || variadic && p.Vectors > 0 && abi.Of(a).VariadicWords {
 			return false, err
 		}
-		if p.nothing() {
+		if p.Nothing() {
 			return true, nil // nothing is passed
 		}
 		param := passedParam{}
 		if param.root, err = d.ultimate(nil); err != nil {
 			return false, err
 		}
-		param.loc, param.reason = next.next(&p)
+		param.loc, param.reason = next.Next(&p)
 		*to = append(*to, param)
 		return true, nil
 	})

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/internal/abi"
+
 	"github.com/bpfprologue/bpfprologue/types"
 
 	"github.com/bpfprologue/bpfprologue/arch"
@@ -494,9 +496,9 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := passer{a: s.Image.machine()}
+	next := abi.NewAssigner(s.Image.machine())
 	known := len(a.Args) > 0 && v.s.reason == ""
-	ok, err := next.result(result, dw.LangC, false)
+	ok, err := next.Result(result, dw.LangC, false)
 	if err != nil {
 		return nil, err
 	}
@@ -514,12 +516,12 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 		if !known {
 			continue
 		}
-		var pass passing
-		if pass, known, err = passingOf(x.Type, dw.LangC, s.Image.machine()); err != nil {
+		var pass abi.Passing
+		if pass, known, err = abi.PassingOf(x.Type, dw.LangC, s.Image.machine()); err != nil {
 			return nil, err
 		}
-		if known && !pass.nothing() {
-			x.Loc, x.Reason = next.next(&pass)
+		if known && !pass.Nothing() {
+			x.Loc, x.Reason = next.Next(&pass)
 			x.Loc.Rule = loc.RuleABIBTF
 		} else if known {
 			x.Reason = notDescribed("where a value without bytes is")
@@ -556,7 +558,7 @@ func (v btfValues) result(s *Site) (*Variable, error) {
 		x.Reason = notDescribed(v.s.reason)
 		return x, nil
 	}
-	x.Loc, x.Reason, err = returned(x.Type, dw.LangC, s.Image.machine())
+	x.Loc, x.Reason, err = abi.Returned(x.Type, dw.LangC, s.Image.machine())
 	if x.Reason.Code == loc.ReasonNone {
 		x.Loc.Rule = loc.RuleABIBTF
 	}

@@ -3,10 +3,9 @@ package dwarfloc
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -105,8 +104,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	a := &goABI{s: s}
-	a.begin()
+	a := abi.NewGo(s.u.img.Arch(), strings.Contains(s.u.Producer(), "regabi") && !strings.HasSuffix(s.Symbol, ".abi0"))
 	for _, isResult := range []bool{false, true} {
 		for _, p := range params {
 			if p.result != isResult {
@@ -118,7 +116,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 				return nil, false, err
 			}
 			text := u.Text(p.name)
-			place, reason, err := a.place(t)
+			place, reason, err := a.Place(t)
 			if err != nil {
 				return nil, false, err
 			}
@@ -131,7 +129,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 				return &Variable{Name: "$retval", Role: RoleGiven, Type: t, Loc: place, Reason: reason, Entries: 1}, true, nil
 			}
 		}
-		a.results()
+		a.Results()
 	}
 	return nil, false, nil
 }
@@ -169,215 +167,4 @@ func goParameters(e dw.Entry) (out []goParameter, err error) {
 		return true, err
 	})
 	return out, err
-}
-
-// goABI assigns parameters and then results to registers and the stack.
-type goABI struct {
-	s            *Site
-	ints, floats []uint16 // registers that are left, by their DWARF numbers
-	stack        int64    // bytes that are used on the stack
-
-	// What the current value has.
-	pieces  []loc.Piece
-	bits    uint64 // of pieces
-	vectors bool   // some pieces are in vector registers
-}
-
-// goRegisters has the registers of Go's ABIInternal by architecture: R0 to R15 on arm64, RAX,
-// RBX, RCX, RDI, RSI, R8 to R11 on amd64, and as many vector registers.
-var goRegisters = map[string]struct{ ints, floats []uint16 }{
-	"amd64": {[]uint16{0, 3, 2, 5, 4, 8, 9, 10, 11}, sequence(17, 15)},
-	"arm64": {sequence(0, 16), sequence(64, 16)},
-}
-
-func sequence(from uint16, n int) []uint16 {
-	out := make([]uint16, n)
-	for i := range out {
-		out[i] = from + uint16(i)
-	}
-	return out
-}
-
-// begin makes all registers free. Before Go 1.17, and in assembler code and what it calls
-// (ABI0), none is used.
-func (a *goABI) begin() {
-	a.ints, a.floats = nil, nil
-	if strings.Contains(a.s.u.Producer(), "regabi") && !strings.HasSuffix(a.s.Symbol, ".abi0") {
-		r := goRegisters[a.s.u.img.Arch().Name]
-		a.ints, a.floats = r.ints, r.floats
-	}
-}
-
-// results begins with the results: all registers are free again, and those on the stack are
-// aligned.
-func (a *goABI) results() {
-	a.begin()
-	a.align(int64(a.s.u.img.Arch().WordSize))
-}
-
-func (a *goABI) align(n int64) {
-	if n > 1 {
-		a.stack = (a.stack + n - 1) / n * n
-	}
-}
-
-// place assigns the next value: all of it to registers, if there are enough, or else to
-// the stack.
-func (a *goABI) place(t *types.Type) (l loc.Location, r loc.Reason, err error) {
-	size, err := t.ByteSize()
-	if err != nil {
-		return l, r, err
-	}
-	if f, err := t.Resolve(); err == nil && f.Kind == types.Func {
-		size = int64(a.s.u.img.Arch().WordSize) // a pointer to a closure
-	}
-	ints, floats := a.ints, a.floats
-	a.pieces, a.bits, a.vectors = nil, 0, false
-	fits, err := a.registers(t, 0, 0)
-	if err != nil || size < 0 {
-		return l, loc.Reason{Code: loc.ReasonIncompleteType}, err
-	}
-	if fits {
-		l, r := a.inRegisters(uint64(size))
-		return l, r, nil
-	}
-	a.ints, a.floats = ints, floats
-	align, err := goAlign(t, 0)
-	if err != nil {
-		return l, r, err
-	}
-	a.align(align)
-	// The first argument is after the return address, which arm64 leaves room for too.
-	arch := a.s.u.img.Arch()
-	l = loc.Location{Kind: loc.KindMemory, Rule: loc.RuleABI, Expr: register(arch.SP, uint64(int64(arch.WordSize)+a.stack))}
-	a.stack += size
-	return l, loc.Reason{}, nil
-}
-
-// inRegisters returns the location that the pieces make. Of a structure with a number in a
-// vector register the rest can still be read.
-func (a *goABI) inRegisters(size uint64) (l loc.Location, r loc.Reason) {
-	if a.vectors {
-		r.Code = loc.ReasonVectorRegister
-		if !slices.ContainsFunc(a.pieces, func(p loc.Piece) bool { return p.Loc.Kind != loc.KindNone }) {
-			return l, r
-		}
-	}
-	a.fill(8 * size)
-	if len(a.pieces) == 1 && a.pieces[0].Loc.Kind == loc.KindRegister {
-		l = a.pieces[0].Loc
-	} else {
-		l = loc.Location{Kind: loc.KindPieces, Pieces: a.pieces}
-	}
-	l.Rule = loc.RuleABI
-	return l, r
-}
-
-// fill makes the pieces end at a bit: what is between two members is in no register.
-func (a *goABI) fill(to uint64) {
-	if to > a.bits {
-		a.pieces = append(a.pieces, loc.Piece{BitSize: to - a.bits})
-		a.bits = to
-	}
-}
-
-// registers assigns a value of a type, off bytes from the beginning of the whole.
-func (a *goABI) registers(t *types.Type, off uint64, depth int) (fits bool, err error) {
-	r, err := t.Resolve()
-	if err != nil || depth > types.MaxDepth {
-		return false, err
-	}
-	switch r.Kind {
-	case types.Float:
-		return a.vector(off, uint64(max(r.Size, 0))), nil
-	case types.Complex:
-		half := uint64(max(r.Size, 0)) / 2
-		return a.vector(off, half) && a.vector(off+half, half), nil
-	case types.Struct:
-		members, err := r.Members()
-		if err != nil {
-			return false, err
-		}
-		for i := range members {
-			m := &members[i]
-			if fits, err := a.registers(m.Type, off+m.BitOffset/8, depth+1); err != nil || !fits {
-				return false, err
-			}
-		}
-		return true, nil
-	case types.Array:
-		el, n, err := r.Count()
-		if err != nil || n > 1 || n < 0 {
-			return false, err
-		}
-		if n == 0 {
-			return true, nil
-		}
-		return a.registers(el, off, depth+1)
-	case types.Func:
-		return a.integer(off, uint64(a.s.u.img.Arch().WordSize)), nil
-	}
-	if r.Size < 0 || r.Size > int64(a.s.u.img.Arch().WordSize) {
-		return false, nil
-	}
-	return a.integer(off, uint64(r.Size)), nil
-}
-
-func (a *goABI) integer(off, size uint64) bool {
-	if len(a.ints) == 0 {
-		return false
-	}
-	a.add(off, size, loc.Location{Kind: loc.KindRegister, Expr: register(a.ints[0], 0)})
-	a.ints = a.ints[1:]
-	return true
-}
-
-func (a *goABI) vector(off, size uint64) bool {
-	if len(a.floats) == 0 {
-		return false
-	}
-	a.add(off, size, loc.Location{})
-	a.pieces[len(a.pieces)-1].Reason.Code = loc.ReasonVectorRegister
-	a.floats, a.vectors = a.floats[1:], true
-	return true
-}
-
-func (a *goABI) add(off, size uint64, l loc.Location) {
-	a.fill(8 * off)
-	a.pieces = append(a.pieces, loc.Piece{BitSize: 8 * size, Loc: l})
-	a.bits += 8 * size
-}
-
-// goAlign returns the alignment in bytes of a type on the stack: that of its largest scalar.
-func goAlign(t *types.Type, depth int) (int64, error) {
-	r, err := t.Resolve()
-	if err != nil || depth > types.MaxDepth {
-		return 1, err
-	}
-	align := int64(1)
-	switch r.Kind {
-	case types.Struct:
-		members, err := r.Members()
-		if err != nil {
-			return 1, err
-		}
-		for i := range members {
-			n, err := goAlign(members[i].Type, depth+1)
-			if err != nil {
-				return 1, err
-			}
-			align = max(align, n)
-		}
-	case types.Array:
-		el, _, err := r.Count()
-		if err != nil {
-			return 1, err
-		}
-		return goAlign(el, depth+1)
-	case types.Complex:
-		align = r.Size / 2
-	default:
-		align = r.Size
-	}
-	return max(1, min(align, 8)), nil
 }

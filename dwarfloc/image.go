@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/internal/abi"
+
 	"github.com/bpfprologue/bpfprologue/types"
 
 	"github.com/bpfprologue/bpfprologue/image"
@@ -271,7 +273,7 @@ func (img *Image) readAside(symbols bool) {
 }
 
 // machine returns what decides how the image's functions pass values.
-func (img *Image) machine() Machine { return Machine{img.Arch(), img.flags} }
+func (img *Image) machine() abi.Machine { return abi.Machine{Arch: img.Arch(), Flags: img.flags} }
 
 // executable reports whether an address is in a section with instructions. Linkers
 // give the functions that they drop an address that is not (0, 1, -1). Where sections of a

@@ -47,7 +47,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			t.Fatal(err)
 		}
 		ev := s.evaluator()
-		stackPointer := loc.Location{Kind: loc.KindRegister, Expr: register(img.Arch().SP, 0)}
+		stackPointer := loc.Location{Kind: loc.KindRegister, Expr: abi.Register(img.Arch().SP, 0)}
 		unknown := false
 		if err := img.eachParam(e, func(x *varEntry) (bool, error) {
 			if err := x.complete(); err != nil {
@@ -146,7 +146,7 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 	if part := v.Loc.Pieces; v.Loc.Kind == loc.KindMemory && v.Loc.Rule == loc.RuleWhole || slices.ContainsFunc(part, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory }) {
 		return "not compared: the variable is on the stack", ""
 	}
-	l, r, err := returned(v.Type, s.u.Lang, s.Image.machine()) // no e* has variable arguments
+	l, r, err := abi.Returned(v.Type, s.u.Lang, s.Image.machine()) // no e* has variable arguments
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func atHome(img *Image, l, at *loc.Location) bool {
 		return false
 	}
 	slot := slices.Index(a.Args, uint16(l.Expr.K)) - len(a.Args)
-	return equalExpr(at.Expr, register(a.SP, uint64(a.StackArgs+slot*a.WordSize)))
+	return equalExpr(at.Expr, abi.Register(a.SP, uint64(a.StackArgs+slot*a.WordSize)))
 }
 
 // equalPlaces reports whether two locations give a value of a type the same bytes, as far as both say what they are. Constants, which
@@ -231,14 +231,12 @@ func equalPlaces(img *Image, t *types.Type, a, b *loc.Location) (equal, compared
 		return false, false, err
 	}
 	used := make([]bool, r.Size)
-	in := leaves{size: r.Size, word: 8}
-	if ok, err := in.add(r, leaf{}, 0); err != nil || !ok {
-		return false, false, err
-	}
-	for _, l := range in.all {
-		for i := range l.size {
-			used[l.off+i] = true
+	for i := range used {
+		pad, err := r.Padding(8*uint64(i), 8*uint64(i)+8)
+		if err != nil {
+			return false, false, err
 		}
+		used[i] = !pad
 	}
 	m := random{img.Arch().WordSize, img.BigEndian()}
 	one, two := m.bytes(a, int(r.Size)), m.bytes(b, int(r.Size))

@@ -73,7 +73,7 @@ func (s *Site) result() (*Variable, error) {
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
-	if v.Loc, v.Reason, err = returned(t, s.u.Lang, s.Image.machine()); err != nil {
+	if v.Loc, v.Reason, err = abi.Returned(t, s.u.Lang, s.Image.machine()); err != nil {
 		return nil, err
 	}
 	if v.Reason.Code == loc.ReasonVectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
@@ -86,28 +86,6 @@ func (s *Site) result() (*Variable, error) {
 		}
 	}
 	return v, nil
-}
-
-// returned returns where a result of type t is, right after the function has returned.
-func returned(t *types.Type, lang uint64, a Machine) (l loc.Location, r loc.Reason, err error) {
-	p, ok, err := passingBy(t, lang, a, true)
-	if err != nil {
-		return l, r, err
-	}
-	switch {
-	case !ok || p.ints() > len(a.Results):
-		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}, nil
-	case (p.memory || p.reference) && !abi.Of(a.Arch).ResultAddress:
-		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("%v is returned in memory, and nothing holds its address any more", t)}, nil
-	case p.memory || p.reference:
-		l = loc.Location{Kind: loc.KindMemory, Expr: register(a.Results[0], 0)}
-	default:
-		l, r = inRegisters(&p, a.Arch, a.Results)
-	}
-	if l.Kind != loc.KindNone {
-		l.Rule = loc.RuleABI
-	}
-	return l, r, nil
 }
 
 // resultType returns the type of a function's result, from its own entry or its

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/internal/abi"
+
 	"github.com/bpfprologue/bpfprologue/types"
 
 	"github.com/bpfprologue/bpfprologue/internal/radix"
@@ -330,5 +332,5 @@ func entryFrame(s *Site) *Variable {
 	if a.Link != 0 && a.StackArgs != 0 {
 		return &Variable{Reason: notDescribed("where the frame is at an entry")}
 	}
-	return &Variable{Loc: loc.Location{Kind: loc.KindValue, Expr: register(a.SP, uint64(a.StackArgs))}}
+	return &Variable{Loc: loc.Location{Kind: loc.KindValue, Expr: abi.Register(a.SP, uint64(a.StackArgs))}}
 }

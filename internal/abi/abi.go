@@ -1,5 +1,10 @@
-// Package abi describes calling conventions as data: how each architecture passes arguments and returns results. Which
-// registers these are in is in package arch; package dwarfloc reads both.
+// Package abi says where calling conventions put the parameters and results of functions, by their types.
+//
+//	next := abi.NewAssigner(abi.Machine{Arch: a})
+//	p, known, err := abi.PassingOf(t, lang, machine)
+//	where, reason := next.Next(&p) // of the next parameter, at the function's first instruction
+//
+// What differs between architectures is data: a [Convention] each, and in package arch the registers. One engine reads them.
 package abi
 
 import "github.com/bpfprologue/bpfprologue/arch"

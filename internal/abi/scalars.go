@@ -1,12 +1,11 @@
-package dwarfloc
+package abi
 
 import (
-	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// leaf is a number in an object: what calling conventions look at in a structure.
-type leaf struct {
+// scalar is a number in an object: what calling conventions look at in a structure.
+type scalar struct {
 	off, size int64
 	float     bool
 	direct    bool // a member of the outermost structure
@@ -17,26 +16,26 @@ type leaf struct {
 	packed    bool // not aligned
 }
 
-// maxLeaves bounds the numbers of an object that are looked at: those that are passed in registers have
+// maxScalars bounds the numbers of an object that are looked at: those that are passed in registers have
 // no more, but larger ones are read too, for their alignment.
-const maxLeaves = 256
+const maxScalars = 256
 
-// leaves collects the numbers of an object.
-type leaves struct {
-	all   []leaf
+// scalars collects the numbers of an object.
+type scalars struct {
+	all   []scalar
 	size  int64 // of the object
 	word  int64
 	align int64
 	asked int  // objects in it
-	more  bool // than maxLeaves
+	more  bool // than maxScalars
 }
 
 // add adds an object of type t. ok is false if it has something of which it is not known how that is passed.
-func (c *leaves) add(t *types.Type, l leaf, depth int) (ok bool, err error) {
+func (c *scalars) add(t *types.Type, l scalar, depth int) (ok bool, err error) {
 	if t, err = t.Resolve(); err != nil || depth > types.MaxDepth {
 		return false, err
 	}
-	if c.asked++; c.asked > maxLeaves {
+	if c.asked++; c.asked > maxScalars {
 		c.more = true
 		return true, nil
 	}
@@ -92,20 +91,20 @@ func (c *leaves) add(t *types.Type, l leaf, depth int) (ok bool, err error) {
 		}
 		in := l
 		in.element = true
-		for i := range min(n, maxLeaves) {
+		for i := range min(n, maxScalars) {
 			in.off = l.off + i*size
 			if ok, err := c.add(el, in, depth+1); err != nil || !ok {
 				return false, err
 			}
 		}
-		c.more = c.more || n > maxLeaves
+		c.more = c.more || n > maxScalars
 		return true, nil
 	}
 	return false, nil
 }
 
 // put adds a number. ok is false for one that is not in the object: then nothing is known of how that is passed.
-func (c *leaves) put(l leaf, size, align int64) (ok bool) {
+func (c *scalars) put(l scalar, size, align int64) (ok bool) {
 	if l.off < 0 || size < 0 || size > c.size || l.off > c.size-size {
 		return false
 	}
@@ -117,7 +116,7 @@ func (c *leaves) put(l leaf, size, align int64) (ok bool) {
 }
 
 // floats reports whether there are floating-point numbers.
-func (c *leaves) floats() bool {
+func (c *scalars) floats() bool {
 	for i := range c.all {
 		if c.all[i].float {
 			return true
@@ -128,11 +127,11 @@ func (c *leaves) floats() bool {
 
 // parts returns what of a structure is in which kind of register, or nil if no part is in a vector register. known is
 // false if that is not known.
-func (c *leaves) parts(rule abi.Floats, members int) (parts []part, known bool) {
+func (c *scalars) parts(rule Floats, members int) (parts []part, known bool) {
 	switch {
 	case !c.floats():
 		return nil, true
-	case rule == abi.FloatsUnknown:
+	case rule == FloatsUnknown:
 		return nil, false
 	}
 	for i := range c.all {
@@ -141,19 +140,19 @@ func (c *leaves) parts(rule abi.Floats, members int) (parts []part, known bool) 
 		}
 	}
 	switch rule {
-	case abi.FloatsByWord:
+	case FloatsByWord:
 		return c.byWord()
-	case abi.FloatsEqual:
+	case FloatsEqual:
 		parts = c.equal(members)
-	case abi.FloatsFlat:
+	case FloatsFlat:
 		return c.flat()
-	case abi.FloatsDoubles:
+	case FloatsDoubles:
 		parts = c.doubles()
-	case abi.FloatsAlone:
+	case FloatsAlone:
 		if l := &c.all[0]; len(c.all) == 1 && !l.shared && !l.element && l.size == c.size {
 			parts = []part{{0, c.size, classVector}}
 		}
-	case abi.FloatsFew:
+	case FloatsFew:
 		for _, l := range c.all {
 			if len(c.all) > 2 || !l.direct || l.shared || !l.float {
 				return nil, true
@@ -164,8 +163,8 @@ func (c *leaves) parts(rule abi.Floats, members int) (parts []part, known bool) 
 	return parts, true
 }
 
-// byWord is parts for abi.FloatsByWord.
-func (c *leaves) byWord() (parts []part, known bool) {
+// byWord is parts for FloatsByWord.
+func (c *scalars) byWord() (parts []part, known bool) {
 	for off := int64(0); off < c.size; off += c.word {
 		w := part{off, min(c.word, c.size-off), classNone}
 		for _, l := range c.all {
@@ -185,8 +184,8 @@ func (c *leaves) byWord() (parts []part, known bool) {
 	return parts, true
 }
 
-// equal is parts for abi.FloatsEqual.
-func (c *leaves) equal(members int) (parts []part) {
+// equal is parts for FloatsEqual.
+func (c *scalars) equal(members int) (parts []part) {
 	size := c.all[0].size
 	for _, l := range c.all {
 		if !l.float || l.size != size || l.off%size != 0 || c.more {
@@ -202,8 +201,8 @@ func (c *leaves) equal(members int) (parts []part) {
 	return parts
 }
 
-// flat is parts for abi.FloatsFlat.
-func (c *leaves) flat() (parts []part, known bool) {
+// flat is parts for FloatsFlat.
+func (c *scalars) flat() (parts []part, known bool) {
 	if len(c.all) > 2 {
 		return nil, true
 	}
@@ -235,8 +234,8 @@ func (c *leaves) flat() (parts []part, known bool) {
 	return parts, parts[0].off == 0
 }
 
-// doubles is parts for abi.FloatsDoubles.
-func (c *leaves) doubles() (parts []part) {
+// doubles is parts for FloatsDoubles.
+func (c *scalars) doubles() (parts []part) {
 	found := false
 	for off := int64(0); off < c.size && len(parts) < maxParts; off += c.word {
 		w := part{off, min(c.word, c.size-off), classInteger}

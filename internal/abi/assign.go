@@ -1,43 +1,45 @@
-package dwarfloc
+package abi
 
 import (
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// passer gives places to values in the order in which they are passed.
-type passer struct {
-	a       Machine
+// Assigner gives places to values in the order in which they are passed.
+type Assigner struct {
+	machine Machine
 	ints    int    // general registers, or slots, in use
 	vectors uint64 // vector registers in use, by bits
 	stack   int64  // bytes taken by values on the stack
 	lost    bool   // compilers differ in where a value is, and so in where later ones are
 }
 
+// NewAssigner returns one that begins with a function's first parameter.
+func NewAssigner(m Machine) *Assigner { return &Assigner{machine: m} }
+
 // notKnown is the reason for arguments after one of which it is not known where it is.
 var notKnown = loc.Reason{Code: loc.ReasonUnsupported, Detail: "how this or an earlier parameter is passed is not known"}
 
-// result takes the register of the address for the function's result, if that is in memory. variadic is set if the function
+// Result takes the register of the address for the function's result, if that is in memory. variadic is set if the function
 // has variable arguments.
-func (c *passer) result(t *types.Type, lang uint64, variadic bool) (known bool, err error) {
+func (c *Assigner) Result(t *types.Type, lang uint64, variadic bool) (known bool, err error) {
 	if t.Kind == types.Void {
 		return true, nil
 	}
-	p, known, err := passingBy(t, lang, c.a, true)
-	if variadic && p.vectors > 0 && abi.Of(c.a.Arch).VariadicWords {
+	p, known, err := passingBy(t, lang, c.machine, true)
+	if variadic && p.Vectors > 0 && Of(c.machine.Arch).VariadicWords {
 		known = false
 	}
-	if known && (p.memory || p.reference) && abi.Of(c.a.Arch).ResultArgument {
+	if known && (p.memory || p.reference) && Of(c.machine.Arch).ResultArgument {
 		c.ints++
 	}
 	return known, err
 }
 
-// next returns the place of the next value at the first instruction of a function.
-func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
-	a, by := c.a.Arch, abi.Of(c.a.Arch)
+// Next returns the place of the next value at the first instruction of a function.
+func (c *Assigner) Next(p *Passing) (l loc.Location, r loc.Reason) {
+	a, by := c.machine.Arch, Of(c.machine.Arch)
 	word := int64(a.WordSize)
 	switch {
 	case c.lost:
@@ -49,7 +51,7 @@ func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
 	}
 	ints := p.ints()
 	taken, fits := c.takeVectors(p)
-	if by.Floats == abi.FloatsFlat && p.vectors > 0 && (!fits || c.ints+ints > len(a.Args)) {
+	if by.Floats == FloatsFlat && p.Vectors > 0 && (!fits || c.ints+ints > len(a.Args)) {
 		other := *p
 		other.inWords(word)
 		p, fits, ints = &other, true, len(other.parts)
@@ -78,7 +80,7 @@ func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
 			c.ints = len(a.Args)
 		}
 		return l, r
-	case !by.Backfill && p.vectors > 0:
+	case !by.Backfill && p.Vectors > 0:
 		c.vectors = 1<<by.Vectors - 1
 	case !by.Backfill:
 		c.ints = len(a.Args)
@@ -91,7 +93,7 @@ func (c *passer) next(p *passing) (l loc.Location, r loc.Reason) {
 }
 
 // ints returns the number of general registers of a value.
-func (p *passing) ints() (n int) {
+func (p *Passing) ints() (n int) {
 	for _, x := range p.parts {
 		if x.class == classInteger {
 			n++
@@ -101,19 +103,19 @@ func (p *passing) ints() (n int) {
 }
 
 // takeVectors finds vector registers for a value, and returns those in use then.
-func (c *passer) takeVectors(p *passing) (taken uint64, fits bool) {
-	if p.vectors == 0 {
+func (c *Assigner) takeVectors(p *Passing) (taken uint64, fits bool) {
+	if p.Vectors == 0 {
 		return c.vectors, true
 	}
-	by := abi.Of(c.a.Arch)
+	by := Of(c.machine.Arch)
 	first := 0
 	if by.VectorUnit == 0 { // those before the last one in use are not used any more
 		for c.vectors>>first != 0 {
 			first++
 		}
 	}
-	for at := first; at+p.vectors <= by.Vectors; at += p.unit {
-		need := uint64(1<<p.vectors-1) << at
+	for at := first; at+p.Vectors <= by.Vectors; at += p.unit {
+		need := uint64(1<<p.Vectors-1) << at
 		if c.vectors&need == 0 {
 			return c.vectors | need, true
 		}
@@ -122,34 +124,34 @@ func (c *passer) takeVectors(p *passing) (taken uint64, fits bool) {
 }
 
 // onStack returns the place of a value on the stack.
-func (c *passer) onStack(p *passing) loc.Location {
-	word := int64(c.a.WordSize)
+func (c *Assigner) onStack(p *Passing) loc.Location {
+	word := int64(c.machine.WordSize)
 	step := max(word, min(p.align, 16))
 	c.stack = (c.stack + step - 1) / step * step
-	at := int64(c.a.StackArgs) + c.stack
-	if c.a.BigEndian && p.size < word {
+	at := int64(c.machine.StackArgs) + c.stack
+	if c.machine.BigEndian && p.size < word {
 		at += word - p.size // the low bytes of a word
 	}
 	c.stack += (p.size + word - 1) / word * word
-	return loc.Location{Kind: loc.KindMemory, Expr: register(c.a.SP, uint64(at))}
+	return loc.Location{Kind: loc.KindMemory, Expr: Register(c.machine.SP, uint64(at))}
 }
 
 // split returns the place of a value of which the last registers hold the beginning.
-func (c *passer) split(p *passing, registers int) loc.Location {
-	word := int64(c.a.WordSize)
-	begin := passing{parts: p.parts[:registers], size: int64(registers) * word}
-	l, _ := inRegisters(&begin, c.a.Arch, c.a.Args[len(c.a.Args)-registers:])
+func (c *Assigner) split(p *Passing, registers int) loc.Location {
+	word := int64(c.machine.WordSize)
+	begin := Passing{parts: p.parts[:registers], size: int64(registers) * word}
+	l, _ := inRegisters(&begin, c.machine.Arch, c.machine.Args[len(c.machine.Args)-registers:])
 	if l.Kind != loc.KindPieces {
 		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8 * uint64(begin.size), Loc: l}}}
 	}
-	rest := passing{size: p.size - begin.size, align: word}
+	rest := Passing{size: p.size - begin.size, align: word}
 	l.Pieces = append(l.Pieces, loc.Piece{BitSize: 8 * uint64(rest.size), Loc: c.onStack(&rest)})
 	return l
 }
 
 // inSlots is next where each value has slots.
-func (c *passer) inSlots(p *passing) (l loc.Location, r loc.Reason) {
-	a, by := c.a.Arch, abi.Of(c.a.Arch)
+func (c *Assigner) inSlots(p *Passing) (l loc.Location, r loc.Reason) {
+	a, by := c.machine.Arch, Of(c.machine.Arch)
 	word := int64(a.WordSize)
 	if by.Even && p.align > word {
 		c.ints += c.ints % 2
@@ -161,9 +163,9 @@ func (c *passer) inSlots(p *passing) (l loc.Location, r loc.Reason) {
 	}
 	c.ints += slots
 	onStack := func(slot int) *loc.Expr {
-		return register(a.SP, uint64(int64(a.StackArgs)+int64(slot-len(a.Args))*word))
+		return Register(a.SP, uint64(int64(a.StackArgs)+int64(slot-len(a.Args))*word))
 	}
-	if p.vectors == len(p.parts) && by.Floats == abi.FloatsEqual {
+	if p.Vectors == len(p.parts) && by.Floats == FloatsEqual {
 		taken, fits := c.takeVectors(p)
 		switch {
 		case fits:
@@ -185,7 +187,7 @@ func (c *passer) inSlots(p *passing) (l loc.Location, r loc.Reason) {
 	case slots <= left:
 		return inRegisters(p, a, a.Args[first:])
 	}
-	begin := passing{parts: p.parts[:left], size: int64(left) * word}
+	begin := Passing{parts: p.parts[:left], size: int64(left) * word}
 	if l, r = inRegisters(&begin, a, a.Args[first:]); l.Kind != loc.KindPieces {
 		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8 * uint64(begin.size), Loc: l, Reason: r}}}
 	}
@@ -195,13 +197,13 @@ func (c *passer) inSlots(p *passing) (l loc.Location, r loc.Reason) {
 
 // inRegisters returns the location of a value whose integer parts are in registers. Where values have slots, regs are those of its
 // parts, whatever they are in.
-func inRegisters(p *passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc.Reason) {
-	slots := abi.Of(a).Slots
+func inRegisters(p *Passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc.Reason) {
+	slots := Of(a).Slots
 	var pieces []loc.Piece
 	for _, x := range p.parts {
 		piece := loc.Piece{BitSize: 8 * uint64(x.size)}
 		if x.class == classInteger {
-			piece.Loc = loc.Location{Kind: loc.KindRegister, Expr: register(regs[0], 0)}
+			piece.Loc = loc.Location{Kind: loc.KindRegister, Expr: Register(regs[0], 0)}
 		} else {
 			r = loc.Reason{Code: loc.ReasonVectorRegister}
 			piece.Reason = r
@@ -220,8 +222,8 @@ func inRegisters(p *passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc
 	return loc.Location{Kind: loc.KindPieces, Pieces: pieces}, r
 }
 
-// register returns the expression for a register plus an offset.
-func register(n uint16, off uint64) *loc.Expr {
+// Register returns the expression for a register plus an offset.
+func Register(n uint16, off uint64) *loc.Expr {
 	r := &loc.Expr{Op: loc.OpReg, K: uint64(n)}
 	if off == 0 {
 		return r

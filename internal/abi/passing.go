@@ -1,4 +1,4 @@
-package dwarfloc
+package abi
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
@@ -35,10 +34,10 @@ type Machine struct {
 	Flags uint32
 }
 
-// passing is how values of a type are passed.
-type passing struct {
+// Passing is how values of a type are passed.
+type Passing struct {
 	parts     []part
-	vectors   int   // vector registers, or units of them (abi.Convention.VectorUnit)
+	Vectors   int   // vector registers, or units of them (Convention.VectorUnit)
 	slots     int   // that it stands for, if that is not by its size
 	unit      int   // of these, how many must be aligned
 	size      int64 // bytes
@@ -49,22 +48,22 @@ type passing struct {
 	whole     bool  // it is not known where it is if it finds too few registers
 }
 
-// nothing reports whether no register and no memory has the value.
-func (p *passing) nothing() bool { return len(p.parts) == 0 && !p.memory }
+// Nothing reports whether no register and no memory has the value.
+func (p *Passing) Nothing() bool { return len(p.parts) == 0 && !p.memory }
 
-// passingOf returns how values of a type are passed as arguments. ok is false if that is not known.
-func passingOf(t *types.Type, lang uint64, a Machine) (p passing, ok bool, err error) {
+// PassingOf returns how values of a type are passed as arguments. ok is false if that is not known.
+func PassingOf(t *types.Type, lang uint64, a Machine) (p Passing, ok bool, err error) {
 	return passingBy(t, lang, a, false)
 }
 
 // passingBy is passingOf, or the same for results.
-func passingBy(t *types.Type, lang uint64, a Machine, result bool) (p passing, ok bool, err error) {
+func passingBy(t *types.Type, lang uint64, a Machine, result bool) (p Passing, ok bool, err error) {
 	if t, err = t.Resolve(); err != nil {
 		return p, false, err
 	}
 	word := int64(a.WordSize)
-	p = passing{size: t.Size, align: 1}
-	c := abi.Of(a.Arch)
+	p = Passing{size: t.Size, align: 1}
+	c := Of(a.Arch)
 	rust := lang == dw.LangRust
 	switch {
 	case plain(t):
@@ -75,7 +74,7 @@ func passingBy(t *types.Type, lang uint64, a Machine, result bool) (p passing, o
 		return p, false, nil
 	case rust && t.Size == 0:
 		return p, true, nil // nothing is passed
-	case t.Size <= 0 || c.Floats == abi.FloatsUnknown:
+	case t.Size <= 0 || c.Floats == FloatsUnknown:
 		return p, false, nil
 	case t.IsRecord() && t.ByReference:
 		p.byAddress(word)
@@ -104,21 +103,21 @@ func passingBy(t *types.Type, lang uint64, a Machine, result bool) (p passing, o
 const maxParts = 16
 
 // inWords makes it a value that is like so many integers. Of a large one there are only the first.
-func (p *passing) inWords(word int64) {
-	p.parts, p.vectors = nil, 0
+func (p *Passing) inWords(word int64) {
+	p.parts, p.Vectors = nil, 0
 	for off := int64(0); off < p.size && len(p.parts) < maxParts; off += word {
 		p.parts = append(p.parts, part{off, min(word, p.size-off), classInteger})
 	}
 }
 
 // byAddress makes it a value of which only the address is passed.
-func (p *passing) byAddress(word int64) {
-	*p = passing{parts: []part{{0, word, classInteger}}, size: word, align: word, reference: true}
+func (p *Passing) byAddress(word int64) {
+	*p = Passing{parts: []part{{0, word, classInteger}}, size: word, align: word, reference: true}
 }
 
 // inVectors makes it a value in vector registers, one for each of so many equal parts.
-func (p *passing) inVectors(c *abi.Convention, parts int64) {
-	p.parts, p.vectors = nil, 0
+func (p *Passing) inVectors(c *Convention, parts int64) {
+	p.parts, p.Vectors = nil, 0
 	each := p.size / parts
 	for i := range parts {
 		p.parts = append(p.parts, part{i * each, each, classVector})
@@ -127,33 +126,33 @@ func (p *passing) inVectors(c *abi.Convention, parts int64) {
 }
 
 // units counts the vector registers of the parts.
-func (p *passing) units(c *abi.Convention) {
-	p.vectors, p.unit = 0, 1
+func (p *Passing) units(c *Convention) {
+	p.Vectors, p.unit = 0, 1
 	for _, x := range p.parts {
 		switch {
 		case x.class != classVector:
 		case c.VectorUnit == 0:
-			p.vectors++
+			p.Vectors++
 		default:
 			p.unit = int(x.size) / c.VectorUnit
-			p.vectors += p.unit
+			p.Vectors += p.unit
 		}
 	}
 }
 
 // number sets how a number is passed that is no integer of a word. known is false if that is not known.
-func (p *passing) number(t *types.Type, c *abi.Convention, word int64, result bool) (known bool) {
+func (p *Passing) number(t *types.Type, c *Convention, word int64, result bool) (known bool) {
 	p.align = min(t.Size, 16)
-	var how abi.Large
+	var how Large
 	switch {
 	case t.Kind == types.Float && t.Size <= 8:
 		p.inVectors(c, 1)
 		return true
 	case t.Kind == types.Float:
-		if how = c.LongDouble; how == abi.LargeOnStack && t.Name != "long double" {
+		if how = c.LongDouble; how == LargeOnStack && t.Name != "long double" {
 			return false // __float128
 		}
-		if result && c.ResultLongDouble != abi.LargeUnknown {
+		if result && c.ResultLongDouble != LargeUnknown {
 			how = c.ResultLongDouble
 		}
 	case t.Kind == types.Complex:
@@ -166,31 +165,31 @@ func (p *passing) number(t *types.Type, c *abi.Convention, word int64, result bo
 		return true
 	}
 	switch how {
-	case abi.LargeInWords:
+	case LargeInWords:
 		p.inWords(word)
-	case abi.LargeUnaligned:
+	case LargeUnaligned:
 		p.align = word
 		p.inWords(word)
-	case abi.LargeUnlessSplit:
+	case LargeUnlessSplit:
 		p.whole = true
 		p.inWords(word)
-	case abi.LargeByReference:
+	case LargeByReference:
 		p.byAddress(word)
-	case abi.LargeInVector:
+	case LargeInVector:
 		p.inVectors(c, 1)
-	case abi.LargeInVectors:
+	case LargeInVectors:
 		p.inVectors(c, 2)
-	case abi.LargeAsTwo:
+	case LargeAsTwo:
 		p.slots = 2
 		p.inVectors(c, 2)
-	case abi.LargeOnStack:
+	case LargeOnStack:
 		p.memory = true
-	case abi.LargeAsMembers:
+	case LargeAsMembers:
 		if t.Size > 16 {
 			return false
 		}
-		in := leaves{size: t.Size, word: word}
-		if known, err := in.add(t, leaf{}, 0); err != nil || !known {
+		in := scalars{size: t.Size, word: word}
+		if known, err := in.add(t, scalar{}, 0); err != nil || !known {
 			return false
 		}
 		parts, known := in.parts(c.Floats, c.FloatMembers)
@@ -206,9 +205,9 @@ func (p *passing) number(t *types.Type, c *abi.Convention, word int64, result bo
 }
 
 // structure sets how a structure or union is passed.
-func (p *passing) structure(t *types.Type, c *abi.Convention, word int64, result bool) (known bool, err error) {
-	in := leaves{size: t.Size, word: word, align: 1}
-	if known, err = in.add(t, leaf{direct: true}, 0); err != nil || !known || len(in.all) == 0 {
+func (p *Passing) structure(t *types.Type, c *Convention, word int64, result bool) (known bool, err error) {
+	in := scalars{size: t.Size, word: word, align: 1}
+	if known, err = in.add(t, scalar{direct: true}, 0); err != nil || !known || len(in.all) == 0 {
 		return false, err
 	}
 	p.align = in.align
@@ -223,17 +222,17 @@ func (p *passing) structure(t *types.Type, c *abi.Convention, word int64, result
 			return true, nil
 		}
 	}
-	if c.InRegisters > 0 && slices.ContainsFunc(in.all, func(l leaf) bool { return l.packed || l.float && l.size > 8 }) {
+	if c.InRegisters > 0 && slices.ContainsFunc(in.all, func(l scalar) bool { return l.packed || l.float && l.size > 8 }) {
 		// Of these, amd64 says that they are in memory; but not if integers have the same bytes, and a long double
 		// alone is returned in a register of its own.
 		p.memory = true
-		known = t.Size > most || !slices.ContainsFunc(in.all, func(l leaf) bool { return l.float && (result || l.shared) })
+		known = t.Size > most || !slices.ContainsFunc(in.all, func(l scalar) bool { return l.float && (result || l.shared) })
 		return known, nil
 	}
 	// Equal numbers stay in registers of their own even if they are many bytes; others do not.
 	large := c.ByValue > 0 && t.Size > c.ByValue || most > 0 && t.Size > most
 	var parts []part
-	if !large || floats == abi.FloatsEqual {
+	if !large || floats == FloatsEqual {
 		if parts, known = in.parts(floats, c.FloatMembers); !known {
 			return false, nil
 		}
@@ -253,8 +252,8 @@ func (p *passing) structure(t *types.Type, c *abi.Convention, word int64, result
 }
 
 // floatsKnown reports whether the image says where floating-point numbers are, if there are any.
-func (p *passing) floatsKnown(a Machine, c *abi.Convention) bool {
-	return c.FloatFlag == 0 || p.vectors == 0 || a.Flags&c.FloatFlag == c.FloatFlag
+func (p *Passing) floatsKnown(a Machine, c *Convention) bool {
+	return c.FloatFlag == 0 || p.Vectors == 0 || a.Flags&c.FloatFlag == c.FloatFlag
 }
 
 // plain reports whether a type is one that is passed alike by all conventions: an integer or a pointer of
@@ -270,7 +269,7 @@ func plain(t *types.Type) bool {
 // rustPair is passingOf for a structure of Rust of at most two words. Rust's convention is
 // not documented, and has changed. These have been passed alike by all versions: a structure
 // with one scalar, and a fat pointer, as two scalars.
-func rustPair(t *types.Type, a *arch.Arch, depth int) (p passing, ok bool, err error) {
+func rustPair(t *types.Type, a *arch.Arch, depth int) (p Passing, ok bool, err error) {
 	members, err := t.Members()
 	if err != nil || len(members) == 0 {
 		return p, false, err
@@ -279,7 +278,7 @@ func rustPair(t *types.Type, a *arch.Arch, depth int) (p passing, ok bool, err e
 	if len(members) != 1 && !fat || t.Size > int64(len(members)*a.WordSize) || fat && t.Size != 2*int64(a.WordSize) || depth > types.MaxDepth {
 		return p, false, nil // or it contradicts itself
 	}
-	p = passing{size: t.Size, align: int64(a.WordSize), separate: true}
+	p = Passing{size: t.Size, align: int64(a.WordSize), separate: true}
 	for _, m := range members {
 		r, err := m.Type.Resolve()
 		if err != nil {
