@@ -199,7 +199,7 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 		t.Fatalf("%d parameters, %v", len(params), err)
 	}
 	a.v, a.typ = params[0], params[0].Type
-	for name, x := range map[string]**types.Type{"u64": &a.typedef, "struct ring": &a.record} {
+	for name, x := range map[string]**types.Type{"u64": &a.typedef, "struct window": &a.record} {
 		if *x, err = a.img.NamedType(name); err != nil || *x == nil {
 			t.Fatalf("%s: %v, %v", name, *x, err)
 		}
