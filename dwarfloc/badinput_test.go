@@ -76,7 +76,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 				everyPart(t, img, s, v, &out)
 			}
 		}
-		v, err := s.Resolve(&probe.Expr{Kind: probe.KindRetval})
+		v, err := Resolve(s, &probe.Expr{Kind: probe.KindRetval})
 		if err != nil {
 			_ = checkError(t, err)
 		} else {
@@ -103,19 +103,19 @@ func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Buil
 	t.Helper()
 	for _, first := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
 		step := probe.Step{Kind: first, Member: "?"}
-		part, err := s.follow(v, []probe.Step{step})
+		part, err := Follow(v, []probe.Step{step})
 		if err != nil {
 			_ = checkError(t, err)
 			continue
 		}
 		names := []string{"?"}
 		if part.Wrong != nil {
-			names = part.Wrong.Members
+			names = MembersOf(part)
 		}
 		for _, n := range names[:min(len(names), 4)] {
 			step.Member = n
 			for _, path := range [][]probe.Step{{step}, {step, {Kind: probe.StepIndex, Index: 1}}, {step, {Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: v.Name}}}, {step, step}} {
-				part, err := s.follow(v, path)
+				part, err := Follow(v, path)
 				if err != nil {
 					_ = checkError(t, err)
 					continue

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/internal/abi"
-
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -112,7 +111,7 @@ func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err e
 		if d.Type == 0 && d.Name == "" {
 			break
 		}
-		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, site: s, Reason: loc.Reason{Code: loc.ReasonOptimizedOut}}
+		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, Site: s, Reason: loc.Reason{Code: loc.ReasonOptimizedOut}}
 		if x.Type, err = b.At(d.Type); err != nil {
 			return nil, err
 		}

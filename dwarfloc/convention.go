@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
@@ -13,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // At a function's first instruction the calling convention says where arguments are. It is

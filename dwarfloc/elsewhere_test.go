@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -189,7 +190,7 @@ func checkMember(t *testing.T, name, path string, debugDirs ...string) {
 		t.Errorf("%s: %v, %v", name, sites, err)
 		return
 	}
-	v, err := sites[0].Resolve(&probe.Expr{Kind: probe.KindVariable, Name: "s", Path: []probe.Step{{Kind: probe.StepArrow, Member: "b"}}})
+	v, err := compute.Resolve(sites[0], &probe.Expr{Kind: probe.KindVariable, Name: "s", Path: []probe.Step{{Kind: probe.StepArrow, Member: "b"}}})
 	if err != nil || v.Loc.Text(img.Arch()) != "[%rdi+4]" || v.Type.String() != "int" {
 		t.Errorf("%s: %+v, %v", name, v, err)
 	}

@@ -3,9 +3,8 @@ package dwarfloc
 import (
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // LLVM can lose the read of a spilled value: it then describes "the slot's contents divided

@@ -16,16 +16,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/internal/abi"
-
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // BTF of a kernel has the signature of each function and all types that it uses, but neither inlined
@@ -508,7 +506,7 @@ func (v btfValues) params(s *Site) ([]*Variable, error) {
 		if d.Type == 0 && d.Name == "" && i == len(declared)-1 {
 			break // what follows in a variadic function
 		}
-		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, site: s}
+		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, Site: s}
 		if x.Type, err = v.t.btf.At(d.Type); err != nil {
 			return nil, err
 		}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // packTeller answers from a pack.
@@ -223,7 +222,7 @@ func (p packValues) params(s *Site) ([]*Variable, error) {
 
 func (p packValues) variable(s *Site, v *packfile.Value) (*Variable, error) {
 	t, err := p.t.btf.At(btf.ID(v.Type))
-	return &Variable{Type: t, Loc: v.Loc, Reason: v.Reason, Entries: v.Entries, LowBit: v.LowBit, site: s}, err
+	return &Variable{Type: t, Loc: v.Loc, Reason: v.Reason, Entries: v.Entries, LowBit: v.LowBit, Site: s}, err
 }
 
 func (p packValues) result(s *Site) (*Variable, error) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"

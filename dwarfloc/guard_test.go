@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // asked is what a question has to work with.
@@ -108,8 +107,8 @@ var questions = []struct {
 		return err
 	}},
 	{"Variable.Pointee", true, func(a asked) error {
-		v := Variable{Loc: loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE}, site: a.site}
-		_, err := v.Pointee()
+		v := Variable{Loc: loc.Location{Kind: loc.KindImplicitPointer, Target: a.site.DIE}, Site: a.site}
+		_, err := Pointee(&v)
 		return err
 	}},
 	{"Site.At", true, func(a asked) error {
@@ -129,11 +128,11 @@ var questions = []struct {
 		return nil
 	}},
 	{"Site.Resolve", true, func(a asked) error {
-		_, err := a.site.Resolve(&probe.Expr{Name: a.v.Name, Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
+		_, err := Resolve(a.site, &probe.Expr{Name: a.v.Name, Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
 		return err
 	}},
 	{"Site.Resolve of a result", true, func(a asked) error {
-		_, err := a.site.Resolve(&probe.Expr{Kind: probe.KindRetval})
+		_, err := Resolve(a.site, &probe.Expr{Kind: probe.KindRetval})
 		return err
 	}},
 	{"SymbolAddresses", true, func(a asked) error {

@@ -5,6 +5,15 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/probe"
+)
+
+// What package compute does: see compute_test.go.
+var (
+	Follow    func(v *Variable, path []probe.Step) (*Variable, error)
+	Resolve   func(s *Site, e *probe.Expr) (*Variable, error)
+	Pointee   func(v *Variable) (*Variable, error)
+	MembersOf func(v *Variable) []string // that the type does have, of a path that named another
 )
 
 // testImage opens what writeImage writes; its name in errors is "test".

@@ -8,17 +8,15 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bpfprologue/bpfprologue/internal/abi"
-
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Image is one ELF file with its DWARF. It has the methods of [image.File] too. Several

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Lookup returns the variable that a name stands for at the site, by C's rules of
@@ -28,6 +27,11 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 func (s *Site) lookup(name string) (*Variable, error) {
 	if s.told != nil {
 		return s.toldLookup(name)
+	}
+	if s.returning && s.u.isGo() {
+		if v, found, err := s.goResult(name); found || err != nil {
+			return v, err
+		}
 	}
 	at := visible{site: s}
 	return at.lookup(name)
@@ -155,4 +159,30 @@ func (s *Site) names() ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// Variables returns the parameters and locals in scope at the site, sorted by name,
+// without those of the functions that the site is inlined into.
+func (s *Site) Variables() (out []*Variable, err error) {
+	if s.told != nil {
+		return nil, s.Image.untold("local variables")
+	}
+	err = s.u.img.guard(func() error {
+		names, err := s.names()
+		if err != nil {
+			return err
+		}
+		at := visible{site: s, many: true}
+		for _, n := range names {
+			v, err := at.lookup(n)
+			if err != nil {
+				return err
+			}
+			if v.Role == RoleParameter || v.Role == RoleLocal {
+				out = append(out, v)
+			}
+		}
+		return nil
+	})
+	return out, err
 }

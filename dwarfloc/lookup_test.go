@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -67,7 +68,7 @@ func TestPointee(t *testing.T) {
 	if err != nil || v.Reason.Code != loc.ReasonImplicitPointer {
 		t.Fatalf("cur: %v, %v", v.Reason, err)
 	}
-	o, err := v.Pointee()
+	o, err := compute.Pointee(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestPointee(t *testing.T) {
 	if o.Loc.Rule == loc.RuleNone {
 		t.Error("the object has a location, and no rule says how it was chosen")
 	}
-	if _, err := o.Pointee(); err == nil {
+	if _, err := compute.Pointee(o); err == nil {
 		t.Error("a location that is no implicit pointer has a pointee")
 	}
 }

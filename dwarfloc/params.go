@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Params returns the function's parameters in order, as they are at the site. A

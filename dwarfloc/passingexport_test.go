@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/exprtest"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // ComparePassing compares all functions of an image.
@@ -53,7 +52,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			if err := x.complete(); err != nil {
 				return false, err
 			}
-			v := Variable{site: s}
+			v := Variable{Site: s}
 			if v.Type, err = x.u.typeOf(x.typ); err != nil {
 				return false, err
 			}

@@ -138,7 +138,7 @@ func TestFollow(t *testing.T) {
 		{"q", "[1].b", "unsigned short [u64[%rbx+16]+52]"},
 		{"i", "[0]", "type-mismatch: int is neither an array nor a pointer: it has no elements"},
 	} {
-		v, err := s.follow(byName[tt.name], steps(tt.path))
+		v, err := Follow(byName[tt.name], steps(tt.path))
 		if err != nil {
 			t.Errorf("%s%s: %v", tt.name, tt.path, err)
 			continue
@@ -155,7 +155,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s%s: got %s, want %s", tt.name, tt.path, got, tt.want)
 		}
 	}
-	by, err := s.follow(byName["p"], append(steps("->v"), probe.Step{Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: "i"}}))
+	by, err := Follow(byName["p"], append(steps("->v"), probe.Step{Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: "i"}}))
 	if err != nil || by.Loc.Text(img.Arch()) != "[%rdi+8 + (s32(%rbp) * 4)]" {
 		t.Errorf("an index by variable: %s, %v", by.Loc.Text(img.Arch()), err)
 	}
@@ -184,7 +184,7 @@ func TestUseTypesOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := s.follow(params[0], steps("->deep"))
+		v, err := Follow(params[0], steps("->deep"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestCircularMembers(t *testing.T) {
 	}}
 	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(self, f)}})
 	s := sitesOf(t, img, "f", 1)[0]
-	v, err := s.Resolve(&probe.Expr{Name: "p", Path: []probe.Step{{Member: "none"}}})
+	v, err := Resolve(s, &probe.Expr{Name: "p", Path: []probe.Step{{Member: "none"}}})
 	if err != nil || v.Reason.Code != loc.ReasonNoSuchMember {
 		t.Errorf("%v, %v", v, err)
 	}

@@ -3,14 +3,13 @@ package dwarfloc
 import (
 	"errors"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // variable returns the variable that an entry describes, as it is at the site.
@@ -43,7 +42,7 @@ func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
 // settle sets a variable's type, unless err says that it could not be read, and its
 // location. Damage in one variable's description must not affect the others.
 func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *types.Type, err error) error {
-	v.Type, v.site = types.VoidType, s
+	v.Type, v.Site = types.VoidType, s
 	if err == nil {
 		v.Type = t
 		err = s.place(v, x, ev)

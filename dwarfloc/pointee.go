@@ -1,42 +1,15 @@
 package dwarfloc
 
-import (
-	"fmt"
-
-	"github.com/bpfprologue/bpfprologue/loc"
-)
-
-// Pointee returns what an implicit pointer points to, as it is at the variable's site: the
-// pointer was optimized away, but often its object was not. It is the part of the object
-// from where the pointer points to its end. A string literal's object has no name and no
-// type; its bytes are known.
-func (v *Variable) Pointee() (*Variable, error) {
-	if v.Loc.Kind != loc.KindImplicitPointer {
-		return nil, fmt.Errorf("%s: a location that is %v has no pointee", v.Name, v.Loc.Kind)
-	}
-	var out *Variable
-	err := v.site.Image.guard(func() error {
-		target, err := v.site.pointee(v.Loc.Target)
-		if err != nil {
-			return err
-		}
-		out = target
-		if at := v.Loc.TargetOffset; target.Loc.Kind == loc.KindBytes && at >= 0 && at <= int64(len(target.Loc.Bytes)) {
-			target.Loc.Bytes = target.Loc.Bytes[at:] // also where they would fit a register
-			return nil
-		}
-		f := follower{s: v.site, ev: v.site.evaluator()}
-		o := object{loc: v.Loc, reason: v.Reason, t: target.Type}
-		err = f.objectPart(&o, target, 0, -1)
-		rule := target.Loc.Rule
-		target.Loc, target.Reason = o.loc, o.reason
-		target.Loc.Rule = rule
+// Pointee returns the whole object that implicit pointers with a target (loc.Location.Target) point to: the pointer was
+// optimized away, but often its object was not.
+func (s *Site) Pointee(target uint64) (v *Variable, err error) {
+	err = s.Image.guard(func() error {
+		v, err = s.pointee(target)
 		return err
 	})
-	return out, err
+	return v, err
 }
 
-// pointee returns the whole object that implicit pointers to an entry point to.
 func (s *Site) pointee(target uint64) (*Variable, error) {
 	if s.told != nil {
 		return s.told.at.pointee(s, target)
@@ -61,41 +34,4 @@ func (s *Site) pointee(target uint64) (*Variable, error) {
 	}
 	x.pointee = true
 	return s.variable(&x, s.evaluator())
-}
-
-// extent returns the size of a variable's object in bytes, or -1 if it is unknown.
-func (v *Variable) extent() (int64, error) {
-	if v.Loc.Kind == loc.KindBytes {
-		return int64(len(v.Loc.Bytes)), nil
-	}
-	return v.Type.ByteSize()
-}
-
-// pointee leads from an implicit pointer to size bytes of its object, which begin off bytes
-// after the place that it points to. size is -1 for all that is left of the object.
-func (f *follower) pointee(o *object, off, size int64) error {
-	target, err := f.s.pointee(o.loc.Target)
-	if err != nil {
-		return err
-	}
-	return f.objectPart(o, target, off, size)
-}
-
-// objectPart is pointee for an object that has been looked up.
-func (f *follower) objectPart(o *object, target *Variable, off, size int64) error {
-	has, err := target.extent()
-	if err != nil {
-		return err
-	}
-	at := o.loc.TargetOffset + off
-	if size < 0 {
-		size = max(has-at, 0)
-	}
-	if at < 0 || has >= 0 && at+size > has {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "that is outside the object that it points to"})
-		return nil
-	}
-	o.loc, o.reason = target.Loc, target.Reason
-	f.narrow(o, 8*uint64(at), 8*uint64(size))
-	return nil
 }

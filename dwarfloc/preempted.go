@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -72,26 +73,26 @@ func (img *Image) readPreemptions() (out []exported) {
 }
 
 // relocate makes a location refer to exported variables as the image's code does.
-func (ev *evaluator) relocate(l *loc.Location) {
-	if ev.site.told != nil {
+func (img *Image) relocate(l *loc.Location) {
+	if img.told != nil {
 		return // it has been done
 	}
-	vars := ev.site.Image.preemptions()
+	vars := img.preemptions()
 	if len(vars) == 0 {
 		return
 	}
 	if l.Expr != nil {
-		l.Expr = ev.relocated(l.Expr, vars)
+		l.Expr = img.relocated(l.Expr, vars)
 	}
 	for i := range l.Pieces {
-		ev.relocate(&l.Pieces[i].Loc)
+		img.relocate(&l.Pieces[i].Loc)
 	}
 	if l.Kind == loc.KindConstant && l.Expr.Op != loc.OpConst {
 		l.Kind = loc.KindValue
 	}
 }
 
-func (ev *evaluator) relocated(e *loc.Expr, vars []exported) *loc.Expr {
+func (img *Image) relocated(e *loc.Expr, vars []exported) *loc.Expr {
 	if e == nil {
 		return nil
 	}
@@ -106,9 +107,10 @@ func (ev *evaluator) relocated(e *loc.Expr, vars []exported) *loc.Expr {
 			return e
 		}
 		v := &vars[i-1]
-		return ev.Binary(loc.OpAdd, ev.Deref(ev.Addr(v.entry), ev.Arch.WordSize), ev.Const(e.K-v.addr))
+		var b eval.Builder
+		return b.Binary(loc.OpAdd, b.Deref(b.Addr(v.entry), img.Arch().WordSize), b.Const(e.K-v.addr))
 	}
-	a, b, c := ev.relocated(e.A, vars), ev.relocated(e.B, vars), ev.relocated(e.C, vars)
+	a, b, c := img.relocated(e.A, vars), img.relocated(e.B, vars), img.relocated(e.C, vars)
 	if a == e.A && b == e.B && c == e.C {
 		return e
 	}

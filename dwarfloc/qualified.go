@@ -7,12 +7,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/ianlancetaylor/demangle"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Functions of C++ and Rust have a name of their own in the debug information, "get", and one with the

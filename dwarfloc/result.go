@@ -1,14 +1,14 @@
 package dwarfloc
 
 import (
+	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/bpfprologue/bpfprologue/types"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Reasons without a result.
@@ -17,10 +17,18 @@ const (
 	resultOfInlined = "the debug information does not say where the caller has an inlined function's result"
 )
 
-// result returns the result of the site's function, as it is right after the function
+// Result returns the result of the site's function, as it is right after the function
 // has returned, or at one of the sites of Returns, by the calling convention: in one or two
 // registers, or in memory at an address that is returned. A result that the function may have
 // lost has a reason instead.
+func (s *Site) Result() (v *Variable, err error) {
+	err = s.Image.guard(func() error {
+		v, err = s.result()
+		return err
+	})
+	return v, err
+}
+
 func (s *Site) result() (*Variable, error) {
 	if s.told != nil {
 		return s.toldResult()
@@ -46,7 +54,7 @@ func (s *Site) result() (*Variable, error) {
 	}
 	if r.Kind == types.Void {
 		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
-		v.Wrong = &Mismatch{Msg: v.Reason.Detail}
+		v.Wrong = errors.New(returnsNothing)
 		return v, nil
 	}
 	if s.jumps {

@@ -3,10 +3,9 @@ package dwarfloc
 import (
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // scope holds the entries of a function's variables. Params and Lookup choose from it.

@@ -3,11 +3,10 @@ package dwarfloc
 import (
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // GCC's debug information can name stack memory that does not hold the variable yet.

@@ -2,6 +2,7 @@ package dwarfloc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -10,11 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
-
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // An image need not have DWARF: a pack has the answers, and BTF has signatures. Either is a
@@ -122,14 +121,14 @@ func (s *Site) toldResult() (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Name, v.Role, v.Entries, v.site = "$retval", RoleGiven, 1, s
+	v.Name, v.Role, v.Entries, v.Site = "$retval", RoleGiven, 1, s
 	r, err := v.Type.Resolve()
 	switch {
 	case err != nil:
 		return nil, err
 	case r.Kind == types.Void && v.Reason.Code != loc.ReasonNotDescribed:
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
-		v.Wrong = &Mismatch{Msg: returnsNothing}
+		v.Wrong = errors.New(returnsNothing)
 	case s.Kind == SiteExit:
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut, Detail: resultOfInlined}
 	}

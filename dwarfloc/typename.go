@@ -2,15 +2,12 @@ package dwarfloc
 
 import (
 	"slices"
-	"strings"
-
-	"github.com/bpfprologue/bpfprologue/types"
 
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// Types that a definition names, in casts, sizeof and container_of.
+// Types and enumerators that are known by their names.
 
 // NamedType returns the type that a name, "struct page" or "loff_t", means in a definition at sites whose own unit has no type
 // of that name: that of the first unit that has one. It is nil if there is none.
@@ -29,33 +26,30 @@ func (img *Image) NamedType(name string) (t *types.Type, err error) {
 	return t, err
 }
 
-// typeNamed returns a type by its name: that of the site's unit, or that of the first unit that has
-// one. The error for an unknown one is a *mismatch.
-func (s *Site) typeNamed(n *probe.TypeName) (*types.Type, error) {
-	word := s.Image.Arch().WordSize
-	t := types.Common(n.Name, word)
-	var err error
-	switch b := s.Image.types(); {
-	case t != nil:
-	case b != nil:
-		t, err = b.Named(n.Name)
-	default:
-		t, err = s.u.img.dwarf.Named(s.u.Unit.Unit, n.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t == nil {
-		return nil, &mismatch{Msg: "no type " + strings.TrimSpace(n.Name) + " in the debug information", Expr: &probe.Expr{Pos: n.Pos}}
-	}
-	for range n.Pointers {
-		t = types.PointerTo(t, word)
-	}
-	return t, nil
+// NamedType returns the type that a name, "struct page" or "loff_t", means at the site: that of its unit, or of the first
+// unit that has one, or of Options.TypesOf. It is nil if there is none.
+func (s *Site) NamedType(name string) (t *types.Type, err error) {
+	err = s.Image.guard(func() error {
+		if b := s.Image.types(); b != nil {
+			t, err = b.Named(name)
+		} else {
+			t, err = s.u.img.dwarf.Named(s.u.Unit.Unit, name)
+		}
+		return err
+	})
+	return t, err
 }
 
-// enumerator returns the value of an enumerator of the site's unit, if no variable of the function
+// Enumerator returns the value of an enumerator of the site's unit, if no variable of the function
 // has its name.
+func (s *Site) Enumerator(name string) (value int64, found bool, err error) {
+	err = s.Image.guard(func() error {
+		value, found, err = s.enumerator(name)
+		return err
+	})
+	return value, found, err
+}
+
 func (s *Site) enumerator(name string) (value int64, found bool, err error) {
 	if b := s.Image.types(); b != nil {
 		if v, err := s.lookup(name); err != nil || v.Reason.Code != loc.ReasonNoSuchVariable {

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // typeText prints a type in one line: spelling, size, signedness.

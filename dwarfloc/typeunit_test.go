@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -70,7 +71,7 @@ func resolved(t *testing.T, s *dwarfloc.Site, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := s.Resolve(&def.Args[0].Expr)
+	v, err := compute.Resolve(s, &def.Args[0].Expr)
 	if err != nil {
 		return err.Error()
 	}

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Role says what a variable is to the function at a site.
@@ -56,9 +55,9 @@ type Variable struct {
 	// Bits is the size in bits of the bit-field that a path led to, or 0. Its location is
 	// the value of these bits, zero- or sign-extended.
 	Bits int
-	// Wrong says which step of a path the types do not allow, for the reasons
-	// loc.ReasonNoSuchMember and loc.ReasonTypeMismatch; otherwise it is nil.
-	Wrong *Mismatch
+	// Wrong says what the types do not allow, for the reasons loc.ReasonNoSuchMember and
+	// loc.ReasonTypeMismatch; otherwise it is nil.
+	Wrong error
 
 	// LowBit is set if only bit 0 of the value at Loc counts. So it is for a truth value
 	// inside a body: a compiler that passes the low bit of a number to an inlined function
@@ -75,13 +74,9 @@ type Variable struct {
 	// function: it is computed from them, or one is an index on the way to it.
 	OfFunction bool
 
-	raw  rawLocation
-	site *Site // where it has been looked up
-}
+	Site *Site // where it was looked up
 
-// inner reports whether a variable depends on those of the function.
-func (v *Variable) inner() bool {
-	return v.OfFunction || v.Role == RoleParameter || v.Role == RoleLocal
+	raw rawLocation
 }
 
 // Located reports whether the whole value is at Loc.

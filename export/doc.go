@@ -25,8 +25,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/place"
@@ -34,6 +32,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Options say what kind of image a plan is for.

@@ -8,14 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Tracefs writes one definition for each site, for /sys/kernel/tracing/kprobe_events or

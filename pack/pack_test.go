@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -119,7 +120,7 @@ func TestAmbiguous(t *testing.T) {
 		if err != nil || len(sites) != 1 {
 			t.Fatal(sites, err)
 		}
-		v, err := sites[0].Resolve(&def.Args[0].Expr)
+		v, err := compute.Resolve(sites[0], &def.Args[0].Expr)
 		if err != nil {
 			t.Fatal(err)
 		}

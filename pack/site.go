@@ -7,9 +7,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // reader reads what a pack says about sites.
@@ -31,11 +31,6 @@ func (r *reader) bad(s *dwarfloc.Site) (string, error) {
 	text := strings.TrimPrefix(bad[0].Error(), r.img.Path()+": ")
 	return strings.TrimPrefix(text, fmt.Sprintf("%#x: ", s.Addr)), nil
 }
-
-var (
-	frameExpr  = &probe.Expr{Kind: probe.KindFrame}
-	resultExpr = &probe.Expr{Kind: probe.KindRetval}
-)
 
 // site reads a site into out.
 func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (err error) {
@@ -108,7 +103,7 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Va
 		}
 		out.Params = append(out.Params, x)
 	}
-	frame, err := s.Resolve(frameExpr)
+	frame, err := s.Frame()
 	if err != nil {
 		return out, err
 	}
@@ -121,7 +116,7 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Va
 
 // result reads $retval at a site.
 func (r *reader) result(s *dwarfloc.Site) (out packfile.Value, err error) {
-	v, err := s.Resolve(resultExpr)
+	v, err := s.Result()
 	if err != nil {
 		return out, err
 	}
@@ -180,7 +175,7 @@ const maxPointees = 8
 func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, error) {
 	whole := *v
 	whole.Loc.TargetOffset = 0
-	to, err := whole.Pointee()
+	to, err := compute.Pointee(&whole)
 	if err != nil {
 		return nil, err
 	}

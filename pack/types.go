@@ -3,9 +3,8 @@ package pack
 import (
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // ref is a type while a pack is made: 0 is void, what is less than types.bound a type of the image's own BTF, and

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -44,7 +45,7 @@ func conditions(s *Site, def *probe.Definition, o *Options) ([]Condition, error)
 	var out []Condition
 	for _, e := range def.Options.If.Conjuncts() {
 		truth := &probe.Expr{Kind: probe.KindUnary, Name: "!", Pos: e.Pos, A: &probe.Expr{Kind: probe.KindUnary, Name: "!", Pos: e.Pos, A: e}}
-		v, err := s.Resolve(truth)
+		v, err := compute.Resolve(s.Site, truth)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -72,15 +73,15 @@ func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
 	if v.Reason.Code != loc.ReasonNoSuchVariable {
 		return p.wrongPath(e, typePos, v)
 	}
-	if v.Wrong != nil && v.Wrong.Expr != nil {
-		e = v.Wrong.Expr
+	if w := compute.Wrong(v); w != nil && w.Expr != nil {
+		e = w.Expr
 	}
 	return p.noSuchVariable(e)
 }
 
 // wrongPath returns the error for a path or a type that the variable's type does not allow.
 func (p *Plan) wrongPath(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
-	w := v.Wrong
+	w := compute.Wrong(v)
 	if w == nil {
 		// The definition's type does not fit.
 		return probe.Errorf(p.Definition, typePos, "%s", v.Reason.Detail)

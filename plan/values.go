@@ -8,12 +8,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Value is the value of one argument at one hit.

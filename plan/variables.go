@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -160,7 +161,7 @@ func variables(s *Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 		// Where a function has returned, the stack pointer is what its frame address was.
 		e = &probe.Expr{Kind: probe.KindStackAddr}
 	}
-	v, err := s.Resolve(e)
+	v, err := compute.Resolve(s.Site, e)
 	return []*dwarfloc.Variable{v}, err
 }
 
@@ -175,7 +176,7 @@ func referents(vars []*dwarfloc.Variable, err error) ([]*dwarfloc.Variable, erro
 	}
 	out := slices.Clone(vars)
 	for i, v := range vars {
-		r, err := v.Referent()
+		r, err := compute.Referent(v)
 		if err != nil {
 			return nil, err
 		}

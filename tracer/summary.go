@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // A summary counts hits in the kernel. A program makes a key of what hits are told apart by, and adds

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -175,7 +176,7 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Describe() != "" {
 		lines := []string{"because " + r.Code.Describe()}
 		if a.Variable.Loc.Kind == loc.KindImplicitPointer {
-			if o, err := a.Variable.Pointee(); err == nil && o.Loc.Kind != loc.KindNone {
+			if o, err := compute.Pointee(a.Variable); err == nil && o.Loc.Kind != loc.KindNone {
 				lines = append(lines, fmt.Sprintf("it points to %s %s+%d, which is %s", o.Type, o.Name, a.Variable.Loc.TargetOffset, o.Loc.Text(p.Image.Arch())))
 			}
 		}

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // How the calling convention passes values of a type: which parts of it are in integer

@@ -4,12 +4,12 @@ package argument
 import (
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Options holds New's options.
@@ -218,7 +218,7 @@ func (a *argument) str(t *types.Type, o *Options) error {
 // followObject makes the argument the string at an implicit pointer. No register holds its
 // address, but the object has a location, or its bytes are known.
 func (a *argument) followObject() error {
-	o, err := a.variable.Pointee()
+	o, err := compute.Pointee(a.variable)
 	if err != nil || !o.Located() {
 		return err
 	}

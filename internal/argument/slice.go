@@ -3,12 +3,12 @@ package argument
 import (
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // sliceTypes are the types of Go and Rust that refer to elements in a row: a prefix of their
@@ -97,10 +97,10 @@ func sliceOf(v *dwarfloc.Variable, t *types.Type) (first, length *dwarfloc.Varia
 		if !strings.HasPrefix(unqualified(t.Name), x.prefix) {
 			continue
 		}
-		if first, err = v.Follow(steps(x.first)); err != nil {
+		if first, err = compute.Follow(v, steps(x.first)); err != nil {
 			return nil, nil, nil, err
 		}
-		if length, err = v.Follow(steps(x.length)); err != nil {
+		if length, err = compute.Follow(v, steps(x.length)); err != nil {
 			return nil, nil, nil, err
 		}
 		if first.Wrong != nil || length.Wrong != nil {

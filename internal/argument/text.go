@@ -3,12 +3,12 @@ package argument
 import (
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // text is where a string type of a language has its characters and their number.
@@ -45,11 +45,11 @@ func (a *argument) counted(t *types.Type, always bool) (ok bool, err error) {
 		if !always && !slices.Contains(x.types, unqualified(t.Name)) {
 			continue
 		}
-		chars, err := a.variable.Follow(steps(x.chars))
+		chars, err := compute.Follow(a.variable, steps(x.chars))
 		if err != nil {
 			return false, err
 		}
-		length, err := a.variable.Follow(steps(x.length))
+		length, err := compute.Follow(a.variable, steps(x.length))
 		if err != nil {
 			return false, err
 		}
@@ -76,7 +76,7 @@ func (a *argument) countedOrPointed(t *types.Type) (ok bool, err error) {
 	if err != nil || !isRecord(el) {
 		return false, err
 	}
-	object, err := a.variable.Follow([]probe.Step{{Kind: probe.StepIndex}})
+	object, err := compute.Follow(a.variable, []probe.Step{{Kind: probe.StepIndex}})
 	if err != nil || object.Wrong != nil {
 		return false, err
 	}

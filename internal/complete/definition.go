@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -302,7 +303,7 @@ func members(at []*dwarfloc.Site, base string) []string {
 	all := make(map[string]bool)
 	for _, s := range inScope(at, base) {
 		if v := resolve(s, base+nothing); v != nil && v.Wrong != nil {
-			for _, m := range v.Wrong.Members {
+			for _, m := range compute.Wrong(v).Members {
 				all[m] = true
 			}
 		}
@@ -314,7 +315,7 @@ func members(at []*dwarfloc.Site, base string) []string {
 func after(at []*dwarfloc.Site, argument, expr string) []string {
 	for _, s := range inScope(at, expr) {
 		for _, op := range []string{"->", "."} {
-			if v := resolve(s, expr+op+nothing); v != nil && v.Wrong != nil && len(v.Wrong.Members) > 0 {
+			if v := resolve(s, expr+op+nothing); v != nil && v.Wrong != nil && len(compute.Wrong(v).Members) > 0 {
 				return []string{argument + op}
 			}
 		}
@@ -331,7 +332,7 @@ func resolve(s *dwarfloc.Site, expr string) *dwarfloc.Variable {
 	if err != nil || len(def.Args) != 1 {
 		return nil
 	}
-	v, err := s.Resolve(&def.Args[0].Expr)
+	v, err := compute.Resolve(s, &def.Args[0].Expr)
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -184,7 +185,7 @@ func variable(img *dwarfloc.Image, v *dwarfloc.Variable, f *Format, depth int) (
 		return text + notLocated, nil
 	}
 	if v.Loc.Kind == loc.KindImplicitPointer {
-		to, err := v.Pointee()
+		to, err := compute.Pointee(v)
 		if err != nil {
 			return "", err
 		}

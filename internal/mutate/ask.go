@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
@@ -27,6 +25,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Fault is what is no answer and no error.

@@ -7,11 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // What holds for every answer about every file, however damaged:
@@ -61,7 +61,7 @@ func (a *asker) site(s *dwarfloc.Site) {
 			a.address("return", r)
 		}
 	}
-	v, err := s.Resolve(&probe.Expr{Kind: probe.KindRetval})
+	v, err := compute.Resolve(s, &probe.Expr{Kind: probe.KindRetval})
 	if !a.failed("result", err) {
 		a.variable(v)
 	}
@@ -81,7 +81,7 @@ func (a *asker) variables(s *dwarfloc.Site) {
 		a.variable(v)
 		for _, kind := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
 			step := probe.Step{Kind: kind, Member: "?"}
-			part, err := v.Follow([]probe.Step{step})
+			part, err := compute.Follow(v, []probe.Step{step})
 			if a.failed("follow", err) {
 				continue
 			}
@@ -89,15 +89,15 @@ func (a *asker) variables(s *dwarfloc.Site) {
 				a.variable(part)
 				continue
 			}
-			for _, m := range part.Wrong.Members[:min(2, len(part.Wrong.Members))] {
+			for _, m := range compute.Wrong(part).Members[:min(2, len(compute.Wrong(part).Members))] {
 				step.Member = m
-				if part, err := v.Follow([]probe.Step{step}); !a.failed("member", err) {
+				if part, err := compute.Follow(v, []probe.Step{step}); !a.failed("member", err) {
 					a.variable(part)
 				}
 			}
 		}
 		if v.Loc.Kind == loc.KindImplicitPointer {
-			if to, err := v.Pointee(); !a.failed("pointee", err) && to.Type != nil {
+			if to, err := compute.Pointee(v); !a.failed("pointee", err) && to.Type != nil {
 				a.variable(to)
 			}
 		}

@@ -1,14 +1,14 @@
-package dwarfloc
+package compute
 
 import (
 	"math"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Expressions of a definition that compute something are C's, with C's types: operands are promoted
@@ -26,13 +26,13 @@ type number struct {
 }
 
 // computed resolves an expression that is computed from others, without its path.
-func (s *Site) computed(e *probe.Expr) (*Variable, error) {
-	c := computation{s: s, ev: s.evaluator()}
+func computed(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+	c := computation{s: s, ev: builder(s)}
 	v, err := c.root(e)
-	if v != nil && !v.inner() {
+	if v != nil && !inner(v) {
 		v.OfFunction = c.inner
 	}
-	if wrong, is := err.(*mismatch); is {
+	if wrong, is := err.(*Mismatch); is {
 		if wrong.Expr == nil {
 			wrong.Expr = e
 		}
@@ -43,33 +43,33 @@ func (s *Site) computed(e *probe.Expr) (*Variable, error) {
 		case wrong.Members != nil:
 			code = loc.ReasonNoSuchMember
 		}
-		return &Variable{Name: e.String(), Role: RoleGiven, Type: types.VoidType, Wrong: (*Mismatch)(wrong), Reason: loc.Reason{Code: code, Detail: wrong.Msg}}, nil
+		return &dwarfloc.Variable{Name: e.String(), Role: dwarfloc.RoleGiven, Type: types.VoidType, Wrong: wrong, Reason: loc.Reason{Code: code, Detail: wrong.Msg}}, nil
 	}
 	return v, err
 }
 
 // computation computes expressions at one site.
 type computation struct {
-	s     *Site
-	ev    *evaluator
+	s     *dwarfloc.Site
+	ev    *eval.Builder
 	inner bool // an operand is a variable of the function
 }
 
 // wrongAt is wrong for an operand.
 func wrongAt(e *probe.Expr, format string, args ...any) error {
-	err := wrong(format, args...).(*mismatch)
+	err := wrong(format, args...).(*Mismatch)
 	err.Expr = e
 	return err
 }
 
 // variable returns a result.
-func (c *computation) variable(e *probe.Expr, t *types.Type, l loc.Location, r loc.Reason) *Variable {
-	v := given(e.String(), l, r)
-	v.Type, v.site = t, c.s
+func (c *computation) variable(e *probe.Expr, t *types.Type, l loc.Location, r loc.Reason) *dwarfloc.Variable {
+	v := given(c.s, e.String(), l, r)
+	v.Type = t
 	return v
 }
 
-func (c *computation) value(e *probe.Expr, n *number) *Variable {
+func (c *computation) value(e *probe.Expr, n *number) *dwarfloc.Variable {
 	t := types.NumberType(n.size, n.signed)
 	if n.to != nil {
 		t = types.PointerTo(n.to, n.size)
@@ -81,7 +81,7 @@ func (c *computation) value(e *probe.Expr, n *number) *Variable {
 }
 
 // root computes an expression without its path.
-func (c *computation) root(e *probe.Expr) (*Variable, error) {
+func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
 	switch e.Kind {
 	case probe.KindUnary:
 		switch e.Name {
@@ -115,23 +115,23 @@ func (c *computation) root(e *probe.Expr) (*Variable, error) {
 }
 
 // resolve resolves an operand. What the types do not allow is an error here.
-func (c *computation) resolve(e *probe.Expr) (*Variable, error) {
-	v, err := c.s.resolve(e)
+func (c *computation) resolve(e *probe.Expr) (*dwarfloc.Variable, error) {
+	v, err := Resolve(c.s, e)
 	if err != nil {
 		return nil, err
 	}
-	c.inner = c.inner || v.inner()
+	c.inner = c.inner || inner(v)
 	if !v.Reason.Code.Mistaken() {
 		return v, nil
 	}
-	if v.Wrong != nil {
-		w := *v.Wrong
+	if wrong := Wrong(v); wrong != nil {
+		w := *wrong
 		if w.Expr == nil {
 			w.Expr = e
 		}
-		return nil, (*mismatch)(&w)
+		return nil, &w
 	}
-	return nil, &mismatch{Expr: e, Msg: v.Reason.String(), unknown: v.Reason.Code == loc.ReasonNoSuchVariable}
+	return nil, &Mismatch{Expr: e, Msg: v.Reason.String(), unknown: v.Reason.Code == loc.ReasonNoSuchVariable}
 }
 
 // number resolves an operand that is a number or an address.
@@ -145,7 +145,7 @@ func (c *computation) number(e *probe.Expr) (n number, err error) {
 				return c.compute(e)
 			}
 		case probe.KindVariable:
-			if k, found, err := c.s.enumerator(e.Name); found || err != nil {
+			if k, found, err := c.s.Enumerator(e.Name); found || err != nil {
 				return c.constant(k), err
 			}
 		}
@@ -180,7 +180,7 @@ func (c *computation) literal(e *probe.Expr) number {
 }
 
 // numberOf returns the number that a variable is.
-func (c *computation) numberOf(e *probe.Expr, v *Variable) (n number, err error) {
+func (c *computation) numberOf(e *probe.Expr, v *dwarfloc.Variable) (n number, err error) {
 	t, err := v.Type.Resolve()
 	if err != nil {
 		return n, err
@@ -199,7 +199,7 @@ func (c *computation) numberOf(e *probe.Expr, v *Variable) (n number, err error)
 		if n.to, _, err = t.Count(); err != nil {
 			return n, err
 		}
-		n.size = c.ev.Arch.WordSize
+		n.size = c.s.Image.Arch().WordSize
 		switch {
 		case n.reason.Code != loc.ReasonNone:
 		case v.Loc.Kind == loc.KindMemory:
@@ -291,7 +291,7 @@ func (c *computation) compute(e *probe.Expr) (n number, err error) {
 		t := tasks[e.Name]
 		return number{e: c.ev.Task(t.task), size: t.size}, nil
 	case probe.KindSizeof:
-		t, err := c.s.typeNamed(&e.Type)
+		t, err := typeNamed(c.s, &e.Type)
 		if err != nil {
 			return n, err
 		}

@@ -1,6 +1,7 @@
-package dwarfloc
+package compute
 
 import (
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -10,21 +11,22 @@ import (
 // called.
 
 // pointee resolves *A.
-func (c *computation) pointee(e *probe.Expr) (*Variable, error) {
+func (c *computation) pointee(e *probe.Expr) (*dwarfloc.Variable, error) {
 	v, err := c.resolve(e.A)
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.s.follow(v, []probe.Step{{Kind: probe.StepIndex, Pos: e.Pos}})
+	out, err := follow(c.s, v, []probe.Step{{Kind: probe.StepIndex, Pos: e.Pos}})
 	if err == nil && out.Wrong != nil {
-		out.Wrong.Expr = e
-		return nil, (*mismatch)(out.Wrong)
+		wrong := Wrong(out)
+		wrong.Expr = e
+		return nil, wrong
 	}
 	return out, err
 }
 
 // address resolves &A.
-func (c *computation) address(e *probe.Expr) (*Variable, error) {
+func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
 	v, err := c.resolve(e.A)
 	if err != nil {
 		return nil, err
@@ -32,7 +34,7 @@ func (c *computation) address(e *probe.Expr) (*Variable, error) {
 	if v.Bits != 0 {
 		return nil, wrongAt(e, "a bit-field has no address")
 	}
-	n := number{size: c.ev.Arch.WordSize, to: v.Type, reason: v.Reason}
+	n := number{size: c.s.Image.Arch().WordSize, to: v.Type, reason: v.Reason}
 	switch {
 	case n.reason.Code != loc.ReasonNone:
 	case v.Loc.Kind == loc.KindMemory:
@@ -45,24 +47,24 @@ func (c *computation) address(e *probe.Expr) (*Variable, error) {
 
 // cast resolves (TYPE)A. As in C, what is cast is A with its path; but where A has no members at all,
 // as a void * or a number, it is A, and the path is that of the result.
-func (c *computation) cast(e *probe.Expr) (*Variable, error) {
-	t, err := c.s.typeNamed(&e.Type)
+func (c *computation) cast(e *probe.Expr) (*dwarfloc.Variable, error) {
+	t, err := typeNamed(c.s, &e.Type)
 	if err != nil {
 		return nil, err
 	}
 	a, path := e.A, []probe.Step(nil)
 	if len(a.Path) > 0 {
-		root := *a
-		root.Path = nil
-		v, err := c.s.root(&root)
+		bare := *a
+		bare.Path = nil
+		v, err := root(c.s, &bare)
 		if err != nil {
 			return nil, err
 		}
 		if !v.Reason.Code.Mistaken() {
-			if bare, err := hasNoParts(v.Type); err != nil {
+			if none, err := hasNoParts(v.Type); err != nil {
 				return nil, err
-			} else if bare {
-				a, path = &root, e.A.Path
+			} else if none {
+				a, path = &bare, e.A.Path
 			}
 		}
 	}
@@ -70,10 +72,10 @@ func (c *computation) cast(e *probe.Expr) (*Variable, error) {
 	if err != nil || len(path) == 0 {
 		return v, err
 	}
-	out, err := c.s.follow(v, path)
-	if err == nil && out.Wrong != nil && out.Wrong.Expr == nil {
-		out.Wrong.Expr = e.A
-		return nil, (*mismatch)(out.Wrong)
+	out, err := follow(c.s, v, path)
+	if wrong := Wrong(out); err == nil && wrong != nil && wrong.Expr == nil {
+		wrong.Expr = e.A
+		return nil, wrong
 	}
 	return out, err
 }
@@ -98,7 +100,7 @@ func hasNoParts(t *types.Type) (bool, error) {
 	return false, nil
 }
 
-func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*Variable, error) {
+func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variable, error) {
 	r, err := t.Resolve()
 	if err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*Variable, error)
 		if err != nil {
 			return nil, err
 		}
-		if v.Role == RoleGiven && v.Loc.Kind == loc.KindMemory && v.Type == types.WordType {
+		if v.Role == dwarfloc.RoleGiven && v.Loc.Kind == loc.KindMemory && v.Type == types.WordType {
 			return c.variable(e, t, v.Loc, v.Reason), nil
 		}
 		return nil, wrongAt(e, "%v cannot be cast to %v", v.Type, t)
@@ -149,8 +151,8 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*Variable, error)
 }
 
 // containerOf resolves container_of(A, TYPE, MEMBER).
-func (c *computation) containerOf(e *probe.Expr) (*Variable, error) {
-	t, err := c.s.typeNamed(&e.Type)
+func (c *computation) containerOf(e *probe.Expr) (*dwarfloc.Variable, error) {
+	t, err := typeNamed(c.s, &e.Type)
 	if err != nil {
 		return nil, err
 	}
@@ -158,17 +160,18 @@ func (c *computation) containerOf(e *probe.Expr) (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.to == nil && n.size < c.ev.Arch.WordSize {
+	if n.to == nil && n.size < c.s.Image.Arch().WordSize {
 		return nil, wrongAt(e.A, "%s is no pointer", e.A)
 	}
-	at := &Variable{Name: e.Type.Name, Type: t, Loc: loc.Location{Kind: loc.KindMemory, Expr: c.ev.Const(0)}}
-	m, err := c.s.follow(at, e.Member)
+	at := &dwarfloc.Variable{Name: e.Type.Name, Type: t, Loc: loc.Location{Kind: loc.KindMemory, Expr: c.ev.Const(0)}}
+	m, err := follow(c.s, at, e.Member)
 	if err != nil {
 		return nil, err
 	}
 	if m.Wrong != nil {
-		m.Wrong.Expr = &probe.Expr{Path: e.Member}
-		return nil, (*mismatch)(m.Wrong)
+		wrong := Wrong(m)
+		wrong.Expr = &probe.Expr{Path: e.Member}
+		return nil, wrong
 	}
 	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != loc.OpConst {
 		return nil, wrongAt(e, "%s is no part of %v with a fixed place", m.Name, t)
@@ -176,36 +179,6 @@ func (c *computation) containerOf(e *probe.Expr) (*Variable, error) {
 	if n.reason.Code == loc.ReasonNone {
 		n.e = c.ev.Binary(loc.OpSub, n.e, m.Loc.Expr)
 	}
-	n.to, n.size, n.signed = t, c.ev.Arch.WordSize, false
+	n.to, n.size, n.signed = t, c.s.Image.Arch().WordSize, false
 	return c.value(e, &n), nil
-}
-
-// caller returns the address to which the site's function returns ($caller): where it is called, or
-// inlined.
-func (s *Site) caller() (*Variable, error) {
-	if s.Inlined() {
-		v := s.Image.memory("caller", s.Addr)
-		if v.Reason.Code == loc.ReasonNone {
-			v.Loc.Kind = loc.KindValue
-		}
-		return v, nil
-	}
-	ev := s.evaluator()
-	a := ev.Arch
-	switch {
-	case a.Link == 0:
-		cfa, r, err := s.callFrame(ev)
-		if err != nil || r.Code != loc.ReasonNone {
-			return given("caller", loc.Location{}, r), err
-		}
-		at := ev.Binary(loc.OpAdd, cfa, ev.Const(-uint64(a.StackArgs)))
-		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: at}, loc.Reason{})
-		v.OfFunction = true
-		return v, nil
-	case s.Kind == SiteEntry:
-		v := given("caller", loc.Location{Kind: loc.KindRegister, Expr: ev.Register(uint64(a.Link), 0)}, loc.Reason{})
-		v.OfFunction = true
-		return v, nil
-	}
-	return given("caller", loc.Location{}, unsupported("the return address, which is in no fixed place behind the function's entry")), nil
 }

@@ -1,14 +1,15 @@
-package dwarfloc
+package compute
 
 import (
 	"errors"
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/types"
-
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Mismatch says which step of a path the types do not allow. It depends on the site,
@@ -26,33 +27,40 @@ type Mismatch struct {
 	unknown bool // there is no such variable
 }
 
-// mismatch is a Mismatch as the error of a step.
-type mismatch Mismatch
+func (m *Mismatch) Error() string { return m.Msg }
 
-func (m *mismatch) Error() string { return m.Msg }
+// Wrong returns what the types do not allow of a variable that Resolve or Follow returned, or nil.
+func Wrong(v *dwarfloc.Variable) *Mismatch {
+	if v == nil || v.Wrong == nil {
+		return nil
+	}
+	var m *Mismatch
+	if errors.As(v.Wrong, &m) {
+		return m
+	}
+	return &Mismatch{Msg: v.Wrong.Error()}
+}
 
-// Follow returns what a path leads to from the variable, as Site.Resolve does.
-func (v *Variable) Follow(path []probe.Step) (*Variable, error) {
-	if v.site == nil || v.Reason.Code.Mistaken() {
+// Follow returns what a path leads to from a variable, as Resolve does.
+func Follow(v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error) {
+	if v.Site == nil || v.Reason.Code.Mistaken() {
 		return v, nil
 	}
-	var out *Variable
-	err := v.site.Image.guard(func() (err error) {
-		out, err = v.site.follow(v, path)
-		return err
-	})
-	return out, err
+	return follow(v.Site, v, path)
 }
 
 // follow returns what a path leads to from a variable, as a variable: it has the last
 // member's or element's type, and its location at the site.
-func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
-	out := &Variable{Name: v.Name, Role: v.Role, OfFunction: v.OfFunction, Type: v.Type, Entries: v.Entries, raw: v.raw}
-	f := follower{s: s, ev: s.evaluator()}
+func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error) {
+	out := new(dwarfloc.Variable)
+	*out = *v
+	out.Loc, out.Reason = loc.Location{}, loc.Reason{}
+	out.Bits, out.Wrong, out.LowBit, out.Reference, out.Elements = 0, nil, false, false, loc.Location{}
+	f := follower{s: s, ev: builder(s)}
 	o := object{loc: v.Loc, reason: v.Reason, t: v.Type}
 	for i := range path {
 		err := f.step(&o, &path[i])
-		var wrong *mismatch
+		var wrong *Mismatch
 		if errors.As(err, &wrong) {
 			if wrong.Expr == nil {
 				wrong.Step = i
@@ -61,7 +69,7 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 			if wrong.Members != nil {
 				code = loc.ReasonNoSuchMember
 			}
-			out.Wrong, out.Type, out.Reason = (*Mismatch)(wrong), o.t, loc.Reason{Code: code, Detail: wrong.Msg}
+			out.Wrong, out.Type, out.Reason = wrong, o.t, loc.Reason{Code: code, Detail: wrong.Msg}
 			return out, nil
 		}
 		var damage *image.FormatError
@@ -88,8 +96,8 @@ func (s *Site) follow(v *Variable, path []probe.Step) (*Variable, error) {
 		out.LowBit = t.Kind == types.Bool && t.Size == 1
 	}
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
-	out.Loc.Rule, out.site = v.Loc.Rule, s
-	out.OfFunction = out.OfFunction || f.inner && !v.inner()
+	out.Loc.Rule, out.Site = v.Loc.Rule, s
+	out.OfFunction = out.OfFunction || f.inner && !inner(v)
 	if f.elements != nil {
 		out.Elements = f.ev.Value(f.elements)
 	}
@@ -113,8 +121,8 @@ func (o *object) lost(r loc.Reason) {
 }
 
 type follower struct {
-	s     *Site
-	ev    *evaluator
+	s     *dwarfloc.Site
+	ev    *eval.Builder
 	inner bool // an index is a variable of the function
 
 	elements *loc.Expr // of a range
@@ -149,7 +157,7 @@ func (f *follower) bitField(o *object, off, size uint64, signed bool) {
 }
 
 func wrong(format string, args ...any) error {
-	return &mismatch{Msg: fmt.Sprintf(format, args...)}
+	return &Mismatch{Msg: fmt.Sprintf(format, args...)}
 }
 
 func (f *follower) step(o *object, p *probe.Step) error {
@@ -234,12 +242,12 @@ func (f *follower) referent(o *object) (is bool, err error) {
 
 // Referent returns what a variable refers to if it is a C++ reference, which in C++ stands
 // for that object; otherwise it returns the variable itself.
-func (v *Variable) Referent() (*Variable, error) {
+func Referent(v *dwarfloc.Variable) (*dwarfloc.Variable, error) {
 	_, is, err := v.Type.Reference()
-	if err != nil || !is || v.site == nil {
+	if err != nil || !is || v.Site == nil {
 		return v, err
 	}
-	return v.Follow(nil)
+	return Follow(v, nil)
 }
 
 // deref leads to what a pointer of type t points to.
@@ -260,7 +268,7 @@ func (f *follower) deref(o *object, t *types.Type) error {
 		o.lost(o.reason)
 		return nil
 	}
-	value, r := f.ev.Bits(&o.loc, 0, 8*uint64(f.ev.Arch.WordSize))
+	value, r := f.ev.Bits(&o.loc, 0, 8*uint64(f.s.Image.Arch().WordSize))
 	if r.Code != loc.ReasonNone {
 		o.lost(r)
 		return nil
@@ -297,7 +305,7 @@ func (f *follower) member(o *object, name string) error {
 		if err != nil {
 			return err
 		}
-		e := &mismatch{Msg: fmt.Sprintf("%v has no member %q", t, name), Members: names, Type: t.String()}
+		e := &Mismatch{Msg: fmt.Sprintf("%v has no member %q", t, name), Members: names, Type: t.String()}
 		if e.Members == nil {
 			e.Members = []string{}
 		}
@@ -383,7 +391,7 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 		f.narrow(o, 8*uint64(p.Index*size), 8*uint64(size))
 		return nil
 	}
-	by, err := f.s.resolve(p.IndexBy)
+	by, err := Resolve(f.s, p.IndexBy)
 	if err != nil {
 		return err
 	}
@@ -393,12 +401,12 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 	case by.Reason.Code.Mistaken():
 		return wrong("the index %s: %s", p.IndexBy, by.Reason.Detail)
 	}
-	f.inner = f.inner || by.inner()
+	f.inner = f.inner || inner(by)
 	return f.indexBy(o, by, size)
 }
 
 // indexBy leads to the element whose index is another variable's value.
-func (f *follower) indexBy(o *object, by *Variable, size int64) error {
+func (f *follower) indexBy(o *object, by *dwarfloc.Variable, size int64) error {
 	t, err := by.Type.Resolve()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
-package dwarfloc
+package compute
 
 import (
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -134,10 +135,10 @@ func (c *computation) text(e *probe.Expr) (at *loc.Expr, most int, r loc.Reason,
 		if !void && (el.Size != 1 || el.Kind != types.Char && el.Kind != types.Int) {
 			return nil, 0, r, wrongAt(e, "%v is no string", v.Type)
 		}
-	} else if v.Role != RoleGiven {
+	} else if v.Role != dwarfloc.RoleGiven {
 		return nil, 0, r, wrongAt(e, "%v is no string", v.Type)
 	}
-	if v.Role == RoleGiven && v.Type == types.WordType && v.Loc.Kind == loc.KindMemory {
+	if v.Role == dwarfloc.RoleGiven && v.Type == types.WordType && v.Loc.Kind == loc.KindMemory {
 		return v.Loc.Expr, 0, v.Reason, nil // as @symbol and +8(%di) are
 	}
 	n, err := c.numberOf(e, v)

@@ -1,0 +1,137 @@
+package dwarfloc
+
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// What a definition names that is not a variable of the program.
+
+// Frame returns what tells one call of a function from others: $frame of a definition.
+func (s *Site) Frame() (v *Variable, err error) {
+	err = s.Image.guard(func() error {
+		v, err = s.frame()
+		return err
+	})
+	return v, err
+}
+
+func (s *Site) frame() (*Variable, error) {
+	ev := s.evaluator()
+	cfa, r, err := s.callFrame(ev)
+	if err != nil || r.Code != loc.ReasonNone {
+		return given("frame", loc.Location{}, r), err
+	}
+	if s.told == nil && s.u.isGo() {
+		cfa = ev.steadyFrame(cfa)
+	}
+	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cfa}, r), nil
+}
+
+// callFrame returns the canonical frame address at the site.
+func (s *Site) callFrame(ev *evaluator) (*loc.Expr, loc.Reason, error) {
+	if s.told == nil {
+		return ev.CallFrame()
+	}
+	v, err := s.told.at.frame(s)
+	if err != nil {
+		return nil, loc.Reason{}, err
+	}
+	return v.Loc.Expr, v.Reason, nil
+}
+
+// ReturnAddress returns the address to which the site's function returns: where it is called, or inlined ($caller of a
+// definition).
+func (s *Site) ReturnAddress() (v *Variable, err error) {
+	err = s.Image.guard(func() error {
+		v, err = s.caller()
+		return err
+	})
+	return v, err
+}
+
+func (s *Site) caller() (*Variable, error) {
+	if s.Inlined() {
+		v := s.Image.Memory("caller", s.Addr)
+		if v.Reason.Code == loc.ReasonNone {
+			v.Loc.Kind = loc.KindValue
+		}
+		return v, nil
+	}
+	ev := s.evaluator()
+	a := ev.Arch
+	switch {
+	case a.Link == 0:
+		cfa, r, err := s.callFrame(ev)
+		if err != nil || r.Code != loc.ReasonNone {
+			return given("caller", loc.Location{}, r), err
+		}
+		at := ev.Binary(loc.OpAdd, cfa, ev.Const(-uint64(a.StackArgs)))
+		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: at}, loc.Reason{})
+		v.OfFunction = true
+		return v, nil
+	case s.Kind == SiteEntry:
+		v := given("caller", loc.Location{Kind: loc.KindRegister, Expr: ev.Register(uint64(a.Link), 0)}, loc.Reason{})
+		v.OfFunction = true
+		return v, nil
+	}
+	return given("caller", loc.Location{}, unsupported("the return address, which is in no fixed place behind the function's entry")), nil
+}
+
+// given returns a Variable for something that is not a variable of the program, so that
+// callers need only one type.
+func given(name string, l loc.Location, r loc.Reason) *Variable {
+	v := &Variable{Name: name, Role: RoleGiven, Type: types.WordType, Entries: 1, Reason: r}
+	if r.Code == loc.ReasonNone {
+		v.Loc = l
+		v.Loc.Rule = loc.RuleGiven
+	}
+	return v
+}
+
+func constantLocation(k uint64) loc.Location {
+	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
+}
+
+// Memory returns the memory at a link-time address as a variable with a name.
+func (img *Image) Memory(name string, addr uint64) *Variable {
+	if img.IsRelocatable() {
+		return given(name, loc.Location{}, loc.Reason{Code: loc.ReasonModuleAddress})
+	}
+	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpAddr, K: addr}}, loc.Reason{})
+}
+
+// Data returns the memory offset bytes after a symbol, as the image's own code finds it.
+func (img *Image) Data(symbol string, offset uint64) (*Variable, error) {
+	addr, ok, err := img.symbolAddress(symbol)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: no symbol %q", img.Path(), symbol)
+	}
+	v := img.Memory("@"+symbol, addr+offset)
+	err = img.guard(func() error {
+		img.relocate(&v.Loc)
+		return nil
+	})
+	return v, err
+}
+
+// symbolAddress is SymbolAddresses for one name, cached because a definition needs it at
+// each of its sites.
+func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
+	if a, known := img.addresses.Load(name); known {
+		return a.(uint64), true, nil
+	}
+	all, err := img.SymbolAddresses(name)
+	if err != nil {
+		return 0, false, err
+	}
+	if addr, ok = all[name]; ok {
+		img.addresses.Store(name, addr)
+	}
+	return addr, ok, nil
+}

@@ -1,0 +1,140 @@
+// Package compute turns the expression of a definition into a location at a site: members and elements, pointers that were
+// optimized away, C's operators, casts, container_of, comparisons with texts, and what is no variable of the program, such as
+// registers.
+//
+//	v, err := compute.Resolve(site, &def.Args[0].Expr)
+//	if v.Located() {
+//		fmt.Println(v.Type, v.Loc.Text(site.Image.Arch()))
+//	}
+//
+// It builds on what package dwarfloc says of variables, and on the one algebra of expressions in package eval.
+package compute
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// Resolve returns what an expression in a definition stands for at the site: a variable by
+// C's rules of scope (see Lookup), a register, memory at a symbol or an address, a word of
+// the stack, a number, or the function's result; or what a path leads to from there.
+//
+// A C++ reference stands for what it refers to (see Referent).
+//
+// A path can name members of anonymous structures and unions. It follows pointers through
+// memory or, if a pointer was optimized away, to its object. The definition of a type that
+// the unit only declares comes from another unit, or from Options.TypesOf.
+//
+// An unknown name or an impossible path is not an error but a reason:
+// loc.ReasonNoSuchVariable, or loc.ReasonNoSuchMember or loc.ReasonTypeMismatch with
+// details that Wrong returns. Unknown registers and symbols are errors, and so are
+// $params and $vars, which stand for several variables: see dwarfloc.Site.Params and Variables. $comm
+// does not depend on the image: its location is the constant 0.
+func Resolve(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+	v, err := root(s, e)
+	if err != nil || v.Reason.Code.Mistaken() {
+		return v, err
+	}
+	if len(e.Path) == 0 {
+		return Referent(v)
+	}
+	return follow(s, v, e.Path)
+}
+
+// root resolves what an expression begins with.
+func root(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+	img := s.Image
+	switch e.Kind {
+	case probe.KindVariable:
+		return s.Lookup(e.Name)
+	case probe.KindRetval:
+		return s.Result()
+	case probe.KindRegister:
+		r := img.Arch().RegisterByName(e.Name)
+		if r == nil {
+			return nil, fmt.Errorf("%s: no register %q on %s", img.Path(), e.Name, img.Arch().Name)
+		}
+		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(r.DWARF)}}
+		return given(s, e.Name, l, eval.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
+	case probe.KindSymbol:
+		return img.Data(e.Name, e.Number)
+	case probe.KindAddress:
+		return img.Memory(e.String(), e.Number), nil
+	case probe.KindImmediate:
+		return given(s, e.String(), constantLocation(e.Number), loc.Reason{}), nil
+	case probe.KindComm:
+		return given(s, "$comm", constantLocation(0), loc.Reason{}), nil
+	case probe.KindFrame:
+		return s.Frame()
+	case probe.KindStack, probe.KindStackAddr:
+		var b eval.Builder
+		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}
+		if e.Kind == probe.KindStackAddr {
+			l = loc.Location{Kind: loc.KindValue, Expr: b.Register(uint64(img.Arch().SP), 0)}
+		}
+		return given(s, "stack", l, loc.Reason{}), nil
+	}
+	if e.Kind == probe.KindCaller {
+		return s.ReturnAddress()
+	}
+	if e.Kind != probe.KindParams && e.Kind != probe.KindVars {
+		return computed(s, e)
+	}
+	return nil, fmt.Errorf("%s stands for several variables", strconv.Quote(e.String()))
+}
+
+// given returns a Variable for something that is not a variable of the program, so that
+// callers need only one type.
+func given(s *dwarfloc.Site, name string, l loc.Location, r loc.Reason) *dwarfloc.Variable {
+	v := &dwarfloc.Variable{Name: name, Role: dwarfloc.RoleGiven, Type: types.WordType, Entries: 1, Reason: r, Site: s}
+	if r.Code == loc.ReasonNone {
+		v.Loc = l
+		v.Loc.Rule = loc.RuleGiven
+	}
+	return v
+}
+
+func constantLocation(k uint64) loc.Location {
+	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
+}
+
+func unsupported(format string, args ...any) loc.Reason {
+	return loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf(format, args...)}
+}
+
+// builder returns what builds expressions for a site.
+func builder(s *dwarfloc.Site) *eval.Builder {
+	return &eval.Builder{BigEndian: s.Image.BigEndian(), RegisterBytes: s.Image.Arch().WordSize}
+}
+
+// inner reports whether a variable depends on those of the function.
+func inner(v *dwarfloc.Variable) bool {
+	return v.OfFunction || v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal
+}
+
+// typeNamed returns a type by its name: that of the site's unit, or that of the first unit that has
+// one. The error for an unknown one is a *Mismatch.
+func typeNamed(s *dwarfloc.Site, n *probe.TypeName) (*types.Type, error) {
+	word := s.Image.Arch().WordSize
+	t := types.Common(n.Name, word)
+	if t == nil {
+		var err error
+		if t, err = s.NamedType(n.Name); err != nil {
+			return nil, err
+		}
+	}
+	if t == nil {
+		return nil, &Mismatch{Msg: "no type " + strings.TrimSpace(n.Name) + " in the debug information", Expr: &probe.Expr{Pos: n.Pos}}
+	}
+	for range n.Pointers {
+		t = types.PointerTo(t, word)
+	}
+	return t, nil
+}
