@@ -82,7 +82,7 @@ func (u *unit) listAssigns(body dw.Entry, x *varEntry) (assignment, error) {
 	}
 	several := len(changes) > 0
 	shown := several && all.constant || all.computes || all.computed
-	if u.gnu() {
+	if u.code.GNU() {
 		shown = several && (all.constant || all.computes)
 	}
 	if !shown || l.Err != nil {

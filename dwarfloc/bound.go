@@ -1,8 +1,6 @@
 package dwarfloc
 
 import (
-	"sort"
-
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -30,7 +28,8 @@ func (s *Site) boundTooLate(c *chosen) (bool, error) {
 	if c.rule != loc.RuleLaterView || c.later <= 1 {
 		return false, nil
 	}
-	if begun, err := s.begunBefore(c.later); !begun || err != nil {
+	at := s.here()
+	if begun, err := s.u.code.Begun(s.rec, at.addr, at.view, c.later); !begun || err != nil {
 		return false, err
 	}
 	if s.u.signOf(c.expr).constant {
@@ -38,32 +37,4 @@ func (s *Site) boundTooLate(c *chosen) (bool, error) {
 	}
 	passed, err := s.callersHave(c.expr)
 	return !passed && err == nil, err
-}
-
-// begunBefore reports whether the line table has a statement of the body in the views views from the site's on. The row for the
-// beginning of the body itself, which has the place of the function's declaration, is none.
-func (s *Site) begunBefore(views uint64) (bool, error) {
-	at := s.here()
-	e, err := s.u.Entry(s.u.Off + uint64(s.u.Recs[s.rec].Off))
-	if err != nil {
-		return false, err
-	}
-	texts := s.u.declarations()
-	own, err := texts.of(s.u, s.rec, e)
-	if err != nil || own.file == 0 {
-		return false, err
-	}
-	rows, err := s.u.Rows()
-	if err != nil {
-		return false, err
-	}
-	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= at.addr })
-	for ; i < len(rows) && rows[i].Addr == at.addr; i++ {
-		r := &rows[i]
-		inside := uint64(r.View) >= at.view && uint64(r.View) < at.view+views
-		if inside && r.Stmt && (r.Line != own.line || r.Column != own.column) && texts.at(s.u, r) == own {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -180,7 +181,7 @@ func (s *Site) signature(e dw.Entry) (signature, error) {
 	switch {
 	case err != nil || nocall:
 		return signatureChanged, err
-	case external || s.u.gnu():
+	case external || s.u.code.GNU():
 		return signatureKept, nil
 	}
 	k := signatureLocal
@@ -227,7 +228,7 @@ func (s *Site) whole(x *varEntry) bool {
 // callable reads from a function's entry, or its origins, whether it is called in a way of
 // its own (DW_CC_nocall), and whether other units can call it.
 func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
-	_, err = eachOrigin(e, func(a dw.Attr, v dw.Value) {
+	_, err = index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		switch a {
 		case dw.AttrCallingConv:
 			nocall = nocall || v.U == dw.CallNoCall
@@ -282,42 +283,20 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 // argument from then on, up to the end of the function, and at its first instruction does not (seen with clang 19 and 22). Registers that point
 // into the frame are not looked at: spill.go is about what is there.
 func (s *Site) setFirst(l *loc.Location) bool {
-	arch := insn.For(s.u.img.Instructions())
-	if arch == nil || arch.Writes == nil || s.u.gnu() {
+	if s.u.code.GNU() {
 		return false
 	}
-	var of insn.Registers
+	frame, framed := s.u.img.code.FramePointer()
+	var of body.Registers
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == loc.OpReg && n.K < 64 && n.K != uint64(s.u.img.Arch().SP) && (arch.Slots == nil || n.K != arch.Slots.Frame) {
+			if n.Op == loc.OpReg && n.K < 64 && n.K != uint64(s.u.img.Arch().SP) && (!framed || n.K != frame) {
 				of |= 1 << n.K
 			}
 		})
 	})
-	if of == 0 {
-		return false
-	}
-	from := s.fun.start
-	sec := s.u.img.SectionAt(from)
-	if sec == nil {
-		return false
-	}
-	code, err := s.u.img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
-	for err == nil && len(code) > 0 {
-		in, ok := arch.Next(code)
-		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
-			return false
-		}
-		if w, ok := arch.Writes(code); ok && w.Registers&of != 0 {
-			return true
-		}
-		code = code[in.Size:]
-	}
-	return false
+	return s.u.img.code.SetsFirst(s.fun.start, of)
 }
-
-// maxFirst bounds the bytes of code that setFirst reads.
-const maxFirst = 256
 
 // sameRegister reports whether a location depends on the register that another one is.
 func sameRegister(l, reg *loc.Location) bool {

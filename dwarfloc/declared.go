@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // Declared returns where the function is declared. The file's path is relative if it is
@@ -26,16 +27,16 @@ func (s *Site) Declared() (file string, line int, err error) {
 
 // declaredAt returns where the function of an entry is declared.
 func declaredAt(e dw.Entry) (file string, line int, err error) {
-	var index, at uint64
+	var number, at uint64
 	filed := false
-	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
+	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		switch a {
 		case dw.AttrDeclFile:
-			index, filed = v.U, true
+			number, filed = v.U, true
 		case dw.AttrDeclLine:
 			at = v.U
 		}
-	}, func() bool { return at == 0 && index == 0 })
+	}, func() bool { return at == 0 && number == 0 })
 	if err != nil {
 		return "", 0, err
 	}
@@ -43,8 +44,8 @@ func declaredAt(e dw.Entry) (file string, line int, err error) {
 		file, err = bodyFile(e)
 		return file, int(at), err
 	}
-	if at != 0 || index != 0 {
-		return last.Unit.File(index), int(at), nil
+	if at != 0 || number != 0 {
+		return last.Unit.File(number), int(at), nil
 	}
 	if file, line, err = declaredIn(last); file != "" || err != nil {
 		return file, line, err

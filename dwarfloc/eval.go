@@ -62,7 +62,7 @@ func (u *unit) encoding() eval.Encoding {
 // kernel will load that.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
-	if err == nil && r.Code == loc.ReasonNone && ev.u.Version < 4 && !ev.u.gnu() {
+	if err == nil && r.Code == loc.ReasonNone && ev.u.Version < 4 && !ev.u.code.GNU() {
 		constantOf(l)
 		for i := range l.Pieces {
 			constantOf(&l.Pieces[i].Loc)

@@ -47,7 +47,11 @@ func (ev *evaluator) frameAddress(e *loc.Expr) bool {
 	if e != nil && e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
 		e = e.A
 	}
-	return e != nil && e.Op == loc.OpReg && (e.K == uint64(ev.Arch.SP) || ev.site.u.img.slots != nil && e.K == ev.site.u.img.slots.Frame && ev.framedBy(e.K))
+	if e == nil || e.Op != loc.OpReg {
+		return false
+	}
+	frame, ok := ev.site.u.img.code.FramePointer()
+	return e.K == uint64(ev.Arch.SP) || ok && e.K == frame && ev.framedBy(e.K)
 }
 
 // frameArithmetic reports whether an expression, without what it reads from memory, does

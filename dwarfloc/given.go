@@ -24,7 +24,7 @@ func (s *Site) frame() (*Variable, error) {
 	if err != nil || r.Code != loc.ReasonNone {
 		return given("frame", loc.Location{}, r), err
 	}
-	if s.told == nil && s.u.isGo() {
+	if s.told == nil && s.u.code.IsGo() {
 		cfa = ev.steadyFrame(cfa)
 	}
 	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cfa}, r), nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -16,12 +16,6 @@ import (
 // replaces a return address, and the program ends with "unexpected return pc". So a probe
 // of their returns is at their return instructions. C functions in the same image run on
 // stacks that are not moved.
-
-// isGo reports whether Go's own compiler or assembler made the unit. gccgo's functions use
-// the calling convention of C, on stacks that do not move.
-func (u *unit) isGo() bool {
-	return u.Lang == dw.LangGo && !u.gnu()
-}
 
 // steadyFrame returns what stays the same of a frame when its stack moves: how far it is from the
 // stack's end, and the goroutine. Both are in the goroutine's structure, at the address in a
@@ -48,8 +42,7 @@ var ErrMovingStack = errors.New("a return probe would end the program, because G
 
 // goReturns is Returns for a function of Go.
 func (s *Site) goReturns() (out []*Site, err error) {
-	arch := insn.For(s.u.img.Instructions())
-	if arch == nil {
+	if !s.u.img.code.Decodes() {
 		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, ErrMovingStack, s.u.img.Arch().Name)
 	}
 	ranges, err := s.u.Extent(&s.pcs)
@@ -57,28 +50,26 @@ func (s *Site) goReturns() (out []*Site, err error) {
 		return nil, err
 	}
 	for _, r := range ranges {
-		part := *s
-		part.Addr = r.Lo
-		f, err := part.code(arch)
+		f, err := s.u.code.Boundaries(s.rec, r.Lo, s.Symbol)
 		if err != nil {
 			return nil, err
 		}
-		if f.reading == nil {
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, ErrMovingStack, f.why)
+		if f.Why != "" {
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, ErrMovingStack, f.Why)
 		}
-		if err := f.followRows(s.u, f.hi); err != nil {
+		ends, strange, known, err := f.Returns()
+		if err != nil {
 			return nil, err
 		}
-		ends, strange := f.reading.Returns()
-		if strange >= 0 {
-			why, err := f.strange(s, strange)
+		if !known {
+			why, err := s.strange(strange, f.Hi)
 			if err != nil {
 				return nil, err
 			}
 			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, ErrMovingStack, why)
 		}
-		for _, off := range ends {
-			ret, err := s.returnAt(f.lo + uint64(off))
+		for _, addr := range ends {
+			ret, err := s.returnAt(addr)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +135,7 @@ type goParameter struct {
 // its own entry or, for a copy of a function that is inlined elsewhere, its origin's, which
 // has all of them.
 func goParameters(e dw.Entry) (out []goParameter, err error) {
-	if e, err = eachOrigin(e, nil, nil); err != nil {
+	if e, err = index.EachOrigin(e, nil, nil); err != nil {
 		return nil, err
 	}
 	err = e.Children(func(c dw.Entry) (bool, error) {

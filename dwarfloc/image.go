@@ -11,9 +11,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -28,9 +28,9 @@ type Image struct {
 	dwarf *types.DWARF
 	told  teller // what answers in the place of DWARF, or nil
 	o     Options
-	lost  *MissingError     // see Missing
-	slots *insn.SlotDecoder // nil if the architecture has none
-	flags uint32            // of the ELF file
+	lost  *MissingError // see Missing
+	code  *body.Image   // with debug information
+	flags uint32        // of the ELF file
 
 	asideMu   sync.Mutex
 	aside     sync.WaitGroup // work that Close waits for
@@ -40,11 +40,8 @@ type Image struct {
 
 	globals   globals
 	scoped    sync.Map // by the number of a unit: see unit.scopes
-	callers   callers
 	preempted preempted
-	addresses sync.Map // cached addresses of symbols, by name
-	noReturns noReturns
-	patches   patches
+	addresses sync.Map      // cached addresses of symbols, by name
 	walked    atomic.Uint64 // bytes of units that were forgotten
 }
 
@@ -128,9 +125,6 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if err := f.Guard(func() error { img.flags = elfFlags(f); return nil }); err != nil {
 		return nil, err
 	}
-	if in := insn.For(f.Instructions()); in != nil {
-		img.slots = in.Slots
-	}
 	if o != nil {
 		img.o = *o
 	}
@@ -138,6 +132,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
 		EhFrameAddr: sectionAddr(f, ".eh_frame"), ExceptAddr: sectionAddr(f, ".gcc_except_table"), Errorf: damaged(f),
 	}, sections)
+	img.code = body.New(f, img.d)
 	if err := img.openElsewhere(); err != nil {
 		return nil, err
 	}
@@ -245,7 +240,9 @@ func (img *Image) prepare(symbols bool) error {
 	img.unitsOnce.Do(func() {
 		img.units = make([]unit, len(img.index.Units))
 		for i := range img.units {
-			img.units[i] = unit{Unit: &img.index.Units[i], img: img}
+			u := &img.units[i]
+			u.Unit, u.img = &img.index.Units[i], img
+			u.code.Unit, u.code.Image = u.Unit, img.code
 		}
 		img.dwarf.Begin()
 	})
@@ -284,17 +281,15 @@ func (img *Image) executable(addr uint64) bool {
 // unit is a unit of the image, with what has been derived from it.
 type unit struct {
 	*index.Unit
-	img *Image
+	img  *Image
+	code body.Unit
 
-	compilerOnce sync.Once
 	assignedOnce sync.Once
 	assigned     map[uint64]assignment // see assignedParams
 	assignedErr  error
-	compiled     compiler
 
-	texts   atomic.Pointer[texts]
-	chain   atomic.Pointer[chain]        // the last one that was read
-	checked atomic.Pointer[functionCode] // the last one of CheckInstructions that nobody uses now
+	chain   atomic.Pointer[chain]           // the last one that was read
+	checked atomic.Pointer[body.Boundaries] // the last one of CheckInstructions that nobody uses now
 }
 
 // releaseEach is after how many bytes of forgotten units the pages of the file are given back too.
@@ -309,7 +304,7 @@ func (u *unit) forget() {
 		mapping.Release()
 	}
 	u.Forget()
-	u.texts.Store(nil)
+	u.code.Forget()
 	u.chain.Store(nil)
 	u.checked.Store(nil)
 	u.img.dwarf.Forget(u.Unit.Unit)

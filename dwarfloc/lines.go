@@ -131,7 +131,7 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 // enclosing bodies, that call them. accept selects them by body and line; lines in have
 // are left out.
 func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string, line int) bool) ([]*Site, error) {
-	if u.rowsOfCalls() {
+	if u.code.RowsOfCalls() {
 		return nil, nil
 	}
 	var out []*Site
@@ -206,7 +206,7 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 		err := u.EachCodeRow(t, func(r *dw.Row) {
 			matched = matched || r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line))
 		})
-		if err != nil || !matched && u.rowsOfCalls() {
+		if err != nil || !matched && u.code.RowsOfCalls() {
 			return err
 		}
 		if err := w.Open(u.Unit); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
@@ -238,18 +239,18 @@ func (l *SiteList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32,
 // findWays finds the ways of all sites of a unit.
 func (l *SiteList) findWays(u *unit) error {
 	defer u.ForgetRows()
-	var c *code
+	var c *body.Code
 	packed := []byte{}
 	for _, at := range l.byUnit[l.from[u.Number]:l.from[u.Number+1]] {
 		var ways Ways
 		if u.Recs[at.rec].Flags&index.Inlined != 0 {
 			var err error
-			if top := u.outermost(at.rec); c == nil || c.top != top {
-				if c, err = u.codeOf(top); err != nil {
+			if top := u.code.Outermost(at.rec); c == nil || c.Top != top {
+				if c, err = u.code.Code(top); err != nil {
 					return err
 				}
 			}
-			if ways, err = c.ways(at.rec); err != nil {
+			if ways, err = waysOf(c, at.rec); err != nil {
 				return err
 			}
 		}

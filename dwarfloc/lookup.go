@@ -28,7 +28,7 @@ func (s *Site) lookup(name string) (*Variable, error) {
 	if s.told != nil {
 		return s.toldLookup(name)
 	}
-	if s.returning && s.u.isGo() {
+	if s.returning && s.u.code.IsGo() {
 		if v, found, err := s.goResult(name); found || err != nil {
 			return v, err
 		}

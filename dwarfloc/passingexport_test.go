@@ -176,7 +176,7 @@ func judge(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool)
 		return "equal"
 	case equal:
 		return "not compared: DWARF has nothing that is used"
-	case v.Loc.Rule != loc.RuleView && v.Reason.Code == loc.ReasonMissingPiece && v.raw.u.gnu():
+	case v.Loc.Rule != loc.RuleView && v.Reason.Code == loc.ReasonMissingPiece && v.raw.u.code.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
 	case img.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && equalExpr(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning

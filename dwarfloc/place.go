@@ -127,7 +127,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 			}
 			return nil
 		}
-		if c.rule == loc.RuleLaterView && (!s.bindsLater(x) || !x.u.tracksAssignments()) {
+		if c.rule == loc.RuleLaterView && (!s.bindsLater(x) || !x.u.code.TracksAssignments()) {
 			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
@@ -155,15 +155,15 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		*l = ev.known(o.Block, v.Type)
 	}
 	l.Rule = c.rule
-	if !x.u.gnu() && ev.misusesFrame(l, v.Type) {
+	if !x.u.code.GNU() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}
-	if !x.u.gnu() && numberAsAddress(l, ev.Arch.WordSize) {
+	if !x.u.code.GNU() && numberAsAddress(l, ev.Arch.WordSize) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a number of fewer bits than an address has, as an address"}
 		return nil
 	}
-	if !x.u.gnu() && shiftedOut(l) {
+	if !x.u.code.GNU() && shiftedOut(l) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: nothingLeft}
 		return nil
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -37,7 +37,7 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 	switch {
 	case c.viewed:
 		return s.boundTooLate(c)
-	case c.expr == nil && (x.u.gnu() || s.Kind == SiteEntry):
+	case c.expr == nil && (x.u.code.GNU() || s.Kind == SiteEntry):
 		return false, nil
 	case c.expr == nil:
 		// One constant for the whole body, DW_AT_const_value: if the function assigns the parameter, there is no other
@@ -47,7 +47,7 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 	}
 	how := assignedNever
 	if x.location.IsBlock() {
-		if sign := s.u.signOf(c.expr); !x.u.gnu() && (sign.computes || sign.computed) {
+		if sign := s.u.signOf(c.expr); !x.u.code.GNU() && (sign.computes || sign.computed) {
 			how = assignedBetween
 		}
 	} else if c.lo == s.here().addr && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpAddr {
@@ -59,7 +59,7 @@ func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
 		}
 	}
 	switch {
-	case how == assignedInside && !s.u.gnu():
+	case how == assignedInside && !s.u.code.GNU():
 		return true, nil
 	case how != assignedNever:
 		if passed, err := s.callersHave(c.expr); !passed || err != nil {
@@ -105,35 +105,18 @@ func (s *Site) updatedInLoop(l *loc.Location, c *chosen) (bool, error) {
 	return slices.ContainsFunc(used, updated.Has), err
 }
 
-// maxLoopBody is how much code of a body is read, in bytes.
-const maxLoopBody = 1 << 16
-
 // loopUpdates returns the registers that an inlined body updates in loops around its
-// beginning, where the chosen entry holds. Where code cannot be read, it updates none.
-func (s *Site) loopUpdates(c *chosen) (insn.Registers, error) {
-	img := s.u.img
-	arch := insn.For(img.Instructions())
-	if arch == nil {
-		return 0, nil
-	}
+// beginning, where the chosen entry holds.
+func (s *Site) loopUpdates(c *chosen) (body.Registers, error) {
 	ranges, err := s.u.Extent(&s.pcs)
 	if err != nil {
 		return 0, err
-	}
-	var body []insn.Code
-	left := uint64(maxLoopBody)
-	for _, r := range ranges {
-		n := min(r.Hi-r.Lo, left)
-		left -= n
-		if code, err := img.Bytes(r.Lo, n); err == nil {
-			body = append(body, insn.Code{Addr: r.Lo, Bytes: code})
-		}
 	}
 	fun, err := s.function()
 	if err != nil {
 		return 0, err
 	}
-	return arch.LoopUpdates(&insn.Loop{Body: body, Around: s.here().addr, Lowest: fun.start, Lo: c.lo, Hi: c.hi}), nil
+	return s.u.img.code.LoopUpdates(ranges, s.here().addr, fun.start, c.lo, c.hi), nil
 }
 
 // callersHave reports whether a variable of a function that the site is inlined into has an

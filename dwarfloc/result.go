@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -33,7 +34,7 @@ func (s *Site) result() (*Variable, error) {
 	if s.told != nil {
 		return s.toldResult()
 	}
-	if s.u.isGo() {
+	if s.u.code.IsGo() {
 		if v, found, err := s.goResult(""); found || err != nil {
 			return v, err
 		}
@@ -100,7 +101,7 @@ func (s *Site) result() (*Variable, error) {
 // origin's.
 func (u *unit) resultType(e dw.Entry) (*types.Type, error) {
 	var typ dw.Value
-	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
+	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		if a == dw.AttrType {
 			typ = v
 		}

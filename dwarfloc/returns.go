@@ -7,7 +7,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/flow"
 )
 
 // A uretprobe replaces the return address of the function's frame (prepare_uretprobe in
@@ -28,7 +27,7 @@ func (s *Site) Returns() (at []*Site, moved bool, err error) {
 	switch {
 	case s.Kind != SiteEntry, s.told != nil:
 		return nil, false, nil
-	case s.u.isGo():
+	case s.u.code.IsGo():
 		find = s.goReturns
 	case s.u.unwinds():
 		find = s.leaves
@@ -51,24 +50,19 @@ func (u *unit) unwinds() bool {
 
 // leaves returns the sites at which a function is left.
 func (s *Site) leaves() (out []*Site, err error) {
-	c, err := s.u.codeOf(s.rec)
+	c, err := s.u.code.Code(s.rec)
 	if err != nil {
 		return nil, err
 	}
-	if c.why != "" {
-		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, ErrUnwinding, c.why)
+	if c.Why != "" {
+		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, ErrUnwinding, c.Why)
 	}
-	for i := range c.graph.Insns {
-		if c.graph.Insns[i].Kind != flow.Leave {
-			continue
-		}
-		at, err := s.returnAt(c.graph.Insns[i].Addr)
+	for _, l := range c.Leaves() {
+		at, err := s.returnAt(l.Addr)
 		if err != nil {
 			return nil, err
 		}
-		if in, ok := c.arch.Next(c.graph.Bytes(int32(i))); ok && (in.Branches || in.Lost) {
-			at.jumps = true
-		}
+		at.jumps = l.Jumps
 		out = append(out, at)
 	}
 	if len(out) == 0 {

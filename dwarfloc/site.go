@@ -299,7 +299,7 @@ func (s *Site) function() (*function, error) {
 		return &s.fun, nil
 	}
 	u := s.u
-	top := u.outermost(s.rec)
+	top := u.code.Outermost(s.rec)
 	if s.funOf == top {
 		return &s.fun, nil
 	}
@@ -464,14 +464,14 @@ func (s *Site) enclosing() (out []Caller, err error) {
 // DW_OP_fbreg expression for the whole scope).
 func (s *Site) passPrologue(e dw.Entry) error {
 	u := s.u
-	if u.optimized() {
+	if u.code.Optimized() {
 		return nil
 	}
 	// GCC says that it did not optimize, and clang does not say whether it optimized.
 	// Optimized parameters have location lists or registers; if all have slots, and there is
 	// one at least, the code is not optimized.
 	slots, others, declared, err := s.slots(e)
-	if err != nil || slots == 0 && others == 0 || !u.unoptimized() && (slots == 0 || others > 0) {
+	if err != nil || slots == 0 && others == 0 || !u.code.Unoptimized() && (slots == 0 || others > 0) {
 		return err
 	}
 	ranges, err := u.Extent(&s.pcs)
@@ -534,7 +534,7 @@ func (s *Site) slots(e dw.Entry) (slots, others int, declared []declPosition, er
 			switch {
 			case own:
 				slots++
-			case !inFrame, u.unoptimized():
+			case !inFrame, u.code.Unoptimized():
 				// Above the frame GCC has what the caller passed, or, with the convention of
 				// another system, a place where the function stores it.
 				others++

@@ -3,8 +3,8 @@ package dwarfloc
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -52,7 +52,7 @@ func (ev *evaluator) notStored(l *loc.Location, t *types.Type, x *varEntry, c *c
 	if !late && s.Kind != SiteEntry {
 		return loc.Reason{}
 	}
-	var few [4]insn.Slot
+	var few [4]body.Slot
 	for _, m := range slotsOf(few[:0], l, t) {
 		if !late && s.here().addr != s.fun.start {
 			if x.tag == dw.TagFormalParameter && ev.storedInBody(m) {
@@ -75,47 +75,27 @@ func (ev *evaluator) notStored(l *loc.Location, t *types.Type, x *varEntry, c *c
 
 // storedLate returns the link-time address of the instruction that ends at hi and is the
 // first to store the slot. The code from the site to there has no branches and no other
-// access to the slot. A module's code is not relocated, but operands relative to these
-// registers have no relocations.
-func (ev *evaluator) storedLate(m insn.Slot, hi uint64) (at uint64, ok bool) {
+// access to the slot.
+func (ev *evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
 	img := ev.site.u.img
-	d := img.slots
+	frame, ok := img.code.FramePointer()
 	sp := uint64(img.Arch().SP)
-	if d == nil || m.Base != sp && m.Base != d.Frame {
+	if !ok || m.Base != sp && m.Base != frame {
 		return 0, false
 	}
-	code, err := img.Bytes(ev.site.here().addr, hi-ev.site.here().addr)
-	if err != nil {
-		return 0, false // no code: the file has only debug information
-	}
-	off, ok := d.StoredLast(code, m)
-	return ev.site.here().addr + uint64(off), ok && (m.Base == sp || ev.framedBy(m.Base))
+	at, ok = img.code.StoredLast(ev.site.here().addr, hi, m)
+	return at, ok && (m.Base == sp || ev.framedBy(m.Base))
 }
-
-// maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
-const maxPrologue = 512
 
 // storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where
 // the site is.
-func (ev *evaluator) storedInBody(m insn.Slot) bool {
+func (ev *evaluator) storedInBody(m body.Slot) bool {
 	s, img := ev.site, ev.site.u.img
-	in := insn.For(img.Instructions())
-	if img.slots == nil || in == nil || m.Base != uint64(img.Arch().SP) && (m.Base != img.slots.Frame || !ev.framedBy(m.Base)) {
+	frame, ok := img.code.FramePointer()
+	if !ok || m.Base != uint64(img.Arch().SP) && (m.Base != frame || !ev.framedBy(m.Base)) {
 		return false
 	}
-	if s.Addr < s.fun.start || s.Addr-s.fun.start > maxPrologue {
-		return false
-	}
-	sec := img.SectionAt(s.fun.start)
-	if sec == nil {
-		return false
-	}
-	code, err := img.Bytes(s.fun.start, min(s.Addr-s.fun.start+maxPrologue, sec.Addr+sec.Size-s.fun.start))
-	if err != nil || s.Addr-s.fun.start >= uint64(len(code)) {
-		return false
-	}
-	n := s.Addr - s.fun.start
-	return in.StoredLater(code[:n], code[n:], m)
+	return img.code.StoredLater(s.fun.start, s.Addr, m)
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the
@@ -132,7 +112,7 @@ func (ev *evaluator) framedBy(base uint64) bool {
 }
 
 // slotsOf appends the slots that are read to get an object with type t at a location.
-func slotsOf(out []insn.Slot, l *loc.Location, t *types.Type) []insn.Slot {
+func slotsOf(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
 	if l.Kind == loc.KindMemory {
 		size, err := t.ByteSize()
 		if err != nil {
@@ -156,7 +136,7 @@ func slotsOf(out []insn.Slot, l *loc.Location, t *types.Type) []insn.Slot {
 }
 
 // slotsIn appends the slots that an expression reads.
-func slotsIn(out []insn.Slot, e *loc.Expr) []insn.Slot {
+func slotsIn(out []body.Slot, e *loc.Expr) []body.Slot {
 	if e.Op == loc.OpDeref {
 		out = slotAt(out, e.A, int64(e.Size))
 	}
@@ -169,12 +149,12 @@ func slotsIn(out []insn.Slot, e *loc.Expr) []insn.Slot {
 }
 
 // slotAt appends the memory at an address if that is a register plus a constant.
-func slotAt(out []insn.Slot, e *loc.Expr, size int64) []insn.Slot {
+func slotAt(out []body.Slot, e *loc.Expr, size int64) []body.Slot {
 	switch {
 	case e.Op == loc.OpReg:
-		return append(out, insn.Slot{Base: e.K, Size: size})
+		return append(out, body.Slot{Base: e.K, Size: size})
 	case e.Op == loc.OpAdd && e.A.Op == loc.OpReg && e.B.Op == loc.OpConst:
-		return append(out, insn.Slot{Base: e.A.K, Off: int64(e.B.K), Size: size})
+		return append(out, body.Slot{Base: e.A.K, Off: int64(e.B.K), Size: size})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -123,7 +124,7 @@ func TestNotStored(t *testing.T) {
 	img := spillImage(t, elf.SHT_PROGBITS)
 	noCode := spillImage(t, elf.SHT_NOBITS)
 	noDecoder := spillImage(t, elf.SHT_PROGBITS)
-	noDecoder.slots = nil
+	noDecoder.code = body.New(openFixture(t, "foreign-gcc12-mips64el-O2-dwarf5.elf").File, noDecoder.d) // whose instructions are not decoded
 	for _, tt := range []struct {
 		name string
 		img  *Image

@@ -123,7 +123,7 @@ func (x *varEntry) ultimate(known map[uint64]uint64) (uint64, error) {
 	}
 	e, err := x.u.Target(x.origin)
 	if err == nil {
-		e, err = eachOrigin(e, nil, nil)
+		e, err = index.EachOrigin(e, nil, nil)
 	}
 	if err != nil {
 		return 0, err

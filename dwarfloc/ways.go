@@ -7,25 +7,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
-
-// A body that was inlined has no call at which every run of it begins: compilers copy its
-// first instructions into several paths, unroll a loop around it, and enter it in its middle
-// when they know how its first test ends. Each such place is a way in. The debug information
-// names one of them, or, where its code was moved, none (DW_AT_entry_pc, DWARF 5 section 2.18).
-//
-// Which instructions are in a body is not enough to tell: compilers move instructions of a body
-// ahead of it, and instructions of the caller into it. In code of GCC the statements of the line
-// table tell it (is_stmt): GCC moves instructions, but never the markers of statements
-// (-gstatement-frontiers). So a run begins at the first statement of the body after one of
-// another, and ends at the first statement of another. In other code every instruction has the
-// position that it was compiled for, and a run begins where execution comes from instructions of
-// the caller to a position at which a run has begun elsewhere, in another basic block or at a
-// copy of the same instruction.
 
 // Way is a place where runs of an inlined body begin or end.
 type Way struct {
@@ -74,9 +58,9 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 		}
 		return out, nil
 	}
-	err := img.eachCode(ctx, sites, func(c *code, which []int) (err error) {
+	err := img.eachCode(ctx, sites, func(c *body.Code, which []int) (err error) {
 		for _, k := range which {
-			if out[k], err = c.ways(sites[k].rec); err != nil {
+			if out[k], err = waysOf(c, sites[k].rec); err != nil {
 				return err
 			}
 		}
@@ -87,7 +71,7 @@ func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 
 // eachCode calls f for the code of each function that has sites of kind SiteInline, with the indices
 // of these, from several goroutines.
-func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *code, which []int) error) error {
+func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *body.Code, which []int) error) error {
 	type function struct {
 		u   *unit
 		top int32
@@ -98,7 +82,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *code, w
 		if s.Kind != SiteInline {
 			continue
 		}
-		f := function{s.u, s.u.outermost(s.rec)}
+		f := function{s.u, s.u.code.Outermost(s.rec)}
 		if byFunction[f] == nil {
 			functions = append(functions, f)
 		}
@@ -121,7 +105,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *code, w
 		if err := x.u.Load(); err != nil {
 			return err
 		}
-		c, err := x.u.codeOf(x.top)
+		c, err := x.u.code.Code(x.top)
 		if err != nil {
 			return err
 		}
@@ -158,7 +142,7 @@ func (s *Site) Body() Body {
 		}
 		return u.Off + uint64(u.Recs[rec].Off)
 	}
-	b := Body{In: u.Off + uint64(u.Recs[u.outermost(s.rec)].Off), Of: id(s.rec)}
+	b := Body{In: u.Off + uint64(u.Recs[u.code.Outermost(s.rec)].Off), Of: id(s.rec)}
 	for p := u.Recs[s.rec].Parent; s.Inlined() && p >= 0; p = u.Recs[p].Parent {
 		if id(p) == b.Of {
 			b.Depth++
@@ -187,7 +171,7 @@ func (s *Site) Once() (*Site, error) {
 		return &at, nil
 	case s.told != nil:
 		return s, nil
-	case s.u.isGo():
+	case s.u.code.IsGo():
 		var out *Site
 		err := s.u.img.guard(func() (err error) {
 			out, err = s.afterStackCheck()
@@ -202,16 +186,15 @@ func (s *Site) Once() (*Site, error) {
 // The check changes only registers that are nobody's (R12, R13 on amd64, R16, R17 on arm64: the
 // register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
 func (s *Site) afterStackCheck() (*Site, error) {
-	c, err := s.u.codeOf(s.rec)
-	if err != nil || c.graph == nil || c.why != "" {
+	c, err := s.u.code.Code(s.rec)
+	if err != nil {
 		return s, err
 	}
-	begin, end, ok := c.graph.AfterCheck()
-	insns := c.graph.Insns
-	if !ok || insns[begin].Addr != s.Addr {
+	after, ok := c.AfterCheck(s.Addr)
+	if !ok {
 		return s, nil
 	}
-	return s.elsewhere(insns[end].Addr, s.View, place{s.Addr, s.View}), nil
+	return s.elsewhere(after, s.View, place{s.Addr, s.View}), nil
 }
 
 // WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.
@@ -241,7 +224,7 @@ func (s *Site) WaysOut(w *Ways) []*Site {
 // through returns a copy of a site at a way.
 func (s *Site) through(w *Way, n, of int) *Site {
 	at := s.elsewhere(w.Addr, w.View, place{})
-	if w.Probe != w.Addr || w.View == flow.LastView {
+	if w.Probe != w.Addr || w.View == body.LastView {
 		at = s.elsewhere(w.Probe, 0, place{w.Addr, w.View})
 	}
 	at.Way, at.Ways, at.Again, at.before = n+1, of, w.Again, w.Before
@@ -264,22 +247,17 @@ func (s *Site) elsewhere(addr, view uint64, state place) *Site {
 // locations of vars depend on, since it has not run yet at its own address. memory says that what
 // vars point to is fetched too.
 func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
-	arch := insn.For(s.Image.Instructions())
-	if !s.Again || len(s.before) == 0 || arch == nil {
+	reads, known := readsOf(vars, memory)
+	if !s.Again || len(s.before) == 0 || !known {
 		return nil, nil
 	}
-	reads := readsOf(vars, memory)
 	out := make([]*Site, len(s.before))
 	for i, addr := range s.before {
 		code, err := s.codeAt(addr)
 		if err != nil {
 			return nil, err
 		}
-		in, ok := arch.Next(code)
-		w, known := arch.Writes(code)
-		switch {
-		case ok && (in.Branches || in.Nop):
-		case !known, w.Touches(reads):
+		if !body.Keeps(s.Image.Instructions(), code, reads) {
 			return nil, nil
 		}
 		out[i] = s.elsewhere(addr, 0, s.here())
@@ -288,22 +266,12 @@ func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
 	return out, nil
 }
 
-// codeAt is Image.code.
+// codeAt returns the bytes of the instruction at an address, and some after it.
 func (s *Site) codeAt(addr uint64) ([]byte, error) {
 	if s.told != nil {
 		return s.told.at.code(addr), nil
 	}
-	return s.Image.code(addr)
-}
-
-// code returns the bytes of the instruction at an address, and some after it.
-func (img *Image) code(addr uint64) ([]byte, error) {
-	const longest = 16
-	sec := img.SectionAt(addr)
-	if sec == nil {
-		return nil, nil
-	}
-	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
+	return s.Image.code.Instruction(addr)
 }
 
 // EachWays calls f for each inlined site of the image with its ways, as EachSite does: from
@@ -326,7 +294,7 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 	}
 	return img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
-		var c *code
+		var c *body.Code
 		var s Site
 		s.funOf = -1
 		loaded := false
@@ -346,12 +314,12 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 			if !ok {
 				continue
 			}
-			if top := u.outermost(int32(j)); c == nil || c.top != top {
-				if c, err = u.codeOf(top); err != nil {
+			if top := u.code.Outermost(int32(j)); c == nil || c.Top != top {
+				if c, err = u.code.Code(top); err != nil {
 					return err
 				}
 			}
-			ways, err := c.ways(int32(j))
+			ways, err := waysOf(c, int32(j))
 			if err != nil {
 				return err
 			}
@@ -366,111 +334,18 @@ func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *W
 	})
 }
 
-// ways returns the ways of a record's body.
-func (c *code) ways(rec int32) (Ways, error) {
-	i, ok := c.body(rec)
-	if !ok {
-		return Ways{Unknown: "its function's code is not known"}, nil
+// waysOf returns the ways of a record's body.
+func waysOf(c *body.Code, rec int32) (Ways, error) {
+	w, err := c.Ways(rec)
+	if err != nil {
+		return Ways{}, err
 	}
-	b := &c.bodies[i]
-	if within, err := c.within(int32(i)); err != nil || within {
-		return Ways{Within: within}, err
+	out := Ways{Unknown: w.Unknown, Within: w.Within, NoReturn: w.NoReturn}
+	for _, x := range w.In {
+		out.In = append(out.In, Way(x))
 	}
-	entry := Ways{In: []Way{{Addr: b.start, View: b.view, Probe: b.start}}, Unknown: c.why}
-	if c.why != "" {
-		return entry, nil
-	}
-	var runs flow.Runs
-	var kin map[int32]kinship
-	if c.marked() {
-		twins := c.twinsOf(int32(i))
-		own := func(n int32) bool { return b.has(c.owner[n]) }
-		if runs = c.solver.Solve(c.statements(int32(i), twins), own); len(runs.In) == 0 && twins != nil {
-			runs = c.solver.Solve(c.statements(int32(i), nil), own)
-		}
-		for k := range runs.In {
-			w := &runs.In[k]
-			w.Again = w.Again || c.taken(int32(i), w)
-		}
-	} else {
-		kin = c.kinOf(int32(i))
-		runs = c.solve(int32(i), kin)
-	}
-	if len(runs.In) == 0 && kin == nil {
-		entry.Unknown = "no instruction of the body is reached"
-		return entry, nil
-	}
-	out := Ways{NoReturn: runs.Ends, Within: len(runs.In) == 0}
-	merged := c.mergedAway(int32(i))
-	for _, w := range runs.In {
-		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
-		out.In = append(out.In, c.place(w))
-	}
-	for _, w := range runs.Out {
-		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
-		out.Out = append(out.Out, c.place(w))
+	for _, x := range w.Out {
+		out.Out = append(out.Out, Way(x))
 	}
 	return out, nil
-}
-
-// mergedAway reports whether nothing is left of a body, where it begins, but a record at the
-// address where another body of its function begins, and two paths meet. GCC merges equal ends of
-// paths and keeps the statements of both before the first instruction: it is not known which of
-// the two runs there.
-func (c *code) mergedAway(i int32) bool {
-	b, t := &c.bodies[i], c.twinsOf(i)
-	n, ok := c.graph.At(b.start)
-	return ok && b.live && t != nil && !b.has(c.owner[n]) && c.graph.Meets(int32(n)) && slices.ContainsFunc(t.bodies, func(k int32) bool {
-		x := &c.bodies[k]
-		return k != i && x.live && x.start == b.start && x.has(c.owner[n])
-	})
-}
-
-// within reports whether a body is a part of the body around it: one of the same function, called
-// from where that is declared.
-func (c *code) within(i int32) (bool, error) {
-	b := &c.bodies[i]
-	// A macro can declare several functions at one line that call each other, as the kernel's
-	// SYSCALL_DEFINE does.
-	if b.parent < 0 || b.text == (text{}) || c.functionOf(b.parent) != c.functionOf(i) {
-		return false, nil
-	}
-	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
-	if err != nil {
-		return false, err
-	}
-	var line, column uint64
-	err = e.Attrs(func(a dw.Attr, v dw.Value) {
-		switch a {
-		case dw.AttrCallLine:
-			line = v.U
-		case dw.AttrCallColumn:
-			column = v.U
-		}
-	})
-	return uint32(line) == b.text.line && (column == 0 || b.text.column == 0 || uint32(column) == b.text.column), err
-}
-
-func (c *code) place(w flow.Way) Way {
-	insns := c.graph.Insns
-	out := Way{Addr: insns[w.Insn].Addr, View: uint64(w.View), Probe: insns[w.Probe].Addr, Again: w.Again}
-	for _, n := range w.Before {
-		out.Before = append(out.Before, insns[n].Addr)
-	}
-	return out
-}
-
-// marked reports whether the line table has GCC's markers of statements: then rows of
-// instructions begin no statement.
-func (c *code) marked() bool {
-	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
-}
-
-// past returns the first instruction from one on that is no padding.
-func (c *code) past(n int32) int32 {
-	insns := c.graph.Insns
-	for n+1 < int32(len(insns)) && insns[n].Kind == flow.Nop && insns[n].Addr+uint64(insns[n].Size) == insns[n+1].Addr {
-		n++
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package dwarfloc
+package body
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ type texts struct {
 }
 
 // declarations returns the unit's texts.
-func (u *unit) declarations() *texts {
+func (u *Unit) declarations() *texts {
 	for {
 		if t := u.texts.Load(); t != nil {
 			return t
@@ -58,7 +58,7 @@ func (t *texts) number(u *dw.Unit, own bool, index uint64) int32 {
 }
 
 // prepare reads the declarations of all functions of the unit.
-func (t *texts) prepare(u *unit) error {
+func (t *texts) prepare(u *Unit) error {
 	if t.read {
 		return nil
 	}
@@ -108,9 +108,9 @@ func isDeclaration(e dw.Entry) (only bool, err error) {
 }
 
 // declared returns the text of the function that an entry describes, which it notes.
-func (t *texts) declared(u *unit, e dw.Entry) (text, error) {
+func (t *texts) declared(u *Unit, e dw.Entry) (text, error) {
 	var file, line, column uint64
-	last, err := eachOrigin(e, func(a dw.Attr, v dw.Value) {
+	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		switch a {
 		case dw.AttrDeclFile:
 			file = v.U
@@ -136,7 +136,7 @@ func (t *texts) declared(u *unit, e dw.Entry) (text, error) {
 }
 
 // of returns the text of a record's function.
-func (t *texts) of(u *unit, rec int32, e dw.Entry) (text, error) {
+func (t *texts) of(u *Unit, rec int32, e dw.Entry) (text, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.prepare(u); err != nil {
@@ -161,7 +161,7 @@ func (t *texts) of(u *unit, rec int32, e dw.Entry) (text, error) {
 }
 
 // at returns the text that a row is in.
-func (t *texts) at(u *unit, r *dw.Row) text {
+func (t *texts) at(u *Unit, r *dw.Row) text {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	file := t.number(u.Unit.Unit, true, uint64(r.File))
@@ -183,7 +183,7 @@ func (t *texts) at(u *unit, r *dw.Row) text {
 // that calls. Inside a range of a body all rows are the body's. At its edges a row belongs to
 // the body whose function's text it is in, if one begins or ends there, and else to that of the
 // instruction.
-func (c *code) readRows() error {
+func (c *Code) readRows() error {
 	rows, err := c.u.Rows()
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ type rowRun struct {
 }
 
 // readRuns finds the runs.
-func (c *code) readRuns() {
+func (c *Code) readRuns() {
 	c.runs = make([]rowRun, len(c.statementRows))
 	for k := 0; k < len(c.statementRows); {
 		first := &c.statementRows[k]
@@ -256,7 +256,7 @@ func (c *code) readRuns() {
 
 // addRows adds the rows before an address that are of instructions. Of a function in one piece,
 // as nearly all are, they are not copied.
-func (c *code) addRows(rows []dw.Row, hi uint64) {
+func (c *Code) addRows(rows []dw.Row, hi uint64) {
 	n, ends, statements := 0, 0, 0
 	for ; n < len(rows) && rows[n].Addr < hi; n++ {
 		switch {
@@ -293,7 +293,7 @@ type statement struct {
 // ownerOf returns the body that a row belongs to. edges are those that begin or end there, and
 // last is the body of the statement before. ended is set if the body's code ends there: it is a
 // last statement without code.
-func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended bool) {
+func (c *Code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended bool) {
 	n, ok := c.graph.At(r.Addr)
 	holder := int32(0) // the innermost body that has the instruction
 	if ok {
@@ -340,7 +340,7 @@ func (c *code) ownerOf(r *dw.Row, edges []int32, last int32) (own int32, ended b
 // latest returns the instance of a body's function to which a row at one of the body's instructions belongs: that which
 // begins last at the address, if one does, by a view that is not after the row. GCC moves instructions of one instance behind the place where
 // the next begins.
-func (c *code) latest(own int32, r *dw.Row, edges []int32) int32 {
+func (c *Code) latest(own int32, r *dw.Row, edges []int32) int32 {
 	for _, b := range edges {
 		x, best := &c.bodies[b], &c.bodies[own]
 		// SYSCALL_DEFINE declares several functions at one place.
@@ -360,7 +360,7 @@ func (b *body) beginsAt(addr uint64) bool {
 // goesOn reports whether a row is a last statement, without code, of the body that the statement
 // before belongs to. Of several instances of one function that meet at an address, the one that
 // was last goes on, until another begins there.
-func (c *code) goesOn(last int32, r *dw.Row, at text, edges []int32) bool {
+func (c *Code) goesOn(last int32, r *dw.Row, at text, edges []int32) bool {
 	if last < 0 || c.bodies[last].text != at || !c.bodies[last].endsAt(r.Addr) || c.bodies[last].beginsAt(r.Addr) {
 		return false
 	}
@@ -376,13 +376,13 @@ func (b *body) endsAt(addr uint64) bool {
 }
 
 // before reports whether a row is before the place where a body begins, at its address.
-func (c *code) before(b int32, r *dw.Row) bool {
+func (c *Code) before(b int32, r *dw.Row) bool {
 	x := &c.bodies[b]
 	return x.live && x.start == r.Addr && uint64(r.View) < x.view
 }
 
 // holding returns the innermost body with a range that holds an address.
-func (c *code) holding(addr uint64) int32 {
+func (c *Code) holding(addr uint64) int32 {
 	for i := len(c.bodies) - 1; i > 0; i-- {
 		if dw.Covers(c.bodies[i].ranges, addr) {
 			return int32(i)

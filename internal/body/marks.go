@@ -1,4 +1,4 @@
-package dwarfloc
+package body
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ const entryMark = flow.MarkKind(255)
 
 // statements returns the marks of a body by the statements of the line table. twins, which may
 // be nil, are the bodies of the same function. The marks are valid until the next call.
-func (c *code) statements(i int32, twins *twins) []flow.Mark {
+func (c *Code) statements(i int32, twins *twins) []flow.Mark {
 	b := &c.bodies[i]
 	out := c.marks[:0]
 	entered := !b.live
@@ -81,7 +81,7 @@ func compareMarks(a, b flow.Mark) int { return cmp.Compare(a.Insn, b.Insn) }
 
 // later reports whether a statement is one before a body's first one at the same address:
 // without views, the debug information does not say where between them the body begins.
-func (c *code) later(i int32, k int) bool {
+func (c *Code) later(i int32, k int) bool {
 	b, r := &c.bodies[i], &c.statementRows[k]
 	return r.addr == b.start && !b.has(r.own)
 }
@@ -89,7 +89,7 @@ func (c *code) later(i int32, k int) bool {
 // withoutHoisted drops the mark of the place where the debug information says that the body is
 // entered, if a statement of another follows before any of the body's: then instructions of the
 // body were moved there, and the body begins at its statements.
-func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
+func (c *Code) withoutHoisted(marks []flow.Mark) []flow.Mark {
 	own := func(m flow.Mark) bool { return m.Kind == flow.MarkEnter || m.Kind == flow.MarkInside }
 	at := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Kind == entryMark })
 	if at < 0 {
@@ -104,7 +104,7 @@ func (c *code) withoutHoisted(marks []flow.Mark) []flow.Mark {
 
 // hoisted reports whether each path from a mark comes to one of another's statements before any
 // of the body's. What is on none of these paths, such as a return, is not known to be another's.
-func (c *code) hoisted(marks []flow.Mark, at int) bool {
+func (c *Code) hoisted(marks []flow.Mark, at int) bool {
 	g := c.graph
 	begin := g.Block(marks[at].Insn)
 	first := true
@@ -133,7 +133,7 @@ type twins struct {
 }
 
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.
-func (c *code) twinsOf(i int32) *twins {
+func (c *Code) twinsOf(i int32) *twins {
 	if c.twins == nil {
 		c.twins, c.twinsIn = make(map[sameFunction]*twins), make([]*twins, len(c.bodies))
 		for k := range c.bodies {
@@ -180,13 +180,13 @@ type sameFunction struct {
 	root int32
 }
 
-func (c *code) functionOf(i int32) sameFunction {
+func (c *Code) functionOf(i int32) sameFunction {
 	return sameFunction{c.bodies[i].text, c.u.Recs[c.bodies[i].rec].Root}
 }
 
 // entries adds the entries of a body's twins that have lost the statements there: a run of the
 // body has ended where one of a twin begins.
-func (t *twins) entries(c *code, i int32, out []flow.Mark) []flow.Mark {
+func (t *twins) entries(c *Code, i int32, out []flow.Mark) []flow.Mark {
 	if t == nil {
 		return out
 	}
@@ -203,7 +203,7 @@ func (t *twins) entries(c *code, i int32, out []flow.Mark) []flow.Mark {
 
 // nearby returns how many of the bodies before each are twins or inside one: nearby[b]-nearby[a] of
 // those from a to b-1 are. It is valid until it is called for others.
-func (t *twins) nearby(c *code) []int32 {
+func (t *twins) nearby(c *Code) []int32 {
 	if t == nil || c.nearbyOf == t {
 		return c.nearby
 	}
@@ -225,7 +225,7 @@ func (t *twins) nearby(c *code) []int32 {
 
 // has reports whether a body is a twin of another or inside a twin. One that encloses the other is
 // none: it calls itself.
-func (t *twins) has(c *code, own, of int32) bool {
+func (t *twins) has(c *Code, own, of int32) bool {
 	for ; t != nil && own >= 0; own = c.bodies[own].parent {
 		if c.twinsIn[own] == t && !c.bodies[own].has(of) {
 			return true
@@ -236,7 +236,7 @@ func (t *twins) has(c *code, own, of int32) bool {
 
 // declared reports whether a statement is the first one of a body: GCC puts one at the place where
 // the function is declared.
-func (c *code) declared(r *statement) bool {
+func (c *Code) declared(r *statement) bool {
 	t := &c.bodies[r.own].text
 	return t.line == r.place.line && t.column == r.place.column
 }
@@ -245,7 +245,7 @@ func (c *code) declared(r *statement) bool {
 // function, because all of them begin so (-fcode-hoisting): it does not begin with the first
 // statement of the body, and all paths from there come to the first statement of one, some to
 // that of this one.
-func (c *code) taken(i int32, w *flow.Way) bool {
+func (c *Code) taken(i int32, w *flow.Way) bool {
 	t := c.twinsOf(i)
 	g := c.graph
 	found := false

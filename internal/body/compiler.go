@@ -1,7 +1,9 @@
-package dwarfloc
+package body
 
 import (
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 )
 
 // compiler is what DW_AT_producer says about a unit. GCC records its options there; clang and
@@ -33,24 +35,28 @@ func compilerOf(producer string) compiler {
 	return c
 }
 
-func (u *unit) compiler() *compiler {
+func (u *Unit) compiler() *compiler {
 	u.compilerOnce.Do(func() { u.compiled = compilerOf(u.Producer()) })
 	return &u.compiled
 }
 
-// optimized reports whether the unit is known to be optimized.
-func (u *unit) optimized() bool { return u.compiler().optimized }
+// Optimized reports whether the unit is known to be optimized.
+func (u *Unit) Optimized() bool { return u.compiler().optimized }
 
-// unoptimized reports whether the unit is known not to be.
-func (u *unit) unoptimized() bool { return u.compiler().unoptimized }
+// Unoptimized reports whether the unit is known not to be.
+func (u *Unit) Unoptimized() bool { return u.compiler().unoptimized }
 
-// rowsOfCalls reports whether the line table has a row for each call, even of an
+// RowsOfCalls reports whether the line table has a row for each call, even of an
 // inlined function, as GCC's has.
-func (u *unit) rowsOfCalls() bool { return u.gnu() }
+func (u *Unit) RowsOfCalls() bool { return u.GNU() }
 
-// gnu reports whether GCC compiled the unit.
-func (u *unit) gnu() bool { return u.compiler().gnu }
+// GNU reports whether GCC compiled the unit.
+func (u *Unit) GNU() bool { return u.compiler().gnu }
 
-// tracksAssignments reports whether GCC followed variables by their assignments, as it does
+// TracksAssignments reports whether GCC followed variables by their assignments, as it does
 // with optimization. Otherwise it describes registers, and a view has no value of its own.
-func (u *unit) tracksAssignments() bool { return u.compiler().assignmentsTracked }
+func (u *Unit) TracksAssignments() bool { return u.compiler().assignmentsTracked }
+
+// IsGo reports whether Go's own compiler or assembler made the unit. gccgo's functions use
+// the calling convention of C, on stacks that do not move.
+func (u *Unit) IsGo() bool { return u.Lang == dw.LangGo && !u.GNU() }

@@ -1,4 +1,4 @@
-package dwarfloc
+package body
 
 import (
 	"cmp"
@@ -12,18 +12,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
-// code is the machine code of one out-of-line function with everything that was inlined into
+// Code is the machine code of one out-of-line function with everything that was inlined into
 // it, followed from its entry.
-type code struct {
-	u      *unit
+type Code struct {
+	u      *Unit
 	texts  *texts // of u; another code's may number files otherwise
 	arch   *insn.Arch
-	top    int32 // the function's record
+	Top    int32 // the function's record
 	bodies []body
 	ranges []dw.Range // the function's code, by address
 	graph  *flow.Graph
 	solver *flow.Solver
-	why    string // it could not be followed
+	Why    string // it could not be followed, or ""
 	rows   []dw.Row
 	marks  []flow.Mark // memory of statements
 
@@ -56,45 +56,45 @@ type body struct {
 }
 
 // body returns the index in bodies of a record's.
-func (c *code) body(rec int32) (i int, ok bool) {
+func (c *Code) body(rec int32) (i int, ok bool) {
 	return slices.BinarySearchFunc(c.bodies, rec, func(b body, r int32) int { return cmp.Compare(b.rec, r) })
 }
 
-// codeOf follows the function that a record is, or is inlined into.
-func (u *unit) codeOf(rec int32) (*code, error) {
-	c := &code{u: u, texts: u.declarations(), top: u.outermost(rec)}
+// Code follows the function that a record is, or is inlined into.
+func (u *Unit) Code(rec int32) (*Code, error) {
+	c := &Code{u: u, texts: u.declarations(), Top: u.Outermost(rec)}
 	if err := c.readBodies(); err != nil {
 		return nil, err
 	}
-	arch := insn.For(u.img.Instructions())
+	arch := insn.For(u.Image.Instructions())
 	switch {
 	case arch == nil:
-		c.why = "instructions of " + u.img.Arch().Name + " are not decoded"
-	case u.img.IsRelocatable():
-		c.why = "jumps in a file that is not linked are not resolved"
+		c.Why = "instructions of " + u.Image.Arch().Name + " are not decoded"
+	case u.Image.IsRelocatable():
+		c.Why = "jumps in a file that is not linked are not resolved"
 	case len(c.ranges) == 0 || !c.bodies[0].live:
-		c.why = "where the function's code is is not known"
+		c.Why = "where the function's code is is not known"
 	}
-	if c.why != "" {
+	if c.Why != "" {
 		return c, nil
 	}
 	f, err := c.function(arch)
 	if err != nil || f == nil {
-		c.why = "the file does not have the function's code"
+		c.Why = "the file does not have the function's code"
 		return c, err
 	}
-	known, err := u.img.patched()
+	known, err := u.Image.patched()
 	if err != nil {
 		return nil, err
 	}
 	if tables := known.tables.Unread(); len(tables) > 0 {
-		c.why = "the form of the kernel's table at " + tables[0] + " is not known"
+		c.Why = "the form of the kernel's table at " + tables[0] + " is not known"
 		return c, nil
 	}
 	c.arch = arch
 	c.graph = flow.Follow(f)
 	if c.graph.Why != "" {
-		c.why = c.graph.Why
+		c.Why = c.graph.Why
 		return c, nil
 	}
 	c.solver = c.graph.Solver()
@@ -106,9 +106,9 @@ func (u *unit) codeOf(rec int32) (*code, error) {
 	return c, nil
 }
 
-// outermost returns the record of the out-of-line function that a record is, or is inlined
+// Outermost returns the record of the out-of-line function that a record is, or is inlined
 // into.
-func (u *unit) outermost(rec int32) int32 {
+func (u *Unit) Outermost(rec int32) int32 {
 	for u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0 {
 		rec = u.Recs[rec].Parent
 	}
@@ -116,16 +116,16 @@ func (u *unit) outermost(rec int32) int32 {
 }
 
 // readBodies reads where the function and all instances inlined into it are.
-func (c *code) readBodies() error {
+func (c *Code) readBodies() error {
 	u := c.u
 	at := map[int32]int32{} // index in bodies by record
-	for i := c.top; int(i) < len(u.Recs); i++ {
+	for i := c.Top; int(i) < len(u.Recs); i++ {
 		r := &u.Recs[i]
 		parent := int32(-1)
-		if i > c.top {
+		if i > c.Top {
 			p, ok := at[r.Parent]
 			if !ok {
-				if r.Parent < c.top {
+				if r.Parent < c.Top {
 					break
 				}
 				continue
@@ -189,8 +189,8 @@ func apart(ranges []dw.Range) []dw.Range {
 }
 
 // function returns what package flow needs, or nil if the file does not have the code.
-func (c *code) function(arch *insn.Arch) (*flow.Function, error) {
-	img := c.u.img
+func (c *Code) function(arch *insn.Arch) (*flow.Function, error) {
+	img := c.u.Image
 	f := &flow.Function{Arch: arch, Entry: c.bodies[0].start}
 	for _, r := range c.ranges {
 		code, err := img.Bytes(r.Lo, r.Hi-r.Lo)
@@ -210,12 +210,12 @@ func (c *code) function(arch *insn.Arch) (*flow.Function, error) {
 }
 
 // rules sets what package flow cannot tell from the instructions.
-func (c *code) rules(f *flow.Function) error {
+func (c *Code) rules(f *flow.Function) error {
 	calls, err := c.calls()
 	if err != nil {
 		return err
 	}
-	known, err := c.u.img.patched()
+	known, err := c.u.Image.patched()
 	if err != nil {
 		return err
 	}
@@ -251,8 +251,8 @@ func (c *code) rules(f *flow.Function) error {
 		case in.Target != 0 && ok:
 			return true, !check
 		}
-		if in.Target != 0 && c.u.isGo() {
-			sym := c.u.img.SymbolAt(addr+uint64(in.Target), "")
+		if in.Target != 0 && c.u.IsGo() {
+			sym := c.u.Image.SymbolAt(addr+uint64(in.Target), "")
 			return sym != nil && goPanics(sym.Name), true
 		}
 		return calls[addr+uint64(in.Size)].ends, true
@@ -272,9 +272,9 @@ type call struct {
 
 // calls returns what is known of calls, by the addresses after them. LLVM gives a tail call's
 // own address (DW_AT_call_pc, DWARF 5 section 3.4).
-func (c *code) calls() (map[uint64]call, error) {
+func (c *Code) calls() (map[uint64]call, error) {
 	out := make(map[uint64]call)
-	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[c.top].Off))
+	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[c.Top].Off))
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (c *code) calls() (map[uint64]call, error) {
 // maxScopes bounds how deeply scopes nest.
 const maxScopes = 256
 
-func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
+func (c *Code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 	if depth > maxScopes {
 		return nil
 	}
@@ -318,7 +318,7 @@ func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 		x := out[addr]
 		x.leaves = x.leaves || tail
 		if origin.Form != 0 && !tail {
-			if x.ends, err = c.u.img.noReturns.described(c.u.Unit.Unit, origin); err != nil {
+			if x.ends, err = c.u.Image.noReturns.described(c.u.Unit.Unit, origin); err != nil {
 				return true, err
 			}
 		}
@@ -330,9 +330,9 @@ func (c *code) readCalls(e dw.Entry, depth int, out map[uint64]call) error {
 }
 
 // landingPads returns where exceptions in the function's calls lead.
-func (c *code) landingPads() (out []dw.Pad, err error) {
+func (c *Code) landingPads() (out []dw.Pad, err error) {
 	for _, r := range c.ranges {
-		pads, err := c.u.img.d.LandingPads(r.Lo, r.Hi)
+		pads, err := c.u.Image.Data.LandingPads(r.Lo, r.Hi)
 		if err != nil {
 			return nil, err
 		}
@@ -343,7 +343,7 @@ func (c *code) landingPads() (out []dw.Pad, err error) {
 
 // torn reports whether the canonical frame address is at a link-time address what it is where the
 // function is called, and, with had, not so everywhere in the function.
-func (c *code) torn(addr uint64, had bool) bool {
+func (c *Code) torn(addr uint64, had bool) bool {
 	d := c.u.Data
 	first, ok, err := d.CFA(c.bodies[0].start)
 	if err != nil || !ok || first.Expr != nil {
@@ -361,7 +361,7 @@ func (c *code) torn(addr uint64, had bool) bool {
 }
 
 // paint finds the innermost body of each instruction.
-func (c *code) paint() {
+func (c *Code) paint() {
 	insns := c.graph.Insns
 	c.owner = make([]int32, len(insns))
 	for i := range c.bodies {

@@ -1,4 +1,4 @@
-package dwarfloc
+package body
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ type rowPlace struct {
 // solve returns the runs of a body by the positions of its instructions, in two steps: runs that
 // begin first on any path tell at which positions runs begin.
 // kin are the bodies that share code with it.
-func (c *code) solve(i int32, kin map[int32]kinship) flow.Runs {
+func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 	if kin != nil {
 		return c.solveMerged(i, kin)
 	}
@@ -38,12 +38,12 @@ func (c *code) solve(i int32, kin map[int32]kinship) flow.Runs {
 }
 
 // placeOf returns the place of an instruction, which has the row.
-func (c *code) placeOf(r *dw.Row, n int32) rowPlace {
+func (c *Code) placeOf(r *dw.Row, n int32) rowPlace {
 	return rowPlace{r.File, r.Line, r.Column, c.owner[n]}
 }
 
 // rowAt returns the row that an instruction was compiled for, or nil.
-func (c *code) rowAt(n int32) *dw.Row {
+func (c *Code) rowAt(n int32) *dw.Row {
 	addr := c.graph.Insns[n].Addr
 	k := sort.Search(len(c.rows), func(k int) bool { return c.rows[k].Addr > addr })
 	if k == 0 {
@@ -54,7 +54,7 @@ func (c *code) rowAt(n int32) *dw.Row {
 
 // pieces returns the marks of a body by its instructions. starts are the positions at which a
 // run begins when execution comes back to the body, and kin the bodies that share code with it.
-func (c *code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) []flow.Mark {
+func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) []flow.Mark {
 	b := &c.bodies[i]
 	g := c.graph
 	var out []flow.Mark
@@ -115,9 +115,9 @@ func (c *code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				}
 				out = append(out, flow.Mark{Insn: at, Kind: kind})
 				first, shape, global, owned, begun = pos, c.shape(at), c.global(at), false, at
-			case begins && (row || global != 0 && c.global(at) == global) && !c.u.isGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)) &&
-				(c.u.gnu() || c.repeated(i, block, begun, at)),
-				begins && row && pending >= 0 && !starts[first] && !c.u.isGo():
+			case begins && (row || global != 0 && c.global(at) == global) && !c.u.IsGo() && pos == first && c.shape(at) == shape && (owned || first.own == i || !c.owns(i, block)) &&
+				(c.u.GNU() || c.repeated(i, block, begun, at)),
+				begins && row && pending >= 0 && !starts[first] && !c.u.IsGo():
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
 				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
 				// compiler unrolls none.
@@ -144,7 +144,7 @@ const maxCopy = 64
 // repeated reports whether instructions of a body from one instruction of a block on may be a copy
 // of those from an earlier one on. They are none if they change a variable at a position that the earlier
 // ones do not have, and lack something of the earlier ones.
-func (c *code) repeated(i int32, block *flow.Block, from, at int32) bool {
+func (c *Code) repeated(i int32, block *flow.Block, from, at int32) bool {
 	type step struct {
 		pos   rowPlace
 		shape uint64
@@ -170,16 +170,16 @@ func (c *code) repeated(i int32, block *flow.Block, from, at int32) bool {
 }
 
 // owns reports whether a block has an instruction of a body's own text.
-func (c *code) owns(i int32, block *flow.Block) bool {
+func (c *Code) owns(i int32, block *flow.Block) bool {
 	return slices.Contains(c.owner[block.First:block.Last], i)
 }
 
 // shape returns what instructions that do the same have in common.
-func (c *code) shape(n int32) uint64 { return c.arch.Shape(c.graph.Bytes(n)) }
+func (c *Code) shape(n int32) uint64 { return c.arch.Shape(c.graph.Bytes(n)) }
 
 // global returns the address of the memory that an instruction accesses, if it contains that
 // address, and else 0.
-func (c *code) global(n int32) uint64 {
+func (c *Code) global(n int32) uint64 {
 	if c.arch.Global == nil {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package dwarfloc
+package body
 
 import (
 	"maps"

@@ -1,10 +1,11 @@
-package dwarfloc
+package body
 
 import (
 	"strings"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // Nothing follows a call of a function that does not return: the instruction after it belongs
@@ -62,7 +63,7 @@ func (n *noReturns) described(u *dw.Unit, origin dw.Value) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = eachOrigin(e, func(a dw.Attr, v dw.Value) {
+	_, err = index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		ends = ends || a == dw.AttrNoreturn && v.U != 0
 	}, func() bool { return !ends })
 	if err != nil {

@@ -1,4 +1,4 @@
-package dwarfloc
+package body
 
 import (
 	"slices"
@@ -34,12 +34,12 @@ func (p *callPlace) covers(x *callPlace) bool {
 }
 
 // findMerged finds the bodies that LLVM merged of several.
-func (c *code) findMerged() {
+func (c *Code) findMerged() {
 	columns := false // the compiler writes them
 	for i := range c.bodies {
 		columns = columns || c.bodies[i].call.column != 0
 	}
-	if !columns || c.u.gnu() {
+	if !columns || c.u.GNU() {
 		return
 	}
 	for i := range c.bodies {
@@ -55,7 +55,7 @@ const maxSharing = 128
 
 // shares reports whether two bodies are of one function, and one of them is what was merged of the
 // other and further ones.
-func (c *code) shares(i, k int32) bool {
+func (c *Code) shares(i, k int32) bool {
 	if !c.bodies[i].merged && !c.bodies[k].merged {
 		return false
 	}
@@ -81,7 +81,7 @@ const (
 )
 
 // kinOf returns the bodies that share code with a body, or nil if there is none.
-func (c *code) kinOf(i int32) map[int32]kinship {
+func (c *Code) kinOf(i int32) map[int32]kinship {
 	if !c.anyMerged {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *code) kinOf(i int32) map[int32]kinship {
 }
 
 // member returns the body around an instruction that is one of kin, or -1.
-func (c *code) member(kin map[int32]kinship, own int32) int32 {
+func (c *Code) member(kin map[int32]kinship, own int32) int32 {
 	for ; own >= 0; own = c.bodies[own].parent {
 		if kin[own] != stranger {
 			return own
@@ -128,7 +128,7 @@ func (c *code) member(kin map[int32]kinship, own int32) int32 {
 }
 
 // placeIn is placeOf for bodies that share code: places of the same source text are equal in all of them.
-func (c *code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) rowPlace {
+func (c *Code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) rowPlace {
 	p := c.placeOf(r, n)
 	switch m := c.member(kin, p.own); {
 	case kin == nil:
@@ -141,7 +141,7 @@ func (c *code) placeIn(kin map[int32]kinship, i int32, r *dw.Row, n int32) rowPl
 }
 
 // beginsOf returns the instructions at which runs of a body begin first on any path.
-func (c *code) beginsOf(i int32) []int32 {
+func (c *Code) beginsOf(i int32) []int32 {
 	if in, ok := c.begins[i]; ok {
 		return in
 	}
@@ -157,7 +157,7 @@ func (c *code) beginsOf(i int32) []int32 {
 }
 
 // solveMerged is solve for a body that shares code with others.
-func (c *code) solveMerged(i int32, kin map[int32]kinship) flow.Runs {
+func (c *Code) solveMerged(i int32, kin map[int32]kinship) flow.Runs {
 	starts := make(map[rowPlace]bool)
 	note := func(x int32) {
 		for _, n := range c.beginsOf(x) {

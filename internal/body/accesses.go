@@ -1,0 +1,137 @@
+package body
+
+import (
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// What code does with registers and slots of the frame, over a few instructions.
+
+// Slot is memory at a register, by its DWARF number, plus an offset.
+type Slot = insn.Slot
+
+// Registers is a set of registers by their DWARF numbers.
+type Registers = insn.Registers
+
+// FramePointer returns the register that a function may keep its frame's address in, by its DWARF number. ok is false where
+// accesses to slots are not decoded.
+func (img *Image) FramePointer() (n uint64, ok bool) {
+	arch := insn.For(img.Instructions())
+	if arch == nil || arch.Slots == nil {
+		return 0, false
+	}
+	return arch.Slots.Frame, true
+}
+
+// StoredLast returns the link-time address of the instruction that ends at hi and is the first to store a slot, in code
+// from an address on that has no branches and no other access to the slot. A module's code is not relocated, but
+// operands relative to these registers have no relocations.
+func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, ok bool) {
+	arch := insn.For(img.Instructions())
+	if arch == nil || arch.Slots == nil {
+		return 0, false
+	}
+	code, err := img.Bytes(from, hi-from)
+	if err != nil {
+		return 0, false // no code: the file has only debug information
+	}
+	off, ok := arch.Slots.StoredLast(code, m)
+	return from + uint64(off), ok
+}
+
+// maxPrologue bounds the code that is read before and after the end of a prologue, in bytes.
+const maxPrologue = 512
+
+// StoredLater reports whether the function that begins at a link-time address stores a slot only behind another address, where
+// its prologue is said to end.
+func (img *Image) StoredLater(start, end uint64, m Slot) bool {
+	arch := insn.For(img.Instructions())
+	if arch == nil || arch.Slots == nil || end < start || end-start > maxPrologue {
+		return false
+	}
+	sec := img.SectionAt(start)
+	if sec == nil {
+		return false
+	}
+	code, err := img.Bytes(start, min(end-start+maxPrologue, sec.Addr+sec.Size-start))
+	if err != nil || end-start >= uint64(len(code)) {
+		return false
+	}
+	n := end - start
+	return arch.StoredLater(code[:n], code[n:], m)
+}
+
+// maxFirst bounds the bytes of code that SetsFirst reads.
+const maxFirst = 256
+
+// SetsFirst reports whether code at a link-time address sets one of some registers before its first branch or call.
+func (img *Image) SetsFirst(from uint64, of Registers) bool {
+	arch := insn.For(img.Instructions())
+	sec := img.SectionAt(from)
+	if arch == nil || arch.Writes == nil || sec == nil || of == 0 {
+		return false
+	}
+	code, err := img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
+	for err == nil && len(code) > 0 {
+		in, ok := arch.Next(code)
+		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
+			return false
+		}
+		if w, ok := arch.Writes(code); ok && w.Registers&of != 0 {
+			return true
+		}
+		code = code[in.Size:]
+	}
+	return false
+}
+
+// maxLoopBody is how much code of a body is read, in bytes.
+const maxLoopBody = 1 << 16
+
+// LoopUpdates returns the registers that code in some ranges updates in loops around an address. Only updates from lo to hi count, and
+// lowest is where the function begins; all are link-time addresses. Where code cannot be read, it updates none.
+func (img *Image) LoopUpdates(ranges []dw.Range, around, lowest, lo, hi uint64) Registers {
+	arch := insn.For(img.Instructions())
+	if arch == nil {
+		return 0
+	}
+	var body []insn.Code
+	left := uint64(maxLoopBody)
+	for _, r := range ranges {
+		n := min(r.Hi-r.Lo, left)
+		left -= n
+		if code, err := img.Bytes(r.Lo, n); err == nil {
+			body = append(body, insn.Code{Addr: r.Lo, Bytes: code})
+		}
+	}
+	return arch.LoopUpdates(&insn.Loop{Body: body, Around: around, Lowest: lowest, Lo: lo, Hi: hi})
+}
+
+// Begun reports whether the line table has a statement of a record's body at an address, in the views from view to view+views-1. The row
+// for the beginning of the body itself, which has the place of the function's declaration, is none.
+func (u *Unit) Begun(rec int32, addr, view, views uint64) (bool, error) {
+	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+	if err != nil {
+		return false, err
+	}
+	texts := u.declarations()
+	own, err := texts.of(u, rec, e)
+	if err != nil || own.file == 0 {
+		return false, err
+	}
+	rows, err := u.Rows()
+	if err != nil {
+		return false, err
+	}
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
+	for ; i < len(rows) && rows[i].Addr == addr; i++ {
+		r := &rows[i]
+		inside := uint64(r.View) >= view && uint64(r.View) < view+views
+		if inside && r.Stmt && (r.Line != own.line || r.Column != own.column) && texts.at(u, r) == own {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,80 @@
+package body
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// Reads is what a value depends on: registers by their DWARF numbers, and memory.
+type Reads = insn.Writes
+
+// maxAlong is how many instructions Along looks at.
+const maxAlong = 8
+
+// Along returns link-time addresses further along the straight code that begins at one in a record's body, in order, up to
+// where the next run of its function begins or this one ends. No instruction before them changes what reads has. There
+// are none in code that could not be followed, or that has no markers of statements. Instructions that the kernel may
+// replace, or that lead elsewhere, end the straight code: a NOP can become a jump (static branches).
+func (c *Code) Along(rec int32, addr uint64, reads Reads) (out []uint64, err error) {
+	if c.Why != "" || !c.Marked() {
+		return nil, nil
+	}
+	g := c.graph
+	n, ok := g.At(addr)
+	if !ok {
+		return nil, nil
+	}
+	i, ok := c.body(rec)
+	if !ok {
+		return nil, nil
+	}
+	ends, err := c.endsOf(c.bodies[i].text)
+	if err != nil || ends == nil {
+		return nil, err
+	}
+	at := int32(n)
+	last := g.Blocks[g.Block(at)].Last
+	for ; at+1 < last && len(out) < maxAlong; at++ {
+		text := g.Bytes(at)
+		in, ok := c.arch.Next(text)
+		w, known := c.arch.Writes(text)
+		if g.Insns[at].Kind != flow.Plain || !ok || in.Branches || in.Call || in.Nop || !known || w.Touches(reads) || ends[g.Insns[at+1].Addr] {
+			break
+		}
+		out = append(out, g.Insns[at+1].Addr)
+	}
+	return out, nil
+}
+
+// endsOf returns where runs of the bodies of one function begin and end in the code, or nil if that is
+// not known of all: beyond, hits would not be in the order of the runs.
+func (c *Code) endsOf(function text) (map[uint64]bool, error) {
+	if ends, known := c.ends[function]; known {
+		return ends, nil
+	}
+	ends := make(map[uint64]bool)
+	for k := range c.bodies {
+		b := &c.bodies[k]
+		if b.text != function || b.parent < 0 {
+			continue
+		}
+		ways, err := c.Ways(b.rec)
+		if err != nil {
+			return nil, err
+		}
+		if ways.Unknown != "" {
+			ends = nil
+			break
+		}
+		for _, w := range slices.Concat(ways.In, ways.Out) {
+			ends[w.Addr], ends[w.Probe] = true, true
+		}
+	}
+	if c.ends == nil {
+		c.ends = make(map[text]map[uint64]bool)
+	}
+	c.ends[function] = ends
+	return ends, nil
+}

@@ -1,0 +1,170 @@
+package body
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// Boundaries are the instructions around an address, as far as they are known: those of its function from Lo to Hi,
+// link-time addresses.
+type Boundaries struct {
+	Lo, Hi  uint64
+	Why     string // nothing is known of them, or ""
+	u       *Unit
+	reading *insn.Reading
+}
+
+// Boundary says whether an instruction begins at an address.
+type Boundary uint8
+
+const (
+	// BoundaryBegins is where an instruction begins.
+	BoundaryBegins Boundary = iota
+	// BoundaryInside is inside an instruction.
+	BoundaryInside
+	// BoundaryUnknown is behind code that does not decode.
+	BoundaryUnknown
+)
+
+// Decodes reports whether the image's instructions are decoded.
+func (img *Image) Decodes() bool { return insn.For(img.Instructions()) != nil }
+
+// Boundaries reads the part of the code of a record's function that holds an address. It begins where the function
+// does, or another of its ranges, or its symbol, for which there is a name: a function that leaves room for ftrace
+// begins after its symbol (-fpatchable-function-entry).
+func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, err error) {
+	ranges, err := u.outermostRanges(rec)
+	if err != nil {
+		return b, err
+	}
+	img := u.Image
+	for _, r := range ranges {
+		if addr >= r.Lo && addr < r.Hi {
+			b.Lo, b.Hi = r.Lo, r.Hi
+		}
+	}
+	if sym := img.SymbolAt(addr, symbol); sym != nil && sym.Size > 0 && (b.Hi == 0 || sym.Addr < b.Lo) {
+		b.Lo, b.Hi = sym.Addr, max(b.Hi, sym.Addr+sym.Size)
+	}
+	sec := img.SectionAt(addr)
+	if sec == nil || b.Lo < sec.Addr || addr < b.Lo || addr >= b.Hi {
+		return Boundaries{Why: "where its function begins is not known"}, nil
+	}
+	b.Hi = min(b.Hi, sec.Addr+sec.Size)
+	code, err := img.Bytes(b.Lo, b.Hi-b.Lo)
+	if err != nil {
+		// A file with debug information only, or one that is cut short.
+		return Boundaries{Why: "the file does not have the function's code"}, nil
+	}
+	b.u, b.reading = u, insn.For(img.Instructions()).Read(code)
+	b.reading.From(0)
+	return b, nil
+}
+
+// outermostRanges returns the code of the out-of-line function that contains a record's.
+func (u *Unit) outermostRanges(rec int32) ([]dw.Range, error) {
+	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
+	if err != nil {
+		return nil, err
+	}
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return nil, err
+	}
+	return u.Extent(&pcs)
+}
+
+// Has reports whether the boundaries are those around an address.
+func (b *Boundaries) Has(addr uint64) bool { return b.Hi != 0 && addr >= b.Lo && addr < b.Hi }
+
+// At says whether an instruction begins at an address. before and after are the link-time addresses of the instruction that
+// holds it and of the next one, or before is that of what does not decode.
+func (b *Boundaries) At(addr uint64) (kind Boundary, before, after uint64, err error) {
+	at := int(addr - b.Lo)
+	if !b.reading.Known(at) {
+		if err := b.followRows(addr); err != nil {
+			return BoundaryUnknown, 0, 0, err
+		}
+	}
+	is, from, to := b.reading.At(at)
+	before, after = b.Lo+uint64(from), b.Lo+uint64(to)
+	switch is {
+	case insn.Inside:
+		return BoundaryInside, before, after, nil
+	case insn.Unknown:
+		return BoundaryUnknown, before, after, nil
+	}
+	return BoundaryBegins, before, after, nil
+}
+
+// followRows follows the code from rows of the line table before an address, which are at
+// instructions: they lead into code that only indirect jumps reach.
+func (b *Boundaries) followRows(before uint64) error {
+	rows, err := b.u.Rows()
+	if err != nil {
+		return err
+	}
+	i, _ := slices.BinarySearchFunc(rows, b.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+	for ; i < len(rows) && rows[i].Addr < before; i++ {
+		if at := int(rows[i].Addr - b.Lo); !rows[i].End && !b.reading.Known(at) {
+			b.reading.From(at)
+		}
+	}
+	return nil
+}
+
+// Returns returns the addresses of the instructions that return, from Lo to Hi. known is false if not all of them are, and
+// strange is then where the code does not decode.
+func (b *Boundaries) Returns() (at []uint64, strange uint64, known bool, err error) {
+	if err := b.followRows(b.Hi); err != nil {
+		return nil, 0, false, err
+	}
+	ends, bad := b.reading.Returns()
+	if bad >= 0 {
+		return nil, b.Lo + uint64(bad), false, nil
+	}
+	for _, off := range ends {
+		at = append(at, b.Lo+uint64(off))
+	}
+	return at, 0, true, nil
+}
+
+// longest is the size in bytes of the longest instruction, and one more.
+const longest = 16
+
+// Instruction returns the bytes of the instruction at an address, and some after it; nil if the file has none there.
+func (img *Image) Instruction(addr uint64) ([]byte, error) {
+	sec := img.SectionAt(addr)
+	if sec == nil {
+		return nil, nil
+	}
+	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
+}
+
+// Misread returns the bytes of the instruction at an address if kernels take it for another one.
+func (img *Image) Misread(addr uint64) (code []byte, is bool) {
+	arch := insn.For(img.Instructions())
+	if arch == nil || arch.Misread == nil {
+		return nil, false
+	}
+	code, err := img.Instruction(addr)
+	if err != nil || code == nil || !arch.Misread(code) {
+		return nil, false // a file with debug information only has no code
+	}
+	in, _ := arch.Next(code)
+	return code[:in.Size], true
+}
+
+// Keeps reports whether an instruction, which code begins with, leaves what reads has, wherever it leads.
+func Keeps(architecture string, code []byte, reads Reads) bool {
+	arch := insn.For(architecture)
+	if arch == nil {
+		return false
+	}
+	in, ok := arch.Next(code)
+	w, known := arch.Writes(code)
+	return ok && (in.Branches || in.Nop) || known && !w.Touches(reads)
+}

@@ -1,0 +1,166 @@
+package body
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// A body that was inlined has no call at which every run of it begins: compilers copy its
+// first instructions into several paths, unroll a loop around it, and enter it in its middle
+// when they know how its first test ends. Each such place is a way in. The debug information
+// names one of them, or, where its code was moved, none (DW_AT_entry_pc, DWARF 5 section 2.18).
+//
+// Which instructions are in a body is not enough to tell: compilers move instructions of a body
+// ahead of it, and instructions of the caller into it. In code of GCC the statements of the line
+// table tell it (is_stmt): GCC moves instructions, but never the markers of statements
+// (-gstatement-frontiers). So a run begins at the first statement of the body after one of
+// another, and ends at the first statement of another. In other code every instruction has the
+// position that it was compiled for, and a run begins where execution comes from instructions of
+// the caller to a position at which a run has begun elsewhere, in another basic block or at a
+// copy of the same instruction.
+
+// Way is a place where runs of an inlined body begin or end.
+type Way struct {
+	Addr uint64 // link-time address, where variables are resolved
+	View uint64 // location view there; 1<<32 - 1 is after all views
+	// Probe is the link-time address for a probe: Addr, or that of a jump or of padding that
+	// leads there and to nothing else, where Addr is reached in other ways too.
+	Probe uint64
+	// Again is set if a probe also fires without a run beginning, or ending: for another turn
+	// of a loop that the body begins with, or for code that never was in the body.
+	Again bool
+	// Before are the link-time addresses of the instructions from which alone a way in with
+	// Again is entered, the last ones before it: see the sites before a way in package dwarfloc.
+	Before []uint64
+}
+
+// Ways are the ways into and out of the body of an inlined instance.
+type Ways struct {
+	// In are such that each run passes one of them, by address. If they are not known, it has
+	// one: where the debug information says that the body is entered.
+	In  []Way
+	Out []Way
+	// Unknown is why the ways are not known, or "".
+	Unknown string
+	// Within is set if the instance is a part of another one, in which its runs begin: it has no
+	// ways in of its own. GCC splits a function into its beginning and the rest, and may inline the rest
+	// again, into the body of the former (-fpartial-inlining). LLVM merges equal instructions of
+	// several instances into another one, which then has the ways in, or the ways out, of all.
+	Within bool
+	// NoReturn is how many calls in the body do not return, and traps.
+	NoReturn int
+}
+
+// Ways returns the ways of a record's body.
+func (c *Code) Ways(rec int32) (Ways, error) {
+	i, ok := c.body(rec)
+	if !ok {
+		return Ways{Unknown: "its function's code is not known"}, nil
+	}
+	b := &c.bodies[i]
+	if within, err := c.within(int32(i)); err != nil || within {
+		return Ways{Within: within}, err
+	}
+	entry := Ways{In: []Way{{Addr: b.start, View: b.view, Probe: b.start}}, Unknown: c.Why}
+	if c.Why != "" {
+		return entry, nil
+	}
+	var runs flow.Runs
+	var kin map[int32]kinship
+	if c.Marked() {
+		twins := c.twinsOf(int32(i))
+		own := func(n int32) bool { return b.has(c.owner[n]) }
+		if runs = c.solver.Solve(c.statements(int32(i), twins), own); len(runs.In) == 0 && twins != nil {
+			runs = c.solver.Solve(c.statements(int32(i), nil), own)
+		}
+		for k := range runs.In {
+			w := &runs.In[k]
+			w.Again = w.Again || c.taken(int32(i), w)
+		}
+	} else {
+		kin = c.kinOf(int32(i))
+		runs = c.solve(int32(i), kin)
+	}
+	if len(runs.In) == 0 && kin == nil {
+		entry.Unknown = "no instruction of the body is reached"
+		return entry, nil
+	}
+	out := Ways{NoReturn: runs.Ends, Within: len(runs.In) == 0}
+	merged := c.mergedAway(int32(i))
+	for _, w := range runs.In {
+		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
+		out.In = append(out.In, c.place(w))
+	}
+	for _, w := range runs.Out {
+		w.Again = w.Again || merged && c.graph.Insns[w.Insn].Addr == b.start
+		out.Out = append(out.Out, c.place(w))
+	}
+	return out, nil
+}
+
+// mergedAway reports whether nothing is left of a body, where it begins, but a record at the
+// address where another body of its function begins, and two paths meet. GCC merges equal ends of
+// paths and keeps the statements of both before the first instruction: it is not known which of
+// the two runs there.
+func (c *Code) mergedAway(i int32) bool {
+	b, t := &c.bodies[i], c.twinsOf(i)
+	n, ok := c.graph.At(b.start)
+	return ok && b.live && t != nil && !b.has(c.owner[n]) && c.graph.Meets(int32(n)) && slices.ContainsFunc(t.bodies, func(k int32) bool {
+		x := &c.bodies[k]
+		return k != i && x.live && x.start == b.start && x.has(c.owner[n])
+	})
+}
+
+// within reports whether a body is a part of the body around it: one of the same function, called
+// from where that is declared.
+func (c *Code) within(i int32) (bool, error) {
+	b := &c.bodies[i]
+	// A macro can declare several functions at one line that call each other, as the kernel's
+	// SYSCALL_DEFINE does.
+	if b.parent < 0 || b.text == (text{}) || c.functionOf(b.parent) != c.functionOf(i) {
+		return false, nil
+	}
+	e, err := c.u.Entry(c.u.Off + uint64(c.u.Recs[b.rec].Off))
+	if err != nil {
+		return false, err
+	}
+	var line, column uint64
+	err = e.Attrs(func(a dw.Attr, v dw.Value) {
+		switch a {
+		case dw.AttrCallLine:
+			line = v.U
+		case dw.AttrCallColumn:
+			column = v.U
+		}
+	})
+	return uint32(line) == b.text.line && (column == 0 || b.text.column == 0 || uint32(column) == b.text.column), err
+}
+
+func (c *Code) place(w flow.Way) Way {
+	insns := c.graph.Insns
+	out := Way{Addr: insns[w.Insn].Addr, View: uint64(w.View), Probe: insns[w.Probe].Addr, Again: w.Again}
+	for _, n := range w.Before {
+		out.Before = append(out.Before, insns[n].Addr)
+	}
+	return out
+}
+
+// Marked reports whether the line table has GCC's markers of statements: then rows of
+// instructions begin no statement.
+func (c *Code) Marked() bool {
+	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
+}
+
+// past returns the first instruction from one on that is no padding.
+func (c *Code) past(n int32) int32 {
+	insns := c.graph.Insns
+	for n+1 < int32(len(insns)) && insns[n].Kind == flow.Nop && insns[n].Addr+uint64(insns[n].Size) == insns[n+1].Addr {
+		n++
+	}
+	return n
+}
+
+// LastView is the view after all views of an address.
+const LastView = flow.LastView
