@@ -16,10 +16,11 @@ import (
 //
 // An error is about a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
+	return img.by.along(ctx, sites, vars)
+}
+
+func (img dwarfImage) along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
 	out := make([][]*Site, len(sites))
-	if img.told != nil {
-		return out, nil
-	}
 	err := img.eachCode(ctx, sites, func(c *body.Code, which []int) (err error) {
 		for _, i := range which {
 			s := sites[i]

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
@@ -101,7 +102,7 @@ func (u *unit) declaration(i int32, e dw.Entry, known map[int32]holder) (string,
 	if h, ok := known[root]; ok && root >= 0 {
 		return h.file, h.line, nil
 	}
-	file, line, err := declaredAt(e)
+	file, line, err := body.DeclaredAt(e)
 	known[root] = holder{file: file, line: line}
 	return file, line, err
 }
@@ -155,7 +156,7 @@ func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			f, l, err := declaredAt(e)
+			f, l, err := body.DeclaredAt(e)
 			if err != nil {
 				return false, err
 			}
@@ -280,9 +281,10 @@ var ErrNoFunction = errors.New("no function holds the address")
 // views of the address. The error wraps ErrNoFunction, and says why, if no function
 // holds the address.
 func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
-	if img.told != nil {
-		return nil, img.untold("which body holds an address")
-	}
+	return img.by.siteAt(ctx, addr)
+}
+
+func (img dwarfImage) siteAt(ctx context.Context, addr uint64) (*Site, error) {
 	none := func(why string) error {
 		return fmt.Errorf("%s: %w %#x: %s", img.Path(), ErrNoFunction, addr, why)
 	}
@@ -319,7 +321,7 @@ func (img *Image) SiteAt(ctx context.Context, addr uint64) (*Site, error) {
 		}
 		return nil, none(why)
 	}
-	if err := best.describe(); err != nil {
+	if err := best.by.describe(best); err != nil {
 		return nil, err
 	}
 	return best, img.Changed()

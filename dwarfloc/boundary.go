@@ -38,24 +38,22 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 	if len(sites) == 0 {
 		return out, nil
 	}
-	if img.told != nil {
-		for i, s := range sites {
-			out[i] = s.toldProblem()
-		}
-		return out, nil
-	}
+	return out, img.by.check(sites, out)
+}
+
+func (img dwarfImage) check(sites []*Site, out []error) error {
 	if !img.code.Decodes() {
 		for i, s := range sites {
 			out[i] = s.notDecoded("instructions of %s are not decoded", img.Arch().Name)
 		}
-		return out, nil
+		return nil
 	}
 	order := make([]int, len(sites))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(sites[a].Addr, sites[b].Addr) })
-	err := img.guard(func() (err error) {
+	return img.guard(func() (err error) {
 		// Sites that are asked about one after the other are often of one function.
 		u := sites[order[0]].u
 		var f body.Boundaries
@@ -76,7 +74,6 @@ func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
 		}
 		return nil
 	})
-	return out, err
 }
 
 // checkBoundary says whether an instruction begins at a site.

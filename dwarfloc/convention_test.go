@@ -37,7 +37,7 @@ int main(void)
 	return scalars(1, 2, 3, 4, 5, &t, 7, 8) + structures(t, p, b, m, 5) + floats(1, 2, 3, 4, m, 5) + spilled(1, 2, 3, 4, 5, p, 6) + result(2).v[0] + others(e, q, 1, 2, 3);
 }
 `
-	answers := func(compiler string) map[string]string {
+	answersOf := func(compiler string) map[string]string {
 		img, err := dwarfloc.Open(compile(t, compiler, source, "-g", "-w"), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ int main(void)
 		}
 		return out
 	}
-	gnu, llvm := answers("gcc-12"), answers("clang-14")
+	gnu, llvm := answersOf("gcc-12"), answersOf("clang-14")
 	compared := 0
 	for name, text := range llvm {
 		if want, ok := gnu[name]; ok {

@@ -37,9 +37,7 @@ func (ev *evaluator) begin(s *Site) {
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known = nil, nil, false
-	if s.told == nil {
-		ev.use(s.u)
-	}
+	ev.use(s.u)
 }
 
 // use makes the evaluator resolve what expressions refer to in a unit.

@@ -49,10 +49,11 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 // descriptions. EachSite walks a whole image without keeping it in memory: s is reused
 // after f returns. Clone s to keep it, or to get its names.
 func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
+	return img.by.eachSite(ctx, m, f)
+}
+
+func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
 	// A caller that wants all sites seldom needs their symbols.
-	if img.told != nil {
-		return img.eachToldSite(ctx, m, func(worker int, s *Site, _ *Ways) error { return f(worker, s) })
-	}
 	if err := img.prepare(m != nil); err != nil {
 		return err
 	}
@@ -117,8 +118,9 @@ func compareSites(a, b *Site) int {
 // FunctionNames returns the names of all functions with at least one site, sorted,
 // without duplicates.
 func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
-	if img.told != nil {
-		return img.toldNames(img.told.names)
-	}
+	return img.by.functionNames(ctx)
+}
+
+func (img dwarfImage) functionNames(ctx context.Context) ([]string, error) {
 	return img.index.FunctionNames(ctx)
 }

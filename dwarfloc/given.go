@@ -1,8 +1,10 @@
 package dwarfloc
 
 import (
+	"cmp"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -19,27 +21,19 @@ func (s *Site) Frame() (v *Variable, err error) {
 }
 
 func (s *Site) frame() (*Variable, error) {
-	ev := s.evaluator()
-	cfa, r, err := s.callFrame(ev)
+	cfa, steady, r, err := s.by.frame(s)
 	if err != nil || r.Code != loc.ReasonNone {
 		return given("frame", loc.Location{}, r), err
 	}
-	if s.told == nil && s.u.code.IsGo() {
-		cfa = ev.steadyFrame(cfa)
-	}
-	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cfa}, r), nil
+	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cmp.Or(steady, cfa)}, r), nil
 }
 
-// callFrame returns the canonical frame address at the site.
-func (s *Site) callFrame(ev *evaluator) (*loc.Expr, loc.Reason, error) {
-	if s.told == nil {
-		return ev.CallFrame()
+func (debugInfo) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error) {
+	ev := s.evaluator()
+	if cfa, r, err = ev.CallFrame(); err == nil && r.Code == loc.ReasonNone && s.u.code.IsGo() {
+		steady = ev.steadyFrame(cfa)
 	}
-	v, err := s.told.at.frame(s)
-	if err != nil {
-		return nil, loc.Reason{}, err
-	}
-	return v.Loc.Expr, v.Reason, nil
+	return cfa, steady, r, err
 }
 
 // ReturnAddress returns the address to which the site's function returns: where it is called, or inlined ($caller of a
@@ -60,20 +54,20 @@ func (s *Site) caller() (*Variable, error) {
 		}
 		return v, nil
 	}
-	ev := s.evaluator()
-	a := ev.Arch
+	var b eval.Builder
+	a := s.Image.Arch()
 	switch {
 	case a.Link == 0:
-		cfa, r, err := s.callFrame(ev)
+		cfa, _, r, err := s.by.frame(s)
 		if err != nil || r.Code != loc.ReasonNone {
 			return given("caller", loc.Location{}, r), err
 		}
-		at := ev.Binary(loc.OpAdd, cfa, ev.Const(-uint64(a.StackArgs)))
+		at := b.Binary(loc.OpAdd, cfa, b.Const(-uint64(a.StackArgs)))
 		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: at}, loc.Reason{})
 		v.OfFunction = true
 		return v, nil
 	case s.Kind == SiteEntry:
-		v := given("caller", loc.Location{Kind: loc.KindRegister, Expr: ev.Register(uint64(a.Link), 0)}, loc.Reason{})
+		v := given("caller", loc.Location{Kind: loc.KindRegister, Expr: b.Register(uint64(a.Link), 0)}, loc.Reason{})
 		v.OfFunction = true
 		return v, nil
 	}

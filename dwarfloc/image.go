@@ -10,12 +10,15 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -23,10 +26,10 @@ import (
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
 	*image.File
-	d     *dw.Data // nil, as is the index, if there is a teller
+	d     *dw.Data // nil, as is the index, where something else answers
 	index *index.Index
 	dwarf *types.DWARF
-	told  teller // what answers in the place of DWARF, or nil
+	by    imageSource // what answers
 	o     Options
 	lost  *MissingError // see Missing
 	code  *body.Image   // with debug information
@@ -39,7 +42,7 @@ type Image struct {
 	units     []unit // by number; see unitAt
 
 	globals   globals
-	scoped    sync.Map // by the number of a unit: see unit.scopes
+	names     qualify.Names
 	preempted preempted
 	addresses sync.Map      // cached addresses of symbols, by name
 	walked    atomic.Uint64 // bytes of units that were forgotten
@@ -115,13 +118,22 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fromPack(f, pack, o)
+		var kernelTypes func() ([]byte, error)
+		if o != nil {
+			kernelTypes = o.KernelTypes
+		}
+		t, err := answers.OpenPack(f, pack, kernelTypes)
+		if err != nil {
+			return nil, err
+		}
+		return newAnswered(f, t, o), nil
 	}
 	sections, err := f.DebugSections()
 	if err != nil {
 		return nil, err
 	}
 	img := &Image{File: f}
+	img.by = dwarfImage{img}
 	if err := f.Guard(func() error { img.flags = elfFlags(f); return nil }); err != nil {
 		return nil, err
 	}
@@ -133,9 +145,11 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		EhFrameAddr: sectionAddr(f, ".eh_frame"), ExceptAddr: sectionAddr(f, ".gcc_except_table"), Errorf: damaged(f),
 	}, sections)
 	img.code = body.New(f, img.d)
-	if err := img.openElsewhere(); err != nil {
+	lost, err := elsewhere.Open(f, img.d, img.o.Partial, func(m *elsewhere.Missing) error { return (*MissingError)(m) })
+	if err != nil {
 		return nil, err
 	}
+	img.lost = (*MissingError)(lost)
 	id, key := f.Identity(), f.BuildID()
 	if img.lost != nil {
 		key = "" // the index of a part would take the place of the whole one's
@@ -206,12 +220,7 @@ func (img *Image) Close() error {
 }
 
 // guard runs a function that reads the image's files or its kept index.
-func (img *Image) guard(f func() error) error {
-	if img.told != nil {
-		return img.guardFiles(f)
-	}
-	return img.index.Guard(f)
-}
+func (img *Image) guard(f func() error) error { return img.by.guard(f) }
 
 // guardFiles is guard for the files alone: the image's, and that which completes its types.
 func (img *Image) guardFiles(f func() error) error {
@@ -231,7 +240,7 @@ func (img *Image) Changed() error {
 
 // prepare finds the units.
 func (img *Image) prepare(symbols bool) error {
-	if img.told != nil {
+	if img.index == nil {
 		return img.untold("what is not about its own functions")
 	}
 	if err := img.index.Prepare(symbols); err != nil {

@@ -28,8 +28,8 @@ func keptImage(t testing.TB, name string, o Options) *Image {
 	return img
 }
 
-// answers is everything an image says of its sites.
-func answers(t testing.TB, img *Image) string {
+// answersOf is everything an image says of its sites.
+func answersOf(t testing.TB, img *Image) string {
 	t.Helper()
 	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
@@ -61,12 +61,12 @@ func answers(t testing.TB, img *Image) string {
 func TestKept(t *testing.T) {
 	for _, name := range fixtures.Names() {
 		c := Options{CacheDir: filepath.Join(t.TempDir(), "new"), Warn: func(err error) { t.Errorf("%s: %v", name, err) }}
-		want := answers(t, keptImage(t, name, Options{}))
-		if got := answers(t, keptImage(t, name, c)); got != want {
+		want := answersOf(t, keptImage(t, name, Options{}))
+		if got := answersOf(t, keptImage(t, name, c)); got != want {
 			t.Errorf("%s: the scan that was kept answers otherwise", name)
 		}
 		img := keptImage(t, name, c)
-		if got := answers(t, img); got != want {
+		if got := answersOf(t, img); got != want {
 			t.Errorf("%s: the kept scan answers otherwise:\n%s\nwant\n%s", name, got, want)
 		}
 		if img.index.Kept == nil {
@@ -88,7 +88,7 @@ func TestKept(t *testing.T) {
 func TestKeptDamaged(t *testing.T) {
 	const name = "basic-gcc12-O2-dwarf5.elf"
 	dir := t.TempDir()
-	want := answers(t, keptImage(t, name, Options{CacheDir: dir}))
+	want := answersOf(t, keptImage(t, name, Options{CacheDir: dir}))
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept files: %v, %v", files, err)
@@ -109,7 +109,7 @@ func TestKeptDamaged(t *testing.T) {
 		}
 		var warnings []error
 		img := keptImage(t, name, Options{CacheDir: dir, Warn: func(err error) { warnings = append(warnings, err) }})
-		if got := answers(t, img); got != want {
+		if got := answersOf(t, img); got != want {
 			t.Errorf("%s: the answers differ", what)
 		}
 		if len(warnings) != 1 || !errors.Is(warnings[0], index.ErrDamagedIndex) {

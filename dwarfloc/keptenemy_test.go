@@ -35,7 +35,7 @@ func askedFile(t *testing.T, path, cache string) (said string, used bool, warnin
 	if err := img.index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return answers(t, img), img.index.Kept != nil, warnings
+	return answersOf(t, img), img.index.Kept != nil, warnings
 }
 
 // TestKeptHostileCopy: a copy with the same build ID and the same sizes, but other names and symbols, does
@@ -160,7 +160,7 @@ func TestKeptOfSharedImage(t *testing.T) {
 func TestKeptMended(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	img := keptImage(t, enemyFixture, Options{CacheDir: cache})
-	want := answers(t, img)
+	want := answersOf(t, img)
 	path := img.index.KeptPath()
 	good, err := os.ReadFile(path)
 	if err != nil {

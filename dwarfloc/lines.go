@@ -45,8 +45,8 @@ type LineMatcher interface {
 // (kind SiteEntry or SiteInline), in a stable order: by function, line, address, view.
 // want decides which lines in the code of a body count.
 func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body *Site, file string, line int) bool) ([]*Site, error) {
-	if img.told != nil {
-		return nil, img.untold("source lines")
+	if err := img.by.hasLines(); err != nil {
+		return nil, err
 	}
 	byUnit := make(map[*unit][]*Site)
 	for _, s := range bodies {
@@ -351,8 +351,8 @@ func (anyFile) Match(string, int) bool { return true }
 // index whether the file is accepted. Most of the work is to look at the names of all
 // files (2.9 million in a kernel), so each distinct name is matched only once.
 func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.Scanner, u *unit, t *dw.LineTable, files []bool) error) error {
-	if img.told != nil {
-		return img.untold("source lines")
+	if err := img.by.hasLines(); err != nil {
+		return err
 	}
 	if err := img.prepare(true); err != nil {
 		return err
@@ -419,7 +419,7 @@ func base(p string) string {
 // describeLines describes and sorts sites of lines.
 func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	for _, s := range sites {
-		if err := s.describe(); err != nil {
+		if err := s.by.describe(s); err != nil {
 			return nil, err
 		}
 	}
@@ -437,7 +437,7 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 // first unit that has one.
 func (img *Image) CompilationDir(file string) string {
 	dir := ""
-	if img.told != nil {
+	if img.by.hasLines() != nil {
 		return dir
 	}
 	_ = img.guard(func() error {

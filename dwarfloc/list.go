@@ -15,7 +15,17 @@ import (
 
 // SiteList is the sites of functions in the order of Sites, without what they are made of: a
 // kernel's 356,729 sites take 5 MB, and 12 MB more with the ways into their bodies.
-type SiteList struct {
+type SiteList struct{ by siteLister }
+
+// siteLister has the sites of a list: dwarfList, or answeredList.
+type siteLister interface {
+	len() int
+	sites(ctx context.Context) ([]*Site, error)
+	each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error
+}
+
+// dwarfList is a list of sites that the debug information describes.
+type dwarfList struct {
 	img *Image
 	at  []listed
 	// byUnit has the same sites by unit and record, and the ways of those units whose sites
@@ -23,8 +33,6 @@ type SiteList struct {
 	byUnit []listed
 	from   []int32  // for each unit, where in byUnit its sites begin; and the end
 	ways   [][]byte // for each unit, those of its sites in byUnit; nil if not known yet
-
-	told []uint64 // the sites, if the image has a teller
 }
 
 // listed is a site in a list.
@@ -44,9 +52,10 @@ type found struct {
 // List returns the sites of the functions that m selects and that keep, if it is not nil,
 // accepts. Several goroutines call keep at once, with sites as EachSite passes them.
 func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
-	if img.told != nil {
-		return img.toldList(ctx, m, keep)
-	}
+	return img.by.list(ctx, m, keep)
+}
+
+func (img dwarfImage) list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
 	all := make([][]found, runtime.GOMAXPROCS(0))
 	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
 		if keep != nil {
@@ -69,7 +78,7 @@ func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool,
 	}
 	slices.SortFunc(sorted, compareFound)
 	sorted = slices.CompactFunc(sorted, sameEntry)
-	l := &SiteList{img: img, at: make([]listed, len(sorted)), from: make([]int32, len(img.units)+1), ways: make([][]byte, len(img.units))}
+	l := &dwarfList{img: img.Image, at: make([]listed, len(sorted)), from: make([]int32, len(img.units)+1), ways: make([][]byte, len(img.units))}
 	for i := range sorted {
 		l.at[i] = sorted[i].listed
 	}
@@ -80,7 +89,7 @@ func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool,
 	for i := range img.units {
 		l.from[i+1] = max(l.from[i+1], l.from[i])
 	}
-	return l, nil
+	return &SiteList{l}, nil
 }
 
 // rank numbers the names of functions in their order.
@@ -128,15 +137,16 @@ func sameEntry(a, b found) bool {
 }
 
 // Len returns the number of sites.
-func (l *SiteList) Len() int { return len(l.at) + len(l.told) }
+func (l *SiteList) Len() int { return l.by.len() }
+
+func (l *dwarfList) len() int { return len(l.at) }
 
 // Sites returns all sites.
-func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) {
-	if l.told != nil {
-		return l.img.toldSites(ctx, l.told)
-	}
-	out := make([]*Site, l.Len())
-	err := l.each(ctx, 0, l.Len(), func(w *index.Scanner, own *worker, sites []int32) error {
+func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) { return l.by.sites(ctx) }
+
+func (l *dwarfList) sites(ctx context.Context) ([]*Site, error) {
+	out := make([]*Site, l.len())
+	err := l.eachUnit(ctx, 0, l.len(), func(w *index.Scanner, own *worker, sites []int32) error {
 		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *Ways) (err error) {
 			out[i], err = s.Clone()
 			return err
@@ -151,23 +161,19 @@ func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) {
 // set, and else nil: they are found once for all sites of a unit, and kept. Each is not for
 // several goroutines.
 func (l *SiteList) Each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
-	if l.told != nil {
-		return l.img.eachTold(ctx, l.told[from:to], func(worker, i int, s *Site, w *Ways) error {
-			if !ways {
-				w = nil
-			}
-			return f(worker, from+i, s, w)
-		})
-	}
-	return l.each(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
+	return l.by.each(ctx, from, to, ways, f)
+}
+
+func (l *dwarfList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+	return l.eachUnit(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
 		u := &l.img.units[l.at[sites[0]].unit]
 		defer u.forget()
 		return l.eachOf(w, own, u, sites, ways, f)
 	})
 }
 
-// each calls f for each unit with the numbers of its sites among those from from to to-1.
-func (l *SiteList) each(ctx context.Context, from, to int, f func(w *index.Scanner, own *worker, sites []int32) error) error {
+// eachUnit calls f for each unit with the numbers of its sites among those from from to to-1.
+func (l *dwarfList) eachUnit(ctx context.Context, from, to int, f func(w *index.Scanner, own *worker, sites []int32) error) error {
 	img := l.img
 	order := make([]int32, to-from)
 	for i := range order {
@@ -196,7 +202,7 @@ func (l *SiteList) each(ctx context.Context, from, to int, f func(w *index.Scann
 }
 
 // eachOf is Each for sites of one unit.
-func (l *SiteList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
 	if err := w.Open(u.Unit); err != nil {
 		return err
 	}
@@ -218,7 +224,7 @@ func (l *SiteList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32,
 			continue // List has found it, so it is there
 		}
 		s.resolvers, own.resolvers.used = &own.resolvers, 0
-		if err := s.describe(); err != nil {
+		if err := s.by.describe(s); err != nil {
 			return err
 		}
 		var at *Ways
@@ -237,7 +243,7 @@ func (l *SiteList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32,
 }
 
 // findWays finds the ways of all sites of a unit.
-func (l *SiteList) findWays(u *unit) error {
+func (l *dwarfList) findWays(u *unit) error {
 	defer u.ForgetRows()
 	var c *body.Code
 	packed := []byte{}

@@ -18,16 +18,13 @@ import (
 func (s *Site) Lookup(name string) (*Variable, error) {
 	var v *Variable
 	err := s.Image.guard(func() (err error) {
-		v, err = s.lookup(name)
+		v, err = s.by.lookup(s, name)
 		return err
 	})
 	return v, err
 }
 
-func (s *Site) lookup(name string) (*Variable, error) {
-	if s.told != nil {
-		return s.toldLookup(name)
-	}
+func (debugInfo) lookup(s *Site, name string) (*Variable, error) {
 	if s.returning && s.u.code.IsGo() {
 		if v, found, err := s.goResult(name); found || err != nil {
 			return v, err
@@ -164,9 +161,14 @@ func (s *Site) names() ([]string, error) {
 // Variables returns the parameters and locals in scope at the site, sorted by name,
 // without those of the functions that the site is inlined into.
 func (s *Site) Variables() (out []*Variable, err error) {
-	if s.told != nil {
-		return nil, s.Image.untold("local variables")
-	}
+	err = s.Image.guard(func() error {
+		out, err = s.by.variables(s)
+		return err
+	})
+	return out, err
+}
+
+func (debugInfo) variables(s *Site) (out []*Variable, err error) {
 	err = s.u.img.guard(func() error {
 		names, err := s.names()
 		if err != nil {

@@ -12,9 +12,10 @@ import (
 // parameter that the site's own entry leaves out was optimized away. For a site passed
 // by EachSite, the parameters are valid until the callback returns.
 func (s *Site) Params() ([]*Variable, error) {
-	if s.told != nil {
-		return s.told.at.params(s)
-	}
+	return s.by.params(s)
+}
+
+func (debugInfo) params(s *Site) ([]*Variable, error) {
 	r := s.resolvers.next()
 	var err error
 	if s.reused {

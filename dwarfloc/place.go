@@ -6,6 +6,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -72,24 +73,9 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonReassigned}
 	}
 	if err == nil && s.Kind != SiteEntry {
-		v.LowBit, err = s.lowBit(v)
+		v.LowBit, err = answers.LowBit(&v.Loc, v.Type)
 	}
 	return err
-}
-
-// lowBit returns Variable.LowBit of a variable that is not an argument at a call.
-func (s *Site) lowBit(v *Variable) (bool, error) {
-	switch v.Loc.Kind {
-	case loc.KindRegister, loc.KindValue:
-	case loc.KindMemory:
-		if e := v.Loc.Expr; e.Op != loc.OpReg && (e.Op != loc.OpAdd || e.A.Op != loc.OpReg) {
-			return false, nil // an object, not a slot
-		}
-	default:
-		return false, nil
-	}
-	t, err := v.Type.Resolve()
-	return err == nil && t.Kind == types.Bool && t.Size == 1, err
 }
 
 // fromDWARF sets the location that the debug information gives, and c to the expression

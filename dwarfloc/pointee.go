@@ -4,16 +4,13 @@ package dwarfloc
 // optimized away, but often its object was not.
 func (s *Site) Pointee(target uint64) (v *Variable, err error) {
 	err = s.Image.guard(func() error {
-		v, err = s.pointee(target)
+		v, err = s.by.pointee(s, target)
 		return err
 	})
 	return v, err
 }
 
-func (s *Site) pointee(target uint64) (*Variable, error) {
-	if s.told != nil {
-		return s.told.at.pointee(s, target)
-	}
+func (debugInfo) pointee(s *Site, target uint64) (*Variable, error) {
 	u := s.u.img.d.UnitAt(target)
 	if u == nil {
 		return nil, s.u.Data.Errorf(".debug_info", target, "an implicit pointer's object is outside any unit")

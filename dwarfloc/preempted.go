@@ -74,9 +74,6 @@ func (img *Image) readPreemptions() (out []exported) {
 
 // relocate makes a location refer to exported variables as the image's code does.
 func (img *Image) relocate(l *loc.Location) {
-	if img.told != nil {
-		return // it has been done
-	}
 	vars := img.preemptions()
 	if len(vars) == 0 {
 		return

@@ -20,9 +20,9 @@ const (
 // TestModuleKept: a module's scan can be kept as well.
 func TestModuleKept(t *testing.T) {
 	c := Options{CacheDir: t.TempDir(), Warn: func(err error) { t.Error(err) }}
-	want := answers(t, keptImage(t, aModule, Options{}))
+	want := answersOf(t, keptImage(t, aModule, Options{}))
 	for _, what := range []string{"that was kept", "of a kept scan"} {
-		if diff := cmp.Diff(want, answers(t, keptImage(t, aModule, c))); diff != "" {
+		if diff := cmp.Diff(want, answersOf(t, keptImage(t, aModule, c))); diff != "" {
 			t.Errorf("the answers %s differ:\n%s", what, diff)
 		}
 	}

@@ -6,17 +6,15 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// Reasons without a result.
-const (
-	returnsNothing  = "the function returns nothing"
-	resultOfInlined = "the debug information does not say where the caller has an inlined function's result"
-)
+// returnsNothing is the reason for the result of a function without one.
+const returnsNothing = "the function returns nothing"
 
 // Result returns the result of the site's function, as it is right after the function
 // has returned, or at one of the sites of Returns, by the calling convention: in one or two
@@ -24,16 +22,13 @@ const (
 // lost has a reason instead.
 func (s *Site) Result() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
-		v, err = s.result()
+		v, err = s.by.result(s)
 		return err
 	})
 	return v, err
 }
 
-func (s *Site) result() (*Variable, error) {
-	if s.told != nil {
-		return s.toldResult()
-	}
+func (debugInfo) result(s *Site) (*Variable, error) {
 	if s.u.code.IsGo() {
 		if v, found, err := s.goResult(""); found || err != nil {
 			return v, err
@@ -63,7 +58,7 @@ func (s *Site) result() (*Variable, error) {
 		return v, nil
 	}
 	if s.Kind == SiteExit {
-		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: resultOfInlined}
+		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: answers.ResultOfInlined}
 		return v, nil
 	}
 	nocall, external, err := s.u.callable(e)

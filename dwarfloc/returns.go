@@ -23,10 +23,15 @@ var ErrUnwinding = errors.New("a return probe would end the program if an except
 // $retval and, in Go, the function's named results are where the calling convention has them. The
 // error wraps ErrMovingStack or ErrUnwinding if there are none, or not all of them are known.
 func (s *Site) Returns() (at []*Site, moved bool, err error) {
+	if s.Kind != SiteEntry {
+		return nil, false, nil
+	}
+	return s.by.returns(s)
+}
+
+func (debugInfo) returns(s *Site) (at []*Site, moved bool, err error) {
 	var find func() ([]*Site, error)
 	switch {
-	case s.Kind != SiteEntry, s.told != nil:
-		return nil, false, nil
 	case s.u.code.IsGo():
 		find = s.goReturns
 	case s.u.unwinds():

@@ -98,7 +98,7 @@ type Site struct {
 	// there: see Way.
 	Again bool
 
-	told *told // for an image without DWARF; then u is nil
+	by siteSource // what answers; nil in a site that was not found in an image
 
 	u         *unit
 	rec       int32
@@ -161,7 +161,7 @@ func (s *Site) SymbolOffset() string {
 // vdso_fault+0x5d", "vfs_read". A Site without an image prints only its symbol plus offset,
 // or its address.
 func (s *Site) String() string {
-	if s.told == nil && (s.u == nil || s.describe() != nil) {
+	if s.by == nil || s.by.describe(s) != nil {
 		return s.SymbolOffset()
 	}
 	name, place := s.Function, s.Place()
@@ -188,9 +188,10 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
-	if s.told != nil {
-		return s.toldAt(off)
-	}
+	return s.by.at(s, off)
+}
+
+func (debugInfo) at(s *Site, off uint64) (at *Site, ok bool, err error) {
 	err = s.u.img.guard(func() error {
 		addr := s.fun.start + off
 		ranges, err := s.u.Extent(&s.pcs)
@@ -212,10 +213,10 @@ func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
 // locateSymbol sets a site's symbol.
 func (s *Site) locateSymbol(want string) {
 	s.Symbol, s.Offset = "", 0
-	if s.told != nil {
-		s.Symbol, s.Offset = s.told.at.symbol(s.Addr)
-		return
-	}
+	s.by.locate(s, want)
+}
+
+func (debugInfo) locate(s *Site, want string) {
 	if sym := s.Image.SymbolAt(s.Addr, want); sym != nil {
 		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
 	}
@@ -229,7 +230,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 	// A literal would be built on the stack and copied: a Site is large.
 	fun, funOf := s.fun, s.funOf
 	*s = Site{}
-	s.reused, s.u, s.rec, s.Image, s.fun, s.funOf = true, u, i, u.img, fun, funOf
+	s.reused, s.by, s.u, s.rec, s.Image, s.fun, s.funOf = true, debugInfo{}, u, i, u.img, fun, funOf
 	s.DIE = u.Off + uint64(rec.Off)
 	if rec.Flags&index.Inlined != 0 {
 		s.Kind = SiteInline
@@ -330,7 +331,7 @@ func (s *Site) function() (*function, error) {
 
 // describe sets the fields that EachSite leaves empty: names, callers, symbol and
 // section.
-func (s *Site) describe() error {
+func (debugInfo) describe(s *Site) error {
 	if s.described {
 		return nil
 	}
@@ -365,9 +366,10 @@ func (s *Site) describeAddress() {
 // addresses, [from, to). There may be several, or none if the body was merged into its
 // neighbours.
 func (s *Site) Ranges() ([][2]uint64, error) {
-	if s.told != nil {
-		return nil, s.Image.untold("which code belongs to a body")
-	}
+	return s.by.ranges(s)
+}
+
+func (debugInfo) ranges(s *Site) ([][2]uint64, error) {
 	var out [][2]uint64
 	err := s.u.img.guard(func() error {
 		ranges, err := s.u.Extent(&s.pcs)
@@ -384,14 +386,14 @@ func (s *Site) Ranges() ([][2]uint64, error) {
 func (s *Site) Clone() (*Site, error) {
 	c := *s
 	c.keep()
-	return &c, c.describe()
+	return &c, c.by.describe(&c)
 }
+
+func (debugInfo) keep(s *Site) { _, _ = s.function() } // if it fails, the next call will return the error
 
 // keep makes a site safe for several goroutines: nothing in it changes any more.
 func (s *Site) keep() {
-	if s.told == nil {
-		_, _ = s.function() // if it fails, the next call will return the error
-	}
+	s.by.keep(s)
 	s.reused, s.resolvers = false, nil
 }
 
@@ -432,7 +434,7 @@ func (s *Site) enclosing() (out []Caller, err error) {
 			return nil, err
 		}
 		if u.qualifies() {
-			q, err := u.img.qualified(e)
+			q, err := u.img.names.Of(e)
 			if err != nil {
 				return nil, err
 			}

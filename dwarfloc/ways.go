@@ -49,15 +49,11 @@ type Ways struct {
 // The code of the functions that contain them is followed, where its instructions are decoded. An error is about
 // a file that cannot be read, or damaged debug information, or the cause of ctx.
 func (img *Image) Ways(ctx context.Context, sites []*Site) ([]Ways, error) {
+	return img.by.ways(ctx, sites)
+}
+
+func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]Ways, error) {
 	out := make([]Ways, len(sites))
-	if img.told != nil {
-		for i, s := range sites {
-			if s.Kind == SiteInline {
-				out[i] = *s.told.ways
-			}
-		}
-		return out, nil
-	}
 	err := img.eachCode(ctx, sites, func(c *body.Code, which []int) (err error) {
 		for _, k := range which {
 			if out[k], err = waysOf(c, sites[k].rec); err != nil {
@@ -132,9 +128,10 @@ type Body struct {
 
 // Body returns the body that a site is in.
 func (s *Site) Body() Body {
-	if s.told != nil {
-		return s.told.body
-	}
+	return s.by.body(s)
+}
+
+func (debugInfo) body(s *Site) Body {
 	u := s.u
 	id := func(rec int32) uint64 {
 		if root := u.Recs[rec].Root; root >= 0 {
@@ -169,23 +166,22 @@ func (s *Site) Once() (*Site, error) {
 		at := *s
 		at.Again = true
 		return &at, nil
-	case s.told != nil:
-		return s, nil
-	case s.u.code.IsGo():
-		var out *Site
-		err := s.u.img.guard(func() (err error) {
-			out, err = s.afterStackCheck()
-			return err
-		})
-		return out, err
 	}
-	return s, nil
+	var out *Site
+	err := s.Image.guard(func() (err error) {
+		out, err = s.by.begun(s)
+		return err
+	})
+	return out, err
 }
 
-// afterStackCheck returns the site after a check of the stack at the entry of a function of Go.
+// begun returns the site after a check of the stack at the entry of a function of Go.
 // The check changes only registers that are nobody's (R12, R13 on amd64, R16, R17 on arm64: the
 // register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
-func (s *Site) afterStackCheck() (*Site, error) {
+func (debugInfo) begun(s *Site) (*Site, error) {
+	if !s.u.code.IsGo() {
+		return s, nil
+	}
 	c, err := s.u.code.Code(s.rec)
 	if err != nil {
 		return s, err
@@ -253,7 +249,7 @@ func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
 	}
 	out := make([]*Site, len(s.before))
 	for i, addr := range s.before {
-		code, err := s.codeAt(addr)
+		code, err := s.by.code(s, addr)
 		if err != nil {
 			return nil, err
 		}
@@ -266,25 +262,15 @@ func (s *Site) Before(vars []*Variable, memory bool) ([]*Site, error) {
 	return out, nil
 }
 
-// codeAt returns the bytes of the instruction at an address, and some after it.
-func (s *Site) codeAt(addr uint64) ([]byte, error) {
-	if s.told != nil {
-		return s.told.at.code(addr), nil
-	}
-	return s.Image.code.Instruction(addr)
-}
+func (debugInfo) code(s *Site, addr uint64) ([]byte, error) { return s.Image.code.Instruction(addr) }
 
 // EachWays calls f for each inlined site of the image with its ways, as EachSite does: from
 // several goroutines, with sites that are reused.
 func (img *Image) EachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error {
-	if img.told != nil {
-		return img.eachToldSite(ctx, nil, func(worker int, s *Site, w *Ways) error {
-			if s.Kind != SiteInline {
-				return nil
-			}
-			return f(worker, s, w)
-		})
-	}
+	return img.by.eachWays(ctx, f)
+}
+
+func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error {
 	if err := img.prepare(true); err != nil {
 		return err
 	}
@@ -340,6 +326,11 @@ func waysOf(c *body.Code, rec int32) (Ways, error) {
 	if err != nil {
 		return Ways{}, err
 	}
+	return publicWays(&w), nil
+}
+
+// publicWays returns ways as the package has them.
+func publicWays(w *body.Ways) Ways {
 	out := Ways{Unknown: w.Unknown, Within: w.Within, NoReturn: w.NoReturn}
 	for _, x := range w.In {
 		out.In = append(out.In, Way(x))
@@ -347,5 +338,5 @@ func waysOf(c *body.Code, rec int32) (Ways, error) {
 	for _, x := range w.Out {
 		out.Out = append(out.Out, Way(x))
 	}
-	return out, nil
+	return out
 }

@@ -1,4 +1,4 @@
-package dwarfloc
+package answers
 
 import (
 	"slices"
@@ -15,12 +15,12 @@ const (
 )
 
 // whole returns, for functions with arguments left out, those that have all of them. They are found once.
-func (t *btfTeller) whole() (map[btf.ID]btf.ID, error) {
+func (t *BTF) whole() (map[btf.ID]btf.ID, error) {
 	t.implicit.Do(func() { t.wholes, t.wholesErr = t.readWhole() })
 	return t.wholes, t.wholesErr
 }
 
-func (t *btfTeller) readWhole() (map[btf.ID]btf.ID, error) {
+func (t *BTF) readWhole() (map[btf.ID]btf.ID, error) {
 	tagged, err := t.own.Tagged(kfuncTag)
 	if err != nil || len(tagged) == 0 {
 		return nil, err
@@ -62,7 +62,7 @@ func (t *btfTeller) readWhole() (map[btf.ID]btf.ID, error) {
 }
 
 // extends reports whether a function has the parameters and the result of another one, and then more parameters.
-func (t *btfTeller) extends(f, of *btf.Type) (bool, error) {
+func (t *BTF) extends(f, of *btf.Type) (bool, error) {
 	long, err := t.own.Type(f.Elem)
 	if err != nil {
 		return false, err

@@ -1,4 +1,4 @@
-package dwarfloc
+package answers
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 const inlineSection = ".BTF.inline"
 
 // readInline reads the section, if an image has one.
-func (t *btfTeller) readInline(f *image.File) error {
+func (t *BTF) readInline(f *image.File) error {
 	d, err := f.SectionContents(inlineSection)
 	if err != nil || d == nil {
 		return err
@@ -30,7 +30,7 @@ func (t *btfTeller) readInline(f *image.File) error {
 }
 
 // findInline appends the inlined instances of functions that m selects.
-func (t *btfTeller) findInline(out []btfSite, m Matcher) ([]btfSite, error) {
+func (t *BTF) findInline(out []btfSite, m Matcher) ([]btfSite, error) {
 	if t.btf.Types == t.own {
 		return out, nil
 	}
@@ -63,7 +63,7 @@ func (t *btfTeller) findInline(out []btfSite, m Matcher) ([]btfSite, error) {
 				return true
 			}
 			x := btfSite{function: p.Func, kernelSymbol: kernelSymbol{addr: begin + uint64(p.Offset)}, name: name, inline: true, params: p.Params}
-			if sym := t.img.SymbolAt(x.addr, ""); sym != nil {
+			if sym := t.file.SymbolAt(x.addr, ""); sym != nil {
 				x.kernelSymbol.name, x.offset = sym.Name, x.addr-sym.Addr
 			}
 			out = append(out, x)
@@ -78,13 +78,13 @@ func (t *btfTeller) findInline(out []btfSite, m Matcher) ([]btfSite, error) {
 }
 
 // sectionOf returns where the section begins that the instances in a KindLocSec are in: "inline.text" is about .text.
-func (t *btfTeller) sectionOf(sec *btf.Type) (uint64, error) {
+func (t *BTF) sectionOf(sec *btf.Type) (uint64, error) {
 	name, err := sec.Name()
 	if err != nil {
 		return 0, err
 	}
 	of := strings.TrimPrefix(name, "inline")
-	for _, s := range t.img.Sections() {
+	for _, s := range t.file.Sections() {
 		if s.Name == of && s.Exec {
 			return s.Addr, nil
 		}
@@ -93,7 +93,7 @@ func (t *btfTeller) sectionOf(sec *btf.Type) (uint64, error) {
 }
 
 // placed returns the parameters of an inlined instance.
-func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err error) {
+func (v btfValues) placed(declared []btf.Param) (out []Value, err error) {
 	b := v.t.btf
 	p, err := b.Type(v.s.params)
 	var ids []btf.ID
@@ -111,7 +111,7 @@ func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err e
 		if d.Type == 0 && d.Name == "" {
 			break
 		}
-		x := &Variable{Name: d.Name, Role: RoleParameter, Entries: 1, Site: s, Reason: loc.Reason{Code: loc.ReasonOptimizedOut}}
+		x := Value{Name: d.Name, Entries: 1, Reason: loc.Reason{Code: loc.ReasonOptimizedOut}}
 		if x.Type, err = b.At(d.Type); err != nil {
 			return nil, err
 		}
@@ -123,10 +123,10 @@ func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err e
 			if err != nil {
 				return nil, b.Error(err)
 			}
-			x.Loc, x.Reason = btfLocation(s, &at)
-			if !x.Located() {
+			x.Loc, x.Reason = v.t.btfLocation(&at)
+			if x.Reason.Code != loc.ReasonNone {
 				x.Loc = loc.Location{}
-			} else if x.LowBit, err = s.lowBit(x); err != nil {
+			} else if x.LowBit, err = LowBit(&x.Loc, x.Type); err != nil {
 				return nil, err
 			} else {
 				x.Loc.Rule = loc.RuleBTFInline
@@ -138,7 +138,7 @@ func (v btfValues) placed(s *Site, declared []btf.Param) (out []*Variable, err e
 }
 
 // btfLocation returns the location that a KindLocParam says.
-func btfLocation(s *Site, at *btf.Type) (loc.Location, loc.Reason) {
+func (t *BTF) btfLocation(at *btf.Type) (loc.Location, loc.Reason) {
 	flags, values := at.Location()
 	number := func(from int, signed bool) uint64 {
 		switch {
@@ -153,34 +153,34 @@ func btfLocation(s *Site, at *btf.Type) (loc.Location, loc.Reason) {
 	switch place := flags &^ btf.LocSigned; {
 	case len(values) == 0 || len(values) > 3:
 	case place == btf.LocConst && len(values) <= 2:
-		return constantLocation(number(0, flags&btf.LocSigned != 0)), loc.Reason{}
+		return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: number(0, flags&btf.LocSigned != 0)}}, loc.Reason{}
 	case place&btf.LocReg == 0:
 	case slices.Contains(values[:1], btf.FrameBase):
 		return loc.Location{}, loc.Reason{Code: loc.ReasonNoFrameInfo, Detail: "BTF does not say where the frame is"}
 	case place == btf.LocReg && len(values) == 1:
-		return loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(s.Image.Arch(), uint64(values[0]))
+		return loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
 	case place == btf.LocReg && len(values) == 2:
-		return btfPieces(s, int64(at.Size), values)
+		return t.btfPieces(int64(at.Size), values)
 	case place == btf.LocReg|btf.LocDeref && len(values) == 1:
-		return loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(s.Image.Arch(), uint64(values[0]))
+		return loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
 	case place&^btf.LocDeref == btf.LocReg|btf.LocOffset && len(values) >= 2:
 		l := loc.Location{Kind: loc.KindValue, Expr: abi.Register(uint16(values[0]), number(1, true))}
 		if place&btf.LocDeref != 0 {
 			l.Kind = loc.KindMemory
 		}
-		return l, eval.CheckRegister(s.Image.Arch(), uint64(values[0]))
+		return l, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
 	}
 	return loc.Location{}, strange
 }
 
 // btfPieces returns a location in several registers.
-func btfPieces(s *Site, left int64, registers []uint32) (l loc.Location, r loc.Reason) {
+func (t *BTF) btfPieces(left int64, registers []uint32) (l loc.Location, r loc.Reason) {
 	l.Kind = loc.KindPieces
 	for _, n := range registers {
-		if r = eval.CheckRegister(s.Image.Arch(), uint64(n)); r.Code != loc.ReasonNone {
+		if r = eval.CheckRegister(t.machine.Arch, uint64(n)); r.Code != loc.ReasonNone {
 			return loc.Location{}, r
 		}
-		bytes := min(left, int64(s.Image.Arch().WordSize))
+		bytes := min(left, int64(t.machine.Arch.WordSize))
 		if bytes <= 0 {
 			return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "more registers than the parameter has bytes for"}
 		}

@@ -1,33 +1,31 @@
-package dwarfloc
+package answers
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// packTeller answers from a pack.
-type packTeller struct {
-	img  *Image
+// Pack answers from a pack.
+type Pack struct {
+	path string
+	arch *arch.Arch
 	file *packfile.File
 	btf  *types.BTF
 }
 
-// fromPack makes an image of a file with a pack.
-func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
-	t := &packTeller{}
-	img := &Image{File: f, told: t}
-	if o != nil {
-		img.o = *o
-	}
-	t.img, t.btf = img, img.newBTF()
+// OpenPack returns what a file with a pack answers. kernelTypes, if not nil, returns the BTF of the kernel that the pack is of.
+func OpenPack(f *image.File, section []byte, kernelTypes func() ([]byte, error)) (*Pack, error) {
+	t := &Pack{path: f.Path(), arch: f.Arch()}
+	t.btf = types.NewBTF(types.BTFSource{Path: f.Path(), WordSize: f.Arch().WordSize, Guard: f.Guard})
 	err := f.Guard(func() (err error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
@@ -40,7 +38,7 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 		if err != nil {
 			return err
 		}
-		base, err := t.base(img.o.KernelTypes)
+		base, err := t.base(kernelTypes)
 		if err != nil {
 			return err
 		}
@@ -50,16 +48,16 @@ func fromPack(f *image.File, section []byte, o *Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return img, nil
+	return t, nil
 }
 
 // base returns the types that a pack leaves out, or nil if it has all.
-func (t *packTeller) base(read func() ([]byte, error)) (*btf.Types, error) {
+func (t *Pack) base(read func() ([]byte, error)) (*btf.Types, error) {
 	x := t.file.Facts().Types
 	if !x.Base {
 		return nil, nil
 	}
-	path := t.img.Path()
+	path := t.path
 	if read == nil {
 		return nil, fmt.Errorf("%s: the pack leaves out the types that its kernel has itself, and the kernel's are not given", path)
 	}
@@ -73,13 +71,20 @@ func (t *packTeller) base(read func() ([]byte, error)) (*btf.Types, error) {
 	return btf.New(d, nil)
 }
 
-func (t *packTeller) types() *types.BTF { return t.btf }
-func (t *packTeller) what() string      { return "a pack" }
+// Types returns the types.
+func (t *Pack) Types() *types.BTF { return t.btf }
 
-func (t *packTeller) names() ([]string, error)          { return t.file.Names() }
-func (t *packTeller) qualifiedNames() ([]string, error) { return t.file.QualifiedNames() }
+// What returns "a pack".
+func (t *Pack) What() string { return "a pack" }
 
-func (t *packTeller) list(_ context.Context, m Matcher) ([]uint64, error) {
+// Names returns the names of all functions.
+func (t *Pack) Names() ([]string, error) { return t.file.Names() }
+
+// QualifiedNames returns them with namespaces and classes.
+func (t *Pack) QualifiedNames() ([]string, error) { return t.file.QualifiedNames() }
+
+// List returns numbers of sites.
+func (t *Pack) List(m Matcher) ([]uint64, error) {
 	var refs []packfile.Ref
 	var err error
 	if m == nil {
@@ -96,43 +101,40 @@ func (t *packTeller) list(_ context.Context, m Matcher) ([]uint64, error) {
 	return out, err
 }
 
-func (t *packTeller) sites(numbers []uint64, f func(i int, s *Site, w *Ways) error) error {
+// Sites calls f for sites.
+func (t *Pack) Sites(numbers []uint64, f func(i int, s *Site) error) error {
 	refs := make([]packfile.Ref, len(numbers))
 	for i, n := range numbers {
 		refs[i] = packfile.Ref{Block: uint32(n >> 32), Index: uint32(n)}
 	}
 	var s Site
-	var w Ways
 	return t.file.Each(refs, func(i int, x *packfile.Site) error {
 		own := *x
-		s, w = Site{}, Ways{}
-		t.site(numbers[i], &own, &s, &w)
-		return f(i, &s, &w)
+		s = t.site(numbers[i], &own)
+		return f(i, &s)
 	})
 }
 
-// site makes s what a pack has about a site.
-func (t *packTeller) site(number uint64, x *packfile.Site, s *Site, w *Ways) {
-	if x.Inline {
-		s.Kind = SiteInline
+// site returns what a pack has about a site.
+func (t *Pack) site(number uint64, x *packfile.Site) Site {
+	f := x.Function
+	s := Site{
+		Inline: x.Inline, Number: number, Addr: x.Addr, View: x.View,
+		Function: f.Name, Qualified: f.Qualified, DeclFile: f.DeclFile, DeclLine: f.DeclLine,
+		Symbol: x.Symbol, Offset: x.Offset, AfterPrologue: x.AfterPrologue, LocalEntry: x.LocalEntry,
+		CallFile: x.CallFile, CallLine: x.CallLine, In: x.In, Of: x.Of, Depth: x.Depth,
+		Start: x.Addr, Values: packValues{t, x}, Looked: t.file.Facts().Kernel, Refused: x.Refused, Problem: x.BadInstruction,
+		Ways: body.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)},
 	}
-	s.Addr, s.View, s.DIE = x.Addr, x.View, number
-	s.Function, s.Symbol, s.Offset = x.Function.Name, x.Symbol, x.Offset
-	s.AfterPrologue, s.LocalEntry = x.AfterPrologue, x.LocalEntry
-	s.CallFile, s.CallLine = x.CallFile, x.CallLine
 	for i := range x.Callers {
 		s.Callers = append(s.Callers, Caller(x.Callers[i]))
 	}
-	w.Unknown, w.Within, w.NoReturn = x.Ways.Unknown, x.Ways.Within, x.Ways.NoReturn
-	w.In, w.Out = packWays(x.Ways.In), packWays(x.Ways.Out)
 	if !x.Ways.Known && x.Inline {
-		*w = Ways{In: []Way{{Addr: x.Addr, View: x.View, Probe: x.Addr}}, Unknown: "the pack does not say them"}
+		s.Ways = body.Ways{In: []body.Way{{Addr: x.Addr, View: x.View, Probe: x.Addr}}, Unknown: "the pack does not say them"}
 	}
-	start := x.Addr
 	if x.AfterPrologue {
-		start -= x.Prologue
+		s.Start -= x.Prologue
 	}
-	f := x.Function
 	wayAt := func(probe uint64, ways []packfile.Way) (string, bool) {
 		i := slices.IndexFunc(ways, func(w packfile.Way) bool { return w.Probe == probe })
 		if i < 0 {
@@ -140,19 +142,15 @@ func (t *packTeller) site(number uint64, x *packfile.Site, s *Site, w *Ways) {
 		}
 		return ways[i].Refused, true
 	}
-	s.told = &told{
-		qualified: f.Qualified, file: f.DeclFile, line: f.DeclLine, body: Body{In: x.In, Of: x.Of, Depth: x.Depth}, start: start,
-		at: packValues{t, x}, addr: x.Addr, looked: t.file.Facts().Kernel, refused: x.Refused,
-		wayIn:   func(probe uint64) (string, bool) { return wayAt(probe, x.Ways.In) },
-		wayOut:  func(probe uint64) (string, bool) { return wayAt(probe, x.Ways.Out) },
-		problem: x.BadInstruction,
-	}
+	s.WayIn = func(probe uint64) (string, bool) { return wayAt(probe, x.Ways.In) }
+	s.WayOut = func(probe uint64) (string, bool) { return wayAt(probe, x.Ways.Out) }
+	return s
 }
 
-func packWays(ways []packfile.Way) (out []Way) {
+func packWays(ways []packfile.Way) (out []body.Way) {
 	for i := range ways {
 		x := &ways[i]
-		w := Way{Addr: x.Addr, View: x.View, Probe: x.Probe, Again: x.Again}
+		w := body.Way{Addr: x.Addr, View: x.View, Probe: x.Probe, Again: x.Again}
 		for j := range x.Before {
 			w.Before = append(w.Before, x.Before[j].Addr)
 		}
@@ -163,23 +161,23 @@ func packWays(ways []packfile.Way) (out []Way) {
 
 // packValues are the values at a site of a pack.
 type packValues struct {
-	t *packTeller
+	t *Pack
 	x *packfile.Site
 }
 
-// at returns the values at a copy of the site, or nil if the pack does not have them.
-func (p packValues) at(s *Site) *packfile.Values {
-	x, here := p.x, s.here()
-	if s.Kind == SiteExit {
+// at returns the values at a place of the site, or nil if the pack does not have them.
+func (p packValues) at(here Place) *packfile.Values {
+	x := p.x
+	if here.Exit {
 		return nil
 	}
-	if here == (place{x.Addr, x.View}) {
+	if here.Addr == x.Addr && here.View == x.View {
 		return &x.Values
 	}
 	for i := range x.Ways.In {
 		w := &x.Ways.In[i]
 		switch {
-		case here != place{w.Addr, w.View}:
+		case here.Addr != w.Addr || here.View != w.View:
 		case w.Values == nil:
 			return &x.Values
 		default:
@@ -192,10 +190,11 @@ func (p packValues) at(s *Site) *packfile.Values {
 // elsewhere is the reason where a pack does not have the values.
 const elsewhere = "the pack has the values where bodies begin"
 
-func (p packValues) params(s *Site) ([]*Variable, error) {
-	values := p.at(s)
+// Params returns the parameters.
+func (p packValues) Params(here Place) ([]Value, error) {
+	values := p.at(here)
 	declared := p.x.Function.Params
-	out := make([]*Variable, 0, len(declared))
+	out := make([]Value, 0, len(declared))
 	for i := range declared {
 		v := packfile.Value{Entries: 1, Reason: notDescribed(elsewhere)}
 		if values != nil {
@@ -210,43 +209,50 @@ func (p packValues) params(s *Site) ([]*Variable, error) {
 		if !v.Own {
 			v.Type = declared[i].Type
 		}
-		x, err := p.variable(s, &v)
+		x, err := p.value(&v)
 		if err != nil {
 			return nil, err
 		}
-		x.Name, x.Role = declared[i].Name, RoleParameter
+		x.Name = declared[i].Name
 		out = append(out, x)
 	}
 	return out, nil
 }
 
-func (p packValues) variable(s *Site, v *packfile.Value) (*Variable, error) {
+func (p packValues) value(v *packfile.Value) (Value, error) {
 	t, err := p.t.btf.At(btf.ID(v.Type))
-	return &Variable{Type: t, Loc: v.Loc, Reason: v.Reason, Entries: v.Entries, LowBit: v.LowBit, Site: s}, err
+	return Value{Type: t, Loc: v.Loc, Reason: v.Reason, Entries: v.Entries, LowBit: v.LowBit}, err
 }
 
-func (p packValues) result(s *Site) (*Variable, error) {
-	values := p.at(s)
+// Result returns $retval.
+func (p packValues) Result(here Place) (Value, error) {
+	values := p.at(here)
 	if values == nil {
 		values = &p.x.Values
 	}
-	return p.variable(s, &values.Result)
+	return p.value(&values.Result)
 }
 
-func (p packValues) frame(s *Site) (*Variable, error) {
-	values := p.at(s)
+// Frame returns $frame.
+func (p packValues) Frame(here Place) (Value, error) {
+	values := p.at(here)
+	start := p.x.Addr
+	if p.x.AfterPrologue {
+		start -= p.x.Prologue
+	}
 	switch {
 	case values != nil:
-		return p.variable(s, &values.Frame)
-	case s.Kind == SiteEntry && s.Addr == s.told.start:
-		return entryFrame(s), nil
+		return p.value(&values.Frame)
+	case here.Entry && here.Addr == start:
+		return entryFrame(p.t.arch), nil
 	}
-	return &Variable{Reason: notDescribed(elsewhere)}, nil
+	return Value{Reason: notDescribed(elsewhere)}, nil
 }
 
-func (p packValues) pointee(s *Site, target uint64) (*Variable, error) {
+// Pointee returns the object of an implicit pointer.
+func (p packValues) Pointee(here Place, target uint64) (Value, error) {
 	var found *packfile.Pointee
-	if values := p.at(s); values != nil {
+	if values := p.at(here); values != nil {
 		for i := range values.Params {
 			v := &values.Params[i]
 			l := &v.Loc
@@ -259,17 +265,15 @@ func (p packValues) pointee(s *Site, target uint64) (*Variable, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%s: the pack does not have what the implicit pointer to .debug_info+%#x points to", s.Image.Path(), target)
+		return Value{}, fmt.Errorf("%s: the pack does not have what the implicit pointer to .debug_info+%#x points to", p.t.path, target)
 	}
-	v, err := p.variable(s, &packfile.Value{Type: found.Type, Loc: found.Loc, Reason: found.Reason, Entries: 1})
-	if err != nil {
-		return nil, err
-	}
-	v.Name, v.Role = found.Name, RoleLocal
-	return v, nil
+	v, err := p.value(&packfile.Value{Type: found.Type, Loc: found.Loc, Reason: found.Reason, Entries: 1})
+	v.Name = found.Name
+	return v, err
 }
 
-func (p packValues) symbol(addr uint64) (string, uint64) {
+// Symbol returns the symbol of an address.
+func (p packValues) Symbol(addr uint64) (string, uint64) {
 	for _, ways := range [][]packfile.Way{p.x.Ways.In, p.x.Ways.Out} {
 		for i := range ways {
 			w := &ways[i]
@@ -289,7 +293,8 @@ func (p packValues) symbol(addr uint64) (string, uint64) {
 	return p.x.Function.Name, 0 // the function begins before a label
 }
 
-func (p packValues) code(addr uint64) []byte {
+// Code returns the bytes of an instruction before a way.
+func (p packValues) Code(addr uint64) []byte {
 	for i := range p.x.Ways.In {
 		for j := range p.x.Ways.In[i].Before {
 			if b := &p.x.Ways.In[i].Before[j]; b.Addr == addr {

@@ -1,0 +1,428 @@
+package dwarfloc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/qualify"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// answered is an image about which a pack or BTF answers.
+type answered struct {
+	*Image
+	source answers.Source
+}
+
+// answeredSite is a site of such an image. It stays the same for copies of the site at other ways.
+type answeredSite struct {
+	answers.Site
+	source answers.Source
+	ways   Ways
+}
+
+// NotToldError is the error of a question that only debug information answers, asked of an image that has
+// something else in its place.
+type NotToldError struct {
+	Path string
+	By   string // what the image has: "a pack", "BTF"
+	What string // what it does not tell: "source lines"
+}
+
+func (e *NotToldError) Error() string { return e.Path + ": " + e.By + " does not tell " + e.What }
+
+// untold returns the error of a question that the source cannot answer.
+func (img *Image) untold(what string) error {
+	return &NotToldError{Path: img.Path(), By: img.Told(), What: what}
+}
+
+// Told returns what answers for the image in the place of debug information: "a pack", "BTF", or "" if nothing does.
+func (img *Image) Told() string { return img.by.told() }
+
+func (img answered) told() string               { return img.source.What() }
+func (img answered) guard(f func() error) error { return img.guardFiles(f) }
+func (img answered) hasLines() error            { return img.untold("source lines") }
+
+func (img answered) siteAt(context.Context, uint64) (*Site, error) {
+	return nil, img.untold("which body holds an address")
+}
+
+func (img answered) namedType(name string) (*types.Type, error) {
+	return img.source.Types().Named(name)
+}
+
+// site makes s and w what the source has about a site.
+func (img answered) site(x *answers.Site, s *Site, w *Ways) {
+	a := &answeredSite{Site: *x, source: img.source, ways: publicWays(&x.Ways)}
+	*w = a.ways
+	*s = Site{
+		Kind: SiteEntry, Addr: x.Addr, View: x.View, DIE: x.Number, Image: img.Image, by: a, described: true, reused: true,
+		Function: x.Function, Symbol: x.Symbol, Offset: x.Offset, AfterPrologue: x.AfterPrologue, LocalEntry: x.LocalEntry,
+		CallFile: x.CallFile, CallLine: x.CallLine,
+	}
+	if x.Inline {
+		s.Kind = SiteInline
+	}
+	for i := range x.Callers {
+		s.Callers = append(s.Callers, Caller(x.Callers[i]))
+	}
+	if sec := img.SectionAt(s.Addr); sec != nil {
+		s.Section = sec.Name
+	}
+}
+
+// atOnce is how many sites a goroutine takes at once.
+const atOnce = 1024
+
+// each calls f for each of the source's sites, as SiteList.Each does. Sites are taken in the order of their
+// numbers: what is near is read together.
+func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *Ways) error) error {
+	order := make([]int32, len(numbers))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	order = radix.Sort(order, func(i *int32) uint64 { return numbers[*i] })
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	work := func(worker int) error {
+		var some []uint64
+		for failed.Load() == nil {
+			from := int(next.Add(atOnce)) - atOnce
+			if from >= len(order) {
+				return nil
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			which := order[from:min(from+atOnce, len(order))]
+			some = some[:0]
+			for _, i := range which {
+				some = append(some, numbers[i])
+			}
+			var s Site
+			var w Ways
+			err := img.source.Sites(some, func(i int, x *answers.Site) error {
+				img.site(x, &s, &w)
+				return f(worker, int(which[i]), &s, &w)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	for worker := range min(runtime.GOMAXPROCS(0), (len(numbers)+atOnce-1)/atOnce) {
+		all.Go(func() {
+			if err := img.guard(func() error { return work(worker) }); err != nil {
+				failed.CompareAndSwap(nil, &err)
+			}
+		})
+	}
+	all.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return img.Changed()
+}
+
+// names returns what a question about names returns.
+func (img answered) names(all func() ([]string, error)) (out []string, err error) {
+	err = img.guard(func() (err error) {
+		out, err = all()
+		return err
+	})
+	return out, err
+}
+
+func (img answered) functionNames(context.Context) ([]string, error) {
+	return img.names(img.source.Names)
+}
+
+func (img answered) qualifiedNames(context.Context) ([]string, error) {
+	return img.names(img.source.QualifiedNames)
+}
+
+func (img answered) list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
+	l := &answeredList{img: img}
+	err := img.guard(func() (err error) {
+		l.numbers, err = img.source.List(m)
+		return err
+	})
+	if err != nil || keep == nil {
+		return &SiteList{l}, err
+	}
+	kept := make([]bool, len(l.numbers))
+	err = img.each(ctx, l.numbers, func(_, i int, s *Site, _ *Ways) (err error) {
+		kept[i], err = keep(s)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for i := range l.numbers {
+		if kept[i] {
+			l.numbers[n] = l.numbers[i]
+			n++
+		}
+	}
+	l.numbers = l.numbers[:n]
+	return &SiteList{l}, nil
+}
+
+// answeredList is the sites of a list by their numbers.
+type answeredList struct {
+	img     answered
+	numbers []uint64
+}
+
+func (l *answeredList) len() int { return len(l.numbers) }
+
+func (l *answeredList) sites(ctx context.Context) ([]*Site, error) {
+	out := make([]*Site, len(l.numbers))
+	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *Ways) error {
+		c := *s
+		c.reused = false
+		out[i] = &c
+		return nil
+	})
+	return out, err
+}
+
+func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+	return l.img.each(ctx, l.numbers[from:to], func(worker, i int, s *Site, w *Ways) error {
+		if !ways {
+			w = nil
+		}
+		return f(worker, from+i, s, w)
+	})
+}
+
+// eachSelected calls f for the sites that m selects.
+func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker int, s *Site, w *Ways) error) error {
+	var numbers []uint64
+	err := img.guard(func() (err error) {
+		numbers, err = img.source.List(m)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return img.each(ctx, numbers, func(worker, _ int, s *Site, w *Ways) error { return f(worker, s, w) })
+}
+
+func (img answered) eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
+	return img.eachSelected(ctx, m, func(worker int, s *Site, _ *Ways) error { return f(worker, s) })
+}
+
+func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error {
+	return img.eachSelected(ctx, nil, func(worker int, s *Site, w *Ways) error {
+		if s.Kind != SiteInline {
+			return nil
+		}
+		return f(worker, s, w)
+	})
+}
+
+func (img answered) ways(_ context.Context, sites []*Site) ([]Ways, error) {
+	out := make([]Ways, len(sites))
+	for i, s := range sites {
+		if a, ok := s.by.(*answeredSite); ok && s.Kind == SiteInline {
+			out[i] = a.ways
+		}
+	}
+	return out, nil
+}
+
+func (img answered) along(_ context.Context, sites []*Site, _ func(int) ([]*Variable, bool)) ([][]*Site, error) {
+	return make([][]*Site, len(sites)), nil
+}
+
+func (img answered) check(sites []*Site, out []error) error {
+	for i, s := range sites {
+		if a, ok := s.by.(*answeredSite); ok {
+			out[i] = a.problem(s)
+		}
+	}
+	return nil
+}
+
+// problem returns what is wrong with a site's address in a program, or that nothing says it.
+func (a *answeredSite) problem(s *Site) error {
+	problem, known := a.Problem, s.Addr == a.Start
+	if s.Addr != a.Addr {
+		problem = ""
+	} else {
+		known = true
+	}
+	for _, way := range []func(uint64) (string, bool){a.WayIn, a.WayOut} {
+		if way != nil && s.Addr != a.Addr && problem == "" {
+			wrong, is := way(s.Addr)
+			problem, known = wrong, known || is
+		}
+	}
+	switch {
+	case problem == "" && known:
+		return nil
+	case problem == "":
+		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, ErrNotDecoded, s.Image.Told())
+	}
+	for _, kind := range []error{ErrMidInstruction, ErrMisread, ErrNotDecoded} {
+		if after, ok := strings.CutPrefix(problem, kind.Error()); ok {
+			place := s.Image.Path()
+			if kind != ErrMidInstruction { // which has it after
+				place = fmt.Sprintf("%s: %#x", place, s.Addr)
+			}
+			return fmt.Errorf("%s: %w%s", place, kind, after)
+		}
+	}
+	return fmt.Errorf("%s: %#x: %w: %s", s.Image.Path(), s.Addr, ErrNotDecoded, problem)
+}
+
+// Refused returns why no kernel takes a probe at the site's address, in the words of package attachable, or "". known is
+// set if the site is of a pack that has the answer, which one has for its sites and for all ways into inlined bodies.
+func (s *Site) Refused() (cause string, known bool) { return s.by.refused(s) }
+
+func (a *answeredSite) refused(s *Site) (cause string, known bool) {
+	switch {
+	case !a.Looked:
+		return "", false
+	case s.Addr == a.Addr:
+		return a.Site.Refused, true
+	}
+	return a.WayIn(s.Addr)
+}
+
+func (a *answeredSite) describe(*Site) error { return nil }
+func (a *answeredSite) keep(*Site)           {}
+
+func (a *answeredSite) locate(s *Site, _ string) { s.Symbol, s.Offset = a.Values.Symbol(s.Addr) }
+
+func (a *answeredSite) qualifies(*Site) bool                      { return true }
+func (a *answeredSite) qualifiedName(*Site) (string, error)       { return a.Qualified, nil }
+func (a *answeredSite) declared(*Site) (string, int, error)       { return a.DeclFile, a.DeclLine, nil }
+func (a *answeredSite) body(*Site) Body                           { return Body{In: a.In, Of: a.Of, Depth: a.Depth} }
+func (a *answeredSite) begun(s *Site) (*Site, error)              { return s, nil }
+func (a *answeredSite) returns(*Site) ([]*Site, bool, error)      { return nil, false, nil }
+func (a *answeredSite) code(_ *Site, addr uint64) ([]byte, error) { return a.Values.Code(addr), nil }
+
+func (a *answeredSite) named(_ *Site, m Matcher, name string) (bool, error) {
+	return qualify.Matches(m, qualify.WithoutTypes(name)), nil
+}
+
+func (a *answeredSite) ranges(s *Site) ([][2]uint64, error) {
+	return nil, s.Image.untold("which code belongs to a body")
+}
+
+func (a *answeredSite) variables(s *Site) ([]*Variable, error) {
+	return nil, s.Image.untold("local variables")
+}
+
+func (a *answeredSite) namedType(_ *Site, name string) (*types.Type, error) {
+	return a.source.Types().Named(name)
+}
+
+func (a *answeredSite) enumerator(s *Site, name string) (value int64, found bool, err error) {
+	if v, err := s.by.lookup(s, name); err != nil || v.Reason.Code != loc.ReasonNoSuchVariable {
+		return 0, false, err
+	}
+	return a.source.Types().Enumerator(name)
+}
+
+// at knows the first instruction and the site itself.
+func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
+	at := *s
+	at.reused = false
+	switch a.Start + off {
+	case s.Addr:
+	case a.Start:
+		at.Addr, at.View, at.AfterPrologue = a.Start, 0, false
+		at.locateSymbol(s.Function)
+	default:
+		return nil, false, s.Image.untold("where else in a function its arguments are")
+	}
+	return &at, true, nil
+}
+
+// place returns where a site asks for values.
+func (s *Site) asked() answers.Place {
+	at := s.here()
+	return answers.Place{Addr: at.addr, View: at.view, Exit: s.Kind == SiteExit, Entry: s.Kind == SiteEntry}
+}
+
+// variable returns a value as a variable of a site.
+func (s *Site) valueOf(x *answers.Value, role Role) *Variable {
+	return &Variable{
+		Name: x.Name, Role: role, Type: x.Type, Loc: x.Loc, Reason: x.Reason, Entries: x.Entries, LowBit: x.LowBit, Site: s,
+	}
+}
+
+func (a *answeredSite) params(s *Site) ([]*Variable, error) {
+	values, err := a.Values.Params(s.asked())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Variable, len(values))
+	for i := range values {
+		out[i] = s.valueOf(&values[i], RoleParameter)
+	}
+	return out, nil
+}
+
+// lookup knows parameters alone.
+func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
+	params, err := a.params(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range params {
+		if v.Name == name {
+			return v, nil
+		}
+	}
+	r := loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.Told() + " has no other variables"}
+	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: r}, nil
+}
+
+func (a *answeredSite) result(s *Site) (*Variable, error) {
+	x, err := a.Values.Result(s.asked())
+	if err != nil {
+		return nil, err
+	}
+	v := s.valueOf(&x, RoleGiven)
+	v.Name, v.Entries = "$retval", 1
+	r, err := v.Type.Resolve()
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Kind == types.Void && v.Reason.Code != loc.ReasonNotDescribed:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
+		v.Wrong = errors.New(returnsNothing)
+	case s.Kind == SiteExit:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut, Detail: answers.ResultOfInlined}
+	}
+	return v, nil
+}
+
+func (a *answeredSite) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error) {
+	x, err := a.Values.Frame(s.asked())
+	return x.Loc.Expr, nil, x.Reason, err
+}
+
+func (a *answeredSite) pointee(s *Site, target uint64) (*Variable, error) {
+	x, err := a.Values.Pointee(s.asked(), target)
+	if err != nil {
+		return nil, err
+	}
+	return s.valueOf(&x, RoleLocal), nil
+}
