@@ -67,7 +67,7 @@ func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location
 		}
 	}
 	if err == nil && r.Code == loc.ReasonNone {
-		ev.site.Image.relocate(l)
+		ev.site.Image.preempted.Relocate(ev.site.Image.File, l)
 	}
 	if err == nil && r.Code == loc.ReasonNone && ev.u.img.IsRelocatable() {
 		if r = ev.u.img.moduleAddress(l); r.Code != loc.ReasonNone {

@@ -108,7 +108,7 @@ func (img *Image) Data(symbol string, offset uint64) (*Variable, error) {
 	}
 	v := img.Memory("@"+symbol, addr+offset)
 	err = img.guard(func() error {
-		img.relocate(&v.Loc)
+		img.preempted.Relocate(img.File, &v.Loc)
 		return nil
 	})
 	return v, err

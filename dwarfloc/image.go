@@ -18,6 +18,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/preempt"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -43,7 +44,7 @@ type Image struct {
 
 	globals   globals
 	names     qualify.Names
-	preempted preempted
+	preempted preempt.Variables
 	addresses sync.Map      // cached addresses of symbols, by name
 	walked    atomic.Uint64 // bytes of units that were forgotten
 }

@@ -1,10 +1,12 @@
-package dwarfloc
+// Package preempt knows where a shared library's own code looks for the variables that it exports.
+package preempt
 
 import (
 	"cmp"
 	"slices"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -16,8 +18,8 @@ import (
 // (R_X86_64_GLOB_DAT), and so does a prologue. A variable without such an entry, because
 // it is hidden or the library was linked with -Bsymbolic, is where the debug information says.
 
-// preempted caches where a library's own code looks for its exported variables.
-type preempted struct {
+// Variables caches where a library's own code looks for its exported variables. The zero value is ready.
+type Variables struct {
 	once sync.Once
 	vars []exported // by address
 }
@@ -28,14 +30,8 @@ type exported struct {
 	entry      uint64 // link-time address of the entry
 }
 
-// preemptions returns the image's exported variables that may be elsewhere.
-func (img *Image) preemptions() []exported {
-	p := &img.preempted
-	p.once.Do(func() { p.vars = img.readPreemptions() })
-	return p.vars
-}
-
-func (img *Image) readPreemptions() (out []exported) {
+// read finds a file's exported variables that may be elsewhere.
+func read(img *image.File) (out []exported) {
 	kind := img.Arch().GlobDat
 	if !img.IsPositionIndependent() || kind == 0 || img.Arch().WordSize != 8 {
 		return nil
@@ -72,24 +68,25 @@ func (img *Image) readPreemptions() (out []exported) {
 	return out
 }
 
-// relocate makes a location refer to exported variables as the image's code does.
-func (img *Image) relocate(l *loc.Location) {
-	vars := img.preemptions()
+// Relocate makes a location refer to exported variables as the image's code does.
+func (p *Variables) Relocate(img *image.File, l *loc.Location) {
+	p.once.Do(func() { p.vars = read(img) })
+	vars := p.vars
 	if len(vars) == 0 {
 		return
 	}
 	if l.Expr != nil {
-		l.Expr = img.relocated(l.Expr, vars)
+		l.Expr = relocated(l.Expr, vars, img.Arch().WordSize)
 	}
 	for i := range l.Pieces {
-		img.relocate(&l.Pieces[i].Loc)
+		p.Relocate(img, &l.Pieces[i].Loc)
 	}
 	if l.Kind == loc.KindConstant && l.Expr.Op != loc.OpConst {
 		l.Kind = loc.KindValue
 	}
 }
 
-func (img *Image) relocated(e *loc.Expr, vars []exported) *loc.Expr {
+func relocated(e *loc.Expr, vars []exported, word int) *loc.Expr {
 	if e == nil {
 		return nil
 	}
@@ -105,9 +102,9 @@ func (img *Image) relocated(e *loc.Expr, vars []exported) *loc.Expr {
 		}
 		v := &vars[i-1]
 		var b eval.Builder
-		return b.Binary(loc.OpAdd, b.Deref(b.Addr(v.entry), img.Arch().WordSize), b.Const(e.K-v.addr))
+		return b.Binary(loc.OpAdd, b.Deref(b.Addr(v.entry), word), b.Const(e.K-v.addr))
 	}
-	a, b, c := img.relocated(e.A, vars), img.relocated(e.B, vars), img.relocated(e.C, vars)
+	a, b, c := relocated(e.A, vars, word), relocated(e.B, vars, word), relocated(e.C, vars, word)
 	if a == e.A && b == e.B && c == e.C {
 		return e
 	}
