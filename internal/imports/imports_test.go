@@ -3,6 +3,7 @@ package imports
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,12 +27,19 @@ var never = map[string][]string{
 	"prologue": append(kernel, delve+"/pkg/proc", delve+"/pkg/dwarf/line",
 		module+"image", module+"internal/dw", module+"internal/index", module+"dwarfloc", module+"probe", module+"glob"),
 	// Images: no BPF.
-	"image":      {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
-	"dwarfloc":   {ebpf, module + "glob", module + "prologue"},
-	"sites":      {ebpf, module + "prologue"},
-	"attachable": {ebpf, module + "prologue", module + "sites"},
+	"image":         {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
+	"types":         {ebpf, module + "image", module + "probe", module + "dwarfloc"},
+	"internal/body": {ebpf, module + "types", module + "probe", module + "dwarfloc"},
+	"dwarfloc":      {ebpf, module + "glob", module + "probe", module + "prologue"},
+	"sites":         {ebpf, module + "prologue"},
+	"attachable":    {ebpf, module + "prologue", module + "sites"},
 	// No kernel.
 	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
+}
+
+// notDirect are packages that a package must not import itself, though what it imports may.
+var notDirect = map[string][]string{
+	"dwarfloc": {module + "internal/insn", module + "internal/flow", module + "internal/ktable"},
 }
 
 // kernel is what talks to a kernel.
@@ -63,6 +71,13 @@ func TestArrows(t *testing.T) {
 				if dep == f || strings.HasPrefix(dep, f+"/") {
 					t.Errorf("%s depends on %s", room, dep)
 				}
+			}
+		}
+	}
+	for room, forbidden := range notDirect {
+		for _, p := range all[module+room] {
+			if slices.Contains(forbidden, p) {
+				t.Errorf("%s imports %s", room, p)
 			}
 		}
 	}
