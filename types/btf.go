@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
@@ -24,7 +23,8 @@ type BTF struct {
 
 // BTFSource is what BTF needs to know about an image.
 type BTFSource struct {
-	Path     string
+	// Errorf returns an error about a section of the image, with an offset in bytes.
+	Errorf   func(section string, off uint64, format string, args ...any) error
 	WordSize int                      // bytes of an address
 	Guard    func(func() error) error // runs a function that reads the image
 }
@@ -79,7 +79,7 @@ var taggedKinds = map[string]Kind{
 // Error returns an error about the types, with the place in the file.
 func (b *BTF) Error(err error) error {
 	if e, ok := err.(*btf.Error); ok {
-		return &image.FormatError{Path: b.o.Path, Section: b.Section, Offset: e.Offset, Msg: e.Msg}
+		return b.o.Errorf(b.Section, e.Offset, "%s", e.Msg)
 	}
 	return err
 }

@@ -9,6 +9,9 @@
 package answers
 
 import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -127,4 +130,11 @@ func LowBit(l *loc.Location, t *types.Type) (bool, error) {
 	}
 	r, err := t.Resolve()
 	return err == nil && r.Kind == types.Bool && r.Size == 1, err
+}
+
+// errorf returns a function for errors about a file's sections.
+func errorf(f *image.File) func(section string, off uint64, format string, args ...any) error {
+	return func(section string, off uint64, format string, args ...any) error {
+		return &image.FormatError{Path: f.Path(), Section: section, Offset: off, Msg: fmt.Sprintf(format, args...)}
+	}
 }

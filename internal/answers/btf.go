@@ -81,7 +81,7 @@ func newBTF() *BTF {
 // use makes t answer for a file. Its types are still to be given.
 func (t *BTF) use(f *image.File) {
 	t.file, t.machine = f, abi.Machine{Arch: f.Arch()}
-	t.btf = types.NewBTF(types.BTFSource{Path: f.Path(), WordSize: f.Arch().WordSize, Guard: f.Guard})
+	t.btf = types.NewBTF(types.BTFSource{Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard})
 }
 
 // NewBTF returns what BTF says, and a file with the symbols.

@@ -25,7 +25,7 @@ type Pack struct {
 // OpenPack returns what a file with a pack answers. kernelTypes, if not nil, returns the BTF of the kernel that the pack is of.
 func OpenPack(f *image.File, section []byte, kernelTypes func() ([]byte, error)) (*Pack, error) {
 	t := &Pack{path: f.Path(), arch: f.Arch()}
-	t.btf = types.NewBTF(types.BTFSource{Path: f.Path(), WordSize: f.Arch().WordSize, Guard: f.Guard})
+	t.btf = types.NewBTF(types.BTFSource{Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard})
 	err := f.Guard(func() (err error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
