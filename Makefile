@@ -48,11 +48,11 @@ CONCURRENT := ./image ./debuginfod ./dwarfloc ./sites ./plan ./coverage ./instan
 test: deps vmlinux sources ## Install what the tests need, vet, run all tests, with the race detector what runs side by side
 	$(GO) vet $(PACKAGES)
 	$(GO) test -race -timeout 20m $(CONCURRENT)
-	$(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/guest),$(shell $(GO) list $(PACKAGES)))
+	$(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES)))
 	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
-	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/oracle ./internal/prove
+	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/proof/oracle ./internal/proof/prove
 	@echo "probes in a live kernel that an emulator runs:"
-	$(GO) test -timeout 20m -count=1 -v ./internal/guest
+	$(GO) test -timeout 20m -count=1 -v ./internal/proof/guest
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)
@@ -83,28 +83,28 @@ bench-emitted: ## Count what is emitted for VMLINUX=FILE, measure what a hit cos
 	bench/emitted.sh $(VMLINUX)
 
 .PHONY: truth
-truth: deps ## Trace programs of every compiler that record what they pass; writes bench/TRUTH.md (root)
-	$(GO) run ./bench/truth >bench/TRUTH.md
+truth: deps ## Trace programs of every compiler that record what they pass; prints a table (root)
+	$(GO) run ./internal/proof/cmd/measure truth
 
 .PHONY: random
-random: deps ## Trace programs that are made up, with every compiler of C; writes bench/RANDOM.md (root)
-	$(GO) run ./bench/random >bench/RANDOM.md
+random: deps ## Trace generated programs, with every compiler of C; prints a table (root)
+	$(GO) run ./internal/proof/cmd/measure random
 
 .PHONY: producers
 producers: deps ## Compare what each compiler's debug information gives; writes the table in docs/limits.md (root)
-	$(GO) run ./bench/producers -w docs/limits.md
+	$(GO) run ./internal/proof/cmd/measure producers -w docs/limits.md
 
 .PHONY: runs
-runs: deps ## Trace programs of every compiler that count their runs; writes bench/RUNS.md (root)
-	$(GO) run ./bench/runs >bench/RUNS.md
+runs: deps ## Trace programs of every compiler that count their runs; prints a table (root)
+	$(GO) run ./internal/proof/cmd/measure runs
 
 .PHONY: mutate
-mutate: deps ## Damage images of every compiler in 20,500 ways and ask all about each; writes bench/MUTATIONS.md (root)
-	$(GO) run ./bench/mutate >bench/MUTATIONS.md
+mutate: deps ## Damage images of every compiler in 20,500 ways and ask all about each; prints a table (root)
+	$(GO) run ./internal/proof/cmd/measure mutate
 
 .PHONY: formats
-formats: deps sources ## Build real programs in each format of debug information and compare all answers; writes bench/FORMATS.md
-	$(GO) run ./bench/formats >bench/FORMATS.md
+formats: deps sources ## Build real programs in each format of debug information and compare all answers; prints a table
+	$(GO) run ./internal/proof/cmd/measure formats
 
 .PHONY: sources
 sources: ## Fetch the sources of the programs that tests build (0.6 MB, once)
@@ -140,11 +140,11 @@ kernels: vmlinux ## Fetch Debian's kernels of all architectures and the newest t
 
 .PHONY: reach
 reach: kernels ## Compare two readers of the kernels of all architectures; writes bench/REACH.md
-	$(GO) run ./bench/reach >bench/REACH.md
+	$(GO) run ./internal/proof/cmd/measure reach >bench/REACH.md
 
 .PHONY: packs
 packs: vmlinux ## Write packs of kernels, modules and a series of kernels (1.7 GB more) and print what they cost; writes bench/PACKS.md
-	$(GO) run ./bench/packs -series "$$(scripts/fetch-series.sh)" >bench/PACKS.md
+	$(GO) run ./internal/proof/cmd/measure packs -series "$$(scripts/fetch-series.sh)" >bench/PACKS.md
 
 .PHONY: decode
 decode: deps kernels ## Compare each instruction of the kernels of all architectures with what binutils, or LLVM, print
@@ -153,7 +153,7 @@ decode: deps kernels ## Compare each instruction of the kernels of all architect
 .PHONY: guests
 guests: deps kernels ## Probe live kernels of all architectures that an emulator runs
 	scripts/install-packages qemu-system-ppc
-	qemu=$$(scripts/fetch-qemu.sh) && PATH="$$qemu:$$PATH" GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/guest
+	qemu=$$(scripts/fetch-qemu.sh) && PATH="$$qemu:$$PATH" GUESTS_FULL=1 $(GO) test -timeout 40m -count=1 -v ./internal/proof/guest
 
 .PHONY: clean
 clean: ## Remove what was built (the benchmarks' kernel images stay)

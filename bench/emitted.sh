@@ -14,7 +14,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-(cd "$here/.." && go build -o "$work/" ./bench/emitted ./bench/hits)
+(cd "$here/.." && go build -o "$work/" ./internal/proof/cmd/measure)
 {
 	echo "# What is emitted, and what it costs"
 	echo
@@ -24,14 +24,14 @@ trap 'rm -rf "$work"' EXIT
 	echo
 	echo "Every parameter of every site is fetched, located or not: one that is not costs an instruction, which sets it to 0."
 	echo
-	"$work/emitted" "$image"
+	"$work/measure" emitted "$image"
 	echo
 	echo "## Nanoseconds per hit"
 	echo
 	echo "At a uprobe on a small function. \"Interpreted\" is what libbpf does for USDT probes: a program looks a description of the"
 	echo "arguments up by the probe's cookie, for each argument, and follows it. Machine: $(nproc) cores, $(awk -F': ' '/model name/ { print $2; exit }' /proc/cpuinfo), Linux $(uname -r | cut -d. -f1,2)."
 	echo
-	"$work/hits" -rounds "$rounds"
+	"$work/measure" hits -rounds "$rounds"
 } >"$work/EMITTED.md"
 mv "$work/EMITTED.md" "$here/EMITTED.md"
 cat "$here/EMITTED.md"

@@ -27,7 +27,7 @@ export DEBUGINFOD_URLS=
 
 say() { echo "peers: $*" >&2; }
 
-(cd "$here/.." && go build -o "$work/" ./cmd/prolog-dump ./bench/walk ./bench/peak ./bench/params ./bench/growth)
+(cd "$here/.." && go build -o "$work/" ./cmd/prolog-dump ./internal/proof/cmd/measure)
 export PATH=$work:$PATH
 printf 'import drgn, sys\np = drgn.Program()\np.load_debug_info([sys.argv[1]])\nprint("loaded")\n' >"$work/load.py"
 
@@ -59,15 +59,15 @@ add() {
 set +o pipefail # of what runs below only the output counts: perf exits with 1 when it gives up some sites
 add "drgn: load_debug_info (no inlined sites, no locations)" drgn '^loaded$' "/usr/bin/python3 $work/load.py $image"
 add "cold: get_page page" prolog-dump 'fetched at' "prolog-dump --no-cache -k $image --sites 'get_page page'"
-add "cold: tcp_*, every parameter" params 'located$' "params $image 'tcp_*'"
+add "cold: tcp_*, every parameter" params 'located$' "measure params $image 'tcp_*'"
 add "kept index: get_page page" prolog-dump 'fetched at' "prolog-dump -k $image --sites 'get_page page'"
-add "kept index: tcp_*, every parameter" params 'located$' "params -kept $image 'tcp_*'"
+add "kept index: tcp_*, every parameter" params 'located$' "measure params -kept $image 'tcp_*'"
 add "coverage: every site, every parameter, with its prologue" prolog-dump 'all located' "prolog-dump --no-cache coverage --ways entry $image"
 add "perf probe -D 'get_page page'" perf '^p:probe/get_page' "perf probe -k $image --max-probes=100000 -D 'get_page page'"
 add "gdb: info scope get_page" gdb 'page is ' "gdb -nx -batch -ex 'info scope get_page' $image"
 add "SystemTap: stap -L 'kernel.function(\"get_page\")'" stap 'get_page@' "stap -r $tree -L 'kernel.function(\"get_page\")'"
 add "llvm-dwarfdump --statistics" llvm-dwarfdump 'bytes' "llvm-dwarfdump --statistics $image"
-add "debug/dwarf: a walk over all entries" walk 'entries$' "walk $image"
+add "debug/dwarf: a walk over all entries" walk 'entries$' "measure walk $image"
 set -o pipefail
 
 file() { echo "$work/$1.$(cksum <<<"$2" | cut -d' ' -f1)"; }
@@ -87,7 +87,7 @@ done
 for ((i = 1; i <= (rounds < 3 ? rounds : 3); i++)); do
 	say "round $i: memory"
 	for name in "${names[@]}"; do
-		bash -c "exec peak ${command[$name]}" 2>/dev/null </dev/null >>"$(file memory "$name")"
+		bash -c "exec measure peak ${command[$name]}" 2>/dev/null </dev/null >>"$(file memory "$name")"
 	done
 done
 
@@ -139,7 +139,7 @@ base=
 	echo "## Time and memory"
 	echo
 	echo "Rows without a tool's name are this project's. Peak memory is the process's own (anonymous and shared pages), without"
-	echo "the pages of the image that it maps; \`bench/peak\` says how it is measured."
+	echo "the pages of the image that it maps; \`measure peak\` says how it is measured."
 	echo
 	echo "| work | time, s | of drgn's | peak memory, MB | of drgn's |"
 	echo "| --- | ---: | ---: | ---: | ---: |"
@@ -174,10 +174,10 @@ base=
 	echo
 	echo "## Growth"
 	echo
-	echo "An index and a coverage report in one process, from the start, by \`bench/growth\`: time per MB of \`.debug_info\`."
+	echo "An index and a coverage report in one process, from the start, by \`measure growth\`: time per MB of \`.debug_info\`."
 	echo
 	say "growth"
-	growth -rounds "$rounds" "$image" ${images[@]+"${images[@]}"}
+	measure growth -rounds "$rounds" "$image" ${images[@]+"${images[@]}"}
 } >"$work/results"
 cp "$work/results" "$out"
 cat "$out"

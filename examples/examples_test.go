@@ -69,7 +69,7 @@ func TestPreprocessor(t *testing.T) {
 	}
 }
 
-// TestFleet: the example tells a kernel of which it has no pack what to do. internal/guest runs it where it has one.
+// TestFleet: the example tells a kernel of which it has no pack what to do. internal/proof/guest runs it where it has one.
 func TestFleet(t *testing.T) {
 	got, err := exec.Command(build(t, "fleet"), "true").CombinedOutput()
 	if err == nil || !regexp.MustCompile(`this is none of the \d+ kernels that are known here: add packs/[0-9a-f]+\.pack, written by "prolog-dump pack"`).Match(got) {

@@ -3,7 +3,7 @@
 # package lists), once, to $BENCH_CACHE/forky (default: bench/.cache/forky).
 #
 # It runs with a C library of its own, which is newer than the machine's, by that library's loader; what it makes is
-# assembled, linked and run with the machine's. internal/truth/compiler.go knows how.
+# assembled, linked and run with the machine's. internal/proof/truth/compiler.go knows how.
 set -euo pipefail
 
 version=16

@@ -110,7 +110,7 @@ func exampleWords(t *testing.T, line string) []string {
 			return []string{"--version"} // TestMan, TestShells
 		case "btf-inline":
 			return []string{"--version"} // no kernel has the section; package coverage has the test
-		case "verify", "prove", "trace", "stat", "record":
+		case "verify", "trace", "stat", "record":
 			return traced(words)
 		default:
 			out = append(out, w)

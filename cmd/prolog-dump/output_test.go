@@ -149,7 +149,7 @@ func TestHostileNames(t *testing.T) {
 			{"*_abcd:900"}, {"*_abcd;nothing*"}, {"ca*;x" + evil}, {"x" + evil}, {"--filter", "x*", "*_abcd"}, {"--missing", "fail", "* $params"},
 			{"--" + evil}, {"--format", evil, "x"}, {"trace", "--buffer", evil}, {"cache", evil}, {"-k", cut, "x"}, {"-k", dir + "/no such", "x"},
 			{"-k", dir, "x"}, {"coverage", cut}, {"module=x" + evil + ";f"}, {"exec=" + cut + ";f"}, {"--source", evil, "lines", "*"},
-			{"--filter", "(" + evil, "x"}, {"trace", "x" + evil}, {"trace", "--object", cut}, {"verify", cut}, {"prove", cut},
+			{"--filter", "(" + evil, "x"}, {"trace", "x" + evil}, {"trace", "--object", cut}, {"verify", cut},
 		} {
 			out.Reset()
 			errs.Reset()

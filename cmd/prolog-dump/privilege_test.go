@@ -148,12 +148,11 @@ func TestCapabilities(t *testing.T) {
 		{[]uintptr{bpf, perfmon}, "trace", ""},
 		{[]uintptr{bpf, perfmon}, "trace --span", ""},
 		{[]uintptr{bpf, perfmon}, "verify", ""},
-		{[]uintptr{bpf, perfmon}, "prove", ""},
 		{[]uintptr{bpf}, "trace", "operation not permitted: probes need root, or CAP_PERFMON and CAP_BPF: this process lacks CAP_PERFMON, for programs that trace and for their probes"},
 		{[]uintptr{perfmon}, "trace", "make the ring buffer: creating map: map create: operation not permitted: probes need root, or CAP_PERFMON and CAP_BPF: this process lacks CAP_BPF, for maps and programs"},
 		{nil, "trace", "this process has neither"},
 		{nil, "verify", "operation not permitted: this process has neither"},
-		{[]uintptr{perfmon}, "prove", "operation not permitted: this process lacks CAP_BPF, for maps and programs"},
+		{[]uintptr{perfmon}, "verify", "operation not permitted: this process lacks CAP_BPF, for maps and programs"},
 	} {
 		command := strings.Fields(c.command)
 		args := append(append([]string{"-x", s.program}, command...), "mix key")

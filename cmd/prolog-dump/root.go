@@ -80,7 +80,7 @@ is asked for with a backslash before the name: '\trace x'.
 
 Exit status:
     0    all went well
-    1    an error, or the answer of a check is no: verify, prove, coverage --diff
+    1    an error, or the answer of a check is no: verify, coverage --diff
     130  ended by Ctrl-C, 143 by SIGTERM (trace ends with 0 then)
 
 trace -- COMMAND ends with the exit status of COMMAND, with 128+N if signal N ended
@@ -113,7 +113,7 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 	}
 	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s), proveCommand(s),
+	cmd.AddCommand(headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s),
 		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s), completionCommand(s), manCommand(s), completeCommand(), endingCommand())
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd

@@ -11,8 +11,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/internal/prove"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/internal/verify"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -68,7 +68,7 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	v, err := prove.VerifyImage(cmd.Context(), img, share.Options{Reads: o.Target.Reads, Convention: o.Convention})
+	v, err := verify.Image(cmd.Context(), img, share.Options{Reads: o.Target.Reads, Convention: o.Convention})
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,22 @@ func TestArrows(t *testing.T) {
 	}
 }
 
+// TestProofApart checks that nothing of the product depends on the proof, nor on delve's reader of call frames, which only the proof uses.
+func TestProofApart(t *testing.T) {
+	all := imports(t)
+	for pkg := range all {
+		own, is := strings.CutPrefix(pkg, module)
+		if !is || strings.HasPrefix(own, "internal/proof") || strings.HasPrefix(own, "bench") {
+			continue
+		}
+		for dep := range dependencies(all, pkg) {
+			if strings.HasPrefix(dep, module+"internal/proof") || strings.HasPrefix(dep, delve+"/pkg/dwarf/frame") {
+				t.Errorf("%s depends on %s", own, dep)
+			}
+		}
+	}
+}
+
 // dependencies returns what a package depends on.
 func dependencies(all map[string][]string, pkg string) map[string]bool {
 	found := make(map[string]bool)

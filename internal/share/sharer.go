@@ -1,6 +1,6 @@
 // Package share generates the prologues of all parameters of all sites of an image, and
 // finds which are equal. Packages that process whole images use it: coverage counts the
-// prologues, and internal/prove runs and verifies each distinct one. A plan does not need
+// prologues, and internal/proof/prove runs and verifies each distinct one. A plan does not need
 // it: it is for one definition and has some dozens of prologues.
 //
 // Linux 6.1 has 348,850 prologues of up to three parameters, of which 47,566 are distinct.
