@@ -129,7 +129,7 @@ vmlinux: ## Fetch Debian's kernel images with debug information (2.3 GB, once) f
 fleet-packs: build vmlinux ## Write packs of the fetched kernels for the example that carries them
 	for image in $(wildcard bench/.cache/vmlinux-* bench/.cache/*/vmlinux-*); do \
 		id=$$(readelf -n $$image | sed -n 's/.*Build ID: //p' | head -1); \
-		$(BIN)/prolog-dump pack --no-types -o examples/fleet/packs/$$id.pack $$image kfree_skb kfree_skb_reason sk_skb_reason_drop || exit 1; \
+		$(BIN)/prolog-dump pack write --no-types -o examples/fleet/packs/$$id.pack $$image kfree_skb kfree_skb_reason sk_skb_reason_drop || exit 1; \
 	done
 
 .PHONY: kernels

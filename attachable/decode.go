@@ -9,7 +9,7 @@ import (
 
 // decoder is what is known of the instructions of the image's architecture, or nil: then
 // mid-instruction addresses and loops are not checked.
-func (t *Table) decoder() *insn.Arch { return insn.For(t.img.Instructions()) }
+func (t *Table) decoder() *insn.Arch { return insn.For(t.img.File.Instructions()) }
 
 // Decodes reports whether instructions of the image's architecture are looked at. Where they are not,
 // CauseNone says only that the kernel's tables and sections allow a probe.
@@ -63,7 +63,7 @@ func (t *Table) refuses(from, addr uint64) Cause {
 		return CauseNone
 	}
 	from = max(from, addr-min(addr, d.Sequence*d.Fixed))
-	code, err := t.img.Bytes(from, addr+d.Fixed-from)
+	code, err := t.img.File.Bytes(from, addr+d.Fixed-from)
 	if err != nil {
 		return CauseNone
 	}
@@ -134,11 +134,11 @@ const maxInstruction = 16
 // codeAt returns up to n bytes of code from an address, or nil if the file has none there:
 // what follows the end of the section is left out.
 func codeAt(img *dwarfloc.Image, addr, n uint64) []byte {
-	s := img.SectionAt(addr)
+	s := img.File.SectionAt(addr)
 	if s == nil {
 		return nil
 	}
-	code, err := img.Bytes(addr, min(n, s.Addr+s.Size-addr))
+	code, err := img.File.Bytes(addr, min(n, s.Addr+s.Size-addr))
 	if err != nil {
 		return nil
 	}

@@ -111,11 +111,11 @@ var methodsOf = map[string]methods{
 // jumps in functions that return.
 func (t *Table) Method(addr uint64) Method {
 	m, ok := methodsOf[t.img.Arch().Name]
-	if !ok || t.img.IsRelocatable() || t.At(addr) != CauseNone {
+	if !ok || t.img.File.IsRelocatable() || t.At(addr) != CauseNone {
 		return MethodNone
 	}
 	method := MethodNone
-	if err := t.img.Guard(func() error { method = m.kprobe(t, addr); return nil }); err != nil {
+	if err := t.img.File.Guard(func() error { method = m.kprobe(t, addr); return nil }); err != nil {
 		return MethodNone
 	}
 	return method
@@ -127,7 +127,7 @@ func (t *Table) Method(addr uint64) Method {
 func UprobeMethod(img *dwarfloc.Image, addr uint64) Method {
 	m, ok := methodsOf[img.Arch().Name]
 	code := codeAt(img, addr, maxInstruction)
-	if s := img.SectionAt(addr); !ok || s == nil || !s.Exec || code == nil {
+	if s := img.File.SectionAt(addr); !ok || s == nil || !s.Exec || code == nil {
 		return MethodNone
 	}
 	return m.uprobe(code)

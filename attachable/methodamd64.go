@@ -11,7 +11,7 @@ import (
 // setup_singlestep (arch/x86/kernel/kprobes/core.c) prefers a boosted copy to emulation, and that to a
 // single step.
 func kprobeX86(t *Table, addr uint64) Method {
-	_, lo, hi, ok := t.img.CodeRange(addr)
+	_, lo, hi, ok := t.img.File.CodeRange(addr)
 	if !ok {
 		return MethodNone
 	}

@@ -83,7 +83,7 @@ var symbolAreas = []struct {
 // that the image does not have. The error is about a damaged image.
 func New(img *dwarfloc.Image) (*Table, error) {
 	t := &Table{img: img, bugs: make(map[uint64]struct{})}
-	for _, s := range img.Sections() {
+	for _, s := range img.File.Sections() {
 		if c, ok := sectionCauses[s.Name]; ok {
 			t.sections = append(t.sections, area{span{s.Addr, s.Addr + s.Size}, c})
 		}
@@ -152,7 +152,7 @@ func (t *Table) Unread() []string { return t.unread }
 // function returns the code from the symbol at or before an address to the next symbol, as
 // kallsyms does.
 func (t *Table) function(addr uint64) (span, bool) {
-	_, lo, hi, ok := t.img.CodeRange(addr)
+	_, lo, hi, ok := t.img.File.CodeRange(addr)
 	return span{lo, hi}, ok
 }
 
@@ -160,7 +160,7 @@ func (t *Table) function(addr uint64) (span, bool) {
 // symbols, it knows the areas of the kernel alone: ask Of about its sites.
 func (t *Table) At(addr uint64) (c Cause) {
 	// All that is asked below of the file has no answer once it is closed, which looks like another cause.
-	if err := t.img.Guard(func() error { c = t.at(addr); return nil }); err != nil {
+	if err := t.img.File.Guard(func() error { c = t.at(addr); return nil }); err != nil {
 		return causeNotRead
 	}
 	return c
@@ -182,7 +182,7 @@ func (t *Table) Of(s *dwarfloc.Site) Cause {
 }
 
 func (t *Table) at(addr uint64) Cause {
-	if s := t.img.SectionAt(addr); s == nil || !s.Exec {
+	if s := t.img.File.SectionAt(addr); s == nil || !s.Exec {
 		return causeNotCode
 	}
 	for _, areas := range [][]area{t.sections, t.areas} {
@@ -192,7 +192,7 @@ func (t *Table) at(addr uint64) Cause {
 			}
 		}
 	}
-	name, lo, hi, ok := t.img.CodeRange(addr)
+	name, lo, hi, ok := t.img.File.CodeRange(addr)
 	switch {
 	case !ok && t.img.Told() != "":
 		return CauseNone
@@ -244,12 +244,12 @@ func (t *Table) unsuffixed(name string) (f span, ok bool) {
 // readBases finds the functions of the names that clones have before their suffixes.
 func (t *Table) readBases() {
 	var names []string
-	for s := range t.img.Symbols() {
+	for s := range t.img.File.Symbols() {
 		if base, _, ok := strings.Cut(s.Name, "."); ok && base != "" {
 			names = append(names, base)
 		}
 	}
-	t.base, _ = t.img.SymbolAddresses(names...)
+	t.base, _ = t.img.File.SymbolAddresses(names...)
 }
 
 // within reports whether one of some sorted addresses is in a range.

@@ -54,7 +54,7 @@ func TestAgreeInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := uint64(0)
-	for _, s := range img.Sections() {
+	for _, s := range img.File.Sections() {
 		if s.Name == ".text" {
 			text = s.Addr
 		}

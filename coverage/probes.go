@@ -30,7 +30,7 @@ type Probes struct {
 // other files. It returns nil for relocatable files, kernel modules among them. The
 // error is the cause of ctx if that ends, or about damaged debug information.
 func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
-	if img.IsRelocatable() {
+	if img.File.IsRelocatable() {
 		return nil, nil
 	}
 	predict, err := predictor(img)

@@ -24,7 +24,7 @@ func TestProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if img.IsRelocatable() {
+		if img.File.IsRelocatable() {
 			relocatable++
 			if got != nil {
 				t.Errorf("%s: %+v", name, got)

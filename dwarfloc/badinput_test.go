@@ -54,7 +54,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 		return "", checkError(t, err)
 	}
 	for _, n := range names {
-		img.SymbolAt(img.Sections()[0].Addr, n)
+		img.File.SymbolAt(img.File.Sections()[0].Addr, n)
 	}
 	sites, err := img.Sites(ctx, nil)
 	if err != nil {

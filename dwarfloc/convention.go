@@ -156,7 +156,7 @@ var changed = []string{".isra.", ".constprop.", ".part.", ".cold", ".specialized
 // have changed, or "".
 func (s *Site) clone() string {
 	name := s.u.img.index.NameOf(s.u.NameRefOf(&s.u.Recs[s.rec]))
-	sym := s.u.img.SymbolAt(s.Addr, name)
+	sym := s.u.img.File.SymbolAt(s.Addr, name)
 	if sym == nil {
 		return ""
 	}

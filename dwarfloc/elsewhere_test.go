@@ -72,7 +72,7 @@ func TestElsewhere(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 			}
 		}
-		if _, err := img.SymbolAddresses("f"); err != nil {
+		if _, err := img.File.SymbolAddresses("f"); err != nil {
 			t.Errorf("%s: symbols: %v", tt.name, err)
 		}
 	}

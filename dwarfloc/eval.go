@@ -33,7 +33,7 @@ func (ev *evaluator) begin(s *Site) {
 	ev.Reset()
 	ev.Context = ev
 	ev.Arch = s.Image.Arch()
-	ev.BigEndian = s.Image.BigEndian()
+	ev.BigEndian = s.Image.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known = nil, nil, false
@@ -69,7 +69,7 @@ func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location
 	if err == nil && r.Code == loc.ReasonNone {
 		ev.site.Image.preempted.Relocate(ev.site.Image.File, l)
 	}
-	if err == nil && r.Code == loc.ReasonNone && ev.u.img.IsRelocatable() {
+	if err == nil && r.Code == loc.ReasonNone && ev.u.img.File.IsRelocatable() {
 		if r = ev.u.img.moduleAddress(l); r.Code != loc.ReasonNone {
 			*l = loc.Location{}
 		}
@@ -115,7 +115,7 @@ func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 		return loc.Reason{}
 	}
 	detail := "outside the file"
-	if s := img.SectionAt(addr.K); s != nil {
+	if s := img.File.SectionAt(addr.K); s != nil {
 		detail = fmt.Sprintf("%s+%#x", s.Name, addr.K-s.Addr)
 	}
 	return loc.Reason{Code: loc.ReasonModuleAddress, Detail: detail}

@@ -91,7 +91,7 @@ func constantLocation(k uint64) loc.Location {
 
 // Memory returns the memory at a link-time address as a variable with a name.
 func (img *Image) Memory(name string, addr uint64) *Variable {
-	if img.IsRelocatable() {
+	if img.File.IsRelocatable() {
 		return given(name, loc.Location{}, loc.Reason{Code: loc.ReasonModuleAddress})
 	}
 	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpAddr, K: addr}}, loc.Reason{})
@@ -120,7 +120,7 @@ func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 	if a, known := img.addresses.Load(name); known {
 		return a.(uint64), true, nil
 	}
-	all, err := img.SymbolAddresses(name)
+	all, err := img.File.SymbolAddresses(name)
 	if err != nil {
 		return 0, false, err
 	}

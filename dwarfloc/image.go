@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
@@ -23,11 +24,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// Image is one ELF file with its DWARF. It has the methods of [image.File] too. Several
+// Image is one ELF file with its DWARF. Several
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
-	*image.File
-	d     *dw.Data // nil, as is the index, where something else answers
+	File  *image.File // the ELF file
+	d     *dw.Data    // nil, as is the index, where something else answers
 	index *index.Index
 	dwarf *types.DWARF
 	by    imageSource // what answers
@@ -203,6 +204,12 @@ func sectionAddr(f *image.File, name string) uint64 {
 	return 0
 }
 
+// Arch returns the architecture of the image's code.
+func (img *Image) Arch() *arch.Arch { return img.File.Arch() }
+
+// Path returns the name by which the image was opened.
+func (img *Image) Path() string { return img.File.Path() }
+
 // Close releases the file: at once, or when the last call that is under way in another goroutine has
 // ended. Such calls, and those that need the file after that, return an error that wraps
 // [os.ErrClosed], of sites, variables and types too. What has been read stays valid. Methods without an
@@ -226,9 +233,9 @@ func (img *Image) guard(f func() error) error { return img.by.guard(f) }
 // guardFiles is guard for the files alone: the image's, and that which completes its types.
 func (img *Image) guardFiles(f func() error) error {
 	if other := img.o.TypesOf; other != nil {
-		return other.guard(func() error { return img.Guard(f) })
+		return other.guard(func() error { return img.File.Guard(f) })
 	}
-	return img.Guard(f)
+	return img.File.Guard(f)
 }
 
 // Changed is image.File.Changed, for the image that completes types too.
@@ -273,7 +280,7 @@ func (img *Image) readAside(symbols bool) {
 	}
 	aside(func() { _, _ = img.d.FrameOf(0) })
 	if symbols {
-		aside(func() { _, _ = img.SymbolIndex() })
+		aside(func() { _, _ = img.File.SymbolIndex() })
 	}
 }
 
@@ -284,7 +291,7 @@ func (img *Image) machine() abi.Machine { return abi.Machine{Arch: img.Arch(), F
 // give the functions that they drop an address that is not (0, 1, -1). Where sections of a
 // damaged file overlap, it is the one that SectionAt returns.
 func (img *Image) executable(addr uint64) bool {
-	s := img.SectionAt(addr)
+	s := img.File.SectionAt(addr)
 	return s != nil && s.Exec
 }
 

@@ -178,7 +178,7 @@ func judge(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool)
 		return "not compared: DWARF has nothing that is used"
 	case v.Loc.Rule != loc.RuleView && v.Reason.Code == loc.ReasonMissingPiece && v.raw.u.code.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
-	case img.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && equalExpr(p.Loc.Expr, l.Expr) }):
+	case img.File.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && equalExpr(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning
 	case l.Kind == loc.KindMemory && l.Expr.Op == loc.OpDeref && v.Loc.Kind == loc.KindMemory && equalExpr(l.Expr.A, v.Loc.Expr):
 		return "equal, by address, of which DWARF has the slot" // clang
@@ -237,7 +237,7 @@ func equalPlaces(img *Image, t *types.Type, a, b *loc.Location) (equal, compared
 		}
 		used[i] = !pad
 	}
-	m := random{img.Arch().WordSize, img.BigEndian()}
+	m := random{img.Arch().WordSize, img.File.BigEndian()}
 	one, two := m.bytes(a, int(r.Size)), m.bytes(b, int(r.Size))
 	for i := range used {
 		if i >= len(one) || i >= len(two) || !used[i] || one[i] < 0 || two[i] < 0 {

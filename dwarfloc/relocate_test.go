@@ -85,8 +85,8 @@ func TestSeparateModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	if img.DebugPath() != debug {
-		t.Errorf("taken from %q", img.DebugPath())
+	if img.File.DebugPath() != debug {
+		t.Errorf("taken from %q", img.File.DebugPath())
 	}
 	if diff := cmp.Diff(listing(t, openFixture(t, aModule)), listing(t, img)); diff != "" {
 		t.Errorf("the sites differ (-whole +separate):\n%s", diff)

@@ -50,7 +50,7 @@ func (debugInfo) returns(s *Site) (at []*Site, moved bool, err error) {
 // the program has tables for them.
 func (u *unit) unwinds() bool {
 	return (dw.IsCPlusPlus(u.Lang) || u.Lang == dw.LangRust) &&
-		slices.ContainsFunc(u.img.Sections(), func(s image.Section) bool { return s.Name == ".gcc_except_table" })
+		slices.ContainsFunc(u.img.File.Sections(), func(s image.Section) bool { return s.Name == ".gcc_except_table" })
 }
 
 // leaves returns the sites at which a function is left.

@@ -217,7 +217,7 @@ func (s *Site) locateSymbol(want string) {
 }
 
 func (debugInfo) locate(s *Site, want string) {
-	if sym := s.Image.SymbolAt(s.Addr, want); sym != nil {
+	if sym := s.Image.File.SymbolAt(s.Addr, want); sym != nil {
 		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
 	}
 }
@@ -268,7 +268,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 		s.fun, s.funOf = function{start: addr, frame: frame}, i
 		err = s.passPrologue(e)
 	}
-	if local, ok := u.img.LocalEntry(s.Addr); ok {
+	if local, ok := u.img.File.LocalEntry(s.Addr); ok {
 		s.state = place{s.Addr, s.View}
 		s.Addr, s.LocalEntry = local, true
 	}
@@ -352,7 +352,7 @@ func (debugInfo) describe(s *Site) error {
 
 // describeAddress sets the symbol and the section.
 func (s *Site) describeAddress() {
-	if sec := s.Image.SectionAt(s.Addr); sec != nil {
+	if sec := s.Image.File.SectionAt(s.Addr); sec != nil {
 		s.Section = sec.Name
 	}
 	want := s.Function

@@ -58,7 +58,7 @@ type exporter struct {
 func ambiguousSymbols(img *dwarfloc.Image) map[string]bool {
 	out := make(map[string]bool)
 	at := make(map[string]uint64)
-	for s := range img.Symbols() {
+	for s := range img.File.Symbols() {
 		if addr, ok := at[s.Name]; ok && addr != s.Addr {
 			out[s.Name] = true
 		}
@@ -72,10 +72,10 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 	if err := p.Image.Changed(); err != nil { // and not all symbols were seen
 		return nil, err
 	}
-	if o.Kernel && p.Image.IsRelocatable() {
+	if o.Kernel && p.Image.File.IsRelocatable() {
 		x.module = place.ModuleName(p.Image)
 	} else if o.Kernel {
-		marks, err := p.Image.SymbolAddresses("_text", "_stext")
+		marks, err := p.Image.File.SymbolAddresses("_text", "_stext")
 		if err != nil {
 			return nil, err
 		}

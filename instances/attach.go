@@ -313,16 +313,16 @@ func (w *attacher) witness() (forget func(), err error) {
 // doubtful reports whether the kernel probably refuses a site: with others in one link, it would
 // refuse them all.
 func (w *attacher) doubtful(s *plan.Site) bool {
-	arch := insn.For(w.plan.Image.Instructions())
+	arch := insn.For(w.plan.Image.File.Instructions())
 	if w.r.pmu != "uprobe" || arch == nil || arch.NoUprobe == nil {
 		return false
 	}
 	const longest = 16
-	sec := w.plan.Image.SectionAt(s.Addr)
+	sec := w.plan.Image.File.SectionAt(s.Addr)
 	if sec == nil {
 		return true
 	}
-	code, err := w.plan.Image.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
+	code, err := w.plan.Image.File.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
 	return err != nil || arch.NoUprobe(code)
 }
 

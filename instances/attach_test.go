@@ -187,7 +187,7 @@ func TestUnpatched(t *testing.T) {
 	p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: r.Target()})
 	code := func() (out [][]byte) {
 		for i := range p.Sites {
-			d, err := img.Bytes(p.Sites[i].Addr, 4)
+			d, err := img.File.Bytes(p.Sites[i].Addr, 4)
 			if err != nil {
 				t.Fatal(err)
 			}

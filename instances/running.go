@@ -84,7 +84,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 		r.target.Reads = prologue.ReadCast
 	}
 	notes := kernelNotes
-	if img.IsRelocatable() {
+	if img.File.IsRelocatable() {
 		module := filepath.Join("/sys/module", place.ModuleName(img))
 		if err := r.findSections(module); err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 			return nil, err
 		}
 	}
-	if img.IsRelocatable() {
+	if img.File.IsRelocatable() {
 		return r, nil
 	}
 	var err error
@@ -124,8 +124,8 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 		if err := other.Close(); err != nil {
 			return nil, err
 		}
-		if id == "" || id != img.BuildID() {
-			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
+		if id == "" || id != img.File.BuildID() {
+			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.File.BuildID()))
 		}
 	}
 	r := &Running{img: img, pmu: "uprobe", path: path, identity: identity, target: plan.Target{
@@ -165,11 +165,11 @@ func (r *Running) targetOf(t plan.Target) plan.Target {
 func (r *Running) address(link uint64) (uint64, error) {
 	switch {
 	case r.pmu == "uprobe":
-		return r.img.FileOffset(link)
+		return r.img.File.FileOffset(link)
 	case r.sections == nil:
 		return link + r.target.Slide, nil
 	}
-	s := r.img.SectionAt(link)
+	s := r.img.File.SectionAt(link)
 	if s == nil {
 		return 0, fmt.Errorf("%s: no section has the address %#x", r.img.Path(), link)
 	}
@@ -190,12 +190,12 @@ func checkNotes(img *dwarfloc.Image, path string) error {
 	switch {
 	case running == "":
 		return fmt.Errorf("%s: no build ID", path)
-	case running == img.BuildID():
+	case running == img.File.BuildID():
 		return nil
-	case img.IsRelocatable():
-		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
+	case img.File.IsRelocatable():
+		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.File.BuildID()))
 	}
-	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
+	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.File.BuildID()))
 }
 
 func orNone(id string) string {
@@ -247,7 +247,7 @@ func (r *Running) findSections(module string) error {
 // kernelSlide compares a symbol of the image with /proc/kallsyms: _stext, which all
 // architectures have, or _text.
 func kernelSlide(img *dwarfloc.Image) (uint64, error) {
-	marks, err := img.SymbolAddresses("_stext", "_text")
+	marks, err := img.File.SymbolAddresses("_stext", "_text")
 	if err != nil {
 		return 0, err
 	}

@@ -29,13 +29,13 @@ func keeps(s *elf.Section) bool {
 
 // outlineOf reads the image's headers.
 func outlineOf(img *dwarfloc.Image) (o *elfwrite.File, err error) {
-	marks, err := img.SymbolAddresses(keptSymbols...)
+	marks, err := img.File.SymbolAddresses(keptSymbols...)
 	if err != nil {
 		return nil, err
 	}
 	o = &elfwrite.File{Arch: img.Arch()}
-	err = img.Guard(func() error {
-		raw := img.Contents()
+	err = img.File.Guard(func() error {
+		raw := img.File.Contents()
 		file, err := elf.NewFile(bytes.NewReader(raw))
 		if err != nil {
 			return fmt.Errorf("%s: %w", img.Path(), err)
@@ -66,7 +66,7 @@ func outlineOf(img *dwarfloc.Image) (o *elfwrite.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !img.IsRelocatable() {
+	if !img.File.IsRelocatable() {
 		for _, name := range keptSymbols {
 			if addr, known := marks[name]; known {
 				o.Symbols = append(o.Symbols, elfwrite.Symbol{Name: name, Addr: addr})

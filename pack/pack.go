@@ -130,14 +130,14 @@ type ownTable struct {
 
 // ownBTF reads the BTF of a kernel; nil if the image has none.
 func ownBTF(img *dwarfloc.Image) (*ownTable, error) {
-	if img.IsRelocatable() {
+	if img.File.IsRelocatable() {
 		return nil, nil // of a module, it follows that of its kernel
 	}
-	for _, s := range img.Sections() {
+	for _, s := range img.File.Sections() {
 		if s.Name != btfSection {
 			continue
 		}
-		d, err := img.Bytes(s.Addr, s.Size)
+		d, err := img.File.Bytes(s.Addr, s.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func ownBTF(img *dwarfloc.Image) (*ownTable, error) {
 }
 
 func orderOf(img *dwarfloc.Image) binary.ByteOrder {
-	if img.BigEndian() {
+	if img.File.BigEndian() {
 		return binary.BigEndian
 	}
 	return binary.LittleEndian

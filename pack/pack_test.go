@@ -59,10 +59,10 @@ func TestOutline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.BuildID() != img.BuildID() || f.IsRelocatable() != img.IsRelocatable() || f.IsPositionIndependent() != img.IsPositionIndependent() || f.Arch() != img.Arch() {
+		if f.BuildID() != img.File.BuildID() || f.IsRelocatable() != img.File.IsRelocatable() || f.IsPositionIndependent() != img.File.IsPositionIndependent() || f.Arch() != img.Arch() {
 			t.Errorf("%s: the pack is another kind of file", path)
 		}
-		want, have := img.Sections(), f.Sections()
+		want, have := img.File.Sections(), f.Sections()
 		if len(want) != len(have) {
 			t.Fatalf("%s: %d sections, and the image has %d", path, len(have), len(want))
 		}
@@ -70,7 +70,7 @@ func TestOutline(t *testing.T) {
 			if want[i] != have[i] {
 				t.Errorf("%s: section %+v, and the image's is %+v", path, have[i], want[i])
 			}
-			a, errA := img.FileOffset(want[i].Addr)
+			a, errA := img.File.FileOffset(want[i].Addr)
 			b, errB := f.FileOffset(want[i].Addr)
 			if a != b || (errA == nil) != (errB == nil) {
 				t.Errorf("%s: %#x is at %#x, and in the image at %#x", path, want[i].Addr, b, a)

@@ -161,7 +161,7 @@ func cloneExpr(e *loc.Expr) *loc.Expr {
 // reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
 func (r *reader) reason(x loc.Reason) loc.Reason {
 	if x.Code == loc.ReasonDamaged {
-		for _, path := range []string{r.img.Path(), r.img.DebugPath()} {
+		for _, path := range []string{r.img.Path(), r.img.File.DebugPath()} {
 			x.Detail = strings.TrimPrefix(x.Detail, path+": ")
 		}
 	}
@@ -249,19 +249,19 @@ const codeSize = 16
 // before reads an instruction before a way into an instance.
 func (r *reader) before(addr uint64, s *dwarfloc.Site) (packfile.Before, error) {
 	b := packfile.Before{Addr: addr}
-	sec := r.img.SectionAt(addr)
+	sec := r.img.File.SectionAt(addr)
 	if sec == nil {
 		return b, fmt.Errorf("%s: an instruction at %#x is in no section", r.img.Path(), addr)
 	}
 	var err error
-	if b.Code, err = r.img.Bytes(addr, min(codeSize, sec.Addr+sec.Size-addr)); err != nil {
+	if b.Code, err = r.img.File.Bytes(addr, min(codeSize, sec.Addr+sec.Size-addr)); err != nil {
 		return b, err
 	}
 	want := s.Function
 	if n := len(s.Callers); n > 0 {
 		want = s.Callers[n-1].Function
 	}
-	if sym := r.img.SymbolAt(addr, want); sym != nil {
+	if sym := r.img.File.SymbolAt(addr, want); sym != nil {
 		b.Symbol, b.Offset = sym.Name, addr-sym.Addr
 	}
 	return b, nil

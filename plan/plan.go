@@ -262,7 +262,7 @@ func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error
 	if o.registers = img.Arch().On(target.Kernel); o.registers == nil {
 		return nil, fmt.Errorf("%s is for %s, and a kernel for %s does not run it", img.Path(), img.Arch().Name, target.Kernel.Name)
 	}
-	o.moves = img.IsPositionIndependent() && !kernel
+	o.moves = img.File.IsPositionIndependent() && !kernel
 	if target.Reads == prologue.ReadCast {
 		if o.stays, err = place.Stays(img); err != nil {
 			return nil, err
@@ -353,7 +353,7 @@ const (
 // site that has no instance.
 func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	po := prologue.Options{
-		Arch: o.registers, BigEndian: p.Image.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
+		Arch: o.registers, BigEndian: p.Image.File.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
 		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
 		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing, RecordBytes: p.RecordBytes,
 	}

@@ -31,7 +31,7 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole 
 	}
 	switch e.Kind {
 	case probe.KindSymbol:
-		all, err := img.SymbolAddresses(e.Name)
+		all, err := img.File.SymbolAddresses(e.Name)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (e *advisedError) Unwrap() error { return e.error }
 func withVerb(root *cobra.Command, args []string, err error) error {
 	var noFunction *sites.NotFoundError
 	var noImage *kernelfiles.NotFoundError
-	_, malformed := probe.Parse(strings.Join(args, " "))
+	_, malformed := probe.Parse(args[0])
 	words := strings.Fields(args[0])
 	if err == nil || len(words) == 0 || malformed == nil && !errors.As(err, &noFunction) && !errors.As(err, &noImage) {
 		return err
@@ -44,7 +44,13 @@ func withVerb(root *cobra.Command, args []string, err error) error {
 	}
 	nearest := suggest.Nearest(words[0], verbs, 1)
 	if len(nearest) == 0 {
+		if len(args) > 1 && len(words) == 1 {
+			return &advisedError{err, fmt.Sprintf("each definition is one argument: quote it, as in '%s'", strings.Join(args, " "))}
+		}
 		return err
+	}
+	if len(args) > 1 && len(words) == 1 {
+		return usagef("unknown command %q: did you mean %s?", words[0], nearest[0])
 	}
 	hint := fmt.Sprintf("if %q should be a verb, did you mean %s?", words[0], nearest[0])
 	if other := advice(err); other != "" {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 )
@@ -17,7 +16,7 @@ type answer struct {
 	colored bool
 	width   int // of lines; 0: any
 
-	file  *os.File
+	file  *output
 	pager *pager
 }
 
@@ -44,7 +43,7 @@ func (s *settings) begin(cmd *cobra.Command) error {
 	}
 	switch {
 	case s.output != "":
-		f, err := os.Create(s.output)
+		f, err := newOutput(s.output, cmd.Name() == "trace" || cmd.Name() == "stat")
 		if err != nil {
 			return err
 		}
@@ -72,11 +71,11 @@ func (s *settings) begin(cmd *cobra.Command) error {
 	return nil
 }
 
-// end closes what begin has opened.
-func (s *settings) end() error {
+// end closes what begin has opened. done is set if the verb has done its work.
+func (s *settings) end(done bool) error {
 	var errs []error
 	if s.file != nil {
-		errs = append(errs, s.file.Close())
+		errs = append(errs, s.file.close(done))
 	}
 	if s.pager != nil {
 		errs = append(errs, s.pager.wait())

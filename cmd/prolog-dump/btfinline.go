@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"text/tabwriter"
@@ -23,13 +24,16 @@ version of its proposal has it, with what the debug information of the same file
 the instances, and where their parameters are. The exit status is 1 if a parameter is
 in another place.`,
 		Example: "  prolog-dump btf-inline ./vmlinux",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			dwarf, err := s.open(args[0], nil)
+			path, rest, err := s.imageOf(args)
+			if err = cmp.Or(err, noMore(rest)); err != nil {
+				return err
+			}
+			dwarf, err := s.open(path, nil)
 			if err != nil {
 				return err
 			}
-			btf, err := dwarfloc.OpenBTF(args[0], kernelhas.Arch())
+			btf, err := dwarfloc.OpenBTF(path, kernelhas.Arch())
 			if err != nil {
 				return err
 			}
@@ -39,19 +43,19 @@ in another place.`,
 				return err
 			}
 			if a.Both+a.OnlyBTF == 0 {
-				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", args[0])
+				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", path)
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
 			if err := errors.Join(s.printAgreement(w, a), w.Flush()); err != nil {
 				return err
 			}
 			if a.Other > 0 {
-				return fmt.Errorf("%s: %d parameters are at another place in .BTF.inline than in the debug information", args[0], a.Other)
+				return fmt.Errorf("%s: %d parameters are at another place in .BTF.inline than in the debug information", path, a.Other)
 			}
 			return nil
 		},
 	}
-	s.use(cmd, textOrJSON, "debug-dir", "no-cache", "output", "no-pager")
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache", "output", "no-pager")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,10 +31,13 @@ status is 1 when IMAGE has a smaller share of located parameters than OTHER: a
 gate for a kernel build.`,
 		Example: `  prolog-dump coverage --ways entry ./server
   prolog-dump coverage --ways entry --diff ./server ./server`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			collectAt(gcCoverage)
-			r, err := s.measure(cmd, args[0])
+			path, rest, err := s.imageOf(args)
+			if err = cmp.Or(err, noMore(rest)); err != nil {
+				return err
+			}
+			r, err := s.measure(cmd, path)
 			if err != nil {
 				return err
 			}
@@ -46,7 +50,7 @@ gate for a kernel build.`,
 			return errors.Join(err, w.Flush())
 		},
 	}
-	s.use(cmd, textOrJSON, "ways", "debug-dir", "no-cache", "output", "no-pager")
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "ways", "debug-dir", "no-cache", "output", "no-pager")
 	cmd.Flags().StringVar(&diff, "diff", "", "compare with another image's coverage")
 	return cmd
 }

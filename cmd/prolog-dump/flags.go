@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -142,7 +141,7 @@ func (s *settings) checkFormat(cmd *cobra.Command) error {
 func flagError(cmd *cobra.Command, err error) error {
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
-		return err
+		return &usageError{err}
 	}
 	var verbs []string
 	for _, c := range append(cmd.Root().Commands(), cmd.Root()) {
@@ -151,9 +150,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	if len(verbs) == 0 {
-		return fmt.Errorf("unknown flag: --%s; to see the flags: %s --help", name, cmd.CommandPath())
+		return usagef("unknown flag: --%s; to see the flags: %s --help", name, cmd.CommandPath())
 	}
-	return fmt.Errorf("--%s is no flag of %s; these have it: %s", name, verbName(cmd), strings.Join(verbs, ", "))
+	return usagef("--%s is no flag of %s; these have it: %s", name, verbName(cmd), strings.Join(verbs, ", "))
 }
 
 // verbName names a verb. The default one has no name.

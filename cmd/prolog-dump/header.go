@@ -21,10 +21,10 @@ each argument that was not fetched, which is 0 then. A program with a record is 
 with 512 bytes of stack, less what the record and its prologue need.`,
 		Example: `  prolog-dump -k vmlinux header 'read=vfs_read name=file->f_path.dentry->d_iname:string buf count pos' > read.h
   prolog-dump -k vmlinux header --string-bytes 128 'do_filp_open name=pathname->name:string'`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              oneDefinition,
 		ValidArgsFunction: s.completeDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
+			return s.withPlan(cmd, args[0], func(_ *subject, p *plan.Plan, w io.Writer) error {
 				_, err := io.WriteString(w, p.Header())
 				return err
 			})

@@ -41,7 +41,7 @@ names, or where they were compiled, if that directory is the user's own.`,
 			if err != nil {
 				return err
 			}
-			return s.withImage(cmd, []string{text}, func(x *subject, def *probe.Definition, w io.Writer) error {
+			return s.withImage(cmd, text, func(x *subject, def *probe.Definition, w io.Writer) error {
 				all, err := s.linesOf(cmd, x, def, only != everyLine)
 				if err != nil {
 					return err

@@ -34,7 +34,7 @@ the others.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+			return s.withImage(cmd, args[0], func(x *subject, def *probe.Definition, w io.Writer) error {
 				point := *def
 				point.Args = nil
 				o := x.options
@@ -70,7 +70,7 @@ func funcsCommand(s *settings) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: s.completeOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+			return s.withImage(cmd, args[0], func(x *subject, def *probe.Definition, w io.Writer) error {
 				sel, err := functionsOf(x, def)
 				if err != nil {
 					return err

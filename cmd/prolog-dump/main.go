@@ -23,6 +23,7 @@ import (
 // Exit statuses. The help of the tool lists them.
 const (
 	exitError  = 1
+	exitUsage  = 2
 	exitCannot = 126 // a command cannot be run; these two are as in shells
 	exitNone   = 127 // there is no such command
 	exitSignal = 128 // and the number of the signal that ended the tool, or the command
@@ -89,7 +90,10 @@ func run(args []string) int {
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
-	err = errors.Join(err, s.end())
+	err = errors.Join(err, s.end(err == nil))
+	if p, ok := stdout.(*printed); ok && err == nil {
+		err = p.failed() // of what was printed without a look at the error, such as help
+	}
 	var status exitStatus
 	var sig signalled
 	switch {
@@ -115,6 +119,10 @@ func run(args []string) int {
 	}
 	if a := advice(err); a != "" {
 		terminal.Fprintf(stderr, "%s\n", a)
+	}
+	var usage *usageError
+	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "required flag") {
+		return exitUsage
 	}
 	return exitError
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/bpfprologue/bpfprologue/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/mapview"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/terminal"
@@ -35,6 +35,8 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var failed error
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if interval > 0 {
 		wg.Go(func() {
 			t := time.NewTicker(interval)
@@ -44,6 +46,7 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 				case <-t.C:
 					if err := o.maps(); err != nil {
 						failed = err
+						cancel() // nothing is shown any more
 						return
 					}
 				case <-stop:

@@ -13,7 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/mapview"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"

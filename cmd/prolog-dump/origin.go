@@ -193,8 +193,8 @@ func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, erro
 		return nil, missing
 	}
 	img, err := s.open(found, nil)
-	if err == nil && img.BuildID() != id {
-		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.BuildID(), path, id)
+	if err == nil && img.File.BuildID() != id {
+		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.File.BuildID(), path, id)
 	}
 	return img, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
 	"os"
@@ -71,7 +72,15 @@ type printed struct {
 	w    io.Writer
 	rest []byte // the beginning of a character, whose end the next Write has
 
-	colored bool // the tool's own colors are obeyed
+	colored bool  // the tool's own colors are obeyed
+	err     error // of the first Write that failed
+}
+
+// failed returns the error of the first Write that failed.
+func (p *printed) failed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
 }
 
 func (p *printed) Write(b []byte) (int, error) {
@@ -84,6 +93,7 @@ func (p *printed) Write(b []byte) (int, error) {
 	whole := wholeCharacters(all)
 	p.rest = append([]byte(nil), all[whole:]...)
 	if _, err := p.w.Write(p.safe(all[:whole])); err != nil {
+		p.err = cmp.Or(p.err, err)
 		return 0, err
 	}
 	return len(b), nil

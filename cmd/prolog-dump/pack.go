@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/schollz/progressbar/v3"
@@ -19,96 +17,101 @@ import (
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
-// packOptions are the flags of pack.
-type packOptions struct {
-	output         string
-	noTypes, stats bool
-
-	check, diff, archive, delta, apply bool // what is done instead of writing a pack
-}
-
 func packCommand(s *settings) *cobra.Command {
-	var o packOptions
 	cmd := &cobra.Command{
-		Use:   "pack -o FILE IMAGE [PATTERN...]",
-		Short: "Write all answers for an image into a small file, for hosts without its debug information",
-		Long: `pack writes a file that takes the place of an image: all functions that match a
-pattern, or all there are, with their sites, inlined or not, the ways into and out
-of inlined bodies, where the parameters are at each, source lines and types. The
-same image gives the same bytes on any machine.
+		Use:   "pack",
+		Short: "Write, check and compare small files with all answers for an image, for hosts without its debug information",
+		Long: `A pack takes the place of an image: it has all functions, or those that match a
+pattern, with their sites, inlined or not, the ways into and out of inlined bodies,
+where the parameters are at each, source lines and types. The same image gives the
+same bytes on any machine.
 
 Types are in the section .BTF, as bpftool reads it. A kernel has its own types while it
-runs: with --no-types they are left out, and taken from there.
+runs: with --no-types they are left out, and taken from there.`,
+	}
+	cmd.AddCommand(packWriteCommand(s), packCheckCommand(s), packDiffCommand(s), packArchiveCommand(s))
+	return cmd
+}
 
-With --check, pack checks files, all of each, and prints what is in them. With --diff
-OLD NEW it prints of which functions the sites changed from one pack to the other,
-or the places of parameters. With --archive it puts many packs into one file, which
-has an index by build ID.
-
-With --delta OLD NEW it writes what makes the new pack of the old one, which is small
-between releases of one kernel, and with --apply OLD DELTA a host makes the new pack,
-byte by byte as it was.`,
-		Example: `  prolog-dump pack -o vmlinux.pack vmlinux
-  prolog-dump pack -o server.pack ./server 'walk*'
-  prolog-dump pack --check vmlinux.pack
-  prolog-dump pack --diff vmlinux.pack vmlinux.pack
-  prolog-dump pack --archive -o all.packs vmlinux.pack server.pack
-  prolog-dump pack --delta -o next.delta vmlinux.pack vmlinux.pack
-  prolog-dump pack --apply -o next.pack vmlinux.pack next.delta`,
-		Args: cobra.MinimumNArgs(1),
+func packWriteCommand(s *settings) *cobra.Command {
+	var path string
+	var noTypes, stats bool
+	cmd := &cobra.Command{
+		Use:   "write -o FILE IMAGE [PATTERN...]",
+		Short: "Write a pack of an image",
+		Example: `  prolog-dump pack write -o vmlinux.pack vmlinux
+  prolog-dump pack write -o server.pack -x ./server 'walk*'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			var err error
-			switch {
-			case o.check:
-				err = s.checkPacks(w, args, &o)
-			case o.diff:
-				err = s.diffPacks(w, args)
-			case o.archive:
-				err = s.writeArchive(w, args, &o)
-			case o.delta:
-				err = s.writeDelta(w, args, &o)
-			case o.apply:
-				err = s.applyDelta(w, args, &o)
-			default:
-				err = s.writePack(cmd.Context(), w, args[0], args[1:], &o)
+			image, names, err := s.imageOf(args)
+			if err != nil {
+				return err
 			}
-			return errors.Join(err, w.Flush())
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			return errors.Join(s.writePack(cmd.Context(), w, image, names, path, noTypes, stats), w.Flush())
 		},
 	}
-	s.use(cmd, textOrJSON, "debug-dir", "no-cache")
+	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
 	f := cmd.Flags()
-	f.StringVarP(&o.output, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
-	f.BoolVar(&o.noTypes, "no-types", false, "leave out the types that the running kernel has")
-	f.BoolVar(&o.stats, "stats", false, "print how many bytes each part has")
-	f.BoolVar(&o.check, "check", false, "check files")
-	f.BoolVar(&o.diff, "diff", false, "compare two packs")
-	f.BoolVar(&o.archive, "archive", false, "put packs into one file")
-	f.BoolVar(&o.delta, "delta", false, "write what makes one pack of another")
-	f.BoolVar(&o.apply, "apply", false, "make a pack of another and a delta")
-	cmd.MarkFlagsMutuallyExclusive("check", "diff", "archive", "delta", "apply")
+	f.StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
+	f.BoolVar(&noTypes, "no-types", false, "leave out the types that the running kernel has")
+	f.BoolVar(&stats, "stats", false, "print how many bytes each part has")
+	return cmd
+}
+
+func packCheckCommand(s *settings) *cobra.Command {
+	var stats bool
+	cmd := &cobra.Command{
+		Use: "check PACK...", Short: "Check packs, all of each, and print what is in them", Args: cobra.MinimumNArgs(1),
+		Example: "  prolog-dump pack check vmlinux.pack",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			return errors.Join(s.checkPacks(w, args, stats), w.Flush())
+		},
+	}
+	s.use(cmd, textOrJSON)
+	cmd.Flags().BoolVar(&stats, "stats", false, "print how many bytes each part has")
+	return cmd
+}
+
+func packDiffCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "diff OLD NEW", Short: "Print the functions with changed sites, or changed places of parameters", Args: cobra.ExactArgs(2),
+		Example: "  prolog-dump pack diff vmlinux.pack vmlinux.pack",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			return errors.Join(s.diffPacks(w, args), w.Flush())
+		},
+	}
+	s.use(cmd, textOrJSON)
+	return cmd
+}
+
+func packArchiveCommand(s *settings) *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use: "archive -o FILE PACK...", Short: "Put many packs into one file, with an index by build ID", Args: cobra.MinimumNArgs(1),
+		Example: "  prolog-dump pack archive -o all.packs vmlinux.pack server.pack",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := bufio.NewWriter(cmd.OutOrStdout())
+			return errors.Join(s.writeArchive(w, args, path), w.Flush())
+		},
+	}
+	s.use(cmd, textOrJSON)
+	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced when the new one is whole")
 	return cmd
 }
 
 // replace writes a file that takes the place of another when it is whole.
-func replace(path string, write func(w io.Writer) error) (err error) {
+func replace(path string, write func(w io.Writer) error) error {
 	if path == "" {
-		return errors.New("pack writes to a file: -o names it")
+		return usagef("pack writes to a file: -o names it")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	o, err := newOutput(path, false)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	err = write(o)
+	return errors.Join(err, o.close(err == nil))
 }
 
 // patterns match a name if one of them does.
@@ -136,9 +139,9 @@ type packJSON struct {
 	*pack.Summary
 }
 
-func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, o *packOptions) error {
+func (s *settings) writePack(ctx context.Context, w io.Writer, image string, names []string, path string, noTypes, stats bool) error {
 	collectAt(gcCoverage)
-	po := pack.Options{NoTypes: o.noTypes}
+	po := pack.Options{NoTypes: noTypes}
 	var list patterns
 	for _, n := range names {
 		m, err := glob.Compile(n)
@@ -159,7 +162,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 		po.Progress = func(done, total int) { show(uint64(done), uint64(total)) }
 	}
 	var sum *pack.Summary
-	err = replace(o.output, func(f io.Writer) (err error) {
+	err = replace(path, func(f io.Writer) (err error) {
 		if sum, err = pack.Write(ctx, img, po, f); err == nil && sum.Sites == 0 {
 			err = fmt.Errorf("%s: no function matches, and so there is nothing to pack", image)
 		}
@@ -171,7 +174,7 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	if err != nil {
 		return err
 	}
-	return s.printPack(w, o.output, sum, o.stats)
+	return s.printPack(w, path, sum, stats)
 }
 
 // printPack prints what is in a pack.
@@ -205,7 +208,7 @@ func readPack(path string, f func(data []byte) error) error {
 	return errors.Join(err, m.Close())
 }
 
-func (s *settings) checkPacks(w io.Writer, paths []string, o *packOptions) error {
+func (s *settings) checkPacks(w io.Writer, paths []string, stats bool) error {
 	var errs []error
 	for _, path := range paths {
 		var sum *pack.Summary
@@ -214,7 +217,7 @@ func (s *settings) checkPacks(w io.Writer, paths []string, o *packOptions) error
 			return err
 		})
 		if err == nil {
-			err = s.printPack(w, path, sum, o.stats)
+			err = s.printPack(w, path, sum, stats)
 		}
 		errs = append(errs, err)
 	}
@@ -222,9 +225,6 @@ func (s *settings) checkPacks(w io.Writer, paths []string, o *packOptions) error
 }
 
 func (s *settings) diffPacks(w io.Writer, paths []string) error {
-	if len(paths) != 2 {
-		return errors.New("--diff compares two packs: the old one and the new one")
-	}
 	var d *pack.Differences
 	err := readPack(paths[0], func(from []byte) error {
 		return readPack(paths[1], func(to []byte) (err error) {
@@ -281,7 +281,7 @@ func printChange(w io.Writer, c *pack.Change) {
 	terminal.Fprintf(w, "\n")
 }
 
-func (s *settings) writeArchive(out io.Writer, paths []string, o *packOptions) error {
+func (s *settings) writeArchive(out io.Writer, paths []string, path string) error {
 	var maps []*mapping.Mapping
 	var packs [][]byte
 	defer func() {
@@ -297,12 +297,12 @@ func (s *settings) writeArchive(out io.Writer, paths []string, o *packOptions) e
 		maps = append(maps, m)
 		packs = append(packs, m.Data)
 	}
-	err := replace(o.output, func(w io.Writer) error {
+	err := replace(path, func(w io.Writer) error {
 		return mapping.Guard(func() error { return pack.WriteArchive(w, packs, paths) })
 	})
 	if err != nil || s.format == "json" {
 		return err
 	}
-	terminal.Fprintf(out, "%s: %s\n", o.output, count(len(paths), "pack"))
+	terminal.Fprintf(out, "%s: %s\n", path, count(len(paths), "pack"))
 	return nil
 }

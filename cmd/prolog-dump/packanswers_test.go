@@ -58,7 +58,7 @@ func compareAnswers(t *testing.T, image, pack, definition string) int {
 func writePack(t *testing.T, image string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image.pack")
-	if out, err := toolCommand(t, nil, "pack", "--no-cache", "-o", path, image).CombinedOutput(); err != nil {
+	if out, err := toolCommand(t, nil, "pack", "write", "--no-cache", "-o", path, image).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
@@ -112,13 +112,13 @@ func TestPackDir(t *testing.T) {
 	if out, err := exec.Command(testenv.Tool(t, "strip"), "-g", "-o", stripped, program).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	id := testenv.Open(t, program).BuildID()
+	id := testenv.Open(t, program).File.BuildID()
 	pack := writePack(t, program)
 	dirs := t.TempDir()
 	for name, write := range map[string]func(dir string) error{
 		"alone": func(dir string) error { return os.Link(pack, filepath.Join(dir, id+".pack")) },
 		"archived": func(dir string) error {
-			out, err := toolCommand(t, nil, "pack", "--archive", "-o", filepath.Join(dir, "all.packs"), pack).CombinedOutput()
+			out, err := toolCommand(t, nil, "pack", "archive", "-o", filepath.Join(dir, "all.packs"), pack).CombinedOutput()
 			if err != nil {
 				t.Logf("%s", out)
 			}

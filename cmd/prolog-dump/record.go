@@ -15,7 +15,7 @@ import (
 
 func recordCommand(s *settings) *cobra.Command {
 	var o traceOptions
-	var output string
+	var path string
 	cmd := &cobra.Command{
 		Use:   "record -o FILE 'FUNC ARG...'... [-- COMMAND...]",
 		Short: "Keep hits in a file, which trace -i prints anywhere",
@@ -24,41 +24,46 @@ the lines that trace would have printed. That needs neither the image nor privil
 		Example: `  prolog-dump -x ./server record -o server.hits 'walk n->name:string i' -- ./server
   prolog-dump trace -i server.hits`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var command []string
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				args, command = args[:n], args[n:]
+			args, command, err := o.who.words(cmd, args)
+			if err != nil {
+				return err
 			}
-			return s.record(cmd, args, command, &o, output)
+			return s.record(cmd, args, command, &o, path)
 		},
 	}
 	s.use(cmd, []string{"text"}, join(planFlags, []string{"attachable"})...)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file; another one of that name is replaced")
+	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced")
 	_ = cmd.MarkFlagRequired("output")
 	traceFlags(cmd, &o)
 	return cmd
 }
 
 // record traces definitions into a file. If nothing can be traced, a file of that name stays as it is.
-func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceOptions, output string) (err error) {
-	var f *os.File
+func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceOptions, path string) (err error) {
+	var f *output
+	done := false
 	var b *bufio.Writer
 	var w *recording.Writer
 	defer func() {
 		if f != nil {
-			err = errors.Join(err, f.Close())
+			err = errors.Join(err, f.close(done))
 		}
 	}()
 	return s.trace(cmd, texts, command, o, &sink{
 		open: func() (err error) {
-			if f, err = os.Create(output); err != nil {
+			if f, err = newOutput(path, false); err != nil {
 				return err
 			}
 			b = bufio.NewWriter(f)
 			w, err = recording.NewWriter(b)
 			return err
 		},
-		show:  func(h *recording.Hit) error { return w.Write(h) },
-		close: func(t recording.Totals) error { return errors.Join(w.Close(t), b.Flush()) },
+		show: func(h *recording.Hit) error { return w.Write(h) },
+		close: func(t recording.Totals) error {
+			err := errors.Join(w.Close(t), b.Flush())
+			done = err == nil
+			return err
+		},
 	})
 }
 

@@ -37,7 +37,7 @@ the table and the marks are of at most 4000, chosen at random.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case input == "":
-				return cobra.MinimumNArgs(1)(cmd, args)
+				return oneDefinition(cmd, args)
 			case len(args) > 0:
 				return errors.New("-i is about a recording: a definition has no place there")
 			}
@@ -47,7 +47,7 @@ the table and the marks are of at most 4000, chosen at random.`,
 			if input != "" {
 				return reportRecording(cmd.OutOrStdout(), input)
 			}
-			return s.withPlan(cmd, args, func(x *subject, p *plan.Plan, w io.Writer) error {
+			return s.withPlan(cmd, args[0], func(x *subject, p *plan.Plan, w io.Writer) error {
 				s.attachable, s.cost = x.kernel, true
 				predict, err := s.predictor(x)
 				if err != nil {

@@ -63,7 +63,7 @@ type settings struct {
 
 func rootCommand(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "prolog-dump [flags] 'FUNC ARG...'",
+		Use:   "prolog-dump [flags] 'FUNC ARG...'...",
 		Short: "Show where a function's arguments are at every place it runs, and the BPF that fetches them",
 		Long: `prolog-dump reads a probe definition, finds every place in an image where a
 matching function runs, inlined or not, resolves each argument there from the
@@ -75,12 +75,13 @@ function it may be a source line (FUNC:LINE, FILE:LINE), lines by their text
 (FUNC;PATTERN, FILE;PATTERN) or an address (0x...). Options may stand before it, as
 in a BPF section name: 'exec=/bin/true;func=main argc'.
 
-What is not the name of a verb is a definition. A function with the name of a verb
-is asked for with a backslash before the name: '\trace x'.
+Anything that is not a command is parsed as a definition, and shown. A function with the
+name of a command must be escaped: '\trace x'. Each definition is one argument: quote it.
 
 Exit status:
     0    all went well
     1    an error, or the answer of a check is no: verify, coverage --diff
+    2    a usage error: an unknown command, flag or argument
     130  ended by Ctrl-C, 143 by SIGTERM (trace ends with 0 then)
 
 trace -- COMMAND ends with the exit status of COMMAND, with 128+N if signal N ended
@@ -105,18 +106,46 @@ it, 127 if it is not found, and 126 if it cannot be run.`,
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			err := s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
-				return s.print(cmd.Context(), w, x, def)
-			})
-			return withVerb(cmd, args, err)
+			return withVerb(cmd, args, s.show(cmd, args))
 		},
 	}
-	s.use(cmd, planFormats, join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)...)
+	s.use(cmd, planFormats, showFlags...)
 	cmd.SetFlagErrorFunc(flagError)
-	cmd.AddCommand(headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s),
+	cmd.AddCommand(showCommand(s), headerCommand(s), reportCommand(s), verifyCommand(s), coverageCommand(s), btfInlineCommand(s),
 		linesCommand(s), varsCommand(s), funcsCommand(s), traceCommand(s), statCommand(s), recordCommand(s), packCommand(s), cacheCommand(s), demoCommand(s), completionCommand(s), manCommand(s), completeCommand(), endingCommand())
 	cmd.CompletionOptions.DisableDefaultCmd = true
+	usages(cmd)
 	return cmd
+}
+
+// showFlags are the flags of show, and of a definition without a verb.
+var showFlags = join([]string{"sites", "explain", "attachable", "cost"}, planFlags, answerFlags)
+
+func showCommand(s *settings) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show 'FUNC ARG...'...",
+		Short: "Show sites, locations and prologues of definitions, as without a command",
+		Example: `  prolog-dump show -k vmlinux --sites 'get_page page'
+  prolog-dump show -x ./server --format json 'walk n->name:string i'`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: s.completeQuoted,
+		RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd, args) },
+	}
+	s.use(cmd, planFormats, showFlags...)
+	return cmd
+}
+
+// show prints the plans of definitions.
+func (s *settings) show(cmd *cobra.Command, args []string) error {
+	for _, text := range args {
+		err := s.withImage(cmd, text, func(x *subject, def *probe.Definition, w io.Writer) error {
+			return s.print(cmd.Context(), w, x, def)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // choose returns the value that a flag names; the error lists the names.
@@ -127,13 +156,13 @@ func choose[T any](flag, value string, names []string, values []T) (T, error) {
 		}
 	}
 	var zero T
-	return zero, fmt.Errorf("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
+	return zero, usagef("--%s %q: unknown; it is one of %s", flag, value, strings.Join(names, ", "))
 }
 
-// withPlan makes the plan of the definition in args, and calls f with its subject, the plan
+// withPlan makes the plan of a definition, and calls f with its subject, the plan
 // and a buffered standard output.
-func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, *plan.Plan, io.Writer) error) error {
-	return s.withImage(cmd, args, func(x *subject, def *probe.Definition, w io.Writer) error {
+func (s *settings) withPlan(cmd *cobra.Command, text string, f func(*subject, *plan.Plan, io.Writer) error) error {
+	return s.withImage(cmd, text, func(x *subject, def *probe.Definition, w io.Writer) error {
 		p, err := plan.New(cmd.Context(), x.img, def, x.options)
 		if err != nil {
 			return err
@@ -142,11 +171,10 @@ func (s *settings) withPlan(cmd *cobra.Command, args []string, f func(*subject, 
 	})
 }
 
-// withImage opens the image of the definition in args, and calls f with both and a buffered
+// withImage opens the image of a definition, and calls f with both and a buffered
 // standard output.
-func (s *settings) withImage(cmd *cobra.Command, args []string, f func(*subject, *probe.Definition, io.Writer) error) error {
-	// Shells split an unquoted definition into words; together they are one.
-	def, err := s.parse(strings.Join(args, " "))
+func (s *settings) withImage(cmd *cobra.Command, text string, f func(*subject, *probe.Definition, io.Writer) error) error {
+	def, err := s.parse(text)
 	if err != nil {
 		return err
 	}

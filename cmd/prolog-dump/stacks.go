@@ -34,7 +34,7 @@ func stacksOf(flag string, kernel bool) (tracer.Stacks, error) {
 // names returns what finds the functions of stacks.
 func (x *subject) names(running *instances.Running) *stacks.Names {
 	o := stacks.Options{Images: []*dwarfloc.Image{x.img}}
-	if x.kernel && !x.img.IsRelocatable() {
+	if x.kernel && !x.img.File.IsRelocatable() {
 		o.Kernel, o.Slide = x.img, running.Target().Slide
 	}
 	return stacks.New(o)

@@ -51,9 +51,9 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
   prolog-dump stat 'vfs_read count' --by comm --hist count --interval 5s
   prolog-dump -x ./server stat 'walk n->name:string' --by stack --format folded | flamegraph.pl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var command []string
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				args, command = args[:n], args[n:]
+			args, command, err := who.words(cmd, args)
+			if err != nil {
+				return err
 			}
 			if err := what.histograms(); err != nil {
 				return err

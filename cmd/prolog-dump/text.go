@@ -220,7 +220,7 @@ func count(n int, noun string) string {
 // which have no addresses, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
 	img := site.Image
-	if sec := img.SectionAt(site.Addr); img.IsRelocatable() && sec != nil {
+	if sec := img.File.SectionAt(site.Addr); img.File.IsRelocatable() && sec != nil {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}
 	return hex(site.Addr)

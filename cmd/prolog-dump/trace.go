@@ -52,9 +52,9 @@ variables, by their types. --set sets those before.`,
   sudo prolog-dump -x ./server trace 'walk n->name:string i' -- ./server`,
 		ValidArgsFunction: s.completeQuoted,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var command []string
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				args, command = args[:n], args[n:]
+			args, command, err := o.who.words(cmd, args)
+			if err != nil {
+				return err
 			}
 			switch {
 			case input != "" && (object.object != "" || len(args) > 0 || command != nil):
@@ -81,6 +81,7 @@ variables, by their types. --set sets those before.`,
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	traceFlags(cmd, &o)
+	moreFlags(cmd, "exec", "vmlinux", "pid", "command", "if", "span", "stack", "max-hits", "format", "output")
 	return cmd
 }
 

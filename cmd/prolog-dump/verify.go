@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,16 +29,22 @@ prologue of all parameters at all sites, in registers or, with --convention reco
 records. It needs root, or CAP_BPF and CAP_PERFMON.`,
 		Example: `  sudo prolog-dump -k vmlinux verify 'get_page page'
   sudo prolog-dump verify ./server`,
-		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: s.completeDefinition,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := bpfexec.Available(); errors.Is(err, bpfexec.ErrPrivilege) || errors.Is(err, bpfexec.ErrStuck) {
 				return err
 			}
-			if isFile(args) {
-				return s.verifyImage(cmd, args[0])
+			if len(args) == 0 || isFile(args) {
+				path, rest, err := s.imageOf(args)
+				if err = cmp.Or(err, noMore(rest)); err != nil {
+					return err
+				}
+				return s.verifyImage(cmd, path)
 			}
-			return s.withPlan(cmd, args, func(_ *subject, p *plan.Plan, w io.Writer) error {
+			if err := oneDefinition(cmd, args); err != nil {
+				return &usageError{err}
+			}
+			return s.withPlan(cmd, args[0], func(_ *subject, p *plan.Plan, w io.Writer) error {
 				return s.verify(cmd, p, w)
 			})
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/shell"
 
 	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -22,6 +24,7 @@ import (
 
 // whose says whose hits are shown, and until when.
 type whose struct {
+	command  string
 	all      bool
 	pid      int
 	duration time.Duration
@@ -30,9 +33,31 @@ type whose struct {
 
 func (h *whose) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&h.pid, "pid", 0, "trace one process, until it ends; a path that -x names is that process's")
+	f.IntVarP(&h.pid, "pid", "p", 0, "trace one process, until it ends; a path that -x names is that process's")
+	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split as a shell does; or after --, word by word")
 	f.BoolVar(&h.all, "all", false, "trace all processes, not only COMMAND and what it starts")
 	f.DurationVar(&h.duration, "duration", 0, "end after this time, such as 10s; COMMAND goes on")
+}
+
+// words returns the command to run, of -c or after "--", and the other arguments.
+func (h *whose) words(cmd *cobra.Command, args []string) (rest, command []string, err error) {
+	rest = args
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		rest, command = args[:n], args[n:]
+	}
+	if cmd.Flags().Changed("pid") && h.pid <= 0 {
+		return nil, nil, usagef("--pid %d: no process has that number; --all traces all", h.pid)
+	}
+	if h.command == "" {
+		return rest, command, nil
+	}
+	if command != nil {
+		return nil, nil, usagef("-c and -- name two commands")
+	}
+	if command, err = shell.Fields(h.command, nil); err != nil || len(command) == 0 {
+		return nil, nil, usagef("-c %q: %w", h.command, cmp.Or(err, errors.New("it has no words")))
+	}
+	return rest, command, nil
 }
 
 // options sets whose hits a session reports: those of a process, those of the command and of all that it

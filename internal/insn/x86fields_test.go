@@ -67,11 +67,11 @@ func TestFieldsOfImages(t *testing.T) {
 	n := 0
 	for _, name := range fixtures.Names() {
 		img := testenv.Fixture(t, name)
-		if img.Arch().Machine != elf.EM_X86_64 || img.IsRelocatable() {
+		if img.Arch().Machine != elf.EM_X86_64 || img.File.IsRelocatable() {
 			continue
 		}
-		for _, s := range img.Sections() {
-			if code, err := img.Bytes(s.Addr, s.Size); err == nil && s.Exec {
+		for _, s := range img.File.Sections() {
+			if code, err := img.File.Bytes(s.Addr, s.Size); err == nil && s.Exec {
 				n += compareFields(t, name, code)
 			}
 		}

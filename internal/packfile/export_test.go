@@ -33,6 +33,3 @@ func Unpacked(d []byte) ([]byte, error) {
 	plain.Mapped = true
 	return plain.Assemble(f.own.Header()[sealed.AtFacts:sealed.AtParts], parts), nil
 }
-
-// ResealDelta makes all checksums of a delta right again.
-func ResealDelta(d []byte) { deltaKind.Reseal(d) }

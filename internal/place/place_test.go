@@ -27,7 +27,7 @@ func TestIsKernel(t *testing.T) {
 // TestStays: variables stay, but not those that a kernel frees when it has booted.
 func TestStays(t *testing.T) {
 	img := testenv.Open(t, testenv.Vmlinux(t))
-	marks, err := img.SymbolAddresses("jiffies_64", "_stext", "boot_command_line", "__init_begin", "__init_end", "linux_banner", "runqueues")
+	marks, err := img.File.SymbolAddresses("jiffies_64", "_stext", "boot_command_line", "__init_begin", "__init_end", "linux_banner", "runqueues")
 	if err != nil {
 		t.Fatal(err)
 	}

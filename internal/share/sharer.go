@@ -74,7 +74,7 @@ func (o Options) convention() prologue.Convention {
 // prologue returns the options of prologues for an image.
 func (o Options) prologue(img *dwarfloc.Image) prologue.Options {
 	return prologue.Options{
-		Arch: img.Arch(), BigEndian: img.BigEndian(), Reads: o.Reads, Convention: o.convention(), SignExtends: o.SignExtends, Stays: o.Stays,
+		Arch: img.Arch(), BigEndian: img.File.BigEndian(), Reads: o.Reads, Convention: o.convention(), SignExtends: o.SignExtends, Stays: o.Stays,
 	}
 }
 

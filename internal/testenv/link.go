@@ -26,7 +26,7 @@ func Linked(t TB, dir, path string) string {
 	}
 	defer img.Close()
 	ld := Tool(t, linkers[img.Arch().Name])
-	sections := slices.Clone(img.Sections())
+	sections := slices.Clone(img.File.Sections())
 	slices.SortFunc(sections, func(a, b image.Section) int { return int(int64(a.Addr) - int64(b.Addr)) })
 	var script strings.Builder
 	script.WriteString("SECTIONS {\n")

@@ -20,11 +20,11 @@ func symbolImage(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer img.Close()
-	id, err := hex.DecodeString(img.BuildID())
+	id, err := hex.DecodeString(img.File.BuildID())
 	if err != nil || len(id) == 0 {
 		return nil, fmt.Errorf("%s: no build ID", path)
 	}
-	addrs, err := img.SymbolAddresses("_stext", "_text")
+	addrs, err := img.File.SymbolAddresses("_stext", "_text")
 	if err != nil {
 		return nil, err
 	}

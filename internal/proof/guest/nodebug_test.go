@@ -48,9 +48,9 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	run(nil, "go", "build", "-o", own, path+"cmd/prolog-dump")
 	// The example carries the kernel's pack, and the tool finds it in a directory.
 	img := testenv.Open(t, k.Vmlinux)
-	id := img.BuildID()
+	id := img.File.BuildID()
 	small := filepath.Join(dir, "small.pack")
-	run(nil, own, "pack", "--no-cache", "--no-types", "-o", small, k.Vmlinux, "kfree_skb", "kfree_skb_reason", "sk_skb_reason_drop", "vfs_read", "get_page")
+	run(nil, own, "pack", "write", "--no-cache", "--no-types", "-o", small, k.Vmlinux, "kfree_skb", "kfree_skb_reason", "sk_skb_reason_drop", "vfs_read", "get_page")
 	here, err := filepath.Abs("../../../examples/fleet/packs")
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func predict(t *testing.T, k testKernel, size uint64) {
 		t.Fatal(err)
 	}
 	hash := fnv.New64a()
-	hash.Write([]byte(img.BuildID()))
+	hash.Write([]byte(img.File.BuildID()))
 	seed := setting(t, "GUEST_SEED", hash.Sum64())
 	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {
@@ -170,12 +170,12 @@ func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
 	}
 	out := make(patches)
 	for _, table := range tables {
-		marks, err := img.SymbolAddresses(table.from, table.to)
+		marks, err := img.File.SymbolAddresses(table.from, table.to)
 		if err != nil {
 			return nil, err
 		}
 		lo, hi := marks[table.from], marks[table.to]
-		d, err := img.Bytes(lo, hi-lo)
+		d, err := img.File.Bytes(lo, hi-lo)
 		if err != nil {
 			return nil, err
 		}

@@ -168,18 +168,18 @@ func (a *asker) everything(ctx context.Context) (damaged string) {
 
 // image asks for what needs no DWARF.
 func (a *asker) image() {
-	a.say("%s %v %v %s", a.img.BuildID(), a.img.IsRelocatable(), a.img.IsPositionIndependent(), a.img.DebugPath())
+	a.say("%s %v %v %s", a.img.File.BuildID(), a.img.File.IsRelocatable(), a.img.File.IsPositionIndependent(), a.img.File.DebugPath())
 	symbols := 0
-	for s := range a.img.Symbols() {
+	for s := range a.img.File.Symbols() {
 		if symbols++; symbols < 1000 {
 			a.say("%s %#x", s.Name, s.Addr)
 		}
 	}
-	for _, s := range a.img.Sections() {
-		name, lo, hi, ok := a.img.CodeRange(s.Addr)
-		at, err := a.img.FileOffset(s.Addr)
+	for _, s := range a.img.File.Sections() {
+		name, lo, hi, ok := a.img.File.CodeRange(s.Addr)
+		at, err := a.img.File.FileOffset(s.Addr)
 		a.failed("offset", err)
-		b, err := a.img.Bytes(s.Addr, min(s.Size, 64))
+		b, err := a.img.File.Bytes(s.Addr, min(s.Size, 64))
 		a.failed("bytes", err)
 		a.say("%s %#x: %s %#x-%#x %v, %#x, %x", s.Name, s.Addr, name, lo, hi, ok, at, b)
 	}

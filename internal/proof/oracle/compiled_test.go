@@ -59,7 +59,7 @@ func TestCompiled(t *testing.T) {
 				}
 				img := testenv.Open(t, path)
 				var loaded []uint64
-				for _, s := range img.Sections() {
+				for _, s := range img.File.Sections() {
 					loaded = append(loaded, s.Addr)
 				}
 				file, err := oracle.Open(t.Context(), path, "", loaded...)

@@ -79,8 +79,8 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 	}
 	mine, img := open(path)
 	theirs, other := open(linked)
-	if !img.IsRelocatable() || other.IsRelocatable() {
-		t.Fatalf("relocatable: %v, and linked by ld: %v", img.IsRelocatable(), other.IsRelocatable())
+	if !img.File.IsRelocatable() || other.File.IsRelocatable() {
+		t.Fatalf("relocatable: %v, and linked by ld: %v", img.File.IsRelocatable(), other.File.IsRelocatable())
 	}
 	if len(mine) != len(theirs) || len(mine) == 0 {
 		t.Fatalf("%d sites, linked by ld %d", len(mine), len(theirs))

@@ -44,7 +44,7 @@ func comparePerfLine(t *testing.T, perf, path string, img *dwarfloc.Image, defin
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := img.SymbolAddresses(m[1])
+		all, err := img.File.SymbolAddresses(m[1])
 		addr, ok := all[m[1]]
 		if err != nil || !ok {
 			t.Fatalf("perf names the symbol %s: %v", m[1], err)

@@ -125,12 +125,12 @@ func Second(ctx context.Context, img *dwarfloc.Image) (*oracle.File, error) {
 		return nil, &dwarfloc.NotToldError{Path: img.Path(), By: by, What: "anything to a second reader: values are proven with debug information"}
 	}
 	var loaded []uint64
-	if img.IsRelocatable() {
-		for _, s := range img.Sections() {
+	if img.File.IsRelocatable() {
+		for _, s := range img.File.Sections() {
 			loaded = append(loaded, s.Addr)
 		}
 	}
-	return oracle.Open(ctx, img.Path(), img.DebugPath(), loaded...)
+	return oracle.Open(ctx, img.Path(), img.File.DebugPath(), loaded...)
 }
 
 // how returns the options of the prologues that run here.

@@ -254,7 +254,7 @@ func TestUserPrograms(t *testing.T) {
 		if err != nil || c.Entry.Located < 1000 || c.Inline.Located < 1000 {
 			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located, c.Inline.Located, err)
 		}
-		file, err := oracle.Open(t.Context(), path, img.DebugPath())
+		file, err := oracle.Open(t.Context(), path, img.File.DebugPath())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,7 +110,7 @@ func (p *prover) add(s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, 
 	if way != nil {
 		j.addr = way.Addr
 	}
-	j.code.Insns, j.code.BigEndian = pro.Slid(p.world.bias), p.img.BigEndian()
+	j.code.Insns, j.code.BigEndian = pro.Slid(p.world.bias), p.img.File.BigEndian()
 	for i, a := range args {
 		at := -1
 		if first >= 0 {

@@ -34,7 +34,7 @@ const (
 
 func newWorld(img *dwarfloc.Image, o Options) (*world, error) {
 	lo, hi := ^uint64(0), uint64(0)
-	for _, s := range img.Sections() {
+	for _, s := range img.File.Sections() {
 		if s.Addr == 0 {
 			continue // per-CPU data is linked at zero
 		}

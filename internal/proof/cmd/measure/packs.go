@@ -34,7 +34,7 @@ type cost struct {
 
 // measurePacks packs prints what packs of images cost: bytes a site by part, and seconds. BENCH_CACHE names a directory with
 // Debian's kernels; arguments name other files. -series names a directory with kernels of one series, of which the second
-// table is, with deltas from each to the next.
+// table is.
 //
 //	go run ./internal/proof/cmd/measure packs -series bench/.cache/series > bench/PACKS.md
 func measurePacks() {

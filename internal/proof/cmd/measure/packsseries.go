@@ -15,7 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/pack"
 )
 
-// printSeries prints what packs of the kernels in a directory cost, with types and without, and deltas from each to the next.
+// printSeries prints what packs of the kernels in a directory cost, with types and without.
 func printSeries(dir string) error {
 	paths, err := filepath.Glob(filepath.Join(dir, "vmlinux-*"))
 	if err != nil {
@@ -30,9 +30,8 @@ func printSeries(dir string) error {
 		return n
 	}
 	slices.SortFunc(paths, func(a, b string) int { return number(a) - number(b) })
-	fmt.Print("\nA series of kernels: packs with types and without, and what makes each of the one before (`pack --delta`), in bytes.\n\n")
-	fmt.Print("| image | pack | seconds | delta | without types | delta |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")
-	var before [2]pack.File
+	fmt.Print("\nA series of kernels: packs with types and without, in bytes.\n\n")
+	fmt.Print("| image | pack | seconds | without types |\n| --- | ---: | ---: | ---: |\n")
 	for _, path := range paths {
 		var cells []string
 		for i, o := range []pack.Options{{}, {NoTypes: true}} {
@@ -40,20 +39,10 @@ func printSeries(dir string) error {
 			if err != nil {
 				return err
 			}
-			cells = append(cells, strconv.Itoa(len(now.Data)))
+			cells = append(cells, strconv.Itoa(len(now)))
 			if i == 0 {
 				cells = append(cells, fmt.Sprintf("%.1f", seconds))
 			}
-			delta := ""
-			if before[i].Data != nil {
-				var b bytes.Buffer
-				if err := pack.WriteDelta(&b, before[i], now); err != nil {
-					return err
-				}
-				delta = strconv.Itoa(b.Len())
-			}
-			cells = append(cells, delta)
-			before[i] = now
 		}
 		fmt.Printf("| %s | %s |\n", filepath.Base(path), strings.Join(cells, " | "))
 	}
@@ -61,15 +50,15 @@ func printSeries(dir string) error {
 }
 
 // written writes a pack in memory.
-func packsWritten(path string, o pack.Options) (pack.File, float64, error) {
+func packsWritten(path string, o pack.Options) ([]byte, float64, error) {
 	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
-		return pack.File{}, 0, err
+		return nil, 0, err
 	}
 	start := time.Now()
 	var b bytes.Buffer
 	if _, err := pack.Write(context.Background(), img, o, &b); err != nil {
-		return pack.File{}, 0, fmt.Errorf("%s: %w", path, err)
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
-	return pack.File{Data: b.Bytes(), Path: path}, time.Since(start).Seconds(), img.Close()
+	return b.Bytes(), time.Since(start).Seconds(), img.Close()
 }
