@@ -261,7 +261,6 @@ func (img *Image) prepare(symbols bool) error {
 			u.Unit, u.img = &img.index.Units[i], img
 			u.code.Unit, u.code.Image = u.Unit, img.code
 		}
-		img.dwarf.Begin()
 	})
 	return nil
 }

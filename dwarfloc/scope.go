@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // scope holds the entries of a function's variables. Params and Lookup choose from it.
@@ -22,6 +21,9 @@ type scoped struct {
 	paired bool // it describes a declared parameter: see resolver.params
 }
 
+// maxBlocks bounds how deeply blocks nest.
+const maxBlocks = 64
+
 // blocks says which lexical blocks a scope has.
 type blocks uint8
 
@@ -33,7 +35,7 @@ const (
 
 // read adds the variables below an entry.
 func (sc *scope) read(s *Site, e dw.Entry, b blocks, depth int, inside bool) error {
-	if !e.HasChildren() || depth > types.MaxDepth {
+	if !e.HasChildren() || depth > maxBlocks {
 		return nil
 	}
 	u := s.u.img.of(e.Unit)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
@@ -86,7 +88,7 @@ func (x *exporter) cPlace(s *plan.Site) string {
 func checkReads(p *plan.Plan) error {
 	if p.Target.Reads == prologue.ReadCast {
 		return fmt.Errorf("prologues with %v reads call %s, whose number only the kernel that loads them knows; those with kernel reads can be exported",
-			p.Target.Reads, prologue.CastFunction)
+			p.Target.Reads, references.CastFunction)
 	}
 	return nil
 }

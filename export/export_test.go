@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -175,7 +177,7 @@ func TestCast(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := export.C(&b, p, export.Options{Kernel: true}); err == nil || !strings.Contains(err.Error(), prologue.CastFunction) {
+	if err := export.C(&b, p, export.Options{Kernel: true}); err == nil || !strings.Contains(err.Error(), references.CastFunction) {
 		t.Errorf("C: %v", err)
 	}
 	if err := export.Go(&b, p); err == nil || b.Len() > 0 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
@@ -63,7 +65,7 @@ func (d *Dispatch) makeMaps() {
 		d.Maps[d.counterName] = mapSpec("probe_missing", slots)
 	}
 	if d.recordsName != "" {
-		d.Maps[d.recordsName] = mapSpec("probe_records", prologue.RecordMapSize(d.plan.RecordBytes))
+		d.Maps[d.recordsName] = mapSpec("probe_records", references.RecordMapSize(d.plan.RecordBytes))
 	}
 }
 
@@ -143,7 +145,7 @@ func NewDispatches(plans []*plan.Plan, spec func(plan, instance int) *ebpf.Progr
 			}
 			if x.outside {
 				d.recordsName = fmt.Sprintf("records_%s_%d", name, g.plan)
-				x.rename(g, prologue.RecordMap, d.recordsName)
+				x.rename(g, references.RecordMap, d.recordsName)
 			}
 		}
 		before := choose(x, "switch_"+name, first)
@@ -212,7 +214,7 @@ func (x *part) count(name string, slot int) (counts bool) {
 	for k, g := range x.groups {
 		for _, pro := range x.prologues[g.first:][:len(g.instances)] {
 			for i := range pro {
-				if pro[i].Reference() == prologue.MissingCounter {
+				if pro[i].Reference() == references.MissingCounter {
 					pro[i] = asm.LoadMapValue(pro[i].Dst, 0, uint32(8*(slot+k))).WithMetadata(pro[i].Metadata).WithReference(name)
 					counts = true
 				}

@@ -36,10 +36,10 @@ const maxNameLen = 15
 // With both conventions the function's type is renamed to NAME_INSTANCE: the kernel's symbol
 // for a compiled function is bpf_prog_TAG_NAME, with the name of the function's type.
 //
-// With prologue.ReadCast the calls of prologue.CastFunction are for the running kernel.
+// With prologue.ReadCast the calls of references.CastFunction are for the running kernel.
 //
 // The error wraps a *prologue.StackError if both functions together need more stack than a
-// kernel gives, ErrNotSupported if the running kernel lacks prologue.CastFunction, and
+// kernel gives, ErrNotSupported if the running kernel lacks references.CastFunction, and
 // ErrProgramMismatch if the function has more parameters than the plan fills.
 func Preprocess(p *plan.Plan, instance int, original asm.Instructions) (asm.Instructions, error) {
 	if instance < 0 || instance >= len(p.Instances) {

@@ -4,11 +4,12 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // callFrom makes an instance's prologue the entry function of a program. The entry calls the
@@ -25,7 +26,7 @@ func callFrom(instance int, pro, original asm.Instructions, outside bool) asm.In
 func enter(number int, before, original asm.Instructions, mark, with string, outside bool) asm.Instructions {
 	after := asm.Instructions{asm.Return()}
 	if outside {
-		after = asm.Instructions{prologue.ReleaseRecord(), asm.Return()}
+		after = asm.Instructions{references.ReleaseRecord(), asm.Return()}
 	}
 	return surround(number, before, after, original, mark, with)
 }

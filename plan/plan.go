@@ -99,10 +99,10 @@ type Options struct {
 	// moves along straight code to where it costs less, if that sees the same runs and values: see
 	// dwarfloc.Image.Along. The plan says so in Site.MovedFrom.
 	Cost func(addr uint64) int
-	// LargeRecords allows records that are too large for the stack: in the map prologue.RecordMap, which
+	// LargeRecords allows records that are too large for the stack: in the map references.RecordMap, which
 	// instances.Dispatch has. A plan for which the stack is enough uses that.
 	LargeRecords bool
-	// CountMissing makes prologues count in the map prologue.MissingCounter how often a condition
+	// CountMissing makes prologues count in the map references.MissingCounter how often a condition
 	// could not be computed, and so did not hold. It needs that map, which instances.Dispatch has.
 	CountMissing bool
 	// Sources are the directories to search for the source files of a lazy pattern.
@@ -152,7 +152,7 @@ type Plan struct {
 	Image      *dwarfloc.Image
 	Target     Target              // where it runs; Reads is not ReadAuto
 	Convention prologue.Convention // of all instances; not ConventionAuto
-	// RecordBytes is the room for a record in the map prologue.RecordMap, or 0 if records are on the
+	// RecordBytes is the room for a record in the map references.RecordMap, or 0 if records are on the
 	// stack: see Options.LargeRecords.
 	RecordBytes int
 	Sites       []Site

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/terminal"
@@ -38,8 +40,8 @@ const (
 	wordSize = asm.InstructionSize
 	// No source registers and none of the kernel's BPF_PSEUDO_ values.
 	addrMark    = 0xf
-	counterMark = 0xe // the value of MissingCounter
-	recordsMark = 0xd // that of RecordMap
+	counterMark = 0xe // the value of references.MissingCounter
+	recordsMark = 0xd // that of references.RecordMap
 
 	atomicXchg = 0xe1 // BPF_XCHG in an atomic operation
 )
@@ -153,7 +155,7 @@ func (a *assembler) call(f asm.BuiltinFunc) {
 	a.add(opJump|uint8(asm.Call), 0, 0, 0, int32(f))
 }
 
-// cast calls CastFunction. Its number is the running kernel's.
+// cast calls references.CastFunction. Its number is the running kernel's.
 func (a *assembler) cast() {
 	a.add(opJump|uint8(asm.Call), 0, asm.PseudoKfuncCall, 0, 0)
 }
@@ -235,7 +237,7 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 		}
 		switch {
 		case ins.IsKfuncCall():
-			ins = ins.WithReference(CastFunction)
+			ins = ins.WithReference(references.CastFunction)
 		case uint8(w) == opAdd && ins.Constant == atomicXchg:
 			// The constant stays: without it cilium/ebpf 0.22 writes an addition.
 			ins.OpCode = ins.OpCode.SetAtomicOp(asm.Xchg)
@@ -250,10 +252,10 @@ func (a *assembler) instructions(text func(note) string) (insns asm.Instructions
 				addrs = append(addrs, len(insns))
 			case counterMark:
 				ins.Src = asm.PseudoMapValue
-				ins = ins.WithReference(MissingCounter)
+				ins = ins.WithReference(references.MissingCounter)
 			case recordsMark:
 				ins.Src = asm.PseudoMapValue
-				ins = ins.WithReference(RecordMap)
+				ins = ins.WithReference(references.RecordMap)
 			}
 			at += wordSize
 			ins.Constant = int64(w>>32 | binary.LittleEndian.Uint64(a.code[at:])>>32<<32)

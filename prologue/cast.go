@@ -8,7 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Reads by loads. Since Linux 6.17 CastFunction makes a pointer to untyped memory of any address
+// Reads by loads. Since Linux 6.17 references.CastFunction makes a pointer to untyped memory of any address
 // (commit f2362a57aeff, "bpf: allow void* cast using bpf_rdonly_cast()"), from which a program
 // loads without a helper. It costs a move: the verifier puts one in place of the call
 // (bpf_fixup_kfunc_call in kernel/bpf/verifier.c).

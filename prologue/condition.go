@@ -17,11 +17,6 @@ import (
 // of a register goes before one of memory. One that faults is false, or does not count, as
 // Options.IfMissing says. Nothing computed for a condition is kept for an argument.
 
-// MissingCounter is the name of the map to which a prologue refers if Options.CountMissing is set: an
-// array with one value of 8 bytes. The prologue adds 1 to it when it ends the program because a
-// condition could not be computed.
-const MissingCounter = "condition_missing"
-
 // conditions lowers the conditions.
 func (f *fetcher) conditions() error {
 	f.tests = f.tests[:0]

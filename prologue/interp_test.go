@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -91,7 +93,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		n := ins.OpCode.Size().Sizeof()
 		switch class := ins.OpCode.Class(); class {
 		case asm.LdClass:
-			if ins.Reference() == prologue.MissingCounter {
+			if ins.Reference() == references.MissingCounter {
 				put(ins.Dst, counter)
 				break
 			}
@@ -166,7 +168,7 @@ func (w *world) interpret(p *prologue.Prologue, args int) (res bpfexec.Result, e
 		case asm.JumpClass:
 			op := ins.OpCode.JumpOp()
 			if ins.IsKfuncCall() {
-				if ins.Reference() != prologue.CastFunction || get(asm.R2) != 0 {
+				if ins.Reference() != references.CastFunction || get(asm.R2) != 0 {
 					panic("a call of " + ins.Reference())
 				}
 				addr := get(asm.R1)

@@ -2,34 +2,20 @@ package prologue
 
 import (
 	"github.com/cilium/ebpf/asm"
+
+	"github.com/bpfprologue/bpfprologue/internal/references"
 )
 
-// Records that do not fit on the stack are in a map, RecordMap, which has room for RecordSlots of them.
+// Records that do not fit on the stack are in a map, references.RecordMap.
 // A prologue takes one that is free: it begins to look at the number of its processor, and sets a mark
 // with an atomic exchange, so that a hit inside of another one, or on a processor that has changed
 // meanwhile, finds another. Who calls the user's program after the prologue clears the mark. If several
 // in a row are taken the program ends with the result 0, and the first word of the map counts that.
 const (
-	// RecordMap is the name of the map to which a prologue refers if Options.RecordBytes is set: an
-	// array with one value of RecordMapSize bytes.
-	RecordMap = "prologue_records"
-	// RecordSlots is how many records can be in use at a time.
-	RecordSlots = 64
-
-	recordHead  = 64 // bytes before the first slot: the count of hits for which none was free
 	recordTries = 6
-	recordBase  = asm.R8 // points to the record, and 8 bytes after its mark
+	recordBase  = references.RecordBase // points to the record, and 8 bytes after its mark
 	recordMark  = 1 << 20
 )
-
-// RecordMapSize returns the size of the value of RecordMap for records of so many bytes.
-func RecordMapSize(record int) int { return recordHead + RecordSlots*(8+record) }
-
-// ReleaseRecord returns the instruction that makes a record free again, to be executed after the user's
-// program.
-func ReleaseRecord() asm.Instruction {
-	return asm.Instruction{OpCode: asm.StoreImmOp(asm.DWord), Dst: recordBase, Offset: -8}
-}
 
 // slotAt returns where a slot is: on the stack, or, from recordMark on, in the record outside of it.
 func slotAt(slot int) (base asm.Register, off int) {
@@ -45,8 +31,8 @@ func (f *fetcher) takeRecord() {
 	f.call(asm.FnGetSmpProcessorId)
 	f.reg(asm.Mov, asm.R7, asm.R0)
 	for range recordTries {
-		f.imm(asm.And, asm.R7, RecordSlots-1)
-		f.wide(recordBase, recordsMark, recordHead<<32)
+		f.imm(asm.And, asm.R7, references.RecordSlots-1)
+		f.wide(recordBase, recordsMark, references.RecordHead<<32)
 		f.reg(asm.Mov, asm.R1, asm.R7)
 		f.imm(asm.Mul, asm.R1, int32(8+f.o.RecordBytes))
 		f.reg(asm.Add, recordBase, asm.R1)

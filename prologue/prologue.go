@@ -151,17 +151,13 @@ const (
 	// ReadLegacy is bpf_probe_read, for kernels before 5.5.
 	ReadLegacy
 	// ReadCast is loads from kernel memory (Linux 6.17), and bpf_probe_read_kernel where a load
-	// gives 0 or cannot be used. The prologue calls CastFunction, whose number in the running
+	// gives 0 or cannot be used. The prologue calls references.CastFunction, whose number in the running
 	// kernel's BTF the loader has to fill in; package instances does.
 	ReadCast
 	// ReadSleep is the helper bpf_copy_from_user, which reads pages of user memory that are not
 	// resident too. It is for programs of uprobes that may sleep (Linux 6.0): BPF_F_SLEEPABLE.
 	ReadSleep
 )
-
-// CastFunction is the kernel's function that ReadCast calls. Its calls refer to it by this name
-// and have the constant 0.
-const CastFunction = "bpf_rdonly_cast"
 
 // String returns the short, stable name of the kind of reads.
 func (r Reads) String() string {
@@ -197,10 +193,10 @@ type Options struct {
 	// divisor is 0, is 0, or with IfMissing does not count.
 	If        []*loc.Expr
 	IfMissing bool
-	// CountMissing counts conditions that could not be computed in the map MissingCounter.
+	// CountMissing counts conditions that could not be computed in the map references.MissingCounter.
 	CountMissing bool
 
-	// RecordBytes, if not 0, is the room for a record in the map RecordMap, a multiple of 8: records are
+	// RecordBytes, if not 0, is the room for a record in the map references.RecordMap, a multiple of 8: records are
 	// there, and not on the stack.
 	RecordBytes int
 
@@ -240,7 +236,7 @@ type Prologue struct {
 
 	Convention Convention // decided
 	Layout     Layout     // of the record, for ConventionRecord
-	// Outside is set if the record is in RecordMap, and ReleaseRecord must follow the user's program.
+	// Outside is set if the record is in references.RecordMap, and references.ReleaseRecord must follow the user's program.
 	Outside bool
 
 	key string

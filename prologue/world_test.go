@@ -31,7 +31,7 @@ type world struct {
 	helper func(f asm.BuiltinFunc, ok bool)
 
 	task    map[asm.BuiltinFunc]uint64 // what helpers without arguments return
-	missing uint64                     // the value of prologue.MissingCounter
+	missing uint64                     // the value of references.MissingCounter
 }
 
 // Task returns a number of the current task.

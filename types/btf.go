@@ -92,8 +92,8 @@ func (b *BTF) typeIn(id btf.ID, depth int) (*Type, error) {
 	if id == 0 {
 		return VoidType, nil
 	}
-	if depth > MaxDepth {
-		return nil, b.Error(&btf.Error{Msg: fmt.Sprintf("types are nested more than %d deep", MaxDepth)})
+	if depth > maxDepth {
+		return nil, b.Error(&btf.Error{Msg: fmt.Sprintf("types are nested more than %d deep", maxDepth)})
 	}
 	b.mu.Lock()
 	t := b.known[id]
@@ -120,7 +120,7 @@ func (b *BTF) typeIn(id btf.ID, depth int) (*Type, error) {
 // stored returns a type as it is stored, without the tags on it (btf_type_tag) but packfile.TagAtomic, and
 // whether one of these says that a pointer to it is a reference.
 func (b *BTF) stored(id btf.ID) (s btf.Type, reference dw.Tag, err error) {
-	for range MaxDepth {
+	for range maxDepth {
 		if s, err = b.Type(id); err != nil || s.Kind != btf.KindTypeTag || s.Named(packfile.TagAtomic) {
 			return s, reference, err
 		}

@@ -18,7 +18,8 @@ import (
 type DWARF struct {
 	index *index.Index
 	o     DWARFOptions
-	units []unitTypes // by number
+	once  sync.Once
+	units []unitTypes // by number; see begin
 	langs partialLangs
 
 	mu          sync.Mutex
@@ -41,15 +42,20 @@ type DWARFOptions struct {
 // NewDWARF returns the types of the debug information that an index is of. It reads nothing yet.
 func NewDWARF(x *index.Index, o DWARFOptions) *DWARF { return &DWARF{index: x, o: o} }
 
-// Begin makes room for the units of the index. It is called once, before any other method.
-func (d *DWARF) Begin() {
-	d.units = make([]unitTypes, len(d.index.Units))
-	for i := range d.units {
-		d.units[i].Unit, d.units[i].all = d.index.Units[i].Unit, d
-	}
+// begin makes room for the units of the index.
+func (d *DWARF) begin() {
+	d.once.Do(func() {
+		d.units = make([]unitTypes, len(d.index.Units))
+		for i := range d.units {
+			d.units[i].Unit, d.units[i].all = d.index.Units[i].Unit, d
+		}
+	})
 }
 
-func (d *DWARF) of(u *dw.Unit) *unitTypes { return &d.units[u.Number] }
+func (d *DWARF) of(u *dw.Unit) *unitTypes {
+	d.begin()
+	return &d.units[u.Number]
+}
 
 // Of returns the type that an attribute of a unit refers to; that of an attribute that is not there is void.
 func (d *DWARF) Of(u *dw.Unit, v dw.Value) (*Type, error) { return d.of(u).typeIn(v, 0) }
@@ -111,6 +117,7 @@ func (d *DWARF) define(key typeName) (*Type, error) {
 // definition finds the definition of a type with a name, by an entry of one of the tags, in the first
 // unit that has one. It returns nil if there is none.
 func (d *DWARF) definition(name string, tags []dw.Tag) (*Type, error) {
+	d.begin()
 	sel := d.index.SelectorFor(one(name))
 	units, ok, err := d.index.Mentions(context.Background(), &sel)
 	if err != nil {

@@ -37,8 +37,8 @@ func (u *unitTypes) typeIn(v dw.Value, depth int) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	if depth > MaxDepth {
-		return nil, u.Data.Errorf(".debug_info", off, "types are nested more than %d deep", MaxDepth)
+	if depth > maxDepth {
+		return nil, u.Data.Errorf(".debug_info", off, "types are nested more than %d deep", maxDepth)
 	}
 	return u.all.of(t).typeAt(off, depth)
 }
@@ -225,7 +225,7 @@ func readDims(e dw.Entry) ([]int64, error) {
 			}
 		})
 		dims = append(dims, n)
-		return len(dims) < MaxDepth, err
+		return len(dims) < maxDepth, err
 	})
 	return dims, err
 }

@@ -32,7 +32,7 @@ func (t *Type) Find(name string) (m Member, ok bool, err error) { return t.find(
 
 // find is Find at a recursion depth. tries counts the types searched, because they can form a cycle in a damaged file.
 func (t *Type) find(name string, depth int, tries *int) (m Member, ok bool, err error) {
-	if *tries++; depth > MaxDepth || *tries > maxMembers {
+	if *tries++; depth > maxDepth || *tries > maxMembers {
 		return m, false, nil
 	}
 	members, err := t.Members()
@@ -65,7 +65,7 @@ func (t *Type) MemberNames() ([]string, error) { return t.memberNames(nil, 0, ne
 
 // memberNames appends the names that find can find. tries is as for find.
 func (t *Type) memberNames(names []string, depth int, tries *int) ([]string, error) {
-	if *tries++; depth > MaxDepth || *tries > maxMembers || len(names) > maxMembers {
+	if *tries++; depth > maxDepth || *tries > maxMembers || len(names) > maxMembers {
 		return names, nil
 	}
 	members, err := t.Members()
@@ -94,7 +94,7 @@ func (t *Type) Padding(lo, hi uint64) (bool, error) { return t.padding(lo, hi, 0
 
 func (t *Type) padding(lo, hi uint64, depth int) (bool, error) {
 	t, err := t.Resolve()
-	if err != nil || depth > MaxDepth || !t.IsRecord() {
+	if err != nil || depth > maxDepth || !t.IsRecord() {
 		return false, err
 	}
 	members, err := t.Members()

@@ -38,7 +38,7 @@ func (t *Type) String() string {
 // spell returns what a declaration with this type has before and after the declared
 // name.
 func (t *Type) spell(depth int) (prefix, suffix string) {
-	if depth > MaxDepth {
+	if depth > maxDepth {
 		return "...", ""
 	}
 	elem := func() (*Type, string, string) {

@@ -129,8 +129,8 @@ type source interface {
 // VoidType stands for a missing DW_AT_type.
 var VoidType = &Type{Kind: Void, Name: "void", Size: -1}
 
-// MaxDepth bounds chains of typedefs, qualifiers and array elements, and how deeply what is made of types nests.
-const MaxDepth = 64
+// maxDepth bounds chains of typedefs, qualifiers and array elements, and how deeply what is made of types nests.
+const maxDepth = 64
 
 // Elem returns the type that a type is made of: what a pointer points to, an array's
 // element, what a typedef or a qualifier applies to, a function's result, or an
@@ -177,7 +177,7 @@ func (t *Type) resolve(depth int) (*Type, error) {
 		return r, nil
 	}
 	r := t
-	for range MaxDepth {
+	for range maxDepth {
 		named := r.Kind == Typedef || r.Kind == Qualified
 		if !named && (r.src == nil || !r.src.definedElsewhere(r)) {
 			t.real.Store(r)
@@ -350,3 +350,11 @@ func (t *Type) Enumerators() (out []Enumerator, err error) {
 	}
 	return out, nil
 }
+
+// PointerTo returns the type of a pointer.
+func PointerTo(t *Type, size int) *Type {
+	return &Type{Kind: Pointer, Size: int64(size), src: t.src, tag: dw.TagPointerType, to: t}
+}
+
+// WordType is the type of an address as a number.
+var WordType = &Type{Kind: Int, Name: "unsigned long", Size: 8}

@@ -130,7 +130,7 @@ func (a *Go) fill(to uint64) {
 // registers assigns a value of a type, off bytes from the beginning of the whole.
 func (a *Go) registers(t *types.Type, off uint64, depth int) (fits bool, err error) {
 	r, err := t.Resolve()
-	if err != nil || depth > types.MaxDepth {
+	if err != nil || depth > maxDepth {
 		return false, err
 	}
 	switch r.Kind {
@@ -197,7 +197,7 @@ func (a *Go) add(off, size uint64, l loc.Location) {
 // goAlign returns the alignment in bytes of a type on the stack: that of its largest scalar.
 func goAlign(t *types.Type, depth int) (int64, error) {
 	r, err := t.Resolve()
-	if err != nil || depth > types.MaxDepth {
+	if err != nil || depth > maxDepth {
 		return 1, err
 	}
 	align := int64(1)

@@ -274,7 +274,7 @@ func rustPair(t *types.Type, a *arch.Arch, depth int) (p Passing, ok bool, err e
 		return p, false, err
 	}
 	fat := len(members) == 2 && (strings.HasPrefix(t.Name, "&") || strings.HasPrefix(t.Name, "*"))
-	if len(members) != 1 && !fat || t.Size > int64(len(members)*a.WordSize) || fat && t.Size != 2*int64(a.WordSize) || depth > types.MaxDepth {
+	if len(members) != 1 && !fat || t.Size > int64(len(members)*a.WordSize) || fat && t.Size != 2*int64(a.WordSize) || depth > maxDepth {
 		return p, false, nil // or it contradicts itself
 	}
 	p = Passing{size: t.Size, align: int64(a.WordSize), separate: true}

@@ -16,6 +16,9 @@ type scalar struct {
 	packed    bool // not aligned
 }
 
+// maxDepth bounds how deeply structures nest.
+const maxDepth = 64
+
 // maxScalars bounds the numbers of an object that are looked at: those that are passed in registers have
 // no more, but larger ones are read too, for their alignment.
 const maxScalars = 256
@@ -32,7 +35,7 @@ type scalars struct {
 
 // add adds an object of type t. ok is false if it has something of which it is not known how that is passed.
 func (c *scalars) add(t *types.Type, l scalar, depth int) (ok bool, err error) {
-	if t, err = t.Resolve(); err != nil || depth > types.MaxDepth {
+	if t, err = t.Resolve(); err != nil || depth > maxDepth {
 		return false, err
 	}
 	if c.asked++; c.asked > maxScalars {

@@ -70,7 +70,7 @@ func (c *computation) variable(e *probe.Expr, t *types.Type, l loc.Location, r l
 }
 
 func (c *computation) value(e *probe.Expr, n *number) *dwarfloc.Variable {
-	t := types.NumberType(n.size, n.signed)
+	t := numberType(n.size, n.signed)
 	if n.to != nil {
 		t = types.PointerTo(n.to, n.size)
 	}

@@ -123,7 +123,7 @@ func inner(v *dwarfloc.Variable) bool {
 // one. The error for an unknown one is a *Mismatch.
 func typeNamed(s *dwarfloc.Site, n *probe.TypeName) (*types.Type, error) {
 	word := s.Image.Arch().WordSize
-	t := types.Common(n.Name, word)
+	t := common(n.Name, word)
 	if t == nil {
 		var err error
 		if t, err = s.NamedType(n.Name); err != nil {

@@ -35,15 +35,15 @@ import (
 // which Plan.Event reads, and what the kernel takes long to end is ended elsewhere
 // (instances.EndProbes). What a file may unpack to is bounded, and that can be changed (image.Options).
 // How kernel memory is read without a helper is prologue.ReadCast, and what that calls
-// prologue.CastFunction. Texts of others go to a terminal through terminal.Text, Line and Fprintf. Images
+// references.CastFunction. Texts of others go to a terminal through terminal.Text, Line and Fprintf. Images
 // that say that they are the same are told apart by image.File.Digest, Identity, and the type of that. Whether an
 // image has changed, or was closed, is also asked of the one that completes its types (dwarfloc.Image.Changed).
 // Probes move to where they cost less: Image.Along, Method.Cost. Several plans share programs:
 // instances.NewDispatches, LoadDispatches. Definitions compute: the kinds of probe.Expr for that, TypeName,
 // StepRange and TypeBytes; what an expression asks of the current task and of texts is loc.Task, OpTask,
 // OpText, OpGlob, Glob and Expr.Pattern. Programs run under conditions (Expr.Conjuncts, plan.Condition), and those
-// that cannot be computed are counted (prologue.MissingCounter, Dispatched.Missing,
-// Session.Missing); why nothing is attached is Plan.Nothing, ErrNever. Large records are in a map (prologue.RecordMap, RecordSlots, RecordMapSize, RecordSize,
+// that cannot be computed are counted (references.MissingCounter, Dispatched.Missing,
+// Session.Missing); why nothing is attached is Plan.Nothing, ErrNever. Large records are in a map (references.RecordMap, RecordSlots, RecordMapSize, RecordSize,
 // ReleaseRecord, Dispatched.Crowded), and user memory that is not resident is read with
 // prologue.ReadSleep (plan.Target.UserSpace). Hits are counted in the kernel
 // (tracer.OpenSummary, SummaryOptions, HistogramOf, Summary, and the six words for what hits are told apart

@@ -16,35 +16,35 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
-
-	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-// ErrNoCast is wrapped by Resolve's error if the running kernel lacks prologue.CastFunction.
+// ErrNoCast is wrapped by Resolve's error if the running kernel lacks references.CastFunction.
 var ErrNoCast = errors.New("the running kernel cannot cast addresses to memory: that needs Linux 6.17")
 
-// number is what the kernel knows prologue.CastFunction by: its type in the kernel's BTF.
+// number is what the kernel knows references.CastFunction by: its type in the kernel's BTF.
 var number = sync.OnceValues(func() (btf.TypeID, error) {
 	types, err := btf.LoadKernelSpec()
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNoCast, err)
 	}
 	var fn *btf.Func
-	if err := types.TypeByName(prologue.CastFunction, &fn); err != nil {
+	if err := types.TypeByName(references.CastFunction, &fn); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNoCast, err)
 	}
 	return types.TypeID(fn)
 })
 
-// Resolve fills in what the kernel knows prologue.CastFunction by in the calls of a prologue.
+// Resolve fills in what the kernel knows references.CastFunction by in the calls of a prologue.
 func Resolve(insns asm.Instructions) error {
 	for i := range insns {
 		ins := &insns[i]
-		if !ins.IsKfuncCall() || ins.Reference() != prologue.CastFunction {
+		if !ins.IsKfuncCall() || ins.Reference() != references.CastFunction {
 			continue
 		}
 		id, err := number()
@@ -96,7 +96,7 @@ var Casts = sync.OnceValue(func() bool {
 // call is an instruction as prologues have it.
 func call() asm.Instruction {
 	ins := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall}
-	return ins.WithReference(prologue.CastFunction)
+	return ins.WithReference(references.CastFunction)
 }
 
 // SignExtends reports whether the kernel has moves that extend signs, and loads that do from what
