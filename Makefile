@@ -24,7 +24,7 @@ DEPS := \
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
 build: ## Build the tool into bin/
@@ -44,15 +44,21 @@ demo: ## Resolve and print fetch prologues for an embedded image (no root, no ke
 CONCURRENT := ./image ./debuginfod ./dwarfloc ./sites ./plan ./coverage ./instances ./tracer ./stacks ./recording ./examples/... \
 	./internal/index ./internal/mapping ./internal/store ./internal/share ./internal/bpfexec ./internal/kernelhas ./internal/settings
 
+# What needs kernel images, compilers, emulators or other tools, or takes minutes: make test-all has it.
+PROOF := $(shell $(GO) list ./internal/proof/... | grep -v /fixturetest)
+QUICK := $(filter-out $(PROOF),$(shell $(GO) list $(PACKAGES)))
+
 .PHONY: test
-test: deps vmlinux sources ## Install what the tests need, vet, run all tests, with the race detector what runs side by side
+test: ## Run what needs no download but Go modules: units, goldens, fixtures, fuzz seeds, documentation; as root also this kernel's verifier and uprobes
 	$(GO) vet $(PACKAGES)
-	$(GO) test -race -timeout 20m $(CONCURRENT)
-	$(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES)))
-	@echo "every site and every distinct prologue of a whole kernel, without the race detector:"
-	ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/proof/oracle ./internal/proof/prove
-	@echo "probes in a live kernel that an emulator runs:"
-	$(GO) test -timeout 20m -count=1 -v ./internal/proof/guest
+	@scripts/quick-tests $(QUICK)
+
+.PHONY: test-all
+test-all: deps vmlinux sources ## Install what all tests need, and run what make test leaves out: kernels, compilers, emulated machines; and the race detector
+	@scripts/stage "race detector" $(GO) test -race -timeout 20m $(CONCURRENT)
+	@scripts/stage "tests" $(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES)))
+	@scripts/stage "every site and every distinct prologue of a whole kernel" env ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/proof/oracle ./internal/proof/prove
+	@scripts/stage "probes in a live kernel that an emulator runs" $(GO) test -timeout 20m -count=1 -v ./internal/proof/guest
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds the linter: a minute or two)

@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -183,7 +184,7 @@ func variableLine(t testing.TB, img *Image, v *Variable) string {
 		_ = checkError(t, err)
 	}
 	where := v.Loc.Text(img.Arch())
-	if v.Located() && (v.Loc.Kind == loc.KindNone || where == "" || v.Loc.Rule == loc.RuleNone) {
+	if v.Located() && (v.Loc.Kind == loc.KindNone || where == "" || v.Loc.Rule == rule.None) {
 		t.Fatalf("%s is located, but where (%q) and by which rule (%v)?", v.Name, where, v.Loc.Rule)
 	}
 	line := fmt.Sprintf("%s %s, %s, %d bytes: ", v.Role, v.Name, v.Type, size)

@@ -1,7 +1,7 @@
 package dwarfloc
 
 import (
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 )
 
 // With views, a list can say what a parameter is before the body's first statement, and what it is after it, at one address.
@@ -25,7 +25,7 @@ func (s *Site) boundTooLate(c *chosen) (bool, error) {
 		passed, err := s.callersHave(c.expr)
 		return !passed && err == nil, err
 	}
-	if c.rule != loc.RuleLaterView || c.later <= 1 {
+	if c.rule != rule.LaterView || c.later <= 1 {
 		return false, nil
 	}
 	at := s.here()

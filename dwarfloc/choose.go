@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -20,7 +21,7 @@ type chosen struct {
 	lo     uint64 // start of the entry's range
 	hi     uint64 // end of the entry's range; 0 if it has none
 	viewed bool   // the list has views
-	later  uint64 // how many views after the site's the entry begins, under loc.RuleLaterView
+	later  uint64 // how many views after the site's the entry begins, under rule.LaterView
 	// changed is set if the entry follows another one, with another expression, that covers no code: both begin at one address.
 	changed bool
 	// others is set if the list has any entries with addresses.
@@ -36,23 +37,23 @@ func (u *unit) choose(list, views dw.Value, at place, first bool) (chosen, error
 	seen, viewed := false, false
 	var before chosen
 	l := u.Locations(list, views)
-	for e := (dw.LocEntry{}); exact.rule == loc.RuleNone && l.Next(&e); {
+	for e := (dw.LocEntry{}); exact.rule == rule.None && l.Next(&e); {
 		c := chosen{expr: e.Expr, off: e.Off, lo: e.Lo, hi: e.Hi}
 		seen, viewed = seen || !e.Default, viewed || e.Viewed
 		switch {
 		case e.Default:
-			fallback, fallback.rule = c, loc.RuleDefault
+			fallback, fallback.rule = c, rule.Default
 		case !e.Viewed:
 			if first && e.Lo == addr && e.Hi == addr {
-				exact, exact.rule = c, loc.RuleFirst
+				exact, exact.rule = c, rule.First
 			} else if addr >= e.Lo && addr < e.Hi {
-				exact, exact.rule = c, loc.RuleAddress
+				exact, exact.rule = c, rule.Address
 			}
 		case (e.Lo < addr || e.Lo == addr && e.VLo <= view) && (addr < e.Hi || addr == e.Hi && view < e.VHi):
-			exact, exact.rule = c, loc.RuleView
+			exact, exact.rule = c, rule.View
 			exact.changed = before.expr != nil && before.lo == e.Lo && before.hi == e.Lo && !bytes.Equal(before.expr, e.Expr)
-		case e.Lo == addr && e.VLo >= view && e.Hi >= e.Lo && later.rule == loc.RuleNone:
-			later, later.rule, later.later = c, loc.RuleLaterView, e.VLo-view
+		case e.Lo == addr && e.VLo >= view && e.Hi >= e.Lo && later.rule == rule.None:
+			later, later.rule, later.later = c, rule.LaterView, e.VLo-view
 		}
 		before = c
 	}
@@ -61,9 +62,9 @@ func (u *unit) choose(list, views dw.Value, at place, first bool) (chosen, error
 	}
 	out := fallback
 	switch {
-	case exact.rule != loc.RuleNone:
+	case exact.rule != rule.None:
 		out = exact
-	case later.rule != loc.RuleNone:
+	case later.rule != rule.None:
 		out = later
 	}
 	out.sec, out.others, out.viewed = l.Section, seen, viewed

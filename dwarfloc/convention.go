@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -253,7 +254,7 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 	}
 	located := v.Located()
 	same := located && k != signatureChanged && (equalLocation(&v.Loc, &l) || truth(v, &l))
-	late := located && !same && c.rule == loc.RuleWhole && s.setFirst(&v.Loc)
+	late := located && !same && c.rule == rule.Whole && s.setFirst(&v.Loc)
 	switch {
 	case same:
 		return true, nil
@@ -273,7 +274,7 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a constant, and an argument is passed"}
 		return true, nil
 	}
-	l.Rule = loc.RuleABI
+	l.Rule = rule.ABI
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
 }

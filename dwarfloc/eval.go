@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -204,7 +205,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 		if err != nil {
 			return nil, loc.Reason{}, err
 		}
-		if c.rule == loc.RuleNone {
+		if c.rule == rule.None {
 			return nil, loc.Reason{Code: loc.ReasonNoFrameInfo, Detail: "the list at DW_AT_frame_base does not cover the site"}, nil
 		}
 		expr, sec, off = c.expr, c.sec, c.off

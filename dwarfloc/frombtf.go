@@ -32,7 +32,7 @@ type BTFOptions struct {
 }
 
 // FromBTF makes an image of what the BTF of a kernel says. Its sites are entries of functions, without any inlined
-// instance: runs of inlined bodies are not seen. Arguments are where the calling convention says (loc.RuleABIBTF), for
+// instance: runs of inlined bodies are not seen. Arguments are where the calling convention says (rule.ABIBTF), for
 // functions that the compiler may have changed there are reasons. The error is an *image.FormatError if the BTF is
 // damaged.
 func FromBTF(o BTFOptions) (*Image, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -80,7 +81,7 @@ func given(name string, l loc.Location, r loc.Reason) *Variable {
 	v := &Variable{Name: name, Role: RoleGiven, Type: types.WordType, Entries: 1, Reason: r}
 	if r.Code == loc.ReasonNone {
 		v.Loc = l
-		v.Loc.Rule = loc.RuleGiven
+		v.Loc.Rule = rule.Given
 	}
 	return v
 }

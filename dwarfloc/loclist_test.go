@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -31,7 +32,7 @@ func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
 	if err != nil {
 		return err.Error()
 	}
-	if c.rule == loc.RuleNone {
+	if c.rule == rule.None {
 		return fmt.Sprintf("none, others %v", c.others)
 	}
 	site := &Site{Image: u.img, u: u, Addr: dwarftest.TextAddr + addr}
@@ -131,7 +132,7 @@ func TestLocationLists(t *testing.T) {
 		addr  uint64
 		first bool
 		want  loc.Rule
-	}{{4, true, loc.RuleFirst}, {4, false, loc.RuleAddress}, {5, true, loc.RuleAddress}} {
+	}{{4, true, rule.First}, {4, false, rule.Address}, {5, true, rule.Address}} {
 		if got, err := first.choose(off(0), dw.Value{}, place{dwarftest.TextAddr + c.addr, 0}, c.first); err != nil || got.rule != c.want {
 			t.Errorf("at +%#x, first %v: %v, %v, want %v", c.addr, c.first, got.rule, err, c.want)
 		}

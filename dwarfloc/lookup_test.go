@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -75,7 +76,7 @@ func TestPointee(t *testing.T) {
 	if got, want := o.Type.String()+" "+o.Loc.Text(img.Arch()), "struct cursor {%rsi:8, %rsi + %rdx:8, %rdi:8}"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if o.Loc.Rule == loc.RuleNone {
+	if o.Loc.Rule == rule.None {
 		t.Error("the object has a location, and no rule says how it was chosen")
 	}
 	if _, err := compute.Pointee(o); err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -72,7 +73,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			switch variadic, err := isVariadic(e); {
 			case err != nil:
 				t.Fatal(err)
-			case v.Loc.Rule == loc.RuleWhole && s.setFirst(&v.Loc):
+			case v.Loc.Rule == rule.Whole && s.setFirst(&v.Loc):
 				later = "not compared: in a register that the function sets first"
 			case variadic && v.Loc.Kind == loc.KindPieces && sameRegister(&v.Loc, &stackPointer):
 				later = "not compared: on the stack as it is later" // clang
@@ -80,7 +81,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			if strings.HasPrefix(verdict, "differ") && later != "" {
 				// The answer is then the convention's.
 				verdict = later
-				if got, err := s.Lookup(x.u.Text(x.name)); err != nil || got.Loc.Rule != loc.RuleABI || !equalLocation(&got.Loc, &l) {
+				if got, err := s.Lookup(x.u.Text(x.name)); err != nil || got.Loc.Rule != rule.ABI || !equalLocation(&got.Loc, &l) {
 					verdict = "differ: and that is the answer"
 				}
 			}
@@ -142,7 +143,7 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 	if v == nil {
 		return "no variable", ""
 	}
-	if part := v.Loc.Pieces; v.Loc.Kind == loc.KindMemory && v.Loc.Rule == loc.RuleWhole || slices.ContainsFunc(part, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory }) {
+	if part := v.Loc.Pieces; v.Loc.Kind == loc.KindMemory && v.Loc.Rule == rule.Whole || slices.ContainsFunc(part, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory }) {
 		return "not compared: the variable is on the stack", ""
 	}
 	l, r, err := abi.Returned(v.Type, s.u.Lang, s.Image.machine()) // no e* has variable arguments
@@ -176,7 +177,7 @@ func judge(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool)
 		return "equal"
 	case equal:
 		return "not compared: DWARF has nothing that is used"
-	case v.Loc.Rule != loc.RuleView && v.Reason.Code == loc.ReasonMissingPiece && v.raw.u.code.GNU():
+	case v.Loc.Rule != rule.View && v.Reason.Code == loc.ReasonMissingPiece && v.raw.u.code.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
 	case img.File.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && equalExpr(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning
@@ -184,9 +185,9 @@ func judge(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool)
 		return "equal, by address, of which DWARF has the slot" // clang
 	case atHome(img, l, &v.Loc):
 		return "equal, by the slot that the caller has for it" // GCC stores it there later
-	case v.Loc.Rule == loc.RuleWhole && v.Loc.Kind == loc.KindMemory && l.Kind == loc.KindMemory && aboveBy(&v.Loc, l, uint64(img.Arch().SP)) > 0:
+	case v.Loc.Rule == rule.Whole && v.Loc.Kind == loc.KindMemory && l.Kind == loc.KindMemory && aboveBy(&v.Loc, l, uint64(img.Arch().SP)) > 0:
 		return "not compared: on the stack as it is later" // clang, with variable arguments
-	case v.Loc.Rule == loc.RuleWhole && l.Kind == loc.KindMemory && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpReg && img.Arch().SP != uint16(v.Loc.Expr.K):
+	case v.Loc.Rule == rule.Whole && l.Kind == loc.KindMemory && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpReg && img.Arch().SP != uint16(v.Loc.Expr.K):
 		// GCC has a structure that is passed by address where the body keeps the address, as if that were so at the entry.
 		return "not compared: by address, which DWARF has where it is later"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -94,26 +95,26 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 			}
 			v.Loc = loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(str), 0)}
 		}
-		v.Loc.Rule = loc.RuleConstant
+		v.Loc.Rule = rule.Constant
 		return nil
 	case x.location.Form == 0:
 		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut}
 		return nil
 	case x.location.IsBlock():
-		*c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: loc.RuleWhole}
+		*c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: rule.Whole}
 	default:
 		var err error
 		if *c, err = x.u.choose(x.location, x.views, s.here(), s.takesFirst(x)); err != nil {
 			return err
 		}
-		if c.rule == loc.RuleNone {
+		if c.rule == rule.None {
 			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite}
 			if !c.others {
 				v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "its location list is empty"}
 			}
 			return nil
 		}
-		if c.rule == loc.RuleLaterView && (!s.bindsLater(x) || !x.u.code.TracksAssignments()) {
+		if c.rule == rule.LaterView && (!s.bindsLater(x) || !x.u.code.TracksAssignments()) {
 			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
@@ -127,7 +128,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 	v.raw = rawLocation{c.expr, ev.u, c.sec, c.off}
 	l := &v.Loc
 	r, err := ev.locate(c.expr, c.sec, c.off, l)
-	if err == nil && r.Code == loc.ReasonNone && c.rule == loc.RuleWhole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
+	if err == nil && r.Code == loc.ReasonNone && c.rule == rule.Whole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
 		r, err = ev.frameIsSet()
 	}
 	if err == nil && r.Code == loc.ReasonNone {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -31,7 +32,7 @@ import (
 // reassigned reports whether a parameter's location where a body begins may be the one of a
 // value that the body assigns.
 func (s *Site) reassigned(v *Variable, x *varEntry, c *chosen) (bool, error) {
-	if !v.Located() || c.rule == loc.RuleFirst || !s.takesFirst(x) {
+	if !v.Located() || c.rule == rule.First || !s.takesFirst(x) {
 		return false, nil
 	}
 	switch {

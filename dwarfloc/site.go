@@ -11,7 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 )
 
 // SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
@@ -527,7 +527,7 @@ func (s *Site) slots(e dw.Entry) (slots, others int, declared []declPosition, er
 			}
 			if !v.IsBlock() {
 				c, err := u.choose(v, dw.Value{}, place{s.Addr, 0}, true)
-				if err != nil || c.rule != loc.RuleNone {
+				if err != nil || c.rule != rule.None {
 					others++ // damage is told where the parameter is asked for
 				}
 				return

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -89,7 +90,7 @@ func TestNotStoredKernel(t *testing.T) {
 // byConvention reports whether the calling convention gives a parameter's location, and a
 // register.
 func byConvention(v *dwarfloc.Variable) bool {
-	return v.Loc.Rule == loc.RuleABI && v.Loc.Kind == loc.KindRegister
+	return v.Loc.Rule == rule.ABI && v.Loc.Kind == loc.KindRegister
 }
 
 // notStoredAt looks for an example.

@@ -8,12 +8,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/disasm"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )

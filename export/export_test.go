@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )

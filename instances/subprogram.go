@@ -4,12 +4,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 )
 
 // callFrom makes an instance's prologue the entry function of a program. The entry calls the

@@ -18,7 +18,7 @@ func TestNames(t *testing.T) {
 	if got := (Reason{ReasonUnsupported, "DW_OP_call2"}).String(); got != "unsupported-operation: DW_OP_call2" {
 		t.Error(got)
 	}
-	for r := RuleNone; int(r) < len(ruleText); r++ {
+	for r := Rule(0); int(r) < len(ruleText); r++ {
 		if r.String() == "" || r.Describe() == "" {
 			t.Errorf("rule %d has no name or text", r)
 		}

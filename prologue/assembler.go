@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
 

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
+	"github.com/bpfprologue/bpfprologue/internal/references"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 

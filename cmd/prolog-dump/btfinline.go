@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/btfinline"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -38,7 +38,7 @@ in another place.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, btf.Close()) }()
-			a, err := coverage.AgreeInline(cmd.Context(), btf, dwarf)
+			a, err := btfinline.AgreeInline(cmd.Context(), btf, dwarf)
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ in another place.`,
 	return cmd
 }
 
-func (s *settings) printAgreement(w *bufio.Writer, a *coverage.Agreement) error {
+func (s *settings) printAgreement(w *bufio.Writer, a *btfinline.Agreement) error {
 	if s.format == "json" {
 		return printObject(w, a)
 	}

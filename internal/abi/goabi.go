@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -95,7 +96,7 @@ func (a *Go) Place(t *types.Type) (l loc.Location, r loc.Reason, err error) {
 	}
 	a.align(align)
 	// The first argument is after the return address, which arm64 leaves room for too.
-	l = loc.Location{Kind: loc.KindMemory, Rule: loc.RuleABI, Expr: Register(a.arch.SP, uint64(int64(a.arch.WordSize)+a.stack))}
+	l = loc.Location{Kind: loc.KindMemory, Rule: rule.ABI, Expr: Register(a.arch.SP, uint64(int64(a.arch.WordSize)+a.stack))}
 	a.stack += size
 	return l, loc.Reason{}, nil
 }
@@ -115,7 +116,7 @@ func (a *Go) inRegisters(size uint64) (l loc.Location, r loc.Reason) {
 	} else {
 		l = loc.Location{Kind: loc.KindPieces, Pieces: a.pieces}
 	}
-	l.Rule = loc.RuleABI
+	l.Rule = rule.ABI
 	return l, r
 }
 

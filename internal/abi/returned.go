@@ -3,6 +3,7 @@ package abi
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -24,7 +25,7 @@ func Returned(t *types.Type, lang uint64, a Machine) (l loc.Location, r loc.Reas
 		l, r = inRegisters(&p, a.Arch, a.Results)
 	}
 	if l.Kind != loc.KindNone {
-		l.Rule = loc.RuleABI
+		l.Rule = rule.ABI
 	}
 	return l, r, nil
 }

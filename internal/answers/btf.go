@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -474,7 +475,7 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		}
 		if known && !pass.Nothing() {
 			x.Loc, x.Reason = next.Next(&pass)
-			x.Loc.Rule = loc.RuleABIBTF
+			x.Loc.Rule = rule.ABIBTF
 		} else if known {
 			x.Reason = notDescribed("where a value without bytes is")
 		}
@@ -513,7 +514,7 @@ func (v btfValues) Result(Place) (x Value, err error) {
 	}
 	x.Loc, x.Reason, err = abi.Returned(x.Type, dw.LangC, v.t.machine)
 	if x.Reason.Code == loc.ReasonNone {
-		x.Loc.Rule = loc.RuleABIBTF
+		x.Loc.Rule = rule.ABIBTF
 	}
 	return x, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -129,7 +130,7 @@ func (v btfValues) placed(declared []btf.Param) (out []Value, err error) {
 			} else if x.LowBit, err = LowBit(&x.Loc, x.Type); err != nil {
 				return nil, err
 			} else {
-				x.Loc.Rule = loc.RuleBTFInline
+				x.Loc.Rule = rule.BTFInline
 			}
 		}
 		out = append(out, x)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -96,7 +97,7 @@ func given(s *dwarfloc.Site, name string, l loc.Location, r loc.Reason) *dwarflo
 	v := &dwarfloc.Variable{Name: name, Role: dwarfloc.RoleGiven, Type: types.WordType, Entries: 1, Reason: r, Site: s}
 	if r.Code == loc.ReasonNone {
 		v.Loc = l
-		v.Loc.Rule = loc.RuleGiven
+		v.Loc.Rule = rule.Given
 	}
 	return v
 }

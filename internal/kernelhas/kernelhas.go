@@ -16,12 +16,12 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/bpfprologue/bpfprologue/internal/references"
-
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
+
+	"github.com/bpfprologue/bpfprologue/internal/references"
 )
 
 // ErrNoCast is wrapped by Resolve's error if the running kernel lacks references.CastFunction.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -249,7 +250,7 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 	}
 	c.types(at, p, v)
 	switch {
-	case v.Loc.Rule == loc.RuleABI && !s.Inlined:
+	case v.Loc.Rule == rule.ABI && !s.Inlined:
 		// What the debug information says is in doubt, and nothing else is read here.
 		c.Totals["parameters by the calling convention"]++
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -124,7 +125,7 @@ func (a *asker) variable(v *dwarfloc.Variable) {
 		}
 		return
 	}
-	if v.Loc.Kind == loc.KindNone || where == "" || v.Loc.Rule == loc.RuleNone {
+	if v.Loc.Kind == loc.KindNone || where == "" || v.Loc.Rule == rule.None {
 		a.fault("wrong", "%s is located, but where (%q) and by which rule (%v)?", v.Name, where, v.Loc.Rule)
 	}
 	a.location(v, &v.Loc)

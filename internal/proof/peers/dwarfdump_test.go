@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -176,7 +177,7 @@ func (e *dumped) parameter(name string) (found *dumped) {
 }
 
 // place returns the place that an entry has at a site.
-func (e *dumped) place(s *dwarfloc.Site, rule loc.Rule) (place, bool) {
+func (e *dumped) place(s *dwarfloc.Site, chosen loc.Rule) (place, bool) {
 	if lines := e.attrs["const_value"]; lines != nil {
 		if !dumpConstant.MatchString(lines[0]) {
 			return place{}, false
@@ -190,7 +191,7 @@ func (e *dumped) place(s *dwarfloc.Site, rule loc.Rule) (place, bool) {
 	}
 	covering, touching := byAddress(list, s.Addr)
 	views := e.attrs["GNU_locviews"] != nil
-	if covering == nil || views && (touching > 1 || rule == loc.RuleLaterView) {
+	if covering == nil || views && (touching > 1 || chosen == rule.LaterView) {
 		return place{}, false
 	}
 	return expression(covering.operations)

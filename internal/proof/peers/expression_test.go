@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -233,7 +234,7 @@ func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, 
 		// moved the stack pointer yet.
 		return false
 	}
-	if v.Loc.Rule == loc.RuleABI || v.Reason.Code == loc.ReasonContradictory || v.Reason.Code == loc.ReasonReassigned {
+	if v.Loc.Rule == rule.ABI || v.Reason.Code == loc.ReasonContradictory || v.Reason.Code == loc.ReasonReassigned {
 		return false // the debug information is in doubt, and all these tools follow it
 	}
 	if v.Reason.Code == loc.ReasonVectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -169,7 +169,7 @@ func compareGDB(t *testing.T, img *dwarfloc.Image, path string, sites []*dwarflo
 		}
 		for _, v := range params {
 			theirs := answer.variables[v.Name]
-			if theirs == nil || theirs.twice || v.Entries > 1 || v.Loc.Rule == loc.RuleLaterView {
+			if theirs == nil || theirs.twice || v.Entries > 1 || v.Loc.Rule == rule.LaterView {
 				continue
 			}
 			if theirs.out {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -74,15 +75,15 @@ func byView(list []entry, addr, view uint64) (*entry, loc.Rule) {
 	}
 	for i := range list {
 		if e := &list[i]; before(e.lo, e.vlo, addr, view) && !before(e.hi, e.vhi, addr, view) {
-			return e, loc.RuleView
+			return e, rule.View
 		}
 	}
 	for i := range list {
 		if e := &list[i]; e.lo == addr && e.vlo > view {
-			return e, loc.RuleLaterView
+			return e, rule.LaterView
 		}
 	}
-	return nil, loc.RuleNone
+	return nil, rule.None
 }
 
 // TestReadelfViews compares every parameter that has a list with views: the rule that chose

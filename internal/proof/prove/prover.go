@@ -11,8 +11,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/share"
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -172,7 +172,7 @@ func (p *prover) expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument, at
 		e.unchecked = true
 		return e
 	}
-	if site == nil || derived(&a) || a.Variable.Loc.Rule == loc.RuleABI {
+	if site == nil || derived(&a) || a.Variable.Loc.Rule == rule.ABI {
 		e.unchecked = true
 		return e
 	}

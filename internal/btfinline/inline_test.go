@@ -1,4 +1,4 @@
-package coverage_test
+package btfinline_test
 
 import (
 	"encoding/binary"
@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/btfinline"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -64,7 +64,7 @@ func TestAgreeInline(t *testing.T) {
 	w := &inlineWriter{names: []byte{0}, n: main.n}
 	w.names = nil // offsets go on after those of the types that it builds on
 	base := uint32(len(main.names))
-	want := &coverage.Agreement{Other: 1}
+	want := &btfinline.Agreement{Other: 1}
 	var places []uint32
 	for _, s := range sites {
 		if !s.Inlined() {
@@ -127,7 +127,7 @@ func TestAgreeInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer btf.Close()
-	got, err := coverage.AgreeInline(t.Context(), btf, img)
+	got, err := btfinline.AgreeInline(t.Context(), btf, img)
 	if err != nil {
 		t.Fatal(err)
 	}
