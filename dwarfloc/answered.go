@@ -298,7 +298,7 @@ func (a *answeredSite) refused(s *Site) (cause string, known bool) {
 	case !a.Looked:
 		return "", false
 	case s.Addr == a.Addr:
-		return a.Site.Refused, true
+		return a.Refused, true
 	}
 	return a.WayIn(s.Addr)
 }

@@ -86,10 +86,6 @@ func given(name string, l loc.Location, r loc.Reason) *Variable {
 	return v
 }
 
-func constantLocation(k uint64) loc.Location {
-	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
-}
-
 // Memory returns the memory at a link-time address as a variable with a name.
 func (img *Image) Memory(name string, addr uint64) *Variable {
 	if img.File.IsRelocatable() {

@@ -181,7 +181,7 @@ func (t *BTF) btfPieces(left int64, registers []uint32) (l loc.Location, r loc.R
 		if r = eval.CheckRegister(t.machine.Arch, uint64(n)); r.Code != loc.ReasonNone {
 			return loc.Location{}, r
 		}
-		bytes := min(left, int64(t.machine.Arch.WordSize))
+		bytes := min(left, int64(t.machine.WordSize))
 		if bytes <= 0 {
 			return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "more registers than the parameter has bytes for"}
 		}
