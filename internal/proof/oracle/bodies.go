@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"slices"
 	"sort"
 )
@@ -44,8 +43,8 @@ func (r *Reader) Functions(u Unit, noReturn map[uint64]bool) ([]Function, error)
 	}
 	var declared func(n *node)
 	declared = func(n *node) {
-		if n.Tag == dwarf.TagSubprogram {
-			if line, ok := n.Val(dwarf.AttrDeclLine).(int64); ok {
+		if n.Tag == tagSubprogram {
+			if line, ok := n.Val(attrDeclLine).(int64); ok {
 				if f := fileOf(files, n); f != "" {
 					texts[f] = append(texts[f], int(line))
 				}
@@ -61,7 +60,7 @@ func (r *Reader) Functions(u Unit, noReturn map[uint64]bool) ([]Function, error)
 	}
 	var out []Function
 	for _, n := range t.root.children {
-		if n.Tag != dwarf.TagSubprogram {
+		if n.Tag != tagSubprogram {
 			continue
 		}
 		entry, ok, err := r.start(n)
@@ -71,14 +70,14 @@ func (r *Reader) Functions(u Unit, noReturn map[uint64]bool) ([]Function, error)
 		if !ok || !r.f.executable(entry) {
 			continue
 		}
-		if never, _, err := r.inherit(n, dwarf.AttrNoreturn); err == nil && never != nil {
+		if never, _, err := r.inherit(n, attrNoreturn); err == nil && never != nil {
 			noReturn[entry] = true
 		}
 		f := Function{Entry: entry}
-		if name, _, err := r.inherit(n, dwarf.AttrName); err == nil && name != nil {
+		if name, _, err := r.inherit(n, attrName); err == nil && name != nil {
 			f.Name, _ = name.Val.(string)
 		}
-		if f.Ranges, err = r.d.Ranges(n.Entry); err != nil {
+		if f.Ranges, err = r.ranges(n); err != nil {
 			return nil, err
 		}
 		if err := r.bodies(n, &f, files, rows, texts); err != nil {
@@ -90,55 +89,27 @@ func (r *Reader) Functions(u Unit, noReturn map[uint64]bool) ([]Function, error)
 	return out, nil
 }
 
-// rows returns the names of a unit's files and its statements, by address.
-func (r *Reader) rows(t *tree) ([]string, []dwarf.LineEntry, error) {
-	lr, err := r.d.LineReader(t.root.Entry)
-	if err != nil || lr == nil {
-		return nil, nil, err
-	}
-	var rows []dwarf.LineEntry
-	var e dwarf.LineEntry
-	for {
-		if err := lr.Next(&e); err != nil {
-			break
-		}
-		if e.IsStmt && !e.EndSequence && e.File != nil {
-			rows = append(rows, e)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b dwarf.LineEntry) int { return int(min(1, max(-1, int64(a.Address-b.Address)))) })
-	var names []string
-	for _, f := range lr.Files() {
-		if f == nil {
-			names = append(names, "")
-			continue
-		}
-		names = append(names, f.Name)
-	}
-	return names, rows, nil
-}
-
 func fileOf(files []string, n *node) string {
-	if i, ok := n.Val(dwarf.AttrDeclFile).(int64); ok && i >= 0 && int(i) < len(files) {
+	if i, ok := n.Val(attrDeclFile).(int64); ok && i >= 0 && int(i) < len(files) {
 		return files[i]
 	}
 	return ""
 }
 
 // bodies adds what is inlined into an entry.
-func (r *Reader) bodies(n *node, f *Function, files []string, rows []dwarf.LineEntry, texts map[string][]int) error {
+func (r *Reader) bodies(n *node, f *Function, files []string, rows []row, texts map[string][]int) error {
 	for _, c := range n.children {
-		if c.Tag == dwarf.TagInlinedSubroutine {
-			ranges, err := r.d.Ranges(c.Entry)
+		if c.Tag == tagInlinedSubroutine {
+			ranges, err := r.ranges(c)
 			if err != nil {
 				return err
 			}
 			b := Body{DIE: uint64(c.Offset), ranges: ranges}
 			me := len(f.Bodies)
-			if name, _, err := r.inherit(c, dwarf.AttrName); err == nil && name != nil {
+			if name, _, err := r.inherit(c, attrName); err == nil && name != nil {
 				b.Function, _ = name.Val.(string)
 			}
-			decl, at, err := r.inherit(c, dwarf.AttrDeclLine)
+			decl, at, err := r.inherit(c, attrDeclLine)
 			if err != nil {
 				return err
 			}
@@ -152,7 +123,7 @@ func (r *Reader) bodies(n *node, f *Function, files []string, rows []dwarf.LineE
 			}
 			f.Bodies[me].inner = len(f.Bodies) - me - 1
 		}
-		if c.Tag == dwarf.TagLexDwarfBlock {
+		if c.Tag == tagLexDwarfBlock {
 			if err := r.bodies(c, f, files, rows, texts); err != nil {
 				return err
 			}
@@ -164,7 +135,7 @@ func (r *Reader) bodies(n *node, f *Function, files []string, rows []dwarf.LineE
 // statements finds the statements of the function's bodies: rows inside their ranges that are in
 // the body's own text, from the line that declares the function to the next function of the
 // file. A row where a range begins counts if no other body of the same text begins or ends there.
-func (f *Function) statements(rows []dwarf.LineEntry, texts map[string][]int) {
+func (f *Function) statements(rows []row, texts map[string][]int) {
 	type edge struct {
 		file  string
 		first int
@@ -192,12 +163,12 @@ func (f *Function) statements(rows []dwarf.LineEntry, texts map[string][]int) {
 			next = lines[i]
 		}
 		for _, r := range b.ranges {
-			for i := sort.Search(len(rows), func(i int) bool { return rows[i].Address >= r[0] }); i < len(rows) && rows[i].Address < r[1]; i++ {
-				at := rows[i].Address
+			for i := sort.Search(len(rows), func(i int) bool { return rows[i].addr >= r[0] }); i < len(rows) && rows[i].addr < r[1]; i++ {
+				at := rows[i].addr
 				if at == r[0] && edges[edge{b.file, b.first, at}] > 1 {
 					continue
 				}
-				if l := rows[i].Line; rows[i].File.Name == b.file && l >= b.first && l < next {
+				if l := rows[i].line; rows[i].file == b.file && l >= b.first && l < next {
 					b.Statements = append(b.Statements, at)
 				}
 			}

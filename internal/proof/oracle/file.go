@@ -3,7 +3,6 @@ package oracle
 import (
 	"bytes"
 	"context"
-	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -35,6 +34,18 @@ type Unit struct {
 	Version  int
 	Type     bool // a type unit: no code
 	Dwarf64  bool
+
+	first   uint64 // entry
+	abbrevs uint64 // offset of its abbreviations
+	address int    // bytes of an address
+}
+
+// offset is the size of an offset in other sections.
+func (u *Unit) offset() int {
+	if u.Dwarf64 {
+		return 8
+	}
+	return 4
 }
 
 // Open reads the sections of an image that are needed here. Sections that the image does not
@@ -179,7 +190,7 @@ func (f *File) addresses(e *elf.File) ([]uint64, error) {
 	return out, nil
 }
 
-// readUnits finds the units: debug/dwarf does not return their versions.
+// readUnits reads the headers of the units (DWARF 5 section 7.5.1).
 func (f *File) readUnits() error {
 	d := f.sections[".debug_info"]
 	for off := uint64(0); off < uint64(len(d)); {
@@ -195,9 +206,28 @@ func (f *File) readUnits() error {
 		}
 		u.End = c.p + n
 		u.Version = int(c.uint(2))
+		if u.Version < 2 || u.Version > 5 {
+			return fmt.Errorf("oracle: unit at %#x: version %d", off, u.Version)
+		}
 		if u.Version >= 5 {
 			kind := c.uint(1)
-			u.Type = kind == 0x02 || kind == 0x06
+			u.address = int(c.uint(1))
+			u.abbrevs = c.uint(u.offset())
+			switch kind {
+			case 0x02, 0x06: // type, split_type: a signature, and where the type is
+				u.Type = true
+				c.uint(8)
+				c.uint(u.offset())
+			case 0x04, 0x05: // skeleton, split_compile: what the other half is found by
+				c.uint(8)
+			}
+		} else {
+			u.abbrevs = c.uint(u.offset())
+			u.address = int(c.uint(1))
+		}
+		u.first = c.p
+		if u.address != 4 && u.address != 8 {
+			return fmt.Errorf("oracle: unit at %#x: addresses of %d bytes", off, u.address)
 		}
 		if c.bad || u.End > uint64(len(d)) {
 			return fmt.Errorf("oracle: unit at %#x does not fit into .debug_info", off)
@@ -230,24 +260,6 @@ func (f *File) executable(addr uint64) bool {
 		}
 	}
 	return false
-}
-
-// data returns a new dwarf.Data. Each Reader has its own, since debug/dwarf does not
-// document that several goroutines may share one.
-func (f *File) data() (*dwarf.Data, error) {
-	s := f.sections
-	d, err := dwarf.New(s[".debug_abbrev"], nil, nil, s[".debug_info"], s[".debug_line"], nil, s[".debug_ranges"], s[".debug_str"])
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{".debug_line_str", ".debug_str_offsets", ".debug_addr", ".debug_rnglists"} {
-		if b, ok := s[name]; ok {
-			if err := d.AddSection(name, b); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return d, nil
 }
 
 // cursor returns a cursor for a section.

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"fmt"
 )
 
@@ -58,7 +57,7 @@ func choose(list []listEntry, addr, view uint64) ([]byte, Rule) {
 
 // list reads the location list that an attribute refers to. views is the
 // attribute with the view pairs, or nil.
-func (r *Reader) list(t *tree, loc, views *dwarf.Field) ([]listEntry, error) {
+func (r *Reader) list(t *tree, loc, views *field) ([]listEntry, error) {
 	section := ".debug_loclists"
 	if t.Version < 5 {
 		section = ".debug_loc"
@@ -88,10 +87,10 @@ func (r *Reader) list(t *tree, loc, views *dwarf.Field) ([]listEntry, error) {
 }
 
 // pair gives each bounded entry its views: pairs of ULEB128, in the list's order.
-func pair(list []listEntry, c cursor, views *dwarf.Field) error {
+func pair(list []listEntry, c cursor, views *field) error {
 	off, ok := views.Val.(int64)
 	if !ok {
-		return fmt.Errorf("view pairs of class %v", views.Class)
+		return fmt.Errorf("view pairs of type %T", views.Val)
 	}
 	c.p = uint64(off)
 	for i := range list {
@@ -107,19 +106,16 @@ func pair(list []listEntry, c cursor, views *dwarf.Field) error {
 	return nil
 }
 
-func (r *Reader) listOffset(t *tree, loc *dwarf.Field) (uint64, error) {
+func (r *Reader) listOffset(t *tree, loc *field) (uint64, error) {
 	switch v := loc.Val.(type) {
 	case int64: // an offset in the section
 		return uint64(v), nil
 	case uint64: // DW_FORM_loclistx: an index into the unit's table of offsets
-		base, ok := t.root.Val(dwarf.AttrLoclistsBase).(int64)
+		base, ok := t.root.Val(attrLoclistsBase).(int64)
 		if !ok {
 			return 0, fmt.Errorf("oracle: unit at %#x has no DW_AT_loclists_base", t.Off)
 		}
-		size := 4
-		if t.Dwarf64 {
-			size = 8
-		}
+		size := t.offset()
 		c := r.f.cursor(r.f.sections[".debug_loclists"], uint64(base)+v*uint64(size))
 		off := uint64(base) + c.uint(size)
 		if c.bad {
@@ -127,11 +123,11 @@ func (r *Reader) listOffset(t *tree, loc *dwarf.Field) (uint64, error) {
 		}
 		return off, nil
 	}
-	return 0, fmt.Errorf("oracle: location of class %v", loc.Class)
+	return 0, fmt.Errorf("oracle: location of type %T", loc.Val)
 }
 
 func (t *tree) lowPC() uint64 {
-	v, _ := t.root.Val(dwarf.AttrLowpc).(uint64)
+	v, _ := t.root.Val(attrLowpc).(uint64)
 	return v
 }
 
@@ -218,7 +214,7 @@ func (r *Reader) listV5(t *tree, c *cursor) ([]listEntry, error) {
 
 // indexed returns an address of .debug_addr.
 func (r *Reader) indexed(t *tree, i uint64) (uint64, error) {
-	base, ok := t.root.Val(dwarf.AttrAddrBase).(int64)
+	base, ok := t.root.Val(attrAddrBase).(int64)
 	if !ok {
 		return 0, fmt.Errorf("oracle: unit at %#x has no DW_AT_addr_base", t.Off)
 	}

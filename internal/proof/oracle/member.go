@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"errors"
 	"fmt"
 )
@@ -48,18 +47,18 @@ func (p *Param) Follow(m *Machine, res Result, steps []Step) (*Object, error) {
 // bare returns the type that an entry names, without typedefs and qualifiers.
 func (r *Reader) bare(n *node) (*node, error) {
 	for range maxChain {
-		t, err := r.refer(n, dwarf.AttrType)
+		t, err := r.refer(n, attrType)
 		if err != nil || t == nil {
 			return nil, err
 		}
 		switch t.Tag {
-		case dwarf.TagTypedef, dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType, dwarf.TagAtomicType:
+		case tagTypedef, tagConstType, tagVolatileType, tagRestrictType, tagAtomicType:
 			n = t
 			continue
 		}
 		return t, nil
 	}
-	return nil, fmt.Errorf("oracle: types of the entry at %#x do not end", n.Offset)
+	return nil, fmt.Errorf("oracle: types of the entry at %#x do not end", uint64(n.Offset))
 }
 
 func (o *Object) step(s Step) error {
@@ -80,7 +79,7 @@ func (o *Object) step(s Step) error {
 
 // deref leads to what a pointer points to.
 func (o *Object) deref() error {
-	if o.typ == nil || o.typ.Tag != dwarf.TagPointerType {
+	if o.typ == nil || o.typ.Tag != tagPointerType {
 		return fmt.Errorf("%w: what is no pointer", ErrNotRead)
 	}
 	addr, err := o.number(8 * int64(o.m.address()))
@@ -101,10 +100,10 @@ func (o *Object) member(t *node, name string, at int64, depth int) (bool, error)
 	}
 	for _, pass := range []bool{false, true} { // own members before those of anonymous ones
 		for _, c := range t.children {
-			if c.Tag != dwarf.TagMember && c.Tag != dwarf.TagInheritance {
+			if c.Tag != tagMember && c.Tag != tagInheritance {
 				continue
 			}
-			own, _ := c.Val(dwarf.AttrName).(string)
+			own, _ := c.Val(attrName).(string)
 			if anonymous := own == ""; anonymous != pass || !anonymous && own != name {
 				continue
 			}
@@ -130,20 +129,20 @@ func (o *Object) member(t *node, name string, at int64, depth int) (bool, error)
 
 // memberBits returns where a member is in its structure in bits, and the bits of a bit-field.
 func (r *Reader) memberBits(c *node) (off, bits int64, err error) {
-	if f := c.AttrField(dwarf.AttrDataMemberLoc); f != nil && f.Class != dwarf.ClassConstant {
+	if f := c.field(attrDataMemberLoc); f != nil && !f.constant {
 		return 0, 0, fmt.Errorf("%w: a member whose place is computed", ErrNotRead)
 	}
-	number := func(a dwarf.Attr) int64 { v, _ := c.Val(a).(int64); return v }
-	off = 8 * number(dwarf.AttrDataMemberLoc)
-	if c.AttrField(dwarf.AttrBitSize) == nil {
+	number := func(a attr) int64 { v, _ := c.Val(a).(int64); return v }
+	off = 8 * number(attrDataMemberLoc)
+	if c.field(attrBitSize) == nil {
 		return off, 0, nil
 	}
-	bits = number(dwarf.AttrBitSize)
-	if c.AttrField(dwarf.AttrBitOffset) == nil {
-		return off + number(dwarf.AttrDataBitOffset), bits, nil
+	bits = number(attrBitSize)
+	if c.field(attrBitOffset) == nil {
+		return off + number(attrDataBitOffset), bits, nil
 	}
 	// DWARF 2 counts from the highest bit of the storage unit.
-	storage := number(dwarf.AttrByteSize)
+	storage := number(attrByteSize)
 	if storage == 0 {
 		info, err := r.typeOf(c)
 		if err != nil {
@@ -152,9 +151,9 @@ func (r *Reader) memberBits(c *node) (off, bits int64, err error) {
 		storage = info.Size
 	}
 	if r.f.big {
-		return off + number(dwarf.AttrBitOffset), bits, nil
+		return off + number(attrBitOffset), bits, nil
 	}
-	return off + 8*storage - number(dwarf.AttrBitOffset) - bits, bits, nil
+	return off + 8*storage - number(attrBitOffset) - bits, bits, nil
 }
 
 // element leads to an element of an array of one dimension, or of what a pointer points to.
@@ -163,11 +162,11 @@ func (o *Object) element(index int64) error {
 	if array == nil {
 		return fmt.Errorf("%w: an element of void", ErrNotRead)
 	}
-	if array.Tag == dwarf.TagPointerType {
+	if array.Tag == tagPointerType {
 		if err := o.deref(); err != nil {
 			return err
 		}
-	} else if len(array.children) != 1 || array.Tag != dwarf.TagArrayType {
+	} else if len(array.children) != 1 || array.Tag != tagArrayType {
 		return fmt.Errorf("%w: an array of several dimensions", ErrNotRead)
 	}
 	info, err := o.r.typeOf(array)
@@ -331,7 +330,7 @@ func (o *Object) Number() (n Number, err error) {
 		return n, fmt.Errorf("%w: an operand that is no number", ErrNotRead)
 	}
 	n = Number{Size: int(info.Size), Signed: info.Signed, Bits: o.bits}
-	n.Pointer = o.typ != nil && o.typ.Tag == dwarf.TagPointerType
+	n.Pointer = o.typ != nil && o.typ.Tag == tagPointerType
 	n.Value, err = o.Value(0, false)
 	return n, err
 }

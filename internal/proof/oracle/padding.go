@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"fmt"
 )
 
@@ -27,9 +26,9 @@ func (r *Reader) mark(n *node, bits []bool, depth int) error {
 		return err
 	}
 	if depth > maxChain {
-		return fmt.Errorf("oracle: types of the entry at %#x do not end", n.Offset)
+		return fmt.Errorf("oracle: types of the entry at %#x do not end", uint64(n.Offset))
 	}
-	if t.Tag == dwarf.TagArrayType {
+	if t.Tag == tagArrayType {
 		el, err := r.typeOf(t)
 		if err != nil || el.Size <= 0 {
 			return err
@@ -41,46 +40,46 @@ func (r *Reader) mark(n *node, bits []bool, depth int) error {
 		}
 		return nil
 	}
-	if t.Tag != dwarf.TagStructType && t.Tag != dwarf.TagUnionType && t.Tag != dwarf.TagClassType {
+	if t.Tag != tagStructType && t.Tag != tagUnionType && t.Tag != tagClassType {
 		for i := range bits {
 			bits[i] = true
 		}
 		return nil
 	}
 	for _, m := range t.children {
-		if m.Tag == dwarf.TagVariantPart { // an enumeration of Rust: what is used depends on its value
+		if m.Tag == tagVariantPart { // an enumeration of Rust: what is used depends on its value
 			for i := range bits {
 				bits[i] = true
 			}
 			return nil
 		}
-		if m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance {
+		if m.Tag != tagMember && m.Tag != tagInheritance {
 			continue
 		}
-		number := func(a dwarf.Attr) int { v, _ := m.Val(a).(int64); return int(v) }
+		number := func(a attr) int { v, _ := m.Val(a).(int64); return int(v) }
 		info, err := r.typeOf(m)
 		if err != nil {
 			return err
 		}
-		from, size := 8*number(dwarf.AttrDataMemberLoc), 8*int(info.Size)
+		from, size := 8*number(attrDataMemberLoc), 8*int(info.Size)
 		field := false
-		if m.AttrField(dwarf.AttrBitSize) != nil {
+		if m.field(attrBitSize) != nil {
 			field = true
 			storage := size
-			if v := number(dwarf.AttrByteSize); v > 0 {
+			if v := number(attrByteSize); v > 0 {
 				storage = 8 * v
 			}
-			size = number(dwarf.AttrBitSize)
-			if m.AttrField(dwarf.AttrBitOffset) != nil {
+			size = number(attrBitSize)
+			if m.field(attrBitOffset) != nil {
 				// DWARF 2 counts from the highest bit of the storage unit.
 				if r.f.big {
-					from += number(dwarf.AttrBitOffset)
+					from += number(attrBitOffset)
 				} else {
-					from += storage - number(dwarf.AttrBitOffset) - size
+					from += storage - number(attrBitOffset) - size
 				}
 			}
 		}
-		from += number(dwarf.AttrDataBitOffset)
+		from += number(attrDataBitOffset)
 		if size < 0 || from < 0 || from+size > len(bits) {
 			continue // an open array at the end
 		}

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"slices"
 )
 
@@ -45,7 +44,7 @@ func (r *Reader) params(s *Site, n *node) error {
 	}
 	if abstract == n {
 		for _, c := range n.children {
-			if c.Tag == dwarf.TagFormalParameter {
+			if c.Tag == tagFormalParameter {
 				if err := r.param(s, c, false); err != nil {
 					return err
 				}
@@ -55,13 +54,13 @@ func (r *Reader) params(s *Site, n *node) error {
 	}
 	used := make(map[*node]bool)
 	for _, p := range abstract.children {
-		if p.Tag != dwarf.TagFormalParameter {
+		if p.Tag != tagFormalParameter {
 			continue
 		}
 		var own []*node
 		for _, c := range n.children {
 			// The compiler may describe a parameter that a clone lost as a variable.
-			if used[c] || c.Tag != dwarf.TagFormalParameter && c.Tag != dwarf.TagVariable {
+			if used[c] || c.Tag != tagFormalParameter && c.Tag != tagVariable {
 				continue
 			}
 			from, err := r.madeFrom(c, p)
@@ -106,7 +105,7 @@ func (r *Reader) params(s *Site, n *node) error {
 		}
 	}
 	for _, c := range n.children {
-		if c.Tag == dwarf.TagFormalParameter && !used[c] {
+		if c.Tag == tagFormalParameter && !used[c] {
 			if err := r.param(s, c, false); err != nil {
 				return err
 			}
@@ -120,18 +119,18 @@ func (r *Reader) params(s *Site, n *node) error {
 // 1.96), and then only that is in the instance.
 func (r *Reader) twin(n, abstract, p *node) (*node, error) {
 	for _, v := range abstract.children {
-		if v.Tag != dwarf.TagVariable || p.Val(dwarf.AttrName) == nil {
+		if v.Tag != tagVariable || p.Val(attrName) == nil {
 			continue
 		}
 		same := true
-		for _, a := range []dwarf.Attr{dwarf.AttrName, dwarf.AttrDeclFile, dwarf.AttrDeclLine} {
+		for _, a := range []attr{attrName, attrDeclFile, attrDeclLine} {
 			same = same && v.Val(a) == p.Val(a)
 		}
 		if !same {
 			continue
 		}
 		for _, c := range n.children {
-			if c.Tag != dwarf.TagVariable {
+			if c.Tag != tagVariable {
 				continue
 			}
 			if from, err := r.madeFrom(c, v); from || err != nil {
@@ -147,13 +146,13 @@ func (r *Reader) twin(n, abstract, p *node) (*node, error) {
 // it is the first entry with a location, and without any the first entry.
 func (r *Reader) best(own []*node) int {
 	for i, c := range own {
-		b, _ := c.Val(dwarf.AttrLocation).([]byte)
-		if c.AttrField(dwarf.AttrConstValue) != nil || len(b) == r.f.word+2 && b[0] == 0x03 && b[r.f.word+1] == 0x9f {
+		b, _ := c.Val(attrLocation).([]byte)
+		if c.field(attrConstValue) != nil || len(b) == r.f.word+2 && b[0] == 0x03 && b[r.f.word+1] == 0x9f {
 			return i
 		}
 	}
 	for i, c := range own {
-		if c.AttrField(dwarf.AttrLocation) != nil {
+		if c.field(attrLocation) != nil {
 			return i
 		}
 	}
@@ -163,7 +162,7 @@ func (r *Reader) best(own []*node) int {
 // last follows abstract origins to their end.
 func (r *Reader) last(n *node) (*node, error) {
 	for range maxChain {
-		next, err := r.refer(n, dwarf.AttrAbstractOrigin)
+		next, err := r.refer(n, attrAbstractOrigin)
 		if err != nil || next == nil {
 			return n, err
 		}
@@ -175,7 +174,7 @@ func (r *Reader) last(n *node) (*node, error) {
 // madeFrom reports whether an entry is a concrete instance of another.
 func (r *Reader) madeFrom(n, origin *node) (bool, error) {
 	for range maxChain {
-		next, err := r.refer(n, dwarf.AttrAbstractOrigin)
+		next, err := r.refer(n, attrAbstractOrigin)
 		if err != nil || next == nil {
 			return false, err
 		}
@@ -189,14 +188,14 @@ func (r *Reader) madeFrom(n, origin *node) (bool, error) {
 
 func (r *Reader) param(s *Site, n *node, absent bool) error {
 	p := Param{Absent: absent, Rule: RuleNone, r: r}
-	name, _, err := r.inherit(n, dwarf.AttrName)
+	name, _, err := r.inherit(n, attrName)
 	if err != nil {
 		return err
 	}
 	if name != nil {
 		p.Name, _ = name.Val.(string)
 	}
-	_, typed, err := r.inherit(n, dwarf.AttrType)
+	_, typed, err := r.inherit(n, attrType)
 	if err != nil {
 		return err
 	}
@@ -207,11 +206,11 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 			return err
 		}
 	}
-	loc := n.AttrField(dwarf.AttrLocation)
-	value := n.AttrField(dwarf.AttrConstValue)
+	loc := n.field(attrLocation)
+	value := n.field(attrConstValue)
 	if value == nil && loc == nil {
 		// A constant of the abstract instance applies to all its instances.
-		if value, _, err = r.inherit(n, dwarf.AttrConstValue); err != nil {
+		if value, _, err = r.inherit(n, attrConstValue); err != nil {
 			return err
 		}
 	}
@@ -223,7 +222,7 @@ func (r *Reader) param(s *Site, n *node, absent bool) error {
 			p.number = true
 		}
 	case loc != nil:
-		p.Expr, p.Rule, err = r.location(s, loc, n.AttrField(attrGNULocviews))
+		p.Expr, p.Rule, err = r.location(s, loc, n.field(attrGNULocviews))
 		if err != nil {
 			return err
 		}
@@ -253,7 +252,7 @@ func (p *Param) Known(size int) Result {
 
 // constant is the bytes of a DW_AT_const_value, sign-extended to 8 when it is a
 // number.
-func constant(f *dwarf.Field, big bool) []byte {
+func constant(f *field, big bool) []byte {
 	switch v := f.Val.(type) {
 	case int64:
 		return bytesOf(uint64(v), 8, big)

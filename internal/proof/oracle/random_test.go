@@ -3,7 +3,6 @@ package oracle_test
 import (
 	"bytes"
 	"context"
-	"debug/dwarf"
 	"debug/elf"
 	"encoding/binary"
 	"maps"
@@ -35,7 +34,7 @@ func TestRandomExpressions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := baseTypes(t, f, file)
+	types := baseTypes(t, file)
 	lists := f.Section(".debug_loclists")
 	places := expressions(t, name, image)
 	if len(places) < 20 {
@@ -127,32 +126,22 @@ type baseType struct {
 }
 
 // baseTypes lists the integer base types of each unit.
-func baseTypes(t *testing.T, f *elf.File, file *oracle.File) map[uint64][]baseType {
-	d, err := f.DWARF()
+func baseTypes(t *testing.T, file *oracle.File) map[uint64][]baseType {
+	r, err := file.NewReader()
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := make(map[uint64][]baseType)
-	r := d.Reader()
-	for {
-		e, err := r.Next()
+	for _, u := range file.Units {
+		types, err := r.IntegerTypes(u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e == nil {
-			return out
-		}
-		enc, _ := e.Val(dwarf.AttrEncoding).(int64)
-		size, _ := e.Val(dwarf.AttrByteSize).(int64)
-		if e.Tag != dwarf.TagBaseType || size > 8 || enc < 5 || enc > 8 {
-			continue
-		}
-		for _, u := range file.Units {
-			if uint64(e.Offset) > u.Off && uint64(e.Offset) < u.End {
-				out[u.Off] = append(out[u.Off], baseType{uint64(e.Offset) - u.Off, int(size), enc == 5 || enc == 6})
-			}
+		for _, b := range types {
+			out[u.Off] = append(out[u.Off], baseType{b.Off, b.Size, b.Signed})
 		}
 	}
+	return out
 }
 
 // generator makes expressions that are valid: its stack holds the types of the

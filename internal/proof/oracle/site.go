@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"debug/elf"
 )
 
@@ -42,7 +41,7 @@ func (r *Reader) Sites(u Unit) ([]*Site, error) {
 	var out []*Site
 	var walk func(n *node) error
 	walk = func(n *node) error {
-		if n.Tag == dwarf.TagSubprogram || n.Tag == dwarf.TagInlinedSubroutine {
+		if n.Tag == tagSubprogram || n.Tag == tagInlinedSubroutine {
 			s, err := r.site(n)
 			if err != nil {
 				return err
@@ -63,15 +62,15 @@ func (r *Reader) Sites(u Unit) ([]*Site, error) {
 
 // start returns the address where an entry's code is entered.
 func (r *Reader) start(n *node) (addr uint64, ok bool, err error) {
-	entry := n.Val(dwarf.AttrEntrypc)
+	entry := n.Val(attrEntrypc)
 	if a, is := entry.(uint64); is {
 		return a, true, nil
 	}
-	addr, ok = n.Val(dwarf.AttrLowpc).(uint64)
+	addr, ok = n.Val(attrLowpc).(uint64)
 	if !ok {
 		// The base address is that of the first range, not of the lowest (DWARF 5
 		// section 2.17).
-		ranges, err := r.d.Ranges(n.Entry)
+		ranges, err := r.ranges(n)
 		if err != nil || len(ranges) == 0 {
 			return 0, false, err
 		}
@@ -88,8 +87,8 @@ func (r *Reader) site(n *node) (*Site, error) {
 	if err != nil || !ok || !r.f.executable(addr) {
 		return nil, err
 	}
-	s := &Site{DIE: uint64(n.Offset), Inlined: n.Tag == dwarf.TagInlinedSubroutine, Addr: addr, r: r, tree: n.unit}
-	name, _, err := r.inherit(n, dwarf.AttrName)
+	s := &Site{DIE: uint64(n.Offset), Inlined: n.Tag == tagInlinedSubroutine, Addr: addr, r: r, tree: n.unit}
+	name, _, err := r.inherit(n, attrName)
 	if err != nil || name == nil {
 		return nil, err
 	}
@@ -102,7 +101,7 @@ func (r *Reader) site(n *node) (*Site, error) {
 
 // At returns the site as it is at another address and view of its body.
 func (s *Site) At(addr, view uint64) (*Site, error) {
-	n, err := s.r.at(dwarf.Offset(s.DIE))
+	n, err := s.r.at(ref(s.DIE))
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +112,14 @@ func (s *Site) At(addr, view uint64) (*Site, error) {
 // fill reads what depends on the site's address: its frame base and its parameters.
 func (r *Reader) fill(s *Site, n *node) (err error) {
 	fun := n
-	for fun != nil && fun.Tag != dwarf.TagSubprogram {
+	for fun != nil && fun.Tag != tagSubprogram {
 		fun = fun.parent
 	}
 	if fun != nil {
 		if s.FunctionStart, _, err = r.start(fun); err != nil {
 			return err
 		}
-		if fb := fun.AttrField(dwarf.AttrFrameBase); fb != nil {
+		if fb := fun.field(attrFrameBase); fb != nil {
 			if s.FrameBase, _, err = r.location(s, fb, nil); err != nil {
 				return err
 			}
@@ -130,7 +129,7 @@ func (r *Reader) fill(s *Site, n *node) (err error) {
 }
 
 // location returns the expression that an attribute has for a site.
-func (r *Reader) location(s *Site, loc, views *dwarf.Field) ([]byte, Rule, error) {
+func (r *Reader) location(s *Site, loc, views *field) ([]byte, Rule, error) {
 	if b, ok := loc.Val.([]byte); ok {
 		return b, RuleWhole, nil
 	}
@@ -174,12 +173,8 @@ func (s *Site) TooEarly(p *Param) (bool, error) {
 // of the site. The caller adds registers, memory and the call frame address. It is valid
 // until the reader reads another unit.
 func (s *Site) Machine() Machine {
-	offsetSize := 4
-	if s.tree.Dwarf64 {
-		offsetSize = 8
-	}
 	return Machine{
-		AtEntry: s.AtEntry(), FrameBase: s.FrameBase, OffsetSize: offsetSize, BigEndian: s.r.f.big, AddrSize: s.r.f.word,
+		AtEntry: s.AtEntry(), FrameBase: s.FrameBase, OffsetSize: s.tree.offset(), BigEndian: s.r.f.big, AddrSize: s.r.f.word,
 		BaseType: func(off uint64) (BaseType, error) { return s.r.baseType(s.tree, off) },
 		Indexed:  func(i uint64) (uint64, error) { return s.r.indexed(s.tree, i) },
 	}

@@ -1,15 +1,8 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"fmt"
 	"sort"
-)
-
-// Attributes that debug/dwarf has no names for.
-const (
-	attrGNULocviews  dwarf.Attr = 0x2137
-	attrGNUEntryView dwarf.Attr = 0x2138
 )
 
 // maxChain limits chains of origins and of types, which may be loops in a damaged file.
@@ -17,7 +10,7 @@ const maxChain = 64
 
 // node is an entry with its place in the tree.
 type node struct {
-	*dwarf.Entry
+	*entry
 	parent   *node
 	children []*node
 	unit     *tree
@@ -26,21 +19,21 @@ type node struct {
 // tree is a whole unit.
 type tree struct {
 	Unit
+	r     *Reader
 	root  *node
-	nodes map[dwarf.Offset]*node
+	nodes map[ref]*node
 }
 
 // Reader reads units. It is for one goroutine.
 type Reader struct {
-	f     *File
-	d     *dwarf.Data
-	trees map[uint64]*tree // the unit at hand, and those it refers to
+	f       *File
+	trees   map[uint64]*tree             // the unit at hand, and those it refers to
+	abbrevs map[uint64]map[uint64]*shape // by offset and code
 }
 
 // NewReader returns a reader of the file's units.
 func (f *File) NewReader() (*Reader, error) {
-	d, err := f.data()
-	return &Reader{f: f, d: d}, err
+	return &Reader{f: f}, nil
 }
 
 // tree reads all entries of a unit.
@@ -48,33 +41,44 @@ func (r *Reader) tree(u Unit) (*tree, error) {
 	if t := r.trees[u.Off]; t != nil {
 		return t, nil
 	}
-	t := &tree{Unit: u, nodes: make(map[dwarf.Offset]*node)}
-	rd := r.d.Reader()
-	first := u.Off + headerSize(u)
-	rd.Seek(dwarf.Offset(first))
+	t := &tree{Unit: u, r: r, nodes: make(map[ref]*node)}
+	shapes, err := r.shapes(u.abbrevs)
+	if err != nil {
+		return nil, err
+	}
+	c := r.f.cursor(r.f.sections[".debug_info"][:u.End], u.first)
 	var cur *node
-	for {
-		e, err := rd.Next()
-		if err != nil {
-			return nil, fmt.Errorf("oracle: unit at %#x: %w", u.Off, err)
-		}
-		if e == nil {
-			break
-		}
-		if e.Tag == 0 {
+	for c.p < u.End {
+		at := ref(c.p)
+		code := c.uleb()
+		if code == 0 {
+			if cur == nil {
+				break
+			}
 			if cur = cur.parent; cur == nil {
 				break
 			}
 			continue
 		}
-		n := &node{Entry: e, parent: cur, unit: t}
-		t.nodes[e.Offset] = n
+		s := shapes[code]
+		if s == nil {
+			return nil, fmt.Errorf("oracle: unit at %#x: entry at %#x: no abbreviation %d", u.Off, uint64(at), code)
+		}
+		e, err := t.entry(&c, s, at)
+		if err != nil {
+			return nil, fmt.Errorf("oracle: unit at %#x: %w", u.Off, err)
+		}
+		n := &node{entry: e, parent: cur, unit: t}
+		t.nodes[at] = n
 		if cur == nil {
 			t.root = n
 		} else {
 			cur.children = append(cur.children, n)
 		}
-		if e.Children {
+		if err := t.indices(e); err != nil {
+			return nil, fmt.Errorf("oracle: unit at %#x: %w", u.Off, err)
+		}
+		if s.children {
 			cur = n
 		} else if cur == nil {
 			break
@@ -90,28 +94,11 @@ func (r *Reader) tree(u Unit) (*tree, error) {
 	return t, nil
 }
 
-// headerSize is the size of a unit's header (DWARF 5 section 7.5.1) without
-// those of split units.
-func headerSize(u Unit) uint64 {
-	n, off := uint64(4), uint64(4)
-	if u.Dwarf64 {
-		n, off = 12, 8
-	}
-	n += 2 + off + 1
-	if u.Version >= 5 {
-		n++
-	}
-	if u.Type {
-		n += 8 + off
-	}
-	return n
-}
-
 // at returns the entry at an offset.
-func (r *Reader) at(off dwarf.Offset) (*node, error) {
+func (r *Reader) at(off ref) (*node, error) {
 	i := sort.Search(len(r.f.Units), func(i int) bool { return r.f.Units[i].End > uint64(off) })
 	if i == len(r.f.Units) {
-		return nil, fmt.Errorf("oracle: no unit has an entry at %#x", off)
+		return nil, fmt.Errorf("oracle: no unit has an entry at %#x", uint64(off))
 	}
 	t, err := r.tree(r.f.Units[i])
 	if err != nil {
@@ -119,14 +106,14 @@ func (r *Reader) at(off dwarf.Offset) (*node, error) {
 	}
 	n := t.nodes[off]
 	if n == nil {
-		return nil, fmt.Errorf("oracle: no entry starts at %#x", off)
+		return nil, fmt.Errorf("oracle: no entry starts at %#x", uint64(off))
 	}
 	return n, nil
 }
 
 // refer returns the entry that an attribute refers to, or nil without the attribute.
-func (r *Reader) refer(n *node, attr dwarf.Attr) (*node, error) {
-	off, ok := n.Val(attr).(dwarf.Offset)
+func (r *Reader) refer(n *node, attr attr) (*node, error) {
+	off, ok := n.Val(attr).(ref)
 	if !ok {
 		return nil, nil
 	}
@@ -135,19 +122,19 @@ func (r *Reader) refer(n *node, attr dwarf.Attr) (*node, error) {
 
 // inherit returns the value of an attribute, and the entry that has it: n itself or one of
 // its origins.
-func (r *Reader) inherit(n *node, attr dwarf.Attr) (*dwarf.Field, *node, error) {
+func (r *Reader) inherit(n *node, attr attr) (*field, *node, error) {
 	for range maxChain {
-		if f := n.AttrField(attr); f != nil {
+		if f := n.field(attr); f != nil {
 			return f, n, nil
 		}
-		next, err := r.refer(n, dwarf.AttrAbstractOrigin)
+		next, err := r.refer(n, attrAbstractOrigin)
 		if err == nil && next == nil {
-			next, err = r.refer(n, dwarf.AttrSpecification)
+			next, err = r.refer(n, attrSpecification)
 		}
 		if err != nil || next == nil {
 			return nil, nil, err
 		}
 		n = next
 	}
-	return nil, nil, fmt.Errorf("oracle: origins of the entry at %#x do not end", n.Offset)
+	return nil, nil, fmt.Errorf("oracle: origins of the entry at %#x do not end", uint64(n.Offset))
 }

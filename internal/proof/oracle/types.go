@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"debug/dwarf"
 	"fmt"
 )
 
@@ -43,38 +42,38 @@ func (r *Reader) typeIn(n *node, depth int) (TypeInfo, error) {
 // describe describes a type, which is no typedef and has no qualifiers.
 func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
 	if depth > maxChain {
-		return TypeInfo{}, fmt.Errorf("oracle: types of the entry at %#x do not end", t.Offset)
+		return TypeInfo{}, fmt.Errorf("oracle: types of the entry at %#x do not end", uint64(t.Offset))
 	}
 	size := int64(-1)
-	if v, ok := t.Val(dwarf.AttrByteSize).(int64); ok {
+	if v, ok := t.Val(attrByteSize).(int64); ok {
 		size = v
 	}
 	switch t.Tag {
-	case dwarf.TagBaseType:
+	case tagBaseType:
 		info := TypeInfo{Size: size, Scalar: true}
-		switch enc, _ := t.Val(dwarf.AttrEncoding).(int64); enc {
+		switch enc, _ := t.Val(attrEncoding).(int64); enc {
 		case encSigned, encSignedChar:
 			info.Signed = true
 		case encFloat, encComplex, encImaginary, encDecimal:
 			info.Scalar, info.Float = false, true
 		}
 		return info, nil
-	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
+	case tagPointerType, tagReferenceType, tagRvalueReferenceType:
 		if size < 0 {
 			size = int64(r.f.word)
 		}
 		return TypeInfo{Size: size, Scalar: true}, nil
-	case dwarf.TagPtrToMemberType:
+	case tagPtrToMemberType:
 		// Itanium C++ ABI, 2.3: an offset, or for a function an address and an offset.
 		to, err := r.bare(t)
 		if err != nil || size >= 0 {
 			return TypeInfo{Size: size}, err
 		}
-		if size = int64(r.f.word); to != nil && to.Tag == dwarf.TagSubroutineType {
+		if size = int64(r.f.word); to != nil && to.Tag == tagSubroutineType {
 			size *= 2
 		}
 		return TypeInfo{Size: size}, nil
-	case dwarf.TagEnumerationType:
+	case tagEnumerationType:
 		info := TypeInfo{Size: size, Scalar: true}
 		if under, err := r.typeIn(t, depth+1); err != nil {
 			return info, err
@@ -83,12 +82,12 @@ func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
 			return info, nil
 		}
 		for _, c := range t.children {
-			if v, ok := c.Val(dwarf.AttrConstValue).(int64); ok && v < 0 {
+			if v, ok := c.Val(attrConstValue).(int64); ok && v < 0 {
 				info.Signed = true
 			}
 		}
 		return info, nil
-	case dwarf.TagArrayType:
+	case tagArrayType:
 		if size < 0 {
 			el, err := r.typeIn(t, depth+1)
 			if err != nil {
@@ -97,7 +96,7 @@ func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
 			size = arraySize(t, el.Size)
 		}
 	}
-	if decl, _ := t.Val(dwarf.AttrDeclaration).(bool); decl {
+	if decl, _ := t.Val(attrDeclaration).(bool); decl {
 		size = -1
 	}
 	return TypeInfo{Size: size}, nil
@@ -106,13 +105,13 @@ func (r *Reader) describe(t *node, depth int) (TypeInfo, error) {
 func arraySize(t *node, size int64) int64 {
 	dims := 0
 	for _, c := range t.children {
-		if c.Tag != dwarf.TagSubrangeType {
+		if c.Tag != tagSubrangeType {
 			continue
 		}
 		dims++
-		if n, ok := c.Val(dwarf.AttrCount).(int64); ok {
+		if n, ok := c.Val(attrCount).(int64); ok {
 			size *= n
-		} else if n, ok := c.Val(dwarf.AttrUpperBound).(int64); ok {
+		} else if n, ok := c.Val(attrUpperBound).(int64); ok {
 			size *= n + 1
 		} else {
 			return -1
@@ -127,13 +126,13 @@ func arraySize(t *node, size int64) int64 {
 // baseType describes the base type at an offset from the unit's start, for typed
 // operations.
 func (r *Reader) baseType(t *tree, off uint64) (BaseType, error) {
-	n := t.nodes[dwarf.Offset(t.Off+off)]
-	if n == nil || n.Tag != dwarf.TagBaseType {
+	n := t.nodes[ref(t.Off+off)]
+	if n == nil || n.Tag != tagBaseType {
 		return BaseType{}, fmt.Errorf("no base type at %#x", t.Off+off)
 	}
-	size, _ := n.Val(dwarf.AttrByteSize).(int64)
+	size, _ := n.Val(attrByteSize).(int64)
 	b := BaseType{Size: int(size)}
-	switch enc, _ := n.Val(dwarf.AttrEncoding).(int64); enc {
+	switch enc, _ := n.Val(attrEncoding).(int64); enc {
 	case encSigned, encSignedChar:
 		b.Signed = true
 	case encUnsigned, encUnsignedChr, encBoolean, encAddress, encUTF:

@@ -9,7 +9,7 @@
 // random numbers, many of them addresses in an arena of random memory, of this process or of the
 // kernel. A sixth of its words is 0: a load that faults gives 0 too, and err must tell which it
 // was. The addresses of the image are moved into the same arena. The expected values come
-// from a second reader of the image (debug/dwarf for entries, delve's frame for
+// from a second reader of the image (with delve's frame package for
 // call frames) and a second evaluator of DWARF expressions, which share no code
 // with packages dwarfloc and prologue.
 //
