@@ -2,18 +2,19 @@ package agree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/proof/walk"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -59,99 +60,44 @@ type Options struct {
 
 // Compare reads an image both ways.
 func Compare(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Options) (*Findings, error) {
-	units := o.Units
-	if units == nil {
-		units = file.Units
+	units := file.Units
+	if o.Units != nil {
+		units = slices.Clone(o.Units)
+		slices.SortFunc(units, func(a, b oracle.Unit) int { return cmp.Compare(a.Off, b.Off) })
 	}
-	sites, err := img.Sites(ctx, nil)
+	workers := make([]comparer, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		r, err := file.NewReader()
+		if err != nil {
+			return nil, err
+		}
+		workers[i] = comparer{
+			Findings: NewFindings(), img: img, file: file, reader: r, random: o.Random,
+			entries: make(map[entryKey]bool), read: make(map[uint64]bool), seen: make(map[uint64]bool),
+		}
+	}
+	err := walk.Answers(ctx, img, func(worker int, s *dwarfloc.Site, params []*dwarfloc.Variable) error {
+		i, _ := slices.BinarySearchFunc(units, s.DIE, func(u oracle.Unit, die uint64) int { return cmp.Compare(u.End, die+1) })
+		if i == len(units) || s.DIE < units[i].Off {
+			workers[worker].entry(s)
+			return nil
+		}
+		return workers[worker].answer(&units[i], s, params)
+	})
 	if err != nil {
 		return nil, err
 	}
-	byDIE := make(map[uint64]*dwarfloc.Site, len(sites))
-	type entryKey struct {
-		name string
-		addr uint64
+	all := &workers[0]
+	for i := range workers[1:] {
+		all.merge(&workers[1+i])
 	}
-	entries := make(map[entryKey]bool)
-	for _, s := range sites {
-		byDIE[s.DIE] = s
-		if s.Kind == dwarfloc.SiteEntry {
-			entries[entryKey{s.Function, s.Addr}] = true
-			if ranges, err := s.Ranges(); err == nil && len(ranges) > 0 { // the site is after a prologue
-				entries[entryKey{s.Function, ranges[0][0]}] = true
-			}
-		}
-	}
-	var (
-		mu   sync.Mutex
-		wg   sync.WaitGroup
-		next atomic.Int64
-		all  = NewFindings()
-		seen = make(map[uint64]bool)
-		errs []error
-	)
-	for range min(2, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			c := comparer{img: img, file: file, random: o.Random, Findings: NewFindings()}
-			var mine []uint64
-			err := func() error {
-				r, err := file.NewReader()
-				if err != nil {
-					return err
-				}
-				for {
-					i := int(next.Add(1) - 1)
-					if i >= len(units) {
-						return nil
-					}
-					list, err := r.Sites(units[i])
-					if err != nil {
-						return err
-					}
-					for _, s := range list {
-						mine = append(mine, s.DIE)
-						other := byDIE[s.DIE]
-						if other == nil {
-							if !s.Inlined && entries[entryKey{s.Function, s.Addr}] {
-								c.Totals["entries that dwarfloc leaves out as copies"]++
-								continue
-							}
-							c.differ("site missing in dwarfloc", "%s at %#x, entry %#x", s.Function, s.Addr, s.DIE)
-							continue
-						}
-						c.site(s, other)
-					}
-				}
-			}()
-			mu.Lock()
-			defer mu.Unlock()
-			all.Add(c.Findings)
-			for _, d := range mine {
-				seen[d] = true
-			}
-			if err != nil {
-				errs = append(errs, err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	chosen := slices.Clone(units)
-	slices.SortFunc(chosen, func(a, b oracle.Unit) int { return int(int64(a.Off) - int64(b.Off)) })
-	for _, s := range sites {
-		i, _ := slices.BinarySearchFunc(chosen, s.DIE, func(u oracle.Unit, die uint64) int {
-			if u.End <= die {
-				return -1
-			}
-			return 1
-		})
-		if i < len(chosen) && s.DIE >= chosen[i].Off && !seen[s.DIE] {
-			all.differ("site only in dwarfloc", "%v, entry %#x", s, s.DIE)
-		}
-	}
-	return all, nil
+	return all.Findings, all.missing(units)
+}
+
+// entryKey is what an entry of a function has in common with its copies.
+type entryKey struct {
+	name string
+	addr uint64
 }
 
 // comparer is one goroutine's part of a comparison.
@@ -159,10 +105,94 @@ type comparer struct {
 	*Findings
 	img    *dwarfloc.Image
 	file   *oracle.File
+	reader *oracle.Reader
 	random bool // expressions are made up
+
+	entries map[entryKey]bool // that dwarfloc has, also in units that were not chosen
+	read    map[uint64]bool   // offsets of units that the other reader has read
+	others  []other           // all sites of these
+	seen    map[uint64]bool   // entries of the sites that dwarfloc has
 }
 
-func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
+// other is a site of the other reader.
+type other struct {
+	entryKey
+	die     uint64
+	inlined bool
+}
+
+// merge adds what another goroutine has found.
+func (c *comparer) merge(o *comparer) {
+	c.Add(o.Findings)
+	maps.Copy(c.entries, o.entries)
+	maps.Copy(c.read, o.read)
+	maps.Copy(c.seen, o.seen)
+	c.others = append(c.others, o.others...)
+}
+
+// entry notes where dwarfloc has an entry.
+func (c *comparer) entry(d *dwarfloc.Site) {
+	if d.Kind != dwarfloc.SiteEntry {
+		return
+	}
+	c.entries[entryKey{d.Function, d.Addr}] = true
+	if ranges, err := d.Ranges(); err == nil && len(ranges) > 0 { // the site is after a prologue
+		c.entries[entryKey{d.Function, ranges[0][0]}] = true
+	}
+}
+
+// answer compares a site with the other reader's.
+func (c *comparer) answer(u *oracle.Unit, d *dwarfloc.Site, params []*dwarfloc.Variable) error {
+	c.entry(d)
+	list, err := c.reader.Around(d.DIE)
+	if err != nil {
+		return err
+	}
+	if !c.read[u.Off] {
+		c.list(u, slices.Collect(maps.Values(list)))
+	}
+	c.seen[d.DIE] = true
+	if s := list[d.DIE]; s != nil {
+		c.site(s, d, params)
+	} else {
+		c.differ("site only in dwarfloc", "%v, entry %#x", d, d.DIE)
+	}
+	return nil
+}
+
+// list notes all sites of a unit.
+func (c *comparer) list(u *oracle.Unit, sites []*oracle.Site) {
+	c.read[u.Off] = true
+	for _, s := range sites {
+		c.others = append(c.others, other{entryKey{s.Function, s.Addr}, s.DIE, s.Inlined})
+	}
+}
+
+// missing finds the sites that only the other reader has.
+func (c *comparer) missing(units []oracle.Unit) error {
+	for i := range units {
+		if c.read[units[i].Off] {
+			continue
+		}
+		sites, err := c.reader.Sites(units[i])
+		if err != nil {
+			return err
+		}
+		c.list(&units[i], sites)
+	}
+	for _, s := range c.others {
+		switch {
+		case c.seen[s.die]:
+		case !s.inlined && c.entries[s.entryKey]:
+			c.Totals["entries that dwarfloc leaves out as copies"]++
+		default:
+			c.differ("site missing in dwarfloc", "%s at %#x, entry %#x", s.name, s.addr, s.die)
+		}
+	}
+	return nil
+}
+
+func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site, params []*dwarfloc.Variable) {
 	kind := "out-of-line"
 	if s.Inlined {
 		kind = "inlined"
@@ -195,11 +225,6 @@ func (c *comparer) site(s *oracle.Site, d *dwarfloc.Site) {
 	}
 	if s.View != d.View {
 		c.differ("view", "%s: %d, dwarfloc %d", at, s.View, d.View)
-	}
-	params, err := d.Params()
-	if err != nil {
-		c.differ("error", "%s: %v", at, err)
-		return
 	}
 	names := func() (a, b []string) {
 		for _, p := range s.Params {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/proof/walk"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -115,12 +116,8 @@ func ask(ctx context.Context, path string, f *Format) (out []answer, err error) 
 	}
 	defer func() { err = errors.Join(err, img.Close()) }()
 	var mu sync.Mutex
-	err = img.EachSite(ctx, nil, func(_ int, s *dwarfloc.Site) error {
-		s, err := s.Clone()
-		if err != nil {
-			return err
-		}
-		a, err := askSite(img, s, f)
+	err = walk.Answers(ctx, img, func(_ int, s *dwarfloc.Site, params []*dwarfloc.Variable) error {
+		a, err := askSite(img, s, params, f)
 		mu.Lock()
 		defer mu.Unlock()
 		out = append(out, a)
@@ -132,7 +129,7 @@ func ask(ctx context.Context, path string, f *Format) (out []answer, err error) 
 	return out, err
 }
 
-func askSite(img *dwarfloc.Image, s *dwarfloc.Site, f *Format) (a answer, err error) {
+func askSite(img *dwarfloc.Image, s *dwarfloc.Site, params []*dwarfloc.Variable, f *Format) (a answer, err error) {
 	a = answer{addr: s.Addr, view: s.View, kind: s.Kind, inlined: s.Inlined()}
 	say := func(format string, args ...any) { a.lines = append(a.lines, fmt.Sprintf(format, args...)) }
 	name, err := s.QualifiedName()
@@ -149,10 +146,6 @@ func askSite(img *dwarfloc.Image, s *dwarfloc.Site, f *Format) (a answer, err er
 	}
 	say("%s (%s) %v at %#x view %d, %s in %s, %x, declared at %s:%d", name, s.Function, s.Kind, s.Addr, s.View, s.Place(), s.Section, ranges, file, line)
 	say("called at %s:%d in %v, after the prologue: %v", s.CallFile, s.CallLine, s.Callers, s.AfterPrologue)
-	params, err := s.Params()
-	if err != nil {
-		return a, err
-	}
 	for _, v := range params {
 		a.parameters++
 		if v.Located() {

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"debug/elf"
+	"sort"
 )
 
 // Site is one place where a function's body begins.
@@ -30,7 +31,7 @@ func (s *Site) AtEntry() bool { return s.Addr == s.FunctionStart }
 // without a name and code outside the image's instructions are left out. The
 // sites' machines belong to the reader.
 func (r *Reader) Sites(u Unit) ([]*Site, error) {
-	r.trees = nil // drop those of the unit before
+	r.trees, r.unit, r.sites = nil, Unit{}, nil // drop those of the unit before
 	if u.Type {
 		return nil, nil
 	}
@@ -58,6 +59,30 @@ func (r *Reader) Sites(u Unit) ([]*Site, error) {
 		return nil
 	}
 	return out, walk(t.root)
+}
+
+// Reads reports whether an entry is in the unit that Around has read last.
+func (r *Reader) Reads(die uint64) bool { return die >= r.unit.Off && die < r.unit.End }
+
+// Around returns the sites of the unit that has an entry, by their entries. It reads the unit unless it was the last
+// one: then the machines of other sites become invalid.
+func (r *Reader) Around(die uint64) (map[uint64]*Site, error) {
+	if r.Reads(die) {
+		return r.sites, nil
+	}
+	i := sort.Search(len(r.f.Units), func(i int) bool { return r.f.Units[i].End > die })
+	if i == len(r.f.Units) {
+		return nil, nil
+	}
+	list, err := r.Sites(r.f.Units[i])
+	if err != nil {
+		return nil, err
+	}
+	r.unit, r.sites = r.f.Units[i], make(map[uint64]*Site, len(list))
+	for _, s := range list {
+		r.sites[s.DIE] = s
+	}
+	return r.sites, nil
 }
 
 // start returns the address where an entry's code is entered.

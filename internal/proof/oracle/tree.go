@@ -29,6 +29,9 @@ type Reader struct {
 	f       *File
 	trees   map[uint64]*tree             // the unit at hand, and those it refers to
 	abbrevs map[uint64]map[uint64]*shape // by offset and code
+
+	unit  Unit // that Around read
+	sites map[uint64]*Site
 }
 
 // NewReader returns a reader of the file's units.

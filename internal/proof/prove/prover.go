@@ -38,8 +38,6 @@ type prover struct {
 	seen   *sync.Map         // keys of prologues, of all provers
 	rng    *rand.Rand
 
-	unit   oracle.Unit
-	sites  map[uint64]*oracle.Site
 	batch  []job
 	bytes  int // of records in the batch
 	report Report
@@ -136,28 +134,17 @@ func derived(a *plan.Argument) bool {
 // second returns the second reader's view of a site, where the debug information says that it
 // is entered, or nil if it has no such site.
 func (p *prover) second(s *dwarfloc.Site) (*oracle.Site, error) {
-	die := s.DIE
-	if die < p.unit.Off || die >= p.unit.End {
+	if !p.reader.Reads(s.DIE) {
 		// The machines of the unit before become invalid.
 		if err := p.flush(); err != nil {
 			return nil, err
 		}
-		p.sites = make(map[uint64]*oracle.Site)
-		for _, u := range p.file.Units {
-			if die < u.Off || die >= u.End {
-				continue
-			}
-			p.unit = u
-			sites, err := p.reader.Sites(u)
-			if err != nil {
-				return nil, fmt.Errorf("second reader: %w", err)
-			}
-			for _, x := range sites {
-				p.sites[x.DIE] = x
-			}
-		}
 	}
-	return p.sites[die], nil
+	sites, err := p.reader.Around(s.DIE)
+	if err != nil {
+		return nil, fmt.Errorf("second reader: %w", err)
+	}
+	return sites[s.DIE], nil
 }
 
 // expect finds the second reader's value of an argument. at is its index in the site's
