@@ -33,6 +33,7 @@ type Counts struct {
 	ByKind     map[string]int `json:"located_by_kind"`
 	ByRule     map[string]int `json:"located_by_rule"`
 	ByReason   map[string]int `json:"reasons"`
+	ByDoubt    map[string]int `json:"doubts,omitempty"` // located, and perhaps not what was passed: by reason
 }
 
 // Report is the coverage of one image.
@@ -76,6 +77,7 @@ type tally struct {
 	kinds                                                         [16]int
 	rules                                                         [16]int
 	reasons                                                       [32]int
+	doubts                                                        [32]int
 }
 
 func (t *tally) add(params []*dwarfloc.Variable) {
@@ -89,6 +91,7 @@ func (t *tally) add(params []*dwarfloc.Variable) {
 			located++
 			t.kinds[v.Loc.Kind] += n
 			t.rules[v.Loc.Rule] += n
+			t.doubts[v.Loc.Doubt] += n
 		} else {
 			t.reasons[v.Reason.Code] += n
 		}
@@ -113,7 +116,7 @@ func (t *tally) add(params []*dwarfloc.Variable) {
 }
 
 func (c *Counts) sum(tallies []tally) {
-	c.ByKind, c.ByRule, c.ByReason = map[string]int{}, map[string]int{}, map[string]int{}
+	c.ByKind, c.ByRule, c.ByReason, c.ByDoubt = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	add := func(m map[string]int, name string, n int) {
 		if n != 0 {
 			m[name] += n
@@ -138,6 +141,11 @@ func (c *Counts) sum(tallies []tally) {
 		}
 		for r, n := range t.reasons {
 			add(c.ByReason, loc.ReasonCode(r).String(), n)
+		}
+		for r, n := range t.doubts {
+			if r != int(loc.ReasonNone) {
+				add(c.ByDoubt, loc.ReasonCode(r).String(), n)
+			}
 		}
 	}
 }

@@ -65,6 +65,9 @@ func (r *Report) Print(w io.Writer) {
 		line("located", c.Located, c.Parameters)
 		group("located, by kind of location", c.ByKind)
 		group("located, by rule", c.ByRule)
+		if len(c.ByDoubt) > 0 {
+			group("located and doubtful, by reason", c.ByDoubt)
+		}
 		group("not located, by reason", c.ByReason)
 	}
 	if r.Ways != nil {
@@ -120,7 +123,7 @@ func (r *Report) figures() map[string]int {
 		} {
 			m[kind+"."+name] = n
 		}
-		for group, g := range map[string]map[string]int{"kinds": c.ByKind, "rules": c.ByRule, "reasons": c.ByReason} {
+		for group, g := range map[string]map[string]int{"kinds": c.ByKind, "rules": c.ByRule, "reasons": c.ByReason, "doubts": c.ByDoubt} {
 			for name, n := range g {
 				m[kind+"."+group+"."+name] = n
 			}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// CacheDir returns the directory of elfutils' client: DEBUGINFOD_CACHE_PATH, or .debuginfod_client_cache in
+// cacheDir returns the directory of elfutils' client: DEBUGINFOD_CACHE_PATH, or .debuginfod_client_cache in
 // the home directory if that is there, or debuginfod_client in the user's cache directory.
-func CacheDir() (string, error) {
+func cacheDir() (string, error) {
 	if dir := os.Getenv("DEBUGINFOD_CACHE_PATH"); dir != "" {
 		return dir, nil
 	}

@@ -28,7 +28,7 @@ func (notFound) Is(e error) bool { return e == fs.ErrNotExist }
 // change meanwhile.
 type Client struct {
 	URLs []string // of servers, which are asked all at once
-	Dir  string   // where files are kept: see CacheDir
+	Dir  string   // where files are kept: see cacheDir
 
 	// Timeout is how long a server may take to answer, and then to send each 100 KiB. 0 means 90 s,
 	// as elfutils has it.
@@ -62,7 +62,7 @@ func FromEnvironment() (*Client, error) {
 		return nil, nil
 	}
 	var err error
-	if c.Dir, err = CacheDir(); err != nil {
+	if c.Dir, err = cacheDir(); err != nil {
 		return nil, err
 	}
 	if seconds, err := number("DEBUGINFOD_TIMEOUT"); err != nil {

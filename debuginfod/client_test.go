@@ -243,12 +243,12 @@ func TestEnvironment(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(home, ".debuginfod_client_cache"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := debuginfod.CacheDir(); dir != home+"/.debuginfod_client_cache" || err != nil {
-		t.Errorf("%s, %v", dir, err)
+	if c, err := debuginfod.FromEnvironment(); err != nil || c.Dir != home+"/.debuginfod_client_cache" {
+		t.Errorf("%+v, %v", c, err)
 	}
 	t.Setenv("DEBUGINFOD_CACHE_PATH", "/x")
-	if dir, err := debuginfod.CacheDir(); dir != "/x" || err != nil {
-		t.Errorf("%s, %v", dir, err)
+	if c, err := debuginfod.FromEnvironment(); err != nil || c.Dir != "/x" {
+		t.Errorf("%+v, %v", c, err)
 	}
 	for name, value := range map[string]string{"DEBUGINFOD_TIMEOUT": "soon", "DEBUGINFOD_MAXSIZE": "-1", "DEBUGINFOD_HEADERS_FILE": home + "/none"} {
 		t.Run(name, func(t *testing.T) {

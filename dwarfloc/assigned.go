@@ -9,26 +9,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-)
-
-// assignment is what the lists without views of a parameter show.
-type assignment uint8
-
-const (
-	assignedNever   assignment = iota // nothing
-	assignedBetween                   // it may be assigned: no list changes inside of a body's range
-	assignedInside                    // it is assigned
+	"github.com/bpfprologue/bpfprologue/internal/judge"
 )
 
 // assignedParams returns the parameters, by the offsets of the entries that declare them,
 // that the unit's functions may assign, as far as lists without views show it.
-func (u *unit) assignedParams() (map[uint64]assignment, error) {
+func (u *unit) assignedParams() (map[uint64]judge.Assignment, error) {
 	u.assignedOnce.Do(func() { u.assigned, u.assignedErr = u.readAssigned() })
 	return u.assigned, u.assignedErr
 }
 
-func (u *unit) readAssigned() (map[uint64]assignment, error) {
-	assigned := make(map[uint64]assignment)
+func (u *unit) readAssigned() (map[uint64]judge.Assignment, error) {
+	assigned := make(map[uint64]judge.Assignment)
 	roots := make(map[uint64]uint64)
 	for i := range u.Recs {
 		if u.Recs[i].Flags&index.HasPC == 0 {
@@ -44,7 +36,7 @@ func (u *unit) readAssigned() (map[uint64]assignment, error) {
 			}
 			// Damage in a list is told where its parameter is asked for.
 			how, err := u.listAssigns(e, x)
-			if how == assignedNever || err != nil {
+			if how == judge.Never || err != nil {
 				return true, nil
 			}
 			if root, err := x.ultimate(roots); err == nil {
@@ -60,7 +52,7 @@ func (u *unit) readAssigned() (map[uint64]assignment, error) {
 }
 
 // listAssigns returns what the list, without views, of a parameter of a body shows.
-func (u *unit) listAssigns(body dw.Entry, x *varEntry) (assignment, error) {
+func (u *unit) listAssigns(body dw.Entry, x *varEntry) (judge.Assignment, error) {
 	var last []byte
 	var changes []uint64
 	var all sign
@@ -68,7 +60,7 @@ func (u *unit) listAssigns(body dw.Entry, x *varEntry) (assignment, error) {
 	for e := (dw.LocEntry{}); l.Next(&e); {
 		switch {
 		case e.Viewed:
-			return assignedNever, nil
+			return judge.Never, nil
 		case e.Default || len(e.Expr) == 0:
 			continue
 		case last != nil && !bytes.Equal(last, e.Expr):
@@ -86,23 +78,23 @@ func (u *unit) listAssigns(body dw.Entry, x *varEntry) (assignment, error) {
 		shown = several && (all.constant || all.computes)
 	}
 	if !shown || l.Err != nil {
-		return assignedNever, l.Err
+		return judge.Never, l.Err
 	}
 	var pcs dw.PCs
 	if err := body.Attrs(pcs.Take); err != nil {
-		return assignedNever, err
+		return judge.Never, err
 	}
 	ranges, err := u.Extent(&pcs)
 	if err != nil {
-		return assignedNever, err
+		return judge.Never, err
 	}
 	inside := func(addr uint64) bool {
 		return slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo < addr && addr < r.Hi })
 	}
 	if slices.ContainsFunc(changes, inside) {
-		return assignedInside, nil
+		return judge.Inside, nil
 	}
-	return assignedBetween, nil
+	return judge.Between, nil
 }
 
 // sign is what an expression shows about its variable.

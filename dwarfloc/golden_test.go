@@ -53,6 +53,9 @@ func listing(t testing.TB, img *Image) string {
 			fmt.Fprintf(&b, "  %s: %s: ", v.Name, v.Type)
 			if v.Loc.Kind != loc.KindNone {
 				fmt.Fprintf(&b, "%s %s (%s)", v.Loc.Kind, v.Loc.Text(img.Arch()), v.Loc.Rule)
+				if d := v.Loc.Doubt; d != loc.ReasonNone {
+					fmt.Fprintf(&b, " ~%s", d)
+				}
 				if !v.Located() {
 					b.WriteByte(' ')
 				}

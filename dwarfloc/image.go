@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
@@ -301,7 +302,7 @@ type unit struct {
 	code body.Unit
 
 	assignedOnce sync.Once
-	assigned     map[uint64]assignment // see assignedParams
+	assigned     map[uint64]judge.Assignment // see assignedParams
 	assignedErr  error
 
 	chain   atomic.Pointer[chain]           // the last one that was read

@@ -68,7 +68,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			if k == signatureChanged {
 				unknown = true
 			}
-			verdict := judge(img, &v, &l, r, unknown)
+			verdict := verdictOf(img, &v, &l, r, unknown)
 			later := ""
 			switch variadic, err := isVariadic(e); {
 			case err != nil:
@@ -150,15 +150,15 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict = judge(s.Image, v, &l, r, false)
+	verdict = verdictOf(s.Image, v, &l, r, false)
 	if verdict == "differ" && late > 0 {
 		verdict = "not compared: the variable may have been moved"
 	}
 	return verdict, fmt.Sprintf("%v is at %s %v by the convention, at %s %v by DWARF", v.Type, l.Text(s.Image.Arch()), r, v.Loc.Text(s.Image.Arch()), v.Reason)
 }
 
-// judge compares what the convention and the debug information say about one parameter.
-func judge(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool) string {
+// verdictOf compares what the convention and the debug information say about one parameter.
+func verdictOf(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool) string {
 	switch {
 	case unknown:
 		return "not known"

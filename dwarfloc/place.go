@@ -69,10 +69,7 @@ func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
 	if decided, err := s.second(v, x, ev, &c); decided || err != nil {
 		return err
 	}
-	is, err := s.reassigned(v, x, &c)
-	if is {
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonReassigned}
-	}
+	err := s.judged(v, x, &c, ev)
 	if err == nil && s.Kind != SiteEntry {
 		v.LowBit, err = answers.LowBit(&v.Loc, v.Type)
 	}

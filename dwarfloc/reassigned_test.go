@@ -114,12 +114,12 @@ func reassignedImage(t *testing.T) *Image {
 }
 
 func TestReassigned(t *testing.T) {
-	const reassigned = "reassigned\n"
+	const reassigned = " ~reassigned\n"
 	img := reassignedImage(t)
 	for _, tt := range []struct{ fun, want string }{
-		{"turns", "index: %rcx\nnot_the_callers: " + reassigned + "changes_inside: " + reassigned + "constant: 0\nless_by_one: " + reassigned +
-			"computed: %rcx / 3\ncomputed_here: " + reassigned + "flipped: " + reassigned + "halved: %rdx\nextended: %rdx\nsame: %rdx\n"},
-		{"loop", "n: " + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
+		{"turns", "index: %rcx\nnot_the_callers: %rdx" + reassigned + "changes_inside: %rcx" + reassigned + "constant: 0\nless_by_one: 2" + reassigned +
+			"computed: %rcx / 3\ncomputed_here: %rdx / 3" + reassigned + "flipped: %rdx" + reassigned + "halved: %rdx\nextended: %rdx\nsame: %rdx\n"},
+		{"loop", "n: %rax" + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {
 		if got := spillText(t, sitesOf(t, img, tt.fun, 1)[0]); got != tt.want {
 			t.Errorf("%s: got\n%swant\n%s", tt.fun, got, tt.want)
@@ -127,7 +127,7 @@ func TestReassigned(t *testing.T) {
 	}
 	for _, s := range sitesOf(t, img, "chain", 2) { // the second has one constant
 		v, err := s.Lookup("n")
-		if err != nil || v.Reason.Code != loc.ReasonReassigned {
+		if err != nil || v.Loc.Doubt != loc.ReasonReassigned {
 			t.Errorf("n of the instance of an instance at %#x: %v, %s, %v; want reassigned", s.Addr, v.Reason, v.Loc.Text(img.Arch()), err)
 		}
 	}

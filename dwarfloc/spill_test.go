@@ -99,6 +99,9 @@ func spillText(t *testing.T, s *Site) string {
 		b.WriteString(v.Name + ": ")
 		if v.Located() {
 			b.WriteString(v.Loc.Text(s.Image.Arch()))
+			if d := v.Loc.Doubt; d != loc.ReasonNone {
+				b.WriteString(" ~" + d.String())
+			}
 		} else {
 			b.WriteString(v.Reason.String())
 		}
@@ -114,12 +117,12 @@ func TestNotStored(t *testing.T) {
 	const (
 		atEntry = "not-stored-yet: it is below the stack pointer at the function's entry"
 		fun     = "register: %rdi\nargument: [%rsp+16]\nbelow: " + atEntry + "\nread: " + atEntry +
-			"\naddress: %rsp-16\npiece: " + atEntry + "\nother: [%rdi-24]\n"
+			"\naddress: %rsp-16 ~reassigned\npiece: " + atEntry + "\nother: [%rdi-24]\n"
 		late = "not-stored-yet: stored at 0x401013"
 		in   = "late: " + late + "\nlater: " + late + "\nview: " + late + "\nread: " + late + "\nthrough: " + late + "\npiece: " + late +
-			"\naddress: %rsp+8\nnarrow: [%rsp+8]\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16]\n"
-		unchecked = "late: [%rsp+8]\nlater: [%rsp+8]\nview: [%rsp+8]\nread: u64[%rsp+8]+1\nthrough: [u64[%rsp+8]]\npiece: {%rsi:8, [%rsp+8]:8}" +
-			"\naddress: %rsp+8\nnarrow: [%rsp+8]\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16]\n"
+			"\naddress: %rsp+8 ~reassigned\nnarrow: [%rsp+8]\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16]\n"
+		unchecked = "late: [%rsp+8]\nlater: [%rsp+8]\nview: [%rsp+8]\nread: u64[%rsp+8]+1 ~reassigned\nthrough: [u64[%rsp+8]]\npiece: {%rsi:8, [%rsp+8]:8}" +
+			"\naddress: %rsp+8 ~reassigned\nnarrow: [%rsp+8]\nelsewhere: [%rsp+16]\nlonger: [%rsp+8]\nwhole: [%rsp+8]\nbelow: [%rsp-16]\n"
 	)
 	img := spillImage(t, elf.SHT_PROGBITS)
 	noCode := spillImage(t, elf.SHT_NOBITS)

@@ -115,8 +115,8 @@ const (
 	tasks      = TaskComm + 2
 )
 
-// String returns the name as definitions write it: "$pid". Of the name it says which bytes.
-func (t Task) String() string {
+// text returns the name as definitions write it: "$pid". Of the name it says which bytes.
+func (t Task) text() string {
 	if names := [...]string{"$pid", "$tid", "$uid", "$gid", "$cpu", "$cgroup", "$time", "$comm[0:8]", "$comm[8:16]"}; t < tasks {
 		return names[t]
 	}
@@ -199,7 +199,7 @@ func (e *Expr) write(b *strings.Builder, a *arch.Arch, nested bool) {
 		e.A.write(b, a, false)
 		b.WriteByte(')')
 	case OpTask:
-		b.WriteString(Task(e.K).String())
+		b.WriteString(Task(e.K).text())
 	case OpText:
 		b.WriteString("text[")
 		e.A.write(b, a, false)

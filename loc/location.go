@@ -70,6 +70,10 @@ type Location struct {
 	Bytes  []byte  // for KindBytes, in the image's byte order
 	Pieces []Piece // for KindPieces, from the object's first byte on
 
+	// Doubt is why the value there may not be the one that is asked for, such as ReasonReassigned for a parameter; ReasonNone where it
+	// is sure.
+	Doubt ReasonCode
+
 	Target       uint64 // for KindImplicitPointer: offset of the object's entry in .debug_info
 	TargetOffset int64  // for KindImplicitPointer: bytes from the object's start
 }

@@ -65,8 +65,8 @@ func Find(buildID string, dirs []string) (string, error) {
 	return "", e
 }
 
-// ArchiveExtension is how the names of archives end in a directory that FindArchived looks into.
-const ArchiveExtension = ".packs"
+// archiveExtension is how the names of archives end in a directory that FindArchived looks into.
+const archiveExtension = ".packs"
 
 // FindArchived returns the pack of an image from the first archive in the directories that has it, and the archive's path.
 // An archive that cannot be read is passed over, and told in the error if no other one has the pack; that is a
@@ -75,7 +75,7 @@ func FindArchived(buildID string, dirs []string) (data []byte, path string, err 
 	missing := &NotFoundError{BuildID: buildID}
 	var failed error
 	for _, dir := range dirs {
-		archives, err := filepath.Glob(filepath.Join(dir, "*"+ArchiveExtension))
+		archives, err := filepath.Glob(filepath.Join(dir, "*"+archiveExtension))
 		if err != nil {
 			continue // the directory's name is no pattern
 		}

@@ -29,6 +29,15 @@ type Argument struct {
 	Unfetched loc.Reason
 }
 
+// Doubt returns why the value that is fetched, or that is left out for this reason, may not be the one that was passed: loc.ReasonReassigned,
+// or loc.ReasonNone where it is sure.
+func (a *Argument) Doubt() loc.ReasonCode {
+	if !a.Variable.Located() {
+		return loc.ReasonNone
+	}
+	return a.Variable.Loc.Doubt
+}
+
 // Fetched reports whether the prologue fetches the argument.
 func (a *Argument) Fetched() bool { return a.Unfetched.Code == loc.ReasonNone }
 

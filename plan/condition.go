@@ -52,6 +52,9 @@ func conditions(s *Site, def *probe.Definition, o *Options) ([]Condition, error)
 		if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
 			v = argument.Without(v, r)
 		}
+		if v.Located() && v.Loc.Doubt != loc.ReasonNone && o.Doubt != DoubtKeep {
+			v = argument.Without(v, loc.Reason{Code: v.Loc.Doubt})
+		}
 		out = append(out, Condition{e, v})
 	}
 	return out, nil

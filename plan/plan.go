@@ -64,6 +64,22 @@ const (
 	MissingFail
 )
 
+// Doubt is what to do with an argument that may not be the one that was passed: see Argument.Doubt.
+//
+//   - DoubtMissing takes it for a missing one. Options.Missing applies
+//   - DoubtMark fetches it as any other: whoever prints values marks it. A condition that needs it cannot be computed
+//   - DoubtKeep is DoubtMark, and conditions use it
+type Doubt uint8
+
+const (
+	// DoubtMissing takes a doubtful argument for a missing one.
+	DoubtMissing Doubt = iota
+	// DoubtMark fetches a doubtful argument, for whoever marks it. Conditions do not use it.
+	DoubtMark
+	// DoubtKeep fetches a doubtful argument, and conditions use it.
+	DoubtKeep
+)
+
 // Ways is which places of an inlined body have probes.
 //
 //   - WaysAll are all ways into it, so that each run hits one: see dwarfloc.Image.Ways
@@ -81,6 +97,8 @@ const (
 type Options struct {
 	// Missing is what to do with sites that lack an argument.
 	Missing Missing
+	// Doubt is what to do with arguments that may not be what was passed.
+	Doubt Doubt
 	// Ways is which places of an inlined body have probes. Each way is a Site of the plan.
 	Ways Ways
 	// Target is where the plan will run. The zero Target is right for every image, if
@@ -157,18 +175,6 @@ type Plan struct {
 	RecordBytes int
 	Sites       []Site
 	Instances   []Instance
-}
-
-// NumSites returns the number of places where a function's body is: several ways into one
-// inlined body, or out of it, count once.
-func (p *Plan) NumSites() int {
-	n := 0
-	for i := range p.Sites {
-		if p.Sites[i].Way <= 1 {
-			n++
-		}
-	}
-	return n
 }
 
 // NumProbes returns the number of sites that have an instance.

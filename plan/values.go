@@ -54,10 +54,13 @@ func (v *Value) word() uint64 {
 }
 
 // String prints the value by its type: a number, a character, a quoted string,
-// a structure with its members. A value that was not fetched is "?".
+// a structure with its members. A value that was not fetched is "?", and "~" is before one that may not be what was passed.
 func (v Value) String() string {
 	if v.Lost {
 		return "?"
+	}
+	if v.Doubt() != loc.ReasonNone {
+		return "~" + show(v.decode())
 	}
 	return show(v.decode())
 }

@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -85,7 +86,11 @@ type Site struct {
 }
 
 // Arg is an argument at a site.
-type Arg struct{ Name, Type string }
+type Arg struct {
+	Name, Type string
+	// Doubt is why the values may not be what was passed, such as "reassigned", or "".
+	Doubt string
+}
 
 // Value is a value as it is printed.
 type Value struct {
@@ -142,7 +147,11 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 	at := &p.Sites[index]
 	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
 	for i := range values {
-		site.Args = append(site.Args, Arg{values[i].Name, values[i].TypeText()})
+		a := Arg{Name: values[i].Name, Type: values[i].TypeText()}
+		if d := values[i].Doubt(); d != loc.ReasonNone && values[i].Fetched() {
+			a.Doubt = d.String()
+		}
+		site.Args = append(site.Args, a)
 	}
 	s.sites[siteKey{p, index}] = site
 	return site

@@ -29,9 +29,9 @@ func htmlOf(t testing.TB, file []byte) (string, error) {
 // runs are whole runs of two functions in two threads, with a hit between.
 func runs() (out []*Hit) {
 	p := &Plan{"read|write n", ""}
-	read := &Site{Plan: p, Text: "read", Function: "read", Qualified: "io::read", Place: "read", Args: []Arg{{"n", "int"}}}
-	write := &Site{Plan: p, Text: "write inlined in copy+0x8", Function: "write", Qualified: "io::write", Place: "copy+0x8", Args: []Arg{{"n", "int"}}}
-	leave := &Site{Plan: p, Text: "read+0x20", Function: "read", Qualified: "io::read", Place: "read+0x20", Args: []Arg{{"$retval", "int"}}}
+	read := &Site{Plan: p, Text: "read", Function: "read", Qualified: "io::read", Place: "read", Args: []Arg{{"n", "int", ""}}}
+	write := &Site{Plan: p, Text: "write inlined in copy+0x8", Function: "write", Qualified: "io::write", Place: "copy+0x8", Args: []Arg{{"n", "int", ""}}}
+	leave := &Site{Plan: p, Text: "read+0x20", Function: "read", Qualified: "io::read", Place: "read+0x20", Args: []Arg{{"$retval", "int", ""}}}
 	for i := range 8 {
 		out = append(out, &Hit{
 			Time: time.Second + time.Duration(i)*time.Millisecond, PID: 7, TID: 7 + i%2, Comm: "worker", Site: read, End: leave, Duration: time.Duration(100<<i) * time.Microsecond,
@@ -96,7 +96,7 @@ document.body.innerText = seen.join("\n");
 // TestHTMLHostile: texts of others are texts, and nothing in them is obeyed.
 func TestHTMLHostile(t *testing.T) {
 	for _, evil := range append([]string{"</script><img>", "<!--"}, nametest.Evils...) {
-		s := &Site{Plan: &Plan{evil, evil}, Text: evil, Function: evil, Qualified: evil, Place: evil, Args: []Arg{{evil, evil}, {"", evil}}}
+		s := &Site{Plan: &Plan{evil, evil}, Text: evil, Function: evil, Qualified: evil, Place: evil, Args: []Arg{{evil, evil, evil}, {"", evil, ""}}}
 		h := &Hit{Comm: evil, Site: s, End: s, Values: []Value{{evil, evil, false}, {"1", int64(1), false}}, Stack: []stacks.Frame{{Function: evil, File: evil, Object: evil}}}
 		h.Results = h.Values
 		text, err := htmlOf(t, written(t, []*Hit{h}))
@@ -114,7 +114,7 @@ func TestHTMLHostile(t *testing.T) {
 // TestHTMLBounded: all hits are counted, and a bounded number is in the page.
 func TestHTMLBounded(t *testing.T) {
 	var list []*Hit
-	site := &Site{Plan: &Plan{"f n", ""}, Text: "f", Qualified: "f", Args: []Arg{{"n", "int"}}}
+	site := &Site{Plan: &Plan{"f n", ""}, Text: "f", Qualified: "f", Args: []Arg{{"n", "int", ""}}}
 	for i := range 3 * htmlHits {
 		list = append(list, &Hit{Time: time.Duration(i) * time.Microsecond, TID: i % 300, Site: site, Values: []Value{{"", int64(i % 2), false}}})
 	}

@@ -195,7 +195,7 @@ func (r *Reader) site(d *decoder) *Site {
 	}
 	s.Args = []Arg{}
 	for i := uint64(0); i < n && d.err == nil; i++ {
-		s.Args = append(s.Args, Arg{d.text(), d.text()})
+		s.Args = append(s.Args, Arg{d.text(), d.text(), d.text()})
 	}
 	return s
 }

@@ -19,7 +19,7 @@ import (
 
 var (
 	planA = &Plan{"f* a b", "event"}
-	siteA = &Site{Plan: planA, Text: "f inlined in g+0x1", Function: "f", Qualified: "n::f", Place: "g+0x1", Addr: 1 << 63, Again: true, Args: []Arg{{"a", "int"}, {"b", "char *"}}}
+	siteA = &Site{Plan: planA, Text: "f inlined in g+0x1", Function: "f", Qualified: "n::f", Place: "g+0x1", Addr: 1 << 63, Again: true, Args: []Arg{{"a", "int", ""}, {"b", "char *", ""}}}
 	siteB = &Site{Plan: &Plan{"other", ""}, Text: "other", Function: "other", Place: "other", Args: []Arg{}}
 )
 

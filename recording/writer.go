@@ -12,7 +12,7 @@ import (
 
 const (
 	magic   = "\x89BPFPR\r\n"
-	version = 1
+	version = 2
 
 	headSize    = len(magic) + 4
 	sectionHead = 1 + 4 + 4
@@ -179,6 +179,7 @@ func (w *Writer) site(s *Site) (uint64, error) {
 	for _, a := range s.Args {
 		e.text(a.Name)
 		e.text(a.Type)
+		e.text(a.Doubt)
 	}
 	return n, w.section(kindSite, e.Bytes())
 }

@@ -110,9 +110,6 @@ func (n *Names) process(pid int, again bool) *process {
 	return p
 }
 
-// Watch reads what is mapped into a process, so that its addresses are known after it has ended.
-func (n *Names) Watch(pid int) { n.process(pid, true) }
-
 // readMaps reads the mappings of instructions in /proc/PID/maps (proc_pid_maps(5)).
 func readMaps(pid int) (out []mapping, err error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))

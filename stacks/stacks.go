@@ -144,11 +144,11 @@ func (n *Names) Frames(s *tracer.Stack) (out []Frame) {
 func (n *Names) Text(s *tracer.Stack) string { return Folded(n.Frames(s)) }
 
 // CallerText is tracer.SummaryOptions.CallerText.
-func (n *Names) CallerText(s *tracer.Stack, addr uint64) string { return n.Caller(s, addr).Name() }
+func (n *Names) CallerText(s *tracer.Stack, addr uint64) string { return n.caller(s, addr).Name() }
 
-// Caller returns the innermost function at an address to which a call returns, in the process, or the
+// caller returns the innermost function at an address to which a call returns, in the process, or the
 // kernel, of a stack.
-func (n *Names) Caller(s *tracer.Stack, addr uint64) Frame {
+func (n *Names) caller(s *tracer.Stack, addr uint64) Frame {
 	frames := n.kernelFrames
 	if s.At != 0 {
 		frames = func(addr uint64, after bool) []Frame { return n.userFrames(s, addr, after) }

@@ -415,7 +415,7 @@ func (c *counted) oneType(arg int) bool {
 		if !a.Fetched() {
 			continue
 		}
-		text := fmt.Sprintf("%v %d %d %v", a.Kind, a.Size, a.MaxBytes, a.Length.Kind)
+		text := fmt.Sprintf("%v %d %d %v %v", a.Kind, a.Size, a.MaxBytes, a.Length.Kind, a.Doubt())
 		if a.Variable != nil && a.Variable.Type != nil {
 			// Two types of a name can differ, in two compilation units.
 			text += fmt.Sprintf(" %v", a.Variable.Type)

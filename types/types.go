@@ -195,6 +195,24 @@ func (t *Type) resolve(depth int) (*Type, error) {
 	return nil, t.src.damaged(t, "typedefs that do not end")
 }
 
+// IsConst reports whether the type, or what a typedef names, is const.
+func (t *Type) IsConst() bool {
+	for range maxDepth {
+		if t.Kind == Qualified && t.tag == dw.TagConstType {
+			return true
+		}
+		if t.Kind != Typedef && t.Kind != Qualified {
+			return false
+		}
+		next, err := t.Elem()
+		if err != nil {
+			return false
+		}
+		t = next
+	}
+	return false
+}
+
 // IsRecord reports whether it is a structure, a union or a class.
 func (t *Type) IsRecord() bool {
 	return t.Kind == Struct || t.Kind == Union || t.Kind == Class

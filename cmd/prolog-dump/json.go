@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/terminal"
@@ -193,9 +194,13 @@ func (b *jsonText) argument(p *plan.Plan, a *plan.Argument) {
 		b.optional(`,"detail":`, a.Variable.Reason.Detail)
 		return
 	}
-	b.string(`,"location":`, locationText(p, a))
+	b.string(`,"location":`, sureText(p, a))
 	*b = append(*b, `,"reason":null`...)
 	b.optional(`,"rule":`, a.Variable.Loc.Rule.String())
+	if d := a.Doubt(); d != loc.ReasonNone {
+		b.string(`,"doubt":`, d.String())
+		return // whether it is fetched is for the program to say
+	}
 	if !a.Fetched() {
 		b.optional(`,"unfetched":`, a.Unfetched.String()) // it does not fit the convention
 	}

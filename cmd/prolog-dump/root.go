@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type settings struct {
 	vmlinux string
 	exec    string
 	format  string
+	doubt   string
 	missing string
 	ways    string
 	reads   string
@@ -252,6 +254,9 @@ func (x *subject) running(force, sleep bool) (*instances.Running, error) {
 // options returns the options of plans that flags set.
 func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if o.Missing, err = choose("missing", s.missing, missingNames, []plan.Missing{plan.MissingFlag, plan.MissingSkip, plan.MissingFail}); err != nil {
+		return o, err
+	}
+	if o.Doubt, err = choose("doubt", cmp.Or(s.doubt, "missing"), doubtNames, []plan.Doubt{plan.DoubtMissing, plan.DoubtMark, plan.DoubtKeep}); err != nil {
 		return o, err
 	}
 	if o.Ways, err = choose("ways", s.ways, waysNames, []plan.Ways{plan.WaysAll, plan.WaysEntry}); err != nil {

@@ -55,6 +55,9 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			if err != nil {
 				return err
 			}
+			if s.doubt == "" && len(what.Totals)+len(what.log2)+len(what.linear) > 0 {
+				s.doubt = "missing" // a sum leaves doubtful numbers out
+			}
 			if err := what.histograms(); err != nil {
 				return err
 			}

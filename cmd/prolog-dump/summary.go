@@ -20,7 +20,7 @@ type summary struct {
 	mu        sync.Mutex
 	functions map[string]struct{}
 	places    int // sites of the plan
-	sites     int // as Plan.NumSites
+	sites     int // several ways into one inlined body, or out of it, count once
 	inlined   int // of these
 	unknown   int // places whose ways are not known
 	again     int // places that may fire again

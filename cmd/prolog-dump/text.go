@@ -155,12 +155,22 @@ func answerRole(a *plan.Argument) role {
 // answerText is an argument's location or the reason for its absence.
 func answerText(p *plan.Plan, a *plan.Argument) string {
 	switch {
+	case a.Doubt() != loc.ReasonNone:
+		return fmt.Sprintf("~%s (%s)", sureText(p, a), a.Doubt())
 	case a.Fetched():
 		return locationText(p, a)
 	case a.Variable.Located():
 		return fmt.Sprintf("%s, not fetched: %v", locationText(p, a), a.Unfetched)
 	}
 	return a.Unfetched.String()
+}
+
+// sureText returns where the bytes of an argument are, or would be if it were not doubtful.
+func sureText(p *plan.Plan, a *plan.Argument) string {
+	if a.Fetched() || a.Doubt() == loc.ReasonNone {
+		return locationText(p, a)
+	}
+	return a.Variable.Loc.Text(p.Image.Arch())
 }
 
 // locationText returns where the fetched bytes of an argument are.
@@ -173,6 +183,9 @@ func locationText(p *plan.Plan, a *plan.Argument) string {
 
 // explain returns lines that say how the answer was found.
 func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
+	if d := a.Doubt(); d != loc.ReasonNone {
+		return []string{"doubtful because " + d.Describe(), "by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Describe()}
+	}
 	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Describe() != "" {
 		lines := []string{"because " + r.Code.Describe()}
 		if a.Variable.Loc.Kind == loc.KindImplicitPointer {

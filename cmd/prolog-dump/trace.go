@@ -211,6 +211,9 @@ func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject
 	if s.reads != "auto" {
 		at.Reads = x.options.Target.Reads
 	}
+	if s.doubt == "" {
+		x.options.Doubt = plan.DoubtMark // values are printed with the mark
+	}
 	x.options.Target, x.options.CountMissing, x.options.LargeRecords = at, true, true
 	return x, running, defs, nil
 }
@@ -351,6 +354,7 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		Type  string `json:"type"`
 		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
 		Lost  bool   `json:"lost,omitempty"`
+		Doubt string `json:"doubt,omitempty"`
 	}
 	type frame struct {
 		Addr     uint64 `json:"address"`
@@ -365,6 +369,9 @@ func printHitJSON(w io.Writer, h *recording.Hit) error {
 		out := make([]value, len(list))
 		for i, v := range list {
 			out[i] = value{Name: s.Args[i].Name, Type: s.Args[i].Type, Value: v.Any, Lost: v.Lost}
+			if !v.Lost {
+				out[i].Doubt = s.Args[i].Doubt
+			}
 		}
 		return out
 	}

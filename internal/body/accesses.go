@@ -109,29 +109,30 @@ func (img *Image) LoopUpdates(ranges []dw.Range, around, lowest, lo, hi uint64) 
 	return arch.LoopUpdates(&insn.Loop{Body: body, Around: around, Lowest: lowest, Lo: lo, Hi: hi})
 }
 
-// Begun reports whether the line table has a statement of a record's body at an address, in the views from view to view+views-1. The row
-// for the beginning of the body itself, which has the place of the function's declaration, is none.
-func (u *Unit) Begun(rec int32, addr, view, views uint64) (bool, error) {
+// Statements returns how many statements of a record's body begin at an address, in the views from view to view+views-1. The row for the
+// beginning of the body itself, which has the place of the function's declaration, is none. A line table without views has all of an
+// address's rows in view 0 and the following ones, in order.
+func (u *Unit) Statements(rec int32, addr, view, views uint64) (n int, err error) {
 	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	texts := u.declarations()
 	own, err := texts.of(u, rec, e)
 	if err != nil || own.file == 0 {
-		return false, err
+		return 0, err
 	}
 	rows, err := u.Rows()
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
 	for ; i < len(rows) && rows[i].Addr == addr; i++ {
 		r := &rows[i]
-		inside := uint64(r.View) >= view && uint64(r.View) < view+views
+		inside := uint64(r.View) >= view && uint64(r.View)-view < views
 		if inside && r.Stmt && (r.Line != own.line || r.Column != own.column) && texts.at(u, r) == own {
-			return true, nil
+			n++
 		}
 	}
-	return false, nil
+	return n, nil
 }

@@ -1,6 +1,8 @@
 package body
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -13,7 +15,6 @@ type compiler struct {
 	optimized          bool // GCC optimized; false can also mean unknown
 	unoptimized        bool // GCC did not
 	assignmentsTracked bool
-	statementsMarked   bool // GCC optimized, and kept where statements begin (-gstatement-frontiers)
 }
 
 func compilerOf(producer string) compiler {
@@ -29,8 +30,6 @@ func compilerOf(producer string) compiler {
 		}
 	}
 	c.optimized = level != "" && level != "-O0"
-	// Link-time optimization ("GNU GIMPLE") loses the markers.
-	c.statementsMarked = c.optimized && !strings.HasPrefix(producer, "GNU GIMPLE ") && !strings.Contains(producer, "-gno-statement-frontiers")
 	c.unoptimized = !c.optimized && strings.Contains(producer, " -m")
 	return c
 }
@@ -52,6 +51,57 @@ func (u *Unit) RowsOfCalls() bool { return u.GNU() }
 
 // GNU reports whether GCC compiled the unit.
 func (u *Unit) GNU() bool { return u.compiler().gnu }
+
+// MarksStatements reports whether GCC marked where statements begin in the function that a record is, or is inlined into: see marked.
+func (u *Unit) MarksStatements(rec int32) (bool, error) {
+	if !u.GNU() {
+		return false, nil
+	}
+	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
+	if err != nil {
+		return false, err
+	}
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return false, err
+	}
+	ranges, err := u.Extent(&pcs)
+	if err != nil {
+		return false, err
+	}
+	rows, err := u.Rows()
+	if err != nil {
+		return false, err
+	}
+	for _, r := range ranges {
+		lo, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+		hi := lo
+		for hi < len(rows) && rows[hi].Addr < r.Hi {
+			hi++
+		}
+		if marked(rows[lo:hi]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// marked reports whether GCC's rows of a function have markers of statements (-gstatement-frontiers): then rows of instructions begin
+// none. Where a function has no markers, as after link-time optimization that cloned it, and before GCC 8, each row of an instruction at
+// another place in the source begins a statement, and only one for another discriminator of the same place does not (GCC: gcc/final.cc,
+// notice_source_line). So the rows say it, and not the producer's name or its options.
+func marked(rows []dw.Row) bool {
+	for i := 1; i < len(rows); i++ {
+		r, before := &rows[i], &rows[i-1]
+		if !r.Stmt && !r.End && !before.End && (r.Line != before.Line || r.Column != before.Column || r.File != before.File) {
+			return true
+		}
+	}
+	return false
+}
+
+// Views reports whether GCC followed variables by location views, and wrote them.
+func (u *Unit) Views() bool { return u.Writes(dw.AttrGNULocviews) || u.Writes(dw.AttrGNUEntryView) }
 
 // TracksAssignments reports whether GCC followed variables by their assignments, as it does
 // with optimization. Otherwise it describes registers, and a view has no value of its own.

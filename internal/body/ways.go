@@ -150,7 +150,7 @@ func (c *Code) place(w flow.Way) Way {
 // Marked reports whether the line table has GCC's markers of statements: then rows of
 // instructions begin no statement.
 func (c *Code) Marked() bool {
-	return c.u.compiler().statementsMarked && slices.ContainsFunc(c.rows, func(r dw.Row) bool { return !r.Stmt })
+	return c.u.GNU() && marked(c.rows)
 }
 
 // past returns the first instruction from one on that is no padding.

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -32,6 +33,9 @@ func computed(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 	if v != nil && !inner(v) {
 		v.OfFunction = c.inner
 	}
+	if v != nil && v.Located() && v.Loc.Doubt == loc.ReasonNone {
+		v.Loc.Doubt = c.doubt
+	}
 	if wrong, is := err.(*Mismatch); is {
 		if wrong.Expr == nil {
 			wrong.Expr = e
@@ -52,7 +56,8 @@ func computed(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 type computation struct {
 	s     *dwarfloc.Site
 	ev    *eval.Builder
-	inner bool // an operand is a variable of the function
+	inner bool           // an operand is a variable of the function
+	doubt loc.ReasonCode // of an operand
 }
 
 // wrongAt is wrong for an operand.
@@ -121,6 +126,7 @@ func (c *computation) resolve(e *probe.Expr) (*dwarfloc.Variable, error) {
 		return nil, err
 	}
 	c.inner = c.inner || inner(v)
+	c.doubt = cmp.Or(c.doubt, v.Loc.Doubt)
 	if !v.Reason.Code.Mistaken() {
 		return v, nil
 	}

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -96,7 +97,7 @@ func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []probe.Step) (*dwarflo
 		out.LowBit = t.Kind == types.Bool && t.Size == 1
 	}
 	out.Loc, out.Type, out.Reason, out.Bits = o.loc, o.t, o.reason, o.bits
-	out.Loc.Rule, out.Site = v.Loc.Rule, s
+	out.Loc.Rule, out.Loc.Doubt, out.Site = v.Loc.Rule, cmp.Or(v.Loc.Doubt, f.doubt), s
 	out.OfFunction = out.OfFunction || f.inner && !inner(v)
 	if f.elements != nil {
 		out.Elements = f.ev.Value(f.elements)
@@ -123,7 +124,8 @@ func (o *object) lost(r loc.Reason) {
 type follower struct {
 	s     *dwarfloc.Site
 	ev    *eval.Builder
-	inner bool // an index is a variable of the function
+	inner bool           // an index is a variable of the function
+	doubt loc.ReasonCode // of an index
 
 	elements *loc.Expr // of a range
 }
@@ -402,6 +404,7 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 		return wrong("the index %s: %s", p.IndexBy, by.Reason.Detail)
 	}
 	f.inner = f.inner || inner(by)
+	f.doubt = cmp.Or(f.doubt, by.Loc.Doubt)
 	return f.indexBy(o, by, size)
 }
 

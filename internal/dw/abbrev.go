@@ -396,3 +396,9 @@ func (t *AbbrevTable) flush(fixed *int) {
 		t.Steps = append(t.Steps, stepFixed|step(min(*fixed, StepOperand)))
 	}
 }
+
+// Writes reports whether an entry of the unit, or of one that shares its abbreviations, can have an attribute. The unit must have been
+// loaded.
+func (u *Unit) Writes(name Attr) bool {
+	return slices.ContainsFunc(u.table().attrs, func(a AttrSpec) bool { return a.Name == name })
+}

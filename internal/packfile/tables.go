@@ -372,7 +372,10 @@ const maxExpr = 1 << 10
 
 func (x *valueReader) location(depth int) (l loc.Location) {
 	b := x.U8()
-	l.Kind, l.Rule = loc.Kind(b&15), loc.Rule(b>>4)
+	l.Kind, l.Rule = loc.Kind(b&^locDoubt&15), loc.Rule(b>>4)
+	if b&locDoubt != 0 {
+		l.Doubt = loc.ReasonCode(x.U8())
+	}
 	if depth > maxExpr {
 		x.Fail()
 		return l

@@ -247,7 +247,8 @@ const (
 	valuePointee
 )
 
-// appendValue appends a value. A location is its kind and its rule in one byte, and what its kind has.
+// appendValue appends a value. A location is its kind and its rule in one byte, its doubt if it has one, and
+// what its kind has.
 func appendValue(b []byte, v *Value, text func(string) uint64, typ func(TypeID) uint64) (_ []byte, err error) {
 	flags := byte(0)
 	for _, f := range []struct {
@@ -291,8 +292,15 @@ func appendReason(b []byte, r loc.Reason, text func(string) uint64) []byte {
 	return binary.AppendUvarint(append(b, byte(r.Code)), text(r.Detail))
 }
 
+// locDoubt is set in a location's first byte if its doubt follows.
+const locDoubt = 8
+
 func appendLoc(b []byte, l *loc.Location, text func(string) uint64) (_ []byte, err error) {
 	b = append(b, byte(l.Kind)|byte(l.Rule)<<4)
+	if l.Doubt != loc.ReasonNone {
+		b[len(b)-1] |= locDoubt
+		b = append(b, byte(l.Doubt))
+	}
 	switch l.Kind {
 	case loc.KindRegister, loc.KindMemory, loc.KindConstant:
 		return appendExpr(b, l.Expr)

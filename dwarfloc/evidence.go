@@ -1,0 +1,231 @@
+package dwarfloc
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// evidence answers what package judge asks about a variable's location at a site.
+type evidence struct {
+	s *Site
+	v *Variable
+	x *varEntry
+	c *chosen
+
+	ev *evaluator
+}
+
+// judged sets why a location may be that of another value than the passed one.
+func (s *Site) judged(v *Variable, x *varEntry, c *chosen, ev *evaluator) error {
+	if !v.Located() || !s.takesFirst(x) {
+		return nil
+	}
+	e := evidence{s, v, x, c, ev}
+	candidate, err := e.candidate()
+	if err != nil {
+		return err
+	}
+	v.Loc.Doubt, _, err = judge.Judge(&candidate, e)
+	return err
+}
+
+// candidate returns what is known without evidence.
+func (e evidence) candidate() (judge.Candidate, error) {
+	s, c := e.s, e.c
+	out := judge.Candidate{Parameter: true, Entry: s.Kind == SiteEntry, Views: c.viewed, Changed: c.changed, Compiler: judge.LLVM}
+	out.Constant = e.v.Type.IsConst()
+	switch {
+	case c.expr == nil || e.x.location.IsBlock():
+		out.Note = judge.Whole
+		// GCC with views has a list for all that changes.
+		out.Views = e.x.u.code.GNU() && e.x.u.code.Views()
+	case c.rule == rule.First:
+		out.Note = judge.First
+	case c.rule == rule.LaterView && c.later > 1:
+		out.Note = judge.Later
+	case c.lo < s.here().addr:
+		out.Note = judge.Before
+	default:
+		out.Note = judge.Here
+	}
+	if e.x.u.code.GNU() {
+		marked, err := e.x.u.code.MarksStatements(s.rec)
+		if err != nil {
+			return out, err
+		}
+		if out.Compiler = judge.Unmarked; marked {
+			out.Compiler = judge.Marks
+		}
+		// A view says only with markers of statements whether it is before or after one.
+		out.Views = out.Views && marked
+	}
+	var err error
+	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
+	return out, err
+}
+
+// placeOf says what a location is, for a type. To cut or extend a number to the type's size computes nothing.
+func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
+	depends, computes := false, false
+	size, err := t.ByteSize()
+	if err != nil {
+		return judge.Held, nil //nolint:nilerr // the type is asked for elsewhere
+	}
+	for i := range l.Pieces {
+		p, err := placeOf(&l.Pieces[i].Loc, types.VoidType)
+		if err != nil {
+			return judge.Held, err
+		}
+		depends, computes = depends || p != judge.Fixed, computes || p == judge.Computed
+	}
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) { depends = depends || n.Op == loc.OpReg || n.Op == loc.OpDeref })
+	})
+	switch l.Kind {
+	case loc.KindMemory:
+		if l.Expr.Op == loc.OpAddr {
+			return judge.Global, nil
+		}
+	case loc.KindValue:
+		e := l.Expr
+		for e.Op == loc.OpZExt || e.Op == loc.OpSExt || e.Op == loc.OpAnd && e.B.Op == loc.OpConst {
+			bytes := int64(e.Size)
+			if e.Op == loc.OpAnd {
+				bytes = maskBytes(e.B.K)
+			}
+			if bytes == 0 || bytes < size {
+				break
+			}
+			e = e.A
+		}
+		computes = computes || e.Op != loc.OpReg && e.Op != loc.OpDeref && e.Op != loc.OpConst && e.Op != loc.OpAddr
+	}
+	switch {
+	case !depends && l.Kind != loc.KindMemory:
+		return judge.Fixed, nil
+	case computes:
+		return judge.Computed, nil
+	}
+	return judge.Held, nil
+}
+
+// maskBytes returns how many whole bytes a mask keeps, or 0 if it keeps others.
+func maskBytes(mask uint64) int64 {
+	for n := int64(1); n < 8; n++ {
+		if mask == 1<<(8*n)-1 {
+			return n
+		}
+	}
+	return 0
+}
+
+func (e evidence) Statements() (int, error) {
+	return e.s.u.code.Statements(e.s.rec, e.s.here().addr, 0, math.MaxUint64)
+}
+
+func (e evidence) Begun() (bool, error) {
+	at := e.s.here()
+	n, err := e.s.u.code.Statements(e.s.rec, at.addr, at.view, e.c.later)
+	return n > 0, err
+}
+
+
+func (e evidence) Assigned() (judge.Assignment, error) {
+	assigned, err := e.s.u.assignedParams()
+	if err != nil {
+		return judge.Never, err
+	}
+	root, err := e.x.ultimate(nil)
+	return assigned[root], err
+}
+
+func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
+
+func (e evidence) Overtaken() (bool, error) { return false, nil }
+
+// updatedInLoop reports whether a location depends on a register that the body updates in a
+// loop around its beginning, where the location still holds. rustc 1.63 with opt-level=s
+// describes the n of "while (n--)" by one register for the whole body, which is decremented
+// before the body begins.
+func (s *Site) updatedInLoop(l *loc.Location, c *chosen) (bool, error) {
+	if s.Kind != SiteInline {
+		return false, nil
+	}
+	var used []uint64
+	l.Exprs(func(e *loc.Expr) {
+		e.Walk(func(n *loc.Expr) {
+			if n.Op == loc.OpReg && n.K != uint64(s.u.img.Arch().SP) {
+				used = append(used, n.K)
+			}
+		})
+	})
+	if len(used) == 0 {
+		return false, nil
+	}
+	updated, err := s.loopUpdates(c)
+	return slices.ContainsFunc(used, updated.Has), err
+}
+
+// loopUpdates returns the registers that an inlined body updates in loops around its
+// beginning, where the chosen entry holds.
+func (s *Site) loopUpdates(c *chosen) (body.Registers, error) {
+	ranges, err := s.u.Extent(&s.pcs)
+	if err != nil {
+		return 0, err
+	}
+	fun, err := s.function()
+	if err != nil {
+		return 0, err
+	}
+	return s.u.img.code.LoopUpdates(ranges, s.here().addr, fun.start, c.lo, c.hi), nil
+}
+
+// PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
+// parameter points to.
+func (e evidence) PassedOn() (bool, error) {
+	s, u := e.s, e.s.u
+	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
+	for rec := s.rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
+		rec = u.Recs[rec].Parent
+		entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+		if err != nil {
+			return false, err
+		}
+		var caller scope
+		if err := caller.read(s, entry, placedBlocks, 0, true); err != nil {
+			return false, err
+		}
+		for i := range caller.vars {
+			x := &caller.vars[i]
+			if !x.inside || x.location.Form == 0 {
+				continue
+			}
+			its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
+			if !x.location.IsBlock() {
+				if its, err = u.choose(x.location, x.views, s.here(), false); err != nil {
+					continue // the error is reported where that variable is asked for
+				}
+			}
+			if bytes.Equal(its.expr, e.c.expr) {
+				return true, nil
+			}
+			if !pointed || len(its.expr) == 0 {
+				continue
+			}
+			var l loc.Location
+			r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
+			if err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

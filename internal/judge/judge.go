@@ -1,0 +1,120 @@
+// Package judge decides whether the location that debug information gives for a parameter, at a place where a run of its body begins, is
+// that of the passed value.
+//
+//	doubt, row, err := judge.Judge(&candidate, evidence)
+//
+// Debug information says where a variable is. A probe asks what was passed. The two differ where the body has assigned the parameter
+// before its first instruction, where the compiler's note is about the value after a statement, and where the place was used again. The
+// table Rows is all that decides it: the first row that fits a candidate gives the verdict. A candidate that no row doubts is sure.
+//
+// What is known of the candidate costs nothing; what Evidence answers is read on demand, by the rows that ask for it.
+package judge
+
+import "github.com/bpfprologue/bpfprologue/loc"
+
+// Candidate is a location that debug information gives for a variable at a probe.
+type Candidate struct {
+	Parameter bool // of the function, and a run of the body begins at the probe: else the variable is what it is
+	Entry     bool // the probe is at the first instruction of an out-of-line function
+	Constant  bool // its type is const: no statement assigns it
+	Note      Note
+	Views     bool  // the note is from a list with location views
+	Changed   bool  // the list has another place before, which holds for no code
+	Place     Place // what the location is
+	Compiler  Compiler
+}
+
+// Note says where the part of the debug information that gives the location begins.
+type Note uint8
+
+const (
+	// Whole is one place for the whole body.
+	Whole Note = iota
+	// First is the first of several entries that begin at the probe, in a list without views.
+	First
+	// Before is an entry that begins before the probe.
+	Before
+	// Here is an entry that begins at the probe.
+	Here
+	// Later is an entry that begins some views after the probe, at its address.
+	Later
+)
+
+// Place is what a location is.
+type Place uint8
+
+const (
+	// Held is a register, or memory.
+	Held Place = iota
+	// Computed is a number that is computed from registers or memory.
+	Computed
+	// Fixed is a constant, or an address in the image.
+	Fixed
+	// Global is a variable of the image.
+	Global
+)
+
+// Compiler is what a unit's compiler writes.
+type Compiler uint8
+
+const (
+	// Marks is GCC with a marker where each statement begins (-gstatement-frontiers).
+	Marks Compiler = iota
+	// Unmarked is GCC without them.
+	Unmarked
+	// LLVM is clang, rustc and all others: one row says where an instruction comes from, and nothing where a statement begins.
+	LLVM
+)
+
+// Assignment is what all bodies of a function show about one of its parameters.
+type Assignment uint8
+
+const (
+	// Never means that nothing shows an assignment.
+	Never Assignment = iota
+	// Between means that its place differs from one part of a body to the next, or is computed.
+	Between
+	// Inside means that it changes inside a part of a body.
+	Inside
+)
+
+// Evidence answers what a candidate does not show. Errors are those of reading the image.
+type Evidence interface {
+	// Statements returns how many statements of the body begin at the probe's address.
+	Statements() (int, error)
+	// Begun reports whether a statement of the body begins between the probe and the note.
+	Begun() (bool, error)
+	// PassedOn reports whether a variable of a caller is in the same place.
+	PassedOn() (bool, error)
+	// Assigned returns what the bodies of the function show.
+	Assigned() (Assignment, error)
+	// Looped reports whether the body updates the place in a loop around the probe, where the note still holds.
+	Looped() (bool, error)
+	// Overtaken reports whether an instruction that is not the body's has written the register between the body's first instructions, which
+	// were moved there, and the probe.
+	Overtaken() (bool, error)
+}
+
+// Row is a line of the table.
+type Row struct {
+	Name    string // short and stable
+	Because string // what the row knows
+	Doubt   loc.ReasonCode
+	// fits reports whether the row decides.
+	fits func(c *Candidate, e Evidence) (bool, error)
+}
+
+// Judge returns why a candidate may not be the passed value, or ReasonNone, and the row that says so.
+func Judge(c *Candidate, e Evidence) (doubt loc.ReasonCode, row *Row, err error) {
+	for i := range Rows {
+		row := &Rows[i]
+		fits, err := row.fits(c, e)
+		if err != nil {
+			return loc.ReasonNone, nil, err
+		}
+		if fits {
+			return row.Doubt, row, nil
+		}
+	}
+	return loc.ReasonNone, nil, nil
+}
