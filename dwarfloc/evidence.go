@@ -2,10 +2,12 @@ package dwarfloc
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -33,7 +35,8 @@ func (s *Site) judged(v *Variable, x *varEntry, c *chosen, ev *evaluator) error 
 	if err != nil {
 		return err
 	}
-	v.Loc.Doubt, _, err = judge.Judge(&candidate, e)
+	doubt, _, err := judge.Judge(&candidate, e)
+	v.Loc.Doubt = cmp.Or(doubt, v.Loc.Doubt)
 	return err
 }
 
@@ -42,6 +45,10 @@ func (e evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == SiteEntry, Views: c.viewed, Changed: c.changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
+	marked, err := e.x.u.code.MarksStatements(s.rec)
+	if err != nil {
+		return out, err
+	}
 	switch {
 	case c.expr == nil || e.x.location.IsBlock():
 		out.Note = judge.Whole
@@ -49,7 +56,7 @@ func (e evidence) candidate() (judge.Candidate, error) {
 		out.Views = e.x.u.code.GNU() && e.x.u.code.Views()
 	case c.rule == rule.First:
 		out.Note = judge.First
-	case c.rule == rule.LaterView && c.later > 1:
+	case c.rule == rule.LaterView && (c.later > 1 || !marked):
 		out.Note = judge.Later
 	case c.lo < s.here().addr:
 		out.Note = judge.Before
@@ -57,17 +64,12 @@ func (e evidence) candidate() (judge.Candidate, error) {
 		out.Note = judge.Here
 	}
 	if e.x.u.code.GNU() {
-		marked, err := e.x.u.code.MarksStatements(s.rec)
-		if err != nil {
-			return out, err
-		}
 		if out.Compiler = judge.Unmarked; marked {
 			out.Compiler = judge.Marks
 		}
 		// A view says only with markers of statements whether it is before or after one.
 		out.Views = out.Views && marked
 	}
-	var err error
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
 	return out, err
 }
@@ -137,7 +139,6 @@ func (e evidence) Begun() (bool, error) {
 	return n > 0, err
 }
 
-
 func (e evidence) Assigned() (judge.Assignment, error) {
 	assigned, err := e.s.u.assignedParams()
 	if err != nil {
@@ -149,7 +150,35 @@ func (e evidence) Assigned() (judge.Assignment, error) {
 
 func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
 
-func (e evidence) Overtaken() (bool, error) { return false, nil }
+// Overtaken looks at bodies with instructions before the place where they begin, to which GCC moved them. It asks whether a register was
+// written since then, and held a variable of a caller before that has no place any more: GCC can go on to say that the parameter, which was
+// that variable, is there (LZ4_putIndexOnHash's h, where the next one is computed in the same register).
+func (e evidence) Overtaken() (bool, error) {
+	s, at := e.s, e.s.here().addr
+	if s.Kind != SiteInline || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.lo != at || e.c.hi != at {
+		return false, nil
+	}
+	ranges, err := s.u.Extent(&s.pcs)
+	if err != nil {
+		return false, err
+	}
+	written := func(r dw.Range) bool {
+		return r.Lo < at && r.Hi > r.Lo && s.u.img.code.WritesBetween(r.Lo, at, 1<<e.v.Loc.Expr.K, ranges)
+	}
+	if !slices.ContainsFunc(ranges, written) {
+		return false, nil
+	}
+	return e.ofCallers(func(x *scoped) (bool, error) {
+		l := s.u.Locations(x.location, x.views)
+		was, is := false, false
+		for v := (dw.LocEntry{}); !x.location.IsBlock() && l.Next(&v); {
+			same := bytes.Equal(v.Expr, e.c.expr)
+			was = was || same && v.Hi < at && s.u.img.code.Straight(v.Hi, at)
+			is = is || v.Lo <= at && at < v.Hi
+		}
+		return was && !is, nil
+	})
+}
 
 // updatedInLoop reports whether a location depends on a register that the body updates in a
 // loop around its beginning, where the location still holds. rustc 1.63 with opt-level=s
@@ -191,8 +220,27 @@ func (s *Site) loopUpdates(c *chosen) (body.Registers, error) {
 // PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
 // parameter points to.
 func (e evidence) PassedOn() (bool, error) {
-	s, u := e.s, e.s.u
 	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
+	return e.ofCallers(func(x *scoped) (bool, error) {
+		its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
+		if !x.location.IsBlock() {
+			var err error
+			if its, err = e.s.u.choose(x.location, x.views, e.s.here(), false); err != nil {
+				return false, nil //nolint:nilerr // the error is reported where that variable is asked for
+			}
+		}
+		if bytes.Equal(its.expr, e.c.expr) || !pointed || len(its.expr) == 0 {
+			return bytes.Equal(its.expr, e.c.expr), nil
+		}
+		var l loc.Location
+		r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
+		return err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr), nil
+	})
+}
+
+// ofCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.
+func (e evidence) ofCallers(is func(x *scoped) (bool, error)) (bool, error) {
+	s, u := e.s, e.s.u
 	for rec := s.rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
 		rec = u.Recs[rec].Parent
 		entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
@@ -208,22 +256,8 @@ func (e evidence) PassedOn() (bool, error) {
 			if !x.inside || x.location.Form == 0 {
 				continue
 			}
-			its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
-			if !x.location.IsBlock() {
-				if its, err = u.choose(x.location, x.views, s.here(), false); err != nil {
-					continue // the error is reported where that variable is asked for
-				}
-			}
-			if bytes.Equal(its.expr, e.c.expr) {
-				return true, nil
-			}
-			if !pointed || len(its.expr) == 0 {
-				continue
-			}
-			var l loc.Location
-			r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
-			if err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr) {
-				return true, nil
+			if found, err := is(x); found || err != nil {
+				return found, err
 			}
 		}
 	}

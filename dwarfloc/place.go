@@ -139,6 +139,9 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		*l = ev.known(o.Block, v.Type)
 	}
 	l.Rule = c.rule
+	if x.u.code.GNU() && ev.narrowed(c.expr, l, v.Type) == unclear {
+		l.Doubt = loc.ReasonContradictory
+	}
 	if !x.u.code.GNU() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil

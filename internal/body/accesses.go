@@ -87,6 +87,42 @@ func (img *Image) SetsFirst(from uint64, of Registers) bool {
 	return false
 }
 
+// WritesBetween reports whether straight code from one link-time address to another sets one of some registers, not counting instructions
+// in some ranges. Where a branch or a call is between, or an instruction is not known, nothing is known to.
+func (img *Image) WritesBetween(from, to uint64, of Registers, without []dw.Range) bool {
+	found := false
+	straight := img.straight(from, to, func(arch *insn.Arch, at uint64, code []byte) {
+		w, ok := arch.Writes(code)
+		found = found || ok && w.Registers&of != 0 && !dw.Covers(without, at)
+	})
+	return straight && found
+}
+
+// Straight reports whether code from one link-time address to another only goes on at the next instruction.
+func (img *Image) Straight(from, to uint64) bool {
+	return img.straight(from, to, func(*insn.Arch, uint64, []byte) {})
+}
+
+func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte)) bool {
+	arch := insn.For(img.Instructions())
+	if arch == nil || arch.Writes == nil || from > to || to-from > maxFirst {
+		return false
+	}
+	code, err := img.Bytes(from, to-from)
+	if err != nil {
+		return false
+	}
+	for at := from; at < to; {
+		in, ok := arch.Next(code[at-from:])
+		if !ok || !in.Onward || in.Branches || in.Call || in.Lost || in.Leaves || in.Trap {
+			return false
+		}
+		visit(arch, at, code[at-from:])
+		at += uint64(in.Size)
+	}
+	return true
+}
+
 // maxLoopBody is how much code of a body is read, in bytes.
 const maxLoopBody = 1 << 16
 

@@ -105,7 +105,7 @@ var Rows = []Row{
 	{
 		Name: "the caller's", Because: "a caller's variable is in the same place",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Place == Fixed && c.Compiler == Marks {
+			if c.Place == Fixed && c.Compiler != LLVM {
 				return false, nil // that a caller has the same number means nothing
 			}
 			return e.PassedOn()
@@ -114,6 +114,10 @@ var Rows = []Row{
 	{
 		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: loc.ReasonReassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && !c.Entry }),
+	},
+	{
+		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: loc.ReasonReassigned,
+		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Later }),
 	},
 	{
 		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: loc.ReasonReassigned,

@@ -127,6 +127,7 @@ func compiled(l Language, compiler string) []Build {
 		add("-O1", "-no-pie", "-gno-variable-location-views")
 		add("-O2", "-pie", "-fPIE", "-gno-variable-location-views")
 		add("-O3", "-no-pie", "-gno-variable-location-views", "-gdwarf-4")
+		add("-O2", "-no-pie", "-gno-statement-frontiers")
 		add("-O2", "-no-pie", "-fno-var-tracking-assignments")
 	}
 	return all

@@ -162,7 +162,7 @@ func (g *generator) operator(to string) string {
 				return "^="
 			}
 		}
-		return g.of("+=", "^=", "-=", "+=")
+		return g.of("+=", "^=", "-=", "+=", "*=", "|=", "&=")
 	}
 	return g.of("=", "+=", "^=", "-=")
 }
@@ -223,6 +223,10 @@ func (g *generator) statement() {
 	switch n := g.rng.IntN(16); {
 	case g.depth > 3 || n < 4:
 		to := g.target()
+		if strings.HasPrefix(to, "p") && g.rng.IntN(3) == 0 {
+			g.line("%s %s %d;", to, g.of("<<=", ">>="), 1+g.rng.IntN(3))
+			break
+		}
 		g.line("%s %s %s;", to, g.operator(to), g.without(to, 2))
 	case n < 6:
 		g.line("sink = %s;", g.expr(2))

@@ -18,6 +18,17 @@ func RandomMatrix() []Build {
 		for _, options := range []string{"-O0 -no-pie", "-Og -pie -fPIE", "-O2 -no-pie", "-O3 -pie -fPIE", "-Os -no-pie"} {
 			all = append(all, Build{Language: C, Compiler: compiler, Options: strings.Fields(options)})
 		}
+		if slices.Contains(gccs, compiler) {
+			all = append(all, withoutViews(C, compiler)...)
+		}
+	}
+	return all
+}
+
+// withoutViews returns builds in which the debug information says less about the order of assignments.
+func withoutViews(l Language, compiler string) (all []Build) {
+	for _, options := range []string{"-O2 -no-pie -gno-variable-location-views", "-O2 -no-pie -flto", "-O3 -no-pie -gno-statement-frontiers"} {
+		all = append(all, Build{Language: l, Compiler: compiler, Options: strings.Fields(options)})
 	}
 	return all
 }

@@ -28,6 +28,7 @@ int main(void)
 	pointers();
 	calls();
 	kinds();
+	assigned();
 	truth_print();
 	return 0;
 }

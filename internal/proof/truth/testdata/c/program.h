@@ -53,5 +53,6 @@ void loops(void);
 void pointers(void);
 void calls(void);
 void kinds(void);
+void assigned(void);
 
 #endif

@@ -1,0 +1,179 @@
+package dwarfloc
+
+import (
+	"math"
+	mathbits "math/bits"
+
+	"github.com/go-delve/delve/pkg/dwarf/op"
+
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// GCC describes arithmetic of 32 bits by operations that have 64: for "(*p * 0x9e3779b1u) >> 19" it writes "deref_size 4; consts
+// -0x61c8864f; mul; lit19; shr". It writes constants sign-extended from the width that the arithmetic has (GCC: gcc/dwarf2out.cc,
+// mem_loc_descriptor), and each widening of an operand (a mask of 32 bits, a pair of shifts): where there is one, the arithmetic has 64 bits.
+//
+// The lower bits of a sum or a product do not depend on the width. What a shift to the right or a division moves down does.
+
+// width is how wide the arithmetic of a location is.
+type width uint8
+
+const (
+	asWritten width = iota // 64 bits, or it makes no difference
+	narrow                 // 32 bits
+	unclear                // one of the two
+)
+
+// narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
+func (ev *evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
+	if l.Kind != loc.KindValue || ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.widens(expr) {
+		return asWritten
+	}
+	n := narrowing{bits: 64}
+	if size, err := t.ByteSize(); err == nil && size > 0 && size < 8 {
+		n.bits = 8 * uint64(size)
+	}
+	l.Expr = n.expr(l.Expr, n.bits)
+	return n.found
+}
+
+// narrowing narrows an expression.
+type narrowing struct {
+	bits  uint64 // of the value
+	found width
+}
+
+// movesDown reports whether an expression moves upper bits down.
+func movesDown(e *loc.Expr) bool {
+	found := false
+	e.Walk(func(n *loc.Expr) { found = found || extensionFor[n.Op] != 0 })
+	return found
+}
+
+// extensionFor has the operations that move upper bits of their first operand down, and how 32 bits of it are extended.
+var extensionFor = map[loc.Op]loc.Op{
+	loc.OpShr: loc.OpZExt, loc.OpUDiv: loc.OpZExt, loc.OpUMod: loc.OpZExt,
+	loc.OpShra: loc.OpSExt, loc.OpDiv: loc.OpSExt, loc.OpMod: loc.OpSExt,
+}
+
+// widens reports whether an expression shows that its arithmetic is not of 32 bits: it extends an operand, has a constant that is not
+// sign-extended from 32 bits, or types.
+func (ev *evaluator) widens(expr []byte) bool {
+	for at := 0; at < len(expr); {
+		o, err := eval.Decode(expr, at, ev.Encoding)
+		if err != nil || o.IsConversion() || op.Opcode(o.Code) == op.DW_OP_addr {
+			return true
+		}
+		if o.IsConstant() && (int64(o.A) > math.MaxInt32 || int64(o.A) < math.MinInt32) {
+			return true
+		}
+		if o.IsConstant() && o.A == 32 && o.Next < len(expr) && op.Opcode(expr[o.Next]) == op.DW_OP_shl {
+			return true
+		}
+		at = o.Next
+	}
+	return false
+}
+
+// expr returns an expression, of which the lower bits matter, with the operands extended whose upper bits would not be there in
+// arithmetic of 32 bits.
+func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
+	if e == nil || e.Op == loc.OpDeref {
+		return e // an address has 64 bits
+	}
+	below := bits // that matter of the operands
+	by, moves := extensionFor[e.Op]
+	shifts := e.Op == loc.OpShr || e.Op == loc.OpShra
+	switch {
+	case shifts && e.B.Op == loc.OpConst && e.B.K < 64:
+		below = min(bits+e.B.K, 64)
+	case moves:
+		below = 64
+	case e.Op == loc.OpZExt || e.Op == loc.OpSExt:
+		below = 8 * uint64(e.Size)
+	case e.Op == loc.OpAnd && e.B.Op == loc.OpConst:
+		below = min(bits, uint64(64-mathbits.LeadingZeros64(e.B.K)))
+	case e.Op >= loc.OpEq:
+		below = 64
+	}
+	out := *e
+	out.A, out.B, out.C = n.expr(e.A, below), n.expr(e.B, below), n.expr(e.C, below)
+	if !moves || below <= 32 || extends(e) {
+		return &out
+	}
+	o := operandsOf(e.A)
+	if !shifts {
+		o.add(operandsOf(e.B))
+	}
+	switch {
+	case o.wide, !o.memory && !o.register:
+		return &out
+	case o.register && e.Op == loc.OpShr && o.negative:
+		// Nobody multiplies 64 bits by a negative number and shifts that as an unsigned one.
+	case o.register && (n.bits > 32 || !o.carries && by == loc.OpZExt):
+		return &out // a register that is only shifted has zeros above a number of 32 bits
+	case o.register:
+		n.found = unclear
+		return &out
+	}
+	extend := func(x *loc.Expr) *loc.Expr {
+		if x.Op == loc.OpConst {
+			return x
+		}
+		return &loc.Expr{Op: by, Size: 4, A: x}
+	}
+	out.A = extend(out.A)
+	if !shifts {
+		out.B = extend(out.B)
+	}
+	n.found = max(n.found, narrow)
+	return &out
+}
+
+// extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.
+func extends(e *loc.Expr) bool {
+	return (e.Op == loc.OpShra || e.Op == loc.OpShr) && e.B.Op == loc.OpConst && e.B.K >= 32 && e.B.K < 64 &&
+		e.A.Op == loc.OpShl && e.A.B.Op == loc.OpConst && e.A.B.K == e.B.K
+}
+
+// operandsIn is what the operands of arithmetic are.
+type operandsIn struct {
+	memory   bool // of 32 bits or fewer
+	register bool
+	wide     bool // memory of 64 bits
+	carries  bool // it may have other upper bits than arithmetic of 32 bits
+	negative bool // it is a product with a negative number
+}
+
+func (o *operandsIn) add(p operandsIn) {
+	o.memory, o.register, o.wide, o.carries = o.memory || p.memory, o.register || p.register, o.wide || p.wide, o.carries || p.carries
+	o.negative = o.negative || p.negative
+}
+
+func operandsOf(e *loc.Expr) (o operandsIn) {
+	if extends(e) {
+		return operandsIn{memory: true}
+	}
+	switch e.Op {
+	case loc.OpDeref:
+		return operandsIn{memory: e.Size <= 4, wide: e.Size > 4}
+	case loc.OpReg:
+		return operandsIn{register: true}
+	case loc.OpConst:
+		return o
+	case loc.OpZExt, loc.OpSExt:
+		if e.Size <= 4 {
+			return operandsIn{memory: true}
+		}
+	case loc.OpAdd, loc.OpSub, loc.OpMul, loc.OpShl, loc.OpNeg, loc.OpNot:
+		o.carries, o.negative = true, e.Op == loc.OpMul && e.B.Op == loc.OpConst && int64(e.B.K) < 0
+	}
+	for _, x := range [...]*loc.Expr{e.A, e.B, e.C} {
+		if x != nil {
+			o.add(operandsOf(x))
+		}
+	}
+	return o
+}
