@@ -8,11 +8,13 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
+	"github.com/go-delve/delve/pkg/dwarf/op"
 )
 
 // evidence answers what package judge asks about a variable's location at a site.
@@ -220,7 +222,7 @@ func (s *Site) loopUpdates(c *chosen) (body.Registers, error) {
 // PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
 // parameter points to.
 func (e evidence) PassedOn() (bool, error) {
-	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
+	pointed := e.ev != nil && e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
 	return e.ofCallers(func(x *scoped) (bool, error) {
 		its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
 		if !x.location.IsBlock() {
@@ -236,6 +238,78 @@ func (e evidence) PassedOn() (bool, error) {
 		r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
 		return err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr), nil
 	})
+}
+
+// PassedElsewhere looks at the other bodies of the function in the unit. One instance speaks for all: whether a function assigns its
+// parameter first is a fact about the source.
+func (e evidence) PassedElsewhere() (bool, error) {
+	root, err := e.x.ultimate(nil)
+	if err != nil {
+		return false, err
+	}
+	if known, ok := e.s.u.passed.Load(root); ok {
+		return known.(bool), nil
+	}
+	found, err := e.s.u.passesOn(root, e.s.u.Recs[e.s.rec].Root)
+	if err == nil {
+		e.s.u.passed.Store(root, found)
+	}
+	return found, err
+}
+
+// maxInstances bounds how many bodies of one function passesOn looks at.
+const maxInstances = 64
+
+// passesOn reports whether a body of a function begins with a parameter, by the entry that declares it, in the place of a caller's variable.
+func (u *unit) passesOn(param uint64, function int32) (found bool, err error) {
+	seen := 0
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Root != function || r.Flags&index.Inlined == 0 || r.Flags&index.HasPC == 0 {
+			continue
+		}
+		if seen++; seen > maxInstances {
+			break
+		}
+		s := new(Site)
+		if ok, err := u.site(int32(i), s); err != nil || !ok {
+			return false, err
+		}
+		entry, err := u.Entry(s.DIE)
+		if err != nil {
+			return false, err
+		}
+		err = u.img.eachParam(entry, func(x *varEntry) (bool, error) {
+			if root, err := x.ultimate(nil); root != param || err != nil || x.location.Form == 0 {
+				return true, err
+			}
+			its := chosen{expr: x.location.Bytes()}
+			if !x.location.IsBlock() {
+				if its, err = u.choose(x.location, x.views, s.here(), true); err != nil {
+					return false, nil //nolint:nilerr // the error is reported where that body is asked about
+				}
+			}
+			if len(its.expr) == 0 || !u.isPlace(its.expr) {
+				return false, nil
+			}
+			found, err = evidence{s: s, x: x, c: &its, v: &Variable{}}.PassedOn()
+			return false, err
+		})
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// isPlace reports whether an expression is a register, or memory: it computes no value.
+func (u *unit) isPlace(expr []byte) bool {
+	o, err := eval.Decode(expr, 0, u.encoding())
+	if err != nil || o.Next != len(expr) {
+		return false
+	}
+	c := op.Opcode(o.Code)
+	return c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31 || c == op.DW_OP_regx || c == op.DW_OP_fbreg || c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31
 }
 
 // ofCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.

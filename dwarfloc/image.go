@@ -304,6 +304,7 @@ type unit struct {
 	assignedOnce sync.Once
 	assigned     map[uint64]judge.Assignment // see assignedParams
 	assignedErr  error
+	passed       sync.Map // bool, by what passedElsewhere is asked about
 
 	chain   atomic.Pointer[chain]           // the last one that was read
 	checked atomic.Pointer[body.Boundaries] // the last one of CheckInstructions that nobody uses now

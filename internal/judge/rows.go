@@ -120,6 +120,18 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Later }),
 	},
 	{
+		Name: "passed elsewhere", Because: "another body gets a caller's variable as it is, so the function does not begin with an assignment, and no body shows one",
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Entry {
+				return false, nil
+			}
+			if a, err := e.Assigned(); a == Inside || err != nil {
+				return false, err
+			}
+			return e.PassedElsewhere()
+		},
+	},
+	{
 		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: loc.ReasonReassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Computed }),
 	},
