@@ -1,0 +1,106 @@
+package judge_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
+
+// known is evidence that a test gives. Each answer that was asked for is noted.
+type known struct {
+	statements                                          int
+	begun, passedOn, passedElsewhere, looped, overtaken bool
+	assigned                                            judge.Assignment
+	err                                                 error
+}
+
+func (k known) Statements() (int, error)            { return k.statements, k.err }
+func (k known) Begun() (bool, error)                { return k.begun, k.err }
+func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
+func (k known) PassedElsewhere() (bool, error)      { return k.passedElsewhere, k.err }
+func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
+func (k known) Looped() (bool, error)               { return k.looped, k.err }
+func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
+
+// TestRows: each row has a candidate that it decides, and no row is without one.
+func TestRows(t *testing.T) {
+	type candidate = judge.Candidate
+	gcc := candidate{Parameter: true, Note: judge.Here, Compiler: judge.Marks}
+	views := gcc
+	views.Views = true
+	unmarked := gcc
+	unmarked.Compiler = judge.Unmarked
+	llvm := gcc
+	llvm.Compiler = judge.LLVM
+	with := func(c candidate, f func(c *candidate)) candidate { f(&c); return c }
+	computed := func(c candidate) candidate { c.Place = judge.Computed; return c }
+	decided := make(map[string]bool)
+	for _, tt := range []struct {
+		row   string // "" for none
+		doubt bool
+		c     candidate
+		k     known
+	}{
+		{"inside", false, with(computed(llvm), func(c *candidate) { c.Parameter = false }), known{}},
+		{"const", false, with(computed(llvm), func(c *candidate) { c.Constant = true }), known{}},
+		{"first", false, with(computed(llvm), func(c *candidate) { c.Note = judge.First }), known{assigned: judge.Inside}},
+		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
+		{"views: overtaken", true, views, known{overtaken: true}},
+		{"views", false, with(views, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
+		{"views: the caller's", false, with(views, func(c *candidate) { c.Changed = true }), known{passedOn: true}},
+		{"views: the caller's", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true}},
+		{"views: after a statement", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Later, judge.Fixed }), known{passedOn: true, begun: true}},
+		{"views: changed", true, with(views, func(c *candidate) { c.Changed = true }), known{}},
+		{"views", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{}},
+		{"views", false, computed(views), known{statements: 2}},
+		{"before", false, with(computed(gcc), func(c *candidate) { c.Note = judge.Before }), known{statements: 2}},
+		{"one statement", false, computed(gcc), known{statements: 1}},
+		{"statements", true, computed(gcc), known{statements: 2}},
+		{"statements", true, gcc, known{statements: 2}},
+		{"the caller's", false, gcc, known{statements: 2, passedOn: true}},
+		{"statements", true, with(gcc, func(c *candidate) { c.Place = judge.Fixed }), known{statements: 2, passedOn: true}},
+		{"looped", true, llvm, known{looped: true, passedOn: true}},
+		{"before, unmarked", false, with(computed(unmarked), func(c *candidate) { c.Note = judge.Before }), known{}},
+		{"looped", true, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{looped: true}},
+		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Note = judge.Later }), known{}},
+		{"assigned", true, llvm, known{assigned: judge.Inside, passedOn: true}},
+		{"global", true, with(llvm, func(c *candidate) { c.Place = judge.Global }), known{}},
+		{"the caller's", false, computed(llvm), known{passedOn: true}},
+		{"passed elsewhere", false, computed(llvm), known{passedElsewhere: true, assigned: judge.Between}},
+		{"computed", true, with(computed(llvm), func(c *candidate) { c.Note = judge.Whole }), known{passedElsewhere: true, assigned: judge.Inside}},
+		{"computed", true, computed(llvm), known{}},
+		{"computed", true, computed(unmarked), known{}},
+		{"differs", true, llvm, known{assigned: judge.Between}},
+		{"", false, llvm, known{}},
+		{"", false, with(llvm, func(c *candidate) { c.Note = judge.Whole }), known{assigned: judge.Between}},
+	} {
+		doubt, row, err := judge.Judge(&tt.c, tt.k)
+		name := ""
+		if row != nil {
+			name = row.Name
+		}
+		if err != nil || name != tt.row || (doubt == loc.ReasonReassigned) != tt.doubt {
+			t.Errorf("%+v with %+v: %q, %v, %v; want %q, doubtful %v", tt.c, tt.k, name, doubt, err, tt.row, tt.doubt)
+		}
+		decided[name] = true
+	}
+	seen := make(map[string]bool)
+	for _, r := range judge.Rows {
+		if !decided[r.Name] || seen[r.Name] || r.Because == "" {
+			t.Errorf("row %q: no candidate, or no reason, or twice", r.Name)
+		}
+		seen[r.Name] = true
+	}
+}
+
+// TestEvidenceFails: what cannot be read is no verdict.
+func TestEvidenceFails(t *testing.T) {
+	damaged := errors.New("damaged")
+	for _, c := range []judge.Candidate{{Parameter: true, Views: true}, {Parameter: true}, {Parameter: true, Compiler: judge.LLVM, Place: judge.Computed}} {
+		if _, _, err := judge.Judge(&c, known{err: damaged}); !errors.Is(err, damaged) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
