@@ -20,6 +20,9 @@ type evaluator struct {
 	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
 	passed  passed
+
+	callers     []chosen // see evidence.PassedOn
+	callersRead bool
 }
 
 func (s *Site) evaluator() *evaluator {
@@ -37,7 +40,7 @@ func (ev *evaluator) begin(s *Site) {
 	ev.BigEndian = s.Image.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
-	ev.cfaExpr, ev.fbExpr, ev.passed.known = nil, nil, false
+	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead = nil, nil, false, false
 	ev.use(s.u)
 }
 

@@ -65,7 +65,7 @@ func (e evidence) candidate() (judge.Candidate, error) {
 	default:
 		out.Note = judge.Here
 	}
-	if e.x.u.code.GNU() {
+	if e.x.u.code.GNU() || c.viewed { // only GCC writes views
 		if out.Compiler = judge.Unmarked; marked {
 			out.Compiler = judge.Marks
 		}
@@ -170,7 +170,7 @@ func (e evidence) Overtaken() (bool, error) {
 	if !slices.ContainsFunc(ranges, written) {
 		return false, nil
 	}
-	return e.ofCallers(func(x *scoped) (bool, error) {
+	return s.ofCallers(func(x *scoped) (bool, error) {
 		l := s.u.Locations(x.location, x.views)
 		was, is := false, false
 		for v := (dw.LocEntry{}); !x.location.IsBlock() && l.Next(&v); {
@@ -222,22 +222,47 @@ func (s *Site) loopUpdates(c *chosen) (body.Registers, error) {
 // PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
 // parameter points to.
 func (e evidence) PassedOn() (bool, error) {
-	pointed := e.ev != nil && e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
-	return e.ofCallers(func(x *scoped) (bool, error) {
-		its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
-		if !x.location.IsBlock() {
-			var err error
-			if its, err = e.s.u.choose(x.location, x.views, e.s.here(), false); err != nil {
-				return false, nil //nolint:nilerr // the error is reported where that variable is asked for
-			}
+	if !e.ev.callersRead {
+		var err error
+		if e.ev.callers, err = e.s.callersPlaces(); err != nil {
+			return false, err
 		}
-		if bytes.Equal(its.expr, e.c.expr) || !pointed || len(its.expr) == 0 {
-			return bytes.Equal(its.expr, e.c.expr), nil
+		e.ev.callersRead = true
+	}
+	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
+	for i := range e.ev.callers {
+		its := &e.ev.callers[i]
+		if bytes.Equal(its.expr, e.c.expr) {
+			return true, nil
+		}
+		if !pointed {
+			continue
 		}
 		var l loc.Location
 		r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
-		return err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr), nil
+		if err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// callersPlaces returns where the variables of the functions are that the site is inlined into.
+func (s *Site) callersPlaces() (out []chosen, err error) {
+	_, err = s.ofCallers(func(x *scoped) (bool, error) {
+		its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
+		if !x.location.IsBlock() {
+			var err error
+			if its, err = s.u.choose(x.location, x.views, s.here(), false); err != nil {
+				return false, nil //nolint:nilerr // the error is reported where that variable is asked for
+			}
+		}
+		if len(its.expr) > 0 {
+			out = append(out, its)
+		}
+		return false, nil
 	})
+	return out, err
 }
 
 // PassedElsewhere looks at the other bodies of the function in the unit. One instance speaks for all: whether a function assigns its
@@ -247,22 +272,24 @@ func (e evidence) PassedElsewhere() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if known, ok := e.s.u.passed.Load(root); ok {
-		return known.(bool), nil
+	function := e.s.u.Recs[e.s.rec].Root
+	known, ok := e.s.u.passed.Load(function)
+	if !ok {
+		if known, err = e.s.u.passedOn(function); err != nil {
+			return false, err
+		}
+		e.s.u.passed.Store(function, known)
 	}
-	found, err := e.s.u.passesOn(root, e.s.u.Recs[e.s.rec].Root)
-	if err == nil {
-		e.s.u.passed.Store(root, found)
-	}
-	return found, err
+	return known.(map[uint64]bool)[root], nil
 }
 
-// maxInstances bounds how many bodies of one function passesOn looks at.
+// maxInstances bounds how many bodies of one function passedOn looks at.
 const maxInstances = 64
 
-// passesOn reports whether a body of a function begins with a parameter, by the entry that declares it, in the place of a caller's variable.
-func (u *unit) passesOn(param uint64, function int32) (found bool, err error) {
-	seen := 0
+// passedOn returns the parameters of a function, by the entries that declare them, that are in the place of a caller's variable where one
+// of its bodies begins.
+func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
+	seen, out, roots := 0, make(map[uint64]bool), make(map[uint64]uint64)
 	for i := range u.Recs {
 		r := &u.Recs[i]
 		if r.Root != function || r.Flags&index.Inlined == 0 || r.Flags&index.HasPC == 0 {
@@ -273,33 +300,46 @@ func (u *unit) passesOn(param uint64, function int32) (found bool, err error) {
 		}
 		s := new(Site)
 		if ok, err := u.site(int32(i), s); err != nil || !ok {
-			return false, err
+			return out, err
+		}
+		places, err := s.callersPlaces()
+		if err != nil {
+			return nil, err
+		}
+		if len(places) == 0 {
+			continue
+		}
+		have := make(map[string]bool)
+		for k := range places {
+			have[string(places[k].expr)] = true
 		}
 		entry, err := u.Entry(s.DIE)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		err = u.img.eachParam(entry, func(x *varEntry) (bool, error) {
-			if root, err := x.ultimate(nil); root != param || err != nil || x.location.Form == 0 {
-				return true, err
+			if x.location.Form == 0 {
+				return true, nil
 			}
 			its := chosen{expr: x.location.Bytes()}
 			if !x.location.IsBlock() {
+				var err error
 				if its, err = u.choose(x.location, x.views, s.here(), true); err != nil {
-					return false, nil //nolint:nilerr // the error is reported where that body is asked about
+					return true, nil //nolint:nilerr // the error is reported where that body is asked about
 				}
 			}
-			if len(its.expr) == 0 || !u.isPlace(its.expr) {
-				return false, nil
+			if len(its.expr) == 0 || !have[string(its.expr)] || !u.isPlace(its.expr) {
+				return true, nil
 			}
-			found, err = evidence{s: s, x: x, c: &its, v: &Variable{}}.PassedOn()
-			return false, err
+			root, err := x.ultimate(roots)
+			out[root] = true
+			return true, err
 		})
-		if found || err != nil {
-			return found, err
+		if err != nil {
+			return nil, err
 		}
 	}
-	return false, nil
+	return out, nil
 }
 
 // isPlace reports whether an expression is a register, or memory: it computes no value.
@@ -313,8 +353,8 @@ func (u *unit) isPlace(expr []byte) bool {
 }
 
 // ofCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.
-func (e evidence) ofCallers(is func(x *scoped) (bool, error)) (bool, error) {
-	s, u := e.s, e.s.u
+func (s *Site) ofCallers(is func(x *scoped) (bool, error)) (bool, error) {
+	u := s.u
 	for rec := s.rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
 		rec = u.Recs[rec].Parent
 		entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))

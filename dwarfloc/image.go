@@ -304,7 +304,7 @@ type unit struct {
 	assignedOnce sync.Once
 	assigned     map[uint64]judge.Assignment // see assignedParams
 	assignedErr  error
-	passed       sync.Map // bool, by what passedElsewhere is asked about
+	passed       sync.Map // what passedOn returned, by function
 
 	chain   atomic.Pointer[chain]           // the last one that was read
 	checked atomic.Pointer[body.Boundaries] // the last one of CheckInstructions that nobody uses now
@@ -325,6 +325,7 @@ func (u *unit) forget() {
 	u.code.Forget()
 	u.chain.Store(nil)
 	u.checked.Store(nil)
+	u.passed.Clear()
 	u.img.dwarf.Forget(u.Unit.Unit)
 }
 

@@ -493,7 +493,9 @@ func (s *Site) passPrologue(e dw.Entry) error {
 		if err != nil {
 			return err
 		}
-		if ok && u.img.executable(end) {
+		// Where the function begins with a loop, a probe after the prologue would count its turns. At the first instruction the
+		// calling convention says where the parameters are.
+		if ok && u.img.executable(end) && !u.img.code.Repeats(end, r.Hi) {
 			s.Addr, s.AfterPrologue = end, true
 		}
 	}

@@ -123,6 +123,29 @@ func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint6
 	return true
 }
 
+// Repeats reports whether code from one link-time address to another has a branch back to its first instruction.
+func (img *Image) Repeats(first, end uint64) bool {
+	arch := insn.For(img.Instructions())
+	if arch == nil {
+		return false
+	}
+	code, err := img.Bytes(first, end-first)
+	if err != nil {
+		return false
+	}
+	for at := uint64(0); at < uint64(len(code)); {
+		in, ok := arch.Next(code[at:])
+		if !ok || in.Size <= 0 {
+			return false
+		}
+		if in.Branches && int64(at)+in.Target == 0 && !in.Call {
+			return true
+		}
+		at += uint64(in.Size)
+	}
+	return false
+}
+
 // maxLoopBody is how much code of a body is read, in bytes.
 const maxLoopBody = 1 << 16
 
