@@ -23,6 +23,8 @@ type evaluator struct {
 
 	callers     []chosen // see evidence.PassedOn
 	callersRead bool
+	midway      bool // see evidence.Midway
+	midwayRead  bool
 }
 
 func (s *Site) evaluator() *evaluator {
@@ -40,7 +42,7 @@ func (ev *evaluator) begin(s *Site) {
 	ev.BigEndian = s.Image.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
-	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead = nil, nil, false, false
+	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead, ev.midwayRead = nil, nil, false, false, false
 	ev.use(s.u)
 }
 

@@ -54,8 +54,6 @@ func (e evidence) candidate() (judge.Candidate, error) {
 	switch {
 	case c.expr == nil || e.x.location.IsBlock():
 		out.Note = judge.Whole
-		// GCC with views has a list for all that changes.
-		out.Views = e.x.u.code.GNU() && e.x.u.code.Views()
 	case c.rule == rule.First:
 		out.Note = judge.First
 	case c.rule == rule.LaterView && (c.later > 1 || !marked):
@@ -66,6 +64,8 @@ func (e evidence) candidate() (judge.Candidate, error) {
 		out.Note = judge.Here
 	}
 	if e.x.u.code.GNU() || c.viewed { // only GCC writes views
+		// GCC with views has a list for all that changes, and leaves them out of a list in which all are 0.
+		out.Views = c.viewed || e.x.u.code.Views()
 		if out.Compiler = judge.Unmarked; marked {
 			out.Compiler = judge.Marks
 		}
@@ -142,12 +142,90 @@ func (e evidence) Begun() (bool, error) {
 }
 
 func (e evidence) Assigned() (judge.Assignment, error) {
+	if e.x.u.code.Views() {
+		return e.assignedWithViews()
+	}
 	assigned, err := e.s.u.assignedParams()
 	if err != nil {
 		return judge.Never, err
 	}
 	root, err := e.x.ultimate(nil)
 	return assigned[root], err
+}
+
+// assignedWithViews looks at the function's bodies in the unit. GCC with views goes on with a value, which it computes or knows, where the
+// parameter's place holds another one; without an assignment it does so only for want of a place.
+func (e evidence) assignedWithViews() (judge.Assignment, error) {
+	root, err := e.x.ultimate(nil)
+	if err != nil {
+		return judge.Never, err
+	}
+	u, function := e.s.u, e.s.u.Recs[e.s.rec].Root
+	known, ok := u.changed.Load(function)
+	if !ok {
+		if known, err = u.changing(function); err != nil {
+			return judge.Never, err
+		}
+		u.changed.Store(function, known)
+	}
+	if known.(map[uint64]bool)[root] {
+		return judge.Between, nil
+	}
+	return judge.Never, nil
+}
+
+// changing returns the parameters of a function, by the entries that declare them, whose lists go on with a value.
+func (u *unit) changing(function int32) (map[uint64]bool, error) {
+	out, roots := make(map[uint64]bool), make(map[uint64]uint64)
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Root != function || r.Flags&index.HasPC == 0 {
+			continue
+		}
+		entry, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil {
+			return nil, err
+		}
+		err = u.img.eachParam(entry, func(x *varEntry) (bool, error) {
+			if x.location.Form == 0 || x.location.IsBlock() {
+				return true, nil
+			}
+			var last []byte
+			l := u.Locations(x.location, x.views)
+			for v := (dw.LocEntry{}); l.Next(&v); last = v.Expr {
+				if last != nil && !bytes.Equal(last, v.Expr) && u.isValue(v.Expr) {
+					root, err := x.ultimate(roots)
+					out[root] = true
+					return true, err
+				}
+			}
+			return true, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// DW_OP_entry_value (DWARF 5 section 2.5.1.7), and GCC's before that.
+const opEntryValue, opGNUEntryValue = 0xa3, 0xf3
+
+// isValue reports whether an expression says what a variable is, and not where: but not that it is what it was at the function's entry.
+func (u *unit) isValue(expr []byte) bool {
+	value := false
+	for at := 0; at < len(expr); {
+		o, err := eval.Decode(expr, at, u.encoding())
+		if err != nil {
+			return false
+		}
+		if o.Code == opEntryValue || o.Code == opGNUEntryValue {
+			return false
+		}
+		value = value || o.IsImplicitValue() || op.Opcode(o.Code) == op.DW_OP_stack_value
+		at = o.Next
+	}
+	return value
 }
 
 func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
@@ -263,6 +341,17 @@ func (s *Site) callersPlaces() (out []chosen, err error) {
 		return false, nil
 	})
 	return out, err
+}
+
+func (e evidence) Midway() (bool, error) {
+	if !e.ev.midwayRead {
+		first, known, err := e.s.u.code.BeginsAt(e.s.rec, e.s.here().addr)
+		if err != nil {
+			return false, err
+		}
+		e.ev.midway, e.ev.midwayRead = known && !first, true
+	}
+	return e.ev.midway, nil
 }
 
 // PassedElsewhere looks at the other bodies of the function in the unit. One instance speaks for all: whether a function assigns its

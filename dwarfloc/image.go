@@ -304,6 +304,7 @@ type unit struct {
 	assignedOnce sync.Once
 	assigned     map[uint64]judge.Assignment // see assignedParams
 	assignedErr  error
+	changed      sync.Map // what changing returned, by function
 	passed       sync.Map // what passedOn returned, by function
 
 	chain   atomic.Pointer[chain]           // the last one that was read
@@ -326,6 +327,7 @@ func (u *unit) forget() {
 	u.chain.Store(nil)
 	u.checked.Store(nil)
 	u.passed.Clear()
+	u.changed.Clear()
 	u.img.dwarf.Forget(u.Unit.Unit)
 }
 

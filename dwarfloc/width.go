@@ -45,11 +45,26 @@ type narrowing struct {
 	found width
 }
 
-// movesDown reports whether an expression moves upper bits down.
+// arithmetic reports whether an operation is a number, a register, memory, arithmetic of two numbers, or the end of a value.
+func arithmetic(c op.Opcode) bool {
+	switch {
+	case c >= op.DW_OP_const1u && c <= op.DW_OP_consts, c >= op.DW_OP_and && c <= op.DW_OP_xor, c >= op.DW_OP_lit0 && c <= op.DW_OP_lit31,
+		c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31:
+		return true
+	}
+	return c == op.DW_OP_deref || c == op.DW_OP_deref_size || c == op.DW_OP_fbreg || c == op.DW_OP_bregx || c == op.DW_OP_stack_value
+}
+
+// movesDown reports whether an expression moves upper bits down, and not in an address.
 func movesDown(e *loc.Expr) bool {
-	found := false
-	e.Walk(func(n *loc.Expr) { found = found || extensionFor[n.Op] != 0 })
-	return found
+	found, inAddress := false, false
+	e.Walk(func(n *loc.Expr) {
+		found = found || extensionFor[n.Op] != 0
+		if n.Op == loc.OpDeref {
+			n.A.Walk(func(n *loc.Expr) { inAddress = inAddress || extensionFor[n.Op] != 0 })
+		}
+	})
+	return found && !inAddress
 }
 
 // extensionFor has the operations that move upper bits of their first operand down, and how 32 bits of it are extended.
@@ -58,12 +73,12 @@ var extensionFor = map[loc.Op]loc.Op{
 	loc.OpShra: loc.OpSExt, loc.OpDiv: loc.OpSExt, loc.OpMod: loc.OpSExt,
 }
 
-// widens reports whether an expression shows that its arithmetic is not of 32 bits: it extends an operand, has a constant that is not
-// sign-extended from 32 bits, or types.
+// widens reports whether an expression shows that its arithmetic is not of 32 bits: it extends an operand, or has a constant that is not
+// sign-extended from 32 bits. Expressions with other operations, such as types and branches, are left as they are written.
 func (ev *evaluator) widens(expr []byte) bool {
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, ev.Encoding)
-		if err != nil || o.IsConversion() || op.Opcode(o.Code) == op.DW_OP_addr {
+		if err != nil || !arithmetic(op.Opcode(o.Code)) {
 			return true
 		}
 		if o.IsConstant() && (int64(o.A) > math.MaxInt32 || int64(o.A) < math.MinInt32) {

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"math"
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
@@ -166,6 +167,39 @@ func (img *Image) LoopUpdates(ranges []dw.Range, around, lowest, lo, hi uint64) 
 		}
 	}
 	return arch.LoopUpdates(&insn.Loop{Body: body, Around: around, Lowest: lowest, Lo: lo, Hi: hi})
+}
+
+// BeginsAt reports whether a run of a record's body can begin with the first of its statements at an address: the line table has a row
+// there for the function's declaration, or for the first of its lines that has code anywhere in the unit. known is false if there is no
+// row of the function.
+func (u *Unit) BeginsAt(rec int32, addr uint64) (first, known bool, err error) {
+	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+	if err != nil {
+		return false, false, err
+	}
+	texts := u.declarations()
+	own, err := texts.of(u, rec, e)
+	if err != nil || own.file == 0 {
+		return false, false, err
+	}
+	rows, err := u.Rows()
+	if err != nil {
+		return false, false, err
+	}
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= addr })
+	least := uint32(math.MaxUint32)
+	for k := i; k < len(rows) && rows[k].Addr == addr; k++ {
+		if texts.at(u, &rows[k]) == own {
+			least = min(least, rows[k].Line)
+		}
+	}
+	if least == math.MaxUint32 {
+		return false, false, nil
+	}
+	if least <= own.line {
+		return true, true, nil
+	}
+	return least <= texts.first(u, rows, own), true, nil
 }
 
 // Statements returns how many statements of a record's body begin at an address, in the views from view to view+views-1. The row for the

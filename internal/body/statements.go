@@ -25,6 +25,7 @@ type texts struct {
 	index  map[uint64]int32 // likewise, by the index in the unit's line table
 	lines  map[int32][]text // declarations, by file, sorted
 	byRoot map[int32]text   // by the record that has the name
+	firsts map[text]uint32  // see first
 	read   bool
 }
 
@@ -173,6 +174,30 @@ func (t *texts) at(u *Unit, r *dw.Row) text {
 		return text{}
 	}
 	return lines[i-1]
+}
+
+// first returns the first line of a text, after its declaration, that has a row.
+func (t *texts) first(u *Unit, rows []dw.Row, of text) uint32 {
+	t.mu.Lock()
+	firsts := t.firsts
+	t.mu.Unlock()
+	if firsts == nil {
+		firsts = make(map[text]uint32)
+		for i := range rows {
+			r := &rows[i]
+			if r.End || i > 0 && r.Line == rows[i-1].Line && r.File == rows[i-1].File {
+				continue
+			}
+			at := t.at(u, r)
+			if n, ok := firsts[at]; r.Line > at.line && (!ok || r.Line < n) {
+				firsts[at] = r.Line
+			}
+		}
+		t.mu.Lock()
+		t.firsts = firsts
+		t.mu.Unlock()
+	}
+	return firsts[of]
 }
 
 // readRows reads the rows of the line table for the function's code, and finds the body that

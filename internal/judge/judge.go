@@ -90,6 +90,8 @@ type Evidence interface {
 	Assigned() (Assignment, error)
 	// PassedElsewhere reports whether, where another body of the function begins, a variable of a caller is in the parameter's place.
 	PassedElsewhere() (bool, error)
+	// Midway reports whether the probe is at a statement of the body that is not its first one.
+	Midway() (bool, error)
 	// Looped reports whether the body updates the place in a loop around the probe, where the note still holds.
 	Looped() (bool, error)
 	// Overtaken reports whether an instruction that is not the body's has written the register between the body's first instructions, which

@@ -10,16 +10,17 @@ import (
 
 // known is evidence that a test gives. Each answer that was asked for is noted.
 type known struct {
-	statements                                          int
-	begun, passedOn, passedElsewhere, looped, overtaken bool
-	assigned                                            judge.Assignment
-	err                                                 error
+	statements                                                  int
+	begun, passedOn, passedElsewhere, midway, looped, overtaken bool
+	assigned                                                    judge.Assignment
+	err                                                         error
 }
 
 func (k known) Statements() (int, error)            { return k.statements, k.err }
 func (k known) Begun() (bool, error)                { return k.begun, k.err }
 func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
 func (k known) PassedElsewhere() (bool, error)      { return k.passedElsewhere, k.err }
+func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
@@ -49,6 +50,10 @@ func TestRows(t *testing.T) {
 		{"views: at an entry", false, with(views, func(c *candidate) { c.Entry, c.Changed = true, true }), known{}},
 		{"views: overtaken", true, views, known{overtaken: true}},
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Before }), known{overtaken: true}},
+		{"midway", true, views, known{midway: true, assigned: judge.Between}},
+		{"midway", true, llvm, known{midway: true, assigned: judge.Inside}},
+		{"views", false, views, known{midway: true}},
+		{"views", false, views, known{midway: true, passedOn: true, assigned: judge.Inside}},
 		{"views: the caller's", false, with(views, func(c *candidate) { c.Changed = true }), known{passedOn: true}},
 		{"views: the caller's", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{passedOn: true, begun: true}},
 		{"views: after a statement", true, with(views, func(c *candidate) { c.Note, c.Place = judge.Later, judge.Fixed }), known{passedOn: true, begun: true}},
@@ -56,6 +61,7 @@ func TestRows(t *testing.T) {
 		{"views", false, with(views, func(c *candidate) { c.Note = judge.Later }), known{}},
 		{"views", false, computed(views), known{statements: 2}},
 		{"before", false, with(computed(gcc), func(c *candidate) { c.Note = judge.Before }), known{statements: 2}},
+		{"at an entry", false, with(unmarked, func(c *candidate) { c.Entry = true }), known{assigned: judge.Between}},
 		{"one statement", false, computed(gcc), known{statements: 1}},
 		{"statements", true, computed(gcc), known{statements: 2}},
 		{"statements", true, gcc, known{statements: 2}},

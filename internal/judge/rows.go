@@ -34,6 +34,22 @@ var Rows = []Row{
 		},
 	},
 	{
+		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: loc.ReasonReassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Entry || c.Place == Fixed && c.Note == Whole {
+				return false, nil
+			}
+			if is, err := e.Midway(); !is || err != nil {
+				return false, err
+			}
+			if a, err := e.Assigned(); a == Never || err != nil {
+				return false, err
+			}
+			passed, err := e.PassedOn()
+			return !passed, err
+		},
+	},
+	{
 		Name: "views: the caller's", Because: "a caller's variable is in the place to which the list changes, or that is noted late",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || !c.Changed && (c.Note != Later || c.Place == Fixed) {
@@ -58,6 +74,11 @@ var Rows = []Row{
 	{
 		Name: "views", Because: "the note holds at the probe, by its views",
 		fits: plain(func(c *Candidate) bool { return c.Views }),
+	},
+
+	{
+		Name: "at an entry", Because: "no instruction of the function has run that could set the register or memory, by GCC's notes",
+		fits: plain(func(c *Candidate) bool { return c.Entry && c.Place == Held && c.Compiler != LLVM }),
 	},
 
 	// Without views only the last of the entries at one address is left.

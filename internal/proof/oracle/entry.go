@@ -43,6 +43,7 @@ const (
 const (
 	attrLocation       attr = 0x02
 	attrName           attr = 0x03
+	attrProducer       attr = 0x25
 	attrByteSize       attr = 0x0b
 	attrBitOffset      attr = 0x0c
 	attrBitSize        attr = 0x0d

@@ -49,6 +49,7 @@ type Machine struct {
 	Bias      uint64 // added to addresses in the image
 	BigEndian bool   // memory is big-endian
 	AddrSize  int    // bytes of an address and a register; 0 means 8
+	GNU       bool   // GCC wrote the expression: arithmetic on 32 bits has 32 bits
 
 	BaseType   func(off uint64) (BaseType, error)
 	Indexed    func(i uint64) (uint64, error) // address i of .debug_addr
@@ -99,6 +100,10 @@ type value struct {
 	t     *BaseType
 	plain bool // a number in the expression, or computed from such, without a type
 	whole bool // such a number itself
+	// half means that it is of numbers that 32 bits have, sign-extended, and of memory of 32 bits or fewer; scaled, that it is a product
+	// with a negative number of 32 bits; wide, that something that it is of has 64 bits.
+	half, scaled, wide bool
+	memory, down       bool // it is of memory of 32 bits or fewer; it has been moved down
 	// fault is why there is no value. An expression that leaves it aside has one all the
 	// same: both ways of a branch may be computed before it is decided.
 	fault error
@@ -120,7 +125,25 @@ func fail(kind error, format string, args ...any) {
 }
 
 // Eval evaluates a location expression (DWARF 5 sections 2.5 and 2.6).
-func (m *Machine) Eval(expr []byte) (Result, error) { return m.eval(expr, 0) }
+func (m *Machine) Eval(expr []byte) (Result, error) {
+	res, err := m.eval(expr, 0)
+	if err == errAsWritten {
+		own := *m
+		own.GNU = false
+		return own.eval(expr, 0)
+	}
+	return res, err
+}
+
+// errAsWritten ends an evaluation by widths of operands of what is no plain arithmetic.
+var errAsWritten = errors.New("not by widths")
+
+// asWritten ends an evaluation by widths.
+func (r *run) asWritten() {
+	if r.GNU {
+		panic(stop{errAsWritten})
+	}
+}
 
 func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 	defer func() {
@@ -144,6 +167,7 @@ func (m *Machine) eval(expr []byte, depth int) (res Result, err error) {
 		op := uint8(r.uint(1))
 		switch {
 		case op == 0x93 || op == 0x9d: // piece, bit_piece
+			r.asWritten()
 			p := Piece{Result: Result{Kind: IsMissing}}
 			if r.done != nil {
 				p.Result = *r.done
@@ -197,7 +221,8 @@ func (r *run) pushTyped(v uint64, t *BaseType) {
 // number pushes a number that is in the expression. It keeps all of its bits for a value that is
 // nothing else.
 func (r *run) number(v uint64) {
-	r.stack = append(r.stack, value{v: v, plain: true, whole: true})
+	small := v == uint64(int64(int32(v)))
+	r.stack = append(r.stack, value{v: v, plain: true, whole: true, half: small, wide: !small})
 }
 
 // address returns the bytes of an address, which are those of the generic type.
@@ -232,6 +257,8 @@ func (r *run) replace(t *BaseType, f func(v uint64) uint64) {
 		return
 	}
 	r.pushTyped(f(a.v), t)
+	top := &r.stack[len(r.stack)-1]
+	top.half, top.scaled, top.wide, top.memory, top.down = a.half, a.scaled, a.wide, a.memory, a.down
 }
 
 func (r *run) peek(n int) value {
@@ -258,6 +285,9 @@ func (r *run) load(size int, t *BaseType) {
 		fail(ErrUnsupported, "a read of %d bytes", size)
 	}
 	a := r.drop()
+	if a.down || t != nil {
+		r.asWritten()
+	}
 	if a.v = Extend(a.v, r.address(), false); t == nil && size > r.address() {
 		fail(ErrBad, "a read of %d bytes", size)
 	}
@@ -271,6 +301,8 @@ func (r *run) load(size int, t *BaseType) {
 	}
 	c := cursor{d: b[:size], big: r.BigEndian}
 	r.pushTyped(c.uint(size), t)
+	top := &r.stack[len(r.stack)-1]
+	top.half, top.memory, top.wide = size <= 4, size <= 4, size > 4
 }
 
 // baseType reads the operand of a typed operation; 0 is the generic type.

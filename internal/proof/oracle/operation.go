@@ -23,6 +23,10 @@ func (r *run) op(op uint8) {
 		r.binary(op)
 		return
 	}
+	switch {
+	case op >= 0x12 && op <= 0x19, op == 0x23, op == 0x28, op == 0x2f, op > 0x94 && op != 0x9f && op != 0x9c, op == 0x03:
+		r.asWritten() // the stack, branches, types
+	}
 	switch op {
 	case 0x03: // addr
 		r.push(r.uint(r.address()) + r.Bias)
@@ -199,6 +203,9 @@ func (r *run) indexed() uint64 {
 // binary runs an operation with two operands. On the generic type, division and
 // comparisons are signed, modulo is unsigned, as GDB has it and GCC relies on.
 func (r *run) binary(op uint8) {
+	if op >= 0x29 && op <= 0x2e {
+		r.asWritten() // a comparison
+	}
 	second, first := r.drop(), r.drop()
 	a, b, t := first.v, second.v, first.t
 	shift := op == 0x24 || op == 0x25 || op == 0x26
@@ -210,9 +217,13 @@ func (r *run) binary(op uint8) {
 		t = second.t // likewise
 		a = Extend(a, t.Size, t.Signed)
 	}
-	if bits := op == 0x1a || op == 0x1c || op == 0x1e || op == 0x21 || op == 0x22 || op == 0x27 || op == 0x29 || op == 0x2e; bits && t != nil && second.t != nil && t.Size == second.t.Size {
-		// These compute the same bits whatever the sign, and LLVM leaves a conversion of nothing else out.
-		b, second.t = Extend(b, t.Size, t.Signed), t
+	if bits := op == 0x1a || op == 0x1c || op == 0x1e || op == 0x21 || op == 0x22 || op == 0x27 || op == 0x29 || op == 0x2e; bits && r.width(t) == r.width(second.t) {
+		// These compute the same bits whatever the sign, and LLVM leaves a conversion of nothing else out, to and from the generic type too.
+		if t == nil && second.t != nil {
+			a, t = Extend(a, second.t.Size, second.t.Signed), second.t
+		} else if t != nil {
+			b, second.t = Extend(b, t.Size, t.Signed), t
+		}
 	}
 	if !shift && ((t == nil) != (second.t == nil) || t != nil && *t != *second.t) {
 		fail(ErrBad, "operands of different types")
@@ -269,6 +280,16 @@ func (r *run) binary(op uint8) {
 		truth(!equal)
 		return
 	}
+	// GCC's arithmetic has the width of its operands, and what it widens it masks or shifts.
+	if down := op == 0x25 || op == 0x26 || op == 0x1b || op == 0x1d; r.GNU && down && t == nil && second.t == nil && r.address() == 8 &&
+		(first.half && (shift || second.half) && (first.memory || !shift && second.memory) || op == 0x25 && first.scaled && !first.wide) {
+		a = Extend(a, 4, op == 0x26 || op == 0x1b)
+		sa = int64(a)
+		if !shift {
+			b = Extend(b, 4, op == 0x1b)
+			sb = int64(b)
+		}
+	}
 	var v uint64
 	switch op {
 	case 0x1a: // and
@@ -311,5 +332,12 @@ func (r *run) binary(op uint8) {
 		v = a ^ b
 	}
 	r.pushTyped(v, t)
-	r.stack[len(r.stack)-1].plain = first.plain && second.plain
+	top := &r.stack[len(r.stack)-1]
+	top.plain = first.plain && second.plain
+	widens := op == 0x24 && second.plain && b >= 32
+	top.half, top.wide = first.half && second.half && !widens, first.wide || second.wide || widens
+	top.memory = first.memory || second.memory
+	top.down = first.down || second.down || op == 0x25 || op == 0x26 || op == 0x1b || op == 0x1d
+	negative := func(x value) bool { return x.plain && x.half && int64(x.v) < 0 }
+	top.scaled = first.scaled || second.scaled || op == 0x1e && (negative(first) || negative(second))
 }

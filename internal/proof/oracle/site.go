@@ -3,6 +3,7 @@ package oracle
 import (
 	"debug/elf"
 	"sort"
+	"strings"
 )
 
 // Site is one place where a function's body begins.
@@ -194,12 +195,19 @@ func (s *Site) TooEarly(p *Param) (bool, error) {
 	return !steady, err
 }
 
+// gnu reports whether GCC compiled the site's unit.
+func (s *Site) gnu() bool {
+	name, _ := s.tree.root.Val(attrProducer).(string)
+	return strings.HasPrefix(name, "GNU ")
+}
+
 // Machine returns the part of the machine's state that the image determines, for expressions
 // of the site. The caller adds registers, memory and the call frame address. It is valid
 // until the reader reads another unit.
 func (s *Site) Machine() Machine {
 	return Machine{
 		AtEntry: s.AtEntry(), FrameBase: s.FrameBase, OffsetSize: s.tree.offset(), BigEndian: s.r.f.big, AddrSize: s.r.f.word,
+		GNU:      s.gnu(),
 		BaseType: func(off uint64) (BaseType, error) { return s.r.baseType(s.tree, off) },
 		Indexed:  func(i uint64) (uint64, error) { return s.r.indexed(s.tree, i) },
 	}
