@@ -25,6 +25,8 @@ type evaluator struct {
 	callersRead bool
 	midway      bool // see evidence.Midway
 	midwayRead  bool
+	marked      bool // what evidence.marked found of markedOf
+	markedOf    markedOf
 }
 
 func (s *Site) evaluator() *evaluator {

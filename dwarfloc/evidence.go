@@ -47,7 +47,7 @@ func (e evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == SiteEntry, Views: c.viewed, Changed: c.changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
-	marked, err := e.x.u.code.MarksStatements(s.rec)
+	marked, err := e.marked()
 	if err != nil {
 		return out, err
 	}
@@ -74,6 +74,29 @@ func (e evidence) candidate() (judge.Candidate, error) {
 	}
 	out.Place, err = placeOf(&e.v.Loc, e.v.Type)
 	return out, err
+}
+
+// marked reports whether the function that has the site has markers of statements.
+func (e evidence) marked() (bool, error) {
+	u := e.s.u
+	if !u.code.GNU() {
+		return false, nil
+	}
+	of := markedOf{u, u.code.Outermost(e.s.rec)}
+	if e.ev.markedOf == of {
+		return e.ev.marked, nil
+	}
+	marked, err := u.code.MarksStatements(of.rec)
+	if err == nil {
+		e.ev.marked, e.ev.markedOf = marked, of // of the next site too, mostly
+	}
+	return marked, err
+}
+
+// markedOf is a function.
+type markedOf struct {
+	u   *unit
+	rec int32
 }
 
 // placeOf says what a location is, for a type. To cut or extend a number to the type's size computes nothing.
@@ -344,6 +367,12 @@ func (s *Site) callersPlaces() (out []chosen, err error) {
 }
 
 func (e evidence) Midway() (bool, error) {
+	// Where GCC noted that a body begins, with a view, it begins with its first statement.
+	if e.s.pcs.Entry.Form != 0 && e.s.u.code.GNU() && e.s.u.code.Views() {
+		if start, ok, err := e.s.u.Start(&e.s.pcs); err != nil || ok && start == e.s.here().addr {
+			return false, err
+		}
+	}
 	if !e.ev.midwayRead {
 		first, known, err := e.s.u.code.BeginsAt(e.s.rec, e.s.here().addr)
 		if err != nil {

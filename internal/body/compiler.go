@@ -15,6 +15,8 @@ type compiler struct {
 	optimized          bool // GCC optimized; false can also mean unknown
 	unoptimized        bool // GCC did not
 	assignmentsTracked bool
+	views, entryViews  bool // the unit's abbreviations have location views; those of inlined bodies
+	together           bool // all functions of the unit were compiled with the same options, and none was written and read again
 }
 
 func compilerOf(producer string) compiler {
@@ -23,6 +25,7 @@ func compilerOf(producer string) compiler {
 	if !c.gnu {
 		return c
 	}
+	c.together = !strings.HasPrefix(producer, "GNU GIMPLE ") && !strings.Contains(producer, "-gno-statement-frontiers")
 	level := ""
 	for f := range strings.FieldsSeq(producer) {
 		if strings.HasPrefix(f, "-O") {
@@ -35,7 +38,11 @@ func compilerOf(producer string) compiler {
 }
 
 func (u *Unit) compiler() *compiler {
-	u.compilerOnce.Do(func() { u.compiled = compilerOf(u.Producer()) })
+	u.compilerOnce.Do(func() {
+		u.compiled = compilerOf(u.Producer())
+		u.compiled.entryViews = u.Writes(dw.AttrGNUEntryView)
+		u.compiled.views = u.compiled.entryViews || u.Writes(dw.AttrGNULocviews)
+	})
 	return &u.compiled
 }
 
@@ -56,6 +63,10 @@ func (u *Unit) GNU() bool { return u.compiler().gnu }
 func (u *Unit) MarksStatements(rec int32) (bool, error) {
 	if !u.GNU() {
 		return false, nil
+	}
+	// Without link-time optimization all functions of a unit have markers if one has views at its inlined bodies, which need them.
+	if c := u.compiler(); c.together && c.entryViews {
+		return true, nil
 	}
 	e, err := u.Entry(u.Off + uint64(u.Recs[u.Outermost(rec)].Off))
 	if err != nil {
@@ -101,7 +112,7 @@ func marked(rows []dw.Row) bool {
 }
 
 // Views reports whether GCC followed variables by location views, and wrote them.
-func (u *Unit) Views() bool { return u.Writes(dw.AttrGNULocviews) || u.Writes(dw.AttrGNUEntryView) }
+func (u *Unit) Views() bool { return u.compiler().views }
 
 // TracksAssignments reports whether GCC followed variables by their assignments, as it does
 // with optimization. Otherwise it describes registers, and a view has no value of its own.
