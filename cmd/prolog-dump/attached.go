@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -16,6 +18,20 @@ import (
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
+	if again := countSites(p, func(s *plan.Site) bool { return s.Again && s.Instance >= 0 }); again > 0 {
+		terminal.Fprintf(w, "  at %s a hit may be no run: it may fire again in one, or without any\n", count(again, "site"))
+	}
+	doubts := make(map[string]int)
+	for i := range p.Sites {
+		for j := range p.Sites[i].Args {
+			if a := &p.Sites[i].Args[j]; a.Fetched() && a.Doubt() != loc.ReasonNone {
+				doubts[fmt.Sprintf("~%s at %%s: %v, %s", p.Definition.Args[a.DefinitionArg].Name, a.Doubt(), a.Doubt().Describe())]++
+			}
+		}
+	}
+	for _, text := range order.LargestFirst(doubts) {
+		terminal.Fprintf(w, "  "+text+"\n", count(doubts[text], "site"))
+	}
 	never := 0
 	for i := range p.Sites {
 		if p.Sites[i].Never != nil {
@@ -59,4 +75,14 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		}
 	}
 	return nil
+}
+
+// countSites returns how many sites of a plan are such.
+func countSites(p *plan.Plan, such func(s *plan.Site) bool) (n int) {
+	for i := range p.Sites {
+		if such(&p.Sites[i]) {
+			n++
+		}
+	}
+	return n
 }
