@@ -1,7 +1,6 @@
 package dwarfloc
 
 import (
-	"math"
 	mathbits "math/bits"
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
@@ -28,7 +27,7 @@ const (
 
 // narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
 func (ev *evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
-	if l.Kind != loc.KindValue || ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.widens(expr) {
+	if l.Kind != loc.KindValue || ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
 		return asWritten
 	}
 	n := narrowing{bits: 64}
@@ -73,18 +72,11 @@ var extensionFor = map[loc.Op]loc.Op{
 	loc.OpShra: loc.OpSExt, loc.OpDiv: loc.OpSExt, loc.OpMod: loc.OpSExt,
 }
 
-// widens reports whether an expression shows that its arithmetic is not of 32 bits: it extends an operand, or has a constant that is not
-// sign-extended from 32 bits. Expressions with other operations, such as types and branches, are left as they are written.
-func (ev *evaluator) widens(expr []byte) bool {
+// special reports whether an expression has other operations than arithmetic, such as types and branches: it is left as it is written.
+func (ev *evaluator) special(expr []byte) bool {
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, ev.Encoding)
 		if err != nil || !arithmetic(op.Opcode(o.Code)) {
-			return true
-		}
-		if o.IsConstant() && (int64(o.A) > math.MaxInt32 || int64(o.A) < math.MinInt32) {
-			return true
-		}
-		if o.IsConstant() && o.A == 32 && o.Next < len(expr) && op.Opcode(expr[o.Next]) == op.DW_OP_shl {
 			return true
 		}
 		at = o.Next
@@ -106,6 +98,8 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 		below = min(bits+e.B.K, 64)
 	case moves:
 		below = 64
+	case e.Op == loc.OpShl && e.B.Op == loc.OpConst && e.B.K < bits:
+		below = bits - e.B.K
 	case e.Op == loc.OpZExt || e.Op == loc.OpSExt:
 		below = 8 * uint64(e.Size)
 	case e.Op == loc.OpAnd && e.B.Op == loc.OpConst:
@@ -157,7 +151,7 @@ func extends(e *loc.Expr) bool {
 type operandsIn struct {
 	memory   bool // of 32 bits or fewer
 	register bool
-	wide     bool // memory of 64 bits
+	wide     bool // memory of 64 bits, a number that is not sign-extended from 32, or what was extended: then the arithmetic has 64 bits
 	carries  bool // it may have other upper bits than arithmetic of 32 bits
 	negative bool // it is a product with a negative number
 }
@@ -169,7 +163,7 @@ func (o *operandsIn) add(p operandsIn) {
 
 func operandsOf(e *loc.Expr) (o operandsIn) {
 	if extends(e) {
-		return operandsIn{memory: true}
+		return operandsIn{wide: true}
 	}
 	switch e.Op {
 	case loc.OpDeref:
@@ -177,7 +171,7 @@ func operandsOf(e *loc.Expr) (o operandsIn) {
 	case loc.OpReg:
 		return operandsIn{register: true}
 	case loc.OpConst:
-		return o
+		return operandsIn{wide: e.K != uint64(int64(int32(e.K)))}
 	case loc.OpZExt, loc.OpSExt:
 		if e.Size <= 4 {
 			return operandsIn{memory: true}
