@@ -71,11 +71,19 @@ func (t *texts) prepare(u *Unit) error {
 			live[r.Root] = true
 		}
 	}
+	defined, err := definitions(u)
+	if err != nil {
+		return err
+	}
 	for i := range u.Recs {
 		if u.Recs[i].Root != int32(i) {
 			continue
 		}
-		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
+		at := int32(i)
+		if d, ok := defined[at]; ok {
+			at = d
+		}
+		e, err := u.Entry(u.Off + uint64(u.Recs[at].Off))
 		if err != nil {
 			return err
 		}
@@ -100,6 +108,41 @@ func (t *texts) prepare(u *Unit) error {
 	}
 	t.read = true
 	return nil
+}
+
+// definitions returns the records that define members of C++ classes outside of the class, by those that declare them there: the text of
+// such a function is where it is defined.
+func definitions(u *Unit) (map[int32]int32, error) {
+	if !dw.IsCPlusPlus(u.Lang) {
+		return nil, nil
+	}
+	out := make(map[int32]int32)
+	for i := range u.Recs {
+		r := &u.Recs[i]
+		if r.Root == int32(i) || r.Root < 0 || r.Flags&index.Inlined != 0 {
+			continue
+		}
+		e, err := u.Entry(u.Off + uint64(r.Off))
+		if err != nil {
+			return nil, err
+		}
+		defines, line := false, uint64(0)
+		err = e.Attrs(func(a dw.Attr, v dw.Value) {
+			switch a {
+			case dw.AttrSpecification:
+				defines = true
+			case dw.AttrDeclLine:
+				line = v.U
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if defines && line != 0 {
+			out[r.Root] = int32(i)
+		}
+	}
+	return out, nil
 }
 
 // isDeclaration reports whether an entry only declares a function.

@@ -26,7 +26,16 @@ DEFINE(virtual_call);
 DEFINE(of_vector);
 DEFINE(swap_ends);
 DEFINE(throws);
+DEFINE(set_width);
+DEFINE(narrower);
 }
+
+// Members that are defined outside of their class, far from where it declares them.
+struct Box {
+	int width, height;
+	void set_width(int w);
+	bool narrower(int than) const;
+};
 
 // trace: may_throw
 NOINLINE int may_throw(int x)
@@ -196,9 +205,40 @@ static NOINLINE int objects(int k)
 	return c.method(3) + text[0];
 }
 
+// trace: set_width
+INLINE void Box::set_width(int w)
+{
+	RUN(set_width);
+	if (w < 0)
+		w = -w;
+	width = w;
+}
+
+// trace: narrower
+INLINE bool Box::narrower(int than) const
+{
+	RUN(narrower);
+	return width < than && height > sink;
+}
+
+NOINLINE static int boxes(int k)
+{
+	Box b[4];
+	int n = 0;
+	for (int i = 0; i < 4; i++) {
+		b[i].height = i + k;
+		b[i].set_width(k - 2 * i);
+		if (b[i].narrower(k))
+			b[i].set_width(i);
+		n += b[i].width;
+	}
+	return n;
+}
+
 int main()
 {
 	for (int k = 1; k < 14; k++) {
+		sink = boxes(k);
 		sink = exceptions(k);
 		sink = objects(k);
 	}
@@ -214,5 +254,7 @@ int main()
 	SHOW(virtual_call);
 	SHOW(of_vector);
 	SHOW(swap_ends);
+	SHOW(set_width);
+	SHOW(narrower);
 	return 0;
 }
