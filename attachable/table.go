@@ -156,10 +156,10 @@ func (t *Table) function(addr uint64) (span, bool) {
 	return span{lo, hi}, ok
 }
 
-// At returns why the kernel refuses a probe at a link-time address, or CauseNone. Of a pack, which has neither code nor
-// symbols, it knows the areas of the kernel alone: ask Of about its sites.
+// At returns why the kernel refuses a probe at a link-time address, or CauseNone. For a pack, which has neither code nor
+// symbols, At only knows section ranges; use Of.
 func (t *Table) At(addr uint64) (c Cause) {
-	// All that is asked below of the file has no answer once it is closed, which looks like another cause.
+	// Reads fail after Close; they must not be taken for a refusal.
 	if err := t.img.File.Guard(func() error { c = t.at(addr); return nil }); err != nil {
 		return causeNotRead
 	}

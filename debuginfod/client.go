@@ -89,7 +89,7 @@ func number(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%s: %q is not a number from 0 on", name, text)
+		return 0, fmt.Errorf("%s: %q is not a non-negative number", name, text)
 	}
 	return n, nil
 }

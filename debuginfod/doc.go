@@ -10,6 +10,6 @@
 //	dwarfloc.Open("./server", &dwarfloc.Options{FindDebug: c.Finder(ctx)})
 //
 // The protocol and the cache are described in debuginfod(8) and debuginfod_find_debuginfo(3) of
-// elfutils 0.188. A server is not trusted with more than bytes: their number is bounded, and who
-// reads them checks that they are of the build ID.
+// elfutils 0.188. Servers are not trusted: downloads are size-limited, and the reader verifies
+// the build ID.
 package debuginfod

@@ -19,7 +19,7 @@ var ErrNotDecoded = errors.New("it is not known whether an instruction begins th
 
 // ErrMisread is wrapped by the errors of CheckInstructions for an instruction that kernels take for another one. A probe there
 // would change what the code computes, or end the program.
-var ErrMisread = errors.New("kernels take this instruction for another one")
+var ErrMisread = errors.New("the kernel misdecodes this instruction")
 
 // CheckInstructions returns, for each site, nil if an instruction begins at its address, or
 // an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function

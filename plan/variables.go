@@ -52,7 +52,7 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole 
 		}
 	case probe.KindString:
 		if whole {
-			return probe.Errorf(def, e.Pos, "a text is compared, with ==, != or ~, and is nothing else")
+			return probe.Errorf(def, e.Pos, "a string can only be compared (==, !=, ~)")
 		}
 	}
 	for _, s := range e.Path {

@@ -40,7 +40,7 @@ func (f *fetcher) writeRecord() error {
 	f.emitRecord()
 	if f.outside() {
 		if f.layout.Size > f.o.RecordBytes {
-			return fmt.Errorf("a record of %d bytes: there is room for %d", f.layout.Size, f.o.RecordBytes)
+			return fmt.Errorf("record of %d bytes exceeds the limit of %d", f.layout.Size, f.o.RecordBytes)
 		}
 		return checkStack(0, f.maxStack, 0)
 	}

@@ -18,7 +18,7 @@
 // sections: a byte for the kind, the length of the contents in bytes and a CRC-32C of the kind and the
 // contents, 4 bytes each, and the contents. These numbers are little-endian. In contents a number is an
 // unsigned LEB128, or, where it can be negative, that of its zigzag form; a string is its length and its
-// bytes. The kinds, in any order in which what is referred to by number comes first:
+// bytes. Sections may come in any order, but must precede references to them:
 //
 //   - 'P', a plan: the definition and the name of its event, strings. Plans are numbered from 0
 //   - 'S', a site: the number of its plan, four strings (where it is in words, its function, that

@@ -7,8 +7,8 @@
 //	terminal.Fprintf(w, "%s %s\n", hit.Comm, site)
 //
 // The package writes such characters as Go does in string constants: \n, \x1b, \u202e, and \xff for a
-// byte that is not of UTF-8. Other texts stay as they are, a backslash too: who must tell them apart uses
-// JSON.
+// byte that is not of UTF-8. Other texts stay as they are, including backslashes; use JSON if the
+// difference matters.
 package terminal
 
 import (

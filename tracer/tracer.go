@@ -11,7 +11,7 @@
 //	})
 //
 // A context bounds the time for which probes live: Run returns when it ends, with all probes silent, and
-// Close ends them. With context.WithTimeout a session that is forgotten does not stay.
+// Close ends them. Use context.WithTimeout so that a leaked session cannot live forever.
 //
 // All plans of a session are for one image. They may have either convention. Probes end with
 // the session, or with the process, however it ends. Hits by this process itself are not

@@ -29,7 +29,7 @@ func statCommand(s *settings) *cobra.Command {
 	var o tracer.Options
 	var what statOptions
 	var force bool
-	var who whose
+	var who target
 	var stack string
 	cmd := &cobra.Command{
 		Use:   "stat 'FUNC ARG...'... [-- COMMAND...]",
@@ -110,7 +110,7 @@ func (o *statOptions) histograms() error {
 }
 
 // stat counts the hits of definitions, which are all about one image.
-func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, who *whose, o tracer.Options) (err error) {
+func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool, stack string, what *statOptions, who *target, o tracer.Options) (err error) {
 	x, running, defs, err := s.ready(texts, force, false, who.pid)
 	if err != nil {
 		return err

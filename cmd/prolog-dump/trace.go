@@ -90,7 +90,7 @@ type traceOptions struct {
 	tracer.Options
 	force, span bool
 	stack       string
-	who         whose
+	who         target
 }
 
 // traceFlags are the flags of trace and record.
@@ -233,7 +233,7 @@ var errEnough = errors.New("as many hits as were wanted")
 
 // run hands hits to show until the command or the context ends, or another bound is reached. It returns
 // the command, which may still run.
-func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *whose, show func(*tracer.Hit) error) (child *command, totals recording.Totals, err error) {
+func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *target, show func(*tracer.Hit) error) (child *command, totals recording.Totals, err error) {
 	for i, a := range session.Attachments {
 		if err := x.reportAttached(stderr, plans[i], a); err != nil {
 			return nil, totals, err

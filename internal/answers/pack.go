@@ -59,7 +59,7 @@ func (t *Pack) base(read func() ([]byte, error)) (*btf.Types, error) {
 	}
 	path := t.path
 	if read == nil {
-		return nil, fmt.Errorf("%s: the pack leaves out the types that its kernel has itself, and the kernel's are not given", path)
+		return nil, fmt.Errorf("%s: the pack was written without types, and the kernel's BTF was not given", path)
 	}
 	d, err := read()
 	if err != nil {

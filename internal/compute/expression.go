@@ -110,7 +110,7 @@ func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
 		}
 		return c.variable(e, types.WordType, l, n.reason), nil
 	case probe.KindString:
-		return nil, wrongAt(e, "a text is compared, with ==, != or ~, and is nothing else")
+		return nil, wrongAt(e, "a string can only be compared (==, !=, ~)")
 	}
 	n, err := c.compute(e)
 	if err != nil {

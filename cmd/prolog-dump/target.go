@@ -22,8 +22,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// whose says whose hits are shown, and until when.
-type whose struct {
+// target selects the processes to trace, and when to stop.
+type target struct {
 	command  string
 	all      bool
 	pid      int
@@ -31,7 +31,7 @@ type whose struct {
 	maxHits  int
 }
 
-func (h *whose) flags(cmd *cobra.Command) {
+func (h *target) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVarP(&h.pid, "pid", "p", 0, "trace one process, until it ends; a path that -x names is that process's")
 	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split as a shell does; or after --, word by word")
@@ -40,7 +40,7 @@ func (h *whose) flags(cmd *cobra.Command) {
 }
 
 // words returns the command to run, of -c or after "--", and the other arguments.
-func (h *whose) words(cmd *cobra.Command, args []string) (rest, command []string, err error) {
+func (h *target) words(cmd *cobra.Command, args []string) (rest, command []string, err error) {
 	rest = args
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		rest, command = args[:n], args[n:]
@@ -62,7 +62,7 @@ func (h *whose) words(cmd *cobra.Command, args []string) (rest, command []string
 
 // options sets whose hits a session reports: those of a process, those of the command and of all that it
 // starts, or all.
-func (h *whose) options(o *tracer.Options, command []string) error {
+func (h *target) options(o *tracer.Options, command []string) error {
 	switch {
 	case h.all && h.pid != 0:
 		return errors.New("--all and --pid exclude each other")
@@ -82,7 +82,7 @@ func (h *whose) options(o *tracer.Options, command []string) error {
 
 // fallBack reports whether the error of a session is that the kernel does not know which processes descend
 // from another; then it says so, and the options are those of all processes.
-func (h *whose) fallBack(o *tracer.Options, command []string, err error) bool {
+func (h *target) fallBack(o *tracer.Options, command []string, err error) bool {
 	if !errors.Is(err, tracer.ErrNoTree) || len(command) == 0 {
 		return false
 	}
@@ -92,7 +92,7 @@ func (h *whose) fallBack(o *tracer.Options, command []string, err error) bool {
 }
 
 // bounded returns a context that ends when the tracing does, for other reasons than the command's end.
-func (h *whose) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
+func (h *target) bounded(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	ctx, stop := context.WithCancel(ctx)
 	if h.duration > 0 {
 		time.AfterFunc(h.duration, stop)
@@ -183,7 +183,7 @@ func start(ctx context.Context, words []string) (running context.Context, c *com
 	return running, c, nil
 }
 
-// reap takes what the command has left behind when it ends: see whose.options.
+// reap takes what the command has left behind when it ends: see target.options.
 func (c *command) reap() {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, syscall.SIGCHLD)
