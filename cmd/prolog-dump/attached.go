@@ -18,6 +18,17 @@ import (
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
 	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
+	for _, i := range a.Attached {
+		if !x.sites {
+			break
+		}
+		site := &p.Sites[i]
+		terminal.Fprintf(w, "  %v", site)
+		for j := range site.Args {
+			terminal.Fprintf(w, "  %s=%s", site.Args[j].Name, answerText(p, &site.Args[j]))
+		}
+		terminal.Fprintf(w, "\n")
+	}
 	if again := countSites(p, func(s *plan.Site) bool { return s.Again && s.Instance >= 0 }); again > 0 {
 		terminal.Fprintf(w, "  at %s a hit may be no run: it may fire again in one, or without any\n", count(again, "site"))
 	}
@@ -75,6 +86,14 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		}
 	}
 	return nil
+}
+
+// reports is where is printed what a verb does.
+func (s *settings) reports() io.Writer {
+	if s.quiet {
+		return io.Discard
+	}
+	return stderr
 }
 
 // countSites returns how many sites of a plan are such.

@@ -90,6 +90,12 @@ var sharedFlags = []flag{
 	{"explain", func(f *pflag.FlagSet, s *settings) {
 		f.BoolVar(&s.explain, "explain", false, "say by which rule each location was chosen, and from which DWARF expression")
 	}, nil},
+	{"quiet", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVarP(&s.quiet, "quiet", "q", false, "do not print where probes are and what was counted; errors and warnings are printed")
+	}, nil},
+	{"verbose", func(f *pflag.FlagSet, s *settings) {
+		f.BoolVarP(&s.verbose, "verbose", "v", false, "list the sites that have probes, with where the arguments are, and all that have none")
+	}, nil},
 	{"output", func(f *pflag.FlagSet, s *settings) {
 		f.StringVarP(&s.output, "output", "o", "", "write to this file, which is replaced, and not to standard output")
 	}, nil},

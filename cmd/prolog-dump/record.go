@@ -31,7 +31,7 @@ the lines that trace would have printed. That needs neither the image nor privil
 			return s.record(cmd, args, command, &o, path)
 		},
 	}
-	s.use(cmd, []string{"text"}, join(planFlags, []string{"attachable"})...)
+	s.use(cmd, []string{"text"}, join(planFlags, []string{"attachable", "quiet", "verbose"})...)
 	cmd.Flags().StringVarP(&path, "output", "o", "", "the file; another one of that name is replaced")
 	_ = cmd.MarkFlagRequired("output")
 	traceFlags(cmd, &o)
@@ -87,7 +87,7 @@ func (s *settings) replay(out io.Writer, path string) (err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			totals := r.Totals()
-			printTotals(hits, &totals)
+			s.printTotals(hits, &totals)
 			return nil
 		case err != nil:
 			terminal.Fprintf(stderr, "%s\n", count(hits, "hit"))

@@ -38,6 +38,8 @@ type settings struct {
 	btf       string
 	warned    map[string]bool // see warnOnce
 	silent    bool            // nobody reads stderr
+	quiet     bool            // of what it does; errors and warnings are printed
+	verbose   bool            // which sites have probes, and where the arguments are
 	packDirs  []string
 	archived  map[string][]byte // packs in archives, by what stands for their paths
 	debugDirs []string
@@ -212,7 +214,8 @@ type subject struct {
 	options plan.Options    // of plans
 	types   *dwarfloc.Image // may define the types that a module only declares; or nil
 	table   *attachable.Table
-	list    int // how many refused sites are listed for each cause
+	list    int  // how many refused sites are listed for each cause
+	sites   bool // those with probes are listed
 }
 
 // subject opens the image that flags and a definition's options name.
@@ -222,9 +225,10 @@ func (s *settings) subject(o *probe.Options) (x *subject, err error) {
 		return nil, err
 	}
 	x = &subject{kernel: from.kernel, path: from.path, list: 3}
-	if s.attachable {
+	if s.attachable || s.verbose {
 		x.list = math.MaxInt
 	}
+	x.sites = s.verbose
 	if x.options, err = s.options(from.kernel); err != nil {
 		return nil, err
 	}

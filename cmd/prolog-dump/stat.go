@@ -67,7 +67,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			return s.stat(cmd, args, command, force, stack, &what, &who, o)
 		},
 	}
-	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color"})...)
+	s.use(cmd, join(textOrJSON, []string{"folded"}), join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
 	f := cmd.Flags()
 	f.StringSliceVar(&what.By, "by", nil, "what to tell hits apart by: site, function, caller, stack, comm, pid, tid, or names of arguments")
 	f.StringSliceVar(&what.Totals, "sum", nil, "arguments to add up, with minimum, mean and maximum")
@@ -142,7 +142,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 	}
 	defer func() { err = errors.Join(err, summary.Close()) }()
 	for i, a := range summary.Attachments {
-		if err := x.reportAttached(stderr, plans[i], a); err != nil {
+		if err := x.reportAttached(s.reports(), plans[i], a); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", over)
 	}
 	if text != "" {
-		terminal.Fprintf(stderr, "%s\n", strings.TrimPrefix(text, ", "))
+		terminal.Fprintf(s.reports(), "%s\n", strings.TrimPrefix(text, ", "))
 	}
 	return errors.Join(err, limitedErr, missingErr)
 }

@@ -77,7 +77,7 @@ variables, by their types. --set sets those before.`,
 			return s.trace(cmd, args, command, &o, &sink{show: show})
 		},
 	}
-	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color"})...)
+	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
 	objectFlags(cmd, &object)
 	cmd.Flags().StringVarP(&input, "input", "i", "", "print the hits of a file that record has written; no image is needed")
 	traceFlags(cmd, &o)
@@ -235,7 +235,7 @@ var errEnough = errors.New("as many hits as were wanted")
 // the command, which may still run.
 func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session, plans []*plan.Plan, words []string, who *target, show func(*tracer.Hit) error) (child *command, totals recording.Totals, err error) {
 	for i, a := range session.Attachments {
-		if err := x.reportAttached(stderr, plans[i], a); err != nil {
+		if err := x.reportAttached(s.reports(), plans[i], a); err != nil {
 			return nil, totals, err
 		}
 	}
@@ -270,7 +270,7 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	totals.Unpaired, unpairedErr = session.Unpaired()
 	var missingErr error
 	totals.Missing, missingErr = session.Missing()
-	printTotals(hits, &totals)
+	s.printTotals(hits, &totals)
 	if unread > 0 {
 		terminal.Fprintf(stderr, "%s could not be read at a hit (?): %s\n", count(unread, "value"), whyUnread(plans[0].Target))
 	}
@@ -286,8 +286,8 @@ func whyUnread(t plan.Target) string {
 }
 
 // printTotals says how many hits were printed, and how many not.
-func printTotals(hits int, t *recording.Totals) {
-	terminal.Fprintf(stderr, "%s, %d lost%s%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
+func (s *settings) printTotals(hits int, t *recording.Totals) {
+	terminal.Fprintf(s.reports(), "%s, %d lost%s%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
 }
 
 // missingText says how many hits were not seen since their condition could not be computed.
