@@ -406,16 +406,23 @@ func (e evidence) PassedElsewhere() (bool, error) {
 const maxInstances = 64
 
 // passedOn returns the parameters of a function, by the entries that declare them, that are in the place of a caller's variable where one
-// of its bodies begins.
+// of its bodies begins, or that are later what they were at the entry of its copy out of line: LLVM says that of a parameter only until it
+// is assigned (LiveDebugValues).
 func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
 	seen, out, roots := 0, make(map[uint64]bool), make(map[uint64]uint64)
 	for i := range u.Recs {
 		r := &u.Recs[i]
-		if r.Root != function || r.Flags&index.Inlined == 0 || r.Flags&index.HasPC == 0 {
+		if r.Root != function || r.Flags&index.HasPC == 0 {
 			continue
 		}
 		if seen++; seen > maxInstances {
 			break
+		}
+		if r.Flags&index.Inlined == 0 {
+			if err := u.unassigned(int32(i), out, roots); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		s := new(Site)
 		if ok, err := u.site(int32(i), s); err != nil || !ok {
@@ -459,6 +466,28 @@ func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
 		}
 	}
 	return out, nil
+}
+
+// unassigned adds the parameters of a function out of line whose lists say that they are what they were at its entry.
+func (u *unit) unassigned(rec int32, out map[uint64]bool, roots map[uint64]uint64) error {
+	entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+	if err != nil {
+		return err
+	}
+	return u.img.eachParam(entry, func(x *varEntry) (bool, error) {
+		if x.location.Form == 0 || x.location.IsBlock() {
+			return true, nil
+		}
+		l := u.Locations(x.location, x.views)
+		for v := (dw.LocEntry{}); l.Next(&v); {
+			if len(v.Expr) > 0 && (v.Expr[0] == opEntryValue || v.Expr[0] == opGNUEntryValue) {
+				root, err := x.ultimate(roots)
+				out[root] = true
+				return true, err
+			}
+		}
+		return true, nil
+	})
 }
 
 // isPlace reports whether an expression is a register, or memory: it computes no value.
