@@ -110,6 +110,15 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Before }),
 	},
 	{
+		Name: "held by the caller", Because: "a caller's variable is in the register or memory, where it would not be any more if the body had changed that",
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Place != Held {
+				return false, nil
+			}
+			return e.PassedOn()
+		},
+	},
+	{
 		Name: "assigned", Because: "the place changes inside another body of the function", Doubt: loc.ReasonReassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Note == Whole && c.Place != Fixed {
@@ -146,7 +155,7 @@ var Rows = []Row{
 			if c.Compiler != LLVM || c.Entry {
 				return false, nil
 			}
-			if a, err := e.Assigned(); a == Inside || err != nil {
+			if a, err := e.Assigned(); a == Inside || a == Between && c.Place != Computed || err != nil {
 				return false, err
 			}
 			return e.PassedElsewhere()
@@ -165,6 +174,10 @@ var Rows = []Row{
 			a, err := e.Assigned()
 			return a != Never, err
 		},
+	},
+	{
+		Name: "fixed", Because: "a number may be what a statement makes of a number that was passed: nothing tells", Doubt: loc.ReasonReassigned,
+		fits: plain(func(c *Candidate) bool { return c.Place == Fixed && !c.Entry }),
 	},
 }
 
