@@ -106,8 +106,8 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "before, unmarked", Because: "GCC's note begins before the probe, and the body does not repeat there",
-		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Before }),
+		Name: "before, unmarked", Because: "GCC's note of a place begins before the probe, and the body does not repeat there",
+		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Before && c.Place == Held }),
 	},
 	{
 		Name: "held by the caller", Because: "a caller's variable is in the register or memory, where it would not be any more if the body had changed that",
