@@ -96,6 +96,10 @@ truth: deps ## Trace programs of every compiler that record what they pass; prin
 random: deps ## Trace generated programs, with every compiler of C; prints a table (root)
 	$(GO) run ./internal/proof/cmd/measure random
 
+.PHONY: harm
+harm: deps sources ## Run all encodings of instructions, and programs, with and without probes, and compare what they do (root)
+	HARM_COUNT=0 $(GO) test -timeout 60m -count=1 -v ./internal/proof/harm
+
 .PHONY: producers
 producers: deps ## Compare what each compiler's debug information gives; writes the table in docs/limits.md (root)
 	$(GO) run ./internal/proof/cmd/measure producers -w docs/limits.md
@@ -113,8 +117,8 @@ formats: deps sources ## Build real programs in each format of debug information
 	$(GO) run ./internal/proof/cmd/measure formats
 
 .PHONY: sources
-sources: ## Fetch the sources of the programs that tests build (0.6 MB, once)
-	@scripts/fetch-source.sh lua5.4 >/dev/null && scripts/fetch-source.sh ninja-build >/dev/null || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
+sources: ## Fetch the sources of the programs that tests build (1.9 MB, once)
+	@scripts/fetch-source.sh lua5.4 >/dev/null && scripts/fetch-source.sh ninja-build >/dev/null && scripts/fetch-source.sh zlib >/dev/null || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers

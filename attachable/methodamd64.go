@@ -190,26 +190,11 @@ func emulatedX86(x *insn.X86) bool {
 	return emulatedOpcodes[x.Opcode[0]]
 }
 
-// uprobeX86 follows arch_uprobe_analyze_insn in arch/x86/kernel/uprobes.c (6.1 and 6.12):
-// branch_setup_xol_ops and push_setup_xol_ops.
+// uprobeX86 asks the table of what uprobes do with each instruction.
 func uprobeX86(code []byte) Method {
-	if arch := insn.For("amd64"); arch.NoUprobe(code) || arch.Misread(code) {
-		return MethodNone
-	}
-	x, _ := insn.DecodeX86(code)
-	op := x.Opcode[0]
-	_, jump := x.Branch()
-	switch {
-	case x.VEX || x.OpcodeSize > 2:
-	case x.OpcodeSize == 1 && op == 0x90:
-		return methodNop // with any prefix: also PAUSE and XCHG of R8
-	case jump && (op < 0xe0 || op > 0xe3), x.OpcodeSize == 1 && op == 0xe8:
-		if x.OperandSize {
-			return MethodNone
-		}
-		return methodEmulated
-	case x.OpcodeSize == 1 && op&0xf8 == 0x50 && (x.Size == 1 || x.Size == 2 && x.REX == 0x41):
-		return methodEmulated // PUSH
-	}
-	return methodStepped
+	does, _ := insn.For("amd64").Uprobe(code)
+	return [...]Method{
+		insn.UprobeSteps: methodStepped, insn.UprobeSkips: methodNop, insn.UprobeEmulates: methodEmulated, insn.UprobeCalls: methodStepped,
+		insn.UprobeRepeats: methodStepped, insn.UprobeRefuses: MethodNone, insn.UprobeHarms: MethodNone,
+	}[does]
 }

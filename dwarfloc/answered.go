@@ -277,7 +277,7 @@ func (a *answeredSite) problem(s *Site) error {
 	case problem == "":
 		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, ErrNotDecoded, s.Image.Told())
 	}
-	for _, kind := range []error{ErrMidInstruction, ErrMisread, ErrNotDecoded} {
+	for _, kind := range []error{ErrMidInstruction, ErrHarmful, ErrNotDecoded} {
 		if after, ok := strings.CutPrefix(problem, kind.Error()); ok {
 			place := s.Image.Path()
 			if kind != ErrMidInstruction { // which has it after

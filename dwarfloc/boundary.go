@@ -17,14 +17,14 @@ var ErrMidInstruction = errors.New("the address is inside an instruction")
 // is not known whether an instruction begins there.
 var ErrNotDecoded = errors.New("it is not known whether an instruction begins there")
 
-// ErrMisread is wrapped by the errors of CheckInstructions for an instruction that kernels take for another one. A probe there
-// would change what the code computes, or end the program.
-var ErrMisread = errors.New("the kernel misdecodes this instruction")
+// ErrHarmful is wrapped by the errors of CheckInstructions for an instruction at which kernels accept a uprobe that changes what the
+// program computes, ends it, or stops it for seconds.
+var ErrHarmful = errors.New("a probe at this instruction would harm the program")
 
 // CheckInstructions returns, for each site, nil if an instruction begins at its address, or
 // an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function
-// are decoded from its beginning; those of some architectures are not. On amd64 and i386 it is an error that wraps ErrMisread
-// if that is a vector instruction that uprobes would run as a jump, a call or a return.
+// are decoded from its beginning; those of some architectures are not. On amd64 and i386 it is an error that wraps ErrHarmful
+// if the kernel runs the instruction as another one, or repeats the probe.
 //
 // The kernel does not check these for user space: a uprobe inside an instruction changes what
 // the program computes (uprobe_register in kernel/events/uprobes.c takes any offset). It
@@ -79,8 +79,12 @@ func (img dwarfImage) check(sites []*Site, out []error) error {
 // checkBoundary says whether an instruction begins at a site.
 func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 	img := s.u.img
-	if code, is := img.code.Misread(s.Addr); is {
-		return fmt.Errorf("%s: %#x: %w: % x has the opcode of a jump, a call or a return after its prefix", img.Path(), s.Addr, ErrMisread, code), nil
+	code, why, err := f.Harm(img.code, s.Addr)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return fmt.Errorf("%s: %#x: %w: % x: %s", img.Path(), s.Addr, ErrHarmful, code, why), nil
 	}
 	if f.Why != "" {
 		if s.Kind == SiteEntry && !s.AfterPrologue {

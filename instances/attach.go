@@ -314,7 +314,7 @@ func (w *attacher) witness() (forget func(), err error) {
 // refuse them all.
 func (w *attacher) doubtful(s *plan.Site) bool {
 	arch := insn.For(w.plan.Image.File.Instructions())
-	if w.r.pmu != "uprobe" || arch == nil || arch.NoUprobe == nil {
+	if w.r.pmu != "uprobe" || arch == nil || arch.Uprobe == nil {
 		return false
 	}
 	const longest = 16
@@ -323,7 +323,11 @@ func (w *attacher) doubtful(s *plan.Site) bool {
 		return true
 	}
 	code, err := w.plan.Image.File.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
-	return err != nil || arch.NoUprobe(code)
+	if err != nil {
+		return true
+	}
+	does, _ := arch.Uprobe(code)
+	return does == insn.UprobeRefuses
 }
 
 // sideBySide is how many probes are made or ended at a time: most of that is waiting for the

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -18,6 +19,40 @@ func fetchedAt(s *Site) (vars []*dwarfloc.Variable, memory bool) {
 		vars = append(vars, s.If[j].Variable)
 	}
 	return vars, memory
+}
+
+// moveFromHarm moves probes from instructions at which they would harm the program to the next one that sees the same runs and values.
+// The others stay refused.
+func (p *Plan) moveFromHarm(ctx context.Context) error {
+	var sites []*dwarfloc.Site
+	var which []int
+	for i := range p.Sites {
+		if s := &p.Sites[i]; errors.Is(s.Refused, dwarfloc.ErrHarmful) {
+			sites, which = append(sites, s.Site), append(which, i)
+		}
+	}
+	if len(sites) == 0 {
+		return nil
+	}
+	all, err := p.Image.Along(ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
+		return fetchedAt(&p.Sites[which[n]])
+	})
+	if err != nil {
+		return err
+	}
+	for n, further := range all {
+		problems, err := p.Image.CheckInstructions(further)
+		if err != nil {
+			return err
+		}
+		for k, at := range further {
+			if s := &p.Sites[which[n]]; problems[k] == nil {
+				s.MovedFrom, s.Refused, s.Site = s.Addr, nil, at
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // moveToCheaper moves probes of inlined bodies to where they cost less: see Options.Cost.

@@ -145,10 +145,11 @@ type Site struct {
 	// Return is set if the probe is a return probe: it fires where the function that begins
 	// at the site has returned.
 	Return bool
-	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction, dwarfloc.ErrMisread or
+	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction, dwarfloc.ErrHarmful or
 	// dwarfloc.ErrMovingStack. It is nil for nearly all sites.
 	Refused error
-	// MovedFrom is the link-time address at which the probe would be without Options.Cost, or 0.
+	// MovedFrom is the link-time address at which the probe would be if it did not cost more there (Options.Cost), or harm the
+	// program (dwarfloc.ErrHarmful), or 0.
 	MovedFrom uint64
 	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
 	Layout prologue.Layout
@@ -197,7 +198,7 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
-// dwarfloc.ErrMidInstruction, dwarfloc.ErrMisread, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
+// dwarfloc.ErrMidInstruction, dwarfloc.ErrHarmful, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
 // A record that is too large is a *prologue.StackError. If ctx ends, the error is its cause.
 // Other errors are about damaged debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {
@@ -304,7 +305,10 @@ func (p *Plan) resolve(ctx context.Context, found []*dwarfloc.Site, o *Options) 
 			return err
 		}
 	}
-	if err := p.beforeLoops(); err != nil || o.Cost == nil {
+	if err := p.beforeLoops(); err != nil {
+		return err
+	}
+	if err := p.moveFromHarm(ctx); err != nil || o.Cost == nil {
 		return err
 	}
 	return p.moveToCheaper(ctx, o.Cost)

@@ -54,7 +54,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		return err
 	}
 	if site.MovedFrom != 0 {
-		terminal.Fprintf(w, "    moved from %#x, where a probe costs more\n", site.MovedFrom)
+		terminal.Fprintf(w, "    moved from %#x, where a probe costs more or would harm the program\n", site.MovedFrom)
 	}
 	switch {
 	case site.Instance >= 0: // its number is not known yet

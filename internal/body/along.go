@@ -18,7 +18,7 @@ const maxAlong = 8
 // are none in code that could not be followed, or that has no markers of statements. Instructions that the kernel may
 // replace, or that lead elsewhere, end the straight code: a NOP can become a jump (static branches).
 func (c *Code) Along(rec int32, addr uint64, reads Reads) (out []uint64, err error) {
-	if c.Why != "" || !c.Marked() {
+	if c.Why != "" {
 		return nil, nil
 	}
 	g := c.graph
@@ -26,26 +26,37 @@ func (c *Code) Along(rec int32, addr uint64, reads Reads) (out []uint64, err err
 	if !ok {
 		return nil, nil
 	}
-	i, ok := c.body(rec)
-	if !ok {
+	var ends map[uint64]bool // of a function out of line: nothing in the first block
+	if i, ok := c.body(rec); ok && c.bodies[i].parent >= 0 {
+		if ends, err = c.endsOf(c.bodies[i].text); err != nil || ends == nil {
+			return nil, err
+		}
+	} else if n != 0 {
 		return nil, nil
-	}
-	ends, err := c.endsOf(c.bodies[i].text)
-	if err != nil || ends == nil {
-		return nil, err
 	}
 	at := int32(n)
 	last := g.Blocks[g.Block(at)].Last
 	for ; at+1 < last && len(out) < maxAlong; at++ {
-		text := g.Bytes(at)
-		in, ok := c.arch.Next(text)
-		w, known := c.arch.Writes(text)
-		if g.Insns[at].Kind != flow.Plain || !ok || in.Branches || in.Call || in.Nop || !known || w.Touches(reads) || ends[g.Insns[at+1].Addr] {
+		if !c.keeps(at, reads) || ends[g.Insns[at+1].Addr] {
 			break
 		}
 		out = append(out, g.Insns[at+1].Addr)
 	}
 	return out, nil
+}
+
+// keeps reports whether an instruction goes on at the next one and leaves what reads has. A NOP of a kernel may become a jump.
+func (c *Code) keeps(at int32, reads Reads) bool {
+	text := c.graph.Bytes(at)
+	in, ok := c.arch.Next(text)
+	if !ok || in.Branches || in.Call || !in.Onward {
+		return false
+	}
+	if in.Nop || c.graph.Insns[at].Kind != flow.Plain {
+		return in.Nop && !c.mayPatch
+	}
+	w, known := c.arch.Writes(text)
+	return known && !w.Touches(reads) || reads == Reads{}
 }
 
 // endsOf returns where runs of the bodies of one function begin and end in the code, or nil if that is

@@ -14,6 +14,8 @@ type Boundaries struct {
 	Lo, Hi  uint64
 	Why     string // nothing is known of them, or ""
 	u       *Unit
+	rec     int32
+	below   uint8 // isBelow, notBelow, or 0: not looked at
 	reading *insn.Reading
 }
 
@@ -59,7 +61,7 @@ func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, 
 		// A file with debug information only, or one that is cut short.
 		return Boundaries{Why: "the file does not have the function's code"}, nil
 	}
-	b.u, b.reading = u, insn.For(img.Instructions()).Read(code)
+	b.u, b.rec, b.reading = u, rec, insn.For(img.Instructions()).Read(code)
 	b.reading.From(0)
 	return b, nil
 }
@@ -144,19 +146,67 @@ func (img *Image) Instruction(addr uint64) ([]byte, error) {
 	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 }
 
-// Misread returns the bytes of the instruction at an address if kernels take it for another one.
-func (img *Image) Misread(addr uint64) (code []byte, is bool) {
+// Harm says why a uprobe at an address would change what the program computes, and the bytes of the instruction there. why is ""
+// if it would not, or if that is not known: a file with debug information only has no code.
+func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err error) {
 	arch := insn.For(img.Instructions())
-	if arch == nil || arch.Misread == nil {
-		return nil, false
+	if arch == nil || arch.Uprobe == nil {
+		return nil, "", nil
 	}
-	code, err := img.Instruction(addr)
-	if err != nil || code == nil || !arch.Misread(code) {
-		return nil, false // a file with debug information only has no code
+	code, err = img.Instruction(addr)
+	if err != nil || code == nil {
+		return nil, "", nil
 	}
-	in, _ := arch.Next(code)
-	return code[:in.Size], true
+	does, why := arch.Uprobe(code)
+	switch does {
+	case insn.UprobeHarms:
+	case insn.UprobeRepeats:
+		why = "it would be hit for each element"
+	case insn.UprobeCalls:
+		if addr == b.Lo {
+			return nil, "", nil // at its beginning a function has nothing there yet
+		}
+		if below, err := b.belowStack(arch); err != nil || !below {
+			return nil, "", err
+		}
+		why = "Linux 6.18 to 7.2 make a call of it, which writes below the stack pointer, where the function keeps variables"
+	default:
+		return nil, "", nil
+	}
+	if in, ok := arch.Next(code); ok {
+		code = code[:in.Size]
+	}
+	return code, why, nil
 }
+
+// belowStack reports whether the function may keep something below the stack pointer, in any of its ranges.
+func (b *Boundaries) belowStack(arch *insn.Arch) (bool, error) {
+	if b.below != 0 || arch.RedZone == nil {
+		return b.below == isBelow, nil
+	}
+	b.below = isBelow
+	if b.u == nil {
+		return true, nil // its code is not known
+	}
+	ranges, err := b.u.outermostRanges(b.rec)
+	if err != nil {
+		return true, err
+	}
+	ranges = append(ranges, dw.Range{Lo: b.Lo, Hi: b.Hi})
+	for _, r := range ranges {
+		code, err := b.u.Image.Bytes(r.Lo, r.Hi-r.Lo)
+		if err != nil || arch.RedZone(code) {
+			return true, nil
+		}
+	}
+	b.below = notBelow
+	return false, nil
+}
+
+const (
+	isBelow = 1 + iota
+	notBelow
+)
 
 // Keeps reports whether an instruction, which code begins with, leaves what reads has, wherever it leads.
 func Keeps(architecture string, code []byte, reads Reads) bool {

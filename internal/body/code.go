@@ -26,6 +26,8 @@ type Code struct {
 	Why    string // it could not be followed, or ""
 	rows   []dw.Row
 	marks  []flow.Mark // memory of statements
+	// mayPatch says that it is a kernel's: a NOP may become another instruction.
+	mayPatch bool
 
 	ends          map[text]map[uint64]bool // see endsOf
 	twins         map[sameFunction]*twins
@@ -91,7 +93,7 @@ func (u *Unit) Code(rec int32) (*Code, error) {
 		c.Why = "the form of the kernel's table at " + tables[0] + " is not known"
 		return c, nil
 	}
-	c.arch = arch
+	c.arch, c.mayPatch = arch, known.kernel
 	c.graph = flow.Follow(f)
 	if c.graph.Why != "" {
 		c.Why = c.graph.Why

@@ -14,8 +14,9 @@ type patches struct {
 	once   sync.Once
 	tables *ktable.Tables
 	// stops are functions of neverReturn, by address, and whether they are checks.
-	stops map[uint64]bool
-	err   error
+	kernel bool
+	stops  map[uint64]bool
+	err    error
 }
 
 func (img *Image) patched() (*patches, error) {
@@ -25,10 +26,12 @@ func (img *Image) patched() (*patches, error) {
 }
 
 func (p *patches) read(img *Image) error {
-	marks, err := ktable.Find(img.File, slices.Collect(maps.Keys(neverReturn))...)
+	const begin = "_stext" // of a kernel's code, on all architectures
+	marks, err := ktable.Find(img.File, append(slices.Collect(maps.Keys(neverReturn)), begin)...)
 	if err != nil {
 		return err
 	}
+	_, p.kernel = marks.Address(begin)
 	p.stops = make(map[uint64]bool)
 	for name, check := range neverReturn {
 		if addr, ok := marks.Address(name); ok {

@@ -3,6 +3,8 @@ package flow
 import (
 	"cmp"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // A run of a body is followed by a small automaton: outside of the body, in it, or away from
@@ -559,10 +561,14 @@ func (s *Solver) last(n int32) int32 {
 	return at
 }
 
-// refused reports whether uprobes refuse an instruction that does nothing.
+// refused reports whether an instruction does nothing and is no place for a uprobe.
 func (s *Solver) refused(at int32) bool {
-	refused := s.g.arch.NoUprobe
-	return refused != nil && s.g.Insns[at].Kind == Nop && refused(s.g.Bytes(at))
+	uprobe := s.g.arch.Uprobe
+	if uprobe == nil || s.g.Insns[at].Kind != Nop {
+		return false
+	}
+	does, _ := uprobe(s.g.Bytes(at))
+	return does >= insn.UprobeRefuses
 }
 
 // idle reports whether nothing happens from one instruction to another.

@@ -85,7 +85,7 @@ func (m *x86) vexSize(code []byte) int {
 		prefixes++
 	}
 	c := code[prefixes:]
-	if len(c) < 4 || m.mode == 32 && c[1]>>6 != 3 {
+	if len(c) < 3 || m.mode == 32 && c[1]>>6 != 3 {
 		return 0 // LDS, LES and BOUND of 32-bit code have an operand in memory
 	}
 	at, opcodes := 0, byte(1) // of the opcode; of its map
@@ -262,55 +262,4 @@ func (m *x86) global(code []byte, addr uint64) (at uint64, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// noUprobeX86 reports whether uprobes refuse an instruction: for a prefix that locks the bus or that
-// overrides a segment, as long NOPs have (is_prefix_bad in arch/x86/kernel/uprobes.c), or for an
-// opcode that is invalid, privileged or traps (good_insns_64 there). The kernel looks up the opcode
-// after a VEX or EVEX prefix among those of one byte: VPXOR is refused as OUT.
-func noUprobeX86(code []byte) bool {
-	x, ok := DecodeX86(code)
-	return !ok || x.Segment || x.Locked || x.OpcodeSize == 1 && bytes.IndexByte(x86NoUprobe, x.Opcode[0]) >= 0
-}
-
-// misread reports whether uprobes take an instruction with a VEX or EVEX prefix for one without. The kernel's decoder gives it
-// one opcode byte, whatever its map is (insn_get_opcode in arch/x86/lib/insn.c), and uprobes ask that byte alone what is to be done.
-func (m *x86) misread(code []byte) bool {
-	if m.vexSize(code) == 0 {
-		return false
-	}
-	for bytes.IndexByte(x86Segments, code[0]) >= 0 {
-		code = code[1:]
-	}
-	at := map[byte]int{0xc5: 2, 0xc4: 3, 0x62: 4}[code[0]]
-	switch op := code[at]; op {
-	case 0x77: // VZEROUPPER: that it does not happen changes no result. VZEROALL, with the bit for 256 bits, does
-		return code[at-1]&4 != 0
-	case 0xff: // calls and jumps, by ModRM
-		reg := code[at+1] >> 3 & 7
-		return reg >= 2 && reg <= 5
-	default:
-		return x86Misread[op]
-	}
-}
-
-// x86Misread has the opcodes that uprobes do something about, in arch/x86/kernel/uprobes.c: branches and NOP, which they emulate
-// (branch_setup_xol_ops), so that VPOR (EB), VPSHUFD (70), stores of VMOVQ (7E) and VPGATHERDD (90) do not happen, and VPSUBSB (E8)
-// pushes an address; returns, after which they leave the instruction pointer as it is, in their own memory
-// (arch_uprobe_analyze_insn), so that VCMPPS (C2) ends in a fault; and POPF, which may set the flag for single steps:
-// VFNMADD132SS (9D) ends in a trap. Linux 6.18 does so with each of these that is named here (TestMisread of package tracer).
-var x86Misread = func() (out [256]bool) {
-	for op := 0x70; op <= 0x7f; op++ {
-		out[op] = true
-	}
-	for _, op := range []byte{0x90, 0x9d, 0xc2, 0xc3, 0xca, 0xcb, 0xe8, 0xe9, 0xeb} {
-		out[op] = true
-	}
-	return out
-}()
-
-// x86NoUprobe lists opcodes of one byte that uprobes refuse in 64-bit code.
-var x86NoUprobe = []byte{
-	0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x62, 0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a,
-	0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4, 0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
 }

@@ -35,12 +35,10 @@ type Arch struct {
 	// Global returns the address of the memory that the first instruction in code reads or writes,
 	// if the instruction, which is at addr, contains that address. nil if there is no decoder for it.
 	Global func(code []byte, addr uint64) (at uint64, ok bool)
-	// NoUprobe reports whether uprobes refuse the first instruction in code. nil if that is not
-	// known.
-	NoUprobe func(code []byte) bool
-	// Misread reports whether kernels take the first instruction in code for another one, so that a probe at it changes what
-	// the code computes. nil if there are none.
-	Misread func(code []byte) bool
+	// Uprobe says what uprobes do with the first instruction in code, and why a probe harms the program. nil if that is not known.
+	Uprobe func(code []byte) (does Uprobe, why string)
+	// RedZone reports whether a function's code may keep something below the stack pointer. nil if no kernel's probe writes there.
+	RedZone func(code []byte) bool
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
 	Writes func(code []byte) (w Writes, ok bool)

@@ -269,68 +269,97 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestNoUprobe has instructions of the C library that uprobes of Linux 6.18 refuse or take.
-func TestNoUprobe(t *testing.T) {
+// TestUprobe has instructions of the C library and of other programs, with what uprobes of Linux 6.18 do with them.
+func TestUprobe(t *testing.T) {
 	for _, tt := range []struct {
 		name, code string
-		refused    bool
+		does       Uprobe
 	}{
-		{"lock xadd", "f04c0fc13fbd0800", true},
-		{"a long NOP with %cs", "662e0f1f84000000", true},
-		{"vmovdqu32 of AVX-512", "62f17f486f2062f3", true},
-		{"vpcmpeqb of AVX-512", "62f37d483fc20062", true},
-		{"vpxor", "c5f1efc9", true},
-		{"vmovdqu", "c5fe6f06", true},
-		{"int3", "cc", true},
-		{"in", "ec", true},
-		{"a 64-bit push by REX", "4157", false},
-		{"endbr64", "f30f1efa", false},
-		{"vzeroupper", "c5f877", false},
-		{"vpcmpeqb", "c5fd74c1", false},
-		{"syscall", "0f05", false},
-		{"a short NOP", "6690", false},
-		{"mov of %fs:0x28", "64488b042528000000", false},
+		{"lock xadd", "f04c0fc13fbd0800", UprobeRefuses},
+		{"a long NOP with %cs", "662e0f1f84000000000000", UprobeRefuses},
+		{"vmovdqu32 of AVX-512", "62f17f486f2062f3", UprobeRefuses},
+		{"vpcmpeqb of AVX-512", "62f37d483fc20062", UprobeRefuses},
+		{"vpxor", "c5f1efc9", UprobeRefuses},
+		{"vmovdqu", "c5fe6f06", UprobeRefuses},
+		{"in", "ec", UprobeRefuses},
+		{"mov to %ss", "8ed0", UprobeRefuses},
+		{"a jump of 16 bits", "66e908000000", UprobeRefuses},
+		{"int3", "cc", UprobeHarms},
+		{"pushf", "9c", UprobeHarms},
+		{"pushf with REX", "489c", UprobeHarms},
+		{"syscall", "0f05", UprobeHarms},
+		{"xchg %rax,%r8", "4990", UprobeHarms},
+		{"vzeroupper", "c5f877", UprobeHarms},
+		{"vzeroall", "c5fc7790", UprobeHarms},
+		{"vpermi2ps", "62f27d4877c1", UprobeHarms},
+		{"vpcmpeqb", "c5fd74c1", UprobeHarms},
+		{"vpor", "c5f9ebd1", UprobeHarms},
+		{"vpshufd", "c5f970da00", UprobeHarms},
+		{"a store of vmovq", "c4e1f97ed8", UprobeHarms},
+		{"vpcmpeqb of AVX-512", "62f17d4874c1", UprobeHarms},
+		{"vpsubsb", "c5d9e8e4", UprobeHarms},
+		{"vpgatherdd", "c4e2499014a8", UprobeHarms},
+		{"vcmpps", "c5f0c2d100", UprobeHarms},
+		{"vfnmadd132ss", "c4e2799de1", UprobeHarms},
+		{"movntss to what is relative", "f30f2b05e0100010", UprobeHarms},
+		{"cmovne with F2 of what is relative", "f20f4505e0100010", UprobeHarms},
+		{"rep stos", "f348ab", UprobeRepeats},
+		{"repne scas", "f2ae", UprobeRepeats},
+		{"a NOP of 5 bytes", "0f1f440000", UprobeCalls},
+		{"a short NOP", "6690", UprobeSkips},
+		{"pause", "f390", UprobeSkips},
+		{"a jump", "eb10", UprobeEmulates},
+		{"a jump with a condition", "0f8410000000", UprobeEmulates},
+		{"a call", "e810000000", UprobeEmulates},
+		{"a push", "55", UprobeEmulates},
+		{"a 64-bit push by REX", "4157", UprobeEmulates},
+		{"endbr64", "f30f1efa", UprobeSteps},
+		{"a NOP of 4 bytes", "0f1f4000", UprobeSteps},
+		{"mov of %fs:0x28", "64488b042528000000", UprobeSteps},
+		{"stos", "48ab", UprobeSteps},
+		{"movss of what is relative", "f30f1005e0100010", UprobeSteps},
+		{"movntss to %rax", "f30f2b00", UprobeSteps},
+		{"vaddps", "c5f058e8", UprobeSteps},
+		{"vpshufb", "c4e26900d5", UprobeSteps},
+		{"pshufd", "660f70da00", UprobeSteps},
+		{"por", "660febd1", UprobeSteps},
 	} {
 		code, err := hex.DecodeString(tt.code)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := For("amd64").NoUprobe(code); got != tt.refused {
-			t.Errorf("%s: refused %v, want %v", tt.name, got, tt.refused)
+		if got, _ := For("amd64").Uprobe(code); got != tt.does {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.does)
 		}
 	}
 }
 
-// TestMisread has instructions that uprobes of Linux 6.18 run as other ones.
-func TestMisread(t *testing.T) {
+// TestRedZone has functions that keep something below the stack pointer, or do not.
+func TestRedZone(t *testing.T) {
 	for _, tt := range []struct {
 		name, code string
-		misread    bool
+		below      bool
 	}{
-		{"vpor", "c5f9ebd1", true},
-		{"vpshufd", "c5f970da00", true},
-		{"a store of vmovq", "c4e1f97ed8", true},
-		{"vpcmpeqb", "c5fd74c1", true},
-		{"vpcmpeqb of AVX-512", "62f17d4874c1", true},
-		{"vpsubsb", "c5d9e8e4", true},
-		{"vpgatherdd", "c4e2499014a8", true},
-		{"vcmpps", "c5f0c2d100", true},
-		{"vfnmadd132ss", "c4e2799de1", true},
-		{"vzeroall", "c5fc7790", true},
-		{"vzeroupper", "c5f87790", false},
-		{"vaddps", "c5f058e8", false},
-		{"vpshufb", "c4e26900d5", false},
-		{"vmovdqu", "c5fe6f06", false}, // it is refused
-		{"a jump", "eb10", false},
-		{"pshufd", "660f70da00", false},
-		{"por", "660febd1", false},
+		{"nothing", "8d470190c3", false},
+		{"a store below %rsp", "897c24fcc3", true},
+		{"with an index", "c64434c401c3", true},
+		{"lea -0x80(%rsp),%rax", "488d442480c3", true},
+		{"above it", "4883ec18897c2408", false},
+		{"below %rbp, %rsp as it was", "554889e5897dfc5dc3", true},
+		{"below %rbp, %rsp lowered", "554889e54883ec10897dfcc9c3", false},
+		{"below %rbp, not lowered as far", "554889e54883ec10897dd8c9c3", true},
+		{"with a call", "554889e553897df4e800000000", false},
+		{"%rsp copied", "4889e08978fcc3", true},
+		{"r12 is not %rsp", "41897c24fcc3", false},
+		{"AVX-512, its displacement in vectors", "62f17c48114424ff", true},
+		{"what does not decode", "06", true},
 	} {
 		code, err := hex.DecodeString(tt.code)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := For("amd64").Misread(code); got != tt.misread {
-			t.Errorf("%s: misread %v, want %v", tt.name, got, tt.misread)
+		if got := For("amd64").RedZone(code); got != tt.below {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.below)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func fromTables(a *Arch, f *forms, o *operations) *Arch {
 	a.trace, a.frame, a.self, a.width = x.follows, o.frame, o.self, o.bits
 	a.target = func(t *trace, code []byte, addr uint64) value { return o.leads(o, t, code, addr) }
 	if len(a.Steps) > 0 {
-		a.NoUprobe = a.CannotStep
+		a.Uprobe = a.uprobeOf
 	}
 	return a
 }

@@ -18,7 +18,7 @@ type x86 struct {
 var amd64 = func() *Arch {
 	m := &x86{mode: 64, numbers: []int{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}, sp: 7, fp: 6, lost: 0xf37, results: 0x003}
 	a := m.arch()
-	a.Global, a.NoUprobe = m.global, noUprobeX86
+	a.Global, a.Uprobe, a.RedZone = m.global, uprobeX86, redZoneX86
 	return a
 }()
 
@@ -43,7 +43,7 @@ func (m *x86) arch() *Arch {
 	return &Arch{
 		// Probes at INT3 are refused, and since Linux 6.9 at all of INT and UD (__copy_instruction and is_exception_insn in
 		// arch/x86/kernel/kprobes/core.c).
-		CallSize: 5, Refusals: []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}, Next: m.next, Slots: &SlotDecoder{next: m.slot, ends: m.ends, Frame: m.fp}, Results: Results{m.calls, m.uses}, Shape: m.shape, Misread: m.misread,
+		CallSize: 5, Refusals: []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}, Next: m.next, Slots: &SlotDecoder{next: m.slot, ends: m.ends, Frame: m.fp}, Results: Results{m.calls, m.uses}, Shape: m.shape, Uprobe: m.uprobe32,
 		Writes: m.writes, updates: m.updates, trace: m.trace, target: m.target, frame: 1<<m.sp | 1<<m.fp, width: uint8(m.mode),
 	}
 }

@@ -12,14 +12,27 @@ type X86 struct {
 	OpcodeSize int
 	ModRM      byte // or 0
 	REX        byte // or 0
-	VEX        bool
+	VEX, EVEX  bool // EVEX is VEX too
+	Map        byte // of opcodes, with such a prefix
 	// OperandSize, AddressSize and Locked say that the instruction has a prefix 66, 67 or F0, and
 	// Segment that it has one of a segment that 64-bit programs do not use: 26, 2E, 36 or 3E. CS is
 	// 2E alone.
 	OperandSize, AddressSize, Locked, Segment, CS bool
+	// Repeat says that it has a prefix F2 or F3, and Last is the last of 66, F2 and F3, or 0.
+	Repeat bool
+	Last   byte
 	// Immediate is the constant, sign-extended: of a relative branch its distance from what follows.
 	Immediate int64
+	hasModRM  bool
+	after     int  // ModRM: the offset of what follows it
+	high      byte // bit 3 of the base register's number, by a VEX or EVEX prefix
 }
+
+// HasModRM reports whether a ModRM byte follows the opcode.
+func (x *X86) HasModRM() bool { return x.hasModRM }
+
+// Relative reports whether its operand is in memory at an address relative to the instruction.
+func (x *X86) Relative() bool { return x.hasModRM && x.ModRM&0xc7 == 0x05 }
 
 // Reg returns the middle three bits of ModRM.
 func (x *X86) Reg() byte { return x.ModRM >> 3 & 7 }
@@ -115,7 +128,8 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 	case 'x':
 		return x, false
 	case 'm', 'M', 'Z', '3', '7':
-		x.ModRM = next()
+		x.ModRM, x.hasModRM = next(), true
+		x.after = at
 		at += operandX86(x.ModRM, code[min(at, len(code)):], x.Opcode[0] == 0x0f && x.Opcode[1]&0xfc == 0x20 && !x.VEX)
 	}
 	wide := 4
@@ -170,12 +184,14 @@ func (x *X86) prefixes(code []byte) int {
 		case 0x26, 0x36, 0x3e:
 			x.Segment = true
 		case 0x66:
-			x.OperandSize = true
+			x.OperandSize, x.Last = true, b
 		case 0x67:
 			x.AddressSize = true
 		case 0xf0:
 			x.Locked = true
-		case 0x64, 0x65, 0xf2, 0xf3:
+		case 0xf2, 0xf3:
+			x.Repeat, x.Last = true, b
+		case 0x64, 0x65:
 		default:
 			return i
 		}
@@ -191,14 +207,16 @@ func (x *X86) vex(op byte, next func() byte) (kind byte) {
 	case 0xc5:
 		next()
 	case 0xc4:
-		opcodes = next() & 0x1f
+		first := next()
+		opcodes, x.high = first&0x1f, ^first>>5&1
 		next()
 	default:
-		opcodes = next() & 7
+		first := next()
+		opcodes, x.high, x.EVEX = first&7, ^first>>5&1, true
 		next()
 		next()
 	}
-	x.Opcode[0] = next()
+	x.Opcode[0], x.Map = next(), opcodes
 	switch opcodes {
 	case 1:
 		return x86TwoBytes[x.Opcode[0]]

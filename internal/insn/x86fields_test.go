@@ -43,7 +43,18 @@ func TestFields(t *testing.T) {
 			want.Immediate = 0 // three bytes are no number
 		}
 		got, ok := insn.DecodeX86(dwarftest.Hex(t, code+"909090"))
-		if !ok || got != want {
+		type fields struct {
+			size, opcodes          int
+			opcode                 [3]byte
+			modrm, rex             byte
+			vex, wide, short, lock bool
+			segment, cs            bool
+			immediate              int64
+		}
+		of := func(x insn.X86) fields {
+			return fields{x.Size, x.OpcodeSize, x.Opcode, x.ModRM, x.REX, x.VEX, x.OperandSize, x.AddressSize, x.Locked, x.Segment, x.CS, x.Immediate}
+		}
+		if !ok || of(got) != of(want) {
 			t.Errorf("%s: %+v (%v), want %+v", code, got, ok, want)
 		}
 		if whole := dwarftest.Hex(t, code); ok {

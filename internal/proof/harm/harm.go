@@ -1,0 +1,228 @@
+// Package harm runs instructions with and without a uprobe, and compares everything that they change. What a probe changes must be
+// refused: package insn says which instructions these are, and this package is its proof.
+package harm
+
+import (
+	"context"
+	"debug/elf"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+)
+
+//go:embed testdata/runner.c
+var runnerSource []byte
+
+const slotSize = 64
+
+// State is what a process had after an instruction. Large parts are hashes.
+type State struct {
+	General               [16]uint64 // in the order of their codes
+	Flags, FS             uint64
+	Extended, Data, Stack uint64
+	Address               uint64 // of a fault, and of the instruction
+	Signal, Code          uint32
+	Status                uint32 // of the process
+	Rounds                uint32
+}
+
+// Outcome is what a probe at an instruction did.
+type Outcome struct {
+	Code          []byte
+	Without, With State
+	Hits          uint64 // in three rounds
+	Undetermined  bool   // two runs without a probe differ
+}
+
+// Differs reports whether the probe changed what the instruction does.
+func (o *Outcome) Differs() bool { return !o.Undetermined && o.Without != o.With }
+
+// What names what differs.
+func (o *Outcome) What() string {
+	a, b := &o.Without, &o.With
+	switch {
+	case a.Signal != b.Signal || a.Status != b.Status:
+		return fmt.Sprintf("signal %d, status %#x without; signal %d, status %#x with", a.Signal, a.Status, b.Signal, b.Status)
+	case a.General != b.General:
+		for i := range a.General {
+			if a.General[i] != b.General[i] {
+				return fmt.Sprintf("register %d: %#x without, %#x with", i, a.General[i], b.General[i])
+			}
+		}
+	case a.Flags != b.Flags:
+		return fmt.Sprintf("flags: %#x without, %#x with", a.Flags, b.Flags)
+	case a.Stack != b.Stack:
+		return "stack"
+	case a.Data != b.Data:
+		return "memory"
+	case a.Extended != b.Extended:
+		return "vector or x87 registers"
+	}
+	return fmt.Sprintf("address, code or rounds: %#x %d %d without, %#x %d %d with", a.Address, a.Code, a.Rounds, b.Address, b.Code, b.Rounds)
+}
+
+// Runner runs instructions.
+type Runner struct {
+	dir, path string
+	leave     uint64
+	hits      *ebpf.Map
+	prog      *ebpf.Program
+}
+
+// batch is how many instructions run in one process's children: their breakpoints are pages that each fork copies.
+const batch = 4096
+
+// New compiles the runner in a directory, with gcc.
+func New(dir string) (*Runner, error) {
+	r := &Runner{dir: dir, path: filepath.Join(dir, "runner")}
+	source := filepath.Join(dir, "runner.c")
+	if err := os.WriteFile(source, runnerSource, 0o600); err != nil {
+		return nil, err
+	}
+	if out, err := exec.Command("gcc", "-O1", "-static", "-fno-stack-protector", "-fcf-protection=none", "-o", r.path, source).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	f, err := elf.Open(r.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	for i := range symbols {
+		if symbols[i].Name == "leave" {
+			r.leave = symbols[i].Value
+		}
+	}
+	if r.hits, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: batch}); err != nil {
+		return nil, err
+	}
+	// hits[cookie]++
+	r.prog, err = ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "GPL", Instructions: asm.Instructions{
+		asm.FnGetAttachCookie.Call(),
+		asm.StoreMem(asm.R10, -4, asm.R0, asm.Word),
+		asm.LoadMapPtr(asm.R1, r.hits.FD()),
+		asm.Mov.Reg(asm.R2, asm.R10),
+		asm.Add.Imm(asm.R2, -4),
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, "out"),
+		asm.Mov.Imm(asm.R1, 1),
+		asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("out"),
+		asm.Return(),
+	}})
+	if err != nil {
+		r.hits.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close frees what the kernel has of it.
+func (r *Runner) Close() error { return errors.Join(r.prog.Close(), r.hits.Close()) }
+
+// Run runs each instruction with and without a probe at it. progress, if not nil, is called with how many are done.
+func (r *Runner) Run(ctx context.Context, codes [][]byte, progress func(int)) (out []Outcome, err error) {
+	for from := 0; from < len(codes); from += batch {
+		part := codes[from:min(from+batch, len(codes))]
+		some, err := r.batch(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+		if progress != nil {
+			progress(len(out))
+		}
+	}
+	return out, nil
+}
+
+func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
+	path := filepath.Join(r.dir, "code")
+	// The first slot is the header of an ELF file without segments: what attaches probes wants one.
+	file, err := binary.Append(nil, binary.LittleEndian, elf.Header64{
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}, Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64),
+		Version: uint32(elf.EV_CURRENT), Ehsize: slotSize, Phentsize: 56, Shentsize: slotSize,
+	})
+	if err != nil {
+		return nil, err
+	}
+	offsets, cookies := make([]uint64, len(codes)), make([]uint64, len(codes))
+	for i, code := range codes {
+		offsets[i], cookies[i] = uint64(len(file)), uint64(i)
+		file = append(file, slot(code, r.leave)...)
+	}
+	os.Remove(path) // another inode
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		return nil, err
+	}
+	first, err := r.states(ctx, path, len(codes))
+	if err != nil {
+		return nil, err
+	}
+	second, err := r.states(ctx, path, len(codes))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.hits.BatchUpdate(numbers(batch), make([]uint64, batch), nil); err != nil {
+		return nil, err
+	}
+	ex, err := link.OpenExecutable(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ex.UprobeMulti(nil, r.prog, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies})
+	if err != nil {
+		return nil, err
+	}
+	with, err := r.states(ctx, path, len(codes))
+	if err := errors.Join(err, l.Close()); err != nil {
+		return nil, err
+	}
+	hits := make([]uint64, batch)
+	var cursor ebpf.MapBatchCursor
+	if _, err := r.hits.BatchLookup(&cursor, make([]uint32, batch), hits, nil); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil, err
+	}
+	out := make([]Outcome, len(codes))
+	for i := range out {
+		out[i] = Outcome{Code: codes[i], Without: first[i], With: with[i], Hits: hits[i], Undetermined: first[i] != second[i]}
+	}
+	return out, nil
+}
+
+func numbers(n int) []uint32 {
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = uint32(i)
+	}
+	return out
+}
+
+func (r *Runner) states(ctx context.Context, code string, n int) ([]State, error) {
+	path := filepath.Join(r.dir, "results")
+	os.Remove(path)
+	if out, err := exec.CommandContext(ctx, r.path, code, path).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", r.path, err, out)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]State, n)
+	if _, err := binary.Decode(data, binary.LittleEndian, out); err != nil {
+		return nil, fmt.Errorf("%s: %d bytes for %d states of %d: %w", path, len(data), n, unsafe.Sizeof(out[0]), err)
+	}
+	return out, nil
+}

@@ -1,0 +1,57 @@
+package harm
+
+import (
+	"syscall"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// Verdict is what a run says about the table of instructions.
+type Verdict string
+
+const (
+	// Agrees: the probe changed nothing and is allowed, or it is refused for what the kernel did.
+	Agrees Verdict = ""
+	// Harmed: the table allows a probe that changed what the instruction does.
+	Harmed Verdict = "harmed"
+	// Overrefused: the table refuses a probe that did nothing.
+	Overrefused Verdict = "refused without need"
+	// Unforeseen: the kernel refused a probe that the table allows, at an instruction that the processor knows.
+	Unforeseen Verdict = "refused by the kernel, unforeseen"
+	// Taken: the kernel took a probe that the table says it refuses.
+	Taken Verdict = "taken, unforeseen"
+	// Repeated: several hits for one run, unforeseen; or one where several are foreseen.
+	Repeated Verdict = "hits unforeseen"
+)
+
+// Verdict compares an outcome with the table of package insn.
+func (o *Outcome) Verdict() Verdict {
+	does, _ := insn.For("amd64").Uprobe(o.Code)
+	illegal := o.Without.Signal == uint32(syscall.SIGILL)
+	switch {
+	case o.Differs() && o.deadCall():
+		return Agrees
+	case o.Differs() && does != insn.UprobeHarms && does != insn.UprobeCalls:
+		return Harmed
+	case does == insn.UprobeRefuses:
+		if o.Hits > 0 && !illegal {
+			return Taken
+		}
+	case o.Hits == 0 && does != insn.UprobeHarms && !illegal:
+		return Unforeseen
+	case does == insn.UprobeHarms && !o.Differs() && !o.Undetermined && !illegal && o.Without.Signal == 0:
+		return Overrefused
+	case o.Hits > 3 && does != insn.UprobeRepeats && does != insn.UprobeHarms:
+		return Repeated
+	}
+	return Agrees
+}
+
+// deadCall reports whether the instruction is a call that ends in a fault, and nothing but the return address in the dead part of the
+// stack differs.
+func (o *Outcome) deadCall() bool {
+	x, ok := insn.DecodeX86(o.Code)
+	with := o.With
+	with.Stack = o.Without.Stack
+	return ok && !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == 0xff && o.Without.Signal == uint32(syscall.SIGSEGV) && with == o.Without
+}
