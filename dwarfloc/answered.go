@@ -303,17 +303,40 @@ func (a *answeredSite) refused(s *Site) (cause string, known bool) {
 	return a.WayIn(s.Addr)
 }
 
+func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, err error) {
+	switch {
+	case force || len(a.Leaves) == 0 && a.Kept == "":
+		return nil, false, nil
+	case a.Kept != "":
+		for _, kind := range []error{ErrUnwinding, ErrMovingStack} {
+			if after, ok := strings.CutPrefix(a.Kept, kind.Error()); ok {
+				return nil, true, fmt.Errorf("%v: %w%s", s, kind, after)
+			}
+		}
+		return nil, true, fmt.Errorf("%v: %w: %s", s, ErrUnwinding, a.Kept)
+	}
+	for _, l := range a.Leaves {
+		at, err := s.returnAt(l.Addr)
+		if err != nil {
+			return nil, true, err
+		}
+		at.jumps = l.Jumps
+		out = append(out, at)
+	}
+	return out, true, nil
+}
+
 func (a *answeredSite) describe(*Site) error { return nil }
 func (a *answeredSite) keep(*Site)           {}
 
 func (a *answeredSite) locate(s *Site, _ string) { s.Symbol, s.Offset = a.Values.Symbol(s.Addr) }
 
-func (a *answeredSite) qualifies(*Site) bool                      { return true }
-func (a *answeredSite) qualifiedName(*Site) (string, error)       { return a.Qualified, nil }
-func (a *answeredSite) declared(*Site) (string, int, error)       { return a.DeclFile, a.DeclLine, nil }
-func (a *answeredSite) body(*Site) Body                           { return Body{In: a.In, Of: a.Of, Depth: a.Depth} }
-func (a *answeredSite) begun(s *Site) (*Site, error)              { return s, nil }
-func (a *answeredSite) returns(*Site) ([]*Site, bool, error)      { return nil, false, nil }
+func (a *answeredSite) qualifies(*Site) bool                { return true }
+func (a *answeredSite) qualifiedName(*Site) (string, error) { return a.Qualified, nil }
+func (a *answeredSite) declared(*Site) (string, int, error) { return a.DeclFile, a.DeclLine, nil }
+func (a *answeredSite) body(*Site) Body                     { return Body{In: a.In, Of: a.Of, Depth: a.Depth} }
+func (a *answeredSite) begun(s *Site) (*Site, error)        { return s, nil }
+
 func (a *answeredSite) code(_ *Site, addr uint64) ([]byte, error) { return a.Values.Code(addr), nil }
 
 func (a *answeredSite) named(_ *Site, m Matcher, name string) (bool, error) {

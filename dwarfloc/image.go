@@ -44,11 +44,13 @@ type Image struct {
 	unitsOnce sync.Once
 	units     []unit // by number; see unitAt
 
-	globals   globals
-	names     qualify.Names
-	preempted preempt.Variables
-	addresses sync.Map      // cached addresses of symbols, by name
-	walked    atomic.Uint64 // bytes of units that were forgotten
+	globals    globals
+	names      qualify.Names
+	preempted  preempt.Variables
+	addresses  sync.Map      // cached addresses of symbols, by name
+	walked     atomic.Uint64 // bytes of units that were forgotten
+	exceptions sync.Once
+	mayUnwind  bool // see unwound
 }
 
 // Options says how to open an image. The zero value is the default.

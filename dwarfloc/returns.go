@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/needed"
 )
 
 // A uretprobe replaces the return address of the function's frame (prepare_uretprobe in
@@ -17,33 +18,55 @@ import (
 // ErrUnwinding is wrapped by the error of Returns for a function whose return cannot be probed.
 var ErrUnwinding = errors.New("a return probe would end the program if an exception passed the function")
 
-// Returns returns the sites of the instructions at which a function returns or jumps to another
-// that returns in its place, if a return probe at its entry could harm the program: the function
-// is Go's, or in a program with exceptions. moved is false for other functions. At these sites
-// $retval and, in Go, the function's named results are where the calling convention has them. The
-// error wraps ErrMovingStack or ErrUnwinding if there are none, or not all of them are known.
-func (s *Site) Returns() (at []*Site, moved bool, err error) {
+// Returns returns the sites of the instructions at which a function of a program returns, or jumps to another that returns in its
+// place. At these sites $retval and, in Go, the function's named results are where the calling convention has them; after a jump
+// there is no $retval; with force, none but Go's have such sites. moved is false for functions that take a return probe at their entry: those of kernels, and of programs in
+// C through which no exception can pass, where they end with a jump or it is not known how they end. The error wraps
+// ErrMovingStack or ErrUnwinding if a return probe could harm the program, and the sites are not all known.
+func (s *Site) Returns(force bool) (at []*Site, moved bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
-	return s.by.returns(s)
+	return s.by.returns(s, force)
 }
 
-func (debugInfo) returns(s *Site) (at []*Site, moved bool, err error) {
-	var find func() ([]*Site, error)
-	switch {
-	case s.u.code.IsGo():
-		find = s.goReturns
-	case s.u.unwinds():
-		find = s.leaves
-	default:
-		return nil, false, nil
-	}
-	err = s.u.img.guard(func() error {
-		at, err = find()
-		return err
+func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error) {
+	img := s.u.img
+	err = img.guard(func() error {
+		kernel, err := img.code.IsKernel()
+		if err != nil || kernel {
+			return err
+		}
+		moved = true
+		if s.u.code.IsGo() {
+			at, err = s.goReturns()
+			return err
+		}
+		if force {
+			moved = false
+			return nil
+		}
+		if at, err = s.leaves(); s.u.unwinds() {
+			return err
+		}
+		if err != nil && !errors.Is(err, ErrUnwinding) {
+			return err
+		}
+		known := err == nil && !slices.ContainsFunc(at, func(s *Site) bool { return s.jumps })
+		if known || img.unwound() {
+			return err
+		}
+		at, moved = nil, false
+		return nil
 	})
-	return at, true, err
+	return at, moved, err
+}
+
+// unwound reports whether an exception, or the end of a thread, may pass the program's functions in C: it is a library, which calls
+// back what it does not know, or a program with more libraries than C's own, or one that loads libraries or ends threads.
+func (img *Image) unwound() bool {
+	img.exceptions.Do(func() { img.mayUnwind = !needed.OnlyC(img.File) })
+	return img.mayUnwind
 }
 
 // unwinds reports whether exceptions may pass the unit's functions: its language has them, and
@@ -62,7 +85,11 @@ func (s *Site) leaves() (out []*Site, err error) {
 	if c.Why != "" {
 		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, ErrUnwinding, c.Why)
 	}
-	for _, l := range c.Leaves() {
+	leaves, why := c.Leaves()
+	if why != "" {
+		return nil, fmt.Errorf("%v: %w: %s", s, ErrUnwinding, why)
+	}
+	for _, l := range leaves {
 		at, err := s.returnAt(l.Addr)
 		if err != nil {
 			return nil, err
@@ -75,6 +102,9 @@ func (s *Site) leaves() (out []*Site, err error) {
 	}
 	return out, nil
 }
+
+// Jumps reports whether a site that Returns returned is a jump to another function.
+func (s *Site) Jumps() bool { return s.jumps }
 
 // returnAt returns the site of an instruction at which the function of an entry returns.
 func (s *Site) returnAt(addr uint64) (*Site, error) {

@@ -133,7 +133,7 @@ var liveTests = []struct {
 	{"label%return $retval:string", `retval="yes"`},
 	{"label%return $retval[0] x=$retval[2]", "retval='y' x='s'"},
 	{"follow%return $retval->l $retval->name:string", `l=77 name="leaf"`},
-	{"twice%return $retval v", "retval=80 v=?"},
+	{"twice%return $retval v", "retval=80 v=40"},
 	{"walk%return $retval:s64", "retval=-8303603437"},
 	{"negative%return r=$retval:u8 root.in.port", "r=216 port=443"},
 	{"nothing%return root.color", "color=BLUE"},

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,7 +193,10 @@ func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, er
 
 // ways reads the ways into and out of an inlined instance.
 func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) error {
-	if w == nil || !out.Inline {
+	if !out.Inline {
+		return r.leaves(s, out)
+	}
+	if w == nil {
 		return nil
 	}
 	o := &out.Ways
@@ -235,6 +239,35 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 			return err
 		}
 		o.Out = append(o.Out, x)
+	}
+	return nil
+}
+
+// leaves reads where a function of a program is left, if a return probe could harm the program.
+func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
+	if r.causes != nil {
+		return nil
+	}
+	at, moved, err := s.Returns(false)
+	switch {
+	case errors.Is(err, dwarfloc.ErrUnwinding), errors.Is(err, dwarfloc.ErrMovingStack):
+		text := err.Error()
+		out.Ways = packfile.Ways{Known: true, Unknown: text[strings.Index(text, ": ")+2:]}
+		return nil
+	case err != nil || !moved:
+		return err
+	}
+	out.Ways.Known = true
+	for _, leaf := range at {
+		v, err := r.values(leaf, nil)
+		if err != nil {
+			return err
+		}
+		bad, err := r.bad(leaf)
+		if err != nil {
+			return err
+		}
+		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: leaf.Addr, Probe: leaf.Addr, Symbol: leaf.Symbol, Offset: leaf.Offset, Again: leaf.Jumps(), Refused: bad, Values: &v})
 	}
 	return nil
 }

@@ -201,7 +201,7 @@ func (p *Plan) atReturns() error {
 			out = append(out, s)
 			continue
 		}
-		at, moved, err := s.Returns()
+		at, moved, err := s.Returns(p.Definition.Options.Force)
 		switch {
 		case moved && (errors.Is(err, dwarfloc.ErrMovingStack) || errors.Is(err, dwarfloc.ErrUnwinding)):
 			s.Refused = err

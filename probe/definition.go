@@ -28,7 +28,7 @@ type Options struct {
 	Inlines bool   // probe inlined instances too; the default
 	If      *Expr  // the program runs only if this is true; nil if it always does
 	Pass    bool   // it also runs if values of If are missing
-	Force   bool   // probe an address that is not known to be an instruction's; replace an event of the same name
+	Force   bool   // probe an address that is not known to be an instruction's, a return by a return probe; replace an event of the same name
 }
 
 // defaultOptions returns the options of a definition that sets none.

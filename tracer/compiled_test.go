@@ -66,7 +66,7 @@ int main(void) { return twice(21) != 42; }
 `
 	for _, options := range [][]string{{"-O0"}, {"-O2"}, {"-O2", "-fpatchable-function-entry=8"}} {
 		path, img := compiled(t, source, options...)
-		p := plans(t, img, "twice n", "twice%return $retval")
+		p := plans(t, img, "twice n", "force=yes;twice%return $retval")
 		got := traced(t, p, "", path)
 		if want := []string{p[0].Sites[0].SymbolOffset() + " n=21", "twice retval=42"}; !cmp.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", options, got, want)

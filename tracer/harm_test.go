@@ -61,19 +61,7 @@ func TestHarm(t *testing.T) {
 		t.Skip("the processor has no AVX2 or FMA")
 	}
 	path, img := compiled(t, harmSource, "-O2")
-	var packed bytes.Buffer
-	if _, err := pack.Write(context.Background(), img, pack.Options{}, &packed); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "program.pack")
-	if err := os.WriteFile(file, packed.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	told, err := dwarfloc.Open(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer told.Close()
+	told := packOf(t, img)
 	names := []string{"or_of", "shuffle", "compare", "fused", "gather"}
 	for _, x := range []*dwarfloc.Image{img, told} {
 		for _, p := range plans(t, x, append(names, "harmless")...) {
@@ -92,6 +80,25 @@ func TestHarm(t *testing.T) {
 	if want := []string{"harmless", "harmless", "harmless"}; !cmp.Equal(hits, want) { // run fails unless the program's status is 0
 		t.Errorf("%q, want %q", hits, want)
 	}
+}
+
+// packOf is a pack of an image.
+func packOf(t *testing.T, img *dwarfloc.Image) *dwarfloc.Image {
+	t.Helper()
+	var packed bytes.Buffer
+	if _, err := pack.Write(context.Background(), img, pack.Options{}, &packed); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "program.pack")
+	if err := os.WriteFile(file, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told, err := dwarfloc.Open(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = told.Close() })
+	return told
 }
 
 // zoneSource has a leaf function that keeps its variables below the stack pointer, and an inlined body that begins with a NOP of five

@@ -32,7 +32,7 @@ func compareAnswers(t *testing.T, image, pack, definition string) int {
 		if err := c.Run(); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
-		return out.String(), strings.ReplaceAll(errs.String(), path, "IMAGE")
+		return strings.ReplaceAll(out.String(), path, "IMAGE"), strings.ReplaceAll(errs.String(), path, "IMAGE")
 	}
 	a, aErr := ask(image)
 	b, bErr := ask(pack)

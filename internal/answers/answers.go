@@ -62,6 +62,9 @@ type Site struct {
 	Ways   body.Ways
 	Values Values
 
+	// Leaves are where a program's function is left, if a return probe could harm the program, or Kept is why they are not known.
+	Leaves  []body.Leave
+	Kept    string
 	Looked  bool                                            // Refused was asked for
 	Refused string                                          // why no kernel takes a probe, if that was looked at, or ""
 	WayIn   func(probe uint64) (refused string, known bool) // likewise of a way in; in a program what is wrong with its address

@@ -124,7 +124,14 @@ func (t *Pack) site(number uint64, x *packfile.Site) Site {
 		Symbol: x.Symbol, Offset: x.Offset, AfterPrologue: x.AfterPrologue, LocalEntry: x.LocalEntry,
 		CallFile: x.CallFile, CallLine: x.CallLine, In: x.In, Of: x.Of, Depth: x.Depth,
 		Start: x.Addr, Values: packValues{t, x}, Looked: t.file.Facts().Kernel, Refused: x.Refused, Problem: x.BadInstruction,
-		Ways: body.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)},
+	}
+	if x.Inline {
+		s.Ways = body.Ways{Unknown: x.Ways.Unknown, Within: x.Ways.Within, NoReturn: x.Ways.NoReturn, In: packWays(x.Ways.In), Out: packWays(x.Ways.Out)}
+	} else {
+		s.Kept = x.Ways.Unknown
+		for i := range x.Ways.In {
+			s.Leaves = append(s.Leaves, body.Leave{Addr: x.Ways.In[i].Addr, Jumps: x.Ways.In[i].Again})
+		}
 	}
 	for i := range x.Callers {
 		s.Callers = append(s.Callers, Caller(x.Callers[i]))

@@ -41,3 +41,15 @@ func (p *patches) read(img *Image) error {
 	p.tables, err = marks.Tables()
 	return err
 }
+
+// IsKernel reports whether the image is a kernel's, or a module's: the kernel itself is the one with the symbol _stext.
+func (img *Image) IsKernel() (bool, error) {
+	if img.IsRelocatable() {
+		return true, nil
+	}
+	p, err := img.patched()
+	if err != nil {
+		return false, err
+	}
+	return p.kernel, nil
+}

@@ -1,6 +1,10 @@
 package body
 
-import "github.com/bpfprologue/bpfprologue/internal/flow"
+import (
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
 
 // Leave is an instruction at which a function is left.
 type Leave struct {
@@ -8,16 +12,23 @@ type Leave struct {
 	Jumps bool   // it is a jump to another function, which returns in its place
 }
 
-// Leaves returns the instructions at which the function is left.
-func (c *Code) Leaves() (out []Leave) {
-	for i := range c.graph.Insns {
-		if c.graph.Insns[i].Kind != flow.Leave {
+// Leaves returns the instructions at which the function is left. If it may be left at one that may also go on, why says so.
+func (c *Code) Leaves() (out []Leave, why string) {
+	g := c.graph
+	for i := range g.Insns {
+		kind := g.Insns[i].Kind
+		if kind != flow.Leave && kind != flow.Quit && kind != flow.Plain {
 			continue
 		}
-		in, ok := c.arch.Next(c.graph.Bytes(int32(i)))
-		out = append(out, Leave{c.graph.Insns[i].Addr, ok && (in.Branches || in.Lost)})
+		in, ok := c.arch.Next(g.Bytes(int32(i)))
+		switch {
+		case kind == flow.Leave:
+			out = append(out, Leave{g.Insns[i].Addr, ok && (in.Branches || in.Lost)})
+		case kind == flow.Quit || ok && in.Branches && !in.Call:
+			return nil, fmt.Sprintf("it may end at %#x, under a condition", g.Insns[i].Addr)
+		}
 	}
-	return out
+	return out, ""
 }
 
 // AfterCheck returns the link-time address after a check of the stack at the function's entry, which leads back to the

@@ -218,7 +218,7 @@ func (x *blockReader) read(flags byte, base uint64, root int) (*readBlock, error
 		if isMore {
 			more = x.U8()
 		}
-		if i == 0 && more&(moreWays|moreFile) != 0 {
+		if i == 0 && more&moreFile != 0 {
 			return nil, x.failed("a function that is not inlined has a call")
 		}
 		x.more(n, more)

@@ -47,7 +47,9 @@ type Site struct {
 	Callers  []Caller
 
 	Values Values // of the function's parameters, at the site itself
-	Ways   Ways   // of an inlined instance
+	// Ways are those of an inlined instance. Of a function of a program that takes no return probe they are the places where it is
+	// left, as ways in, with Again for a jump; or Unknown is why these are not known.
+	Ways Ways
 
 	// Refused is why no kernel takes a probe at the site, as package attachable says it, or "".
 	Refused string

@@ -241,7 +241,7 @@ func (x *blockEncoder) more(blk *block, n *node) (more byte) {
 	if s == nil {
 		return more | moreGhost
 	}
-	set(s.inline && !x.plainWays(s), moreWays)
+	set(s.ways != nil && (!s.inline || !x.plainWays(s)), moreWays)
 	name, off := symbolAt(x.symbols, s.addr)
 	set(name != s.symbolName || off != s.offset, moreSymbol)
 	set(n.result != n.f.result, moreResult)

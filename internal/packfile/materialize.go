@@ -68,7 +68,7 @@ func (m *materializer) site(n *readNode, out *Site) error {
 	if result < 0 {
 		result = rec.result
 	}
-	if err := m.frameAndResult(&out.Values, int(n.frame), result); err != nil || !n.inline {
+	if err := m.frameAndResult(&out.Values, int(n.frame), result); err != nil || !n.inline && n.ways == 0 {
 		return err
 	}
 	return m.ways(n, out)

@@ -97,7 +97,7 @@ func (w *Writer) Add(at uint64, s *Site) error {
 		return err
 	}
 	x.tuple, x.frame, x.result = v.tuple, v.frame, v.result
-	if s.Inline {
+	if s.Inline || s.Ways.Known {
 		ways := s.Ways
 		x.ways = &ways
 		w.wayTexts(&ways)

@@ -55,7 +55,7 @@ func (a *asker) site(s *dwarfloc.Site) {
 	a.say("%x %s:%d", ranges, file, line)
 	a.variables(s)
 	if s.Kind == dwarfloc.SiteEntry {
-		returns, moved, err := s.Returns()
+		returns, moved, err := s.Returns(false)
 		a.failed("returns", err)
 		a.say("%d returns, %v", len(returns), moved)
 		for _, r := range returns {

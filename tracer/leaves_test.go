@@ -1,0 +1,129 @@
+package tracer_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// leavesSource has functions in C that end in each way: by instructions that return, by a jump to another function, by longjmp, and
+// not at all; and one that calls itself deeper than a task has room for return probes (MAX_URETPROBE_DEPTH: 64).
+const leavesSource = `
+#include <setjmp.h>
+#include <stdlib.h>
+static jmp_buf back;
+__attribute__((noinline)) int plain(int n) { if (n > 3) return n * 2; return n ? 7 : 9; }
+__attribute__((noinline)) int tail(int n) { return n > 2 ? plain(n + 1) : n; }
+__attribute__((noinline)) int deep(int n) { int r = n ? deep(n - 1) + 1 : 0; __asm__ volatile("" : "+r"(r)); return r; }
+__attribute__((noinline)) int jumps(int n) { if (n == 2) longjmp(back, 1); return n; }
+__attribute__((noinline, noreturn)) void finish(int n) { exit(n); }
+int main(void)
+{
+	int s = 0;
+	for (int i = 0; i < 5; i++) {
+		s += tail(i);
+		if (!setjmp(back))
+			s += jumps(i);
+	}
+	s += deep(200);
+	finish(s != 200 + 8 + 0 + 1 + 2 + 8 + 10);
+}
+`
+
+// TestLeaves: hits of a definition of returns are the returns, however a function of C ends.
+func TestLeaves(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, leavesSource, "-O2")
+	p := plans(t, img, "tail%return $retval", "plain%return $retval", "deep%return $retval", "jumps%return $retval")
+	count, sum := make(map[string]int), make(map[string]uint64)
+	run(t, p, "", []string{path}, func(pid int, h *tracer.Hit) {
+		if h.PID == pid {
+			name := h.Plan.Definition.Point.Function
+			count[name]++
+			n, err := strconv.ParseUint(h.Values[0].String(), 0, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			sum[name] += n
+		}
+	})
+	if diff := cmp.Diff(map[string]int{"tail": 5, "plain": 2, "deep": 201, "jumps": 4}, count); diff != "" {
+		t.Errorf("returns (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]uint64{"tail": 0 + 1 + 2 + 8 + 10, "plain": 8 + 10, "deep": 200 * 201 / 2, "jumps": 0 + 1 + 3 + 4}, sum); diff != "" {
+		t.Errorf("sums of their results (-want +got):\n%s", diff)
+	}
+	// plain has return instructions only; tail ends with a jump, and nothing unwinds this program.
+	for i, probe := range []bool{true, false, false, false} {
+		if got := p[i].Sites[0].Return; got != probe {
+			t.Errorf("%s: a return probe: %v", p[i].Definition, got)
+		}
+	}
+}
+
+// callbackSource is a library in C that calls back what may throw.
+const callbackSource = `
+int each(int (*f)(int), int n) { int s = 0; for (int i = 0; i < n; i++) s += f(i); return s; }
+int last(int (*f)(int), int n) { return f(n); }
+`
+
+const throwsSource = `
+#include <cstdio>
+extern "C" int each(int (*)(int), int), last(int (*)(int), int);
+static int f(int n) { if (n == 3) throw 7; return n; }
+int main() {
+	int s = 0;
+	for (int i = 0; i < 5; i++) {
+		try { s += each(f, i); s += last(f, i); } catch (int e) { s += e; }
+	}
+	return s != 0 + 0 + 0 + 1 + 1 + 2 + 3 + 7 + 7;
+}
+`
+
+// TestExceptionsThroughC: an exception passes functions in C, and the program goes on.
+func TestExceptionsThroughC(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	library, _ := compiled(t, callbackSource, "-O2", "-shared", "-fPIC", "-fexceptions")
+	img, err := dwarfloc.Open(library, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	path := filepath.Join(t.TempDir(), "throws")
+	source := path + ".cc"
+	if err := os.WriteFile(source, []byte(throwsSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("g++-12", "-o", path, source, library, "-Wl,-rpath,"+filepath.Dir(library)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	count := make(map[string]int)
+	run(t, plans(t, img, "each%return $retval", "last%return $retval"), "", []string{path}, func(pid int, h *tracer.Hit) {
+		if h.PID == pid {
+			count[h.Plan.Definition.Point.Function]++
+		}
+	})
+	// each is left by an exception once; last ends with a jump, and so is left before f throws.
+	if diff := cmp.Diff(map[string]int{"each": 4, "last": 4}, count); diff != "" {
+		t.Errorf("returns (-want +got):\n%s", diff)
+	}
+	forced, err := plansOf(img, plan.Options{}, "force=yes;last%return $retval")
+	if err != nil || !forced[0].Sites[0].Return {
+		t.Errorf("force=yes: %v", err)
+	}
+	packed := plans(t, packOf(t, img), "each%return $retval", "last%return $retval", "force=yes;last%return $retval")
+	for i, n := range []int{2, 1, 1} {
+		if p := packed[i]; len(p.Sites) != n || p.Sites[0].Refused != nil || p.Sites[0].Return != (i == 2) {
+			t.Errorf("by a pack: %s: %v, %v", p.Definition, p.Sites[0].SymbolOffset(), p.Sites[0].Refused)
+		}
+	}
+}
