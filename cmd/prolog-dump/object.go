@@ -61,7 +61,10 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
 	about := make(map[*dwarfloc.Image]*subject)
-	find := s.finder(about, o.force)
+	if s.exec, err = pathOf(o.who.pid, s.exec); err != nil {
+		return err
+	}
+	find := s.finder(about, o.force, o.who.pid)
 	around := find
 	var sampler *tracer.Session
 	if report {
@@ -132,7 +135,8 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 }
 
 // finder returns a function that opens the image of a definition, each once.
-func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool) func(*probe.Definition) (instances.Subject, error) {
+// Paths are those of a process, unless pid is 0.
+func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool, pid int) func(*probe.Definition) (instances.Subject, error) {
 	type opened struct {
 		*subject
 		running *instances.Running
@@ -142,9 +146,17 @@ func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool) func(*
 		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
 		x, known := subjects[key]
 		if !known {
-			var err error
-			if x.subject, err = s.subject(&def.Options); err != nil {
+			o, err := def.Options, error(nil)
+			if o.Exec, err = pathOf(pid, o.Exec); err != nil {
 				return instances.Subject{}, err
+			}
+			if x.subject, err = s.subject(&o); err != nil {
+				return instances.Subject{}, err
+			}
+			if pid != 0 && !x.kernel {
+				if err := s.checkMapped(pid, x.path, force); err != nil {
+					return instances.Subject{}, err
+				}
 			}
 			about[x.img] = x.subject
 			if x.running, err = x.subject.running(force, false); err != nil {

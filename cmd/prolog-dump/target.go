@@ -127,29 +127,6 @@ func (h *target) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, stop, nil
 }
 
-// pathOf returns the path by which this process sees a file of another one, which may be in another mount
-// namespace: in a container.
-func pathOf(pid int, path string) (string, error) {
-	if pid == 0 || path == "" {
-		return path, nil
-	}
-	dir := "/proc/" + strconv.Itoa(pid)
-	var own, its unix.Stat_t
-	if err := errors.Join(unix.Stat("/proc/self/ns/mnt", &own), unix.Stat(dir+"/ns/mnt", &its)); err != nil {
-		if errors.Is(err, unix.ENOENT) {
-			return "", fmt.Errorf("there is no process %d", pid)
-		}
-		return path, nil // it cannot be known: the path is as good as any
-	}
-	if own.Ino == its.Ino && own.Dev == its.Dev {
-		return path, nil
-	}
-	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%s: process %d has file systems of its own: name the file by its whole path there", path, pid)
-	}
-	return dir + "/root" + path, nil
-}
-
 // command is a command that is traced.
 type command struct {
 	name  string

@@ -203,6 +203,11 @@ func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject
 	if x, err = s.subject(&about); err != nil {
 		return nil, nil, nil, err
 	}
+	if pid != 0 && !x.kernel {
+		if err := s.checkMapped(pid, x.path, force); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	// Checked first: for another kernel all answers would be wrong.
 	if running, err = x.running(force, sleep); err != nil {
 		return nil, nil, nil, err
