@@ -125,9 +125,10 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	names := stacks.New(stacks.Options{})
 	defer func() { err = errors.Join(err, names.Close()) }()
-	show, _ := s.hitPrinter(cmd.OutOrStdout())
+	show, end := s.hitPrinter(cmd.OutOrStdout())
 	out := &objectOutput{w: cmd.OutOrStdout(), show: show, names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
+	end(err == nil)
 	if err != nil || child == nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		default:
 			err = printRows(out, rows, what, seconds, top)
 		}
-		return errors.Join(err, out.Flush())
+		return flush(out, err)
 	}
 	for {
 		select {

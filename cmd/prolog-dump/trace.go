@@ -73,8 +73,9 @@ variables, by their types. --set sets those before.`,
 				}
 			}
 			show, end := s.hitPrinter(cmd.OutOrStdout())
-			defer end()
-			return s.trace(cmd, args, command, &o, &sink{show: show})
+			err = s.trace(cmd, args, command, &o, &sink{show: show})
+			end(worked(err))
+			return err
 		},
 	}
 	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
@@ -321,16 +322,16 @@ func unpairedText(u *tracer.Unpaired) string {
 }
 
 // hitPrinter returns a function that prints hits in the chosen format, and one that prints what is after
-// the last one.
-func (s *settings) hitPrinter(w io.Writer) (show func(*recording.Hit) error, end func()) {
+// the last one, if the work was done.
+func (s *settings) hitPrinter(w io.Writer) (show func(*recording.Hit) error, end func(done bool)) {
 	switch s.format {
 	case "json":
-		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func() {}
+		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func(bool) {}
 	case "perfetto":
 		p := perfetto{w: w}
 		return p.hit, p.end
 	}
-	return func(h *recording.Hit) error { return s.printHit(w, h) }, func() {}
+	return func(h *recording.Hit) error { return s.printHit(w, h) }, func(bool) {}
 }
 
 func (s *settings) printHit(w io.Writer, h *recording.Hit) error {
