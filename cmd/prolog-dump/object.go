@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -64,7 +66,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	if s.exec, err = pathOf(o.who.pid, s.exec); err != nil {
 		return err
 	}
-	find := s.finder(about, o.force, o.who.pid)
+	find := s.finder(ctx, about, o.force, &o.who)
 	around := find
 	var sampler *tracer.Session
 	if report {
@@ -91,6 +93,13 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	if len(expanded.Definitions) == 0 {
 		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", o.object)
+	}
+	var plans []*plan.Plan
+	for _, name := range slices.Sorted(maps.Keys(expanded.Definitions)) {
+		plans = append(plans, expanded.Definitions[name].Plan)
+	}
+	if err := o.who.checkSites(plans); err != nil {
+		return fmt.Errorf("%s: %w", o.object, err)
 	}
 	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
 	if err != nil {
@@ -136,8 +145,8 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 }
 
 // finder returns a function that opens the image of a definition, each once.
-// Paths are those of a process, unless pid is 0.
-func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool, pid int) func(*probe.Definition) (instances.Subject, error) {
+// Paths are those of the process that is traced, if it is one.
+func (s *settings) finder(ctx context.Context, about map[*dwarfloc.Image]*subject, force bool, who *target) func(*probe.Definition) (instances.Subject, error) {
 	type opened struct {
 		*subject
 		running *instances.Running
@@ -148,14 +157,14 @@ func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool, pid in
 		x, known := subjects[key]
 		if !known {
 			o, err := def.Options, error(nil)
-			if o.Exec, err = pathOf(pid, o.Exec); err != nil {
+			if o.Exec, err = pathOf(who.pid, o.Exec); err != nil {
 				return instances.Subject{}, err
 			}
 			if x.subject, err = s.subject(&o); err != nil {
 				return instances.Subject{}, err
 			}
-			if pid != 0 && !x.kernel {
-				if err := s.checkMapped(pid, x.path, force); err != nil {
+			if who.pid != 0 && !x.kernel {
+				if err := s.checkMapped(who.pid, x.path, force); err != nil {
 					return instances.Subject{}, err
 				}
 			}
@@ -164,6 +173,9 @@ func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool, pid in
 				return instances.Subject{}, err
 			}
 			subjects[key] = x
+		}
+		if err := who.countFirst(ctx, x.subject, []*probe.Definition{def}); err != nil {
+			return instances.Subject{}, err
 		}
 		return instances.Subject{Image: x.img, Options: x.options, Running: x.running, Dispatch: true}, nil
 	}

@@ -29,6 +29,7 @@ type target struct {
 	pid      int
 	duration time.Duration
 	maxHits  int
+	maxSites int // 0: any number
 }
 
 func (h *target) flags(cmd *cobra.Command) {
@@ -36,6 +37,7 @@ func (h *target) flags(cmd *cobra.Command) {
 	f.IntVarP(&h.pid, "pid", "p", 0, "trace one process, until it ends; a path that -x names is that process's")
 	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split as a shell does; or after --, word by word")
 	f.BoolVar(&h.all, "all", false, "trace all processes, not only COMMAND and what it starts")
+	f.IntVar(&h.maxSites, "max-sites", usualMaxSites, "trace no definitions with more sites than this; 0: any number")
 	f.DurationVar(&h.duration, "duration", 0, "end after this time, such as 10s; COMMAND goes on")
 }
 
@@ -47,6 +49,9 @@ func (h *target) words(cmd *cobra.Command, args []string) (rest, command []strin
 	}
 	if cmd.Flags().Changed("pid") && h.pid <= 0 {
 		return nil, nil, usagef("--pid %d: no process has that number; --all traces all", h.pid)
+	}
+	if h.maxSites < 0 {
+		return nil, nil, usagef("--max-sites %d: it is not negative", h.maxSites)
 	}
 	if h.command == "" {
 		return rest, command, nil

@@ -123,6 +123,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		return err
 	}
 	ctx := cmd.Context()
+	if err := o.who.countFirst(ctx, x, defs); err != nil {
+		return err
+	}
 	o.Progress = showAttaching()
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
@@ -147,6 +150,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 			return err
 		}
 		open = func() (*tracer.Session, error) { return tracer.Open(ctx, running, plans, o.Options) }
+	}
+	if err := o.who.checkSites(plans); err != nil {
+		return err
 	}
 	session, err := open()
 	if o.who.fallBack(&o.Options, words, err) {
