@@ -49,30 +49,31 @@ func sameRoot(dir string) (bool, error) {
 
 // inRoot returns the path below a root of what a path means to a process that has the root: links and ".." do not lead out of it.
 func inRoot(root, path string) (string, error) {
-	rootFD, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	top, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return "", &os.PathError{Op: "open", Path: root, Err: err}
+		return "", err
 	}
-	defer unix.Close(rootFD)
-	fd, err := unix.Openat2(rootFD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	defer top.Close()
+	fd, err := unix.Openat2(int(top.Fd()), path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
 	if err != nil {
 		return "", &os.PathError{Op: "open", Path: root + path, Err: err}
 	}
-	defer unix.Close(fd)
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close()
 	// Both are said in the same way, in another mount namespace from its topmost root.
-	top, name := nameOf(rootFD), nameOf(fd)
-	rest, below := strings.CutPrefix(name, strings.TrimSuffix(top, "/")+"/")
+	name := nameOf(file)
+	rest, below := strings.CutPrefix(name, strings.TrimSuffix(nameOf(top), "/")+"/")
 	out := root + "/" + rest
-	var st, now unix.Stat_t
-	if err := errors.Join(unix.Fstat(fd, &st), unix.Lstat(out, &now)); err != nil || !below || st.Ino != now.Ino || st.Dev != now.Dev {
+	st, err := file.Stat()
+	if now, wrong := os.Lstat(out); err != nil || wrong != nil || !below || !os.SameFile(st, now) {
 		return "", fmt.Errorf("%s%s: the file is there by no path without links", root, path)
 	}
 	return out, nil
 }
 
 // nameOf returns the path of an open file, or "".
-func nameOf(fd int) string {
-	name, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+func nameOf(f *os.File) string {
+	name, _ := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
 	return name
 }
 
@@ -98,16 +99,16 @@ func (s *settings) checkMapped(pid int, path string, force bool) error {
 
 // mapped reports whether a process maps a file, or else returns a path of one that it maps and that was there before.
 func mapped(pid int, path string) (old string, is bool, err error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	file, err := os.OpenFile(path, unix.O_PATH, 0)
 	if err != nil {
 		return "", false, err
 	}
-	defer unix.Close(fd)
+	defer file.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
 		return "", false, err
 	}
-	name := nameOf(fd)
+	name := nameOf(file)
 	dir := "/proc/" + strconv.Itoa(pid)
 	f, err := os.Open(dir + "/maps")
 	if err != nil {
