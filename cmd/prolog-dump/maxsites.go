@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
 )
 
 // usualMaxSites is how many sites are traced at most unless --max-sites says another number. '*' is 60,000 sites of a small program
@@ -15,52 +15,41 @@ import (
 // which takes minutes, and before gigabytes of hits are printed.
 const usualMaxSites = 10_000
 
-// errTooMany ends the counting of a plan's sites.
-var errTooMany = errors.New("too many sites")
-
-// countFirst returns an error if a pattern has too many sites. It counts them without making the plan, which would not fit into
-// memory for all of a kernel.
+// countFirst returns an error if patterns have too many sites. It counts them without making the plan, which would not fit into
+// memory for all of a kernel. What is wrong with a definition the plan tells.
 func (h *target) countFirst(ctx context.Context, x *subject, defs []*probe.Definition) error {
-	if h.maxSites == 0 {
-		return nil
-	}
-	sites := 0
+	sum := 0
 	for _, def := range defs {
-		if !strings.ContainsAny(def.Point.Function, "*?[") {
+		p := &def.Point
+		pattern, err := glob.Compile(p.Function)
+		if p.Function == "" || p.HasLine || p.Lazy != "" || err != nil {
 			continue
 		}
-		err := plan.Each(ctx, x.img, def, x.options, plan.Visitor[struct{}]{
-			Site: func(*plan.Plan, *plan.Site) (struct{}, error) { return struct{}{}, nil },
-			Next: func(struct{}, int) error {
-				if sites++; sites > h.maxSites {
-					return errTooMany
-				}
-				return nil
-			},
-		})
-		if errors.Is(err, errTooMany) {
-			return h.tooMany(fmt.Sprintf("%v: there are more than %s", def, count(h.maxSites, "site")))
-		}
-		if err != nil {
-			return err
+		entries := !def.Options.Inlines || p.Offset != 0 || p.Return
+		list, err := sites.List(ctx, x.img, sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: entries})
+		if err == nil {
+			sum += list.Len()
 		}
 	}
-	return nil
+	return h.check(defs[0], sum)
 }
 
-// checkSites returns an error if plans have too many sites together.
+// checkSites returns an error if plans have too many sites together, ways into bodies and lines included.
 func (h *target) checkSites(plans []*plan.Plan) error {
-	sites := 0
+	sum := 0
 	for _, p := range plans {
-		sites += len(p.Sites)
+		sum += len(p.Sites)
 	}
+	if sum == 0 {
+		return nil
+	}
+	return h.check(plans[0].Definition, sum)
+}
+
+func (h *target) check(def *probe.Definition, sites int) error {
 	if h.maxSites == 0 || sites <= h.maxSites {
 		return nil
 	}
-	return h.tooMany(fmt.Sprintf("%v: there are %s", plans[0].Definition, count(sites, "site")))
-}
-
-func (h *target) tooMany(what string) error {
-	return fmt.Errorf("%s, and --max-sites is %d: name fewer functions, also by --filter, or raise it (0: any number); "+
-		"--max-hits and --max-rate bound what is printed", what, h.maxSites)
+	return fmt.Errorf("%v: there are %s, and --max-sites is %d: name fewer functions, also by --filter, or raise it (0: any number); "+
+		"--max-hits and --max-rate bound what is printed", def, count(sites, "site"), h.maxSites)
 }
