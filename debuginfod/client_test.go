@@ -279,7 +279,9 @@ func TestEnvironment(t *testing.T) {
 	if c, err := debuginfod.FromEnvironment(); err != nil || c.Dir != "/x" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for name, value := range map[string]string{"DEBUGINFOD_TIMEOUT": "soon", "DEBUGINFOD_MAXTIME": "1h", "DEBUGINFOD_MAXSIZE": "-1", "DEBUGINFOD_HEADERS_FILE": home + "/none"} {
+	for name, value := range map[string]string{
+		"DEBUGINFOD_TIMEOUT": "soon", "DEBUGINFOD_MAXTIME": "1h", "DEBUGINFOD_MAXSIZE": "-1", "DEBUGINFOD_HEADERS_FILE": home + "/none",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			if _, err := debuginfod.FromEnvironment(); err == nil || !strings.HasPrefix(err.Error(), name) {

@@ -26,7 +26,8 @@ func (h *target) countFirst(ctx context.Context, x *subject, defs []*probe.Defin
 			continue
 		}
 		entries := !def.Options.Inlines || p.Offset != 0 || p.Return
-		list, err := sites.List(ctx, x.img, sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: entries})
+		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: entries}
+		list, err := sites.List(ctx, x.img, sel)
 		if err == nil {
 			sum += list.Len()
 		}

@@ -146,7 +146,9 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 
 // finder returns a function that opens the image of a definition, each once.
 // Paths are those of the process that is traced, if it is one.
-func (s *settings) finder(ctx context.Context, about map[*dwarfloc.Image]*subject, force bool, who *target) func(*probe.Definition) (instances.Subject, error) {
+func (s *settings) finder(
+	ctx context.Context, about map[*dwarfloc.Image]*subject, force bool, who *target,
+) func(*probe.Definition) (instances.Subject, error) {
 	type opened struct {
 		*subject
 		running *instances.Running

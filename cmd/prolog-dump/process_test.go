@@ -91,7 +91,8 @@ func TestPathOf(t *testing.T) {
 		}
 	}
 	links := `cd %[1]s && mkdir -p sub && ln %[2]s own 2>/dev/null || cp %[2]s own
-ln -s %[3]s/own absolute; ln -s own relative; ln -s ../../../../../../../..%[3]s/own above; ln -s %[3]s/ sub/back; ln -s %[3]s/none broken; ln -s loop loop
+ln -s %[3]s/own absolute; ln -s own relative; ln -s ../../../../../../../..%[3]s/own above
+ln -s %[3]s/ sub/back; ln -s %[3]s/none broken; ln -s loop loop
 `
 	jail := filepath.Join(dir, "jail")
 	inJail := exec.Command("/own")
@@ -99,7 +100,8 @@ ln -s %[3]s/own absolute; ln -s own relative; ln -s ../../../../../../../..%[3]s
 	if out, err := exec.Command("sh", "-c", fmt.Sprintf(links, jail, filepath.Join(dir, "program"), "")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	inNamespace := exec.Command("sh", "-c", fmt.Sprintf("mount -t tmpfs none %[1]s && "+links+"exec %[1]s/own", inner, filepath.Join(dir, "program"), inner))
+	script := "mount -t tmpfs none %[1]s && " + links + "exec %[1]s/own"
+	inNamespace := exec.Command("sh", "-c", fmt.Sprintf(script, inner, filepath.Join(dir, "program"), inner))
 	inNamespace.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
 	for _, x := range []struct {
 		name, root string
@@ -179,7 +181,8 @@ func TestReplaced(t *testing.T) {
 	if err := os.Rename(other, program); err != nil {
 		t.Fatal(err)
 	}
-	want := program + ": process " + pid + " runs another file, which was there before: restart it, or name that file: -x /proc/" + pid + "/exe"
+	want := program + ": process " + pid + " runs another file, which was there before: restart it, or name that file: " +
+		"-x /proc/" + pid + "/exe"
 	if out, said, err := trace(program); err == nil || out != "" || !strings.Contains(said, want) {
 		t.Errorf("replaced: %v\n%s%s", err, out, said)
 	}
