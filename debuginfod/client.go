@@ -31,7 +31,7 @@ type Client struct {
 	Dir  string   // where files are kept: see cacheDir
 
 	// Timeout is how long a server may take to answer, and then to send each 100 KiB. 0 means 90 s,
-	// as elfutils has it.
+	// as elfutils has it. A file takes an hour at most, with all servers, or what DEBUGINFOD_MAXTIME says.
 	Timeout time.Duration
 	// MaxSize is how many bytes a file may have. 0 means 4 GiB.
 	MaxSize int64
@@ -41,16 +41,21 @@ type Client struct {
 	Progress func(done, total uint64)
 	// Transport makes requests; nil means http.DefaultTransport.
 	Transport http.RoundTripper
+
+	maxTime time.Duration // that servers have for a file; 0 means defaultMaxTime
 }
 
 const (
 	defaultTimeout = 90 * time.Second
 	defaultMaxSize = 4 << 30
+	// defaultMaxTime is enough for the largest kernel at 300 KB a second. Without a bound a server that keeps just above its
+	// pace could take weeks.
+	defaultMaxTime = time.Hour
 )
 
 // FromEnvironment returns a client as the environment describes it, or nil if DEBUGINFOD_URLS names no
-// server. It reads DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE and
-// DEBUGINFOD_HEADERS_FILE. The error names the variable that is wrong.
+// server. It reads DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXTIME,
+// DEBUGINFOD_MAXSIZE and DEBUGINFOD_HEADERS_FILE. The error names the variable that is wrong.
 func FromEnvironment() (*Client, error) {
 	c := new(Client)
 	for _, u := range strings.Fields(os.Getenv("DEBUGINFOD_URLS")) {
@@ -65,10 +70,12 @@ func FromEnvironment() (*Client, error) {
 	if c.Dir, err = cacheDir(); err != nil {
 		return nil, err
 	}
-	if seconds, err := number("DEBUGINFOD_TIMEOUT"); err != nil {
-		return nil, err
-	} else if seconds > 0 {
-		c.Timeout = time.Duration(min(seconds, 1<<30)) * time.Second
+	for name, to := range map[string]*time.Duration{"DEBUGINFOD_TIMEOUT": &c.Timeout, "DEBUGINFOD_MAXTIME": &c.maxTime} {
+		seconds, err := number(name)
+		if err != nil {
+			return nil, err
+		}
+		*to = time.Duration(min(seconds, 1<<30)) * time.Second
 	}
 	if c.MaxSize, err = number("DEBUGINFOD_MAXSIZE"); err != nil {
 		return nil, err
@@ -118,12 +125,12 @@ func readHeaders(path string) (http.Header, error) {
 // cache has it. The build ID is in hexadecimal. If no server has the file the error wraps ErrNotFound,
 // and if ctx ends first, its cause.
 func (c *Client) DebugInfo(ctx context.Context, buildID string) (path string, err error) {
-	return c.find(ctx, buildID, "debuginfo", "debuginfo")
+	return c.find(ctx, buildID, debugInfo, debugInfo)
 }
 
 // Executable returns the path of a build's program, library or kernel image.
 func (c *Client) Executable(ctx context.Context, buildID string) (path string, err error) {
-	return c.find(ctx, buildID, "executable", "executable")
+	return c.find(ctx, buildID, executable, executable)
 }
 
 // Section returns the path of a file with the contents of one section of a build, such as .gdb_index:
@@ -161,18 +168,17 @@ func (c *Client) find(ctx context.Context, buildID, what, name string) (string, 
 		return "", err
 	}
 	e := entry{dir: c.Dir, buildID: buildID, name: name}
-	if path, err := e.lookUp(); path != "" || err != nil {
+	path, err := e.lookUp()
+	if path != "" || err != nil {
 		return path, err
 	}
-	a, err := c.ask(ctx, buildID+"/"+what)
+	err = c.fetch(ctx, buildID+"/"+what, func(a *answer) (err error) {
+		path, err = e.store(a)
+		return err
+	})
 	if errors.Is(err, ErrNotFound) {
 		e.noteMissing()
 	}
-	if err != nil {
-		return "", fmt.Errorf("build ID %s: %s: %w", buildID, name, err)
-	}
-	defer a.close()
-	path, err := e.store(a)
 	if err != nil {
 		return "", fmt.Errorf("build ID %s: %s: %w", buildID, name, err)
 	}

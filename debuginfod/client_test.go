@@ -2,8 +2,12 @@ package debuginfod_test
 
 import (
 	"context"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/debuginfod"
+	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
 )
 
 const buildID = "64951e6f3d84b1f8809ffc988316d4f08fc996a7"
@@ -37,12 +43,34 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
+// elfOf returns a file with a build ID, with the rest as what it has for debug information.
+func elfOf(id, rest string) string {
+	b, err := hex.DecodeString(id)
+	if err != nil {
+		panic(err)
+	}
+	note := binary.LittleEndian.AppendUint32(nil, 4)
+	note = binary.LittleEndian.AppendUint32(note, uint32(len(b)))
+	note = append(append(binary.LittleEndian.AppendUint32(note, 3), "GNU\x00"...), b...)
+	f := elfwrite.File{Arch: arch.ByName("amd64"), Type: elf.ET_DYN, Sections: []elfwrite.Section{
+		{Name: ".note.gnu.build-id", Type: elf.SHT_NOTE, Data: note},
+	}}
+	if rest != "" {
+		f.Sections = append(f.Sections, elfwrite.Section{Name: ".debug_info", Type: elf.SHT_PROGBITS, Data: []byte(rest)})
+	}
+	return string(f.Bytes())
+}
+
 // TestFetch fetches each kind of file once.
 func TestFetch(t *testing.T) {
 	var asked atomic.Int32
 	c := &debuginfod.Client{Dir: filepath.Join(t.TempDir(), "new"), Header: http.Header{"X-Token": {"secret"}}, URLs: []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		fmt.Fprintf(w, "%s %s", r.URL.EscapedPath(), r.Header.Get("X-Token"))
+		text := fmt.Sprintf("%s %s", r.URL.EscapedPath(), r.Header.Get("X-Token"))
+		if !strings.Contains(text, "/section/") {
+			text = elfOf(buildID, text)
+		}
+		_, _ = io.WriteString(w, text)
 	}) + "/"}}
 	var last, total uint64
 	c.Progress = func(d, all uint64) { last, total = d, all }
@@ -63,7 +91,7 @@ func TestFetch(t *testing.T) {
 			if want := filepath.Join(c.Dir, buildID, f.file); path != want {
 				t.Errorf("%s, want %s", path, want)
 			}
-			if got, want := read(t, path), "/buildid/"+buildID+"/"+f.path+" secret"; got != want {
+			if got, want := read(t, path), "/buildid/"+buildID+"/"+f.path+" secret"; !strings.Contains(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
 			if last != total || last == 0 {
@@ -78,7 +106,8 @@ func TestFetch(t *testing.T) {
 
 // TestServers asks several servers, of which one has the file.
 func TestServers(t *testing.T) {
-	has := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "it") })
+	it := elfOf(buildID, "it")
+	has := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, it) })
 	none := serve(t, http.NotFound)
 	broken := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) })
 	stop := make(chan struct{})
@@ -94,7 +123,7 @@ func TestServers(t *testing.T) {
 		path, err := c.DebugInfo(t.Context(), buildID)
 		if err != nil {
 			t.Errorf("%s: %v", urls, err)
-		} else if got := read(t, path); got != "it" {
+		} else if got := read(t, path); got != it {
 			t.Errorf("%s: %q", urls, got)
 		}
 	}
@@ -216,7 +245,7 @@ func TestEnvironment(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", "")
-	for _, v := range []string{"URLS", "CACHE_PATH", "TIMEOUT", "MAXSIZE", "HEADERS_FILE"} {
+	for _, v := range []string{"URLS", "CACHE_PATH", "TIMEOUT", "MAXTIME", "MAXSIZE", "HEADERS_FILE"} {
 		t.Setenv("DEBUGINFOD_"+v, "")
 	}
 	if c, err := debuginfod.FromEnvironment(); c != nil || err != nil {
@@ -250,7 +279,9 @@ func TestEnvironment(t *testing.T) {
 	if c, err := debuginfod.FromEnvironment(); err != nil || c.Dir != "/x" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	for name, value := range map[string]string{"DEBUGINFOD_TIMEOUT": "soon", "DEBUGINFOD_MAXSIZE": "-1", "DEBUGINFOD_HEADERS_FILE": home + "/none"} {
+	for name, value := range map[string]string{
+		"DEBUGINFOD_TIMEOUT": "soon", "DEBUGINFOD_MAXTIME": "1h", "DEBUGINFOD_MAXSIZE": "-1", "DEBUGINFOD_HEADERS_FILE": home + "/none",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			if _, err := debuginfod.FromEnvironment(); err == nil || !strings.HasPrefix(err.Error(), name) {

@@ -10,6 +10,9 @@
 //	dwarfloc.Open("./server", &dwarfloc.Options{FindDebug: c.Finder(ctx)})
 //
 // The protocol and the cache are described in debuginfod(8) and debuginfod_find_debuginfo(3) of
-// elfutils 0.188. Servers are not trusted: downloads are size-limited, and the reader verifies
-// the build ID.
+// elfutils 0.188. Servers are not trusted: what they send is limited in size and time, and a file whose
+// build ID is not the one that was asked for is not kept: the next server's is. Without DEBUGINFOD_MAXTIME
+// all servers together have an hour for a file; each must send 100 KiB within the timeout.
+// Files of the cache are checked again each time, and those that others than the user and root may write to
+// are not read.
 package debuginfod

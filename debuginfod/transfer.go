@@ -36,27 +36,33 @@ func (a *answer) close() {
 // errSlow is the cause of the end of a transfer that takes too long.
 var errSlow = errors.New("the server does not go on sending")
 
-// ask asks all servers for a file, and returns the answer of the first that has it.
-func (c *Client) ask(ctx context.Context, what string) (*answer, error) {
+// errLate is the cause of the end of transfers that take too long in all.
+var errLate = errors.New("the servers take too long in all: DEBUGINFOD_MAXTIME is how many seconds they have")
+
+// fetch asks all servers for a file, and calls keep with the answers of those that have it, one after another, until one is
+// good. What another server has is not read meanwhile, but it need not be asked again.
+func (c *Client) fetch(ctx context.Context, what string, keep func(*answer) error) error {
 	type reply struct {
 		a   *answer
 		err error
 	}
 	if len(c.URLs) == 0 {
-		return nil, errors.New("no server is known")
+		return errors.New("no server is known")
 	}
+	most := c.maxTime
+	if most == 0 {
+		most = defaultMaxTime
+	}
+	end := time.Now().Add(most)
+	ctx, late := context.WithDeadlineCause(ctx, end, errLate)
+	defer late()
 	replies := make(chan reply)
-	done := make(chan struct{})
-	defer close(done)
-	cancels := make([]context.CancelCauseFunc, len(c.URLs))
-	for i, base := range c.URLs {
-		one, cancel := context.WithCancelCause(ctx)
-		cancels[i] = cancel
+	for _, base := range c.URLs {
 		go func() {
-			a, err := c.askOne(one, cancel, base, what)
+			a, err := c.askOne(ctx, base, what)
 			select {
 			case replies <- reply{a, err}:
-			case <-done: // another server was first
+			case <-ctx.Done(): // another server's was good
 				if a != nil {
 					a.close()
 				}
@@ -64,38 +70,48 @@ func (c *Client) ask(ctx context.Context, what string) (*answer, error) {
 		}()
 	}
 	var failed []error
-	for range c.URLs {
-		r := <-replies
-		if r.err == nil {
-			for i := range cancels {
-				if c.URLs[i] != r.a.url {
-					cancels[i](nil)
-				}
-			}
-			return r.a, nil
+	for left := len(c.URLs); left > 0; left-- {
+		var r reply
+		select {
+		case r = <-replies:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		if !errors.Is(r.err, ErrNotFound) {
+		if r.err == nil {
+			// Each has its share of the time, or one that sends little would leave none to those after it.
+			share := time.AfterFunc(time.Until(end)/time.Duration(left), func() { r.a.cancel(errLate) })
+			r.err = keep(r.a)
+			share.Stop()
+			r.a.close()
+		}
+		switch {
+		case r.err == nil:
+			return nil
+		case !errors.Is(r.err, ErrNotFound):
 			failed = append(failed, r.err)
 		}
 	}
-	for _, cancel := range cancels {
-		cancel(nil)
-	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	if len(failed) == 0 {
-		return nil, ErrNotFound
+		return ErrNotFound
 	}
 	err := failed[0]
 	for _, e := range failed[1:] {
 		err = fmt.Errorf("%w; %w", err, e)
 	}
-	return nil, err
+	return err
 }
 
-// askOne asks one server. The context is the transfer's, which cancel ends.
-func (c *Client) askOne(ctx context.Context, cancel context.CancelCauseFunc, base, what string) (*answer, error) {
+// askOne asks one server.
+func (c *Client) askOne(all context.Context, base, what string) (_ *answer, err error) {
+	ctx, cancel := context.WithCancelCause(all) // of this transfer
+	defer func() {
+		if err != nil {
+			cancel(nil)
+		}
+	}()
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s: a server's URL begins with http:// or https://", terminal.Text(base))

@@ -11,19 +11,23 @@ import (
 // Params returns the function's parameters in order, as they are at the site. A
 // parameter that the site's own entry leaves out was optimized away. For a site passed
 // by EachSite, the parameters are valid until the callback returns.
-func (s *Site) Params() ([]*Variable, error) {
-	return s.by.params(s)
+func (s *Site) Params() (out []*Variable, err error) {
+	if s.reused {
+		return s.by.params(s) // EachSite has called guard
+	}
+	err = s.Image.guard(func() error {
+		out, err = s.by.params(s)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (debugInfo) params(s *Site) ([]*Variable, error) {
 	r := s.resolvers.next()
-	var err error
-	if s.reused {
-		err = r.params(s) // EachSite has called guard
-	} else {
-		err = s.u.img.guard(func() error { return r.params(s) })
-	}
-	if err != nil {
+	if err := r.params(s); err != nil {
 		return nil, err
 	}
 	return r.out, nil

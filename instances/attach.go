@@ -117,6 +117,9 @@ func attach(ctx context.Context, p *plan.Plan, batches []*batch, r *Running, o A
 	if err := r.check(p); err != nil {
 		return nil, err
 	}
+	if o.PID < 0 {
+		return nil, fmt.Errorf("%d: no process has that number", o.PID) // the kernel would take it for all
+	}
 	if o.PID > 0 {
 		if r.pmu == "kprobe" {
 			return nil, fmt.Errorf("%w: kprobes of one process: they fire in all", ErrNotSupported)

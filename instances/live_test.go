@@ -385,6 +385,10 @@ func attachLive(t *testing.T, l *live, r *instances.Running, pid int) {
 		t.Cleanup(func() { _ = bpfexec.Close(p) })
 		programs = append(programs, p)
 	}
+	_, err = instances.Attach(context.Background(), l.plan, programs, r, instances.AttachOptions{PID: -1})
+	if err == nil || !strings.Contains(err.Error(), "-1: no process has that number") {
+		t.Errorf("process -1: %v", err)
+	}
 	a, err := instances.Attach(context.Background(), l.plan, programs, r, instances.AttachOptions{PID: pid, All: true})
 	if err != nil {
 		t.Fatalf("%v: %v", def, err)

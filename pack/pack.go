@@ -160,11 +160,14 @@ func orderOf(img *dwarfloc.Image) binary.ByteOrder {
 // readSites adds all sites.
 func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable, kernel bool, w *packfile.Writer) error {
 	r := &reader{img: img, types: t}
+	var err error
 	if kernel {
-		var err error
 		if r.causes, err = attachable.New(img); err != nil {
 			return err
 		}
+	}
+	if r.before, err = known(img); err != nil {
+		return err
 	}
 	list, err := img.List(ctx, o.Match, nil)
 	if err != nil {

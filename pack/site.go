@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +18,40 @@ import (
 type reader struct {
 	img    *dwarfloc.Image
 	types  *typeTable
-	causes *attachable.Table // nil if the image is not a kernel's
+	causes *attachable.Table          // nil if the image is not a kernel's
+	before map[uint64]packfile.Before // of a pack, which has no other code: see known
+}
+
+// known returns the instructions before ways that a pack has, by address; nil for other images.
+func known(img *dwarfloc.Image) (out map[uint64]packfile.Before, err error) {
+	if img.Told() == "" {
+		return nil, nil
+	}
+	err = img.File.Guard(func() error {
+		section, err := packfile.Find(img.File.Contents(), img.Path())
+		if err != nil {
+			return nil // it has BTF alone
+		}
+		f, err := packfile.Open(section, img.Path())
+		if err != nil {
+			return err
+		}
+		refs, err := f.List(nil)
+		if err != nil {
+			return err
+		}
+		out = make(map[uint64]packfile.Before)
+		return f.Each(refs, func(_ int, s *packfile.Site) error {
+			for i := range s.Ways.In {
+				for _, b := range s.Ways.In[i].Before {
+					b.Code, b.Symbol = bytes.Clone(b.Code), strings.Clone(b.Symbol)
+					out[b.Addr] = b
+				}
+			}
+			return nil
+		})
+	})
+	return out, err
 }
 
 // bad returns what is wrong with the instruction at a site of a program, or "".
@@ -51,7 +85,7 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 	for i := range s.Callers {
 		out.Callers = append(out.Callers, packfile.Caller(s.Callers[i]))
 	}
-	out.Refused = r.refused(s.Addr)
+	out.Refused = r.refused(s)
 	if out.BadInstruction, err = r.bad(s); err != nil {
 		return err
 	}
@@ -74,10 +108,13 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 	return r.ways(s, w, out)
 }
 
-// refused returns why no kernel takes a probe at an address, or "".
-func (r *reader) refused(addr uint64) string {
+// refused returns why no kernel takes a probe at a site's address, or "". A pack has no tables of the kernel, but says it.
+func (r *reader) refused(s *dwarfloc.Site) string {
+	if cause, known := s.Refused(); known {
+		return cause
+	}
 	if r.causes != nil {
-		if c := r.causes.At(addr); c != attachable.CauseNone {
+		if c := r.causes.At(s.Addr); c != attachable.CauseNone {
 			return c.String()
 		}
 	}
@@ -219,11 +256,11 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 			if x.Refused, err = r.bad(in[i]); err != nil {
 				return err
 			} else if x.Refused == "" {
-				x.Refused = r.refused(x.Probe)
+				x.Refused = r.refused(in[i])
 			}
 		}
 		for _, addr := range w.In[i].Before {
-			b, err := r.before(addr, s)
+			b, err := r.instruction(addr, s)
 			if err != nil {
 				return err
 			}
@@ -279,8 +316,11 @@ func way(w *dwarfloc.Way) packfile.Way {
 // codeSize is how much code is kept of an instruction: the longest has 15 bytes.
 const codeSize = 16
 
-// before reads an instruction before a way into an instance.
-func (r *reader) before(addr uint64, s *dwarfloc.Site) (packfile.Before, error) {
+// instruction reads an instruction before a way into an instance.
+func (r *reader) instruction(addr uint64, s *dwarfloc.Site) (packfile.Before, error) {
+	if b, ok := r.before[addr]; ok {
+		return b, nil
+	}
 	b := packfile.Before{Addr: addr}
 	sec := r.img.File.SectionAt(addr)
 	if sec == nil {

@@ -59,6 +59,9 @@ func (b *BTF) dimensions(t *Type) ([]int64, error) {
 	if err != nil {
 		return nil, b.Error(err)
 	}
+	if s.Kind != btf.KindArray {
+		return nil, nil
+	}
 	return []int64{arrayCount(&s)}, nil
 }
 

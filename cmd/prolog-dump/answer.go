@@ -16,8 +16,9 @@ type answer struct {
 	colored bool
 	width   int // of lines; 0: any
 
-	file  *output
-	pager *pager
+	file    *output
+	printed *printed // to the file
+	pager   *pager
 }
 
 // answerFlags are flags of verbs that answer a question, in colors on a terminal and page by page.
@@ -47,8 +48,8 @@ func (s *settings) begin(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		s.file = f
-		cmd.SetOut(&printed{w: f, colored: s.colored})
+		s.file, s.printed = f, &printed{w: f, colored: s.colored}
+		cmd.SetOut(s.printed)
 	case screen && has("no-pager") && !s.noPager:
 		p, err := startPager()
 		if err != nil {
@@ -75,7 +76,11 @@ func (s *settings) begin(cmd *cobra.Command) error {
 func (s *settings) end(done bool) error {
 	var errs []error
 	if s.file != nil {
-		errs = append(errs, s.file.close(done))
+		failed := s.printed.failed()
+		if done {
+			errs = append(errs, failed)
+		}
+		errs = append(errs, s.file.close(done && failed == nil))
 	}
 	if s.pager != nil {
 		errs = append(errs, s.pager.wait())

@@ -46,7 +46,7 @@ in another place.`,
 				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", path)
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			if err := errors.Join(s.printAgreement(w, a), w.Flush()); err != nil {
+			if err := flush(w, s.printAgreement(w, a)); err != nil {
 				return err
 			}
 			if a.Other > 0 {

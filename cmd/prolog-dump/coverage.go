@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -47,7 +46,7 @@ gate for a kernel build.`,
 			} else {
 				err = s.printDiff(cmd, w, diff, r)
 			}
-			return errors.Join(err, w.Flush())
+			return flush(w, err)
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "ways", "debug-dir", "no-cache", "output", "no-pager")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +40,7 @@ func demoCommand(s *settings) *cobra.Command {
 			if s.format == "text" {
 				terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
 			}
-			return errors.Join(s.print(cmd.Context(), w, &subject{img: img}, def), w.Flush())
+			return flush(w, s.print(cmd.Context(), w, &subject{img: img}, def))
 		},
 	}
 	s.use(cmd, textOrJSON, join([]string{"sites", "explain"}, answerFlags)...)

@@ -34,6 +34,12 @@ type exitStatus int
 
 func (e exitStatus) Error() string { return "exit status " + strconv.Itoa(int(e)) }
 
+// worked reports whether the error of a verb is none, or only the exit status of a command that has run.
+func worked(err error) bool {
+	var status exitStatus
+	return err == nil || errors.As(err, &status) && err.Error() == status.Error() && status != exitCannot && status != exitNone
+}
+
 // signalled is the cause of the end of the tool's context.
 type signalled struct{ syscall.Signal }
 
@@ -90,7 +96,7 @@ func run(args []string) int {
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
-	err = errors.Join(err, s.end(err == nil))
+	err = errors.Join(err, s.end(worked(err)))
 	if p, ok := stdout.(*printed); ok && err == nil {
 		err = p.failed() // of what was printed without a look at the error, such as help
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -61,7 +63,10 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	_ = rlimit.RemoveMemlock()
 	ctx := cmd.Context()
 	about := make(map[*dwarfloc.Image]*subject)
-	find := s.finder(about, o.force)
+	if s.exec, err = pathOf(o.who.pid, s.exec); err != nil {
+		return err
+	}
+	find := s.finder(ctx, about, o.force, &o.who)
 	around := find
 	var sampler *tracer.Session
 	if report {
@@ -88,6 +93,13 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	if len(expanded.Definitions) == 0 {
 		return fmt.Errorf("%s: no program's section name is a definition, such as \"func=get_page page\"", o.object)
+	}
+	var plans []*plan.Plan
+	for _, name := range slices.Sorted(maps.Keys(expanded.Definitions)) {
+		plans = append(plans, expanded.Definitions[name].Plan)
+	}
+	if err := o.who.checkSites(plans); err != nil {
+		return fmt.Errorf("%s: %w", o.object, err)
 	}
 	c, err := instances.NewCollection(expanded, ebpf.CollectionOptions{})
 	if err != nil {
@@ -122,9 +134,10 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	names := stacks.New(stacks.Options{})
 	defer func() { err = errors.Join(err, names.Close()) }()
-	show, _ := s.hitPrinter(cmd.OutOrStdout())
+	show, end := s.hitPrinter(cmd.OutOrStdout())
 	out := &objectOutput{w: cmd.OutOrStdout(), show: show, names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
+	end(err == nil)
 	if err != nil || child == nil {
 		return err
 	}
@@ -132,7 +145,10 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 }
 
 // finder returns a function that opens the image of a definition, each once.
-func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool) func(*probe.Definition) (instances.Subject, error) {
+// Paths are those of the process that is traced, if it is one.
+func (s *settings) finder(
+	ctx context.Context, about map[*dwarfloc.Image]*subject, force bool, who *target,
+) func(*probe.Definition) (instances.Subject, error) {
 	type opened struct {
 		*subject
 		running *instances.Running
@@ -142,15 +158,26 @@ func (s *settings) finder(about map[*dwarfloc.Image]*subject, force bool) func(*
 		key := probe.Options{Exec: def.Options.Exec, Module: def.Options.Module}
 		x, known := subjects[key]
 		if !known {
-			var err error
-			if x.subject, err = s.subject(&def.Options); err != nil {
+			o, err := def.Options, error(nil)
+			if o.Exec, err = pathOf(who.pid, o.Exec); err != nil {
 				return instances.Subject{}, err
+			}
+			if x.subject, err = s.subject(&o); err != nil {
+				return instances.Subject{}, err
+			}
+			if who.pid != 0 && !x.kernel {
+				if err := s.checkMapped(who.pid, x.path, force); err != nil {
+					return instances.Subject{}, err
+				}
 			}
 			about[x.img] = x.subject
 			if x.running, err = x.subject.running(force, false); err != nil {
 				return instances.Subject{}, err
 			}
 			subjects[key] = x
+		}
+		if err := who.countFirst(ctx, x.subject, []*probe.Definition{def}); err != nil {
+			return instances.Subject{}, err
 		}
 		return instances.Subject{Image: x.img, Options: x.options, Running: x.running, Dispatch: true}, nil
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -123,6 +125,15 @@ func (p *printed) safe(b []byte) []byte {
 		lines[i] = p.safeLine(lines[i])
 	}
 	return []byte(strings.Join(lines, "\n"))
+}
+
+// flush flushes what was printed, with an error before. That a writer has failed is told once.
+func flush(w *bufio.Writer, err error) error {
+	failed := w.Flush()
+	if failed != nil && errors.Is(err, failed) {
+		return err
+	}
+	return errors.Join(err, failed)
 }
 
 // harmless reports whether a text has only printable ASCII, newlines and tabs. Hundreds of megabytes

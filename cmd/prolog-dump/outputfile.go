@@ -6,21 +6,32 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// output is a file that a verb writes. A file that was there stays as it is until the work is done: then the new one takes its
-// place. What grows while somebody looks at it begins with the first byte. A device, a pipe or a link is written to as it stands.
+// output is a file that a verb writes. A regular file that was there stays as it is until the work is done: then the new one takes its
+// place, also where a link leads to it. What grows while somebody looks at it begins with the first byte. A device or a pipe is written
+// to as it stands, and so is what /dev/stdout and the like lead to.
 type output struct {
-	path string
+	path string   // without links
 	f    *os.File // nil before the first byte of a live one
 	live bool
 	temp bool // f is renamed in the end
 }
 
 func newOutput(path string, live bool) (*output, error) {
+	path, opened, err := throughLinks(path)
+	if err != nil {
+		return nil, err
+	}
 	o := &output{path: path, live: live}
-	st, err := os.Lstat(path)
+	st, err := os.Stat(path)
 	switch {
+	case opened:
+		// Not from the beginning: it may be a file that others have written to.
+		o.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		return o, err
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT}
@@ -28,7 +39,7 @@ func newOutput(path string, live bool) (*output, error) {
 	case err != nil:
 		return nil, err
 	case !st.Mode().IsRegular():
-		o.f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+		o.f, err = os.OpenFile(path, os.O_WRONLY, 0)
 		return o, err
 	}
 	if live {
@@ -41,8 +52,40 @@ func newOutput(path string, live bool) (*output, error) {
 	mode := fs.FileMode(0o644)
 	if st != nil {
 		mode = st.Mode().Perm()
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			_ = o.f.Chown(int(sys.Uid), int(sys.Gid)) // root writes to another user's file
+		}
 	}
 	return o, o.f.Chmod(mode)
+}
+
+// throughLinks returns the path to which links lead. opened is set if that is a file that a process has opened, as for /dev/stdout,
+// which cannot be replaced.
+func throughLinks(path string) (to string, opened bool, err error) {
+	for range 40 { // as many as the kernel follows
+		st, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode()&fs.ModeSymlink == 0 {
+			return path, false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		var system unix.Statfs_t
+		if unix.Statfs(filepath.Dir(path), &system) == nil && system.Type == unix.PROC_SUPER_MAGIC {
+			if st, err := os.Stat(path); err == nil && !st.IsDir() {
+				return path, true, nil
+			}
+		}
+		next, err := os.Readlink(path)
+		if err != nil {
+			return "", false, err
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Dir(path) + "/" + next // not joined: ".." after a link to a directory is elsewhere
+		}
+		path = next
+	}
+	return "", false, &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 }
 
 func (o *output) Write(b []byte) (int, error) {

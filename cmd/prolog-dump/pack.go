@@ -47,7 +47,7 @@ func packWriteCommand(s *settings) *cobra.Command {
 				return err
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return errors.Join(s.writePack(cmd.Context(), w, image, names, path, noTypes, stats), w.Flush())
+			return flush(w, s.writePack(cmd.Context(), w, image, names, path, noTypes, stats))
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
@@ -65,7 +65,7 @@ func packCheckCommand(s *settings) *cobra.Command {
 		Example: "  prolog-dump pack check vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return errors.Join(s.checkPacks(w, args, stats), w.Flush())
+			return flush(w, s.checkPacks(w, args, stats))
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -79,7 +79,7 @@ func packDiffCommand(s *settings) *cobra.Command {
 		Example: "  prolog-dump pack diff vmlinux.pack vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return errors.Join(s.diffPacks(w, args), w.Flush())
+			return flush(w, s.diffPacks(w, args))
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -93,7 +93,7 @@ func packArchiveCommand(s *settings) *cobra.Command {
 		Example: "  prolog-dump pack archive -o all.packs vmlinux.pack server.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return errors.Join(s.writeArchive(w, args, path), w.Flush())
+			return flush(w, s.writeArchive(w, args, path))
 		},
 	}
 	s.use(cmd, textOrJSON)

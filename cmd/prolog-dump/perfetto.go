@@ -68,8 +68,11 @@ func (p *perfetto) event(e *perfettoEvent) error {
 	return err
 }
 
-// end ends the array.
-func (p *perfetto) end() {
+// end ends the array. Where nothing has begun and nothing was done, there is none.
+func (p *perfetto) end(done bool) {
+	if !p.begun && !done {
+		return
+	}
 	if !p.begun {
 		terminal.Fprintf(p.w, "[")
 	}

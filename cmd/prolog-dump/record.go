@@ -60,7 +60,7 @@ func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceO
 		},
 		show: func(h *recording.Hit) error { return w.Write(h) },
 		close: func(t recording.Totals) error {
-			err := errors.Join(w.Close(t), b.Flush())
+			err := flush(b, w.Close(t))
 			done = err == nil
 			return err
 		},
@@ -79,9 +79,11 @@ func (s *settings) replay(out io.Writer, path string) (err error) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	w := bufio.NewWriter(out)
-	defer func() { err = errors.Join(err, w.Flush()) }()
 	show, end := s.hitPrinter(w)
-	defer end()
+	defer func() {
+		end(err == nil)
+		err = flush(w, err)
+	}()
 	for hits := 0; ; hits++ {
 		h, err := r.Next()
 		switch {

@@ -78,7 +78,7 @@ func reportRecording(out io.Writer, path string) error {
 	r, err := recording.NewReader(f)
 	if err == nil {
 		w := bufio.NewWriter(out)
-		err = errors.Join(recording.HTML(w, r), w.Flush())
+		err = flush(w, recording.HTML(w, r))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -187,7 +186,7 @@ func (s *settings) withImage(cmd *cobra.Command, text string, f func(*subject, *
 		return err
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	return errors.Join(f(x, def, w), w.Flush())
+	return flush(w, f(x, def, w))
 }
 
 // parse parses a definition, with the condition of --if.

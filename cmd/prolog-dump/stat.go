@@ -116,11 +116,17 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 		return err
 	}
 	ctx := cmd.Context()
+	if err := who.countFirst(ctx, x, defs); err != nil {
+		return err
+	}
 	o.Progress = showAttaching()
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
 	o.End = ending.end
 	plans, err := plansOf(ctx, x.img, defs, x.options)
+	if err == nil {
+		err = who.checkSites(plans)
+	}
 	if err != nil {
 		return err
 	}
@@ -204,7 +210,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		default:
 			err = printRows(out, rows, what, seconds, top)
 		}
-		return errors.Join(err, out.Flush())
+		return flush(out, err)
 	}
 	for {
 		select {

@@ -29,6 +29,7 @@ type target struct {
 	pid      int
 	duration time.Duration
 	maxHits  int
+	maxSites int // 0: any number
 }
 
 func (h *target) flags(cmd *cobra.Command) {
@@ -36,6 +37,7 @@ func (h *target) flags(cmd *cobra.Command) {
 	f.IntVarP(&h.pid, "pid", "p", 0, "trace one process, until it ends; a path that -x names is that process's")
 	f.StringVarP(&h.command, "command", "c", "", "the command line to run and trace, split as a shell does; or after --, word by word")
 	f.BoolVar(&h.all, "all", false, "trace all processes, not only COMMAND and what it starts")
+	f.IntVar(&h.maxSites, "max-sites", usualMaxSites, "trace no definitions with more sites than this; 0: any number")
 	f.DurationVar(&h.duration, "duration", 0, "end after this time, such as 10s; COMMAND goes on")
 }
 
@@ -47,6 +49,9 @@ func (h *target) words(cmd *cobra.Command, args []string) (rest, command []strin
 	}
 	if cmd.Flags().Changed("pid") && h.pid <= 0 {
 		return nil, nil, usagef("--pid %d: no process has that number; --all traces all", h.pid)
+	}
+	if h.maxSites < 0 {
+		return nil, nil, usagef("--max-sites %d: it is not negative", h.maxSites)
 	}
 	if h.command == "" {
 		return rest, command, nil
@@ -125,29 +130,6 @@ func (h *target) bounded(ctx context.Context) (context.Context, context.CancelFu
 		}()
 	}
 	return ctx, stop, nil
-}
-
-// pathOf returns the path by which this process sees a file of another one, which may be in another mount
-// namespace: in a container.
-func pathOf(pid int, path string) (string, error) {
-	if pid == 0 || path == "" {
-		return path, nil
-	}
-	dir := "/proc/" + strconv.Itoa(pid)
-	var own, its unix.Stat_t
-	if err := errors.Join(unix.Stat("/proc/self/ns/mnt", &own), unix.Stat(dir+"/ns/mnt", &its)); err != nil {
-		if errors.Is(err, unix.ENOENT) {
-			return "", fmt.Errorf("there is no process %d", pid)
-		}
-		return path, nil // it cannot be known: the path is as good as any
-	}
-	if own.Ino == its.Ino && own.Dev == its.Dev {
-		return path, nil
-	}
-	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%s: process %d has file systems of its own: name the file by its whole path there", path, pid)
-	}
-	return dir + "/root" + path, nil
 }
 
 // command is a command that is traced.

@@ -73,8 +73,9 @@ variables, by their types. --set sets those before.`,
 				}
 			}
 			show, end := s.hitPrinter(cmd.OutOrStdout())
-			defer end()
-			return s.trace(cmd, args, command, &o, &sink{show: show})
+			err = s.trace(cmd, args, command, &o, &sink{show: show})
+			end(worked(err))
+			return err
 		},
 	}
 	s.use(cmd, []string{"text", "json", "perfetto"}, join(planFlags, []string{"attachable", "output", "color", "quiet", "verbose"})...)
@@ -122,6 +123,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 		return err
 	}
 	ctx := cmd.Context()
+	if err := o.who.countFirst(ctx, x, defs); err != nil {
+		return err
+	}
 	o.Progress = showAttaching()
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
@@ -146,6 +150,9 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 			return err
 		}
 		open = func() (*tracer.Session, error) { return tracer.Open(ctx, running, plans, o.Options) }
+	}
+	if err := o.who.checkSites(plans); err != nil {
+		return err
 	}
 	session, err := open()
 	if o.who.fallBack(&o.Options, words, err) {
@@ -202,6 +209,11 @@ func (s *settings) ready(texts []string, force, sleep bool, pid int) (x *subject
 	}
 	if x, err = s.subject(&about); err != nil {
 		return nil, nil, nil, err
+	}
+	if pid != 0 && !x.kernel {
+		if err := s.checkMapped(pid, x.path, force); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	// Checked first: for another kernel all answers would be wrong.
 	if running, err = x.running(force, sleep); err != nil {
@@ -316,16 +328,16 @@ func unpairedText(u *tracer.Unpaired) string {
 }
 
 // hitPrinter returns a function that prints hits in the chosen format, and one that prints what is after
-// the last one.
-func (s *settings) hitPrinter(w io.Writer) (show func(*recording.Hit) error, end func()) {
+// the last one, if the work was done.
+func (s *settings) hitPrinter(w io.Writer) (show func(*recording.Hit) error, end func(done bool)) {
 	switch s.format {
 	case "json":
-		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func() {}
+		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func(bool) {}
 	case "perfetto":
 		p := perfetto{w: w}
 		return p.hit, p.end
 	}
-	return func(h *recording.Hit) error { return s.printHit(w, h) }, func() {}
+	return func(h *recording.Hit) error { return s.printHit(w, h) }, func(bool) {}
 }
 
 func (s *settings) printHit(w io.Writer, h *recording.Hit) error {

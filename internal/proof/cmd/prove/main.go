@@ -8,10 +8,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -28,12 +30,21 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := command().ExecuteContext(ctx)
+	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "prove: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// run prints to out, and returns an error too if that fails.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	w := bufio.NewWriter(out)
+	cmd := command()
+	cmd.SetArgs(args)
+	cmd.SetOut(w)
+	return errors.Join(cmd.ExecuteContext(ctx), w.Flush())
 }
 
 // flags are what the command line says.
@@ -48,7 +59,7 @@ func command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prove IMAGE | prove -x IMAGE DEFINITION", Args: cobra.MinimumNArgs(1),
 		SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args, cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVarP(&f.image, "exec", "x", "", "the image of a definition: a kernel, a module, a program")
 	cmd.Flags().StringVar(&f.convention, "convention", "registers", "registers, or record: all parameters of a site by one prologue")
@@ -59,7 +70,7 @@ func command() *cobra.Command {
 	return cmd
 }
 
-func (f *flags) run(ctx context.Context, args []string) (err error) {
+func (f *flags) run(ctx context.Context, args []string, w io.Writer) (err error) {
 	if err := prove.Available(); err != nil {
 		return err
 	}
@@ -109,19 +120,19 @@ func (f *flags) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return f.print(r)
+	return f.print(w, r)
 }
 
-func (f *flags) print(r *prove.Report) error {
+func (f *flags) print(w io.Writer, r *prove.Report) error {
 	if f.json {
-		if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
+		if err := json.NewEncoder(w).Encode(r); err != nil {
 			return err
 		}
 	} else {
 		for _, d := range r.Disagreements {
-			fmt.Println(d)
+			fmt.Fprintln(w, d)
 		}
-		fmt.Printf("%v; seed %d\n", r, f.o.Seed)
+		fmt.Fprintf(w, "%v; seed %d\n", r, f.o.Seed)
 	}
 	switch n := r.Values - r.Agreed; {
 	case n > 0:

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
@@ -37,11 +40,31 @@ func TestProve(t *testing.T) {
 		{[]string{"--convention", "both", image}, `"both"`},
 		{[]string{cut}, cut},
 	} {
-		cmd := command()
-		cmd.SetArgs(tt.args)
-		err := cmd.ExecuteContext(t.Context())
+		err := run(t.Context(), tt.args, io.Discard)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %v, want ... %s", tt.args, err, tt.want)
+		}
+	}
+}
+
+// TestFull: what cannot be printed is an error, help too.
+func TestFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	image, err := fixtures.WriteTo(t.TempDir(), "run-gcc12-O2-dwarf5.exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := [][]string{{"--help"}}
+	if bpfexec.Available() == nil {
+		all = append(all, []string{"-x", image, "mix key"}, []string{"--json", "-x", image, "mix key"})
+	}
+	for _, args := range all {
+		if err := run(t.Context(), args, full); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%v: %v", args, err)
 		}
 	}
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/sites"
+)
+
+// usualMaxSites is how many sites are traced at most unless --max-sites says another number. '*' is 60,000 sites of a small program
+// in Rust, with all of its standard library, and 600,000 of a kernel: what was meant is asked for before they are planned and attached,
+// which takes minutes, and before gigabytes of hits are printed.
+const usualMaxSites = 10_000
+
+// countFirst returns an error if patterns have too many sites. It counts them without making the plan, which would not fit into
+// memory for all of a kernel. What is wrong with a definition the plan tells.
+func (h *target) countFirst(ctx context.Context, x *subject, defs []*probe.Definition) error {
+	sum := 0
+	for _, def := range defs {
+		p := &def.Point
+		pattern, err := glob.Compile(p.Function)
+		if p.Function == "" || p.HasLine || p.Lazy != "" || err != nil {
+			continue
+		}
+		entries := !def.Options.Inlines || p.Offset != 0 || p.Return
+		sel := sites.Selection{Functions: pattern, Filter: x.options.Filter, Source: p.Source, EntriesOnly: entries}
+		list, err := sites.List(ctx, x.img, sel)
+		if err == nil {
+			sum += list.Len()
+		}
+	}
+	return h.check(defs[0], sum)
+}
+
+// checkSites returns an error if plans have too many sites together, ways into bodies and lines included.
+func (h *target) checkSites(plans []*plan.Plan) error {
+	sum := 0
+	for _, p := range plans {
+		sum += len(p.Sites)
+	}
+	if sum == 0 {
+		return nil
+	}
+	return h.check(plans[0].Definition, sum)
+}
+
+func (h *target) check(def *probe.Definition, sites int) error {
+	if h.maxSites == 0 || sites <= h.maxSites {
+		return nil
+	}
+	return fmt.Errorf("%v: there are %s, and --max-sites is %d: name fewer functions, also by --filter, or raise it (0: any number); "+
+		"--max-hits and --max-rate bound what is printed", def, count(sites, "site"), h.maxSites)
+}
