@@ -146,7 +146,7 @@ func traceWith(t *testing.T, path string, img *dwarfloc.Image, o plan.Options) {
 	// The probe of a result is delivered on return, the others in the order of calls.
 	slices.Sort(got)
 	want := []string{
-		"label retval=\"yes\"",
+		"label at label+0x10 retval=\"yes\"", // the probe is at the return instruction
 		"mix inlined in first key=41 k=7 port=8001",
 		"mix inlined in second key=80 k=49 port=8002",
 		"nothing",
