@@ -13,6 +13,7 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -65,7 +66,7 @@ type Emitted struct {
 // reason, though not one of the whole value.
 func described(c loc.ReasonCode) bool {
 	switch c {
-	case loc.ReasonOptimizedOut, loc.ReasonNotAtSite, loc.ReasonEntryValueOnly, loc.ReasonDamaged:
+	case reasons.OptimizedOut, reasons.NotAtSite, reasons.EntryValueOnly, reasons.Damaged:
 		return false
 	}
 	return true
@@ -143,7 +144,7 @@ func (c *Counts) sum(tallies []tally) {
 			add(c.ByReason, loc.ReasonCode(r).String(), n)
 		}
 		for r, n := range t.doubts {
-			if r != int(loc.ReasonNone) {
+			if r != int(reasons.None) {
 				add(c.ByDoubt, loc.ReasonCode(r).String(), n)
 			}
 		}

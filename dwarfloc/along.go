@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -49,10 +50,10 @@ func readsOf(vars []*Variable, memory bool) (reads body.Reads, known bool) {
 		v.Loc.Exprs(func(e *loc.Expr) {
 			e.Walk(func(e *loc.Expr) {
 				switch e.Op {
-				case loc.OpReg:
+				case ops.Reg:
 					known = known && e.K < 64
 					reads.Registers |= 1 << (e.K & 63)
-				case loc.OpDeref, loc.OpText, loc.OpGlob:
+				case ops.Deref, ops.Text, ops.Glob:
 					reads.Memory = true
 				}
 			})

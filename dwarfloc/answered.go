@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -356,7 +357,7 @@ func (a *answeredSite) namedType(_ *Site, name string) (*types.Type, error) {
 }
 
 func (a *answeredSite) enumerator(s *Site, name string) (value int64, found bool, err error) {
-	if v, err := s.by.lookup(s, name); err != nil || v.Reason.Code != loc.ReasonNoSuchVariable {
+	if v, err := s.by.lookup(s, name); err != nil || v.Reason.Code != reasons.NoSuchVariable {
 		return 0, false, err
 	}
 	return a.source.Types().Enumerator(name)
@@ -413,7 +414,7 @@ func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
 			return v, nil
 		}
 	}
-	r := loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.Told() + " has no other variables"}
+	r := loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.Told() + " has no other variables"}
 	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: r}, nil
 }
 
@@ -428,11 +429,11 @@ func (a *answeredSite) result(s *Site) (*Variable, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Kind == types.Void && v.Reason.Code != loc.ReasonNotDescribed:
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
+	case r.Kind == types.Void && v.Reason.Code != reasons.NotDescribed:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.TypeMismatch, Detail: returnsNothing}
 		v.Wrong = errors.New(returnsNothing)
 	case s.Kind == SiteExit:
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut, Detail: answers.ResultOfInlined}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.OptimizedOut, Detail: answers.ResultOfInlined}
 	}
 	return v, nil
 }

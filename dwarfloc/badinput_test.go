@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -121,7 +122,7 @@ func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Buil
 					_ = checkError(t, err)
 					continue
 				}
-				if (part.Reason.Code == loc.ReasonNone) != (part.Loc.Kind != loc.KindNone) {
+				if (part.Reason.Code == reasons.None) != (part.Loc.Kind != loc.KindNone) {
 					t.Fatalf("%s of %s: reason %v and a location that is %v", n, v.Name, part.Reason, part.Loc.Kind)
 				}
 				fmt.Fprintf(out, "\t%s: %s\n", n, variableLine(t, img, part))

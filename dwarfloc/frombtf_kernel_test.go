@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -132,7 +133,7 @@ func compareBTF(t *testing.T, img *dwarfloc.Image) *btfComparison {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(have) > 0 && have[0].Reason.Code == loc.ReasonNotDescribed {
+		if len(have) > 0 && have[0].Reason.Code == reasons.NotDescribed {
 			c.unknown += len(have)
 			continue
 		}

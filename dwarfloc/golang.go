@@ -8,6 +8,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -30,7 +32,7 @@ func (ev *evaluator) steadyFrame(cfa *loc.Expr) *loc.Expr {
 	end := ev.Deref(ev.Register(r, stackHi), 8)
 	// A stack has at most 1 GB (runtime.maxstacksize), and structures of goroutines are
 	// hundreds of bytes apart.
-	return ev.Binary(loc.OpAdd, ev.Binary(loc.OpShl, ev.Register(r, 0), ev.Const(22)), ev.Binary(loc.OpSub, end, cfa))
+	return ev.Binary(ops.Add, ev.Binary(ops.Shl, ev.Register(r, 0), ev.Const(22)), ev.Binary(ops.Sub, end, cfa))
 }
 
 // goroutine has the DWARF numbers of the registers that point to the current goroutine.
@@ -113,7 +115,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 			if s.Symbol == "" {
 				// Only symbols tell assembler's wrappers of Go functions, which return results
 				// on the stack, from the functions themselves.
-				place, reason = loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "the image has no symbol for the function, which says by which of Go's conventions it returns"}
+				place, reason = loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "the image has no symbol for the function, which says by which of Go's conventions it returns"}
 			}
 			if isResult && (name == "" || text == name) {
 				return &Variable{Name: "$retval", Role: RoleGiven, Type: t, Loc: place, Reason: reason, Entries: 1}, true, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -210,7 +210,7 @@ func TestCircularMembers(t *testing.T) {
 	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(self, f)}})
 	s := sitesOf(t, img, "f", 1)[0]
 	v, err := Resolve(s, &probe.Expr{Name: "p", Path: []probe.Step{{Member: "none"}}})
-	if err != nil || v.Reason.Code != loc.ReasonNoSuchMember {
+	if err != nil || v.Reason.Code != reasons.NoSuchMember {
 		t.Errorf("%v, %v", v, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 )
 
 // reassignedImage has bodies inlined at 0x10, in two ranges as an unrolled loop leaves them,
@@ -127,7 +127,7 @@ func TestReassigned(t *testing.T) {
 	}
 	for _, s := range sitesOf(t, img, "chain", 2) { // the second has one constant
 		v, err := s.Lookup("n")
-		if err != nil || v.Loc.Doubt != loc.ReasonReassigned {
+		if err != nil || v.Loc.Doubt != reasons.Reassigned {
 			t.Errorf("n of the instance of an instance at %#x: %v, %s, %v; want reassigned", s.Addr, v.Reason, v.Loc.Text(img.Arch()), err)
 		}
 	}

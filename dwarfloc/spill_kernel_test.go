@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -58,7 +59,7 @@ func TestNotStoredKernel(t *testing.T) {
 				vars, err := s.Params()
 				for _, v := range vars {
 					atomic.AddInt64(&params[s.Kind], 1)
-					if v.Reason.Code == loc.ReasonNotStoredYet || byConvention(v) {
+					if v.Reason.Code == reasons.NotStoredYet || byConvention(v) {
 						atomic.AddInt64(&found[s.Kind], 1)
 					}
 				}

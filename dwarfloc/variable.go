@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -80,7 +81,7 @@ type Variable struct {
 }
 
 // Located reports whether the whole value is at Loc.
-func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
+func (v *Variable) Located() bool { return v.Reason.Code == reasons.None }
 
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/page"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -138,7 +138,7 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 		if _, section, off := a.Variable.Expression(); section != "" {
 			h.From = fmt.Sprintf("%s (%s+%#x)", a.Variable.ExpressionText(), section, off)
 		}
-		if a.Unfetched.Code != loc.ReasonNone {
+		if a.Unfetched.Code != reasons.None {
 			h.Reason, h.Why = a.Unfetched.Code.String(), a.Unfetched.Code.Describe()
 			if a.Unfetched.Detail != "" {
 				h.Why += ": " + terminal.Text(a.Unfetched.Detail)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -147,14 +148,14 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 	size, letter := a.Size, x.letter(a, d)
 	// An extended narrower operand is written as that operand with its own type.
 	switch {
-	case (e.Op == loc.OpZExt || e.Op == loc.OpSExt) && int(e.Size) <= size:
-		if size = int(e.Size); e.Op == loc.OpSExt {
+	case (e.Op == ops.ZExt || e.Op == ops.SExt) && int(e.Size) <= size:
+		if size = int(e.Size); e.Op == ops.SExt {
 			letter = "s"
 		} else if letter == "s" && size < a.Size {
 			letter = "u"
 		}
 		e = e.A
-	case e.Op == loc.OpDeref && int(e.Size) < size:
+	case e.Op == ops.Deref && int(e.Size) < size:
 		if size = int(e.Size); letter == "s" {
 			letter = "u"
 		}
@@ -181,12 +182,12 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 		typ = ":symbol"
 	}
 	switch e.Op {
-	case loc.OpReg:
+	case ops.Reg:
 		r, err := x.register(e.K)
 		return r + typ, err
-	case loc.OpConst:
+	case ops.Const:
 		return `\` + strconv.FormatInt(int64(e.K), 10) + typ, nil
-	case loc.OpDeref:
+	case ops.Deref:
 		at, err := x.traceMemory(s, e.A)
 		return at + typ, err
 	}
@@ -238,19 +239,19 @@ func (x *exporter) traceMemory(s *plan.Site, addr *loc.Expr) (string, error) {
 	base, off := split(addr)
 	at := ""
 	switch {
-	case base.Op == loc.OpReg:
+	case base.Op == ops.Reg:
 		r, err := x.register(base.K)
 		if err != nil {
 			return "", err
 		}
 		at = r
-	case base.Op == loc.OpDeref && base.Size == 8:
+	case base.Op == ops.Deref && base.Size == 8:
 		inner, err := x.traceMemory(s, base.A)
 		if err != nil {
 			return "", err
 		}
 		at = inner
-	case base.Op == loc.OpAddr:
+	case base.Op == ops.Addr:
 		return x.traceAddress(s, base.K+uint64(off))
 	default:
 		return "", leave("arithmetic in an address (%s)", addr.Text(x.p.Image.Arch()))

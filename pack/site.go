@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -198,7 +199,7 @@ func cloneExpr(e *loc.Expr) *loc.Expr {
 
 // reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
 func (r *reader) reason(x loc.Reason) loc.Reason {
-	if x.Code == loc.ReasonDamaged {
+	if x.Code == reasons.Damaged {
 		for _, path := range []string{r.img.Path(), r.img.File.DebugPath()} {
 			x.Detail = strings.TrimPrefix(x.Detail, path+": ")
 		}

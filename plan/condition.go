@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -49,10 +50,10 @@ func conditions(s *Site, def *probe.Definition, o *Options) ([]Condition, error)
 		if err != nil {
 			return nil, err
 		}
-		if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
+		if r := o.atReturn(v); s.Return && r.Code != reasons.None {
 			v = argument.Without(v, r)
 		}
-		if v.Located() && v.Loc.Doubt != loc.ReasonNone && o.Doubt != DoubtKeep {
+		if v.Located() && v.Loc.Doubt != reasons.None && o.Doubt != DoubtKeep {
 			v = argument.Without(v, loc.Reason{Code: v.Loc.Doubt})
 		}
 		out = append(out, Condition{e, v})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -14,7 +15,7 @@ import (
 // argument that a site does not have gets the shape that it has at other sites.
 func TestAgree(t *testing.T) {
 	known := &dwarfloc.Variable{Loc: loc.Location{Kind: loc.KindRegister}}
-	unknown := &dwarfloc.Variable{Reason: loc.Reason{Code: loc.ReasonNoSuchVariable}}
+	unknown := &dwarfloc.Variable{Reason: loc.Reason{Code: reasons.NoSuchVariable}}
 	args := func(a, b Argument) Site { return Site{Args: []Argument{a, b}} }
 	p := &Plan{
 		Definition: &probe.Definition{Args: make([]probe.Arg, 2)},

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -242,7 +243,7 @@ func (st *streamer) survey(ctx context.Context) error {
 				for k := range a {
 					d := a[k].DefinitionArg
 					has[d] = true
-					if !known[d] && !a[k].Variable.Reason.Code.Mistaken() {
+					if !known[d] && !reasons.Mistaken(a[k].Variable.Reason.Code) {
 						known[d] = true
 						open--
 					}

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -66,7 +67,7 @@ func (p *Plan) forms() []form {
 		}
 		// A site without the argument has no type for it.
 		for j := range s.Args {
-			if a := &out[n].args[j]; a.Variable.Reason.Code.Mistaken() && !s.Args[j].Variable.Reason.Code.Mistaken() {
+			if a := &out[n].args[j]; reasons.Mistaken(a.Variable.Reason.Code) && !reasons.Mistaken(s.Args[j].Variable.Reason.Code) {
 				out[n].args = slices.Clone(out[n].args)
 				out[n].args[j] = s.Args[j]
 			}

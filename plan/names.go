@@ -9,8 +9,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -31,10 +31,10 @@ func (p *Plan) checkNames() error {
 				if a.DefinitionArg != i {
 					continue
 				}
-				if best == nil || best.Variable.Reason.Code == loc.ReasonNoSuchVariable {
+				if best == nil || best.Variable.Reason.Code == reasons.NoSuchVariable {
 					best = a
 				}
-				known = known || !a.Variable.Reason.Code.Mistaken()
+				known = known || !reasons.Mistaken(a.Variable.Reason.Code)
 			}
 		}
 		if known || best == nil {
@@ -56,10 +56,10 @@ func (p *Plan) checkConditions() error {
 		known := false
 		for j := range p.Sites {
 			v := p.Sites[j].If[i].Variable
-			if best == nil || best.Reason.Code == loc.ReasonNoSuchVariable {
+			if best == nil || best.Reason.Code == reasons.NoSuchVariable {
 				best = v
 			}
-			known = known || !v.Reason.Code.Mistaken()
+			known = known || !reasons.Mistaken(v.Reason.Code)
 		}
 		if e := p.Sites[0].If[i].Expr; !known {
 			return p.mistake(e, e.Pos, best)
@@ -70,7 +70,7 @@ func (p *Plan) checkConditions() error {
 
 // mistake returns the error for an expression that is wrong at all sites.
 func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
-	if v.Reason.Code != loc.ReasonNoSuchVariable {
+	if v.Reason.Code != reasons.NoSuchVariable {
 		return p.wrongPath(e, typePos, v)
 	}
 	if w := compute.Wrong(v); w != nil && w.Expr != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -59,7 +60,7 @@ func (v Value) String() string {
 	if v.Lost {
 		return "?"
 	}
-	if v.Doubt() != loc.ReasonNone {
+	if v.Doubt() != reasons.None {
 		return "~" + show(v.decode())
 	}
 	return show(v.decode())

@@ -8,6 +8,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -95,7 +97,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 		}
 		out = slices.Grow(out, len(vars))
 		for _, v := range vars {
-			if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
+			if r := o.atReturn(v); s.Return && r.Code != reasons.None {
 				v = argument.Without(v, r)
 			}
 			name := d.Name
@@ -106,7 +108,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			a := &out[len(out)-1] // not a variable that is copied, which would be allocated
 			a.Variable = argument.Set(&a.Arg, name, v, d.Type, shape)
 			a.User = d.User
-			if doubt := a.Doubt(); doubt != loc.ReasonNone && o.Doubt == DoubtMissing {
+			if doubt := a.Doubt(); doubt != reasons.None && o.Doubt == DoubtMissing {
 				a.Loc, a.Length, a.Reason = loc.Location{}, loc.Location{}, loc.Reason{Code: doubt}
 			}
 			if d.Expr.Kind == probe.KindComm {
@@ -119,21 +121,21 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 
 // atReturn returns the reason why a variable cannot be fetched where its function returns.
 func (o *Options) atReturn(v *dwarfloc.Variable) loc.Reason {
-	if v.Reason.Code.Mistaken() {
+	if reasons.Mistaken(v.Reason.Code) {
 		return loc.Reason{}
 	}
 	if v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal || v.OfFunction {
-		return loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"}
+		return loc.Reason{Code: reasons.NotAtSite, Detail: "the function has returned"}
 	}
 	inImage := false
 	v.Loc.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) { inImage = inImage || n.Op == loc.OpAddr })
+		e.Walk(func(n *loc.Expr) { inImage = inImage || n.Op == ops.Addr })
 	})
 	if inImage && o.moves {
 		// The kernel sets the instruction pointer to the return address before it calls
 		// programs (handle_trampoline in kernel/events/uprobes.c), and that is the caller's,
 		// in whichever image.
-		return loc.Reason{Code: loc.ReasonLoadBias}
+		return loc.Reason{Code: reasons.LoadBias}
 	}
 	return loc.Reason{}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/order"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
@@ -35,7 +35,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	doubts := make(map[string]int)
 	for i := range p.Sites {
 		for j := range p.Sites[i].Args {
-			if a := &p.Sites[i].Args[j]; a.Fetched() && a.Doubt() != loc.ReasonNone {
+			if a := &p.Sites[i].Args[j]; a.Fetched() && a.Doubt() != reasons.None {
 				doubts[fmt.Sprintf("~%s at %%s: %v, %s", p.Definition.Args[a.DefinitionArg].Name, a.Doubt(), a.Doubt().Describe())]++
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/terminal"
@@ -197,7 +197,7 @@ func (b *jsonText) argument(p *plan.Plan, a *plan.Argument) {
 	b.string(`,"location":`, sureText(p, a))
 	*b = append(*b, `,"reason":null`...)
 	b.optional(`,"rule":`, a.Variable.Loc.Rule.String())
-	if d := a.Doubt(); d != loc.ReasonNone {
+	if d := a.Doubt(); d != reasons.None {
 		b.string(`,"doubt":`, d.String())
 		return // whether it is fetched is for the program to say
 	}

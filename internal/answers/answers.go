@@ -13,6 +13,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -116,7 +118,7 @@ const ResultOfInlined = "the debug information does not say where the caller has
 
 // notDescribed is the reason for what a source does not say about one variable.
 func notDescribed(detail string) loc.Reason {
-	return loc.Reason{Code: loc.ReasonNotDescribed, Detail: detail}
+	return loc.Reason{Code: reasons.NotDescribed, Detail: detail}
 }
 
 // LowBit reports whether only bit 0 of a value counts where a body begins: that of a truth value which is no object in memory. A
@@ -125,7 +127,7 @@ func LowBit(l *loc.Location, t *types.Type) (bool, error) {
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue:
 	case loc.KindMemory:
-		if e := l.Expr; e.Op != loc.OpReg && (e.Op != loc.OpAdd || e.A.Op != loc.OpReg) {
+		if e := l.Expr; e.Op != ops.Reg && (e.Op != ops.Add || e.A.Op != ops.Reg) {
 			return false, nil // an object, not a slot
 		}
 	default:

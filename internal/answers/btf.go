@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -479,16 +480,16 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		} else if known {
 			x.Reason = notDescribed("where a value without bytes is")
 		}
-		if x.Reason.Code != loc.ReasonNone {
+		if x.Reason.Code != reasons.None {
 			x.Loc = loc.Location{}
 		}
 	}
 	for i := range out {
 		x := &out[i]
-		if x.Loc.Kind == loc.KindNone && x.Reason.Code == loc.ReasonNone {
+		if x.Loc.Kind == loc.KindNone && x.Reason.Code == reasons.None {
 			x.Reason = notDescribed(v.s.reason)
 			if v.s.reason == "" {
-				x.Reason = loc.Reason{Code: loc.ReasonUnsupported, Detail: "how this or an earlier parameter is passed is not known"}
+				x.Reason = loc.Reason{Code: reasons.Unsupported, Detail: "how this or an earlier parameter is passed is not known"}
 			}
 		}
 	}
@@ -505,7 +506,7 @@ func (v btfValues) Result(Place) (x Value, err error) {
 		return x, err
 	}
 	if v.s.inline {
-		x.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: ResultOfInlined}
+		x.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: ResultOfInlined}
 		return x, nil
 	}
 	if v.s.reason != "" {
@@ -513,7 +514,7 @@ func (v btfValues) Result(Place) (x Value, err error) {
 		return x, nil
 	}
 	x.Loc, x.Reason, err = abi.Returned(x.Type, dw.LangC, v.t.machine)
-	if x.Reason.Code == loc.ReasonNone {
+	if x.Reason.Code == reasons.None {
 		x.Loc.Rule = rule.ABIBTF
 	}
 	return x, err

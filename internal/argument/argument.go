@@ -6,6 +6,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -37,7 +39,7 @@ func Set(arg *prologue.Arg, name string, v *dwarfloc.Variable, want probe.TypeSp
 	arg.Name, arg.Loc, arg.Reason = name, v.Loc, v.Reason
 	a := argument{Arg: arg, variable: v, want: want}
 	if err := a.shape(&o); err != nil {
-		a.lose(loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()})
+		a.lose(loc.Reason{Code: reasons.Damaged, Detail: err.Error()})
 	}
 	return a.variable
 }
@@ -65,8 +67,8 @@ func (a *argument) lose(r loc.Reason) {
 
 // mismatch records that the variable's type does not allow the definition's.
 func (a *argument) mismatch(format string, args ...any) {
-	if !a.variable.Reason.Code.Mistaken() {
-		a.lose(loc.Reason{Code: loc.ReasonTypeMismatch, Detail: fmt.Sprintf(format, args...)})
+	if !reasons.Mistaken(a.variable.Reason.Code) {
+		a.lose(loc.Reason{Code: reasons.TypeMismatch, Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -260,12 +262,12 @@ func (a *argument) follow() {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		l.Expr = v.Loc.Expr
 	case loc.KindMemory:
-		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
+		l.Expr = &loc.Expr{Op: ops.Deref, Size: pointerSize(v.Type), A: v.Loc.Expr}
 	default:
 		// A variable without a location, or an implicit pointer, already has a reason. A
 		// pointer in pieces must not be mistaken for what it points to.
 		if v.Located() {
-			a.lose(loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
+			a.lose(loc.Reason{Code: reasons.Unsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
 		}
 		return
 	}
@@ -301,7 +303,7 @@ func (a *argument) bitField(t *types.Type) {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		e = at.Expr
 	case loc.KindMemory:
-		e = &loc.Expr{Op: loc.OpDeref, Size: uint8(whole), A: at.Expr}
+		e = &loc.Expr{Op: ops.Deref, Size: uint8(whole), A: at.Expr}
 	case loc.KindNone, loc.KindImplicitPointer:
 		return
 	default:
@@ -309,10 +311,10 @@ func (a *argument) bitField(t *types.Type) {
 		return
 	}
 	if a.want.Offset > 0 {
-		e = &loc.Expr{Op: loc.OpShr, A: e, B: &loc.Expr{Op: loc.OpConst, K: uint64(a.want.Offset)}}
+		e = &loc.Expr{Op: ops.Shr, A: e, B: &loc.Expr{Op: ops.Const, K: uint64(a.want.Offset)}}
 	}
 	if a.want.Bits < 64 {
-		e = &loc.Expr{Op: loc.OpAnd, A: e, B: &loc.Expr{Op: loc.OpConst, K: 1<<a.want.Bits - 1}}
+		e = &loc.Expr{Op: ops.And, A: e, B: &loc.Expr{Op: ops.Const, K: 1<<a.want.Bits - 1}}
 	}
 	a.Loc = loc.Location{Kind: loc.KindValue, Rule: at.Rule, Expr: e}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -29,7 +29,7 @@ func TestSet(t *testing.T) {
 		before := v.Loc.Text(img.Arch())
 		var a prologue.Arg
 		own := argument.Set(&a, "e", v, kind, argument.Options{StringBytes: 64})
-		if a.Reason.Code != loc.ReasonTypeMismatch || own.Reason != a.Reason {
+		if a.Reason.Code != reasons.TypeMismatch || own.Reason != a.Reason {
 			t.Errorf("%v: the argument's reason is %v, its variable's %v", kind, a.Reason, own.Reason)
 		}
 		if !v.Located() || v.Loc.Text(img.Arch()) != before {
@@ -86,7 +86,7 @@ int main(void) { take(&v, v, s, w, &r); return 0; }
 		if argument.Set(&a, c.name, v, probe.TypeSpec{Kind: probe.TypeString}, o); a.Reason.Detail != c.want {
 			t.Errorf("%s as a string: %v, want %q", c.name, a.Reason, c.want)
 		}
-		if argument.Set(&a, c.name, v, probe.TypeSpec{}, o); a.Kind != c.plain || a.Reason.Code != loc.ReasonNone {
+		if argument.Set(&a, c.name, v, probe.TypeSpec{}, o); a.Kind != c.plain || a.Reason.Code != reasons.None {
 			t.Errorf("%s: kind %v, %v; want %v", c.name, a.Kind, a.Reason, c.plain)
 		}
 	}

@@ -2,6 +2,8 @@ package compute
 
 import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -36,7 +38,7 @@ func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
 	}
 	n := number{size: c.s.Image.Arch().WordSize, to: v.Type, reason: v.Reason}
 	switch {
-	case n.reason.Code != loc.ReasonNone:
+	case n.reason.Code != reasons.None:
 	case v.Loc.Kind == loc.KindMemory:
 		n.e = v.Loc.Expr
 	default:
@@ -60,7 +62,7 @@ func (c *computation) cast(e *probe.Expr) (*dwarfloc.Variable, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !v.Reason.Code.Mistaken() {
+		if !reasons.Mistaken(v.Reason.Code) {
 			if none, err := hasNoParts(v.Type); err != nil {
 				return nil, err
 			} else if none {
@@ -136,7 +138,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variabl
 	if err != nil {
 		return nil, err
 	}
-	if n.reason.Code != loc.ReasonNone {
+	if n.reason.Code != reasons.None {
 		return c.variable(e, t, loc.Location{}, n.reason), nil
 	}
 	size := int(r.Size)
@@ -173,11 +175,11 @@ func (c *computation) containerOf(e *probe.Expr) (*dwarfloc.Variable, error) {
 		wrong.Expr = &probe.Expr{Path: e.Member}
 		return nil, wrong
 	}
-	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != loc.OpConst {
+	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != ops.Const {
 		return nil, wrongAt(e, "%s is no part of %v with a fixed place", m.Name, t)
 	}
-	if n.reason.Code == loc.ReasonNone {
-		n.e = c.ev.Binary(loc.OpSub, n.e, m.Loc.Expr)
+	if n.reason.Code == reasons.None {
+		n.e = c.ev.Binary(ops.Sub, n.e, m.Loc.Expr)
 	}
 	n.to, n.size, n.signed = t, c.s.Image.Arch().WordSize, false
 	return c.value(e, &n), nil

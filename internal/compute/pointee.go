@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -61,7 +62,7 @@ func (f *follower) objectPart(o *object, target *dwarfloc.Variable, off, size in
 		size = max(has-at, 0)
 	}
 	if at < 0 || has >= 0 && at+size > has {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "that is outside the object that it points to"})
+		o.lost(loc.Reason{Code: reasons.ImplicitPointer, Detail: "that is outside the object that it points to"})
 		return nil
 	}
 	o.loc, o.reason = target.Loc, target.Reason

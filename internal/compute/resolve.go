@@ -17,6 +17,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -40,7 +42,7 @@ import (
 // does not depend on the image: its location is the constant 0.
 func Resolve(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 	v, err := root(s, e)
-	if err != nil || v.Reason.Code.Mistaken() {
+	if err != nil || reasons.Mistaken(v.Reason.Code) {
 		return v, err
 	}
 	if len(e.Path) == 0 {
@@ -62,7 +64,7 @@ func root(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 		if r == nil {
 			return nil, fmt.Errorf("%s: no register %q on %s", img.Path(), e.Name, img.Arch().Name)
 		}
-		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(r.DWARF)}}
+		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: ops.Reg, K: uint64(r.DWARF)}}
 		return given(s, e.Name, l, eval.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
 	case probe.KindSymbol:
 		return img.Data(e.Name, e.Number)
@@ -95,7 +97,7 @@ func root(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 // callers need only one type.
 func given(s *dwarfloc.Site, name string, l loc.Location, r loc.Reason) *dwarfloc.Variable {
 	v := &dwarfloc.Variable{Name: name, Role: dwarfloc.RoleGiven, Type: types.WordType, Entries: 1, Reason: r, Site: s}
-	if r.Code == loc.ReasonNone {
+	if r.Code == reasons.None {
 		v.Loc = l
 		v.Loc.Rule = rule.Given
 	}
@@ -103,11 +105,11 @@ func given(s *dwarfloc.Site, name string, l loc.Location, r loc.Reason) *dwarflo
 }
 
 func constantLocation(k uint64) loc.Location {
-	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
+	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: ops.Const, K: k}}
 }
 
 func unsupported(format string, args ...any) loc.Reason {
-	return loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf(format, args...)}
+	return loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf(format, args...)}
 }
 
 // builder returns what builds expressions for a site.

@@ -1,6 +1,8 @@
 package judge
 
-import "github.com/bpfprologue/bpfprologue/loc"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+)
 
 // Rows is the table, in order.
 var Rows = []Row{
@@ -25,7 +27,7 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry }),
 	},
 	{
-		Name: "views: overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: loc.ReasonReassigned,
+		Name: "views: overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || c.Place != Held || c.Note == Before {
 				return false, nil
@@ -34,7 +36,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: loc.ReasonReassigned,
+		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Entry || c.Place == Fixed && c.Note == Whole {
 				return false, nil
@@ -59,11 +61,11 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "views: changed", Because: "the list has another place before, and no instruction has moved the value in between", Doubt: loc.ReasonReassigned,
+		Name: "views: changed", Because: "the list has another place before, and no instruction has moved the value in between", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Views && c.Changed }),
 	},
 	{
-		Name: "views: after a statement", Because: "the note begins after a statement of the body", Doubt: loc.ReasonReassigned,
+		Name: "views: after a statement", Because: "the note begins after a statement of the body", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || c.Note != Later {
 				return false, nil
@@ -97,7 +99,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "looped", Because: "the body updates the place in a loop around the probe", Doubt: loc.ReasonReassigned,
+		Name: "looped", Because: "the body updates the place in a loop around the probe", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Place == Fixed || c.Note == Whole {
 				return false, nil
@@ -119,7 +121,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "assigned", Because: "the place changes inside another body of the function", Doubt: loc.ReasonReassigned,
+		Name: "assigned", Because: "the place changes inside another body of the function", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Note == Whole && c.Place != Fixed {
 				return false, nil
@@ -129,7 +131,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "global", Because: "the body may have assigned the parameter to a variable of the image", Doubt: loc.ReasonReassigned,
+		Name: "global", Because: "the body may have assigned the parameter to a variable of the image", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Global && c.Note == Here }),
 	},
 	{
@@ -142,11 +144,11 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: loc.ReasonReassigned,
+		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && !c.Entry }),
 	},
 	{
-		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: loc.ReasonReassigned,
+		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Later }),
 	},
 	{
@@ -162,11 +164,11 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: loc.ReasonReassigned,
+		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Computed }),
 	},
 	{
-		Name: "differs", Because: "the place differs between the parts of bodies of the function", Doubt: loc.ReasonReassigned,
+		Name: "differs", Because: "the place differs between the parts of bodies of the function", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Note == Whole && c.Place != Fixed {
 				return false, nil
@@ -176,7 +178,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "fixed", Because: "a number may be what a statement makes of a number that was passed: nothing tells", Doubt: loc.ReasonReassigned,
+		Name: "fixed", Because: "a number may be what a statement makes of a number that was passed: nothing tells", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Fixed && !c.Entry }),
 	},
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -116,7 +118,7 @@ func (a *asker) variable(v *dwarfloc.Variable) {
 	where := v.Loc.Text(a.img.Arch())
 	a.say("%s %s %s %d %s %s %v %s %d", v.Role, v.Name, v.Type, size, where, v.Loc.Rule, v.Reason, v.ExpressionText(), v.Bits)
 	a.typeOf(v.Type, 0)
-	if v.Located() == (v.Reason.Code != loc.ReasonNone) {
+	if v.Located() == (v.Reason.Code != reasons.None) {
 		a.fault("wrong", "%s is located (%v) and has the reason %v", v.Name, v.Located(), v.Reason)
 	}
 	if !v.Located() {
@@ -136,23 +138,23 @@ func (a *asker) location(v *dwarfloc.Variable, l *loc.Location) {
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(e *loc.Expr) {
 			switch e.Op {
-			case loc.OpReg:
+			case ops.Reg:
 				if a.img.Arch().Register(e.K) == nil {
 					a.fault("wrong", "%s is in register %d", v.Name, e.K)
 				}
-			case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+			case ops.Deref, ops.ZExt, ops.SExt:
 				if e.Size == 0 || e.Size > 8 {
 					a.fault("wrong", "%s takes %d bytes at a time", v.Name, e.Size)
 				}
 			}
 		})
 	})
-	if l.Kind == loc.KindRegister && l.Expr.Op != loc.OpReg {
+	if l.Kind == loc.KindRegister && l.Expr.Op != ops.Reg {
 		a.fault("wrong", "%s is in the register %s", v.Name, l.Expr.Text(a.img.Arch()))
 	}
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
-		if p.BitSize == 0 || p.Loc.Kind == loc.KindNone && p.Reason.Code != loc.ReasonNone {
+		if p.BitSize == 0 || p.Loc.Kind == loc.KindNone && p.Reason.Code != reasons.None {
 			a.fault("wrong", "%s is whole, but piece %d of it has %d bits, %v, %v", v.Name, i, p.BitSize, p.Loc.Kind, p.Reason)
 		}
 	}

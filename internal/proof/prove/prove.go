@@ -28,6 +28,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -93,13 +94,13 @@ func (r *Report) add(o *Report) {
 // addresses of a module's sections to be what they are here.
 func (r *Report) refused(c loc.ReasonCode) *uint64 {
 	switch c {
-	case loc.ReasonUnsupported:
+	case reasons.Unsupported:
 		return &r.Unsupported
-	case loc.ReasonContradictory, loc.ReasonReassigned:
+	case reasons.Contradictory, reasons.Reassigned:
 		return &r.Doubted
-	case loc.ReasonNotStoredYet:
+	case reasons.NotStoredYet:
 		return &r.NotStored
-	case loc.ReasonModuleAddress:
+	case reasons.ModuleAddress:
 		return &r.Unchecked
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -118,12 +119,12 @@ func TestFindsWrong(t *testing.T) {
 	}{
 		{"register", func(l *loc.Location) {
 			if l.Kind == loc.KindRegister {
-				l.Expr = &loc.Expr{Op: loc.OpReg, K: l.Expr.K ^ 1}
+				l.Expr = &loc.Expr{Op: ops.Reg, K: l.Expr.K ^ 1}
 			}
 		}},
 		{"offset", func(l *loc.Location) {
 			if l.Kind == loc.KindMemory {
-				l.Expr = &loc.Expr{Op: loc.OpAdd, A: l.Expr, B: &loc.Expr{Op: loc.OpConst, K: 8}}
+				l.Expr = &loc.Expr{Op: ops.Add, A: l.Expr, B: &loc.Expr{Op: ops.Const, K: 8}}
 			}
 		}},
 		{"memory for value", func(l *loc.Location) {
