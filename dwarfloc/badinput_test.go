@@ -21,8 +21,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -78,7 +78,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 				everyPart(t, img, s, v, &out)
 			}
 		}
-		v, err := Resolve(s, &probe.Expr{Kind: probe.KindRetval})
+		v, err := Resolve(s, &syntax.Expr{Kind: syntax.KindRetval})
 		if err != nil {
 			_ = checkError(t, err)
 		} else {
@@ -103,9 +103,9 @@ func everything(t testing.TB, data []byte) (string, error) {
 // a few steps, not all that there are in a kernel.
 func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Builder) {
 	t.Helper()
-	for _, first := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
-		step := probe.Step{Kind: first, Member: "?"}
-		part, err := Follow(v, []probe.Step{step})
+	for _, first := range []syntax.StepKind{syntax.StepDot, syntax.StepArrow, syntax.StepIndex} {
+		step := syntax.Step{Kind: first, Member: "?"}
+		part, err := Follow(v, []syntax.Step{step})
 		if err != nil {
 			_ = checkError(t, err)
 			continue
@@ -116,7 +116,7 @@ func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Buil
 		}
 		for _, n := range names[:min(len(names), 4)] {
 			step.Member = n
-			for _, path := range [][]probe.Step{{step}, {step, {Kind: probe.StepIndex, Index: 1}}, {step, {Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: v.Name}}}, {step, step}} {
+			for _, path := range [][]syntax.Step{{step}, {step, {Kind: syntax.StepIndex, Index: 1}}, {step, {Kind: syntax.StepIndex, IndexBy: &syntax.Expr{Name: v.Name}}}, {step, step}} {
 				part, err := Follow(v, path)
 				if err != nil {
 					_ = checkError(t, err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -128,11 +128,11 @@ var questions = []struct {
 		return nil
 	}},
 	{"Site.Resolve", true, func(a asked) error {
-		_, err := Resolve(a.site, &probe.Expr{Name: a.v.Name, Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
+		_, err := Resolve(a.site, &syntax.Expr{Name: a.v.Name, Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "len"}}})
 		return err
 	}},
 	{"Site.Resolve of a result", true, func(a asked) error {
-		_, err := Resolve(a.site, &probe.Expr{Kind: probe.KindRetval})
+		_, err := Resolve(a.site, &syntax.Expr{Kind: syntax.KindRetval})
 		return err
 	}},
 	{"SymbolAddresses", true, func(a asked) error {

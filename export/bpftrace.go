@@ -11,9 +11,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
@@ -121,24 +121,24 @@ func quoted(name, bare string) (string, error) {
 // bpftraceArg returns an argument as an expression, and its conversion for printf.
 func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.KindComm {
+	if d.Expr.Kind == syntax.KindComm {
 		return "%s", "comm", nil
 	}
-	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
+	if d.Type.Kind == syntax.TypeString || d.Type.Kind == syntax.TypeUString {
 		e, err := text(a)
 		if err != nil {
 			return "", "", err
 		}
-		if x.o.Kernel && d.Type.Kind == probe.TypeUString && reads(e) {
+		if x.o.Kernel && d.Type.Kind == syntax.TypeUString && reads(e) {
 			return "", "", leave("it reads memory of user space on the way")
 		}
 		t, err := x.bpftraceExpr(e)
-		if x.o.Kernel && (d.Type.Kind == probe.TypeUString || d.User) {
+		if x.o.Kernel && (d.Type.Kind == syntax.TypeUString || d.User) {
 			t = "uptr(" + t + ")"
 		}
 		return "%s", "str(" + t + ")", err
 	}
-	if d.Type.Count != 0 || d.Type.Kind == probe.TypeBitfield {
+	if d.Type.Count != 0 || d.Type.Kind == syntax.TypeBitfield {
 		return "", "", leave("the type %s", d.Type)
 	}
 	e, err := value(a)

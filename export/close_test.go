@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -70,7 +71,7 @@ var questions = map[string]func(a *asked) (string, error){
 	},
 	"Resolve": func(a *asked) (string, error) {
 		return each(a, func(s *dwarfloc.Site) (string, error) {
-			v, err := compute.Resolve(s, &probe.Expr{Name: "p", Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
+			v, err := compute.Resolve(s, &syntax.Expr{Name: "p", Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "len"}}})
 			return located(a, err, v), err
 		})
 	},
@@ -80,7 +81,7 @@ var questions = map[string]func(a *asked) (string, error){
 			text := ""
 			for _, v := range params {
 				text += v.Type.String() + " "
-				followed, err := compute.Follow(v, []probe.Step{{Kind: probe.StepArrow, Member: "len"}})
+				followed, err := compute.Follow(v, []syntax.Step{{Kind: syntax.StepArrow, Member: "len"}})
 				if err != nil {
 					return "", err
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -125,10 +126,10 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 // traceArg returns an argument in the syntax of trace events, with its type.
 func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.KindComm {
+	if d.Expr.Kind == syntax.KindComm {
 		return "$comm", nil
 	}
-	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
+	if d.Type.Kind == syntax.TypeString || d.Type.Kind == syntax.TypeUString {
 		return x.traceString(s, a, d)
 	}
 	if d.Type.Count != 0 {
@@ -176,9 +177,9 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 	}
 	typ := ":" + letter + strconv.Itoa(8*size)
 	switch {
-	case d.Type.Kind == probe.TypeBitfield:
+	case d.Type.Kind == syntax.TypeBitfield:
 		typ = ":" + d.Type.String()
-	case d.Type.Kind == probe.TypeSymbol && size == 8 && x.o.Kernel: // uprobe_events refuses the type
+	case d.Type.Kind == syntax.TypeSymbol && size == 8 && x.o.Kernel: // uprobe_events refuses the type
 		typ = ":symbol"
 	}
 	switch e.Op {
@@ -197,11 +198,11 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 // letter returns the first letter of the name of an argument's type.
 func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	switch d.Type.Kind {
-	case probe.TypeHex, probe.TypeSymbol:
+	case syntax.TypeHex, syntax.TypeSymbol:
 		return "x"
-	case probe.TypeSigned:
+	case syntax.TypeSigned:
 		return "s"
-	case probe.TypeUnsigned:
+	case syntax.TypeUnsigned:
 		return "u"
 	}
 	if a.Variable.Role == dwarfloc.RoleGiven {
@@ -228,7 +229,7 @@ func (x *exporter) traceString(s *plan.Site, a *plan.Argument, d *probe.Arg) (st
 		return "", leave("it reads memory of user space on the way")
 	}
 	at, err := x.traceMemory(s, e)
-	if d.Type.Kind == probe.TypeUString || d.User && x.o.Kernel {
+	if d.Type.Kind == syntax.TypeUString || d.User && x.o.Kernel {
 		return at + ":ustring", err
 	}
 	return at + ":string", err

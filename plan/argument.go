@@ -6,8 +6,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -23,7 +23,7 @@ type Argument struct {
 	// the reason why it has none. Arg.Loc differs from its location for strings and arrays
 	// that a pointer leads to, and for bits that the definition's type picks.
 	Variable *dwarfloc.Variable
-	Type     probe.TypeSpec // in the definition
+	Type     syntax.TypeSpec // in the definition
 	// Unfetched is why the prologue does not fetch the argument: the reason that it has no
 	// location, or, with a location, that it does not fit the convention. It is the zero
 	// Reason for an argument that is fetched.

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -33,7 +34,7 @@ func TestAgree(t *testing.T) {
 		}
 	}
 	// $params stands for other arguments at each site.
-	p.Definition.Args[0].Expr.Kind = probe.KindParams
+	p.Definition.Args[0].Expr.Kind = syntax.KindParams
 	p.Sites[0].Args[0].MaxBytes = 17
 	if p.agree(p.shapes()); p.Sites[0].Args[0].MaxBytes != 17 {
 		t.Error("arguments of $params were made alike")

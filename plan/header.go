@@ -10,7 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
-	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -198,11 +198,11 @@ func integer(signed bool, bits int) string {
 }
 
 // elementType returns the C type of one element of a definition's type.
-func elementType(t probe.TypeSpec) string {
-	if t.Kind == probe.TypeChar {
+func elementType(t syntax.TypeSpec) string {
+	if t.Kind == syntax.TypeChar {
 		return "char"
 	}
-	return integer(t.Kind == probe.TypeSigned, argument.ElementBits(t))
+	return integer(t.Kind == syntax.TypeSigned, argument.ElementBits(t))
 }
 
 // typeOf returns the text of an argument's comment.
@@ -210,7 +210,7 @@ func typeOf(a *Argument) string {
 	switch {
 	case a.Kind == prologue.KindComm:
 		return "the task's name"
-	case a.Type.Kind != probe.TypeNone:
+	case a.Type.Kind != syntax.TypeNone:
 		return a.Variable.Type.String() + ", as " + a.Type.String()
 	}
 	return a.Variable.Type.String()

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -69,7 +70,7 @@ func (p *Plan) checkConditions() error {
 }
 
 // mistake returns the error for an expression that is wrong at all sites.
-func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
+func (p *Plan) mistake(e *syntax.Expr, typePos int, v *dwarfloc.Variable) error {
 	if v.Reason.Code != reasons.NoSuchVariable {
 		return p.wrongPath(e, typePos, v)
 	}
@@ -80,7 +81,7 @@ func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
 }
 
 // wrongPath returns the error for a path or a type that the variable's type does not allow.
-func (p *Plan) wrongPath(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
+func (p *Plan) wrongPath(e *syntax.Expr, typePos int, v *dwarfloc.Variable) error {
 	w := compute.Wrong(v)
 	if w == nil {
 		// The definition's type does not fit.
@@ -115,7 +116,7 @@ func (p *Plan) wrongPath(e *probe.Expr, typePos int, v *dwarfloc.Variable) error
 }
 
 // noSuchVariable returns the error for a name that no variable has.
-func (p *Plan) noSuchVariable(e *probe.Expr) error {
+func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
 		at, err := p.Sites[j].Variables()

@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -27,12 +28,12 @@ func checkArgs(img *dwarfloc.Image, def *probe.Definition) error {
 }
 
 // checkExpr checks an expression. whole is set for an argument, which can stand for several.
-func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole bool) error {
+func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *syntax.Expr, whole bool) error {
 	if e == nil {
 		return nil
 	}
 	switch e.Kind {
-	case probe.KindSymbol:
+	case syntax.KindSymbol:
 		all, err := img.File.SymbolAddresses(e.Name)
 		if err != nil {
 			return err
@@ -40,19 +41,19 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole 
 		if _, ok := all[e.Name]; !ok {
 			return probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
 		}
-	case probe.KindRetval:
+	case syntax.KindRetval:
 		if !def.Point.Return && !def.Point.Exit {
 			return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return or FUNC%%exit")
 		}
-	case probe.KindRegister:
+	case syntax.KindRegister:
 		if img.Arch().RegisterByName(e.Name) == nil {
 			return probe.Errorf(def, e.Pos, "no register %q on %s%s", e.Name, img.Arch().Name, nearestRegister(img, e.Name))
 		}
-	case probe.KindParams, probe.KindVars:
+	case syntax.KindParams, syntax.KindVars:
 		if !whole {
 			return probe.Errorf(def, e.Pos, "%s stands for several arguments, and cannot be an operand", e)
 		}
-	case probe.KindString:
+	case syntax.KindString:
 		if whole {
 			return probe.Errorf(def, e.Pos, "a string can only be compared (==, !=, ~)")
 		}
@@ -111,7 +112,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			if doubt := a.Doubt(); doubt != reasons.None && o.Doubt == DoubtMissing {
 				a.Loc, a.Length, a.Reason = loc.Location{}, loc.Location{}, loc.Reason{Code: doubt}
 			}
-			if d.Expr.Kind == probe.KindComm {
+			if d.Expr.Kind == syntax.KindComm {
 				a.Kind = prologue.KindComm
 			}
 		}
@@ -156,15 +157,15 @@ func free(name string, args []Argument) string {
 // $params and $vars, several.
 func variables(s *Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	switch d.Expr.Kind {
-	case probe.KindParams:
+	case syntax.KindParams:
 		return referents(s.Params())
-	case probe.KindVars:
+	case syntax.KindVars:
 		return referents(s.Variables())
 	}
 	e := &d.Expr
-	if e.Kind == probe.KindFrame && s.Return {
+	if e.Kind == syntax.KindFrame && s.Return {
 		// Where a function has returned, the stack pointer is what its frame address was.
-		e = &probe.Expr{Kind: probe.KindStackAddr}
+		e = &syntax.Expr{Kind: syntax.KindStackAddr}
 	}
 	v, err := compute.Resolve(s.Site, e)
 	return []*dwarfloc.Variable{v}, err

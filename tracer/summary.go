@@ -16,8 +16,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -447,7 +447,7 @@ func (c *counted) number(name string) (counter, error) {
 			continue
 		case a.Kind != prologue.KindScalar:
 			what = "is no number"
-		case a.Type.Kind == probe.TypeNone && a.Variable != nil && a.Variable.Type != nil:
+		case a.Type.Kind == syntax.TypeNone && a.Variable != nil && a.Variable.Type != nil:
 			if r, err := a.Variable.Type.Resolve(); err == nil && (r.Kind == types.Float || r.Kind == types.Complex) {
 				what = "is a floating-point number"
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -24,7 +24,7 @@ type Options struct {
 type argument struct {
 	*prologue.Arg
 	variable *dwarfloc.Variable
-	want     probe.TypeSpec
+	want     syntax.TypeSpec
 }
 
 // Set makes arg the argument that fetches a variable: as many bytes as the variable's type
@@ -34,7 +34,7 @@ type argument struct {
 //
 // It returns the argument's variable. If the variable's type does not allow want, that
 // is a copy of v with a reason; v is not changed.
-func Set(arg *prologue.Arg, name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) *dwarfloc.Variable {
+func Set(arg *prologue.Arg, name string, v *dwarfloc.Variable, want syntax.TypeSpec, o Options) *dwarfloc.Variable {
 	*arg = prologue.Arg{}
 	arg.Name, arg.Loc, arg.Reason = name, v.Loc, v.Reason
 	a := argument{Arg: arg, variable: v, want: want}
@@ -83,25 +83,25 @@ func (a *argument) shape(o *Options) error {
 		return err
 	}
 	a.Size, a.Signed, a.LowBit = int(max(bytes, 0)), t.Signed, a.variable.LowBit
-	if a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBool {
+	if a.want.Kind != syntax.TypeNone && a.want.Kind != syntax.TypeBool {
 		a.LowBit = false // the definition asks for the bits as they are
 	}
 	if a.variable.Elements.Kind != loc.KindNone {
 		return a.elements(t, o)
 	}
 	switch want := &a.want; {
-	case want.Kind == probe.TypeBytes && want.Count == 0:
+	case want.Kind == syntax.TypeBytes && want.Count == 0:
 		if a.Kind, a.Signed = prologue.KindObject, false; a.Size <= 0 {
 			a.mismatch("the size of %q, which is %v, is not known: hex[COUNT] says how many bytes there are", a.Name, a.variable.Type)
 		}
 		return nil
-	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
+	case want.Kind == syntax.TypeString, want.Kind == syntax.TypeUString:
 		return a.str(t, o)
 	case want.Count > 0:
 		a.array(t)
-	case want.Kind == probe.TypeBitfield:
+	case want.Kind == syntax.TypeBitfield:
 		a.bitField(t)
-	case want.Kind != probe.TypeNone:
+	case want.Kind != syntax.TypeNone:
 		a.number()
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.KindObject
@@ -151,11 +151,11 @@ func aggregate(t *types.Type) bool {
 
 // ElementBits returns the size in bits of one element of a definition's type, or 0 if the
 // variable's own size applies.
-func ElementBits(t probe.TypeSpec) int {
+func ElementBits(t syntax.TypeSpec) int {
 	switch t.Kind {
-	case probe.TypeChar, probe.TypeBool, probe.TypeBytes:
+	case syntax.TypeChar, syntax.TypeBool, syntax.TypeBytes:
 		return 8
-	case probe.TypeSymbol:
+	case syntax.TypeSymbol:
 		return 64
 	}
 	return t.Bits
@@ -165,11 +165,11 @@ func ElementBits(t probe.TypeSpec) int {
 func (a *argument) number() {
 	bytes := ElementBits(a.want) / 8
 	if bytes == 0 {
-		a.Signed = a.want.Kind == probe.TypeSigned
+		a.Signed = a.want.Kind == syntax.TypeSigned
 		return
 	}
 	if bytes <= a.Size || a.Size == 0 {
-		a.Size, a.Signed = bytes, a.want.Kind == probe.TypeSigned
+		a.Size, a.Signed = bytes, a.want.Kind == syntax.TypeSigned
 	}
 }
 
@@ -181,7 +181,7 @@ func character(t *types.Type) bool {
 // str makes the argument a string: its variable must be an array, or point to one.
 func (a *argument) str(t *types.Type, o *Options) error {
 	a.Kind = prologue.KindString
-	if a.want.Kind == probe.TypeUString {
+	if a.want.Kind == syntax.TypeUString {
 		a.Kind = prologue.KindUserString
 	}
 	a.MaxBytes = o.StringBytes

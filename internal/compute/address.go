@@ -4,8 +4,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -13,12 +13,12 @@ import (
 // called.
 
 // pointee resolves *A.
-func (c *computation) pointee(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) pointee(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := c.resolve(e.A)
 	if err != nil {
 		return nil, err
 	}
-	out, err := follow(c.s, v, []probe.Step{{Kind: probe.StepIndex, Pos: e.Pos}})
+	out, err := follow(c.s, v, []syntax.Step{{Kind: syntax.StepIndex, Pos: e.Pos}})
 	if err == nil && out.Wrong != nil {
 		wrong := Wrong(out)
 		wrong.Expr = e
@@ -28,7 +28,7 @@ func (c *computation) pointee(e *probe.Expr) (*dwarfloc.Variable, error) {
 }
 
 // address resolves &A.
-func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) address(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := c.resolve(e.A)
 	if err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
 
 // cast resolves (TYPE)A. As in C, what is cast is A with its path; but where A has no members at all,
 // as a void * or a number, it is A, and the path is that of the result.
-func (c *computation) cast(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) cast(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	t, err := typeNamed(c.s, &e.Type)
 	if err != nil {
 		return nil, err
 	}
-	a, path := e.A, []probe.Step(nil)
+	a, path := e.A, []syntax.Step(nil)
 	if len(a.Path) > 0 {
 		bare := *a
 		bare.Path = nil
@@ -102,7 +102,7 @@ func hasNoParts(t *types.Type) (bool, error) {
 	return false, nil
 }
 
-func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variable, error) {
+func (c *computation) castTo(e, a *syntax.Expr, t *types.Type) (*dwarfloc.Variable, error) {
 	r, err := t.Resolve()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variabl
 	default:
 		return nil, wrongAt(e, "nothing is cast to %v: it is no number and no pointer", t)
 	}
-	if r.Kind == types.Pointer && a.Kind != probe.KindNumber {
+	if r.Kind == types.Pointer && a.Kind != syntax.KindNumber {
 		// A pointer that was optimized away still has its object.
 		v, err := c.resolve(a)
 		if err != nil {
@@ -153,7 +153,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variabl
 }
 
 // containerOf resolves container_of(A, TYPE, MEMBER).
-func (c *computation) containerOf(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) containerOf(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	t, err := typeNamed(c.s, &e.Type)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (c *computation) containerOf(e *probe.Expr) (*dwarfloc.Variable, error) {
 	}
 	if m.Wrong != nil {
 		wrong := Wrong(m)
-		wrong.Expr = &probe.Expr{Path: e.Member}
+		wrong.Expr = &syntax.Expr{Path: e.Member}
 		return nil, wrong
 	}
 	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != ops.Const {

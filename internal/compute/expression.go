@@ -9,8 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -29,7 +29,7 @@ type number struct {
 }
 
 // computed resolves an expression that is computed from others, without its path.
-func computed(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+func computed(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	c := computation{s: s, ev: builder(s)}
 	v, err := c.root(e)
 	if v != nil && !inner(v) {
@@ -63,20 +63,20 @@ type computation struct {
 }
 
 // wrongAt is wrong for an operand.
-func wrongAt(e *probe.Expr, format string, args ...any) error {
+func wrongAt(e *syntax.Expr, format string, args ...any) error {
 	err := wrong(format, args...).(*Mismatch)
 	err.Expr = e
 	return err
 }
 
 // variable returns a result.
-func (c *computation) variable(e *probe.Expr, t *types.Type, l loc.Location, r loc.Reason) *dwarfloc.Variable {
+func (c *computation) variable(e *syntax.Expr, t *types.Type, l loc.Location, r loc.Reason) *dwarfloc.Variable {
 	v := given(c.s, e.String(), l, r)
 	v.Type = t
 	return v
 }
 
-func (c *computation) value(e *probe.Expr, n *number) *dwarfloc.Variable {
+func (c *computation) value(e *syntax.Expr, n *number) *dwarfloc.Variable {
 	t := numberType(n.size, n.signed)
 	if n.to != nil {
 		t = types.PointerTo(n.to, n.size)
@@ -88,20 +88,20 @@ func (c *computation) value(e *probe.Expr, n *number) *dwarfloc.Variable {
 }
 
 // root computes an expression without its path.
-func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) root(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	switch e.Kind {
-	case probe.KindUnary:
+	case syntax.KindUnary:
 		switch e.Name {
 		case "*":
 			return c.pointee(e)
 		case "&":
 			return c.address(e)
 		}
-	case probe.KindCast:
+	case syntax.KindCast:
 		return c.cast(e)
-	case probe.KindContainerOf:
+	case syntax.KindContainerOf:
 		return c.containerOf(e)
-	case probe.KindOffset:
+	case syntax.KindOffset:
 		n, err := c.number(e.A)
 		if err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
 			l = loc.Location{Kind: loc.KindMemory, Expr: c.ev.Binary(ops.Add, n.e, c.ev.Const(e.Number))}
 		}
 		return c.variable(e, types.WordType, l, n.reason), nil
-	case probe.KindString:
+	case syntax.KindString:
 		return nil, wrongAt(e, "a string can only be compared (==, !=, ~)")
 	}
 	n, err := c.compute(e)
@@ -122,7 +122,7 @@ func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
 }
 
 // resolve resolves an operand. What the types do not allow is an error here.
-func (c *computation) resolve(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) resolve(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := Resolve(c.s, e)
 	if err != nil {
 		return nil, err
@@ -143,16 +143,16 @@ func (c *computation) resolve(e *probe.Expr) (*dwarfloc.Variable, error) {
 }
 
 // number resolves an operand that is a number or an address.
-func (c *computation) number(e *probe.Expr) (n number, err error) {
+func (c *computation) number(e *syntax.Expr) (n number, err error) {
 	if len(e.Path) == 0 {
 		switch e.Kind {
-		case probe.KindNumber, probe.KindSizeof, probe.KindBinary, probe.KindTask:
+		case syntax.KindNumber, syntax.KindSizeof, syntax.KindBinary, syntax.KindTask:
 			return c.compute(e)
-		case probe.KindUnary:
+		case syntax.KindUnary:
 			if e.Name != "*" && e.Name != "&" {
 				return c.compute(e)
 			}
-		case probe.KindVariable:
+		case syntax.KindVariable:
 			if k, found, err := c.s.Enumerator(e.Name); found || err != nil {
 				return c.constant(k), err
 			}
@@ -176,7 +176,7 @@ func (c *computation) constant(k int64) number {
 
 // literal returns a number in a definition, of the first type that can have it: int, unsigned int if it
 // is hexadecimal, long, unsigned long (ISO C11 6.4.4.1).
-func (c *computation) literal(e *probe.Expr) number {
+func (c *computation) literal(e *syntax.Expr) number {
 	n := c.constant(int64(e.Number))
 	switch hex := strings.HasPrefix(e.Name, "0x"); {
 	case int64(e.Number) < 0:
@@ -188,7 +188,7 @@ func (c *computation) literal(e *probe.Expr) number {
 }
 
 // numberOf returns the number that a variable is.
-func (c *computation) numberOf(e *probe.Expr, v *dwarfloc.Variable) (n number, err error) {
+func (c *computation) numberOf(e *syntax.Expr, v *dwarfloc.Variable) (n number, err error) {
 	t, err := v.Type.Resolve()
 	if err != nil {
 		return n, err
@@ -291,14 +291,14 @@ var tasks = map[string]struct {
 }
 
 // compute computes a number.
-func (c *computation) compute(e *probe.Expr) (n number, err error) {
+func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 	switch e.Kind {
-	case probe.KindNumber:
+	case syntax.KindNumber:
 		return c.literal(e), nil
-	case probe.KindTask:
+	case syntax.KindTask:
 		t := tasks[e.Name]
 		return number{e: c.ev.Task(t.task), size: t.size}, nil
-	case probe.KindSizeof:
+	case syntax.KindSizeof:
 		t, err := typeNamed(c.s, &e.Type)
 		if err != nil {
 			return n, err
@@ -311,7 +311,7 @@ func (c *computation) compute(e *probe.Expr) (n number, err error) {
 			return n, wrongAt(e, "the size of %v is not known", t)
 		}
 		return number{e: c.ev.Const(uint64(size)), size: 8}, nil
-	case probe.KindUnary:
+	case syntax.KindUnary:
 		if n, err = c.number(e.A); err != nil {
 			return n, err
 		}
@@ -368,7 +368,7 @@ func (c *computation) unary(op string, n number) number {
 }
 
 // binary computes an operation with two numbers, or with addresses.
-func (c *computation) binary(e *probe.Expr, a, b number) (n number, err error) {
+func (c *computation) binary(e *syntax.Expr, a, b number) (n number, err error) {
 	op := operators[e.Name]
 	scale := int64(1)
 	switch {
@@ -442,7 +442,7 @@ func (c *computation) convert(from, to *number) *loc.Expr {
 }
 
 // elementSize returns by how many bytes an address changes when 1 is added.
-func elementSize(e *probe.Expr, t *types.Type) (int64, error) {
+func elementSize(e *syntax.Expr, t *types.Type) (int64, error) {
 	size, err := t.ByteSize()
 	if err != nil {
 		return 0, err

@@ -10,8 +10,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -20,7 +20,7 @@ import (
 type Mismatch struct {
 	// Expr is the part of the definition's expression whose path has the step; nil for the
 	// expression itself.
-	Expr     *probe.Expr
+	Expr     *syntax.Expr
 	Step     int      // index in the path
 	Msg      string   // what is wrong
 	Members  []string // members that the type does have
@@ -45,7 +45,7 @@ func Wrong(v *dwarfloc.Variable) *Mismatch {
 }
 
 // Follow returns what a path leads to from a variable, as Resolve does.
-func Follow(v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error) {
+func Follow(v *dwarfloc.Variable, path []syntax.Step) (*dwarfloc.Variable, error) {
 	if v.Site == nil || reasons.Mistaken(v.Reason.Code) {
 		return v, nil
 	}
@@ -54,7 +54,7 @@ func Follow(v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error)
 
 // follow returns what a path leads to from a variable, as a variable: it has the last
 // member's or element's type, and its location at the site.
-func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error) {
+func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []syntax.Step) (*dwarfloc.Variable, error) {
 	out := new(dwarfloc.Variable)
 	*out = *v
 	out.Loc, out.Reason = loc.Location{}, loc.Reason{}
@@ -164,7 +164,7 @@ func wrong(format string, args ...any) error {
 	return &Mismatch{Msg: fmt.Sprintf(format, args...)}
 }
 
-func (f *follower) step(o *object, p *probe.Step) error {
+func (f *follower) step(o *object, p *syntax.Step) error {
 	if o.bits != 0 {
 		return wrong("a bit-field has no parts")
 	}
@@ -176,7 +176,7 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		return err
 	}
 	switch p.Kind {
-	case probe.StepArrow:
+	case syntax.StepArrow:
 		if t.Kind != types.Pointer {
 			if t.IsRecord() {
 				return wrong("%v is not a pointer: its members are reached with \".\"", o.t)
@@ -187,7 +187,7 @@ func (f *follower) step(o *object, p *probe.Step) error {
 			return err
 		}
 		return f.member(o, p.Member)
-	case probe.StepDot:
+	case syntax.StepDot:
 		if t.Kind == types.Pointer {
 			if el, err := t.Elem(); err == nil {
 				if el, err = el.Resolve(); err == nil && el.IsRecord() {
@@ -197,14 +197,14 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		}
 		return f.member(o, p.Member)
 	}
-	if err := f.element(o, t, p); err != nil || p.Kind != probe.StepRange {
+	if err := f.element(o, t, p); err != nil || p.Kind != syntax.StepRange {
 		return err
 	}
 	return f.count(o, p)
 }
 
 // count finds out how many elements a range has.
-func (f *follower) count(o *object, p *probe.Step) error {
+func (f *follower) count(o *object, p *syntax.Step) error {
 	c := computation{s: f.s, ev: f.ev}
 	to, err := c.number(p.To)
 	if err != nil {
@@ -337,7 +337,7 @@ func (f *follower) member(o *object, name string) error {
 }
 
 // element leads to an element of an array, or of what a pointer points to.
-func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
+func (f *follower) element(o *object, t *types.Type, p *syntax.Step) error {
 	var el *types.Type
 	var err error
 	switch t.Kind {
@@ -346,7 +346,7 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 		if el, n, err = t.Count(); err != nil {
 			return err
 		}
-		if p.IndexBy == nil && p.Kind != probe.StepRange && (p.Index < 0 || n >= 0 && p.Index >= n) {
+		if p.IndexBy == nil && p.Kind != syntax.StepRange && (p.Index < 0 || n >= 0 && p.Index >= n) {
 			if n < 0 {
 				return wrong("index %d is before the beginning of %v", p.Index, o.t)
 			}

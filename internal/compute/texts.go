@@ -6,8 +6,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -15,7 +15,7 @@ import (
 // ones, of up to 7 characters, are one number; only a pattern with "*" inside is a machine of its own.
 
 // isText reports whether an operand is a text.
-func isText(e *probe.Expr) bool { return e != nil && e.Kind == probe.KindString }
+func isText(e *syntax.Expr) bool { return e != nil && e.Kind == syntax.KindString }
 
 // textWord returns up to 8 bytes of a text as the number that memory with them and zeros is.
 func (c *computation) textWord(text string) uint64 {
@@ -41,7 +41,7 @@ type pattern struct {
 }
 
 // readPattern reads the right side of a comparison with ~.
-func readPattern(e *probe.Expr) (p pattern, err error) {
+func readPattern(e *syntax.Expr) (p pattern, err error) {
 	var text []byte
 	for i := 0; i < len(e.Name); i++ {
 		b, wild := e.Name[i], false
@@ -67,7 +67,7 @@ func readPattern(e *probe.Expr) (p pattern, err error) {
 }
 
 // compareText computes A == "TEXT", A != "TEXT" and A ~ "PATTERN".
-func (c *computation) compareText(e *probe.Expr) (n number, err error) {
+func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 	of, with := e.A, e.B
 	if isText(of) && e.Name != "~" {
 		of, with = with, of
@@ -82,7 +82,7 @@ func (c *computation) compareText(e *probe.Expr) (n number, err error) {
 		}
 	}
 	n = number{size: 4, signed: true}
-	if of.Kind == probe.KindComm && len(of.Path) == 0 {
+	if of.Kind == syntax.KindComm && len(of.Path) == 0 {
 		if p.glob != "" {
 			n.e = eval.Glob(nil, commSize, p.glob)
 			return n, nil
@@ -117,7 +117,7 @@ func (c *computation) compareText(e *probe.Expr) (n number, err error) {
 const commSize = 16
 
 // text returns the address of a string, and how many bytes it can have, or 0.
-func (c *computation) text(e *probe.Expr) (at *loc.Expr, most int, r loc.Reason, err error) {
+func (c *computation) text(e *syntax.Expr) (at *loc.Expr, most int, r loc.Reason, err error) {
 	v, err := c.resolve(e)
 	if err != nil {
 		return nil, 0, r, err

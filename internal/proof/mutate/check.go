@@ -12,8 +12,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -64,7 +64,7 @@ func (a *asker) site(s *dwarfloc.Site) {
 			a.address("return", r)
 		}
 	}
-	v, err := compute.Resolve(s, &probe.Expr{Kind: probe.KindRetval})
+	v, err := compute.Resolve(s, &syntax.Expr{Kind: syntax.KindRetval})
 	if !a.failed("result", err) {
 		a.variable(v)
 	}
@@ -82,9 +82,9 @@ func (a *asker) variables(s *dwarfloc.Site) {
 	}
 	for _, v := range vars {
 		a.variable(v)
-		for _, kind := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
-			step := probe.Step{Kind: kind, Member: "?"}
-			part, err := compute.Follow(v, []probe.Step{step})
+		for _, kind := range []syntax.StepKind{syntax.StepDot, syntax.StepArrow, syntax.StepIndex} {
+			step := syntax.Step{Kind: kind, Member: "?"}
+			part, err := compute.Follow(v, []syntax.Step{step})
 			if a.failed("follow", err) {
 				continue
 			}
@@ -94,7 +94,7 @@ func (a *asker) variables(s *dwarfloc.Site) {
 			}
 			for _, m := range compute.Wrong(part).Members[:min(2, len(compute.Wrong(part).Members))] {
 				step.Member = m
-				if part, err := compute.Follow(v, []probe.Step{step}); !a.failed("member", err) {
+				if part, err := compute.Follow(v, []syntax.Step{step}); !a.failed("member", err) {
 					a.variable(part)
 				}
 			}
