@@ -12,9 +12,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Bpftrace writes a program for bpftrace that prints the arguments at each site. Sites that

@@ -8,8 +8,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/page"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Names in an image are anybody's choice: what a browser would not show, or elsewhere than it is, is

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
 )
 
 // Sources are the directories to search for source files, in order. An image names any file that its maker
@@ -236,7 +235,7 @@ func (s Sources) ifFound(img *dwarfloc.Image, file string) (text []string, found
 
 // texts matches a lazy pattern with source files.
 type texts struct {
-	pattern *glob.Lazy
+	pattern lazy
 	sources Sources
 	files   map[string][]bool // by line, from 1: whether it matches
 }
@@ -246,7 +245,7 @@ func (l *Lines) texts() (*texts, error) {
 	if l.Lazy == "" {
 		return nil, nil
 	}
-	p, err := glob.CompileLazy(l.Lazy)
+	p, err := compileLazy(l.Lazy)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +263,7 @@ func (t *texts) read(img *dwarfloc.Image, file string) error {
 	}
 	match := make([]bool, len(lines)+1)
 	for i, l := range lines {
-		match[i+1] = t.pattern.Match(l)
+		match[i+1] = t.pattern.match(l)
 	}
 	t.files[file] = match
 	return nil

@@ -12,9 +12,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // jsonLine is one line of --format json, but for the number of the site's instance.

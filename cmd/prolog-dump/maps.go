@@ -12,9 +12,9 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/stacks"
-	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // runningBTF is the value of --btf without a file.

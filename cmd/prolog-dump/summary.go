@@ -8,9 +8,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // summary is the totals of a plan. Several goroutines may add sites at once.

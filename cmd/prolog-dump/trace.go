@@ -11,11 +11,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/recording"
-	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 

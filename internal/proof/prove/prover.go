@@ -14,10 +14,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // batchSize is how many prologues are loaded as one program: the fastest range is
