@@ -172,7 +172,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Image: img.Path(), BuildID: img.File.BuildID(), Missing: img.Missing()}
+	r := &Report{Image: img.Path(), BuildID: img.BuildID(), Missing: img.Missing()}
 	r.Entry.sum(tallies[dwarfloc.SiteEntry])
 	r.Inline.sum(tallies[dwarfloc.SiteInline])
 	for _, s := range sharers[1:] {

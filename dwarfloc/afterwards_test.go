@@ -19,8 +19,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/pack"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -346,7 +346,7 @@ func TestOpenErrors(t *testing.T) {
 			}
 			if strings.Contains(tt.want, "+0x") {
 				var fe *image.FormatError
-				if !errors.As(err, &fe) || fe.Section == "" {
+				if !errors.As(err, &fe) || fe.Section == "" || !errors.Is(err, ErrDamaged) {
 					t.Errorf("%v is no image.FormatError with a section", err)
 				}
 			}

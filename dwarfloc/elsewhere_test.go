@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )

@@ -46,7 +46,7 @@ func kernelBTF(t *testing.T, img *dwarfloc.Image) *dwarfloc.Image {
 		}
 		fmt.Fprintf(&text, "%016x %s %s\n", s.Value, kind, s.Name)
 	}
-	out, err := dwarfloc.FromBTF(dwarfloc.BTFOptions{Path: "btf", BTF: section, Arch: img.Arch(), Symbols: &text, BuildID: img.File.BuildID()})
+	out, err := dwarfloc.FromBTF(dwarfloc.BTFOptions{Path: "btf", BTF: section, Arch: img.Arch(), Symbols: &text, BuildID: img.BuildID()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/needed"
 )
 

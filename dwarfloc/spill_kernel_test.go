@@ -75,7 +75,7 @@ func TestNotStoredKernel(t *testing.T) {
 					t.Errorf("%v: %d of %d parameters", dwarfloc.SiteKind(kind), n, params[kind])
 				}
 			}
-			known, ok := spills[img.File.BuildID()]
+			known, ok := spills[img.BuildID()]
 			if ok && found != [2]int64{known.entries, known.inline} {
 				t.Errorf("got %v, want %d and %d", found, known.entries, known.inline)
 			}

@@ -70,7 +70,7 @@ type (
 // and a table of the sites to filter, each with the functions it is inlined into, locations with their rules,
 // and its prologue. probe, if not nil, says of a site why the kernel accepts no probe, or how it runs one.
 func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method string)) error {
-	r := htmlReport{Definition: terminal.Text(p.Definition.String()), Image: terminal.Text(p.Image.Path()), BuildID: p.Image.File.BuildID(), Sites: make([]htmlSite, len(p.Sites))}
+	r := htmlReport{Definition: terminal.Text(p.Definition.String()), Image: terminal.Text(p.Image.Path()), BuildID: p.Image.BuildID(), Sites: make([]htmlSite, len(p.Sites))}
 	for i := range p.Sites {
 		s, err := htmlSiteOf(p, &p.Sites[i])
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
@@ -298,7 +298,7 @@ func (w *attacher) witness() (forget func(), err error) {
 		return nil, fmt.Errorf("%s: %w", r.path, err)
 	}
 	if r.identity != "" && mapping.IdentityOf(&st) != r.identity {
-		return nil, fmt.Errorf("%s: %w", r.path, image.ErrChanged)
+		return nil, fmt.Errorf("%s: %w", r.path, dwarfloc.ErrChanged)
 	}
 	var d []byte
 	if st.Size > 0 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
@@ -100,7 +99,7 @@ func (s *settings) warnOnce(text string) {
 func (s *settings) openOrigin(from *origin, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	if !from.btf {
 		img, err := s.open(from.path, typesOf)
-		if errors.Is(err, image.ErrNoDWARF) && !from.kernel {
+		if errors.Is(err, dwarfloc.ErrNoDWARF) && !from.kernel {
 			return s.openPackOf(from.path, err)
 		}
 		return img, err
@@ -180,21 +179,17 @@ func (s *settings) allPackDirs() []string { return append(slices.Clip(s.packDirs
 
 // openPackOf opens the pack of a program without debug information. missing is the error about that.
 func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, error) {
-	f, err := image.Open(path, nil)
+	id, err := dwarfloc.BuildID(path)
 	if err != nil {
 		return nil, missing
-	}
-	id := f.BuildID()
-	if err := f.Close(); err != nil {
-		return nil, err
 	}
 	found := s.findPack(id)
 	if found == "" {
 		return nil, missing
 	}
 	img, err := s.open(found, nil)
-	if err == nil && img.File.BuildID() != id {
-		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.File.BuildID(), path, id)
+	if err == nil && img.BuildID() != id {
+		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.BuildID(), path, id)
 	}
 	return img, err
 }

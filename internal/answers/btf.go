@@ -14,12 +14,12 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"

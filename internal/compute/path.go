@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"

@@ -168,7 +168,7 @@ func (a *asker) everything(ctx context.Context) (damaged string) {
 
 // image asks for what needs no DWARF.
 func (a *asker) image() {
-	a.say("%s %v %v %s", a.img.File.BuildID(), a.img.File.IsRelocatable(), a.img.File.IsPositionIndependent(), a.img.File.DebugPath())
+	a.say("%s %v %v %s", a.img.BuildID(), a.img.File.IsRelocatable(), a.img.File.IsPositionIndependent(), a.img.File.DebugPath())
 	symbols := 0
 	for s := range a.img.File.Symbols() {
 		if symbols++; symbols < 1000 {

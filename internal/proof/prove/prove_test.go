@@ -11,7 +11,6 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
@@ -243,7 +242,7 @@ func TestUserPrograms(t *testing.T) {
 	libc := "/lib/x86_64-linux-gnu/libc.so.6"
 	for _, path := range []string{tool, libc} {
 		img, err := dwarfloc.Open(path, nil)
-		if path == libc && (errors.Is(err, image.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
+		if path == libc && (errors.Is(err, dwarfloc.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
 			testenv.Missing(t, "no debug information of the C library (package libc6-dbg): %v", err)
 			continue
 		}
