@@ -17,6 +17,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -294,7 +296,7 @@ func BenchmarkWays(b *testing.B) {
 		before := processorTime(b)
 		for b.Loop() {
 			bodies, several, marked, unknown, in, out = 0, 0, 0, 0, 0, 0
-			err := img.EachWays(context.Background(), func(_ int, _ *dwarfloc.Site, w *dwarfloc.Ways) error {
+			err := inside.EachWays(img, context.Background(), func(_ int, _ *dwarfloc.Site, w *body.Ways) error {
 				mu.Lock()
 				defer mu.Unlock()
 				bodies++
@@ -303,7 +305,7 @@ func BenchmarkWays(b *testing.B) {
 				if len(w.In) > 1 {
 					several++
 				}
-				if slices.ContainsFunc(w.In, func(w dwarfloc.Way) bool { return w.Again }) {
+				if slices.ContainsFunc(w.In, func(w body.Way) bool { return w.Again }) {
 					marked++
 				}
 				if w.Unknown != "" {

@@ -85,7 +85,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 			fmt.Fprintf(&out, "%s: %s\n", s, variableLine(t, img, v))
 		}
 	}
-	if _, err := img.CheckInstructions(sites); err != nil {
+	if _, err := img.checkInstructions(sites); err != nil {
 		_ = checkError(t, err)
 	}
 	for _, s := range sites {
@@ -169,7 +169,7 @@ func everyLine(t testing.TB, img *Image, bodies []*Site) string {
 	say("files with lines", len(files), err)
 	names, err := img.SourceFiles(ctx)
 	say("files", len(names), err)
-	img.CompilationDir("a.c")
+	img.compilationDir("a.c")
 	return out.String()
 }
 

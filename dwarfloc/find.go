@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
@@ -28,7 +29,7 @@ type worker struct {
 	sel       index.Selector // caches results, so goroutines cannot share one
 	site      Site
 	resolvers resolvers
-	ways      Ways      // of SiteList.Each
+	ways      body.Ways // of SiteList.Each
 	_         [128]byte // so that no cache line is written by two processors
 }
 

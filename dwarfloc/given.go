@@ -14,8 +14,8 @@ import (
 
 // What a definition names that is not a variable of the program.
 
-// Frame returns what tells one call of a function from others: $frame of a definition.
-func (s *Site) Frame() (v *Variable, err error) {
+// frameVariable is inside.Frame.
+func (s *Site) frameVariable() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.frame()
 		return err
@@ -39,9 +39,8 @@ func (debugInfo) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error)
 	return cfa, steady, r, err
 }
 
-// ReturnAddress returns the address to which the site's function returns: where it is called, or inlined ($caller of a
-// definition).
-func (s *Site) ReturnAddress() (v *Variable, err error) {
+// returnAddress is inside.ReturnAddress.
+func (s *Site) returnAddress() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.caller()
 		return err
@@ -51,7 +50,7 @@ func (s *Site) ReturnAddress() (v *Variable, err error) {
 
 func (s *Site) caller() (*Variable, error) {
 	if s.Inlined() {
-		v := s.Image.Memory("caller", s.Addr)
+		v := s.Image.memoryAt("caller", s.Addr)
 		if v.Reason.Code == reasons.None {
 			v.Loc.Kind = loc.KindValue
 		}
@@ -88,16 +87,16 @@ func given(name string, l loc.Location, r loc.Reason) *Variable {
 	return v
 }
 
-// Memory returns the memory at a link-time address as a variable with a name.
-func (img *Image) Memory(name string, addr uint64) *Variable {
+// memoryAt is inside.Memory.
+func (img *Image) memoryAt(name string, addr uint64) *Variable {
 	if img.File.IsRelocatable() {
 		return given(name, loc.Location{}, loc.Reason{Code: reasons.ModuleAddress})
 	}
 	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: ops.Addr, K: addr}}, loc.Reason{})
 }
 
-// Data returns the memory offset bytes after a symbol, as the image's own code finds it.
-func (img *Image) Data(symbol string, offset uint64) (*Variable, error) {
+// dataAt is inside.Data.
+func (img *Image) dataAt(symbol string, offset uint64) (*Variable, error) {
 	addr, ok, err := img.symbolAddress(symbol)
 	if err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func (img *Image) Data(symbol string, offset uint64) (*Variable, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: no symbol %q", img.Path(), symbol)
 	}
-	v := img.Memory("@"+symbol, addr+offset)
+	v := img.memoryAt("@"+symbol, addr+offset)
 	err = img.guard(func() error {
 		img.preempted.Relocate(img.File, &v.Loc)
 		return nil

@@ -1,7 +1,6 @@
 package dwarfloc
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -38,14 +38,10 @@ func (ev *evaluator) steadyFrame(cfa *loc.Expr) *loc.Expr {
 // goroutine has the DWARF numbers of the registers that point to the current goroutine.
 var goroutine = map[string]uint64{"amd64": 14, "arm64": 28}
 
-// ErrMovingStack is wrapped by the error of Returns for a function whose return cannot be
-// probed.
-var ErrMovingStack = errors.New("a return probe would end the program, because Go moves stacks")
-
 // goReturns is Returns for a function of Go.
 func (s *Site) goReturns() (out []*Site, err error) {
 	if !s.u.img.code.Decodes() {
-		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, ErrMovingStack, s.u.img.Arch().Name)
+		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, refusals.MovingStack, s.u.img.Arch().Name)
 	}
 	ranges, err := s.u.Extent(&s.pcs)
 	if err != nil {
@@ -57,7 +53,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 			return nil, err
 		}
 		if f.Why != "" {
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, ErrMovingStack, f.Why)
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, refusals.MovingStack, f.Why)
 		}
 		ends, strange, known, err := f.Returns()
 		if err != nil {
@@ -68,7 +64,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 			if err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, ErrMovingStack, why)
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, refusals.MovingStack, why)
 		}
 		for _, addr := range ends {
 			ret, err := s.returnAt(addr)
@@ -79,7 +75,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, ErrMovingStack)
+		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.MovingStack)
 	}
 	return out, nil
 }

@@ -87,7 +87,7 @@ var questions = []struct {
 		return err
 	}},
 	{"CompilationDir", false, func(a asked) error {
-		a.img.CompilationDir("queue.c")
+		a.img.compilationDir("queue.c")
 		return nil
 	}},
 	{"SiteAt", true, func(a asked) error {
@@ -112,7 +112,7 @@ var questions = []struct {
 		return err
 	}},
 	{"Site.At", true, func(a asked) error {
-		_, _, err := a.site.At(1)
+		_, _, err := a.site.atOffset(1)
 		return err
 	}},
 	{"Site.Clone", true, func(a asked) error {
@@ -199,7 +199,7 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 	}
 	a.v, a.typ = params[0], params[0].Type
 	for name, x := range map[string]**types.Type{"u64": &a.typedef, "struct window": &a.record} {
-		if *x, err = a.img.NamedType(name); err != nil || *x == nil {
+		if *x, err = a.img.typeNamed(name); err != nil || *x == nil {
 			t.Fatalf("%s: %v, %v", name, *x, err)
 		}
 	}

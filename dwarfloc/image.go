@@ -262,7 +262,7 @@ func (img *Image) Changed() error {
 // prepare finds the units.
 func (img *Image) prepare(symbols bool) error {
 	if img.index == nil {
-		return img.untold("what is not about its own functions")
+		return img.notDescribed("what is not about its own functions")
 	}
 	if err := img.index.Prepare(symbols); err != nil {
 		return err
@@ -320,7 +320,7 @@ type unit struct {
 	passed       sync.Map // what passedOn returned, by function
 
 	chain   atomic.Pointer[chain]           // the last one that was read
-	checked atomic.Pointer[body.Boundaries] // the last one of CheckInstructions that nobody uses now
+	checked atomic.Pointer[body.Boundaries] // the last one of checkInstructions that nobody uses now
 }
 
 // releaseEach is after how many bytes of forgotten units the pages of the file are given back too.

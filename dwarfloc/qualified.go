@@ -63,10 +63,8 @@ func (s *Site) Place() string {
 	return text
 }
 
-// Named reports whether a matcher selects one of the names that the site's function goes by: with all
-// namespaces and classes around it or with the innermost ones only, with a space after a comma or
-// without, and without the implementations that Rust numbers.
-func (s *Site) Named(m Matcher) (bool, error) {
+// namedBy is inside.Named.
+func (s *Site) namedBy(m Matcher) (bool, error) {
 	name, err := s.QualifiedName()
 	if err != nil || qualify.Matches(m, name) {
 		return err == nil, err

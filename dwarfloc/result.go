@@ -17,11 +17,8 @@ import (
 // returnsNothing is the reason for the result of a function without one.
 const returnsNothing = "the function returns nothing"
 
-// Result returns the result of the site's function, as it is right after the function
-// has returned, or at one of the sites of Returns, by the calling convention: in one or two
-// registers, or in memory at an address that is returned. A result that the function may have
-// lost has a reason instead.
-func (s *Site) Result() (v *Variable, err error) {
+// result is inside.Result.
+func (s *Site) result() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.by.result(s)
 		return err

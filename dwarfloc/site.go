@@ -22,7 +22,7 @@ import (
 //   - SiteLine: where a source line begins in the body of a function, out of line or
 //     inlined: see LineSites
 //   - SiteInstruction: an instruction at a given address: see SiteAt
-//   - SiteExit: the end of a run of an inlined instance's body: see Image.Ways
+//   - SiteExit: the end of a run of an inlined instance's body
 type SiteKind uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	SiteLine
 	// SiteInstruction is an instruction at a given address: see SiteAt.
 	SiteInstruction
-	// SiteExit is where a run of an inlined instance's body ends: see Image.Ways.
+	// SiteExit is where a run of an inlined instance's body ends.
 	SiteExit
 )
 
@@ -89,7 +89,7 @@ type Site struct {
 	Callers []Caller
 
 	// Way numbers, from 1, the places where a run of an inlined instance's body begins or
-	// ends; Ways is how many there are. Both are 0 if they are not known: see Image.Ways.
+	// ends; Ways is how many there are. Both are 0 if they are not known.
 	Way, Ways int
 	// WaysUnknown is why the ways into a body are not known, if they were asked for: some of
 	// its runs may not pass the site.
@@ -182,9 +182,8 @@ func (s *Site) String() string {
 	return name + " at " + place
 }
 
-// At returns the site off bytes after an entry's first instruction, where variables are
-// resolved as they are there. ok is false if that is not in the function's code.
-func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
+// atOffset is inside.At.
+func (s *Site) atOffset(off uint64) (at *Site, ok bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}

@@ -160,7 +160,7 @@ func TestNotStored(t *testing.T) {
 		}
 	}
 	entry := sitesOf(t, img, "fun", 1)[0]
-	at, ok, err := entry.At(4)
+	at, ok, err := entry.atOffset(4)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -105,19 +106,19 @@ var questions = map[string]func(a *asked) (string, error){
 		})
 	},
 	"Ways": func(a *asked) (string, error) {
-		ways, err := a.img.Ways(context.Background(), a.sites)
+		ways, err := inside.Ways(a.img, context.Background(), a.sites)
 		text := fmt.Sprint(ways)
 		for i := range ways {
-			text += fmt.Sprint(a.sites[i].WaysIn(&ways[i]))
+			text += fmt.Sprint(inside.WaysIn(a.sites[i], &ways[i]))
 		}
 		return text, errors.Join(err, a.img.Changed()) // WaysIn has no error
 	},
 	"Along": func(a *asked) (string, error) {
-		along, err := a.img.Along(context.Background(), a.sites, func(i int) ([]*dwarfloc.Variable, bool) { return nil, true })
+		along, err := inside.Along(a.img, context.Background(), a.sites, func(i int) ([]*dwarfloc.Variable, bool) { return nil, true })
 		return fmt.Sprint(along), err
 	},
 	"CheckInstructions": func(a *asked) (string, error) {
-		problems, err := a.img.CheckInstructions(a.sites)
+		problems, err := inside.CheckInstructions(a.img, a.sites)
 		return fmt.Sprint(problems), err
 	},
 	"Symbols": func(a *asked) (string, error) {
@@ -132,7 +133,7 @@ var questions = map[string]func(a *asked) (string, error){
 		return fmt.Sprintf("%x", d), err
 	},
 	"CompilationDir": func(a *asked) (string, error) {
-		return a.img.CompilationDir("queue.c"), a.img.Changed()
+		return inside.CompilationDir(a.img, "queue.c"), a.img.Changed()
 	},
 	"plan.New": func(a *asked) (string, error) {
 		p, err := newPlan(a.img)

@@ -120,8 +120,7 @@ func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
 		at, err := p.Sites[j].Variables()
-		var untold *dwarfloc.NotToldError
-		if errors.As(err, &untold) {
+		if errors.Is(err, dwarfloc.ErrNotDescribed) {
 			at, err = p.Sites[j].Params()
 		}
 		if err != nil {

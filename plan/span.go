@@ -14,7 +14,7 @@ import (
 
 // Span is a definition as two plans: one for where runs of its functions begin, and one for where
 // they end. The last argument of both is the frame ($frame): what begins and what ends is one
-// run if the task, the frame and the body (dwarfloc.Site.Body) are the same.
+// run if the task, the frame and the body are the same.
 type Span struct {
 	Definition *probe.Definition
 	Begin      *Plan // with the definition's arguments

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
@@ -186,7 +187,7 @@ func newKept(sel *Selection) (*kept, error) {
 
 func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
 	if k.qualified != nil {
-		if ok, err := s.Named(k.qualified); err != nil || !ok {
+		if ok, err := inside.Named(s, k.qualified); err != nil || !ok {
 			return false, err
 		}
 	}

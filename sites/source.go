@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // Sources are the directories to search for source files, in order. An image names any file that its maker
@@ -182,7 +183,7 @@ func (e *NoSourceError) Error() string {
 
 // places returns where a file may be.
 func (s Sources) places(img *dwarfloc.Image, file string) []place {
-	compiled := img.CompilationDir(file)
+	compiled := inside.CompilationDir(img, file)
 	full := path.Clean(file)
 	if !path.IsAbs(file) {
 		full = path.Join(compiled, file)

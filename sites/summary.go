@@ -272,8 +272,7 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 		return err
 	}
 	vars, err := s.Variables()
-	var untold *dwarfloc.NotToldError
-	if errors.As(err, &untold) {
+	if errors.Is(err, dwarfloc.ErrNotDescribed) {
 		vars, err = s.Params() // what takes the place of debug information has no others
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -35,7 +37,7 @@ type spans struct {
 	open   []*ebpf.Map // of each span
 	counts *ebpf.Map
 	zero   *ebpf.Map // a value of zeros, for each record size
-	bodies map[dwarfloc.Body]uint64
+	bodies map[hooks.Body]uint64
 	sizes  []int // bytes of the record at the beginning, at most
 }
 
@@ -76,7 +78,7 @@ const (
 
 // OpenSpans is Open for spans: a hit is a whole run, with its results and its duration.
 func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o Options) (s *Session, err error) {
-	s = &Session{spans: &spans{plans: list, bodies: make(map[dwarfloc.Body]uint64)}}
+	s = &Session{spans: &spans{plans: list, bodies: make(map[hooks.Body]uint64)}}
 	for _, p := range list {
 		s.plans = append(s.plans, p.Begin, p.End)
 	}
@@ -138,7 +140,7 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 
 // cookie returns the cookie of a site's probe.
 func (x *spans) cookie(index int, site *dwarfloc.Site) uint64 {
-	b := site.Body()
+	b := inside.Body(site)
 	n, known := x.bodies[b]
 	if !known {
 		n = uint64(len(x.bodies))

@@ -6,11 +6,11 @@
 //		fmt.Println(m.Type, m.BitOffset/8)
 //	}
 //
-// Types come from variables and members (package dwarfloc), or by name from dwarfloc.Image.NamedType. What a type is made of is
+// Types come from variables and members (package dwarfloc). What a type is made of is
 // read when it is asked for: members, elements and enumerators are not in memory before. A type may be used by several
 // goroutines. Once its image is closed, methods return an error that wraps os.ErrClosed for what has not been read.
 //
-// [DWARF] and [BTF] are the two sources. Package dwarfloc makes them.
+// Debug information and BTF are the two sources. Package dwarfloc makes them.
 package types
 
 import (

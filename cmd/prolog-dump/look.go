@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -47,8 +48,8 @@ the others.`,
 				for i := range p.Sites {
 					at[i] = p.Sites[i].Site
 				}
-				if told := x.img.Told(); told != "" {
-					s.warnOnce(told + " has no local variables: there may be others")
+				if by := inside.AnsweredBy(x.img); by != "" {
+					s.warnOnce(by + " has no local variables: there may be others")
 				}
 				all, err := sites.Variables(cmd.Context(), at)
 				if err != nil {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -130,7 +132,7 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 			return nil, nil, err
 		}
 		var mu sync.Mutex
-		err = l.Each(ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *dwarfloc.Ways) error {
+		err = inside.EachOf(l, ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *body.Ways) error {
 			c, err := s.Clone()
 			mu.Lock()
 			defer mu.Unlock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
@@ -153,7 +154,7 @@ func (c *computation) number(e *syntax.Expr) (n number, err error) {
 				return c.compute(e)
 			}
 		case syntax.KindVariable:
-			if k, found, err := c.s.Enumerator(e.Name); found || err != nil {
+			if k, found, err := inside.Enumerator(c.s, e.Name); found || err != nil {
 				return c.constant(k), err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -16,7 +17,7 @@ func Pointee(v *dwarfloc.Variable) (*dwarfloc.Variable, error) {
 	if v.Loc.Kind != loc.KindImplicitPointer {
 		return nil, fmt.Errorf("%s: a location that is %v has no pointee", v.Name, v.Loc.Kind)
 	}
-	target, err := v.Site.Pointee(v.Loc.Target)
+	target, err := inside.Pointee(v.Site, v.Loc.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func extent(v *dwarfloc.Variable) (int64, error) {
 // pointee leads from an implicit pointer to size bytes of its object, which begin off bytes
 // after the place that it points to. size is -1 for all that is left of the object.
 func (f *follower) pointee(o *object, off, size int64) error {
-	target, err := f.s.Pointee(o.loc.Target)
+	target, err := inside.Pointee(f.s, o.loc.Target)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -58,7 +59,7 @@ func root(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	case syntax.KindVariable:
 		return s.Lookup(e.Name)
 	case syntax.KindRetval:
-		return s.Result()
+		return inside.Result(s)
 	case syntax.KindRegister:
 		r := img.Arch().RegisterByName(e.Name)
 		if r == nil {
@@ -67,15 +68,15 @@ func root(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: ops.Reg, K: uint64(r.DWARF)}}
 		return given(s, e.Name, l, eval.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
 	case syntax.KindSymbol:
-		return img.Data(e.Name, e.Number)
+		return inside.Data(img, e.Name, e.Number)
 	case syntax.KindAddress:
-		return img.Memory(e.String(), e.Number), nil
+		return inside.Memory(img, e.String(), e.Number), nil
 	case syntax.KindImmediate:
 		return given(s, e.String(), constantLocation(e.Number), loc.Reason{}), nil
 	case syntax.KindComm:
 		return given(s, "$comm", constantLocation(0), loc.Reason{}), nil
 	case syntax.KindFrame:
-		return s.Frame()
+		return inside.Frame(s)
 	case syntax.KindStack, syntax.KindStackAddr:
 		var b eval.Builder
 		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}
@@ -85,7 +86,7 @@ func root(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 		return given(s, "stack", l, loc.Reason{}), nil
 	}
 	if e.Kind == syntax.KindCaller {
-		return s.ReturnAddress()
+		return inside.ReturnAddress(s)
 	}
 	if e.Kind != syntax.KindParams && e.Kind != syntax.KindVars {
 		return computed(s, e)
@@ -129,7 +130,7 @@ func typeNamed(s *dwarfloc.Site, n *syntax.TypeName) (*types.Type, error) {
 	t := common(n.Name, word)
 	if t == nil {
 		var err error
-		if t, err = s.NamedType(n.Name); err != nil {
+		if t, err = inside.SiteType(s, n.Name); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -106,7 +107,7 @@ func (p *Probed) addresses(img *dwarfloc.Image) (at []uint64, err error) {
 				sites = append(sites, &s)
 			}
 		}
-		problems, err := img.CheckInstructions(sites)
+		problems, err := inside.CheckInstructions(img, sites)
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -194,7 +195,7 @@ func (a *asker) attachable(all []*dwarfloc.Site) {
 	for _, s := range all {
 		a.say("%#x: %v %v", s.Addr, table.At(s.Addr), table.Method(s.Addr))
 	}
-	_, err = a.img.CheckInstructions(all)
+	_, err = inside.CheckInstructions(a.img, all)
 	a.failed("instructions", err)
 }
 
@@ -238,7 +239,7 @@ func (a *asker) lines(ctx context.Context, all []*dwarfloc.Site) {
 
 // ways asks for the ways into and out of bodies.
 func (a *asker) ways(ctx context.Context, all []*dwarfloc.Site) {
-	ways, err := a.img.Ways(ctx, all)
+	ways, err := inside.Ways(a.img, ctx, all)
 	if a.failed("ways", err) {
 		return
 	}

@@ -8,7 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -57,7 +59,7 @@ func (a *asker) site(s *dwarfloc.Site) {
 	a.say("%x %s:%d", ranges, file, line)
 	a.variables(s)
 	if s.Kind == dwarfloc.SiteEntry {
-		returns, moved, err := s.Returns(false)
+		returns, moved, err := inside.Returns(s, false)
 		a.failed("returns", err)
 		a.say("%d returns, %v", len(returns), moved)
 		for _, r := range returns {
@@ -189,11 +191,11 @@ func (a *asker) typeOf(t *types.Type, depth int) {
 }
 
 // checkWays checks the ways into and out of a body.
-func (a *asker) checkWays(s *dwarfloc.Site, w *dwarfloc.Ways) {
-	for _, in := range s.WaysIn(w) {
+func (a *asker) checkWays(s *dwarfloc.Site, w *body.Ways) {
+	for _, in := range inside.WaysIn(s, w) {
 		a.address("way in", in)
 	}
-	for _, out := range s.WaysOut(w) {
+	for _, out := range inside.WaysOut(s, w) {
 		a.address("way out", out)
 	}
 }
