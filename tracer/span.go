@@ -57,7 +57,7 @@ const (
 	siteBits = 24 // the site's index in its plan, in the lowest bits
 	bodyBits = 24 // then the number of its body
 	spanBits = 15 // then the span's index
-	againBit = 63 // instances.CookieAgain: the probe also fires without a run beginning, or ending, there
+	againBit = 63 // in the attach cookie: the probe also fires without a run beginning, or ending, there
 )
 
 // Offsets in the value of spans.counts.
@@ -331,8 +331,8 @@ func (x *spans) hit(d []byte) (*Hit, error) {
 	return h, nil
 }
 
-// Unpaired returns what was not one run, in a session of OpenSpans.
-func (s *Session) Unpaired() (u Unpaired, err error) {
+// unpaired returns what was not one run, in a session of OpenSpans.
+func (s *Session) unpaired() (u Unpaired, err error) {
 	x := s.spans
 	if x == nil {
 		return u, nil

@@ -47,11 +47,11 @@ func runSpans(t *testing.T, p []*plan.Span, command []string, f func(h *tracer.H
 			f(h)
 		}
 	})
-	u, err := s.Unpaired()
+	u, err := s.Unreported()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u
+	return u.Unpaired
 }
 
 // Bodies that compilers unroll, peel, enter in the middle and split. one is in a loop, and in a

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
@@ -68,11 +71,17 @@ func (s *settings) origin(o *probe.Options) (from origin, err error) {
 	return from, nil
 }
 
+// kernelHasBTF reports whether the running kernel, or a module of it, says what its types are.
+func kernelHasBTF(module string) bool {
+	_, err := os.Stat(filepath.Join("/sys/kernel/btf", cmp.Or(module, "vmlinux")))
+	return err == nil
+}
+
 // insteadOf returns what the running kernel says about itself as the origin if there is no file with its
 // debug information, and that; or else the error about the file.
 func (s *settings) insteadOf(from origin, missing error) (origin, error) {
 	var none *kernelfiles.NotFoundError
-	if !errors.As(missing, &none) || !instances.KernelHasBTF(from.module) {
+	if !errors.As(missing, &none) || !kernelHasBTF(from.module) {
 		return from, missing
 	}
 	from.btf = true

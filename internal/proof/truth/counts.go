@@ -189,8 +189,8 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 	if err != nil {
 		return nil, err
 	}
-	if lost, err := session.Lost(); lost != 0 || err != nil {
-		return nil, fmt.Errorf("%d hits did not fit into the buffer (%v)", lost, err)
+	if not, err := session.Unreported(); not.Lost != 0 || err != nil {
+		return nil, fmt.Errorf("%d hits did not fit into the buffer (%v)", not.Lost, err)
 	}
 	for i := range bodies {
 		body := &bodies[i]
