@@ -98,7 +98,7 @@ func TestEach(t *testing.T) {
 		img := testenv.Fixture(t, name)
 		for _, text := range []string{"* $params", "* $vars", "* arg1", "*%return $retval", "*%exit $params", "my_func_* arg1 $params", "*", "* n:string", "inlines=no;* $params", "nothing_* a", "* arg9"} {
 			def := definition(t, text)
-			for _, o := range []Options{{}, {Ways: WaysEntry}, {Missing: MissingSkip}, {Convention: prologue.ConventionRegisters}, {Convention: prologue.ConventionRecord}} {
+			for _, o := range []Options{{}, {EntryOnly: true}, {Missing: MissingSkip}, {Convention: prologue.ConventionRegisters}, {Convention: prologue.ConventionRecord}} {
 				n += same(t, img, def, o)
 			}
 		}

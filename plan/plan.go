@@ -80,27 +80,15 @@ const (
 	DoubtKeep
 )
 
-// Ways is which places of an inlined body have probes.
-//
-//   - WaysAll are all ways into it, so that each run hits one
-//   - WaysEntry is the one that the debug information names
-type Ways uint8
-
-const (
-	// WaysAll are all ways into a body, so that each run hits one.
-	WaysAll Ways = iota
-	// WaysEntry is the way into a body that the debug information names.
-	WaysEntry
-)
-
 // Options are options of New. The zero Options work for every definition and image.
 type Options struct {
 	// Missing is what to do with sites that lack an argument.
 	Missing Missing
 	// Doubt is what to do with arguments that may not be what was passed.
 	Doubt Doubt
-	// Ways is which places of an inlined body have probes. Each way is a Site of the plan.
-	Ways Ways
+	// EntryOnly leaves out the ways into an inlined body that the debug information does not name: some runs may then pass no
+	// probe. Otherwise each way is a Site of the plan, and each run hits one.
+	EntryOnly bool
 	// Target is where the plan will run. The zero Target is right for every image, if
 	// addresses of the image need not move. instances.Running.Target returns it for an
 	// image that runs on this machine.

@@ -52,7 +52,7 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 }
 
 // through reports whether a definition is about the ways into bodies, or out of them.
-func (o *Options) through(def *probe.Definition) bool { return o.Ways != WaysEntry || def.Point.Exit }
+func (o *Options) through(def *probe.Definition) bool { return !o.EntryOnly || def.Point.Exit }
 
 // appendWays appends the sites that throughWays replaces one by.
 func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *body.Ways) ([]*dwarfloc.Site, error) {

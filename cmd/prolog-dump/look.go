@@ -39,7 +39,7 @@ the others.`,
 				point := *def
 				point.Args = nil
 				o := x.options
-				o.Ways = plan.WaysEntry // it counts sites, not probes
+				o.EntryOnly = true // it counts sites, not probes
 				p, err := plan.New(cmd.Context(), x.img, &point, o)
 				if err != nil {
 					return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,22 +165,21 @@ func (s *settings) elsewhere(buildID string, missing error) (string, error) {
 
 // findPack returns what open takes for the pack of a build, alone or in an archive, or "" if there is none.
 func (s *settings) findPack(buildID string) string {
-	if path, err := pack.Find(buildID, s.allPackDirs()); err == nil {
-		return path
-	}
-	d, path, err := pack.FindArchived(buildID, s.allPackDirs())
-	var none *pack.NotFoundError
+	path, archived, err := pack.Find(buildID, s.allPackDirs())
 	if err != nil {
-		if !errors.As(err, &none) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			s.warnOnce(err.Error())
 		}
 		return ""
+	}
+	if archived == nil {
+		return path
 	}
 	path += ":" + buildID
 	if s.archived == nil {
 		s.archived = make(map[string][]byte)
 	}
-	s.archived[path] = d
+	s.archived[path] = archived
 	return path
 }
 

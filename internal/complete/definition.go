@@ -113,7 +113,7 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 	if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 		point := *def
 		point.Args = nil
-		all, err := plan.New(ctx, img, &point, plan.Options{Ways: plan.WaysEntry})
+		all, err := plan.New(ctx, img, &point, plan.Options{EntryOnly: true})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -280,7 +280,7 @@ type definition struct {
 
 var definitions = []definition{
 	{"* $params", plan.Options{}, true},
-	{"* $vars", plan.Options{Convention: prologue.ConventionRecord, Ways: plan.WaysEntry}, false},
+	{"* $vars", plan.Options{Convention: prologue.ConventionRecord, EntryOnly: true}, false},
 	{"*%return $retval", plan.Options{Target: plan.Target{SignExtends: true}}, true},
 }
 

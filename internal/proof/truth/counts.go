@@ -231,7 +231,7 @@ func planOf(ctx context.Context, img *dwarfloc.Image, target plan.Target, b *Bui
 	}
 	o := plan.Options{Target: target}
 	if r.kind == ofEntry {
-		o.Ways = plan.WaysEntry
+		o.EntryOnly = true
 	}
 	return plan.New(ctx, img, def, o)
 }
