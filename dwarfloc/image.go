@@ -22,6 +22,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -31,7 +32,7 @@ type Image struct {
 	File  *image.File // the ELF file, for this module's packages
 	d     *dw.Data    // nil, as is the index, where something else answers
 	index *index.Index
-	dwarf *types.DWARF
+	dwarf typesource.DWARF[types.Type]
 	by    imageSource // what answers
 	o     Options
 	lost  *MissingError // see Missing
@@ -174,11 +175,11 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Guard: img.guardFiles, Changed: img.Changed, ReadAside: img.readAside,
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
-	var other *types.DWARF
+	var other typesource.DWARF[types.Type]
 	if img.o.TypesOf != nil {
 		other = img.o.TypesOf.dwarf
 	}
-	img.dwarf = types.NewDWARF(img.index, types.DWARFOptions{
+	img.dwarf = typesource.NewDWARF(img.index, typesource.DWARFOptions[types.Type]{
 		BigEndian: f.BigEndian(), Other: other, Guard: img.guard, Prepare: func() error { return img.prepare(false) },
 	})
 	return img, nil

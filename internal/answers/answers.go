@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -33,7 +34,7 @@ type Source interface {
 	Sites(numbers []uint64, f func(i int, s *Site) error) error
 	Names() ([]string, error)
 	QualifiedNames() ([]string, error)
-	Types() *types.BTF
+	Types() typesource.BTF[types.Type]
 	// What is what answers, in words: "a pack".
 	What() string
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -48,7 +49,8 @@ type kernelSymbol struct {
 type BTF struct {
 	file    *image.File
 	machine abi.Machine
-	btf     *types.BTF
+	btf     *typesource.Section
+	types   typesource.BTF[types.Type]
 	// own are the types without those of inlined functions, which btf has too.
 	own *btf.Types
 	// functions are the symbols of code by the name of their function, which clones share.
@@ -83,7 +85,8 @@ func newBTF() *BTF {
 // use makes t answer for a file. Its types are still to be given.
 func (t *BTF) use(f *image.File) {
 	t.file, t.machine = f, abi.Machine{Arch: f.Arch()}
-	t.btf = types.NewBTF(types.BTFSource{Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard})
+	t.btf = &typesource.Section{Name: ".BTF", Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard}
+	t.types = typesource.NewBTF[types.Type](t.btf)
 }
 
 // NewBTF returns what BTF says, and a file with the symbols.
@@ -156,7 +159,7 @@ type btfSite struct {
 }
 
 // Types returns the types.
-func (t *BTF) Types() *types.BTF { return t.btf }
+func (t *BTF) Types() typesource.BTF[types.Type] { return t.types }
 
 // What returns "BTF".
 func (t *BTF) What() string { return "BTF" }
@@ -445,7 +448,7 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		return v.placed(declared)
 	}
 	a := v.t.machine
-	result, err := v.t.btf.At(p.Elem)
+	result, err := v.t.types.At(p.Elem)
 	if err != nil {
 		return nil, err
 	}
@@ -461,7 +464,7 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		if d.Type == 0 && d.Name == "" && i == len(declared)-1 {
 			break // what follows in a variadic function
 		}
-		t, err := v.t.btf.At(d.Type)
+		t, err := v.t.types.At(d.Type)
 		if err != nil {
 			return nil, err
 		}
@@ -502,7 +505,7 @@ func (v btfValues) Result(Place) (x Value, err error) {
 	if err != nil {
 		return x, err
 	}
-	if x.Type, err = v.t.btf.At(p.Elem); err != nil || x.Type.Kind == types.Void {
+	if x.Type, err = v.t.types.At(p.Elem); err != nil || x.Type.Kind == types.Void {
 		return x, err
 	}
 	if v.s.inline {

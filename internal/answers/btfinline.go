@@ -27,7 +27,7 @@ func (t *BTF) readInline(f *image.File) error {
 	if err != nil || d == nil {
 		return err
 	}
-	t.btf.Section = inlineSection
+	t.btf.Name = inlineSection
 	t.btf.Types, err = btf.New(d, t.own)
 	return err
 }
@@ -115,7 +115,7 @@ func (v btfValues) placed(declared []btf.Param) (out []Value, err error) {
 			break
 		}
 		x := Value{Name: d.Name, Entries: 1, Reason: loc.Reason{Code: reasons.OptimizedOut}}
-		if x.Type, err = b.At(d.Type); err != nil {
+		if x.Type, err = v.t.types.At(d.Type); err != nil {
 			return nil, err
 		}
 		if i < len(ids) && ids[i] != 0 {
