@@ -79,7 +79,7 @@ func (nothing) Match(string) bool       { return false }
 func (nothing) Literal() (string, bool) { return "", false }
 
 func scan(img *dwarfloc.Image) error {
-	return img.EachSite(context.Background(), nothing{}, func(int, *dwarfloc.Site) error { return nil })
+	return img.EachSite(context.Background(), nothing{}, func(int, dwarfloc.SiteRef) error { return nil })
 }
 
 func scanned(b *testing.B, im image) *dwarfloc.Image {
@@ -243,7 +243,7 @@ func BenchmarkShare(b *testing.B) {
 		img := scanned(b, im)
 		var mu sync.Mutex
 		var sites [][]*dwarfloc.Variable
-		err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
+		err := img.EachSite(context.Background(), nil, func(_ int, s dwarfloc.SiteRef) error {
 			params, err := s.Params()
 			mu.Lock()
 			defer mu.Unlock()
@@ -276,11 +276,11 @@ func BenchmarkWays(b *testing.B) {
 		img := scanned(b, im)
 		var mu sync.Mutex
 		functions := make(map[string]bool)
-		err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
-			if s.Kind != dwarfloc.SiteInline {
+		err := img.EachSite(context.Background(), nil, func(_ int, r dwarfloc.SiteRef) error {
+			if r.Kind != dwarfloc.SiteInline {
 				return nil
 			}
-			s, err := s.Clone()
+			s, err := r.Site()
 			if err != nil {
 				return err
 			}

@@ -160,7 +160,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	for i := range sharers {
 		sharers[i] = share.NewSharer(img, share.Options{})
 	}
-	err := img.EachSite(ctx, nil, func(worker int, s *dwarfloc.Site) error {
+	err := img.EachSite(ctx, nil, func(worker int, s dwarfloc.SiteRef) error {
 		params, err := s.Params()
 		if err != nil {
 			return err

@@ -210,7 +210,7 @@ func gather(t *testing.T, img *dwarfloc.Image) (out []any, first *dwarfloc.Site)
 	t.Helper()
 	out = []any{img, img.File}
 	ctx := context.Background()
-	list, err := img.List(ctx, nil, nil)
+	list, err := inside.List(img, ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ var questions = []struct {
 		return err
 	}},
 	{"EachSite", true, func(a asked) error {
-		return a.img.EachSite(context.Background(), nil, func(_ int, s *Site) error {
+		return a.img.EachSite(context.Background(), nil, func(_ int, s SiteRef) error {
 			_, err := s.Params()
 			return err
 		})
@@ -118,7 +118,7 @@ var questions = []struct {
 	{"Site.Clone", true, func(a asked) error {
 		s := *a.site
 		s.described = false
-		_, err := s.Clone()
+		_, err := s.keptCopy()
 		return err
 	}},
 	{"Site.String", false, func(a asked) error {

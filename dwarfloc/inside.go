@@ -33,5 +33,7 @@ func init() {
 		WaysIn:            (*Site).waysIn,
 		WaysOut:           (*Site).waysOut,
 		EachOf:            (*SiteList).each,
+		Clone:             (*Site).keptCopy,
+		List:              (*Image).siteList,
 	}
 }

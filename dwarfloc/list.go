@@ -51,13 +51,13 @@ type found struct {
 
 // List returns the sites of the functions that m selects and that keep, if it is not nil,
 // accepts. Several goroutines call keep at once, with sites as EachSite passes them.
-func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
+func (img *Image) siteList(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
 	return img.by.list(ctx, m, keep)
 }
 
 func (img dwarfImage) list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
 	all := make([][]found, runtime.GOMAXPROCS(0))
-	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
+	err := img.by.eachSite(ctx, m, func(worker int, s *Site) error {
 		if keep != nil {
 			if ok, err := keep(s); err != nil || !ok {
 				return err
@@ -148,7 +148,7 @@ func (l *dwarfList) sites(ctx context.Context) ([]*Site, error) {
 	out := make([]*Site, l.len())
 	err := l.eachUnit(ctx, 0, l.len(), func(w *index.Scanner, own *worker, sites []int32) error {
 		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *body.Ways) (err error) {
-			out[i], err = s.Clone()
+			out[i], err = s.keptCopy()
 			return err
 		})
 	})

@@ -136,7 +136,7 @@ func (img dwarfImage) qualifiedNames(ctx context.Context) ([]string, error) {
 		root int32
 	}
 	seen := make(map[key]struct{})
-	err = img.EachSite(ctx, nil, func(_ int, s *Site) error {
+	err = img.by.eachSite(ctx, nil, func(_ int, s *Site) error {
 		if root := s.u.Recs[s.rec].Root; root >= 0 {
 			mu.Lock()
 			_, known := seen[key{s.u, root}]

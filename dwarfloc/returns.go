@@ -102,7 +102,7 @@ func (s *Site) jumpsAway() bool { return s.jumps }
 
 // returnAt returns the site of an instruction at which the function of an entry returns.
 func (s *Site) returnAt(addr uint64) (*Site, error) {
-	at, err := s.Clone()
+	at, err := s.keptCopy()
 	if err != nil {
 		return nil, err
 	}

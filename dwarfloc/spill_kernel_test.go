@@ -55,7 +55,7 @@ func TestNotStoredKernel(t *testing.T) {
 			defer img.Close()
 			var params [2]int64
 			var found [2]int64
-			err = img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
+			err = img.EachSite(context.Background(), nil, func(_ int, s dwarfloc.SiteRef) error {
 				vars, err := s.Params()
 				for _, v := range vars {
 					atomic.AddInt64(&params[s.Kind], 1)

@@ -112,7 +112,7 @@ func (s *Site) once() (*Site, error) {
 		return s, nil
 	case strings.HasPrefix(s.Symbol, s.Function+".part."):
 		at := *s
-		at.Again = true
+		at.Way.Again = true
 		return &at, nil
 	}
 	var out *Site
@@ -147,7 +147,7 @@ func (s *Site) waysIn(w *body.Ways) []*Site {
 	for i := range w.In {
 		out[i] = s.through(&w.In[i], i, len(w.In))
 		if w.Unknown != "" {
-			out[i].Way, out[i].Ways, out[i].WaysUnknown = 0, 0, w.Unknown
+			out[i].Way.Number, out[i].Way.Of, out[i].Way.Unknown = 0, 0, w.Unknown
 		}
 	}
 	return out
@@ -170,7 +170,7 @@ func (s *Site) through(w *body.Way, n, of int) *Site {
 	if w.Probe != w.Addr || w.View == body.LastView {
 		at = s.elsewhere(w.Probe, 0, place{w.Addr, w.View})
 	}
-	at.Way, at.Ways, at.Again, at.before = n+1, of, w.Again, w.Before
+	at.Way.Number, at.Way.Of, at.Way.Again, at.before = n+1, of, w.Again, w.Before
 	return at
 }
 
@@ -188,7 +188,7 @@ func (s *Site) elsewhere(addr, view uint64, state place) *Site {
 // beforeWay is inside.Before.
 func (s *Site) beforeWay(vars []*Variable, memory bool) ([]*Site, error) {
 	reads, known := readsOf(vars, memory)
-	if !s.Again || len(s.before) == 0 || !known {
+	if !s.Way.Again || len(s.before) == 0 || !known {
 		return nil, nil
 	}
 	out := make([]*Site, len(s.before))
@@ -201,7 +201,7 @@ func (s *Site) beforeWay(vars []*Variable, memory bool) ([]*Site, error) {
 			return nil, nil
 		}
 		out[i] = s.elsewhere(addr, 0, s.here())
-		out[i].Again, out[i].before = false, nil
+		out[i].Way.Again, out[i].before = false, nil
 	}
 	return out, nil
 }

@@ -329,7 +329,7 @@ func TestCloseInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error { return img.Close() })
+	err = img.EachSite(context.Background(), nil, func(_ int, s dwarfloc.SiteRef) error { return img.Close() })
 	if !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v", err)
 	}

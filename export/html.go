@@ -102,7 +102,7 @@ func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method str
 func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 	out = htmlSite{
 		Place: terminal.Text(s.Place()), Address: fmt.Sprintf("%#x", s.Addr), View: s.View, Kind: s.Kind.String(), Section: terminal.Text(s.Section),
-		Again: s.Again, Instance: s.Instance, Chain: []htmlCaller{}, Args: []htmlArg{},
+		Again: s.Way.Again, Instance: s.Instance, Chain: []htmlCaller{}, Args: []htmlArg{},
 	}
 	name, err := s.QualifiedName()
 	if err != nil {
@@ -112,8 +112,8 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 	if s.File != "" {
 		out.Source = position(s.File, s.Line)
 	}
-	if s.Ways > 1 {
-		out.Way = fmt.Sprintf("%d of %d", s.Way, s.Ways)
+	if s.Way.Of > 1 {
+		out.Way = fmt.Sprintf("%d of %d", s.Way.Number, s.Way.Of)
 	}
 	if s.MovedFrom != 0 {
 		out.Moved = fmt.Sprintf("%#x", s.MovedFrom)

@@ -404,7 +404,7 @@ type point struct {
 func (w *attacher) point(b *batch, site int) (p point, err error) {
 	s := &w.plan.Sites[site]
 	p.isReturn, p.cookie = s.Return, uint64(site)
-	if s.Again && (w.o.Cookie == nil || b.numbers != nil) {
+	if s.Way.Again && (w.o.Cookie == nil || b.numbers != nil) {
 		p.cookie |= cookieAgain
 	}
 	if w.o.Cookie != nil {

@@ -171,7 +171,7 @@ func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable
 	if r.before, err = known(img); err != nil {
 		return err
 	}
-	list, err := img.List(ctx, o.Match, nil)
+	list, err := inside.List(img, ctx, o.Match, nil)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w 
 // beforeLoops moves the probes of bodies that begin with a loop of their own to the instructions
 // before it, where the arguments are the same.
 func (p *Plan) beforeLoops() error {
-	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Again }) {
+	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Way.Again }) {
 		return nil
 	}
 	var out []Site
@@ -103,14 +103,14 @@ func (p *Plan) beforeLoops() error {
 func numberWays(sites []Site) {
 	for i := 0; i < len(sites); {
 		first := i
-		for i++; i < len(sites) && sites[i].Way > 0 && sites[i].DIE == sites[first].DIE && sites[i].Kind == sites[first].Kind; i++ {
+		for i++; i < len(sites) && sites[i].Way.Number > 0 && sites[i].DIE == sites[first].DIE && sites[i].Kind == sites[first].Kind; i++ {
 		}
-		if sites[first].Way == 0 {
+		if sites[first].Way.Number == 0 {
 			continue
 		}
 		for k := first; k < i; k++ {
 			at := *sites[k].Site
-			at.Way, at.Ways = k-first+1, i-first
+			at.Way.Number, at.Way.Of = k-first+1, i-first
 			sites[k].Site = &at
 		}
 	}

@@ -145,7 +145,7 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 		s.plans[p] = &Plan{p.Definition.String(), p.Definition.Event}
 	}
 	at := &p.Sites[index]
-	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
+	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Way.Again, Args: []Arg{}}
 	for i := range values {
 		a := Arg{Name: values[i].Name, Type: values[i].TypeText()}
 		if d := values[i].Doubt(); d != reasons.None && values[i].Fetched() {

@@ -135,7 +135,7 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	if sel.Filter != nil {
 		m = both{m, sel.Filter}
 	}
-	l, err := img.List(ctx, m, kept.keep)
+	l, err := inside.List(img, ctx, m, kept.keep)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*d
 	if len(at) == 0 {
 		return new(dwarfloc.SiteList), img.Changed() // if it has, not all symbols were seen
 	}
-	return img.List(ctx, nil, func(s *dwarfloc.Site) (bool, error) {
+	return inside.List(img, ctx, nil, func(s *dwarfloc.Site) (bool, error) {
 		if is, err := beginsAt(s, at); err != nil || !is {
 			return false, err
 		}

@@ -27,7 +27,7 @@ import (
 //     that has no probe. At ways out that execution also passes without a run this means nothing
 //   - a beginning while a run of the same body in the same frame is open: that one ended by
 //     longjmp, or by a signal handler that did not return, or at a way out that has no probe. At
-//     ways in with Site.Again it is another turn of a loop, and the run goes on
+//     ways in with Way.Again it is another turn of a loop, and the run goes on
 //
 // Go's stacks move while a function runs; $frame is a goroutine's own there.
 

@@ -98,8 +98,8 @@ func TestRuns(t *testing.T) {
 				p := plans(t, img, texts...)
 				for _, p := range p {
 					for i := range p.Sites {
-						if p.Sites[i].WaysUnknown != "" {
-							t.Errorf("%v: %s", &p.Sites[i], p.Sites[i].WaysUnknown)
+						if p.Sites[i].Way.Unknown != "" {
+							t.Errorf("%v: %s", &p.Sites[i], p.Sites[i].Way.Unknown)
 						}
 					}
 				}

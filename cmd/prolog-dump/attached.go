@@ -29,7 +29,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		}
 		terminal.Fprintf(w, "\n")
 	}
-	if again := countSites(p, func(s *plan.Site) bool { return s.Again && s.Instance >= 0 }); again > 0 {
+	if again := countSites(p, func(s *plan.Site) bool { return s.Way.Again && s.Instance >= 0 }); again > 0 {
 		terminal.Fprintf(w, "  at %s a hit may be no run: it may fire again in one, or without any\n", count(again, "site"))
 	}
 	doubts := make(map[string]int)

@@ -59,10 +59,10 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b.callers(s.Site)
 	b.optionalTrue(`,"after_prologue":`, s.AfterPrologue)
 	b.optionalTrue(`,"local_entry":`, s.LocalEntry)
-	b.optionalNumber(`,"way":`, s.Way)
-	b.optionalNumber(`,"ways":`, s.Ways)
-	b.optionalTrue(`,"refires":`, s.Again)
-	b.optional(`,"ways_unknown":`, s.WaysUnknown)
+	b.optionalNumber(`,"way":`, s.Way.Number)
+	b.optionalNumber(`,"ways":`, s.Way.Of)
+	b.optionalTrue(`,"refires":`, s.Way.Again)
+	b.optional(`,"ways_unknown":`, s.Way.Unknown)
 	if s.MovedFrom != 0 {
 		b.hex(`,"moved_from":`, s.MovedFrom)
 	}

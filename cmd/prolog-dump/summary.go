@@ -58,16 +58,16 @@ func (s *summary) add(site *plan.Site) {
 	defer s.mu.Unlock()
 	s.functions[functionName(site.Site)] = struct{}{}
 	s.places++
-	if site.Way <= 1 {
+	if site.Way.Number <= 1 {
 		s.sites++
 		if site.Inlined() {
 			s.inlined++
 		}
 	}
-	if site.WaysUnknown != "" {
+	if site.Way.Unknown != "" {
 		s.unknown++
 	}
-	if site.Again {
+	if site.Way.Again {
 		s.again++
 	}
 	if site.Never != nil {

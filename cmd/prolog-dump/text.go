@@ -116,15 +116,15 @@ func siteKind(s *dwarfloc.Site) string {
 // one.
 func wayText(s *dwarfloc.Site) string {
 	text := ""
-	if s.Ways > 1 {
-		text = fmt.Sprintf(", way %d of %d", s.Way, s.Ways)
+	if s.Way.Of > 1 {
+		text = fmt.Sprintf(", way %d of %d", s.Way.Number, s.Way.Of)
 	}
 	switch {
-	case s.Again && s.Kind == dwarfloc.SiteEntry:
+	case s.Way.Again && s.Kind == dwarfloc.SiteEntry:
 		text += ", the rest of runs that may begin elsewhere"
-	case s.Again && s.Kind == dwarfloc.SiteExit:
+	case s.Way.Again && s.Kind == dwarfloc.SiteExit:
 		text += ", also reached without running it"
-	case s.Again:
+	case s.Way.Again:
 		text += ", also reached while it runs, or without running it"
 	}
 	return text

@@ -133,7 +133,7 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 		}
 		var mu sync.Mutex
 		err = inside.EachOf(l, ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *body.Ways) error {
-			c, err := s.Clone()
+			c, err := inside.Clone(s)
 			mu.Lock()
 			defer mu.Unlock()
 			at = append(at, c)
@@ -170,13 +170,13 @@ var errEnough = errors.New("enough sites")
 // someSites returns some of the sites of a function.
 func someSites(ctx context.Context, img *dwarfloc.Image, name string) (at []*dwarfloc.Site, err error) {
 	var mu sync.Mutex
-	err = img.EachSite(ctx, dwarfloc.Name(name), func(_ int, s *dwarfloc.Site) error {
+	err = img.EachSite(ctx, dwarfloc.Name(name), func(_ int, r dwarfloc.SiteRef) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(at) >= maxSites {
 			return errEnough
 		}
-		c, err := s.Clone()
+		c, err := r.Site()
 		if err == nil {
 			at = append(at, c)
 		}

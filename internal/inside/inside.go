@@ -143,3 +143,11 @@ var WaysOut = f.WaysOut
 // set, and else nil: they are found once for all sites of a unit, and kept. Each is not for
 // several goroutines.
 var EachOf = f.EachOf
+
+// Clone returns a copy of a site that EachOf or EachWays passes, or List's keep gets. The copy may be kept and used by several goroutines,
+// and all of its fields are set.
+var Clone = f.Clone
+
+// List returns the sites of the functions that m selects and that keep, if it is not nil, accepts. Several goroutines call keep at
+// once, with sites that are reused: see Clone.
+var List = f.List

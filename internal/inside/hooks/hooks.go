@@ -19,6 +19,7 @@ type Functions[I, S, L, V, M any] struct {
 	Memory            func(img *I, name string, addr uint64) *V
 	ImageType         func(img *I, name string) (*types.Type, error)
 	AnsweredBy        func(img *I) string
+	List              func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
 	Ways              func(img *I, ctx context.Context, sites []*S) ([]body.Ways, error)
 
 	EachOf func(l *L, ctx context.Context, from, to int, ways bool, f func(worker, i int, s *S, w *body.Ways) error) error
@@ -26,6 +27,7 @@ type Functions[I, S, L, V, M any] struct {
 	At            func(s *S, off uint64) (at *S, ok bool, err error)
 	Before        func(s *S, vars []*V, memory bool) ([]*S, error)
 	Body          func(s *S) Body
+	Clone         func(s *S) (*S, error)
 	Enumerator    func(s *S, name string) (value int64, found bool, err error)
 	Frame         func(s *S) (*V, error)
 	Jumps         func(s *S) bool

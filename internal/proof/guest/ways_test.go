@@ -303,7 +303,7 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 			for i := range plans[n].Sites {
 				if s := plans[n].Sites[i].Site; x.isAt(s) {
 					ways++
-					again, told = again || s.Again, told && s.WaysUnknown == ""
+					again, told = again || s.Way.Again, told && s.Way.Unknown == ""
 				}
 			}
 		}

@@ -70,7 +70,7 @@ func (a *asker) site(s *dwarfloc.Site) {
 	if !a.failed("result", err) {
 		a.variable(v)
 	}
-	again, err := s.Clone()
+	again, err := inside.Clone(s)
 	if !a.failed("clone", err) && again.String() != s.String() {
 		a.fault("wrong", "the clone of %v is %v", s, again)
 	}

@@ -202,13 +202,13 @@ func enough(t *testing.T, what string, n, least int) {
 
 // collect returns the sites of an image that a test wants, in the order of their
 // descriptions.
-func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool) []*dwarfloc.Site {
+func collect(t *testing.T, img *dwarfloc.Image, wanted func(dwarfloc.SiteRef) bool) []*dwarfloc.Site {
 	t.Helper()
 	var mu sync.Mutex
 	var sites []*dwarfloc.Site
-	err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
-		if wanted(s) {
-			c, err := s.Clone() // s is reused
+	err := img.EachSite(context.Background(), nil, func(_ int, r dwarfloc.SiteRef) error {
+		if wanted(r) {
+			c, err := r.Site()
 			if err != nil {
 				return err
 			}

@@ -194,7 +194,7 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*body.Way, error) {
 	var sites []*dwarfloc.Site
 	for i := range p.Sites {
-		if s := &p.Sites[i]; s.Ways > 0 && s.Kind == dwarfloc.SiteInline {
+		if s := &p.Sites[i]; s.Way.Of > 0 && s.Kind == dwarfloc.SiteInline {
 			sites = append(sites, s.Site)
 		}
 	}
