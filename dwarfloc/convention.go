@@ -275,8 +275,25 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 		return true, nil
 	}
 	l.Rule = rule.ABI
+	if located && !s.u.code.GNU() && !covers(&v.Loc, v.Type) {
+		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
+		l.Doubt, v.Because = loc.ReasonContradictory, "the function does not use all of it, and its callers need not pass what it does not use"
+	}
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
+}
+
+// covers reports whether the parts of a location are as large as a type.
+func covers(l *loc.Location, t *types.Type) bool {
+	size, err := t.ByteSize()
+	if l.Kind != loc.KindPieces || err != nil {
+		return true
+	}
+	bits := uint64(0)
+	for i := range l.Pieces {
+		bits += l.Pieces[i].BitSize
+	}
+	return bits >= 8*uint64(size)
 }
 
 // setFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first

@@ -63,6 +63,7 @@ type trace struct {
 	branch  comparison         // what the last branch depends on
 	fields  [8]comparison      // as flags, of processors that have several
 	far     value              // what a register holds that is none of the general ones
+	astray  bool               // nothing was known of an instruction
 }
 
 // comparison is what the flags are from.
@@ -425,7 +426,7 @@ func (t *trace) lose(set Registers) {
 func (t *trace) loseAll() {
 	t.lose(^Registers(0))
 	t.forget()
-	t.flags.valid = false
+	t.flags.valid, t.astray = false, true
 }
 
 // call follows a call that does not preserve some registers. A few of them have its results.
