@@ -265,6 +265,9 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 		return false, nil
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.u.img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
+	case located && !s.u.code.GNU() && !covers(&v.Loc, v.Type):
+		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
+		return false, nil
 	case r.Code != loc.ReasonNone:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
@@ -275,10 +278,6 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 		return true, nil
 	}
 	l.Rule = rule.ABI
-	if located && !s.u.code.GNU() && !covers(&v.Loc, v.Type) {
-		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
-		l.Doubt, v.Because = loc.ReasonContradictory, "the function does not use all of it, and its callers need not pass what it does not use"
-	}
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
 }

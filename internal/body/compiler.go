@@ -92,6 +92,9 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 			hi++
 		}
 		if marked(rows[lo:hi]) {
+			if u.compiler().together {
+				return true, nil
+			}
 			return u.marksBody(rec, rows)
 		}
 	}

@@ -63,7 +63,17 @@ func (s *State) Differs(a, b Number, bits uint8) bool {
 
 // Makes reports whether an instruction on the path computes a number, or loads it from elsewhere than the frame.
 func (s *State) Makes(a Number) bool {
-	return s.made(a.v) || a.v.single() == 0
+	for v := a.v; ; {
+		id := v.single()
+		switch k := &s.t.symbols[id]; {
+		case id == 0 || s.made(v):
+			return true
+		case k.kind == zeroExtended, k.kind == signExtended, k.kind == partly:
+			v = k.of
+		default:
+			return false
+		}
+	}
 }
 
 // made reports whether a number is none of those where the path begins, and no sum of them.

@@ -121,7 +121,7 @@ var Rows = []Row{
 	{
 		Name: "assigned", Because: "the place changes inside another body of the function, and nothing moved the value to it here", Doubt: loc.ReasonReassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Note == Whole && c.Place != Fixed {
+			if c.Compiler != LLVM || c.Note == Whole && c.Place == Computed {
 				return false, nil
 			}
 			a, err := e.Assigned()
@@ -171,7 +171,7 @@ var Rows = []Row{
 	{
 		Name: "differs", Because: "the place differs between the parts of bodies of the function", Doubt: loc.ReasonReassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Note == Whole && c.Place != Fixed {
+			if c.Note == Whole && c.Place == Computed {
 				return false, nil
 			}
 			a, err := e.Assigned()
