@@ -80,7 +80,8 @@ func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
 			continue
 		}
 		is := u.signOf(v.Expr)
-		if last.Expr != nil && !bytes.Equal(last.Expr, v.Expr) {
+		if last.Expr != nil {
+			again := bytes.Equal(last.Expr, v.Expr) // LLVM begins another entry where it has another note, if only of the same place
 			same, differs, err := f.compare(x, &last, &v)
 			switch {
 			case err != nil:
@@ -89,7 +90,7 @@ func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
 				is = sign{}
 			case differs && !is.constant:
 				different = append(different, v.Lo)
-			default:
+			case !again:
 				unknown = append(unknown, v.Lo)
 			}
 		}

@@ -264,8 +264,8 @@ func (e evidence) Made() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	makes, _ := c.Makes(e.v.Loc.Expr.K, e.s.here().addr) // where paths meet, nothing is computed either
-	return makes || c.Why != "", nil
+	computes, _ := c.Computes(e.v.Loc.Expr.K, e.s.here().addr) // where paths meet, nothing is computed either
+	return computes || c.Why != "", nil
 }
 
 func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }

@@ -53,10 +53,9 @@ func (c *Code) Follow(from, to uint64, f func(s *State)) (ok bool) {
 	return true
 }
 
-// Makes reports whether an instruction of the straight code that leads to another makes the number that a register holds there: it is
-// neither what a register or a slot of the frame held where that code begins, nor a sum of those. known is false if the code is not
-// followed, or comes together from several sides.
-func (c *Code) Makes(register uint64, at uint64) (makes, known bool) {
+// Computes reports whether an instruction of the straight code that leads to another computes the number that a register holds there.
+// known is false if the code is not followed, or comes together from several sides.
+func (c *Code) Computes(register uint64, at uint64) (computes, known bool) {
 	from, ok := c.Leading(at)
 	if !ok {
 		return false, false
@@ -64,9 +63,9 @@ func (c *Code) Makes(register uint64, at uint64) (makes, known bool) {
 	end := false
 	known = c.Follow(from, at, func(s *State) {
 		if n, ok := s.Register(register); ok && end {
-			makes = s.Makes(n)
+			computes = s.Computes(n)
 		}
 		end = true
 	})
-	return makes, known
+	return computes, known
 }

@@ -61,13 +61,16 @@ func (s *State) Differs(a, b Number, bits uint8) bool {
 	return !s.t.astray && s.made(a.v) != s.made(b.v)
 }
 
-// Makes reports whether an instruction on the path computes a number, or loads it from elsewhere than the frame.
-func (s *State) Makes(a Number) bool {
+// Computes reports whether an instruction on the path computes a number: it is not one that was there, that was loaded, or that a call
+// returned.
+func (s *State) Computes(a Number) bool {
 	for v := a.v; ; {
 		id := v.single()
 		switch k := &s.t.symbols[id]; {
-		case id == 0 || s.made(v):
+		case id == 0:
 			return true
+		case k.kind == unknownNumber:
+			return id >= s.from
 		case k.kind == zeroExtended, k.kind == signExtended, k.kind == partly:
 			v = k.of
 		default:
@@ -80,7 +83,7 @@ func (s *State) Makes(a Number) bool {
 func (s *State) made(v value) bool {
 	for _, x := range v.terms {
 		switch k := &s.t.symbols[x.sym]; k.kind {
-		case unknownNumber, returnedNumber:
+		case unknownNumber, returnedNumber, calledNumber:
 			if x.sym >= s.from {
 				return true
 			}

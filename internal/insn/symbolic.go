@@ -32,6 +32,7 @@ type symbolKind uint8
 const (
 	unknownNumber  symbolKind = iota
 	returnedNumber            // unknown: a register that a call leaves without a meaning
+	calledNumber              // unknown: a register with a call's result
 	inputRegister             // what a register held where the path begins
 	zeroExtended
 	signExtended
@@ -436,7 +437,11 @@ func (t *trace) call(lost, results Registers) {
 			t.regs[i] = t.symbol(symbol{kind: returnedNumber, which: int32(len(t.symbols))})
 		}
 	}
-	t.lose(results)
+	for i := range t.regs {
+		if results.Has(uint64(i)) {
+			t.regs[i] = t.symbol(symbol{kind: calledNumber, which: int32(len(t.symbols))})
+		}
+	}
 	t.forget()
 	t.flags.valid = false
 }

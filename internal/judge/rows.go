@@ -119,6 +119,15 @@ var Rows = []Row{
 		},
 	},
 	{
+		Name: "made", Because: "an instruction right before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: loc.ReasonReassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Place != Held || c.Entry {
+				return false, nil
+			}
+			return e.Made()
+		},
+	},
+	{
 		Name: "assigned", Because: "the place changes inside another body of the function, and nothing moved the value to it here", Doubt: loc.ReasonReassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Note == Whole && c.Place == Computed {
@@ -155,7 +164,7 @@ var Rows = []Row{
 	{
 		Name: "passed elsewhere", Because: "another body gets a caller's variable as it is, so the function does not begin with an assignment, and no body shows one",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Entry {
+			if c.Compiler != LLVM || c.Entry || c.Place == Computed {
 				return false, nil
 			}
 			if a, err := e.Assigned(); a == Inside || a == Between && c.Place != Computed || err != nil {
