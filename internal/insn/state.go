@@ -92,8 +92,8 @@ func (s *State) made(v value) bool {
 				return true // from a slot of the frame it may be what was there all the time
 			}
 		case zeroExtended, signExtended, partly:
-			if s.made(k.of) {
-				return true
+			if k.bits%8 != 0 || s.made(k.of) {
+				return true // a mask of other than whole bytes is no conversion
 			}
 		}
 	}

@@ -26,6 +26,8 @@ func TestState(t *testing.T) {
 		{what: "counted", code: []string{"48ffc7"}, register: rdi, differs: true, computes: true},                  // inc %rdi
 		{what: "shifted", code: []string{"48c1ef03"}, register: rdi, differs: true, computes: true},                // shr $3,%rdi
 		{what: "shifted to the left, in 32 bits", code: []string{"89f8", "c1e004"}, register: rax, computes: true}, // mov %edi,%eax; shl $4,%eax
+		{what: "masked", code: []string{"83e701"}, register: rdi, differs: true},                                   // and $1,%edi
+		{what: "cut", code: []string{"400fb6c7"}, register: rax},                                                   // movzbl %dil,%eax
 		{what: "spilled", code: []string{"48897c2408"}, register: rsp, slot: 8, same: true},                        // mov %rdi,8(%rsp)
 		{what: "spilled, and read again", code: []string{"48897c2408", "488b442408"}, register: rax, same: true},   // and mov 8(%rsp),%rax
 		{what: "another slot", code: []string{"48897c2408"}, register: rsp, slot: 16},
