@@ -15,7 +15,7 @@ import (
 // enclosing blocks up to the site's function, then among the unit's globals, then
 // among those of all units. Variables of the functions that the site is inlined into
 // are not in scope. An unknown name is not an error: the variable then has the reason
-// loc.ReasonNoSuchVariable.
+// reasons.NoSuchVariable.
 func (s *Site) Lookup(name string) (*Variable, error) {
 	var v *Variable
 	err := s.Image.guard(func() (err error) {

@@ -13,7 +13,7 @@ import (
 
 // GCC's debug information can name stack memory that does not hold the variable yet.
 // The debug information alone does not show that. Two cases are known, and both get
-// the reason loc.ReasonNotStoredYet.
+// the reason reasons.NotStoredYet.
 //
 // First, a structure passed by value in a register has a slot in the frame for its
 // whole scope (DW_OP_fbreg), as if it were there from the start. At the function's first

@@ -56,8 +56,8 @@ type Variable struct {
 	// Bits is the size in bits of the bit-field that a path led to, or 0. Its location is
 	// the value of these bits, zero- or sign-extended.
 	Bits int
-	// Wrong says what the types do not allow, for the reasons loc.ReasonNoSuchMember and
-	// loc.ReasonTypeMismatch; otherwise it is nil.
+	// Wrong says what the types do not allow, for the reasons reasons.NoSuchMember and
+	// reasons.TypeMismatch; otherwise it is nil.
 	Wrong error
 
 	// LowBit is set if only bit 0 of the value at Loc counts. So it is for a truth value
@@ -69,11 +69,14 @@ type Variable struct {
 	Reference bool
 
 	// Elements is the number of elements of which the location has the first one, a number of 8
-	// bytes, if the variable is a probe.StepRange; else its kind is loc.KindNone.
+	// bytes, if the variable is a syntax.StepRange; else its kind is loc.KindNone.
 	Elements loc.Location
 	// OfFunction is set for RoleGiven and RoleGlobal if it depends on parameters or locals of the
 	// function: it is computed from them, or one is an index on the way to it.
 	OfFunction bool
+
+	// Because says what decided whether a parameter is what was passed, or is "".
+	Because string
 
 	Site *Site // where it was looked up
 

@@ -37,7 +37,7 @@ import (
 // the unit only declares comes from another unit, or from Options.TypesOf.
 //
 // An unknown name or an impossible path is not an error but a reason:
-// loc.ReasonNoSuchVariable, or loc.ReasonNoSuchMember or loc.ReasonTypeMismatch with
+// reasons.NoSuchVariable, or reasons.NoSuchMember or reasons.TypeMismatch with
 // details that Wrong returns. Unknown registers and symbols are errors, and so are
 // $params and $vars, which stand for several variables: see dwarfloc.Site.Params and Variables. $comm
 // does not depend on the image: its location is the constant 0.

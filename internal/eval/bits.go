@@ -281,7 +281,7 @@ func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location,
 }
 
 // MissingPart returns the reason of an object with pieces that cannot be read: that of the
-// first one with a reason of its own, else loc.ReasonMissingPiece. It is zero if there are
+// first one with a reason of its own, else reasons.MissingPiece. It is zero if there are
 // none.
 func MissingPart(l *loc.Location) (r loc.Reason) {
 	for i := range l.Pieces {

@@ -475,7 +475,7 @@ func (c *comparer) machine(at string, s *oracle.Site, reg func(uint64) (uint64, 
 // reader does not.
 const NotStoredYet = "parameters on the stack that dwarfloc says are not stored yet"
 
-// notStored returns loc.ReasonNotStoredYet for a parameter that may have it: it is on the
+// notStored returns reasons.NotStoredYet for a parameter that may have it: it is on the
 // stack or computed from there. At a function's entry that is below the stack pointer; at an
 // inlined site it is near the stack or frame pointer, according to a list.
 func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable) loc.ReasonCode {
