@@ -57,7 +57,7 @@ func (s *scanner) optionEnd() int {
 func lazyPoint(before, after string) bool {
 	name, _, ok := strings.Cut(before, "=")
 	switch {
-	case before == "" || strings.ContainsAny(before, white):
+	case before == "" || indexPlain(before, white) >= 0:
 		return false
 	case after == "", isSpace(after[0]):
 		return false

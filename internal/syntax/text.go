@@ -76,6 +76,9 @@ func (p Step) text() string {
 	}
 	if p.Kind == StepRange {
 		to = ".." + p.To.String()
+		if strings.Contains(from, "@") {
+			to = " " + to // a symbol may have periods
+		}
 	}
 	return "[" + from + to + "]"
 }
@@ -162,7 +165,11 @@ func (e *Expr) write(b *strings.Builder) {
 		case KindCast:
 			text = "(" + e.Type.String() + ")" + e.A.operand()
 		default:
-			text = e.A.operand() + e.Name + e.B.operand()
+			text = e.A.operand()
+			if e.A.Kind == KindSymbol && e.A.Number == 0 && (e.Name == "+" || e.Name == "-") {
+				text = "(" + text + ")" // or what follows would be the symbol's offset
+			}
+			text += e.Name + e.B.operand()
 		}
 		if len(e.Path) > 0 {
 			text = "(" + text + ")"
