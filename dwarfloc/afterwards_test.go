@@ -96,7 +96,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// together is a round. usual has the methods that answer their made up arguments with an error.
+// together is a round. usual has the methods that answer arguments of this kind with an error.
 func together(t *testing.T, x kind, round int, usual map[string]bool) {
 	img, err := x.open(x.path)
 	if err != nil {
