@@ -1,6 +1,6 @@
 // Package arch describes processor architectures as data: which DWARF number
 // belongs to which register, what the register is called, and at which byte of
-// struct pt_regs a BPF program finds it. Relocations are in package image, and what
+// struct pt_regs a BPF program finds it. Relocations are in package internal/image, and what
 // instructions do is in internal/insn: CONTRIBUTING.md lists what a new architecture
 // needs.
 package arch

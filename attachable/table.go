@@ -23,6 +23,7 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
@@ -169,7 +170,7 @@ func (t *Table) At(addr uint64) (c Cause) {
 // Of is At for the address of a site. A pack has the answer of its image for the places where bodies begin, if it is a
 // kernel's.
 func (t *Table) Of(s *dwarfloc.Site) Cause {
-	text, known := s.Refused()
+	text, known := inside.Refused(s)
 	if !known {
 		return t.At(s.Addr)
 	}
@@ -194,7 +195,7 @@ func (t *Table) at(addr uint64) Cause {
 	}
 	name, lo, hi, ok := t.img.File.CodeRange(addr)
 	switch {
-	case !ok && t.img.Told() != "":
+	case !ok && inside.AnsweredBy(t.img) != "":
 		return CauseNone
 	case !ok:
 		return causeNotCode

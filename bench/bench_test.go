@@ -17,6 +17,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -77,7 +79,7 @@ func (nothing) Match(string) bool       { return false }
 func (nothing) Literal() (string, bool) { return "", false }
 
 func scan(img *dwarfloc.Image) error {
-	return img.EachSite(context.Background(), nothing{}, func(int, *dwarfloc.Site) error { return nil })
+	return img.EachSite(context.Background(), nothing{}, func(int, dwarfloc.SiteRef) error { return nil })
 }
 
 func scanned(b *testing.B, im image) *dwarfloc.Image {
@@ -241,7 +243,7 @@ func BenchmarkShare(b *testing.B) {
 		img := scanned(b, im)
 		var mu sync.Mutex
 		var sites [][]*dwarfloc.Variable
-		err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
+		err := img.EachSite(context.Background(), nil, func(_ int, s dwarfloc.SiteRef) error {
 			params, err := s.Params()
 			mu.Lock()
 			defer mu.Unlock()
@@ -274,11 +276,11 @@ func BenchmarkWays(b *testing.B) {
 		img := scanned(b, im)
 		var mu sync.Mutex
 		functions := make(map[string]bool)
-		err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
-			if s.Kind != dwarfloc.SiteInline {
+		err := img.EachSite(context.Background(), nil, func(_ int, r dwarfloc.SiteRef) error {
+			if r.Kind != dwarfloc.SiteInline {
 				return nil
 			}
-			s, err := s.Clone()
+			s, err := r.Site()
 			if err != nil {
 				return err
 			}
@@ -294,7 +296,7 @@ func BenchmarkWays(b *testing.B) {
 		before := processorTime(b)
 		for b.Loop() {
 			bodies, several, marked, unknown, in, out = 0, 0, 0, 0, 0, 0
-			err := img.EachWays(context.Background(), func(_ int, _ *dwarfloc.Site, w *dwarfloc.Ways) error {
+			err := inside.EachWays(img, context.Background(), func(_ int, _ *dwarfloc.Site, w *body.Ways) error {
 				mu.Lock()
 				defer mu.Unlock()
 				bodies++
@@ -303,7 +305,7 @@ func BenchmarkWays(b *testing.B) {
 				if len(w.In) > 1 {
 					several++
 				}
-				if slices.ContainsFunc(w.In, func(w dwarfloc.Way) bool { return w.Again }) {
+				if slices.ContainsFunc(w.In, func(w body.Way) bool { return w.Again }) {
 					marked++
 				}
 				if w.Unknown != "" {

@@ -80,12 +80,12 @@ func BenchmarkEvents(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		lost, err := s.Lost()
+		not, err := s.Unreported()
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(hits)/took.Seconds(), "hits/s")
-		b.ReportMetric(100*float64(lost)/float64(lost+uint64(hits)), "%lost")
+		b.ReportMetric(100*float64(not.Lost)/float64(not.Lost+uint64(hits)), "%lost")
 	})
 	b.Run("bpftrace", func(b *testing.B) {
 		bpftrace, err := exec.LookPath("bpftrace")

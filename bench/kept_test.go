@@ -22,18 +22,18 @@ func BenchmarkKept(b *testing.B) {
 		b.Fatal(err)
 	}
 	o := &dwarfloc.Options{CacheDir: b.TempDir()}
-	ask := func(b *testing.B, ways plan.Ways) {
+	ask := func(b *testing.B, entryOnly bool) {
 		img, err := dwarfloc.Open(path, o)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer img.Close()
-		if _, err := plan.New(context.Background(), img, def, plan.Options{Ways: ways}); err != nil {
+		if _, err := plan.New(context.Background(), img, def, plan.Options{EntryOnly: entryOnly}); err != nil {
 			b.Fatal(err)
 		}
 	}
-	ask(b, plan.WaysAll)
-	for name, ways := range map[string]plan.Ways{"entry": plan.WaysEntry, "all": plan.WaysAll} {
+	ask(b, false)
+	for name, ways := range map[string]bool{"entry": true, "all": false} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,6 +13,7 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -65,7 +66,7 @@ type Emitted struct {
 // reason, though not one of the whole value.
 func described(c loc.ReasonCode) bool {
 	switch c {
-	case loc.ReasonOptimizedOut, loc.ReasonNotAtSite, loc.ReasonEntryValueOnly, loc.ReasonDamaged:
+	case reasons.OptimizedOut, reasons.NotAtSite, reasons.EntryValueOnly, reasons.Damaged:
 		return false
 	}
 	return true
@@ -143,7 +144,7 @@ func (c *Counts) sum(tallies []tally) {
 			add(c.ByReason, loc.ReasonCode(r).String(), n)
 		}
 		for r, n := range t.doubts {
-			if r != int(loc.ReasonNone) {
+			if r != int(reasons.None) {
 				add(c.ByDoubt, loc.ReasonCode(r).String(), n)
 			}
 		}
@@ -159,7 +160,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	for i := range sharers {
 		sharers[i] = share.NewSharer(img, share.Options{})
 	}
-	err := img.EachSite(ctx, nil, func(worker int, s *dwarfloc.Site) error {
+	err := img.EachSite(ctx, nil, func(worker int, s dwarfloc.SiteRef) error {
 		params, err := s.Params()
 		if err != nil {
 			return err
@@ -171,7 +172,7 @@ func Measure(ctx context.Context, img *dwarfloc.Image) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Image: img.Path(), BuildID: img.File.BuildID(), Missing: img.Missing()}
+	r := &Report{Image: img.Path(), BuildID: img.BuildID(), Missing: img.Missing()}
 	r.Entry.sum(tallies[dwarfloc.SiteEntry])
 	r.Inline.sum(tallies[dwarfloc.SiteInline])
 	for _, s := range sharers[1:] {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // barWidth is the width of a bar in characters.

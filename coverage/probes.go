@@ -38,7 +38,7 @@ func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
 		return nil, err
 	}
 	found := make([][]uint64, runtime.GOMAXPROCS(0))
-	err = img.EachSite(ctx, nil, func(worker int, s *dwarfloc.Site) error {
+	err = img.EachSite(ctx, nil, func(worker int, s dwarfloc.SiteRef) error {
 		if s.Kind == dwarfloc.SiteInline {
 			found[worker] = append(found[worker], s.Addr)
 		}

@@ -7,16 +7,18 @@ import (
 	"runtime"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // Ways are totals of the places where runs of inlined bodies begin and end: see
-// dwarfloc.Image.Ways.
+// docs/definitions.md.
 type Ways struct {
 	Instances int `json:"instances"` // inlined instances
 	One       int `json:"one_way"`   // of them, those with one way in
 	Several   int `json:"several_ways"`
 	Unknown   int `json:"unknown"` // those the code of which could not be followed
-	Within    int `json:"within"`  // those that are parts of another one: see dwarfloc.Ways
+	Within    int `json:"within"`  // those that are parts of another one: GCC splits functions, and merges equal code
 	// EntryAlone are instances of which a probe where the debug information says that the body
 	// is entered sees each run, and sees it once. EntryNever are those of which it sees none:
 	// no way in is there.
@@ -36,7 +38,7 @@ type Ways struct {
 // error is the cause of ctx if that ends, or about damaged debug information.
 func MeasureWays(ctx context.Context, img *dwarfloc.Image) (*Ways, error) {
 	tallies := make([]Ways, runtime.GOMAXPROCS(0))
-	err := img.EachWays(ctx, func(worker int, s *dwarfloc.Site, w *dwarfloc.Ways) error {
+	err := inside.EachWays(img, ctx, func(worker int, s *dwarfloc.Site, w *body.Ways) error {
 		tallies[worker].add(s, w)
 		return nil
 	})
@@ -50,7 +52,7 @@ func MeasureWays(ctx context.Context, img *dwarfloc.Image) (*Ways, error) {
 	return sum, nil
 }
 
-func (t *Ways) add(s *dwarfloc.Site, w *dwarfloc.Ways) {
+func (t *Ways) add(s *dwarfloc.Site, w *body.Ways) {
 	t.Instances++
 	switch {
 	case w.Within:

@@ -19,7 +19,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // cacheDir returns the directory of elfutils' client: DEBUGINFOD_CACHE_PATH, or .debuginfod_client_cache in

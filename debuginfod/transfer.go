@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // answer is a file that a server sends.

@@ -61,7 +61,7 @@ var snippet = regexp.MustCompile("(?ms)^(?:<!-- snippet(\\(.*?\\)) -->\n)?```go\
 // fault in a snippet.
 func TestSnippets(t *testing.T) {
 	// Importable packages: the module's by their names, and those that the snippets use.
-	paths := map[string]string{"context": "context", "ebpf": "github.com/cilium/ebpf", "asm": "github.com/cilium/ebpf/asm", "fmt": "fmt", "os": "os"}
+	paths := map[string]string{"context": "context", "ebpf": "github.com/cilium/ebpf", "asm": "github.com/cilium/ebpf/asm", "fmt": "fmt", "log": "log", "os": "os"}
 	cmd := exec.Command("go", "list", "-export", "-deps", "-pgo=off", "-f", "{{.ImportPath}} {{.Name}} {{.Export}}", "./...")
 	cmd.Dir = root
 	list, err := cmd.Output()
@@ -272,4 +272,20 @@ func funcName(f *ast.FuncDecl) string {
 		recv = p.X
 	}
 	return types.ExprString(recv) + "." + f.Name.Name
+}
+
+// TestGrammar: the guide has the grammar of package probe's comment, which the tests of the parser read too.
+func TestGrammar(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "probe", "doc.go"), nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, comment, _ := strings.Cut(f.Doc.Text(), "with expressions of C:\n\n")
+	comment, _, _ = strings.Cut(comment, "\n\n")
+	comment = strings.ReplaceAll(strings.TrimPrefix(comment, "\t"), "\n\t", "\n")
+	_, guide, _ := strings.Cut(pages(t)["docs/definitions.md"], "## Grammar\n\n```\n")
+	guide, _, _ = strings.Cut(guide, "\n```")
+	if comment == "" || comment != guide {
+		t.Errorf("the guide has\n%s\nand the package\n%s", guide, comment)
+	}
 }

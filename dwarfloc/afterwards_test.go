@@ -19,8 +19,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/pack"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -207,7 +210,7 @@ func gather(t *testing.T, img *dwarfloc.Image) (out []any, first *dwarfloc.Site)
 	t.Helper()
 	out = []any{img, img.File}
 	ctx := context.Background()
-	list, err := img.List(ctx, nil, nil)
+	list, err := inside.List(img, ctx, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,15 +236,15 @@ func gather(t *testing.T, img *dwarfloc.Image) (out []any, first *dwarfloc.Site)
 			first = s
 		}
 		out = append(out, s, params[0], params[1], params[0].Type, params[1].Type)
-		if r, err := s.Result(); err == nil {
+		if r, err := inside.Result(s); err == nil {
 			out = append(out, r, r.Type)
 		}
 		if s.Inlined() {
-			ways, err := img.Ways(ctx, []*dwarfloc.Site{s})
+			ways, err := inside.Ways(img, ctx, []*dwarfloc.Site{s})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, at := range [][]*dwarfloc.Site{s.WaysIn(&ways[0]), s.WaysOut(&ways[0])} {
+			for _, at := range [][]*dwarfloc.Site{inside.WaysIn(s, &ways[0]), inside.WaysOut(s, &ways[0])} {
 				if len(at) > 0 {
 					out = append(out, at[0])
 				}
@@ -252,7 +255,7 @@ func gather(t *testing.T, img *dwarfloc.Image) (out []any, first *dwarfloc.Site)
 		out = append(out, at)
 	}
 	for _, name := range []string{"struct window", "enum pkt_prio", "u64", "struct page", "int"} {
-		if typ, err := img.NamedType(name); err == nil && typ != nil {
+		if typ, err := inside.ImageType(img, name); err == nil && typ != nil {
 			out = append(out, typ)
 		}
 	}
@@ -267,29 +270,50 @@ type method struct {
 
 // expected reports whether an error is no different from that of an image that is open: about the question alone.
 func (m *method) expected(err error) bool {
-	var told *dwarfloc.NotToldError
-	return errors.As(err, &told) || errors.Is(err, image.ErrNoDWARF) || m.name == "*image.File.FileOffset"
+	return errors.Is(err, dwarfloc.ErrNotDescribed) || errors.Is(err, image.ErrNoDWARF) || m.name == "*image.File.FileOffset"
 }
 
-// methods returns the methods of values but Close, each once for its type.
+// methods returns the methods of values but Close, and the functions of package inside that begin with such a value, each once for its
+// type.
 func methods(values []any) (out []method) {
 	at := make(map[string]int)
+	add := func(name string, of reflect.Value) {
+		i, ok := at[name]
+		if !ok {
+			i, at[name] = len(out), len(out)
+			out = append(out, method{name: name})
+		}
+		out[i].of = append(out[i].of, of)
+	}
+	inner := reflect.ValueOf(hooks.Dwarfloc).Elem()
 	for _, v := range values {
 		of := reflect.ValueOf(v)
 		for j := range of.NumMethod() {
-			name := fmt.Sprintf("%s.%s", of.Type(), of.Type().Method(j).Name)
-			if strings.HasSuffix(name, ".Close") {
-				continue
+			if name := fmt.Sprintf("%s.%s", of.Type(), of.Type().Method(j).Name); !strings.HasSuffix(name, ".Close") {
+				add(name, of.Method(j))
 			}
-			i, ok := at[name]
-			if !ok {
-				i, at[name] = len(out), len(out)
-				out = append(out, method{name: name})
+		}
+		for j := range inner.NumField() {
+			if f := inner.Field(j); f.Type().In(0) == of.Type() {
+				add("inside."+inner.Type().Field(j).Name, bound(f, of))
 			}
-			out[i].of = append(out[i].of, of.Method(j))
 		}
 	}
 	return out
+}
+
+// bound returns a function without its first parameter, which is v.
+func bound(f, v reflect.Value) reflect.Value {
+	var in, out []reflect.Type
+	for i := 1; i < f.Type().NumIn(); i++ {
+		in = append(in, f.Type().In(i))
+	}
+	for i := range f.Type().NumOut() {
+		out = append(out, f.Type().Out(i))
+	}
+	return reflect.MakeFunc(reflect.FuncOf(in, out, false), func(args []reflect.Value) []reflect.Value {
+		return f.Call(append([]reflect.Value{v}, args...))
+	})
 }
 
 // call calls the method of each value, and the iterators that it returns. It returns the first error.
@@ -336,8 +360,8 @@ func argument(ctx context.Context, t reflect.Type, site *dwarfloc.Site) reflect.
 		return reflect.ValueOf(dwarfloc.Name("pkt_hold"))
 	case reflect.TypeFor[dwarfloc.LineMatcher]():
 		return reflect.ValueOf(everyLine{})
-	case reflect.TypeFor[*dwarfloc.Ways]():
-		return reflect.ValueOf(&dwarfloc.Ways{In: []dwarfloc.Way{{Addr: 0x1000, Probe: 0x1000}}})
+	case reflect.TypeFor[*body.Ways]():
+		return reflect.ValueOf(&body.Ways{In: []body.Way{{Addr: 0x1000, Probe: 0x1000}}})
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -4,18 +4,12 @@ import (
 	"context"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// Along returns, for each site of kind SiteInline, others further along the straight code that begins
-// there, in order, up to where the next run begins or this one ends. A probe there is hit by the same
-// runs, and finds the site's values of vars, since no instruction before it changes what their
-// locations depend on. There are none for a site in code that could not be followed, or that has no
-// markers of statements, as clang's: see Ways. vars returns the variables of a site, by its index, and
-// whether what they point to is fetched too.
-//
-// An error is about a file that cannot be read, or damaged debug information, or the cause of ctx.
-func (img *Image) Along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
+// sitesAlong is inside.Along.
+func (img *Image) sitesAlong(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error) {
 	return img.by.along(ctx, sites, vars)
 }
 
@@ -49,10 +43,10 @@ func readsOf(vars []*Variable, memory bool) (reads body.Reads, known bool) {
 		v.Loc.Exprs(func(e *loc.Expr) {
 			e.Walk(func(e *loc.Expr) {
 				switch e.Op {
-				case loc.OpReg:
+				case ops.Reg:
 					known = known && e.K < 64
 					reads.Registers |= 1 << (e.K & 63)
-				case loc.OpDeref, loc.OpText, loc.OpGlob:
+				case ops.Deref, ops.Text, ops.Glob:
 					reads.Memory = true
 				}
 			})

@@ -11,8 +11,12 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/internal/answers"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
 	"github.com/bpfprologue/bpfprologue/internal/radix"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -27,33 +31,34 @@ type answered struct {
 type answeredSite struct {
 	answers.Site
 	source answers.Source
-	ways   Ways
+	ways   body.Ways
 }
 
-// NotToldError is the error of a question that only debug information answers, asked of an image that has
-// something else in its place.
-type NotToldError struct {
-	Path string
-	By   string // what the image has: "a pack", "BTF"
-	What string // what it does not tell: "source lines"
+// ErrNotDescribed is wrapped by the error of a question that only debug information answers, asked of an image that has
+// a pack or BTF in its place.
+var ErrNotDescribed = errors.New("only debug information says that")
+
+// notDescribed is an ErrNotDescribed.
+type notDescribed struct{ path, by, what string }
+
+func (e *notDescribed) Error() string { return e.path + ": " + e.by + " does not tell " + e.what }
+
+func (e *notDescribed) Is(target error) bool { return target == ErrNotDescribed }
+
+// notDescribed returns the error of a question that the source cannot answer: what it does not tell is "source lines", for example.
+func (img *Image) notDescribed(what string) error {
+	return &notDescribed{img.Path(), img.answeredBy(), what}
 }
 
-func (e *NotToldError) Error() string { return e.Path + ": " + e.By + " does not tell " + e.What }
+// answeredBy is inside.AnsweredBy.
+func (img *Image) answeredBy() string { return img.by.name() }
 
-// untold returns the error of a question that the source cannot answer.
-func (img *Image) untold(what string) error {
-	return &NotToldError{Path: img.Path(), By: img.Told(), What: what}
-}
-
-// Told returns what answers for the image in the place of debug information: "a pack", "BTF", or "" if nothing does.
-func (img *Image) Told() string { return img.by.told() }
-
-func (img answered) told() string               { return img.source.What() }
+func (img answered) name() string               { return img.source.What() }
 func (img answered) guard(f func() error) error { return img.guardFiles(f) }
-func (img answered) hasLines() error            { return img.untold("source lines") }
+func (img answered) hasLines() error            { return img.notDescribed("source lines") }
 
 func (img answered) siteAt(context.Context, uint64) (*Site, error) {
-	return nil, img.untold("which body holds an address")
+	return nil, img.notDescribed("which body holds an address")
 }
 
 func (img answered) namedType(name string) (*types.Type, error) {
@@ -61,8 +66,8 @@ func (img answered) namedType(name string) (*types.Type, error) {
 }
 
 // site makes s and w what the source has about a site.
-func (img answered) site(x *answers.Site, s *Site, w *Ways) {
-	a := &answeredSite{Site: *x, source: img.source, ways: publicWays(&x.Ways)}
+func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
+	a := &answeredSite{Site: *x, source: img.source, ways: x.Ways}
 	*w = a.ways
 	*s = Site{
 		Kind: SiteEntry, Addr: x.Addr, View: x.View, DIE: x.Number, Image: img.Image, by: a, described: true, reused: true,
@@ -85,7 +90,7 @@ const atOnce = 1024
 
 // each calls f for each of the source's sites, as SiteList.Each does. Sites are taken in the order of their
 // numbers: what is near is read together.
-func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *Ways) error) error {
+func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i int, s *Site, w *body.Ways) error) error {
 	order := make([]int32, len(numbers))
 	for i := range order {
 		order[i] = int32(i)
@@ -109,7 +114,7 @@ func (img answered) each(ctx context.Context, numbers []uint64, f func(worker, i
 				some = append(some, numbers[i])
 			}
 			var s Site
-			var w Ways
+			var w body.Ways
 			err := img.source.Sites(some, func(i int, x *answers.Site) error {
 				img.site(x, &s, &w)
 				return f(worker, int(which[i]), &s, &w)
@@ -162,7 +167,7 @@ func (img answered) list(ctx context.Context, m Matcher, keep func(s *Site) (boo
 		return &SiteList{l}, err
 	}
 	kept := make([]bool, len(l.numbers))
-	err = img.each(ctx, l.numbers, func(_, i int, s *Site, _ *Ways) (err error) {
+	err = img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) (err error) {
 		kept[i], err = keep(s)
 		return err
 	})
@@ -190,7 +195,7 @@ func (l *answeredList) len() int { return len(l.numbers) }
 
 func (l *answeredList) sites(ctx context.Context) ([]*Site, error) {
 	out := make([]*Site, len(l.numbers))
-	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *Ways) error {
+	err := l.img.each(ctx, l.numbers, func(_, i int, s *Site, _ *body.Ways) error {
 		c := *s
 		c.reused = false
 		out[i] = &c
@@ -199,8 +204,8 @@ func (l *answeredList) sites(ctx context.Context) ([]*Site, error) {
 	return out, err
 }
 
-func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
-	return l.img.each(ctx, l.numbers[from:to], func(worker, i int, s *Site, w *Ways) error {
+func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
+	return l.img.each(ctx, l.numbers[from:to], func(worker, i int, s *Site, w *body.Ways) error {
 		if !ways {
 			w = nil
 		}
@@ -209,7 +214,7 @@ func (l *answeredList) each(ctx context.Context, from, to int, ways bool, f func
 }
 
 // eachSelected calls f for the sites that m selects.
-func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker int, s *Site, w *Ways) error) error {
+func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker int, s *Site, w *body.Ways) error) error {
 	var numbers []uint64
 	err := img.guard(func() (err error) {
 		numbers, err = img.source.List(m)
@@ -218,15 +223,15 @@ func (img answered) eachSelected(ctx context.Context, m Matcher, f func(worker i
 	if err != nil {
 		return err
 	}
-	return img.each(ctx, numbers, func(worker, _ int, s *Site, w *Ways) error { return f(worker, s, w) })
+	return img.each(ctx, numbers, func(worker, _ int, s *Site, w *body.Ways) error { return f(worker, s, w) })
 }
 
 func (img answered) eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
-	return img.eachSelected(ctx, m, func(worker int, s *Site, _ *Ways) error { return f(worker, s) })
+	return img.eachSelected(ctx, m, func(worker int, s *Site, _ *body.Ways) error { return f(worker, s) })
 }
 
-func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error {
-	return img.eachSelected(ctx, nil, func(worker int, s *Site, w *Ways) error {
+func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error {
+	return img.eachSelected(ctx, nil, func(worker int, s *Site, w *body.Ways) error {
 		if s.Kind != SiteInline {
 			return nil
 		}
@@ -234,8 +239,8 @@ func (img answered) eachWays(ctx context.Context, f func(worker int, s *Site, w 
 	})
 }
 
-func (img answered) ways(_ context.Context, sites []*Site) ([]Ways, error) {
-	out := make([]Ways, len(sites))
+func (img answered) ways(_ context.Context, sites []*Site) ([]body.Ways, error) {
+	out := make([]body.Ways, len(sites))
 	for i, s := range sites {
 		if a, ok := s.by.(*answeredSite); ok && s.Kind == SiteInline {
 			out[i] = a.ways
@@ -275,23 +280,22 @@ func (a *answeredSite) problem(s *Site) error {
 	case problem == "" && known:
 		return nil
 	case problem == "":
-		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, ErrNotDecoded, s.Image.Told())
+		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, refusals.NotDecoded, s.Image.answeredBy())
 	}
-	for _, kind := range []error{ErrMidInstruction, ErrHarmful, ErrNotDecoded} {
+	for _, kind := range []error{refusals.MidInstruction, refusals.Harmful, refusals.NotDecoded} {
 		if after, ok := strings.CutPrefix(problem, kind.Error()); ok {
 			place := s.Image.Path()
-			if kind != ErrMidInstruction { // which has it after
+			if kind != refusals.MidInstruction { // which has it after
 				place = fmt.Sprintf("%s: %#x", place, s.Addr)
 			}
 			return fmt.Errorf("%s: %w%s", place, kind, after)
 		}
 	}
-	return fmt.Errorf("%s: %#x: %w: %s", s.Image.Path(), s.Addr, ErrNotDecoded, problem)
+	return fmt.Errorf("%s: %#x: %w: %s", s.Image.Path(), s.Addr, refusals.NotDecoded, problem)
 }
 
-// Refused returns why no kernel takes a probe at the site's address, in the words of package attachable, or "". known is
-// set if the site is of a pack that has the answer, which one has for its sites and for all ways into inlined bodies.
-func (s *Site) Refused() (cause string, known bool) { return s.by.refused(s) }
+// refused is inside.Refused.
+func (s *Site) refused() (cause string, known bool) { return s.by.refused(s) }
 
 func (a *answeredSite) refused(s *Site) (cause string, known bool) {
 	switch {
@@ -308,12 +312,12 @@ func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, er
 	case force || len(a.Leaves) == 0 && a.Kept == "":
 		return nil, false, nil
 	case a.Kept != "":
-		for _, kind := range []error{ErrUnwinding, ErrMovingStack} {
+		for _, kind := range []error{refusals.Unwinding, refusals.MovingStack} {
 			if after, ok := strings.CutPrefix(a.Kept, kind.Error()); ok {
 				return nil, true, fmt.Errorf("%v: %w%s", s, kind, after)
 			}
 		}
-		return nil, true, fmt.Errorf("%v: %w: %s", s, ErrUnwinding, a.Kept)
+		return nil, true, fmt.Errorf("%v: %w: %s", s, refusals.Unwinding, a.Kept)
 	}
 	for _, l := range a.Leaves {
 		at, err := s.returnAt(l.Addr)
@@ -334,7 +338,7 @@ func (a *answeredSite) locate(s *Site, _ string) { s.Symbol, s.Offset = a.Values
 func (a *answeredSite) qualifies(*Site) bool                { return true }
 func (a *answeredSite) qualifiedName(*Site) (string, error) { return a.Qualified, nil }
 func (a *answeredSite) declared(*Site) (string, int, error) { return a.DeclFile, a.DeclLine, nil }
-func (a *answeredSite) body(*Site) Body                     { return Body{In: a.In, Of: a.Of, Depth: a.Depth} }
+func (a *answeredSite) body(*Site) hooks.Body               { return hooks.Body{In: a.In, Of: a.Of, Depth: a.Depth} }
 func (a *answeredSite) begun(s *Site) (*Site, error)        { return s, nil }
 
 func (a *answeredSite) code(_ *Site, addr uint64) ([]byte, error) { return a.Values.Code(addr), nil }
@@ -344,11 +348,11 @@ func (a *answeredSite) named(_ *Site, m Matcher, name string) (bool, error) {
 }
 
 func (a *answeredSite) ranges(s *Site) ([][2]uint64, error) {
-	return nil, s.Image.untold("which code belongs to a body")
+	return nil, s.Image.notDescribed("which code belongs to a body")
 }
 
 func (a *answeredSite) variables(s *Site) ([]*Variable, error) {
-	return nil, s.Image.untold("local variables")
+	return nil, s.Image.notDescribed("local variables")
 }
 
 func (a *answeredSite) namedType(_ *Site, name string) (*types.Type, error) {
@@ -356,7 +360,7 @@ func (a *answeredSite) namedType(_ *Site, name string) (*types.Type, error) {
 }
 
 func (a *answeredSite) enumerator(s *Site, name string) (value int64, found bool, err error) {
-	if v, err := s.by.lookup(s, name); err != nil || v.Reason.Code != loc.ReasonNoSuchVariable {
+	if v, err := s.by.lookup(s, name); err != nil || v.Reason.Code != reasons.NoSuchVariable {
 		return 0, false, err
 	}
 	return a.source.Types().Enumerator(name)
@@ -372,7 +376,7 @@ func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
 		at.Addr, at.View, at.AfterPrologue = a.Start, 0, false
 		at.locateSymbol(s.Function)
 	default:
-		return nil, false, s.Image.untold("where else in a function its arguments are")
+		return nil, false, s.Image.notDescribed("where else in a function its arguments are")
 	}
 	return &at, true, nil
 }
@@ -413,7 +417,7 @@ func (a *answeredSite) lookup(s *Site, name string) (*Variable, error) {
 			return v, nil
 		}
 	}
-	r := loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.Told() + " has no other variables"}
+	r := loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name) + " is no parameter, and " + s.Image.answeredBy() + " has no other variables"}
 	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: r}, nil
 }
 
@@ -428,11 +432,11 @@ func (a *answeredSite) result(s *Site) (*Variable, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Kind == types.Void && v.Reason.Code != loc.ReasonNotDescribed:
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
+	case r.Kind == types.Void && v.Reason.Code != reasons.NotDescribed:
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.TypeMismatch, Detail: returnsNothing}
 		v.Wrong = errors.New(returnsNothing)
 	case s.Kind == SiteExit:
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonOptimizedOut, Detail: answers.ResultOfInlined}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.OptimizedOut, Detail: answers.ResultOfInlined}
 	}
 	return v, nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -175,7 +177,7 @@ func (f *changes) number(s *body.State, e *dw.LocEntry, addr uint64) (body.Numbe
 	at.Addr, at.View = addr, 0
 	var l loc.Location
 	r, err := at.evaluator().locate(e.Expr, "", e.Off, &l)
-	if err != nil || r.Code != loc.ReasonNone {
+	if err != nil || r.Code != reasons.None {
 		return body.Number{}, false
 	}
 	switch l.Kind {
@@ -191,9 +193,9 @@ func (f *changes) number(s *body.State, e *dw.LocEntry, addr uint64) (body.Numbe
 // numberOf returns what an expression is on a path. ok is false if it is more than a sum.
 func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
 	switch e.Op {
-	case loc.OpReg:
+	case ops.Reg:
 		return s.Register(e.K)
-	case loc.OpConst, loc.OpAddr:
+	case ops.Const, ops.Addr:
 		return s.Constant(e.K), true
 	}
 	a, ok := numberOf(s, e.A)
@@ -201,31 +203,31 @@ func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
 		return n, false
 	}
 	switch e.Op {
-	case loc.OpDeref:
+	case ops.Deref:
 		return s.Load(a, 8*e.Size), true
-	case loc.OpZExt:
+	case ops.ZExt:
 		return s.Low(a, 8*e.Size), true
-	case loc.OpSExt:
+	case ops.SExt:
 		return s.Extended(a, 8*e.Size), true
-	case loc.OpNeg:
+	case ops.Neg:
 		return s.Plus(s.Constant(0), a, ^uint64(0)), true
 	}
 	if e.B == nil {
 		return n, false
 	}
 	b, ok := numberOf(s, e.B)
-	constant := e.B.Op == loc.OpConst
+	constant := e.B.Op == ops.Const
 	switch {
 	case !ok:
-	case e.Op == loc.OpAdd:
+	case e.Op == ops.Add:
 		return s.Plus(a, b, 1), true
-	case e.Op == loc.OpSub:
+	case e.Op == ops.Sub:
 		return s.Plus(a, b, ^uint64(0)), true
-	case e.Op == loc.OpMul && constant:
+	case e.Op == ops.Mul && constant:
 		return s.Plus(s.Constant(0), a, e.B.K), true
-	case e.Op == loc.OpShl && constant && e.B.K < 64:
+	case e.Op == ops.Shl && constant && e.B.K < 64:
 		return s.Plus(s.Constant(0), a, 1<<e.B.K), true
-	case e.Op == loc.OpAnd && constant && maskBytes(e.B.K) > 0:
+	case e.Op == ops.And && constant && maskBytes(e.B.K) > 0:
 		return s.Low(a, uint8(8*maskBytes(e.B.K))), true
 	}
 	return n, false

@@ -16,12 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -77,14 +78,14 @@ func everything(t testing.TB, data []byte) (string, error) {
 				everyPart(t, img, s, v, &out)
 			}
 		}
-		v, err := Resolve(s, &probe.Expr{Kind: probe.KindRetval})
+		v, err := Resolve(s, &syntax.Expr{Kind: syntax.KindRetval})
 		if err != nil {
 			_ = checkError(t, err)
 		} else {
 			fmt.Fprintf(&out, "%s: %s\n", s, variableLine(t, img, v))
 		}
 	}
-	if _, err := img.CheckInstructions(sites); err != nil {
+	if _, err := img.checkInstructions(sites); err != nil {
 		_ = checkError(t, err)
 	}
 	for _, s := range sites {
@@ -102,9 +103,9 @@ func everything(t testing.TB, data []byte) (string, error) {
 // a few steps, not all that there are in a kernel.
 func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Builder) {
 	t.Helper()
-	for _, first := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
-		step := probe.Step{Kind: first, Member: "?"}
-		part, err := Follow(v, []probe.Step{step})
+	for _, first := range []syntax.StepKind{syntax.StepDot, syntax.StepArrow, syntax.StepIndex} {
+		step := syntax.Step{Kind: first, Member: "?"}
+		part, err := Follow(v, []syntax.Step{step})
 		if err != nil {
 			_ = checkError(t, err)
 			continue
@@ -115,13 +116,13 @@ func everyPart(t testing.TB, img *Image, s *Site, v *Variable, out *strings.Buil
 		}
 		for _, n := range names[:min(len(names), 4)] {
 			step.Member = n
-			for _, path := range [][]probe.Step{{step}, {step, {Kind: probe.StepIndex, Index: 1}}, {step, {Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: v.Name}}}, {step, step}} {
+			for _, path := range [][]syntax.Step{{step}, {step, {Kind: syntax.StepIndex, Index: 1}}, {step, {Kind: syntax.StepIndex, IndexBy: &syntax.Expr{Name: v.Name}}}, {step, step}} {
 				part, err := Follow(v, path)
 				if err != nil {
 					_ = checkError(t, err)
 					continue
 				}
-				if (part.Reason.Code == loc.ReasonNone) != (part.Loc.Kind != loc.KindNone) {
+				if (part.Reason.Code == reasons.None) != (part.Loc.Kind != loc.KindNone) {
 					t.Fatalf("%s of %s: reason %v and a location that is %v", n, v.Name, part.Reason, part.Loc.Kind)
 				}
 				fmt.Fprintf(out, "\t%s: %s\n", n, variableLine(t, img, part))
@@ -168,7 +169,7 @@ func everyLine(t testing.TB, img *Image, bodies []*Site) string {
 	say("files with lines", len(files), err)
 	names, err := img.SourceFiles(ctx)
 	say("files", len(names), err)
-	img.CompilationDir("a.c")
+	img.compilationDir("a.c")
 	return out.String()
 }
 
@@ -345,7 +346,7 @@ func TestOpenErrors(t *testing.T) {
 			}
 			if strings.Contains(tt.want, "+0x") {
 				var fe *image.FormatError
-				if !errors.As(err, &fe) || fe.Section == "" {
+				if !errors.As(err, &fe) || fe.Section == "" || !errors.Is(err, ErrDamaged) {
 					t.Errorf("%v is no image.FormatError with a section", err)
 				}
 			}

@@ -2,38 +2,15 @@ package dwarfloc
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 )
 
-// ErrMidInstruction is wrapped by the errors of CheckInstructions for an address inside an
-// instruction.
-var ErrMidInstruction = errors.New("the address is inside an instruction")
-
-// ErrNotDecoded is wrapped by the errors of CheckInstructions for an address of which it
-// is not known whether an instruction begins there.
-var ErrNotDecoded = errors.New("it is not known whether an instruction begins there")
-
-// ErrHarmful is wrapped by the errors of CheckInstructions for an instruction at which kernels accept a uprobe that changes what the
-// program computes, ends it, or stops it for seconds.
-var ErrHarmful = errors.New("a probe at this instruction would harm the program")
-
-// CheckInstructions returns, for each site, nil if an instruction begins at its address, or
-// an error that wraps ErrMidInstruction or ErrNotDecoded. The instructions of the function
-// are decoded from its beginning; those of some architectures are not. On amd64 and i386 it is an error that wraps ErrHarmful
-// if the kernel runs the instruction as another one, or repeats the probe.
-//
-// The kernel does not check these for user space: a uprobe inside an instruction changes what
-// the program computes (uprobe_register in kernel/events/uprobes.c takes any offset). It
-// need not be checked whether a jump leads into the middle of what a uprobe replaces: that
-// is one byte on amd64 (UPROBE_SWBP_INSN_SIZE in arch/x86/include/asm/uprobes.h) and one
-// instruction on arm64 (AARCH64_INSN_SIZE in arch/arm64/include/asm/uprobes.h).
-//
-// The second error is about a file that cannot be read, or damaged debug information.
-func (img *Image) CheckInstructions(sites []*Site) ([]error, error) {
+// checkInstructions is inside.CheckInstructions.
+func (img *Image) checkInstructions(sites []*Site) ([]error, error) {
 	out := make([]error, len(sites))
 	if len(sites) == 0 {
 		return out, nil
@@ -84,7 +61,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 		return nil, err
 	}
 	if why != "" {
-		return fmt.Errorf("%s: %#x: %w: % x: %s", img.Path(), s.Addr, ErrHarmful, code, why), nil
+		return fmt.Errorf("%s: %#x: %w: % x: %s", img.Path(), s.Addr, refusals.Harmful, code, why), nil
 	}
 	if f.Why != "" {
 		if s.Kind == SiteEntry && !s.AfterPrologue {
@@ -105,7 +82,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 			}
 			return fmt.Sprintf("%#x", addr)
 		}
-		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", img.Path(), ErrMidInstruction, s.Addr, place(before), place(after)), nil
+		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", img.Path(), refusals.MidInstruction, s.Addr, place(before), place(after)), nil
 	case body.BoundaryUnknown:
 		return s.strange(before, f.Hi)
 	}
@@ -121,7 +98,7 @@ func (s *Site) strange(addr, hi uint64) (problem, err error) {
 	return s.notDecoded("the instruction at %#x does not decode (% x)", addr, code), nil
 }
 
-// notDecoded returns an error that wraps ErrNotDecoded.
+// notDecoded returns an error that wraps refusals.NotDecoded.
 func (s *Site) notDecoded(why string, args ...any) error {
-	return fmt.Errorf("%s: %#x: %w: %s", s.u.img.Path(), s.Addr, ErrNotDecoded, fmt.Sprintf(why, args...))
+	return fmt.Errorf("%s: %#x: %w: %s", s.u.img.Path(), s.Addr, refusals.NotDecoded, fmt.Sprintf(why, args...))
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -259,7 +261,7 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 	case same:
 		return true, nil
 	case late && (k == signatureChanged || k == signatureLocal && !sameRegister(&v.Loc, &l)):
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "in a register that the function sets first"}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
 		return true, nil
 	case k == signatureChanged, k == signatureLocal && located && !sameRegister(&v.Loc, &l):
 		return false, nil
@@ -268,13 +270,13 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 	case located && !s.u.code.GNU() && !covers(&v.Loc, v.Type):
 		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
 		return false, nil
-	case r.Code != loc.ReasonNone:
+	case r.Code != reasons.None:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
 	case located && v.Loc.Kind == loc.KindConstant:
 		// The value that the body assigns first, or the one that all callers pass: then
 		// they need not set the register.
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a constant, and an argument is passed"}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "a constant, and an argument is passed"}
 		return true, nil
 	}
 	l.Rule = rule.ABI
@@ -307,7 +309,7 @@ func (s *Site) setFirst(l *loc.Location) bool {
 	var of body.Registers
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == loc.OpReg && n.K < 64 && n.K != uint64(s.u.img.Arch().SP) && (!framed || n.K != frame) {
+			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(s.u.img.Arch().SP) && (!framed || n.K != frame) {
 				of |= 1 << n.K
 			}
 		})
@@ -320,7 +322,7 @@ func sameRegister(l, reg *loc.Location) bool {
 	found := false
 	if reg.Kind == loc.KindRegister {
 		l.Exprs(func(e *loc.Expr) {
-			e.Walk(func(n *loc.Expr) { found = found || n.Op == loc.OpReg && n.K == reg.Expr.K })
+			e.Walk(func(n *loc.Expr) { found = found || n.Op == ops.Reg && n.K == reg.Expr.K })
 		})
 	}
 	return found
@@ -328,7 +330,7 @@ func sameRegister(l, reg *loc.Location) bool {
 
 // truth reports whether a location is the low bit of another one, for a truth value.
 func truth(v *Variable, l *loc.Location) bool {
-	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != loc.OpAnd {
+	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != ops.And {
 		return false
 	}
 	t, err := v.Type.Resolve()
@@ -336,7 +338,7 @@ func truth(v *Variable, l *loc.Location) bool {
 		return false
 	}
 	e := v.Loc.Expr
-	return e.B.Op == loc.OpConst && e.B.K == 1 && equalLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
+	return e.B.Op == ops.Const && e.B.K == 1 && equalLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
 }
 
 // doubtful reports whether a location at a function's first instruction may be that of a
@@ -344,9 +346,9 @@ func truth(v *Variable, l *loc.Location) bool {
 // reasons, those about a stack frame that is not set up are.
 func doubtful(v *Variable) bool {
 	switch v.Reason.Code {
-	case loc.ReasonNone:
+	case reasons.None:
 		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
-	case loc.ReasonNotAtSite, loc.ReasonNotStoredYet, loc.ReasonContradictory, loc.ReasonEntryValueOnly:
+	case reasons.NotAtSite, reasons.NotStoredYet, reasons.Contradictory, reasons.EntryValueOnly:
 		return true
 	}
 	return false
@@ -377,9 +379,9 @@ func equalLocation(a, b *loc.Location) bool {
 func unextended(e *loc.Expr) *loc.Expr {
 	for e != nil {
 		switch {
-		case e.Op == loc.OpZExt || e.Op == loc.OpSExt:
+		case e.Op == ops.ZExt || e.Op == ops.SExt:
 			e = e.A
-		case e.Op == loc.OpAnd && e.B.Op == loc.OpConst && (e.B.K == 0xff || e.B.K == 0xffff || e.B.K == 0xffffffff):
+		case e.Op == ops.And && e.B.Op == ops.Const && (e.B.K == 0xff || e.B.K == 0xffff || e.B.K == 0xffffffff):
 			e = e.A
 		default:
 			return e

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -61,7 +62,7 @@ int main(void)
 				if v.Located() {
 					text = v.Loc.Text(img.Arch())
 				}
-				if v.Reason.Code == loc.ReasonOptimizedOut || strings.HasPrefix(text, "missing-piece") || strings.HasPrefix(text, "vector-register") {
+				if v.Reason.Code == reasons.OptimizedOut || strings.HasPrefix(text, "missing-piece") || strings.HasPrefix(text, "vector-register") {
 					continue // no fault of the convention
 				}
 				out[s.Function+" "+v.Name] = text

@@ -45,8 +45,8 @@
 //
 // Images are not trusted: offsets, lengths and references are checked, recursion and loops
 // are bounded, and memory is bounded by the size of the file. Damage is an
-// [image.FormatError] that names the section and the offset. If it concerns one variable at
+// an error that wraps [ErrDamaged] and names the section and the offset. If it concerns one variable at
 // one site only, it is that variable's reason. A file that is cut short or written to while
-// it is open is an error that wraps [image.ErrChanged]. The package does not promise to be
+// it is open is an error that wraps [ErrChanged]. The package does not promise to be
 // fast on hostile files.
 package dwarfloc

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // TestElsewhere: if debug information is in files that are not there, queries do not return
@@ -190,7 +190,7 @@ func checkMember(t *testing.T, name, path string, debugDirs ...string) {
 		t.Errorf("%s: %v, %v", name, sites, err)
 		return
 	}
-	v, err := compute.Resolve(sites[0], &probe.Expr{Kind: probe.KindVariable, Name: "s", Path: []probe.Step{{Kind: probe.StepArrow, Member: "b"}}})
+	v, err := compute.Resolve(sites[0], &syntax.Expr{Kind: syntax.KindVariable, Name: "s", Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "b"}}})
 	if err != nil || v.Loc.Text(img.Arch()) != "[%rdi+4]" || v.Type.String() != "int" {
 		t.Errorf("%s: %+v, %v", name, v, err)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -68,17 +70,17 @@ func (u *unit) encoding() eval.Encoding {
 // kernel will load that.
 func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
-	if err == nil && r.Code == loc.ReasonNone && ev.u.Version < 4 && !ev.u.code.GNU() {
+	if err == nil && r.Code == reasons.None && ev.u.Version < 4 && !ev.u.code.GNU() {
 		constantOf(l)
 		for i := range l.Pieces {
 			constantOf(&l.Pieces[i].Loc)
 		}
 	}
-	if err == nil && r.Code == loc.ReasonNone {
+	if err == nil && r.Code == reasons.None {
 		ev.site.Image.preempted.Relocate(ev.site.Image.File, l)
 	}
-	if err == nil && r.Code == loc.ReasonNone && ev.u.img.File.IsRelocatable() {
-		if r = ev.u.img.moduleAddress(l); r.Code != loc.ReasonNone {
+	if err == nil && r.Code == reasons.None && ev.u.img.File.IsRelocatable() {
+		if r = ev.u.img.moduleAddress(l); r.Code != reasons.None {
 			*l = loc.Location{}
 		}
 	}
@@ -114,7 +116,7 @@ func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 	var addr *loc.Expr
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == loc.OpAddr && addr == nil {
+			if n.Op == ops.Addr && addr == nil {
 				addr = n
 			}
 		})
@@ -126,7 +128,7 @@ func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 	if s := img.File.SectionAt(addr.K); s != nil {
 		detail = fmt.Sprintf("%s+%#x", s.Name, addr.K-s.Addr)
 	}
-	return loc.Reason{Code: loc.ReasonModuleAddress, Detail: detail}
+	return loc.Reason{Code: reasons.ModuleAddress, Detail: detail}
 }
 
 // AtEntry reports whether the site is the first instruction of the out-of-line function
@@ -180,7 +182,7 @@ func (ev *evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err er
 }
 
 func unsupported(format string, args ...any) loc.Reason {
-	return loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf(format, args...)}
+	return loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf(format, args...)}
 }
 
 // FrameBase returns the base of DW_OP_fbreg: the value of the function's
@@ -195,10 +197,10 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	}
 	frame := fun.frame
 	if frame.Form == 0 {
-		return nil, loc.Reason{Code: loc.ReasonNoFrameInfo, Detail: "the function has no DW_AT_frame_base"}, nil
+		return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the function has no DW_AT_frame_base"}, nil
 	}
 	if inRegister(frame) {
-		if r, err := ev.frameIsSet(); err != nil || r.Code != loc.ReasonNone {
+		if r, err := ev.frameIsSet(); err != nil || r.Code != reasons.None {
 			return nil, r, err
 		}
 	}
@@ -213,13 +215,13 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 			return nil, loc.Reason{}, err
 		}
 		if c.rule == rule.None {
-			return nil, loc.Reason{Code: loc.ReasonNoFrameInfo, Detail: "the list at DW_AT_frame_base does not cover the site"}, nil
+			return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the list at DW_AT_frame_base does not cover the site"}, nil
 		}
 		expr, sec, off = c.expr, c.sec, c.off
 	}
 	var l loc.Location
 	r, err := ev.evaluate(expr, sec, off, &l)
-	if err != nil || r.Code != loc.ReasonNone {
+	if err != nil || r.Code != reasons.None {
 		return nil, r, err
 	}
 	switch l.Kind {
@@ -227,7 +229,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 		// The prologue sets up the frame pointer: at the function's entry it is still
 		// the caller's. Only the stack pointer is right from the start.
 		if a := ev.Arch; ev.site.here().addr == fun.start && l.Expr.K != uint64(a.SP) {
-			return nil, loc.Reason{Code: loc.ReasonNotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
+			return nil, loc.Reason{Code: reasons.NotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
 		}
 	case loc.KindMemory, loc.KindValue:
 		// Here a register stands for its contents, and a bare expression for its
@@ -252,7 +254,7 @@ func (ev *evaluator) frameIsSet() (loc.Reason, error) {
 	if err != nil || steady {
 		return loc.Reason{}, err
 	}
-	return loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is relative to a stack frame that the function has not set up yet"}, nil
+	return loc.Reason{Code: reasons.NotAtSite, Detail: "it is relative to a stack frame that the function has not set up yet"}, nil
 }
 
 // CallFrame returns the canonical frame address at the site, for DW_OP_call_frame_cfa.
@@ -265,11 +267,11 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	case err != nil:
 		return nil, loc.Reason{}, err
 	case !ok:
-		return nil, loc.Reason{Code: loc.ReasonNoFrameInfo}, nil
+		return nil, loc.Reason{Code: reasons.NoFrameInfo}, nil
 	case rule.Expr != nil:
 		var l loc.Location
 		r, err := ev.evaluate(rule.Expr, ".debug_frame", 0, &l)
-		if err != nil || r.Code != loc.ReasonNone {
+		if err != nil || r.Code != reasons.None {
 			return nil, r, err
 		}
 		if l.Kind != loc.KindMemory {
@@ -277,7 +279,7 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 		}
 		ev.cfaExpr = l.Expr
 	default:
-		if r := eval.CheckRegister(ev.Arch, rule.Reg); r.Code != loc.ReasonNone {
+		if r := eval.CheckRegister(ev.Arch, rule.Reg); r.Code != reasons.None {
 			return nil, r, nil
 		}
 		ev.cfaExpr = ev.Register(rule.Reg, rule.Off)
@@ -287,7 +289,7 @@ func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 
 // constantOf mends LLVM's constants in DWARF 2 and 3, which have no DW_OP_stack_value: the number is the value.
 func constantOf(l *loc.Location) {
-	if l.Kind == loc.KindMemory && l.Expr.Op == loc.OpConst {
+	if l.Kind == loc.KindMemory && l.Expr.Op == ops.Const {
 		*l = loc.Location{Kind: loc.KindConstant, Expr: l.Expr}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -95,7 +96,7 @@ func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
 	switch {
 	case err != nil:
 		return "error " + err.Error()
-	case r.Code != loc.ReasonNone:
+	case r.Code != reasons.None:
 		return r.String()
 	}
 	return l.Kind.String() + " " + l.Text(x.u.img.Arch())

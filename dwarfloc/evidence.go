@@ -13,6 +13,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -118,18 +120,18 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 		depends, computes = depends || p != judge.Fixed, computes || p == judge.Computed
 	}
 	l.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) { depends = depends || n.Op == loc.OpReg || n.Op == loc.OpDeref })
+		e.Walk(func(n *loc.Expr) { depends = depends || n.Op == ops.Reg || n.Op == ops.Deref })
 	})
 	switch l.Kind {
 	case loc.KindMemory:
-		if l.Expr.Op == loc.OpAddr {
+		if l.Expr.Op == ops.Addr {
 			return judge.Global, nil
 		}
 	case loc.KindValue:
 		e := l.Expr
-		for e.Op == loc.OpZExt || e.Op == loc.OpSExt || e.Op == loc.OpAnd && e.B.Op == loc.OpConst {
+		for e.Op == ops.ZExt || e.Op == ops.SExt || e.Op == ops.And && e.B.Op == ops.Const {
 			bytes := int64(e.Size)
-			if e.Op == loc.OpAnd {
+			if e.Op == ops.And {
 				bytes = maskBytes(e.B.K)
 			}
 			if bytes == 0 || bytes < size {
@@ -137,7 +139,7 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 			}
 			e = e.A
 		}
-		computes = computes || e.Op != loc.OpReg && e.Op != loc.OpDeref && e.Op != loc.OpConst && e.Op != loc.OpAddr
+		computes = computes || e.Op != ops.Reg && e.Op != ops.Deref && e.Op != ops.Const && e.Op != ops.Addr
 	}
 	switch {
 	case !depends && l.Kind != loc.KindMemory:
@@ -259,7 +261,7 @@ func (u *unit) isValue(expr []byte) bool {
 func (e evidence) Made() (bool, error) {
 	var registers []uint64
 	e.v.Loc.Exprs(func(x *loc.Expr) {
-		if x.Op == loc.OpReg {
+		if x.Op == ops.Reg {
 			registers = append(registers, x.K)
 		}
 	})
@@ -321,7 +323,7 @@ func (s *Site) updatedInLoop(l *loc.Location, c *chosen) (bool, error) {
 	var used []uint64
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == loc.OpReg && n.K != uint64(s.u.img.Arch().SP) {
+			if n.Op == ops.Reg && n.K != uint64(s.u.img.Arch().SP) {
 				used = append(used, n.K)
 			}
 		})
@@ -368,7 +370,7 @@ func (e evidence) PassedOn() (bool, error) {
 		}
 		var l loc.Location
 		r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
-		if err == nil && r.Code == loc.ReasonNone && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr) {
+		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr) {
 			return true, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
@@ -28,7 +29,7 @@ type worker struct {
 	sel       index.Selector // caches results, so goroutines cannot share one
 	site      Site
 	resolvers resolvers
-	ways      Ways      // of SiteList.Each
+	ways      body.Ways // of SiteList.Each
 	_         [128]byte // so that no cache line is written by two processors
 }
 
@@ -36,7 +37,7 @@ type worker struct {
 // function, then address, view and place in the debug information. Functions without
 // a site are left out.
 func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
-	l, err := img.List(ctx, m, nil)
+	l, err := img.siteList(ctx, m, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +47,28 @@ func (img *Image) Sites(ctx context.Context, m Matcher) ([]*Site, error) {
 // EachSite calls f for all sites of the functions that m selects, from several goroutines
 // at once and in no particular order. worker is less than GOMAXPROCS, and no two calls
 // with the same worker overlap. Code that a linker merged has a site for each of its
-// descriptions. EachSite walks a whole image without keeping it in memory: s is reused
-// after f returns. Clone s to keep it, or to get its names.
-func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
-	return img.by.eachSite(ctx, m, f)
+// descriptions. EachSite walks a whole image without keeping it in memory: see SiteRef.
+func (img *Image) EachSite(ctx context.Context, m Matcher, f func(worker int, r SiteRef) error) error {
+	return img.by.eachSite(ctx, m, func(worker int, s *Site) error {
+		return f(worker, SiteRef{Kind: s.Kind, Addr: s.Addr, View: s.View, DIE: s.DIE, s: s})
+	})
 }
+
+// SiteRef refers to a site until the function that EachSite calls with it returns.
+type SiteRef struct {
+	Kind SiteKind // SiteEntry or SiteInline
+	Addr uint64   // link-time address
+	View uint64   // location view number at the address; 0 at an entry
+	DIE  uint64   // offset in .debug_info of the function's or the inlined instance's entry
+
+	s *Site // reused
+}
+
+// Params is Site.Params. The variables are valid until the function returns; those of Site are valid longer, and take more memory.
+func (r SiteRef) Params() ([]*Variable, error) { return r.s.Params() }
+
+// Site returns the site, which may be kept.
+func (r SiteRef) Site() (*Site, error) { return r.s.keptCopy() }
 
 func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error {
 	// A caller that wants all sites seldom needs their symbols.

@@ -3,6 +3,8 @@ package dwarfloc
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -44,10 +46,10 @@ func (ev *evaluator) misusesFrame(l *loc.Location, t *types.Type) bool {
 // frameAddress reports whether an expression is a fixed place in the stack frame: the stack
 // pointer, or the register that the canonical frame address is relative to, plus a number.
 func (ev *evaluator) frameAddress(e *loc.Expr) bool {
-	if e != nil && e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
+	if e != nil && e.Op == ops.Add && e.B.Op == ops.Const {
 		e = e.A
 	}
-	if e == nil || e.Op != loc.OpReg {
+	if e == nil || e.Op != ops.Reg {
 		return false
 	}
 	frame, ok := ev.site.u.img.code.FramePointer()
@@ -57,20 +59,20 @@ func (ev *evaluator) frameAddress(e *loc.Expr) bool {
 // frameArithmetic reports whether an expression, without what it reads from memory, does
 // other arithmetic on a frame address than adding and aligning.
 func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
-	if e == nil || e.Op == loc.OpDeref || e.Op == loc.OpReg || e.Op == loc.OpConst {
+	if e == nil || e.Op == ops.Deref || e.Op == ops.Reg || e.Op == ops.Const {
 		return false
 	}
 	switch e.Op {
-	case loc.OpMul, loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod, loc.OpOr, loc.OpXor, loc.OpShl, loc.OpShr, loc.OpShra, loc.OpNeg, loc.OpNot:
+	case ops.Mul, ops.Div, ops.UDiv, ops.Mod, ops.UMod, ops.Or, ops.Xor, ops.Shl, ops.Shr, ops.Shra, ops.Neg, ops.Not:
 		if ev.frameAddress(unextended(e.A)) || ev.frameAddress(unextended(e.B)) {
 			return true
 		}
-	case loc.OpZExt, loc.OpSExt:
+	case ops.ZExt, ops.SExt:
 		if int(e.Size) < ev.Arch.WordSize && ev.frameAddress(unextended(e.A)) {
 			return true // a part of an address is none
 		}
-	case loc.OpAnd:
-		if e.B.Op == loc.OpConst && int64(e.B.K) >= 0 && ev.frameAddress(unextended(e.A)) && e.B.K != 0xffffffff {
+	case ops.And:
+		if e.B.Op == ops.Const && int64(e.B.K) >= 0 && ev.frameAddress(unextended(e.A)) && e.B.K != 0xffffffff {
 			return true
 		}
 	}
@@ -85,7 +87,7 @@ func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
 func numberAsAddress(l *loc.Location, word int) bool {
 	switch l.Kind {
 	case loc.KindMemory:
-		return (l.Expr.Op == loc.OpZExt || l.Expr.Op == loc.OpSExt) && int(l.Expr.Size) < word
+		return (l.Expr.Op == ops.ZExt || l.Expr.Op == ops.SExt) && int(l.Expr.Size) < word
 	case loc.KindPieces:
 		return slices.ContainsFunc(l.Pieces, func(p loc.Piece) bool { return numberAsAddress(&p.Loc, word) })
 	}
@@ -106,7 +108,7 @@ func shiftedOut(l *loc.Location) bool {
 	case loc.KindPieces:
 		for i := range l.Pieces {
 			if p := &l.Pieces[i]; p.Loc.Kind == loc.KindValue && alwaysZero(p.Loc.Expr) {
-				p.Loc, p.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: nothingLeft}
+				p.Loc, p.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: nothingLeft}
 			}
 		}
 	}
@@ -118,7 +120,7 @@ const nothingLeft = "all bits of the value are shifted out"
 // alwaysZero reports whether an expression is 0 though it depends on the machine.
 func alwaysZero(e *loc.Expr) bool {
 	depends := false
-	e.Walk(func(n *loc.Expr) { depends = depends || n.Op == loc.OpReg || n.Op == loc.OpDeref })
+	e.Walk(func(n *loc.Expr) { depends = depends || n.Op == ops.Reg || n.Op == ops.Deref })
 	return depends && possibleOnes(e) == 0
 }
 
@@ -131,23 +133,23 @@ func possibleOnes(e *loc.Expr) uint64 {
 		}
 		return 1<<(8*size) - 1
 	}
-	by := func() (uint64, bool) { return e.B.K, e.B.Op == loc.OpConst && e.B.K < 64 }
+	by := func() (uint64, bool) { return e.B.K, e.B.Op == ops.Const && e.B.K < 64 }
 	switch e.Op {
-	case loc.OpConst:
+	case ops.Const:
 		return e.K
-	case loc.OpDeref:
+	case ops.Deref:
 		return low(e.Size)
-	case loc.OpZExt:
+	case ops.ZExt:
 		return possibleOnes(e.A) & low(e.Size)
-	case loc.OpAnd:
+	case ops.And:
 		return possibleOnes(e.A) & possibleOnes(e.B)
-	case loc.OpOr, loc.OpXor:
+	case ops.Or, ops.Xor:
 		return possibleOnes(e.A) | possibleOnes(e.B)
-	case loc.OpShl:
+	case ops.Shl:
 		if n, ok := by(); ok {
 			return possibleOnes(e.A) << n
 		}
-	case loc.OpShr:
+	case ops.Shr:
 		if n, ok := by(); ok {
 			return possibleOnes(e.A) >> n
 		}

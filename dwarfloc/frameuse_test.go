@@ -5,6 +5,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -13,28 +15,28 @@ func TestShiftedOut(t *testing.T) {
 	var b eval.Builder
 	rbx := b.Register(3, 0)
 	low := b.Extend(rbx, 1, false)
-	or := func(e *loc.Expr) *loc.Expr { return &loc.Expr{Op: loc.OpOr, A: e, B: b.Const(0)} }
+	or := func(e *loc.Expr) *loc.Expr { return &loc.Expr{Op: ops.Or, A: e, B: b.Const(0)} }
 	shift := func(op loc.Op, e *loc.Expr, n uint64) *loc.Expr { return &loc.Expr{Op: op, A: e, B: b.Const(n)} }
 	for _, x := range []struct {
 		e    *loc.Expr
 		want bool
 	}{
-		{shift(loc.OpShr, or(shift(loc.OpShl, low, 16)), 48), true},
-		{shift(loc.OpShr, or(shift(loc.OpShl, low, 48)), 48), false},
-		{shift(loc.OpShr, or(shift(loc.OpShl, rbx, 16)), 48), false},
-		{shift(loc.OpShr, low, 8), true},
-		{shift(loc.OpShra, low, 8), false}, // not looked into
-		{shift(loc.OpShr, b.Const(1), 8), false},
-		{&loc.Expr{Op: loc.OpAnd, A: low, B: b.Const(0x100)}, true},
-		{&loc.Expr{Op: loc.OpXor, A: low, B: b.Const(0x100)}, false},
-		{&loc.Expr{Op: loc.OpShr, A: &loc.Expr{Op: loc.OpDeref, Size: 2, A: rbx}, B: b.Const(16)}, true},
+		{shift(ops.Shr, or(shift(ops.Shl, low, 16)), 48), true},
+		{shift(ops.Shr, or(shift(ops.Shl, low, 48)), 48), false},
+		{shift(ops.Shr, or(shift(ops.Shl, rbx, 16)), 48), false},
+		{shift(ops.Shr, low, 8), true},
+		{shift(ops.Shra, low, 8), false}, // not looked into
+		{shift(ops.Shr, b.Const(1), 8), false},
+		{&loc.Expr{Op: ops.And, A: low, B: b.Const(0x100)}, true},
+		{&loc.Expr{Op: ops.Xor, A: low, B: b.Const(0x100)}, false},
+		{&loc.Expr{Op: ops.Shr, A: &loc.Expr{Op: ops.Deref, Size: 2, A: rbx}, B: b.Const(16)}, true},
 	} {
 		l := loc.Location{Kind: loc.KindValue, Expr: x.e}
 		if got := shiftedOut(&l); got != x.want {
 			t.Errorf("%s: %v, want %v", l.Text(arch.ByName("amd64")), got, x.want)
 		}
 		l = loc.Location{Kind: loc.KindPieces, Pieces: []loc.Piece{{BitSize: 8, Loc: l}}}
-		if shiftedOut(&l) || (l.Pieces[0].Reason.Code == loc.ReasonContradictory) != x.want {
+		if shiftedOut(&l) || (l.Pieces[0].Reason.Code == reasons.Contradictory) != x.want {
 			t.Errorf("%s: as a piece: %v", l.Text(arch.ByName("amd64")), l.Pieces[0].Reason)
 		}
 	}

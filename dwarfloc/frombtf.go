@@ -6,9 +6,9 @@ import (
 	"os"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // BTFOptions says what is known of a kernel or a module apart from its debug information.
@@ -33,7 +33,7 @@ type BTFOptions struct {
 
 // FromBTF makes an image of what the BTF of a kernel says. Its sites are entries of functions, without any inlined
 // instance: runs of inlined bodies are not seen. Arguments are where the calling convention says (rule.ABIBTF), for
-// functions that the compiler may have changed there are reasons. The error is an *image.FormatError if the BTF is
+// functions that the compiler may have changed there are reasons. The error wraps ErrDamaged if the BTF is
 // damaged.
 func FromBTF(o BTFOptions) (*Image, error) {
 	t, f, err := answers.NewBTF((*answers.BTFInput)(&o))

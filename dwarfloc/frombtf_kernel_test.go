@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -45,7 +46,7 @@ func kernelBTF(t *testing.T, img *dwarfloc.Image) *dwarfloc.Image {
 		}
 		fmt.Fprintf(&text, "%016x %s %s\n", s.Value, kind, s.Name)
 	}
-	out, err := dwarfloc.FromBTF(dwarfloc.BTFOptions{Path: "btf", BTF: section, Arch: img.Arch(), Symbols: &text, BuildID: img.File.BuildID()})
+	out, err := dwarfloc.FromBTF(dwarfloc.BTFOptions{Path: "btf", BTF: section, Arch: img.Arch(), Symbols: &text, BuildID: img.BuildID()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func compareBTF(t *testing.T, img *dwarfloc.Image) *btfComparison {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(have) > 0 && have[0].Reason.Code == loc.ReasonNotDescribed {
+		if len(have) > 0 && have[0].Reason.Code == reasons.NotDescribed {
 			c.unknown += len(have)
 			continue
 		}

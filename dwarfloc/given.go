@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -12,8 +14,8 @@ import (
 
 // What a definition names that is not a variable of the program.
 
-// Frame returns what tells one call of a function from others: $frame of a definition.
-func (s *Site) Frame() (v *Variable, err error) {
+// frameVariable is inside.Frame.
+func (s *Site) frameVariable() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.frame()
 		return err
@@ -23,7 +25,7 @@ func (s *Site) Frame() (v *Variable, err error) {
 
 func (s *Site) frame() (*Variable, error) {
 	cfa, steady, r, err := s.by.frame(s)
-	if err != nil || r.Code != loc.ReasonNone {
+	if err != nil || r.Code != reasons.None {
 		return given("frame", loc.Location{}, r), err
 	}
 	return given("frame", loc.Location{Kind: loc.KindValue, Expr: cmp.Or(steady, cfa)}, r), nil
@@ -31,15 +33,14 @@ func (s *Site) frame() (*Variable, error) {
 
 func (debugInfo) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error) {
 	ev := s.evaluator()
-	if cfa, r, err = ev.CallFrame(); err == nil && r.Code == loc.ReasonNone && s.u.code.IsGo() {
+	if cfa, r, err = ev.CallFrame(); err == nil && r.Code == reasons.None && s.u.code.IsGo() {
 		steady = ev.steadyFrame(cfa)
 	}
 	return cfa, steady, r, err
 }
 
-// ReturnAddress returns the address to which the site's function returns: where it is called, or inlined ($caller of a
-// definition).
-func (s *Site) ReturnAddress() (v *Variable, err error) {
+// returnAddress is inside.ReturnAddress.
+func (s *Site) returnAddress() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.caller()
 		return err
@@ -49,8 +50,8 @@ func (s *Site) ReturnAddress() (v *Variable, err error) {
 
 func (s *Site) caller() (*Variable, error) {
 	if s.Inlined() {
-		v := s.Image.Memory("caller", s.Addr)
-		if v.Reason.Code == loc.ReasonNone {
+		v := s.Image.memoryAt("caller", s.Addr)
+		if v.Reason.Code == reasons.None {
 			v.Loc.Kind = loc.KindValue
 		}
 		return v, nil
@@ -60,10 +61,10 @@ func (s *Site) caller() (*Variable, error) {
 	switch {
 	case a.Link == 0:
 		cfa, _, r, err := s.by.frame(s)
-		if err != nil || r.Code != loc.ReasonNone {
+		if err != nil || r.Code != reasons.None {
 			return given("caller", loc.Location{}, r), err
 		}
-		at := b.Binary(loc.OpAdd, cfa, b.Const(-uint64(a.StackArgs)))
+		at := b.Binary(ops.Add, cfa, b.Const(-uint64(a.StackArgs)))
 		v := given("caller", loc.Location{Kind: loc.KindMemory, Expr: at}, loc.Reason{})
 		v.OfFunction = true
 		return v, nil
@@ -79,23 +80,23 @@ func (s *Site) caller() (*Variable, error) {
 // callers need only one type.
 func given(name string, l loc.Location, r loc.Reason) *Variable {
 	v := &Variable{Name: name, Role: RoleGiven, Type: types.WordType, Entries: 1, Reason: r}
-	if r.Code == loc.ReasonNone {
+	if r.Code == reasons.None {
 		v.Loc = l
 		v.Loc.Rule = rule.Given
 	}
 	return v
 }
 
-// Memory returns the memory at a link-time address as a variable with a name.
-func (img *Image) Memory(name string, addr uint64) *Variable {
+// memoryAt is inside.Memory.
+func (img *Image) memoryAt(name string, addr uint64) *Variable {
 	if img.File.IsRelocatable() {
-		return given(name, loc.Location{}, loc.Reason{Code: loc.ReasonModuleAddress})
+		return given(name, loc.Location{}, loc.Reason{Code: reasons.ModuleAddress})
 	}
-	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpAddr, K: addr}}, loc.Reason{})
+	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: ops.Addr, K: addr}}, loc.Reason{})
 }
 
-// Data returns the memory offset bytes after a symbol, as the image's own code finds it.
-func (img *Image) Data(symbol string, offset uint64) (*Variable, error) {
+// dataAt is inside.Data.
+func (img *Image) dataAt(symbol string, offset uint64) (*Variable, error) {
 	addr, ok, err := img.symbolAddress(symbol)
 	if err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (img *Image) Data(symbol string, offset uint64) (*Variable, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: no symbol %q", img.Path(), symbol)
 	}
-	v := img.Memory("@"+symbol, addr+offset)
+	v := img.memoryAt("@"+symbol, addr+offset)
 	err = img.guard(func() error {
 		img.preempted.Relocate(img.File, &v.Loc)
 		return nil

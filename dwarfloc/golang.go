@@ -1,13 +1,15 @@
 package dwarfloc
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -30,20 +32,16 @@ func (ev *evaluator) steadyFrame(cfa *loc.Expr) *loc.Expr {
 	end := ev.Deref(ev.Register(r, stackHi), 8)
 	// A stack has at most 1 GB (runtime.maxstacksize), and structures of goroutines are
 	// hundreds of bytes apart.
-	return ev.Binary(loc.OpAdd, ev.Binary(loc.OpShl, ev.Register(r, 0), ev.Const(22)), ev.Binary(loc.OpSub, end, cfa))
+	return ev.Binary(ops.Add, ev.Binary(ops.Shl, ev.Register(r, 0), ev.Const(22)), ev.Binary(ops.Sub, end, cfa))
 }
 
 // goroutine has the DWARF numbers of the registers that point to the current goroutine.
 var goroutine = map[string]uint64{"amd64": 14, "arm64": 28}
 
-// ErrMovingStack is wrapped by the error of Returns for a function whose return cannot be
-// probed.
-var ErrMovingStack = errors.New("a return probe would end the program, because Go moves stacks")
-
 // goReturns is Returns for a function of Go.
 func (s *Site) goReturns() (out []*Site, err error) {
 	if !s.u.img.code.Decodes() {
-		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, ErrMovingStack, s.u.img.Arch().Name)
+		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, refusals.MovingStack, s.u.img.Arch().Name)
 	}
 	ranges, err := s.u.Extent(&s.pcs)
 	if err != nil {
@@ -55,7 +53,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 			return nil, err
 		}
 		if f.Why != "" {
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, ErrMovingStack, f.Why)
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, refusals.MovingStack, f.Why)
 		}
 		ends, strange, known, err := f.Returns()
 		if err != nil {
@@ -66,7 +64,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 			if err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, ErrMovingStack, why)
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, refusals.MovingStack, why)
 		}
 		for _, addr := range ends {
 			ret, err := s.returnAt(addr)
@@ -77,7 +75,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, ErrMovingStack)
+		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.MovingStack)
 	}
 	return out, nil
 }
@@ -113,7 +111,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 			if s.Symbol == "" {
 				// Only symbols tell assembler's wrappers of Go functions, which return results
 				// on the stack, from the functions themselves.
-				place, reason = loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "the image has no symbol for the function, which says by which of Go's conventions it returns"}
+				place, reason = loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "the image has no symbol for the function, which says by which of Go's conventions it returns"}
 			}
 			if isResult && (name == "" || text == name) {
 				return &Variable{Name: "$retval", Role: RoleGiven, Type: t, Loc: place, Reason: reason, Entries: 1}, true, nil

@@ -15,6 +15,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -53,7 +55,7 @@ func listing(t testing.TB, img *Image) string {
 			fmt.Fprintf(&b, "  %s: %s: ", v.Name, v.Type)
 			if v.Loc.Kind != loc.KindNone {
 				fmt.Fprintf(&b, "%s %s (%s)", v.Loc.Kind, v.Loc.Text(img.Arch()), v.Loc.Rule)
-				if d := v.Loc.Doubt; d != loc.ReasonNone {
+				if d := v.Loc.Doubt; d != reasons.None {
 					fmt.Fprintf(&b, " ~%s", d)
 				}
 				if !v.Located() {
@@ -227,10 +229,10 @@ func checkSlots(t *testing.T, img *Image, s *Site) {
 			continue
 		}
 		off := int64(0)
-		if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
+		if e.Op == ops.Add && e.B.Op == ops.Const {
 			e, off = e.A, int64(e.B.K)
 		}
-		if e.Op == loc.OpReg && e.K == sp && off < int64(img.Arch().StackArgs) {
+		if e.Op == ops.Reg && e.K == sp && off < int64(img.Arch().StackArgs) {
 			t.Errorf("%s: %s is at %s, where the function has stored nothing yet", s, v.Name, v.Loc.Text(img.Arch()))
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -44,7 +44,7 @@ var questions = []struct {
 		return err
 	}},
 	{"EachSite", true, func(a asked) error {
-		return a.img.EachSite(context.Background(), nil, func(_ int, s *Site) error {
+		return a.img.EachSite(context.Background(), nil, func(_ int, s SiteRef) error {
 			_, err := s.Params()
 			return err
 		})
@@ -87,7 +87,7 @@ var questions = []struct {
 		return err
 	}},
 	{"CompilationDir", false, func(a asked) error {
-		a.img.CompilationDir("queue.c")
+		a.img.compilationDir("queue.c")
 		return nil
 	}},
 	{"SiteAt", true, func(a asked) error {
@@ -112,13 +112,13 @@ var questions = []struct {
 		return err
 	}},
 	{"Site.At", true, func(a asked) error {
-		_, _, err := a.site.At(1)
+		_, _, err := a.site.atOffset(1)
 		return err
 	}},
 	{"Site.Clone", true, func(a asked) error {
 		s := *a.site
 		s.described = false
-		_, err := s.Clone()
+		_, err := s.keptCopy()
 		return err
 	}},
 	{"Site.String", false, func(a asked) error {
@@ -128,11 +128,11 @@ var questions = []struct {
 		return nil
 	}},
 	{"Site.Resolve", true, func(a asked) error {
-		_, err := Resolve(a.site, &probe.Expr{Name: a.v.Name, Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
+		_, err := Resolve(a.site, &syntax.Expr{Name: a.v.Name, Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "len"}}})
 		return err
 	}},
 	{"Site.Resolve of a result", true, func(a asked) error {
-		_, err := Resolve(a.site, &probe.Expr{Kind: probe.KindRetval})
+		_, err := Resolve(a.site, &syntax.Expr{Kind: syntax.KindRetval})
 		return err
 	}},
 	{"SymbolAddresses", true, func(a asked) error {
@@ -199,7 +199,7 @@ func copyOf(t *testing.T, name string, warm bool) (a asked, path string) {
 	}
 	a.v, a.typ = params[0], params[0].Type
 	for name, x := range map[string]**types.Type{"u64": &a.typedef, "struct window": &a.record} {
-		if *x, err = a.img.NamedType(name); err != nil || *x == nil {
+		if *x, err = a.img.typeNamed(name); err != nil || *x == nil {
 			t.Fatalf("%s: %v, %v", name, *x, err)
 		}
 	}

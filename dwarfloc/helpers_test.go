@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 // What package compute does: see compute_test.go.
 var (
-	Follow    func(v *Variable, path []probe.Step) (*Variable, error)
-	Resolve   func(s *Site, e *probe.Expr) (*Variable, error)
+	Follow    func(v *Variable, path []syntax.Step) (*Variable, error)
+	Resolve   func(s *Site, e *syntax.Expr) (*Variable, error)
 	Pointee   func(v *Variable) (*Variable, error)
 	MembersOf func(v *Variable) []string // that the type does have, of a path that named another
 )

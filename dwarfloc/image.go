@@ -9,28 +9,29 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Image is one ELF file with its DWARF. Several
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
-	File  *image.File // the ELF file
+	File  *image.File // the ELF file, for this module's packages
 	d     *dw.Data    // nil, as is the index, where something else answers
 	index *index.Index
-	dwarf *types.DWARF
+	dwarf typesource.DWARF[types.Type]
 	by    imageSource // what answers
 	o     Options
 	lost  *MissingError // see Missing
@@ -76,10 +77,18 @@ type Options struct {
 	// KernelTypes, if not nil, returns the BTF of the kernel that a pack is of (/sys/kernel/btf/vmlinux), if the pack has
 	// left out the types that are there.
 	KernelTypes func() ([]byte, error)
-	// MaxUnpacked, DebugDirs and FindDebug are those of image.Options.
+	// MaxUnpacked bounds how many bytes compressed sections, and a file that is compressed as a
+	// whole, may unpack to in all. 0 means 24 MiB and 32 times what they are unpacked from, which
+	// no compiler's output reaches.
 	MaxUnpacked uint64
-	DebugDirs   []string
-	FindDebug   func(buildID string) (path string, err error)
+	// DebugDirs are the directories below which separate debug information is looked for, in this order:
+	// by build ID in .build-id, and by the file's own path. nil means /usr/lib/debug; an empty list
+	// that is not nil means that only the file's own directory is looked into.
+	DebugDirs []string
+	// FindDebug, if not nil, is called with the build ID of a file that has no debug information, if
+	// DebugDirs have none either. It returns the path of a file that does, or an error, which Open
+	// then wraps. See debuginfod.Client.Finder.
+	FindDebug func(buildID string) (path string, err error)
 }
 
 func (o *Options) image() *image.Options {
@@ -93,8 +102,8 @@ func (o *Options) image() *image.Options {
 // decompresses and relocates sections; the debug information is scanned by the first
 // query that needs it.
 //
-// The error wraps image.ErrNotELF if the file is not ELF, and image.ErrNoDWARF if it has no
-// debug information; it is an *image.FormatError if a section is damaged.
+// The error wraps ErrNotELF if the file is not ELF, ErrNoDWARF if it has no
+// debug information, and ErrDamaged if a section is damaged.
 func Open(path string, o *Options) (*Image, error) {
 	f, err := image.Open(path, o.image())
 	if err != nil {
@@ -165,11 +174,11 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Guard: img.guardFiles, Changed: img.Changed, ReadAside: img.readAside,
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
-	var other *types.DWARF
+	var other typesource.DWARF[types.Type]
 	if img.o.TypesOf != nil {
 		other = img.o.TypesOf.dwarf
 	}
-	img.dwarf = types.NewDWARF(img.index, types.DWARFOptions{
+	img.dwarf = typesource.NewDWARF(img.index, typesource.DWARFOptions[types.Type]{
 		BigEndian: f.BigEndian(), Other: other, Guard: img.guard, Prepare: func() error { return img.prepare(false) },
 	})
 	return img, nil
@@ -215,8 +224,8 @@ func (img *Image) Path() string { return img.File.Path() }
 // Close releases the file: at once, or when the last call that is under way in another goroutine has
 // ended. Such calls, and those that need the file after that, return an error that wraps
 // [os.ErrClosed], of sites, variables and types too. What has been read stays valid. Methods without an
-// error then answer with what they know, as [Type.String] says, or with a part, as [image.File.Symbols]
-// does: Changed returns the error.
+// error then answer with what they know, as [Type.String] says, or with a part: Changed
+// returns the error.
 func (img *Image) Close() error {
 	err := img.File.Close()
 	if img.index != nil {
@@ -240,7 +249,9 @@ func (img *Image) guardFiles(f func() error) error {
 	return img.File.Guard(f)
 }
 
-// Changed is image.File.Changed, for the image that completes types too.
+// Changed returns an error that wraps ErrChanged if a file of the image, or of the one that completes its types, was truncated or
+// written to since it was opened, or os.ErrClosed if it was closed. It takes a system call, so call it once, at the end of a longer
+// operation.
 func (img *Image) Changed() error {
 	if other := img.o.TypesOf; other != nil {
 		return cmp.Or(img.File.Changed(), other.Changed())
@@ -251,7 +262,7 @@ func (img *Image) Changed() error {
 // prepare finds the units.
 func (img *Image) prepare(symbols bool) error {
 	if img.index == nil {
-		return img.untold("what is not about its own functions")
+		return img.notDescribed("what is not about its own functions")
 	}
 	if err := img.index.Prepare(symbols); err != nil {
 		return err
@@ -307,7 +318,7 @@ type unit struct {
 	passed   sync.Map // what passedOn returned, by function
 
 	chain   atomic.Pointer[chain]           // the last one that was read
-	checked atomic.Pointer[body.Boundaries] // the last one of CheckInstructions that nobody uses now
+	checked atomic.Pointer[body.Boundaries] // the last one of checkInstructions that nobody uses now
 }
 
 // releaseEach is after how many bytes of forgotten units the pages of the file are given back too.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 )
@@ -62,15 +63,15 @@ func TestSitesAreInCode(t *testing.T) {
 			for _, s := range lines {
 				check("line", s)
 			}
-			ways, err := img.Ways(t.Context(), sites)
+			ways, err := img.waysOfSites(t.Context(), sites)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, s := range sites {
-				for _, in := range s.WaysIn(&ways[i]) {
+				for _, in := range s.waysIn(&ways[i]) {
 					check("way in", in)
 				}
-				for _, out := range s.WaysOut(&ways[i]) {
+				for _, out := range s.waysOut(&ways[i]) {
 					check("way out", out)
 				}
 			}
@@ -90,7 +91,7 @@ func TestNamelessHaveNoWays(t *testing.T) {
 	if sites, err := img.Sites(t.Context(), nil); len(sites) != 1 || err != nil {
 		t.Errorf("%v, %v", sites, err)
 	}
-	err := img.EachWays(t.Context(), func(_ int, s *Site, _ *Ways) error {
+	err := img.eachWithWays(t.Context(), func(_ int, s *Site, _ *body.Ways) error {
 		t.Errorf("%v has ways", s)
 		return nil
 	})

@@ -129,7 +129,7 @@ func TestKeptOtherSections(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := keptImage(t, "basic-gcc12-O0-dwarf5.elf", Options{CacheDir: dir})
-	b.index.O.Key = a.File.BuildID()
+	b.index.O.Key = a.BuildID()
 	if err := b.index.Scan(context.Background()); err != nil || b.index.Kept != nil {
 		t.Errorf("the scan of another image was used (%v)", err)
 	}
@@ -145,9 +145,9 @@ func TestCacheLimit(t *testing.T) {
 		if err := img.index.Scan(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, img.File.BuildID())
+		ids = append(ids, img.BuildID())
 		old := time.Now().Add(time.Duration(i-10) * time.Hour)
-		if err := os.Chtimes(filepath.Join(dir, img.File.BuildID()+index.KeptSuffix), old, old); err != nil {
+		if err := os.Chtimes(filepath.Join(dir, img.BuildID()+index.KeptSuffix), old, old); err != nil {
 			t.Fatal(err)
 		}
 	}

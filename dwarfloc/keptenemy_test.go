@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
 	"github.com/bpfprologue/bpfprologue/internal/store"
@@ -235,7 +236,7 @@ func allSaid(img *Image) (string, error) {
 			return "", err
 		}
 	}
-	if err := img.EachWays(context.Background(), func(int, *Site, *Ways) error { return nil }); err != nil {
+	if err := img.eachWithWays(context.Background(), func(int, *Site, *body.Ways) error { return nil }); err != nil {
 		return "", err
 	}
 	names, err := img.FunctionNames(context.Background())

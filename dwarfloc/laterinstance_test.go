@@ -67,7 +67,7 @@ func TestLaterInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := sitesOf(t, img, "inner", 2)
-	ways, err := img.Ways(t.Context(), found)
+	ways, err := img.waysOfSites(t.Context(), found)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -432,10 +432,8 @@ func (img *Image) describeLines(sites []*Site) ([]*Site, error) {
 	return sites, img.Changed()
 }
 
-// CompilationDir returns the directory that a relative path in the debug information
-// is relative to: that of the unit whose main source file it is, or else that of the
-// first unit that has one.
-func (img *Image) CompilationDir(file string) string {
+// compilationDir is inside.CompilationDir.
+func (img *Image) compilationDir(file string) string {
 	dir := ""
 	if img.by.hasLines() != nil {
 		return dir

@@ -21,7 +21,7 @@ type SiteList struct{ by siteLister }
 type siteLister interface {
 	len() int
 	sites(ctx context.Context) ([]*Site, error)
-	each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error
+	each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error
 }
 
 // dwarfList is a list of sites that the debug information describes.
@@ -51,13 +51,13 @@ type found struct {
 
 // List returns the sites of the functions that m selects and that keep, if it is not nil,
 // accepts. Several goroutines call keep at once, with sites as EachSite passes them.
-func (img *Image) List(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
+func (img *Image) siteList(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
 	return img.by.list(ctx, m, keep)
 }
 
 func (img dwarfImage) list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error) {
 	all := make([][]found, runtime.GOMAXPROCS(0))
-	err := img.EachSite(ctx, m, func(worker int, s *Site) error {
+	err := img.by.eachSite(ctx, m, func(worker int, s *Site) error {
 		if keep != nil {
 			if ok, err := keep(s); err != nil || !ok {
 				return err
@@ -147,24 +147,20 @@ func (l *SiteList) Sites(ctx context.Context) ([]*Site, error) { return l.by.sit
 func (l *dwarfList) sites(ctx context.Context) ([]*Site, error) {
 	out := make([]*Site, l.len())
 	err := l.eachUnit(ctx, 0, l.len(), func(w *index.Scanner, own *worker, sites []int32) error {
-		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *Ways) (err error) {
-			out[i], err = s.Clone()
+		return l.eachOf(w, own, &l.img.units[l.at[sites[0]].unit], sites, false, func(_, i int, s *Site, _ *body.Ways) (err error) {
+			out[i], err = s.keptCopy()
 			return err
 		})
 	})
 	return out, err
 }
 
-// Each calls f for the sites with numbers from from to to-1, in several goroutines and unit by
-// unit, as EachSite does: worker is less than GOMAXPROCS, and no two calls with the same worker
-// overlap; s and w are reused after f returns, but all fields of s are set. w are its ways if ways is
-// set, and else nil: they are found once for all sites of a unit, and kept. Each is not for
-// several goroutines.
-func (l *SiteList) Each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+// each is inside.EachOf.
+func (l *SiteList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
 	return l.by.each(ctx, from, to, ways, f)
 }
 
-func (l *dwarfList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+func (l *dwarfList) each(ctx context.Context, from, to int, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
 	return l.eachUnit(ctx, from, to, func(w *index.Scanner, own *worker, sites []int32) error {
 		u := &l.img.units[l.at[sites[0]].unit]
 		defer u.forget()
@@ -202,7 +198,7 @@ func (l *dwarfList) eachUnit(ctx context.Context, from, to int, f func(w *index.
 }
 
 // eachOf is Each for sites of one unit.
-func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *Ways) error) error {
+func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
 	if err := w.Open(u.Unit); err != nil {
 		return err
 	}
@@ -227,7 +223,7 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 		if err := s.by.describe(s); err != nil {
 			return err
 		}
-		var at *Ways
+		var at *body.Ways
 		for ways && at == nil {
 			known.next(&own.ways)
 			if l.byUnit[next] == l.at[i] {
@@ -248,7 +244,7 @@ func (l *dwarfList) findWays(u *unit) error {
 	var c *body.Code
 	packed := []byte{}
 	for _, at := range l.byUnit[l.from[u.Number]:l.from[u.Number+1]] {
-		var ways Ways
+		var ways body.Ways
 		if u.Recs[at.rec].Flags&index.Inlined != 0 {
 			var err error
 			if top := u.code.Outermost(at.rec); c == nil || c.Top != top {
@@ -256,7 +252,7 @@ func (l *dwarfList) findWays(u *unit) error {
 					return err
 				}
 			}
-			if ways, err = waysOf(c, at.rec); err != nil {
+			if ways, err = c.Ways(at.rec); err != nil {
 				return err
 			}
 		}
@@ -275,7 +271,7 @@ const (
 )
 
 // appendWays appends ways in a compact form.
-func appendWays(b []byte, w *Ways) []byte {
+func appendWays(b []byte, w *body.Ways) []byte {
 	flags := byte(0)
 	if w.Within {
 		flags |= packedWithin
@@ -294,7 +290,7 @@ func appendWays(b []byte, w *Ways) []byte {
 		b = binary.AppendVarint(b, int64(a-last))
 		last = a
 	}
-	for _, ways := range [...][]Way{w.In, w.Out} {
+	for _, ways := range [...][]body.Way{w.In, w.Out} {
 		b = binary.AppendUvarint(b, uint64(len(ways)))
 		for i := range ways {
 			x := &ways[i]
@@ -324,7 +320,7 @@ func appendWays(b []byte, w *Ways) []byte {
 type packedWays struct{ b bin.Reader }
 
 // next reads into w, whose memory it uses.
-func (p *packedWays) next(w *Ways) {
+func (p *packedWays) next(w *body.Ways) {
 	flags := p.b.U8()
 	w.Within, w.Unknown = flags&packedWithin != 0, ""
 	if flags&packedUnknown != 0 {
@@ -337,12 +333,12 @@ func (p *packedWays) next(w *Ways) {
 		last += uint64(int64(u>>1) ^ -int64(u&1))
 		return last
 	}
-	for _, ways := range [...]*[]Way{&w.In, &w.Out} {
+	for _, ways := range [...]*[]body.Way{&w.In, &w.Out} {
 		n := p.b.ULEB()
 		*ways = (*ways)[:0]
 		for range n {
 			flags := p.b.U8()
-			x := Way{Again: flags&packedAgain != 0}
+			x := body.Way{Again: flags&packedAgain != 0}
 			x.Addr, x.Probe, x.View = address(), address(), p.b.ULEB()
 			if flags&packedBefore != 0 {
 				x.Before = make([]uint64, p.b.ULEB())

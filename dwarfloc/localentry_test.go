@@ -23,7 +23,7 @@ func TestInsideLocalEntry(t *testing.T) {
 			t.Errorf("%s: at %#x, resolved at %#x", s, s.Addr, s.here().addr)
 		}
 		for _, off := range []uint64{0, 8, 12, 16} {
-			at, ok, err := s.At(off)
+			at, ok, err := s.atOffset(off)
 			if err != nil || !ok {
 				continue
 			}

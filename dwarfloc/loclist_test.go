@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -39,7 +40,7 @@ func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
 	var l loc.Location
 	r, err := site.evaluator().locate(c.expr, c.sec, c.off, &l)
 	dwarftest.Must(err)
-	if r.Code != loc.ReasonNone {
+	if r.Code != reasons.None {
 		return r.String()
 	}
 	return c.rule.String() + " " + l.Text(u.img.Arch())

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -14,7 +15,7 @@ import (
 // enclosing blocks up to the site's function, then among the unit's globals, then
 // among those of all units. Variables of the functions that the site is inlined into
 // are not in scope. An unknown name is not an error: the variable then has the reason
-// loc.ReasonNoSuchVariable.
+// reasons.NoSuchVariable.
 func (s *Site) Lookup(name string) (*Variable, error) {
 	var v *Variable
 	err := s.Image.guard(func() (err error) {
@@ -120,15 +121,15 @@ func (at *visible) lookup(name string) (*Variable, error) {
 		v, err := s.variable(&y, ev)
 		if v != nil {
 			v.Role = RoleGlobal
-			if v.Reason == (loc.Reason{Code: loc.ReasonOptimizedOut}) && y.decl {
+			if v.Reason == (loc.Reason{Code: reasons.OptimizedOut}) && y.decl {
 				v.Reason.Detail = "it is declared, and no unit of the image defines it"
 			}
 		}
 		return v, err
 	case elsewhere:
-		return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
+		return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: reasons.NotAtSite, Detail: "it is declared in a block that does not hold the site"}}, nil
 	}
-	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: loc.ReasonNoSuchVariable, Detail: strconv.Quote(name)}}, nil
+	return &Variable{Name: name, Role: RoleLocal, Type: types.VoidType, Reason: loc.Reason{Code: reasons.NoSuchVariable, Detail: strconv.Quote(name)}}, nil
 }
 
 // names returns the sorted names of the parameters and locals in scope at the site.

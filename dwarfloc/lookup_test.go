@@ -6,9 +6,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -66,7 +66,7 @@ func TestPointee(t *testing.T) {
 		t.Fatalf("%d sites, %v", len(sites), err)
 	}
 	v, err := sites[0].Lookup("cur")
-	if err != nil || v.Reason.Code != loc.ReasonImplicitPointer {
+	if err != nil || v.Reason.Code != reasons.ImplicitPointer {
 		t.Fatalf("cur: %v, %v", v.Reason, err)
 	}
 	o, err := compute.Pointee(v)

@@ -14,7 +14,7 @@ import (
 func TestPanic(t *testing.T) {
 	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
 	ctx := context.Background()
-	err := img.EachSite(ctx, nil, func(int, *dwarfloc.Site) error { panic("a bug") })
+	err := img.EachSite(ctx, nil, func(int, dwarfloc.SiteRef) error { panic("a bug") })
 	if err == nil || !strings.HasPrefix(err.Error(), "internal error: a bug\n") {
 		t.Errorf("got %v", err)
 	}

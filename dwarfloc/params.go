@@ -9,8 +9,7 @@ import (
 )
 
 // Params returns the function's parameters in order, as they are at the site. A
-// parameter that the site's own entry leaves out was optimized away. For a site passed
-// by EachSite, the parameters are valid until the callback returns.
+// parameter that the site's own entry leaves out was optimized away.
 func (s *Site) Params() (out []*Variable, err error) {
 	if s.reused {
 		return s.by.params(s) // EachSite has called guard

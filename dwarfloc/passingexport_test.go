@@ -10,7 +10,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -136,7 +138,7 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 		if err != nil {
 			continue
 		}
-		if v, err = at.Lookup("v"); err == nil && v.Reason.Code != loc.ReasonNotAtSite {
+		if v, err = at.Lookup("v"); err == nil && v.Reason.Code != reasons.NotAtSite {
 			break
 		}
 	}
@@ -162,9 +164,9 @@ func verdictOf(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown b
 	switch {
 	case unknown:
 		return "not known"
-	case v.Reason.Code == loc.ReasonVectorRegister && r.Code == loc.ReasonVectorRegister:
+	case v.Reason.Code == reasons.VectorRegister && r.Code == reasons.VectorRegister:
 		return "equal, in vector registers"
-	case r.Code == loc.ReasonUnsupported:
+	case r.Code == reasons.Unsupported:
 		return "not known"
 	case v.Loc.Kind == loc.KindNone:
 		return "not compared: DWARF has " + v.Reason.Code.String()
@@ -177,17 +179,17 @@ func verdictOf(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown b
 		return "equal"
 	case equal:
 		return "not compared: DWARF has nothing that is used"
-	case v.Loc.Rule != rule.View && v.Reason.Code == loc.ReasonMissingPiece && v.raw.u.code.GNU():
+	case v.Loc.Rule != rule.View && v.Reason.Code == reasons.MissingPiece && v.raw.u.code.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
 	case img.File.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && equalExpr(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning
-	case l.Kind == loc.KindMemory && l.Expr.Op == loc.OpDeref && v.Loc.Kind == loc.KindMemory && equalExpr(l.Expr.A, v.Loc.Expr):
+	case l.Kind == loc.KindMemory && l.Expr.Op == ops.Deref && v.Loc.Kind == loc.KindMemory && equalExpr(l.Expr.A, v.Loc.Expr):
 		return "equal, by address, of which DWARF has the slot" // clang
 	case atHome(img, l, &v.Loc):
 		return "equal, by the slot that the caller has for it" // GCC stores it there later
 	case v.Loc.Rule == rule.Whole && v.Loc.Kind == loc.KindMemory && l.Kind == loc.KindMemory && aboveBy(&v.Loc, l, uint64(img.Arch().SP)) > 0:
 		return "not compared: on the stack as it is later" // clang, with variable arguments
-	case v.Loc.Rule == rule.Whole && l.Kind == loc.KindMemory && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == loc.OpReg && img.Arch().SP != uint16(v.Loc.Expr.K):
+	case v.Loc.Rule == rule.Whole && l.Kind == loc.KindMemory && v.Loc.Kind == loc.KindMemory && v.Loc.Expr.Op == ops.Reg && img.Arch().SP != uint16(v.Loc.Expr.K):
 		// GCC has a structure that is passed by address where the body keeps the address, as if that were so at the entry.
 		return "not compared: by address, which DWARF has where it is later"
 	}
@@ -197,10 +199,10 @@ func verdictOf(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown b
 // aboveBy returns by how many bytes a slot of the stack is above another one.
 func aboveBy(a, b *loc.Location, sp uint64) int64 {
 	offset := func(e *loc.Expr) (int64, bool) {
-		if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
-			return int64(e.B.K), e.A.Op == loc.OpReg && e.A.K == sp
+		if e.Op == ops.Add && e.B.Op == ops.Const {
+			return int64(e.B.K), e.A.Op == ops.Reg && e.A.K == sp
 		}
-		return 0, e.Op == loc.OpReg && e.K == sp
+		return 0, e.Op == ops.Reg && e.K == sp
 	}
 	one, ok := offset(a.Expr)
 	two, too := offset(b.Expr)
@@ -291,7 +293,7 @@ func (m random) bytes(l *loc.Location, size int) []int {
 	}
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue:
-		if l.Expr.Op == loc.OpConst {
+		if l.Expr.Op == ops.Const {
 			break
 		}
 		if v, ok := exprtest.Value(m, l.Expr); ok {
@@ -311,7 +313,7 @@ func (m random) bytes(l *loc.Location, size int) []int {
 			if at+n > size || p.BitSize%8 != 0 {
 				break
 			}
-			if p.Reason.Code == loc.ReasonNone {
+			if p.Reason.Code == reasons.None {
 				copy(out[at:], m.bytes(&p.Loc, n))
 			}
 			at += n

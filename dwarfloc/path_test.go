@@ -8,8 +8,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -55,23 +55,23 @@ func newAccessTypes(far ...dwarftest.Attr) *accessTypes {
 }
 
 // steps parses "->next.v[2]".
-func steps(text string) []probe.Step {
-	var out []probe.Step
+func steps(text string) []syntax.Step {
+	var out []syntax.Step
 	for text != "" {
-		kind, cut := probe.StepDot, 1
+		kind, cut := syntax.StepDot, 1
 		if strings.HasPrefix(text, "->") {
-			kind, cut = probe.StepArrow, 2
+			kind, cut = syntax.StepArrow, 2
 		} else if text[0] == '[' {
 			end := strings.IndexByte(text, ']')
 			var n int64
 			must1(fmt.Sscan(text[1:end], &n))
-			out = append(out, probe.Step{Kind: probe.StepIndex, Index: n})
+			out = append(out, syntax.Step{Kind: syntax.StepIndex, Index: n})
 			text = text[end+1:]
 			continue
 		}
 		text = text[cut:]
 		end := strings.IndexAny(text+".", ".-[")
-		out = append(out, probe.Step{Kind: kind, Member: text[:end]})
+		out = append(out, syntax.Step{Kind: kind, Member: text[:end]})
 		text = text[end:]
 	}
 	return out
@@ -155,7 +155,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s%s: got %s, want %s", tt.name, tt.path, got, tt.want)
 		}
 	}
-	by, err := Follow(byName["p"], append(steps("->v"), probe.Step{Kind: probe.StepIndex, IndexBy: &probe.Expr{Name: "i"}}))
+	by, err := Follow(byName["p"], append(steps("->v"), syntax.Step{Kind: syntax.StepIndex, IndexBy: &syntax.Expr{Name: "i"}}))
 	if err != nil || by.Loc.Text(img.Arch()) != "[%rdi+8 + (s32(%rbp) * 4)]" {
 		t.Errorf("an index by variable: %s, %v", by.Loc.Text(img.Arch()), err)
 	}
@@ -209,8 +209,8 @@ func TestCircularMembers(t *testing.T) {
 	}}
 	img := testImage(t, []dwarftest.CU{{Version: 5, Root: dwarftest.Root(self, f)}})
 	s := sitesOf(t, img, "f", 1)[0]
-	v, err := Resolve(s, &probe.Expr{Name: "p", Path: []probe.Step{{Member: "none"}}})
-	if err != nil || v.Reason.Code != loc.ReasonNoSuchMember {
+	v, err := Resolve(s, &syntax.Expr{Name: "p", Path: []syntax.Step{{Member: "none"}}})
+	if err != nil || v.Reason.Code != reasons.NoSuchMember {
 		t.Errorf("%v, %v", v, err)
 	}
 }

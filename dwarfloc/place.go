@@ -5,10 +5,11 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -56,7 +57,7 @@ func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *types.Type, er
 	if !errors.As(err, &fe) {
 		return err
 	}
-	v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
+	v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Damaged, Detail: err.Error()}
 	return nil
 }
 
@@ -95,7 +96,7 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		v.Loc.Rule = rule.Constant
 		return nil
 	case x.location.Form == 0:
-		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut}
+		v.Reason = loc.Reason{Code: reasons.OptimizedOut}
 		return nil
 	case x.location.IsBlock():
 		*c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: rule.Whole}
@@ -105,33 +106,33 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 			return err
 		}
 		if c.rule == rule.None {
-			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite}
+			v.Reason = loc.Reason{Code: reasons.NotAtSite}
 			if !c.others {
-				v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "its location list is empty"}
+				v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: "its location list is empty"}
 			}
 			return nil
 		}
 		if c.rule == rule.LaterView && (!s.bindsLater(x) || !x.u.code.TracksAssignments()) {
-			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "it begins at a later line of this address"}
+			v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
 	}
 	if s.early {
 		if _, own := x.u.inFrame(x.location, s.fun.frame); own {
-			v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function's prologue has not stored it yet"}
+			v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "the function's prologue has not stored it yet"}
 			return nil
 		}
 	}
 	v.raw = rawLocation{c.expr, ev.u, c.sec, c.off}
 	l := &v.Loc
 	r, err := ev.locate(c.expr, c.sec, c.off, l)
-	if err == nil && r.Code == loc.ReasonNone && c.rule == rule.Whole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
+	if err == nil && r.Code == reasons.None && c.rule == rule.Whole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
 		r, err = ev.frameIsSet()
 	}
-	if err == nil && r.Code == loc.ReasonNone {
+	if err == nil && r.Code == reasons.None {
 		r = ev.notStored(l, v.Type, x, c)
 	}
-	if err != nil || r.Code != loc.ReasonNone {
+	if err != nil || r.Code != reasons.None {
 		v.Loc, v.Reason = loc.Location{}, r
 		return err
 	}
@@ -140,24 +141,24 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 	}
 	l.Rule = c.rule
 	if x.u.code.GNU() && ev.narrowed(c.expr, l, v.Type) == unclear {
-		l.Doubt = loc.ReasonContradictory
+		l.Doubt = reasons.Contradictory
 	}
 	if !x.u.code.GNU() && ev.misusesFrame(l, v.Type) {
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}
 	if !x.u.code.GNU() && numberAsAddress(l, ev.Arch.WordSize) {
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: "a number of fewer bits than an address has, as an address"}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "a number of fewer bits than an address has, as an address"}
 		return nil
 	}
 	if !x.u.code.GNU() && shiftedOut(l) {
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonContradictory, Detail: nothingLeft}
+		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: nothingLeft}
 		return nil
 	}
 	switch {
 	case l.Kind == loc.KindImplicitPointer:
-		v.Reason = loc.Reason{Code: loc.ReasonImplicitPointer}
-	case eval.MissingPart(l).Code != loc.ReasonNone:
+		v.Reason = loc.Reason{Code: reasons.ImplicitPointer}
+	case eval.MissingPart(l).Code != reasons.None:
 		if err := ev.fillPadding(l, v.Type); err != nil {
 			return err
 		}

@@ -1,8 +1,7 @@
 package dwarfloc
 
-// Pointee returns the whole object that implicit pointers with a target (loc.Location.Target) point to: the pointer was
-// optimized away, but often its object was not.
-func (s *Site) Pointee(target uint64) (v *Variable, err error) {
+// pointee is inside.Pointee.
+func (s *Site) pointee(target uint64) (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.by.pointee(s, target)
 		return err

@@ -63,10 +63,8 @@ func (s *Site) Place() string {
 	return text
 }
 
-// Named reports whether a matcher selects one of the names that the site's function goes by: with all
-// namespaces and classes around it or with the innermost ones only, with a space after a comma or
-// without, and without the implementations that Rust numbers.
-func (s *Site) Named(m Matcher) (bool, error) {
+// namedBy is inside.Named.
+func (s *Site) namedBy(m Matcher) (bool, error) {
 	name, err := s.QualifiedName()
 	if err != nil || qualify.Matches(m, name) {
 		return err == nil, err
@@ -138,7 +136,7 @@ func (img dwarfImage) qualifiedNames(ctx context.Context) ([]string, error) {
 		root int32
 	}
 	seen := make(map[key]struct{})
-	err = img.EachSite(ctx, nil, func(_ int, s *Site) error {
+	err = img.by.eachSite(ctx, nil, func(_ int, s *Site) error {
 		if root := s.u.Recs[s.rec].Root; root >= 0 {
 			mu.Lock()
 			_, known := seen[key{s.u, root}]

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 )
 
 // reassignedImage has bodies inlined at 0x10, in two ranges as an unrolled loop leaves them,
@@ -127,7 +127,7 @@ func TestReassigned(t *testing.T) {
 	}
 	for i, s := range sitesOf(t, img, "chain", 2) { // the first has a register that nothing computes before, the second one constant
 		v, err := s.Lookup("n")
-		if err != nil || (v.Loc.Doubt == loc.ReasonReassigned) != (i == 1) {
+		if err != nil || (v.Loc.Doubt == reasons.Reassigned) != (i == 1) {
 			t.Errorf("n of the instance of an instance at %#x: %v, %s, %v; doubt %v", s.Addr, v.Reason, v.Loc.Text(img.Arch()), err, v.Loc.Doubt)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/answers"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -16,11 +17,8 @@ import (
 // returnsNothing is the reason for the result of a function without one.
 const returnsNothing = "the function returns nothing"
 
-// Result returns the result of the site's function, as it is right after the function
-// has returned, or at one of the sites of Returns, by the calling convention: in one or two
-// registers, or in memory at an address that is returned. A result that the function may have
-// lost has a reason instead.
-func (s *Site) Result() (v *Variable, err error) {
+// result is inside.Result.
+func (s *Site) result() (v *Variable, err error) {
 	err = s.Image.guard(func() error {
 		v, err = s.by.result(s)
 		return err
@@ -49,16 +47,16 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		return nil, err
 	}
 	if r.Kind == types.Void {
-		v.Reason = loc.Reason{Code: loc.ReasonTypeMismatch, Detail: returnsNothing}
+		v.Reason = loc.Reason{Code: reasons.TypeMismatch, Detail: returnsNothing}
 		v.Wrong = errors.New(returnsNothing)
 		return v, nil
 	}
 	if s.jumps {
-		v.Reason = loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function ends with a jump to another, which returns the result"}
+		v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "the function ends with a jump to another, which returns the result"}
 		return v, nil
 	}
 	if s.Kind == SiteExit {
-		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: answers.ResultOfInlined}
+		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: answers.ResultOfInlined}
 		return v, nil
 	}
 	nocall, external, err := s.u.callable(e)
@@ -70,23 +68,23 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		if c != "" {
 			detail = "a clone (" + strings.Trim(c, ".") + ") may have lost its result"
 		}
-		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: detail}
+		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: detail}
 		return v, nil
 	}
 	if !external && !s.resultUsed() {
-		v.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
+		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
 	if v.Loc, v.Reason, err = abi.Returned(t, s.u.Lang, s.Image.machine()); err != nil {
 		return nil, err
 	}
-	if v.Reason.Code == loc.ReasonVectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
+	if v.Reason.Code == reasons.VectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
 		variadic, err := isVariadic(e)
 		if err != nil {
 			return nil, err
 		}
 		if variadic {
-			v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}
+			v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}
 		}
 	}
 	return v, nil

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/needed"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 )
 
 // A uretprobe replaces the return address of the function's frame (prepare_uretprobe in
@@ -15,15 +16,8 @@ import (
 // function: Go's runtime ends it when the stack grows, and an unwinder when an exception passes
 // the frame.
 
-// ErrUnwinding is wrapped by the error of Returns for a function whose return cannot be probed.
-var ErrUnwinding = errors.New("a return probe would end the program if an exception passed the function")
-
-// Returns returns the sites of the instructions at which a function of a program returns, or jumps to another that returns in its
-// place. At these sites $retval and, in Go, the function's named results are where the calling convention has them; after a jump
-// there is no $retval; with force, none but Go's have such sites. moved is false for functions that take a return probe at their entry: those of kernels, and of programs in
-// C through which no exception can pass, where they end with a jump or it is not known how they end. The error wraps
-// ErrMovingStack or ErrUnwinding if a return probe could harm the program, and the sites are not all known.
-func (s *Site) Returns(force bool) (at []*Site, moved bool, err error) {
+// returns is inside.Returns.
+func (s *Site) returns(force bool) (at []*Site, moved bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
@@ -49,7 +43,7 @@ func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error
 		if at, err = s.leaves(); s.u.unwinds() {
 			return err
 		}
-		if err != nil && !errors.Is(err, ErrUnwinding) {
+		if err != nil && !errors.Is(err, refusals.Unwinding) {
 			return err
 		}
 		known := err == nil && !slices.ContainsFunc(at, func(s *Site) bool { return s.jumps })
@@ -83,11 +77,11 @@ func (s *Site) leaves() (out []*Site, err error) {
 		return nil, err
 	}
 	if c.Why != "" {
-		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, ErrUnwinding, c.Why)
+		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, refusals.Unwinding, c.Why)
 	}
 	leaves, why := c.Leaves()
 	if why != "" {
-		return nil, fmt.Errorf("%v: %w: %s", s, ErrUnwinding, why)
+		return nil, fmt.Errorf("%v: %w: %s", s, refusals.Unwinding, why)
 	}
 	for _, l := range leaves {
 		at, err := s.returnAt(l.Addr)
@@ -98,17 +92,17 @@ func (s *Site) leaves() (out []*Site, err error) {
 		out = append(out, at)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, ErrUnwinding)
+		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.Unwinding)
 	}
 	return out, nil
 }
 
-// Jumps reports whether a site that Returns returned is a jump to another function.
-func (s *Site) Jumps() bool { return s.jumps }
+// jumpsAway is inside.Jumps.
+func (s *Site) jumpsAway() bool { return s.jumps }
 
 // returnAt returns the site of an instruction at which the function of an entry returns.
 func (s *Site) returnAt(addr uint64) (*Site, error) {
-	at, err := s.Clone()
+	at, err := s.keptCopy()
 	if err != nil {
 		return nil, err
 	}

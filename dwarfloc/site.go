@@ -22,7 +22,7 @@ import (
 //   - SiteLine: where a source line begins in the body of a function, out of line or
 //     inlined: see LineSites
 //   - SiteInstruction: an instruction at a given address: see SiteAt
-//   - SiteExit: the end of a run of an inlined instance's body: see Image.Ways
+//   - SiteExit: the end of a run of an inlined instance's body
 type SiteKind uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	SiteLine
 	// SiteInstruction is an instruction at a given address: see SiteAt.
 	SiteInstruction
-	// SiteExit is where a run of an inlined instance's body ends: see Image.Ways.
+	// SiteExit is where a run of an inlined instance's body ends.
 	SiteExit
 )
 
@@ -57,8 +57,6 @@ type Site struct {
 	DIE  uint64 // offset in .debug_info of the function's or the inlined instance's entry
 
 	Image *Image // the image that the site is in
-
-	// The remaining fields are empty in a site that EachSite passes: Clone sets them.
 
 	Function string // the function's name in the debug information
 	Symbol   string // symbol whose code holds the address, or ""
@@ -88,15 +86,8 @@ type Site struct {
 	// the last one is the out-of-line function that contains its code.
 	Callers []Caller
 
-	// Way numbers, from 1, the places where a run of an inlined instance's body begins or
-	// ends; Ways is how many there are. Both are 0 if they are not known: see Image.Ways.
-	Way, Ways int
-	// WaysUnknown is why the ways into a body are not known, if they were asked for: some of
-	// its runs may not pass the site.
-	WaysUnknown string
-	// Again is set if a probe at the site also fires when no run of the body begins, or ends,
-	// there: see Way.
-	Again bool
+	// Way is which of the places it is where a run of an inlined instance's body begins or ends.
+	Way Way
 
 	by siteSource // what answers; nil in a site that was not found in an image
 
@@ -122,6 +113,16 @@ type Site struct {
 
 	fun   function // the out-of-line function; for inlined sites see Site.function
 	funOf int32    // fun's record
+}
+
+// Way is a place where a run of a body begins or ends.
+type Way struct {
+	// Number counts them from 1, and Of is how many there are. Both are 0 if they are not known.
+	Number, Of int
+	// Unknown is why the ways into a body are not known, if they were asked for: some of its runs may not pass the site.
+	Unknown string
+	// Again is set if a probe at the site also fires when no run of the body begins, or ends, there.
+	Again bool
 }
 
 // Caller is a function that a site is inlined into. CallFile and CallLine say where it
@@ -182,9 +183,8 @@ func (s *Site) String() string {
 	return name + " at " + place
 }
 
-// At returns the site off bytes after an entry's first instruction, where variables are
-// resolved as they are there. ok is false if that is not in the function's code.
-func (s *Site) At(off uint64) (at *Site, ok bool, err error) {
+// atOffset is inside.At.
+func (s *Site) atOffset(off uint64) (at *Site, ok bool, err error) {
 	if s.Kind != SiteEntry {
 		return nil, false, nil
 	}
@@ -198,7 +198,7 @@ func (debugInfo) at(s *Site, off uint64) (at *Site, ok bool, err error) {
 		if err != nil || !dw.Covers(ranges, addr) || addr < s.fun.start {
 			return err
 		}
-		if at, err = s.Clone(); err != nil {
+		if at, err = s.keptCopy(); err != nil {
 			return err
 		}
 		ok = true
@@ -381,9 +381,9 @@ func (debugInfo) ranges(s *Site) ([][2]uint64, error) {
 	return out, err
 }
 
-// Clone returns a copy of a site that EachSite passes. The copy may be kept and used by
+// keptCopy returns a copy of a site that EachSite passes. The copy may be kept and used by
 // several goroutines, and all of its fields are set.
-func (s *Site) Clone() (*Site, error) {
+func (s *Site) keptCopy() (*Site, error) {
 	c := *s
 	c.keep()
 	return &c, c.by.describe(&c)

@@ -3,6 +3,8 @@ package dwarfloc
 import (
 	"context"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -12,17 +14,17 @@ import (
 
 // imageSource answers about an image: dwarfImage from debug information, answered from something else.
 type imageSource interface {
-	// told is Image.Told.
-	told() string
+	// name is inside.AnsweredBy.
+	name() string
 	guard(f func() error) error
 	list(ctx context.Context, m Matcher, keep func(s *Site) (bool, error)) (*SiteList, error)
 	eachSite(ctx context.Context, m Matcher, f func(worker int, s *Site) error) error
-	eachWays(ctx context.Context, f func(worker int, s *Site, w *Ways) error) error
-	ways(ctx context.Context, sites []*Site) ([]Ways, error)
+	eachWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error
+	ways(ctx context.Context, sites []*Site) ([]body.Ways, error)
 	along(ctx context.Context, sites []*Site, vars func(site int) (vars []*Variable, memory bool)) ([][]*Site, error)
 	functionNames(ctx context.Context) ([]string, error)
 	qualifiedNames(ctx context.Context) ([]string, error)
-	// check sets out as Image.CheckInstructions returns it.
+	// check sets out as Image.checkInstructions returns it.
 	check(sites []*Site, out []error) error
 	siteAt(ctx context.Context, addr uint64) (*Site, error)
 	// hasLines returns an error if nothing is known of source lines.
@@ -40,10 +42,10 @@ type siteSource interface {
 	qualifiedName(s *Site) (string, error)
 	named(s *Site, m Matcher, name string) (bool, error)
 	declared(s *Site) (file string, line int, err error)
-	body(s *Site) Body
+	body(s *Site) hooks.Body
 	ranges(s *Site) ([][2]uint64, error)
 	at(s *Site, off uint64) (at *Site, ok bool, err error)
-	// begun returns the site at which a run of an entry has begun for good: see Site.Once.
+	// begun returns the site at which a run of an entry has begun for good: see Site.once.
 	begun(s *Site) (*Site, error)
 	returns(s *Site, force bool) (at []*Site, moved bool, err error)
 	refused(s *Site) (cause string, known bool)
@@ -67,7 +69,7 @@ type dwarfImage struct{ *Image }
 // debugInfo is what the debug information says of a site.
 type debugInfo struct{}
 
-func (img dwarfImage) told() string               { return "" }
+func (img dwarfImage) name() string               { return "" }
 func (img dwarfImage) guard(f func() error) error { return img.index.Guard(f) }
 func (img dwarfImage) hasLines() error            { return nil }
 

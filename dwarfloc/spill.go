@@ -5,13 +5,15 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // GCC's debug information can name stack memory that does not hold the variable yet.
 // The debug information alone does not show that. Two cases are known, and both get
-// the reason loc.ReasonNotStoredYet.
+// the reason reasons.NotStoredYet.
 //
 // First, a structure passed by value in a register has a slot in the frame for its
 // whole scope (DW_OP_fbreg), as if it were there from the start. At the function's first
@@ -56,18 +58,18 @@ func (ev *evaluator) notStored(l *loc.Location, t *types.Type, x *varEntry, c *c
 	for _, m := range slotsOf(few[:0], l, t) {
 		if !late && s.here().addr != s.fun.start {
 			if x.tag == dw.TagFormalParameter && ev.storedInBody(m) {
-				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is stored after what the debug information says is the function's prologue"}
+				return loc.Reason{Code: reasons.NotStoredYet, Detail: "it is stored after what the debug information says is the function's prologue"}
 			}
 			continue
 		}
 		if !late {
 			if m.Base == uint64(s.u.img.Arch().SP) && m.Off < 0 {
-				return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: "it is below the stack pointer at the function's entry"}
+				return loc.Reason{Code: reasons.NotStoredYet, Detail: "it is below the stack pointer at the function's entry"}
 			}
 			continue
 		}
 		if at, ok := ev.storedLate(m, c.hi); ok {
-			return loc.Reason{Code: loc.ReasonNotStoredYet, Detail: fmt.Sprintf("stored at %#x", at)}
+			return loc.Reason{Code: reasons.NotStoredYet, Detail: fmt.Sprintf("stored at %#x", at)}
 		}
 	}
 	return loc.Reason{}
@@ -103,11 +105,11 @@ func (ev *evaluator) storedInBody(m body.Slot) bool {
 // that object also ends where the variable is written, but is right until then.
 func (ev *evaluator) framedBy(base uint64) bool {
 	cfa, r, err := ev.CallFrame()
-	if err != nil || r.Code != loc.ReasonNone {
+	if err != nil || r.Code != reasons.None {
 		return false
 	}
 	in := false
-	cfa.Walk(func(e *loc.Expr) { in = in || e.Op == loc.OpReg && e.K == base })
+	cfa.Walk(func(e *loc.Expr) { in = in || e.Op == ops.Reg && e.K == base })
 	return in
 }
 
@@ -137,11 +139,11 @@ func slotsOf(out []body.Slot, l *loc.Location, t *types.Type) []body.Slot {
 
 // slotsIn appends the slots that an expression reads.
 func slotsIn(out []body.Slot, e *loc.Expr) []body.Slot {
-	if e.Op == loc.OpDeref {
+	if e.Op == ops.Deref {
 		out = slotAt(out, e.A, int64(e.Size))
 	}
 	for _, x := range [...]*loc.Expr{e.A, e.B, e.C} {
-		if x != nil && x.Op != loc.OpReg && x.Op != loc.OpConst {
+		if x != nil && x.Op != ops.Reg && x.Op != ops.Const {
 			out = slotsIn(out, x)
 		}
 	}
@@ -151,9 +153,9 @@ func slotsIn(out []body.Slot, e *loc.Expr) []body.Slot {
 // slotAt appends the memory at an address if that is a register plus a constant.
 func slotAt(out []body.Slot, e *loc.Expr, size int64) []body.Slot {
 	switch {
-	case e.Op == loc.OpReg:
+	case e.Op == ops.Reg:
 		return append(out, body.Slot{Base: e.K, Size: size})
-	case e.Op == loc.OpAdd && e.A.Op == loc.OpReg && e.B.Op == loc.OpConst:
+	case e.Op == ops.Add && e.A.Op == ops.Reg && e.B.Op == ops.Const:
 		return append(out, body.Slot{Base: e.A.K, Off: int64(e.B.K), Size: size})
 	}
 	return out

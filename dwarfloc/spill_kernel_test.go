@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -54,11 +55,11 @@ func TestNotStoredKernel(t *testing.T) {
 			defer img.Close()
 			var params [2]int64
 			var found [2]int64
-			err = img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
+			err = img.EachSite(context.Background(), nil, func(_ int, s dwarfloc.SiteRef) error {
 				vars, err := s.Params()
 				for _, v := range vars {
 					atomic.AddInt64(&params[s.Kind], 1)
-					if v.Reason.Code == loc.ReasonNotStoredYet || byConvention(v) {
+					if v.Reason.Code == reasons.NotStoredYet || byConvention(v) {
 						atomic.AddInt64(&found[s.Kind], 1)
 					}
 				}
@@ -74,7 +75,7 @@ func TestNotStoredKernel(t *testing.T) {
 					t.Errorf("%v: %d of %d parameters", dwarfloc.SiteKind(kind), n, params[kind])
 				}
 			}
-			known, ok := spills[img.File.BuildID()]
+			known, ok := spills[img.BuildID()]
 			if ok && found != [2]int64{known.entries, known.inline} {
 				t.Errorf("got %v, want %d and %d", found, known.entries, known.inline)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -99,13 +100,13 @@ func spillText(t *testing.T, s *Site) string {
 		b.WriteString(v.Name + ": ")
 		if v.Located() {
 			b.WriteString(v.Loc.Text(s.Image.Arch()))
-			if d := v.Loc.Doubt; d != loc.ReasonNone {
+			if d := v.Loc.Doubt; d != reasons.None {
 				b.WriteString(" ~" + d.String())
 			}
 		} else {
 			b.WriteString(v.Reason.String())
 		}
-		if v.Reason.Code == loc.ReasonNotStoredYet && v.Loc.Kind != loc.KindNone {
+		if v.Reason.Code == reasons.NotStoredYet && v.Loc.Kind != loc.KindNone {
 			b.WriteString(" and a location")
 		}
 		b.WriteByte('\n')
@@ -159,7 +160,7 @@ func TestNotStored(t *testing.T) {
 		}
 	}
 	entry := sitesOf(t, img, "fun", 1)[0]
-	at, ok, err := entry.At(4)
+	at, ok, err := entry.atOffset(4)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

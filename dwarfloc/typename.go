@@ -8,9 +8,8 @@ import (
 
 // Types and enumerators that are known by their names.
 
-// NamedType returns the type that a name, "struct page" or "loff_t", means in a definition at sites whose own unit has no type
-// of that name: that of the first unit that has one. It is nil if there is none.
-func (img *Image) NamedType(name string) (t *types.Type, err error) {
+// typeNamed is inside.ImageType.
+func (img *Image) typeNamed(name string) (t *types.Type, err error) {
 	err = img.guard(func() (err error) {
 		t, err = img.by.namedType(name)
 		return err
@@ -25,9 +24,8 @@ func (img dwarfImage) namedType(name string) (*types.Type, error) {
 	return img.dwarf.Named(nil, name)
 }
 
-// NamedType returns the type that a name, "struct page" or "loff_t", means at the site: that of its unit, or of the first
-// unit that has one, or of Options.TypesOf. It is nil if there is none.
-func (s *Site) NamedType(name string) (t *types.Type, err error) {
+// namedType is inside.SiteType.
+func (s *Site) namedType(name string) (t *types.Type, err error) {
 	err = s.Image.guard(func() error {
 		t, err = s.by.namedType(s, name)
 		return err
@@ -39,9 +37,8 @@ func (debugInfo) namedType(s *Site, name string) (*types.Type, error) {
 	return s.u.img.dwarf.Named(s.u.Unit.Unit, name)
 }
 
-// Enumerator returns the value of an enumerator of the site's unit, if no variable of the function
-// has its name.
-func (s *Site) Enumerator(name string) (value int64, found bool, err error) {
+// enumerator is inside.Enumerator.
+func (s *Site) enumerator(name string) (value int64, found bool, err error) {
 	err = s.Image.guard(func() error {
 		value, found, err = s.by.enumerator(s, name)
 		return err

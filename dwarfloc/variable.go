@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -55,8 +56,8 @@ type Variable struct {
 	// Bits is the size in bits of the bit-field that a path led to, or 0. Its location is
 	// the value of these bits, zero- or sign-extended.
 	Bits int
-	// Wrong says what the types do not allow, for the reasons loc.ReasonNoSuchMember and
-	// loc.ReasonTypeMismatch; otherwise it is nil.
+	// Wrong says what the types do not allow, for the reasons reasons.NoSuchMember and
+	// reasons.TypeMismatch; otherwise it is nil.
 	Wrong error
 
 	// LowBit is set if only bit 0 of the value at Loc counts. So it is for a truth value
@@ -68,7 +69,7 @@ type Variable struct {
 	Reference bool
 
 	// Elements is the number of elements of which the location has the first one, a number of 8
-	// bytes, if the variable is a probe.StepRange; else its kind is loc.KindNone.
+	// bytes, if the variable is a syntax.StepRange; else its kind is loc.KindNone.
 	Elements loc.Location
 	// OfFunction is set for RoleGiven and RoleGlobal if it depends on parameters or locals of the
 	// function: it is computed from them, or one is an index on the way to it.
@@ -83,7 +84,7 @@ type Variable struct {
 }
 
 // Located reports whether the whole value is at Loc.
-func (v *Variable) Located() bool { return v.Reason.Code == loc.ReasonNone }
+func (v *Variable) Located() bool { return v.Reason.Code == reasons.None }
 
 // rawLocation is the DWARF that a location came from.
 type rawLocation struct {

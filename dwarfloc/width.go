@@ -6,6 +6,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -59,7 +60,7 @@ func movesDown(e *loc.Expr) bool {
 	found, inAddress := false, false
 	e.Walk(func(n *loc.Expr) {
 		found = found || extensionFor[n.Op] != 0
-		if n.Op == loc.OpDeref {
+		if n.Op == ops.Deref {
 			n.A.Walk(func(n *loc.Expr) { inAddress = inAddress || extensionFor[n.Op] != 0 })
 		}
 	})
@@ -68,8 +69,8 @@ func movesDown(e *loc.Expr) bool {
 
 // extensionFor has the operations that move upper bits of their first operand down, and how 32 bits of it are extended.
 var extensionFor = map[loc.Op]loc.Op{
-	loc.OpShr: loc.OpZExt, loc.OpUDiv: loc.OpZExt, loc.OpUMod: loc.OpZExt,
-	loc.OpShra: loc.OpSExt, loc.OpDiv: loc.OpSExt, loc.OpMod: loc.OpSExt,
+	ops.Shr: ops.ZExt, ops.UDiv: ops.ZExt, ops.UMod: ops.ZExt,
+	ops.Shra: ops.SExt, ops.Div: ops.SExt, ops.Mod: ops.SExt,
 }
 
 // special reports whether an expression has other operations than arithmetic, such as types and branches: it is left as it is written.
@@ -87,24 +88,24 @@ func (ev *evaluator) special(expr []byte) bool {
 // expr returns an expression, of which the lower bits matter, with the operands extended whose upper bits would not be there in
 // arithmetic of 32 bits.
 func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
-	if e == nil || e.Op == loc.OpDeref {
+	if e == nil || e.Op == ops.Deref {
 		return e // an address has 64 bits
 	}
 	below := bits // that matter of the operands
 	by, moves := extensionFor[e.Op]
-	shifts := e.Op == loc.OpShr || e.Op == loc.OpShra
+	shifts := e.Op == ops.Shr || e.Op == ops.Shra
 	switch {
-	case shifts && e.B.Op == loc.OpConst && e.B.K < 64:
+	case shifts && e.B.Op == ops.Const && e.B.K < 64:
 		below = min(bits+e.B.K, 64)
 	case moves:
 		below = 64
-	case e.Op == loc.OpShl && e.B.Op == loc.OpConst && e.B.K < bits:
+	case e.Op == ops.Shl && e.B.Op == ops.Const && e.B.K < bits:
 		below = bits - e.B.K
-	case e.Op == loc.OpZExt || e.Op == loc.OpSExt:
+	case e.Op == ops.ZExt || e.Op == ops.SExt:
 		below = 8 * uint64(e.Size)
-	case e.Op == loc.OpAnd && e.B.Op == loc.OpConst:
+	case e.Op == ops.And && e.B.Op == ops.Const:
 		below = min(bits, uint64(64-mathbits.LeadingZeros64(e.B.K)))
-	case e.Op >= loc.OpEq:
+	case e.Op >= ops.Eq:
 		below = 64
 	}
 	out := *e
@@ -119,16 +120,16 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 	switch {
 	case o.wide, !o.memory && !o.register:
 		return &out
-	case o.register && e.Op == loc.OpShr && o.negative:
+	case o.register && e.Op == ops.Shr && o.negative:
 		// Nobody multiplies 64 bits by a negative number and shifts that as an unsigned one.
-	case o.register && (n.bits > 32 || !o.carries && by == loc.OpZExt):
+	case o.register && (n.bits > 32 || !o.carries && by == ops.ZExt):
 		return &out // a register that is only shifted has zeros above a number of 32 bits
 	case o.register:
 		n.found = unclear
 		return &out
 	}
 	extend := func(x *loc.Expr) *loc.Expr {
-		if x.Op == loc.OpConst {
+		if x.Op == ops.Const {
 			return x
 		}
 		return &loc.Expr{Op: by, Size: 4, A: x}
@@ -143,8 +144,8 @@ func (n *narrowing) expr(e *loc.Expr, bits uint64) *loc.Expr {
 
 // extends reports whether an expression extends the lower bits of a number by two shifts, of 64 bits.
 func extends(e *loc.Expr) bool {
-	return (e.Op == loc.OpShra || e.Op == loc.OpShr) && e.B.Op == loc.OpConst && e.B.K >= 32 && e.B.K < 64 &&
-		e.A.Op == loc.OpShl && e.A.B.Op == loc.OpConst && e.A.B.K == e.B.K
+	return (e.Op == ops.Shra || e.Op == ops.Shr) && e.B.Op == ops.Const && e.B.K >= 32 && e.B.K < 64 &&
+		e.A.Op == ops.Shl && e.A.B.Op == ops.Const && e.A.B.K == e.B.K
 }
 
 // operandsIn is what the operands of arithmetic are.
@@ -166,18 +167,18 @@ func operandsOf(e *loc.Expr) (o operandsIn) {
 		return operandsIn{wide: true}
 	}
 	switch e.Op {
-	case loc.OpDeref:
+	case ops.Deref:
 		return operandsIn{memory: e.Size <= 4, wide: e.Size > 4}
-	case loc.OpReg:
+	case ops.Reg:
 		return operandsIn{register: true}
-	case loc.OpConst:
+	case ops.Const:
 		return operandsIn{wide: e.K != uint64(int64(int32(e.K)))}
-	case loc.OpZExt, loc.OpSExt:
+	case ops.ZExt, ops.SExt:
 		if e.Size <= 4 {
 			return operandsIn{memory: true}
 		}
-	case loc.OpAdd, loc.OpSub, loc.OpMul, loc.OpShl, loc.OpNeg, loc.OpNot:
-		o.carries, o.negative = true, e.Op == loc.OpMul && e.B.Op == loc.OpConst && int64(e.B.K) < 0
+	case ops.Add, ops.Sub, ops.Mul, ops.Shl, ops.Neg, ops.Not:
+		o.carries, o.negative = true, e.Op == ops.Mul && e.B.Op == ops.Const && int64(e.B.K) < 0
 	}
 	for _, x := range [...]*loc.Expr{e.A, e.B, e.C} {
 		if x != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 )
 
 // TestWidth: GCC's arithmetic is as wide as its operands show.
@@ -75,7 +75,7 @@ func TestWidth(t *testing.T) {
 				t.Fatalf("%s: %v, %v", name, v, err)
 			}
 			got := v.Loc.Text(img.Arch())
-			if d := v.Loc.Doubt; d != loc.ReasonNone {
+			if d := v.Loc.Doubt; d != reasons.None {
 				got += " ~" + d.String()
 			}
 			if got != want {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -32,7 +33,7 @@ int main(void) { long a = 3; return x64_seek(&a); }
 		if err != nil {
 			t.Fatal(err)
 		}
-		ways, err := img.Ways(t.Context(), found)
+		ways, err := inside.Ways(img, t.Context(), found)
 		if err != nil || len(ways) == 0 {
 			t.Fatalf("%s: %d sites, %v", name, len(ways), err)
 		}
@@ -63,7 +64,7 @@ func TestDeclarationInBody(t *testing.T) {
 	found = slices.DeleteFunc(found, func(s *dwarfloc.Site) bool {
 		return s.Symbol != "newary" || len(s.Callers) != 1
 	})
-	ways, err := img.Ways(t.Context(), found)
+	ways, err := inside.Ways(img, t.Context(), found)
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%d sites, %v", len(found), err)
 	}

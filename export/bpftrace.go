@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Bpftrace writes a program for bpftrace that prints the arguments at each site. Sites that
@@ -120,24 +121,24 @@ func quoted(name, bare string) (string, error) {
 // bpftraceArg returns an argument as an expression, and its conversion for printf.
 func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.KindComm {
+	if d.Expr.Kind == syntax.KindComm {
 		return "%s", "comm", nil
 	}
-	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
+	if d.Type.Kind == syntax.TypeString || d.Type.Kind == syntax.TypeUString {
 		e, err := text(a)
 		if err != nil {
 			return "", "", err
 		}
-		if x.o.Kernel && d.Type.Kind == probe.TypeUString && reads(e) {
+		if x.o.Kernel && d.Type.Kind == syntax.TypeUString && reads(e) {
 			return "", "", leave("it reads memory of user space on the way")
 		}
 		t, err := x.bpftraceExpr(e)
-		if x.o.Kernel && (d.Type.Kind == probe.TypeUString || d.User) {
+		if x.o.Kernel && (d.Type.Kind == syntax.TypeUString || d.User) {
 			t = "uptr(" + t + ")"
 		}
 		return "%s", "str(" + t + ")", err
 	}
-	if d.Type.Count != 0 || d.Type.Kind == probe.TypeBitfield {
+	if d.Type.Count != 0 || d.Type.Kind == syntax.TypeBitfield {
 		return "", "", leave("the type %s", d.Type)
 	}
 	e, err := value(a)
@@ -165,11 +166,11 @@ func (x *exporter) bpftraceArg(a *plan.Argument) (verb, expr string, err error) 
 // cut truncates a value to its type. It uses arithmetic, which means the same in all versions
 // of bpftrace.
 func cut(t string, e *loc.Expr, size int, signed bool) string {
-	if size >= 8 || e.Op == loc.OpConst {
+	if size >= 8 || e.Op == ops.Const {
 		return t
 	}
 	if !signed {
-		if (e.Op == loc.OpDeref || e.Op == loc.OpZExt) && int(e.Size) <= size {
+		if (e.Op == ops.Deref || e.Op == ops.ZExt) && int(e.Size) <= size {
 			return t
 		}
 		return fmt.Sprintf("(%s & %#x)", t, uint64(1)<<(8*size)-1)
@@ -186,46 +187,46 @@ func extended(t string, size int) string {
 // bpftraceSigns are the operations that bpftrace computes like the prologue: unsigned, in 64
 // bits.
 var bpftraceSigns = map[loc.Op]string{
-	loc.OpAdd: "+", loc.OpSub: "-", loc.OpMul: "*",
-	loc.OpAnd: "&", loc.OpOr: "|", loc.OpXor: "^",
+	ops.Add: "+", ops.Sub: "-", ops.Mul: "*",
+	ops.And: "&", ops.Or: "|", ops.Xor: "^",
 }
 
 func (x *exporter) bpftraceExpr(e *loc.Expr) (string, error) {
 	sub := func(e *loc.Expr) (string, error) { return x.bpftraceExpr(e) }
 	switch e.Op {
-	case loc.OpReg:
+	case ops.Reg:
 		r, err := x.register(e.K)
 		return fmt.Sprintf("reg(%q)", strings.TrimPrefix(r, "%")), err
-	case loc.OpConst:
+	case ops.Const:
 		return strconv.FormatInt(int64(e.K), 10), nil
-	case loc.OpAddr:
+	case ops.Addr:
 		switch {
 		case x.o.Kernel && x.base != "" && e.K >= x.baseAddr:
 			return fmt.Sprintf("(kaddr(%q) + %d)", x.base, e.K-x.baseAddr), nil
 		}
 		return "", leave("an address of the image, which moves")
-	case loc.OpDeref:
+	case ops.Deref:
 		a, err := sub(e.A)
 		return fmt.Sprintf("*(uint%d*)(%s)", 8*e.Size, a), err
-	case loc.OpZExt, loc.OpSExt:
+	case ops.ZExt, ops.SExt:
 		a, err := sub(e.A)
 		if e.Size >= 8 || err != nil {
 			return a, err
 		}
-		if e.Op == loc.OpSExt {
+		if e.Op == ops.SExt {
 			return extended(a, int(e.Size)), nil
 		}
 		return fmt.Sprintf("(%s & %#x)", a, uint64(1)<<(8*e.Size)-1), nil
-	case loc.OpNot:
+	case ops.Not:
 		a, err := sub(e.A)
 		return "(" + a + " ^ -1)", err
-	case loc.OpNeg:
+	case ops.Neg:
 		a, err := sub(e.A)
 		return "(0 - " + a + ")", err
-	case loc.OpShl, loc.OpShr:
-		if e.B.Op == loc.OpConst && e.B.K < 64 {
+	case ops.Shl, ops.Shr:
+		if e.B.Op == ops.Const && e.B.K < 64 {
 			a, err := sub(e.A)
-			sign := map[loc.Op]string{loc.OpShl: "<<", loc.OpShr: ">>"}[e.Op]
+			sign := map[loc.Op]string{ops.Shl: "<<", ops.Shr: ">>"}[e.Op]
 			return fmt.Sprintf("((uint64)%s %s %d)", a, sign, e.B.K), err
 		}
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -70,7 +72,7 @@ var questions = map[string]func(a *asked) (string, error){
 	},
 	"Resolve": func(a *asked) (string, error) {
 		return each(a, func(s *dwarfloc.Site) (string, error) {
-			v, err := compute.Resolve(s, &probe.Expr{Name: "p", Path: []probe.Step{{Kind: probe.StepArrow, Member: "len"}}})
+			v, err := compute.Resolve(s, &syntax.Expr{Name: "p", Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "len"}}})
 			return located(a, err, v), err
 		})
 	},
@@ -80,7 +82,7 @@ var questions = map[string]func(a *asked) (string, error){
 			text := ""
 			for _, v := range params {
 				text += v.Type.String() + " "
-				followed, err := compute.Follow(v, []probe.Step{{Kind: probe.StepArrow, Member: "len"}})
+				followed, err := compute.Follow(v, []syntax.Step{{Kind: syntax.StepArrow, Member: "len"}})
 				if err != nil {
 					return "", err
 				}
@@ -104,19 +106,19 @@ var questions = map[string]func(a *asked) (string, error){
 		})
 	},
 	"Ways": func(a *asked) (string, error) {
-		ways, err := a.img.Ways(context.Background(), a.sites)
+		ways, err := inside.Ways(a.img, context.Background(), a.sites)
 		text := fmt.Sprint(ways)
 		for i := range ways {
-			text += fmt.Sprint(a.sites[i].WaysIn(&ways[i]))
+			text += fmt.Sprint(inside.WaysIn(a.sites[i], &ways[i]))
 		}
 		return text, errors.Join(err, a.img.Changed()) // WaysIn has no error
 	},
 	"Along": func(a *asked) (string, error) {
-		along, err := a.img.Along(context.Background(), a.sites, func(i int) ([]*dwarfloc.Variable, bool) { return nil, true })
+		along, err := inside.Along(a.img, context.Background(), a.sites, func(i int) ([]*dwarfloc.Variable, bool) { return nil, true })
 		return fmt.Sprint(along), err
 	},
 	"CheckInstructions": func(a *asked) (string, error) {
-		problems, err := a.img.CheckInstructions(a.sites)
+		problems, err := inside.CheckInstructions(a.img, a.sites)
 		return fmt.Sprint(problems), err
 	},
 	"Symbols": func(a *asked) (string, error) {
@@ -131,7 +133,7 @@ var questions = map[string]func(a *asked) (string, error){
 		return fmt.Sprintf("%x", d), err
 	},
 	"CompilationDir": func(a *asked) (string, error) {
-		return a.img.CompilationDir("queue.c"), a.img.Changed()
+		return inside.CompilationDir(a.img, "queue.c"), a.img.Changed()
 	},
 	"plan.New": func(a *asked) (string, error) {
 		p, err := newPlan(a.img)
@@ -327,7 +329,7 @@ func TestCloseInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error { return img.Close() })
+	err = img.EachSite(context.Background(), nil, func(_ int, s dwarfloc.SiteRef) error { return img.Close() })
 	if !errors.Is(err, os.ErrClosed) {
 		t.Errorf("got %v", err)
 	}

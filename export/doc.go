@@ -27,6 +27,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -194,7 +195,7 @@ func (x *exporter) arg(a *plan.Argument) *probe.Arg { return &x.p.Definition.Arg
 
 // split splits the constant at the end of a sum from the rest.
 func split(e *loc.Expr) (base *loc.Expr, off int64) {
-	if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
+	if e.Op == ops.Add && e.B.Op == ops.Const {
 		return e.A, int64(e.B.K)
 	}
 	return e, 0
@@ -202,7 +203,7 @@ func split(e *loc.Expr) (base *loc.Expr, off int64) {
 
 // field reports whether an expression is a bit-field: size bits of a read from bit off on.
 func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
-	if e.Op != loc.OpAnd || e.B.Op != loc.OpConst {
+	if e.Op != ops.And || e.B.Op != ops.Const {
 		return nil, 0, 0, false
 	}
 	for size = 1; size < 64 && 1<<size-1 != e.B.K; size++ {
@@ -211,10 +212,10 @@ func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
 		return nil, 0, 0, false
 	}
 	of = e.A
-	if of.Op == loc.OpShr && of.B.Op == loc.OpConst {
+	if of.Op == ops.Shr && of.B.Op == ops.Const {
 		of, off = of.A, of.B.K
 	}
-	return of, off, size, of.Op == loc.OpDeref && off+size <= 8*uint64(of.Size)
+	return of, off, size, of.Op == ops.Deref && off+size <= 8*uint64(of.Size)
 }
 
 // value returns the expression of an argument's value for any kind of location. A read of
@@ -222,7 +223,7 @@ func field(e *loc.Expr) (of *loc.Expr, off, size uint64, ok bool) {
 func value(a *plan.Argument) (*loc.Expr, error) {
 	e, err := whole(a)
 	if err == nil && a.LowBit {
-		e = &loc.Expr{Op: loc.OpAnd, A: e, B: &loc.Expr{Op: loc.OpConst, K: 1}}
+		e = &loc.Expr{Op: ops.And, A: e, B: &loc.Expr{Op: ops.Const, K: 1}}
 	}
 	return e, err
 }
@@ -244,7 +245,7 @@ func whole(a *plan.Argument) (*loc.Expr, error) {
 	case loc.KindMemory:
 		switch a.Size {
 		case 1, 2, 4, 8:
-			return &loc.Expr{Op: loc.OpDeref, Size: uint8(a.Size), A: v.Loc.Expr}, nil
+			return &loc.Expr{Op: ops.Deref, Size: uint8(a.Size), A: v.Loc.Expr}, nil
 		}
 		return nil, leave("%s has %d bytes in memory", v.Type, a.Size)
 	}
@@ -269,7 +270,7 @@ func text(a *plan.Argument) (*loc.Expr, error) {
 	case t.Kind != types.Pointer:
 		return nil, leave("%s is no pointer and no array in memory", v.Type)
 	case v.Loc.Kind == loc.KindMemory:
-		return &loc.Expr{Op: loc.OpDeref, Size: 8, A: e}, nil
+		return &loc.Expr{Op: ops.Deref, Size: 8, A: e}, nil
 	case e != nil:
 		return e, nil
 	}
@@ -279,6 +280,6 @@ func text(a *plan.Argument) (*loc.Expr, error) {
 // reads reports whether an expression reads memory.
 func reads(e *loc.Expr) bool {
 	yes := false
-	e.Walk(func(n *loc.Expr) { yes = yes || n.Op == loc.OpDeref })
+	e.Walk(func(n *loc.Expr) { yes = yes || n.Op == ops.Deref })
 	return yes
 }

@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/page"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Names in an image are anybody's choice: what a browser would not show, or elsewhere than it is, is
@@ -70,7 +70,7 @@ type (
 // and a table of the sites to filter, each with the functions it is inlined into, locations with their rules,
 // and its prologue. probe, if not nil, says of a site why the kernel accepts no probe, or how it runs one.
 func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method string)) error {
-	r := htmlReport{Definition: terminal.Text(p.Definition.String()), Image: terminal.Text(p.Image.Path()), BuildID: p.Image.File.BuildID(), Sites: make([]htmlSite, len(p.Sites))}
+	r := htmlReport{Definition: terminal.Text(p.Definition.String()), Image: terminal.Text(p.Image.Path()), BuildID: p.Image.BuildID(), Sites: make([]htmlSite, len(p.Sites))}
 	for i := range p.Sites {
 		s, err := htmlSiteOf(p, &p.Sites[i])
 		if err != nil {
@@ -102,7 +102,7 @@ func HTML(w io.Writer, p *plan.Plan, probe func(*plan.Site) (refused, method str
 func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 	out = htmlSite{
 		Place: terminal.Text(s.Place()), Address: fmt.Sprintf("%#x", s.Addr), View: s.View, Kind: s.Kind.String(), Section: terminal.Text(s.Section),
-		Again: s.Again, Instance: s.Instance, Chain: []htmlCaller{}, Args: []htmlArg{},
+		Again: s.Way.Again, Instance: s.Instance, Chain: []htmlCaller{}, Args: []htmlArg{},
 	}
 	name, err := s.QualifiedName()
 	if err != nil {
@@ -112,8 +112,8 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 	if s.File != "" {
 		out.Source = position(s.File, s.Line)
 	}
-	if s.Ways > 1 {
-		out.Way = fmt.Sprintf("%d of %d", s.Way, s.Ways)
+	if s.Way.Of > 1 {
+		out.Way = fmt.Sprintf("%d of %d", s.Way.Number, s.Way.Of)
 	}
 	if s.MovedFrom != 0 {
 		out.Moved = fmt.Sprintf("%#x", s.MovedFrom)
@@ -138,7 +138,7 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 		if _, section, off := a.Variable.Expression(); section != "" {
 			h.From = fmt.Sprintf("%s (%s+%#x)", a.Variable.ExpressionText(), section, off)
 		}
-		if a.Unfetched.Code != loc.ReasonNone {
+		if a.Unfetched.Code != reasons.None {
 			h.Reason, h.Why = a.Unfetched.Code.String(), a.Unfetched.Code.Describe()
 			if a.Unfetched.Detail != "" {
 				h.Why += ": " + terminal.Text(a.Unfetched.Detail)

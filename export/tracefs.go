@@ -10,10 +10,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -124,10 +126,10 @@ func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 // traceArg returns an argument in the syntax of trace events, with its type.
 func (x *exporter) traceArg(s *plan.Site, a *plan.Argument) (string, error) {
 	d := x.arg(a)
-	if d.Expr.Kind == probe.KindComm {
+	if d.Expr.Kind == syntax.KindComm {
 		return "$comm", nil
 	}
-	if d.Type.Kind == probe.TypeString || d.Type.Kind == probe.TypeUString {
+	if d.Type.Kind == syntax.TypeString || d.Type.Kind == syntax.TypeUString {
 		return x.traceString(s, a, d)
 	}
 	if d.Type.Count != 0 {
@@ -147,14 +149,14 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 	size, letter := a.Size, x.letter(a, d)
 	// An extended narrower operand is written as that operand with its own type.
 	switch {
-	case (e.Op == loc.OpZExt || e.Op == loc.OpSExt) && int(e.Size) <= size:
-		if size = int(e.Size); e.Op == loc.OpSExt {
+	case (e.Op == ops.ZExt || e.Op == ops.SExt) && int(e.Size) <= size:
+		if size = int(e.Size); e.Op == ops.SExt {
 			letter = "s"
 		} else if letter == "s" && size < a.Size {
 			letter = "u"
 		}
 		e = e.A
-	case e.Op == loc.OpDeref && int(e.Size) < size:
+	case e.Op == ops.Deref && int(e.Size) < size:
 		if size = int(e.Size); letter == "s" {
 			letter = "u"
 		}
@@ -175,18 +177,18 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 	}
 	typ := ":" + letter + strconv.Itoa(8*size)
 	switch {
-	case d.Type.Kind == probe.TypeBitfield:
+	case d.Type.Kind == syntax.TypeBitfield:
 		typ = ":" + d.Type.String()
-	case d.Type.Kind == probe.TypeSymbol && size == 8 && x.o.Kernel: // uprobe_events refuses the type
+	case d.Type.Kind == syntax.TypeSymbol && size == 8 && x.o.Kernel: // uprobe_events refuses the type
 		typ = ":symbol"
 	}
 	switch e.Op {
-	case loc.OpReg:
+	case ops.Reg:
 		r, err := x.register(e.K)
 		return r + typ, err
-	case loc.OpConst:
+	case ops.Const:
 		return `\` + strconv.FormatInt(int64(e.K), 10) + typ, nil
-	case loc.OpDeref:
+	case ops.Deref:
 		at, err := x.traceMemory(s, e.A)
 		return at + typ, err
 	}
@@ -196,11 +198,11 @@ func (x *exporter) traceValue(s *plan.Site, a *plan.Argument, d *probe.Arg, e *l
 // letter returns the first letter of the name of an argument's type.
 func (x *exporter) letter(a *plan.Argument, d *probe.Arg) string {
 	switch d.Type.Kind {
-	case probe.TypeHex, probe.TypeSymbol:
+	case syntax.TypeHex, syntax.TypeSymbol:
 		return "x"
-	case probe.TypeSigned:
+	case syntax.TypeSigned:
 		return "s"
-	case probe.TypeUnsigned:
+	case syntax.TypeUnsigned:
 		return "u"
 	}
 	if a.Variable.Role == dwarfloc.RoleGiven {
@@ -227,7 +229,7 @@ func (x *exporter) traceString(s *plan.Site, a *plan.Argument, d *probe.Arg) (st
 		return "", leave("it reads memory of user space on the way")
 	}
 	at, err := x.traceMemory(s, e)
-	if d.Type.Kind == probe.TypeUString || d.User && x.o.Kernel {
+	if d.Type.Kind == syntax.TypeUString || d.User && x.o.Kernel {
 		return at + ":ustring", err
 	}
 	return at + ":string", err
@@ -238,19 +240,19 @@ func (x *exporter) traceMemory(s *plan.Site, addr *loc.Expr) (string, error) {
 	base, off := split(addr)
 	at := ""
 	switch {
-	case base.Op == loc.OpReg:
+	case base.Op == ops.Reg:
 		r, err := x.register(base.K)
 		if err != nil {
 			return "", err
 		}
 		at = r
-	case base.Op == loc.OpDeref && base.Size == 8:
+	case base.Op == ops.Deref && base.Size == 8:
 		inner, err := x.traceMemory(s, base.A)
 		if err != nil {
 			return "", err
 		}
 		at = inner
-	case base.Op == loc.OpAddr:
+	case base.Op == ops.Addr:
 		return x.traceAddress(s, base.K+uint64(off))
 	default:
 		return "", leave("arithmetic in an address (%s)", addr.Text(x.p.Image.Arch()))

@@ -9,7 +9,7 @@
 //
 //	f, err := glob.ParseFilter("tcp_* & !(*_init | *_exit)")
 //
-// Both return a Matcher. CompileLazy compiles a pattern for the text of a source line.
+// Both return a Matcher.
 //
 // # Patterns
 //

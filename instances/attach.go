@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
@@ -33,8 +33,8 @@ type AttachOptions struct {
 	// (bpf_get_ns_current_pid_tgid).
 	PID int
 	// Cookie returns the attach cookie of a site, an index in Plan.Sites:
-	// bpf_get_attach_cookie returns it to the program. If nil, cookies are these indices, with
-	// CookieAgain where that applies.
+	// bpf_get_attach_cookie returns it to the program. If nil, cookies are these indices, and
+	// bit 63 is set where a hit may be another turn of a run's loop.
 	// Kernels before 5.15 have no cookies.
 	Cookie func(site int) uint64
 	// All makes a refused site an error; then nothing stays attached.
@@ -63,9 +63,8 @@ type AttachOptions struct {
 	Progress func(done, total int)
 }
 
-// CookieAgain is set in the attach cookie of a site with dwarfloc.Site.Again, unless
-// AttachOptions.Cookie makes the cookies: the hit may be another turn of a run's loop.
-const CookieAgain = 1 << 63
+// cookieAgain is set in the attach cookie of a site that is also hit when no run begins there.
+const cookieAgain = 1 << 63
 
 // Attachment is the attached probes of a plan. They end when it is closed, or when the
 // process ends, however it ends. It is not for concurrent use.
@@ -212,7 +211,6 @@ type batch struct {
 	sites   []int
 	multi   bool           // one link attaches the program to many sites
 	numbers map[int]uint64 // of the prologues in the program, by site; nil for an instance
-	slot    int            // of the program in the switch
 }
 
 // bound is a link, and what it attaches.
@@ -298,7 +296,7 @@ func (w *attacher) witness() (forget func(), err error) {
 		return nil, fmt.Errorf("%s: %w", r.path, err)
 	}
 	if r.identity != "" && mapping.IdentityOf(&st) != r.identity {
-		return nil, fmt.Errorf("%s: %w", r.path, image.ErrChanged)
+		return nil, fmt.Errorf("%s: %w", r.path, dwarfloc.ErrChanged)
 	}
 	var d []byte
 	if st.Size > 0 {
@@ -406,23 +404,20 @@ type point struct {
 func (w *attacher) point(b *batch, site int) (p point, err error) {
 	s := &w.plan.Sites[site]
 	p.isReturn, p.cookie = s.Return, uint64(site)
-	if s.Again && (w.o.Cookie == nil || b.numbers != nil) {
-		p.cookie |= CookieAgain
+	if s.Way.Again && (w.o.Cookie == nil || b.numbers != nil) {
+		p.cookie |= cookieAgain
 	}
 	if w.o.Cookie != nil {
 		w.mu.Lock() // the caller's function may not be for concurrent use
 		own := w.o.Cookie(site)
 		w.mu.Unlock()
-		p.cookie = p.cookie&CookieAgain | own
+		p.cookie = p.cookie&cookieAgain | own
 	}
 	if b.numbers != nil {
-		if p.cookie&^CookieAgain>>cookieBits != 0 {
-			return p, fmt.Errorf("the cookie %#x of a program that is dispatched has more than %d bits", p.cookie&^CookieAgain, cookieBits)
+		if p.cookie&^cookieAgain>>cookieBits != 0 {
+			return p, fmt.Errorf("the cookie %#x of a program that is dispatched has more than %d bits", p.cookie&^cookieAgain, cookieBits)
 		}
 		p.cookie |= b.numbers[site] << cookieBits
-		if w.out.power != nil {
-			p.cookie |= w.out.power.turn(b.slot) << turnBit
-		}
 	}
 	p.addr, err = w.r.address(s.Addr)
 	return p, err

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
@@ -250,7 +249,7 @@ func TestReplaced(t *testing.T) {
 			if err := change(path); err != nil {
 				t.Fatal(err)
 			}
-			if a, err := instances.Attach(t.Context(), p, programs, r, instances.AttachOptions{}); !errors.Is(err, image.ErrChanged) {
+			if a, err := instances.Attach(t.Context(), p, programs, r, instances.AttachOptions{}); !errors.Is(err, dwarfloc.ErrChanged) {
 				t.Errorf("%s (another path %v): %v", what, asPath, err)
 				_ = a.Close()
 			}

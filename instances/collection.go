@@ -249,16 +249,6 @@ type Collection struct {
 	Definitions map[string]*Program
 }
 
-// ErrProgramNotFound is wrapped by Collection.Attach's error for a name that no program with a
-// definition has.
-var ErrProgramNotFound = errors.New("no program with a definition")
-
-// InstanceByID returns the program and the instance with an ID in the kernel. ok is false if
-// there is none. The instance is -1 if several have the program.
-func (c *Collection) InstanceByID(id ebpf.ProgramID) (program string, instance int, ok bool) {
-	return c.find(func(_ *ebpf.ProgramSpec, n *kernelNames) bool { return n.id == id })
-}
-
 // InstanceByName returns the program and the instance that a name in the kernel belongs to: a
 // program's name, its tag, the name of a function's type, or a symbol bpf_prog_TAG_NAME of
 // /proc/kallsyms and of perf's KSYMBOL records. ok is false if there is none. In a program
@@ -298,7 +288,7 @@ func (c *Collection) find(is func(*ebpf.ProgramSpec, *kernelNames) bool) (progra
 // Attach attaches the named programs, or all programs with definitions if none is named, at
 // all their sites. If one cannot be attached, nothing stays attached.
 //
-// The error names the program. It wraps ErrProgramNotFound or an error of the function
+// The error names the program. It wraps an error of the function
 // Attach.
 func (c *Collection) Attach(ctx context.Context, o AttachOptions, programs ...string) (map[string]*Attachment, error) {
 	if len(programs) == 0 {
@@ -322,7 +312,7 @@ func (c *Collection) Attach(ctx context.Context, o AttachOptions, programs ...st
 func (c *Collection) attach(ctx context.Context, name string, o AttachOptions) (*Attachment, error) {
 	p := c.Definitions[name]
 	if p == nil {
-		return nil, fmt.Errorf("%w: %q; there are %q", ErrProgramNotFound, name, slices.Sorted(maps.Keys(c.Definitions)))
+		return nil, fmt.Errorf("no program with a definition: %q; there are %q", name, slices.Sorted(maps.Keys(c.Definitions)))
 	}
 	if p.loaded != nil {
 		return p.loaded.Attach(ctx, p.running, o)

@@ -22,7 +22,7 @@ import (
 // so that it has a stack frame of its own also with prologue.ConventionRegisters.
 //
 // The lowest 32 bits of bpf_get_attach_cookie are the site's index in Plan.Sites, or the lowest 48
-// what AttachOptions.Cookie returned; bit 63 is CookieAgain.
+// what AttachOptions.Cookie returned; bit 63 is set where a hit may be another turn of a run's loop.
 type Dispatch struct {
 	// Specs are the programs. They refer to a map: it must be in their collection, or associated
 	// with their instructions. Load does that.
@@ -32,8 +32,7 @@ type Dispatch struct {
 	// Maps are the maps that the programs refer to, by name: they must be in their collection, or
 	// associated with their instructions. Load does that.
 	//
-	// One is the switch, where programs look first: it makes probes silent at once, and lets a link
-	// replace another without hits seen twice. With plan.Options.CountMissing there is a counter of
+	// One is the switch, where programs look first: it makes probes silent at once. With plan.Options.CountMissing there is a counter of
 	// conditions that could not be computed, and with plan.Plan.RecordBytes there is room for records.
 	Maps map[string]*ebpf.MapSpec
 
@@ -72,13 +71,11 @@ func (d *Dispatch) makeMaps() {
 const (
 	cookieBits  = 48
 	numberBits  = 14 // of the prologue in its program
-	turnBit     = cookieBits + numberBits
 	maxPrologue = 1 << numberBits
 )
 
-// A program runs for hits whose cookies have the switch's value for it at turnBit: 0 or 1. For
-// others it returns.
-const silent = 2
+// silent is what the switch says to a program that is to do nothing, and 0 to others.
+const silent = 1
 
 // maxDispatch is how many instructions, of 8 bytes, programs have before the call of the user's at
 // most: jumps reach 32,767 (Documentation/bpf/standardization/instruction-set.rst).
@@ -284,10 +281,7 @@ func choose(x *part, switchName string, slot int) asm.Instructions {
 	head := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1).WithSource(asm.Comment("choose a prologue by the attach cookie")),
 		asm.FnGetAttachCookie.Call(),
-		asm.Mov.Reg(asm.R3, asm.R0),
-		asm.RSh.Imm(asm.R3, turnBit),
-		asm.And.Imm(asm.R3, 1),
-		asm.LSh.Imm(asm.R0, 64-turnBit),
+		asm.LSh.Imm(asm.R0, 64-cookieBits-numberBits),
 		asm.RSh.Imm(asm.R0, 64-numberBits),
 		asm.Mov.Reg(asm.R1, asm.R6),
 	}
@@ -317,7 +311,7 @@ func choose(x *part, switchName string, slot int) asm.Instructions {
 		out = append(out,
 			asm.LoadMapValue(asm.R2, 0, uint32(8*(slot+k))).WithReference(switchName),
 			asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
-			jump(asm.JEq.Reg(asm.R2, asm.R3, ""), 2),
+			jump(asm.JEq.Imm(asm.R2, 0, ""), 2),
 			asm.Mov.Imm(asm.R0, 0),
 			asm.Return(),
 		)

@@ -56,7 +56,7 @@ func path(t *testing.T, insns asm.Instructions, number uint64) (out asm.Instruct
 		offsets[i+1] = off
 	}
 	at[offsets[len(insns)]] = len(insns)
-	const head = 8
+	const head = 5
 	for i := head; i < len(insns); {
 		ins := insns[i]
 		taken := false

@@ -114,7 +114,7 @@ func load(s *ebpf.ProgramSpec, maps map[string]*ebpf.Map) (*ebpf.Program, error)
 func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*Attachment, error) {
 	var batches []*batch
 	for i, of := range d.Instances {
-		x := &batch{prog: d.Programs[i], multi: d.plan.Instances[of[0]].Multi, numbers: make(map[int]uint64), slot: d.places[i].slot}
+		x := &batch{prog: d.Programs[i], multi: d.plan.Instances[of[0]].Multi, numbers: make(map[int]uint64)}
 		for n, instance := range of {
 			for _, site := range d.plan.Instances[instance].Sites {
 				x.sites = append(x.sites, site)
@@ -139,9 +139,15 @@ func (d *Dispatched) Attach(ctx context.Context, r *Running, o AttachOptions) (*
 	return a, nil
 }
 
-// Missing returns how many hits the programs did not see because a condition could not be computed,
-// if plan.Options.CountMissing is set.
-func (d *Dispatched) Missing() (n uint64, err error) {
+// Unseen returns how many hits the programs did not see: crowded because all records were in use, if plan.Plan.RecordBytes is set,
+// and missing because a condition could not be computed, if plan.Options.CountMissing is set.
+func (d *Dispatched) Unseen() (crowded, missing uint64, err error) {
+	missing, missingErr := d.missing()
+	crowded, err = d.crowded()
+	return crowded, missing, errors.Join(err, missingErr)
+}
+
+func (d *Dispatched) missing() (n uint64, err error) {
 	counter := d.Maps[d.counterName]
 	if counter == nil {
 		return 0, nil
@@ -156,9 +162,7 @@ func (d *Dispatched) Missing() (n uint64, err error) {
 	return n, nil
 }
 
-// Crowded returns how many hits the programs did not see because all records were in use, if
-// plan.Plan.RecordBytes is set.
-func (d *Dispatched) Crowded() (n uint64, err error) {
+func (d *Dispatched) crowded() (n uint64, err error) {
 	records := d.Maps[d.recordsName]
 	if records == nil {
 		return 0, nil
@@ -182,8 +186,7 @@ func (d *Dispatched) Close() error {
 	return errors.Join(errs...)
 }
 
-// turns is what a switch says: for each of its slots the value of turnBit in the cookies of hits
-// that are seen.
+// turns is what a switch says at each of its slots: 0, or silent.
 type turns struct {
 	mu     sync.Mutex
 	values []uint64 // as the kernel has them
@@ -196,19 +199,7 @@ type power struct {
 	m     *ebpf.Map
 	turns *turns
 	slots []int
-	next  map[int]uint64 // the turns that set makes valid, by slot; 0 where there is none
 	off   bool
-}
-
-// turn returns the value of turnBit for new probes.
-func (p *power) turn(slot int) uint64 { return p.next[slot] }
-
-// change makes the probes that there are at a slot silent with the next set, and those that come speak.
-func (p *power) change(slot int) {
-	if p.next == nil {
-		p.next = make(map[int]uint64)
-	}
-	p.next[slot] ^= 1
 }
 
 // set tells the programs.
@@ -217,7 +208,7 @@ func (p *power) set() error {
 	defer p.turns.mu.Unlock()
 	values := slices.Clone(p.turns.values)
 	for _, slot := range p.slots {
-		values[slot] = p.next[slot]
+		values[slot] = 0
 		if p.off {
 			values[slot] = silent
 		}

@@ -44,15 +44,6 @@ func KernelFromBTF(module string) (*dwarfloc.Image, error) {
 	return dwarfloc.FromBTF(o)
 }
 
-// KernelHasBTF reports whether KernelFromBTF has something to read.
-func KernelHasBTF(module string) bool {
-	if module == "" {
-		module = "vmlinux"
-	}
-	_, err := os.Stat(filepath.Join(btfDir, module))
-	return err == nil
-}
-
 // KernelTypes returns the running kernel's types, for dwarfloc.Options.KernelTypes.
 func KernelTypes() ([]byte, error) { return os.ReadFile(filepath.Join(btfDir, "vmlinux")) }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -268,7 +268,7 @@ func TestTypeErrors(t *testing.T) {
 		t.Errorf("%v", p.Sites)
 	}
 	p, err = plantest.Fixture(t, program, "wor* l e text:string", plan.Options{})
-	if err != nil || p.Sites[0].Args[2].Unfetched.Code != loc.ReasonNone {
+	if err != nil || p.Sites[0].Args[2].Unfetched.Code != reasons.None {
 		t.Error(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -124,8 +124,8 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 		if err := other.Close(); err != nil {
 			return nil, err
 		}
-		if id == "" || id != img.File.BuildID() {
-			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.File.BuildID()))
+		if id == "" || id != img.BuildID() {
+			return nil, fmt.Errorf("%w: %s has build ID %s, %s has %s", ErrImageMismatch, path, orNone(id), img.Path(), orNone(img.BuildID()))
 		}
 	}
 	r := &Running{img: img, pmu: "uprobe", path: path, identity: identity, target: plan.Target{
@@ -190,12 +190,12 @@ func checkNotes(img *dwarfloc.Image, path string) error {
 	switch {
 	case running == "":
 		return fmt.Errorf("%s: no build ID", path)
-	case running == img.File.BuildID():
+	case running == img.BuildID():
 		return nil
 	case img.File.IsRelocatable():
-		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.File.BuildID()))
+		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
 	}
-	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.File.BuildID()))
+	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
 }
 
 func orNone(id string) string {

@@ -70,7 +70,7 @@ type Location struct {
 	Bytes  []byte  // for KindBytes, in the image's byte order
 	Pieces []Piece // for KindPieces, from the object's first byte on
 
-	// Doubt is why the value there may not be the one that is asked for, such as ReasonReassigned for a parameter; ReasonNone where it
+	// Doubt is why the value there may not be the one that is asked for, such as reassigned for a parameter; none where it
 	// is sure.
 	Doubt ReasonCode
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 
@@ -58,7 +59,7 @@ func (t *typeTable) settleNames(ctx context.Context, img *dwarfloc.Image) error 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		to, err := img.NamedType(n.word + " " + n.text)
+		to, err := inside.ImageType(img, n.word+" "+n.text)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -201,7 +202,7 @@ func values(s *packfile.Site, a *arch.Arch, texts map[*loc.Expr]string) string {
 func withoutAddresses(e *loc.Expr) *loc.Expr {
 	c := cloneExpr(e)
 	c.Walk(func(x *loc.Expr) {
-		if x.Op == loc.OpAddr {
+		if x.Op == ops.Addr {
 			x.K = 0
 		}
 	})

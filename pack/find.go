@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 
 // Extension is how the names of packs end in a directory that Find looks into: BUILD-ID.pack.
@@ -34,45 +35,27 @@ func Dirs() []string {
 	return dirs
 }
 
-// NotFoundError is the error of Find if no directory has a pack of the build.
-type NotFoundError struct {
-	BuildID string
-	Looked  []string // paths
-}
+// archiveExtension is how the names of archives end in a directory that Find looks into.
+const archiveExtension = ".packs"
 
-func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("no pack of build ID %s found; looked at %s", e.BuildID, strings.Join(e.Looked, ", "))
-}
-
-// Is makes errors.Is(err, fs.ErrNotExist) true.
-func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
-
-// Find returns the path of the pack of an image, by the image's build ID in hexadecimal digits, in the first of the
-// directories that has it. The error is a *NotFoundError. Whether the pack is what its name says is checked by
-// who uses it: dwarfloc.Image.BuildID.
-func Find(buildID string, dirs []string) (string, error) {
-	e := &NotFoundError{BuildID: buildID}
+// Find finds the pack of an image, by the image's build ID in hexadecimal digits, in the first of the directories that has it, or else
+// in the first archive there. It returns the file's path, and of an archive the pack as dwarfloc.FromBytes takes it. Whether the pack is
+// what its name says is checked by who uses it: dwarfloc.Image.BuildID.
+//
+// The error wraps fs.ErrNotExist if there is none. An archive that cannot be read is passed over, and is the error if no other file has
+// the pack.
+func Find(buildID string, dirs []string) (path string, archived []byte, err error) {
 	if buildID == "" || strings.Trim(buildID, "0123456789abcdef") != "" {
-		return "", e
+		return "", nil, fmt.Errorf("no pack of build ID %q: %w", buildID, fs.ErrNotExist)
 	}
+	var looked []string
 	for _, dir := range dirs {
 		path := filepath.Join(dir, buildID+Extension)
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
-			return path, nil
+			return path, nil, nil
 		}
-		e.Looked = append(e.Looked, path)
+		looked = append(looked, path)
 	}
-	return "", e
-}
-
-// archiveExtension is how the names of archives end in a directory that FindArchived looks into.
-const archiveExtension = ".packs"
-
-// FindArchived returns the pack of an image from the first archive in the directories that has it, and the archive's path.
-// An archive that cannot be read is passed over, and told in the error if no other one has the pack; that is a
-// *NotFoundError otherwise.
-func FindArchived(buildID string, dirs []string) (data []byte, path string, err error) {
-	missing := &NotFoundError{BuildID: buildID}
 	var failed error
 	for _, dir := range dirs {
 		archives, err := filepath.Glob(filepath.Join(dir, "*"+archiveExtension))
@@ -85,15 +68,15 @@ func FindArchived(buildID string, dirs []string) (data []byte, path string, err 
 			case err != nil:
 				failed = errors.Join(failed, err)
 			case d != nil:
-				return d, path, nil
+				return path, d, nil
 			}
-			missing.Looked = append(missing.Looked, path)
+			looked = append(looked, path)
 		}
 	}
 	if failed != nil {
-		return nil, "", failed
+		return "", nil, failed
 	}
-	return nil, "", missing
+	return "", nil, fmt.Errorf("no pack of build ID %s: %w; looked at %s", buildID, fs.ErrNotExist, strings.Join(looked, ", "))
 }
 
 // inArchive returns a copy of a pack in an archive, or nil if that does not have it.
@@ -103,7 +86,7 @@ func inArchive(path, buildID string) (d []byte, err error) {
 		return nil, err
 	}
 	err = mapping.Guard(func() error {
-		a, err := OpenArchive(m.Data, path)
+		a, err := packfile.OpenArchive(m.Data, path)
 		if err == nil {
 			d = bytes.Clone(a.Find(buildID))
 		}

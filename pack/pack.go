@@ -16,6 +16,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 )
@@ -169,14 +171,14 @@ func readSites(ctx context.Context, img *dwarfloc.Image, o Options, t *typeTable
 	if r.before, err = known(img); err != nil {
 		return err
 	}
-	list, err := img.List(ctx, o.Match, nil)
+	list, err := inside.List(img, ctx, o.Match, nil)
 	if err != nil {
 		return err
 	}
 	total := list.Len()
 	done := make([]int, runtime.GOMAXPROCS(0))
 	sites := make([]packfile.Site, runtime.GOMAXPROCS(0))
-	return list.Each(ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *dwarfloc.Ways) error {
+	return inside.EachOf(list, ctx, 0, total, true, func(worker, i int, s *dwarfloc.Site, ways *body.Ways) error {
 		x := &sites[worker]
 		if err := r.site(s, ways, x); err != nil {
 			return err

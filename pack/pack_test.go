@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -59,7 +59,7 @@ func TestOutline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.BuildID() != img.File.BuildID() || f.IsRelocatable() != img.File.IsRelocatable() || f.IsPositionIndependent() != img.File.IsPositionIndependent() || f.Arch() != img.Arch() {
+		if f.BuildID() != img.BuildID() || f.IsRelocatable() != img.File.IsRelocatable() || f.IsPositionIndependent() != img.File.IsPositionIndependent() || f.Arch() != img.Arch() {
 			t.Errorf("%s: the pack is another kind of file", path)
 		}
 		want, have := img.File.Sections(), f.Sections()

@@ -9,8 +9,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -24,7 +28,7 @@ type reader struct {
 
 // known returns the instructions before ways that a pack has, by address; nil for other images.
 func known(img *dwarfloc.Image) (out map[uint64]packfile.Before, err error) {
-	if img.Told() == "" {
+	if inside.AnsweredBy(img) == "" {
 		return nil, nil
 	}
 	err = img.File.Guard(func() error {
@@ -59,7 +63,7 @@ func (r *reader) bad(s *dwarfloc.Site) (string, error) {
 	if r.causes != nil {
 		return "", nil
 	}
-	bad, err := r.img.CheckInstructions([]*dwarfloc.Site{s})
+	bad, err := inside.CheckInstructions(r.img, []*dwarfloc.Site{s})
 	if err != nil || bad[0] == nil {
 		return "", err
 	}
@@ -68,7 +72,7 @@ func (r *reader) bad(s *dwarfloc.Site) (string, error) {
 }
 
 // site reads a site into out.
-func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (err error) {
+func (r *reader) site(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) (err error) {
 	*out = packfile.Site{
 		Function: &packfile.Function{Name: s.Function}, Inline: s.Inlined(), Addr: s.Addr, View: s.View, Symbol: s.Symbol, Offset: s.Offset,
 		AfterPrologue: s.AfterPrologue, LocalEntry: s.LocalEntry, CallFile: s.CallFile, CallLine: s.CallLine,
@@ -80,7 +84,7 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 	if f.DeclFile, f.DeclLine, err = s.Declared(); err != nil {
 		return err
 	}
-	b := s.Body()
+	b := inside.Body(s)
 	out.In, out.Of, out.Depth = b.In, b.Of, b.Depth
 	for i := range s.Callers {
 		out.Callers = append(out.Callers, packfile.Caller(s.Callers[i]))
@@ -94,7 +98,7 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 	}
 	if s.AfterPrologue {
 		// A return probe is at the first instruction, and there it is known whether the result is used.
-		first, ok, err := s.At(0)
+		first, ok, err := inside.At(s, 0)
 		if err != nil {
 			return err
 		}
@@ -110,7 +114,7 @@ func (r *reader) site(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) (e
 
 // refused returns why no kernel takes a probe at a site's address, or "". A pack has no tables of the kernel, but says it.
 func (r *reader) refused(s *dwarfloc.Site) string {
-	if cause, known := s.Refused(); known {
+	if cause, known := inside.Refused(s); known {
 		return cause
 	}
 	if r.causes != nil {
@@ -141,7 +145,7 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Va
 		}
 		out.Params = append(out.Params, x)
 	}
-	frame, err := s.Frame()
+	frame, err := inside.Frame(s)
 	if err != nil {
 		return out, err
 	}
@@ -154,7 +158,7 @@ func (r *reader) values(s *dwarfloc.Site, f *packfile.Function) (out packfile.Va
 
 // result reads $retval at a site.
 func (r *reader) result(s *dwarfloc.Site) (out packfile.Value, err error) {
-	v, err := s.Result()
+	v, err := inside.Result(s)
 	if err != nil {
 		return out, err
 	}
@@ -198,7 +202,7 @@ func cloneExpr(e *loc.Expr) *loc.Expr {
 
 // reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
 func (r *reader) reason(x loc.Reason) loc.Reason {
-	if x.Code == loc.ReasonDamaged {
+	if x.Code == reasons.Damaged {
 		for _, path := range []string{r.img.Path(), r.img.File.DebugPath()} {
 			x.Detail = strings.TrimPrefix(x.Detail, path+": ")
 		}
@@ -229,7 +233,7 @@ func (r *reader) pointee(v *dwarfloc.Variable, depth int) (*packfile.Pointee, er
 }
 
 // ways reads the ways into and out of an inlined instance.
-func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) error {
+func (r *reader) ways(s *dwarfloc.Site, w *body.Ways, out *packfile.Site) error {
 	if !out.Inline {
 		return r.leaves(s, out)
 	}
@@ -238,7 +242,7 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 	}
 	o := &out.Ways
 	o.Known, o.Unknown, o.Within, o.NoReturn = true, w.Unknown, w.Within, w.NoReturn
-	in := s.WaysIn(w)
+	in := inside.WaysIn(s, w)
 	for i := range w.In {
 		x := way(&w.In[i])
 		x.Symbol, x.Offset = in[i].Symbol, in[i].Offset
@@ -268,7 +272,7 @@ func (r *reader) ways(s *dwarfloc.Site, w *dwarfloc.Ways, out *packfile.Site) er
 		}
 		o.In = append(o.In, x)
 	}
-	for i, at := range s.WaysOut(w) {
+	for i, at := range inside.WaysOut(s, w) {
 		x := way(&w.Out[i])
 		x.Symbol, x.Offset = at.Symbol, at.Offset
 		var err error
@@ -285,9 +289,9 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 	if r.causes != nil {
 		return nil
 	}
-	at, moved, err := s.Returns(false)
+	at, moved, err := inside.Returns(s, false)
 	switch {
-	case errors.Is(err, dwarfloc.ErrUnwinding), errors.Is(err, dwarfloc.ErrMovingStack):
+	case errors.Is(err, refusals.Unwinding), errors.Is(err, refusals.MovingStack):
 		text := err.Error()
 		out.Ways = packfile.Ways{Known: true, Unknown: text[strings.Index(text, ": ")+2:]}
 		return nil
@@ -304,12 +308,12 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 		if err != nil {
 			return err
 		}
-		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: leaf.Addr, Probe: leaf.Addr, Symbol: leaf.Symbol, Offset: leaf.Offset, Again: leaf.Jumps(), Refused: bad, Values: &v})
+		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: leaf.Addr, Probe: leaf.Addr, Symbol: leaf.Symbol, Offset: leaf.Offset, Again: inside.Jumps(leaf), Refused: bad, Values: &v})
 	}
 	return nil
 }
 
-func way(w *dwarfloc.Way) packfile.Way {
+func way(w *body.Way) packfile.Way {
 	return packfile.Way{Addr: w.Addr, View: w.View, Probe: w.Probe, Again: w.Again}
 }
 

@@ -5,8 +5,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -22,24 +23,24 @@ type Argument struct {
 	// the reason why it has none. Arg.Loc differs from its location for strings and arrays
 	// that a pointer leads to, and for bits that the definition's type picks.
 	Variable *dwarfloc.Variable
-	Type     probe.TypeSpec // in the definition
+	Type     syntax.TypeSpec // in the definition
 	// Unfetched is why the prologue does not fetch the argument: the reason that it has no
 	// location, or, with a location, that it does not fit the convention. It is the zero
 	// Reason for an argument that is fetched.
 	Unfetched loc.Reason
 }
 
-// Doubt returns why the value that is fetched, or that is left out for this reason, may not be the one that was passed: loc.ReasonReassigned,
-// or loc.ReasonNone where it is sure.
+// Doubt returns why the value that is fetched, or that is left out for this reason, may not be the one that was passed: "reassigned",
+// or none where it is sure.
 func (a *Argument) Doubt() loc.ReasonCode {
 	if !a.Variable.Located() {
-		return loc.ReasonNone
+		return reasons.None
 	}
 	return a.Variable.Loc.Doubt
 }
 
 // Fetched reports whether the prologue fetches the argument.
-func (a *Argument) Fetched() bool { return a.Unfetched.Code == loc.ReasonNone }
+func (a *Argument) Fetched() bool { return a.Unfetched.Code == reasons.None }
 
 // TypeText returns the argument's type in the debug information, or "-" for a variable that does not
 // exist at the site.
@@ -47,7 +48,7 @@ func (a *Argument) TypeText() string {
 	if a.Kind == prologue.KindComm {
 		return fmt.Sprintf("char[%d]", bpfstack.CommSize)
 	}
-	if a.Variable.Reason.Code == loc.ReasonNoSuchVariable {
+	if a.Variable.Reason.Code == reasons.NoSuchVariable {
 		return "-"
 	}
 	return a.Variable.Type.String()

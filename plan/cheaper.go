@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -27,21 +29,21 @@ func (p *Plan) moveFromHarm(ctx context.Context) error {
 	var sites []*dwarfloc.Site
 	var which []int
 	for i := range p.Sites {
-		if s := &p.Sites[i]; errors.Is(s.Refused, dwarfloc.ErrHarmful) {
+		if s := &p.Sites[i]; errors.Is(s.Refused, refusals.Harmful) {
 			sites, which = append(sites, s.Site), append(which, i)
 		}
 	}
 	if len(sites) == 0 {
 		return nil
 	}
-	all, err := p.Image.Along(ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
+	all, err := inside.Along(p.Image, ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
 		return fetchedAt(&p.Sites[which[n]])
 	})
 	if err != nil {
 		return err
 	}
 	for n, further := range all {
-		problems, err := p.Image.CheckInstructions(further)
+		problems, err := inside.CheckInstructions(p.Image, further)
 		if err != nil {
 			return err
 		}
@@ -66,7 +68,7 @@ func (p *Plan) moveToCheaper(ctx context.Context, cost func(addr uint64) int) er
 			sites, which = append(sites, s.Site), append(which, i)
 		}
 	}
-	all, err := p.Image.Along(ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
+	all, err := inside.Along(p.Image, ctx, sites, func(n int) ([]*dwarfloc.Variable, bool) {
 		return fetchedAt(&p.Sites[which[n]])
 	})
 	if err != nil {

@@ -7,13 +7,15 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
 // Condition is one of the expressions that && combines in a definition's condition, at one site.
 type Condition struct {
-	Expr *probe.Expr
+	Expr *syntax.Expr
 	// Variable is whether it holds: 1 or 0. If it has a reason instead of a location, it is
 	// missing: it does not hold, or, with probe.Options.Pass, does not count.
 	Variable *dwarfloc.Variable
@@ -44,15 +46,15 @@ func conditions(s *Site, def *probe.Definition, o *Options) ([]Condition, error)
 	}
 	var out []Condition
 	for _, e := range def.Options.If.Conjuncts() {
-		truth := &probe.Expr{Kind: probe.KindUnary, Name: "!", Pos: e.Pos, A: &probe.Expr{Kind: probe.KindUnary, Name: "!", Pos: e.Pos, A: e}}
+		truth := &syntax.Expr{Kind: syntax.KindUnary, Name: "!", Pos: e.Pos, A: &syntax.Expr{Kind: syntax.KindUnary, Name: "!", Pos: e.Pos, A: e}}
 		v, err := compute.Resolve(s.Site, truth)
 		if err != nil {
 			return nil, err
 		}
-		if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
+		if r := o.atReturn(v); s.Return && r.Code != reasons.None {
 			v = argument.Without(v, r)
 		}
-		if v.Located() && v.Loc.Doubt != loc.ReasonNone && o.Doubt != DoubtKeep {
+		if v.Located() && v.Loc.Doubt != reasons.None && o.Doubt != DoubtKeep {
 			v = argument.Without(v, loc.Reason{Code: v.Loc.Doubt})
 		}
 		out = append(out, Condition{e, v})

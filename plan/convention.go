@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -136,5 +136,5 @@ func (p *Plan) agree(shapes []shape) {
 
 // shapeless reports whether nothing is known about an argument's type.
 func shapeless(a *Argument) bool {
-	return a.Kind == prologue.KindScalar && (a.Size == 0 || a.Variable.Reason.Code.Mistaken()) && a.Variable.Reason.Code != loc.ReasonNone
+	return a.Kind == prologue.KindScalar && (a.Size == 0 || reasons.Mistaken(a.Variable.Reason.Code)) && a.Variable.Reason.Code != reasons.None
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -14,7 +16,7 @@ import (
 // argument that a site does not have gets the shape that it has at other sites.
 func TestAgree(t *testing.T) {
 	known := &dwarfloc.Variable{Loc: loc.Location{Kind: loc.KindRegister}}
-	unknown := &dwarfloc.Variable{Reason: loc.Reason{Code: loc.ReasonNoSuchVariable}}
+	unknown := &dwarfloc.Variable{Reason: loc.Reason{Code: reasons.NoSuchVariable}}
 	args := func(a, b Argument) Site { return Site{Args: []Argument{a, b}} }
 	p := &Plan{
 		Definition: &probe.Definition{Args: make([]probe.Arg, 2)},
@@ -32,7 +34,7 @@ func TestAgree(t *testing.T) {
 		}
 	}
 	// $params stands for other arguments at each site.
-	p.Definition.Args[0].Expr.Kind = probe.KindParams
+	p.Definition.Args[0].Expr.Kind = syntax.KindParams
 	p.Sites[0].Args[0].MaxBytes = 17
 	if p.agree(p.shapes()); p.Sites[0].Args[0].MaxBytes != 17 {
 		t.Error("arguments of $params were made alike")

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -190,7 +193,7 @@ func stream[T any](ctx context.Context, list *dwarfloc.SiteList, img *dwarfloc.I
 // that has its probes. entries leaves out all but functions' entries.
 func (st *streamer) each(ctx context.Context, from, to int, entries bool, f func(worker, i int, p *Plan) error) error {
 	def := st.plan.Definition
-	return st.list.Each(ctx, from, to, st.o.through(def) && !entries, func(worker, i int, s *dwarfloc.Site, ways *dwarfloc.Ways) error {
+	return inside.EachOf(st.list, ctx, from, to, st.o.through(def) && !entries, func(worker, i int, s *dwarfloc.Site, ways *body.Ways) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -242,7 +245,7 @@ func (st *streamer) survey(ctx context.Context) error {
 				for k := range a {
 					d := a[k].DefinitionArg
 					has[d] = true
-					if !known[d] && !a[k].Variable.Reason.Code.Mistaken() {
+					if !known[d] && !reasons.Mistaken(a[k].Variable.Reason.Code) {
 						known[d] = true
 						open--
 					}

@@ -19,7 +19,7 @@ import (
 
 // siteText prints all that a plan says about a site.
 func siteText(p *Plan, s *Site) string {
-	out := fmt.Sprintf("%v %#x view %d, %d of %d %v %q, return %v, refused %v, %v %v", s, s.Addr, s.View, s.Way, s.Ways, s.Again, s.WaysUnknown, s.Return, s.Refused, s.Callers, p.Convention)
+	out := fmt.Sprintf("%v %#x view %d, %d of %d %v %q, return %v, refused %v, %v %v", s, s.Addr, s.View, s.Way.Number, s.Way.Of, s.Way.Again, s.Way.Unknown, s.Return, s.Refused, s.Callers, p.Convention)
 	for i := range s.Args {
 		a := &s.Args[i]
 		out += fmt.Sprintf("\n  %s %v %s: %s, %v %d %d %d, %v", a.Name, a.Variable.Type, a.Variable.Name, a.Loc.Text(p.Image.Arch()), a.Kind, a.Size, a.MaxBytes, a.DefinitionArg, a.Unfetched)
@@ -98,7 +98,7 @@ func TestEach(t *testing.T) {
 		img := testenv.Fixture(t, name)
 		for _, text := range []string{"* $params", "* $vars", "* arg1", "*%return $retval", "*%exit $params", "my_func_* arg1 $params", "*", "* n:string", "inlines=no;* $params", "nothing_* a", "* arg9"} {
 			def := definition(t, text)
-			for _, o := range []Options{{}, {Ways: WaysEntry}, {Missing: MissingSkip}, {Convention: prologue.ConventionRegisters}, {Convention: prologue.ConventionRecord}} {
+			for _, o := range []Options{{}, {EntryOnly: true}, {Missing: MissingSkip}, {Convention: prologue.ConventionRegisters}, {Convention: prologue.ConventionRecord}} {
 				n += same(t, img, def, o)
 			}
 		}

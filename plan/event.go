@@ -10,7 +10,7 @@ import (
 // Event is one hit, as a program reports it in the structure that Plan.Header declares.
 type Event struct {
 	Site   int     // index in Plan.Sites
-	Again  bool    // the site may be hit again in one run: dwarfloc.Site.Again
+	Again  bool    // the site may be hit again in one run: dwarfloc.Way.Again
 	Err    uint64  // bit i is set if argument i was not fetched
 	Values []Value // they refer to the data
 }
@@ -44,6 +44,6 @@ func (p *Plan) Event(data []byte) (Event, error) {
 	if len(args) < size {
 		return Event{}, fmt.Errorf("an event of %d bytes: at %v it has %d", len(data), s, eventArgs+size)
 	}
-	e.Again, e.Values = s.Again, p.Values(e.Site, e.Err, args)
+	e.Again, e.Values = s.Way.Again, p.Values(e.Site, e.Err, args)
 	return e, nil
 }

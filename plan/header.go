@@ -9,7 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
-	"github.com/bpfprologue/bpfprologue/probe"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -66,7 +67,7 @@ func (p *Plan) forms() []form {
 		}
 		// A site without the argument has no type for it.
 		for j := range s.Args {
-			if a := &out[n].args[j]; a.Variable.Reason.Code.Mistaken() && !s.Args[j].Variable.Reason.Code.Mistaken() {
+			if a := &out[n].args[j]; reasons.Mistaken(a.Variable.Reason.Code) && !reasons.Mistaken(s.Args[j].Variable.Reason.Code) {
 				out[n].args = slices.Clone(out[n].args)
 				out[n].args[j] = s.Args[j]
 			}
@@ -197,11 +198,11 @@ func integer(signed bool, bits int) string {
 }
 
 // elementType returns the C type of one element of a definition's type.
-func elementType(t probe.TypeSpec) string {
-	if t.Kind == probe.TypeChar {
+func elementType(t syntax.TypeSpec) string {
+	if t.Kind == syntax.TypeChar {
 		return "char"
 	}
-	return integer(t.Kind == probe.TypeSigned, argument.ElementBits(t))
+	return integer(t.Kind == syntax.TypeSigned, argument.ElementBits(t))
 }
 
 // typeOf returns the text of an argument's comment.
@@ -209,7 +210,7 @@ func typeOf(a *Argument) string {
 	switch {
 	case a.Kind == prologue.KindComm:
 		return "the task's name"
-	case a.Type.Kind != probe.TypeNone:
+	case a.Type.Kind != syntax.TypeNone:
 		return a.Variable.Type.String() + ", as " + a.Type.String()
 	}
 	return a.Variable.Type.String()

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -22,12 +24,12 @@ func (p *Plan) checkInstructions() error {
 	for i := range p.Sites {
 		sites[i] = p.Sites[i].Site
 	}
-	problems, err := p.Image.CheckInstructions(sites)
+	problems, err := inside.CheckInstructions(p.Image, sites)
 	if err != nil {
 		return err
 	}
 	for i, problem := range problems {
-		unknown := errors.Is(problem, dwarfloc.ErrNotDecoded)
+		unknown := errors.Is(problem, refusals.NotDecoded)
 		switch {
 		case problem == nil, unknown && (!asked || def.Options.Force):
 		case asked && unknown:

@@ -9,8 +9,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
@@ -31,10 +32,10 @@ func (p *Plan) checkNames() error {
 				if a.DefinitionArg != i {
 					continue
 				}
-				if best == nil || best.Variable.Reason.Code == loc.ReasonNoSuchVariable {
+				if best == nil || best.Variable.Reason.Code == reasons.NoSuchVariable {
 					best = a
 				}
-				known = known || !a.Variable.Reason.Code.Mistaken()
+				known = known || !reasons.Mistaken(a.Variable.Reason.Code)
 			}
 		}
 		if known || best == nil {
@@ -56,10 +57,10 @@ func (p *Plan) checkConditions() error {
 		known := false
 		for j := range p.Sites {
 			v := p.Sites[j].If[i].Variable
-			if best == nil || best.Reason.Code == loc.ReasonNoSuchVariable {
+			if best == nil || best.Reason.Code == reasons.NoSuchVariable {
 				best = v
 			}
-			known = known || !v.Reason.Code.Mistaken()
+			known = known || !reasons.Mistaken(v.Reason.Code)
 		}
 		if e := p.Sites[0].If[i].Expr; !known {
 			return p.mistake(e, e.Pos, best)
@@ -69,8 +70,8 @@ func (p *Plan) checkConditions() error {
 }
 
 // mistake returns the error for an expression that is wrong at all sites.
-func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
-	if v.Reason.Code != loc.ReasonNoSuchVariable {
+func (p *Plan) mistake(e *syntax.Expr, typePos int, v *dwarfloc.Variable) error {
+	if v.Reason.Code != reasons.NoSuchVariable {
 		return p.wrongPath(e, typePos, v)
 	}
 	if w := compute.Wrong(v); w != nil && w.Expr != nil {
@@ -80,7 +81,7 @@ func (p *Plan) mistake(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
 }
 
 // wrongPath returns the error for a path or a type that the variable's type does not allow.
-func (p *Plan) wrongPath(e *probe.Expr, typePos int, v *dwarfloc.Variable) error {
+func (p *Plan) wrongPath(e *syntax.Expr, typePos int, v *dwarfloc.Variable) error {
 	w := compute.Wrong(v)
 	if w == nil {
 		// The definition's type does not fit.
@@ -115,12 +116,11 @@ func (p *Plan) wrongPath(e *probe.Expr, typePos int, v *dwarfloc.Variable) error
 }
 
 // noSuchVariable returns the error for a name that no variable has.
-func (p *Plan) noSuchVariable(e *probe.Expr) error {
+func (p *Plan) noSuchVariable(e *syntax.Expr) error {
 	names := make(map[string]struct{})
 	for j := range p.Sites[:min(len(p.Sites), 64)] {
 		at, err := p.Sites[j].Variables()
-		var untold *dwarfloc.NotToldError
-		if errors.As(err, &untold) {
+		if errors.Is(err, dwarfloc.ErrNotDescribed) {
 			at, err = p.Sites[j].Params()
 		}
 		if err != nil {

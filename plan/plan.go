@@ -80,27 +80,15 @@ const (
 	DoubtKeep
 )
 
-// Ways is which places of an inlined body have probes.
-//
-//   - WaysAll are all ways into it, so that each run hits one: see dwarfloc.Image.Ways
-//   - WaysEntry is the one that the debug information names
-type Ways uint8
-
-const (
-	// WaysAll are all ways into a body, so that each run hits one: see dwarfloc.Image.Ways.
-	WaysAll Ways = iota
-	// WaysEntry is the way into a body that the debug information names.
-	WaysEntry
-)
-
 // Options are options of New. The zero Options work for every definition and image.
 type Options struct {
 	// Missing is what to do with sites that lack an argument.
 	Missing Missing
 	// Doubt is what to do with arguments that may not be what was passed.
 	Doubt Doubt
-	// Ways is which places of an inlined body have probes. Each way is a Site of the plan.
-	Ways Ways
+	// EntryOnly leaves out the ways into an inlined body that the debug information does not name: some runs may then pass no
+	// probe. Otherwise each way is a Site of the plan, and each run hits one.
+	EntryOnly bool
 	// Target is where the plan will run. The zero Target is right for every image, if
 	// addresses of the image need not move. instances.Running.Target returns it for an
 	// image that runs on this machine.
@@ -114,8 +102,8 @@ type Options struct {
 	StringBytes int
 	// Cost, if not nil, returns what a probe at a link-time address costs, in any unit, or less
 	// than 0 if none can be there: attachable.Table.Method tells. The probe of an inlined body then
-	// moves along straight code to where it costs less, if that sees the same runs and values: see
-	// dwarfloc.Image.Along. The plan says so in Site.MovedFrom.
+	// moves along straight code to where it costs less, if that sees the same runs and values. The
+	// plan says so in Site.MovedFrom.
 	Cost func(addr uint64) int
 	// LargeRecords allows records that are too large for the stack: in the map references.RecordMap, which
 	// instances.Dispatch has. A plan for which the stack is enough uses that.
@@ -145,11 +133,11 @@ type Site struct {
 	// Return is set if the probe is a return probe: it fires where the function that begins
 	// at the site has returned.
 	Return bool
-	// Refused is why no probe may be at the site: it wraps dwarfloc.ErrMidInstruction, dwarfloc.ErrHarmful or
-	// dwarfloc.ErrMovingStack. It is nil for nearly all sites.
+	// Refused is why no probe may be at the site: it is inside an instruction, or a probe there would harm the program. It is nil for
+	// nearly all sites.
 	Refused error
 	// MovedFrom is the link-time address at which the probe would be if it did not cost more there (Options.Cost), or harm the
-	// program (dwarfloc.ErrHarmful), or 0.
+	// program, or 0.
 	MovedFrom uint64
 	// Layout is where the arguments are in a record, with prologue.ConventionRecord.
 	Layout prologue.Layout
@@ -198,7 +186,7 @@ var ErrMissingArgument = errors.New("not every argument is fetched at every site
 //
 // An error about the definition is a *probe.Error, which points into its text. It may wrap
 // a *sites.NotFoundError, a *sites.NoSourceError, dwarfloc.ErrNoFunction,
-// dwarfloc.ErrMidInstruction, dwarfloc.ErrHarmful, dwarfloc.ErrNotDecoded, ErrMissingArgument or ErrNeedsRecord.
+// ErrMissingArgument or ErrNeedsRecord.
 // A record that is too large is a *prologue.StackError. If ctx ends, the error is its cause.
 // Other errors are about damaged debug information or a file that cannot be read.
 func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Options) (*Plan, error) {

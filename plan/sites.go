@@ -8,6 +8,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
 )
@@ -35,7 +38,7 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 	if !o.through(def) {
 		return found, nil
 	}
-	ways, err := img.Ways(ctx, found)
+	ways, err := inside.Ways(img, ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -49,33 +52,34 @@ func throughWays(ctx context.Context, img *dwarfloc.Image, def *probe.Definition
 }
 
 // through reports whether a definition is about the ways into bodies, or out of them.
-func (o *Options) through(def *probe.Definition) bool { return o.Ways != WaysEntry || def.Point.Exit }
+func (o *Options) through(def *probe.Definition) bool { return !o.EntryOnly || def.Point.Exit }
 
 // appendWays appends the sites that throughWays replaces one by.
-func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *dwarfloc.Ways) ([]*dwarfloc.Site, error) {
+func appendWays(to []*dwarfloc.Site, def *probe.Definition, s *dwarfloc.Site, w *body.Ways) ([]*dwarfloc.Site, error) {
 	exits := def.Point.Exit
 	switch {
 	case s.Kind == dwarfloc.SiteInline && exits:
-		return append(to, s.WaysOut(w)...), nil
+		return append(to, inside.WaysOut(s, w)...), nil
 	case s.Kind == dwarfloc.SiteInline:
-		return append(to, s.WaysIn(w)...), nil
+		return append(to, inside.WaysIn(s, w)...), nil
 	case exits || def.Point.Return:
 		return append(to, s), nil
 	}
-	s, err := s.Once()
+	s, err := inside.Once(s)
 	return append(to, s), err
 }
 
 // beforeLoops moves the probes of bodies that begin with a loop of their own to the instructions
 // before it, where the arguments are the same.
 func (p *Plan) beforeLoops() error {
-	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Again }) {
+	if !slices.ContainsFunc(p.Sites, func(s Site) bool { return s.Way.Again }) {
 		return nil
 	}
 	var out []Site
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		at, err := s.Before(fetchedAt(s))
+		vars, memory := fetchedAt(s)
+		at, err := inside.Before(s.Site, vars, memory)
 		if err != nil {
 			return err
 		}
@@ -99,14 +103,14 @@ func (p *Plan) beforeLoops() error {
 func numberWays(sites []Site) {
 	for i := 0; i < len(sites); {
 		first := i
-		for i++; i < len(sites) && sites[i].Way > 0 && sites[i].DIE == sites[first].DIE && sites[i].Kind == sites[first].Kind; i++ {
+		for i++; i < len(sites) && sites[i].Way.Number > 0 && sites[i].DIE == sites[first].DIE && sites[i].Kind == sites[first].Kind; i++ {
 		}
-		if sites[first].Way == 0 {
+		if sites[first].Way.Number == 0 {
 			continue
 		}
 		for k := first; k < i; k++ {
 			at := *sites[k].Site
-			at.Way, at.Ways = k-first+1, i-first
+			at.Way.Number, at.Way.Of = k-first+1, i-first
 			sites[k].Site = &at
 		}
 	}
@@ -157,7 +161,7 @@ func expandFunctions(ctx context.Context, img *dwarfloc.Image, def *probe.Defini
 	}
 	var at []*dwarfloc.Site
 	for _, s := range found {
-		t, ok, err := s.At(def.Point.Offset)
+		t, ok, err := inside.At(s, def.Point.Offset)
 		if err != nil {
 			return nil, err
 		}
@@ -201,9 +205,9 @@ func (p *Plan) atReturns() error {
 			out = append(out, s)
 			continue
 		}
-		at, moved, err := s.Returns(p.Definition.Options.Force)
+		at, moved, err := inside.Returns(s.Site, p.Definition.Options.Force)
 		switch {
-		case moved && (errors.Is(err, dwarfloc.ErrMovingStack) || errors.Is(err, dwarfloc.ErrUnwinding)):
+		case moved && (errors.Is(err, refusals.MovingStack) || errors.Is(err, refusals.Unwinding)):
 			s.Refused = err
 			out = append(out, s)
 		case err != nil:
@@ -229,7 +233,7 @@ func (p *Plan) atReturns() error {
 // something else for it. In code built without optimisation the site itself is after the
 // prologue.
 func firstInstruction(s *dwarfloc.Site) (*dwarfloc.Site, error) {
-	first, ok, err := s.At(0)
+	first, ok, err := inside.At(s, 0)
 	if err != nil || !ok {
 		return s, err
 	}

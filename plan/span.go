@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Span is a definition as two plans: one for where runs of its functions begin, and one for where
 // they end. The last argument of both is the frame ($frame): what begins and what ends is one
-// run if the task, the frame and the body (dwarfloc.Site.Body) are the same.
+// run if the task, the frame and the body are the same.
 type Span struct {
 	Definition *probe.Definition
 	Begin      *Plan // with the definition's arguments
@@ -42,7 +43,7 @@ func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 	end.Options.If = nil // of a run that is left out only the end is seen
 	asked := len(end.Args) > 0
 	if !asked {
-		end.Args = []probe.Arg{{Name: "retval", Expr: probe.Expr{Kind: probe.KindRetval}}}
+		end.Args = []probe.Arg{{Name: "retval", Expr: syntax.Expr{Kind: syntax.KindRetval}}}
 	}
 	s := &Span{Definition: def}
 	var err error
@@ -62,8 +63,8 @@ func NewSpan(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o 
 }
 
 // usesResult reports whether an expression is made of the result.
-func usesResult(e *probe.Expr) bool {
-	return e != nil && (e.Kind == probe.KindRetval || usesResult(e.A) || usesResult(e.B))
+func usesResult(e *syntax.Expr) bool {
+	return e != nil && (e.Kind == syntax.KindRetval || usesResult(e.A) || usesResult(e.B))
 }
 
 // framed returns a definition with the frame as its last argument.
@@ -73,6 +74,6 @@ func framed(def *probe.Definition) *probe.Definition {
 	for slices.ContainsFunc(out.Args, func(a probe.Arg) bool { return a.Name == name }) {
 		name += "_"
 	}
-	out.Args = append(slices.Clone(out.Args), probe.Arg{Name: name, Expr: probe.Expr{Kind: probe.KindFrame}})
+	out.Args = append(slices.Clone(out.Args), probe.Arg{Name: name, Expr: syntax.Expr{Kind: syntax.KindFrame}})
 	return &out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -81,7 +82,7 @@ func ftraceServes(s *Site) bool {
 	for i := range s.Args {
 		s.Args[i].Loc.Exprs(func(e *loc.Expr) {
 			e.Walk(func(e *loc.Expr) {
-				if e.Op == loc.OpReg && !ftraceSaves(a, uint16(e.K), s.Return) {
+				if e.Op == ops.Reg && !ftraceSaves(a, uint16(e.K), s.Return) {
 					serves = false
 				}
 			})

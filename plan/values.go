@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -59,7 +60,7 @@ func (v Value) String() string {
 	if v.Lost {
 		return "?"
 	}
-	if v.Doubt() != loc.ReasonNone {
+	if v.Doubt() != reasons.None {
 		return "~" + show(v.decode())
 	}
 	return show(v.decode())
@@ -115,11 +116,11 @@ func rawBytes(b []byte) literal { return literal(fmt.Sprintf("%x", b)) }
 // decode decodes the value by the definition's type, or else by the variable's own.
 func (v *Value) decode() any {
 	switch {
-	case v.Type.Kind == probe.TypeBytes && v.Kind == prologue.KindSlice:
+	case v.Type.Kind == syntax.TypeBytes && v.Kind == prologue.KindSlice:
 		return v.bytes()
 	case v.Kind == prologue.KindSlice:
 		return v.slice()
-	case v.Type.Kind == probe.TypeBytes:
+	case v.Type.Kind == syntax.TypeBytes:
 		return literal(hex.EncodeToString(v.Data[:min(len(v.Data), max(v.Size, 0))]))
 	case v.Length.Kind != loc.KindNone && v.Kind != prologue.KindObject:
 		return strings.TrimRight(string(v.Data), "\x00") // it may have others inside
@@ -139,17 +140,17 @@ func (v *Value) decode() any {
 
 // converted converts a number of size bytes to a definition's type. It returns nil if that is
 // not a type of numbers.
-func converted(kind probe.TypeKind, u uint64, size int) any {
+func converted(kind syntax.TypeKind, u uint64, size int) any {
 	switch kind {
-	case probe.TypeHex, probe.TypeSymbol:
+	case syntax.TypeHex, syntax.TypeSymbol:
 		return hexText(u)
-	case probe.TypeChar:
+	case syntax.TypeChar:
 		return char(u)
-	case probe.TypeBool:
+	case syntax.TypeBool:
 		return u != 0
-	case probe.TypeUnsigned, probe.TypeBitfield:
+	case syntax.TypeUnsigned, syntax.TypeBitfield:
 		return u
-	case probe.TypeSigned:
+	case syntax.TypeSigned:
 		return extended(u, size)
 	}
 	return nil

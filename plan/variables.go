@@ -8,7 +8,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -25,12 +28,12 @@ func checkArgs(img *dwarfloc.Image, def *probe.Definition) error {
 }
 
 // checkExpr checks an expression. whole is set for an argument, which can stand for several.
-func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole bool) error {
+func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *syntax.Expr, whole bool) error {
 	if e == nil {
 		return nil
 	}
 	switch e.Kind {
-	case probe.KindSymbol:
+	case syntax.KindSymbol:
 		all, err := img.File.SymbolAddresses(e.Name)
 		if err != nil {
 			return err
@@ -38,19 +41,19 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *probe.Expr, whole 
 		if _, ok := all[e.Name]; !ok {
 			return probe.Errorf(def, e.Pos, "%s: no symbol %q", img.Path(), e.Name)
 		}
-	case probe.KindRetval:
+	case syntax.KindRetval:
 		if !def.Point.Return && !def.Point.Exit {
 			return probe.Errorf(def, e.Pos, "$retval is there only where a function returns: FUNC%%return or FUNC%%exit")
 		}
-	case probe.KindRegister:
+	case syntax.KindRegister:
 		if img.Arch().RegisterByName(e.Name) == nil {
 			return probe.Errorf(def, e.Pos, "no register %q on %s%s", e.Name, img.Arch().Name, nearestRegister(img, e.Name))
 		}
-	case probe.KindParams, probe.KindVars:
+	case syntax.KindParams, syntax.KindVars:
 		if !whole {
 			return probe.Errorf(def, e.Pos, "%s stands for several arguments, and cannot be an operand", e)
 		}
-	case probe.KindString:
+	case syntax.KindString:
 		if whole {
 			return probe.Errorf(def, e.Pos, "a string can only be compared (==, !=, ~)")
 		}
@@ -95,7 +98,7 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 		}
 		out = slices.Grow(out, len(vars))
 		for _, v := range vars {
-			if r := o.atReturn(v); s.Return && r.Code != loc.ReasonNone {
+			if r := o.atReturn(v); s.Return && r.Code != reasons.None {
 				v = argument.Without(v, r)
 			}
 			name := d.Name
@@ -106,10 +109,10 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			a := &out[len(out)-1] // not a variable that is copied, which would be allocated
 			a.Variable = argument.Set(&a.Arg, name, v, d.Type, shape)
 			a.User = d.User
-			if doubt := a.Doubt(); doubt != loc.ReasonNone && o.Doubt == DoubtMissing {
+			if doubt := a.Doubt(); doubt != reasons.None && o.Doubt == DoubtMissing {
 				a.Loc, a.Length, a.Reason = loc.Location{}, loc.Location{}, loc.Reason{Code: doubt}
 			}
-			if d.Expr.Kind == probe.KindComm {
+			if d.Expr.Kind == syntax.KindComm {
 				a.Kind = prologue.KindComm
 			}
 		}
@@ -119,21 +122,21 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 
 // atReturn returns the reason why a variable cannot be fetched where its function returns.
 func (o *Options) atReturn(v *dwarfloc.Variable) loc.Reason {
-	if v.Reason.Code.Mistaken() {
+	if reasons.Mistaken(v.Reason.Code) {
 		return loc.Reason{}
 	}
 	if v.Role == dwarfloc.RoleParameter || v.Role == dwarfloc.RoleLocal || v.OfFunction {
-		return loc.Reason{Code: loc.ReasonNotAtSite, Detail: "the function has returned"}
+		return loc.Reason{Code: reasons.NotAtSite, Detail: "the function has returned"}
 	}
 	inImage := false
 	v.Loc.Exprs(func(e *loc.Expr) {
-		e.Walk(func(n *loc.Expr) { inImage = inImage || n.Op == loc.OpAddr })
+		e.Walk(func(n *loc.Expr) { inImage = inImage || n.Op == ops.Addr })
 	})
 	if inImage && o.moves {
 		// The kernel sets the instruction pointer to the return address before it calls
 		// programs (handle_trampoline in kernel/events/uprobes.c), and that is the caller's,
 		// in whichever image.
-		return loc.Reason{Code: loc.ReasonLoadBias}
+		return loc.Reason{Code: reasons.LoadBias}
 	}
 	return loc.Reason{}
 }
@@ -154,15 +157,15 @@ func free(name string, args []Argument) string {
 // $params and $vars, several.
 func variables(s *Site, d *probe.Arg) ([]*dwarfloc.Variable, error) {
 	switch d.Expr.Kind {
-	case probe.KindParams:
+	case syntax.KindParams:
 		return referents(s.Params())
-	case probe.KindVars:
+	case syntax.KindVars:
 		return referents(s.Variables())
 	}
 	e := &d.Expr
-	if e.Kind == probe.KindFrame && s.Return {
+	if e.Kind == syntax.KindFrame && s.Return {
 		// Where a function has returned, the stack pointer is what its frame address was.
-		e = &probe.Expr{Kind: probe.KindStackAddr}
+		e = &syntax.Expr{Kind: syntax.KindStackAddr}
 	}
 	v, err := compute.Resolve(s.Site, e)
 	return []*dwarfloc.Variable{v}, err

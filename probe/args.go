@@ -3,6 +3,8 @@ package probe
 import (
 	"strconv"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 func (s *scanner) args() ([]Arg, error) {
@@ -37,10 +39,10 @@ func (s *scanner) nameArgs(args []Arg) error {
 	for _, variables := range []bool{true, false} {
 		for i := range args {
 			a := &args[i]
-			if a.Name != "" || variables && (a.Expr.Kind != KindVariable || len(a.Expr.Path) > 0) {
+			if a.Name != "" || variables && (a.Expr.Kind != syntax.KindVariable || len(a.Expr.Path) > 0) {
 				continue
 			}
-			base := a.Expr.name()
+			base := a.Expr.ArgName()
 			a.Name = base
 			for n := 2; ; n++ {
 				if _, ok := first[a.Name]; !ok {
@@ -66,8 +68,8 @@ func (s *scanner) arg() (Arg, error) {
 	if a.Expr, err = s.binary(0, expecting); err != nil {
 		return a, err
 	}
-	if a.Expr.Kind == KindCaller {
-		a.Type.Kind = TypeSymbol
+	if a.Expr.Kind == syntax.KindCaller {
+		a.Type.Kind = syntax.TypeSymbol
 	}
 	several := a.Expr.Kind.Several()
 	if several && a.Name != "" {
@@ -99,36 +101,28 @@ const aType = "a type (u8 to u64, s8 to s64, x8 to x64, u, s, x, char, bool, str
 // kernel/trace/trace_probe.h, 6.1).
 const maxCount = 64
 
-// typeNames are the types without a number.
-var typeNames = map[string]TypeKind{
-	"char": TypeChar, "bool": TypeBool, "string": TypeString, "ustring": TypeUString, "hex": TypeBytes, "symbol": TypeSymbol, "symstr": TypeSymbol,
-}
-
-// numberTypes are the types of numbers, by their letter.
-var numberTypes = map[byte]TypeKind{'u': TypeUnsigned, 's': TypeSigned, 'x': TypeHex}
-
 // typeSpec parses the type after ":".
-func (s *scanner) typeSpec() (TypeSpec, error) {
+func (s *scanner) typeSpec() (syntax.TypeSpec, error) {
 	name := s.rest()[:numberLen(s.rest())]
-	t := TypeSpec{Pos: s.pos}
+	t := syntax.TypeSpec{Pos: s.pos}
 	if name == "" {
 		return t, s.expected(aType)
 	}
 	switch {
-	case typeNames[name] != TypeNone:
-		t.Kind = typeNames[name]
+	case syntax.TypeNames[name] != syntax.TypeNone:
+		t.Kind = syntax.TypeNames[name]
 	case name[0] == 'b' && len(name) > 1 && isDigit(name[1]):
 		return t, s.bitfield(&t)
-	case numberTypes[name[0]] != TypeNone:
+	case syntax.NumberTypes[name[0]] != syntax.TypeNone:
 		switch name[1:] {
 		case "8", "16", "32", "64":
 			t.Bits, _ = strconv.Atoi(name[1:])
-			t.Kind = numberTypes[name[0]]
+			t.Kind = syntax.NumberTypes[name[0]]
 		case "":
-			t.Kind = numberTypes[name[0]]
+			t.Kind = syntax.NumberTypes[name[0]]
 		}
 	}
-	if t.Kind == TypeNone {
+	if t.Kind == syntax.TypeNone {
 		return t, s.expected(aType)
 	}
 	s.pos += len(name)
@@ -136,7 +130,7 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 		return t, nil
 	}
 	at := s.pos
-	if t.Kind == TypeString || t.Kind == TypeUString || numberTypes[name[0]] == t.Kind && t.Bits == 0 {
+	if t.Kind == syntax.TypeString || t.Kind == syntax.TypeUString || syntax.NumberTypes[name[0]] == t.Kind && t.Bits == 0 {
 		return t, s.errorf(at, "expected no array of %q, found %s", name, s.found())
 	}
 	s.pos++
@@ -155,8 +149,8 @@ func (s *scanner) typeSpec() (TypeSpec, error) {
 }
 
 // bitfield parses bBITS@OFFSET/SIZE.
-func (s *scanner) bitfield(t *TypeSpec) error {
-	t.Kind = TypeBitfield
+func (s *scanner) bitfield(t *syntax.TypeSpec) error {
+	t.Kind = syntax.TypeBitfield
 	at := s.pos
 	s.pos++
 	for _, part := range []struct {
@@ -190,46 +184,14 @@ func (a Arg) text() string {
 	if s != "" && isDigit(s[0]) {
 		s = "(" + s + ")" // without, only a larger expression begins with a number
 	}
-	if several := a.Expr.Kind.Several(); !several && a.Name != a.Expr.name() {
+	if several := a.Expr.Kind.Several(); !several && a.Name != a.Expr.ArgName() {
 		s = a.Name + "=" + s
 	}
-	if own := a.Expr.Kind == KindCaller && a.Type.Kind == TypeSymbol; a.Type.Kind != TypeNone && !own {
+	if own := a.Expr.Kind == syntax.KindCaller && a.Type.Kind == syntax.TypeSymbol; a.Type.Kind != syntax.TypeNone && !own {
 		s += ":" + a.Type.String()
 	}
 	if a.User {
 		s += "@user"
 	}
 	return s
-}
-
-// String returns the type's name, such as "u32", or "" for no type.
-func (t TypeSpec) String() string {
-	name := ""
-	switch t.Kind {
-	case TypeNone:
-		return ""
-	case TypeBitfield:
-		return "b" + strconv.Itoa(t.Bits) + "@" + strconv.Itoa(t.Offset) + "/" + strconv.Itoa(t.Container)
-	case TypeSymbol:
-		name = "symbol"
-	case TypeUnsigned, TypeSigned, TypeHex:
-		for c, k := range numberTypes {
-			if k == t.Kind {
-				name = string(c)
-			}
-		}
-		if t.Bits != 0 {
-			name += strconv.Itoa(t.Bits)
-		}
-	default:
-		for n, k := range typeNames {
-			if k == t.Kind {
-				name = n
-			}
-		}
-	}
-	if t.Count > 0 {
-		name += "[" + strconv.Itoa(t.Count) + "]"
-	}
-	return name
 }

@@ -10,29 +10,38 @@
 //
 // # Grammar
 //
-// The grammar is that of perf-probe(1), after options as perf's BPF loader had them:
+// The grammar is that of perf-probe(1), after options as perf's BPF loader had them, and with expressions of C:
 //
-//	definition = { option (";" | line end) } [ [GROUP ":"] EVENT "=" ] point { argument }
-//	option     = "exec=" PATH | "module=" NAME | "inlines=" ("yes" | "no") | "force=" ("yes" | "no")
-//	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" | "%exit" ] | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
-//	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | "$params" | "$vars"
-//	expression = ( VARIABLE | "$retval" ) { "->" MEMBER | "." MEMBER | "[" ( INDEX | VARIABLE ) "]" }
-//	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER | "$comm" | "$frame" | "$stack" | "$stack" N
+//	definition = { option ( ";" | NEWLINE ) } [ [ GROUP ":" ] EVENT "=" ] point { argument }
+//	option     = "exec=" PATH | "module=" PATH | "inlines=" ( "yes" | "no" ) | "force=" ( "yes" | "no" )
+//	           | "if=" expression | "ifmissing=" ( "drop" | "pass" )
+//	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" | "%exit" ]
+//	           | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
+//	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | ( "$params" | "$vars" ) [ "@user" ]
+//	expression = operand { OPERATOR operand }
+//	operand    = { "-" | "~" | "!" | "*" | "&" | "(" CTYPE ")" } primary
+//	primary    = object { "->" MEMBER | "." MEMBER | "[" expression "]" } [ "[" expression ".." expression "]" ]
+//	           | "%" REGISTER | "@" SYMBOL [ ( "+" | "-" ) OFFSET ] | "@" ADDRESS | "\" NUMBER
+//	           | ( "+" | "-" ) [ "u" ] OFFSET "(" expression ")" | "sizeof(" CTYPE ")" | NUMBER | CHARACTER | TEXT
+//	           | "$comm" | "$caller" | "$frame" | "$stack" | "$stack" N
+//	           | "$pid" | "$tid" | "$uid" | "$gid" | "$cpu" | "$cgroup" | "$time"
+//	object     = VARIABLE | "$retval" | "(" expression ")" | "container_of(" expression "," CTYPE "," MEMBER ")"
 //
 // White space (spaces, tabs, line ends) separates arguments. It is allowed around options,
-// their names and their values, and nowhere else. So a path may contain spaces, but no
-// semicolon. Each option may be given once, and exec excludes module. By default inlines is
-// yes and force is no.
+// their names and their values, in parentheses and brackets, and in a condition, and nowhere else.
+// So a path may contain spaces, but no semicolon. Each option may be given once, and exec excludes
+// module. By default inlines is yes, force is no and ifmissing is drop.
 //
 // GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
-// patterns of package glob, with "*", "?", "[...]" and "\". In FUNC white space and the
+// patterns of package glob, with "*", "?", "[...]" and "\"; FUNC may be several with "|" between
+// them, of which the first one that the image has is meant. In FUNC white space and the
 // characters "@", "+", "%", ":", ";", "=" and the double quote need a backslash, except the two
 // colons of "app::f", and in a class, and in SRC all of these but the last two:
-// "operator\ new\[]", "{closure#0}",
-// "main.(\*P).Meth". Package glob, not this one, checks that the ends of ranges are in order.
+// "operator\ new\[]", "{closure#0}", "main.(\*P).Meth". Package glob, not this one, checks that the
+// ends of ranges are in order.
 //
-// As in perf, a point begins with a source file if that has a period or a slash, and a line
-// or a pattern after it. A LINE after a function counts from the function's first line,
+// As in perf, a point begins with a source file if that has a period or a slash, and a
+// line or a pattern after it. A LINE after a function counts from the function's first line,
 // which is 0; one after a file, from 1. PATTERN is a lazy pattern: it matches source lines
 // without their white space. White space in it needs a backslash, and so does the "=" of a
 // pattern that looks like a definition after an option ("i\=0"). ADDRESS is link-time, with
@@ -40,16 +49,19 @@
 //
 // Numbers are decimal or, with 0x, hexadecimal. OFFSET is in bytes. TYPE is one of u8
 // u16 u32 u64, s8 to s64, x8 to x64 (shown in hexadecimal), u s x (of the size that the
-// debug information gives), char, bool, string, ustring (in user memory), symbol or
+// debug information gives), char, bool, string, ustring (in user memory), hex (bytes), symbol or
 // symstr, bBITS@OFFSET/SIZE (a bit-field), or an array of one of these except strings and u s
 // x: u32[4]. With "@user" memory that pointers lead to is read from user space.
+//
+// OPERATOR is one of C's, with C's precedence: * / % + - << >> < <= > >= == != & ^ | && ||, and ~, which
+// compares with a pattern in a TEXT and binds as == does. CTYPE is a type as C writes it: "struct sock *". A NUMBER
+// with which an argument begins needs parentheses. Members and elements are those of something
+// with a type: of "($pid)" there are none. Nothing follows the last elements of a range.
 //
 // An argument without NAME gets the name of its variable, or of the last member on its path,
 // and a number after it if another argument has that name.
 //
 // # Not supported
 //
-// These forms of perf's and the kernel's are recognized, and rejected with an error
-// that names them: statically defined events (%sdt_...), type casts, and memory at an
-// offset (+8(%di)).
+// Statically defined events of perf (%sdt_...) are recognized, and rejected with an error that names them.
 package probe

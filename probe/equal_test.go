@@ -2,6 +2,8 @@ package probe
 
 import (
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 // equalDefinitions reports whether d and o define the same probe, whatever their texts.
@@ -25,13 +27,13 @@ func equalArgs(a, o Arg) bool {
 }
 
 // equalExprs reports whether e and o are the same, apart from their positions.
-func equalExprs(e, o Expr) bool {
+func equalExprs(e, o syntax.Expr) bool {
 	return e.Kind == o.Kind && e.Name == o.Name && e.Number == o.Number && e.User == o.User &&
 		e.Type.Name == o.Type.Name && e.Type.Pointers == o.Type.Pointers && equalOperands(e.A, o.A) && equalOperands(e.B, o.B) &&
 		slices.EqualFunc(e.Member, o.Member, equalSteps) && slices.EqualFunc(e.Path, o.Path, equalSteps)
 }
 
-func equalOperands(e, o *Expr) bool {
+func equalOperands(e, o *syntax.Expr) bool {
 	if e == nil || o == nil {
 		return e == o
 	}
@@ -48,7 +50,7 @@ func equalOptions(d, o Options) bool {
 }
 
 // equalSteps reports whether s and o are the same, apart from their positions.
-func equalSteps(s, o Step) bool {
+func equalSteps(s, o syntax.Step) bool {
 	if s.Kind != o.Kind || s.Member != o.Member || s.Index != o.Index || (s.IndexBy == nil) != (o.IndexBy == nil) {
 		return false
 	}
@@ -56,7 +58,7 @@ func equalSteps(s, o Step) bool {
 }
 
 // equalTypes reports whether t and o are the same, apart from their positions.
-func equalTypes(t, o TypeSpec) bool {
+func equalTypes(t, o syntax.TypeSpec) bool {
 	t.Pos = o.Pos
 	return t == o
 }

@@ -4,48 +4,32 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// specials are the names after "$", except those with a number.
-var specials = []struct {
-	name string
-	kind ExprKind
-}{
-	{"retval", KindRetval}, {"comm", KindComm}, {"stack", KindStackAddr}, {"frame", KindFrame}, {"params", KindParams}, {"vars", KindVars},
-	{"caller", KindCaller},
-}
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
+)
 
 // taskNumbers are the names after "$" of KindTask.
 var taskNumbers = []string{"pid", "tid", "uid", "gid", "cpu", "cgroup", "time"}
 
-// hasPath reports whether a kind of expression can have a type with members and elements.
-func (k ExprKind) hasPath() bool {
-	switch k {
-	case KindVariable, KindRetval, KindCast, KindContainerOf, KindUnary, KindBinary:
-		return true
-	}
-	return false
-}
-
 // primary parses an operand and the path after it. expecting describes it in messages.
-func (s *scanner) primary(expecting string) (Expr, error) {
-	e := Expr{Pos: s.pos}
+func (s *scanner) primary(expecting string) (syntax.Expr, error) {
+	e := syntax.Expr{Pos: s.pos}
 	var err error
 	switch {
 	case s.accept("$"):
 		err = s.special(&e)
 	case s.accept("%"):
-		e.Kind = KindRegister
+		e.Kind = syntax.KindRegister
 		if e.Name = s.identifier(); e.Name == "" {
 			err = s.expected(`a register after "%"`)
 		}
 	case s.accept("@"):
 		err = s.memory(&e)
 	case s.accept(`\`):
-		e.Kind = KindImmediate
+		e.Kind = syntax.KindImmediate
 		e.Number, err = s.signed("a number after the backslash")
 	case s.at("("):
-		if e, err = s.parentheses(); err != nil || e.Kind == KindCast && len(e.Path) == 0 && !s.atPath() {
+		if e, err = s.parentheses(); err != nil || e.Kind == syntax.KindCast && len(e.Path) == 0 && !s.atPath() {
 			return e, err
 		}
 	case s.at(`"`):
@@ -54,7 +38,7 @@ func (s *scanner) primary(expecting string) (Expr, error) {
 		if s.bare() {
 			return e, s.expected(expecting)
 		}
-		e.Kind = KindNumber
+		e.Kind = syntax.KindNumber
 		at := s.pos
 		e.Number, err = s.number("a number")
 		e.Name = s.text[at:s.pos] // in C a hexadecimal number can have another type than a decimal one
@@ -75,23 +59,23 @@ func (s *scanner) primary(expecting string) (Expr, error) {
 }
 
 // special parses the name after "$".
-func (s *scanner) special(e *Expr) error {
+func (s *scanner) special(e *syntax.Expr) error {
 	at := s.pos
 	name := s.identifier()
-	for _, v := range specials {
-		if v.name == name {
-			e.Kind = v.kind
+	for _, v := range syntax.Specials {
+		if v.Name == name {
+			e.Kind = v.Kind
 			return nil
 		}
 	}
 	if slices.Contains(taskNumbers, name) {
-		e.Kind, e.Name = KindTask, name
+		e.Kind, e.Name = syntax.KindTask, name
 		return nil
 	}
 	if n, ok := strings.CutPrefix(name, "stack"); ok && n != "" && (n == "0" || n[0] != '0') {
 		// The kernel's limit is the size of a stack, in words.
 		if v, err := strconv.ParseUint(n, 10, 32); err == nil && v < 1<<12 {
-			e.Kind, e.Number = KindStack, v
+			e.Kind, e.Number = syntax.KindStack, v
 			return nil
 		}
 	}
@@ -100,14 +84,14 @@ func (s *scanner) special(e *Expr) error {
 }
 
 // memory parses the text after "@".
-func (s *scanner) memory(e *Expr) error {
+func (s *scanner) memory(e *syntax.Expr) error {
 	if !s.atEnd() && isDigit(s.text[s.pos]) {
-		e.Kind = KindAddress
+		e.Kind = syntax.KindAddress
 		var err error
 		e.Number, err = s.number("an address after \"@\"")
 		return err
 	}
-	e.Kind = KindSymbol
+	e.Kind = syntax.KindSymbol
 	start := s.pos
 	for !s.atWordEnd() {
 		if b := s.text[s.pos]; !isLetter(b) && b != '.' && b != '$' && (s.pos == start || !isDigit(b)) {
@@ -127,32 +111,32 @@ func (s *scanner) memory(e *Expr) error {
 }
 
 // path parses the steps after a variable.
-func (s *scanner) path(e *Expr) error {
+func (s *scanner) path(e *syntax.Expr) error {
 	for {
-		p := Step{Pos: s.pos}
+		p := syntax.Step{Pos: s.pos}
 		switch {
 		case s.at(".."):
 			return nil
-		case len(e.Path) > 0 && e.Path[len(e.Path)-1].Kind == StepRange:
+		case len(e.Path) > 0 && e.Path[len(e.Path)-1].Kind == syntax.StepRange:
 			if s.at("->") || s.at(".") || s.at("[") {
 				return s.errorf(s.pos, "expected nothing of several elements, found %s", s.found())
 			}
 			return nil
 		case s.at("->"), s.at("."), s.at("["):
-			if !e.Kind.hasPath() {
+			if !e.Kind.HasPath() {
 				return s.errorf(s.pos, "expected no member or element of %q, whose type is not known, found %s", e.String(), s.found())
 			}
 		default:
 			return nil
 		}
 		if s.accept("[") {
-			p.Kind = StepIndex
+			p.Kind = syntax.StepIndex
 			if err := s.index(&p); err != nil {
 				return err
 			}
 		} else {
 			if s.accept("->") {
-				p.Kind = StepArrow
+				p.Kind = syntax.StepArrow
 			} else {
 				s.accept(".")
 			}
@@ -165,7 +149,7 @@ func (s *scanner) path(e *Expr) error {
 }
 
 // index parses the text after "[".
-func (s *scanner) index(p *Step) error {
+func (s *scanner) index(p *syntax.Step) error {
 	s.nested++
 	defer func() { s.nested-- }()
 	s.skipSpace()
@@ -174,7 +158,7 @@ func (s *scanner) index(p *Step) error {
 	if err != nil {
 		return err
 	}
-	if n, is := e.number(); is {
+	if n, is := e.Constant(); is {
 		if p.Index = int64(n); p.Index >= 1<<31 || p.Index < -1<<31 {
 			return s.errorf(at, "expected an index of no more than 31 bits, found %q", s.text[at:s.pos])
 		}
@@ -183,7 +167,7 @@ func (s *scanner) index(p *Step) error {
 	}
 	s.skipSpace()
 	if s.accept("..") {
-		p.Kind = StepRange
+		p.Kind = syntax.StepRange
 		to, err := s.binary(0, "where the elements end: a number or an expression")
 		if err != nil {
 			return err
@@ -234,97 +218,4 @@ func (s *scanner) signed(what string) (uint64, error) {
 		v = -v
 	}
 	return v, err
-}
-
-// String returns text that parses to an equal expression.
-func (e Expr) String() string {
-	var b strings.Builder
-	switch e.Kind {
-	case KindVariable:
-		b.WriteString(e.Name)
-	case KindRegister:
-		b.WriteString("%" + e.Name)
-	case KindSymbol:
-		b.WriteString("@" + e.Name)
-		if n := int64(e.Number); n > 0 {
-			b.WriteString("+0x" + strconv.FormatInt(n, 16))
-		} else if n < 0 {
-			b.WriteString("-0x" + strconv.FormatUint(-e.Number, 16))
-		}
-	case KindAddress:
-		b.WriteString("@0x" + strconv.FormatUint(e.Number, 16))
-	case KindImmediate:
-		b.WriteString(`\` + strconv.FormatInt(int64(e.Number), 10))
-	case KindNumber:
-		b.WriteString(e.Name)
-	case KindTask:
-		b.WriteString("$" + e.Name)
-	case KindString, KindUnary, KindBinary, KindCast, KindSizeof, KindContainerOf, KindOffset:
-		e.write(&b)
-	case KindStack:
-		b.WriteString("$stack" + strconv.FormatUint(e.Number, 10))
-	default:
-		for _, v := range specials {
-			if v.kind == e.Kind {
-				b.WriteString("$" + v.name)
-			}
-		}
-	}
-	for i := range e.Path {
-		b.WriteString(e.Path[i].text())
-	}
-	return b.String()
-}
-
-func (p Step) text() string {
-	switch p.Kind {
-	case StepDot:
-		return "." + p.Member
-	case StepArrow:
-		return "->" + p.Member
-	}
-	from, to := strconv.FormatInt(p.Index, 10), ""
-	if p.IndexBy != nil {
-		from = p.IndexBy.String()
-	}
-	if p.Kind == StepRange {
-		to = ".." + p.To.String()
-	}
-	return "[" + from + to + "]"
-}
-
-// name returns the name of an argument without a given name: that of its variable, or of the
-// last member on its path.
-func (e Expr) name() string {
-	for i := len(e.Path) - 1; i >= 0; i-- {
-		if m := e.Path[i].Member; m != "" {
-			return m
-		}
-	}
-	switch e.Kind {
-	case KindVariable, KindRegister, KindTask:
-		return e.Name
-	case KindUnary, KindCast:
-		return e.A.name()
-	case KindBinary, KindNumber, KindString:
-		return "value"
-	case KindSizeof:
-		return "size"
-	case KindContainerOf:
-		return e.Type.Name[strings.LastIndexByte(e.Type.Name, ' ')+1:]
-	case KindOffset:
-		return "memory"
-	case KindSymbol:
-		return strings.Map(func(r rune) rune {
-			if r == '.' || r == '$' {
-				return '_'
-			}
-			return r
-		}, e.Name)
-	case KindAddress:
-		return "memory"
-	case KindImmediate:
-		return "value"
-	}
-	return strings.TrimPrefix(Expr{Kind: e.Kind, Number: e.Number}.String(), "$")
 }

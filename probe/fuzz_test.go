@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 func FuzzParse(f *testing.F) {
@@ -73,13 +74,13 @@ func FuzzParse(f *testing.F) {
 		}
 		at(d.Point.Pos, d.Point.Function)
 		for _, a := range d.Args {
-			if a.Expr.Kind == KindVariable {
+			if a.Expr.Kind == syntax.KindVariable {
 				at(a.Expr.Pos, a.Expr.Name)
 			}
 			for _, p := range a.Expr.Path {
-				at(p.Pos, map[StepKind]string{StepDot: ".", StepArrow: "->", StepIndex: "[", StepRange: "["}[p.Kind])
+				at(p.Pos, map[syntax.StepKind]string{syntax.StepDot: ".", syntax.StepArrow: "->", syntax.StepIndex: "[", syntax.StepRange: "["}[p.Kind])
 			}
-			if a.Type.Count == 0 && a.Type.Kind != TypeBitfield && a.Type.Kind != TypeSymbol {
+			if a.Type.Count == 0 && a.Type.Kind != syntax.TypeBitfield && a.Type.Kind != syntax.TypeSymbol {
 				at(a.Type.Pos, a.Type.String())
 			}
 			if names[a.Name] {

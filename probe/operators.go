@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 // levels are the binary operators, those that bind least first, as in C. "~" compares a string with a
@@ -20,10 +22,10 @@ func (s *scanner) bare() bool { return s.nested == 0 && s.depth <= 1 }
 
 // binary parses an expression of operators of a level or above. Outside of parentheses white space
 // ends it.
-func (s *scanner) binary(level int, expecting string) (Expr, error) {
+func (s *scanner) binary(level int, expecting string) (syntax.Expr, error) {
 	if level == 0 {
 		if s.depth++; s.depth > maxDepth {
-			return Expr{}, s.errorf(s.pos, "expected at most %d expressions in each other", maxDepth)
+			return syntax.Expr{}, s.errorf(s.pos, "expected at most %d expressions in each other", maxDepth)
 		}
 		defer func() { s.depth-- }()
 	}
@@ -47,11 +49,11 @@ func (s *scanner) binary(level int, expecting string) (Expr, error) {
 			s.skipSpace()
 		}
 		a := e
-		var b Expr
+		var b syntax.Expr
 		s.depth++ // a number may follow
 		b, err = s.binary(level+1, "an operand after "+strconv.Quote(op))
 		s.depth--
-		e = Expr{Kind: KindBinary, Name: op, A: &a, B: &b, Pos: at}
+		e = syntax.Expr{Kind: syntax.KindBinary, Name: op, A: &a, B: &b, Pos: at}
 	}
 	return e, err
 }
@@ -90,16 +92,16 @@ func (s *scanner) operator(level int) string {
 }
 
 // unary parses an operand with the operators before it.
-func (s *scanner) unary(expecting string) (Expr, error) {
+func (s *scanner) unary(expecting string) (syntax.Expr, error) {
 	at := s.pos
 	if isOffset(s.rest()) {
-		e := Expr{Kind: KindOffset, Pos: at}
+		e := syntax.Expr{Kind: syntax.KindOffset, Pos: at}
 		return e, s.offset(&e)
 	}
 	for _, op := range []string{"-", "~", "!", "*", "&"} {
 		if s.at(op) && !s.at("->") {
 			if s.depth++; s.depth > maxDepth {
-				return Expr{}, s.errorf(at, "expected at most %d expressions in each other", maxDepth)
+				return syntax.Expr{}, s.errorf(at, "expected at most %d expressions in each other", maxDepth)
 			}
 			defer func() { s.depth-- }()
 			s.pos++
@@ -107,7 +109,7 @@ func (s *scanner) unary(expecting string) (Expr, error) {
 				s.skipSpace()
 			}
 			a, err := s.unary("an operand after " + strconv.Quote(op))
-			return Expr{Kind: KindUnary, Name: op, A: &a, Pos: at}, err
+			return syntax.Expr{Kind: syntax.KindUnary, Name: op, A: &a, Pos: at}, err
 		}
 	}
 	return s.primary(expecting)
@@ -124,7 +126,7 @@ func isOffset(text string) bool {
 }
 
 // offset parses perf's memory at an offset.
-func (s *scanner) offset(e *Expr) (err error) {
+func (s *scanner) offset(e *syntax.Expr) (err error) {
 	negative := s.accept("-")
 	if !negative {
 		s.accept("+")
@@ -141,7 +143,7 @@ func (s *scanner) offset(e *Expr) (err error) {
 }
 
 // inside parses "(EXPRESSION)".
-func (s *scanner) inside(expecting string) (*Expr, error) {
+func (s *scanner) inside(expecting string) (*syntax.Expr, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -176,7 +178,7 @@ func (s *scanner) closing(sign string) error {
 func (s *scanner) atPath() bool { return s.at("->") || s.at(".") || s.at("[") }
 
 // parentheses parses a cast, or an expression in parentheses.
-func (s *scanner) parentheses() (e Expr, err error) {
+func (s *scanner) parentheses() (e syntax.Expr, err error) {
 	at := s.pos
 	if t, ok := s.cast(); ok {
 		if s.nested > 0 {
@@ -187,7 +189,7 @@ func (s *scanner) parentheses() (e Expr, err error) {
 		}
 		defer func() { s.depth-- }()
 		a, err := s.unary("what is cast to " + t.String())
-		return Expr{Kind: KindCast, Type: t, A: &a, Pos: at}, err
+		return syntax.Expr{Kind: syntax.KindCast, Type: t, A: &a, Pos: at}, err
 	}
 	in, err := s.inside("an expression")
 	if err != nil {
@@ -204,7 +206,7 @@ var typeWords = []string{
 
 // cast steps over "(TYPE)" if that is what follows: a type that begins with one of C's words, that
 // ends with "*", or a name with an operand after it.
-func (s *scanner) cast() (t TypeName, ok bool) {
+func (s *scanner) cast() (t syntax.TypeName, ok bool) {
 	at := s.pos
 	defer func() {
 		if !ok {
@@ -234,8 +236,8 @@ func (s *scanner) cast() (t TypeName, ok bool) {
 }
 
 // typeName parses the name of a type, with the "*" after it.
-func (s *scanner) typeName() TypeName {
-	t := TypeName{Pos: s.pos}
+func (s *scanner) typeName() syntax.TypeName {
+	t := syntax.TypeName{Pos: s.pos}
 	var words []string
 	for {
 		s.skipSpace()
@@ -259,24 +261,16 @@ func (s *scanner) typeName() TypeName {
 	}
 }
 
-// String returns the name as C writes it.
-func (t TypeName) String() string {
-	if t.Pointers == 0 {
-		return t.Name
-	}
-	return t.Name + " " + strings.Repeat("*", t.Pointers)
-}
-
 // calls are the names that stand for something else before "(".
-var calls map[string]func(*scanner, *Expr) error
+var calls map[string]func(*scanner, *syntax.Expr) error
 
 func init() {
-	calls = map[string]func(*scanner, *Expr) error{"sizeof": (*scanner).sizeof, "container_of": (*scanner).containerOf}
+	calls = map[string]func(*scanner, *syntax.Expr) error{"sizeof": (*scanner).sizeof, "container_of": (*scanner).containerOf}
 }
 
 // sizeof parses "(TYPE)".
-func (s *scanner) sizeof(e *Expr) error {
-	*e = Expr{Kind: KindSizeof, Pos: e.Pos}
+func (s *scanner) sizeof(e *syntax.Expr) error {
+	*e = syntax.Expr{Kind: syntax.KindSizeof, Pos: e.Pos}
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -288,8 +282,8 @@ func (s *scanner) sizeof(e *Expr) error {
 }
 
 // containerOf parses "(POINTER, TYPE, MEMBER)".
-func (s *scanner) containerOf(e *Expr) error {
-	*e = Expr{Kind: KindContainerOf, Pos: e.Pos}
+func (s *scanner) containerOf(e *syntax.Expr) error {
+	*e = syntax.Expr{Kind: syntax.KindContainerOf, Pos: e.Pos}
 	if err := s.open(); err != nil {
 		return err
 	}
@@ -311,7 +305,7 @@ func (s *scanner) containerOf(e *Expr) error {
 		return s.expected(`"," after the type`)
 	}
 	s.skipSpace()
-	m := Expr{Path: []Step{{Kind: StepDot, Pos: s.pos}}, Kind: KindVariable}
+	m := syntax.Expr{Path: []syntax.Step{{Kind: syntax.StepDot, Pos: s.pos}}, Kind: syntax.KindVariable}
 	if m.Path[0].Member = s.identifier(); m.Path[0].Member == "" {
 		return s.expected("the name of a member")
 	}
@@ -326,7 +320,7 @@ func (s *scanner) containerOf(e *Expr) error {
 const maxText = 63
 
 // stringText parses a text in quotes, with Go's escapes.
-func (s *scanner) stringText(e *Expr) error {
+func (s *scanner) stringText(e *syntax.Expr) error {
 	quoted, err := strconv.QuotedPrefix(s.rest())
 	text := ""
 	if err == nil {
@@ -339,77 +333,17 @@ func (s *scanner) stringText(e *Expr) error {
 		return s.errorf(s.pos, "expected a text of at most %d bytes, without NUL", maxText)
 	}
 	s.pos += len(quoted)
-	e.Kind, e.Name = KindString, text
+	e.Kind, e.Name = syntax.KindString, text
 	return nil
 }
 
 // character parses a character of C, which is a number.
-func (s *scanner) character(e *Expr) error {
+func (s *scanner) character(e *syntax.Expr) error {
 	c, multibyte, tail, err := strconv.UnquoteChar(s.rest()[1:], '\'')
 	if err != nil || multibyte || c > 0x7f || !strings.HasPrefix(tail, "'") {
 		return s.errorf(s.pos, "expected a character of ASCII in quotes, found %s", s.found())
 	}
 	s.pos = len(s.text) - len(tail) + 1
-	e.Kind, e.Number, e.Name = KindNumber, uint64(c), strconv.Itoa(int(c))
+	e.Kind, e.Number, e.Name = syntax.KindNumber, uint64(c), strconv.Itoa(int(c))
 	return nil
-}
-
-// number returns the value of an expression that is a number with or without a sign.
-func (e *Expr) number() (n uint64, is bool) {
-	switch {
-	case len(e.Path) > 0:
-	case e.Kind == KindNumber:
-		return e.Number, true
-	case e.Kind == KindUnary && e.Name == "-" && e.A.Kind == KindNumber && e.A.Number <= 1<<63:
-		return -e.A.Number, true
-	}
-	return 0, false
-}
-
-// write writes an expression of operators, without the path after it.
-func (e *Expr) write(b *strings.Builder) {
-	switch e.Kind {
-	case KindString:
-		b.WriteString(quote(e.Name))
-	case KindSizeof:
-		b.WriteString("sizeof(" + e.Type.String() + ")")
-	case KindContainerOf:
-		b.WriteString("container_of(" + e.A.String() + "," + e.Type.String() + "," + strings.TrimPrefix(Expr{Path: e.Member}.String(), ".") + ")")
-	case KindOffset:
-		sign, n := "+", e.Number
-		if int64(n) < 0 {
-			sign, n = "-", -n
-		}
-		if e.User {
-			sign += "u"
-		}
-		b.WriteString(sign + strconv.FormatUint(n, 10) + "(" + e.A.String() + ")")
-	default:
-		text := ""
-		switch e.Kind {
-		case KindUnary:
-			text = e.Name + e.A.operand()
-		case KindCast:
-			text = "(" + e.Type.String() + ")" + e.A.operand()
-		default:
-			text = e.A.operand() + e.Name + e.B.operand()
-		}
-		if len(e.Path) > 0 {
-			text = "(" + text + ")"
-		}
-		b.WriteString(text)
-	}
-}
-
-// operand returns the text of an expression as an operand of another one.
-func (e *Expr) operand() string {
-	if len(e.Path) == 0 && (e.Kind == KindUnary || e.Kind == KindBinary || e.Kind == KindCast || e.Kind == KindOffset || e.Kind == KindImmediate) {
-		return "(" + e.String() + ")"
-	}
-	return e.String()
-}
-
-// quote returns a text in quotes as stringText reads it. A semicolon would end an option.
-func quote(text string) string {
-	return strings.ReplaceAll(strconv.QuoteToASCII(text), ";", `\x3b`)
 }

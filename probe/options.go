@@ -57,7 +57,7 @@ func (s *scanner) optionEnd() int {
 func lazyPoint(before, after string) bool {
 	name, _, ok := strings.Cut(before, "=")
 	switch {
-	case before == "" || strings.ContainsAny(before, white):
+	case before == "" || indexPlain(before, white) >= 0:
 		return false
 	case after == "", isSpace(after[0]):
 		return false
@@ -136,7 +136,7 @@ func (s *scanner) condition(o *Options, start, end int) error {
 			err = in.expected("an operator or the end of the condition")
 		}
 	}
-	if err == nil && len(e.conjuncts(nil)) > maxConjuncts {
+	if err == nil && len(e.Conjuncts()) > maxConjuncts {
 		err = in.errorf(start, "expected at most %d conditions that && combines", maxConjuncts)
 	}
 	var at *Error
@@ -149,17 +149,6 @@ func (s *scanner) condition(o *Options, start, end int) error {
 
 // maxConjuncts keeps conditions, which each site has, small.
 const maxConjuncts = 64
-
-// Conjuncts returns the expressions that the operator && combines at the top: all of them must be
-// true.
-func (e *Expr) Conjuncts() []*Expr { return e.conjuncts(nil) }
-
-func (e *Expr) conjuncts(to []*Expr) []*Expr {
-	if e.Kind == KindBinary && e.Name == "&&" && len(e.Path) == 0 {
-		return e.B.conjuncts(e.A.conjuncts(to))
-	}
-	return append(to, e)
-}
 
 // notAnOption returns the error for the text up to end, which begins with name, in place of an
 // option.

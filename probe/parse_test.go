@@ -3,6 +3,7 @@ package probe
 import (
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -11,7 +12,7 @@ func defined(group, event, function string, args ...Arg) Definition {
 	return Definition{Options: defaultOptions(), Group: group, Event: event, Point: Point{Function: function}, Args: args}
 }
 
-func variable(name string) Arg { return Arg{Name: name, Expr: Expr{Name: name}} }
+func variable(name string) Arg { return Arg{Name: name, Expr: syntax.Expr{Name: name}} }
 
 func TestParse(t *testing.T) {
 	with := func(d Definition, change func(*Definition)) Definition {
@@ -51,18 +52,18 @@ func TestParse(t *testing.T) {
 
 		{"f=g a b=c d:u32 e=f:x8", defined("", "f", "g",
 			variable("a"),
-			Arg{Name: "b", Expr: Expr{Name: "c"}},
-			Arg{Name: "d", Expr: Expr{Name: "d"}, Type: TypeSpec{Kind: TypeUnsigned, Bits: 32}},
-			Arg{Name: "e", Expr: Expr{Name: "f"}, Type: TypeSpec{Kind: TypeHex, Bits: 8}},
+			Arg{Name: "b", Expr: syntax.Expr{Name: "c"}},
+			Arg{Name: "d", Expr: syntax.Expr{Name: "d"}, Type: syntax.TypeSpec{Kind: syntax.TypeUnsigned, Bits: 32}},
+			Arg{Name: "e", Expr: syntax.Expr{Name: "f"}, Type: syntax.TypeSpec{Kind: syntax.TypeHex, Bits: 8}},
 		), ""},
 		{"f=g a:s64 b:s16", defined("", "f", "g",
-			Arg{Name: "a", Expr: Expr{Name: "a"}, Type: TypeSpec{Kind: TypeSigned, Bits: 64}},
-			Arg{Name: "b", Expr: Expr{Name: "b"}, Type: TypeSpec{Kind: TypeSigned, Bits: 16}},
+			Arg{Name: "a", Expr: syntax.Expr{Name: "a"}, Type: syntax.TypeSpec{Kind: syntax.TypeSigned, Bits: 64}},
+			Arg{Name: "b", Expr: syntax.Expr{Name: "b"}, Type: syntax.TypeSpec{Kind: syntax.TypeSigned, Bits: 16}},
 		), ""},
-		{"g a=a b=a", defined("", "", "g", variable("a"), Arg{Name: "b", Expr: Expr{Name: "a"}}), "g a b=a"},
+		{"g a=a b=a", defined("", "", "g", variable("a"), Arg{Name: "b", Expr: syntax.Expr{Name: "a"}}), "g a b=a"},
 		{" f=g\ta \n\tb\n", defined("", "f", "g", variable("a"), variable("b")), "f=g a b"},
 		{"func=g\narg1\n", defined("", "func", "g", variable("arg1")), "func=g arg1"},
-		{"exit=do_exit\nc=code", defined("", "exit", "do_exit", Arg{Name: "c", Expr: Expr{Name: "code"}}), "exit=do_exit c=code"},
+		{"exit=do_exit\nc=code", defined("", "exit", "do_exit", Arg{Name: "c", Expr: syntax.Expr{Name: "code"}}), "exit=do_exit c=code"},
 
 		{"exec=/lib/libc.so.6;f=write fd", with(defined("", "f", "write", variable("fd")), func(d *Definition) {
 			d.Options.Exec = "/lib/libc.so.6"
@@ -109,7 +110,7 @@ func TestForms(t *testing.T) {
 		{"g:10", Definition{Point: Point{Function: "g", Line: 10, HasLine: true}}, ""},
 		{`{closure#0}`, Definition{Point: Point{Function: "{closure#0}"}}, ""},
 		{`f=<T\ as\ app\:\:U<'a>>@lib.rs:3 a`, Definition{Event: "f", Point: Point{Function: `<T\ as\ app\:\:U<'a>>`, Source: "lib.rs", Line: 3, HasLine: true},
-			Args: []Arg{{Name: "a", Expr: Expr{Name: "a"}}}}, ""},
+			Args: []Arg{{Name: "a", Expr: syntax.Expr{Name: "a"}}}}, ""},
 		{`operator()<int,~x,!y&z|^>+4`, Definition{Point: Point{Function: "operator()<int,~x,!y&z|^>", Offset: 4}}, "operator()<int,~x,!y&z|^>+0x4"},
 		{`operator\ new\[]%return`, Definition{Point: Point{Function: `operator\ new\[]`, Return: true}}, ""},
 		{`operator\+\=`, Definition{Point: Point{Function: `operator\+\=`}}, ""},
@@ -125,42 +126,42 @@ func TestForms(t *testing.T) {
 		{"a.c;i\\ =\\ 0", Definition{Point: Point{Source: "a.c", Lazy: "i\\ =\\ 0"}}, ""},
 		{"force=yes;g;x", Definition{Options: Options{Force: true}, Point: Point{Function: "g", Lazy: "x"}}, "force=yes; g;x"},
 		{"0xffffffff81000000", Definition{Point: Point{HasAddr: true, Address: 0xffffffff81000000}}, ""},
-		{"g a->b.c[3][i]", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "c", Expr: Expr{Name: "a", Path: []Step{
-			{Kind: StepArrow, Member: "b"}, {Member: "c"}, {Kind: StepIndex, Index: 3}, {Kind: StepIndex, IndexBy: &Expr{Name: "i"}},
+		{"g a->b.c[3][i]", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "c", Expr: syntax.Expr{Name: "a", Path: []syntax.Step{
+			{Kind: syntax.StepArrow, Member: "b"}, {Member: "c"}, {Kind: syntax.StepIndex, Index: 3}, {Kind: syntax.StepIndex, IndexBy: &syntax.Expr{Name: "i"}},
 		}}}}}, ""},
-		{"g a[-1]", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "a", Expr: Expr{Name: "a", Path: []Step{{Kind: StepIndex, Index: -1}}}}}}, ""},
+		{"g a[-1]", Definition{Point: Point{Function: "g"}, Args: []Arg{{Name: "a", Expr: syntax.Expr{Name: "a", Path: []syntax.Step{{Kind: syntax.StepIndex, Index: -1}}}}}}, ""},
 		{"g a->x b->x x", Definition{Point: Point{Function: "g"}, Args: []Arg{
-			{Name: "x_2", Expr: Expr{Name: "a", Path: []Step{{Kind: StepArrow, Member: "x"}}}},
-			{Name: "x_3", Expr: Expr{Name: "b", Path: []Step{{Kind: StepArrow, Member: "x"}}}},
-			{Name: "x", Expr: Expr{Name: "x"}},
+			{Name: "x_2", Expr: syntax.Expr{Name: "a", Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "x"}}}},
+			{Name: "x_3", Expr: syntax.Expr{Name: "b", Path: []syntax.Step{{Kind: syntax.StepArrow, Member: "x"}}}},
+			{Name: "x", Expr: syntax.Expr{Name: "x"}},
 		}}, "g x_2=a->x x_3=b->x x"},
 		{"g %ax %r10:x32", Definition{Point: Point{Function: "g"}, Args: []Arg{
-			{Name: "ax", Expr: Expr{Kind: KindRegister, Name: "ax"}},
-			{Name: "r10", Expr: Expr{Kind: KindRegister, Name: "r10"}, Type: TypeSpec{Kind: TypeHex, Bits: 32}},
+			{Name: "ax", Expr: syntax.Expr{Kind: syntax.KindRegister, Name: "ax"}},
+			{Name: "r10", Expr: syntax.Expr{Kind: syntax.KindRegister, Name: "r10"}, Type: syntax.TypeSpec{Kind: syntax.TypeHex, Bits: 32}},
 		}}, ""},
 		{"g @jiffies @a.b-8 @0xffff0000+", Definition{}, "error"},
 		{"g @jiffies @a.b-8 @x+16 @0xffff0000", Definition{Point: Point{Function: "g"}, Args: []Arg{
-			{Name: "jiffies", Expr: Expr{Kind: KindSymbol, Name: "jiffies"}},
-			{Name: "a_b", Expr: Expr{Kind: KindSymbol, Name: "a.b", Number: 1<<64 - 8}},
-			{Name: "x", Expr: Expr{Kind: KindSymbol, Name: "x", Number: 16}},
-			{Name: "memory", Expr: Expr{Kind: KindAddress, Number: 0xffff0000}},
+			{Name: "jiffies", Expr: syntax.Expr{Kind: syntax.KindSymbol, Name: "jiffies"}},
+			{Name: "a_b", Expr: syntax.Expr{Kind: syntax.KindSymbol, Name: "a.b", Number: 1<<64 - 8}},
+			{Name: "x", Expr: syntax.Expr{Kind: syntax.KindSymbol, Name: "x", Number: 16}},
+			{Name: "memory", Expr: syntax.Expr{Kind: syntax.KindAddress, Number: 0xffff0000}},
 		}}, "g @jiffies @a.b-0x8 @x+0x10 @0xffff0000"},
 		{"g \\-3 k=\\0x10", Definition{Point: Point{Function: "g"}, Args: []Arg{
-			{Name: "value", Expr: Expr{Kind: KindImmediate, Number: 1<<64 - 3}}, {Name: "k", Expr: Expr{Kind: KindImmediate, Number: 16}},
+			{Name: "value", Expr: syntax.Expr{Kind: syntax.KindImmediate, Number: 1<<64 - 3}}, {Name: "k", Expr: syntax.Expr{Kind: syntax.KindImmediate, Number: 16}},
 		}}, "g \\-3 k=\\16"},
-		{"g%return $retval", Definition{Point: Point{Function: "g", Return: true}, Args: []Arg{{Name: "retval", Expr: Expr{Kind: KindRetval}}}}, ""},
+		{"g%return $retval", Definition{Point: Point{Function: "g", Return: true}, Args: []Arg{{Name: "retval", Expr: syntax.Expr{Kind: syntax.KindRetval}}}}, ""},
 		{"g $comm $stack $stack3 $params $vars", Definition{Point: Point{Function: "g"}, Args: []Arg{
-			{Name: "comm", Expr: Expr{Kind: KindComm}}, {Name: "stack", Expr: Expr{Kind: KindStackAddr}}, {Name: "stack3", Expr: Expr{Kind: KindStack, Number: 3}},
-			{Name: "params", Expr: Expr{Kind: KindParams}}, {Name: "vars", Expr: Expr{Kind: KindVars}},
+			{Name: "comm", Expr: syntax.Expr{Kind: syntax.KindComm}}, {Name: "stack", Expr: syntax.Expr{Kind: syntax.KindStackAddr}}, {Name: "stack3", Expr: syntax.Expr{Kind: syntax.KindStack, Number: 3}},
+			{Name: "params", Expr: syntax.Expr{Kind: syntax.KindParams}}, {Name: "vars", Expr: syntax.Expr{Kind: syntax.KindVars}},
 		}}, ""},
 		{"g a:char b:bool c:string d:ustring e:symbol f:symstr h:b4@2/32 i:u32[4] j:u k:string@user l@user", Definition{Point: Point{Function: "g"}, Args: []Arg{
-			{Name: "a", Expr: Expr{Name: "a"}, Type: TypeSpec{Kind: TypeChar}}, {Name: "b", Expr: Expr{Name: "b"}, Type: TypeSpec{Kind: TypeBool}},
-			{Name: "c", Expr: Expr{Name: "c"}, Type: TypeSpec{Kind: TypeString}}, {Name: "d", Expr: Expr{Name: "d"}, Type: TypeSpec{Kind: TypeUString}},
-			{Name: "e", Expr: Expr{Name: "e"}, Type: TypeSpec{Kind: TypeSymbol}}, {Name: "f", Expr: Expr{Name: "f"}, Type: TypeSpec{Kind: TypeSymbol}},
-			{Name: "h", Expr: Expr{Name: "h"}, Type: TypeSpec{Kind: TypeBitfield, Bits: 4, Offset: 2, Container: 32}},
-			{Name: "i", Expr: Expr{Name: "i"}, Type: TypeSpec{Kind: TypeUnsigned, Bits: 32, Count: 4}},
-			{Name: "j", Expr: Expr{Name: "j"}, Type: TypeSpec{Kind: TypeUnsigned}},
-			{Name: "k", Expr: Expr{Name: "k"}, Type: TypeSpec{Kind: TypeString}, User: true}, {Name: "l", Expr: Expr{Name: "l"}, User: true},
+			{Name: "a", Expr: syntax.Expr{Name: "a"}, Type: syntax.TypeSpec{Kind: syntax.TypeChar}}, {Name: "b", Expr: syntax.Expr{Name: "b"}, Type: syntax.TypeSpec{Kind: syntax.TypeBool}},
+			{Name: "c", Expr: syntax.Expr{Name: "c"}, Type: syntax.TypeSpec{Kind: syntax.TypeString}}, {Name: "d", Expr: syntax.Expr{Name: "d"}, Type: syntax.TypeSpec{Kind: syntax.TypeUString}},
+			{Name: "e", Expr: syntax.Expr{Name: "e"}, Type: syntax.TypeSpec{Kind: syntax.TypeSymbol}}, {Name: "f", Expr: syntax.Expr{Name: "f"}, Type: syntax.TypeSpec{Kind: syntax.TypeSymbol}},
+			{Name: "h", Expr: syntax.Expr{Name: "h"}, Type: syntax.TypeSpec{Kind: syntax.TypeBitfield, Bits: 4, Offset: 2, Container: 32}},
+			{Name: "i", Expr: syntax.Expr{Name: "i"}, Type: syntax.TypeSpec{Kind: syntax.TypeUnsigned, Bits: 32, Count: 4}},
+			{Name: "j", Expr: syntax.Expr{Name: "j"}, Type: syntax.TypeSpec{Kind: syntax.TypeUnsigned}},
+			{Name: "k", Expr: syntax.Expr{Name: "k"}, Type: syntax.TypeSpec{Kind: syntax.TypeString}, User: true}, {Name: "l", Expr: syntax.Expr{Name: "l"}, User: true},
 		}}, "g a:char b:bool c:string d:ustring e:symbol f:symbol h:b4@2/32 i:u32[4] j:u k:string@user l@user"},
 	} {
 		d, err := Parse(tt.text)

@@ -4,24 +4,25 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // aluOps are the operations that take one instruction.
 var aluOps = [...]asm.ALUOp{
-	loc.OpAdd: asm.Add, loc.OpSub: asm.Sub, loc.OpMul: asm.Mul,
-	loc.OpAnd: asm.And, loc.OpOr: asm.Or, loc.OpXor: asm.Xor,
-	loc.OpShl: asm.LSh, loc.OpShr: asm.RSh, loc.OpShra: asm.ArSh,
-	loc.OpUDiv: asm.Div, loc.OpUMod: asm.Mod,
+	ops.Add: asm.Add, ops.Sub: asm.Sub, ops.Mul: asm.Mul,
+	ops.And: asm.And, ops.Or: asm.Or, ops.Xor: asm.Xor,
+	ops.Shl: asm.LSh, ops.Shr: asm.RSh, ops.Shra: asm.ArSh,
+	ops.UDiv: asm.Div, ops.UMod: asm.Mod,
 }
 
 // unlessOps are the comparisons, each with the jump that is taken if it does not hold.
 var unlessOps = [...]asm.JumpOp{
-	loc.OpEq: asm.JNE, loc.OpNe: asm.JEq,
-	loc.OpLt: asm.JSGE, loc.OpGe: asm.JSLT,
-	loc.OpLe: asm.JSGT, loc.OpGt: asm.JSLE,
-	loc.OpULt: asm.JGE, loc.OpUGe: asm.JLT,
-	loc.OpULe: asm.JGT, loc.OpUGt: asm.JLE,
+	ops.Eq: asm.JNE, ops.Ne: asm.JEq,
+	ops.Lt: asm.JSGE, ops.Ge: asm.JSLT,
+	ops.Le: asm.JSGT, ops.Gt: asm.JSLE,
+	ops.ULt: asm.JGE, ops.UGe: asm.JLT,
+	ops.ULe: asm.JGT, ops.UGt: asm.JLE,
 }
 
 // unless goes to the label if a condition is 0.
@@ -44,7 +45,7 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 	if immediate(n.op, n.b) {
 		c.compute(n.a, dst, free)
 		switch n.op {
-		case loc.OpDiv, loc.OpMod:
+		case ops.Div, ops.Mod:
 			c.signedConst(n.op, dst, int32(n.b.k), free.pick())
 		default:
 			c.imm(aluOps[n.op], dst, int32(n.b.k))
@@ -56,9 +57,9 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 		c.jumpImm(asm.JEq, b, 0, c.fault)
 	}
 	switch n.op {
-	case loc.OpDiv, loc.OpMod:
+	case ops.Div, ops.Mod:
 		c.signed(n.op, a, b, left.pick())
-	case loc.OpShl, loc.OpShr, loc.OpShra:
+	case ops.Shl, ops.Shr, ops.Shra:
 		c.shift(n.op, a, b)
 	default:
 		if commutes(n.op) && b == dst {
@@ -72,7 +73,7 @@ func (c *computer) arithmetic(n *node, dst asm.Register, free regSet) {
 // commutes reports whether the operands of an operation can be swapped.
 func commutes(op loc.Op) bool {
 	switch op {
-	case loc.OpAdd, loc.OpMul, loc.OpAnd, loc.OpOr, loc.OpXor:
+	case ops.Add, ops.Mul, ops.And, ops.Or, ops.Xor:
 		return true
 	}
 	return false
@@ -82,7 +83,7 @@ func commutes(op loc.Op) bool {
 // (Documentation/bpf/standardization), so they are computed in another way.
 func (c *computer) shift(op loc.Op, a, b asm.Register) {
 	var far, end label
-	if op == loc.OpShra {
+	if op == ops.Shra {
 		c.jumpImm(asm.JLT, b, 64, &end)
 		c.imm(asm.Mov, b, 63) // all bits become the sign
 		c.bind(&end)
@@ -103,12 +104,12 @@ func (c *computer) shift(op loc.Op, a, b asm.Register) {
 // Go.
 func (c *computer) signed(op loc.Op, a, b, sign asm.Register) {
 	c.reg(asm.Mov, sign, a)
-	if op == loc.OpDiv {
+	if op == ops.Div {
 		c.reg(asm.Xor, sign, b)
 	}
 	c.magnitude(b)
 	c.magnitude(a)
-	if op == loc.OpDiv {
+	if op == ops.Div {
 		c.reg(asm.Div, a, b)
 	} else {
 		c.reg(asm.Mod, a, b)
@@ -120,7 +121,7 @@ func (c *computer) signed(op loc.Op, a, b, sign asm.Register) {
 func (c *computer) signedConst(op loc.Op, a asm.Register, k int32, sign asm.Register) {
 	c.reg(asm.Mov, sign, a)
 	c.magnitude(a)
-	if op == loc.OpMod {
+	if op == ops.Mod {
 		c.imm(asm.Mod, a, max(k, -k))
 		c.negateIf(asm.JSGE, sign, a)
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/references"
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // assembler collects instructions as the kernel's 8-byte words, little-endian on

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 )
 
 // Reads by loads. Since Linux 6.17 references.CastFunction makes a pointer to untyped memory of any address
@@ -41,7 +41,7 @@ func (c *computer) steady(read *node) bool {
 
 // inFrame reports whether an address is that of the site's stack frame.
 func (c *computer) inFrame(base *node) bool {
-	return base.op == loc.OpReg && (base.k == uint64(c.o.Arch.SP) || slices.Contains(c.o.Frame, uint16(base.k)))
+	return base.op == ops.Reg && (base.k == uint64(c.o.Arch.SP) || slices.Contains(c.o.Frame, uint16(base.k)))
 }
 
 // fitsOffset reports whether a load can add a number to a pointer.
@@ -53,14 +53,14 @@ func (c *computer) asked(n *node) int {
 	if n == nil || n.calls == 0 {
 		return 0
 	}
-	if n.op == loc.OpSelect {
+	if n.op == ops.Select {
 		return c.asked(n.a) + max(c.asked(n.b), c.asked(n.c))
 	}
 	own := 0
 	switch {
-	case c.reads == ReadSleep && (n.op == loc.OpText || n.op == loc.OpGlob && n.a != nil):
+	case c.reads == ReadSleep && (n.op == ops.Text || n.op == ops.Glob && n.a != nil):
 		own = 2 // see readText
-	case n.op == loc.OpTask, n.op == loc.OpText, n.op == loc.OpGlob, n.op == loc.OpDeref && !c.steady(n):
+	case n.op == ops.Task, n.op == ops.Text, n.op == ops.Glob, n.op == ops.Deref && !c.steady(n):
 		own = 1
 	}
 	return own + c.asked(n.a) + c.asked(n.b)
@@ -74,7 +74,7 @@ func (c *computer) faults(n *node) bool {
 	if n == nil || n.calls == 0 {
 		return false
 	}
-	return n.op == loc.OpText || n.op == loc.OpGlob && n.a != nil || n.op == loc.OpDeref && !c.steady(n) || c.faults(n.a) || c.faults(n.b) || c.faults(n.c)
+	return n.op == ops.Text || n.op == ops.Glob && n.a != nil || n.op == ops.Deref && !c.steady(n) || c.faults(n.a) || c.faults(n.b) || c.faults(n.c)
 }
 
 // split splits the address of a read into a pointer and what a load adds to it. Machines that load
@@ -221,7 +221,7 @@ func (f *fetcher) glance(u *unit, from int64, ask bool, found *label) {
 // origin returns the address that memory is loaded from with offsets, near an argument's.
 func origin(t *fetch) (base *node, from int64) {
 	if t.at.base == nil {
-		return &node{op: loc.OpAddr, k: uint64(t.at.off &^ 7), needs: 1}, t.at.off &^ 7
+		return &node{op: ops.Addr, k: uint64(t.at.off &^ 7), needs: 1}, t.at.off &^ 7
 	}
 	return t.at.base, 0
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -165,7 +165,7 @@ func TestZeros(t *testing.T) {
 			{"neighbours", []prologue.Arg{arg(inMem(null), 4), arg(inMem(plus(null, 4)), 4), r}, result(0, 0, 0, v)},
 			{"after null", []prologue.Arg{arg(inMem(plus(mem(null, 8), 16)), 8), r}, result(1, 0, v)},
 			{"after null, not fetched", []prologue.Arg{arg(inMem(plus(mem(mem(plus(mem(null, 8), 16), 8), 8), 8)), 8), r}, result(1, 0, v)},
-			{"null as an index", []prologue.Arg{arg(inMem(bin(loc.OpAdd, reg(5), mem(null, 8))), 1), r}, result(0, uint64(w.mem[0]), v)},
+			{"null as an index", []prologue.Arg{arg(inMem(bin(ops.Add, reg(5), mem(null, 8))), 1), r}, result(0, uint64(w.mem[0]), v)},
 			{"a part, at the end of a page", []prologue.Arg{arg(isValue(mem(plus(reg(5), 4092), 8)), 1), r}, result(1, 0, v)},
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 )
 
 // regSet is a set of BPF registers.
@@ -55,13 +55,13 @@ func (c *computer) pop(bytes int) { c.stack -= bytes }
 // two unless the node is a leaf, and, if there is a helper call, those that it destroys.
 func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 	switch n.op {
-	case loc.OpConst:
+	case ops.Const:
 		c.constant(dst, n.k)
-	case loc.OpAddr:
+	case ops.Addr:
 		c.address(dst, n.k)
-	case loc.OpReg:
+	case ops.Reg:
 		c.load(dst, c.ctx, c.registerAt(n.k, c.o.Arch.WordSize), c.o.Arch.WordSize)
-	case loc.OpDeref:
+	case ops.Deref:
 		if c.loads(n) {
 			c.follow(n, dst, free)
 			break
@@ -69,33 +69,33 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 		c.read(n, c.readSlot, free|setOf(dst))
 		c.jumpImm(asm.JNE, asm.R0, 0, c.fault)
 		c.loadSlot(dst, c.readSlot, int(n.size))
-	case loc.OpTask:
-		c.task(loc.Task(n.k), dst)
-	case loc.OpText:
+	case ops.Task:
+		c.task(ops.TaskNumber(n.k), dst)
+	case ops.Text:
 		c.text(n, dst, free)
-	case loc.OpGlob:
+	case ops.Glob:
 		c.globs(n, dst, free)
-	case loc.OpZExt:
+	case ops.ZExt:
 		if size := int(n.size); c.partOfRegister(n) {
 			c.load(dst, c.ctx, c.registerAt(n.a.k, size), size)
 			break
 		}
 		c.compute(n.a, dst, free)
 		c.zeroExtend(dst, int(n.size))
-	case loc.OpSExt:
+	case ops.SExt:
 		if size := int(n.size); c.o.SignExtends && c.partOfRegister(n) {
 			c.loadSigned(dst, c.ctx, c.registerAt(n.a.k, size), size)
 			break
 		}
 		c.compute(n.a, dst, free)
 		c.signExtend(dst, int(n.size), c.o.SignExtends)
-	case loc.OpNeg:
+	case ops.Neg:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Neg, dst, 0)
-	case loc.OpNot:
+	case ops.Not:
 		c.compute(n.a, dst, free)
 		c.imm(asm.Xor, dst, -1)
-	case loc.OpSelect:
+	case ops.Select:
 		var no, end label
 		c.unless(n.a, dst, free, &no)
 		c.compute(n.b, dst, free)
@@ -121,7 +121,7 @@ func (c *computer) compute(n *node, dst asm.Register, free regSet) {
 // partOfRegister reports whether a node extends a part of one of the site's registers that one
 // load fetches.
 func (c *computer) partOfRegister(n *node) bool {
-	return n.a.op == loc.OpReg && loadable(int(n.size)) && int(n.size) < c.o.Arch.WordSize
+	return n.a.op == ops.Reg && loadable(int(n.size)) && int(n.size) < c.o.Arch.WordSize
 }
 
 // registerAt returns the offset in ctx of the low size bytes of one of the site's registers.
@@ -136,7 +136,7 @@ func (c *computer) registerAt(dwarf uint64, size int) int {
 	return off
 }
 
-// read calls the helper that reads the memory of an OpDeref into a slot of the stack. It
+// read calls the helper that reads the memory of a deref into a slot of the stack. It
 // leaves 0 in R0, or a negative number if the read faulted. Then the bytes that were to be
 // read are 0, since the helpers clear them (memset in bpf_probe_read
 // of Linux 4.19, in bpf_probe_read_kernel_common and bpf_probe_read_user_common

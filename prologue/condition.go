@@ -9,7 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 )
 
 // Conditions. A prologue with conditions ends the program with the result 0 before anything is
@@ -115,22 +115,22 @@ func (f *fetcher) end0() {
 }
 
 // taskCalls are the helpers for numbers of the current task, and what is done with their result.
-var taskCalls = map[loc.Task]struct {
+var taskCalls = map[ops.TaskNumber]struct {
 	helper     asm.BuiltinFunc
 	high, word bool // the upper half counts, the lower half counts
 }{
-	loc.TaskPID: {asm.FnGetCurrentPidTgid, true, false}, loc.TaskTID: {asm.FnGetCurrentPidTgid, false, true},
-	loc.TaskGID: {asm.FnGetCurrentUidGid, true, false}, loc.TaskUID: {asm.FnGetCurrentUidGid, false, true},
-	loc.TaskCPU: {asm.FnGetSmpProcessorId, false, true}, loc.TaskCgroup: {asm.FnGetCurrentCgroupId, false, false},
-	loc.TaskTime: {asm.FnKtimeGetNs, false, false},
+	ops.TaskPID: {asm.FnGetCurrentPidTgid, true, false}, ops.TaskTID: {asm.FnGetCurrentPidTgid, false, true},
+	ops.TaskGID: {asm.FnGetCurrentUidGid, true, false}, ops.TaskUID: {asm.FnGetCurrentUidGid, false, true},
+	ops.TaskCPU: {asm.FnGetSmpProcessorId, false, true}, ops.TaskCgroup: {asm.FnGetCurrentCgroupId, false, false},
+	ops.TaskTime: {asm.FnKtimeGetNs, false, false},
 }
 
 // task sets dst to a number of the current task.
-func (c *computer) task(t loc.Task, dst asm.Register) {
-	if t >= loc.TaskComm {
+func (c *computer) task(t ops.TaskNumber, dst asm.Register) {
+	if t >= ops.TaskComm {
 		slot := c.push(bpfstack.CommSize)
 		c.callInto(asm.FnGetCurrentComm, slot, bpfstack.CommSize)
-		c.loadSlot(dst, slot+8*int(t-loc.TaskComm), 8)
+		c.loadSlot(dst, slot+8*int(t-ops.TaskComm), 8)
 		c.pop(bpfstack.CommSize)
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -18,15 +20,15 @@ var globPatterns = []string{"*", "", "?*", "*a*", "imag*", "*nary", "i?agi*y", "
 func (s *source) condition() *expr {
 	switch s.below(8) {
 	case 0:
-		return bin(loc.OpEq, &expr{Op: loc.OpText, A: s.addr(2)}, s.expr(1))
+		return bin(ops.Eq, &expr{Op: ops.Text, A: s.addr(2)}, s.expr(1))
 	case 1:
-		return loc.Glob(s.addr(2), s.below(70), globPatterns[s.below(len(globPatterns))])
+		return eval.Glob(s.addr(2), s.below(70), globPatterns[s.below(len(globPatterns))])
 	case 2:
-		return loc.Glob(nil, 16, globPatterns[s.below(len(globPatterns))])
+		return eval.Glob(nil, 16, globPatterns[s.below(len(globPatterns))])
 	case 3:
-		return bin(loc.OpEq+loc.Op(s.below(10)), &expr{Op: loc.OpTask, K: uint64(s.below(9))}, s.expr(1))
+		return bin(ops.Eq+loc.Op(s.below(10)), &expr{Op: ops.Task, K: uint64(s.below(9))}, s.expr(1))
 	case 4:
-		return bin(loc.OpUDiv, s.expr(1), s.expr(2))
+		return bin(ops.UDiv, s.expr(1), s.expr(2))
 	}
 	return s.expr(3)
 }

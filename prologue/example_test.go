@@ -4,12 +4,14 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 func ExampleEmit() {
-	rax := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: 0}}
+	rax := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: ops.Reg, K: 0}}
 	p, err := prologue.Emit(
 		[]prologue.Arg{{Name: "page", Loc: rax, Size: 8}},
 		prologue.Options{Arch: arch.ByName("amd64"), Site: "get_page inlined in vdso_fault+93"},
@@ -31,7 +33,7 @@ func ExampleEmit_stack() {
 		[]prologue.Arg{
 			{Name: "len", Loc: inMem(plus(reg(7), 28)), Size: 4, Signed: true},
 			{Name: "pos", Loc: inMem(plus(reg(7), 8)), Size: 8},
-			{Name: "flags", Reason: loc.Reason{Code: loc.ReasonEntryValueOnly}, Size: 4},
+			{Name: "flags", Reason: loc.Reason{Code: reasons.EntryValueOnly}, Size: 4},
 		},
 		prologue.Options{Arch: arch.ByName("amd64")},
 	)
@@ -41,7 +43,7 @@ func ExampleEmit_stack() {
 	}
 	fmt.Print(p)
 	for i, r := range p.Reasons {
-		if r.Code != loc.ReasonNone {
+		if r.Code != reasons.None {
 			fmt.Printf("argument %d: %s\n", i, r)
 		}
 	}
@@ -67,7 +69,7 @@ func ExampleEmit_stack() {
 }
 
 func ExamplePrologue_Slid() {
-	global := loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpAddr, K: 0xffffffff82a00010}}
+	global := loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: ops.Addr, K: 0xffffffff82a00010}}
 	p, err := prologue.Emit(
 		[]prologue.Arg{{Name: "jiffies", Loc: global, Size: 8}},
 		prologue.Options{Arch: arch.ByName("amd64")},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -125,9 +126,9 @@ func TestOps(t *testing.T) {
 	}
 	// A register of the world plus a constant that makes it a given number, which
 	// cannot be folded.
-	hidden := func(w *world, r, v uint64) *expr { return bin(loc.OpXor, reg(r), num(w.regs[r]^v)) }
+	hidden := func(w *world, r, v uint64) *expr { return bin(ops.Xor, reg(r), num(w.regs[r]^v)) }
 	execute(t, func(w *world) (cases []execCase) {
-		for op := loc.OpAdd; op < loc.OpSelect; op++ {
+		for op := ops.Add; op < ops.Select; op++ {
 			for _, a := range operands {
 				for _, b := range operands {
 					want := result(1)
@@ -150,8 +151,8 @@ func TestOps(t *testing.T) {
 		}
 		for _, a := range operands {
 			cases = append(cases,
-				execCase{fmt.Sprintf("neg %#x", a), value(&expr{Op: loc.OpNeg, A: hidden(w, 0, a)}), result(0, -a)},
-				execCase{fmt.Sprintf("not %#x", a), value(&expr{Op: loc.OpNot, A: hidden(w, 0, a)}), result(0, ^a)},
+				execCase{fmt.Sprintf("neg %#x", a), value(&expr{Op: ops.Neg, A: hidden(w, 0, a)}), result(0, -a)},
+				execCase{fmt.Sprintf("not %#x", a), value(&expr{Op: ops.Not, A: hidden(w, 0, a)}), result(0, ^a)},
 				execCase{fmt.Sprintf("select %#x", a), value(sel(hidden(w, 0, a), num(3), num(4))), nil},
 			)
 		}
@@ -166,21 +167,21 @@ func TestSigns(t *testing.T) {
 		op         loc.Op
 		a, b, want int64
 	}{
-		{loc.OpDiv, 7, 2, 3}, {loc.OpDiv, -7, 2, -3}, {loc.OpDiv, 7, -2, -3}, {loc.OpDiv, -7, -2, 3},
-		{loc.OpDiv, math.MinInt64, -1, math.MinInt64}, {loc.OpDiv, math.MinInt64, 1, math.MinInt64},
-		{loc.OpDiv, math.MinInt64, math.MinInt64, 1}, {loc.OpDiv, 5, math.MinInt32, 0},
-		{loc.OpMod, 7, 2, 1}, {loc.OpMod, -7, 2, -1}, {loc.OpMod, 7, -2, 1}, {loc.OpMod, -7, -2, -1},
-		{loc.OpMod, math.MinInt64, -1, 0},
-		{loc.OpUDiv, -1, 2, math.MaxInt64}, {loc.OpUMod, -1, 16, 15},
-		{loc.OpShra, -8, 1, -4}, {loc.OpShra, -8, 64, -1}, {loc.OpShra, 8, 200, 0}, {loc.OpShra, -8, -1, -1},
-		{loc.OpShr, -1, 60, 15}, {loc.OpShr, -1, 64, 0}, {loc.OpShl, 1, 64, 0}, {loc.OpShl, 1, 63, math.MinInt64},
-		{loc.OpLt, -1, 0, 1}, {loc.OpULt, -1, 0, 0}, {loc.OpGe, math.MinInt64, math.MaxInt64, 0},
-		{loc.OpUGe, math.MinInt64, math.MaxInt64, 1}, {loc.OpLe, 3, 3, 1}, {loc.OpGt, 3, 3, 0},
+		{ops.Div, 7, 2, 3}, {ops.Div, -7, 2, -3}, {ops.Div, 7, -2, -3}, {ops.Div, -7, -2, 3},
+		{ops.Div, math.MinInt64, -1, math.MinInt64}, {ops.Div, math.MinInt64, 1, math.MinInt64},
+		{ops.Div, math.MinInt64, math.MinInt64, 1}, {ops.Div, 5, math.MinInt32, 0},
+		{ops.Mod, 7, 2, 1}, {ops.Mod, -7, 2, -1}, {ops.Mod, 7, -2, 1}, {ops.Mod, -7, -2, -1},
+		{ops.Mod, math.MinInt64, -1, 0},
+		{ops.UDiv, -1, 2, math.MaxInt64}, {ops.UMod, -1, 16, 15},
+		{ops.Shra, -8, 1, -4}, {ops.Shra, -8, 64, -1}, {ops.Shra, 8, 200, 0}, {ops.Shra, -8, -1, -1},
+		{ops.Shr, -1, 60, 15}, {ops.Shr, -1, 64, 0}, {ops.Shl, 1, 64, 0}, {ops.Shl, 1, 63, math.MinInt64},
+		{ops.Lt, -1, 0, 1}, {ops.ULt, -1, 0, 0}, {ops.Ge, math.MinInt64, math.MaxInt64, 0},
+		{ops.UGe, math.MinInt64, math.MaxInt64, 1}, {ops.Le, 3, 3, 1}, {ops.Gt, 3, 3, 0},
 	}
 	execute(t, func(w *world) (cases []execCase) {
 		for _, tt := range tests {
-			a := bin(loc.OpXor, reg(0), num(w.regs[0]^s(tt.a)))
-			b := bin(loc.OpXor, reg(1), num(w.regs[1]^s(tt.b)))
+			a := bin(ops.Xor, reg(0), num(w.regs[0]^s(tt.a)))
+			b := bin(ops.Xor, reg(1), num(w.regs[1]^s(tt.b)))
 			name := fmt.Sprintf("op %d: %d, %d", tt.op, tt.a, tt.b)
 			cases = append(cases,
 				execCase{name, value(bin(tt.op, a, b)), result(0, s(tt.want))},
@@ -223,7 +224,7 @@ func TestSizes(t *testing.T) {
 // TestFaults loses the argument that faults and no other.
 func TestFaults(t *testing.T) {
 	bad := inMem(plus(reg(4), 16))
-	zero := bin(loc.OpSub, reg(0), reg(0))
+	zero := bin(ops.Sub, reg(0), reg(0))
 	execute(t, func(w *world) []execCase {
 		good := prologue.Arg{Name: "good", Loc: inMem(reg(5)), Size: 1}
 		first := uint64(w.mem[0])
@@ -234,18 +235,18 @@ func TestFaults(t *testing.T) {
 			"null":                       inMem(num(8)),
 			"across the end":             inMem(plus(reg(5), 4092)),
 			"inner read":                 inMem(plus(mem(plus(reg(4), 8), 8), 8)),
-			"inner narrow read":          inMem(bin(loc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))),
-			"outer read":                 inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))),
-			"one of two":                 isValue(bin(loc.OpAdd, mem(reg(5), 8), mem(reg(4), 8))),
-			"the other of two":           isValue(bin(loc.OpAdd, mem(reg(4), 8), mem(reg(5), 8))),
+			"inner narrow read":          inMem(bin(ops.Add, reg(5), mem(plus(reg(4), 8), 2))),
+			"outer read":                 inMem(bin(ops.Sub, mem(plus(reg(5), ptrOff), 8), num(1<<30))),
+			"one of two":                 isValue(bin(ops.Add, mem(reg(5), 8), mem(reg(4), 8))),
+			"the other of two":           isValue(bin(ops.Add, mem(reg(4), 8), mem(reg(5), 8))),
 			"value of a read":            isValue(plus(mem(reg(4), 4), 1)),
-			"division":                   isValue(bin(loc.OpDiv, reg(0), zero)),
-			"unsigned modulo":            isValue(bin(loc.OpUMod, reg(0), zero)),
-			"division by constant":       isValue(bin(loc.OpUDiv, reg(0), num(0))),
-			"division of what was read":  isValue(bin(loc.OpMod, mem(reg(5), 8), zero)),
-			"masked away":                isValue(bin(loc.OpAnd, mem(reg(4), 8), num(0))),
-			"shifted away":               isValue(bin(loc.OpShl, mem(reg(4), 8), num(64))),
-			"address of a division":      inMem(bin(loc.OpAdd, reg(5), bin(loc.OpUDiv, reg(0), zero))),
+			"division":                   isValue(bin(ops.Div, reg(0), zero)),
+			"unsigned modulo":            isValue(bin(ops.UMod, reg(0), zero)),
+			"division by constant":       isValue(bin(ops.UDiv, reg(0), num(0))),
+			"division of what was read":  isValue(bin(ops.Mod, mem(reg(5), 8), zero)),
+			"masked away":                isValue(bin(ops.And, mem(reg(4), 8), num(0))),
+			"shifted away":               isValue(bin(ops.Shl, mem(reg(4), 8), num(64))),
+			"address of a division":      inMem(bin(ops.Add, reg(5), bin(ops.UDiv, reg(0), zero))),
 			"a piece":                    pieces(piece(4, inReg(0)), piece(4, bad)),
 			"read by a read by a read":   inMem(mem(mem(mem(reg(4), 8), 8), 8)),
 			"condition":                  isValue(sel(mem(reg(4), 8), num(1), num(2))),
@@ -280,7 +281,7 @@ func TestJoinedFaults(t *testing.T) {
 		for name, place := range map[string]func(off int64) *expr{
 			"register": func(off int64) *expr { return plus(reg(5), 4096+off) },
 			"sum": func(off int64) *expr {
-				return plus(bin(loc.OpAdd, reg(5), bin(loc.OpAnd, reg(0), num(0))), 4096+off)
+				return plus(bin(ops.Add, reg(5), bin(ops.And, reg(0), num(0))), 4096+off)
 			},
 			"pointer on the stack": func(off int64) *expr {
 				return plus(mem(plus(reg(7), ptrOff-spOff), 8), 4096-1024+off)
@@ -288,9 +289,9 @@ func TestJoinedFaults(t *testing.T) {
 			"pointer":     func(off int64) *expr { return plus(mem(plus(reg(5), ptrOff), 8), 4096-1024+off) },
 			"bad pointer": func(off int64) *expr { return plus(mem(plus(reg(4), 8), 8), off) },
 			"narrow pointer": func(off int64) *expr {
-				return plus(bin(loc.OpAdd, reg(5), bin(loc.OpAnd, mem(reg(5), 3), num(8))), 4096-8+off)
+				return plus(bin(ops.Add, reg(5), bin(ops.And, mem(reg(5), 3), num(8))), 4096-8+off)
 			},
-			"large offset":   func(off int64) *expr { return plus(bin(loc.OpSub, reg(5), num(1<<40)), 1<<40+4096+off) },
+			"large offset":   func(off int64) *expr { return plus(bin(ops.Sub, reg(5), num(1<<40)), 1<<40+4096+off) },
 			"all of it bad":  func(off int64) *expr { return plus(reg(4), 64+off) },
 			"all of it good": func(off int64) *expr { return plus(reg(5), 64+off) },
 		} {
@@ -314,9 +315,9 @@ func TestJoinedFaults(t *testing.T) {
 // TestSelect computes only the side that is chosen: the other one would fault.
 func TestSelect(t *testing.T) {
 	bad := mem(reg(4), 8)
-	div := bin(loc.OpDiv, reg(0), bin(loc.OpXor, reg(0), reg(0)))
-	yes := bin(loc.OpNe, reg(0), num(0))
-	no := bin(loc.OpEq, reg(0), reg(1))
+	div := bin(ops.Div, reg(0), bin(ops.Xor, reg(0), reg(0)))
+	yes := bin(ops.Ne, reg(0), num(0))
+	no := bin(ops.Eq, reg(0), reg(1))
 	execute(t, func(w *world) []execCase {
 		at := w.number(w.mem[:8])
 		return []execCase{
@@ -325,9 +326,9 @@ func TestSelect(t *testing.T) {
 			{"not a comparison", value(sel(reg(0), num(5), bad)), result(0, 5)},
 			{"division", value(sel(no, div, num(6))), result(0, 6)},
 			{"inside", value(plus(sel(yes, sel(no, bad, num(7)), bad), 1)), result(0, 8)},
-			{"beside a read", value(bin(loc.OpAdd, mem(reg(5), 8), sel(yes, num(1), bad))), result(0, at+1)},
+			{"beside a read", value(bin(ops.Add, mem(reg(5), 8), sel(yes, num(1), bad))), result(0, at+1)},
 			{"address", value(mem(sel(no, num(0), reg(5)), 8)), result(0, at)},
-			{"condition is read", value(sel(bin(loc.OpULt, mem(reg(5), 8), num(1)), bad, num(9))), result(0, 9)},
+			{"condition is read", value(sel(bin(ops.ULt, mem(reg(5), 8), num(1)), bad, num(9))), result(0, 9)},
 		}
 	})
 }
@@ -372,14 +373,14 @@ func TestOrders(t *testing.T) {
 	kinds := []prologue.Arg{
 		{Name: "reg", Loc: inReg(2), Size: 8},
 		{Name: "const", Loc: isConst(1<<64 - 2), Size: 4, Signed: true},
-		{Name: "value", Loc: isValue(bin(loc.OpShl, reg(0), bin(loc.OpAnd, reg(1), num(7)))), Size: 8},
+		{Name: "value", Loc: isValue(bin(ops.Shl, reg(0), bin(ops.And, reg(1), num(7)))), Size: 8},
 		{Name: "stack", Loc: inMem(plus(reg(7), 24)), Size: 4, Signed: true},
 		{Name: "near", Loc: inMem(plus(reg(7), 12)), Size: 2},
 		{Name: "far", Loc: inMem(plus(reg(7), 80)), Size: 8},
 		{Name: "odd", Loc: inMem(plus(reg(7), 29)), Size: 4},
 		{Name: "indirect", Loc: inMem(plus(mem(plus(reg(5), ptrOff), 8), 8)), Size: 3, Signed: true},
-		{Name: "sum", Loc: isValue(bin(loc.OpAdd, mem(reg(5), 8), mem(plus(reg(7), 8), 4))), Size: 8},
-		{Name: "quotient", Loc: isValue(bin(loc.OpDiv, reg(3), reg(1))), Size: 8},
+		{Name: "sum", Loc: isValue(bin(ops.Add, mem(reg(5), 8), mem(plus(reg(7), 8), 4))), Size: 8},
+		{Name: "quotient", Loc: isValue(bin(ops.Div, reg(3), reg(1))), Size: 8},
 		{Name: "pieces", Loc: pieces(piece(4, inReg(0)), piece(4, inMem(plus(reg(7), 4)))), Size: 8},
 		{Name: "none", Size: 8},
 	}
@@ -403,9 +404,9 @@ func TestDeep(t *testing.T) {
 		if depth == 0 {
 			return leaf()
 		}
-		op := loc.OpSub
+		op := ops.Sub
 		if depth == 2 {
-			op = loc.OpDiv
+			op = ops.Div
 		}
 		return bin(op, tree(depth-1, leaf), tree(depth-1, leaf))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -57,7 +58,7 @@ type fetch struct {
 	// For a value that waits in the stack: where, how wide, and how it is extended.
 	slot   int
 	size   int
-	extend *node // an OpZExt or OpSExt above the read, or nil
+	extend *node // a zext or sext above the read, or nil
 }
 
 // unit is a part of the prologue that may fault.
@@ -158,10 +159,10 @@ func (f *fetcher) plan() {
 		}
 		f.addUnit(t)
 		read := t.value
-		if (read.op == loc.OpZExt || read.op == loc.OpSExt) && read.a.op == loc.OpDeref {
+		if (read.op == ops.ZExt || read.op == ops.SExt) && read.a.op == ops.Deref {
 			t.extend, read = read, read.a
 		}
-		if read.op != loc.OpDeref || read.divides {
+		if read.op != ops.Deref || read.divides {
 			t.extend = nil
 			t.size = 8
 			continue
@@ -480,7 +481,7 @@ func (f *fetcher) loadRead(t *fetch, dst, base asm.Register, off int) {
 		f.load(dst, base, off, t.size)
 		return
 	}
-	size, signed := int(t.extend.size), t.extend.op == loc.OpSExt
+	size, signed := int(t.extend.size), t.extend.op == ops.SExt
 	part := loadable(t.size) && loadable(size) && size <= t.size
 	if signed {
 		part = part && size < 8 && f.o.SignExtends
@@ -500,9 +501,9 @@ func (f *fetcher) loadRead(t *fetch, dst, base asm.Register, off int) {
 	f.extend(t.extend, dst)
 }
 
-// extend does what a node, an OpZExt or OpSExt, does.
+// extend does what a node, a zext or sext, does.
 func (f *fetcher) extend(n *node, dst asm.Register) {
-	if n.op == loc.OpSExt {
+	if n.op == ops.SExt {
 		f.signExtend(dst, int(n.size), f.o.SignExtends)
 	} else {
 		f.zeroExtend(dst, int(n.size))

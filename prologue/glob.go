@@ -7,7 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 )
 
 // Patterns of texts. A pattern is a machine whose state is a set of positions in it, one bit each: bit
@@ -43,7 +43,7 @@ func compileGlob(text string) (*glob, error) {
 			continue
 		}
 		if g.length == 63 {
-			return nil, refuse(loc.ReasonUnsupported, "a pattern of more than 63 characters")
+			return nil, refuse(reasons.Unsupported, "a pattern of more than 63 characters")
 		}
 		if b == '?' {
 			g.any |= 1 << g.length
@@ -60,7 +60,7 @@ func compileGlob(text string) (*glob, error) {
 		g.length++
 	}
 	if len(g.letters) > maxGlobLetters {
-		return nil, refuse(loc.ReasonUnsupported, "a pattern of more than %d different characters", maxGlobLetters)
+		return nil, refuse(reasons.Unsupported, "a pattern of more than %d different characters", maxGlobLetters)
 	}
 	slices.Sort(g.letters)
 	return g, nil

@@ -2,6 +2,7 @@ package prologue_test
 
 import (
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -15,15 +16,15 @@ type (
 
 var amd64 = arch.ByName("amd64")
 
-func num(k uint64) *expr       { return &expr{Op: loc.OpConst, K: k} }
-func reg(n uint64) *expr       { return &expr{Op: loc.OpReg, K: n} }
-func image(addr uint64) *expr  { return &expr{Op: loc.OpAddr, K: addr} }
-func mem(a *expr, n int) *expr { return &expr{Op: loc.OpDeref, Size: uint8(n), A: a} }
+func num(k uint64) *expr       { return &expr{Op: ops.Const, K: k} }
+func reg(n uint64) *expr       { return &expr{Op: ops.Reg, K: n} }
+func image(addr uint64) *expr  { return &expr{Op: ops.Addr, K: addr} }
+func mem(a *expr, n int) *expr { return &expr{Op: ops.Deref, Size: uint8(n), A: a} }
 func bin(op loc.Op, a, b *expr) *expr {
 	return &expr{Op: op, A: a, B: b}
 }
-func plus(a *expr, k int64) *expr    { return bin(loc.OpAdd, a, num(uint64(k))) }
-func sel(cond, yes, no *expr) *expr  { return &expr{Op: loc.OpSelect, A: cond, B: yes, C: no} }
+func plus(a *expr, k int64) *expr    { return bin(ops.Add, a, num(uint64(k))) }
+func sel(cond, yes, no *expr) *expr  { return &expr{Op: ops.Select, A: cond, B: yes, C: no} }
 func inReg(n uint64) location        { return location{Kind: loc.KindRegister, Expr: reg(n)} }
 func inMem(a *expr) location         { return location{Kind: loc.KindMemory, Expr: a} }
 func isValue(e *expr) location       { return location{Kind: loc.KindValue, Expr: e} }

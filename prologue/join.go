@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 )
 
 // Arguments in neighbouring memory are read with one helper call. A fault in one argument
@@ -41,9 +41,9 @@ type place struct {
 func placeOf(read *node) place {
 	a := read.a
 	switch {
-	case a.op == loc.OpAddr:
+	case a.op == ops.Addr:
 		return place{nil, int64(a.k)}
-	case a.op == loc.OpAdd && a.b.isConst():
+	case a.op == ops.Add && a.b.isConst():
 		return place{a.a, int64(a.b.k)}
 	}
 	return place{a, 0}
@@ -168,7 +168,7 @@ func (f *fetcher) inImage(p place) (addr uint64, ok bool) {
 	switch {
 	case p.base == nil:
 		return uint64(p.off), true
-	case f.o.Moves && p.base.op == loc.OpReg && p.base.k == uint64(f.o.Arch.PC):
+	case f.o.Moves && p.base.op == ops.Reg && p.base.k == uint64(f.o.Arch.PC):
 		return uint64(p.off) + f.o.At, true
 	}
 	return 0, false

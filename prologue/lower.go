@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -38,7 +40,7 @@ func refuse(code loc.ReasonCode, format string, args ...any) error {
 }
 
 func refused(r loc.Reason) error {
-	if r.Code == loc.ReasonNone {
+	if r.Code == reasons.None {
 		return nil
 	}
 	return &refusal{r}
@@ -49,21 +51,21 @@ func refused(r loc.Reason) error {
 func (l *lowering) lower(arg *Arg) (*node, loc.Reason) {
 	switch {
 	case arg.Kind == KindComm:
-		return nil, loc.Reason{Code: loc.ReasonTooLarge, Detail: "a task's name needs the record convention"}
+		return nil, loc.Reason{Code: reasons.TooLarge, Detail: "a task's name needs the record convention"}
 	case arg.Loc.Kind == loc.KindNone:
-		if arg.Reason.Code == loc.ReasonNone {
-			return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
+		if arg.Reason.Code == reasons.None {
+			return nil, loc.Reason{Code: reasons.OptimizedOut}
 		}
 		return nil, arg.Reason
 	case arg.Kind != KindScalar:
-		return nil, loc.Reason{Code: loc.ReasonTooLarge, Detail: "strings and objects need the record convention"}
+		return nil, loc.Reason{Code: reasons.TooLarge, Detail: "strings and objects need the record convention"}
 	}
 	e, err := l.value(arg)
 	if err != nil {
 		return nil, err.(*refusal).reason
 	}
 	if e = l.b.Extend(e, arg.Size, arg.Signed); arg.LowBit {
-		e = l.b.Binary(loc.OpAnd, e, l.b.Const(1))
+		e = l.b.Binary(ops.And, e, l.b.Const(1))
 	}
 	return l.of(e), loc.Reason{}
 }
@@ -71,11 +73,11 @@ func (l *lowering) lower(arg *Arg) (*node, loc.Reason) {
 func (l *lowering) value(arg *Arg) (*loc.Expr, error) {
 	switch {
 	case arg.Loc.Kind == loc.KindImplicitPointer:
-		return nil, refused(loc.Reason{Code: loc.ReasonImplicitPointer})
+		return nil, refused(loc.Reason{Code: reasons.ImplicitPointer})
 	case arg.Size <= 0:
-		return nil, refused(loc.Reason{Code: loc.ReasonIncompleteType})
+		return nil, refused(loc.Reason{Code: reasons.IncompleteType})
 	case arg.Size > 8:
-		return nil, refuse(loc.ReasonTooLarge, "%d bytes, a register holds 8", arg.Size)
+		return nil, refuse(reasons.TooLarge, "%d bytes, a register holds 8", arg.Size)
 	}
 	at, err := l.location(&arg.Loc)
 	if err != nil {
@@ -112,7 +114,7 @@ func (l *lowering) rewrite(from *loc.Location) (to loc.Location, err error) {
 		}
 	case loc.KindNone, loc.KindBytes, loc.KindImplicitPointer:
 	default:
-		err = refuse(loc.ReasonUnsupported, "a location of kind %d", from.Kind)
+		err = refuse(reasons.Unsupported, "a location of kind %d", from.Kind)
 	}
 	return to, err
 }
@@ -120,32 +122,32 @@ func (l *lowering) rewrite(from *loc.Location) (to loc.Location, err error) {
 // expr rewrites an expression, or refuses one that a program cannot compute.
 func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 	if l.left--; l.left < 0 {
-		return nil, refuse(loc.ReasonUnsupported, "an expression of more than %d operations", maxNodes)
+		return nil, refuse(reasons.Unsupported, "an expression of more than %d operations", maxNodes)
 	}
 	if e == nil {
-		return nil, refuse(loc.ReasonUnsupported, "an operation without its operand")
+		return nil, refuse(reasons.Unsupported, "an operation without its operand")
 	}
 	switch e.Op {
-	case loc.OpConst:
+	case ops.Const:
 		return l.b.Const(e.K), nil
-	case loc.OpAddr:
+	case ops.Addr:
 		if l.o.Moves {
 			return l.b.Register(uint64(l.o.Arch.PC), int64(e.K-l.o.At)), nil
 		}
 		return l.b.Addr(e.K), nil
-	case loc.OpReg:
+	case ops.Reg:
 		return l.b.Register(e.K, 0), refused(eval.CheckRegister(l.o.Arch, e.K))
-	case loc.OpTask:
-		if e.K > uint64(loc.TaskComm)+1 {
-			return nil, refuse(loc.ReasonUnsupported, "number %d of a task", e.K)
+	case ops.Task:
+		if e.K > uint64(ops.TaskComm)+1 {
+			return nil, refuse(reasons.Unsupported, "number %d of a task", e.K)
 		}
-		return l.b.Task(loc.Task(e.K)), nil
-	case loc.OpGlob:
+		return l.b.Task(ops.TaskNumber(e.K)), nil
+	case ops.Glob:
 		if _, err := compileGlob(e.Pattern()); err != nil {
 			return nil, err
 		}
 		if l.left -= globWeight; l.left < 0 {
-			return nil, refuse(loc.ReasonUnsupported, "too many patterns")
+			return nil, refuse(reasons.Unsupported, "too many patterns")
 		}
 		to := *e
 		if e.A != nil {
@@ -161,21 +163,21 @@ func (l *lowering) expr(e *loc.Expr) (*loc.Expr, error) {
 		return nil, err
 	}
 	switch e.Op {
-	case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+	case ops.Deref, ops.ZExt, ops.SExt:
 		switch {
 		case e.Size == 0 || e.Size > 8:
-			return nil, refuse(loc.ReasonUnsupported, "a value of %d bytes", e.Size)
-		case e.Op == loc.OpDeref:
+			return nil, refuse(reasons.Unsupported, "a value of %d bytes", e.Size)
+		case e.Op == ops.Deref:
 			return l.b.Deref(a, int(e.Size)), nil
 		}
-		return l.b.Extend(a, int(e.Size), e.Op == loc.OpSExt), nil
-	case loc.OpNeg, loc.OpNot:
+		return l.b.Extend(a, int(e.Size), e.Op == ops.SExt), nil
+	case ops.Neg, ops.Not:
 		return l.b.Unary(e.Op, a), nil
-	case loc.OpText:
+	case ops.Text:
 		return l.b.Text(a), nil
 	}
-	if !isBinary(e.Op) && e.Op != loc.OpSelect {
-		return nil, refuse(loc.ReasonUnsupported, "operation %d", e.Op)
+	if !isBinary(e.Op) && e.Op != ops.Select {
+		return nil, refuse(reasons.Unsupported, "operation %d", e.Op)
 	}
 	b, err := l.expr(e.B)
 	if err != nil {

@@ -1,6 +1,7 @@
 package prologue
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -10,7 +11,7 @@ type node struct {
 	size    uint8
 	k       uint64
 	a, b, c *node
-	glob    *loc.Expr // of an OpGlob
+	glob    *loc.Expr // of a glob
 
 	needs   int32 // registers that computing it takes, without spilling
 	calls   int32 // helper calls on the longest path
@@ -50,15 +51,15 @@ func (n *node) pure() bool { return n.calls == 0 && !n.divides }
 // leaf reports whether a node is computed in its destination alone.
 func (n *node) leaf() bool {
 	switch n.op {
-	case loc.OpConst, loc.OpReg, loc.OpAddr:
+	case ops.Const, ops.Reg, ops.Addr:
 		return true
-	case loc.OpZExt, loc.OpSExt, loc.OpNeg, loc.OpNot:
+	case ops.ZExt, ops.SExt, ops.Neg, ops.Not:
 		return n.a.leaf()
 	}
 	return false
 }
 
-func (n *node) isConst() bool { return n.op == loc.OpConst }
+func (n *node) isConst() bool { return n.op == ops.Const }
 
 // immediate reports whether a binary operation can take its second operand as an
 // immediate.
@@ -67,12 +68,12 @@ func immediate(op loc.Op, b *node) bool {
 		return false
 	}
 	switch op {
-	case loc.OpDiv, loc.OpMod:
+	case ops.Div, ops.Mod:
 		// Signed division divides magnitudes, and that of -2^31 does not fit.
 		return b.k != 0 && int64(b.k) != -1<<31
-	case loc.OpUDiv, loc.OpUMod:
+	case ops.UDiv, ops.UMod:
 		return b.k != 0
-	case loc.OpShl, loc.OpShr, loc.OpShra:
+	case ops.Shl, ops.Shr, ops.Shra:
 		return b.k < 64
 	}
 	return true
@@ -81,7 +82,7 @@ func immediate(op loc.Op, b *node) bool {
 // divides reports whether an operation is a division whose divisor may be 0.
 func divides(op loc.Op, b *node) bool {
 	switch op {
-	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
+	case ops.Div, ops.UDiv, ops.Mod, ops.UMod:
 		return !b.isConst() || b.k == 0
 	}
 	return false
@@ -92,17 +93,17 @@ func (p *nodes) of(e *loc.Expr) *node {
 	n := p.next()
 	*n = node{op: e.Op, size: e.Size, k: e.K}
 	switch {
-	case e.Op == loc.OpConst || e.Op == loc.OpReg || e.Op == loc.OpAddr:
+	case e.Op == ops.Const || e.Op == ops.Reg || e.Op == ops.Addr:
 		n.needs = 1
-	case e.Op == loc.OpTask:
+	case e.Op == ops.Task:
 		n.needs, n.calls = 1, 1
-	case e.Op == loc.OpGlob:
+	case e.Op == ops.Glob:
 		n.needs, n.calls, n.glob = 1, 1, e
 		if e.A != nil {
 			n.a = p.of(e.A)
 			n.needs, n.calls, n.divides, n.narrow = n.a.needs, n.a.calls+1, n.a.divides, n.a.narrow
 		}
-	case e.Op == loc.OpSelect:
+	case e.Op == ops.Select:
 		cond, yes, no := p.of(e.A), p.of(e.B), p.of(e.C)
 		n.a, n.b, n.c = cond, yes, no
 		n.needs = max(cond.needs, yes.needs, no.needs)
@@ -125,10 +126,10 @@ func (p *nodes) of(e *loc.Expr) *node {
 	default:
 		a := p.of(e.A)
 		n.a, n.needs, n.calls, n.divides, n.narrow = a, a.needs, a.calls, a.divides, a.narrow
-		if e.Op == loc.OpText {
+		if e.Op == ops.Text {
 			n.calls++
 		}
-		if e.Op == loc.OpDeref {
+		if e.Op == ops.Deref {
 			n.calls++
 			n.narrow = n.narrow || e.Size < 8
 		}
@@ -137,4 +138,4 @@ func (p *nodes) of(e *loc.Expr) *node {
 }
 
 // isBinary reports whether an operation has two operands, A and B.
-func isBinary(op loc.Op) bool { return op >= loc.OpAdd && op < loc.OpSelect }
+func isBinary(op loc.Op) bool { return op >= ops.Add && op < ops.Select }

@@ -4,6 +4,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -66,13 +68,13 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	t.bytes = n
 	switch {
 	case arg.Loc.Kind == loc.KindImplicitPointer:
-		return t, &refusal{loc.Reason{Code: loc.ReasonImplicitPointer}}
+		return t, &refusal{loc.Reason{Code: reasons.ImplicitPointer}}
 	case arg.Kind == KindObject && n <= 0:
-		return t, &refusal{loc.Reason{Code: loc.ReasonIncompleteType}}
+		return t, &refusal{loc.Reason{Code: reasons.IncompleteType}}
 	case arg.Kind == KindObject && n > MaxObject:
-		return t, refuse(loc.ReasonTooLarge, "%d bytes, a record holds %d", n, MaxObject)
+		return t, refuse(reasons.TooLarge, "%d bytes, a record holds %d", n, MaxObject)
 	case arg.Kind != KindObject && (arg.MaxBytes <= 0 || arg.MaxBytes > MaxObject):
-		return t, refuse(loc.ReasonTooLarge, "a string of %d bytes, a record holds from 1 to %d", arg.MaxBytes, MaxObject)
+		return t, refuse(reasons.TooLarge, "a string of %d bytes, a record holds from 1 to %d", arg.MaxBytes, MaxObject)
 	case arg.Kind != KindObject && (n == 0 || n >= arg.MaxBytes):
 		t.bytes = arg.MaxBytes
 	case arg.Kind != KindObject:
@@ -92,7 +94,7 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 	if arg.Kind != KindObject {
 		// Elsewhere a string's end is not known before it is fetched.
 		if k := at.Kind; n <= 0 || k != loc.KindBytes && k != loc.KindConstant {
-			return t, refuse(loc.ReasonUnsupported, "a string that is not in memory")
+			return t, refuse(reasons.Unsupported, "a string that is not in memory")
 		}
 		n = min(n, arg.MaxBytes-1)
 	}
@@ -120,10 +122,10 @@ func (l *lowering) placed(arg *Arg, o *Options) (t placed, err error) {
 // them first.
 func (l *lowering) word(at *loc.Location, off, bytes uint64) (*loc.Expr, error) {
 	v, r := l.b.Bits(at, 8*off, 8*bytes)
-	if r.Code != loc.ReasonNone || !l.b.BigEndian {
+	if r.Code != reasons.None || !l.b.BigEndian {
 		return v, refused(r)
 	}
-	return l.b.Binary(loc.OpShl, v, l.b.Const(64-8*bytes)), nil
+	return l.b.Binary(ops.Shl, v, l.b.Const(64-8*bytes)), nil
 }
 
 // cut clears what follows a known string's NUL.
@@ -148,10 +150,10 @@ func (l *lowering) cut(words []*loc.Expr) {
 // counted is placed for a string with a length.
 func (l *lowering) counted(t placed, at *loc.Location, arg *Arg, helper asm.BuiltinFunc) (placed, error) {
 	if at.Kind != loc.KindMemory {
-		return t, refuse(loc.ReasonUnsupported, "a string that is not in memory")
+		return t, refuse(reasons.Unsupported, "a string that is not in memory")
 	}
 	if arg.MaxBytes < 2 {
-		return t, refuse(loc.ReasonTooLarge, "a string of %d bytes, a record holds from 2 to %d", arg.MaxBytes, MaxObject)
+		return t, refuse(reasons.TooLarge, "a string of %d bytes, a record holds from 2 to %d", arg.MaxBytes, MaxObject)
 	}
 	n, err := l.number(&arg.Length)
 	if err != nil {
@@ -176,9 +178,9 @@ func (l *lowering) number(at *loc.Location) (*loc.Expr, error) {
 func (l *lowering) slice(arg *Arg, o *Options) (t placed, err error) {
 	switch {
 	case arg.Loc.Kind != loc.KindMemory:
-		return t, refuse(loc.ReasonUnsupported, "elements that are not in memory")
+		return t, refuse(reasons.Unsupported, "elements that are not in memory")
 	case arg.Size <= 0 || arg.Size > arg.MaxBytes || arg.MaxBytes > MaxObject-8:
-		return t, refuse(loc.ReasonTooLarge, "elements of %d bytes, and a room of %d", arg.Size, arg.MaxBytes)
+		return t, refuse(reasons.TooLarge, "elements of %d bytes, and a room of %d", arg.Size, arg.MaxBytes)
 	}
 	at, err := l.location(&arg.Loc)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -214,7 +216,7 @@ func TestJoin(t *testing.T) {
 		{"not a frame, the same", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), signed(inMem(plus(reg(6), 8)), 8)}, nil, 1, 8},
 		{"of the image", []prologue.Arg{arg(inMem(image(0x1ff8)), 8), arg(inMem(image(0x1ff4)), 4)}, nil, 1, 16},
 		{"of two pages of the image", []prologue.Arg{arg(inMem(image(0x1ff8)), 8), arg(inMem(image(0x2000)), 4)}, nil, 2, 16},
-		{"a bad divisor in the address", []prologue.Arg{arg(inMem(plus(bin(loc.OpDiv, reg(6), reg(1)), 8)), 8), arg(inMem(bin(loc.OpDiv, reg(6), reg(1))), 8)}, nil, 2, 24},
+		{"a bad divisor in the address", []prologue.Arg{arg(inMem(plus(bin(ops.Div, reg(6), reg(1)), 8)), 8), arg(inMem(bin(ops.Div, reg(6), reg(1))), 8)}, nil, 2, 24},
 		{"frame pointer", []prologue.Arg{arg(inMem(plus(reg(6), -20)), 4), arg(inMem(plus(reg(6), -32)), 8)}, []uint16{6}, 1, 16},
 		{"two frames", []prologue.Arg{arg(inMem(plus(reg(6), 8)), 8), arg(sp(0), 8)}, []uint16{6}, 2, 16},
 	}
@@ -234,7 +236,7 @@ func TestJoin(t *testing.T) {
 func TestUnfetched(t *testing.T) {
 	long := num(1)
 	for range 11 {
-		long = bin(loc.OpXor, long, long) // one node for each time it occurs
+		long = bin(ops.Xor, long, long) // one node for each time it occurs
 	}
 	tests := []struct {
 		name string
@@ -242,7 +244,7 @@ func TestUnfetched(t *testing.T) {
 		want string
 	}{
 		{"not located", prologue.Arg{Size: 8}, "optimized-out"},
-		{"reason of the caller", prologue.Arg{Size: 8, Reason: loc.Reason{Code: loc.ReasonNotAtSite, Detail: "x"}}, "not-at-site: x"},
+		{"reason of the caller", prologue.Arg{Size: 8, Reason: loc.Reason{Code: reasons.NotAtSite, Detail: "x"}}, "not-at-site: x"},
 		{"implicit pointer", arg(location{Kind: loc.KindImplicitPointer}, 8), "implicit-pointer"},
 		{"unknown size", arg(inReg(0), 0), "incomplete-type"},
 		{"too large", arg(inReg(0), 16), "too-large: 16 bytes, a register holds 8"},
@@ -258,7 +260,7 @@ func TestUnfetched(t *testing.T) {
 		{"register that is not saved", arg(isValue(plus(reg(54), 8)), 8), "no-register: %fs"},
 		{"unknown register", arg(inMem(reg(99)), 8), "no-register: DWARF register 99"},
 		{"no expression", arg(location{Kind: loc.KindValue}, 8), "unsupported-operation: an operation without its operand"},
-		{"no operand", arg(isValue(bin(loc.OpAdd, reg(0), nil)), 8), "unsupported-operation: an operation without its operand"},
+		{"no operand", arg(isValue(bin(ops.Add, reg(0), nil)), 8), "unsupported-operation: an operation without its operand"},
 		{"wide read", arg(isValue(mem(reg(0), 16)), 8), "unsupported-operation: a value of 16 bytes"},
 		{"unknown operation", arg(isValue(&expr{Op: 200, A: reg(0)}), 8), "unsupported-operation: operation 200"},
 		{"long", arg(isValue(long), 8), "unsupported-operation: an expression of more than 2048 operations"},

@@ -1,6 +1,7 @@
 package prologue_test
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -45,21 +46,21 @@ func (s *source) expr(depth int) *expr {
 	case n < 7:
 		return mem(s.addr(depth-1), 1+s.below(8))
 	case n < 9:
-		return &expr{Op: loc.OpZExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
+		return &expr{Op: ops.ZExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
 	case n < 11:
-		return &expr{Op: loc.OpSExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
+		return &expr{Op: ops.SExt, Size: uint8(1 + s.below(8)), A: s.expr(depth - 1)}
 	case n < 12:
-		return &expr{Op: loc.OpNeg, A: s.expr(depth - 1)}
+		return &expr{Op: ops.Neg, A: s.expr(depth - 1)}
 	case n < 13:
-		return &expr{Op: loc.OpNot, A: s.expr(depth - 1)}
+		return &expr{Op: ops.Not, A: s.expr(depth - 1)}
 	case n < 16:
 		return sel(s.expr(depth-1), s.expr(depth-1), s.expr(depth-1))
 	case n < 18:
 		// A shift by what may be less than 64.
-		op := loc.OpShl + loc.Op(s.below(3))
-		return bin(op, s.expr(depth-1), bin(loc.OpAnd, s.expr(depth-1), num(127)))
+		op := ops.Shl + loc.Op(s.below(3))
+		return bin(op, s.expr(depth-1), bin(ops.And, s.expr(depth-1), num(127)))
 	}
-	op := loc.OpAdd + loc.Op(s.below(int(loc.OpSelect-loc.OpAdd)))
+	op := ops.Add + loc.Op(s.below(int(ops.Select-ops.Add)))
 	return bin(op, s.expr(depth-1), s.expr(depth-1))
 }
 
@@ -73,7 +74,7 @@ func (s *source) addr(depth int) *expr {
 		return num(uint64(s.byte()))
 	case 2:
 		if depth > 0 {
-			return bin(loc.OpAdd, reg(5), bin(loc.OpAnd, s.expr(depth-1), num(0xfff)))
+			return bin(ops.Add, reg(5), bin(ops.And, s.expr(depth-1), num(0xfff)))
 		}
 	case 3:
 		base, off := reg(5), int64(ptrOff)

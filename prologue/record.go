@@ -5,7 +5,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 )
 
 // The record convention. The record is on the stack, and each argument goes to its place
@@ -30,8 +31,8 @@ func (f *fetcher) writeRecord() error {
 			f.noteMissing(t, t.value == nil)
 		default:
 			t.placed, t.reason = f.lowering.lowerPlaced(a, f.o)
-			f.noteMissing(t, t.reason.Code != loc.ReasonNone)
-			if t.reason.Code != loc.ReasonNone {
+			f.noteMissing(t, t.reason.Code != reasons.None)
+			if t.reason.Code != reasons.None {
 				t.placed = placed{}
 			}
 		}
@@ -80,14 +81,14 @@ func (f *fetcher) planRecord() {
 // Most bit-fields are such values.
 func readBelow(n *node) *node {
 	switch n.op {
-	case loc.OpDeref:
+	case ops.Deref:
 		if n.divides {
 			return nil
 		}
 		return n
-	case loc.OpZExt, loc.OpSExt, loc.OpNeg:
+	case ops.ZExt, ops.SExt, ops.Neg:
 		return readBelow(n.a)
-	case loc.OpMul, loc.OpAnd, loc.OpShl, loc.OpShr, loc.OpShra:
+	case ops.Mul, ops.And, ops.Shl, ops.Shr, ops.Shra:
 		if immediate(n.op, n.b) {
 			return readBelow(n.a)
 		}
@@ -102,11 +103,11 @@ func (f *fetcher) above(n, read *node, r asm.Register) {
 	}
 	f.above(n.a, read, r)
 	switch n.op {
-	case loc.OpZExt:
+	case ops.ZExt:
 		f.zeroExtend(r, int(n.size))
-	case loc.OpSExt:
+	case ops.SExt:
 		f.signExtend(r, int(n.size), f.o.SignExtends)
-	case loc.OpNeg:
+	case ops.Neg:
 		f.imm(asm.Neg, r, 0)
 	default:
 		f.imm(aluOps[n.op], r, int32(n.b.k))

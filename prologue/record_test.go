@@ -12,7 +12,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -77,7 +78,7 @@ r0 <<= 1
 r9 |= r0
 r2 = r9
 ` + end + `r3 += -16`},
-		{"a bit-field", []prologue.Arg{arg(isValue(bin(loc.OpAnd, bin(loc.OpShr, mem(reg(5), 1), num(3)), num(7))), 1)}, prologue.Options{}, `r6 = r1
+		{"a bit-field", []prologue.Arg{arg(isValue(bin(ops.And, bin(ops.Shr, mem(reg(5), 1), num(3)), num(7))), 1)}, prologue.Options{}, `r6 = r1
 r3 = *(u64 *)(r6 +112)
 r1 = r10
 r1 += -8
@@ -219,40 +220,40 @@ func recordCases(w *world) (cases []execCase) {
 	}
 	good = append(good, slice(text, isConst(2), 3, 16), slice(text, isConst(6), 3, 16), slice(inMem(num(0)), isConst(0), 8, 8),
 		counted(text, isConst(5), 16), counted(text, isConst(15), 16), counted(text, isConst(16), 16),
-		counted(inMem(num(0)), isConst(0), 16), counted(text, isValue(bin(loc.OpAnd, mem(reg(5), 8), num(7))), 24))
+		counted(inMem(num(0)), isConst(0), 16), counted(text, isValue(bin(ops.And, mem(reg(5), 8), num(7))), 24))
 	cases = append(cases, execCase{name: "good", args: good})
 	bad := inMem(plus(reg(4), 16))
-	zero := bin(loc.OpSub, reg(0), reg(0))
+	zero := bin(ops.Sub, reg(0), reg(0))
 	failing := []struct {
 		name string
 		arg  prologue.Arg
 	}{
 		{"scalar", arg(bad, 4)},
-		{"bit-field", arg(isValue(bin(loc.OpShr, mem(plus(reg(4), 16), 8), num(5))), 8)},
+		{"bit-field", arg(isValue(bin(ops.Shr, mem(plus(reg(4), 16), 8), num(5))), 8)},
 		{"not a bit-field", arg(isValue(plus(mem(plus(reg(4), 16), 8), 5)), 8)},
 		{"chain, first link", arg(inMem(plus(mem(mem(reg(4), 8), 8), 8)), 4)},
-		{"chain, second link", arg(inMem(mem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30)), 8)), 4)},
-		{"chain, last link", arg(inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 4)},
+		{"chain, second link", arg(inMem(mem(bin(ops.Sub, mem(plus(reg(5), ptrOff), 8), num(1<<30)), 8)), 4)},
+		{"chain, last link", arg(inMem(bin(ops.Sub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 4)},
 		{"chain of a string, first link", str(inMem(mem(reg(4), 8)), 24)},
-		{"chain of a string, last link", str(inMem(bin(loc.OpSub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
+		{"chain of a string, last link", str(inMem(bin(ops.Sub, mem(plus(reg(5), ptrOff), 8), num(1<<30))), 24)},
 		{"string", str(bad, 24)},
 		{"slice", slice(bad, isConst(5), 4, 24)},
 		{"slice, bad length", slice(text, bad, 4, 24)},
 		{"slice, bad link", slice(inMem(mem(plus(reg(4), 16), 8)), inMem(reg(5)), 1, 24)},
-		{"slice, divided", slice(text, isValue(bin(loc.OpUDiv, reg(0), zero)), 8, 24)},
+		{"slice, divided", slice(text, isValue(bin(ops.UDiv, reg(0), zero)), 8, 24)},
 		{"counted string", counted(bad, isConst(5), 24)},
 		{"counted string, bad length", counted(text, bad, 24)},
 		{"counted string, bad link", counted(inMem(mem(plus(reg(4), 16), 8)), inMem(reg(5)), 24)},
-		{"counted string, divided", counted(text, isValue(bin(loc.OpUDiv, reg(0), zero)), 24)},
+		{"counted string, divided", counted(text, isValue(bin(ops.UDiv, reg(0), zero)), 24)},
 		{"string across the end", str(inMem(plus(reg(5), 4096-4)), 24)},
 		{"string at 0", str(inMem(num(0)), 24)},
-		{"string, narrow link", str(inMem(bin(loc.OpAdd, reg(5), mem(plus(reg(4), 8), 2))), 24)},
-		{"string, divided", str(inMem(bin(loc.OpAdd, reg(5), bin(loc.OpUDiv, reg(0), zero))), 24)},
-		{"string, divided and read", str(inMem(bin(loc.OpAdd, mem(plus(reg(4), 8), 8), bin(loc.OpUDiv, reg(0), reg(1)))), 24)},
+		{"string, narrow link", str(inMem(bin(ops.Add, reg(5), mem(plus(reg(4), 8), 2))), 24)},
+		{"string, divided", str(inMem(bin(ops.Add, reg(5), bin(ops.UDiv, reg(0), zero))), 24)},
+		{"string, divided and read", str(inMem(bin(ops.Add, mem(plus(reg(4), 8), 8), bin(ops.UDiv, reg(0), reg(1)))), 24)},
 		{"object", object(bad, 20)},
 		{"object across the end", object(inMem(plus(reg(5), 4096-9)), 20)},
 		{"chain of an object", object(inMem(plus(mem(plus(reg(4), 8), 8), 4)), 20)},
-		{"object, divided", object(inMem(bin(loc.OpAdd, reg(5), bin(loc.OpUMod, reg(0), zero))), 16)},
+		{"object, divided", object(inMem(bin(ops.Add, reg(5), bin(ops.UMod, reg(0), zero))), 16)},
 		{"pieces", object(pieces(piece(8, inReg(0)), piece(8, inMem(reg(5))), piece(4, bad)), 20)},
 		{"pieces, first one", object(pieces(piece(4, bad), piece(8, inReg(0)), piece(8, inMem(reg(5)))), 20)},
 		{"missing", object(location{}, 9)},
@@ -296,7 +297,7 @@ func many(l func(i int) location) []prologue.Arg {
 }
 
 func manyCases(*world) []execCase {
-	bad, divided := inMem(plus(reg(4), 16)), isValue(bin(loc.OpUDiv, reg(0), bin(loc.OpSub, reg(1), reg(1))))
+	bad, divided := inMem(plus(reg(4), 16)), isValue(bin(ops.UDiv, reg(0), bin(ops.Sub, reg(1), reg(1))))
 	pick := func(every int, yes, no location) func(i int) location {
 		return func(i int) location {
 			if i%every == 0 {
@@ -431,7 +432,7 @@ func TestRecordErrors(t *testing.T) {
 		t.Fatalf("%v, %v", p, err)
 	}
 	for i, r := range p.Reasons {
-		if r.Code != loc.ReasonTooLarge {
+		if r.Code != reasons.TooLarge {
 			t.Errorf("argument %d: %v", i, r)
 		}
 	}
@@ -466,13 +467,13 @@ func TestVerifierPaths(t *testing.T) {
 	for name, kind := range map[string]func(i int) prologue.Arg{
 		"reads":        func(i int) prologue.Arg { return arg(inMem(at(i)), 4) },
 		"chains":       func(i int) prologue.Arg { return arg(inMem(mem(at(i), 8)), 8) },
-		"bit-fields":   func(i int) prologue.Arg { return arg(isValue(bin(loc.OpShr, mem(at(i), 8), num(7))), 8) },
+		"bit-fields":   func(i int) prologue.Arg { return arg(isValue(bin(ops.Shr, mem(at(i), 8), num(7))), 8) },
 		"computations": func(i int) prologue.Arg { return arg(isValue(plus(mem(mem(at(i), 8), 8), 5)), 8) },
-		"divisions":    func(i int) prologue.Arg { return arg(isValue(bin(loc.OpUDiv, reg(0), reg(uint64(i%4)))), 8) },
+		"divisions":    func(i int) prologue.Arg { return arg(isValue(bin(ops.UDiv, reg(0), reg(uint64(i%4)))), 8) },
 		"neighbours":   func(i int) prologue.Arg { return arg(inMem(plus(reg(uint64(8+i/2%4)), int64(200*(i/8)+i*8))), 8) },
 		"strings":      func(i int) prologue.Arg { return str(inMem(mem(at(i), 8)), 8) },
 		"divided strings": func(i int) prologue.Arg {
-			return str(inMem(bin(loc.OpAdd, mem(at(i), 8), bin(loc.OpUDiv, reg(0), reg(1)))), 8)
+			return str(inMem(bin(ops.Add, mem(at(i), 8), bin(ops.UDiv, reg(0), reg(1)))), 8)
 		},
 		"objects": func(i int) prologue.Arg { return object(inMem(mem(at(i), 8)), 7) },
 		"pieces":  func(i int) prologue.Arg { return object(pieces(piece(4, inMem(at(i))), piece(3, inReg(0))), 7) },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -35,14 +36,14 @@ type world struct {
 }
 
 // Task returns a number of the current task.
-func (w *world) Task(t loc.Task) uint64 {
+func (w *world) Task(t ops.TaskNumber) uint64 {
 	pid, uid := w.task[asm.FnGetCurrentPidTgid], w.task[asm.FnGetCurrentUidGid]
 	var comm [16]byte
 	copy(comm[:], w.comm)
-	return map[loc.Task]uint64{
-		loc.TaskPID: pid >> 32, loc.TaskTID: pid & 0xffffffff, loc.TaskUID: uid & 0xffffffff, loc.TaskGID: uid >> 32,
-		loc.TaskCPU: w.task[asm.FnGetSmpProcessorId], loc.TaskCgroup: w.task[asm.FnGetCurrentCgroupId], loc.TaskTime: w.task[asm.FnKtimeGetNs],
-		loc.TaskComm: w.order().Uint64(comm[:]), loc.TaskComm + 1: w.order().Uint64(comm[8:]),
+	return map[ops.TaskNumber]uint64{
+		ops.TaskPID: pid >> 32, ops.TaskTID: pid & 0xffffffff, ops.TaskUID: uid & 0xffffffff, ops.TaskGID: uid >> 32,
+		ops.TaskCPU: w.task[asm.FnGetSmpProcessorId], ops.TaskCgroup: w.task[asm.FnGetCurrentCgroupId], ops.TaskTime: w.task[asm.FnKtimeGetNs],
+		ops.TaskComm: w.order().Uint64(comm[:]), ops.TaskComm + 1: w.order().Uint64(comm[8:]),
 	}[t]
 }
 

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // counted are the counts of all hits of a recording, of whatever length, and some of the hits.

@@ -44,7 +44,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -145,10 +145,10 @@ func (s *Source) site(p *plan.Plan, index int, values []plan.Value) *Site {
 		s.plans[p] = &Plan{p.Definition.String(), p.Definition.Event}
 	}
 	at := &p.Sites[index]
-	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Again, Args: []Arg{}}
+	site := &Site{Plan: s.plans[p], Text: at.String(), Function: at.Function, Qualified: qualified(at.Site), Place: at.SymbolOffset(), Addr: at.Addr, Again: at.Way.Again, Args: []Arg{}}
 	for i := range values {
 		a := Arg{Name: values[i].Name, Type: values[i].TypeText()}
-		if d := values[i].Doubt(); d != loc.ReasonNone && values[i].Fetched() {
+		if d := values[i].Doubt(); d != reasons.None && values[i].Fetched() {
 			a.Doubt = d.String()
 		}
 		site.Args = append(site.Args, a)

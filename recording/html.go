@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/page"
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // What a page has at most. All hits are counted; the table, and the marks in the timeline, are of some.

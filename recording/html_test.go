@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/stacks"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func htmlOf(t testing.TB, file []byte) (string, error) {

@@ -18,7 +18,7 @@ import (
 // Lines selects source lines: one by its number, or those that a lazy pattern matches.
 type Lines struct {
 	Number  int     // in the file; with Selection.Functions counted from the declaration
-	Lazy    string  // if not "", a lazy pattern (see glob.CompileLazy); Number is ignored
+	Lazy    string  // if not "", a lazy pattern, which white space does not matter to; Number is ignored
 	Sources Sources // where to search for source files for Lazy
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
@@ -134,7 +135,7 @@ func List(ctx context.Context, img *dwarfloc.Image, sel Selection) (*dwarfloc.Si
 	if sel.Filter != nil {
 		m = both{m, sel.Filter}
 	}
-	l, err := img.List(ctx, m, kept.keep)
+	l, err := inside.List(img, ctx, m, kept.keep)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func newKept(sel *Selection) (*kept, error) {
 
 func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
 	if k.qualified != nil {
-		if ok, err := s.Named(k.qualified); err != nil || !ok {
+		if ok, err := inside.Named(s, k.qualified); err != nil || !ok {
 			return false, err
 		}
 	}
@@ -214,7 +215,7 @@ func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*d
 	if len(at) == 0 {
 		return new(dwarfloc.SiteList), img.Changed() // if it has, not all symbols were seen
 	}
-	return img.List(ctx, nil, func(s *dwarfloc.Site) (bool, error) {
+	return inside.List(img, ctx, nil, func(s *dwarfloc.Site) (bool, error) {
 		if is, err := beginsAt(s, at); err != nil || !is {
 			return false, err
 		}

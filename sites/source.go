@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // Sources are the directories to search for source files, in order. An image names any file that its maker
@@ -183,7 +183,7 @@ func (e *NoSourceError) Error() string {
 
 // places returns where a file may be.
 func (s Sources) places(img *dwarfloc.Image, file string) []place {
-	compiled := img.CompilationDir(file)
+	compiled := inside.CompilationDir(img, file)
 	full := path.Clean(file)
 	if !path.IsAbs(file) {
 		full = path.Join(compiled, file)
@@ -236,7 +236,7 @@ func (s Sources) ifFound(img *dwarfloc.Image, file string) (text []string, found
 
 // texts matches a lazy pattern with source files.
 type texts struct {
-	pattern *glob.Lazy
+	pattern lazy
 	sources Sources
 	files   map[string][]bool // by line, from 1: whether it matches
 }
@@ -246,7 +246,7 @@ func (l *Lines) texts() (*texts, error) {
 	if l.Lazy == "" {
 		return nil, nil
 	}
-	p, err := glob.CompileLazy(l.Lazy)
+	p, err := compileLazy(l.Lazy)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (t *texts) read(img *dwarfloc.Image, file string) error {
 	}
 	match := make([]bool, len(lines)+1)
 	for i, l := range lines {
-		match[i+1] = t.pattern.Match(l)
+		match[i+1] = t.pattern.match(l)
 	}
 	t.files[file] = match
 	return nil

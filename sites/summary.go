@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -256,7 +257,7 @@ func Variables(ctx context.Context, sites []*dwarfloc.Site) ([]FunctionVariables
 				known += n
 			}
 			if known < f.Sites {
-				v.Reasons[loc.ReasonOptimizedOut] += f.Sites - known
+				v.Reasons[reasons.OptimizedOut] += f.Sites - known
 			}
 		}
 		slices.SortStableFunc(f.Variables, func(a, b VariableSummary) int { return cmp.Compare(a.Role, b.Role) })
@@ -271,8 +272,7 @@ func (f *FunctionVariables) add(s *dwarfloc.Site, at map[string]int) error {
 		return err
 	}
 	vars, err := s.Variables()
-	var untold *dwarfloc.NotToldError
-	if errors.As(err, &untold) {
+	if errors.Is(err, dwarfloc.ErrNotDescribed) {
 		vars, err = s.Params() // what takes the place of debug information has no others
 	}
 	if err != nil {

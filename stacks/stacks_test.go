@@ -220,7 +220,7 @@ func TestSummaryStacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := tracer.OpenSummary(t.Context(), r, plans, tracer.SummaryOptions{
-		By: []string{tracer.ByStack, tracer.ByCaller}, StackText: names.Text, CallerText: names.CallerText,
+		By: []string{"stack", "caller"}, StackText: names.Text, CallerText: names.CallerText,
 	}, tracer.Options{})
 	if err != nil {
 		t.Fatal(err)

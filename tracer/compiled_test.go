@@ -103,7 +103,7 @@ func TestRepeats(t *testing.T) {
 	for _, plan := range p {
 		for i := range plan.Sites {
 			if s := &plan.Sites[i]; s.Inlined() && s.Callers[0].Function == "caller" {
-				again[s.Function] = again[s.Function] || s.Again
+				again[s.Function] = again[s.Function] || s.Way.Again
 			}
 		}
 	}

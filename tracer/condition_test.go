@@ -104,13 +104,13 @@ int main(void) { for (long i = 0; i < 100; i++) g(i); return 0; }
 		got = append(got, h.Values[0].String()+":"+h.Results[0].String())
 		return nil
 	})
-	u, unpairedErr := s.Unpaired()
+	u, unpairedErr := s.Unreported()
 	if err := errors.Join(err, unpairedErr, s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	const want = "7:15 17:35 27:55 37:75 47:95 57:115 67:135 77:155 87:175 97:195"
-	if strings.Join(got, " ") != want || u != (tracer.Unpaired{}) {
-		t.Errorf("%v, unpaired %+v, want %s", got, u, want)
+	if strings.Join(got, " ") != want || u.Unpaired != (tracer.Unpaired{}) {
+		t.Errorf("%v, unpaired %+v, want %s", got, u.Unpaired, want)
 	}
 }
 
@@ -227,8 +227,8 @@ int main(void) {
 			if err := exec.Command(path).Run(); err != nil {
 				t.Fatal(err)
 			}
-			if n, err := s.Missing(); err != nil || n != uint64(tests[i].missing) {
-				t.Errorf("%v: %s: missing %d times, %v, want %d", c, tests[i].condition, n, err, tests[i].missing)
+			if n, err := s.Unreported(); err != nil || n.Missing != uint64(tests[i].missing) {
+				t.Errorf("%v: %s: missing %d times, %v, want %d", c, tests[i].condition, n.Missing, err, tests[i].missing)
 			}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)

@@ -81,12 +81,12 @@ int main(void) {
 			}
 			return nil
 		})
-		lost, lostErr := s.Lost()
+		not, lostErr := s.Unreported()
 		if err := errors.Join(err, lostErr, s.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if len(seen) != 2000 || lost != 0 {
-			t.Errorf("sleep %v: %d different hits, %d lost, want 2000", sleep, len(seen), lost)
+		if len(seen) != 2000 || not.Lost != 0 {
+			t.Errorf("sleep %v: %d different hits, %d lost, want 2000", sleep, len(seen), not.Lost)
 		}
 	}
 }

@@ -91,49 +91,11 @@ int main(void) { for (int i = 0; i < 20000; i++) { one(i); two(i); } return 0; }
 				t.Fatalf("%v %s", err, out)
 			}
 		}
-		second := func(site int) bool { return site == 1 }
-		cmd := exec.Command(path)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		go func() { done <- cmd.Wait() }()
-		changes := 0
-		for running := true; running; changes++ {
-			if err := a.Detach(ctx, second); err != nil {
-				t.Fatal(err)
-			}
-			if err := a.Reattach(ctx, second); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case err := <-done:
-				if err != nil {
-					t.Fatal(err)
-				}
-				running = false
-			default:
-			}
-		}
+		execute()
 		n := count()
-		// At each change of a link one hit may be missed.
-		if n[0] > 20000 || n[0] < 20000-2*uint64(changes) || !multi && n[0] != 20000 || n[1] > 20000 {
-			t.Errorf("uprobe.multi %v: %v hits after %d changes", multi, n, changes)
+		if n != [2]uint64{20000, 20000} {
+			t.Errorf("uprobe.multi %v: %v hits", multi, n)
 		}
-		t.Logf("uprobe.multi %v: %v hits, %d changes", multi, n, changes)
-		execute()
-		if m := count(); m[0]-n[0] != 20000 || m[1]-n[1] != 20000 {
-			t.Errorf("uprobe.multi %v: %v, then %v hits", multi, n, m)
-		}
-		n = count()
-		if err := a.Detach(ctx, second); err != nil {
-			t.Fatal(err)
-		}
-		execute()
-		if m := count(); m[0]-n[0] != 20000 || m[1] != n[1] {
-			t.Errorf("uprobe.multi %v: without the second %v, then %v hits", multi, n, m)
-		}
-		n = count()
 		if err := a.Silence(true); err != nil {
 			t.Fatal(err)
 		}
@@ -252,12 +214,12 @@ int main(void) { for (int i = 0; i < 1000; i++) { one(i); two(i, 1); three(i, 2)
 		t.Fatal(err)
 	}
 	expect("one is silent", 1000, 0, 1000, 2000)
-	if err := errors.Join(attached[3].Detach(context.Background(), func(site int) bool { return site == 0 }), attached[0].Silence(true)); err != nil {
+	if err := attached[0].Silence(true); err != nil {
 		t.Fatal(err)
 	}
-	expect("another one too, and one is changed", 0, 0, 1000, 1000)
+	expect("another one too", 0, 0, 1000, 2000)
 	if err := errors.Join(attached[1].Silence(false), loaded[2].Close(), attached[2].Close()); err != nil {
 		t.Fatal(err)
 	}
-	expect("one speaks again, one is closed", 0, 1000, 0, 1000)
+	expect("one speaks again, one is closed", 0, 1000, 0, 2000)
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -86,7 +85,7 @@ func TestLibrary(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
 	img, err := dwarfloc.Open(libc, nil)
-	if errors.Is(err, image.ErrNoDWARF) {
+	if errors.Is(err, dwarfloc.ErrNoDWARF) {
 		testenv.Missing(t, "no debug information of the C library: install libc6-dbg")
 		return
 	}

@@ -31,40 +31,34 @@ type Key struct {
 type Total struct {
 	Missing       uint64 // hits at which the argument was not fetched
 	Count         uint64 // the others
-	Sum, Min, Max Number // Sum is that modulo 1<<64
+	Sum, Min, Max any    // each an int64 or a uint64, as the argument's type is; Sum is that modulo 1<<64
 }
 
-// Number is a number of 64 bits.
-type Number struct {
-	Bits   uint64
-	Signed bool // Bits are the two's complement
-}
-
-// String prints the number in decimal.
-func (n Number) String() string {
-	if n.Signed {
-		return strconv.FormatInt(int64(n.Bits), 10)
+// number returns a number of 64 bits, which are the two's complement if it is signed.
+func number(bits uint64, signed bool) any {
+	if signed {
+		return int64(bits)
 	}
-	return strconv.FormatUint(n.Bits, 10)
+	return bits
 }
 
-// Any returns the number as an int64 or a uint64.
-func (n Number) Any() any {
-	if n.Signed {
-		return int64(n.Bits)
+// bitsOf returns the bits of a number.
+func bitsOf(n any) uint64 {
+	if s, is := n.(int64); is {
+		return uint64(s)
 	}
-	return n.Bits
+	return n.(uint64)
 }
 
 // Mean is the sum divided by the count, or 0 if there is none.
 func (t *Total) Mean() float64 {
-	switch {
-	case t.Count == 0:
+	if t.Count == 0 {
 		return 0
-	case t.Sum.Signed:
-		return float64(int64(t.Sum.Bits)) / float64(t.Count)
 	}
-	return float64(t.Sum.Bits) / float64(t.Count)
+	if sum, signed := t.Sum.(int64); signed {
+		return float64(sum) / float64(t.Count)
+	}
+	return float64(bitsOf(t.Sum)) / float64(t.Count)
 }
 
 // Histogram is how often an argument was in each of some ranges.
@@ -75,7 +69,7 @@ type Histogram struct {
 
 // Bucket is one range of a histogram.
 type Bucket struct {
-	Low, High Number // both included
+	Low, High any // both included, as those of Total
 	Count     uint64
 }
 
@@ -134,7 +128,7 @@ func (c *counted) rows() ([]Row, error) {
 func (c *counted) row(keys []Key) Row {
 	r := Row{Plan: c.plan, Keys: keys}
 	for _, k := range c.sums {
-		zero := Number{Signed: k.signed}
+		zero := number(0, k.signed)
 		r.Totals = append(r.Totals, Total{Sum: zero, Min: zero, Max: zero})
 	}
 	for i := range c.hists {
@@ -171,14 +165,14 @@ func (c *counted) addTo(r *Row, v []byte) {
 			}
 			return a < b
 		}
-		if t.Count == 0 || less(low, t.Min.Bits) {
-			t.Min.Bits = low
+		if t.Count == 0 || less(low, bitsOf(t.Min)) {
+			t.Min = number(low, k.signed)
 		}
-		if t.Count == 0 || less(t.Max.Bits, high) {
-			t.Max.Bits = high
+		if t.Count == 0 || less(bitsOf(t.Max), high) {
+			t.Max = number(high, k.signed)
 		}
 		t.Count += n
-		t.Sum.Bits += word(k.at + totalSum)
+		t.Sum = number(bitsOf(t.Sum)+word(k.at+totalSum), k.signed)
 	}
 	for i, k := range c.hists {
 		h := &r.Histograms[i]
@@ -190,37 +184,33 @@ func (c *counted) addTo(r *Row, v []byte) {
 }
 
 // bounds returns the numbers that a slot counts.
-func (k *counter) bounds(slot int) (low, high Number) {
-	low.Signed, high.Signed = k.signed, k.signed
+func (k *counter) bounds(slot int) (low, high any) {
 	if k.of.Step > 0 {
-		low.Signed, high.Signed = true, true
 		from := k.of.Low + int64(slot-1)*k.of.Step
-		switch slot {
-		case 0:
-			low.Bits, high.Bits = 1<<63, uint64(k.of.Low-1)
-		case k.slots - 1:
-			low.Bits, high.Bits = uint64(k.of.High), math.MaxInt64
-			if !k.signed {
-				low.Signed, high = false, Number{Bits: math.MaxUint64}
-			}
-		default:
-			low.Bits, high.Bits = uint64(from), uint64(min(from+k.of.Step, k.of.High)-1)
+		switch {
+		case slot == 0:
+			return int64(math.MinInt64), k.of.Low - 1
+		case slot < k.slots-1:
+			return from, min(from+k.of.Step, k.of.High) - 1
+		case k.signed:
+			return k.of.High, int64(math.MaxInt64)
 		}
-		return low, high
+		return uint64(k.of.High), uint64(math.MaxUint64)
 	}
 	if k.signed {
 		slot -= 64
 	}
+	var from, to uint64
 	switch {
 	case slot < 0:
-		low.Bits, high.Bits = -(1<<-slot - 1), -uint64(1<<(-slot-1))
+		from, to = -(1<<-slot - 1), -uint64(1<<(-slot-1))
 		if slot == -64 {
-			low.Bits = 1 << 63
+			from = 1 << 63
 		}
 	case slot > 0:
-		low.Bits, high.Bits = 1<<(slot-1), 1<<slot-1
+		from, to = 1<<(slot-1), 1<<slot-1
 	}
-	return low, high
+	return number(from, k.signed), number(to, k.signed)
 }
 
 // trim leaves out empty buckets at both ends.
@@ -249,18 +239,18 @@ func (c *counted) keys(key []byte) []Key {
 	for i, p := range c.parts {
 		d := key[p.at : p.at+p.size]
 		switch p.what {
-		case BySite:
+		case bySite:
 			out[i] = name(c.plan.Sites[at].String())
-		case ByFunction:
+		case byFunction:
 			out[i] = name(c.plan.Sites[at].Function)
-		case ByCaller:
+		case byCaller:
 			out[i] = c.caller(at, d)
-		case ByStack:
+		case byStack:
 			out[i] = c.stackKey(at, d)
-		case ByComm:
+		case byComm:
 			comm, _, _ := strings.Cut(string(d), "\x00")
 			out[i] = name(comm)
-		case ByPID, ByTID:
+		case byPID, byTID:
 			n := ne.Uint64(d)
 			out[i] = Key{strconv.FormatUint(n, 10), n}
 		default:

@@ -13,6 +13,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -25,7 +27,7 @@ import (
 //     that has no probe. At ways out that execution also passes without a run this means nothing
 //   - a beginning while a run of the same body in the same frame is open: that one ended by
 //     longjmp, or by a signal handler that did not return, or at a way out that has no probe. At
-//     ways in with Site.Again it is another turn of a loop, and the run goes on
+//     ways in with Way.Again it is another turn of a loop, and the run goes on
 //
 // Go's stacks move while a function runs; $frame is a goroutine's own there.
 
@@ -35,7 +37,7 @@ type spans struct {
 	open   []*ebpf.Map // of each span
 	counts *ebpf.Map
 	zero   *ebpf.Map // a value of zeros, for each record size
-	bodies map[dwarfloc.Body]uint64
+	bodies map[hooks.Body]uint64
 	sizes  []int // bytes of the record at the beginning, at most
 }
 
@@ -55,7 +57,7 @@ const (
 	siteBits = 24 // the site's index in its plan, in the lowest bits
 	bodyBits = 24 // then the number of its body
 	spanBits = 15 // then the span's index
-	againBit = 63 // instances.CookieAgain: the probe also fires without a run beginning, or ending, there
+	againBit = 63 // in the attach cookie: the probe also fires without a run beginning, or ending, there
 )
 
 // Offsets in the value of spans.counts.
@@ -76,7 +78,7 @@ const (
 
 // OpenSpans is Open for spans: a hit is a whole run, with its results and its duration.
 func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o Options) (s *Session, err error) {
-	s = &Session{spans: &spans{plans: list, bodies: make(map[dwarfloc.Body]uint64)}}
+	s = &Session{spans: &spans{plans: list, bodies: make(map[hooks.Body]uint64)}}
 	for _, p := range list {
 		s.plans = append(s.plans, p.Begin, p.End)
 	}
@@ -138,7 +140,7 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 
 // cookie returns the cookie of a site's probe.
 func (x *spans) cookie(index int, site *dwarfloc.Site) uint64 {
-	b := site.Body()
+	b := inside.Body(site)
 	n, known := x.bodies[b]
 	if !known {
 		n = uint64(len(x.bodies))
@@ -329,8 +331,8 @@ func (x *spans) hit(d []byte) (*Hit, error) {
 	return h, nil
 }
 
-// Unpaired returns what was not one run, in a session of OpenSpans.
-func (s *Session) Unpaired() (u Unpaired, err error) {
+// unpaired returns what was not one run, in a session of OpenSpans.
+func (s *Session) unpaired() (u Unpaired, err error) {
 	x := s.spans
 	if x == nil {
 		return u, nil

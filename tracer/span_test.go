@@ -47,11 +47,11 @@ func runSpans(t *testing.T, p []*plan.Span, command []string, f func(h *tracer.H
 			f(h)
 		}
 	})
-	u, err := s.Unpaired()
+	u, err := s.Unreported()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u
+	return u.Unpaired
 }
 
 // Bodies that compilers unroll, peel, enter in the middle and split. one is in a loop, and in a
@@ -98,8 +98,8 @@ func TestRuns(t *testing.T) {
 				p := plans(t, img, texts...)
 				for _, p := range p {
 					for i := range p.Sites {
-						if p.Sites[i].WaysUnknown != "" {
-							t.Errorf("%v: %s", &p.Sites[i], p.Sites[i].WaysUnknown)
+						if p.Sites[i].Way.Unknown != "" {
+							t.Errorf("%v: %s", &p.Sites[i], p.Sites[i].Way.Unknown)
 						}
 					}
 				}

@@ -16,8 +16,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -28,35 +28,35 @@ import (
 // hits the same probe. Keys are finer than rows: the texts of a row are made when it is read, and rows
 // with the same texts are added up then. So each site can have another type for an argument.
 
-// What hits can be told apart by in a summary, besides arguments.
+// What hits can be told apart by in a summary, besides arguments: see SummaryOptions.By.
 const (
-	// BySite is the site, or each way into it.
-	BySite = "site"
-	// ByFunction is the function that the definition names.
-	ByFunction = "function"
-	// ByCaller is the function that an inlined site is inlined into, or the return address of a
-	// function that is probed at its entry. It is "?" at other sites.
-	ByCaller = "caller"
-	// ByComm is the name of the task.
-	ByComm = "comm"
-	// ByPID is the process, in the initial PID namespace.
-	ByPID = "pid"
-	// ByTID is the task, in the initial PID namespace.
-	ByTID = "tid"
-	// ByStack is where the hit came from: SummaryOptions.Stack. It is "?" if the kernel had no room for
-	// another stack, or none could be taken.
-	ByStack = "stack"
+	bySite     = "site"
+	byFunction = "function"
+	byCaller   = "caller"
+	byComm     = "comm"
+	byPID      = "pid"
+	byTID      = "tid"
+	byStack    = "stack"
 )
 
 // words are what hits can be told apart by, besides arguments.
-var words = []string{BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID, ByStack}
+var words = []string{bySite, byFunction, byCaller, byComm, byPID, byTID, byStack}
 
 // SummaryOptions are options of OpenSummary. The zero SummaryOptions count the hits of each
 // definition.
 type SummaryOptions struct {
-	// By is what hits are told apart by: BySite, ByFunction, ByCaller, ByComm, ByPID, ByTID, ByStack,
-	// or names of arguments. One that a definition does not have is "?" there, as one that was not
-	// fetched.
+	// By is what hits are told apart by: names of arguments, or
+	//
+	//   - site: the site, or each way into it
+	//   - function: the function that the definition names
+	//   - caller: the function that an inlined site is inlined into, or the return address of a function that is probed at its
+	//     entry; "?" at other sites
+	//   - comm: the name of the task
+	//   - pid: the process, in the initial PID namespace
+	//   - tid: the task, in the initial PID namespace
+	//   - stack: where the hit came from: see Stack; "?" if the kernel had no room for another stack, or none could be taken
+	//
+	// An argument that a definition does not have is "?" there, as one that was not fetched.
 	By []string
 	// Totals are the names of arguments that are summed, with their minima and maxima.
 	Totals []string
@@ -65,7 +65,7 @@ type SummaryOptions struct {
 	// MaxKeys is how many keys are counted for each definition. 0 means as many as 64 MiB have
 	// room for, from 1024 to 16384. Summary.Overflow counts hits with other keys.
 	MaxKeys int
-	// Stack is which stacks ByStack is about. 0 means the one where the probe is.
+	// Stack is which stacks By "stack" is about. 0 means the one where the probe is.
 	Stack Stacks
 	// StackText and CallerText print a stack, from the outermost function to the innermost with
 	// semicolons between them, and the function at a return address: see package stacks. Hits with
@@ -114,7 +114,7 @@ type Summary struct {
 	options  SummaryOptions
 	of       []*counted // each plan
 	overflow *ebpf.Map
-	stacks   *ebpf.Map // nil without ByStack
+	stacks   *ebpf.Map // nil unless By has "stack"
 }
 
 // OpenSummary is Open for a summary: hits are counted in the kernel, and Rows returns the counts.
@@ -148,7 +148,7 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 	if s.overflow, err = ebpf.NewMap(&ebpf.MapSpec{Name: "overflow", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1}); err != nil {
 		return s, fmt.Errorf("make the counter of hits without room: %w", kernelerr.Explain(err))
 	}
-	if slices.Contains(what.By, ByStack) {
+	if slices.Contains(what.By, byStack) {
 		if s.stacks, err = ebpf.NewMap(&ebpf.MapSpec{Name: "stacks", Type: ebpf.StackTrace, KeySize: 4, ValueSize: 8 * maxFrames, MaxEntries: maxKeys}); err != nil {
 			return s, fmt.Errorf("make a map for stacks: %w", kernelerr.Explain(err))
 		}
@@ -326,18 +326,18 @@ func newCounted(p *plan.Plan, what *SummaryOptions) (*counted, error) {
 	for _, by := range what.By {
 		part := keyPart{what: by, at: c.key, size: 8}
 		switch by {
-		case BySite, ByFunction:
+		case bySite, byFunction:
 			c.bySit, part.size = true, 0
-		case ByCaller:
+		case byCaller:
 			c.bySit, part.size = true, callerSize
-		case ByStack:
+		case byStack:
 			if p.Target.Reads == prologue.ReadSleep {
 				return nil, errors.New("programs that may sleep cannot count stacks: plan with other reads than prologue.ReadSleep")
 			}
 			c.bySit, part.size = true, keyStackSize
-		case ByComm:
+		case byComm:
 			part.size = commSize
-		case ByPID, ByTID:
+		case byPID, byTID:
 		default:
 			part.what, part.arg = "", len(c.args)
 			arg := argument(p, by)
@@ -447,7 +447,7 @@ func (c *counted) number(name string) (counter, error) {
 			continue
 		case a.Kind != prologue.KindScalar:
 			what = "is no number"
-		case a.Type.Kind == probe.TypeNone && a.Variable != nil && a.Variable.Type != nil:
+		case a.Type.Kind == syntax.TypeNone && a.Variable != nil && a.Variable.Type != nil:
 			if r, err := a.Variable.Type.Resolve(); err == nil && (r.Kind == types.Float || r.Kind == types.Complex) {
 				what = "is a floating-point number"
 			}
@@ -508,18 +508,11 @@ func (s *Summary) Silence(on bool) error {
 	return errors.Join(errs...)
 }
 
-// Overflow returns the number of hits that were not counted because there was no room for their keys.
-func (s *Summary) Overflow() (uint64, error) {
-	var n uint64
-	err := s.overflow.Lookup(uint32(0), &n)
-	return n, err
+// Unreported returns how many hits were not counted. Lost is 0.
+func (s *Summary) Unreported() (Unreported, error) {
+	u, err := s.session.Unreported()
+	return u, errors.Join(err, s.overflow.Lookup(uint32(0), &u.Overflow))
 }
-
-// Limited is Session.Limited.
-func (s *Summary) Limited() (uint64, error) { return s.session.Limited() }
-
-// Missing is Session.Missing.
-func (s *Summary) Missing() (uint64, error) { return s.session.Missing() }
 
 // Close detaches all probes and frees the programs and maps.
 func (s *Summary) Close() error {

@@ -143,6 +143,14 @@ func summed(t *testing.T, p []*plan.Plan, what tracer.SummaryOptions, o tracer.O
 	return truth, rows, s
 }
 
+// bitsOf returns a number as the program has it.
+func bitsOf(n any) int64 {
+	if u, is := n.(uint64); is {
+		return int64(u)
+	}
+	return n.(int64)
+}
+
 // asTruth prints a row as the program does.
 func asTruth(r *tracer.Row) string {
 	x := &r.Totals[0]
@@ -151,13 +159,13 @@ func asTruth(r *tracer.Row) string {
 		if b.Count == 0 {
 			continue
 		}
-		slot, v := 0, int64(b.Low.Bits)
+		slot, v := 0, bitsOf(b.Low)
 		for u := uint64(max(v, -v)); u > 0; u >>= 1 {
 			slot++
 		}
 		if v < 0 {
 			slot = 0
-			for u := -uint64(int64(b.High.Bits)); u > 0; u >>= 1 {
+			for u := -uint64(bitsOf(b.High)); u > 0; u >>= 1 {
 				slot--
 			}
 		}
@@ -166,8 +174,8 @@ func asTruth(r *tracer.Row) string {
 	text += " |"
 	linear := make([]uint64, 8)
 	for _, b := range r.Histograms[1].Buckets {
-		i := (int64(b.Low.Bits)+100)/100 + 1
-		if b.Low.String() == "-9223372036854775808" {
+		i := (bitsOf(b.Low)+100)/100 + 1
+		if fmt.Sprint(b.Low) == "-9223372036854775808" {
 			i = 0
 		}
 		linear[i] = b.Count
@@ -194,9 +202,9 @@ func TestSummary(t *testing.T) {
 			want       []string
 		}{
 			{"take_one v", nil, []string{"take_one"}},
-			{"take_one v c", []string{tracer.ByPID, "c"}, []string{"RED", "GREEN", "BLUE"}},
-			{"take_two v", []string{tracer.ByCaller}, []string{"in_left", "in_right"}},
-			{"take_* v", []string{tracer.BySite}, []string{"take_one", "in_left", "in_right"}},
+			{"take_one v c", []string{"pid", "c"}, []string{"RED", "GREEN", "BLUE"}},
+			{"take_two v", []string{"caller"}, []string{"in_left", "in_right"}},
+			{"take_* v", []string{"site"}, []string{"take_one", "in_left", "in_right"}},
 		} {
 			p, err := plansOf(img, plan.Options{Convention: c, Target: inFile(t, img).Target()}, tt.definition)
 			if err != nil {
@@ -225,7 +233,7 @@ func TestSummary(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%v %s by %v (-want +got):\n%s", c, tt.definition, tt.by, diff)
 			}
-			if n, err := s.Overflow(); n != 0 || err != nil {
+			if n, err := s.Unreported(); n != (tracer.Unreported{}) || err != nil {
 				t.Errorf("%d without room, %v", n, err)
 			}
 		}
@@ -252,20 +260,20 @@ func TestSummaryKeys(t *testing.T) {
 		slices.Sort(out)
 		return out, rows
 	}
-	got, _ := keysOf("take_* v name:string", tracer.ByFunction, "name", tracer.ByComm)
+	got, _ := keysOf("take_* v name:string", "function", "name", "comm")
 	if len(got) != 5 || !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, `2500 2500 0 take_two "alpha" program`) }) ||
 		!slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, `2000 2000 0 take_two "beta" program`) }) {
 		t.Errorf("by name: %q", got)
 	}
-	got, _ = keysOf("take_* v c", tracer.ByFunction, "c")
+	got, _ = keysOf("take_* v c", "function", "c")
 	if !slices.Contains(got, "4500 4500 0 take_two ?") || len(got) != 4 {
 		t.Errorf("by an argument that one function does not have: %q", got)
 	}
-	got, _ = keysOf("in_* v", tracer.ByFunction, tracer.ByTID)
+	got, _ = keysOf("in_* v", "function", "tid")
 	if len(got) != 8 {
 		t.Errorf("by task: %q", got)
 	}
-	if _, rows := keysOf("in_left v", tracer.ByCaller); len(rows) != 1 || rows[0].Keys[0].Text == "?" {
+	if _, rows := keysOf("in_left v", "caller"); len(rows) != 1 || rows[0].Keys[0].Text == "?" {
 		t.Errorf("by caller: %+v", rows)
 	}
 	p, err := plansOf(img, plan.Options{Target: inFile(t, img).Target()}, "take_one v")
@@ -273,7 +281,8 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rows, s := summed(t, p, tracer.SummaryOptions{By: []string{"v"}, MaxKeys: 100}, tracer.Options{}, path)
-	over, err := s.Overflow()
+	not, err := s.Unreported()
+	over := not.Overflow
 	sum := over
 	for _, r := range rows {
 		sum += r.Hits
@@ -296,7 +305,8 @@ func TestLimits(t *testing.T) {
 		t.Errorf("1 of 10 of 10000 hits: %d", n)
 	}
 	_, rows, s := summed(t, p, tracer.SummaryOptions{}, tracer.Options{MaxRate: 70}, path)
-	limited, err := s.Limited()
+	not, err := s.Unreported()
+	limited := not.Limited
 	if n := rows[0].Hits; n < 70 || n%70 != 0 || n+limited != 10000 || err != nil {
 		t.Errorf("70 hits a second: %d, and %d more, %v", n, limited, err)
 	}

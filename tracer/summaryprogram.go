@@ -116,7 +116,7 @@ func (w *summaryWriter) writeKey() {
 	if w.bySit {
 		w.add(asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call())
 	}
-	if slices.ContainsFunc(w.parts, func(p keyPart) bool { return p.what == ByCaller || p.what == ByStack }) {
+	if slices.ContainsFunc(w.parts, func(p keyPart) bool { return p.what == byCaller || p.what == byStack }) {
 		w.add(asm.Mov.Reg(asm.R9, asm.R0), asm.RSh.Imm(asm.R9, cookieEntry), asm.And.Imm(asm.R9, 1))
 	}
 	if w.bySit {
@@ -134,17 +134,17 @@ func (w *summaryWriter) writeKey() {
 	for _, p := range w.parts {
 		at := w.key + p.at
 		switch p.what {
-		case BySite, ByFunction:
-		case ByCaller:
+		case bySite, byFunction:
+		case byCaller:
 			w.caller(at)
-		case ByStack:
+		case byStack:
 			w.caller(at)
 			w.stackIDs(at)
-		case ByComm:
+		case byComm:
 			w.add(asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), asm.Mov.Imm(asm.R2, commSize), asm.FnGetCurrentComm.Call())
-		case ByPID:
+		case byPID:
 			w.add(asm.FnGetCurrentPidTgid.Call(), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
-		case ByTID:
+		case byTID:
 			w.add(asm.FnGetCurrentPidTgid.Call(), asm.LSh.Imm(asm.R0, 32), asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, int16(at), asm.R0, asm.DWord))
 		default:
 			w.copyArg(at, p.size, w.args[p.arg], w.Key[p.arg])

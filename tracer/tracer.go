@@ -1,12 +1,23 @@
 // Package tracer runs definitions: it attaches a small program at every site, and
 // reports each hit with the values of the arguments.
 //
+//	for h, err := range tracer.Trace(ctx, "vmlinux", "vfs_read count") {
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(h.Comm, h.Value("count"))
+//	}
+//
+// Trace takes these steps, each of which has options:
+//
+//	img, err := dwarfloc.Open("vmlinux", nil)
 //	running, err := instances.Find(img, instances.FindOptions{})
+//	def, err := probe.Parse("vfs_read count")
 //	p, err := plan.New(ctx, img, def, plan.Options{Target: running.Target()})
 //	session, err := tracer.Open(ctx, running, []*plan.Plan{p}, tracer.Options{})
 //	defer session.Close()
 //	err = session.Run(ctx, func(h *tracer.Hit) error {
-//		fmt.Println(h.Comm, h.Site, h.Values)
+//		fmt.Println(h.Comm, p.Sites[h.Site], h.Values)
 //		return nil
 //	})
 //
@@ -424,33 +435,28 @@ func head(d []byte) (h *Hit, cookie uint64, err error) {
 	return h, ne.Uint64(d[atCookie:]), nil
 }
 
-// Lost returns the number of hits that were not reported because the buffer was full, or all of the
-// room for large records in use.
-func (s *Session) Lost() (uint64, error) {
-	var n uint64
-	err := s.lost.Lookup(uint32(0), &n)
-	for _, p := range s.programs {
-		crowded, crowdedErr := p.Crowded()
-		n, err = n+crowded, errors.Join(err, crowdedErr)
-	}
-	return n, err
+// Unreported is how many hits were not reported, by the cause.
+type Unreported struct {
+	Lost     uint64 // the buffer was full, or all of the room for large records in use
+	Limited  uint64 // there were Options.MaxRate in their second
+	Missing  uint64 // a condition could not be computed, if plan.Options.CountMissing is set
+	Overflow uint64 // there was no room for their keys, in a summary
+	Unpaired        // they were not one run, in a session of OpenSpans
 }
 
-// Limited returns the number of hits that were not reported because there were
-// Options.MaxRate in their second.
-func (s *Session) Limited() (uint64, error) { return s.limits.dropped() }
-
-// Missing returns the number of hits at which a condition could not be computed, so that they were
-// not reported, if plan.Options.CountMissing is set.
-func (s *Session) Missing() (n uint64, err error) {
-	for _, p := range s.programs {
-		m, err := p.Missing()
-		if err != nil {
-			return n, err
-		}
-		n += m
+// Unreported returns how many hits were not reported. With an error, some of the numbers are not known.
+func (s *Session) Unreported() (u Unreported, err error) {
+	var errs [4]error
+	if s.lost != nil {
+		errs[0] = s.lost.Lookup(uint32(0), &u.Lost)
 	}
-	return n, nil
+	for _, p := range s.programs {
+		crowded, missing, err := p.Unseen()
+		u.Lost, u.Missing, errs[1] = u.Lost+crowded, u.Missing+missing, errors.Join(errs[1], err)
+	}
+	u.Limited, errs[2] = s.limits.dropped()
+	u.Unpaired, errs[3] = s.unpaired()
+	return u, errors.Join(errs[:]...)
 }
 
 // Close detaches all probes and frees the programs and maps.

@@ -88,8 +88,8 @@ func hits(t *testing.T, s *tracer.Session, stdin string, command []string, f fun
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}
-	if lost, err := s.Lost(); lost != 0 || err != nil {
-		t.Errorf("%d lost, %v", lost, err)
+	if not, err := s.Unreported(); not.Lost != 0 || err != nil {
+		t.Errorf("%d lost, %v", not.Lost, err)
 	}
 }
 

@@ -8,53 +8,40 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 )
 
-// BTF reads the types of an image that has them as BTF. Several goroutines may call its methods at once.
-type BTF struct {
-	*btf.Types
-	// Section is the one that they are in, for errors.
-	Section string
-	o       BTFSource
+// btfTypes is a typesource.BTF.
+type btfTypes struct {
+	*typesource.Section
 
 	mu    sync.Mutex
 	known map[btf.ID]*Type
 }
 
-// BTFSource is what BTF needs to know about an image.
-type BTFSource struct {
-	// Errorf returns an error about a section of the image, with an offset in bytes.
-	Errorf   func(section string, off uint64, format string, args ...any) error
-	WordSize int                      // bytes of an address
-	Guard    func(func() error) error // runs a function that reads the image
-}
+func (b *btfTypes) guard(f func() error) error { return b.Guard(f) }
 
-// NewBTF returns the types of an image. Types is set before any of them is asked for.
-func NewBTF(o BTFSource) *BTF { return &BTF{Section: ".BTF", o: o} }
+func (b *btfTypes) elem(t *Type, depth int) (*Type, error) { return b.typeIn(btf.ID(t.elem.U), depth) }
 
-func (b *BTF) guard(f func() error) error { return b.o.Guard(f) }
+func (b *btfTypes) definedElsewhere(*Type) bool { return false }
 
-func (b *BTF) elem(t *Type, depth int) (*Type, error) { return b.typeIn(btf.ID(t.elem.U), depth) }
+func (b *btfTypes) damaged(_ *Type, what string) error { return b.Error(&btf.Error{Msg: what}) }
 
-func (b *BTF) definedElsewhere(*Type) bool { return false }
+func (b *btfTypes) variants(*Type) (*Member, []Variant, error) { return nil, nil, nil }
 
-func (b *BTF) damaged(_ *Type, what string) error { return b.Error(&btf.Error{Msg: what}) }
+func (b *btfTypes) parameter(*Type, string) (*Type, error) { return nil, nil }
 
-func (b *BTF) variants(*Type) (*Member, []Variant, error) { return nil, nil, nil }
-
-func (b *BTF) parameter(*Type, string) (*Type, error) { return nil, nil }
-
-func (b *BTF) declared(*Type) (string, int, error) { return "", 0, nil }
+func (b *btfTypes) declared(*Type) (string, int, error) { return "", 0, nil }
 
 // tagged: a pack says which types are spelled without "struct".
-func (b *BTF) tagged(t *Type) bool {
+func (b *btfTypes) tagged(t *Type) bool {
 	return !t.plain
 }
 
 // memberPointer is the name that a pack has written.
-func (b *BTF) memberPointer(t *Type, _ int) (prefix, suffix string) { return t.spelled(), "" }
+func (b *btfTypes) memberPointer(t *Type, _ int) (prefix, suffix string) { return t.spelled(), "" }
 
-func (b *BTF) dimensions(t *Type) ([]int64, error) {
+func (b *btfTypes) dimensions(t *Type) ([]int64, error) {
 	s, err := b.Type(btf.ID(t.id))
 	if err != nil {
 		return nil, b.Error(err)
@@ -79,19 +66,11 @@ var taggedKinds = map[string]Kind{
 	packfile.TagOther: Other,
 }
 
-// Error returns an error about the types, with the place in the file.
-func (b *BTF) Error(err error) error {
-	if e, ok := err.(*btf.Error); ok {
-		return b.o.Errorf(b.Section, e.Offset, "%s", e.Msg)
-	}
-	return err
-}
-
 // At returns the type with a number.
-func (b *BTF) At(id btf.ID) (*Type, error) { return b.typeIn(id, 0) }
+func (b *btfTypes) At(id btf.ID) (*Type, error) { return b.typeIn(id, 0) }
 
 // typeIn is typeAt at a recursion depth: an array's size needs its element's.
-func (b *BTF) typeIn(id btf.ID, depth int) (*Type, error) {
+func (b *btfTypes) typeIn(id btf.ID, depth int) (*Type, error) {
 	if id == 0 {
 		return VoidType, nil
 	}
@@ -122,7 +101,7 @@ func (b *BTF) typeIn(id btf.ID, depth int) (*Type, error) {
 
 // stored returns a type as it is stored, without the tags on it (btf_type_tag) but packfile.TagAtomic, and
 // whether one of these says that a pointer to it is a reference.
-func (b *BTF) stored(id btf.ID) (s btf.Type, reference dw.Tag, err error) {
+func (b *btfTypes) stored(id btf.ID) (s btf.Type, reference dw.Tag, err error) {
 	for range maxDepth {
 		if s, err = b.Type(id); err != nil || s.Kind != btf.KindTypeTag || s.Named(packfile.TagAtomic) {
 			return s, reference, err
@@ -142,7 +121,7 @@ var btfQualifiers = map[btf.Kind]dw.Tag{
 	btf.KindConst: dw.TagConstType, btf.KindVolatile: dw.TagVolatileType, btf.KindRestrict: dw.TagRestrictType,
 }
 
-func (b *BTF) read(id btf.ID, depth int) (*Type, error) {
+func (b *btfTypes) read(id btf.ID, depth int) (*Type, error) {
 	s, _, err := b.stored(id)
 	if err != nil {
 		return nil, err
@@ -168,7 +147,7 @@ func (b *BTF) read(id btf.ID, depth int) (*Type, error) {
 		}
 		err = b.readTags(t)
 	case btf.KindPointer:
-		t.Kind, t.tag, t.Size = Pointer, dw.TagPointerType, int64(b.o.WordSize)
+		t.Kind, t.tag, t.Size = Pointer, dw.TagPointerType, int64(b.WordSize)
 		reference := dw.Tag(0)
 		if _, reference, err = b.stored(s.Elem); reference != 0 {
 			t.tag = reference
@@ -211,7 +190,7 @@ func (b *BTF) read(id btf.ID, depth int) (*Type, error) {
 
 // readInt sets what a type of numbers is. BTF of kernels does not tell characters from numbers, nor
 // whether a plain char is signed: pahole (1.24) writes that of DW_ATE_signed alone.
-func (b *BTF) readInt(t *Type, s *btf.Type) {
+func (b *btfTypes) readInt(t *Type, s *btf.Type) {
 	signed, char, boolean, _, _ := s.Int()
 	t.Kind, t.Signed, t.tag = Int, signed, dw.TagBaseType
 	switch {
@@ -226,7 +205,7 @@ func (b *BTF) readInt(t *Type, s *btf.Type) {
 	}
 }
 
-func (b *BTF) readTags(t *Type) error {
+func (b *btfTypes) readTags(t *Type) error {
 	tags, err := b.Tags(btf.ID(t.id))
 	for _, tag := range tags {
 		if k, ok := taggedKinds[tag]; ok {
@@ -240,7 +219,7 @@ func (b *BTF) readTags(t *Type) error {
 	return err
 }
 
-func (b *BTF) members(t *Type) (out []Member, err error) {
+func (b *btfTypes) members(t *Type) (out []Member, err error) {
 	s, err := b.Type(btf.ID(t.id))
 	if err != nil {
 		return nil, b.Error(err)
@@ -268,7 +247,7 @@ func (b *BTF) members(t *Type) (out []Member, err error) {
 }
 
 // oldBits sets the bits of a bit-field whose type has them: as pahole wrote them before Linux 5.1.
-func (b *BTF) oldBits(m *Member) error {
+func (b *btfTypes) oldBits(m *Member) error {
 	r, err := m.Type.resolve(0)
 	if err != nil || r.src != source(b) || r.Kind != Int && r.Kind != Bool && r.Kind != Char {
 		return err
@@ -283,7 +262,7 @@ func (b *BTF) oldBits(m *Member) error {
 	return nil
 }
 
-func (b *BTF) enumerators(t *Type, f func(name func() (string, error), v int64) (more bool)) error {
+func (b *btfTypes) enumerators(t *Type, f func(name func() (string, error), v int64) (more bool)) error {
 	s, err := b.Type(btf.ID(t.id))
 	if err != nil {
 		return b.Error(err)
@@ -302,7 +281,7 @@ var btfKinds = map[string][]btf.Kind{
 
 // Named returns the first type with a name, "struct page" or "loff_t", or nil. A pack says which one it is if there
 // are several.
-func (b *BTF) Named(text string) (found *Type, err error) {
+func (b *btfTypes) Named(text string) (found *Type, err error) {
 	kind, name := cutKind(text)
 	kinds := btfKinds[kind]
 	id := btf.ID(0)
@@ -331,7 +310,7 @@ func (b *BTF) Named(text string) (found *Type, err error) {
 	return b.At(id)
 }
 
-func (b *BTF) complete(t *Type) (*Type, error) {
+func (b *btfTypes) complete(t *Type) (*Type, error) {
 	kind := "struct"
 	if t.Kind == Union {
 		kind = "union"
@@ -344,7 +323,7 @@ func (b *BTF) complete(t *Type) (*Type, error) {
 }
 
 // Enumerator returns the value of the first enumerator with a name.
-func (b *BTF) Enumerator(name string) (value int64, found bool, err error) {
+func (b *btfTypes) Enumerator(name string) (value int64, found bool, err error) {
 	err = b.Each(func(t *btf.Type) bool {
 		if t.Kind == btf.KindEnum || t.Kind == btf.KindEnum64 {
 			t.Enumerators(func(is func(string) bool, _ func() (string, error), v int64) bool {

@@ -8,16 +8,17 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 )
 
 // A unit that only passes pointers around describes a structure by its name alone.
 // Another unit has the members, and is found by that name: if C units exchange pointers
 // to a structure, the name means the same type in all of them.
 
-// DWARF reads the types of one image's debug information. Several goroutines may call its methods at once.
-type DWARF struct {
+// dwarfTypes is a typesource.DWARF.
+type dwarfTypes struct {
 	index *index.Index
-	o     DWARFOptions
+	o     typesource.DWARFOptions[Type]
 	once  sync.Once
 	units []unitTypes // by number; see begin
 	langs partialLangs
@@ -28,22 +29,8 @@ type DWARF struct {
 	enumerators map[enumeratorName]enumeratorValue
 }
 
-// DWARFOptions is what DWARF needs to know about an image.
-type DWARFOptions struct {
-	BigEndian bool
-	// Guard runs a function that reads the image. A fault in its mapping becomes an error.
-	Guard func(func() error) error
-	// Prepare makes the units of the index known.
-	Prepare func() error
-	// Other, if not nil, completes types that the image only declares: those of the kernel, for a module.
-	Other *DWARF
-}
-
-// NewDWARF returns the types of the debug information that an index is of. It reads nothing yet.
-func NewDWARF(x *index.Index, o DWARFOptions) *DWARF { return &DWARF{index: x, o: o} }
-
 // begin makes room for the units of the index.
-func (d *DWARF) begin() {
+func (d *dwarfTypes) begin() {
 	d.once.Do(func() {
 		d.units = make([]unitTypes, len(d.index.Units))
 		for i := range d.units {
@@ -52,16 +39,16 @@ func (d *DWARF) begin() {
 	})
 }
 
-func (d *DWARF) of(u *dw.Unit) *unitTypes {
+func (d *dwarfTypes) of(u *dw.Unit) *unitTypes {
 	d.begin()
 	return &d.units[u.Number]
 }
 
 // Of returns the type that an attribute of a unit refers to; that of an attribute that is not there is void.
-func (d *DWARF) Of(u *dw.Unit, v dw.Value) (*Type, error) { return d.of(u).typeIn(v, 0) }
+func (d *dwarfTypes) Of(u *dw.Unit, v dw.Value) (*Type, error) { return d.of(u).typeIn(v, 0) }
 
 // Forget frees what was read of a unit. Types that are in use stay valid.
-func (d *DWARF) Forget(u *dw.Unit) {
+func (d *dwarfTypes) Forget(u *dw.Unit) {
 	x := d.of(u)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -87,7 +74,7 @@ func (u *unitTypes) complete(t *Type) (*Type, error) {
 		if full, err = d.define(key); err != nil {
 			return nil, err
 		}
-		if other := d.o.Other; full == nil && other != nil {
+		if other, has := d.o.Other.(*dwarfTypes); full == nil && has {
 			err := other.o.Prepare()
 			if err == nil {
 				full, err = other.define(key)
@@ -110,13 +97,13 @@ func (u *unitTypes) complete(t *Type) (*Type, error) {
 }
 
 // define finds the definition of a type in the first unit that has one.
-func (d *DWARF) define(key typeName) (*Type, error) {
+func (d *dwarfTypes) define(key typeName) (*Type, error) {
 	return d.definition(key.name, []dw.Tag{key.tag})
 }
 
 // definition finds the definition of a type with a name, by an entry of one of the tags, in the first
 // unit that has one. It returns nil if there is none.
-func (d *DWARF) definition(name string, tags []dw.Tag) (*Type, error) {
+func (d *dwarfTypes) definition(name string, tags []dw.Tag) (*Type, error) {
 	d.begin()
 	sel := d.index.SelectorFor(one(name))
 	units, ok, err := d.index.Mentions(context.Background(), &sel)
@@ -213,7 +200,7 @@ func cutKind(name string) (kind, rest string) {
 // Named returns the type that a name, "struct page" or "loff_t", means in a unit: the unit's own, or that of the
 // first unit of the image that has one, or of the image that completes its types. It is nil if there is none. If u
 // is nil, only the image counts.
-func (d *DWARF) Named(u *dw.Unit, name string) (t *Type, err error) {
+func (d *dwarfTypes) Named(u *dw.Unit, name string) (t *Type, err error) {
 	kind, rest := cutKind(name)
 	if u == nil {
 		return d.namedIn(namedType{nil, kind, rest})
@@ -223,8 +210,8 @@ func (d *DWARF) Named(u *dw.Unit, name string) (t *Type, err error) {
 			return t, err
 		}
 	}
-	other := d.o.Other
-	if other == nil {
+	other, has := d.o.Other.(*dwarfTypes)
+	if !has {
 		return nil, nil
 	}
 	if err := other.o.Prepare(); err != nil {
@@ -234,7 +221,7 @@ func (d *DWARF) Named(u *dw.Unit, name string) (t *Type, err error) {
 }
 
 // namedIn returns a type of a unit, or of all units, or nil.
-func (d *DWARF) namedIn(key namedType) (t *Type, err error) {
+func (d *dwarfTypes) namedIn(key namedType) (t *Type, err error) {
 	d.mu.Lock()
 	t, known := d.named[key]
 	d.mu.Unlock()
@@ -270,7 +257,7 @@ type enumeratorValue struct {
 }
 
 // Enumerator returns the value of an enumerator that a unit has outside functions.
-func (d *DWARF) Enumerator(u *dw.Unit, name string) (value int64, found bool, err error) {
+func (d *dwarfTypes) Enumerator(u *dw.Unit, name string) (value int64, found bool, err error) {
 	key := enumeratorName{u, name}
 	d.mu.Lock()
 	x, known := d.enumerators[key]

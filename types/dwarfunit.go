@@ -9,7 +9,7 @@ import (
 // unitTypes are the types of one unit of the debug information: a source of types.
 type unitTypes struct {
 	*dw.Unit
-	all *DWARF
+	all *dwarfTypes
 
 	mu    sync.Mutex
 	known map[uint64]*Type // by the offset of their entry

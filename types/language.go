@@ -27,7 +27,7 @@ func (u *unitTypes) language() uint64 {
 }
 
 // importedLangs finds the languages of partial units. Damage is told where an entry is asked for.
-func (d *DWARF) importedLangs() []uint64 {
+func (d *dwarfTypes) importedLangs() []uint64 {
 	of := make([]uint64, len(d.units))
 	var mark func(u *dw.Unit, lang uint64)
 	mark = func(u *dw.Unit, lang uint64) {

@@ -6,11 +6,11 @@
 //		fmt.Println(m.Type, m.BitOffset/8)
 //	}
 //
-// Types come from variables and members (package dwarfloc), or by name from dwarfloc.Image.NamedType. What a type is made of is
+// Types come from variables and members (package dwarfloc). What a type is made of is
 // read when it is asked for: members, elements and enumerators are not in memory before. A type may be used by several
 // goroutines. Once its image is closed, methods return an error that wraps os.ErrClosed for what has not been read.
 //
-// [DWARF] and [BTF] are the two sources. Package dwarfloc makes them.
+// Debug information and BTF are the two sources. Package dwarfloc makes them.
 package types
 
 import (
@@ -22,23 +22,23 @@ import (
 
 // Kind says what values a type has.
 //
-//   - TypeVoid has no values. It stands for a missing DW_AT_type
-//   - TypeInt: an integer, signed or unsigned
-//   - TypeBool: a truth value
-//   - TypeChar: a character: an integer that is printed as text
-//   - TypeEnum: an enumeration: see [Type.Enumerator]
-//   - TypePointer: an address of an object or a function, C++ references included
-//   - TypeFloat: a floating-point number
-//   - TypeComplex: a complex number: a real and an imaginary part
-//   - TypeStruct has members one after another: see [Type.Members]
-//   - TypeUnion has members in the same place
-//   - TypeClass: a struct that the program calls a class
-//   - TypeArray has elements of one type: see [Type.Count]
-//   - TypeFunc: a function, which a pointer can point to
-//   - TypeTypedef: another name for a type: see [Type.Resolve]
-//   - TypeQualified: a type that is const, volatile, restrict or _Atomic
-//   - TypeMemberPointer: a C++ pointer to a member
-//   - TypeOther: any other type, such as a decimal number
+//   - Void has no values. It stands for a missing DW_AT_type
+//   - Int: an integer, signed or unsigned
+//   - Bool: a truth value
+//   - Char: a character: an integer that is printed as text
+//   - Enum: an enumeration: see [Type.Enumerator]
+//   - Pointer: an address of an object or a function, C++ references included
+//   - Float: a floating-point number
+//   - Complex: a complex number: a real and an imaginary part
+//   - Struct has members one after another: see [Type.Members]
+//   - Union has members in the same place
+//   - Class: a struct that the program calls a class
+//   - Array has elements of one type: see [Type.Count]
+//   - Func: a function, which a pointer can point to
+//   - Typedef: another name for a type: see [Type.Resolve]
+//   - Qualified: a type that is const, volatile, restrict or _Atomic
+//   - MemberPointer: a C++ pointer to a member
+//   - Other: any other type, such as a decimal number
 type Kind uint8
 
 const (

@@ -65,7 +65,6 @@ func advice(err error) string {
 	var advised *advisedError
 	var source *sites.NoSourceError
 	var stack *prologue.StackError
-	var untold *dwarfloc.NotToldError
 	switch {
 	case errors.As(err, &advised):
 		return advised.advice
@@ -75,7 +74,7 @@ func advice(err error) string {
 		return "to shorten strings: --string-bytes N"
 	case errors.Is(err, instances.ErrProgramMismatch):
 		return "to see the prototype of the program: prolog-dump header"
-	case errors.As(err, &untold):
+	case errors.Is(err, dwarfloc.ErrNotDescribed):
 		return "name the image with its debug information: -k FILE, or -x FILE for a program"
 	case errors.As(err, &source):
 		return "name the directory with the sources: --source DIR"

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // probeAt is what is predicted of the probe at a site.

@@ -8,9 +8,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/order"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // reportAttached prints at how many sites a plan is attached, and why not at the others. The
@@ -29,13 +29,13 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		}
 		terminal.Fprintf(w, "\n")
 	}
-	if again := countSites(p, func(s *plan.Site) bool { return s.Again && s.Instance >= 0 }); again > 0 {
+	if again := countSites(p, func(s *plan.Site) bool { return s.Way.Again && s.Instance >= 0 }); again > 0 {
 		terminal.Fprintf(w, "  at %s a hit may be no run: it may fire again in one, or without any\n", count(again, "site"))
 	}
 	doubts := make(map[string]int)
 	for i := range p.Sites {
 		for j := range p.Sites[i].Args {
-			if a := &p.Sites[i].Args[j]; a.Fetched() && a.Doubt() != loc.ReasonNone {
+			if a := &p.Sites[i].Args[j]; a.Fetched() && a.Doubt() != reasons.None {
 				doubts[fmt.Sprintf("~%s at %%s: %v, %s", p.Definition.Args[a.DefinitionArg].Name, a.Doubt(), a.Doubt().Describe())]++
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 func btfInlineCommand(s *settings) *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -25,7 +25,7 @@ func TestChanged(t *testing.T) {
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.unchanged(); !errors.Is(err, image.ErrChanged) {
+	if err := s.unchanged(); !errors.Is(err, dwarfloc.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // role is what a part of an answer is. Each has a color of its own.

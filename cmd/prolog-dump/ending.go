@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // atOnce is how long the end of probes may take before the user gets his prompt back.

@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // jsonLine is one line of --format json, but for the number of the site's instance.
@@ -59,10 +59,10 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b.callers(s.Site)
 	b.optionalTrue(`,"after_prologue":`, s.AfterPrologue)
 	b.optionalTrue(`,"local_entry":`, s.LocalEntry)
-	b.optionalNumber(`,"way":`, s.Way)
-	b.optionalNumber(`,"ways":`, s.Ways)
-	b.optionalTrue(`,"refires":`, s.Again)
-	b.optional(`,"ways_unknown":`, s.WaysUnknown)
+	b.optionalNumber(`,"way":`, s.Way.Number)
+	b.optionalNumber(`,"ways":`, s.Way.Of)
+	b.optionalTrue(`,"refires":`, s.Way.Again)
+	b.optional(`,"ways_unknown":`, s.Way.Unknown)
 	if s.MovedFrom != 0 {
 		b.hex(`,"moved_from":`, s.MovedFrom)
 	}
@@ -197,7 +197,7 @@ func (b *jsonText) argument(p *plan.Plan, a *plan.Argument) {
 	b.string(`,"location":`, sureText(p, a))
 	*b = append(*b, `,"reason":null`...)
 	b.optional(`,"rule":`, a.Variable.Loc.Rule.String())
-	if d := a.Doubt(); d != loc.ReasonNone {
+	if d := a.Doubt(); d != reasons.None {
 		b.string(`,"doubt":`, d.String())
 		return // whether it is fetched is for the program to say
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // TestAppendJSON: strings are written as encoding/json reads them, and as printObject writes them. What a

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Commands to look around with before writing a probe, like perf probe's -L, -V and -F. None
@@ -38,7 +39,7 @@ the others.`,
 				point := *def
 				point.Args = nil
 				o := x.options
-				o.Ways = plan.WaysEntry // it counts sites, not probes
+				o.EntryOnly = true // it counts sites, not probes
 				p, err := plan.New(cmd.Context(), x.img, &point, o)
 				if err != nil {
 					return err
@@ -47,8 +48,8 @@ the others.`,
 				for i := range p.Sites {
 					at[i] = p.Sites[i].Site
 				}
-				if told := x.img.Told(); told != "" {
-					s.warnOnce(told + " has no local variables: there may be others")
+				if by := inside.AnsweredBy(x.img); by != "" {
+					s.warnOnce(by + " has no local variables: there may be others")
 				}
 				all, err := sites.Variables(cmd.Context(), at)
 				if err != nil {

@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // Exit statuses. The help of the tool lists them.

@@ -12,9 +12,9 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/stacks"
-	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -67,10 +67,9 @@ func (o *objectOutput) run(ctx context.Context, sampler *tracer.Session, interva
 			defer o.mu.Unlock()
 			return o.show(source.Hit(h))
 		})
-		lost, lostErr := sampler.Lost()
-		limited, limitedErr := sampler.Limited()
-		terminal.Fprintf(stderr, "%s, %d lost%s\n", count(hits, "hit"), lost, limitedText(limited))
-		err = errors.Join(err, lostErr, limitedErr)
+		not, notErr := sampler.Unreported()
+		terminal.Fprintf(stderr, "%s, %d lost%s\n", count(hits, "hit"), not.Lost, limitedText(not.Limited))
+		err = errors.Join(err, notErr)
 	}
 	close(stop)
 	wg.Wait()

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // runningBTF is the value of --btf without a file.
@@ -69,11 +72,17 @@ func (s *settings) origin(o *probe.Options) (from origin, err error) {
 	return from, nil
 }
 
+// kernelHasBTF reports whether the running kernel, or a module of it, says what its types are.
+func kernelHasBTF(module string) bool {
+	_, err := os.Stat(filepath.Join("/sys/kernel/btf", cmp.Or(module, "vmlinux")))
+	return err == nil
+}
+
 // insteadOf returns what the running kernel says about itself as the origin if there is no file with its
 // debug information, and that; or else the error about the file.
 func (s *settings) insteadOf(from origin, missing error) (origin, error) {
 	var none *kernelfiles.NotFoundError
-	if !errors.As(missing, &none) || !instances.KernelHasBTF(from.module) {
+	if !errors.As(missing, &none) || !kernelHasBTF(from.module) {
 		return from, missing
 	}
 	from.btf = true
@@ -100,7 +109,7 @@ func (s *settings) warnOnce(text string) {
 func (s *settings) openOrigin(from *origin, typesOf *dwarfloc.Image) (*dwarfloc.Image, error) {
 	if !from.btf {
 		img, err := s.open(from.path, typesOf)
-		if errors.Is(err, image.ErrNoDWARF) && !from.kernel {
+		if errors.Is(err, dwarfloc.ErrNoDWARF) && !from.kernel {
 			return s.openPackOf(from.path, err)
 		}
 		return img, err
@@ -156,22 +165,21 @@ func (s *settings) elsewhere(buildID string, missing error) (string, error) {
 
 // findPack returns what open takes for the pack of a build, alone or in an archive, or "" if there is none.
 func (s *settings) findPack(buildID string) string {
-	if path, err := pack.Find(buildID, s.allPackDirs()); err == nil {
-		return path
-	}
-	d, path, err := pack.FindArchived(buildID, s.allPackDirs())
-	var none *pack.NotFoundError
+	path, archived, err := pack.Find(buildID, s.allPackDirs())
 	if err != nil {
-		if !errors.As(err, &none) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			s.warnOnce(err.Error())
 		}
 		return ""
+	}
+	if archived == nil {
+		return path
 	}
 	path += ":" + buildID
 	if s.archived == nil {
 		s.archived = make(map[string][]byte)
 	}
-	s.archived[path] = d
+	s.archived[path] = archived
 	return path
 }
 
@@ -180,21 +188,17 @@ func (s *settings) allPackDirs() []string { return append(slices.Clip(s.packDirs
 
 // openPackOf opens the pack of a program without debug information. missing is the error about that.
 func (s *settings) openPackOf(path string, missing error) (*dwarfloc.Image, error) {
-	f, err := image.Open(path, nil)
+	id, err := dwarfloc.BuildID(path)
 	if err != nil {
 		return nil, missing
-	}
-	id := f.BuildID()
-	if err := f.Close(); err != nil {
-		return nil, err
 	}
 	found := s.findPack(id)
 	if found == "" {
 		return nil, missing
 	}
 	img, err := s.open(found, nil)
-	if err == nil && img.File.BuildID() != id {
-		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.File.BuildID(), path, id)
+	if err == nil && img.BuildID() != id {
+		return nil, fmt.Errorf("%s: %w: the pack is of build ID %s, %s has %s", found, instances.ErrImageMismatch, img.BuildID(), path, id)
 	}
 	return img, err
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // Whatever the tool prints goes through these two. Texts of others are made safe before, by

@@ -17,10 +17,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/recording"
 	"github.com/bpfprologue/bpfprologue/stacks"
-	"github.com/bpfprologue/bpfprologue/terminal"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )

@@ -13,8 +13,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func packCommand(s *settings) *cobra.Command {

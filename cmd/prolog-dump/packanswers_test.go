@@ -112,7 +112,7 @@ func TestPackDir(t *testing.T) {
 	if out, err := exec.Command(testenv.Tool(t, "strip"), "-g", "-o", stripped, program).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	id := testenv.Open(t, program).File.BuildID()
+	id := testenv.Open(t, program).BuildID()
 	pack := writePack(t, program)
 	dirs := t.TempDir()
 	for name, write := range map[string]func(dir string) error{

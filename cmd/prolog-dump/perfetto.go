@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // perfettoEvent is an event of the Trace Event Format, which ui.perfetto.dev and chrome://tracing read:

@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // printSites writes the plan of a definition as text or JSON. A plan can have hundreds of

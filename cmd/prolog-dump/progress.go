@@ -10,7 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/store"
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // patience is how long work may take before a bar is drawn: a scan of a kernel in the page

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func recordCommand(s *settings) *cobra.Command {

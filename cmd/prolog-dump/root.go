@@ -262,7 +262,7 @@ func (s *settings) options(kernel bool) (o plan.Options, err error) {
 	if o.Doubt, err = choose("doubt", cmp.Or(s.doubt, "missing"), doubtNames, []plan.Doubt{plan.DoubtMissing, plan.DoubtMark, plan.DoubtKeep}); err != nil {
 		return o, err
 	}
-	if o.Ways, err = choose("ways", s.ways, waysNames, []plan.Ways{plan.WaysAll, plan.WaysEntry}); err != nil {
+	if o.EntryOnly, err = choose("ways", s.ways, waysNames, []bool{false, true}); err != nil {
 		return o, err
 	}
 	auto := prologue.ReadUser

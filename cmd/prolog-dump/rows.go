@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -46,7 +46,7 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 	}
 	numbers := len(head)
 	for _, by := range o.By {
-		if by == tracer.ByStack {
+		if by == "stack" {
 			continue // below the line
 		}
 		head = append(head, strings.ToUpper(by))
@@ -66,14 +66,14 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 				line = append(line, "-", "-", "-", "-")
 				continue
 			}
-			line = append(line, t.Sum.String(), t.Min.String(), strconv.FormatFloat(t.Mean(), 'f', 1, 64), t.Max.String())
+			line = append(line, fmt.Sprint(t.Sum), fmt.Sprint(t.Min), strconv.FormatFloat(t.Mean(), 'f', 1, 64), fmt.Sprint(t.Max))
 		}
 		if missing {
 			line = append(line, strconv.FormatUint(without, 10))
 		}
 		var frames []string
 		for k, key := range r.Keys {
-			if o.By[k] != tracer.ByStack {
+			if o.By[k] != "stack" {
 				line = append(line, key.Text)
 				continue
 			}
@@ -141,7 +141,7 @@ func printFolded(w io.Writer, rows []tracer.Row, o *statOptions) {
 		var parts []string
 		stack := ""
 		for k, key := range rows[i].Keys {
-			if o.By[k] == tracer.ByStack {
+			if o.By[k] == "stack" {
 				stack = key.Text
 				continue
 			}
@@ -192,7 +192,7 @@ func printBars(w io.Writer, indent string, texts []string, counts []float64) {
 // rangeText prints the range of a bucket.
 func rangeText(b tracer.Bucket) string {
 	const lowest, highest, highestUnsigned = "-9223372036854775808", "9223372036854775807", "18446744073709551615"
-	low, high := b.Low.String(), b.High.String()
+	low, high := fmt.Sprint(b.Low), fmt.Sprint(b.High)
 	switch {
 	case low == high:
 		return low
@@ -243,23 +243,23 @@ func printRowsJSON(w io.Writer, rows []tracer.Row, o *statOptions, seconds float
 			Histograms []histogram `json:"histograms,omitempty"`
 		}{seconds, r.Plan.Definition.String(), r.Hits, []key{}, nil, nil}
 		for k, x := range r.Keys {
-			if o.By[k] == tracer.ByStack && x.Value != nil {
+			if o.By[k] == "stack" && x.Value != nil {
 				x.Value = strings.Split(x.Text, ";")
 			}
 			out.Keys = append(out.Keys, key{o.By[k], x.Value})
 		}
 		for k := range r.Totals {
 			t := &r.Totals[k]
-			x := total{Name: o.Totals[k], Count: t.Count, Missing: t.Missing, Sum: t.Sum.Any(), Mean: t.Mean()}
+			x := total{Name: o.Totals[k], Count: t.Count, Missing: t.Missing, Sum: t.Sum, Mean: t.Mean()}
 			if t.Count > 0 {
-				x.Min, x.Max = t.Min.Any(), t.Max.Any()
+				x.Min, x.Max = t.Min, t.Max
 			}
 			out.Totals = append(out.Totals, x)
 		}
 		for k := range r.Histograms {
 			h := histogram{Name: o.Histograms[k].Arg, Missing: r.Histograms[k].Missing, Buckets: []bucket{}}
 			for _, b := range r.Histograms[k].Buckets {
-				h.Buckets = append(h.Buckets, bucket{b.Low.Any(), b.High.Any(), b.Count})
+				h.Buckets = append(h.Buckets, bucket{b.Low, b.High, b.Count})
 			}
 			out.Histograms = append(out.Histograms, h)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -61,7 +61,7 @@ at each --interval. It ends with Ctrl-C, or with COMMAND. It needs what trace ne
 			if err := what.histograms(); err != nil {
 				return err
 			}
-			if s.format == "folded" && !slices.Contains(what.By, tracer.ByStack) {
+			if s.format == "folded" && !slices.Contains(what.By, "stack") {
 				return errors.New("--format folded needs --by stack")
 			}
 			return s.stat(cmd, args, command, force, stack, &what, &who, o)
@@ -190,7 +190,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	// Addresses in a process are known as long as it is there.
 	var looks <-chan time.Time
 	wait := firstLook
-	if slices.Contains(what.By, tracer.ByStack) || slices.Contains(what.By, tracer.ByCaller) {
+	if slices.Contains(what.By, "stack") || slices.Contains(what.By, "caller") {
 		looks = time.After(wait)
 	}
 	began := time.Now()
@@ -244,20 +244,18 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	if err := errors.Join(summary.Silence(true), show(what.top)); err != nil {
 		return err
 	}
-	over, err := summary.Overflow()
-	limited, limitedErr := summary.Limited()
-	missing, missingErr := summary.Missing()
-	text := limitedText(limited) + missingText(missing)
+	not, err := summary.Unreported()
+	text := limitedText(not.Limited) + missingText(not.Missing)
 	if sample > 1 {
 		text += fmt.Sprintf(", counted 1 of %d", sample)
 	}
-	if over > 0 {
-		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", over)
+	if not.Overflow > 0 {
+		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", not.Overflow)
 	}
 	if text != "" {
 		terminal.Fprintf(s.reports(), "%s\n", strings.TrimPrefix(text, ", "))
 	}
-	return errors.Join(err, limitedErr, missingErr)
+	return err
 }
 
 // clearScreen makes room for a table that takes the place of the one before.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // summary is the totals of a plan. Several goroutines may add sites at once.
@@ -58,16 +58,16 @@ func (s *summary) add(site *plan.Site) {
 	defer s.mu.Unlock()
 	s.functions[functionName(site.Site)] = struct{}{}
 	s.places++
-	if site.Way <= 1 {
+	if site.Way.Number <= 1 {
 		s.sites++
 		if site.Inlined() {
 			s.inlined++
 		}
 	}
-	if site.WaysUnknown != "" {
+	if site.Way.Unknown != "" {
 		s.unknown++
 	}
-	if site.Again {
+	if site.Way.Again {
 		s.again++
 	}
 	if site.Never != nil {

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // table is rows of cells in columns. On a terminal its rows are no longer than a line of it, if that takes no more than

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/shell"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 

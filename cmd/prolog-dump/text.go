@@ -8,10 +8,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
@@ -115,15 +116,15 @@ func siteKind(s *dwarfloc.Site) string {
 // one.
 func wayText(s *dwarfloc.Site) string {
 	text := ""
-	if s.Ways > 1 {
-		text = fmt.Sprintf(", way %d of %d", s.Way, s.Ways)
+	if s.Way.Of > 1 {
+		text = fmt.Sprintf(", way %d of %d", s.Way.Number, s.Way.Of)
 	}
 	switch {
-	case s.Again && s.Kind == dwarfloc.SiteEntry:
+	case s.Way.Again && s.Kind == dwarfloc.SiteEntry:
 		text += ", the rest of runs that may begin elsewhere"
-	case s.Again && s.Kind == dwarfloc.SiteExit:
+	case s.Way.Again && s.Kind == dwarfloc.SiteExit:
 		text += ", also reached without running it"
-	case s.Again:
+	case s.Way.Again:
 		text += ", also reached while it runs, or without running it"
 	}
 	return text
@@ -155,7 +156,7 @@ func answerRole(a *plan.Argument) role {
 // answerText is an argument's location or the reason for its absence.
 func answerText(p *plan.Plan, a *plan.Argument) string {
 	switch {
-	case a.Doubt() != loc.ReasonNone:
+	case a.Doubt() != reasons.None:
 		return fmt.Sprintf("~%s (%s)", sureText(p, a), a.Doubt())
 	case a.Fetched():
 		return locationText(p, a)
@@ -167,7 +168,7 @@ func answerText(p *plan.Plan, a *plan.Argument) string {
 
 // sureText returns where the bytes of an argument are, or would be if it were not doubtful.
 func sureText(p *plan.Plan, a *plan.Argument) string {
-	if a.Fetched() || a.Doubt() == loc.ReasonNone {
+	if a.Fetched() || a.Doubt() == reasons.None {
 		return locationText(p, a)
 	}
 	return a.Variable.Loc.Text(p.Image.Arch())
@@ -191,11 +192,11 @@ func decided(a *plan.Argument) []string {
 
 // explain returns lines that say how the answer was found.
 func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
-	if d := a.Doubt(); d != loc.ReasonNone {
+	if d := a.Doubt(); d != reasons.None {
 		lines := []string{"doubtful because " + d.Describe(), "by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Describe()}
 		return append(lines, decided(a)...)
 	}
-	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Describe() != "" {
+	if r := a.Unfetched; r.Code != reasons.None && r.Code.Describe() != "" {
 		lines := []string{"because " + r.Code.Describe()}
 		if a.Variable.Loc.Kind == loc.KindImplicitPointer {
 			if o, err := compute.Pointee(a.Variable); err == nil && o.Loc.Kind != loc.KindNone {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/recording"
-	"github.com/bpfprologue/bpfprologue/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -276,17 +276,13 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	var lostErr, limitedErr, unpairedErr error
-	totals.Lost, lostErr = session.Lost()
-	totals.Limited, limitedErr = session.Limited()
-	totals.Unpaired, unpairedErr = session.Unpaired()
-	var missingErr error
-	totals.Missing, missingErr = session.Missing()
+	not, notErr := session.Unreported()
+	totals.Lost, totals.Limited, totals.Missing, totals.Unpaired = not.Lost, not.Limited, not.Missing, not.Unpaired
 	s.printTotals(hits, &totals)
 	if unread > 0 {
 		terminal.Fprintf(stderr, "%s could not be read at a hit (?): %s\n", count(unread, "value"), whyUnread(plans[0].Target))
 	}
-	return child, totals, errors.Join(err, lostErr, limitedErr, unpairedErr, missingErr)
+	return child, totals, errors.Join(err, notErr)
 }
 
 // whyUnread says why memory may not be read.

@@ -2,6 +2,8 @@ package abi
 
 import (
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -19,7 +21,7 @@ type Assigner struct {
 func NewAssigner(m Machine) *Assigner { return &Assigner{machine: m} }
 
 // notKnown is the reason for arguments after one of which it is not known where it is.
-var notKnown = loc.Reason{Code: loc.ReasonUnsupported, Detail: "how this or an earlier parameter is passed is not known"}
+var notKnown = loc.Reason{Code: reasons.Unsupported, Detail: "how this or an earlier parameter is passed is not known"}
 
 // Result takes the register of the address for the function's result, if that is in memory. variadic is set if the function
 // has variable arguments.
@@ -75,7 +77,7 @@ func (c *Assigner) Next(p *Passing) (l loc.Location, r loc.Reason) {
 		c.ints = len(a.Args)
 		return l, r
 	case p.separate && len(p.parts) > 1:
-		r = loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pair that is partly on the stack"}
+		r = loc.Reason{Code: reasons.Unsupported, Detail: "a pair that is partly on the stack"}
 		if !by.Backfill {
 			c.ints = len(a.Args)
 		}
@@ -87,7 +89,7 @@ func (c *Assigner) Next(p *Passing) (l loc.Location, r loc.Reason) {
 	}
 	l = c.onStack(p)
 	if p.reference {
-		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: uint8(word), A: l.Expr}
+		l.Expr = &loc.Expr{Op: ops.Deref, Size: uint8(word), A: l.Expr}
 	}
 	return l, r
 }
@@ -181,7 +183,7 @@ func (c *Assigner) inSlots(p *Passing) (l loc.Location, r loc.Reason) {
 	case left <= 0:
 		l = loc.Location{Kind: loc.KindMemory, Expr: onStack(first)}
 		if p.reference {
-			l.Expr = &loc.Expr{Op: loc.OpDeref, Size: uint8(word), A: l.Expr}
+			l.Expr = &loc.Expr{Op: ops.Deref, Size: uint8(word), A: l.Expr}
 		}
 		return l, r
 	case slots <= left:
@@ -205,7 +207,7 @@ func inRegisters(p *Passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc
 		if x.class == classInteger {
 			piece.Loc = loc.Location{Kind: loc.KindRegister, Expr: Register(regs[0], 0)}
 		} else {
-			r = loc.Reason{Code: loc.ReasonVectorRegister}
+			r = loc.Reason{Code: reasons.VectorRegister}
 			piece.Reason = r
 		}
 		if len(regs) > 0 && (slots || x.class == classInteger) {
@@ -214,7 +216,7 @@ func inRegisters(p *Passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc
 		pieces = append(pieces, piece)
 	}
 	switch {
-	case len(pieces) == 1 && r.Code == loc.ReasonNone && p.reference:
+	case len(pieces) == 1 && r.Code == reasons.None && p.reference:
 		return loc.Location{Kind: loc.KindMemory, Expr: pieces[0].Loc.Expr}, r
 	case len(pieces) == 1:
 		return pieces[0].Loc, r
@@ -224,9 +226,9 @@ func inRegisters(p *Passing, a *arch.Arch, regs []uint16) (l loc.Location, r loc
 
 // Register returns the expression for a register plus an offset.
 func Register(n uint16, off uint64) *loc.Expr {
-	r := &loc.Expr{Op: loc.OpReg, K: uint64(n)}
+	r := &loc.Expr{Op: ops.Reg, K: uint64(n)}
 	if off == 0 {
 		return r
 	}
-	return &loc.Expr{Op: loc.OpAdd, A: r, B: &loc.Expr{Op: loc.OpConst, K: off}}
+	return &loc.Expr{Op: ops.Add, A: r, B: &loc.Expr{Op: ops.Const, K: off}}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -83,7 +84,7 @@ func (a *Go) Place(t *types.Type) (l loc.Location, r loc.Reason, err error) {
 	a.pieces, a.bits, a.vectors = nil, 0, false
 	fits, err := a.registers(t, 0, 0)
 	if err != nil || size < 0 {
-		return l, loc.Reason{Code: loc.ReasonIncompleteType}, err
+		return l, loc.Reason{Code: reasons.IncompleteType}, err
 	}
 	if fits {
 		l, r := a.inRegisters(uint64(size))
@@ -105,7 +106,7 @@ func (a *Go) Place(t *types.Type) (l loc.Location, r loc.Reason, err error) {
 // vector register the rest can still be read.
 func (a *Go) inRegisters(size uint64) (l loc.Location, r loc.Reason) {
 	if a.vectors {
-		r.Code = loc.ReasonVectorRegister
+		r.Code = reasons.VectorRegister
 		if !slices.ContainsFunc(a.pieces, func(p loc.Piece) bool { return p.Loc.Kind != loc.KindNone }) {
 			return l, r
 		}
@@ -184,7 +185,7 @@ func (a *Go) vector(off, size uint64) bool {
 		return false
 	}
 	a.add(off, size, loc.Location{})
-	a.pieces[len(a.pieces)-1].Reason.Code = loc.ReasonVectorRegister
+	a.pieces[len(a.pieces)-1].Reason.Code = reasons.VectorRegister
 	a.floats, a.vectors = a.floats[1:], true
 	return true
 }

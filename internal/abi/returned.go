@@ -3,6 +3,7 @@ package abi
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -16,9 +17,9 @@ func Returned(t *types.Type, lang uint64, a Machine) (l loc.Location, r loc.Reas
 	}
 	switch {
 	case !ok || p.ints() > len(a.Results):
-		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}, nil
+		return l, loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf("where %v is returned is not known", t)}, nil
 	case (p.memory || p.reference) && !Of(a.Arch).ResultAddress:
-		return l, loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("%v is returned in memory, and nothing holds its address any more", t)}, nil
+		return l, loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf("%v is returned in memory, and nothing holds its address any more", t)}, nil
 	case p.memory || p.reference:
 		l = loc.Location{Kind: loc.KindMemory, Expr: Register(a.Results[0], 0)}
 	default:

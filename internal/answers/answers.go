@@ -11,8 +11,11 @@ package answers
 import (
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -31,7 +34,7 @@ type Source interface {
 	Sites(numbers []uint64, f func(i int, s *Site) error) error
 	Names() ([]string, error)
 	QualifiedNames() ([]string, error)
-	Types() *types.BTF
+	Types() typesource.BTF[types.Type]
 	// What is what answers, in words: "a pack".
 	What() string
 }
@@ -117,7 +120,7 @@ const ResultOfInlined = "the debug information does not say where the caller has
 
 // notDescribed is the reason for what a source does not say about one variable.
 func notDescribed(detail string) loc.Reason {
-	return loc.Reason{Code: loc.ReasonNotDescribed, Detail: detail}
+	return loc.Reason{Code: reasons.NotDescribed, Detail: detail}
 }
 
 // LowBit reports whether only bit 0 of a value counts where a body begins: that of a truth value which is no object in memory. A
@@ -126,7 +129,7 @@ func LowBit(l *loc.Location, t *types.Type) (bool, error) {
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue:
 	case loc.KindMemory:
-		if e := l.Expr; e.Op != loc.OpReg && (e.Op != loc.OpAdd || e.A.Op != loc.OpReg) {
+		if e := l.Expr; e.Op != ops.Reg && (e.Op != ops.Add || e.A.Op != ops.Reg) {
 			return false, nil // an object, not a slot
 		}
 	default:

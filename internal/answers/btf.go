@@ -14,13 +14,15 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -47,7 +49,8 @@ type kernelSymbol struct {
 type BTF struct {
 	file    *image.File
 	machine abi.Machine
-	btf     *types.BTF
+	btf     *typesource.Section
+	types   typesource.BTF[types.Type]
 	// own are the types without those of inlined functions, which btf has too.
 	own *btf.Types
 	// functions are the symbols of code by the name of their function, which clones share.
@@ -82,7 +85,8 @@ func newBTF() *BTF {
 // use makes t answer for a file. Its types are still to be given.
 func (t *BTF) use(f *image.File) {
 	t.file, t.machine = f, abi.Machine{Arch: f.Arch()}
-	t.btf = types.NewBTF(types.BTFSource{Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard})
+	t.btf = &typesource.Section{Name: ".BTF", Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard}
+	t.types = typesource.NewBTF[types.Type](t.btf)
 }
 
 // NewBTF returns what BTF says, and a file with the symbols.
@@ -155,7 +159,7 @@ type btfSite struct {
 }
 
 // Types returns the types.
-func (t *BTF) Types() *types.BTF { return t.btf }
+func (t *BTF) Types() typesource.BTF[types.Type] { return t.types }
 
 // What returns "BTF".
 func (t *BTF) What() string { return "BTF" }
@@ -444,7 +448,7 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		return v.placed(declared)
 	}
 	a := v.t.machine
-	result, err := v.t.btf.At(p.Elem)
+	result, err := v.t.types.At(p.Elem)
 	if err != nil {
 		return nil, err
 	}
@@ -460,7 +464,7 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		if d.Type == 0 && d.Name == "" && i == len(declared)-1 {
 			break // what follows in a variadic function
 		}
-		t, err := v.t.btf.At(d.Type)
+		t, err := v.t.types.At(d.Type)
 		if err != nil {
 			return nil, err
 		}
@@ -479,16 +483,16 @@ func (v btfValues) Params(Place) ([]Value, error) {
 		} else if known {
 			x.Reason = notDescribed("where a value without bytes is")
 		}
-		if x.Reason.Code != loc.ReasonNone {
+		if x.Reason.Code != reasons.None {
 			x.Loc = loc.Location{}
 		}
 	}
 	for i := range out {
 		x := &out[i]
-		if x.Loc.Kind == loc.KindNone && x.Reason.Code == loc.ReasonNone {
+		if x.Loc.Kind == loc.KindNone && x.Reason.Code == reasons.None {
 			x.Reason = notDescribed(v.s.reason)
 			if v.s.reason == "" {
-				x.Reason = loc.Reason{Code: loc.ReasonUnsupported, Detail: "how this or an earlier parameter is passed is not known"}
+				x.Reason = loc.Reason{Code: reasons.Unsupported, Detail: "how this or an earlier parameter is passed is not known"}
 			}
 		}
 	}
@@ -501,11 +505,11 @@ func (v btfValues) Result(Place) (x Value, err error) {
 	if err != nil {
 		return x, err
 	}
-	if x.Type, err = v.t.btf.At(p.Elem); err != nil || x.Type.Kind == types.Void {
+	if x.Type, err = v.t.types.At(p.Elem); err != nil || x.Type.Kind == types.Void {
 		return x, err
 	}
 	if v.s.inline {
-		x.Reason = loc.Reason{Code: loc.ReasonOptimizedOut, Detail: ResultOfInlined}
+		x.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: ResultOfInlined}
 		return x, nil
 	}
 	if v.s.reason != "" {
@@ -513,7 +517,7 @@ func (v btfValues) Result(Place) (x Value, err error) {
 		return x, nil
 	}
 	x.Loc, x.Reason, err = abi.Returned(x.Type, dw.LangC, v.t.machine)
-	if x.Reason.Code == loc.ReasonNone {
+	if x.Reason.Code == reasons.None {
 		x.Loc.Rule = rule.ABIBTF
 	}
 	return x, err

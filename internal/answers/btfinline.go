@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -25,7 +27,7 @@ func (t *BTF) readInline(f *image.File) error {
 	if err != nil || d == nil {
 		return err
 	}
-	t.btf.Section = inlineSection
+	t.btf.Name = inlineSection
 	t.btf.Types, err = btf.New(d, t.own)
 	return err
 }
@@ -112,8 +114,8 @@ func (v btfValues) placed(declared []btf.Param) (out []Value, err error) {
 		if d.Type == 0 && d.Name == "" {
 			break
 		}
-		x := Value{Name: d.Name, Entries: 1, Reason: loc.Reason{Code: loc.ReasonOptimizedOut}}
-		if x.Type, err = b.At(d.Type); err != nil {
+		x := Value{Name: d.Name, Entries: 1, Reason: loc.Reason{Code: reasons.OptimizedOut}}
+		if x.Type, err = v.t.types.At(d.Type); err != nil {
 			return nil, err
 		}
 		if i < len(ids) && ids[i] != 0 {
@@ -125,7 +127,7 @@ func (v btfValues) placed(declared []btf.Param) (out []Value, err error) {
 				return nil, b.Error(err)
 			}
 			x.Loc, x.Reason = v.t.btfLocation(&at)
-			if x.Reason.Code != loc.ReasonNone {
+			if x.Reason.Code != reasons.None {
 				x.Loc = loc.Location{}
 			} else if x.LowBit, err = LowBit(&x.Loc, x.Type); err != nil {
 				return nil, err
@@ -150,20 +152,20 @@ func (t *BTF) btfLocation(at *btf.Type) (loc.Location, loc.Reason) {
 		}
 		return uint64(values[from])
 	}
-	strange := loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf("a location with flags %#x and %d values", flags, len(values))}
+	strange := loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf("a location with flags %#x and %d values", flags, len(values))}
 	switch place := flags &^ btf.LocSigned; {
 	case len(values) == 0 || len(values) > 3:
 	case place == btf.LocConst && len(values) <= 2:
-		return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: number(0, flags&btf.LocSigned != 0)}}, loc.Reason{}
+		return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: ops.Const, K: number(0, flags&btf.LocSigned != 0)}}, loc.Reason{}
 	case place&btf.LocReg == 0:
 	case slices.Contains(values[:1], btf.FrameBase):
-		return loc.Location{}, loc.Reason{Code: loc.ReasonNoFrameInfo, Detail: "BTF does not say where the frame is"}
+		return loc.Location{}, loc.Reason{Code: reasons.NoFrameInfo, Detail: "BTF does not say where the frame is"}
 	case place == btf.LocReg && len(values) == 1:
-		return loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
+		return loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: ops.Reg, K: uint64(values[0])}}, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
 	case place == btf.LocReg && len(values) == 2:
 		return t.btfPieces(int64(at.Size), values)
 	case place == btf.LocReg|btf.LocDeref && len(values) == 1:
-		return loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(values[0])}}, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
+		return loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: ops.Reg, K: uint64(values[0])}}, eval.CheckRegister(t.machine.Arch, uint64(values[0]))
 	case place&^btf.LocDeref == btf.LocReg|btf.LocOffset && len(values) >= 2:
 		l := loc.Location{Kind: loc.KindValue, Expr: abi.Register(uint16(values[0]), number(1, true))}
 		if place&btf.LocDeref != 0 {
@@ -178,15 +180,15 @@ func (t *BTF) btfLocation(at *btf.Type) (loc.Location, loc.Reason) {
 func (t *BTF) btfPieces(left int64, registers []uint32) (l loc.Location, r loc.Reason) {
 	l.Kind = loc.KindPieces
 	for _, n := range registers {
-		if r = eval.CheckRegister(t.machine.Arch, uint64(n)); r.Code != loc.ReasonNone {
+		if r = eval.CheckRegister(t.machine.Arch, uint64(n)); r.Code != reasons.None {
 			return loc.Location{}, r
 		}
 		bytes := min(left, int64(t.machine.WordSize))
 		if bytes <= 0 {
-			return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "more registers than the parameter has bytes for"}
+			return loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "more registers than the parameter has bytes for"}
 		}
 		left -= bytes
-		l.Pieces = append(l.Pieces, loc.Piece{BitSize: 8 * uint64(bytes), Loc: loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(n)}}})
+		l.Pieces = append(l.Pieces, loc.Piece{BitSize: 8 * uint64(bytes), Loc: loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: ops.Reg, K: uint64(n)}}})
 	}
 	return l, loc.Reason{}
 }

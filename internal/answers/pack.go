@@ -6,26 +6,29 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/arch"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/btf"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
 // Pack answers from a pack.
 type Pack struct {
-	path string
-	arch *arch.Arch
-	file *packfile.File
-	btf  *types.BTF
+	path  string
+	arch  *arch.Arch
+	file  *packfile.File
+	btf   *typesource.Section
+	types typesource.BTF[types.Type]
 }
 
 // OpenPack returns what a file with a pack answers. kernelTypes, if not nil, returns the BTF of the kernel that the pack is of.
 func OpenPack(f *image.File, section []byte, kernelTypes func() ([]byte, error)) (*Pack, error) {
 	t := &Pack{path: f.Path(), arch: f.Arch()}
-	t.btf = types.NewBTF(types.BTFSource{Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard})
+	t.btf = &typesource.Section{Name: ".BTF", Errorf: errorf(f), WordSize: f.Arch().WordSize, Guard: f.Guard}
+	t.types = typesource.NewBTF[types.Type](t.btf)
 	err := f.Guard(func() (err error) {
 		if t.file, err = packfile.Open(section, f.Path()); err != nil {
 			return err
@@ -72,7 +75,7 @@ func (t *Pack) base(read func() ([]byte, error)) (*btf.Types, error) {
 }
 
 // Types returns the types.
-func (t *Pack) Types() *types.BTF { return t.btf }
+func (t *Pack) Types() typesource.BTF[types.Type] { return t.types }
 
 // What returns "a pack".
 func (t *Pack) What() string { return "a pack" }
@@ -227,7 +230,7 @@ func (p packValues) Params(here Place) ([]Value, error) {
 }
 
 func (p packValues) value(v *packfile.Value) (Value, error) {
-	t, err := p.t.btf.At(btf.ID(v.Type))
+	t, err := p.t.types.At(btf.ID(v.Type))
 	return Value{Type: t, Loc: v.Loc, Reason: v.Reason, Entries: v.Entries, LowBit: v.LowBit}, err
 }
 

@@ -6,8 +6,10 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -22,7 +24,7 @@ type Options struct {
 type argument struct {
 	*prologue.Arg
 	variable *dwarfloc.Variable
-	want     probe.TypeSpec
+	want     syntax.TypeSpec
 }
 
 // Set makes arg the argument that fetches a variable: as many bytes as the variable's type
@@ -32,12 +34,12 @@ type argument struct {
 //
 // It returns the argument's variable. If the variable's type does not allow want, that
 // is a copy of v with a reason; v is not changed.
-func Set(arg *prologue.Arg, name string, v *dwarfloc.Variable, want probe.TypeSpec, o Options) *dwarfloc.Variable {
+func Set(arg *prologue.Arg, name string, v *dwarfloc.Variable, want syntax.TypeSpec, o Options) *dwarfloc.Variable {
 	*arg = prologue.Arg{}
 	arg.Name, arg.Loc, arg.Reason = name, v.Loc, v.Reason
 	a := argument{Arg: arg, variable: v, want: want}
 	if err := a.shape(&o); err != nil {
-		a.lose(loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()})
+		a.lose(loc.Reason{Code: reasons.Damaged, Detail: err.Error()})
 	}
 	return a.variable
 }
@@ -65,8 +67,8 @@ func (a *argument) lose(r loc.Reason) {
 
 // mismatch records that the variable's type does not allow the definition's.
 func (a *argument) mismatch(format string, args ...any) {
-	if !a.variable.Reason.Code.Mistaken() {
-		a.lose(loc.Reason{Code: loc.ReasonTypeMismatch, Detail: fmt.Sprintf(format, args...)})
+	if !reasons.Mistaken(a.variable.Reason.Code) {
+		a.lose(loc.Reason{Code: reasons.TypeMismatch, Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -81,25 +83,25 @@ func (a *argument) shape(o *Options) error {
 		return err
 	}
 	a.Size, a.Signed, a.LowBit = int(max(bytes, 0)), t.Signed, a.variable.LowBit
-	if a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBool {
+	if a.want.Kind != syntax.TypeNone && a.want.Kind != syntax.TypeBool {
 		a.LowBit = false // the definition asks for the bits as they are
 	}
 	if a.variable.Elements.Kind != loc.KindNone {
 		return a.elements(t, o)
 	}
 	switch want := &a.want; {
-	case want.Kind == probe.TypeBytes && want.Count == 0:
+	case want.Kind == syntax.TypeBytes && want.Count == 0:
 		if a.Kind, a.Signed = prologue.KindObject, false; a.Size <= 0 {
 			a.mismatch("the size of %q, which is %v, is not known: hex[COUNT] says how many bytes there are", a.Name, a.variable.Type)
 		}
 		return nil
-	case want.Kind == probe.TypeString, want.Kind == probe.TypeUString:
+	case want.Kind == syntax.TypeString, want.Kind == syntax.TypeUString:
 		return a.str(t, o)
 	case want.Count > 0:
 		a.array(t)
-	case want.Kind == probe.TypeBitfield:
+	case want.Kind == syntax.TypeBitfield:
 		a.bitField(t)
-	case want.Kind != probe.TypeNone:
+	case want.Kind != syntax.TypeNone:
 		a.number()
 	case o.Convention != prologue.ConventionRegisters && a.Size > 0 && (a.Size > 8 || aggregate(t)):
 		a.Kind = prologue.KindObject
@@ -149,11 +151,11 @@ func aggregate(t *types.Type) bool {
 
 // ElementBits returns the size in bits of one element of a definition's type, or 0 if the
 // variable's own size applies.
-func ElementBits(t probe.TypeSpec) int {
+func ElementBits(t syntax.TypeSpec) int {
 	switch t.Kind {
-	case probe.TypeChar, probe.TypeBool, probe.TypeBytes:
+	case syntax.TypeChar, syntax.TypeBool, syntax.TypeBytes:
 		return 8
-	case probe.TypeSymbol:
+	case syntax.TypeSymbol:
 		return 64
 	}
 	return t.Bits
@@ -163,11 +165,11 @@ func ElementBits(t probe.TypeSpec) int {
 func (a *argument) number() {
 	bytes := ElementBits(a.want) / 8
 	if bytes == 0 {
-		a.Signed = a.want.Kind == probe.TypeSigned
+		a.Signed = a.want.Kind == syntax.TypeSigned
 		return
 	}
 	if bytes <= a.Size || a.Size == 0 {
-		a.Size, a.Signed = bytes, a.want.Kind == probe.TypeSigned
+		a.Size, a.Signed = bytes, a.want.Kind == syntax.TypeSigned
 	}
 }
 
@@ -179,7 +181,7 @@ func character(t *types.Type) bool {
 // str makes the argument a string: its variable must be an array, or point to one.
 func (a *argument) str(t *types.Type, o *Options) error {
 	a.Kind = prologue.KindString
-	if a.want.Kind == probe.TypeUString {
+	if a.want.Kind == syntax.TypeUString {
 		a.Kind = prologue.KindUserString
 	}
 	a.MaxBytes = o.StringBytes
@@ -260,12 +262,12 @@ func (a *argument) follow() {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		l.Expr = v.Loc.Expr
 	case loc.KindMemory:
-		l.Expr = &loc.Expr{Op: loc.OpDeref, Size: pointerSize(v.Type), A: v.Loc.Expr}
+		l.Expr = &loc.Expr{Op: ops.Deref, Size: pointerSize(v.Type), A: v.Loc.Expr}
 	default:
 		// A variable without a location, or an implicit pointer, already has a reason. A
 		// pointer in pieces must not be mistaken for what it points to.
 		if v.Located() {
-			a.lose(loc.Reason{Code: loc.ReasonUnsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
+			a.lose(loc.Reason{Code: reasons.Unsupported, Detail: "a pointer that is " + v.Loc.Kind.String()})
 		}
 		return
 	}
@@ -301,7 +303,7 @@ func (a *argument) bitField(t *types.Type) {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		e = at.Expr
 	case loc.KindMemory:
-		e = &loc.Expr{Op: loc.OpDeref, Size: uint8(whole), A: at.Expr}
+		e = &loc.Expr{Op: ops.Deref, Size: uint8(whole), A: at.Expr}
 	case loc.KindNone, loc.KindImplicitPointer:
 		return
 	default:
@@ -309,10 +311,10 @@ func (a *argument) bitField(t *types.Type) {
 		return
 	}
 	if a.want.Offset > 0 {
-		e = &loc.Expr{Op: loc.OpShr, A: e, B: &loc.Expr{Op: loc.OpConst, K: uint64(a.want.Offset)}}
+		e = &loc.Expr{Op: ops.Shr, A: e, B: &loc.Expr{Op: ops.Const, K: uint64(a.want.Offset)}}
 	}
 	if a.want.Bits < 64 {
-		e = &loc.Expr{Op: loc.OpAnd, A: e, B: &loc.Expr{Op: loc.OpConst, K: 1<<a.want.Bits - 1}}
+		e = &loc.Expr{Op: ops.And, A: e, B: &loc.Expr{Op: ops.Const, K: 1<<a.want.Bits - 1}}
 	}
 	a.Loc = loc.Location{Kind: loc.KindValue, Rule: at.Rule, Expr: e}
 }

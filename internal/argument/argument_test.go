@@ -8,15 +8,15 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // TestSet: the variable that is given stays as it is.
 func TestSet(t *testing.T) {
-	for _, kind := range []probe.TypeSpec{{Kind: probe.TypeString}, {Kind: probe.TypeUnsigned, Bits: 64, Count: 9}, {Kind: probe.TypeBitfield, Bits: 3, Container: 64}} {
+	for _, kind := range []syntax.TypeSpec{{Kind: syntax.TypeString}, {Kind: syntax.TypeUnsigned, Bits: 64, Count: 9}, {Kind: syntax.TypeBitfield, Bits: 3, Container: 64}} {
 		img := testenv.Fixture(t, "run-gcc12-O2-dwarf5.exe")
 		sites, err := img.Sites(t.Context(), dwarfloc.Name("words"))
 		if err != nil {
@@ -29,7 +29,7 @@ func TestSet(t *testing.T) {
 		before := v.Loc.Text(img.Arch())
 		var a prologue.Arg
 		own := argument.Set(&a, "e", v, kind, argument.Options{StringBytes: 64})
-		if a.Reason.Code != loc.ReasonTypeMismatch || own.Reason != a.Reason {
+		if a.Reason.Code != reasons.TypeMismatch || own.Reason != a.Reason {
 			t.Errorf("%v: the argument's reason is %v, its variable's %v", kind, a.Reason, own.Reason)
 		}
 		if !v.Located() || v.Loc.Text(img.Arch()) != before {
@@ -83,10 +83,10 @@ int main(void) { take(&v, v, s, w, &r); return 0; }
 		}
 		o := argument.Options{Convention: prologue.ConventionRecord, StringBytes: 64}
 		var a prologue.Arg
-		if argument.Set(&a, c.name, v, probe.TypeSpec{Kind: probe.TypeString}, o); a.Reason.Detail != c.want {
+		if argument.Set(&a, c.name, v, syntax.TypeSpec{Kind: syntax.TypeString}, o); a.Reason.Detail != c.want {
 			t.Errorf("%s as a string: %v, want %q", c.name, a.Reason, c.want)
 		}
-		if argument.Set(&a, c.name, v, probe.TypeSpec{}, o); a.Kind != c.plain || a.Reason.Code != loc.ReasonNone {
+		if argument.Set(&a, c.name, v, syntax.TypeSpec{}, o); a.Kind != c.plain || a.Reason.Code != reasons.None {
 			t.Errorf("%s: kind %v, %v; want %v", c.name, a.Kind, a.Reason, c.plain)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -71,14 +71,14 @@ func (a *argument) elements(t *types.Type, o *Options) error {
 	v := a.variable
 	a.Length, a.MaxBytes, a.Signed = v.Elements, o.StringBytes, false
 	switch {
-	case a.want.Kind == probe.TypeString || a.want.Kind == probe.TypeUString:
+	case a.want.Kind == syntax.TypeString || a.want.Kind == syntax.TypeUString:
 		if !character(t) && t.Kind != types.Void {
 			a.mismatch("%q is elements of %v, and a string has characters", a.Name, v.Type)
 		}
-		if a.Kind, a.Size = prologue.KindString, 0; a.want.Kind == probe.TypeUString {
+		if a.Kind, a.Size = prologue.KindString, 0; a.want.Kind == syntax.TypeUString {
 			a.Kind = prologue.KindUserString
 		}
-	case a.want.Kind != probe.TypeNone && a.want.Kind != probe.TypeBytes:
+	case a.want.Kind != syntax.TypeNone && a.want.Kind != syntax.TypeBytes:
 		a.mismatch("elements of an array have their own type, or string or hex, not %v", a.want)
 	case a.Size <= 0 || a.Size > a.MaxBytes:
 		a.mismatch("there is no room for elements of %d bytes", a.Size)

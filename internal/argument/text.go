@@ -5,8 +5,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -76,7 +76,7 @@ func (a *argument) countedOrPointed(t *types.Type) (ok bool, err error) {
 	if err != nil || !isRecord(el) {
 		return false, err
 	}
-	object, err := compute.Follow(a.variable, []probe.Step{{Kind: probe.StepIndex}})
+	object, err := compute.Follow(a.variable, []syntax.Step{{Kind: syntax.StepIndex}})
 	if err != nil || object.Wrong != nil {
 		return false, err
 	}
@@ -88,10 +88,10 @@ func (a *argument) countedOrPointed(t *types.Type) (ok bool, err error) {
 	return ok, err
 }
 
-func steps(members []string) []probe.Step {
-	out := make([]probe.Step, len(members))
+func steps(members []string) []syntax.Step {
+	out := make([]syntax.Step, len(members))
 	for i, m := range members {
-		out[i] = probe.Step{Kind: probe.StepDot, Member: m}
+		out[i] = syntax.Step{Kind: syntax.StepDot, Member: m}
 	}
 	return out
 }

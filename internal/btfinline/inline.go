@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -45,7 +46,7 @@ func AgreeInline(ctx context.Context, btf, dwarf *dwarfloc.Image) (*Agreement, e
 			a.OnlyBTF++
 		}
 	}
-	l, err := dwarf.List(ctx, nil, nil)
+	l, err := inside.List(dwarf, ctx, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -84,9 +85,9 @@ func TestAgreeInline(t *testing.T) {
 				want.Neither++
 			case v.Loc.Kind == loc.KindRegister:
 				id = w.add(0, 20<<24|1, 8, 8, uint32(e.K))
-			case v.Loc.Kind == loc.KindConstant && e.Op == loc.OpConst:
+			case v.Loc.Kind == loc.KindConstant && e.Op == ops.Const:
 				id = w.add(0, 20<<24|2, 8, 2, uint32(e.K), uint32(e.K>>32))
-			case v.Loc.Kind == loc.KindMemory && e.Op == loc.OpAdd && e.A.Op == loc.OpReg:
+			case v.Loc.Kind == loc.KindMemory && e.Op == ops.Add && e.A.Op == ops.Reg:
 				id = w.add(0, 20<<24|2, 8, 8|0x10|0x20, uint32(e.A.K), uint32(e.B.K))
 			default:
 				want.ByDWARF++ // arithmetic, addresses, several registers

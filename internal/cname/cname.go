@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
 // reserved are C's keywords, which a variable of another language may be named: those of C23 too, those

@@ -10,7 +10,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -111,7 +113,7 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 	if p.Function == "" || p.HasLine || p.Lazy != "" || p.Offset != 0 || p.Return || p.Exit {
 		point := *def
 		point.Args = nil
-		all, err := plan.New(ctx, img, &point, plan.Options{Ways: plan.WaysEntry})
+		all, err := plan.New(ctx, img, &point, plan.Options{EntryOnly: true})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,8 +132,8 @@ func sitesOf(ctx context.Context, img *dwarfloc.Image, text string) (at []*dwarf
 			return nil, nil, err
 		}
 		var mu sync.Mutex
-		err = l.Each(ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *dwarfloc.Ways) error {
-			c, err := s.Clone()
+		err = inside.EachOf(l, ctx, 0, min(l.Len(), maxSites), false, func(_, _ int, s *dwarfloc.Site, _ *body.Ways) error {
+			c, err := inside.Clone(s)
 			mu.Lock()
 			defer mu.Unlock()
 			at = append(at, c)
@@ -168,13 +170,13 @@ var errEnough = errors.New("enough sites")
 // someSites returns some of the sites of a function.
 func someSites(ctx context.Context, img *dwarfloc.Image, name string) (at []*dwarfloc.Site, err error) {
 	var mu sync.Mutex
-	err = img.EachSite(ctx, dwarfloc.Name(name), func(_ int, s *dwarfloc.Site) error {
+	err = img.EachSite(ctx, dwarfloc.Name(name), func(_ int, r dwarfloc.SiteRef) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(at) >= maxSites {
 			return errEnough
 		}
-		c, err := s.Clone()
+		c, err := r.Site()
 		if err == nil {
 			at = append(at, c)
 		}

@@ -2,8 +2,10 @@ package compute
 
 import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -11,12 +13,12 @@ import (
 // called.
 
 // pointee resolves *A.
-func (c *computation) pointee(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) pointee(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := c.resolve(e.A)
 	if err != nil {
 		return nil, err
 	}
-	out, err := follow(c.s, v, []probe.Step{{Kind: probe.StepIndex, Pos: e.Pos}})
+	out, err := follow(c.s, v, []syntax.Step{{Kind: syntax.StepIndex, Pos: e.Pos}})
 	if err == nil && out.Wrong != nil {
 		wrong := Wrong(out)
 		wrong.Expr = e
@@ -26,7 +28,7 @@ func (c *computation) pointee(e *probe.Expr) (*dwarfloc.Variable, error) {
 }
 
 // address resolves &A.
-func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) address(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := c.resolve(e.A)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
 	}
 	n := number{size: c.s.Image.Arch().WordSize, to: v.Type, reason: v.Reason}
 	switch {
-	case n.reason.Code != loc.ReasonNone:
+	case n.reason.Code != reasons.None:
 	case v.Loc.Kind == loc.KindMemory:
 		n.e = v.Loc.Expr
 	default:
@@ -47,12 +49,12 @@ func (c *computation) address(e *probe.Expr) (*dwarfloc.Variable, error) {
 
 // cast resolves (TYPE)A. As in C, what is cast is A with its path; but where A has no members at all,
 // as a void * or a number, it is A, and the path is that of the result.
-func (c *computation) cast(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) cast(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	t, err := typeNamed(c.s, &e.Type)
 	if err != nil {
 		return nil, err
 	}
-	a, path := e.A, []probe.Step(nil)
+	a, path := e.A, []syntax.Step(nil)
 	if len(a.Path) > 0 {
 		bare := *a
 		bare.Path = nil
@@ -60,7 +62,7 @@ func (c *computation) cast(e *probe.Expr) (*dwarfloc.Variable, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !v.Reason.Code.Mistaken() {
+		if !reasons.Mistaken(v.Reason.Code) {
 			if none, err := hasNoParts(v.Type); err != nil {
 				return nil, err
 			} else if none {
@@ -100,7 +102,7 @@ func hasNoParts(t *types.Type) (bool, error) {
 	return false, nil
 }
 
-func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variable, error) {
+func (c *computation) castTo(e, a *syntax.Expr, t *types.Type) (*dwarfloc.Variable, error) {
 	r, err := t.Resolve()
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variabl
 	default:
 		return nil, wrongAt(e, "nothing is cast to %v: it is no number and no pointer", t)
 	}
-	if r.Kind == types.Pointer && a.Kind != probe.KindNumber {
+	if r.Kind == types.Pointer && a.Kind != syntax.KindNumber {
 		// A pointer that was optimized away still has its object.
 		v, err := c.resolve(a)
 		if err != nil {
@@ -136,7 +138,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variabl
 	if err != nil {
 		return nil, err
 	}
-	if n.reason.Code != loc.ReasonNone {
+	if n.reason.Code != reasons.None {
 		return c.variable(e, t, loc.Location{}, n.reason), nil
 	}
 	size := int(r.Size)
@@ -151,7 +153,7 @@ func (c *computation) castTo(e, a *probe.Expr, t *types.Type) (*dwarfloc.Variabl
 }
 
 // containerOf resolves container_of(A, TYPE, MEMBER).
-func (c *computation) containerOf(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) containerOf(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	t, err := typeNamed(c.s, &e.Type)
 	if err != nil {
 		return nil, err
@@ -170,14 +172,14 @@ func (c *computation) containerOf(e *probe.Expr) (*dwarfloc.Variable, error) {
 	}
 	if m.Wrong != nil {
 		wrong := Wrong(m)
-		wrong.Expr = &probe.Expr{Path: e.Member}
+		wrong.Expr = &syntax.Expr{Path: e.Member}
 		return nil, wrong
 	}
-	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != loc.OpConst {
+	if m.Bits != 0 || m.Loc.Kind != loc.KindMemory || m.Loc.Expr.Op != ops.Const {
 		return nil, wrongAt(e, "%s is no part of %v with a fixed place", m.Name, t)
 	}
-	if n.reason.Code == loc.ReasonNone {
-		n.e = c.ev.Binary(loc.OpSub, n.e, m.Loc.Expr)
+	if n.reason.Code == reasons.None {
+		n.e = c.ev.Binary(ops.Sub, n.e, m.Loc.Expr)
 	}
 	n.to, n.size, n.signed = t, c.s.Image.Arch().WordSize, false
 	return c.value(e, &n), nil

@@ -7,8 +7,11 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -27,25 +30,25 @@ type number struct {
 }
 
 // computed resolves an expression that is computed from others, without its path.
-func computed(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+func computed(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	c := computation{s: s, ev: builder(s)}
 	v, err := c.root(e)
 	if v != nil && !inner(v) {
 		v.OfFunction = c.inner
 	}
-	if v != nil && v.Located() && v.Loc.Doubt == loc.ReasonNone {
+	if v != nil && v.Located() && v.Loc.Doubt == reasons.None {
 		v.Loc.Doubt = c.doubt
 	}
 	if wrong, is := err.(*Mismatch); is {
 		if wrong.Expr == nil {
 			wrong.Expr = e
 		}
-		code := loc.ReasonTypeMismatch
+		code := reasons.TypeMismatch
 		switch {
 		case wrong.unknown:
-			code = loc.ReasonNoSuchVariable
+			code = reasons.NoSuchVariable
 		case wrong.Members != nil:
-			code = loc.ReasonNoSuchMember
+			code = reasons.NoSuchMember
 		}
 		return &dwarfloc.Variable{Name: e.String(), Role: dwarfloc.RoleGiven, Type: types.VoidType, Wrong: wrong, Reason: loc.Reason{Code: code, Detail: wrong.Msg}}, nil
 	}
@@ -61,55 +64,55 @@ type computation struct {
 }
 
 // wrongAt is wrong for an operand.
-func wrongAt(e *probe.Expr, format string, args ...any) error {
+func wrongAt(e *syntax.Expr, format string, args ...any) error {
 	err := wrong(format, args...).(*Mismatch)
 	err.Expr = e
 	return err
 }
 
 // variable returns a result.
-func (c *computation) variable(e *probe.Expr, t *types.Type, l loc.Location, r loc.Reason) *dwarfloc.Variable {
+func (c *computation) variable(e *syntax.Expr, t *types.Type, l loc.Location, r loc.Reason) *dwarfloc.Variable {
 	v := given(c.s, e.String(), l, r)
 	v.Type = t
 	return v
 }
 
-func (c *computation) value(e *probe.Expr, n *number) *dwarfloc.Variable {
+func (c *computation) value(e *syntax.Expr, n *number) *dwarfloc.Variable {
 	t := numberType(n.size, n.signed)
 	if n.to != nil {
 		t = types.PointerTo(n.to, n.size)
 	}
-	if n.reason.Code != loc.ReasonNone {
+	if n.reason.Code != reasons.None {
 		return c.variable(e, t, loc.Location{}, n.reason)
 	}
 	return c.variable(e, t, c.ev.Value(n.e), loc.Reason{})
 }
 
 // root computes an expression without its path.
-func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) root(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	switch e.Kind {
-	case probe.KindUnary:
+	case syntax.KindUnary:
 		switch e.Name {
 		case "*":
 			return c.pointee(e)
 		case "&":
 			return c.address(e)
 		}
-	case probe.KindCast:
+	case syntax.KindCast:
 		return c.cast(e)
-	case probe.KindContainerOf:
+	case syntax.KindContainerOf:
 		return c.containerOf(e)
-	case probe.KindOffset:
+	case syntax.KindOffset:
 		n, err := c.number(e.A)
 		if err != nil {
 			return nil, err
 		}
 		l := loc.Location{}
-		if n.reason.Code == loc.ReasonNone {
-			l = loc.Location{Kind: loc.KindMemory, Expr: c.ev.Binary(loc.OpAdd, n.e, c.ev.Const(e.Number))}
+		if n.reason.Code == reasons.None {
+			l = loc.Location{Kind: loc.KindMemory, Expr: c.ev.Binary(ops.Add, n.e, c.ev.Const(e.Number))}
 		}
 		return c.variable(e, types.WordType, l, n.reason), nil
-	case probe.KindString:
+	case syntax.KindString:
 		return nil, wrongAt(e, "a string can only be compared (==, !=, ~)")
 	}
 	n, err := c.compute(e)
@@ -120,14 +123,14 @@ func (c *computation) root(e *probe.Expr) (*dwarfloc.Variable, error) {
 }
 
 // resolve resolves an operand. What the types do not allow is an error here.
-func (c *computation) resolve(e *probe.Expr) (*dwarfloc.Variable, error) {
+func (c *computation) resolve(e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := Resolve(c.s, e)
 	if err != nil {
 		return nil, err
 	}
 	c.inner = c.inner || inner(v)
 	c.doubt = cmp.Or(c.doubt, v.Loc.Doubt)
-	if !v.Reason.Code.Mistaken() {
+	if !reasons.Mistaken(v.Reason.Code) {
 		return v, nil
 	}
 	if wrong := Wrong(v); wrong != nil {
@@ -137,21 +140,21 @@ func (c *computation) resolve(e *probe.Expr) (*dwarfloc.Variable, error) {
 		}
 		return nil, &w
 	}
-	return nil, &Mismatch{Expr: e, Msg: v.Reason.String(), unknown: v.Reason.Code == loc.ReasonNoSuchVariable}
+	return nil, &Mismatch{Expr: e, Msg: v.Reason.String(), unknown: v.Reason.Code == reasons.NoSuchVariable}
 }
 
 // number resolves an operand that is a number or an address.
-func (c *computation) number(e *probe.Expr) (n number, err error) {
+func (c *computation) number(e *syntax.Expr) (n number, err error) {
 	if len(e.Path) == 0 {
 		switch e.Kind {
-		case probe.KindNumber, probe.KindSizeof, probe.KindBinary, probe.KindTask:
+		case syntax.KindNumber, syntax.KindSizeof, syntax.KindBinary, syntax.KindTask:
 			return c.compute(e)
-		case probe.KindUnary:
+		case syntax.KindUnary:
 			if e.Name != "*" && e.Name != "&" {
 				return c.compute(e)
 			}
-		case probe.KindVariable:
-			if k, found, err := c.s.Enumerator(e.Name); found || err != nil {
+		case syntax.KindVariable:
+			if k, found, err := inside.Enumerator(c.s, e.Name); found || err != nil {
 				return c.constant(k), err
 			}
 		}
@@ -174,7 +177,7 @@ func (c *computation) constant(k int64) number {
 
 // literal returns a number in a definition, of the first type that can have it: int, unsigned int if it
 // is hexadecimal, long, unsigned long (ISO C11 6.4.4.1).
-func (c *computation) literal(e *probe.Expr) number {
+func (c *computation) literal(e *syntax.Expr) number {
 	n := c.constant(int64(e.Number))
 	switch hex := strings.HasPrefix(e.Name, "0x"); {
 	case int64(e.Number) < 0:
@@ -186,7 +189,7 @@ func (c *computation) literal(e *probe.Expr) number {
 }
 
 // numberOf returns the number that a variable is.
-func (c *computation) numberOf(e *probe.Expr, v *dwarfloc.Variable) (n number, err error) {
+func (c *computation) numberOf(e *syntax.Expr, v *dwarfloc.Variable) (n number, err error) {
 	t, err := v.Type.Resolve()
 	if err != nil {
 		return n, err
@@ -207,7 +210,7 @@ func (c *computation) numberOf(e *probe.Expr, v *dwarfloc.Variable) (n number, e
 		}
 		n.size = c.s.Image.Arch().WordSize
 		switch {
-		case n.reason.Code != loc.ReasonNone:
+		case n.reason.Code != reasons.None:
 		case v.Loc.Kind == loc.KindMemory:
 			n.e = v.Loc.Expr
 		default:
@@ -220,23 +223,23 @@ func (c *computation) numberOf(e *probe.Expr, v *dwarfloc.Variable) (n number, e
 	if n.size <= 0 || n.size > 8 {
 		return n, wrongAt(e, "%v is no number of up to 8 bytes", v.Type)
 	}
-	if n.reason.Code != loc.ReasonNone {
+	if n.reason.Code != reasons.None {
 		return c.promote(n), nil
 	}
 	if v.Loc.Kind == loc.KindImplicitPointer {
-		n.reason = loc.Reason{Code: loc.ReasonImplicitPointer}
+		n.reason = loc.Reason{Code: reasons.ImplicitPointer}
 		return n, nil
 	}
 	bits, r := c.ev.Bits(&v.Loc, 0, 8*uint64(n.size))
-	if n.reason = r; r.Code != loc.ReasonNone {
+	if n.reason = r; r.Code != reasons.None {
 		return c.promote(n), nil
 	}
-	if bits.Op == loc.OpZExt && int(bits.Size) == n.size && n.signed {
+	if bits.Op == ops.ZExt && int(bits.Size) == n.size && n.signed {
 		bits = bits.A // without the extension that Bits has added
 	}
 	n.e = c.ev.Extend(bits, n.size, n.signed)
 	if v.LowBit {
-		n.e = c.ev.Binary(loc.OpAnd, n.e, c.ev.Const(1))
+		n.e = c.ev.Binary(ops.And, n.e, c.ev.Const(1))
 	}
 	return c.promote(n), nil
 }
@@ -251,7 +254,7 @@ func (c *computation) promote(n number) number {
 
 // fault returns an expression that faults: what is missing where && or || need it.
 func (c *computation) fault() *loc.Expr {
-	return c.ev.Binary(loc.OpUDiv, c.ev.Const(1), c.ev.Const(0))
+	return c.ev.Binary(ops.UDiv, c.ev.Const(1), c.ev.Const(0))
 }
 
 // truth returns whether a number is not 0.
@@ -262,7 +265,7 @@ func (c *computation) truth(n *number) *loc.Expr {
 	if eval.Comparison(n.e.Op) {
 		return n.e
 	}
-	return c.ev.Binary(loc.OpNe, n.e, c.ev.Const(0))
+	return c.ev.Binary(ops.Ne, n.e, c.ev.Const(0))
 }
 
 // operators are C's, with the operation for signed and for unsigned operands.
@@ -270,33 +273,33 @@ var operators = map[string]struct {
 	signed, unsigned loc.Op
 	compares, shifts bool
 }{
-	"+": {loc.OpAdd, loc.OpAdd, false, false}, "-": {loc.OpSub, loc.OpSub, false, false}, "*": {loc.OpMul, loc.OpMul, false, false},
-	"/": {loc.OpDiv, loc.OpUDiv, false, false}, "%": {loc.OpMod, loc.OpUMod, false, false},
-	"&": {loc.OpAnd, loc.OpAnd, false, false}, "|": {loc.OpOr, loc.OpOr, false, false}, "^": {loc.OpXor, loc.OpXor, false, false},
-	"<<": {loc.OpShl, loc.OpShl, false, true}, ">>": {loc.OpShra, loc.OpShr, false, true},
-	"==": {loc.OpEq, loc.OpEq, true, false}, "!=": {loc.OpNe, loc.OpNe, true, false},
-	"<": {loc.OpLt, loc.OpULt, true, false}, "<=": {loc.OpLe, loc.OpULe, true, false},
-	">": {loc.OpGt, loc.OpUGt, true, false}, ">=": {loc.OpGe, loc.OpUGe, true, false},
+	"+": {ops.Add, ops.Add, false, false}, "-": {ops.Sub, ops.Sub, false, false}, "*": {ops.Mul, ops.Mul, false, false},
+	"/": {ops.Div, ops.UDiv, false, false}, "%": {ops.Mod, ops.UMod, false, false},
+	"&": {ops.And, ops.And, false, false}, "|": {ops.Or, ops.Or, false, false}, "^": {ops.Xor, ops.Xor, false, false},
+	"<<": {ops.Shl, ops.Shl, false, true}, ">>": {ops.Shra, ops.Shr, false, true},
+	"==": {ops.Eq, ops.Eq, true, false}, "!=": {ops.Ne, ops.Ne, true, false},
+	"<": {ops.Lt, ops.ULt, true, false}, "<=": {ops.Le, ops.ULe, true, false},
+	">": {ops.Gt, ops.UGt, true, false}, ">=": {ops.Ge, ops.UGe, true, false},
 }
 
 // tasks are the numbers of KindTask.
 var tasks = map[string]struct {
-	task loc.Task
+	task ops.TaskNumber
 	size int
 }{
-	"pid": {loc.TaskPID, 4}, "tid": {loc.TaskTID, 4}, "uid": {loc.TaskUID, 4}, "gid": {loc.TaskGID, 4}, "cpu": {loc.TaskCPU, 4},
-	"cgroup": {loc.TaskCgroup, 8}, "time": {loc.TaskTime, 8},
+	"pid": {ops.TaskPID, 4}, "tid": {ops.TaskTID, 4}, "uid": {ops.TaskUID, 4}, "gid": {ops.TaskGID, 4}, "cpu": {ops.TaskCPU, 4},
+	"cgroup": {ops.TaskCgroup, 8}, "time": {ops.TaskTime, 8},
 }
 
 // compute computes a number.
-func (c *computation) compute(e *probe.Expr) (n number, err error) {
+func (c *computation) compute(e *syntax.Expr) (n number, err error) {
 	switch e.Kind {
-	case probe.KindNumber:
+	case syntax.KindNumber:
 		return c.literal(e), nil
-	case probe.KindTask:
+	case syntax.KindTask:
 		t := tasks[e.Name]
 		return number{e: c.ev.Task(t.task), size: t.size}, nil
-	case probe.KindSizeof:
+	case syntax.KindSizeof:
 		t, err := typeNamed(c.s, &e.Type)
 		if err != nil {
 			return n, err
@@ -309,7 +312,7 @@ func (c *computation) compute(e *probe.Expr) (n number, err error) {
 			return n, wrongAt(e, "the size of %v is not known", t)
 		}
 		return number{e: c.ev.Const(uint64(size)), size: 8}, nil
-	case probe.KindUnary:
+	case syntax.KindUnary:
 		if n, err = c.number(e.A); err != nil {
 			return n, err
 		}
@@ -350,14 +353,14 @@ func (c *computation) unary(op string, n number) number {
 		case eval.Comparison(n.e.Op):
 			n.e = c.ev.Binary(eval.Inverse(n.e.Op), n.e.A, n.e.B)
 		default:
-			n.e = c.ev.Binary(loc.OpEq, n.e, c.ev.Const(0))
+			n.e = c.ev.Binary(ops.Eq, n.e, c.ev.Const(0))
 		}
 		return number{e: n.e, size: 4, signed: true, reason: n.reason}
 	}
 	if n.e != nil {
-		which := loc.OpNeg
+		which := ops.Neg
 		if op == "~" {
-			which = loc.OpNot
+			which = ops.Not
 		}
 		n.e = c.ev.Extend(c.ev.Unary(which, n.e), n.size, n.signed)
 	}
@@ -366,7 +369,7 @@ func (c *computation) unary(op string, n number) number {
 }
 
 // binary computes an operation with two numbers, or with addresses.
-func (c *computation) binary(e *probe.Expr, a, b number) (n number, err error) {
+func (c *computation) binary(e *syntax.Expr, a, b number) (n number, err error) {
 	op := operators[e.Name]
 	scale := int64(1)
 	switch {
@@ -401,7 +404,7 @@ func (c *computation) binary(e *probe.Expr, a, b number) (n number, err error) {
 		}
 	}
 	for _, x := range []*number{&a, &b} {
-		if x.reason.Code != loc.ReasonNone && n.reason.Code == loc.ReasonNone {
+		if x.reason.Code != reasons.None && n.reason.Code == reasons.None {
 			n.reason = x.reason
 		}
 	}
@@ -409,17 +412,17 @@ func (c *computation) binary(e *probe.Expr, a, b number) (n number, err error) {
 	if n.signed {
 		which = op.signed
 	}
-	if n.reason.Code == loc.ReasonNone {
+	if n.reason.Code == reasons.None {
 		x, y := a.e, b.e
 		if !op.shifts {
 			x, y = c.convert(&a, &n), c.convert(&b, &n)
 		}
 		if n.to != nil && scale != 1 {
-			y = c.ev.Binary(loc.OpMul, y, c.ev.Const(uint64(scale)))
+			y = c.ev.Binary(ops.Mul, y, c.ev.Const(uint64(scale)))
 		}
 		n.e = c.ev.Binary(which, x, y)
 		if a.to != nil && b.to != nil && e.Name == "-" {
-			n.e, n.signed = c.ev.Binary(loc.OpDiv, n.e, c.ev.Const(uint64(scale))), true
+			n.e, n.signed = c.ev.Binary(ops.Div, n.e, c.ev.Const(uint64(scale))), true
 		}
 		if !op.compares {
 			n.e = c.ev.Extend(n.e, n.size, n.signed)
@@ -440,7 +443,7 @@ func (c *computation) convert(from, to *number) *loc.Expr {
 }
 
 // elementSize returns by how many bytes an address changes when 1 is added.
-func elementSize(e *probe.Expr, t *types.Type) (int64, error) {
+func elementSize(e *syntax.Expr, t *types.Type) (int64, error) {
 	size, err := t.ByteSize()
 	if err != nil {
 		return 0, err

@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -18,7 +20,7 @@ import (
 type Mismatch struct {
 	// Expr is the part of the definition's expression whose path has the step; nil for the
 	// expression itself.
-	Expr     *probe.Expr
+	Expr     *syntax.Expr
 	Step     int      // index in the path
 	Msg      string   // what is wrong
 	Members  []string // members that the type does have
@@ -43,8 +45,8 @@ func Wrong(v *dwarfloc.Variable) *Mismatch {
 }
 
 // Follow returns what a path leads to from a variable, as Resolve does.
-func Follow(v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error) {
-	if v.Site == nil || v.Reason.Code.Mistaken() {
+func Follow(v *dwarfloc.Variable, path []syntax.Step) (*dwarfloc.Variable, error) {
+	if v.Site == nil || reasons.Mistaken(v.Reason.Code) {
 		return v, nil
 	}
 	return follow(v.Site, v, path)
@@ -52,7 +54,7 @@ func Follow(v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error)
 
 // follow returns what a path leads to from a variable, as a variable: it has the last
 // member's or element's type, and its location at the site.
-func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []probe.Step) (*dwarfloc.Variable, error) {
+func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []syntax.Step) (*dwarfloc.Variable, error) {
 	out := new(dwarfloc.Variable)
 	*out = *v
 	out.Loc, out.Reason = loc.Location{}, loc.Reason{}
@@ -66,16 +68,16 @@ func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []probe.Step) (*dwarflo
 			if wrong.Expr == nil {
 				wrong.Step = i
 			}
-			code := loc.ReasonTypeMismatch
+			code := reasons.TypeMismatch
 			if wrong.Members != nil {
-				code = loc.ReasonNoSuchMember
+				code = reasons.NoSuchMember
 			}
 			out.Wrong, out.Type, out.Reason = wrong, o.t, loc.Reason{Code: code, Detail: wrong.Msg}
 			return out, nil
 		}
 		var damage *image.FormatError
 		if errors.As(err, &damage) {
-			out.Reason = loc.Reason{Code: loc.ReasonDamaged, Detail: err.Error()}
+			out.Reason = loc.Reason{Code: reasons.Damaged, Detail: err.Error()}
 			return out, nil
 		}
 		if err != nil {
@@ -102,7 +104,7 @@ func follow(s *dwarfloc.Site, v *dwarfloc.Variable, path []probe.Step) (*dwarflo
 	if f.elements != nil {
 		out.Elements = f.ev.Value(f.elements)
 	}
-	if out.Reason.Code != loc.ReasonNone && out.Loc.Kind != loc.KindImplicitPointer {
+	if out.Reason.Code != reasons.None && out.Loc.Kind != loc.KindImplicitPointer {
 		out.Loc = loc.Location{}
 	}
 	return out, nil
@@ -133,7 +135,7 @@ type follower struct {
 // narrow leads from an object to its bits [off, off+size) in memory order, where off and
 // size are multiples of 8. These may be complete even if the object is not.
 func (f *follower) narrow(o *object, off, size uint64) {
-	if o.reason.Code != loc.ReasonNone && o.loc.Kind != loc.KindPieces {
+	if o.reason.Code != reasons.None && o.loc.Kind != loc.KindPieces {
 		o.lost(o.reason)
 		return
 	}
@@ -142,7 +144,7 @@ func (f *follower) narrow(o *object, off, size uint64) {
 
 // bitField leads from a structure to one of its bit-fields: size bits from bit off on.
 func (f *follower) bitField(o *object, off, size uint64, signed bool) {
-	if o.reason.Code != loc.ReasonNone && o.loc.Kind != loc.KindPieces {
+	if o.reason.Code != reasons.None && o.loc.Kind != loc.KindPieces {
 		o.lost(o.reason)
 		return
 	}
@@ -151,7 +153,7 @@ func (f *follower) bitField(o *object, off, size uint64, signed bool) {
 		return
 	}
 	e, r := f.ev.BitField(&o.loc, off, size, signed)
-	if r.Code != loc.ReasonNone {
+	if r.Code != reasons.None {
 		o.lost(r)
 		return
 	}
@@ -162,7 +164,7 @@ func wrong(format string, args ...any) error {
 	return &Mismatch{Msg: fmt.Sprintf(format, args...)}
 }
 
-func (f *follower) step(o *object, p *probe.Step) error {
+func (f *follower) step(o *object, p *syntax.Step) error {
 	if o.bits != 0 {
 		return wrong("a bit-field has no parts")
 	}
@@ -174,7 +176,7 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		return err
 	}
 	switch p.Kind {
-	case probe.StepArrow:
+	case syntax.StepArrow:
 		if t.Kind != types.Pointer {
 			if t.IsRecord() {
 				return wrong("%v is not a pointer: its members are reached with \".\"", o.t)
@@ -185,7 +187,7 @@ func (f *follower) step(o *object, p *probe.Step) error {
 			return err
 		}
 		return f.member(o, p.Member)
-	case probe.StepDot:
+	case syntax.StepDot:
 		if t.Kind == types.Pointer {
 			if el, err := t.Elem(); err == nil {
 				if el, err = el.Resolve(); err == nil && el.IsRecord() {
@@ -195,14 +197,14 @@ func (f *follower) step(o *object, p *probe.Step) error {
 		}
 		return f.member(o, p.Member)
 	}
-	if err := f.element(o, t, p); err != nil || p.Kind != probe.StepRange {
+	if err := f.element(o, t, p); err != nil || p.Kind != syntax.StepRange {
 		return err
 	}
 	return f.count(o, p)
 }
 
 // count finds out how many elements a range has.
-func (f *follower) count(o *object, p *probe.Step) error {
+func (f *follower) count(o *object, p *syntax.Step) error {
 	c := computation{s: f.s, ev: f.ev}
 	to, err := c.number(p.To)
 	if err != nil {
@@ -216,16 +218,16 @@ func (f *follower) count(o *object, p *probe.Step) error {
 	}
 	f.inner = f.inner || c.inner
 	switch {
-	case o.reason.Code != loc.ReasonNone:
-	case to.reason.Code != loc.ReasonNone:
+	case o.reason.Code != reasons.None:
+	case to.reason.Code != reasons.None:
 		o.lost(loc.Reason{Code: to.reason.Code, Detail: "where the elements end is not located"})
-	case from.reason.Code != loc.ReasonNone:
+	case from.reason.Code != reasons.None:
 		o.lost(from.reason)
 	case o.loc.Kind != loc.KindMemory:
 		o.lost(unsupported("elements that are not in memory"))
 	default:
 		// If they end before they begin there are none.
-		f.elements = f.ev.Select(f.ev.Binary(loc.OpGt, to.e, from.e), f.ev.Binary(loc.OpSub, to.e, from.e), f.ev.Const(0))
+		f.elements = f.ev.Select(f.ev.Binary(ops.Gt, to.e, from.e), f.ev.Binary(ops.Sub, to.e, from.e), f.ev.Const(0))
 		if p.IndexBy == nil && p.Index == 0 && !to.signed {
 			f.elements = to.e
 		}
@@ -266,12 +268,12 @@ func (f *follower) deref(o *object, t *types.Type) error {
 		}
 		return f.pointee(o, 0, size)
 	}
-	if o.reason.Code != loc.ReasonNone {
+	if o.reason.Code != reasons.None {
 		o.lost(o.reason)
 		return nil
 	}
 	value, r := f.ev.Bits(&o.loc, 0, 8*uint64(f.s.Image.Arch().WordSize))
-	if r.Code != loc.ReasonNone {
+	if r.Code != reasons.None {
 		o.lost(r)
 		return nil
 	}
@@ -335,7 +337,7 @@ func (f *follower) member(o *object, name string) error {
 }
 
 // element leads to an element of an array, or of what a pointer points to.
-func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
+func (f *follower) element(o *object, t *types.Type, p *syntax.Step) error {
 	var el *types.Type
 	var err error
 	switch t.Kind {
@@ -344,7 +346,7 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 		if el, n, err = t.Count(); err != nil {
 			return err
 		}
-		if p.IndexBy == nil && p.Kind != probe.StepRange && (p.Index < 0 || n >= 0 && p.Index >= n) {
+		if p.IndexBy == nil && p.Kind != syntax.StepRange && (p.Index < 0 || n >= 0 && p.Index >= n) {
 			if n < 0 {
 				return wrong("index %d is before the beginning of %v", p.Index, o.t)
 			}
@@ -385,8 +387,8 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 	o.t = el
 	if p.IndexBy == nil {
 		if t.Kind == types.Pointer && o.loc.Kind == loc.KindMemory {
-			if o.reason.Code == loc.ReasonNone {
-				o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
+			if o.reason.Code == reasons.None {
+				o.loc.Expr = f.ev.Binary(ops.Add, o.loc.Expr, f.ev.Const(uint64(p.Index*size)))
 			}
 			return nil
 		}
@@ -398,9 +400,9 @@ func (f *follower) element(o *object, t *types.Type, p *probe.Step) error {
 		return err
 	}
 	switch {
-	case by.Reason.Code == loc.ReasonNoSuchVariable && by.Wrong == nil:
+	case by.Reason.Code == reasons.NoSuchVariable && by.Wrong == nil:
 		return wrong("no variable %q to index by", p.IndexBy.Name)
-	case by.Reason.Code.Mistaken():
+	case reasons.Mistaken(by.Reason.Code):
 		return wrong("the index %s: %s", p.IndexBy, by.Reason.Detail)
 	}
 	f.inner = f.inner || inner(by)
@@ -420,24 +422,24 @@ func (f *follower) indexBy(o *object, by *dwarfloc.Variable, size int64) error {
 		return wrong("an index is a number, and %s is %v", by.Name, by.Type)
 	}
 	switch {
-	case o.reason.Code != loc.ReasonNone:
+	case o.reason.Code != reasons.None:
 		return nil
 	case !by.Located():
 		o.lost(loc.Reason{Code: by.Reason.Code, Detail: "the index " + by.Name + " is not located"})
 		return nil
 	case o.loc.Kind != loc.KindMemory:
-		o.lost(loc.Reason{Code: loc.ReasonUnsupported, Detail: "an index by variable into what is not in memory"})
+		o.lost(loc.Reason{Code: reasons.Unsupported, Detail: "an index by variable into what is not in memory"})
 		return nil
 	}
 	n, r := f.ev.Bits(&by.Loc, 0, 8*uint64(t.Size))
-	if r.Code != loc.ReasonNone {
+	if r.Code != reasons.None {
 		o.lost(r)
 		return nil
 	}
-	if n.Op == loc.OpZExt && int64(n.Size) == t.Size && t.Signed {
+	if n.Op == ops.ZExt && int64(n.Size) == t.Size && t.Signed {
 		n = n.A // without the extension that Bits has added
 	}
 	n = f.ev.Extend(n, int(t.Size), t.Signed)
-	o.loc.Expr = f.ev.Binary(loc.OpAdd, o.loc.Expr, f.ev.Binary(loc.OpMul, n, f.ev.Const(uint64(size))))
+	o.loc.Expr = f.ev.Binary(ops.Add, o.loc.Expr, f.ev.Binary(ops.Mul, n, f.ev.Const(uint64(size))))
 	return nil
 }

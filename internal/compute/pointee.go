@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -15,7 +17,7 @@ func Pointee(v *dwarfloc.Variable) (*dwarfloc.Variable, error) {
 	if v.Loc.Kind != loc.KindImplicitPointer {
 		return nil, fmt.Errorf("%s: a location that is %v has no pointee", v.Name, v.Loc.Kind)
 	}
-	target, err := v.Site.Pointee(v.Loc.Target)
+	target, err := inside.Pointee(v.Site, v.Loc.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +45,7 @@ func extent(v *dwarfloc.Variable) (int64, error) {
 // pointee leads from an implicit pointer to size bytes of its object, which begin off bytes
 // after the place that it points to. size is -1 for all that is left of the object.
 func (f *follower) pointee(o *object, off, size int64) error {
-	target, err := f.s.Pointee(o.loc.Target)
+	target, err := inside.Pointee(f.s, o.loc.Target)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (f *follower) objectPart(o *object, target *dwarfloc.Variable, off, size in
 		size = max(has-at, 0)
 	}
 	if at < 0 || has >= 0 && at+size > has {
-		o.lost(loc.Reason{Code: loc.ReasonImplicitPointer, Detail: "that is outside the object that it points to"})
+		o.lost(loc.Reason{Code: reasons.ImplicitPointer, Detail: "that is outside the object that it points to"})
 		return nil
 	}
 	o.loc, o.reason = target.Loc, target.Reason

@@ -17,9 +17,12 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -34,13 +37,13 @@ import (
 // the unit only declares comes from another unit, or from Options.TypesOf.
 //
 // An unknown name or an impossible path is not an error but a reason:
-// loc.ReasonNoSuchVariable, or loc.ReasonNoSuchMember or loc.ReasonTypeMismatch with
+// reasons.NoSuchVariable, or reasons.NoSuchMember or reasons.TypeMismatch with
 // details that Wrong returns. Unknown registers and symbols are errors, and so are
 // $params and $vars, which stand for several variables: see dwarfloc.Site.Params and Variables. $comm
 // does not depend on the image: its location is the constant 0.
-func Resolve(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+func Resolve(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	v, err := root(s, e)
-	if err != nil || v.Reason.Code.Mistaken() {
+	if err != nil || reasons.Mistaken(v.Reason.Code) {
 		return v, err
 	}
 	if len(e.Path) == 0 {
@@ -50,42 +53,42 @@ func Resolve(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 }
 
 // root resolves what an expression begins with.
-func root(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
+func root(s *dwarfloc.Site, e *syntax.Expr) (*dwarfloc.Variable, error) {
 	img := s.Image
 	switch e.Kind {
-	case probe.KindVariable:
+	case syntax.KindVariable:
 		return s.Lookup(e.Name)
-	case probe.KindRetval:
-		return s.Result()
-	case probe.KindRegister:
+	case syntax.KindRetval:
+		return inside.Result(s)
+	case syntax.KindRegister:
 		r := img.Arch().RegisterByName(e.Name)
 		if r == nil {
 			return nil, fmt.Errorf("%s: no register %q on %s", img.Path(), e.Name, img.Arch().Name)
 		}
-		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: loc.OpReg, K: uint64(r.DWARF)}}
+		l := loc.Location{Kind: loc.KindRegister, Expr: &loc.Expr{Op: ops.Reg, K: uint64(r.DWARF)}}
 		return given(s, e.Name, l, eval.CheckRegister(img.Arch(), uint64(r.DWARF))), nil
-	case probe.KindSymbol:
-		return img.Data(e.Name, e.Number)
-	case probe.KindAddress:
-		return img.Memory(e.String(), e.Number), nil
-	case probe.KindImmediate:
+	case syntax.KindSymbol:
+		return inside.Data(img, e.Name, e.Number)
+	case syntax.KindAddress:
+		return inside.Memory(img, e.String(), e.Number), nil
+	case syntax.KindImmediate:
 		return given(s, e.String(), constantLocation(e.Number), loc.Reason{}), nil
-	case probe.KindComm:
+	case syntax.KindComm:
 		return given(s, "$comm", constantLocation(0), loc.Reason{}), nil
-	case probe.KindFrame:
-		return s.Frame()
-	case probe.KindStack, probe.KindStackAddr:
+	case syntax.KindFrame:
+		return inside.Frame(s)
+	case syntax.KindStack, syntax.KindStackAddr:
 		var b eval.Builder
 		l := loc.Location{Kind: loc.KindMemory, Expr: b.Register(uint64(img.Arch().SP), int64(e.Number)*int64(img.Arch().WordSize))}
-		if e.Kind == probe.KindStackAddr {
+		if e.Kind == syntax.KindStackAddr {
 			l = loc.Location{Kind: loc.KindValue, Expr: b.Register(uint64(img.Arch().SP), 0)}
 		}
 		return given(s, "stack", l, loc.Reason{}), nil
 	}
-	if e.Kind == probe.KindCaller {
-		return s.ReturnAddress()
+	if e.Kind == syntax.KindCaller {
+		return inside.ReturnAddress(s)
 	}
-	if e.Kind != probe.KindParams && e.Kind != probe.KindVars {
+	if e.Kind != syntax.KindParams && e.Kind != syntax.KindVars {
 		return computed(s, e)
 	}
 	return nil, fmt.Errorf("%s stands for several variables", strconv.Quote(e.String()))
@@ -95,7 +98,7 @@ func root(s *dwarfloc.Site, e *probe.Expr) (*dwarfloc.Variable, error) {
 // callers need only one type.
 func given(s *dwarfloc.Site, name string, l loc.Location, r loc.Reason) *dwarfloc.Variable {
 	v := &dwarfloc.Variable{Name: name, Role: dwarfloc.RoleGiven, Type: types.WordType, Entries: 1, Reason: r, Site: s}
-	if r.Code == loc.ReasonNone {
+	if r.Code == reasons.None {
 		v.Loc = l
 		v.Loc.Rule = rule.Given
 	}
@@ -103,11 +106,11 @@ func given(s *dwarfloc.Site, name string, l loc.Location, r loc.Reason) *dwarflo
 }
 
 func constantLocation(k uint64) loc.Location {
-	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: loc.OpConst, K: k}}
+	return loc.Location{Kind: loc.KindConstant, Expr: &loc.Expr{Op: ops.Const, K: k}}
 }
 
 func unsupported(format string, args ...any) loc.Reason {
-	return loc.Reason{Code: loc.ReasonUnsupported, Detail: fmt.Sprintf(format, args...)}
+	return loc.Reason{Code: reasons.Unsupported, Detail: fmt.Sprintf(format, args...)}
 }
 
 // builder returns what builds expressions for a site.
@@ -122,17 +125,17 @@ func inner(v *dwarfloc.Variable) bool {
 
 // typeNamed returns a type by its name: that of the site's unit, or that of the first unit that has
 // one. The error for an unknown one is a *Mismatch.
-func typeNamed(s *dwarfloc.Site, n *probe.TypeName) (*types.Type, error) {
+func typeNamed(s *dwarfloc.Site, n *syntax.TypeName) (*types.Type, error) {
 	word := s.Image.Arch().WordSize
 	t := common(n.Name, word)
 	if t == nil {
 		var err error
-		if t, err = s.NamedType(n.Name); err != nil {
+		if t, err = inside.SiteType(s, n.Name); err != nil {
 			return nil, err
 		}
 	}
 	if t == nil {
-		return nil, &Mismatch{Msg: "no type " + strings.TrimSpace(n.Name) + " in the debug information", Expr: &probe.Expr{Pos: n.Pos}}
+		return nil, &Mismatch{Msg: "no type " + strings.TrimSpace(n.Name) + " in the debug information", Expr: &syntax.Expr{Pos: n.Pos}}
 	}
 	for range n.Pointers {
 		t = types.PointerTo(t, word)

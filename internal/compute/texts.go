@@ -3,8 +3,11 @@ package compute
 import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -12,7 +15,7 @@ import (
 // ones, of up to 7 characters, are one number; only a pattern with "*" inside is a machine of its own.
 
 // isText reports whether an operand is a text.
-func isText(e *probe.Expr) bool { return e != nil && e.Kind == probe.KindString }
+func isText(e *syntax.Expr) bool { return e != nil && e.Kind == syntax.KindString }
 
 // textWord returns up to 8 bytes of a text as the number that memory with them and zeros is.
 func (c *computation) textWord(text string) uint64 {
@@ -26,7 +29,7 @@ func (c *computation) byteAt(w *loc.Expr, k int) *loc.Expr {
 	if c.ev.BigEndian {
 		k = 7 - k
 	}
-	return c.ev.Binary(loc.OpAnd, c.ev.Binary(loc.OpShr, w, c.ev.Const(uint64(8*k))), c.ev.Const(0xff))
+	return c.ev.Binary(ops.And, c.ev.Binary(ops.Shr, w, c.ev.Const(uint64(8*k))), c.ev.Const(0xff))
 }
 
 // pattern is a text to compare with: characters, of which some can be any.
@@ -38,7 +41,7 @@ type pattern struct {
 }
 
 // readPattern reads the right side of a comparison with ~.
-func readPattern(e *probe.Expr) (p pattern, err error) {
+func readPattern(e *syntax.Expr) (p pattern, err error) {
 	var text []byte
 	for i := 0; i < len(e.Name); i++ {
 		b, wild := e.Name[i], false
@@ -64,7 +67,7 @@ func readPattern(e *probe.Expr) (p pattern, err error) {
 }
 
 // compareText computes A == "TEXT", A != "TEXT" and A ~ "PATTERN".
-func (c *computation) compareText(e *probe.Expr) (n number, err error) {
+func (c *computation) compareText(e *syntax.Expr) (n number, err error) {
 	of, with := e.A, e.B
 	if isText(of) && e.Name != "~" {
 		of, with = with, of
@@ -79,32 +82,32 @@ func (c *computation) compareText(e *probe.Expr) (n number, err error) {
 		}
 	}
 	n = number{size: 4, signed: true}
-	if of.Kind == probe.KindComm && len(of.Path) == 0 {
+	if of.Kind == syntax.KindComm && len(of.Path) == 0 {
 		if p.glob != "" {
-			n.e = loc.Glob(nil, commSize, p.glob)
+			n.e = eval.Glob(nil, commSize, p.glob)
 			return n, nil
 		}
 		n.e = c.match(&p, commSize, func(i int) *loc.Expr {
-			return c.ev.Task(loc.TaskComm + loc.Task(i))
+			return c.ev.Task(ops.TaskComm + ops.TaskNumber(i))
 		})
 	} else {
 		at, most, reason, err := c.text(of)
 		if err != nil {
 			return n, err
 		}
-		if n.reason = reason; reason.Code != loc.ReasonNone {
+		if n.reason = reason; reason.Code != reasons.None {
 			return n, nil
 		}
 		if p.glob != "" {
-			n.e = loc.Glob(at, most, p.glob)
+			n.e = eval.Glob(at, most, p.glob)
 			return n, nil
 		}
 		n.e = c.match(&p, most, func(i int) *loc.Expr {
-			return c.ev.Text(c.ev.Binary(loc.OpAdd, at, c.ev.Const(uint64(8*i))))
+			return c.ev.Text(c.ev.Binary(ops.Add, at, c.ev.Const(uint64(8*i))))
 		})
 	}
 	if e.Name == "!=" {
-		n.e = c.ev.Binary(loc.OpEq, n.e, c.ev.Const(0))
+		n.e = c.ev.Binary(ops.Eq, n.e, c.ev.Const(0))
 	}
 	return n, nil
 }
@@ -114,7 +117,7 @@ func (c *computation) compareText(e *probe.Expr) (n number, err error) {
 const commSize = 16
 
 // text returns the address of a string, and how many bytes it can have, or 0.
-func (c *computation) text(e *probe.Expr) (at *loc.Expr, most int, r loc.Reason, err error) {
+func (c *computation) text(e *syntax.Expr) (at *loc.Expr, most int, r loc.Reason, err error) {
 	v, err := c.resolve(e)
 	if err != nil {
 		return nil, 0, r, err
@@ -171,7 +174,7 @@ func (c *computation) match(p *pattern, most int, word func(i int) *loc.Expr) *l
 			for k := from; k < to; k++ {
 				if k < len(p.text) && p.any[k] {
 					all = false
-					rest = c.ev.Select(c.ev.Binary(loc.OpNe, c.byteAt(w, k-from), c.ev.Const(0)), rest, c.ev.Const(0))
+					rest = c.ev.Select(c.ev.Binary(ops.Ne, c.byteAt(w, k-from), c.ev.Const(0)), rest, c.ev.Const(0))
 					continue
 				}
 				mask[k-from] = 0xff
@@ -181,9 +184,9 @@ func (c *computation) match(p *pattern, most int, word func(i int) *loc.Expr) *l
 			}
 			x := w
 			if !all || to-from < 8 {
-				x = c.ev.Binary(loc.OpAnd, w, c.ev.Const(bin.Uint(mask[:], c.ev.BigEndian)))
+				x = c.ev.Binary(ops.And, w, c.ev.Const(bin.Uint(mask[:], c.ev.BigEndian)))
 			}
-			return c.ev.Select(c.ev.Binary(loc.OpEq, x, c.ev.Const(c.textWord(string(text)))), rest, c.ev.Const(0))
+			return c.ev.Select(c.ev.Binary(ops.Eq, x, c.ev.Const(c.textWord(string(text)))), rest, c.ev.Const(0))
 		}()
 	}
 	return result

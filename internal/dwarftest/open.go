@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // Open reads the debug information of an ELF file in memory, all units loaded. The name

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // maxNamed is how many units an error names.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -26,17 +28,17 @@ func (b *Builder) Bits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	switch l.Kind {
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		if have := b.bitsOf(l); off > have || off+n > have {
-			return nil, unavailable(loc.ReasonMissingPiece, "%d bits from bit %d on of a value of %d", n, off, have)
+			return nil, unavailable(reasons.MissingPiece, "%d bits from bit %d on of a value of %d", n, off, have)
 		}
-		return b.lowBits(b.shift(loc.OpShr, l.Expr, off), n), loc.Reason{}
+		return b.lowBits(b.shift(ops.Shr, l.Expr, off), n), loc.Reason{}
 	case loc.KindMemory, loc.KindBytes:
 		return b.bytesBits(l, off, n)
 	case loc.KindPieces:
 		return b.pieceBits(l.Pieces, off, n)
 	case loc.KindImplicitPointer:
-		return nil, loc.Reason{Code: loc.ReasonImplicitPointer}
+		return nil, loc.Reason{Code: reasons.ImplicitPointer}
 	}
-	return nil, loc.Reason{Code: loc.ReasonOptimizedOut}
+	return nil, loc.Reason{Code: reasons.OptimizedOut}
 }
 
 // bitsOf returns how many bits a register or a value has.
@@ -57,24 +59,24 @@ func (b *Builder) BitField(l *loc.Location, off, n uint64, signed bool) (*loc.Ex
 	whole := 8 * ((lead + n + 7) / 8)
 	if b.BigEndian || whole > 64 {
 		e, r := b.Bits(l, off, n)
-		if r.Code != loc.ReasonNone || !signed || n >= 64 {
+		if r.Code != reasons.None || !signed || n >= 64 {
 			return e, r
 		}
-		return b.shift(loc.OpShra, b.shift(loc.OpShl, e, 64-n), 64-n), loc.Reason{}
+		return b.shift(ops.Shra, b.shift(ops.Shl, e, 64-n), 64-n), loc.Reason{}
 	}
 	e, r := b.Bits(l, off-lead, whole)
-	if r.Code != loc.ReasonNone && l.Kind == loc.KindPieces {
+	if r.Code != reasons.None && l.Kind == loc.KindPieces {
 		e, r = b.Bits(l, off, n) // only a neighbour in the same byte may be missing
 		lead = 0
 	}
 	switch {
-	case r.Code != loc.ReasonNone:
+	case r.Code != reasons.None:
 		return nil, r
 	case signed && n < 64:
 		// The left shift drops the higher bits, so no mask is needed.
-		return b.shift(loc.OpShra, b.shift(loc.OpShl, e, 64-lead-n), 64-n), loc.Reason{}
+		return b.shift(ops.Shra, b.shift(ops.Shl, e, 64-lead-n), 64-n), loc.Reason{}
 	}
-	return b.lowBits(b.shift(loc.OpShr, e, lead), n), loc.Reason{}
+	return b.lowBits(b.shift(ops.Shr, e, lead), n), loc.Reason{}
 }
 
 // shift returns x shifted by n bits.
@@ -88,10 +90,10 @@ func (b *Builder) shift(op loc.Op, x *loc.Expr, n uint64) *loc.Expr {
 // word returns n bytes of an object in memory, or of known bytes, as a number.
 func (b *Builder) word(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reason) {
 	if l.Kind == loc.KindMemory {
-		return b.Deref(b.Binary(loc.OpAdd, l.Expr, b.Const(off)), int(n)), loc.Reason{}
+		return b.Deref(b.Binary(ops.Add, l.Expr, b.Const(off)), int(n)), loc.Reason{}
 	}
 	if end := uint64(len(l.Bytes)); off > end || n > end-off {
-		return nil, unavailable(loc.ReasonMissingPiece, "only %d bytes are known", end)
+		return nil, unavailable(reasons.MissingPiece, "only %d bytes are known", end)
 	}
 	return b.Const(bin.Uint(l.Bytes[off:off+n], b.BigEndian)), loc.Reason{}
 }
@@ -103,25 +105,25 @@ func (b *Builder) bytesBits(l *loc.Location, off, n uint64) (*loc.Expr, loc.Reas
 	first := min(n, 64-skip)
 	bytes := (skip + first + 7) / 8
 	v, r := b.word(l, off/8, bytes)
-	if r.Code != loc.ReasonNone {
+	if r.Code != reasons.None {
 		return nil, r
 	}
 	drop := skip
 	if b.BigEndian {
 		drop = 8*bytes - skip - first
 	}
-	v = b.lowBits(b.shift(loc.OpShr, v, drop), first)
+	v = b.lowBits(b.shift(ops.Shr, v, drop), first)
 	if first == n {
 		return v, loc.Reason{}
 	}
 	rest, r := b.bytesBits(l, off+first, n-first)
-	if r.Code != loc.ReasonNone {
+	if r.Code != reasons.None {
 		return nil, r
 	}
 	if b.BigEndian {
-		return b.Binary(loc.OpOr, b.shift(loc.OpShl, v, n-first), rest), loc.Reason{}
+		return b.Binary(ops.Or, b.shift(ops.Shl, v, n-first), rest), loc.Reason{}
 	}
-	return b.Binary(loc.OpOr, v, b.shift(loc.OpShl, rest, first)), loc.Reason{}
+	return b.Binary(ops.Or, v, b.shift(ops.Shl, rest, first)), loc.Reason{}
 }
 
 // pieceBits is Bits for an object in pieces.
@@ -141,13 +143,13 @@ func (b *Builder) pieceBits(pieces []loc.Piece, from, total uint64) (*loc.Expr, 
 			continue
 		}
 		if k := p.Loc.Kind; k == loc.KindNone || k == loc.KindImplicitPointer {
-			if p.Reason.Code != loc.ReasonNone {
+			if p.Reason.Code != reasons.None {
 				return nil, p.Reason
 			}
-			return nil, unavailable(loc.ReasonMissingPiece, "bits %d to %d", from+at, from+at+n-1)
+			return nil, unavailable(reasons.MissingPiece, "bits %d to %d", from+at, from+at+n-1)
 		}
 		if p.Loc.Kind == loc.KindPieces {
-			return nil, unavailable(loc.ReasonUnsupported, "a piece of kind %d", p.Loc.Kind)
+			return nil, unavailable(reasons.Unsupported, "a piece of kind %d", p.Loc.Kind)
 		}
 		off := p.BitOffset + skip
 		if b.BigEndian && fromLSB(p.Loc.Kind) {
@@ -155,22 +157,22 @@ func (b *Builder) pieceBits(pieces []loc.Piece, from, total uint64) (*loc.Expr, 
 			off = p.BitOffset + p.BitSize - skip - n
 		}
 		v, r := b.Bits(&p.Loc, off, n)
-		if r.Code != loc.ReasonNone {
+		if r.Code != reasons.None {
 			return nil, r
 		}
 		shift := at
 		if b.BigEndian {
 			shift = total - at - n
 		}
-		if v = b.shift(loc.OpShl, v, shift); value == nil {
+		if v = b.shift(ops.Shl, v, shift); value == nil {
 			value = v
 		} else {
-			value = b.Binary(loc.OpOr, value, v)
+			value = b.Binary(ops.Or, value, v)
 		}
 		at += n
 	}
 	if at < total {
-		return nil, unavailable(loc.ReasonMissingPiece, "bits %d to %d are not described", from+at, from+total-1)
+		return nil, unavailable(reasons.MissingPiece, "bits %d to %d are not described", from+at, from+total-1)
 	}
 	return value, loc.Reason{}
 }
@@ -186,12 +188,12 @@ func (b *Builder) lowBits(v *loc.Expr, n uint64) *loc.Expr {
 	switch {
 	case n >= 64:
 		return v
-	case v.Op == loc.OpShr && v.B.Op == loc.OpConst && v.B.K+n >= 64:
+	case v.Op == ops.Shr && v.B.Op == ops.Const && v.B.K+n >= 64:
 		return v // the shift has cleared the others
 	case n%8 == 0:
 		return b.Extend(v, int(n/8), false)
 	}
-	return b.Binary(loc.OpAnd, v, b.Const(1<<n-1))
+	return b.Binary(ops.And, v, b.Const(1<<n-1))
 }
 
 // Constant returns the location of an object whose bytes are known.
@@ -207,41 +209,41 @@ func (b *Builder) Constant(d []byte) loc.Location {
 // pieces that exist.
 func (b *Builder) Part(l *loc.Location, off, size uint64) (loc.Location, loc.Reason) {
 	if off%8 != 0 && l.Kind != loc.KindPieces {
-		return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of an object that begins inside a byte"}
+		return loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "a part of an object that begins inside a byte"}
 	}
 	switch l.Kind {
 	case loc.KindMemory:
-		return loc.Location{Kind: loc.KindMemory, Expr: b.Binary(loc.OpAdd, l.Expr, b.Const(off/8))}, loc.Reason{}
+		return loc.Location{Kind: loc.KindMemory, Expr: b.Binary(ops.Add, l.Expr, b.Const(off/8))}, loc.Reason{}
 	case loc.KindRegister, loc.KindValue, loc.KindConstant:
 		switch {
 		case size == 0:
-			return loc.Location{}, loc.Reason{Code: loc.ReasonIncompleteType}
+			return loc.Location{}, loc.Reason{Code: reasons.IncompleteType}
 		case off == 0 && size == b.bitsOf(l):
 			return *l, loc.Reason{}
 		case off+size > b.bitsOf(l):
-			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+			return loc.Location{}, loc.Reason{Code: reasons.MissingPiece}
 		case b.BigEndian:
-			return loc.Location{}, loc.Reason{Code: loc.ReasonUnsupported, Detail: "a part of a big-endian register"}
+			return loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "a part of a big-endian register"}
 		}
-		return b.Value(b.Extend(b.shift(loc.OpShr, l.Expr, off), int(size/8), false)), loc.Reason{}
+		return b.Value(b.Extend(b.shift(ops.Shr, l.Expr, off), int(size/8), false)), loc.Reason{}
 	case loc.KindBytes:
 		if off/8+size/8 > uint64(len(l.Bytes)) {
-			return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+			return loc.Location{}, loc.Reason{Code: reasons.MissingPiece}
 		}
 		return b.Constant(l.Bytes[off/8 : off/8+size/8]), loc.Reason{}
 	case loc.KindPieces:
 		return b.partOfPieces(l, off, size)
 	case loc.KindImplicitPointer:
 		if off == 0 {
-			return *l, loc.Reason{Code: loc.ReasonImplicitPointer}
+			return *l, loc.Reason{Code: reasons.ImplicitPointer}
 		}
 	}
-	return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+	return loc.Location{}, loc.Reason{Code: reasons.MissingPiece}
 }
 
 // Value returns the location of a computed value.
 func (b *Builder) Value(e *loc.Expr) loc.Location {
-	if e.Op == loc.OpConst {
+	if e.Op == ops.Const {
 		return loc.Location{Kind: loc.KindConstant, Expr: e}
 	}
 	return loc.Location{Kind: loc.KindValue, Expr: e}
@@ -265,7 +267,7 @@ func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location,
 		at += p.BitSize
 	}
 	if have < size || len(out) == 0 {
-		return loc.Location{}, loc.Reason{Code: loc.ReasonMissingPiece}
+		return loc.Location{}, loc.Reason{Code: reasons.MissingPiece}
 	}
 	if len(out) == 1 {
 		p := &out[0]
@@ -279,16 +281,16 @@ func (b *Builder) partOfPieces(l *loc.Location, off, size uint64) (loc.Location,
 }
 
 // MissingPart returns the reason of an object with pieces that cannot be read: that of the
-// first one with a reason of its own, else loc.ReasonMissingPiece. It is zero if there are
+// first one with a reason of its own, else reasons.MissingPiece. It is zero if there are
 // none.
 func MissingPart(l *loc.Location) (r loc.Reason) {
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
 		switch {
-		case p.Reason.Code != loc.ReasonNone:
+		case p.Reason.Code != reasons.None:
 			return p.Reason
 		case p.Loc.Kind == loc.KindNone, p.Loc.Kind == loc.KindImplicitPointer:
-			r.Code = loc.ReasonMissingPiece
+			r.Code = reasons.MissingPiece
 		}
 	}
 	return r

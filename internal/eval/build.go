@@ -2,6 +2,7 @@ package eval
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -45,35 +46,37 @@ func (b *Builder) node(e loc.Expr) *loc.Expr {
 }
 
 // Const returns the constant v.
-func (b *Builder) Const(v uint64) *loc.Expr { return b.node(loc.Expr{Op: loc.OpConst, K: v}) }
+func (b *Builder) Const(v uint64) *loc.Expr { return b.node(loc.Expr{Op: ops.Const, K: v}) }
 
 // Register returns the register with DWARF number n, plus an offset.
 func (b *Builder) Register(n uint64, off int64) *loc.Expr {
-	r := b.node(loc.Expr{Op: loc.OpReg, K: n})
+	r := b.node(loc.Expr{Op: ops.Reg, K: n})
 	if off == 0 {
 		return r
 	}
-	return b.node(loc.Expr{Op: loc.OpAdd, A: r, B: b.Const(uint64(off))})
+	return b.node(loc.Expr{Op: ops.Add, A: r, B: b.Const(uint64(off))})
 }
 
 // Addr returns a link-time address in the image.
-func (b *Builder) Addr(addr uint64) *loc.Expr { return b.node(loc.Expr{Op: loc.OpAddr, K: addr}) }
+func (b *Builder) Addr(addr uint64) *loc.Expr { return b.node(loc.Expr{Op: ops.Addr, K: addr}) }
 
 // Deref returns the size bytes in memory at address a, zero-extended.
 func (b *Builder) Deref(a *loc.Expr, size int) *loc.Expr {
-	return b.node(loc.Expr{Op: loc.OpDeref, Size: uint8(size), A: a})
+	return b.node(loc.Expr{Op: ops.Deref, Size: uint8(size), A: a})
 }
 
 // Task returns a number of the current task.
-func (b *Builder) Task(t loc.Task) *loc.Expr { return b.node(loc.Expr{Op: loc.OpTask, K: uint64(t)}) }
+func (b *Builder) Task(t ops.TaskNumber) *loc.Expr {
+	return b.node(loc.Expr{Op: ops.Task, K: uint64(t)})
+}
 
 // Text returns the first 8 bytes of the string at address a.
-func (b *Builder) Text(a *loc.Expr) *loc.Expr { return b.node(loc.Expr{Op: loc.OpText, A: a}) }
+func (b *Builder) Text(a *loc.Expr) *loc.Expr { return b.node(loc.Expr{Op: ops.Text, A: a}) }
 
 // Unary returns OpNeg or OpNot of a.
 func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
-	if a.Op == loc.OpConst {
-		if op == loc.OpNeg {
+	if a.Op == ops.Const {
+		if op == ops.Neg {
 			return b.Const(-a.K)
 		}
 		return b.Const(^a.K)
@@ -83,13 +86,13 @@ func (b *Builder) Unary(op loc.Op, a *loc.Expr) *loc.Expr {
 
 // Select returns yes if cond is not 0, or else no.
 func (b *Builder) Select(cond, yes, no *loc.Expr) *loc.Expr {
-	if cond.Op == loc.OpConst {
+	if cond.Op == ops.Const {
 		if cond.K != 0 {
 			return yes
 		}
 		return no
 	}
-	return b.node(loc.Expr{Op: loc.OpSelect, A: cond, B: yes, C: no})
+	return b.node(loc.Expr{Op: ops.Select, A: cond, B: yes, C: no})
 }
 
 // Extend returns the low size bytes of a value, zero-extended or sign-extended.
@@ -97,16 +100,16 @@ func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 	if size >= 8 {
 		return e
 	}
-	op := loc.OpZExt
+	op := ops.ZExt
 	if signed {
-		op = loc.OpSExt
+		op = ops.SExt
 	}
 	switch {
-	case e.Op == loc.OpConst && signed:
+	case e.Op == ops.Const && signed:
 		return b.Const(uint64(bin.SignExtend(e.K, size)))
-	case e.Op == loc.OpConst:
+	case e.Op == ops.Const:
 		return b.Const(bin.ZeroExtend(e.K, size))
-	case e.Op == loc.OpDeref && int(e.Size) <= size && (!signed || int(e.Size) < size):
+	case e.Op == ops.Deref && int(e.Size) <= size && (!signed || int(e.Size) < size):
 		return e // zero-extended from fewer bytes already
 	case e.Op == op && int(e.Size) <= size:
 		return e
@@ -120,30 +123,30 @@ func (b *Builder) Extend(e *loc.Expr, size int, signed bool) *loc.Expr {
 
 // Binary returns an operation with two operands.
 func (b *Builder) Binary(op loc.Op, x, y *loc.Expr) *loc.Expr {
-	if x.Op == loc.OpConst && y.Op == loc.OpConst {
+	if x.Op == ops.Const && y.Op == ops.Const {
 		if v, ok := Fold(op, x.K, y.K); ok {
 			return b.Const(v)
 		}
 	}
-	if b.Simplify && x.Op == loc.OpConst && swapped[op] != 0 {
+	if b.Simplify && x.Op == ops.Const && swapped[op] != 0 {
 		op, x, y = swapped[op], y, x
 	}
 	switch {
-	case op == loc.OpSub && y.Op == loc.OpConst:
-		return b.Binary(loc.OpAdd, x, b.Const(-y.K))
-	case op == loc.OpAdd && x.Op == loc.OpConst:
-		return b.Binary(loc.OpAdd, y, x)
-	case op == loc.OpAdd && y.Op == loc.OpConst:
+	case op == ops.Sub && y.Op == ops.Const:
+		return b.Binary(ops.Add, x, b.Const(-y.K))
+	case op == ops.Add && x.Op == ops.Const:
+		return b.Binary(ops.Add, y, x)
+	case op == ops.Add && y.Op == ops.Const:
 		if y.K == 0 {
 			return x
 		}
 		switch {
-		case x.Op == loc.OpAdd && x.B.Op == loc.OpConst:
-			return b.Binary(loc.OpAdd, x.A, b.Const(x.B.K+y.K))
-		case x.Op == loc.OpAddr:
+		case x.Op == ops.Add && x.B.Op == ops.Const:
+			return b.Binary(ops.Add, x.A, b.Const(x.B.K+y.K))
+		case x.Op == ops.Addr:
 			return b.Addr(x.K + y.K)
 		}
-	case b.Simplify && y.Op == loc.OpConst:
+	case b.Simplify && y.Op == ops.Const:
 		if s := b.simplifyConst(op, x, y.K); s != nil {
 			return s
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -69,13 +70,13 @@ type Evaluator struct {
 // Reset. The Context's methods may call it.
 func (ev *Evaluator) Evaluate(expr []byte, l *loc.Location) (loc.Reason, error) {
 	if ev.depth > maxNesting {
-		return unavailable(loc.ReasonUnsupported, "expressions nested more than %d deep", maxNesting), nil
+		return unavailable(reasons.Unsupported, "expressions nested more than %d deep", maxNesting), nil
 	}
 	if ev.depth == 0 {
 		ev.ops = 0
 	}
 	if len(expr) == 0 {
-		return loc.Reason{Code: loc.ReasonOptimizedOut}, nil
+		return loc.Reason{Code: reasons.OptimizedOut}, nil
 	}
 	m := machine{ev: ev, expr: expr, stack: ev.stacks[ev.depth][:0]}
 	ev.depth++
@@ -98,11 +99,11 @@ func CheckRegister(a *arch.Arch, n uint64) loc.Reason {
 	r := a.Register(n)
 	switch {
 	case r == nil:
-		return unavailable(loc.ReasonNoRegister, "DWARF register %d", n)
+		return unavailable(reasons.NoRegister, "DWARF register %d", n)
 	case r.Vector:
-		return unavailable(loc.ReasonVectorRegister, "%s", a.RegisterName(n))
+		return unavailable(reasons.VectorRegister, "%s", a.RegisterName(n))
 	case r.Offset < 0:
-		return unavailable(loc.ReasonNoRegister, "%s", a.RegisterName(n))
+		return unavailable(reasons.NoRegister, "%s", a.RegisterName(n))
 	}
 	return loc.Reason{}
 }
@@ -114,14 +115,14 @@ type stop struct {
 }
 
 func stopFor(r loc.Reason, err error) *stop {
-	if r.Code == loc.ReasonNone && err == nil {
+	if r.Code == reasons.None && err == nil {
 		return nil
 	}
 	return &stop{r, err}
 }
 
 func unsupported(format string, args ...any) *stop {
-	return &stop{reason: unavailable(loc.ReasonUnsupported, format, args...)}
+	return &stop{reason: unavailable(reasons.Unsupported, format, args...)}
 }
 
 func invalid(format string, args ...any) *stop {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -38,7 +40,7 @@ func TestEvaluateAlone(t *testing.T) {
 	ev := Evaluator{Arch: arch.ByName("amd64"), Encoding: Encoding{AddressSize: 8, OffsetSize: 4}}
 	var l loc.Location
 	r, err := ev.Evaluate([]byte{0x77, 0x08}, &l)
-	if got := l.Text(ev.Arch); err != nil || r.Code != loc.ReasonNone || got != "[%rsp+8]" {
+	if got := l.Text(ev.Arch); err != nil || r.Code != reasons.None || got != "[%rsp+8]" {
 		t.Errorf("%s, %v, %v", got, r, err)
 	}
 }
@@ -52,16 +54,16 @@ func TestFold(t *testing.T) {
 		want uint64
 		ok   bool
 	}{
-		{loc.OpAdd, ^uint64(0), 2, 1, true}, {loc.OpSub, 1, 2, ^uint64(0), true}, {loc.OpMul, 1 << 63, 2, 0, true},
-		{loc.OpDiv, minus(7), 2, minus(3), true}, {loc.OpUDiv, minus(8), 2, 1<<63 - 4, true}, {loc.OpMod, minus(7), 2, minus(1), true}, {loc.OpUMod, 7, 4, 3, true},
-		{loc.OpDiv, 1, 0, 0, false}, {loc.OpUDiv, 1, 0, 0, false}, {loc.OpMod, 1, 0, 0, false}, {loc.OpUMod, 1, 0, 0, false},
-		{loc.OpMod, 1 << 63, ^uint64(0), 0, true},
-		{loc.OpShl, 1, 64, 0, true}, {loc.OpShr, 1 << 63, 63, 1, true}, {loc.OpShr, 1 << 63, 64, 0, true}, {loc.OpShra, 1 << 63, 99, ^uint64(0), true},
-		{loc.OpAnd, 6, 3, 2, true}, {loc.OpOr, 6, 3, 7, true}, {loc.OpXor, 6, 3, 5, true},
-		{loc.OpEq, 1, 1, 1, true}, {loc.OpNe, 1, 1, 0, true},
-		{loc.OpLt, ^uint64(0), 0, 1, true}, {loc.OpULt, ^uint64(0), 0, 0, true}, {loc.OpLe, 1, 1, 1, true}, {loc.OpULe, 2, 1, 0, true},
-		{loc.OpGt, ^uint64(0), 0, 0, true}, {loc.OpUGt, ^uint64(0), 0, 1, true}, {loc.OpGe, 0, 0, 1, true}, {loc.OpUGe, 0, 1, 0, true},
-		{loc.OpConst, 1, 1, 0, false},
+		{ops.Add, ^uint64(0), 2, 1, true}, {ops.Sub, 1, 2, ^uint64(0), true}, {ops.Mul, 1 << 63, 2, 0, true},
+		{ops.Div, minus(7), 2, minus(3), true}, {ops.UDiv, minus(8), 2, 1<<63 - 4, true}, {ops.Mod, minus(7), 2, minus(1), true}, {ops.UMod, 7, 4, 3, true},
+		{ops.Div, 1, 0, 0, false}, {ops.UDiv, 1, 0, 0, false}, {ops.Mod, 1, 0, 0, false}, {ops.UMod, 1, 0, 0, false},
+		{ops.Mod, 1 << 63, ^uint64(0), 0, true},
+		{ops.Shl, 1, 64, 0, true}, {ops.Shr, 1 << 63, 63, 1, true}, {ops.Shr, 1 << 63, 64, 0, true}, {ops.Shra, 1 << 63, 99, ^uint64(0), true},
+		{ops.And, 6, 3, 2, true}, {ops.Or, 6, 3, 7, true}, {ops.Xor, 6, 3, 5, true},
+		{ops.Eq, 1, 1, 1, true}, {ops.Ne, 1, 1, 0, true},
+		{ops.Lt, ^uint64(0), 0, 1, true}, {ops.ULt, ^uint64(0), 0, 0, true}, {ops.Le, 1, 1, 1, true}, {ops.ULe, 2, 1, 0, true},
+		{ops.Gt, ^uint64(0), 0, 0, true}, {ops.UGt, ^uint64(0), 0, 1, true}, {ops.Ge, 0, 0, 1, true}, {ops.UGe, 0, 1, 0, true},
+		{ops.Const, 1, 1, 0, false},
 	} {
 		if got, ok := Fold(tt.op, tt.x, tt.y); got != tt.want || ok != tt.ok {
 			t.Errorf("Fold(%d, %#x, %#x) = %#x, %v, want %#x, %v", tt.op, tt.x, tt.y, got, ok, tt.want, tt.ok)

@@ -1,16 +1,17 @@
 package eval
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // Comparison reports whether an operation compares: its value is 1 or 0.
-func Comparison(op loc.Op) bool { return op >= loc.OpEq && op <= loc.OpUGe }
+func Comparison(op loc.Op) bool { return op >= ops.Eq && op <= ops.UGe }
 
 // inverse are the comparisons that hold where others do not.
 var inverse = [...]loc.Op{
-	loc.OpEq: loc.OpNe, loc.OpNe: loc.OpEq, loc.OpLt: loc.OpGe, loc.OpGe: loc.OpLt, loc.OpLe: loc.OpGt, loc.OpGt: loc.OpLe,
-	loc.OpULt: loc.OpUGe, loc.OpUGe: loc.OpULt, loc.OpULe: loc.OpUGt, loc.OpUGt: loc.OpULe,
+	ops.Eq: ops.Ne, ops.Ne: ops.Eq, ops.Lt: ops.Ge, ops.Ge: ops.Lt, ops.Le: ops.Gt, ops.Gt: ops.Le,
+	ops.ULt: ops.UGe, ops.UGe: ops.ULt, ops.ULe: ops.UGt, ops.UGt: ops.ULe,
 }
 
 // Inverse returns the comparison that holds where another one does not.
@@ -27,63 +28,63 @@ func Fold(op loc.Op, x, y uint64) (v uint64, ok bool) {
 	}
 	sx, sy := int64(x), int64(y)
 	switch op {
-	case loc.OpAdd:
+	case ops.Add:
 		return x + y, true
-	case loc.OpSub:
+	case ops.Sub:
 		return x - y, true
-	case loc.OpMul:
+	case ops.Mul:
 		return x * y, true
-	case loc.OpDiv:
+	case ops.Div:
 		if y == 0 {
 			return 0, false
 		}
 		return uint64(sx / sy), true
-	case loc.OpUDiv:
+	case ops.UDiv:
 		if y == 0 {
 			return 0, false
 		}
 		return x / y, true
-	case loc.OpMod:
+	case ops.Mod:
 		if y == 0 {
 			return 0, false
 		}
 		return uint64(sx % sy), true
-	case loc.OpUMod:
+	case ops.UMod:
 		if y == 0 {
 			return 0, false
 		}
 		return x % y, true
-	case loc.OpAnd:
+	case ops.And:
 		return x & y, true
-	case loc.OpOr:
+	case ops.Or:
 		return x | y, true
-	case loc.OpXor:
+	case ops.Xor:
 		return x ^ y, true
-	case loc.OpShl:
+	case ops.Shl:
 		return x << y, true
-	case loc.OpShr:
+	case ops.Shr:
 		return x >> y, true
-	case loc.OpShra:
+	case ops.Shra:
 		return uint64(sx >> y), true
-	case loc.OpEq:
+	case ops.Eq:
 		return truth(x == y)
-	case loc.OpNe:
+	case ops.Ne:
 		return truth(x != y)
-	case loc.OpLt:
+	case ops.Lt:
 		return truth(sx < sy)
-	case loc.OpLe:
+	case ops.Le:
 		return truth(sx <= sy)
-	case loc.OpGt:
+	case ops.Gt:
 		return truth(sx > sy)
-	case loc.OpGe:
+	case ops.Ge:
 		return truth(sx >= sy)
-	case loc.OpULt:
+	case ops.ULt:
 		return truth(x < y)
-	case loc.OpULe:
+	case ops.ULe:
 		return truth(x <= y)
-	case loc.OpUGt:
+	case ops.UGt:
 		return truth(x > y)
-	case loc.OpUGe:
+	case ops.UGe:
 		return truth(x >= y)
 	}
 	return 0, false

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -33,17 +34,17 @@ func (ev *Evaluator) signed(o operand) *loc.Expr {
 // operands returns the values of two operands of the generic type, as an operation needs them.
 func (ev *Evaluator) operands(op loc.Op, a, b operand) (x, y *loc.Expr) {
 	switch op {
-	case loc.OpUMod, loc.OpEq, loc.OpNe:
+	case ops.UMod, ops.Eq, ops.Ne:
 		return ev.unsigned(a), ev.unsigned(b)
-	case loc.OpDiv, loc.OpLt, loc.OpLe, loc.OpGt, loc.OpGe:
+	case ops.Div, ops.Lt, ops.Le, ops.Gt, ops.Ge:
 		return ev.signed(a), ev.signed(b)
-	case loc.OpShr:
+	case ops.Shr:
 		return ev.unsigned(a), b.e
-	case loc.OpShra:
+	case ops.Shra:
 		return ev.signed(a), b.e
-	case loc.OpAdd, loc.OpSub:
+	case ops.Add, ops.Sub:
 		// So that a negative offset is printed as one.
-		if y = b.e; y.Op == loc.OpConst && b.typ == nil && ev.narrow() {
+		if y = b.e; y.Op == ops.Const && b.typ == nil && ev.narrow() {
 			y = ev.Const(uint64(bin.SignExtend(y.K, ev.Encoding.AddressSize)))
 		}
 		return a.e, y
@@ -56,10 +57,10 @@ func (ev *Evaluator) folded(e *loc.Expr) *loc.Expr {
 	size := ev.Encoding.AddressSize
 	switch {
 	case !ev.narrow():
-	case e.Op == loc.OpConst && int64(e.K) != bin.SignExtend(e.K, size):
+	case e.Op == ops.Const && int64(e.K) != bin.SignExtend(e.K, size):
 		return ev.Const(bin.ZeroExtend(e.K, size))
-	case e.Op == loc.OpAdd && e.B.Op == loc.OpConst && int64(e.B.K) != bin.SignExtend(e.B.K, size):
-		return ev.Binary(loc.OpAdd, e.A, ev.Const(uint64(bin.SignExtend(e.B.K, size))))
+	case e.Op == ops.Add && e.B.Op == ops.Const && int64(e.B.K) != bin.SignExtend(e.B.K, size):
+		return ev.Binary(ops.Add, e.A, ev.Const(uint64(bin.SignExtend(e.B.K, size))))
 	}
 	return e
 }
@@ -68,19 +69,19 @@ func (ev *Evaluator) folded(e *loc.Expr) *loc.Expr {
 func (ev *Evaluator) within(e *loc.Expr) bool {
 	size := ev.Encoding.AddressSize
 	switch e.Op {
-	case loc.OpConst:
+	case ops.Const:
 		return bin.ZeroExtend(e.K, size) == e.K
-	case loc.OpReg, loc.OpAddr:
+	case ops.Reg, ops.Addr:
 		return true
-	case loc.OpDeref, loc.OpZExt:
+	case ops.Deref, ops.ZExt:
 		return int(e.Size) <= size
-	case loc.OpAnd:
+	case ops.And:
 		return ev.within(e.A) || ev.within(e.B)
-	case loc.OpOr, loc.OpXor:
+	case ops.Or, ops.Xor:
 		return ev.within(e.A) && ev.within(e.B)
-	case loc.OpShr, loc.OpUDiv, loc.OpUMod:
+	case ops.Shr, ops.UDiv, ops.UMod:
 		return ev.within(e.A)
-	case loc.OpSelect:
+	case ops.Select:
 		return ev.within(e.B) && ev.within(e.C)
 	}
 	return Comparison(e.Op)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -40,7 +41,7 @@ func TestGenericSize(t *testing.T) {
 	} {
 		ev := Evaluator{Arch: arch.ByName("i386"), Encoding: Encoding{AddressSize: 4, OffsetSize: 4}}
 		var l loc.Location
-		if r, err := ev.Evaluate(tt.expr, &l); err != nil || r.Code != loc.ReasonNone {
+		if r, err := ev.Evaluate(tt.expr, &l); err != nil || r.Code != reasons.None {
 			t.Errorf("%s: %v, %v", tt.what, r, err)
 			continue
 		}
@@ -54,10 +55,10 @@ func TestGenericSize(t *testing.T) {
 	// A register, and a value of the generic type, have no more bytes.
 	b := Builder{RegisterBytes: 4}
 	for _, l := range []loc.Location{{Kind: loc.KindRegister, Expr: b.Register(3, 0)}, {Kind: loc.KindValue, Size: 4, Expr: b.Register(3, 1)}} {
-		if _, r := b.Bits(&l, 0, 64); r.Code != loc.ReasonMissingPiece {
+		if _, r := b.Bits(&l, 0, 64); r.Code != reasons.MissingPiece {
 			t.Errorf("64 bits of %s: %v", l.Text(arch.ByName("i386")), r)
 		}
-		if _, r := b.Bits(&l, 0, 32); r.Code != loc.ReasonNone {
+		if _, r := b.Bits(&l, 0, 32); r.Code != reasons.None {
 			t.Errorf("32 bits of %s: %v", l.Text(arch.ByName("i386")), r)
 		}
 	}

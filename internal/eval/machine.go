@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -201,7 +203,7 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 			if code == op.DW_OP_regx {
 				n = o.A
 			}
-			if r := CheckRegister(ev.Arch, n); r.Code != loc.ReasonNone {
+			if r := CheckRegister(ev.Arch, n); r.Code != reasons.None {
 				return 0, &stop{reason: r}
 			}
 			l.Kind, l.Expr = loc.KindRegister, ev.Register(n, 0)
@@ -234,7 +236,7 @@ func (m *machine) simple(l *loc.Location) (terminator, *stop) {
 			if st != nil {
 				return 0, st
 			}
-			if cond.e = ev.unsigned(cond); cond.e.Op == loc.OpConst {
+			if cond.e = ev.unsigned(cond); cond.e.Op == ops.Const {
 				if cond.e.K != 0 {
 					m.at = to
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -59,11 +60,11 @@ func TestLostPieces(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if r.Code == loc.ReasonNone {
+		if r.Code == reasons.None {
 			r = MissingPart(&l)
 		}
 		text := func(l loc.Location, r loc.Reason) string {
-			if r.Code != loc.ReasonNone {
+			if r.Code != reasons.None {
 				return r.String()
 			}
 			return l.Text(ev.Arch)
@@ -82,7 +83,7 @@ func TestLostPieces(t *testing.T) {
 		}
 		e, r := ev.BitField(&l, tt.fieldFirst, 4, false)
 		got := r.String()
-		if r.Code == loc.ReasonNone {
+		if r.Code == reasons.None {
 			got = e.Text(ev.Arch)
 		}
 		if got != tt.bitField {

@@ -4,6 +4,8 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -43,7 +45,7 @@ func (m *machine) run(o *Operation) *stop {
 		if st := stopFor(r, err); st != nil {
 			return st
 		}
-		m.push(ev.Binary(loc.OpAdd, base, ev.Const(o.A)), nil)
+		m.push(ev.Binary(ops.Add, base, ev.Const(o.A)), nil)
 	case op.DW_OP_call_frame_cfa:
 		cfa, r, err := ev.Context.CallFrame()
 		if st := stopFor(r, err); st != nil {
@@ -82,9 +84,9 @@ func (m *machine) run(o *Operation) *stop {
 		}
 		return m.deref(o.A, t)
 	case op.DW_OP_neg:
-		return m.unary(loc.OpNeg)
+		return m.unary(ops.Neg)
 	case op.DW_OP_not:
-		return m.unary(loc.OpNot)
+		return m.unary(ops.Not)
 	case op.DW_OP_abs:
 		v, st := m.pop()
 		if st != nil {
@@ -94,21 +96,21 @@ func (m *machine) run(o *Operation) *stop {
 			m.push(v.e, v.typ)
 			return nil
 		}
-		isNeg := ev.Binary(loc.OpLt, ev.signed(v), ev.Const(0))
-		m.push(ev.wrap(ev.Select(isNeg, ev.Unary(loc.OpNeg, v.e), v.e), v.typ), v.typ)
+		isNeg := ev.Binary(ops.Lt, ev.signed(v), ev.Const(0))
+		m.push(ev.wrap(ev.Select(isNeg, ev.Unary(ops.Neg, v.e), v.e), v.typ), v.typ)
 	case op.DW_OP_plus_uconst:
 		v, st := m.pop()
 		if st != nil {
 			return st
 		}
-		m.push(ev.wrap(ev.Binary(loc.OpAdd, v.e, ev.Const(o.A)), v.typ), v.typ)
+		m.push(ev.wrap(ev.Binary(ops.Add, v.e, ev.Const(o.A)), v.typ), v.typ)
 	case op.DW_OP_nop, opGNUUninit:
 	case opEntryValue, opGNUEntryValue:
 		return m.entryValue(o.Block)
 	case opGNUParameterRef:
-		return &stop{reason: loc.Reason{Code: loc.ReasonParameterRef}}
+		return &stop{reason: loc.Reason{Code: reasons.ParameterRef}}
 	case op.DW_OP_form_tls_address, opGNUPushTLS:
-		return &stop{reason: loc.Reason{Code: loc.ReasonThreadLocal}}
+		return &stop{reason: loc.Reason{Code: reasons.ThreadLocal}}
 	case opConstType, opGNUConstType:
 		t, st := m.baseType(o.A)
 		if st != nil {
@@ -190,7 +192,7 @@ func (m *machine) baseType(off uint64) (*BaseType, *stop) {
 
 // offset pushes a register plus an offset.
 func (m *machine) offset(n, off uint64) *stop {
-	if r := CheckRegister(m.ev.Arch, n); r.Code != loc.ReasonNone {
+	if r := CheckRegister(m.ev.Arch, n); r.Code != reasons.None {
 		return &stop{reason: r}
 	}
 	m.push(m.ev.Register(n, int64(off)), nil)
@@ -224,7 +226,7 @@ func (m *machine) entryValue(expr []byte) *stop {
 	case err != nil:
 		return &stop{err: err}
 	case !at:
-		return &stop{reason: loc.Reason{Code: loc.ReasonEntryValueOnly}}
+		return &stop{reason: loc.Reason{Code: reasons.EntryValueOnly}}
 	case len(expr) == 0:
 		return invalid("an empty entry value")
 	}
@@ -251,23 +253,23 @@ type binaryOp struct {
 }
 
 var binaryOps = [256]binaryOp{
-	op.DW_OP_and:   {true, loc.OpAnd, loc.OpAnd, loc.OpAnd},
-	op.DW_OP_or:    {true, loc.OpOr, loc.OpOr, loc.OpOr},
-	op.DW_OP_xor:   {true, loc.OpXor, loc.OpXor, loc.OpXor},
-	op.DW_OP_plus:  {true, loc.OpAdd, loc.OpAdd, loc.OpAdd},
-	op.DW_OP_minus: {true, loc.OpSub, loc.OpSub, loc.OpSub},
-	op.DW_OP_mul:   {true, loc.OpMul, loc.OpMul, loc.OpMul},
-	op.DW_OP_div:   {true, loc.OpDiv, loc.OpDiv, loc.OpUDiv},
-	op.DW_OP_mod:   {true, loc.OpUMod, loc.OpMod, loc.OpUMod},
-	op.DW_OP_shl:   {true, loc.OpShl, loc.OpShl, loc.OpShl},
-	op.DW_OP_shr:   {true, loc.OpShr, loc.OpShr, loc.OpShr},
-	op.DW_OP_shra:  {true, loc.OpShra, loc.OpShra, loc.OpShra},
-	op.DW_OP_eq:    {true, loc.OpEq, loc.OpEq, loc.OpEq},
-	op.DW_OP_ne:    {true, loc.OpNe, loc.OpNe, loc.OpNe},
-	op.DW_OP_lt:    {true, loc.OpLt, loc.OpLt, loc.OpULt},
-	op.DW_OP_le:    {true, loc.OpLe, loc.OpLe, loc.OpULe},
-	op.DW_OP_gt:    {true, loc.OpGt, loc.OpGt, loc.OpUGt},
-	op.DW_OP_ge:    {true, loc.OpGe, loc.OpGe, loc.OpUGe},
+	op.DW_OP_and:   {true, ops.And, ops.And, ops.And},
+	op.DW_OP_or:    {true, ops.Or, ops.Or, ops.Or},
+	op.DW_OP_xor:   {true, ops.Xor, ops.Xor, ops.Xor},
+	op.DW_OP_plus:  {true, ops.Add, ops.Add, ops.Add},
+	op.DW_OP_minus: {true, ops.Sub, ops.Sub, ops.Sub},
+	op.DW_OP_mul:   {true, ops.Mul, ops.Mul, ops.Mul},
+	op.DW_OP_div:   {true, ops.Div, ops.Div, ops.UDiv},
+	op.DW_OP_mod:   {true, ops.UMod, ops.Mod, ops.UMod},
+	op.DW_OP_shl:   {true, ops.Shl, ops.Shl, ops.Shl},
+	op.DW_OP_shr:   {true, ops.Shr, ops.Shr, ops.Shr},
+	op.DW_OP_shra:  {true, ops.Shra, ops.Shra, ops.Shra},
+	op.DW_OP_eq:    {true, ops.Eq, ops.Eq, ops.Eq},
+	op.DW_OP_ne:    {true, ops.Ne, ops.Ne, ops.Ne},
+	op.DW_OP_lt:    {true, ops.Lt, ops.Lt, ops.ULt},
+	op.DW_OP_le:    {true, ops.Le, ops.Le, ops.ULe},
+	op.DW_OP_gt:    {true, ops.Gt, ops.Gt, ops.UGt},
+	op.DW_OP_ge:    {true, ops.Ge, ops.Ge, ops.UGe},
 }
 
 // binary applies an operation with two operands.
@@ -279,8 +281,8 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	m.stack = m.stack[:len(m.stack)-2]
 	kind := o.generic
 	t := a.typ
-	shift := o.generic == loc.OpShl || o.generic == loc.OpShr || o.generic == loc.OpShra
-	if !shift && t == nil && b.typ != nil && (a.e.Op == loc.OpConst || b.typ.Size == m.ev.Encoding.AddressSize) {
+	shift := o.generic == ops.Shl || o.generic == ops.Shr || o.generic == ops.Shra
+	if !shift && t == nil && b.typ != nil && (a.e.Op == ops.Const || b.typ.Size == m.ev.Encoding.AddressSize) {
 		t = b.typ // see below
 	}
 	if t != nil {
@@ -307,7 +309,7 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 		// clang 14; the constant first with clang 19). They mean numbers with the converted type.
 		// An integer type as wide as an address, and the generic type, have the same values (clang 16
 		// mixes them), and LLVM's numbers have no sign of their own (clang 19 mixes types of one width).
-		if be.Op != loc.OpConst && t.Size != m.ev.Encoding.AddressSize {
+		if be.Op != ops.Const && t.Size != m.ev.Encoding.AddressSize {
 			return invalid("%s on operands of different types", opName(code))
 		}
 		be = m.ev.Extend(be, t.Size, t.Signed)
@@ -317,20 +319,20 @@ func (m *machine) binary(code uint8, o *binaryOp) *stop {
 	// A logical shift of a signed value, or an arithmetic shift of an unsigned one,
 	// must first extend the value the other way, from its type's width.
 	switch {
-	case kind == loc.OpShr && t != nil && t.Signed:
+	case kind == ops.Shr && t != nil && t.Signed:
 		ae = m.ev.Extend(ae, t.Size, false)
-	case kind == loc.OpShra && t != nil && !t.Signed:
+	case kind == ops.Shra && t != nil && !t.Signed:
 		ae = m.ev.Extend(ae, t.Size, true)
 	}
-	if shift && be.Op == loc.OpConst && int64(be.K) < 0 {
+	if shift && be.Op == ops.Const && int64(be.K) < 0 {
 		// GCC 12 writes shifts by -36 for a bit-field of a structure that is passed by value.
-		return &stop{reason: unavailable(loc.ReasonContradictory, "a shift by %d bits", int64(be.K))}
+		return &stop{reason: unavailable(reasons.Contradictory, "a shift by %d bits", int64(be.K))}
 	}
 	e := m.ev.Binary(kind, ae, be)
 	if t == nil {
 		e = m.ev.folded(e)
 	}
-	if kind >= loc.OpEq {
+	if kind >= ops.Eq {
 		t = nil // comparisons return a generic value
 	}
 	m.push(m.ev.wrap(e, t), t)

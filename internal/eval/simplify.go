@@ -1,31 +1,32 @@
 package eval
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
 // swapped has, for each operation whose operands can be swapped, what it becomes then;
 // others are 0.
-var swapped = [loc.OpSelect + 1]loc.Op{
-	loc.OpAdd: loc.OpAdd, loc.OpMul: loc.OpMul, loc.OpAnd: loc.OpAnd, loc.OpOr: loc.OpOr, loc.OpXor: loc.OpXor,
-	loc.OpEq: loc.OpEq, loc.OpNe: loc.OpNe,
-	loc.OpLt: loc.OpGt, loc.OpLe: loc.OpGe, loc.OpGt: loc.OpLt, loc.OpGe: loc.OpLe,
-	loc.OpULt: loc.OpUGt, loc.OpULe: loc.OpUGe, loc.OpUGt: loc.OpULt, loc.OpUGe: loc.OpULe,
+var swapped = [ops.Select + 1]loc.Op{
+	ops.Add: ops.Add, ops.Mul: ops.Mul, ops.And: ops.And, ops.Or: ops.Or, ops.Xor: ops.Xor,
+	ops.Eq: ops.Eq, ops.Ne: ops.Ne,
+	ops.Lt: ops.Gt, ops.Le: ops.Ge, ops.Gt: ops.Lt, ops.Ge: ops.Le,
+	ops.ULt: ops.UGt, ops.ULe: ops.UGe, ops.UGt: ops.ULt, ops.UGe: ops.ULe,
 }
 
 // simplifyConst simplifies an operation with a constant, or returns nil. It removes only
 // what cannot fault.
 func (b *Builder) simplifyConst(op loc.Op, x *loc.Expr, k uint64) *loc.Expr {
 	switch op {
-	case loc.OpOr, loc.OpXor:
+	case ops.Or, ops.Xor:
 		if k == 0 {
 			return x
 		}
-	case loc.OpMul, loc.OpDiv, loc.OpUDiv:
+	case ops.Mul, ops.Div, ops.UDiv:
 		if k == 1 {
 			return x
 		}
-	case loc.OpAnd:
+	case ops.And:
 		switch {
 		case k == 0 && !faults(x):
 			return b.Const(0)
@@ -38,19 +39,19 @@ func (b *Builder) simplifyConst(op loc.Op, x *loc.Expr, k uint64) *loc.Expr {
 			}
 			return b.Extend(x, size, false)
 		}
-	case loc.OpShl, loc.OpShr:
+	case ops.Shl, ops.Shr:
 		switch {
 		case k == 0:
 			return x
 		case k >= 64:
-			return b.Binary(loc.OpAnd, x, b.Const(0))
+			return b.Binary(ops.And, x, b.Const(0))
 		}
-	case loc.OpShra:
+	case ops.Shra:
 		switch {
 		case k == 0:
 			return x
 		case k >= 64:
-			return b.Binary(loc.OpShra, x, b.Const(63))
+			return b.Binary(ops.Shra, x, b.Const(63))
 		}
 	}
 	return nil
@@ -58,23 +59,23 @@ func (b *Builder) simplifyConst(op loc.Op, x *loc.Expr, k uint64) *loc.Expr {
 
 // simplifyExtend simplifies an extension to size bytes, or returns nil.
 func (b *Builder) simplifyExtend(op loc.Op, x *loc.Expr, size int) *loc.Expr {
-	signed := op == loc.OpSExt
+	signed := op == ops.SExt
 	switch x.Op {
-	case loc.OpZExt:
+	case ops.ZExt:
 		if int(x.Size) < size {
 			return x // already zero-extended
 		}
-	case loc.OpAnd:
+	case ops.And:
 		// The mask has fewer bits, and not the sign bit.
 		bits := 8 * size
 		if signed {
 			bits--
 		}
-		if x.B.Op == loc.OpConst && x.B.K>>bits == 0 {
+		if x.B.Op == ops.Const && x.B.K>>bits == 0 {
 			return x
 		}
 	}
-	if (x.Op == loc.OpZExt || x.Op == loc.OpSExt) && int(x.Size) >= size {
+	if (x.Op == ops.ZExt || x.Op == ops.SExt) && int(x.Size) >= size {
 		return b.Extend(x.A, size, signed)
 	}
 	return nil
@@ -86,10 +87,10 @@ func faults(e *loc.Expr) bool {
 	bad := false
 	e.Walk(func(n *loc.Expr) {
 		switch n.Op {
-		case loc.OpDeref, loc.OpText, loc.OpGlob:
+		case ops.Deref, ops.Text, ops.Glob:
 			bad = true
-		case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
-			bad = bad || n.B.Op != loc.OpConst || n.B.K == 0
+		case ops.Div, ops.UDiv, ops.Mod, ops.UMod:
+			bad = bad || n.B.Op != ops.Const || n.B.K == 0
 		}
 	})
 	return bad

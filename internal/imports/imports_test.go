@@ -18,21 +18,21 @@ const (
 // for what is below it too.
 var never = map[string][]string{
 	// Text only.
-	"glob":  {ebpf, delve, "debug", module + "loc", module + "arch", module + "image", module + "dwarfloc", module + "internal"},
-	"probe": {ebpf, delve, "debug", module + "loc", module + "arch", module + "image", module + "dwarfloc", module + "glob"},
+	"glob":  {ebpf, delve, "debug", module + "loc", module + "arch", module + "internal/image", module + "dwarfloc", module + "internal"},
+	"probe": {ebpf, delve, "debug", module + "loc", module + "arch", module + "internal/image", module + "dwarfloc", module + "glob"},
 	// Tables and symbolic locations: no reader of DWARF, no kernel.
-	"arch":          {ebpf, delve, module + "image", module + "internal/dw"},
-	"loc":           {ebpf, delve, module + "image", module + "internal/dw"},
-	"internal/eval": {ebpf, delve + "/pkg/proc", delve + "/pkg/dwarf/line", module + "image", module + "internal/dw", module + "internal/index"},
+	"arch":          {ebpf, delve, module + "internal/image", module + "internal/dw"},
+	"loc":           {ebpf, delve, module + "internal/image", module + "internal/dw"},
+	"internal/eval": {ebpf, delve + "/pkg/proc", delve + "/pkg/dwarf/line", module + "internal/image", module + "internal/dw", module + "internal/index"},
 	"prologue": append(kernel, delve+"/pkg/proc", delve+"/pkg/dwarf/line",
-		module+"image", module+"internal/dw", module+"internal/index", module+"dwarfloc", module+"probe", module+"glob"),
+		module+"internal/image", module+"internal/dw", module+"internal/index", module+"dwarfloc", module+"probe", module+"glob"),
 	// Images: no BPF.
-	"image":         {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
-	"types":         {ebpf, module + "image", module + "probe", module + "dwarfloc"},
-	"internal/body": {ebpf, module + "types", module + "probe", module + "dwarfloc"},
-	"dwarfloc":      {ebpf, module + "glob", module + "probe", module + "prologue"},
-	"sites":         {ebpf, module + "prologue"},
-	"attachable":    {ebpf, module + "prologue", module + "sites"},
+	"internal/image": {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
+	"types":          {ebpf, module + "internal/image", module + "probe", module + "dwarfloc"},
+	"internal/body":  {ebpf, module + "types", module + "probe", module + "dwarfloc"},
+	"dwarfloc":       {ebpf, module + "glob", module + "probe", module + "prologue"},
+	"sites":          {ebpf, module + "prologue"},
+	"attachable":     {ebpf, module + "prologue", module + "sites"},
 	// No kernel.
 	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
 }
@@ -88,9 +88,9 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range all[module+"image"] {
+	for _, p := range all[module+"internal/image"] {
 		if own, ok := strings.CutPrefix(p, module); ok && own != "arch" && !strings.HasPrefix(own, "internal/") {
-			t.Errorf("image imports %s", own)
+			t.Errorf("internal/image imports %s", own)
 		}
 	}
 }

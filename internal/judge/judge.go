@@ -10,7 +10,10 @@
 // What is known of the candidate costs nothing; what Evidence answers is read on demand, by the rows that ask for it.
 package judge
 
-import "github.com/bpfprologue/bpfprologue/loc"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/loc"
+)
 
 // Candidate is a location that debug information gives for a variable at a probe.
 type Candidate struct {
@@ -110,17 +113,17 @@ type Row struct {
 	fits func(c *Candidate, e Evidence) (bool, error)
 }
 
-// Judge returns why a candidate may not be the passed value, or ReasonNone, and the row that says so.
+// Judge returns why a candidate may not be the passed value, or reasons.None, and the row that says so.
 func Judge(c *Candidate, e Evidence) (doubt loc.ReasonCode, row *Row, err error) {
 	for i := range Rows {
 		row := &Rows[i]
 		fits, err := row.fits(c, e)
 		if err != nil {
-			return loc.ReasonNone, nil, err
+			return reasons.None, nil, err
 		}
 		if fits {
 			return row.Doubt, row, nil
 		}
 	}
-	return loc.ReasonNone, nil, nil
+	return reasons.None, nil, nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/judge"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 )
 
 // known is evidence that a test gives. Each answer that was asked for is noted.
@@ -101,7 +101,7 @@ func TestRows(t *testing.T) {
 		if row != nil {
 			name = row.Name
 		}
-		if err != nil || name != tt.row || (doubt == loc.ReasonReassigned) != tt.doubt {
+		if err != nil || name != tt.row || (doubt == reasons.Reassigned) != tt.doubt {
 			t.Errorf("%+v with %+v: %q, %v, %v; want %q, doubtful %v", tt.c, tt.k, name, doubt, err, tt.row, tt.doubt)
 		}
 		decided[name] = true

@@ -1,6 +1,8 @@
 package judge
 
-import "github.com/bpfprologue/bpfprologue/loc"
+import (
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+)
 
 // Rows is the table, in order.
 var Rows = []Row{
@@ -25,7 +27,7 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry }),
 	},
 	{
-		Name: "views: overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: loc.ReasonReassigned,
+		Name: "views: overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || c.Place != Held || c.Note == Before {
 				return false, nil
@@ -34,7 +36,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: loc.ReasonReassigned,
+		Name: "midway", Because: "the body is entered behind its first statement, and bodies of the function show an assignment", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Entry || c.Place == Fixed && c.Note == Whole {
 				return false, nil
@@ -59,11 +61,11 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "views: changed", Because: "the list has another place before, and no instruction has moved the value in between", Doubt: loc.ReasonReassigned,
+		Name: "views: changed", Because: "the list has another place before, and no instruction has moved the value in between", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Views && c.Changed }),
 	},
 	{
-		Name: "views: after a statement", Because: "the note begins after a statement of the body", Doubt: loc.ReasonReassigned,
+		Name: "views: after a statement", Because: "the note begins after a statement of the body", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if !c.Views || c.Note != Later {
 				return false, nil
@@ -97,7 +99,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "looped", Because: "the body updates the place in a loop around the probe", Doubt: loc.ReasonReassigned,
+		Name: "looped", Because: "the body updates the place in a loop around the probe", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Place == Fixed || c.Note == Whole {
 				return false, nil
@@ -119,7 +121,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: loc.ReasonReassigned,
+		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place != Held || c.Entry {
 				return false, nil
@@ -128,7 +130,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "assigned", Because: "bodies of the function assign the parameter, and this may be what they assign", Doubt: loc.ReasonReassigned,
+		Name: "assigned", Because: "bodies of the function assign the parameter, and this may be what they assign", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place == Held || c.Note == Whole && c.Place == Computed {
 				return false, nil
@@ -138,7 +140,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "global", Because: "the body may have assigned the parameter to a variable of the image", Doubt: loc.ReasonReassigned,
+		Name: "global", Because: "the body may have assigned the parameter to a variable of the image", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Global && c.Note == Here }),
 	},
 	{
@@ -151,11 +153,11 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: loc.ReasonReassigned,
+		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && (!c.Entry || c.Place != Held) }),
 	},
 	{
-		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: loc.ReasonReassigned,
+		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Later }),
 	},
 	{
@@ -171,11 +173,11 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: loc.ReasonReassigned,
+		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Computed }),
 	},
 	{
-		Name: "differs", Because: "the place differs between the parts of bodies of the function", Doubt: loc.ReasonReassigned,
+		Name: "differs", Because: "the place differs between the parts of bodies of the function", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Note == Whole && c.Place == Computed {
 				return false, nil
@@ -188,7 +190,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "fixed", Because: "a number may be what a statement makes of a number that was passed: nothing tells", Doubt: loc.ReasonReassigned,
+		Name: "fixed", Because: "a number may be what a statement makes of a number that was passed: nothing tells", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Place == Fixed }),
 	},
 }

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 

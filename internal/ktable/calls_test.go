@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // TestCalls: an arm64 kernel that has ftrace's data in front of its functions, one of which begins with BTI, one with the

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // A Form is the form of a table: entries between two symbols, each of which begins with the

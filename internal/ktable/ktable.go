@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/image"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"

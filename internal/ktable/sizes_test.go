@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // TestSizes: entries of every size, and entries that cannot be any.

@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 )
 
 // librariesOfC are the beginnings of the names of the C library's own libraries.

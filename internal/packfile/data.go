@@ -38,7 +38,7 @@ type Site struct {
 	// Prologue is how many bytes the function's code begins before the site, with AfterPrologue.
 	Prologue uint64
 	// In and Of number the function that contains the code, and the one whose body it is: sites of one pack with
-	// equal numbers are in the same body in dwarfloc.Body's sense. Depth is dwarfloc.Body.Depth.
+	// equal numbers are in the same body in hooks.Body's sense. Depth is hooks.Body.Depth.
 	In, Of uint64
 	Depth  int
 
@@ -53,7 +53,7 @@ type Site struct {
 
 	// Refused is why no kernel takes a probe at the site, as package attachable says it, or "".
 	Refused string
-	// BadInstruction is what is wrong with the site's address in a program, as dwarfloc.Image.CheckInstructions says
+	// BadInstruction is what is wrong with the site's address in a program, as inside.CheckInstructions says
 	// it after the path and the address, or "".
 	BadInstruction string
 }
@@ -95,7 +95,7 @@ type Pointee struct {
 	Pointee *Pointee
 }
 
-// Ways is dwarfloc.Ways.
+// Ways is body.Ways.
 type Ways struct {
 	Known    bool // they were looked for; the others are zero if not
 	In, Out  []Way
@@ -119,7 +119,7 @@ type Way struct {
 	Values *Values
 }
 
-// Before is an instruction before a way in: see dwarfloc.Site.Before.
+// Before is an instruction before a way in: see inside.Before.
 type Before struct {
 	Addr   uint64
 	Code   []byte // of the instruction and what follows, at most 16 bytes

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sort"
 
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -361,7 +363,7 @@ func (x *valueReader) value(v *Value) {
 
 func (x *valueReader) reason() loc.Reason {
 	c := x.U8()
-	if c > byte(loc.ReasonDamaged)+16 { // there is room for more
+	if c > byte(reasons.Damaged)+16 { // there is room for more
 		x.Fail()
 	}
 	return loc.Reason{Code: loc.ReasonCode(c), Detail: x.text()}
@@ -406,16 +408,16 @@ func (x *valueReader) location(depth int) (l loc.Location) {
 
 func (x *valueReader) expr(depth int) *loc.Expr {
 	e := &loc.Expr{Op: loc.Op(x.U8())}
-	if depth > maxExpr || e.Op >= loc.OpTask || x.Bad {
+	if depth > maxExpr || e.Op >= ops.Task || x.Bad {
 		x.Fail()
 		return e
 	}
 	switch e.Op {
-	case loc.OpConst:
+	case ops.Const:
 		e.K = uint64(x.int())
-	case loc.OpReg, loc.OpAddr:
+	case ops.Reg, ops.Addr:
 		e.K = x.ULEB()
-	case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+	case ops.Deref, ops.ZExt, ops.SExt:
 		if e.Size = x.U8(); e.Size == 0 || e.Size > 8 {
 			x.Fail()
 		}

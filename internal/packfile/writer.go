@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -203,16 +205,16 @@ func (w *Writer) Finish(final func(TypeID) TypeID, types func() []byte) ([]byte,
 
 // appendExpr appends an expression, an operation before its operands.
 func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
-	if x.Op == loc.OpGlob || x.Op == loc.OpText || x.Op == loc.OpTask {
+	if x.Op == ops.Glob || x.Op == ops.Text || x.Op == ops.Task {
 		return nil, fmt.Errorf("a location has an operation that no debug information has")
 	}
 	b = append(b, byte(x.Op))
 	switch x.Op {
-	case loc.OpConst:
+	case ops.Const:
 		return binary.AppendVarint(b, int64(x.K)), nil
-	case loc.OpReg, loc.OpAddr:
+	case ops.Reg, ops.Addr:
 		return binary.AppendUvarint(b, x.K), nil
-	case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+	case ops.Deref, ops.ZExt, ops.SExt:
 		b = append(b, x.Size)
 	}
 	for _, y := range []*loc.Expr{x.A, x.B, x.C}[:operands(x.Op)] {
@@ -227,11 +229,11 @@ func appendExpr(b []byte, x *loc.Expr) ([]byte, error) {
 // operands is how many operands an operation has.
 func operands(op loc.Op) int {
 	switch op {
-	case loc.OpConst, loc.OpReg, loc.OpAddr:
+	case ops.Const, ops.Reg, ops.Addr:
 		return 0
-	case loc.OpDeref, loc.OpZExt, loc.OpSExt, loc.OpNeg, loc.OpNot:
+	case ops.Deref, ops.ZExt, ops.SExt, ops.Neg, ops.Not:
 		return 1
-	case loc.OpSelect:
+	case ops.Select:
 		return 3
 	}
 	return 2
@@ -297,7 +299,7 @@ const locDoubt = 8
 
 func appendLoc(b []byte, l *loc.Location, text func(string) uint64) (_ []byte, err error) {
 	b = append(b, byte(l.Kind)|byte(l.Rule)<<4)
-	if l.Doubt != loc.ReasonNone {
+	if l.Doubt != reasons.None {
 		b[len(b)-1] |= locDoubt
 		b = append(b, byte(l.Doubt))
 	}

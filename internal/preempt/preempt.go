@@ -6,9 +6,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bin"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -81,7 +82,7 @@ func (p *Variables) Relocate(img *image.File, l *loc.Location) {
 	for i := range l.Pieces {
 		p.Relocate(img, &l.Pieces[i].Loc)
 	}
-	if l.Kind == loc.KindConstant && l.Expr.Op != loc.OpConst {
+	if l.Kind == loc.KindConstant && l.Expr.Op != ops.Const {
 		l.Kind = loc.KindValue
 	}
 }
@@ -90,7 +91,7 @@ func relocated(e *loc.Expr, vars []exported, word int) *loc.Expr {
 	if e == nil {
 		return nil
 	}
-	if e.Op == loc.OpAddr {
+	if e.Op == ops.Addr {
 		i, _ := slices.BinarySearchFunc(vars, e.K, func(v exported, a uint64) int {
 			if v.addr <= a {
 				return -1
@@ -102,7 +103,7 @@ func relocated(e *loc.Expr, vars []exported, word int) *loc.Expr {
 		}
 		v := &vars[i-1]
 		var b eval.Builder
-		return b.Binary(loc.OpAdd, b.Deref(b.Addr(v.entry), word), b.Const(e.K-v.addr))
+		return b.Binary(ops.Add, b.Deref(b.Addr(v.entry), word), b.Const(e.K-v.addr))
 	}
 	a, b, c := relocated(e.A, vars, word), relocated(e.B, vars, word), relocated(e.C, vars, word)
 	if a == e.A && b == e.B && c == e.C {

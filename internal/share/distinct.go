@@ -21,17 +21,18 @@ func EachDistinct(ctx context.Context, img *dwarfloc.Image, o Options, f func(wo
 	for i := range workers {
 		workers[i].sharer = NewSharer(img, o)
 	}
-	err = img.EachSite(ctx, nil, func(number int, s *dwarfloc.Site) error {
+	err = img.EachSite(ctx, nil, func(number int, r dwarfloc.SiteRef) error {
 		w := &workers[number]
 		w.sites++
-		params, err := s.Params()
+		params, err := r.Params()
 		if err != nil {
 			return err
 		}
 		groups, err := w.sharer.Parameters(params)
 		if err != nil {
-			return fmt.Errorf("%v: %w", s, err)
+			return fmt.Errorf("%#x: %w", r.Addr, err)
 		}
+		var s *dwarfloc.Site
 		var kept []*dwarfloc.Variable
 		at := 0
 		for _, g := range groups {
@@ -41,7 +42,7 @@ func EachDistinct(ctx context.Context, img *dwarfloc.Image, o Options, f func(wo
 				continue
 			}
 			if kept == nil {
-				if s, err = s.Clone(); err != nil {
+				if s, err = r.Site(); err != nil {
 					return err
 				}
 				if kept, err = s.Params(); err != nil {

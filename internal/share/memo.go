@@ -1,6 +1,7 @@
 package share
 
 import (
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -43,9 +44,9 @@ func plainOf(args []prologue.Arg) (p plain) {
 		case a.Loc.Kind == loc.KindNone:
 			p = p<<plainBits | plainNone
 			continue
-		case a.Loc.Kind == loc.KindRegister && e.Op == loc.OpReg:
+		case a.Loc.Kind == loc.KindRegister && e.Op == ops.Reg:
 			x, k = plainRegister, e.K
-		case a.Loc.Kind == loc.KindConstant && e.Op == loc.OpConst:
+		case a.Loc.Kind == loc.KindConstant && e.Op == ops.Const:
 			x, k = plainConstant, e.K
 		default:
 			return 0

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -15,13 +17,13 @@ func TestPlain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	numbers := []uint64{0, 1, 2, 7, 16, 17, 99, 1<<valueBits - 1, 1 << valueBits, 1 << 21, 1 << 42, 1<<64 - 1}
 	random := func() prologue.Arg {
-		e := &loc.Expr{Op: loc.OpConst, K: numbers[rng.IntN(len(numbers))]}
+		e := &loc.Expr{Op: ops.Const, K: numbers[rng.IntN(len(numbers))]}
 		a := prologue.Arg{Size: rng.IntN(18), Signed: rng.IntN(2) == 0}
 		switch rng.IntN(5) {
 		case 0:
-			a.Reason.Code = loc.ReasonOptimizedOut + loc.ReasonCode(rng.IntN(int(loc.ReasonDamaged)))
+			a.Reason.Code = reasons.OptimizedOut + loc.ReasonCode(rng.IntN(int(reasons.Damaged)))
 		case 1:
-			e.Op = loc.OpReg
+			e.Op = ops.Reg
 			a.Loc = loc.Location{Kind: loc.KindRegister, Expr: e}
 		case 2:
 			a.Loc = loc.Location{Kind: loc.KindConstant, Expr: e}

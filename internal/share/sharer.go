@@ -15,8 +15,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -90,7 +90,7 @@ func (o Options) Arguments(params []*dwarfloc.Variable) []plan.Argument {
 	shape := argument.Options{Convention: o.convention()}
 	out := make([]plan.Argument, len(params))
 	for i, v := range params {
-		out[i].Variable = argument.Set(&out[i].Arg, v.Name, v, probe.TypeSpec{}, shape)
+		out[i].Variable = argument.Set(&out[i].Arg, v.Name, v, syntax.TypeSpec{}, shape)
 	}
 	return out
 }
@@ -124,7 +124,7 @@ func (s *Sharer) fit(params []*dwarfloc.Variable) int {
 	s.args = s.args[:0]
 	for i, v := range params[:min(len(params), most)] {
 		s.args = append(s.args, prologue.Arg{})
-		argument.Set(&s.args[i], "", v, probe.TypeSpec{}, s.shape)
+		argument.Set(&s.args[i], "", v, syntax.TypeSpec{}, s.shape)
 		if s.options.Convention == prologue.ConventionRecord {
 			taken := 8
 			if a := &s.args[i]; a.Kind == prologue.KindObject {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -46,7 +46,7 @@ func TestSharer(t *testing.T) {
 					if v != params[fetched+i] {
 						t.Fatalf("%s: %v: parameter %d is in another place", name, s, fetched+i)
 					}
-					args[i].Variable = argument.Set(&args[i].Arg, v.Name, v, probe.TypeSpec{}, argument.Options{Convention: prologue.ConventionRegisters})
+					args[i].Variable = argument.Set(&args[i].Arg, v.Name, v, syntax.TypeSpec{}, argument.Options{Convention: prologue.ConventionRegisters})
 				}
 				fetched += len(args)
 				pro, err := share.Emit(s, args, share.Options{})

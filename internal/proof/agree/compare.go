@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/proof/walk"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -279,11 +280,11 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		// What the debug information says is in doubt, and nothing else is read here.
 		c.Totals["parameters by the calling convention"]++
 		return
-	case v.Reason.Code == loc.ReasonNotAtSite && p.Rule == oracle.RuleLaterView:
+	case v.Reason.Code == reasons.NotAtSite && p.Rule == oracle.RuleLaterView:
 		// Nothing shows that the location holds at the beginning of the body already.
 		c.Totals["parameters at a later view that dwarfloc does not take"]++
 		return
-	case v.Reason.Code == loc.ReasonContradictory, v.Reason.Code == loc.ReasonReassigned:
+	case v.Reason.Code == reasons.Contradictory, v.Reason.Code == reasons.Reassigned:
 		c.Totals["parameters of which dwarfloc says: "+v.Reason.Code.String()]++
 		return
 	}
@@ -300,19 +301,19 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 		c.differ("rule", "%s: %s, dwarfloc %s", at, p.Rule, v.Loc.Rule)
 	}
 	verdict := "described"
-	want := loc.ReasonNone
+	want := reasons.None
 	switch p.Source {
 	case oracle.NoLocation:
-		verdict, want = "no location", loc.ReasonOptimizedOut
+		verdict, want = "no location", reasons.OptimizedOut
 	case oracle.NotAtSite:
-		verdict, want = "not at the site", loc.ReasonNotAtSite
-		if v.Reason.Code == loc.ReasonOptimizedOut { // an empty list
-			want = loc.ReasonOptimizedOut
+		verdict, want = "not at the site", reasons.NotAtSite
+		if v.Reason.Code == reasons.OptimizedOut { // an empty list
+			want = reasons.OptimizedOut
 		}
 	case oracle.Constant:
 		c.constant(at, p, v)
 	case oracle.Expression:
-		if v.Reason.Code == loc.ReasonNotStoredYet {
+		if v.Reason.Code == reasons.NotStoredYet {
 			want = c.notStored(at, s, p, v)
 			break
 		}
@@ -320,9 +321,9 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 			want = c.expression(at, State{mix(s.DIE ^ seed<<60), c.img.Arch()}, s, p, v, seed == 0)
 		}
 		switch want {
-		case loc.ReasonEntryValueOnly:
+		case reasons.EntryValueOnly:
 			verdict = "entry value only"
-		case loc.ReasonNotAtSite:
+		case reasons.NotAtSite:
 			verdict = "not at the site"
 		}
 	}
@@ -340,13 +341,13 @@ func (c *comparer) param(at, kind string, s *oracle.Site, p *oracle.Param, d *dw
 	}
 	verdict = "described"
 	switch v.Reason.Code {
-	case loc.ReasonOptimizedOut:
+	case reasons.OptimizedOut:
 		verdict = "no location"
-	case loc.ReasonNotAtSite:
+	case reasons.NotAtSite:
 		verdict = "not at the site"
-	case loc.ReasonEntryValueOnly:
+	case reasons.EntryValueOnly:
 		verdict = "entry value only"
-	case loc.ReasonNone:
+	case reasons.None:
 	default:
 		c.Totals[kind+" parameters described but not located: "+v.Reason.Code.String()]++
 	}
@@ -399,11 +400,11 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 	if early, err := s.TooEarly(p); err != nil {
 		c.differ("frame", "%s: %v", at, err)
 	} else if early {
-		return loc.ReasonNotAtSite
+		return reasons.NotAtSite
 	}
 	res, err := m.Eval(p.Expr)
 	if errors.Is(err, oracle.ErrFrameNotSet) {
-		return loc.ReasonNotAtSite
+		return reasons.NotAtSite
 	}
 	if err != nil && !errors.Is(err, oracle.ErrFault) {
 		return c.reason(err)
@@ -416,7 +417,7 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 	}
 	got, ok := st.result(&v.Loc)
 	switch {
-	case v.Reason.Code == loc.ReasonUnsupported && (strings.Contains(v.Reason.Detail, "more than") || strings.Contains(v.Reason.Detail, "a branch in a location with pieces")):
+	case v.Reason.Code == reasons.Unsupported && (strings.Contains(v.Reason.Detail, "more than") || strings.Contains(v.Reason.Detail, "a branch in a location with pieces")):
 		if third {
 			c.Totals["expressions beyond dwarfloc's limits"]++
 		}
@@ -431,7 +432,7 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 		return v.Reason.Code
 	}
 	if err != nil {
-		return loc.ReasonNone
+		return reasons.None
 	}
 	if size := p.Type.Size; p.Type.Scalar && size >= 1 && size <= 8 {
 		// The two are equal. Whether they are large enough is another question.
@@ -441,15 +442,15 @@ func (c *comparer) expression(at string, st State, s *oracle.Site, p *oracle.Par
 	}
 	switch res.Kind {
 	case oracle.IsImplicit:
-		return loc.ReasonImplicitPointer
+		return reasons.ImplicitPointer
 	case oracle.InPieces:
 		for _, x := range res.Pieces {
 			if x.Kind == oracle.IsMissing || x.Kind == oracle.IsImplicit {
-				return loc.ReasonMissingPiece
+				return reasons.MissingPiece
 			}
 		}
 	}
-	return loc.ReasonNone
+	return reasons.None
 }
 
 // machine returns the state that an evaluation at a site needs.
@@ -474,7 +475,7 @@ func (c *comparer) machine(at string, s *oracle.Site, reg func(uint64) (uint64, 
 // reader does not.
 const NotStoredYet = "parameters on the stack that dwarfloc says are not stored yet"
 
-// notStored returns loc.ReasonNotStoredYet for a parameter that may have it: it is on the
+// notStored returns reasons.NotStoredYet for a parameter that may have it: it is on the
 // stack or computed from there. At a function's entry that is below the stack pointer; at an
 // inlined site it is near the stack or frame pointer, according to a list.
 func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwarfloc.Variable) loc.ReasonCode {
@@ -512,10 +513,10 @@ func (c *comparer) notStored(at string, s *oracle.Site, p *oracle.Param, v *dwar
 		}
 	}
 	if err != nil || !onStack || v.Loc.Kind != loc.KindNone {
-		return loc.ReasonNone
+		return reasons.None
 	}
 	c.Totals[NotStoredYet]++
-	return loc.ReasonNotStoredYet
+	return reasons.NotStoredYet
 }
 
 // framePointers are the registers that compilers use as frame pointers.
@@ -568,12 +569,12 @@ func (c *comparer) reason(err error) loc.ReasonCode {
 		err  error
 		code loc.ReasonCode
 	}{
-		{oracle.ErrEntryValue, loc.ReasonEntryValueOnly},
-		{oracle.ErrParameterRef, loc.ReasonParameterRef},
-		{oracle.ErrThreadLocal, loc.ReasonThreadLocal},
-		{oracle.ErrUnsupported, loc.ReasonUnsupported},
-		{oracle.ErrNoFrame, loc.ReasonNoFrameInfo},
-		{oracle.ErrBad, loc.ReasonDamaged},
+		{oracle.ErrEntryValue, reasons.EntryValueOnly},
+		{oracle.ErrParameterRef, reasons.ParameterRef},
+		{oracle.ErrThreadLocal, reasons.ThreadLocal},
+		{oracle.ErrUnsupported, reasons.Unsupported},
+		{oracle.ErrNoFrame, reasons.NoFrameInfo},
+		{oracle.ErrBad, reasons.Damaged},
 	} {
 		if errors.Is(err, r.err) {
 			return r.code
@@ -582,8 +583,8 @@ func (c *comparer) reason(err error) loc.ReasonCode {
 	var reg oracle.RegisterError
 	if errors.As(err, &reg) {
 		if r := c.img.Arch().Register(uint64(reg)); r != nil && r.Vector {
-			return loc.ReasonVectorRegister
+			return reasons.VectorRegister
 		}
 	}
-	return loc.ReasonNoRegister
+	return reasons.NoRegister
 }

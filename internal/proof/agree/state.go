@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -105,7 +106,7 @@ func (s State) result(l *loc.Location) (res oracle.Result, ok bool) {
 	}
 	switch l.Kind {
 	case loc.KindRegister:
-		if l.Expr.Op != loc.OpReg {
+		if l.Expr.Op != ops.Reg {
 			return res, false
 		}
 		res.Kind, res.Reg = oracle.InRegister, l.Expr.K

@@ -6,6 +6,7 @@ package exprtest
 import (
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -23,15 +24,15 @@ type Machine interface {
 // Value computes an expression. ok is false for a fault.
 func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 	switch e.Op {
-	case loc.OpConst:
+	case ops.Const:
 		return e.K, true
-	case loc.OpReg:
+	case ops.Reg:
 		return m.Register(e.K)
-	case loc.OpAddr:
+	case ops.Addr:
 		return m.Address(e.K), true
-	case loc.OpTask:
-		return m.(Task).Task(loc.Task(e.K)), true
-	case loc.OpGlob:
+	case ops.Task:
+		return m.(Task).Task(ops.TaskNumber(e.K)), true
+	case ops.Glob:
 		text := []byte(nil)
 		if e.A == nil {
 			text = []byte(m.(Task).Comm())
@@ -58,13 +59,13 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 		return 0, false
 	}
 	switch e.Op {
-	case loc.OpDeref:
+	case ops.Deref:
 		return m.Load(a, int(e.Size))
-	case loc.OpZExt:
+	case ops.ZExt:
 		return Extend(a, int(e.Size), false), true
-	case loc.OpSExt:
+	case ops.SExt:
 		return Extend(a, int(e.Size), true), true
-	case loc.OpText:
+	case ops.Text:
 		text, ok := str(m, a, 8)
 		for at := 0; ok && at < 8; at++ {
 			c := uint64(0)
@@ -78,11 +79,11 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 			v |= c << shift
 		}
 		return v, ok
-	case loc.OpNeg:
+	case ops.Neg:
 		return -a, true
-	case loc.OpNot:
+	case ops.Not:
 		return ^a, true
-	case loc.OpSelect:
+	case ops.Select:
 		if a != 0 {
 			return Value(m, e.B)
 		}
@@ -97,7 +98,7 @@ func Value(m Machine, e *loc.Expr) (v uint64, ok bool) {
 
 // Task is what a Machine has besides, for expressions that ask for it.
 type Task interface {
-	Task(loc.Task) uint64
+	Task(ops.TaskNumber) uint64
 	Comm() string
 	BigEndian() bool // for texts as numbers
 }
@@ -150,56 +151,56 @@ func Operate(op loc.Op, a, b uint64) (v uint64, ok bool) {
 	sa, sb := int64(a), int64(b)
 	var truth bool
 	switch op {
-	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
+	case ops.Div, ops.UDiv, ops.Mod, ops.UMod:
 		if b == 0 {
 			return 0, false
 		}
 		switch op {
-		case loc.OpDiv:
+		case ops.Div:
 			return uint64(sa / sb), true
-		case loc.OpUDiv:
+		case ops.UDiv:
 			return a / b, true
-		case loc.OpMod:
+		case ops.Mod:
 			return uint64(sa % sb), true
 		}
 		return a % b, true
-	case loc.OpAdd:
+	case ops.Add:
 		return a + b, true
-	case loc.OpSub:
+	case ops.Sub:
 		return a - b, true
-	case loc.OpMul:
+	case ops.Mul:
 		return a * b, true
-	case loc.OpAnd:
+	case ops.And:
 		return a & b, true
-	case loc.OpOr:
+	case ops.Or:
 		return a | b, true
-	case loc.OpXor:
+	case ops.Xor:
 		return a ^ b, true
-	case loc.OpShl:
+	case ops.Shl:
 		return a << b, true
-	case loc.OpShr:
+	case ops.Shr:
 		return a >> b, true
-	case loc.OpShra:
+	case ops.Shra:
 		return uint64(sa >> b), true
-	case loc.OpEq:
+	case ops.Eq:
 		truth = a == b
-	case loc.OpNe:
+	case ops.Ne:
 		truth = a != b
-	case loc.OpLt:
+	case ops.Lt:
 		truth = sa < sb
-	case loc.OpLe:
+	case ops.Le:
 		truth = sa <= sb
-	case loc.OpGt:
+	case ops.Gt:
 		truth = sa > sb
-	case loc.OpGe:
+	case ops.Ge:
 		truth = sa >= sb
-	case loc.OpULt:
+	case ops.ULt:
 		truth = a < b
-	case loc.OpULe:
+	case ops.ULe:
 		truth = a <= b
-	case loc.OpUGt:
+	case ops.UGt:
 		truth = a > b
-	case loc.OpUGe:
+	case ops.UGe:
 		truth = a >= b
 	default:
 		panic(fmt.Sprintf("operation %d has no definition", op))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -30,57 +31,57 @@ func exact(op loc.Op, a, b uint64) *big.Int {
 	}
 	z := new(big.Int)
 	switch op {
-	case loc.OpDiv, loc.OpUDiv, loc.OpMod, loc.OpUMod:
+	case ops.Div, ops.UDiv, ops.Mod, ops.UMod:
 		if b == 0 {
 			return nil
 		}
 	}
 	switch op {
-	case loc.OpAdd:
+	case ops.Add:
 		return z.Add(ua, ub)
-	case loc.OpSub:
+	case ops.Sub:
 		return z.Sub(ua, ub)
-	case loc.OpMul:
+	case ops.Mul:
 		return z.Mul(ua, ub)
-	case loc.OpDiv:
+	case ops.Div:
 		return z.Quo(sa, sb)
-	case loc.OpUDiv:
+	case ops.UDiv:
 		return z.Quo(ua, ub)
-	case loc.OpMod:
+	case ops.Mod:
 		return z.Rem(sa, sb)
-	case loc.OpUMod:
+	case ops.UMod:
 		return z.Rem(ua, ub)
-	case loc.OpAnd:
+	case ops.And:
 		return z.And(ua, ub)
-	case loc.OpOr:
+	case ops.Or:
 		return z.Or(ua, ub)
-	case loc.OpXor:
+	case ops.Xor:
 		return z.Xor(ua, ub)
-	case loc.OpShl:
+	case ops.Shl:
 		return z.Lsh(ua, shift)
-	case loc.OpShr:
+	case ops.Shr:
 		return z.Rsh(ua, shift)
-	case loc.OpShra:
+	case ops.Shra:
 		return z.Rsh(sa, shift)
-	case loc.OpEq:
+	case ops.Eq:
 		return truth(ua.Cmp(ub) == 0)
-	case loc.OpNe:
+	case ops.Ne:
 		return truth(ua.Cmp(ub) != 0)
-	case loc.OpLt:
+	case ops.Lt:
 		return truth(sa.Cmp(sb) < 0)
-	case loc.OpLe:
+	case ops.Le:
 		return truth(sa.Cmp(sb) <= 0)
-	case loc.OpGt:
+	case ops.Gt:
 		return truth(sa.Cmp(sb) > 0)
-	case loc.OpGe:
+	case ops.Ge:
 		return truth(sa.Cmp(sb) >= 0)
-	case loc.OpULt:
+	case ops.ULt:
 		return truth(ua.Cmp(ub) < 0)
-	case loc.OpULe:
+	case ops.ULe:
 		return truth(ua.Cmp(ub) <= 0)
-	case loc.OpUGt:
+	case ops.UGt:
 		return truth(ua.Cmp(ub) > 0)
-	case loc.OpUGe:
+	case ops.UGe:
 		return truth(ua.Cmp(ub) >= 0)
 	}
 	panic(op)
@@ -90,7 +91,7 @@ func exact(op loc.Op, a, b uint64) *big.Int {
 // modulo 2^64.
 func TestOperate(t *testing.T) {
 	modulus := new(big.Int).Lsh(big.NewInt(1), 64)
-	for op := loc.OpAdd; op < loc.OpSelect; op++ {
+	for op := ops.Add; op < ops.Select; op++ {
 		for _, a := range operands {
 			for _, b := range operands {
 				var want uint64

@@ -20,7 +20,7 @@ func symbolImage(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer img.Close()
-	id, err := hex.DecodeString(img.File.BuildID())
+	id, err := hex.DecodeString(img.BuildID())
 	if err != nil || len(id) == 0 {
 		return nil, fmt.Errorf("%s: no build ID", path)
 	}

@@ -48,7 +48,7 @@ func traceWithoutDebug(t *testing.T, k testKernel) {
 	run(nil, "go", "build", "-o", own, path+"cmd/prolog-dump")
 	// The example carries the kernel's pack, and the tool finds it in a directory.
 	img := testenv.Open(t, k.Vmlinux)
-	id := img.File.BuildID()
+	id := img.BuildID()
 	small := filepath.Join(dir, "small.pack")
 	run(nil, own, "pack", "write", "--no-cache", "--no-types", "-o", small, k.Vmlinux, "kfree_skb", "kfree_skb_reason", "sk_skb_reason_drop", "vfs_read", "get_page")
 	here, err := filepath.Abs("../../../examples/fleet/packs")

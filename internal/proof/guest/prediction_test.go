@@ -36,7 +36,7 @@ func predict(t *testing.T, k testKernel, size uint64) {
 		t.Fatal(err)
 	}
 	hash := fnv.New64a()
-	hash.Write([]byte(img.File.BuildID()))
+	hash.Write([]byte(img.BuildID()))
 	seed := setting(t, "GUEST_SEED", hash.Sum64())
 	sites, err := img.Sites(context.Background(), nil)
 	if err != nil {

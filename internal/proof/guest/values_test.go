@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -322,7 +323,7 @@ func describe(a *arch.Arch, v *plan.Value) string {
 	text := fmt.Sprintf("%v, %v", l.Kind, l.Rule)
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(e *loc.Expr) {
-			if e.Op == loc.OpReg && e.K == uint64(a.SP) {
+			if e.Op == ops.Reg && e.K == uint64(a.SP) {
 				text = fmt.Sprintf("%v on the stack, %v", l.Kind, l.Rule)
 			}
 		})

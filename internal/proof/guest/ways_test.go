@@ -214,12 +214,12 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 	}
 	task := &guest.Task{Limit: 3 * time.Minute}
 	var plans []*plan.Plan
-	add := func(text string, which plan.Ways, keep func(*dwarfloc.Site) bool) {
+	add := func(text string, entryOnly bool, keep func(*dwarfloc.Site) bool) {
 		def, err := probe.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := plan.New(t.Context(), img, def, plan.Options{Ways: which})
+		p, err := plan.New(t.Context(), img, def, plan.Options{EntryOnly: entryOnly})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 		}
 		plans, task.Plans = append(plans, p), append(task.Plans, packed)
 	}
-	add(guest.Marker, plan.WaysAll, func(*dwarfloc.Site) bool { return true })
+	add(guest.Marker, false, func(*dwarfloc.Site) bool { return true })
 	known := func(s *dwarfloc.Site) bool {
 		return slices.ContainsFunc(runsOfBodies, func(r bodyRuns) bool { return r.isAt(s) })
 	}
@@ -243,8 +243,8 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 	for _, r := range runsOfBodies {
 		if !slices.Contains(functions, r.function) {
 			functions = append(functions, r.function)
-			add(r.function, plan.WaysAll, known)
-			add(r.function, plan.WaysEntry, known)
+			add(r.function, false, known)
+			add(r.function, true, known)
 		}
 	}
 	var names []string // of the calls
@@ -303,7 +303,7 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 			for i := range plans[n].Sites {
 				if s := plans[n].Sites[i].Site; x.isAt(s) {
 					ways++
-					again, told = again || s.Again, told && s.WaysUnknown == ""
+					again, told = again || s.Way.Again, told && s.Way.Unknown == ""
 				}
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -71,11 +72,15 @@ func (p *Probed) addresses(img *dwarfloc.Image) (at []uint64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = img.EachSite(context.Background(), all, func(_ int, s *dwarfloc.Site) (err error) {
-		if s.Kind == dwarfloc.SiteEntry && !s.AfterPrologue {
+	err = img.EachSite(context.Background(), all, func(_ int, r dwarfloc.SiteRef) error {
+		if r.Kind != dwarfloc.SiteEntry {
+			return nil
+		}
+		s, err := r.Site()
+		if err == nil && !s.AfterPrologue {
 			mu.Lock()
 			defer mu.Unlock()
-			functions[s.Addr], err = s.Clone()
+			functions[s.Addr] = s
 		}
 		return err
 	})
@@ -106,7 +111,7 @@ func (p *Probed) addresses(img *dwarfloc.Image) (at []uint64, err error) {
 				sites = append(sites, &s)
 			}
 		}
-		problems, err := img.CheckInstructions(sites)
+		problems, err := inside.CheckInstructions(img, sites)
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -168,7 +169,7 @@ func (a *asker) everything(ctx context.Context) (damaged string) {
 
 // image asks for what needs no DWARF.
 func (a *asker) image() {
-	a.say("%s %v %v %s", a.img.File.BuildID(), a.img.File.IsRelocatable(), a.img.File.IsPositionIndependent(), a.img.File.DebugPath())
+	a.say("%s %v %v %s", a.img.BuildID(), a.img.File.IsRelocatable(), a.img.File.IsPositionIndependent(), a.img.File.DebugPath())
 	symbols := 0
 	for s := range a.img.File.Symbols() {
 		if symbols++; symbols < 1000 {
@@ -194,7 +195,7 @@ func (a *asker) attachable(all []*dwarfloc.Site) {
 	for _, s := range all {
 		a.say("%#x: %v %v", s.Addr, table.At(s.Addr), table.Method(s.Addr))
 	}
-	_, err = a.img.CheckInstructions(all)
+	_, err = inside.CheckInstructions(a.img, all)
 	a.failed("instructions", err)
 }
 
@@ -238,7 +239,7 @@ func (a *asker) lines(ctx context.Context, all []*dwarfloc.Site) {
 
 // ways asks for the ways into and out of bodies.
 func (a *asker) ways(ctx context.Context, all []*dwarfloc.Site) {
-	ways, err := a.img.Ways(ctx, all)
+	ways, err := inside.Ways(a.img, ctx, all)
 	if a.failed("ways", err) {
 		return
 	}
@@ -279,7 +280,7 @@ type definition struct {
 
 var definitions = []definition{
 	{"* $params", plan.Options{}, true},
-	{"* $vars", plan.Options{Convention: prologue.ConventionRecord, Ways: plan.WaysEntry}, false},
+	{"* $vars", plan.Options{Convention: prologue.ConventionRecord, EntryOnly: true}, false},
 	{"*%return $retval", plan.Options{Target: plan.Target{SignExtends: true}}, true},
 }
 

@@ -8,10 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/loc"
-	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -55,18 +59,18 @@ func (a *asker) site(s *dwarfloc.Site) {
 	a.say("%x %s:%d", ranges, file, line)
 	a.variables(s)
 	if s.Kind == dwarfloc.SiteEntry {
-		returns, moved, err := s.Returns(false)
+		returns, moved, err := inside.Returns(s, false)
 		a.failed("returns", err)
 		a.say("%d returns, %v", len(returns), moved)
 		for _, r := range returns {
 			a.address("return", r)
 		}
 	}
-	v, err := compute.Resolve(s, &probe.Expr{Kind: probe.KindRetval})
+	v, err := compute.Resolve(s, &syntax.Expr{Kind: syntax.KindRetval})
 	if !a.failed("result", err) {
 		a.variable(v)
 	}
-	again, err := s.Clone()
+	again, err := inside.Clone(s)
 	if !a.failed("clone", err) && again.String() != s.String() {
 		a.fault("wrong", "the clone of %v is %v", s, again)
 	}
@@ -80,9 +84,9 @@ func (a *asker) variables(s *dwarfloc.Site) {
 	}
 	for _, v := range vars {
 		a.variable(v)
-		for _, kind := range []probe.StepKind{probe.StepDot, probe.StepArrow, probe.StepIndex} {
-			step := probe.Step{Kind: kind, Member: "?"}
-			part, err := compute.Follow(v, []probe.Step{step})
+		for _, kind := range []syntax.StepKind{syntax.StepDot, syntax.StepArrow, syntax.StepIndex} {
+			step := syntax.Step{Kind: kind, Member: "?"}
+			part, err := compute.Follow(v, []syntax.Step{step})
 			if a.failed("follow", err) {
 				continue
 			}
@@ -92,7 +96,7 @@ func (a *asker) variables(s *dwarfloc.Site) {
 			}
 			for _, m := range compute.Wrong(part).Members[:min(2, len(compute.Wrong(part).Members))] {
 				step.Member = m
-				if part, err := compute.Follow(v, []probe.Step{step}); !a.failed("member", err) {
+				if part, err := compute.Follow(v, []syntax.Step{step}); !a.failed("member", err) {
 					a.variable(part)
 				}
 			}
@@ -116,7 +120,7 @@ func (a *asker) variable(v *dwarfloc.Variable) {
 	where := v.Loc.Text(a.img.Arch())
 	a.say("%s %s %s %d %s %s %v %s %d", v.Role, v.Name, v.Type, size, where, v.Loc.Rule, v.Reason, v.ExpressionText(), v.Bits)
 	a.typeOf(v.Type, 0)
-	if v.Located() == (v.Reason.Code != loc.ReasonNone) {
+	if v.Located() == (v.Reason.Code != reasons.None) {
 		a.fault("wrong", "%s is located (%v) and has the reason %v", v.Name, v.Located(), v.Reason)
 	}
 	if !v.Located() {
@@ -136,23 +140,23 @@ func (a *asker) location(v *dwarfloc.Variable, l *loc.Location) {
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(e *loc.Expr) {
 			switch e.Op {
-			case loc.OpReg:
+			case ops.Reg:
 				if a.img.Arch().Register(e.K) == nil {
 					a.fault("wrong", "%s is in register %d", v.Name, e.K)
 				}
-			case loc.OpDeref, loc.OpZExt, loc.OpSExt:
+			case ops.Deref, ops.ZExt, ops.SExt:
 				if e.Size == 0 || e.Size > 8 {
 					a.fault("wrong", "%s takes %d bytes at a time", v.Name, e.Size)
 				}
 			}
 		})
 	})
-	if l.Kind == loc.KindRegister && l.Expr.Op != loc.OpReg {
+	if l.Kind == loc.KindRegister && l.Expr.Op != ops.Reg {
 		a.fault("wrong", "%s is in the register %s", v.Name, l.Expr.Text(a.img.Arch()))
 	}
 	for i := range l.Pieces {
 		p := &l.Pieces[i]
-		if p.BitSize == 0 || p.Loc.Kind == loc.KindNone && p.Reason.Code != loc.ReasonNone {
+		if p.BitSize == 0 || p.Loc.Kind == loc.KindNone && p.Reason.Code != reasons.None {
 			a.fault("wrong", "%s is whole, but piece %d of it has %d bits, %v, %v", v.Name, i, p.BitSize, p.Loc.Kind, p.Reason)
 		}
 	}
@@ -187,11 +191,11 @@ func (a *asker) typeOf(t *types.Type, depth int) {
 }
 
 // checkWays checks the ways into and out of a body.
-func (a *asker) checkWays(s *dwarfloc.Site, w *dwarfloc.Ways) {
-	for _, in := range s.WaysIn(w) {
+func (a *asker) checkWays(s *dwarfloc.Site, w *body.Ways) {
+	for _, in := range inside.WaysIn(s, w) {
 		a.address("way in", in)
 	}
-	for _, out := range s.WaysOut(w) {
+	for _, out := range inside.WaysOut(s, w) {
 		a.address("way out", out)
 	}
 }

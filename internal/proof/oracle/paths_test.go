@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
@@ -75,7 +77,7 @@ func checkPaths(t *testing.T, path string) {
 		functions = append(functions, fs...)
 	}
 	var ranges [][2]uint64
-	checked := make(map[uint64]*dwarfloc.Ways)
+	checked := make(map[uint64]*body.Ways)
 	for i := range functions {
 		ranges = append(ranges, functions[i].Ranges...)
 		for _, b := range functions[i].Bodies {
@@ -93,7 +95,7 @@ func checkPaths(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 		sites = slices.DeleteFunc(sites, func(s *dwarfloc.Site) bool { _, is := checked[s.DIE]; return !is })
-		ways, err := img.Ways(context.Background(), sites)
+		ways, err := inside.Ways(img, context.Background(), sites)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +103,7 @@ func checkPaths(t *testing.T, path string) {
 			checked[s.DIE] = &ways[i]
 		}
 	} else {
-		err := img.EachWays(context.Background(), func(_ int, s *dwarfloc.Site, w *dwarfloc.Ways) error {
+		err := inside.EachWays(img, context.Background(), func(_ int, s *dwarfloc.Site, w *body.Ways) error {
 			mu.Lock()
 			defer mu.Unlock()
 			copied := *w

@@ -9,8 +9,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/proof/agree"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
-	"github.com/bpfprologue/bpfprologue/loc"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -116,7 +116,7 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 			w := b[j]
 			params++
 			at := w.Loc.Text(other.Arch())
-			if v.Reason.Code == loc.ReasonModuleAddress {
+			if v.Reason.Code == reasons.ModuleAddress {
 				apart++
 				if !strings.Contains(at, "@") {
 					bad(s, "%s: %v, linked by ld it is at %s", v.Name, v.Reason, at)

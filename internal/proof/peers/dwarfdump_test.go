@@ -286,7 +286,7 @@ func TestDwarfdumpKernel(t *testing.T) {
 			}
 		}
 	}
-	sites := collect(t, img, func(s *dwarfloc.Site) bool { return all[s.DIE] != nil })
+	sites := collect(t, img, func(s dwarfloc.SiteRef) bool { return all[s.DIE] != nil })
 	addresses, parameters := compareDump(t, all, sites)
 	enough(t, "addresses", addresses, 100)
 	enough(t, "parameters", parameters, 200)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -44,16 +46,16 @@ func ours(a *arch.Arch, v *dwarfloc.Variable) (p place, ok bool) {
 		return p, false
 	}
 	e := v.Loc.Expr
-	if e.Op == loc.OpAdd && e.B.Op == loc.OpConst {
+	if e.Op == ops.Add && e.B.Op == ops.Const {
 		p.off = int64(e.B.K)
 		e = e.A
 	}
 	switch e.Op {
-	case loc.OpReg:
+	case ops.Reg:
 		p.base = strings.TrimPrefix(a.RegisterName(e.K), "%")
-	case loc.OpAddr:
+	case ops.Addr:
 		p.base, p.off = "@", p.off+int64(e.K)
-	case loc.OpConst:
+	case ops.Const:
 		p.off += int64(e.K)
 	default:
 		return p, false
@@ -200,13 +202,13 @@ func enough(t *testing.T, what string, n, least int) {
 
 // collect returns the sites of an image that a test wants, in the order of their
 // descriptions.
-func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool) []*dwarfloc.Site {
+func collect(t *testing.T, img *dwarfloc.Image, wanted func(dwarfloc.SiteRef) bool) []*dwarfloc.Site {
 	t.Helper()
 	var mu sync.Mutex
 	var sites []*dwarfloc.Site
-	err := img.EachSite(context.Background(), nil, func(_ int, s *dwarfloc.Site) error {
-		if wanted(s) {
-			c, err := s.Clone() // s is reused
+	err := img.EachSite(context.Background(), nil, func(_ int, r dwarfloc.SiteRef) error {
+		if wanted(r) {
+			c, err := r.Site()
 			if err != nil {
 				return err
 			}
@@ -228,16 +230,16 @@ func collect(t *testing.T, img *dwarfloc.Image, wanted func(*dwarfloc.Site) bool
 func compare(t *testing.T, tool string, s *dwarfloc.Site, v *dwarfloc.Variable, theirs place) bool {
 	t.Helper()
 	a := s.Image.Arch()
-	if v.Reason.Code == loc.ReasonNotAtSite && s.Kind == dwarfloc.SiteEntry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
+	if v.Reason.Code == reasons.NotAtSite && s.Kind == dwarfloc.SiteEntry && theirs.memory && (theirs.base == "frame" || theirs.base == "rsp") {
 		// All these tools accept an expression relative to the stack pointer (clang's frame
 		// base) at a function's first instruction, although the function's prologue has not
 		// moved the stack pointer yet.
 		return false
 	}
-	if v.Loc.Rule == rule.ABI || v.Reason.Code == loc.ReasonContradictory || v.Reason.Code == loc.ReasonReassigned {
+	if v.Loc.Rule == rule.ABI || v.Reason.Code == reasons.Contradictory || v.Reason.Code == reasons.Reassigned {
 		return false // the debug information is in doubt, and all these tools follow it
 	}
-	if v.Reason.Code == loc.ReasonVectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {
+	if v.Reason.Code == reasons.VectorRegister && strings.HasPrefix(theirs.base, "xmm") && !theirs.memory {
 		return true
 	}
 	got, ok := ours(a, v)

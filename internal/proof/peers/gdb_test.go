@@ -238,6 +238,6 @@ func TestGDBKernel(t *testing.T) {
 		}
 	}
 	// With all sites at these addresses, since gdb sees one of them.
-	sites := collect(t, img, func(s *dwarfloc.Site) bool { return wanted[s.Addr] })
+	sites := collect(t, img, func(s dwarfloc.SiteRef) bool { return wanted[s.Addr] })
 	enough(t, "parameters", compareGDB(t, img, path, sites), 200)
 }

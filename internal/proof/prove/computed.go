@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -30,17 +31,17 @@ func conditionsOf(s *plan.Site) (out []plan.Argument) {
 }
 
 // expression returns the expression of an argument if it computes something.
-func expression(def *probe.Definition, a *plan.Argument) *probe.Expr {
+func expression(def *probe.Definition, a *plan.Argument) *syntax.Expr {
 	if def == nil {
 		return nil
 	}
 	if n := a.DefinitionArg; n < 0 {
-		not := &probe.Expr{Kind: probe.KindUnary, Name: "!", A: def.Options.If.Conjuncts()[-1-n]}
-		return &probe.Expr{Kind: probe.KindUnary, Name: "!", A: not}
+		not := &syntax.Expr{Kind: syntax.KindUnary, Name: "!", A: def.Options.If.Conjuncts()[-1-n]}
+		return &syntax.Expr{Kind: syntax.KindUnary, Name: "!", A: not}
 	}
 	e := &def.Args[a.DefinitionArg].Expr
 	switch e.Kind {
-	case probe.KindUnary, probe.KindBinary, probe.KindCast:
+	case syntax.KindUnary, syntax.KindBinary, syntax.KindCast:
 		return e
 	}
 	return nil
@@ -54,7 +55,7 @@ type second struct {
 }
 
 // value evaluates an expression to a number of 64 bits.
-func (x second) value(e *probe.Expr, size int, signed bool) (uint64, bool, error) {
+func (x second) value(e *syntax.Expr, size int, signed bool) (uint64, bool, error) {
 	n, err := x.number(e)
 	if errors.Is(err, oracle.ErrFault) {
 		return 0, false, nil
@@ -62,13 +63,13 @@ func (x second) value(e *probe.Expr, size int, signed bool) (uint64, bool, error
 	return oracle.Extend(n.Value, size, signed), err == nil, err
 }
 
-func notRead(e *probe.Expr) error { return fmt.Errorf("%w: %s", oracle.ErrNotRead, e) }
+func notRead(e *syntax.Expr) error { return fmt.Errorf("%w: %s", oracle.ErrNotRead, e) }
 
-func (x second) number(e *probe.Expr) (n oracle.Number, err error) {
+func (x second) number(e *syntax.Expr) (n oracle.Number, err error) {
 	switch e.Kind {
-	case probe.KindVariable:
+	case syntax.KindVariable:
 		return x.parameter(e)
-	case probe.KindNumber:
+	case syntax.KindNumber:
 		v, hex := e.Number, strings.HasPrefix(e.Name, "0x")
 		switch {
 		case int64(v) == int64(int32(v)):
@@ -77,7 +78,7 @@ func (x second) number(e *probe.Expr) (n oracle.Number, err error) {
 			return oracle.Number{Value: v, Size: 4}, nil
 		}
 		return oracle.Number{Value: v, Size: 8, Signed: int64(v) >= 0}, nil
-	case probe.KindUnary:
+	case syntax.KindUnary:
 		if len(e.Path) > 0 || e.Name == "*" || e.Name == "&" {
 			return n, notRead(e)
 		}
@@ -97,7 +98,7 @@ func (x second) number(e *probe.Expr) (n oracle.Number, err error) {
 		}
 		n.Value = oracle.Extend(n.Value, n.Size, n.Signed)
 		return n, nil
-	case probe.KindCast:
+	case syntax.KindCast:
 		size, known := castSizes[e.Type.Name]
 		if !known || e.Type.Pointers > 0 || len(e.Path) > 0 {
 			return n, notRead(e)
@@ -108,7 +109,7 @@ func (x second) number(e *probe.Expr) (n oracle.Number, err error) {
 		signed := size < 0
 		size = max(size, -size)
 		return promote(oracle.Number{Value: oracle.Extend(n.Value, size, signed), Size: size, Signed: signed}), nil
-	case probe.KindBinary:
+	case syntax.KindBinary:
 		return x.binary(e)
 	}
 	return n, notRead(e)
@@ -137,7 +138,7 @@ func promote(n oracle.Number) oracle.Number {
 }
 
 // parameter reads a parameter and what a path leads to.
-func (x second) parameter(e *probe.Expr) (n oracle.Number, err error) {
+func (x second) parameter(e *syntax.Expr) (n oracle.Number, err error) {
 	q := parameter(x.site, e.Name, -1)
 	steps, known := stepsOf(e.Path)
 	if q == nil || !known {
@@ -166,7 +167,7 @@ func (x second) parameter(e *probe.Expr) (n oracle.Number, err error) {
 	return promote(n), nil
 }
 
-func (x second) binary(e *probe.Expr) (n oracle.Number, err error) {
+func (x second) binary(e *syntax.Expr) (n oracle.Number, err error) {
 	a, err := x.number(e.A)
 	if err != nil {
 		return n, err

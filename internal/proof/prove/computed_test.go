@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -46,7 +47,7 @@ func TestFindsWrongCondition(t *testing.T) {
 	for i := range p.Sites {
 		c := &p.Sites[i].If[0]
 		v := *c.Variable
-		v.Loc.Expr = &loc.Expr{Op: loc.OpEq, A: v.Loc.Expr, B: &loc.Expr{Op: loc.OpConst}}
+		v.Loc.Expr = &loc.Expr{Op: ops.Eq, A: v.Loc.Expr, B: &loc.Expr{Op: ops.Const}}
 		c.Variable = &v
 	}
 	r, err := Plan(context.Background(), p, second, Options{Seed: seed, States: 32})

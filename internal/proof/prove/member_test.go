@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -84,7 +85,7 @@ func TestFindsWrongMember(t *testing.T) {
 		for i := range p.Sites {
 			a := &p.Sites[i].Args[0]
 			v := *a.Variable
-			v.Loc.Expr = &loc.Expr{Op: loc.OpAdd, A: v.Loc.Expr, B: &loc.Expr{Op: loc.OpConst, K: 4}}
+			v.Loc.Expr = &loc.Expr{Op: ops.Add, A: v.Loc.Expr, B: &loc.Expr{Op: ops.Const, K: 4}}
 			a.Variable, a.Loc = &v, v.Loc
 		}
 		r, err := Plan(context.Background(), p, second, Options{Seed: seed, States: 32})

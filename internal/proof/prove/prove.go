@@ -25,9 +25,12 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -93,13 +96,13 @@ func (r *Report) add(o *Report) {
 // addresses of a module's sections to be what they are here.
 func (r *Report) refused(c loc.ReasonCode) *uint64 {
 	switch c {
-	case loc.ReasonUnsupported:
+	case reasons.Unsupported:
 		return &r.Unsupported
-	case loc.ReasonContradictory, loc.ReasonReassigned:
+	case reasons.Contradictory, reasons.Reassigned:
 		return &r.Doubted
-	case loc.ReasonNotStoredYet:
+	case reasons.NotStoredYet:
 		return &r.NotStored
-	case loc.ReasonModuleAddress:
+	case reasons.ModuleAddress:
 		return &r.Unchecked
 	}
 	return nil
@@ -121,8 +124,8 @@ func Image(ctx context.Context, img *dwarfloc.Image, file *oracle.File, o Option
 // Second opens the file of an image for the second reader. A relocatable image, such as a
 // module, has addresses that the first one chose.
 func Second(ctx context.Context, img *dwarfloc.Image) (*oracle.File, error) {
-	if by := img.Told(); by != "" {
-		return nil, &dwarfloc.NotToldError{Path: img.Path(), By: by, What: "anything to a second reader: values are proven with debug information"}
+	if by := inside.AnsweredBy(img); by != "" {
+		return nil, fmt.Errorf("%s: %s does not tell anything to a second reader: values are proven with debug information", img.Path(), by)
 	}
 	var loaded []uint64
 	if img.File.IsRelocatable() {
@@ -144,7 +147,7 @@ func how(o Options) share.Options {
 // addFunc takes arguments of a site that one prologue fetches: its parameters from the one
 // with the index first on, or, if that is -1, those of a plan. way is the way into a body that
 // the site is, or nil.
-type addFunc func(worker int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error
+type addFunc func(worker int, s *dwarfloc.Site, way *body.Way, args []plan.Argument, first int) error
 
 // Plan proves the prologues of a plan.
 func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Report, error) {
@@ -188,21 +191,21 @@ func Plan(ctx context.Context, p *plan.Plan, file *oracle.File, o Options) (*Rep
 
 // waysOf returns the ways that sites of a plan are. Variables are resolved at a way, and the
 // site has the address of its probe.
-func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*dwarfloc.Way, error) {
+func waysOf(ctx context.Context, p *plan.Plan) (map[*dwarfloc.Site]*body.Way, error) {
 	var sites []*dwarfloc.Site
 	for i := range p.Sites {
-		if s := &p.Sites[i]; s.Ways > 0 && s.Kind == dwarfloc.SiteInline {
+		if s := &p.Sites[i]; s.Way.Of > 0 && s.Kind == dwarfloc.SiteInline {
 			sites = append(sites, s.Site)
 		}
 	}
-	all, err := p.Image.Ways(ctx, sites)
+	all, err := inside.Ways(p.Image, ctx, sites)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[*dwarfloc.Site]*dwarfloc.Way)
+	out := make(map[*dwarfloc.Site]*body.Way)
 	for i, s := range sites {
 		in := all[i].In
-		at := slices.IndexFunc(in, func(w dwarfloc.Way) bool { return w.Probe == s.Addr || slices.Contains(w.Before, s.Addr) })
+		at := slices.IndexFunc(in, func(w body.Way) bool { return w.Probe == s.Addr || slices.Contains(w.Before, s.Addr) })
 		if at < 0 {
 			return nil, fmt.Errorf("%v is no way into its body", s)
 		}
@@ -245,7 +248,7 @@ func run(img *dwarfloc.Image, file *oracle.File, def *probe.Definition, o Option
 			rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1)),
 		}
 	}
-	sites, err := feed(func(worker int, s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
+	sites, err := feed(func(worker int, s *dwarfloc.Site, way *body.Way, args []plan.Argument, first int) error {
 		return provers[worker].add(s, way, args, first)
 	})
 	total := Report{Sites: sites}

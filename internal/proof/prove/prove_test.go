@@ -11,9 +11,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
-	"github.com/bpfprologue/bpfprologue/image"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -118,12 +118,12 @@ func TestFindsWrong(t *testing.T) {
 	}{
 		{"register", func(l *loc.Location) {
 			if l.Kind == loc.KindRegister {
-				l.Expr = &loc.Expr{Op: loc.OpReg, K: l.Expr.K ^ 1}
+				l.Expr = &loc.Expr{Op: ops.Reg, K: l.Expr.K ^ 1}
 			}
 		}},
 		{"offset", func(l *loc.Location) {
 			if l.Kind == loc.KindMemory {
-				l.Expr = &loc.Expr{Op: loc.OpAdd, A: l.Expr, B: &loc.Expr{Op: loc.OpConst, K: 8}}
+				l.Expr = &loc.Expr{Op: ops.Add, A: l.Expr, B: &loc.Expr{Op: ops.Const, K: 8}}
 			}
 		}},
 		{"memory for value", func(l *loc.Location) {
@@ -242,7 +242,7 @@ func TestUserPrograms(t *testing.T) {
 	libc := "/lib/x86_64-linux-gnu/libc.so.6"
 	for _, path := range []string{tool, libc} {
 		img, err := dwarfloc.Open(path, nil)
-		if path == libc && (errors.Is(err, image.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
+		if path == libc && (errors.Is(err, dwarfloc.ErrNoDWARF) || errors.Is(err, os.ErrNotExist)) {
 			testenv.Missing(t, "no debug information of the C library (package libc6-dbg): %v", err)
 			continue
 		}

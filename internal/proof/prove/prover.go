@@ -9,14 +9,16 @@ import (
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/share"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
+	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
-	"github.com/bpfprologue/bpfprologue/terminal"
 )
 
 // batchSize is how many prologues are loaded as one program: the fastest range is
@@ -82,7 +84,7 @@ type expectation struct {
 // index of the first of them in the site's parameters, or -1 if they are those of a plan.
 //
 // way is where the variables of a site that is a way are resolved, or nil.
-func (p *prover) add(s *dwarfloc.Site, way *dwarfloc.Way, args []plan.Argument, first int) error {
+func (p *prover) add(s *dwarfloc.Site, way *body.Way, args []plan.Argument, first int) error {
 	pro, err := share.Emit(s, args, p.how)
 	if err != nil {
 		return err
@@ -166,7 +168,7 @@ func (p *prover) expect(s *dwarfloc.Site, site *oracle.Site, a plan.Argument, at
 	name, steps, known := a.Name, []oracle.Step(nil), true
 	if p.def != nil {
 		d := &p.def.Args[a.DefinitionArg]
-		if d.Expr.Kind == probe.KindVariable {
+		if d.Expr.Kind == syntax.KindVariable {
 			name = d.Expr.Name
 		}
 		steps, known = stepsOf(d.Expr.Path)
@@ -210,11 +212,11 @@ func parameter(site *oracle.Site, name string, at int) *oracle.Param {
 
 // stepsOf returns a path as the second reader follows it. known is false if it does not: an
 // index is a variable.
-func stepsOf(path []probe.Step) (steps []oracle.Step, known bool) {
+func stepsOf(path []syntax.Step) (steps []oracle.Step, known bool) {
 	for _, p := range path {
 		switch {
-		case p.Kind != probe.StepIndex:
-			steps = append(steps, oracle.Step{Member: p.Member, Deref: p.Kind == probe.StepArrow})
+		case p.Kind != syntax.StepIndex:
+			steps = append(steps, oracle.Step{Member: p.Member, Deref: p.Kind == syntax.StepArrow})
 		case p.IndexBy != nil:
 			return nil, false
 		default:
@@ -240,7 +242,7 @@ func (p *prover) part(q *oracle.Param, m *oracle.Machine, steps []oracle.Step, a
 		var o *oracle.Object
 		if o, err = q.Follow(m, res, steps); err == nil {
 			size, signed := 0, false // as the type has them
-			if p.def.Args[a.DefinitionArg].Type.Kind != probe.TypeNone {
+			if p.def.Args[a.DefinitionArg].Type.Kind != syntax.TypeNone {
 				size, signed = a.Size, a.Signed
 			}
 			v, err = o.Value(size, signed)

@@ -159,7 +159,7 @@ func (c *comparison) value(call uint64, label string, want *expected, h *hit, go
 
 // otherRun reports whether a value is that of another run that it may be of, or of the midst of one.
 func (c *comparison) otherRun(name string, h *hit, got *plan.Value) bool {
-	return c.anyRun != nil && h.site.Again || slices.ContainsFunc(c.anyRun, func(run expectedRun) bool {
+	return c.anyRun != nil && h.site.Way.Again || slices.ContainsFunc(c.anyRun, func(run expectedRun) bool {
 		return slices.ContainsFunc(run.values, func(v expected) bool { return v.name == name && equal(&v, got) })
 	})
 }

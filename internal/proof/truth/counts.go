@@ -49,7 +49,7 @@ type Tally struct {
 	Hits   int
 	Missed int // runs without a hit
 	Twice  int // hits of a run after its first
-	Marked int // such hits at sites that say so: see dwarfloc.Site.Again
+	Marked int // such hits at sites that say so: see dwarfloc.Way.Again
 	// Shifted are hits that saw the count when it was already made, at ways in, or not yet, at
 	// ways out, or that of a neighbour: the compiler moved it. There is one hit for each run.
 	Shifted int
@@ -180,7 +180,7 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 	seen := make(map[role][]sighting)
 	counts, err := watch(ctx, session, file, func(h *tracer.Hit) {
 		site := &h.Plan.Sites[h.Site]
-		s := sighting{number: -1, again: site.Again, site: site.String()}
+		s := sighting{number: -1, again: site.Way.Again, site: site.String()}
 		if len(h.Values) > 0 && !h.Values[0].Lost {
 			s.number = int64(binary.LittleEndian.Uint64(h.Values[0].Data))
 		}
@@ -189,8 +189,8 @@ func traceRuns(ctx context.Context, file string, b *Build, defs []Definition) ([
 	if err != nil {
 		return nil, err
 	}
-	if lost, err := session.Lost(); lost != 0 || err != nil {
-		return nil, fmt.Errorf("%d hits did not fit into the buffer (%v)", lost, err)
+	if not, err := session.Unreported(); not.Lost != 0 || err != nil {
+		return nil, fmt.Errorf("%d hits did not fit into the buffer (%v)", not.Lost, err)
 	}
 	for i := range bodies {
 		body := &bodies[i]
@@ -231,7 +231,7 @@ func planOf(ctx context.Context, img *dwarfloc.Image, target plan.Target, b *Bui
 	}
 	o := plan.Options{Target: target}
 	if r.kind == ofEntry {
-		o.Ways = plan.WaysEntry
+		o.EntryOnly = true
 	}
 	return plan.New(ctx, img, def, o)
 }
@@ -246,9 +246,9 @@ func (b *Body) describe(k kind, p *plan.Plan) {
 			b.Inlined = true
 		case k == ofIn && s.Kind == dwarfloc.SiteInline:
 			b.Ways++
-			if s.WaysUnknown != "" {
+			if s.Way.Unknown != "" {
 				b.Unknown++
-				b.Why = s.WaysUnknown
+				b.Why = s.Way.Unknown
 			}
 		}
 	}

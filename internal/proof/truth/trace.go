@@ -79,8 +79,8 @@ func tracedRun(ctx context.Context, path string, defs []Definition) (*traced, re
 	if err != nil {
 		return nil, nil, err
 	}
-	if lost, err := session.Lost(); lost != 0 || err != nil {
-		return nil, nil, fmt.Errorf("%d hits did not fit into the buffer (%v)", lost, err)
+	if not, err := session.Unreported(); not.Lost != 0 || err != nil {
+		return nil, nil, fmt.Errorf("%d hits did not fit into the buffer (%v)", not.Lost, err)
 	}
 	return t, rec, nil
 }

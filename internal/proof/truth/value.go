@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -88,7 +88,7 @@ func text(data []byte) string {
 
 // reason is why a value was not fetched.
 func reason(v *plan.Value) string {
-	if v.Unfetched.Code != loc.ReasonNone {
+	if v.Unfetched.Code != reasons.None {
 		return v.Unfetched.Code.String()
 	}
 	return reasonUnread
@@ -98,7 +98,7 @@ func reason(v *plan.Value) string {
 func refusal(err error) string {
 	var e *probe.Error
 	if errors.As(err, &e) && strings.HasPrefix(e.Msg, "no variable") {
-		return loc.ReasonNoSuchVariable.String()
+		return reasons.NoSuchVariable.String()
 	}
 	return reasonRefused
 }

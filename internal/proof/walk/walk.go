@@ -11,8 +11,8 @@ import (
 // GOMAXPROCS, and no two calls with the same worker overlap. The sites of a unit come one after the other, with one worker.
 // A site is whole and may be kept.
 func Answers(ctx context.Context, img *dwarfloc.Image, f func(worker int, s *dwarfloc.Site, params []*dwarfloc.Variable) error) error {
-	return img.EachSite(ctx, nil, func(worker int, passing *dwarfloc.Site) error {
-		s, err := passing.Clone()
+	return img.EachSite(ctx, nil, func(worker int, r dwarfloc.SiteRef) error {
+		s, err := r.Site()
 		if err != nil {
 			return err
 		}

@@ -189,7 +189,7 @@ func measureEmitted() {
 			workers[i].kernels = append(workers[i].kernels, emittedWritten{sharer: share.NewSharer(img, k.options)})
 		}
 	}
-	err = img.EachSite(context.Background(), nil, func(worker int, s *dwarfloc.Site) error {
+	err = img.EachSite(context.Background(), nil, func(worker int, s dwarfloc.SiteRef) error {
 		params, err := s.Params()
 		if err != nil {
 			return err

@@ -97,7 +97,7 @@ func (r *growthRow) measure() error {
 		return time.Since(start), err
 	}
 	d, err := timed(func(img *dwarfloc.Image) error {
-		return img.EachSite(ctx, nothing{}, func(int, *dwarfloc.Site) error { return nil })
+		return img.EachSite(ctx, nothing{}, func(int, dwarfloc.SiteRef) error { return nil })
 	})
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -41,14 +43,14 @@ type kind struct {
 	frame []uint16       // prologue.Options.Frame
 }
 
-func reg(n uint16) *loc.Expr { return &loc.Expr{Op: loc.OpReg, K: uint64(n)} }
+func reg(n uint16) *loc.Expr { return &loc.Expr{Op: ops.Reg, K: uint64(n)} }
 
 func inRegister(n uint16) prologue.Arg {
 	return prologue.Arg{Loc: loc.Location{Kind: loc.KindRegister, Expr: reg(n)}, Size: 8}
 }
 
 func inMemory(n uint16, off uint64) prologue.Arg {
-	at := &loc.Expr{Op: loc.OpAdd, A: reg(n), B: &loc.Expr{Op: loc.OpConst, K: off}}
+	at := &loc.Expr{Op: ops.Add, A: reg(n), B: &loc.Expr{Op: ops.Const, K: off}}
 	return prologue.Arg{Loc: loc.Location{Kind: loc.KindMemory, Expr: at}, Size: 8}
 }
 
@@ -224,7 +226,7 @@ func load(a *arch.Arch, k kind, values *ebpf.Map) (*ebpf.Program, error) {
 			return nil, err
 		}
 		for i, r := range p.Reasons {
-			if r.Code != loc.ReasonNone {
+			if r.Code != reasons.None {
 				return nil, fmt.Errorf("argument %d is not fetched: %v", i, r)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
@@ -40,11 +41,11 @@ func newKernelMemory() (*bpfexec.Arena, error) {
 // chain returns a member of the structure after so many pointers from the first parameter.
 func chain(register uint16, pointers int, off uint64) prologue.Arg {
 	plus := func(a *loc.Expr, off uint64) *loc.Expr {
-		return &loc.Expr{Op: loc.OpAdd, A: a, B: &loc.Expr{Op: loc.OpConst, K: off}}
+		return &loc.Expr{Op: ops.Add, A: a, B: &loc.Expr{Op: ops.Const, K: off}}
 	}
 	at := reg(register)
 	for range pointers {
-		at = &loc.Expr{Op: loc.OpDeref, Size: 8, A: plus(at, nextOff)}
+		at = &loc.Expr{Op: ops.Deref, Size: 8, A: plus(at, nextOff)}
 	}
 	return prologue.Arg{Loc: loc.Location{Kind: loc.KindMemory, Expr: plus(at, off)}, Size: 8}
 }

@@ -221,8 +221,8 @@ func trace(task *guest.Task, img *dwarfloc.Image, kernel *instances.Running, r *
 	if err := r.line(guest.Line{Child: &c}); err != nil {
 		return 0, err
 	}
-	lost, err = session.Lost()
-	return lost, errors.Join(err, session.Close())
+	not, err := session.Unreported()
+	return not.Lost, errors.Join(err, session.Close())
 }
 
 func refused(plan, site int, err error) *guest.Refused {

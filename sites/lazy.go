@@ -1,24 +1,23 @@
-package glob
+package sites
 
 import (
 	"strings"
+
+	"github.com/bpfprologue/bpfprologue/glob"
 )
 
-// Lazy is a pattern for the text of a source line, like perf's lazy patterns: white space in
+// lazy is a pattern for the text of a source line, like perf's lazy patterns: white space in
 // the line and in the pattern is ignored. It is safe for concurrent use.
-type Lazy struct{ p *pattern }
+type lazy struct{ p glob.Matcher }
 
-// CompileLazy compiles a lazy pattern. The error is an *Error.
-func CompileLazy(pattern string) (*Lazy, error) {
-	p, err := compile(withoutSpace(pattern))
-	if err != nil {
-		return nil, err
-	}
-	return &Lazy{p}, nil
+// compileLazy compiles a lazy pattern. The error is a *glob.Error.
+func compileLazy(pattern string) (lazy, error) {
+	p, err := glob.Compile(withoutSpace(pattern))
+	return lazy{p}, err
 }
 
-// Match reports whether the pattern matches the whole line.
-func (l *Lazy) Match(line string) bool {
+// match reports whether the pattern matches the whole line.
+func (l lazy) match(line string) bool {
 	return l.p.Match(strings.Map(func(r rune) rune {
 		if strings.ContainsRune(whiteSpace, r) {
 			return -1

@@ -1,4 +1,4 @@
-package glob
+package sites
 
 import (
 	"testing"
@@ -22,14 +22,14 @@ func TestLazy(t *testing.T) {
 		{"\\*p=[01];", "*p = 2;", false},
 		{"s=\"\\\\n\"", `s = "\n"`, true}, // a backslash of the line is a character
 	} {
-		p, err := CompileLazy(tt.pattern)
+		p, err := compileLazy(tt.pattern)
 		if err != nil {
 			t.Errorf("%q: %v", tt.pattern, err)
-		} else if got := p.Match(tt.line); got != tt.want {
+		} else if got := p.match(tt.line); got != tt.want {
 			t.Errorf("%q matches %q: %v, want %v", tt.pattern, tt.line, got, tt.want)
 		}
 	}
-	if _, err := CompileLazy("a[b"); err == nil {
+	if _, err := compileLazy("a[b"); err == nil {
 		t.Error("a class without its end is accepted")
 	}
 }

@@ -18,6 +18,8 @@ var (
 	ErrNotELF = errors.New("not an ELF file")
 	// ErrNoDWARF is wrapped by DebugSections' error if there is no debug information.
 	ErrNoDWARF = errors.New("no DWARF debug information")
+	// ErrDamaged is what a *FormatError is, for errors.Is.
+	ErrDamaged = errors.New("a damaged file")
 	// ErrChanged is wrapped by any method's error if the file was truncated or written to
 	// since it was opened. After that the File cannot be used any more.
 	ErrChanged = mapping.ErrFault
@@ -38,6 +40,9 @@ func (e *FormatError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s+%#x: %s", e.Path, e.Section, e.Offset, e.Msg)
 }
+
+// Is makes errors.Is(err, ErrDamaged) true.
+func (e *FormatError) Is(target error) bool { return target == ErrDamaged }
 
 // File is one ELF file, with its separate debug file if that is installed. Several
 // goroutines may call its methods at once: see Close.

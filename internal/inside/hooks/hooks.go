@@ -1,0 +1,57 @@
+// Package hooks is where package dwarfloc leaves what package inside calls.
+package hooks
+
+import (
+	"context"
+
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// Functions are those of package inside, which documents them. Package dwarfloc cannot be imported here, so its types are parameters:
+// an Image, a Site, a SiteList, a Variable, and what selects functions by their names.
+type Functions[I, S, L, V, M any] struct {
+	Along             func(img *I, ctx context.Context, sites []*S, vars func(site int) (vars []*V, memory bool)) ([][]*S, error)
+	CheckInstructions func(img *I, sites []*S) ([]error, error)
+	CompilationDir    func(img *I, file string) string
+	Data              func(img *I, symbol string, offset uint64) (*V, error)
+	EachWays          func(img *I, ctx context.Context, f func(worker int, s *S, w *body.Ways) error) error
+	Memory            func(img *I, name string, addr uint64) *V
+	ImageType         func(img *I, name string) (*types.Type, error)
+	AnsweredBy        func(img *I) string
+	List              func(img *I, ctx context.Context, m M, keep func(s *S) (bool, error)) (*L, error)
+	Ways              func(img *I, ctx context.Context, sites []*S) ([]body.Ways, error)
+
+	EachOf func(l *L, ctx context.Context, from, to int, ways bool, f func(worker, i int, s *S, w *body.Ways) error) error
+
+	At            func(s *S, off uint64) (at *S, ok bool, err error)
+	Before        func(s *S, vars []*V, memory bool) ([]*S, error)
+	Body          func(s *S) Body
+	Clone         func(s *S) (*S, error)
+	Enumerator    func(s *S, name string) (value int64, found bool, err error)
+	Frame         func(s *S) (*V, error)
+	Jumps         func(s *S) bool
+	Named         func(s *S, m M) (bool, error)
+	SiteType      func(s *S, name string) (*types.Type, error)
+	Once          func(s *S) (*S, error)
+	Pointee       func(s *S, target uint64) (*V, error)
+	Refused       func(s *S) (cause string, known bool)
+	Result        func(s *S) (*V, error)
+	ReturnAddress func(s *S) (*V, error)
+	Returns       func(s *S, force bool) (at []*S, moved bool, err error)
+	WaysIn        func(s *S, w *body.Ways) []*S
+	WaysOut       func(s *S, w *body.Ways) []*S
+}
+
+// Dwarfloc is a *Functions with the types of package dwarfloc, which sets it.
+var Dwarfloc any
+
+// Body identifies the body whose runs begin or end at a site. Sites with equal values are of one
+// function in the code of one: runs at them with the same frame ($frame) do not overlap.
+type Body struct {
+	// In and Of are offsets in .debug_info: of the function that contains the code, and of what
+	// describes the one whose body it is.
+	In, Of uint64
+	// Depth is how many bodies of the same function enclose it.
+	Depth int
+}

@@ -1,0 +1,19 @@
+// Package refusals has the errors that say why a user-space program takes no probe at a site.
+package refusals
+
+import "errors"
+
+// The first three are wrapped by the errors of inside.CheckInstructions, the others by that of inside.Returns.
+var (
+	// MidInstruction is for an address inside an instruction.
+	MidInstruction = errors.New("the address is inside an instruction")
+	// NotDecoded is for an address of which it is not known whether an instruction begins there.
+	NotDecoded = errors.New("it is not known whether an instruction begins there")
+	// Harmful is for an instruction at which kernels accept a uprobe that changes what the program computes, ends it, or stops it for
+	// seconds.
+	Harmful = errors.New("a probe at this instruction would harm the program")
+	// MovingStack is for a function of Go, whose return cannot be probed.
+	MovingStack = errors.New("a return probe would end the program, because Go moves stacks")
+	// Unwinding is for a function through which an exception may pass, whose return cannot be probed.
+	Unwinding = errors.New("a return probe would end the program if an exception passed the function")
+)
