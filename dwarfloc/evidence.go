@@ -257,17 +257,27 @@ func (u *unit) isValue(expr []byte) bool {
 	return value
 }
 
-// Made asks what a plain register holds. In memory nothing is computed.
+// Made asks what registers hold. In memory nothing is computed.
 func (e evidence) Made() (bool, error) {
-	if e.v.Loc.Kind != loc.KindRegister {
-		return e.v.Loc.Kind == loc.KindPieces, nil
+	var registers []uint64
+	e.v.Loc.Exprs(func(x *loc.Expr) {
+		if x.Op == ops.Reg {
+			registers = append(registers, x.K)
+		}
+	})
+	if len(registers) == 0 || e.v.Loc.Kind == loc.KindMemory {
+		return false, nil
 	}
 	c, err := e.s.u.code.Code(e.s.rec)
 	if err != nil {
 		return false, err
 	}
-	computes, _ := c.Computes(e.v.Loc.Expr.K, e.s.here().addr) // where paths meet, nothing is computed either
-	return computes || c.Why != "", nil
+	t, err := e.v.Type.Resolve()
+	points := err == nil && t.Kind == types.Pointer
+	return slices.ContainsFunc(registers, func(r uint64) bool {
+		computes, offset := c.Computes(r, e.s.here().addr)
+		return computes && !(offset && points) // the address of a member is what callers pass
+	}), nil
 }
 
 func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }

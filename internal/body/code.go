@@ -39,6 +39,7 @@ type Code struct {
 	anyMerged     bool                     // one of the bodies
 	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
 	begins        map[int32][]int32        // see beginsOf
+	made          []origins                // see origins; nil before
 	owner         []int32                  // for each instruction of the graph: index in bodies of the innermost body that has it
 }
 

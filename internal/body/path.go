@@ -52,20 +52,3 @@ func (c *Code) Follow(from, to uint64, f func(s *State)) (ok bool) {
 	f(s)
 	return true
 }
-
-// Computes reports whether an instruction of the straight code that leads to another computes the number that a register holds there.
-// known is false if the code is not followed, or comes together from several sides.
-func (c *Code) Computes(register uint64, at uint64) (computes, known bool) {
-	from, ok := c.Leading(at)
-	if !ok {
-		return false, false
-	}
-	end := false
-	known = c.Follow(from, at, func(s *State) {
-		if n, ok := s.Register(register); ok && end {
-			computes = s.Computes(n)
-		}
-		end = true
-	})
-	return computes, known
-}

@@ -61,20 +61,37 @@ func (s *State) Differs(a, b Number, bits uint8) bool {
 	return !s.t.astray && s.made(a.v) != s.made(b.v)
 }
 
+// Input returns the register that held a number where the path begins, if one did.
+func (s *State) Input(a Number) (register uint64, ok bool) {
+	for v := a.v; ; {
+		k := &s.t.symbols[v.single()]
+		switch k.kind {
+		case inputRegister:
+			return uint64(k.which), true
+		case zeroExtended, signExtended, partly:
+			v = k.of
+		default:
+			return 0, false
+		}
+	}
+}
+
 // Computes reports whether an instruction on the path computes a number: it is not one that was there, that was loaded, or that a call
-// returned.
-func (s *State) Computes(a Number) bool {
+// returned, and no address in the frame. offset is set if it only adds a constant to one that was there, as the address of a member is made.
+func (s *State) Computes(a Number) (computes, offset bool) {
 	for v := a.v; ; {
 		id := v.single()
 		switch k := &s.t.symbols[id]; {
 		case id == 0:
-			return true
+			return !s.t.inFrame(v), v.terms[0].scale == 1 && v.terms[1].sym == 0
 		case k.kind == unknownNumber:
-			return id >= s.from
+			return id >= s.from, false
+		case k.bits%8 != 0:
+			return true, false // a mask of other than whole bytes is no conversion
 		case k.kind == zeroExtended, k.kind == signExtended, k.kind == partly:
 			v = k.of
 		default:
-			return false
+			return false, false
 		}
 	}
 }

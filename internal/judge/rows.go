@@ -121,7 +121,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "made", Because: "an instruction right before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: reasons.Reassigned,
+		Name: "made", Because: "an instruction before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
 			if c.Compiler != LLVM || c.Place != Held || c.Entry {
 				return false, nil
@@ -130,16 +130,13 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "assigned", Because: "the place changes inside another body of the function, and nothing moved the value to it here", Doubt: reasons.Reassigned,
+		Name: "assigned", Because: "bodies of the function assign the parameter, and this may be what they assign", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Note == Whole && c.Place == Computed {
+			if c.Compiler != LLVM || c.Place == Held || c.Note == Whole && c.Place == Computed {
 				return false, nil
 			}
 			a, err := e.Assigned()
-			if a != Inside || c.Place != Held || err != nil {
-				return a == Inside, err
-			}
-			return e.Made()
+			return a == Inside, err
 		},
 	},
 	{
