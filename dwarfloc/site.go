@@ -381,6 +381,10 @@ func (debugInfo) ranges(s *Site) ([][2]uint64, error) {
 	return out, err
 }
 
+// FileOffset returns the offset in the file, in bytes, of the site's first byte: where a uprobe is attached. It is an error if no
+// segment loads the address from the file.
+func (s *Site) FileOffset() (uint64, error) { return s.Image.File.FileOffset(s.Addr) }
+
 // keptCopy returns a copy of a site that EachSite passes. The copy may be kept and used by
 // several goroutines, and all of its fields are set.
 func (s *Site) keptCopy() (*Site, error) {

@@ -99,7 +99,7 @@ func tracePath(path string) (string, error) {
 // tracePlace returns a site as SYMBOL+OFF, MODULE:SYMBOL+OFF or PATH:OFFSET.
 func (x *exporter) tracePlace(s *plan.Site) (string, error) {
 	if !x.o.Kernel {
-		off, err := x.p.Image.File.FileOffset(s.Addr)
+		off, err := s.FileOffset()
 		if err != nil {
 			return "", leave("no place in the file holds its address")
 		}
@@ -270,7 +270,7 @@ func (x *exporter) traceAddress(s *plan.Site, addr uint64) (string, error) {
 		}
 		return fmt.Sprintf("@%s+%d", x.base, addr-x.baseAddr), nil
 	}
-	off, err := x.p.Image.File.FileOffset(s.Addr)
+	off, err := s.FileOffset()
 	if err != nil || off+addr < s.Addr {
 		return "", leave("an address that cannot be told from the probe's")
 	}

@@ -56,7 +56,7 @@ func (f *Findings) Add(g *Findings) {
 // Options are options of Compare.
 type Options struct {
 	Units  []oracle.Unit // to compare; nil means all
-	Random bool          // expressions are made up
+	Random bool          // expressions are generated
 }
 
 // Compare reads an image both ways.
@@ -107,7 +107,7 @@ type comparer struct {
 	img    *dwarfloc.Image
 	file   *oracle.File
 	reader *oracle.Reader
-	random bool // expressions are made up
+	random bool // expressions are generated
 
 	entries map[entryKey]bool // that dwarfloc has, also in units that were not chosen
 	read    map[uint64]bool   // offsets of units that the other reader has read

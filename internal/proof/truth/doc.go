@@ -26,7 +26,7 @@
 // before the way, or the next run before it, numbers are off by one and there are as many hits as
 // runs: that is exact too.
 //
-// # Programs that are made up
+// # Generated programs
 //
 // Random makes a program in C from a seed. Compiled with -DRECORD, and without
 // optimization, it records itself what each run is given, at the beginning of each

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Program is a program in C that was made up. Compiled with -DRECORD it records what each run of its functions is given;
+// Program is a generated program in C. Compiled with -DRECORD it records what each run of its functions is given;
 // without, it is traced.
 type Program struct {
 	Seed        uint64

@@ -15,7 +15,7 @@ import (
 // module makes wrong comes on top.
 var mostWrong = map[string]float64{"gcc": 3, "clang": 15, "gcc -O0": 0, "clang -O0": 0, "gcc -Og": 0.5}
 
-// TestRandom traces programs that are made up, of one seed; RANDOM_SEED=N makes others.
+// TestRandom traces generated programs, of one seed; RANDOM_SEED=N makes others.
 func TestRandom(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	seed, err := strconv.ParseUint(os.Getenv("RANDOM_SEED"), 10, 64)

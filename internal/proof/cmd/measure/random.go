@@ -43,7 +43,7 @@ func randomRun(ctx context.Context, s *Series, first, count uint64) error {
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	fmt.Printf("# What probes fetch in programs that were made up\n\nWritten by `measure random` (`make random`), seeds %d to %d. `go doc ./internal/proof/truth` says how.\n\n", first, first+count-1)
+	fmt.Printf("# What probes fetch in generated programs\n\nWritten by `measure random` (`make random`), seeds %d to %d. `go doc ./internal/proof/truth` says how.\n\n", first, first+count-1)
 	fmt.Print("Functions of these programs assign their parameters far more often than those of people, whose programs\n`measure truth` traces. [docs/limits.md](../docs/limits.md) says what compilers describe wrongly.\n\n")
 	fmt.Print("| build | runs | values compared | wrong | of 1000 | lost | of these `reassigned` |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for i := range builds {
