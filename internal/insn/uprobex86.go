@@ -27,6 +27,11 @@ var uprobeRules = []uprobeRule{
 	{func(x *X86) bool { return x.VEX && (x.Opcode[0] == 0x90 || x.jumps()) }, UprobeHarms, "the kernel takes it for a jump or NOP, and it does not happen"},
 	{func(x *X86) bool { return x.VEX && x.Opcode[0] == 0xe8 }, UprobeHarms, "the kernel takes it for a call"},
 	{func(x *X86) bool { return x.one(0x90) && x.REX&1 != 0 }, UprobeHarms, "the kernel takes it for a NOP, and it does not happen"},
+	// can_optimize: since Linux 6.18, until 7.2, a NOP of five bytes becomes a CALL to a trampoline that pushes three registers. PAUSE
+	// with prefixes is one too.
+	{func(x *X86) bool {
+		return x.Size == 5 && (x.one(0x90) || !x.VEX && x.OpcodeSize == 2 && x.Opcode[1] == 0x1f && x.Reg() == 0)
+	}, UprobeCalls, ""},
 	{func(x *X86) bool { return x.one(0x90) }, UprobeSkips, ""}, // PAUSE too
 	{func(x *X86) bool { return x.OperandSize && (x.jumps() || x.one(0xe8)) }, UprobeRefuses, ""},
 	{func(x *X86) bool { return x.jumps() || x.one(0xe8) }, UprobeEmulates, ""},
@@ -48,10 +53,6 @@ var uprobeRules = []uprobeRule{
 	{func(x *X86) bool {
 		return x.Repeat && x.OpcodeSize == 1 && !x.VEX && bytes.IndexByte(x86Strings, x.Opcode[0]) >= 0
 	}, UprobeRepeats, ""},
-	// x86_nops[5]: since Linux 6.18, until 7.2, CALL to a trampoline that pushes three registers.
-	{func(x *X86) bool {
-		return x.Size == 5 && x.OpcodeSize == 2 && x.Opcode[1] == 0x1f && x.ModRM == 0x44 && !x.OperandSize && !x.AddressSize
-	}, UprobeCalls, ""},
 }
 
 // x86Leave has the opcodes after which uprobes do not correct the instruction pointer, and POPF.
