@@ -1,6 +1,8 @@
 package tracer_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +26,8 @@ static jmp_buf back;
 __attribute__((noinline)) int plain(int n) { if (n > 3) return n * 2; return n ? 7 : 9; }
 __attribute__((noinline)) int tail(int n) { return n > 2 ? plain(n + 1) : n; }
 __attribute__((noinline)) int deep(int n) { int r = n ? deep(n - 1) + 1 : 0; __asm__ volatile("" : "+r"(r)); return r; }
+__attribute__((noinline)) int nested(int n) { int r = n > 0 ? nested(n - 1) + 1 : 0; __asm__ volatile("" : "+r"(r)); return n == 99 ? plain(n) : r; }
+__attribute__((noinline)) int away(int n) { if (n == 2) longjmp(back, 1); return n == 99 ? plain(n) : n; }
 __attribute__((noinline)) int jumps(int n) { if (n == 2) longjmp(back, 1); return n; }
 __attribute__((noinline, noreturn)) void finish(int n) { exit(n); }
 int main(void)
@@ -35,6 +39,10 @@ int main(void)
 			s += jumps(i);
 	}
 	s += deep(200);
+	for (int i = 0; i < 5; i++)
+		if (!setjmp(back))
+			away(i);
+	nested(200);
 	finish(s != 200 + 8 + 0 + 1 + 2 + 8 + 10);
 }
 `
@@ -56,16 +64,50 @@ func TestLeaves(t *testing.T) {
 			sum[name] += n
 		}
 	})
-	if diff := cmp.Diff(map[string]int{"tail": 5, "plain": 2, "deep": 201, "jumps": 4}, count); diff != "" {
+	if diff := cmp.Diff(map[string]int{"tail": 5, "plain": 3, "deep": 201, "jumps": 4}, count); diff != "" {
 		t.Errorf("returns (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]uint64{"tail": 0 + 1 + 2 + 8 + 10, "plain": 8 + 10, "deep": 200 * 201 / 2, "jumps": 0 + 1 + 3 + 4}, sum); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"tail": 0 + 1 + 2 + 8 + 10, "plain": 8 + 10 + 198, "deep": 200 * 201 / 2, "jumps": 0 + 1 + 3 + 4}, sum); diff != "" {
 		t.Errorf("sums of their results (-want +got):\n%s", diff)
 	}
 	// plain has return instructions only; tail ends with a jump, and nothing unwinds this program.
 	for i, probe := range []bool{true, false, false, false} {
 		if got := p[i].Sites[0].Return; got != probe {
 			t.Errorf("%s: a return probe: %v", p[i].Definition, got)
+		}
+	}
+}
+
+// TestUnseenReturns: what a return probe does not see is counted: calls that are nested too deep, and one that longjmp leaves. A
+// function whose probes are at its return instructions has none of the first kind.
+func TestUnseenReturns(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, leavesSource, "-O2")
+	const deepest = 64 // MAX_URETPROBE_DEPTH
+	for _, tt := range []struct {
+		definition string
+		hits       int
+		open       uint64
+	}{
+		{"deep%return $retval", 201, 0}, {"nested%return $retval", deepest, 201 - deepest}, {"away%return $retval", 4, 1}, {"tail%return $retval", 5, 0},
+	} {
+		p := plans(t, img, tt.definition)
+		s, err := tracer.Open(context.Background(), inFile(t, img), p, tracer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		hits(t, s, "", []string{path}, func(pid int, _ *tracer.Hit) { n++ })
+		u, err := s.Unpaired()
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if n != tt.hits || u != (tracer.Unpaired{Open: tt.open}) {
+			t.Errorf("%s: %d hits, %+v; want %d, %d open", tt.definition, n, u, tt.hits, tt.open)
+		}
+		_, rows, sum := summed(t, p, tracer.SummaryOptions{}, tracer.Options{}, path)
+		if u, err := sum.Unpaired(); err != nil || u.Open != tt.open || len(rows) != 1 || rows[0].Hits != uint64(tt.hits) {
+			t.Errorf("counted: %s: %+v, %+v, %v", tt.definition, rows, u, err)
 		}
 	}
 }

@@ -225,8 +225,8 @@ func TestSummary(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%v %s by %v (-want +got):\n%s", c, tt.definition, tt.by, diff)
 			}
-			if n, err := s.Overflow(); n != 0 || err != nil {
-				t.Errorf("%d without room, %v", n, err)
+			if n, err := s.Unpaired(); n != (tracer.Unpaired{}) || err != nil {
+				t.Errorf("%+v, %v", n, err)
 			}
 		}
 	}
@@ -273,13 +273,13 @@ func TestSummaryKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rows, s := summed(t, p, tracer.SummaryOptions{By: []string{"v"}, MaxKeys: 100}, tracer.Options{}, path)
-	over, err := s.Overflow()
-	sum := over
+	unpaired, err := s.Unpaired()
+	sum := unpaired.Full
 	for _, r := range rows {
 		sum += r.Hits
 	}
-	if err != nil || len(rows) != 100 || over == 0 || sum != 10000 {
-		t.Errorf("%d keys, %d hits, %d without room, %v", len(rows), sum, over, err)
+	if err != nil || len(rows) != 100 || unpaired.Full == 0 || sum != 10000 {
+		t.Errorf("%d keys, %d hits, %d without room, %v", len(rows), sum, unpaired.Full, err)
 	}
 }
 

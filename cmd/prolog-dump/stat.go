@@ -244,15 +244,18 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	if err := errors.Join(summary.Silence(true), show(what.top)); err != nil {
 		return err
 	}
-	over, err := summary.Overflow()
+	unpaired, err := summary.Unpaired()
 	limited, limitedErr := summary.Limited()
 	missing, missingErr := summary.Missing()
 	text := limitedText(limited) + missingText(missing)
 	if sample > 1 {
 		text += fmt.Sprintf(", counted 1 of %d", sample)
 	}
-	if over > 0 {
-		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", over)
+	if unpaired.Full > 0 {
+		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", unpaired.Full)
+	}
+	if unpaired.Open > 0 {
+		text += fmt.Sprintf(", %s", unseenText(unpaired.Open))
 	}
 	if text != "" {
 		terminal.Fprintf(s.reports(), "%s\n", strings.TrimPrefix(text, ", "))

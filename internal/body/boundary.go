@@ -13,6 +13,7 @@ import (
 type Boundaries struct {
 	Lo, Hi  uint64
 	Why     string // nothing is known of them, or ""
+	enters  bool   // the function begins at Lo: it is not a part that the rest of it jumps to
 	u       *Unit
 	rec     int32
 	below   uint8 // isBelow, notBelow, or 0: not looked at
@@ -43,9 +44,10 @@ func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, 
 		return b, err
 	}
 	img := u.Image
-	for _, r := range ranges {
+	b.enters = true
+	for i, r := range ranges {
 		if addr >= r.Lo && addr < r.Hi {
-			b.Lo, b.Hi = r.Lo, r.Hi
+			b.Lo, b.Hi, b.enters = r.Lo, r.Hi, i == 0
 		}
 	}
 	if sym := img.SymbolAt(addr, symbol); sym != nil && sym.Size > 0 && (b.Hi == 0 || sym.Addr < b.Lo) {
@@ -163,7 +165,7 @@ func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err
 	case insn.UprobeRepeats:
 		why = "it would be hit for each element"
 	case insn.UprobeCalls:
-		if addr == b.Lo {
+		if addr == b.Lo && b.enters {
 			return nil, "", nil // at its beginning a function has nothing there yet
 		}
 		if below, err := b.belowStack(arch); err != nil || !below {
