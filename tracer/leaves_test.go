@@ -169,3 +169,67 @@ func TestExceptionsThroughC(t *testing.T) {
 		}
 	}
 }
+
+// stacksSource has functions that end with a jump to another one, in tasks with more than one stack: two contexts that take turns in
+// the middle of calls, and a signal that is handled on a stack above a thread's own.
+const stacksSource = `
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+static ucontext_t ground, one, other;
+static int of_one, of_other, of_thread;
+__attribute__((noipa)) int finish(int n) { return n + 1; }
+__attribute__((noipa)) void turn(int n) { if (n) swapcontext(&one, &other); else swapcontext(&other, &one); }
+__attribute__((noipa)) int turns(int n) { turn(n); __asm__ volatile(""); return finish(n); }
+static void in_one(void) { for (int i = 0; i < 3; i++) of_one += turns(1); swapcontext(&one, &other); swapcontext(&one, &ground); }
+static void in_other(void) { for (int i = 0; i < 3; i++) of_other += turns(0); swapcontext(&other, &one); }
+__attribute__((noipa)) int raises(int n) { if (n == 5) raise(SIGUSR1); return finish(n); }
+static void handle(int x) { of_thread += raises(2); }
+static void *in_thread(void *p) {
+	stack_t high = {.ss_sp = p, .ss_size = 65536};
+	sigaltstack(&high, 0);
+	for (int i = 0; i < 10; i++)
+		of_thread += raises(i);
+	return 0;
+}
+static void make(ucontext_t *c, void (*f)(void)) {
+	getcontext(c);
+	c->uc_stack.ss_sp = malloc(65536);
+	c->uc_stack.ss_size = 65536;
+	makecontext(c, f, 0);
+}
+int main(void)
+{
+	make(&one, in_one);
+	make(&other, in_other);
+	swapcontext(&ground, &one);
+	struct sigaction act = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+	sigaction(SIGUSR1, &act, 0);
+	char *area = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t low;
+	pthread_attr_init(&low);
+	pthread_attr_setstack(&low, area, 1 << 19);
+	pthread_t t;
+	pthread_create(&t, &low, in_thread, area + (1 << 19));
+	pthread_join(t, 0);
+	return of_one != 6 || of_other != 3 || of_thread != 58;
+}
+`
+
+// TestOtherStacks: a program that changes stacks has no return probes, which would send its calls back to each other's callers.
+func TestOtherStacks(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, stacksSource, "-O2", "-pthread")
+	count := make(map[string]int)
+	run(t, plans(t, img, "turns%return", "raises%return"), "", []string{"timeout", "20", path}, func(_ int, h *tracer.Hit) {
+		if h.Plan.Sites[h.Site].Return {
+			t.Error("a return probe")
+		}
+		count[h.Plan.Definition.Point.Function]++
+	})
+	if diff := cmp.Diff(map[string]int{"turns": 6, "raises": 11}, count); diff != "" {
+		t.Errorf("returns (-want +got):\n%s", diff)
+	}
+}
