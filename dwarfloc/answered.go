@@ -380,7 +380,7 @@ func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
 // place returns where a site asks for values.
 func (s *Site) asked() answers.Place {
 	at := s.here()
-	return answers.Place{Addr: at.addr, View: at.view, Exit: s.Kind == SiteExit, Entry: s.Kind == SiteEntry}
+	return answers.Place{Addr: at.addr, View: at.view, Exit: s.Kind == SiteExit, Entry: s.Kind == SiteEntry, Return: s.returning}
 }
 
 // variable returns a value as a variable of a site.

@@ -7,9 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
@@ -49,8 +50,8 @@ func TestAgain(t *testing.T) {
 				sites[i] = sitesOf(t, d)
 			}
 			for i := range sites[0] {
-				if a, b := sites[0][i], sites[1][i]; !reflect.DeepEqual(a, b) {
-					t.Errorf("site %d: %+v %+v\n  in the pack of the pack: %+v %+v", i, a, *a.Function, b, *b.Function)
+				if diff := cmp.Diff(sites[0][i], sites[1][i]); diff != "" {
+					t.Errorf("site %d (-pack +pack of the pack):\n%s", i, diff)
 				}
 			}
 		})

@@ -84,6 +84,7 @@ type Place struct {
 	Addr, View uint64
 	Exit       bool // the end of a run
 	Entry      bool // of an out-of-line function
+	Return     bool // an instruction at which a function returns, which may be its first one
 }
 
 // Value is a variable at a place.

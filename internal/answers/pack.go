@@ -178,7 +178,7 @@ func (p packValues) at(here Place) *packfile.Values {
 	if here.Exit {
 		return nil
 	}
-	if here.Addr == x.Addr && here.View == x.View {
+	if here.Addr == x.Addr && here.View == x.View && !here.Return {
 		return &x.Values
 	}
 	for i := range x.Ways.In {

@@ -24,42 +24,59 @@ func raisesX86(code []byte) bool {
 // trapsX86 lists the second bytes of UD1 and UD0.
 var trapsX86 = []byte{0xb9, 0xff}
 
-// next decodes what x86asm does not know (ENCLS, ENDBR64, LKGS, RDPKRU, VMGEXIT, WRUSS, XSAVES, UD1 with prefixes) by the
-// tables of opcodes alone: none of that branches.
+// next says where control goes after an instruction, by the fields of its encoding alone.
 func (m *x86) next(code []byte) (Insn, bool) {
-	if n := m.vexSize(code); n > 0 {
-		return Insn{Size: n, Onward: true}, true
+	var x X86
+	if !x.decode(code, m.mode == 32) {
+		return Insn{}, false
 	}
-	inst, err := m.decode(code)
-	// If x86asm does not know what follows a prefix, or code is cut short, it returns the
-	// first byte as an instruction without an operation.
-	if err != nil || inst.Op == 0 {
-		x, ok := DecodeX86(code)
-		if !ok || x.OpcodeSize < 2 || m.mode == 32 && x.REX != 0 {
-			return Insn{}, false
+	in := Insn{Size: x.Size, Onward: true}
+	if x.VEX {
+		return in, true
+	}
+	op := x.Opcode[0]
+	switch x.OpcodeSize {
+	case 1:
+	case 2:
+		switch op = x.Opcode[1]; {
+		case op&0xf0 == 0x80: // Jcc
+			in.Branches, in.Target = true, int64(x.Size)+x.Immediate
+		case op == 0x07 || op == 0x35: // SYSRET, SYSEXIT
+			in.Onward = false
+		case op == 0x0b || slices.Contains(trapsX86, op): // UD2; execution may continue after it: it is also the trap of a WARN
+			in.Trap = true
+		case op == 0x1f:
+			in.Nop = true
 		}
-		return Insn{Size: x.Size, Onward: true, Trap: x.OpcodeSize == 2 && slices.Contains(trapsX86, x.Opcode[1])}, true
+		return in, true
+	default:
+		return in, true
 	}
-	in := Insn{Size: inst.Len, Onward: true}
-	if rel, is := inst.Args[0].(x86asm.Rel); is {
-		in.Target = int64(inst.Len) + int64(rel)
-		in.Branches = inst.Op != x86asm.CALL
-	}
-	switch inst.Op {
-	case x86asm.CALL, x86asm.LCALL:
-		in.Call = true
-	case x86asm.JMP, x86asm.LJMP:
-		in.Onward, in.Lost = false, !in.Branches
-	case x86asm.RET, x86asm.LRET, x86asm.IRET, x86asm.IRETD, x86asm.IRETQ, x86asm.SYSRET, x86asm.SYSEXIT:
+	switch {
+	case op&0xf0 == 0x70, op >= 0xe0 && op <= 0xe3, op == 0xc7 && x.ModRM == 0xf8: // Jcc, LOOP, JCXZ; XBEGIN
+		in.Branches, in.Target = true, int64(x.Size)+x.Immediate
+	case op == 0xe9, op == 0xeb:
+		in.Onward, in.Branches, in.Target = false, true, int64(x.Size)+x.Immediate
+	case op == 0xe8:
+		in.Call, in.Target = true, int64(x.Size)+x.Immediate
+	case op == 0x9a:
+		in.Call = true // a far one
+	case op == 0xea:
+		in.Onward, in.Lost = false, true
+	case op == 0xff:
+		switch x.Reg() {
+		case 2, 3:
+			in.Call = true
+		case 4, 5:
+			in.Onward, in.Lost = false, true
+		}
+	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb, op == 0xcf: // RET, far RET, IRET
 		in.Onward = false
-	case x86asm.UD1, x86asm.UD2, x86asm.INT, x86asm.HLT:
-		in.Trap = inst.Op != x86asm.HLT && (inst.Op != x86asm.INT || inst.Args[0] == x86asm.Imm(3))
-	case x86asm.NOP:
-		in.Nop = true
-	case x86asm.XCHG:
-		in.Nop = inst.Args[0] == inst.Args[1] && inst.Args[0] == x86asm.Reg(x86asm.AX) // 66 90
+	case op == 0xcc, op == 0xcd && x.Immediate == 3:
+		in.Trap = true
+	case op == 0x90:
+		in.Nop = x.REX&1 == 0 && x.Last != 0xf3 // else XCHG of R8, PAUSE
 	}
-	// Execution may continue after UD2: it is also the trap of a WARN.
 	return in, true
 }
 

@@ -31,6 +31,7 @@ var listings = []struct {
 	{"armhf", "armhf", "arm-linux-gnueabihf-objdump", nil, readARM},
 	{"loong64", "loong64", "llvm-objdump-19", nil, readLoong},
 	{"i386", "i386", "objdump", []string{"-M", "suffix"}, readX86},
+	{"amd64", ".", "objdump", nil, readX86},
 }
 
 // How much of a kernel's code is compared without OBJDUMP_FULL=1: so many parts of so many
@@ -52,42 +53,96 @@ func TestObjdump(t *testing.T) {
 				}
 				t.Skip("no kernel image: run \"make kernels\"") // CI does not fetch this one
 			}
-			tool := testenv.Tool(t, l.tool)
 			c := comparison{arch: insn.For(l.arch), read: l.read, kinds: make(map[string]int)}
-			f, err := elf.Open(found[0])
-			if err != nil {
-				t.Fatal(err)
+			parts := sampledParts
+			if full {
+				parts = 0
 			}
-			defer f.Close()
-			for _, s := range f.Sections {
-				if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS || s.Size == 0 {
-					continue
-				}
-				if c.code, err = s.Data(); err != nil {
-					t.Fatal(err)
-				}
-				c.addr = s.Addr
-				if full {
-					c.run(t, tool, l.args, found[0], s.Name, 0, s.Size)
-					continue
-				}
-				if s.Name != ".text" {
-					continue
-				}
-				random := rand.New(rand.NewPCG(seed, 0))
-				for range sampledParts {
-					from := random.Uint64N(s.Size) &^ 7
-					c.run(t, tool, l.args, found[0], s.Name, from, min(from+sampledBytes, s.Size))
-				}
-			}
-			t.Logf("%d instructions, %d words that objdump does not know; %v", c.compared, c.unknown, c.kinds)
-			if c.different > 0 {
-				t.Errorf("%d differ", c.different)
-			}
-			if c.compared < 100000 || len(c.kinds) < 6 {
-				t.Error("too few")
-			}
+			c.file(t, testenv.Tool(t, l.tool), l.args, found[0], parts, seed)
+			c.report(t)
 		})
+	}
+}
+
+// TestObjdumpOfPrograms compares whole programs of amd64: the C library, which has code for all processors, one that Go's compiler made,
+// and one with AVX-512.
+func TestObjdumpOfPrograms(t *testing.T) {
+	tool := testenv.Tool(t, "objdump")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "wide.c")
+	if err := os.WriteFile(source, []byte(wideSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wide := filepath.Join(dir, "wide")
+	out, err := exec.Command(testenv.Tool(t, "gcc-12"), "-O3", "-march=sapphirerapids", "-mprefer-vector-width=512", "-ffast-math", "-shared", "-fPIC", "-o", wide, source).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	libc, err := filepath.Glob("/lib/x86_64-linux-gnu/libc.so.6")
+	if err != nil || len(libc) == 0 {
+		testenv.Missing(t, "no C library of amd64")
+	}
+	for _, path := range append(libc, self, wide) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			c := comparison{arch: insn.For("amd64"), read: readX86, kinds: make(map[string]int), few: path == wide}
+			c.file(t, tool, nil, path, 0, 0)
+			c.report(t)
+		})
+	}
+}
+
+// wideSource is what GCC makes vector code of.
+const wideSource = `
+void scale(float *a, const float *b, int n) { for (int i = 0; i < n; i++) a[i] = b[i] > 1 ? a[i] * b[i] + 3 : b[i] / a[i]; }
+void mix(short *a, const signed char *b, int n) { for (int i = 0; i < n; i++) a[i] = (a[i] >> 3) ^ b[i] * 5; }
+long sum(const long *a, const int *at, int n) { long s = 0; for (int i = 0; i < n; i++) s += a[at[i]] << (i & 7); return s; }
+void turn(unsigned *a, int n) { for (int i = 0; i < n; i++) a[i] = a[i] << 7 | a[i] >> 25; }
+double dot(const double *a, const double *b, int n) { double s = 0; for (int i = 0; i < n; i++) s += a[i] * b[i]; return s; }
+int count(const unsigned char *a, int n) { int s = 0; for (int i = 0; i < n; i++) s += __builtin_popcount(a[i]) > 3; return s; }
+`
+
+// file compares a file's code: all of it, or so many parts that a seed chooses.
+func (c *comparison) file(t *testing.T, tool string, args []string, path string, parts int, seed uint64) {
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS || s.Size == 0 {
+			continue
+		}
+		if c.code, err = s.Data(); err != nil {
+			t.Fatal(err)
+		}
+		c.addr = s.Addr
+		if parts == 0 {
+			c.run(t, tool, args, path, s.Name, 0, s.Size)
+			continue
+		}
+		if s.Name != ".text" {
+			continue
+		}
+		random := rand.New(rand.NewPCG(seed, 0))
+		for range parts {
+			from := random.Uint64N(s.Size) &^ 7
+			c.run(t, tool, args, path, s.Name, from, min(from+sampledBytes, s.Size))
+		}
+	}
+}
+
+func (c *comparison) report(t *testing.T) {
+	t.Logf("%d instructions, %d words that objdump does not know; %v", c.compared, c.unknown, c.kinds)
+	if c.different > 0 {
+		t.Errorf("%d differ", c.different)
+	}
+	if !c.few && (c.compared < 100000 || len(c.kinds) < 6) || c.compared < 500 {
+		t.Error("too few")
 	}
 }
 
@@ -97,6 +152,7 @@ type comparison struct {
 	code  []byte
 	addr  uint64
 	kinds map[string]int
+	few   bool // it is a small program
 
 	compared, unknown, different int
 }
@@ -147,7 +203,7 @@ func (c *comparison) run(t *testing.T, tool string, args []string, path, section
 }
 
 func (c *comparison) compare(t *testing.T, addr uint64, size int, name, operands string, cut bool) {
-	if strings.HasPrefix(name, ".") || name == "<unknown>" || name == "Address" /* is out of bounds, at the end */ || strings.Contains(operands, "<UNDEFINED>") || strings.Contains(operands, "undefined") {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "rex") /* before what is no instruction */ || name == "<unknown>" || name == "Address" /* is out of bounds, at the end */ || strings.Contains(operands, "<UNDEFINED>") || strings.Contains(operands, "undefined") || strings.Contains(operands, "(bad)") {
 		c.unknown++
 		return
 	}
@@ -225,11 +281,11 @@ func readX86(name, operands string, _ uint64) string {
 		return "jump" + to
 	case strings.HasPrefix(name, "call"), strings.HasPrefix(name, "lcall"):
 		return "call" + to
-	case x86Branch.MatchString(name):
+	case x86Branch.MatchString(name), name == "xbegin":
 		return "branch" + to
 	case strings.HasPrefix(name, "ret"), strings.HasPrefix(name, "lret"), strings.HasPrefix(name, "iret"), strings.HasPrefix(name, "sysret"), strings.HasPrefix(name, "sysexit"):
 		return "return"
-	case name == "ud1" || name == "ud1l", name == "ud2", name == "int3":
+	case name == "ud1" || name == "ud1l", name == "ud2", name == "int3", name == "int" && operands == "$0x3":
 		return "trap"
 	case strings.HasPrefix(name, "nop"), strings.HasPrefix(name, "xchg") && operands == "%ax,%ax":
 		return "nop"

@@ -90,34 +90,76 @@ const (
 		"mmmmmmmmmmmmmmmm" //   f0
 )
 
+// x86OneByte32 has the opcodes of x86OneByte that are others in code of 32 bits. 'f' is a far address.
+var x86OneByte32 = func() string {
+	t := []byte(x86OneByte)
+	for kind, opcodes := range map[byte]string{
+		'.': "\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\xce\xd6", 'm': "\x62\xc4\xc5", 'M': "\x82", 'f': "\x9a\xea", 'b': "\xd4\xd5",
+	} {
+		for i := range len(opcodes) {
+			t[opcodes[i]] = kind
+		}
+	}
+	for i := 0x40; i < 0x50; i++ {
+		t[i] = '.' // INC, DEC
+	}
+	return string(t)
+}()
+
 // DecodeX86 decodes the fields of the first instruction in code.
 func DecodeX86(code []byte) (x X86, ok bool) {
+	ok = x.decode(code, false)
+	return x, ok
+}
+
+// decode decodes the first instruction in code, which is of 64 bits, or with narrow of 32.
+func (x *X86) decode(code []byte, narrow bool) (ok bool) {
 	at := x.prefixes(code)
-	next := func() byte {
-		if at >= len(code) {
-			at = maxX86 + 1
-			return 0
-		}
-		at++
-		return code[at-1]
+	if at >= len(code) {
+		return false
 	}
-	op := next()
-	if op&0xf0 == 0x40 {
-		x.REX = op
-		op = next()
+	op := code[at]
+	at++
+	if op&0xf0 == 0x40 && !narrow {
+		if x.REX = op; at >= len(code) {
+			return false
+		}
+		op = code[at]
+		at++
 	}
 	var kind byte
 	switch {
-	case x.REX == 0 && (op == 0xc4 || op == 0xc5 || op == 0x62):
-		kind = x.vex(op, next)
+	case x.REX == 0 && (op == 0xc4 || op == 0xc5 || op == 0x62) && (!narrow || at < len(code) && code[at]>>6 == 3):
+		size := 2 // with the opcode
+		switch op {
+		case 0xc4:
+			size = 3
+		case 0x62:
+			size = 4
+		}
+		if len(code)-at < size {
+			return false
+		}
+		kind = x.vex(op, code[at:])
+		at += size
 	case op != 0x0f:
 		x.Opcode[0], x.OpcodeSize = op, 1
-		kind = x86OneByte[op]
+		if kind = x86OneByte[op]; narrow {
+			kind = x86OneByte32[op]
+		}
 	default:
-		x.Opcode[0], x.Opcode[1], x.OpcodeSize = op, next(), 2
-		kind = x86TwoBytes[x.Opcode[1]]
+		if at >= len(code) {
+			return false
+		}
+		x.Opcode[0], x.Opcode[1], x.OpcodeSize = op, code[at], 2
+		kind = x86TwoBytes[code[at]]
+		at++
 		if m := x.Opcode[1]; m == 0x38 || m == 0x3a {
-			x.Opcode[2], x.OpcodeSize = next(), 3
+			if at >= len(code) {
+				return false
+			}
+			x.Opcode[2], x.OpcodeSize = code[at], 3
+			at++
 			if kind = 'm'; m == 0x3a {
 				kind = 'M'
 			}
@@ -126,11 +168,21 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 	size := 0 // of the constant
 	switch kind {
 	case 'x':
-		return x, false
+		return false
 	case 'm', 'M', 'Z', '3', '7':
-		x.ModRM, x.hasModRM = next(), true
+		if at >= len(code) {
+			return false
+		}
+		x.ModRM, x.hasModRM = code[at], true
+		at++
 		x.after = at
-		at += operandX86(x.ModRM, code[min(at, len(code)):], x.Opcode[0] == 0x0f && x.Opcode[1]&0xfc == 0x20 && !x.VEX)
+		switch {
+		case x.Opcode[0] == 0x0f && x.Opcode[1]&0xfc == 0x20 && !x.VEX: // MOV to and from control registers: its operand is a register
+		case narrow && x.AddressSize:
+			at += operandX86Short(x.ModRM)
+		default:
+			at += operandX86(x.ModRM, code[min(at, len(code)):])
+		}
 	}
 	wide := 4
 	if x.OperandSize {
@@ -144,16 +196,23 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 	case 'e':
 		size = 3
 	case 'r':
-		size = 4
+		if size = 4; narrow {
+			size = wide
+		}
 	case 'z', 'Z':
 		size = wide
 	case 'v':
 		if size = wide; x.REX&8 != 0 {
 			size = 8
 		}
+	case 'f':
+		size = wide + 2
 	case 'o':
-		if size = 8; x.AddressSize {
+		if size = 8; x.AddressSize || narrow {
 			size = 4
+		}
+		if x.AddressSize && narrow {
+			size = 2
 		}
 	case '3', '7':
 		switch {
@@ -166,10 +225,10 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 	}
 	at += size
 	if at > len(code) || at > maxX86 {
-		return x, false
+		return false
 	}
 	x.Size, x.Immediate = at, constantX86(code[at-size:at])
-	return x, true
+	return true
 }
 
 // maxX86 is the most bytes that an instruction has.
@@ -199,24 +258,19 @@ func (x *X86) prefixes(code []byte) int {
 	return len(code)
 }
 
-// vex reads a VEX or EVEX prefix that begins with op, and the opcode. It returns what follows.
-func (x *X86) vex(op byte, next func() byte) (kind byte) {
+// vex reads what follows the first byte of a VEX or EVEX prefix, op, and the opcode. It returns what follows that.
+func (x *X86) vex(op byte, rest []byte) (kind byte) {
 	x.VEX, x.OpcodeSize = true, 1
 	opcodes := byte(1)
 	switch op {
-	case 0xc5:
-		next()
 	case 0xc4:
-		first := next()
-		opcodes, x.high = first&0x1f, ^first>>5&1
-		next()
-	default:
-		first := next()
-		opcodes, x.high, x.EVEX = first&7, ^first>>5&1, true
-		next()
-		next()
+		opcodes, x.high = rest[0]&0x1f, ^rest[0]>>5&1
+		rest = rest[1:]
+	case 0x62:
+		opcodes, x.high, x.EVEX = rest[0]&7, ^rest[0]>>5&1, true
+		rest = rest[2:]
 	}
-	x.Opcode[0], x.Map = next(), opcodes
+	x.Opcode[0], x.Map = rest[1], opcodes
 	switch opcodes {
 	case 1:
 		return x86TwoBytes[x.Opcode[0]]
@@ -226,11 +280,22 @@ func (x *X86) vex(op byte, next func() byte) (kind byte) {
 	return 'm'
 }
 
-// operandX86 returns the bytes of SIB and displacement that follow a ModRM byte. The operand of
-// MOV to and from control registers is always a register.
-func operandX86(modrm byte, after []byte, register bool) int {
+// operandX86Short returns the bytes of displacement that follow a ModRM byte with addresses of 16 bits.
+func operandX86Short(modrm byte) int {
 	mod, rm := modrm>>6, modrm&7
-	if mod == 3 || register {
+	switch {
+	case mod == 0 && rm == 6, mod == 2:
+		return 2
+	case mod == 1:
+		return 1
+	}
+	return 0
+}
+
+// operandX86 returns the bytes of SIB and displacement that follow a ModRM byte.
+func operandX86(modrm byte, after []byte) int {
+	mod, rm := modrm>>6, modrm&7
+	if mod == 3 {
 		return 0
 	}
 	size := [...]int{0, 1, 4}[mod]
