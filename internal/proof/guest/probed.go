@@ -1,0 +1,35 @@
+package guest
+
+// Steady is the argument with which init does what a Probing's work is, and prints what came of it: the same each time.
+const Steady = "steady"
+
+// ProbeAll is the argument, with the path of a file with a Probing in JSON, with which init has kprobes at all instructions of functions
+// while it works, and prints a ProbedAll in JSON.
+const ProbeAll = "probe-all"
+
+// Probing is what ProbeAll does.
+type Probing struct {
+	Modules   []string // to load first
+	Functions []Function
+	Want      int // functions to probe: as many of those that the work runs, from the first on
+	Together  int // functions that have probes at the same time
+}
+
+// Function is code that is probed.
+type Function struct {
+	Name string
+	// At is how kprobe_events names it: an address, or a module and a symbol.
+	At      string
+	Offsets []int // of its instructions
+}
+
+// ProbedAll is what came of a Probing.
+type ProbedAll struct {
+	Tried, Ran, Probes int
+	Hits               uint64
+	Refused            map[string]int // probes, by the kernel's answer
+	Work               string         // what Steady printed
+	Wrong              []string       // FUNCTION+OFFSET of probes with which the work came to something else
+	How                string         // the first of these, what it printed
+	Said               []string       // lines of the kernel's log, warnings and worse
+}
