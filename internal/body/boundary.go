@@ -148,7 +148,7 @@ func (img *Image) Instruction(addr uint64) ([]byte, error) {
 	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 }
 
-// Harm says why a uprobe at an address would change what the program computes, and the bytes of the instruction there. why is ""
+// Harm says why a uprobe, or in a kernel a kprobe, at an address would change what the program computes, and the bytes of the instruction there. why is ""
 // if it would not, or if that is not known: a file with debug information only has no code.
 func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err error) {
 	arch := insn.For(img.Instructions())
@@ -159,7 +159,18 @@ func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err
 	if err != nil || code == nil {
 		return nil, "", nil
 	}
-	does, why := arch.Uprobe(code)
+	does, why := insn.UprobeHarms, ""
+	kernel, err := img.IsKernel()
+	switch {
+	case err != nil || !kernel: // damaged tables of a kernel say nothing of its code
+		does, why = arch.Uprobe(code)
+	case arch.Kprobe == nil:
+		return nil, "", nil
+	default:
+		if why = arch.Kprobe(code); why == "" {
+			return nil, "", nil
+		}
+	}
 	switch does {
 	case insn.UprobeHarms:
 	case insn.UprobeRepeats:

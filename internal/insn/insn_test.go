@@ -421,3 +421,35 @@ func TestStoredLater(t *testing.T) {
 		}
 	}
 }
+
+// TestKprobe has instructions that kprobes run as other ones, and some that look like these.
+func TestKprobe(t *testing.T) {
+	for _, tt := range []struct {
+		name, arch, code string
+		harms            bool
+	}{
+		{"vmovdqa to memory", "amd64", "c5fd7f0600", true},
+		{"vpor", "amd64", "c5f9ebd1", true},
+		{"vpshufd", "amd64", "c5f970da00", true},
+		{"vpsubd, as cli", "amd64", "c5f9fac1", true},
+		{"vpxor", "amd64", "c5f9efc1", false},
+		{"vmovntdq", "amd64", "c5fde706", false},
+		{"movdqa to memory", "amd64", "660f7f06", false},
+		{"mulx", "amd64", "c4e2fbf6c1", false},
+		{"a call", "amd64", "e8599b6700", false},
+		{"a call with CS", "amd64", "2ee8599b6700", true},
+		{"a jump with CS", "amd64", "2ee9599b6700", false},
+		{"an indirect call", "amd64", "41ffd0", false},
+		{"a long indirect call", "amd64", "41ff90e8000000", false},
+		{"vmovdqa to a register", "i386", "c5fd7fc1", true},
+		{"lds", "i386", "c5467f9090", false},
+	} {
+		code, err := hex.DecodeString(tt.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := For(tt.arch).Kprobe(code); why != "" != tt.harms {
+			t.Errorf("%s: %q", tt.name, why)
+		}
+	}
+}

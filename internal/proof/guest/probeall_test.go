@@ -22,11 +22,25 @@ import (
 // TestProbeAll has kprobes at all instructions of functions that a workload runs, but where the table of refusals has them: the
 // workload comes to the same, and the kernel says nothing.
 func TestProbeAll(t *testing.T) {
-	for _, k := range kernels(t) {
-		if k.GOARCH == "amd64" {
-			t.Run(k.Release, func(t *testing.T) { probeAll(t, k) })
-		}
+	for _, k := range kernelsOfPC(t) {
+		t.Run(k.Release, func(t *testing.T) { probeAll(t, k) })
 	}
+}
+
+// kernelsOfPC returns the kernels for amd64.
+func kernelsOfPC(t *testing.T) (out []testKernel) {
+	t.Helper()
+	if testing.Short() || race {
+		t.Skip("boots kernels, whose emulator the race detector slows down")
+	}
+	m := guest.AMD64
+	if full() {
+		m.Folders = slices.Concat(m.Folders, m.More)
+	}
+	for _, k := range guest.FindKernels(t, m) {
+		out = append(out, testKernel{k})
+	}
+	return out
 }
 
 func probeAll(t *testing.T, k testKernel) {
