@@ -1,11 +1,27 @@
 package guest
 
+import "time"
+
 // Steady is the argument with which init does what a Probing's work is, and prints what came of it: the same each time.
 const Steady = "steady"
 
 // ProbeAll is the argument, with the path of a file with a Probing in JSON, with which init has kprobes at all instructions of functions
 // while it works, and prints a ProbedAll in JSON.
 const ProbeAll = "probe-all"
+
+// Kill is the argument, with a number and a command, with which init kills the command that often while it makes or ends probes, and
+// prints a Killed in JSON.
+const Kill = "kill"
+
+// Killed is what came of it.
+type Killed struct {
+	Rounds  int
+	Usually time.Duration // that the command takes
+	Ended   int           // rounds in which it was not killed in time
+	Left    int           // rounds after which the kernel's settings were those of the command
+	Probes  int           // that there are in the end
+	Wrong   []string      // what the next command had not put back
+}
 
 // Probing is what ProbeAll does.
 type Probing struct {
