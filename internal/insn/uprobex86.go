@@ -25,7 +25,8 @@ var uprobeRules = []uprobeRule{
 	// is_prefix_bad, good_insns_64, good_2byte_insns.
 	{func(x *X86) bool { return x.Segment || x.Locked }, UprobeRefuses, ""},
 	{func(x *X86) bool { return x.OpcodeSize == 1 && x86NoUprobe[x.Opcode[0]] }, UprobeRefuses, ""},
-	{func(x *X86) bool { return x.one(0x8e) && x.Reg() == 2 }, UprobeRefuses, ""}, // MOV to SS, which holds back the trap of a single step
+	// insn_masking_exception: MOV to SS, which holds back the trap of a single step, and what is taken for it.
+	{func(x *X86) bool { return x.OpcodeSize == 1 && x.Opcode[0] == 0x8e && x.Reg() == 2 }, UprobeRefuses, ""},
 	// branch_setup_xol_ops emulates jumps, and takes each 90 for a NOP: XCHG of R8, and with VEX VPGATHERDD.
 	{func(x *X86) bool { return x.VEX && (x.Opcode[0] == 0x90 || x.jumps()) }, UprobeHarms, "the kernel takes it for a jump or NOP, and it does not happen"},
 	{func(x *X86) bool { return x.VEX && x.Opcode[0] == 0xe8 }, UprobeHarms, "the kernel takes it for a call"},

@@ -25,7 +25,7 @@ func TestKilled(t *testing.T) {
 	// Linux 6.1 has no links for many kprobes, so each site of this function has its own.
 	const function = "fdget_pos"
 	packed := filepath.Join(dir, "kernel.pack")
-	if out, err := exec.Command("go", "run", "github.com/bpfprologue/bpfprologue/cmd/prolog-dump", "--no-cache", "pack", "write", "-o", packed, k.Vmlinux, function).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "run", "github.com/bpfprologue/bpfprologue/cmd/prolog-dump", "pack", "write", "--no-cache", "-o", packed, k.Vmlinux, function).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	rounds := int(setting(t, "GUEST_KILLS", either(100, 8)))

@@ -255,7 +255,7 @@ func warnings(f *os.File) (out []string, err error) {
 		const warning = 4
 		if p, err := strconv.Atoi(priority); err == nil && p < 8 && p <= warning {
 			line, _, _ := strings.Cut(text, "\n")
-			if !strings.Contains(line, "Could not probe notrace function") && !strings.Contains(line, "clocksource:") { // an emulator's clock
+			if !strings.Contains(line, "Could not probe notrace function") && !strings.Contains(line, "clocksource:") && !strings.Contains(line, "hrtimer: interrupt took") { // an emulator's clock
 				out = append(out, line)
 			}
 		}
