@@ -23,6 +23,19 @@ type Killed struct {
 	Wrong   []string      // what the next command had not put back
 }
 
+// Encodings is the argument, with how many, and a seed, with which init runs instructions with and without a uprobe, by the program
+// Runner, and prints EncodingsRun in JSON.
+const (
+	Encodings = "encodings"
+	Runner    = "/runner"
+)
+
+// EncodingsRun is what came of it.
+type EncodingsRun struct {
+	Run, Differ, Hit int
+	Wrong            []string // what package insn does not say of an instruction
+}
+
 // Probing is what ProbeAll does.
 type Probing struct {
 	Modules   []string // to load first

@@ -36,7 +36,11 @@ func TestEncodings(t *testing.T) {
 			to(v)
 		}
 	}
-	r, err := New(t.TempDir())
+	program, err := Compile(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(program, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -364,7 +364,7 @@ func kernelHash(name string, data []byte) ([]byte, error) {
 	if err := unix.Bind(s, &unix.SockaddrALG{Type: "hash", Name: name}); err != nil {
 		return nil, err
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_ACCEPT, uintptr(s), 0, 0)
+	fd, _, errno := unix.Syscall6(unix.SYS_ACCEPT4, uintptr(s), 0, 0, 0, 0, 0)
 	if errno != 0 {
 		return nil, errno
 	}
