@@ -6,40 +6,41 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/judge"
+	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// assignedParams returns the parameters, by the offsets of the entries that declare them,
-// that the unit's functions may assign, as far as lists without views show it.
-func (u *unit) assignedParams() (map[uint64]judge.Assignment, error) {
-	u.assignedOnce.Do(func() { u.assigned, u.assignedErr = u.readAssigned() })
-	return u.assigned, u.assignedErr
-}
-
-func (u *unit) readAssigned() (map[uint64]judge.Assignment, error) {
+// assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
+// far as lists without views show it.
+func (u *unit) assignedIn(function int32) (map[uint64]judge.Assignment, error) {
+	if known, ok := u.assigned.Load(function); ok {
+		return known.(map[uint64]judge.Assignment), nil
+	}
 	assigned := make(map[uint64]judge.Assignment)
-	roots := make(map[uint64]uint64)
+	f := changes{u: u}
 	for i := range u.Recs {
-		if u.Recs[i].Flags&index.HasPC == 0 {
+		if r := &u.Recs[i]; r.Root != function || r.Flags&index.HasPC == 0 {
 			continue
 		}
 		e, err := u.Entry(u.Off + uint64(u.Recs[i].Off))
 		if err != nil {
 			return nil, err
 		}
+		f.rec = int32(i)
 		err = u.img.eachParam(e, func(x *varEntry) (bool, error) {
 			if x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
 				return true, nil
 			}
-			// Damage in a list is told where its parameter is asked for.
-			how, err := u.listAssigns(e, x)
+			// Damage in a list is reported where its parameter is asked for.
+			how, err := f.list(e, x)
 			if how == judge.Never || err != nil {
 				return true, nil
 			}
-			if root, err := x.ultimate(roots); err == nil {
+			if root, err := x.ultimate(nil); err == nil {
 				assigned[root] = max(assigned[root], how)
 			}
 			return true, nil
@@ -48,40 +49,66 @@ func (u *unit) readAssigned() (map[uint64]judge.Assignment, error) {
 			return nil, err
 		}
 	}
+	u.assigned.Store(function, assigned)
 	return assigned, nil
 }
 
-// listAssigns returns what the list, without views, of a parameter of a body shows.
-func (u *unit) listAssigns(body dw.Entry, x *varEntry) (judge.Assignment, error) {
-	var last []byte
-	var changes []uint64
+// changes looks at where the locations of parameters change inside the bodies of one function.
+type changes struct {
+	u    *unit
+	rec  int32      // of the body
+	code *body.Code // of the function that the body is in, once needed
+	site *Site      // of the body, once needed
+	size uint8      // bits of the parameter
+}
+
+// list returns what the list, without views, of a parameter of a body shows. A change from one place to another shows an assignment if
+// the code makes another value between, and shows none if it moves the value. Where the code does not say, what is computed there, or
+// known, is a sign of one.
+func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
+	u := f.u
+	var last dw.LocEntry
+	var different, unknown []uint64
 	var all sign
+	f.size = 0
 	l := u.Locations(x.location, dw.Value{})
-	for e := (dw.LocEntry{}); l.Next(&e); {
-		switch {
-		case e.Viewed:
+	for v := (dw.LocEntry{}); l.Next(&v); {
+		if v.Viewed {
 			return judge.Never, nil
-		case e.Default || len(e.Expr) == 0:
-			continue
-		case last != nil && !bytes.Equal(last, e.Expr):
-			changes = append(changes, e.Lo)
 		}
-		last = e.Expr
-		is := u.signOf(e.Expr)
+		if v.Default || len(v.Expr) == 0 {
+			continue
+		}
+		is := u.signOf(v.Expr)
+		if last.Expr != nil {
+			again := bytes.Equal(last.Expr, v.Expr) // LLVM begins another entry where it has another note, if only of the same place
+			same, differs, err := f.compare(x, &last, &v)
+			switch {
+			case err != nil:
+				return judge.Never, err
+			case same:
+				is = sign{}
+			case differs && !is.constant:
+				different = append(different, v.Lo)
+			case !again:
+				unknown = append(unknown, v.Lo)
+			}
+		}
+		last = v
 		all.constant = all.constant || is.constant
 		all.computes = all.computes || is.computes
 		all.computed = all.computed || is.computed
 	}
-	several := len(changes) > 0
+	several := len(unknown) > 0
 	shown := several && all.constant || all.computes || all.computed
 	if u.code.GNU() {
 		shown = several && (all.constant || all.computes)
 	}
-	if !shown || l.Err != nil {
+	if l.Err != nil || !shown && len(different) == 0 {
 		return judge.Never, l.Err
 	}
 	var pcs dw.PCs
-	if err := body.Attrs(pcs.Take); err != nil {
+	if err := e.Attrs(pcs.Take); err != nil {
 		return judge.Never, err
 	}
 	ranges, err := u.Extent(&pcs)
@@ -91,10 +118,133 @@ func (u *unit) listAssigns(body dw.Entry, x *varEntry) (judge.Assignment, error)
 	inside := func(addr uint64) bool {
 		return slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo < addr && addr < r.Hi })
 	}
-	if slices.ContainsFunc(changes, inside) {
+	if slices.ContainsFunc(different, inside) || shown && slices.ContainsFunc(unknown, inside) {
 		return judge.Inside, nil
 	}
 	return judge.Between, nil
+}
+
+// compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the
+// other, or makes another value. Neither is set if the code does not say.
+func (f *changes) compare(x *varEntry, was, is *dw.LocEntry) (same, differs bool, err error) {
+	if f.code == nil {
+		if f.code, err = f.u.code.Code(f.rec); err != nil {
+			return false, false, err
+		}
+	}
+	if f.code.Why != "" {
+		return false, false, nil
+	}
+	from, ok := f.code.Leading(is.Lo)
+	if from = max(from, was.Lo); !ok || from >= was.Hi {
+		return false, false, nil
+	}
+	if f.size == 0 {
+		if f.size, err = x.bits(); err != nil || f.size == 0 {
+			return false, false, nil //nolint:nilerr // the type is asked for elsewhere
+		}
+	}
+	if f.site == nil || f.site.rec != f.rec {
+		f.site = new(Site)
+		if ok, err := f.u.site(f.rec, f.site); err != nil || !ok {
+			return false, false, err
+		}
+	}
+	var before, after body.Number
+	known := 0
+	at := from
+	f.code.Follow(from, is.Lo, func(s *body.State) {
+		v, to := was, &before
+		if known > 0 {
+			v, to, at = is, &after, is.Lo
+		}
+		if n, ok := f.number(s, v, at); ok {
+			*to = s.Low(n, f.size)
+			known++
+		}
+		if known == 2 {
+			same, differs = before == after, s.Differs(before, after, f.size)
+		}
+	})
+	return same, differs, nil
+}
+
+// number returns what a parameter is on a path, by an entry of its list, at a link-time address.
+func (f *changes) number(s *body.State, e *dw.LocEntry, addr uint64) (body.Number, bool) {
+	at := *f.site
+	at.Addr, at.View = addr, 0
+	var l loc.Location
+	r, err := at.evaluator().locate(e.Expr, "", e.Off, &l)
+	if err != nil || r.Code != loc.ReasonNone {
+		return body.Number{}, false
+	}
+	switch l.Kind {
+	case loc.KindRegister, loc.KindValue, loc.KindConstant:
+		return numberOf(s, l.Expr)
+	case loc.KindMemory:
+		n, ok := numberOf(s, l.Expr)
+		return s.Load(n, f.size), ok
+	}
+	return body.Number{}, false
+}
+
+// numberOf returns what an expression is on a path. ok is false if it is more than a sum.
+func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
+	switch e.Op {
+	case loc.OpReg:
+		return s.Register(e.K)
+	case loc.OpConst, loc.OpAddr:
+		return s.Constant(e.K), true
+	}
+	a, ok := numberOf(s, e.A)
+	if !ok {
+		return n, false
+	}
+	switch e.Op {
+	case loc.OpDeref:
+		return s.Load(a, 8*e.Size), true
+	case loc.OpZExt:
+		return s.Low(a, 8*e.Size), true
+	case loc.OpSExt:
+		return s.Extended(a, 8*e.Size), true
+	case loc.OpNeg:
+		return s.Plus(s.Constant(0), a, ^uint64(0)), true
+	}
+	if e.B == nil {
+		return n, false
+	}
+	b, ok := numberOf(s, e.B)
+	constant := e.B.Op == loc.OpConst
+	switch {
+	case !ok:
+	case e.Op == loc.OpAdd:
+		return s.Plus(a, b, 1), true
+	case e.Op == loc.OpSub:
+		return s.Plus(a, b, ^uint64(0)), true
+	case e.Op == loc.OpMul && constant:
+		return s.Plus(s.Constant(0), a, e.B.K), true
+	case e.Op == loc.OpShl && constant && e.B.K < 64:
+		return s.Plus(s.Constant(0), a, 1<<e.B.K), true
+	case e.Op == loc.OpAnd && constant && maskBytes(e.B.K) > 0:
+		return s.Low(a, uint8(8*maskBytes(e.B.K))), true
+	}
+	return n, false
+}
+
+// bits returns how many bits a variable of a scalar type has, or 0.
+func (x *varEntry) bits() (uint8, error) {
+	if err := x.complete(); err != nil {
+		return 0, err
+	}
+	t, err := x.u.typeOf(x.typ)
+	if err != nil {
+		return 0, err
+	}
+	n, err := t.ByteSize()
+	if err != nil || n < 1 || n > 8 {
+		return 0, err
+	}
+	return uint8(8 * n), nil
 }
 
 // sign is what an expression shows about its variable.

@@ -265,6 +265,9 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 		return false, nil
 	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.u.img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
+	case located && !s.u.code.GNU() && !covers(&v.Loc, v.Type):
+		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
+		return false, nil
 	case r.Code != loc.ReasonNone:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
@@ -277,6 +280,19 @@ func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decid
 	l.Rule = rule.ABI
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
+}
+
+// covers reports whether the parts of a location are as large as a type.
+func covers(l *loc.Location, t *types.Type) bool {
+	size, err := t.ByteSize()
+	if l.Kind != loc.KindPieces || err != nil {
+		return true
+	}
+	bits := uint64(0)
+	for i := range l.Pieces {
+		bits += l.Pieces[i].BitSize
+	}
+	return bits >= 8*uint64(size)
 }
 
 // setFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first

@@ -38,8 +38,11 @@ func (s *Site) judged(v *Variable, x *varEntry, c *chosen, ev *evaluator) error 
 	if err != nil {
 		return err
 	}
-	doubt, _, err := judge.Judge(&candidate, e)
+	doubt, row, err := judge.Judge(&candidate, e)
 	v.Loc.Doubt = cmp.Or(doubt, v.Loc.Doubt)
+	if row != nil {
+		v.Because = row.Because
+	}
 	return err
 }
 
@@ -83,18 +86,18 @@ func (e evidence) marked() (bool, error) {
 	if !u.code.GNU() {
 		return false, nil
 	}
-	of := markedOf{u, u.code.Outermost(e.s.rec)}
+	of := markedOf{u, e.s.rec}
 	if e.ev.markedOf == of {
 		return e.ev.marked, nil
 	}
-	marked, err := u.code.MarksStatements(of.rec)
+	marked, err := u.code.MarksStatements(e.s.rec)
 	if err == nil {
 		e.ev.marked, e.ev.markedOf = marked, of // of the next site too, mostly
 	}
 	return marked, err
 }
 
-// markedOf is a function.
+// markedOf is a function, or an inlined body.
 type markedOf struct {
 	u   *unit
 	rec int32
@@ -169,7 +172,7 @@ func (e evidence) Assigned() (judge.Assignment, error) {
 	if e.x.u.code.Views() {
 		return e.assignedWithViews()
 	}
-	assigned, err := e.s.u.assignedParams()
+	assigned, err := e.s.u.assignedIn(e.s.u.Recs[e.s.rec].Root)
 	if err != nil {
 		return judge.Never, err
 	}
@@ -250,6 +253,19 @@ func (u *unit) isValue(expr []byte) bool {
 		at = o.Next
 	}
 	return value
+}
+
+// Made asks what a plain register holds. In memory nothing is computed.
+func (e evidence) Made() (bool, error) {
+	if e.v.Loc.Kind != loc.KindRegister {
+		return e.v.Loc.Kind == loc.KindPieces, nil
+	}
+	c, err := e.s.u.code.Code(e.s.rec)
+	if err != nil {
+		return false, err
+	}
+	computes, _ := c.Computes(e.v.Loc.Expr.K, e.s.here().addr) // where paths meet, nothing is computed either
+	return computes || c.Why != "", nil
 }
 
 func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }

@@ -65,6 +65,10 @@ func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
 		if ev.frameAddress(unextended(e.A)) || ev.frameAddress(unextended(e.B)) {
 			return true
 		}
+	case loc.OpZExt, loc.OpSExt:
+		if int(e.Size) < ev.Arch.WordSize && ev.frameAddress(unextended(e.A)) {
+			return true // a part of an address is none
+		}
 	case loc.OpAnd:
 		if e.B.Op == loc.OpConst && int64(e.B.K) >= 0 && ev.frameAddress(unextended(e.A)) && e.B.K != 0xffffffff {
 			return true

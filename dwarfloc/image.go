@@ -17,7 +17,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/elsewhere"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
@@ -303,11 +302,9 @@ type unit struct {
 	img  *Image
 	code body.Unit
 
-	assignedOnce sync.Once
-	assigned     map[uint64]judge.Assignment // see assignedParams
-	assignedErr  error
-	changed      sync.Map // what changing returned, by function
-	passed       sync.Map // what passedOn returned, by function
+	assigned sync.Map // what assignedIn returned, by function
+	changed  sync.Map // what changing returned, by function
+	passed   sync.Map // what passedOn returned, by function
 
 	chain   atomic.Pointer[chain]           // the last one that was read
 	checked atomic.Pointer[body.Boundaries] // the last one of CheckInstructions that nobody uses now
@@ -328,6 +325,7 @@ func (u *unit) forget() {
 	u.code.Forget()
 	u.chain.Store(nil)
 	u.checked.Store(nil)
+	u.assigned.Clear()
 	u.passed.Clear()
 	u.changed.Clear()
 	u.img.dwarf.Forget(u.Unit.Unit)

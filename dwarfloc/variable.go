@@ -74,6 +74,9 @@ type Variable struct {
 	// function: it is computed from them, or one is an index on the way to it.
 	OfFunction bool
 
+	// Because says what decided whether a parameter is what was passed, or is "".
+	Because string
+
 	Site *Site // where it was looked up
 
 	raw rawLocation

@@ -71,6 +71,27 @@ __attribute__((noinline)) int down(int n) { int s = 0; while (--n > 0) { s += n;
 static inline int in(int n) { int s = 0; while (n--) { s = s * 3 + n; sink = s; } return s; }
 int main(int argc, char **argv) { int d[4] = {1, 2, 3, 4}; sink = sum(d, 4) + down(5); return in(argc + 2) < 0; }
 `
+	const unused = `
+struct pair { int x; long y; };
+volatile long sink;
+__attribute__((noinline)) int part(struct pair p, int k) { sink += k; return p.x; }
+int main(int argc, char **argv) { struct pair p = {argc + 4, (long)argv}; return part(p, 3) != 5; }
+`
+	const halved = `
+#include <stdbool.h>
+volatile int sink;
+static inline int half(bool b, int k) { b >>= 1; sink = k; sink = b + k; return sink; }
+__attribute__((noinline)) int call(int n) { sink = n; return half(n & 1, n) + half(n > 2, 3); }
+int main(int argc, char **argv) { call(argc); call(argc + 1); return 0; }
+`
+	const doubled = `
+volatile int sink;
+static inline void twice(int n, int k) { n <<= 1; sink = k; n ^= sink; sink = n; n *= 3; sink = n; }
+__attribute__((noinline)) void one(int n) { sink = n; twice(n, 1); sink = n; }
+__attribute__((noinline)) void two(int n) { sink = n; twice(n * 8, 2); sink = n; }
+__attribute__((noinline)) void three(int n) { sink = n; twice(40, 3); sink = n; }
+int main(int argc, char **argv) { one(argc); two(argc); three(argc); return 0; }
+`
 	const truths = `
 #include <stdbool.h>
 volatile int sink;
@@ -183,6 +204,10 @@ fn main() {
 			[]string{"global%return $retval number"}, []string{"global retval=8 number=8"}},
 		{"assigned at once, clang", llvm, "s.c", assigned, "-O2", []string{"sum n", "down n", "in n"}, []string{"sum n=4", "down n=5", "in n=?"}},
 		{"assigned at once, without views", gnu, "s.c", assigned, "-O2 -gno-variable-location-views", []string{"sum n", "down n"}, []string{"sum n=4", "down n=5"}},
+		{"a part that nobody uses, clang", llvm, "s.c", unused, "-O2", []string{"part x=p.x y=p.y k"}, []string{"part x=5 y=? k=3"}},
+		{"bodies without markers", gnu, "s.c", halved, "-O2 -flto", []string{"half b k"},
+			[]string{"half b=? k=1", "half b=? k=?", "half b=? k=2", "half b=? k=?"}},
+		{"assigned in one body, clang", llvm, "s.c", doubled, "-O2", []string{"twice n"}, []string{"twice n=1", "twice n=?", "twice n=?"}},
 		{"truth values", gnu, "s.c", truths, "-O2", []string{"f b k"}, []string{"f b=false k=0", "f b=true k=1", "f b=false k=2", "f b=true k=3", "f b=false k=4"}},
 		{"structures, with the address sanitizer", gnu, "s.c", structures, "-O0 -fsanitize=address", []string{"take a=t.a b=t.b v=b.v[2] r=r.b k"}, []string{"take a=33 b=34 v=3 r=8 k=9"}},
 		{"structures, clang", llvm, "s.c", structures, "-O1", []string{"take a=t.a b=t.b v=b.v[2] r=r.b k"}, []string{"take a=33 b=34 v=3 r=8 k=9"}},

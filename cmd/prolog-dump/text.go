@@ -202,10 +202,19 @@ func locationText(p *plan.Plan, a *plan.Argument) string {
 	return a.Loc.Text(p.Image.Arch())
 }
 
+// decided returns a line that says what decided whether an argument is sure.
+func decided(a *plan.Argument) []string {
+	if a.Variable.Because == "" {
+		return nil
+	}
+	return []string{"decided by: " + a.Variable.Because}
+}
+
 // explain returns lines that say how the answer was found.
 func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	if d := a.Doubt(); d != loc.ReasonNone {
-		return []string{"doubtful because " + d.Describe(), "by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Describe()}
+		lines := []string{"doubtful because " + d.Describe(), "by " + a.Variable.Loc.Rule.String() + ": " + a.Variable.Loc.Rule.Describe()}
+		return append(lines, decided(a)...)
 	}
 	if r := a.Unfetched; r.Code != loc.ReasonNone && r.Code.Describe() != "" {
 		lines := []string{"because " + r.Code.Describe()}
@@ -220,7 +229,7 @@ func explain(p *plan.Plan, site *plan.Site, a *plan.Argument) []string {
 	if expr, sec, off := a.Variable.Expression(); expr != nil {
 		lines = append(lines, fmt.Sprintf("from %s (%s+%#x)", a.Variable.ExpressionText(), sec, off))
 	}
-	return lines
+	return append(lines, decided(a)...)
 }
 
 // instanceText is an instance, printed but for what is not known before the last site.

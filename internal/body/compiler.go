@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/index"
 )
 
 // compiler is what DW_AT_producer says about a unit. GCC records its options there; clang and
@@ -91,10 +92,51 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 			hi++
 		}
 		if marked(rows[lo:hi]) {
-			return true, nil
+			if u.compiler().together {
+				return true, nil
+			}
+			return u.marksBody(rec, rows)
 		}
 	}
 	return false, nil
+}
+
+// marksBody reports whether the markers of an inlined body are there: link-time optimization inlines some without. Then the rows of the
+// body's text are those of its instructions, which begin no statement in a function with markers.
+func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
+	if u.Recs[rec].Flags&index.Inlined == 0 {
+		return true, nil
+	}
+	e, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
+	if err != nil {
+		return false, err
+	}
+	texts := u.declarations()
+	own, err := texts.of(u, rec, e)
+	if err != nil || own == (text{}) {
+		return err == nil, err
+	}
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return false, err
+	}
+	ranges, err := u.Extent(&pcs)
+	if err != nil {
+		return false, err
+	}
+	some := false
+	for _, r := range ranges {
+		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
+		for ; i < len(rows) && rows[i].Addr < r.Hi; i++ {
+			if x := &rows[i]; (x.Line != own.line || x.Column != own.column) && texts.at(u, x) == own {
+				if x.Stmt {
+					return true, nil
+				}
+				some = true
+			}
+		}
+	}
+	return !some, nil
 }
 
 // marked reports whether GCC's rows of a function have markers of statements (-gstatement-frontiers): then rows of instructions begin

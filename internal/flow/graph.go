@@ -441,6 +441,18 @@ func (g *Graph) Meets(n int32) bool {
 	return g.Blocks[b].First == n && len(g.preds[b]) > 1
 }
 
+// OnlyBefore returns the instruction from which alone execution comes to another. ok is false if there are several, or none.
+func (g *Graph) OnlyBefore(n int32) (before int32, ok bool) {
+	b := g.Block(n)
+	if g.Blocks[b].First < n {
+		return n - 1, true
+	}
+	if len(g.preds[b]) != 1 || b == g.entry {
+		return 0, false
+	}
+	return g.Blocks[g.preds[b][0]].Last - 1, true
+}
+
 // AllPaths follows all paths from a block. It calls at for that block and for each block that the
 // paths lead to, once, or twice for the first block if a path comes back to it. A block that at
 // settles ends its paths, well or not. AllPaths reports whether all paths are settled well: none

@@ -32,6 +32,7 @@ type symbolKind uint8
 const (
 	unknownNumber  symbolKind = iota
 	returnedNumber            // unknown: a register that a call leaves without a meaning
+	calledNumber              // unknown: a register with a call's result
 	inputRegister             // what a register held where the path begins
 	zeroExtended
 	signExtended
@@ -63,6 +64,7 @@ type trace struct {
 	branch  comparison         // what the last branch depends on
 	fields  [8]comparison      // as flags, of processors that have several
 	far     value              // what a register holds that is none of the general ones
+	astray  bool               // nothing was known of an instruction
 }
 
 // comparison is what the flags are from.
@@ -425,7 +427,7 @@ func (t *trace) lose(set Registers) {
 func (t *trace) loseAll() {
 	t.lose(^Registers(0))
 	t.forget()
-	t.flags.valid = false
+	t.flags.valid, t.astray = false, true
 }
 
 // call follows a call that does not preserve some registers. A few of them have its results.
@@ -435,7 +437,11 @@ func (t *trace) call(lost, results Registers) {
 			t.regs[i] = t.symbol(symbol{kind: returnedNumber, which: int32(len(t.symbols))})
 		}
 	}
-	t.lose(results)
+	for i := range t.regs {
+		if results.Has(uint64(i)) {
+			t.regs[i] = t.symbol(symbol{kind: calledNumber, which: int32(len(t.symbols))})
+		}
+	}
 	t.forget()
 	t.flags.valid = false
 }

@@ -88,6 +88,8 @@ type Evidence interface {
 	PassedOn() (bool, error)
 	// Assigned returns what the bodies of the function show.
 	Assigned() (Assignment, error)
+	// Made reports whether an instruction right before the probe has computed what the register holds.
+	Made() (bool, error)
 	// PassedElsewhere reports whether, where another body of the function begins, a variable of a caller is in the parameter's place.
 	PassedElsewhere() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.

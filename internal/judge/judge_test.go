@@ -10,10 +10,10 @@ import (
 
 // known is evidence that a test gives. Each answer that was asked for is noted.
 type known struct {
-	statements                                                  int
-	begun, passedOn, passedElsewhere, midway, looped, overtaken bool
-	assigned                                                    judge.Assignment
-	err                                                         error
+	statements                                                        int
+	begun, passedOn, passedElsewhere, midway, looped, overtaken, made bool
+	assigned                                                          judge.Assignment
+	err                                                               error
 }
 
 func (k known) Statements() (int, error)            { return k.statements, k.err }
@@ -22,6 +22,7 @@ func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
 func (k known) PassedElsewhere() (bool, error)      { return k.passedElsewhere, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
+func (k known) Made() (bool, error)                 { return k.made, k.err }
 func (k known) Looped() (bool, error)               { return k.looped, k.err }
 func (k known) Overtaken() (bool, error)            { return k.overtaken, k.err }
 
@@ -73,7 +74,8 @@ func TestRows(t *testing.T) {
 		{"looped", true, with(unmarked, func(c *candidate) { c.Note = judge.Before }), known{looped: true}},
 		{"late, unmarked", true, with(unmarked, func(c *candidate) { c.Note = judge.Later }), known{}},
 		{"held by the caller", false, llvm, known{assigned: judge.Inside, passedOn: true}},
-		{"assigned", true, llvm, known{assigned: judge.Inside}},
+		{"assigned", true, llvm, known{assigned: judge.Inside, made: true}},
+		{"", false, llvm, known{assigned: judge.Inside}},
 		{"assigned", true, computed(llvm), known{assigned: judge.Inside, passedOn: true}},
 		{"global", true, with(llvm, func(c *candidate) { c.Place = judge.Global }), known{}},
 		{"the caller's", false, computed(llvm), known{passedOn: true}},
@@ -81,8 +83,12 @@ func TestRows(t *testing.T) {
 		{"computed", true, with(computed(llvm), func(c *candidate) { c.Note = judge.Whole }), known{passedElsewhere: true, assigned: judge.Inside}},
 		{"computed", true, computed(llvm), known{}},
 		{"computed", true, computed(unmarked), known{}},
-		{"differs", true, llvm, known{assigned: judge.Between}},
-		{"differs", true, llvm, known{assigned: judge.Between, passedElsewhere: true}},
+		{"differs", true, llvm, known{assigned: judge.Between, made: true}},
+		{"differs", true, llvm, known{assigned: judge.Between, passedElsewhere: true, made: true}},
+		{"", false, llvm, known{assigned: judge.Between}},
+		{"statements", true, with(computed(gcc), func(c *candidate) { c.Entry = true }), known{statements: 2}},
+		{"one statement", false, with(gcc, func(c *candidate) { c.Entry, c.Place = true, judge.Fixed }), known{statements: 1}},
+		{"fixed", true, with(llvm, func(c *candidate) { c.Entry, c.Place = true, judge.Fixed }), known{}},
 		{"fixed", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{}},
 		{"fixed", true, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{}},
 		{"passed elsewhere", false, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{passedElsewhere: true}},

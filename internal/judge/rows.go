@@ -89,7 +89,7 @@ var Rows = []Row{
 	{
 		Name: "one statement", Because: "GCC's markers: a value that a statement assigns holds from the next statement on, and one at most begins here",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != Marks || c.Entry {
+			if c.Compiler != Marks || c.Entry && c.Place == Held {
 				return false, nil
 			}
 			n, err := e.Statements()
@@ -119,13 +119,25 @@ var Rows = []Row{
 		},
 	},
 	{
-		Name: "assigned", Because: "the place changes inside another body of the function", Doubt: loc.ReasonReassigned,
+		Name: "made", Because: "an instruction right before the body computes what the register holds, and LLVM may have folded a statement of the body into it", Doubt: loc.ReasonReassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Note == Whole && c.Place != Fixed {
+			if c.Compiler != LLVM || c.Place != Held || c.Entry {
+				return false, nil
+			}
+			return e.Made()
+		},
+	},
+	{
+		Name: "assigned", Because: "the place changes inside another body of the function, and nothing moved the value to it here", Doubt: loc.ReasonReassigned,
+		fits: func(c *Candidate, e Evidence) (bool, error) {
+			if c.Compiler != LLVM || c.Note == Whole && c.Place == Computed {
 				return false, nil
 			}
 			a, err := e.Assigned()
-			return a == Inside, err
+			if a != Inside || c.Place != Held || err != nil {
+				return a == Inside, err
+			}
+			return e.Made()
 		},
 	},
 	{
@@ -143,7 +155,7 @@ var Rows = []Row{
 	},
 	{
 		Name: "statements", Because: "several statements of the body begin at the probe, and the place may be that after the first", Doubt: loc.ReasonReassigned,
-		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && !c.Entry }),
+		fits: plain(func(c *Candidate) bool { return c.Compiler == Marks && (!c.Entry || c.Place != Held) }),
 	},
 	{
 		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: loc.ReasonReassigned,
@@ -152,7 +164,7 @@ var Rows = []Row{
 	{
 		Name: "passed elsewhere", Because: "another body gets a caller's variable as it is, so the function does not begin with an assignment, and no body shows one",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Entry {
+			if c.Compiler != LLVM || c.Entry || c.Place == Computed {
 				return false, nil
 			}
 			if a, err := e.Assigned(); a == Inside || a == Between && c.Place != Computed || err != nil {
@@ -168,16 +180,19 @@ var Rows = []Row{
 	{
 		Name: "differs", Because: "the place differs between the parts of bodies of the function", Doubt: loc.ReasonReassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Note == Whole && c.Place != Fixed {
+			if c.Note == Whole && c.Place == Computed {
 				return false, nil
 			}
 			a, err := e.Assigned()
-			return a != Never, err
+			if a == Never || c.Place != Held || err != nil {
+				return a != Never, err
+			}
+			return e.Made()
 		},
 	},
 	{
 		Name: "fixed", Because: "a number may be what a statement makes of a number that was passed: nothing tells", Doubt: loc.ReasonReassigned,
-		fits: plain(func(c *Candidate) bool { return c.Place == Fixed && !c.Entry }),
+		fits: plain(func(c *Candidate) bool { return c.Place == Fixed }),
 	},
 }
 
