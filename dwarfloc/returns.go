@@ -56,8 +56,9 @@ func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error
 	return at, moved, err
 }
 
-// unwound reports whether an exception, or the end of a thread, may pass the program's functions in C: it is a library, which calls
-// back what it does not know, or a program with more libraries than C's own, or one that loads libraries or ends threads.
+// unwound reports whether an exception, or the end of a thread, may pass the program's functions in C, or they run on several stacks: it
+// is a library, which calls back what it does not know, or a program with more libraries than C's own, or one that loads libraries, ends
+// threads or changes stacks.
 func (img *Image) unwound() bool {
 	img.exceptions.Do(func() { img.mayUnwind = !needed.OnlyC(img.File) })
 	return img.mayUnwind
