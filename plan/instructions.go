@@ -31,7 +31,7 @@ func (p *Plan) checkInstructions() error {
 		return err
 	}
 	for i, problem := range problems {
-		unknown := errors.Is(problem, refusals.NotDecoded)
+		unknown := errors.Is(problem, refusals.ErrNotDecoded)
 		switch {
 		case problem == nil, unknown && (!asked || def.Options.Force):
 		case asked && unknown:
@@ -61,7 +61,7 @@ func (p *Plan) checkMisread() error {
 		s := &p.Sites[i]
 		if cause, known := inside.Refused(s.Site); known {
 			if cause == misread {
-				s.Refused = fmt.Errorf("%s: %#x: %w: the kernel takes it for another one", p.Image.Path(), s.Addr, refusals.Harmful)
+				s.Refused = fmt.Errorf("%s: %#x: %w: the kernel takes it for another one", p.Image.Path(), s.Addr, refusals.ErrHarmful)
 			}
 			continue
 		}
@@ -75,7 +75,7 @@ func (p *Plan) checkMisread() error {
 	}
 	problems, err := inside.CheckInstructions(p.Image, sites)
 	for i, problem := range problems {
-		if errors.Is(problem, refusals.Harmful) {
+		if errors.Is(problem, refusals.ErrHarmful) {
 			p.Sites[which[i]].Refused = problem
 		}
 	}

@@ -60,7 +60,7 @@ func TestMisread(t *testing.T) {
 			}
 			s := &p.Sites[0]
 			cause := table.Of(s.Site).String()
-			if errors.Is(s.Refused, refusals.Harmful) != harms || cause == "misread" != harms || s.Instance >= 0 == harms {
+			if errors.Is(s.Refused, refusals.ErrHarmful) != harms || cause == "misread" != harms || s.Instance >= 0 == harms {
 				t.Errorf("%s: %s: refused for %v, %q", x.Path(), name, s.Refused, cause)
 			}
 		}

@@ -3,8 +3,9 @@ package probe
 import (
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 )
 
 // defined returns a definition without options at offset 0.

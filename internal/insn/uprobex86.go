@@ -97,10 +97,10 @@ func (x *X86) one(opcode byte) bool { return !x.VEX && x.OpcodeSize == 1 && x.Op
 
 // jumps reports whether uprobes emulate it as a jump, rightly or not.
 func (x *X86) jumps() bool {
-	switch op := x.Opcode[0]; {
-	case x.OpcodeSize == 1:
+	switch op := x.Opcode[0]; x.OpcodeSize {
+	case 1:
 		return op&0xf0 == 0x70 || op == 0xe9 || op == 0xeb
-	case x.OpcodeSize == 2:
+	case 2:
 		return x.Opcode[1]&0xf0 == 0x80
 	}
 	return false

@@ -135,7 +135,7 @@ func New(program, dir string, single bool) (*Runner, error) {
 		asm.Return(),
 	}})
 	if err != nil {
-		r.hits.Close()
+		_ = r.hits.Close()
 		return nil, err
 	}
 	return r, nil
@@ -175,7 +175,7 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 		offsets[i], cookies[i] = uint64(len(file)), uint64(i)
 		file = append(file, slot(code, r.leave)...)
 	}
-	os.Remove(path) // another inode
+	_ = os.Remove(path) // another inode
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func numbers(n int) []uint32 {
 
 func (r *Runner) states(ctx context.Context, code string, n int) ([]State, error) {
 	path := filepath.Join(r.dir, "results")
-	os.Remove(path)
+	_ = os.Remove(path)
 	if out, err := exec.CommandContext(ctx, r.path, code, path).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", r.path, err, out)
 	}

@@ -166,7 +166,7 @@ func probed(t *testing.T, p *Program) {
 		if s.MovedFrom != 0 {
 			moved++
 		}
-		if errors.Is(s.Refused, refusals.Harmful) {
+		if errors.Is(s.Refused, refusals.ErrHarmful) {
 			why := s.Refused.Error()
 			harmful[why[strings.LastIndex(why, ": ")+2:]]++
 		}

@@ -268,7 +268,7 @@ func steady() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	say := func(what string, text any) { fmt.Printf("%s: %v\n", what, text) }
 	big := bytes.Repeat([]byte("0123456789abcdefg"), 3001)
 	for i := range 4 {
@@ -360,7 +360,7 @@ func kernelHash(name string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(s)
+	defer func() { _ = unix.Close(s) }()
 	if err := unix.Bind(s, &unix.SockaddrALG{Type: "hash", Name: name}); err != nil {
 		return nil, err
 	}
@@ -368,7 +368,7 @@ func kernelHash(name string, data []byte) ([]byte, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	defer unix.Close(int(fd))
+	defer func() { _ = unix.Close(int(fd)) }()
 	if _, err := unix.Write(int(fd), data); err != nil {
 		return nil, err
 	}
