@@ -20,6 +20,7 @@ import (
 //   - bug: the trap of a BUG or WARN
 //   - cannot-step: kprobes cannot run this instruction in another place
 //   - in-exclusive: between an exclusive load and its store, which a probe would make fail each time
+//   - misread: kprobes would not do what this instruction does; the kernel accepts the probe
 //   - mid-instruction: the middle of an instruction
 //   - not-read: the image was closed, or its file changed
 //
@@ -57,6 +58,8 @@ const (
 	causeCannotStep
 	// causeInExclusive: between an exclusive load and its store, which then never succeeds.
 	causeInExclusive
+	// causeMisread: kprobes emulate a vector instruction as another one, or a call with a prefix wrongly.
+	causeMisread
 	// causeMidInstruction: the middle of an instruction.
 	causeMidInstruction
 	// causeNotRead: the image was closed, or its file changed, so nothing is known.
@@ -79,6 +82,7 @@ var causeText = [causeCount]struct{ name, text string }{
 	causeBug:            {"bug", "the trap of a BUG or WARN"},
 	causeCannotStep:     {"cannot-step", "kprobes cannot run this instruction in another place"},
 	causeInExclusive:    {"in-exclusive", "between an exclusive load and its store, which a probe would make fail each time"},
+	causeMisread:        {"misread", "kprobes would not do what this instruction does; the kernel accepts the probe"},
 	causeMidInstruction: {"mid-instruction", "the middle of an instruction"},
 	causeNotRead:        {"not-read", "the image was closed, or its file changed"},
 }

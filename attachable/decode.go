@@ -52,6 +52,9 @@ func (t *Table) refuses(from, addr uint64) Cause {
 		if slices.ContainsFunc(d.Refusals, func(r insn.Refusal) bool { return slices.Compare(t.release[:], r.Since[:]) >= 0 && r.Is(code) }) {
 			return causeCannotStep
 		}
+		if d.Kprobe != nil && d.Kprobe(code) != "" {
+			return causeMisread
+		}
 	}
 	if d == nil || len(d.Steps) == 0 || addr < from || d.Fixed > 0 && (addr-from)%d.Fixed != 0 {
 		return CauseNone

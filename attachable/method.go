@@ -16,6 +16,7 @@ import (
 //   - nop: a breakpoint; the instruction does nothing and is skipped
 //   - emulated: a breakpoint; the kernel does what the instruction would do
 //   - stepped: a breakpoint, and a second exception after a copy of the instruction
+//   - called: a breakpoint, stepped or skipped; Linux 6.18 to 7.2 make this NOP a call after the first hit: a system call and no exception
 //
 // MethodNone has neither: the kernel accepts no probe, or it is not known how it runs one. Methods
 // are only added to the list, never removed.
@@ -39,6 +40,8 @@ const (
 	// methodStepped: the instruction is single-stepped out of line, for uprobes in the XOL area;
 	// kprobes put a second breakpoint after it (since Linux 5.13 on amd64).
 	methodStepped
+	// methodCalled: a uprobe at a NOP of five bytes (arch_uprobe_optimize in arch/x86/kernel/uprobes.c).
+	methodCalled
 	methodCount
 )
 
@@ -49,6 +52,7 @@ var methodText = [methodCount]struct{ name, text string }{
 	methodBoosted:  {"boosted", "a breakpoint; a copy of the instruction runs and jumps back"},
 	methodNop:      {"nop", "a breakpoint; the instruction does nothing and is skipped"},
 	methodEmulated: {"emulated", "a breakpoint; the kernel does what the instruction would do"},
+	methodCalled:   {"called", "a breakpoint, stepped or skipped; Linux 6.18 to 7.2 make this NOP a call after the first hit: a system call and no exception"},
 	methodStepped:  {"stepped", "a breakpoint, and a second exception after a copy of the instruction"},
 }
 

@@ -194,7 +194,7 @@ func emulatedX86(x *insn.X86) bool {
 func uprobeX86(code []byte) Method {
 	does, _ := insn.For("amd64").Uprobe(code)
 	return [...]Method{
-		insn.UprobeSteps: methodStepped, insn.UprobeSkips: methodNop, insn.UprobeEmulates: methodEmulated, insn.UprobeCalls: methodStepped,
+		insn.UprobeSteps: methodStepped, insn.UprobeSkips: methodNop, insn.UprobeEmulates: methodEmulated, insn.UprobeCalls: methodCalled,
 		insn.UprobeRepeats: methodStepped, insn.UprobeRefuses: MethodNone, insn.UprobeHarms: MethodNone,
 	}[does]
 }

@@ -280,18 +280,18 @@ func (a *answeredSite) problem(s *Site) error {
 	case problem == "" && known:
 		return nil
 	case problem == "":
-		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, refusals.NotDecoded, s.Image.answeredBy())
+		return fmt.Errorf("%s: %#x: %w: %s does not tell", s.Image.Path(), s.Addr, refusals.ErrNotDecoded, s.Image.answeredBy())
 	}
-	for _, kind := range []error{refusals.MidInstruction, refusals.Harmful, refusals.NotDecoded} {
+	for _, kind := range []error{refusals.ErrMidInstruction, refusals.ErrHarmful, refusals.ErrNotDecoded} {
 		if after, ok := strings.CutPrefix(problem, kind.Error()); ok {
 			place := s.Image.Path()
-			if kind != refusals.MidInstruction { // which has it after
+			if kind != refusals.ErrMidInstruction { // which has it after
 				place = fmt.Sprintf("%s: %#x", place, s.Addr)
 			}
 			return fmt.Errorf("%s: %w%s", place, kind, after)
 		}
 	}
-	return fmt.Errorf("%s: %#x: %w: %s", s.Image.Path(), s.Addr, refusals.NotDecoded, problem)
+	return fmt.Errorf("%s: %#x: %w: %s", s.Image.Path(), s.Addr, refusals.ErrNotDecoded, problem)
 }
 
 // refused is inside.Refused.
@@ -312,12 +312,12 @@ func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, er
 	case force || len(a.Leaves) == 0 && a.Kept == "":
 		return nil, false, nil
 	case a.Kept != "":
-		for _, kind := range []error{refusals.Unwinding, refusals.MovingStack} {
+		for _, kind := range []error{refusals.ErrUnwinding, refusals.ErrMovingStack} {
 			if after, ok := strings.CutPrefix(a.Kept, kind.Error()); ok {
 				return nil, true, fmt.Errorf("%v: %w%s", s, kind, after)
 			}
 		}
-		return nil, true, fmt.Errorf("%v: %w: %s", s, refusals.Unwinding, a.Kept)
+		return nil, true, fmt.Errorf("%v: %w: %s", s, refusals.ErrUnwinding, a.Kept)
 	}
 	for _, l := range a.Leaves {
 		at, err := s.returnAt(l.Addr)

@@ -61,7 +61,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 		return nil, err
 	}
 	if why != "" {
-		return fmt.Errorf("%s: %#x: %w: % x: %s", img.Path(), s.Addr, refusals.Harmful, code, why), nil
+		return fmt.Errorf("%s: %#x: %w: % x: %s", img.Path(), s.Addr, refusals.ErrHarmful, code, why), nil
 	}
 	if f.Why != "" {
 		if s.Kind == SiteEntry && !s.AfterPrologue {
@@ -82,7 +82,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 			}
 			return fmt.Sprintf("%#x", addr)
 		}
-		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", img.Path(), refusals.MidInstruction, s.Addr, place(before), place(after)), nil
+		return fmt.Errorf("%s: %w: %#x is in the one at %s; the next is at %s", img.Path(), refusals.ErrMidInstruction, s.Addr, place(before), place(after)), nil
 	case body.BoundaryUnknown:
 		return s.strange(before, f.Hi)
 	}
@@ -98,7 +98,7 @@ func (s *Site) strange(addr, hi uint64) (problem, err error) {
 	return s.notDecoded("the instruction at %#x does not decode (% x)", addr, code), nil
 }
 
-// notDecoded returns an error that wraps refusals.NotDecoded.
+// notDecoded returns an error that wraps refusals.ErrNotDecoded.
 func (s *Site) notDecoded(why string, args ...any) error {
-	return fmt.Errorf("%s: %#x: %w: %s", s.u.img.Path(), s.Addr, refusals.NotDecoded, fmt.Sprintf(why, args...))
+	return fmt.Errorf("%s: %#x: %w: %s", s.u.img.Path(), s.Addr, refusals.ErrNotDecoded, fmt.Sprintf(why, args...))
 }

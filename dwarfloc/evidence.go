@@ -276,7 +276,7 @@ func (e evidence) Made() (bool, error) {
 	points := err == nil && t.Kind == types.Pointer
 	return slices.ContainsFunc(registers, func(r uint64) bool {
 		computes, offset := c.Computes(r, e.s.here().addr)
-		return computes && !(offset && points) // the address of a member is what callers pass
+		return computes && (!offset || !points) // the address of a member is what callers pass
 	}), nil
 }
 

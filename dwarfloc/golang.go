@@ -41,7 +41,7 @@ var goroutine = map[string]uint64{"amd64": 14, "arm64": 28}
 // goReturns is Returns for a function of Go.
 func (s *Site) goReturns() (out []*Site, err error) {
 	if !s.u.img.code.Decodes() {
-		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, refusals.MovingStack, s.u.img.Arch().Name)
+		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, refusals.ErrMovingStack, s.u.img.Arch().Name)
 	}
 	ranges, err := s.u.Extent(&s.pcs)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 			return nil, err
 		}
 		if f.Why != "" {
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, refusals.MovingStack, f.Why)
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %s", s, refusals.ErrMovingStack, f.Why)
 		}
 		ends, strange, known, err := f.Returns()
 		if err != nil {
@@ -64,7 +64,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 			if err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, refusals.MovingStack, why)
+			return nil, fmt.Errorf("%v: %w: its return instructions are not known: %w", s, refusals.ErrMovingStack, why)
 		}
 		for _, addr := range ends {
 			ret, err := s.returnAt(addr)
@@ -75,7 +75,7 @@ func (s *Site) goReturns() (out []*Site, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.MovingStack)
+		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.ErrMovingStack)
 	}
 	return out, nil
 }

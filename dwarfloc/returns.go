@@ -43,7 +43,7 @@ func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error
 		if at, err = s.leaves(); s.u.unwinds() {
 			return err
 		}
-		if err != nil && !errors.Is(err, refusals.Unwinding) {
+		if err != nil && !errors.Is(err, refusals.ErrUnwinding) {
 			return err
 		}
 		known := err == nil && !slices.ContainsFunc(at, func(s *Site) bool { return s.jumps })
@@ -56,8 +56,9 @@ func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error
 	return at, moved, err
 }
 
-// unwound reports whether an exception, or the end of a thread, may pass the program's functions in C: it is a library, which calls
-// back what it does not know, or a program with more libraries than C's own, or one that loads libraries or ends threads.
+// unwound reports whether an exception, or the end of a thread, may pass the program's functions in C, or they run on several stacks: it
+// is a library, which calls back what it does not know, or a program with more libraries than C's own, or one that loads libraries, ends
+// threads or changes stacks.
 func (img *Image) unwound() bool {
 	img.exceptions.Do(func() { img.mayUnwind = !needed.OnlyC(img.File) })
 	return img.mayUnwind
@@ -77,11 +78,11 @@ func (s *Site) leaves() (out []*Site, err error) {
 		return nil, err
 	}
 	if c.Why != "" {
-		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, refusals.Unwinding, c.Why)
+		return nil, fmt.Errorf("%v: %w: where it returns is not known: %s", s, refusals.ErrUnwinding, c.Why)
 	}
 	leaves, why := c.Leaves()
 	if why != "" {
-		return nil, fmt.Errorf("%v: %w: %s", s, refusals.Unwinding, why)
+		return nil, fmt.Errorf("%v: %w: %s", s, refusals.ErrUnwinding, why)
 	}
 	for _, l := range leaves {
 		at, err := s.returnAt(l.Addr)
@@ -92,7 +93,7 @@ func (s *Site) leaves() (out []*Site, err error) {
 		out = append(out, at)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.Unwinding)
+		return nil, fmt.Errorf("%v: %w: it has no return instruction", s, refusals.ErrUnwinding)
 	}
 	return out, nil
 }

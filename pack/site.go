@@ -291,7 +291,7 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 	}
 	at, moved, err := inside.Returns(s, false)
 	switch {
-	case errors.Is(err, refusals.Unwinding), errors.Is(err, refusals.MovingStack):
+	case errors.Is(err, refusals.ErrUnwinding), errors.Is(err, refusals.ErrMovingStack):
 		text := err.Error()
 		out.Ways = packfile.Ways{Known: true, Unknown: text[strings.Index(text, ": ")+2:]}
 		return nil

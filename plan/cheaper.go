@@ -29,7 +29,7 @@ func (p *Plan) moveFromHarm(ctx context.Context) error {
 	var sites []*dwarfloc.Site
 	var which []int
 	for i := range p.Sites {
-		if s := &p.Sites[i]; errors.Is(s.Refused, refusals.Harmful) {
+		if s := &p.Sites[i]; errors.Is(s.Refused, refusals.ErrHarmful) {
 			sites, which = append(sites, s.Site), append(which, i)
 		}
 	}

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -18,7 +20,7 @@ func (p *Plan) checkInstructions() error {
 	def := p.Definition
 	asked := def.Point.HasAddr || def.Point.Offset != 0
 	if !asked && p.Target.inKernel() {
-		return nil
+		return p.checkMisread()
 	}
 	sites := make([]*dwarfloc.Site, len(p.Sites))
 	for i := range p.Sites {
@@ -29,7 +31,7 @@ func (p *Plan) checkInstructions() error {
 		return err
 	}
 	for i, problem := range problems {
-		unknown := errors.Is(problem, refusals.NotDecoded)
+		unknown := errors.Is(problem, refusals.ErrNotDecoded)
 		switch {
 		case problem == nil, unknown && (!asked || def.Options.Force):
 		case asked && unknown:
@@ -41,4 +43,41 @@ func (p *Plan) checkInstructions() error {
 		}
 	}
 	return nil
+}
+
+// misread is the name of the cause in package attachable, which a pack has.
+const misread = "misread"
+
+// checkMisread refuses sites of a kernel at instructions that kprobes run as other ones. The kernel checks all else itself.
+func (p *Plan) checkMisread() error {
+	arch := insn.For(p.Image.File.Instructions())
+	if arch == nil || arch.Kprobe == nil {
+		return nil
+	}
+	const longest = 16
+	var sites []*dwarfloc.Site
+	var which []int
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if cause, known := inside.Refused(s.Site); known {
+			if cause == misread {
+				s.Refused = fmt.Errorf("%s: %#x: %w: the kernel takes it for another one", p.Image.Path(), s.Addr, refusals.ErrHarmful)
+			}
+			continue
+		}
+		sec := p.Image.File.SectionAt(s.Addr)
+		if sec == nil {
+			continue
+		}
+		if code, err := p.Image.File.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr)); err == nil && arch.Kprobe(code) != "" {
+			sites, which = append(sites, s.Site), append(which, i)
+		}
+	}
+	problems, err := inside.CheckInstructions(p.Image, sites)
+	for i, problem := range problems {
+		if errors.Is(problem, refusals.ErrHarmful) {
+			p.Sites[which[i]].Refused = problem
+		}
+	}
+	return err
 }

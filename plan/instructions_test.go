@@ -53,11 +53,11 @@ func TestInstructions(t *testing.T) {
 		{"f%return", nil, ""},
 		{"f+2", nil, ""},
 		{"0x401002", nil, ""},
-		{"f+1", refusals.MidInstruction, "0x401001 is in the one at 0x401000; the next is at 0x401002"},
-		{"0x401004", refusals.MidInstruction, "0x401004 is in the one at 0x401002; the next is at 0x401007"},
-		{"force=yes;f+1", refusals.MidInstruction, "program: "},
-		{"f+7", refusals.NotDecoded, "the instruction at 0x401007 does not decode (06 c3)"},
-		{"f+8", refusals.NotDecoded, "the instruction at 0x401007 does not decode (06 c3)"},
+		{"f+1", refusals.ErrMidInstruction, "0x401001 is in the one at 0x401000; the next is at 0x401002"},
+		{"0x401004", refusals.ErrMidInstruction, "0x401004 is in the one at 0x401002; the next is at 0x401007"},
+		{"force=yes;f+1", refusals.ErrMidInstruction, "program: "},
+		{"f+7", refusals.ErrNotDecoded, "the instruction at 0x401007 does not decode (06 c3)"},
+		{"f+8", refusals.ErrNotDecoded, "the instruction at 0x401007 does not decode (06 c3)"},
 		{"force=yes;f+8", nil, ""},
 	} {
 		for _, reads := range []prologue.Reads{prologue.ReadUser, prologue.ReadKernel} {
@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 	}
 	for i, refused := range []bool{false, true, false, false} {
 		s := &p.Sites[i]
-		if is := errors.Is(s.Refused, refusals.MidInstruction); is != refused || is != (s.Instance < 0) {
+		if is := errors.Is(s.Refused, refusals.ErrMidInstruction); is != refused || is != (s.Instance < 0) {
 			t.Errorf("%#x: refused with %v, instance %d", s.Addr, s.Refused, s.Instance)
 		}
 	}

@@ -207,7 +207,7 @@ func (p *Plan) atReturns() error {
 		}
 		at, moved, err := inside.Returns(s.Site, p.Definition.Options.Force)
 		switch {
-		case moved && (errors.Is(err, refusals.MovingStack) || errors.Is(err, refusals.Unwinding)):
+		case moved && (errors.Is(err, refusals.ErrMovingStack) || errors.Is(err, refusals.ErrUnwinding)):
 			s.Refused = err
 			out = append(out, s)
 		case err != nil:

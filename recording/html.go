@@ -112,7 +112,7 @@ func HTML(w io.Writer, r *Reader) error {
 	} else {
 		out.Totals = append(out.Totals, htmlTotal{"lost", t.Lost}, htmlTotal{"limited", t.Limited}, htmlTotal{"without what the condition needs", t.Missing},
 			htmlTotal{"ended whose beginning was not seen", t.Unpaired.Ends}, htmlTotal{"began again whose end was not seen", t.Unpaired.Begins},
-			htmlTotal{"have not ended", t.Unpaired.Open}, htmlTotal{"had no room", t.Unpaired.Full})
+			htmlTotal{"whose end was not seen", t.Unpaired.Open}, htmlTotal{"had no room", t.Unpaired.Full})
 		out.Totals = slices.DeleteFunc(out.Totals, func(t htmlTotal) bool { return t.Count == 0 && strings.Contains(t.What, " ") })
 	}
 	return errors.Join(page.Write(w, &page.Page{Title: out.Title, Body: htmlBody, Script: htmlScript, Data: out}), readErr)

@@ -67,7 +67,7 @@ func TestHarm(t *testing.T) {
 	for _, x := range []*dwarfloc.Image{img, ofPack} {
 		for _, p := range plans(t, x, append(names, "harmless")...) {
 			harmless := p.Definition.Point.Function == "harmless"
-			if got := p.Sites[0].Refused; len(p.Sites) != 1 || errors.Is(got, refusals.Harmful) == harmless {
+			if got := p.Sites[0].Refused; len(p.Sites) != 1 || errors.Is(got, refusals.ErrHarmful) == harmless {
 				t.Errorf("%s of %s: %d sites, refused for %v", p.Definition, x.Path(), len(p.Sites), got)
 			}
 		}
@@ -160,7 +160,7 @@ func TestHarmMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		offset := bytes.Index(code, []byte(text))
-		if _, err := plansOf(img, plan.Options{}, fmt.Sprintf("%s+%d", function, offset)); offset < 0 || !errors.Is(err, refusals.Harmful) {
+		if _, err := plansOf(img, plan.Options{}, fmt.Sprintf("%s+%d", function, offset)); offset < 0 || !errors.Is(err, refusals.ErrHarmful) {
 			t.Errorf("%s+%d: %v", function, offset, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package tracer_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +26,8 @@ static jmp_buf back;
 __attribute__((noinline)) int plain(int n) { if (n > 3) return n * 2; return n ? 7 : 9; }
 __attribute__((noinline)) int tail(int n) { return n > 2 ? plain(n + 1) : n; }
 __attribute__((noinline)) int deep(int n) { int r = n ? deep(n - 1) + 1 : 0; __asm__ volatile("" : "+r"(r)); return r; }
+__attribute__((noinline)) int nested(int n) { int r = n > 0 ? nested(n - 1) + 1 : 0; __asm__ volatile("" : "+r"(r)); return n == 99 ? plain(n) : r; }
+__attribute__((noinline)) int away(int n) { if (n == 2) longjmp(back, 1); return n == 99 ? plain(n) : n; }
 __attribute__((noinline)) int jumps(int n) { if (n == 2) longjmp(back, 1); return n; }
 __attribute__((noinline, noreturn)) void finish(int n) { exit(n); }
 int main(void)
@@ -35,6 +39,10 @@ int main(void)
 			s += jumps(i);
 	}
 	s += deep(200);
+	for (int i = 0; i < 5; i++)
+		if (!setjmp(back))
+			away(i);
+	nested(200);
 	finish(s != 200 + 8 + 0 + 1 + 2 + 8 + 10);
 }
 `
@@ -56,16 +64,50 @@ func TestLeaves(t *testing.T) {
 			sum[name] += n
 		}
 	})
-	if diff := cmp.Diff(map[string]int{"tail": 5, "plain": 2, "deep": 201, "jumps": 4}, count); diff != "" {
+	if diff := cmp.Diff(map[string]int{"tail": 5, "plain": 3, "deep": 201, "jumps": 4}, count); diff != "" {
 		t.Errorf("returns (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]uint64{"tail": 0 + 1 + 2 + 8 + 10, "plain": 8 + 10, "deep": 200 * 201 / 2, "jumps": 0 + 1 + 3 + 4}, sum); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"tail": 0 + 1 + 2 + 8 + 10, "plain": 8 + 10 + 198, "deep": 200 * 201 / 2, "jumps": 0 + 1 + 3 + 4}, sum); diff != "" {
 		t.Errorf("sums of their results (-want +got):\n%s", diff)
 	}
 	// plain has return instructions only; tail ends with a jump, and nothing unwinds this program.
 	for i, probe := range []bool{true, false, false, false} {
 		if got := p[i].Sites[0].Return; got != probe {
 			t.Errorf("%s: a return probe: %v", p[i].Definition, got)
+		}
+	}
+}
+
+// TestUnseenReturns: what a return probe does not see is counted: calls that are nested too deep, and one that longjmp leaves. A
+// function whose probes are at its return instructions has none of the first kind.
+func TestUnseenReturns(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, leavesSource, "-O2")
+	const deepest = 64 // MAX_URETPROBE_DEPTH
+	for _, tt := range []struct {
+		definition string
+		hits       int
+		open       uint64
+	}{
+		{"deep%return $retval", 201, 0}, {"nested%return $retval", deepest, 201 - deepest}, {"away%return $retval", 4, 1}, {"tail%return $retval", 5, 0},
+	} {
+		p := plans(t, img, tt.definition)
+		s, err := tracer.Open(context.Background(), inFile(t, img), p, tracer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		hits(t, s, "", []string{path}, func(pid int, _ *tracer.Hit) { n++ })
+		u, err := s.Unreported()
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if n != tt.hits || u != (tracer.Unreported{Unpaired: tracer.Unpaired{Open: tt.open}}) {
+			t.Errorf("%s: %d hits, %+v; want %d, %d open", tt.definition, n, u, tt.hits, tt.open)
+		}
+		_, rows, sum := summed(t, p, tracer.SummaryOptions{}, tracer.Options{}, path)
+		if u, err := sum.Unreported(); err != nil || u.Open != tt.open || len(rows) != 1 || rows[0].Hits != uint64(tt.hits) {
+			t.Errorf("counted: %s: %+v, %+v, %v", tt.definition, rows, u, err)
 		}
 	}
 }
@@ -125,5 +167,69 @@ func TestExceptionsThroughC(t *testing.T) {
 		if p := packed[i]; len(p.Sites) != n || p.Sites[0].Refused != nil || p.Sites[0].Return != (i == 2) {
 			t.Errorf("by a pack: %s: %v, %v", p.Definition, p.Sites[0].SymbolOffset(), p.Sites[0].Refused)
 		}
+	}
+}
+
+// stacksSource has functions that end with a jump to another one, in tasks with more than one stack: two contexts that take turns in
+// the middle of calls, and a signal that is handled on a stack above a thread's own.
+const stacksSource = `
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+static ucontext_t ground, one, other;
+static int of_one, of_other, of_thread;
+__attribute__((noipa)) int finish(int n) { return n + 1; }
+__attribute__((noipa)) void turn(int n) { if (n) swapcontext(&one, &other); else swapcontext(&other, &one); }
+__attribute__((noipa)) int turns(int n) { turn(n); __asm__ volatile(""); return finish(n); }
+static void in_one(void) { for (int i = 0; i < 3; i++) of_one += turns(1); swapcontext(&one, &other); swapcontext(&one, &ground); }
+static void in_other(void) { for (int i = 0; i < 3; i++) of_other += turns(0); swapcontext(&other, &one); }
+__attribute__((noipa)) int raises(int n) { if (n == 5) raise(SIGUSR1); return finish(n); }
+static void handle(int x) { of_thread += raises(2); }
+static void *in_thread(void *p) {
+	stack_t high = {.ss_sp = p, .ss_size = 65536};
+	sigaltstack(&high, 0);
+	for (int i = 0; i < 10; i++)
+		of_thread += raises(i);
+	return 0;
+}
+static void make(ucontext_t *c, void (*f)(void)) {
+	getcontext(c);
+	c->uc_stack.ss_sp = malloc(65536);
+	c->uc_stack.ss_size = 65536;
+	makecontext(c, f, 0);
+}
+int main(void)
+{
+	make(&one, in_one);
+	make(&other, in_other);
+	swapcontext(&ground, &one);
+	struct sigaction act = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+	sigaction(SIGUSR1, &act, 0);
+	char *area = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_t low;
+	pthread_attr_init(&low);
+	pthread_attr_setstack(&low, area, 1 << 19);
+	pthread_t t;
+	pthread_create(&t, &low, in_thread, area + (1 << 19));
+	pthread_join(t, 0);
+	return of_one != 6 || of_other != 3 || of_thread != 58;
+}
+`
+
+// TestOtherStacks: a program that changes stacks has no return probes, which would send its calls back to each other's callers.
+func TestOtherStacks(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	path, img := compiled(t, stacksSource, "-O2", "-pthread")
+	count := make(map[string]int)
+	run(t, plans(t, img, "turns%return", "raises%return"), "", []string{"timeout", "20", path}, func(_ int, h *tracer.Hit) {
+		if h.Plan.Sites[h.Site].Return {
+			t.Error("a return probe")
+		}
+		count[h.Plan.Definition.Point.Function]++
+	})
+	if diff := cmp.Diff(map[string]int{"turns": 6, "raises": 11}, count); diff != "" {
+		t.Errorf("returns (-want +got):\n%s", diff)
 	}
 }

@@ -45,8 +45,10 @@ type spans struct {
 type Unpaired struct {
 	Ends   uint64 // ends without a beginning
 	Begins uint64 // beginnings that another beginning in the same frame followed
-	Open   uint64 // runs that have not ended yet
-	Full   uint64 // beginnings for which there was no room
+	// Open is runs that have not ended yet, or whose end a return probe did not see: that of a function in C sees no call that is
+	// nested deeper than 64. In a session without spans it is calls of functions with such probes.
+	Open uint64
+	Full uint64 // beginnings for which there was no room
 }
 
 // maxOpen is how many runs of one definition can be open at a time.
@@ -133,7 +135,7 @@ func OpenSpans(ctx context.Context, r *instances.Running, list []*plan.Span, o O
 	if err != nil {
 		return s, err
 	}
-	return s, s.attachAll(ctx, r, &o, func(_ int, p *plan.Plan) func(int) uint64 {
+	return s, s.attachAll(ctx, r, &o, who, func(_ int, p *plan.Plan) func(int) uint64 {
 		return func(site int) uint64 { return s.spans.cookie(site, p.Sites[site].Site) }
 	})
 }
@@ -331,11 +333,12 @@ func (x *spans) hit(d []byte) (*Hit, error) {
 	return h, nil
 }
 
-// unpaired returns what was not one run, in a session of OpenSpans.
+// unpaired returns what was not one run, in a session of OpenSpans, and in another one the calls whose return was not seen.
 func (s *Session) unpaired() (u Unpaired, err error) {
 	x := s.spans
 	if x == nil {
-		return u, nil
+		u.Open, err = s.calls.open()
+		return u, err
 	}
 	d := make([]byte, countsSize)
 	if err := x.counts.Lookup(uint32(0), &d); err != nil {

@@ -63,7 +63,7 @@ type SummaryOptions struct {
 	// Histograms are the histograms of arguments.
 	Histograms []HistogramOf
 	// MaxKeys is how many keys are counted for each definition. 0 means as many as 64 MiB have
-	// room for, from 1024 to 16384. Summary.Overflow counts hits with other keys.
+	// room for, from 1024 to 16384. Summary.Unreported counts hits with other keys.
 	MaxKeys int
 	// Stack is which stacks By "stack" is about. 0 means the one where the probe is.
 	Stack Stacks
@@ -162,7 +162,7 @@ func OpenSummary(ctx context.Context, r *instances.Running, plans []*plan.Plan, 
 	if err := s.load(r, who); err != nil {
 		return s, err
 	}
-	err = s.session.attachAll(ctx, r, &o, func(_ int, p *plan.Plan) func(int) uint64 {
+	err = s.session.attachAll(ctx, r, &o, who, func(_ int, p *plan.Plan) func(int) uint64 {
 		return func(site int) uint64 {
 			cookie := uint64(site)
 			if atEntry(&p.Sites[site]) {
@@ -501,7 +501,7 @@ func (c *counted) makeMaps(n int) (err error) {
 
 // Silence makes all probes do nothing, at once, or work again.
 func (s *Summary) Silence(on bool) error {
-	var errs []error
+	errs := []error{s.session.calls.silence(on)}
 	for _, a := range s.Attachments {
 		errs = append(errs, a.Silence(on))
 	}

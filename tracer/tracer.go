@@ -109,6 +109,7 @@ type Session struct {
 	events   *ebpf.Map
 	lost     *ebpf.Map
 	limits   limits
+	calls    calls
 	stack    Stacks
 	who      processes                        // of OpenSampler
 	samplers map[samplerKey]*ebpf.ProgramSpec // of Around
@@ -146,7 +147,7 @@ func Open(ctx context.Context, r *instances.Running, plans []*plan.Plan, o Optio
 	if err != nil {
 		return s, err
 	}
-	return s, s.attachAll(ctx, r, &o, func(i int, _ *plan.Plan) func(int) uint64 {
+	return s, s.attachAll(ctx, r, &o, who, func(i int, _ *plan.Plan) func(int) uint64 {
 		return func(site int) uint64 { return uint64(i)<<32 | uint64(site) }
 	})
 }
@@ -205,7 +206,7 @@ func (s *Session) prepare(r *instances.Running, o *Options) (who processes, err 
 }
 
 // attachAll attaches all plans, and opens the buffer, if there is one. cookie returns the cookies of one.
-func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, cookie func(i int, p *plan.Plan) func(site int) uint64) error {
+func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Options, who processes, cookie func(i int, p *plan.Plan) func(site int) uint64) error {
 	progress := o.Progress
 	before, total := 0, 0
 	for _, p := range s.plans {
@@ -222,8 +223,16 @@ func (s *Session) attachAll(ctx context.Context, r *instances.Running, o *Option
 		s.Attachments = append(s.Attachments, a)
 		before += p.NumProbes()
 	}
-	if err := s.refused(); err != nil || s.events == nil {
+	if err := s.refused(); err != nil {
 		return err
+	}
+	if s.spans == nil { // spans find their own
+		if err := s.countCalls(ctx, r, o, who); err != nil {
+			return err
+		}
+	}
+	if s.events == nil {
+		return nil
 	}
 	return s.read()
 }
@@ -361,6 +370,7 @@ func (s *Session) Run(ctx context.Context, f func(*Hit) error) error {
 	silent := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(silent)
+		silence = s.calls.silence(true)
 		for _, a := range s.Attachments {
 			silence = errors.Join(silence, a.Silence(true))
 		}
@@ -461,7 +471,7 @@ func (s *Session) Unreported() (u Unreported, err error) {
 
 // Close detaches all probes and frees the programs and maps.
 func (s *Session) Close() error {
-	errs := []error{s.limits.close()}
+	errs := []error{s.limits.close(), s.calls.close()}
 	for _, a := range s.Attachments {
 		errs = append(errs, a.Close())
 	}

@@ -34,6 +34,13 @@ var screen io.Writer = os.Stdout
 // onTerminal reports whether somebody sees what is drawn.
 func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
 
+// isStdout reports whether a path leads to what standard output is.
+func isStdout(path string) bool {
+	there, err := os.Stat(path)
+	out, outErr := os.Stdout.Stat()
+	return err == nil && outErr == nil && os.SameFile(there, out)
+}
+
 // stdoutTerminal reports whether somebody reads what is printed as it comes.
 func stdoutTerminal() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
 

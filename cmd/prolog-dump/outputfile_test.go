@@ -200,8 +200,12 @@ func TestOutputFile(t *testing.T) {
 				t.Error("nothing came through a pipe")
 			}
 			is("pipe", os.ModeNamedPipe)
-			if printed := good("/dev/stdout"); printed == "" {
+			printed := good("/dev/stdout")
+			if printed == "" {
 				t.Error("nothing came to standard output")
+			}
+			if whole, err := os.ReadFile(at("new")); strings.HasPrefix(x.name, "pack") && (err != nil || printed != string(whole)) {
+				t.Errorf("%d bytes came to standard output, and the file has %d; %v", len(printed), len(whole), err)
 			}
 			device := func(name string, minor uint32) bool {
 				return unix.Mknod(at(name), unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))) == nil

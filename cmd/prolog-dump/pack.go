@@ -174,7 +174,15 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	if err != nil {
 		return err
 	}
-	return s.printPack(w, path, sum, stats)
+	return s.printPack(beside(w, path), path, sum, stats)
+}
+
+// beside returns where to say something of a file that was written: standard output, unless that is the file.
+func beside(w io.Writer, path string) io.Writer {
+	if isStdout(path) {
+		return stderr
+	}
+	return w
 }
 
 // printPack prints what is in a pack.
@@ -303,6 +311,6 @@ func (s *settings) writeArchive(out io.Writer, paths []string, path string) erro
 	if err != nil || s.format == "json" {
 		return err
 	}
-	terminal.Fprintf(out, "%s: %s\n", path, count(len(paths), "pack"))
+	terminal.Fprintf(beside(out, path), "%s: %s\n", path, count(len(paths), "pack"))
 	return nil
 }

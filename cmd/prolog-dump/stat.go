@@ -252,6 +252,9 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 	if not.Overflow > 0 {
 		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", not.Overflow)
 	}
+	if not.Open > 0 {
+		text += fmt.Sprintf(", %s", unseenText(not.Open))
+	}
 	if text != "" {
 		terminal.Fprintf(s.reports(), "%s\n", strings.TrimPrefix(text, ", "))
 	}

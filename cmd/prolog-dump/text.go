@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -57,6 +58,11 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	if site.MovedFrom != 0 {
 		terminal.Fprintf(w, "    moved from %#x, where a probe costs more or would harm the program\n", site.MovedFrom)
 	}
+	if s.explain {
+		if text := returnText(p, site); text != "" {
+			terminal.Fprintf(w, "    %s\n", s.styled(roleAside, text))
+		}
+	}
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
@@ -67,6 +73,22 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		terminal.Fprintf(w, "    %s\n", s.styled(roleMissing, "skipped: an argument is missing"))
 	}
 	return nil
+}
+
+// returnText says what kind of probe sees a function's return at a site, or is "" for other sites.
+func returnText(p *plan.Plan, site *plan.Site) string {
+	at := &p.Definition.Point
+	switch {
+	case site.Return && p.Target.UserSpace():
+		return "a return probe: not all ends of the function are return instructions, or they are not known; calls nested deeper than 64 are not seen"
+	case site.Return:
+		return "a return probe"
+	case !at.Return && !at.Exit || site.Kind != dwarfloc.SiteInstruction:
+		return ""
+	case inside.Jumps(site.Site):
+		return "a probe at a jump to another function, which returns in its place: there is no result yet"
+	}
+	return "a probe at a return instruction"
 }
 
 // conditionText is how a condition is computed at a site, or why it cannot be.

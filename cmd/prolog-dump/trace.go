@@ -306,6 +306,11 @@ func missingText(n uint64) string {
 	return fmt.Sprintf(", %d without what the condition needs", n)
 }
 
+// unseenText says of how many runs, or calls, the end was not seen.
+func unseenText(n uint64) string {
+	return fmt.Sprintf("%d whose end was not seen (they go on, or a return probe does not see it: after longjmp, or nested deeper than 64)", n)
+}
+
 // unpairedText names what was not one run.
 func unpairedText(u *tracer.Unpaired) string {
 	text := ""
@@ -314,11 +319,14 @@ func unpairedText(u *tracer.Unpaired) string {
 		what string
 	}{
 		{u.Ends, "ended whose beginning was not seen"}, {u.Begins, "began again whose end was not seen"},
-		{u.Open, "have not ended"}, {u.Full, "had no room"},
+		{u.Full, "had no room"},
 	} {
 		if c.n > 0 {
 			text += fmt.Sprintf("; %d %s", c.n, c.what)
 		}
+	}
+	if u.Open > 0 {
+		text += "; " + unseenText(u.Open)
 	}
 	return text
 }

@@ -13,6 +13,7 @@ import (
 type Boundaries struct {
 	Lo, Hi  uint64
 	Why     string // nothing is known of them, or ""
+	enters  bool   // the function begins at Lo: it is not a part that the rest of it jumps to
 	u       *Unit
 	rec     int32
 	below   uint8 // isBelow, notBelow, or 0: not looked at
@@ -43,9 +44,10 @@ func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, 
 		return b, err
 	}
 	img := u.Image
-	for _, r := range ranges {
+	b.enters = true
+	for i, r := range ranges {
 		if addr >= r.Lo && addr < r.Hi {
-			b.Lo, b.Hi = r.Lo, r.Hi
+			b.Lo, b.Hi, b.enters = r.Lo, r.Hi, i == 0
 		}
 	}
 	if sym := img.SymbolAt(addr, symbol); sym != nil && sym.Size > 0 && (b.Hi == 0 || sym.Addr < b.Lo) {
@@ -146,7 +148,7 @@ func (img *Image) Instruction(addr uint64) ([]byte, error) {
 	return img.Bytes(addr, min(longest, sec.Addr+sec.Size-addr))
 }
 
-// Harm says why a uprobe at an address would change what the program computes, and the bytes of the instruction there. why is ""
+// Harm says why a uprobe, or in a kernel a kprobe, at an address would change what the program computes, and the bytes of the instruction there. why is ""
 // if it would not, or if that is not known: a file with debug information only has no code.
 func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err error) {
 	arch := insn.For(img.Instructions())
@@ -157,13 +159,24 @@ func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err
 	if err != nil || code == nil {
 		return nil, "", nil
 	}
-	does, why := arch.Uprobe(code)
+	does, why := insn.UprobeHarms, ""
+	kernel, err := img.IsKernel()
+	switch {
+	case err != nil || !kernel: // damaged tables of a kernel say nothing of its code
+		does, why = arch.Uprobe(code)
+	case arch.Kprobe == nil:
+		return nil, "", nil
+	default:
+		if why = arch.Kprobe(code); why == "" {
+			return nil, "", nil
+		}
+	}
 	switch does {
 	case insn.UprobeHarms:
 	case insn.UprobeRepeats:
 		why = "it would be hit for each element"
 	case insn.UprobeCalls:
-		if addr == b.Lo {
+		if addr == b.Lo && b.enters {
 			return nil, "", nil // at its beginning a function has nothing there yet
 		}
 		if below, err := b.belowStack(arch); err != nil || !below {

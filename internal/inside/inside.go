@@ -22,8 +22,8 @@ var f = hooks.Dwarfloc.(*functions)
 var Along = f.Along
 
 // CheckInstructions returns, for each site, nil if an instruction begins at its address, or
-// an error that wraps refusals.MidInstruction or refusals.NotDecoded. The instructions of the function
-// are decoded from its beginning; those of some architectures are not. On amd64 and i386 it is an error that wraps refusals.Harmful
+// an error that wraps refusals.ErrMidInstruction or refusals.ErrNotDecoded. The instructions of the function
+// are decoded from its beginning; those of some architectures are not. On amd64 and i386 it is an error that wraps refusals.ErrHarmful
 // if the kernel runs the instruction as another one, or repeats the probe.
 //
 // The kernel does not check these for user space: a uprobe inside an instruction changes what
@@ -128,7 +128,7 @@ var ReturnAddress = f.ReturnAddress
 // there is no $retval; with force, none but Go's have such sites. moved is false for functions that take a return probe
 // at their entry: those of kernels, and of programs in
 // C through which no exception can pass, where they end with a jump or it is not known how they end. The error wraps
-// refusals.MovingStack or refusals.Unwinding if a return probe could harm the program, and the sites are not all known.
+// refusals.ErrMovingStack or refusals.ErrUnwinding if a return probe could harm the program, and the sites are not all known.
 var Returns = f.Returns
 
 // WaysIn returns the sites of an instance's ways in: the site itself, or copies of it.

@@ -37,6 +37,8 @@ type Arch struct {
 	Global func(code []byte, addr uint64) (at uint64, ok bool)
 	// Uprobe says what uprobes do with the first instruction in code, and why a probe harms the program. nil if that is not known.
 	Uprobe func(code []byte) (does Uprobe, why string)
+	// Kprobe says why a kprobe at the first instruction in code changes what the kernel computes, or "". nil if none does.
+	Kprobe func(code []byte) (why string)
 	// RedZone reports whether a function's code may keep something below the stack pointer. nil if no kernel's probe writes there.
 	RedZone func(code []byte) bool
 	// Writes returns what the first instruction in code changes. ok is false if that is not

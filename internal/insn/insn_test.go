@@ -306,6 +306,13 @@ func TestUprobe(t *testing.T) {
 		{"rep stos", "f348ab", UprobeRepeats},
 		{"repne scas", "f2ae", UprobeRepeats},
 		{"a NOP of 5 bytes", "0f1f440000", UprobeCalls},
+		{"one with prefixes", "6666666690", UprobeCalls},
+		{"one with an operand of 16 bits", "660f1f4000", UprobeCalls},
+		{"one with REX", "480f1f4000", UprobeCalls},
+		{"pause with prefixes", "6666f36690", UprobeCalls},
+		{"a NOP of 6 bytes", "660f1f440000", UprobeSteps},
+		{"one of 5 bytes that is not the usual one", "0f1f4c0000", UprobeSteps},
+		{"lea of 5 bytes that does nothing", "488d642400", UprobeSteps},
 		{"a short NOP", "6690", UprobeSkips},
 		{"pause", "f390", UprobeSkips},
 		{"a jump", "eb10", UprobeEmulates},
@@ -411,6 +418,38 @@ func TestStoredLater(t *testing.T) {
 	} {
 		if got := amd64.StoredLater(x.before, x.after, slot); got != x.want {
 			t.Errorf("%d: %v, want %v", i, got, x.want)
+		}
+	}
+}
+
+// TestKprobe has instructions that kprobes run as other ones, and some that look like these.
+func TestKprobe(t *testing.T) {
+	for _, tt := range []struct {
+		name, arch, code string
+		harms            bool
+	}{
+		{"vmovdqa to memory", "amd64", "c5fd7f0600", true},
+		{"vpor", "amd64", "c5f9ebd1", true},
+		{"vpshufd", "amd64", "c5f970da00", true},
+		{"vpsubd, as cli", "amd64", "c5f9fac1", true},
+		{"vpxor", "amd64", "c5f9efc1", false},
+		{"vmovntdq", "amd64", "c5fde706", false},
+		{"movdqa to memory", "amd64", "660f7f06", false},
+		{"mulx", "amd64", "c4e2fbf6c1", false},
+		{"a call", "amd64", "e8599b6700", false},
+		{"a call with CS", "amd64", "2ee8599b6700", true},
+		{"a jump with CS", "amd64", "2ee9599b6700", false},
+		{"an indirect call", "amd64", "41ffd0", false},
+		{"a long indirect call", "amd64", "41ff90e8000000", false},
+		{"vmovdqa to a register", "i386", "c5fd7fc1", true},
+		{"lds", "i386", "c5467f9090", false},
+	} {
+		code, err := hex.DecodeString(tt.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := For(tt.arch).Kprobe(code); why != "" != tt.harms {
+			t.Errorf("%s: %q", tt.name, why)
 		}
 	}
 }

@@ -4,19 +4,19 @@ package insn
 type Uprobe uint8
 
 const (
-	// UprobeSteps: a copy of the instruction is single-stepped elsewhere.
+	// UprobeSteps means that a copy of the instruction is single-stepped elsewhere.
 	UprobeSteps Uprobe = iota
-	// UprobeSkips: the instruction does nothing, and the kernel goes on after it.
+	// UprobeSkips means that the instruction does nothing, and the kernel goes on after it.
 	UprobeSkips
-	// UprobeEmulates: the kernel does what the instruction would do.
+	// UprobeEmulates means that the kernel does what the instruction would do.
 	UprobeEmulates
-	// UprobeCalls: as UprobeSteps or UprobeSkips in most kernels. Some make a call of the NOP, which writes below the stack pointer.
+	// UprobeCalls is UprobeSteps or UprobeSkips in most kernels. Some make a call of the NOP, which writes below the stack pointer.
 	UprobeCalls
-	// UprobeRepeats: as UprobeSteps, with a hit for each element that a repeated string instruction moves.
+	// UprobeRepeats is UprobeSteps, with a hit for each element that a repeated string instruction moves.
 	UprobeRepeats
-	// UprobeRefuses: the kernel accepts no probe.
+	// UprobeRefuses means that the kernel accepts no probe.
 	UprobeRefuses
-	// UprobeHarms: the kernel accepts the probe, and the program then computes something else, or ends.
+	// UprobeHarms means that the kernel accepts the probe, and the program then computes something else, or ends.
 	UprobeHarms
 )
 

@@ -1,6 +1,9 @@
 package insn
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // uprobeRule is what uprobes of x86 do with some instructions.
 type uprobeRule struct {
@@ -22,11 +25,17 @@ var uprobeRules = []uprobeRule{
 	// is_prefix_bad, good_insns_64, good_2byte_insns.
 	{func(x *X86) bool { return x.Segment || x.Locked }, UprobeRefuses, ""},
 	{func(x *X86) bool { return x.OpcodeSize == 1 && x86NoUprobe[x.Opcode[0]] }, UprobeRefuses, ""},
-	{func(x *X86) bool { return x.one(0x8e) && x.Reg() == 2 }, UprobeRefuses, ""}, // MOV to SS, which holds back the trap of a single step
+	// insn_masking_exception: MOV to SS, which holds back the trap of a single step, and what is taken for it.
+	{func(x *X86) bool { return x.OpcodeSize == 1 && x.Opcode[0] == 0x8e && x.Reg() == 2 }, UprobeRefuses, ""},
 	// branch_setup_xol_ops emulates jumps, and takes each 90 for a NOP: XCHG of R8, and with VEX VPGATHERDD.
 	{func(x *X86) bool { return x.VEX && (x.Opcode[0] == 0x90 || x.jumps()) }, UprobeHarms, "the kernel takes it for a jump or NOP, and it does not happen"},
 	{func(x *X86) bool { return x.VEX && x.Opcode[0] == 0xe8 }, UprobeHarms, "the kernel takes it for a call"},
 	{func(x *X86) bool { return x.one(0x90) && x.REX&1 != 0 }, UprobeHarms, "the kernel takes it for a NOP, and it does not happen"},
+	// can_optimize: since Linux 6.18, until 7.2, a NOP of five bytes becomes a CALL to a trampoline that pushes three registers. PAUSE
+	// with prefixes is one too.
+	{func(x *X86) bool {
+		return x.Size == 5 && (x.one(0x90) || !x.VEX && x.OpcodeSize == 2 && x.Opcode[1] == 0x1f && x.Reg() == 0)
+	}, UprobeCalls, ""},
 	{func(x *X86) bool { return x.one(0x90) }, UprobeSkips, ""}, // PAUSE too
 	{func(x *X86) bool { return x.OperandSize && (x.jumps() || x.one(0xe8)) }, UprobeRefuses, ""},
 	{func(x *X86) bool { return x.jumps() || x.one(0xe8) }, UprobeEmulates, ""},
@@ -48,10 +57,6 @@ var uprobeRules = []uprobeRule{
 	{func(x *X86) bool {
 		return x.Repeat && x.OpcodeSize == 1 && !x.VEX && bytes.IndexByte(x86Strings, x.Opcode[0]) >= 0
 	}, UprobeRepeats, ""},
-	// x86_nops[5]: since Linux 6.18, until 7.2, CALL to a trampoline that pushes three registers.
-	{func(x *X86) bool {
-		return x.Size == 5 && x.OpcodeSize == 2 && x.Opcode[1] == 0x1f && x.ModRM == 0x44 && !x.OperandSize && !x.AddressSize
-	}, UprobeCalls, ""},
 }
 
 // x86Leave has the opcodes after which uprobes do not correct the instruction pointer, and POPF.
@@ -92,10 +97,10 @@ func (x *X86) one(opcode byte) bool { return !x.VEX && x.OpcodeSize == 1 && x.Op
 
 // jumps reports whether uprobes emulate it as a jump, rightly or not.
 func (x *X86) jumps() bool {
-	switch op := x.Opcode[0]; {
-	case x.OpcodeSize == 1:
+	switch op := x.Opcode[0]; x.OpcodeSize {
+	case 1:
 		return op&0xf0 == 0x70 || op == 0xe9 || op == 0xeb
-	case x.OpcodeSize == 2:
+	case 2:
 		return x.Opcode[1]&0xf0 == 0x80
 	}
 	return false
@@ -127,6 +132,36 @@ func uprobeX86(code []byte) (Uprobe, string) {
 		}
 	}
 	return UprobeSteps, ""
+}
+
+// kprobe says why a kprobe changes what an instruction does. Since Linux 5.13 kprobes emulate jumps, calls, returns, and what changes
+// the interrupt flag, by the first byte of the opcode as the kernel's decoder has it (prepare_emulation in
+// arch/x86/kernel/kprobes/core.c): with VEX and EVEX that is the byte after the prefix, of whatever map, as for uprobes. A store by
+// VMOVDQA (7F) is taken for a jump to what follows. A call with prefixes returns to the wrong place.
+func (m *x86) kprobe(code []byte) string {
+	if m.vexSize(code) == 0 {
+		// kprobe_emulate_call pushes the address five bytes further (int3_emulate_call): compilers write a CS prefix before calls of
+		// thunks for R8 to R15. Seen to end Linux 6.1 and 6.12.
+		if in, ok := m.next(code); ok && in.Call && in.Size > 5 && slices.Contains(code[:in.Size-4], 0xe8) {
+			return "the kernel would return into the middle of the call"
+		}
+		return ""
+	}
+	x, ok := DecodeX86(code)
+	if !ok || !x.VEX {
+		return ""
+	}
+	switch op := x.Opcode[0]; {
+	case x.jumps(), op >= 0xe0 && op <= 0xe3, op == 0xff:
+		return "the kernel takes it for a jump, and it does not happen"
+	case op == 0xe8:
+		return "the kernel takes it for a call"
+	case op == 0xc2, op == 0xc3, op == 0xca, op == 0xcb:
+		return "the kernel takes it for a return"
+	case op == 0xfa, op == 0xfb, op == 0x9c, op == 0x9d:
+		return "the kernel takes it for one that changes the interrupt flag"
+	}
+	return ""
 }
 
 // uprobe32 says what uprobes do with 32-bit code, as far as the table of 64-bit code knows: nothing is refused.

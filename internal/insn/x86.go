@@ -43,7 +43,7 @@ func (m *x86) arch() *Arch {
 	return &Arch{
 		// Probes at INT3 are refused, and since Linux 6.9 at all of INT and UD (__copy_instruction and is_exception_insn in
 		// arch/x86/kernel/kprobes/core.c).
-		CallSize: 5, Refusals: []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}, Next: m.next, Slots: &SlotDecoder{next: m.slot, ends: m.ends, Frame: m.fp}, Results: Results{m.calls, m.uses}, Shape: m.shape, Uprobe: m.uprobe32,
+		CallSize: 5, Refusals: []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}, Next: m.next, Slots: &SlotDecoder{next: m.slot, ends: m.ends, Frame: m.fp}, Results: Results{m.calls, m.uses}, Shape: m.shape, Uprobe: m.uprobe32, Kprobe: m.kprobe,
 		Writes: m.writes, updates: m.updates, trace: m.trace, target: m.target, frame: 1<<m.sp | 1<<m.fp, width: uint8(m.mode),
 	}
 }

@@ -3,6 +3,7 @@ package needed
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/internal/bin"
@@ -15,8 +16,14 @@ var librariesOfC = []string{"libc.so", "libc.musl", "libm.so", "libdl.so", "libp
 // unwinding has functions whose caller may see frames of the program unwound, or load a library that does it.
 var unwinding = []string{"pthread_exit", "pthread_cancel", "thrd_exit", "dlopen", "dlmopen", "_Unwind_RaiseException", "_Unwind_ForcedUnwind", "__cxa_throw"}
 
-// OnlyC reports whether nothing unwinds the stack of a program: it is an executable, with an interpreter, that needs no library but
-// those of C, has no tables for exceptions of its own, and names no function that unwinds. false if that cannot be known.
+// switching has functions by which a task goes on on another stack. The kernel tells which return addresses are still in use by
+// comparing stack pointers, and expects returns in the order of the calls (arch_uretprobe_is_alive, handle_trampoline): with two stacks
+// a return then leads to the wrong place, or to SIGILL.
+var switching = []string{"makecontext", "swapcontext", "setcontext", "sigaltstack"}
+
+// OnlyC reports whether a program has one stack for each thread, and nothing unwinds it: it is an executable, with an interpreter, that
+// needs no library but those of C, has no tables for exceptions of its own, and names no function that unwinds or changes stacks. false
+// if that cannot be known.
 func OnlyC(f *image.File) bool {
 	var dynamic, strs []byte
 	var interpreted bool
@@ -35,7 +42,7 @@ func OnlyC(f *image.File) bool {
 	if !interpreted || len(dynamic) == 0 || len(strs) == 0 {
 		return false
 	}
-	for _, name := range unwinding {
+	for _, name := range slices.Concat(unwinding, switching) {
 		if bytes.Contains(strs, []byte("\x00"+name+"\x00")) {
 			return false
 		}
@@ -49,12 +56,11 @@ func OnlyC(f *image.File) bool {
 		return r.U64()
 	}
 	for len(r.D)-r.P >= 2*word {
-		const end, library = 0, 1 // DT_NULL, DT_NEEDED: System V ABI, figure 5-10
-		tag, value := next(), next()
-		if tag == end {
+		const end, library, own = 0, 1, 14 // DT_NULL, DT_NEEDED, DT_SONAME: System V ABI, figure 5-10
+		switch tag, value := next(), next(); {
+		case tag == end:
 			return true
-		}
-		if tag == library && !ofC(strs, value) {
+		case tag == library && !ofC(strs, value), tag == own: // a library that can be run calls back what it does not know
 			return false
 		}
 	}

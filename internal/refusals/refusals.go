@@ -5,15 +5,15 @@ import "errors"
 
 // The first three are wrapped by the errors of inside.CheckInstructions, the others by that of inside.Returns.
 var (
-	// MidInstruction is for an address inside an instruction.
-	MidInstruction = errors.New("the address is inside an instruction")
-	// NotDecoded is for an address of which it is not known whether an instruction begins there.
-	NotDecoded = errors.New("it is not known whether an instruction begins there")
-	// Harmful is for an instruction at which kernels accept a uprobe that changes what the program computes, ends it, or stops it for
+	// ErrMidInstruction is for an address inside an instruction.
+	ErrMidInstruction = errors.New("the address is inside an instruction")
+	// ErrNotDecoded is for an address of which it is not known whether an instruction begins there.
+	ErrNotDecoded = errors.New("it is not known whether an instruction begins there")
+	// ErrHarmful is for an instruction at which kernels accept a uprobe that changes what the program computes, ends it, or stops it for
 	// seconds.
-	Harmful = errors.New("a probe at this instruction would harm the program")
-	// MovingStack is for a function of Go, whose return cannot be probed.
-	MovingStack = errors.New("a return probe would end the program, because Go moves stacks")
-	// Unwinding is for a function through which an exception may pass, whose return cannot be probed.
-	Unwinding = errors.New("a return probe would end the program if an exception passed the function")
+	ErrHarmful = errors.New("a probe at this instruction would harm the program")
+	// ErrMovingStack is for a function of Go, whose return cannot be probed.
+	ErrMovingStack = errors.New("a return probe would end the program, because Go moves stacks")
+	// ErrUnwinding is for a function through which an exception may pass, whose return cannot be probed.
+	ErrUnwinding = errors.New("a return probe would end the program if an exception passed the function")
 )

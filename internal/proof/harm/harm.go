@@ -76,21 +76,29 @@ type Runner struct {
 	leave     uint64
 	hits      *ebpf.Map
 	prog      *ebpf.Program
+	single    bool
 }
 
 // batch is how many instructions run in one process's children: their breakpoints are pages that each fork copies.
 const batch = 4096
 
-// New compiles the runner in a directory, with gcc.
-func New(dir string) (*Runner, error) {
-	r := &Runner{dir: dir, path: filepath.Join(dir, "runner")}
+// Compile compiles the program that runs instructions in a directory, with gcc, and returns its path.
+func Compile(dir string) (path string, err error) {
+	path = filepath.Join(dir, "runner")
 	source := filepath.Join(dir, "runner.c")
 	if err := os.WriteFile(source, runnerSource, 0o600); err != nil {
-		return nil, err
+		return "", err
 	}
-	if out, err := exec.Command("gcc", "-O1", "-static", "-fno-stack-protector", "-fcf-protection=none", "-o", r.path, source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, out)
+	if out, err := exec.Command("gcc", "-O1", "-static", "-fno-stack-protector", "-fcf-protection=none", "-o", path, source).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
 	}
+	return path, nil
+}
+
+// New returns a runner with that program, which works in a directory. With one link for each probe it runs where there is no
+// uprobe.multi, but takes longer.
+func New(program, dir string, single bool) (*Runner, error) {
+	r := &Runner{dir: dir, path: program, single: single}
 	f, err := elf.Open(r.path)
 	if err != nil {
 		return nil, err
@@ -108,8 +116,12 @@ func New(dir string) (*Runner, error) {
 	if r.hits, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: batch}); err != nil {
 		return nil, err
 	}
+	attach := ebpf.AttachTraceUprobeMulti
+	if single {
+		attach = ebpf.AttachNone
+	}
 	// hits[cookie]++
-	r.prog, err = ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "GPL", Instructions: asm.Instructions{
+	r.prog, err = ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Kprobe, AttachType: attach, License: "GPL", Instructions: asm.Instructions{
 		asm.FnGetAttachCookie.Call(),
 		asm.StoreMem(asm.R10, -4, asm.R0, asm.Word),
 		asm.LoadMapPtr(asm.R1, r.hits.FD()),
@@ -123,7 +135,7 @@ func New(dir string) (*Runner, error) {
 		asm.Return(),
 	}})
 	if err != nil {
-		r.hits.Close()
+		_ = r.hits.Close()
 		return nil, err
 	}
 	return r, nil
@@ -163,7 +175,7 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 		offsets[i], cookies[i] = uint64(len(file)), uint64(i)
 		file = append(file, slot(code, r.leave)...)
 	}
-	os.Remove(path) // another inode
+	_ = os.Remove(path) // another inode
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		return nil, err
 	}
@@ -182,12 +194,12 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := ex.UprobeMulti(nil, r.prog, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies})
+	detach, err := r.attach(ex, offsets, cookies)
 	if err != nil {
 		return nil, err
 	}
 	with, err := r.states(ctx, path, len(codes))
-	if err := errors.Join(err, l.Close()); err != nil {
+	if err := errors.Join(err, detach()); err != nil {
 		return nil, err
 	}
 	hits := make([]uint64, batch)
@@ -202,6 +214,33 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 	return out, nil
 }
 
+// attach attaches the program.
+func (r *Runner) attach(ex *link.Executable, offsets, cookies []uint64) (detach func() error, err error) {
+	if !r.single {
+		l, err := ex.UprobeMulti(nil, r.prog, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies})
+		if err != nil {
+			return nil, err
+		}
+		return l.Close, nil
+	}
+	var all []link.Link
+	detach = func() error {
+		var errs []error
+		for _, l := range all {
+			errs = append(errs, l.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for i, at := range offsets {
+		l, err := ex.Uprobe("", r.prog, &link.UprobeOptions{Address: at, Cookie: cookies[i]})
+		if err != nil {
+			return nil, errors.Join(err, detach())
+		}
+		all = append(all, l)
+	}
+	return detach, nil
+}
+
 func numbers(n int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
@@ -212,7 +251,7 @@ func numbers(n int) []uint32 {
 
 func (r *Runner) states(ctx context.Context, code string, n int) ([]State, error) {
 	path := filepath.Join(r.dir, "results")
-	os.Remove(path)
+	_ = os.Remove(path)
 	if out, err := exec.CommandContext(ctx, r.path, code, path).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", r.path, err, out)
 	}

@@ -10,17 +10,17 @@ import (
 type Verdict string
 
 const (
-	// Agrees: the probe changed nothing and is allowed, or it is refused for what the kernel did.
+	// Agrees means that the probe changed nothing and is allowed, or it is refused for what the kernel did.
 	Agrees Verdict = ""
-	// Harmed: the table allows a probe that changed what the instruction does.
+	// Harmed means that the table allows a probe that changed what the instruction does.
 	Harmed Verdict = "harmed"
-	// Overrefused: the table refuses a probe that did nothing.
+	// Overrefused means that the table refuses a probe that did nothing.
 	Overrefused Verdict = "refused without need"
-	// Unforeseen: the kernel refused a probe that the table allows, at an instruction that the processor knows.
+	// Unforeseen means that the kernel refused a probe that the table allows, at an instruction that the processor knows.
 	Unforeseen Verdict = "refused by the kernel, unforeseen"
-	// Taken: the kernel took a probe that the table says it refuses.
+	// Taken means that the kernel took a probe that the table says it refuses.
 	Taken Verdict = "taken, unforeseen"
-	// Repeated: several hits for one run, unforeseen; or one where several are foreseen.
+	// Repeated means several hits for one run, unforeseen; or one where several are foreseen.
 	Repeated Verdict = "hits unforeseen"
 )
 

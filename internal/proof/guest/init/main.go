@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,33 @@ func main() {
 		return
 	case len(os.Args) == 3 && os.Args[1] == guest.Allocate:
 		if err := allocate(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	case len(os.Args) == 3 && os.Args[1] == guest.Steady:
+		status, _ := strconv.Atoi(os.Args[2])
+		os.Exit(status)
+	case len(os.Args) == 2 && os.Args[1] == guest.Steady:
+		if err := steady(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	case len(os.Args) == 4 && os.Args[1] == guest.Encodings:
+		if err := encodings(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	case len(os.Args) > 3 && os.Args[1] == guest.Kill:
+		if err := kill(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	case len(os.Args) == 3 && os.Args[1] == guest.ProbeAll:
+		if err := probeAll(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
+	"github.com/bpfprologue/bpfprologue/internal/proof/harm"
+)
+
+// encodings runs instructions, known ones and some that a seed chooses.
+func encodings(count, seed string) error {
+	n, err := strconv.Atoi(count)
+	s, seedErr := strconv.ParseUint(seed, 10, 64)
+	if err := errors.Join(err, seedErr); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("/tmp", "encodings")
+	if err != nil {
+		return err
+	}
+	r, err := harm.New(guest.Runner, dir, true)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	all, err := r.Run(context.Background(), append(harm.Known(), harm.Encodings(n, s)...), nil)
+	if err != nil {
+		return err
+	}
+	var out guest.EncodingsRun
+	for i := range all {
+		o := &all[i]
+		out.Run++
+		if o.Differs() {
+			out.Differ++
+		}
+		if o.Hits > 0 {
+			out.Hit++
+		}
+		// Kernels refuse some that processors do not have and the emulator runs.
+		if v := o.Verdict(); v != harm.Agrees && v != harm.Overrefused && v != harm.Unforeseen {
+			out.Wrong = append(out.Wrong, fmt.Sprintf("% x: %s: %s (%d hits, signal %d)", o.Code, v, o.What(), o.Hits, o.Without.Signal))
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(&out)
+}
