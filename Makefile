@@ -41,7 +41,7 @@ demo: ## Resolve and print fetch prologues for an embedded image (no root, no ke
 
 # What starts goroutines, or is for several of them. The race detector makes other tests several times
 # slower, and finds nothing there.
-CONCURRENT := ./image ./debuginfod ./dwarfloc ./sites ./plan ./coverage ./instances ./tracer ./stacks ./recording ./examples/... \
+CONCURRENT := ./internal/image ./debuginfod ./dwarfloc ./sites ./plan ./coverage ./instances ./tracer ./stacks ./recording ./examples/... \
 	./internal/index ./internal/mapping ./internal/store ./internal/share ./internal/bpfexec ./internal/kernelhas ./internal/settings
 
 # What needs kernel images, compilers, emulators or other tools, or takes minutes: make test-all has it.

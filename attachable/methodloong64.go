@@ -7,7 +7,8 @@ import (
 )
 
 // kprobeLoong: a probe at ftrace's call is one of ftrace's (kprobe_ftrace_handler in arch/loongarch/kernel/ftrace_dyn.c). Of other
-// instructions, insns_need_simulation (arch/loongarch/kernel/inst.c) says which are simulated; a copy of each other one runs in a slot, with
+// instructions, insns_need_simulation (arch/loongarch/kernel/inst.c) says which are simulated; a copy of each other one
+// runs in a slot, with
 // a BREAK after it (setup_singlestep in arch/loongarch/kernel/kprobes.c). Both are as in Debian's 7.2.
 func kprobeLoong(t *Table, addr uint64) Method {
 	if _, found := slices.BinarySearch(t.mcount, addr); found {

@@ -10,7 +10,8 @@
 // kernel/trace/trace_kprobe.c, can_probe in arch/x86/kernel/kprobes/core.c, and
 // arm_kprobe_decode_insn in arch/arm64/kernel/probes/decode-insn.c. Each checks a table that
 // the image has too, or code. Tests confirm the predictions by probes at 2,000 random sites of
-// Debian's 6.1, 6.12 and 7.2 for amd64 and 6.1 and 7.2 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf, at 800 for i386, at 400 of
+// Debian's 6.1, 6.12 and 7.2 for amd64 and 6.1 and 7.2 for arm64, at 400 of its 6.1 for s390x, ppc64el and armhf, at
+// 800 for i386, at 400 of
 // 6.12 for riscv64 and at 1,500 of its 7.2 for loong64, one at a time, and by
 // the kernel's own list of them. At does not consider code that the kernel replaces when it boots, for
 // its processor's errata.

@@ -118,8 +118,8 @@ func together(t *testing.T, x kind, round int, usual map[string]bool) {
 			for range 40 {
 				m := &all[random.IntN(len(all))]
 				err := m.call(ctx, site)
-				told := err == nil || errors.Is(err, os.ErrClosed) || errors.Is(err, context.Canceled)
-				if !told && (!usual[m.name] || strings.Contains(err.Error(), "panics")) {
+				expected := err == nil || errors.Is(err, os.ErrClosed) || errors.Is(err, context.Canceled)
+				if !expected && (!usual[m.name] || strings.Contains(err.Error(), "panics")) {
 					t.Errorf("%s: %v", m.name, err)
 				}
 			}

@@ -14,15 +14,13 @@
 // addresses.
 //
 // A [Variable] is a parameter, a local or a global as one site sees it. It has either a
-// location or the reason why there is none: see package loc. [Site.Resolve] goes on from a
-// variable to members and elements, as an argument of a definition asks.
+// location or the reason why there is none: see package loc.
 //
 // # What it reads
 //
-// DWARF 4 and 5 as GCC, clang and Go write it, with the GNU extensions in use: location
+// DWARF 2 to 5 as GCC, clang and Go write it, with the GNU extensions in use: location
 // views (see [loc.Rule]), entry values, implicit pointers, parameter references and typed
-// operations. Call frame information comes from .debug_frame and .eh_frame. Package image
-// opens the file: sections may be compressed, the debug information of a stripped file may
+// operations. Call frame information comes from .debug_frame and .eh_frame. Sections may be compressed, the debug information of a stripped file may
 // be in a separate file, and relocatable files, such as kernel modules, are given addresses
 // and relocated. Comments name the section of the document that they follow: DWARF 5
 // (dwarfstd.org), LSB 5.0 for .eh_frame, or GCC's source for its extensions.
@@ -44,7 +42,7 @@
 // # Damaged files
 //
 // Images are not trusted: offsets, lengths and references are checked, recursion and loops
-// are bounded, and memory is bounded by the size of the file. Damage is an
+// are bounded, and memory is bounded by the size of the file. Damage is
 // an error that wraps [ErrDamaged] and names the section and the offset. If it concerns one variable at
 // one site only, it is that variable's reason. A file that is cut short or written to while
 // it is open is an error that wraps [ErrChanged]. The package does not promise to be

@@ -145,7 +145,7 @@ func (x *varEntry) declaration(decl []declared) (int, error) {
 	}
 	_, off, err := x.u.Ref(x.origin)
 	if err != nil {
-		return -1, nil // it is told where the entry is read
+		return -1, nil // the error is reported when the entry is read
 	}
 	if i, found := slices.BinarySearchFunc(decl, off, func(d declared, off uint64) int { return cmp.Compare(d.off, off) }); found {
 		return i, nil

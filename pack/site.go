@@ -299,16 +299,16 @@ func (r *reader) leaves(s *dwarfloc.Site, out *packfile.Site) error {
 		return err
 	}
 	out.Ways.Known = true
-	for _, leaf := range at {
-		v, err := r.values(leaf, nil)
+	for _, end := range at {
+		v, err := r.values(end, nil)
 		if err != nil {
 			return err
 		}
-		bad, err := r.bad(leaf)
+		bad, err := r.bad(end)
 		if err != nil {
 			return err
 		}
-		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: leaf.Addr, Probe: leaf.Addr, Symbol: leaf.Symbol, Offset: leaf.Offset, Again: inside.Jumps(leaf), Refused: bad, Values: &v})
+		out.Ways.In = append(out.Ways.In, packfile.Way{Addr: end.Addr, Probe: end.Addr, Symbol: end.Symbol, Offset: end.Offset, Again: inside.Jumps(end), Refused: bad, Values: &v})
 	}
 	return nil
 }

@@ -52,7 +52,8 @@
 // asm.Instructions to load.
 //
 // Linux 4.19 accepts all instructions, unless ReadCast or Options.SignExtends ask for those of
-// later kernels: there are no 32-bit jumps, no signed divisions and no sign-extending moves. Jumps go forward and hold distances, so no symbol or label enters
+// later kernels: there are no 32-bit jumps, no signed divisions and no sign-extending moves. Jumps go forward and hold
+// distances, so no symbol or label enters
 // the program. The first instruction of each fetch, and of the prologue, has a comment: a
 // program with line information must have some at its first instruction (check_btf_line in
 // kernel/bpf/verifier.c, Linux 5.0).

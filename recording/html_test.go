@@ -93,7 +93,7 @@ document.body.innerText = seen.join("\n");
 	}
 }
 
-// TestHTMLHostile: texts of others are texts, and nothing in them is obeyed.
+// TestHTMLHostile: untrusted texts are shown as text, and nothing in them is obeyed.
 func TestHTMLHostile(t *testing.T) {
 	for _, evil := range append([]string{"</script><img>", "<!--"}, nametest.Evils...) {
 		s := &Site{Plan: &Plan{evil, evil}, Text: evil, Function: evil, Qualified: evil, Place: evil, Args: []Arg{{evil, evil, evil}, {"", evil, ""}}}

@@ -21,7 +21,7 @@ import (
 // replaced. That is what strconv.IsPrint says, and characters without a width.
 func Text(s string) string { return terminal.Text(s) }
 
-// Fprintf is fmt.Fprintf for arguments with texts of others: each is printed as Text returns it. The
+// Fprintf is fmt.Fprintf for untrusted arguments: each is printed as Text returns it. The
 // format is the caller's own. An error that errors.Join made has a line for each of its errors.
 //
 // There is no result: use a writer that remembers its error, as bufio.Writer does.

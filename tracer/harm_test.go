@@ -62,9 +62,9 @@ func TestHarm(t *testing.T) {
 		t.Skip("the processor has no AVX2 or FMA")
 	}
 	path, img := compiled(t, harmSource, "-O2")
-	told := packOf(t, img)
+	ofPack := packOf(t, img)
 	names := []string{"or_of", "shuffle", "compare", "fused", "gather"}
-	for _, x := range []*dwarfloc.Image{img, told} {
+	for _, x := range []*dwarfloc.Image{img, ofPack} {
 		for _, p := range plans(t, x, append(names, "harmless")...) {
 			harmless := p.Definition.Point.Function == "harmless"
 			if got := p.Sites[0].Refused; len(p.Sites) != 1 || errors.Is(got, refusals.ErrHarmful) == harmless {
@@ -94,12 +94,12 @@ func packOf(t *testing.T, img *dwarfloc.Image) *dwarfloc.Image {
 	if err := os.WriteFile(file, packed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told, err := dwarfloc.Open(file, nil)
+	ofPack, err := dwarfloc.Open(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = told.Close() })
-	return told
+	t.Cleanup(func() { _ = ofPack.Close() })
+	return ofPack
 }
 
 // zoneSource has a leaf function that keeps its variables below the stack pointer, and an inlined body that begins with a NOP of five

@@ -25,7 +25,7 @@ var (
 	stderr io.Writer = &printed{w: os.Stderr}
 )
 
-// drawn is standard error for progress, which is drawn over and over. It has no texts of others.
+// drawn is standard error for progress, which is drawn over and over. No untrusted text is in it.
 var drawn io.Writer = os.Stderr
 
 // screen is standard output for what moves a table to the top of a terminal.
@@ -134,7 +134,7 @@ func (p *printed) safe(b []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// flush flushes what was printed, with an error before. That a writer has failed is told once.
+// flush flushes what was printed, with an error before. A writer's failure is reported once.
 func flush(w *bufio.Writer, err error) error {
 	failed := w.Flush()
 	if failed != nil && errors.Is(err, failed) {

@@ -105,7 +105,7 @@ func TestPackOfKernel(t *testing.T) {
 }
 
 // TestPackDir: the pack of a program without debug information is found by its build ID, alone or in an archive; one
-// of another build is told.
+// of another build is reported.
 func TestPackDir(t *testing.T) {
 	program, _ := testenv.Program(t, "run-gcc12-O2-dwarf5.exe")
 	stripped := filepath.Join(t.TempDir(), "stripped")

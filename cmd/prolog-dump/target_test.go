@@ -75,9 +75,9 @@ func toolCommand(t *testing.T, before []string, args ...string) *exec.Cmd {
 
 var touched = regexp.MustCompile(`(?m)^ *[0-9.]+  \S+ +(\d+)  (touch|late)  who=(\d)$`)
 
-// TestWhose: a command's hits are its own and its children's, in a PID namespace too; those of a process are
+// TestTargets: a command's hits are its own and its children's, in a PID namespace too; those of a process are
 // its own, in another mount namespace too, and end with it; a library that is loaded later is traced.
-func TestWhose(t *testing.T) {
+func TestTargets(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
 	dir := t.TempDir()
 	program, lib := filepath.Join(dir, "family"), filepath.Join(dir, "late.so")

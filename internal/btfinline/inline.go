@@ -23,7 +23,7 @@ type Agreement struct {
 	Different []string `json:"different"` // some of Other, in words
 }
 
-// maxDifferent is how many differences are told in words.
+// maxDifferent is how many differences are reported in words.
 const maxDifferent = 20
 
 // AgreeInline compares the inlined instances of two images of one build. Without views BTF cannot tell instances at one

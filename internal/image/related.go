@@ -28,7 +28,8 @@ type Related struct {
 
 // OpenSupplementary opens the supplementary file with what several files have in common (dwz -m): by its build ID
 // below .build-id in Options.DebugDirs, or by its name, which is relative to the file that refers to it, or there in
-// .dwz, or where Options.FindDebug says. check returns an error for a file that is another one. If there is none, the result is nil; if there are only
+// .dwz, or where Options.FindDebug says. check returns an error for a file that is another one. If there is none, the
+// result is nil; if there are only
 // others, the error is that for the first of them.
 //
 // It and the other methods that open related files are for use right after Open, by one goroutine.

@@ -125,7 +125,8 @@ var ReturnAddress = f.ReturnAddress
 
 // Returns returns the sites of the instructions at which a function of a program returns, or jumps to another that returns in its
 // place. At these sites $retval and, in Go, the function's named results are where the calling convention has them; after a jump
-// there is no $retval; with force, none but Go's have such sites. moved is false for functions that take a return probe at their entry: those of kernels, and of programs in
+// there is no $retval; with force, none but Go's have such sites. moved is false for functions that take a return probe
+// at their entry: those of kernels, and of programs in
 // C through which no exception can pass, where they end with a jump or it is not known how they end. The error wraps
 // refusals.ErrMovingStack or refusals.ErrUnwinding if a return probe could harm the program, and the sites are not all known.
 var Returns = f.Returns

@@ -53,7 +53,7 @@ func printable(r rune) bool {
 	return strconv.IsPrint(r) && (r < utf8.RuneSelf || !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }
 
-// Fprintf is fmt.Fprintf for arguments with texts of others: each is printed as Text returns it. The
+// Fprintf is fmt.Fprintf for untrusted arguments: each is printed as Text returns it. The
 // format is the caller's own. An error that errors.Join made has a line for each of its errors.
 //
 // There is no result: use a writer that remembers its error, as bufio.Writer does.

@@ -116,7 +116,7 @@ func str(m Machine, addr uint64, most int) (text []byte, ok bool) {
 	return text[:most], true
 }
 
-// Match reports whether a text matches a pattern, as loc.Glob has them.
+// Match reports whether a text matches a pattern, as eval.Glob has them.
 func Match(pattern, text string) bool {
 	switch {
 	case pattern == "":

@@ -298,12 +298,12 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 	fmt.Fprintln(w, "function\tcontainer\tline\tways\tcall\truns\thits\tby the entry alone")
 	several := make(map[bodyRuns]bool)
 	for body, x := range runsOfBodies {
-		ways, again, told := 0, false, true
+		ways, again, known := 0, false, true
 		for n := 1; n < len(plans); n += 2 {
 			for i := range plans[n].Sites {
 				if s := plans[n].Sites[i].Site; x.isAt(s) {
 					ways++
-					again, told = again || s.Way.Again, told && s.Way.Unknown == ""
+					again, known = again || s.Way.Again, known && s.Way.Unknown == ""
 				}
 			}
 		}
@@ -315,7 +315,7 @@ func checkWays(t *testing.T, k testKernel, wanted int) {
 			n := hits[key{body, i, false}]
 			all, entry, want = all+n, entry+hits[key{body, i, true}], want+x.runs
 			// Elsewhere not all of them are inlined, and a table of a switch may not be found.
-			if n != x.runs && (ways > 0 && told || k.GOARCH == "amd64") {
+			if n != x.runs && (ways > 0 && known || k.GOARCH == "amd64") {
 				t.Errorf("%s in %s, line %d: %d hits in %s, turn %d, want %d", x.function, x.in, x.line, n, name, i%turns, x.runs)
 			}
 		}

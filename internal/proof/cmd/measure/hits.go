@@ -88,7 +88,8 @@ type subject struct {
 
 // measureHits hits measures what a fetch prologue costs when its probe fires, by the kernel's
 // statistics of programs (the time of each run), at a uprobe on a small function of this
-// process: of its memory, and of the kernel's by helpers and by loads. For comparison it measures programs that interpret a description of the arguments
+// process: of its memory, and of the kernel's by helpers and by loads. For comparison it measures programs that
+// interpret a description of the arguments
 // at each hit, as libbpf's do for USDT probes. It prints a table in Markdown.
 //
 //	hits [-rounds N] [-hits N]

@@ -20,7 +20,8 @@ type Series struct {
 	only []string // parts of names
 }
 
-// Main runs the named command. things names what -only selects, and separator is between its texts. Other flags must be defined before. An interrupt ends ctx, and an error the process.
+// Main runs the named command. things names what -only selects, and separator is between its texts. Other flags must be
+// defined before. An interrupt ends ctx, and an error the process.
 func Main(name, things, separator string, run func(ctx context.Context, s *Series) error) {
 	only := flag.String("only", "", fmt.Sprintf("only %s whose names contain one of these `TEXTS`, separated by %q", things, separator))
 	dir := flag.String("dir", "", "`FOLDER` for the sources and programs, which are kept")
