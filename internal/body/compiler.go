@@ -73,11 +73,7 @@ func (u *Unit) MarksStatements(rec int32) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return false, err
-	}
-	ranges, err := u.Extent(&pcs)
+	ranges, err := u.extentOf(e)
 	if err != nil {
 		return false, err
 	}
@@ -116,11 +112,7 @@ func (u *Unit) marksBody(rec int32, rows []dw.Row) (bool, error) {
 	if err != nil || own == (text{}) {
 		return err == nil, err
 	}
-	var pcs dw.PCs
-	if err := e.Attrs(pcs.Take); err != nil {
-		return false, err
-	}
-	ranges, err := u.Extent(&pcs)
+	ranges, err := u.extentOf(e)
 	if err != nil {
 		return false, err
 	}
@@ -163,3 +155,12 @@ func (u *Unit) TracksAssignments() bool { return u.compiler().assignmentsTracked
 // IsGo reports whether Go's own compiler or assembler made the unit. gccgo's functions use
 // the calling convention of C, on stacks that do not move.
 func (u *Unit) IsGo() bool { return u.Lang == dw.LangGo && !u.GNU() }
+
+// extentOf returns the ranges of the code of the body that an entry describes.
+func (u *Unit) extentOf(e dw.Entry) ([]dw.Range, error) {
+	var pcs dw.PCs
+	if err := e.Attrs(pcs.Take); err != nil {
+		return nil, err
+	}
+	return u.Extent(&pcs)
+}
