@@ -56,13 +56,14 @@ func sum[K comparable](of map[K]int) (n int) {
 type yard struct {
 	*trace
 	names *names
+	code  *code
 	// off has the functions that are not compared, and why.
 	off map[Function]string
 }
 
 // measure makes A's trace a yardstick, by a trace with other addresses and by the numbers of calls.
-func measure(n *names, a, again *trace, calls map[string]int) *yard {
-	y := &yard{trace: a, names: n, off: make(map[Function]string)}
+func measure(n *names, a, again *trace, c *code, calls map[string]int) *yard {
+	y := &yard{trace: a, names: n, code: c, off: make(map[Function]string)}
 	hits := make(map[string]int)
 	for f, s := range a.functions {
 		hits[f.Name] += len(s.hits)
@@ -108,7 +109,8 @@ func (h *hit) value(k int) int32 {
 }
 
 // compare compares B's hits with A's runs, function by function.
-func (y *yard) compare(b *trace) (all []Verdict) {
+func (y *yard) compare(b *trace, c *code) (all []Verdict) {
+	removed := y.removed(c)
 	for f, runs := range y.functions {
 		if y.off[f] != "" || len(runs.hits) == 0 && (b.functions[f] == nil || len(b.functions[f].hits) == 0) {
 			continue
@@ -117,7 +119,7 @@ func (y *yard) compare(b *trace) (all []Verdict) {
 		if of == nil {
 			of = new(seen)
 		}
-		all = append(all, y.verdict(f, runs, of))
+		all = append(all, y.verdict(f, runs, of, removed))
 	}
 	slices.SortFunc(all, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
@@ -126,7 +128,7 @@ func (y *yard) compare(b *trace) (all []Verdict) {
 }
 
 // verdict compares the hits of one function with its runs.
-func (y *yard) verdict(f Function, a, b *seen) Verdict {
+func (y *yard) verdict(f Function, a, b *seen, removed []bool) Verdict {
 	v := Verdict{Function: f, Runs: len(a.hits), Hits: len(b.hits), Lost: make(map[string]int), Missing: make(map[Rule]int), More: make(map[Rule]int)}
 	p := align(a.hits, b.hits)
 	v.Reordered = p.reordered
@@ -159,7 +161,7 @@ func (y *yard) verdict(f Function, a, b *seen) Verdict {
 	v.Marked += swapped
 	extra = extra[swapped:]
 	v.Extra = len(extra)
-	v.explain(b, extra)
+	y.explain(&v, a, b, extra, removed)
 	return v
 }
 

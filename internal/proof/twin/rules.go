@@ -10,35 +10,63 @@ type Rule string
 
 const (
 	// NoCode: B has no site of the function: the compiler removed it, with its calls, or made them part of something else.
-	NoCode Rule = "no code"
-	// Merged: the linker's symbols say that the code of a site is that of another function too.
-	Merged Rule = "merged with an equal function"
-	// Split: a site is in a part of a function that the compiler split off, whose runs are not the function's.
-	Split Rule = "a part that was split off"
-	// Ways: the tool says of a site that it does not know all ways into the body.
-	Ways Rule = "ways not known, as the site says"
+	NoCode Rule = "the function has no code"
+	// Removed: B has neither a call of the function nor its body where A calls it, or none for a call on the way there.
+	Removed Rule = "the call has no code"
 	// Refused: the kernel takes no probe at a site.
 	Refused Rule = "no probe possible"
+	// Ways: the tool says of a site that it does not know all ways into the body.
+	Ways Rule = "ways not known, as the site says"
+	// Equal: another function has the same instructions in A, and the compiler may keep one of both for the runs of both.
+	Equal Rule = "an equal function's runs"
+	// Split: the site is in a part of a function that the compiler split off, whose runs are not the function's.
+	Split Rule = "a part that was split off"
 )
 
 // explain finds the rules that explain a function's missed runs and extra hits.
-func (v *Verdict) explain(b *seen, extra []*hit) {
-	if v.Missed > 0 {
-		switch {
-		case len(b.sites) == 0:
-			v.Missing[NoCode] = v.Missed
-		case slices.ContainsFunc(b.sites, func(s *site) bool { return s.refused }):
-			v.Missing[Refused] = v.Missed
-		case slices.ContainsFunc(b.sites, func(s *site) bool { return s.WaysUnknown != "" }):
-			v.Missing[Ways] = v.Missed
+func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, removed []bool) {
+	missed := func(r Rule, n int) {
+		if n = min(n, v.Missed-sum(v.Missing)); n > 0 {
+			v.Missing[r] += n
 		}
 	}
+	if len(b.sites) == 0 {
+		missed(NoCode, v.Missed)
+	}
+	gone := 0
+	for i := range a.hits {
+		if removed[a.hits[i].run] {
+			gone++
+		}
+	}
+	missed(Removed, gone)
+	if slices.ContainsFunc(b.sites, func(s *site) bool { return s.refused }) {
+		missed(Refused, v.Missed)
+	}
+	if slices.ContainsFunc(b.sites, func(s *site) bool { return s.WaysUnknown != "" }) {
+		missed(Ways, v.Missed)
+	}
+	others := y.equals(v.Function) // runs that can be taken for this function's
 	for _, h := range extra {
 		switch s := h.site; {
-		case s.WaysUnknown != "":
-			v.More[Ways]++
 		case strings.Contains(s.Symbol, ".part."):
 			v.More[Split]++
+		case s.WaysUnknown != "":
+			v.More[Ways]++
+		case others > 0:
+			v.More[Equal]++
+			others--
 		}
 	}
+}
+
+// equals is how many runs A has of other functions with the same instructions.
+func (y *yard) equals(f Function) (runs int) {
+	shape := y.code.shapes[f.Name]
+	for g, s := range y.functions {
+		if g != f && shape != "" && y.code.shapes[g.Name] == shape {
+			runs += len(s.hits)
+		}
+	}
+	return runs
 }

@@ -2,8 +2,8 @@ package twin
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 )
 
 // Result is what was seen of a program in one flavour.
@@ -48,15 +48,24 @@ func (w *work) yardstick(ctx context.Context) (*yard, error) {
 		return nil, err
 	}
 	n := newNames()
-	a, err := w.trace(ctx, n, path, false)
+	a, err := w.trace(ctx, n, path, true, false)
 	if err != nil {
 		return nil, err
 	}
-	again, err := w.trace(ctx, n, path, true)
+	again, err := w.trace(ctx, n, path, false, true)
 	if err != nil {
 		return nil, err
 	}
-	return measure(n, a, again, calls), nil
+	c, err := readCode(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := readLines(path)
+	if err != nil {
+		return nil, err
+	}
+	a.tree(c, lines)
+	return measure(n, a, again, c, calls), nil
 }
 
 // flavour builds B and runs it.
@@ -65,15 +74,19 @@ func (w *work) flavour(ctx context.Context, y *yard, f *Flavour) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	b, err := w.trace(ctx, y.names, path, false)
+	b, err := w.trace(ctx, y.names, path, false, false)
 	if err != nil {
 		return nil, err
 	}
 	if b.output != y.output {
-		fmt.Fprintf(os.Stderr, "%q %q", b.output, y.output)
-		return nil, fmt.Errorf("A printed something else")
+		return nil, errors.New("A printed something else")
 	}
-	r := &Result{Program: w.Name, Flavour: f.Name, Verdicts: y.compare(b), Off: y.off}
+	c, err := readCode(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	c.inline(b)
+	r := &Result{Program: w.Name, Flavour: f.Name, Verdicts: y.compare(b, c), Off: y.off}
 	for _, s := range b.functions {
 		r.Sites += len(s.sites)
 	}

@@ -1,8 +1,10 @@
 package twin
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -54,6 +56,7 @@ type site struct {
 type hit struct {
 	site   *site
 	values []int32
+	run    int // its index in trace.runs
 }
 
 // names numbers parameters, by function, and the texts of values, alike in all builds of a program.
@@ -94,11 +97,12 @@ type trace struct {
 	functions map[Function]*seen
 	output    string // what it printed
 	hits      int
-	symbols   map[uint64][]string // names of functions by address
+	runs      []run // all hits, in their order, if the trace has callers
+	symbols   symbolTable
 }
 
-// trace runs the program with a probe at every site of every function.
-func (w *work) trace(ctx context.Context, n *names, path string, random bool) (*trace, error) {
+// trace runs the program with a probe at every site of every function. With callers, hits have the addresses to which they return.
+func (w *work) trace(ctx context.Context, n *names, path string, callers, random bool) (*trace, error) {
 	img, err := dwarfloc.Open(path, nil)
 	if err != nil {
 		return nil, err
@@ -108,7 +112,11 @@ func (w *work) trace(ctx context.Context, n *names, path string, random bool) (*
 	if err != nil {
 		return nil, err
 	}
-	def, err := probe.Parse("* $params")
+	definition := "* $params"
+	if callers {
+		definition = "* $caller $params"
+	}
+	def, err := probe.Parse(definition)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +153,7 @@ func (w *work) trace(ctx context.Context, n *names, path string, random bool) (*
 		if t.hits++; t.hits > most {
 			return fmt.Errorf("%s: more than %d hits", path, most)
 		}
-		t.add(n, sites[h.Site], h.Values)
+		t.add(n, sites[h.Site], h.Values, callers)
 		return nil
 	})
 	stop()
@@ -175,7 +183,7 @@ func (t *trace) describe(n *names, p *plan.Plan) ([]*site, error) {
 				return nil, err
 			}
 			number := -1
-			if scalar {
+			if p.Definition.Args[a.DefinitionArg].Expr.Kind == probe.KindParams && scalar {
 				number = n.param(f, a.Name)
 				switch {
 				case !a.Fetched():
@@ -222,18 +230,33 @@ func steady(a *plan.Argument) (bool, error) {
 }
 
 // add notes a hit.
-func (t *trace) add(n *names, s *site, values []plan.Value) {
-	h := hit{site: s, values: make([]int32, s.number)}
+func (t *trace) add(n *names, s *site, values []plan.Value, callers bool) {
+	h := hit{site: s, values: make([]int32, s.number), run: len(t.runs)}
 	for i := range values {
-		if k := s.params[i]; k >= 0 && s.absent[k] == "" && !values[i].Lost {
-			h.values[k] = n.text(values[i].String())
+		v := &values[i]
+		if k := s.params[i]; k >= 0 && s.absent[k] == "" && !v.Lost {
+			h.values[k] = n.text(v.String())
+		}
+		if callers && v.DefinitionArg == 0 {
+			t.runs = append(t.runs, run{function: s.Function, returns: binary.NativeEndian.Uint64(v.Data)})
 		}
 	}
 	s.of.hits = append(s.of.hits, h)
 }
 
-// symbols returns the names of a program's functions by their addresses.
-func symbols(path string) (map[uint64][]string, error) {
+// symbolTable is a program's functions in the order of their addresses.
+type symbolTable []elf.Symbol
+
+// at returns the name of the function at an address, or "".
+func (t symbolTable) at(addr uint64) string {
+	i, _ := slices.BinarySearchFunc(t, addr+1, func(s elf.Symbol, addr uint64) int { return cmp.Compare(s.Value, addr) })
+	if i == 0 || addr >= t[i-1].Value+max(t[i-1].Size, 1) {
+		return ""
+	}
+	return t[i-1].Name
+}
+
+func symbols(path string) (symbolTable, error) {
 	file, err := elf.Open(path)
 	if err != nil {
 		return nil, err
@@ -243,13 +266,9 @@ func symbols(path string) (map[uint64][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[uint64][]string)
-	for i := range all {
-		if s := &all[i]; elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Value != 0 {
-			at[s.Value] = append(at[s.Value], s.Name)
-		}
-	}
-	return at, nil
+	all = slices.DeleteFunc(all, func(s elf.Symbol) bool { return elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Value == 0 })
+	slices.SortFunc(all, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
+	return all, nil
 }
 
 // calls returns how often each function is called, by its name, as the build says that counts calls.
@@ -276,10 +295,11 @@ func (w *work) calls(ctx context.Context, path string) (counts map[string]int, e
 		if _, err := fmt.Sscanf(line, "0x%x %d", &addr, &n); err != nil {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
-		if len(at[addr]) == 0 {
+		name := at.at(addr)
+		if name == "" {
 			return nil, fmt.Errorf("%s: no function at %#x", path, addr)
 		}
-		counts[at[addr][0]] += n
+		counts[name] += n
 	}
 	return counts, nil
 }
