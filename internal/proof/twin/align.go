@@ -18,8 +18,8 @@ type pairs struct {
 
 func (p *pairs) join(run, hit int) { p.of[run], p.at[hit] = hit, run }
 
-// align finds the hit of each run.
-func align(runs, hits []hit) *pairs {
+// align finds the hit of each run. can says whether a run can be one of a site, as far as it is known where it was called.
+func align(runs, hits []hit, can func(run, hit *hit) bool) *pairs {
 	p := &pairs{of: make([]int, len(runs)), at: make([]int, len(hits))}
 	for i := range p.of {
 		p.of[i] = -1
@@ -29,7 +29,7 @@ func align(runs, hits []hit) *pairs {
 	}
 	p.inOrder(runs, hits)
 	p.byValues(runs, hits)
-	p.inGaps(hits)
+	p.inGaps(runs, hits, can)
 	return p
 }
 
@@ -147,14 +147,15 @@ func text(h *hit, which []int) string {
 	return string(b)
 }
 
-// inGaps pairs, one by one, runs and hits that are left between two pairs.
-func (p *pairs) inGaps(hits []hit) {
+// inGaps pairs, one by one, runs and hits that are left between two pairs: some value is wrong. It is not where the run was called
+// elsewhere, since then there are a hit too many and one too few.
+func (p *pairs) inGaps(runs, hits []hit, can func(run, hit *hit) bool) {
 	run := 0 // the first that the next hit can be
 	for j := range p.at {
 		switch {
 		case p.at[j] >= 0:
 			run = p.at[j] + 1
-		case run < len(p.of) && p.of[run] < 0 && known(&hits[j]) && !hits[j].site.Again:
+		case run < len(p.of) && p.of[run] < 0 && valued(&hits[j]) && !hits[j].site.Again && can(&runs[run], &hits[j]):
 			p.join(run, j)
 			p.gaps++
 			run++
@@ -162,7 +163,8 @@ func (p *pairs) inGaps(hits []hit) {
 	}
 }
 
-func known(h *hit) bool {
+// valued reports whether a hit has any value.
+func valued(h *hit) bool {
 	for _, v := range h.values {
 		if v != 0 {
 			return true

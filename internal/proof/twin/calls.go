@@ -30,20 +30,20 @@ func (t *trace) removed(b *code) []bool {
 	out := make([]bool, len(t.runs))
 	for i := range t.runs {
 		r := &t.runs[i]
-		out[i] = r.parent >= 0 && out[r.parent] || r.direct && !t.called(i, b.places[r.function])
+		out[i] = r.parent >= 0 && out[r.parent] || r.direct && !t.called(i, b.places[r.function], b.near)
 	}
 	return out
 }
 
 // called reports whether one of some places can be where a run was called.
-func (t *trace) called(run int, places []place) bool {
+func (t *trace) called(run int, places []place, near int) bool {
 	for _, p := range places {
 		i, fits := run, true
 		for _, at := range p {
 			if i < 0 {
 				break
 			}
-			fits = fits && t.runs[i].at.fits(at)
+			fits = fits && t.runs[i].at.fits(at, near)
 			i = t.runs[i].parent
 		}
 		if fits {

@@ -23,10 +23,8 @@ type position struct {
 	line int
 }
 
-// near is how many lines apart compilers may say that one call is, if it is written in several.
-const near = 2
-
-func (p position) fits(q position) bool {
+// fits reports whether two positions can be of one call, which compilers may say is so many lines from where others say.
+func (p position) fits(q position, near int) bool {
 	return p.line == 0 || q.line == 0 || p.file == q.file && max(p.line-q.line, q.line-p.line) <= near
 }
 
@@ -39,12 +37,15 @@ type code struct {
 	shapes map[string]string // a function's instructions without addresses, by its name
 	calls  map[uint64]string // names of functions that are called directly, by the address after the call
 	places map[string][]place
+	near   int             // how many lines from where A has a call it can be
+	packed map[string]bool // symbols of functions that compute several numbers with one instruction
 }
 
 var (
 	header      = regexp.MustCompile(`^[0-9a-f]+ <([^>]+)>:$`)
 	instruction = regexp.MustCompile(`^ *([0-9a-f]+):\t(.*)$`)
 	transfer    = regexp.MustCompile(`^(?:[a-z]+ )*(?:call|jmp|j[a-z]+) +[0-9a-f]+ <([^+>]+)>$`)
+	arithmetic  = regexp.MustCompile(`^v?(?:p(?:add|sub|mul|madd|max|min|sll|srl|sra|cmp)[a-z]+|(?:add|sub|mul|div|max|min)p[sd]) `)
 	address     = regexp.MustCompile(`(?:-?0x)?[0-9a-f]+(?:\(%rip\)| <)`)
 )
 
@@ -64,7 +65,7 @@ func readCode(ctx context.Context, path string) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &code{shapes: make(map[string]string), calls: make(map[uint64]string), places: make(map[string][]place)}
+	c := &code{shapes: make(map[string]string), calls: make(map[uint64]string), places: make(map[string][]place), packed: make(map[string]bool)}
 	var own, called string
 	var shape strings.Builder
 	finish := func() {
@@ -96,6 +97,9 @@ func readCode(ctx context.Context, path string) (*code, error) {
 			called = base(to[1])
 			c.places[called] = append(c.places[called], place{lines.at(addr)})
 		}
+		if arithmetic.MatchString(m[2]) {
+			c.packed[own] = true
+		}
 		line := address.ReplaceAllStringFunc(m[2], func(s string) string { return s[len(s)-1:] })
 		shape.WriteString(strings.ReplaceAll(line, "<"+own, "<") + "\n")
 	}
@@ -103,20 +107,27 @@ func readCode(ctx context.Context, path string) (*code, error) {
 	return c, nil
 }
 
+// ofOthers is how many lines apart GCC and another compiler say that a call is, if it is written in several.
+const ofOthers = 2
+
 // inline adds the places of the bodies that are inlined.
 func (c *code) inline(t *trace) {
 	for f, of := range t.functions {
 		for _, s := range of.sites {
-			if !s.Inlined() {
-				continue
+			if s.Inlined() {
+				c.places[f.Name] = append(c.places[f.Name], s.called())
 			}
-			p := place{{filepath.Base(s.CallFile), s.CallLine}}
-			for _, x := range s.Callers[:len(s.Callers)-1] {
-				p = append(p, position{filepath.Base(x.CallFile), x.CallLine})
-			}
-			c.places[f.Name] = append(c.places[f.Name], p)
 		}
 	}
+}
+
+// called is the place where an inlined body is called.
+func (s *site) called() place {
+	p := place{{filepath.Base(s.CallFile), s.CallLine}}
+	for _, x := range s.Callers[:len(s.Callers)-1] {
+		p = append(p, position{filepath.Base(x.CallFile), x.CallLine})
+	}
+	return p
 }
 
 // lineTable has the rows of a program's line table by address.

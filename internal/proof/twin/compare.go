@@ -119,7 +119,7 @@ func (y *yard) compare(b *trace, c *code) (all []Verdict) {
 		if of == nil {
 			of = new(seen)
 		}
-		all = append(all, y.verdict(f, runs, of, removed))
+		all = append(all, y.verdict(f, runs, of, c, removed))
 	}
 	slices.SortFunc(all, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
@@ -128,9 +128,11 @@ func (y *yard) compare(b *trace, c *code) (all []Verdict) {
 }
 
 // verdict compares the hits of one function with its runs.
-func (y *yard) verdict(f Function, a, b *seen, removed []bool) Verdict {
+func (y *yard) verdict(f Function, a, b *seen, c *code, removed []bool) Verdict {
 	v := Verdict{Function: f, Runs: len(a.hits), Hits: len(b.hits), Lost: make(map[string]int), Missing: make(map[Rule]int), More: make(map[Rule]int)}
-	p := align(a.hits, b.hits)
+	p := align(a.hits, b.hits, func(run, hit *hit) bool {
+		return !hit.site.Inlined() || y.called(run.run, []place{hit.site.called()}, c.near)
+	})
 	v.Reordered = p.reordered
 	for i, j := range p.of {
 		if j >= 0 {
@@ -161,7 +163,7 @@ func (y *yard) verdict(f Function, a, b *seen, removed []bool) Verdict {
 	v.Marked += swapped
 	extra = extra[swapped:]
 	v.Extra = len(extra)
-	y.explain(&v, a, b, extra, removed)
+	y.explain(&v, a, b, extra, c, removed)
 	return v
 }
 

@@ -36,8 +36,8 @@ func Programs() []Program {
 	return []Program{
 		{
 			Name: "lua", Package: "lua5.4", sources: []string{"src/*.c"}, leave: []string{"luac.c"},
-			// Without a seed from the clock and from addresses.
-			options: []string{"-DLUA_USE_POSIX", "-Dluai_makeseed(L)=42", "-lm"},
+			// Without a seed from the clock and from addresses, and without a cache by addresses.
+			options: []string{"-DLUA_USE_POSIX", "-Dluai_makeseed(L)=42", "-DSTRCACHE_N=1", "-DSTRCACHE_M=1", "-lm"},
 			inputs:  map[string]string{"run.lua": "testdata/run.lua"}, runs: [][]string{{"run.lua"}},
 		},
 		{

@@ -13,6 +13,8 @@ const (
 	NoCode Rule = "the function has no code"
 	// Removed: B has neither a call of the function nor its body where A calls it, or none for a call on the way there.
 	Removed Rule = "the call has no code"
+	// Vectorized: of each two, four, eight or sixteen runs one has a hit, in code that computes several numbers with one instruction.
+	Vectorized Rule = "vectorized"
 	// Refused: the kernel takes no probe at a site.
 	Refused Rule = "no probe possible"
 	// Ways: the tool says of a site that it does not know all ways into the body.
@@ -24,7 +26,7 @@ const (
 )
 
 // explain finds the rules that explain a function's missed runs and extra hits.
-func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, removed []bool) {
+func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, c *code, removed []bool) {
 	missed := func(r Rule, n int) {
 		if n = min(n, v.Missed-sum(v.Missing)); n > 0 {
 			v.Missing[r] += n
@@ -40,6 +42,9 @@ func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, removed []bool) {
 		}
 	}
 	missed(Removed, gone)
+	if left := v.Runs - v.Missing[Removed]; b.vectorized(left, c) {
+		missed(Vectorized, left)
+	}
 	if slices.ContainsFunc(b.sites, func(s *site) bool { return s.refused }) {
 		missed(Refused, v.Missed)
 	}
@@ -58,6 +63,13 @@ func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, removed []bool) {
 			others--
 		}
 	}
+}
+
+// vectorized reports whether the hits are so many runs, vectorized.
+func (s *seen) vectorized(runs int, c *code) bool {
+	lanes := runs / max(len(s.hits), 1)
+	return slices.Contains([]int{2, 4, 8, 16}, lanes) && lanes*len(s.hits) == runs &&
+		!slices.ContainsFunc(s.hits, func(h hit) bool { return !c.packed[h.site.Symbol] })
 }
 
 // equals is how many runs A has of other functions with the same instructions.

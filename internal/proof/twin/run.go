@@ -85,6 +85,9 @@ func (w *work) flavour(ctx context.Context, y *yard, f *Flavour) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	if f.Compiler != plain.Compiler {
+		c.near = ofOthers
+	}
 	c.inline(b)
 	r := &Result{Program: w.Name, Flavour: f.Name, Verdicts: y.compare(b, c), Off: y.off}
 	for _, s := range b.functions {
