@@ -82,7 +82,7 @@ func measure(n *names, a, again *trace, c *code, calls map[string]int) *yard {
 			continue
 		}
 		for k := range n.params[f] {
-			if slices.ContainsFunc(index(s.hits), func(i int) bool { return s.hits[i].value(k) != other.hits[i].value(k) }) {
+			if !slices.EqualFunc(s.hits, other.hits, func(a, b hit) bool { return a.value(k) == b.value(k) }) {
 				for i := range s.hits {
 					s.hits[i].values[k] = 0
 				}
@@ -90,14 +90,6 @@ func measure(n *names, a, again *trace, c *code, calls map[string]int) *yard {
 		}
 	}
 	return y
-}
-
-func index[T any](list []T) []int {
-	all := make([]int, len(list))
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // value is the number of a parameter's value, or 0.

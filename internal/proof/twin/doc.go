@@ -19,12 +19,17 @@
 //
 // For each function the runs of A and the hits of B are aligned as diff aligns lines, where a value that B does not have, or
 // that it says is doubtful, equals any. Compilers move bodies, so what is left is paired by equal values in any order. What is left
-// of that in one gap, runs and hits both, is paired one by one: there a value is wrong. A run without a hit is missed; a hit
-// without a run is extra, and marked if its site says that it fires again.
+// of that in one gap, runs and hits both, is paired one by one if the run was called where the site's body was: there a value is
+// wrong. A run without a hit is missed; a hit without a run is extra, and marked if its site says that it fires again.
 //
 // # What may differ
 //
-// A compiler may call less often than the sources say, and it may have a body in places that the debug information does not
-// know. Missed runs and extra hits are counted by Rule, each of which is evidence that does not come from the hits that it explains.
-// What no rule explains is the tool's fault, as far as anybody can tell.
+// A compiler may call less often than the sources say. In A the address to which each run returns tells which run called it, and
+// at which line; B's instructions, as objdump prints them, and the inlined bodies of its debug information tell where functions are
+// still called. A run whose call, or one on the way there, has no code in B cannot be seen. This and other evidence that does not
+// come from the hits it explains is a Rule each, and missed runs and extra hits are counted by rule. What none explains is the
+// tool's fault, or the debug information's, as far as anybody can tell.
+//
+// The rules believe the tool where it says that an inlined body has no site, that it does not know all ways into one, or that no
+// probe is possible. Packages truth, agree and prove are about that.
 package twin
