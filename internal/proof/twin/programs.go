@@ -136,7 +136,7 @@ func (w *work) run(ctx context.Context, program string, random bool, env ...stri
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for name, from := range w.inputs {
 		read := testdata.ReadFile
 		if !strings.HasPrefix(from, "testdata/") {

@@ -9,19 +9,20 @@ import (
 type Rule string
 
 const (
-	// NoCode: B has no site of the function: the compiler removed it, with its calls, or made them part of something else.
+	// NoCode is that B has no site of the function: the compiler removed it, with its calls, or made them part of something else.
 	NoCode Rule = "the function has no code"
-	// Removed: B has neither a call of the function nor its body where A calls it, or none for a call on the way there.
+	// Removed is that B has neither a call of the function nor its body where A calls it, or none for a call on the way there.
 	Removed Rule = "the call has no code"
-	// Vectorized: of each two, four, eight or sixteen runs one has a hit, in code that computes several numbers with one instruction.
+	// Vectorized is that of each two, four, eight or sixteen runs one has a hit, in code that computes several numbers with one
+	// instruction.
 	Vectorized Rule = "vectorized"
-	// Refused: the kernel takes no probe at a site.
+	// Refused is that no probe can be at a site.
 	Refused Rule = "no probe possible"
-	// Ways: the tool says of a site that it does not know all ways into the body.
+	// Ways is that the tool says of a site that it does not know all ways into the body.
 	Ways Rule = "ways not known, as the site says"
-	// Equal: another function has the same instructions in A, and the compiler may keep one of both for the runs of both.
+	// Equal is that another function has the same instructions in A: the compiler may keep one of both for the runs of both.
 	Equal Rule = "an equal function's runs"
-	// Split: the site is in a part of a function that the compiler split off, whose runs are not the function's.
+	// Split is that the site is in a part of a function that the compiler split off, whose runs are not the function's.
 	Split Rule = "a part that was split off"
 )
 

@@ -79,7 +79,7 @@ func (w *work) flavour(ctx context.Context, y *yard, f *Flavour) (*Result, error
 		return nil, err
 	}
 	if b.output != y.output {
-		return nil, errors.New("A printed something else")
+		return nil, errors.New("the unoptimized build prints something else")
 	}
 	c, err := readCode(ctx, path)
 	if err != nil {
