@@ -238,7 +238,7 @@ func (t *trace) add(n *names, s *site, values []plan.Value, callers bool) {
 			h.values[k] = n.text(v.String())
 		}
 		if callers && v.DefinitionArg == 0 {
-			t.runs = append(t.runs, run{function: s.Function, returns: binary.NativeEndian.Uint64(v.Data)})
+			t.runs = append(t.runs, run{site: s, returns: binary.NativeEndian.Uint64(v.Data)})
 		}
 	}
 	s.of.hits = append(s.of.hits, h)
