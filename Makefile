@@ -120,9 +120,13 @@ mutate: deps ## Damage images of every compiler in 20,500 ways and ask all about
 formats: deps sources ## Build real programs in each format of debug information and compare all answers; prints a table
 	$(GO) run ./internal/proof/cmd/measure formats
 
+.PHONY: twin
+twin: deps sources ## Trace real programs beside their unoptimized builds, run by run; prints a table (root)
+	$(GO) run ./internal/proof/cmd/measure twin
+
 .PHONY: sources
-sources: ## Fetch the sources of the programs that tests build (1.9 MB, once)
-	@scripts/fetch-source.sh lua5.4 >/dev/null && scripts/fetch-source.sh ninja-build >/dev/null && scripts/fetch-source.sh zlib >/dev/null || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
+sources: ## Fetch the sources of the programs that tests build (3.1 MB, once)
+	@(for package in lua5.4 ninja-build zlib bzip2 lz4; do scripts/fetch-source.sh $$package >/dev/null || exit 1; done) || { echo "tests that need sources will be skipped" >&2; [ "$$CI" != true ]; }
 
 .PHONY: fixtures
 fixtures: ## Rebuild testdata/vmlinux-fixtures with the pinned compilers

@@ -21,6 +21,7 @@ var measures = []struct {
 	{"truth", "what probes fetch, compared with what programs recorded", measureTruth},
 	{"runs", "hits, compared with the runs that programs counted", measureRuns},
 	{"random", "what probes fetch in generated programs", measureRandom},
+	{"twin", "what probes see in real programs, beside their unoptimized builds", measureTwin},
 	{"formats", "answers about real programs in each format of debug information", measureFormats},
 	{"mutate", "answers about damaged images", measureMutate},
 	{"producers", "what each compiler's debug information gives (-w replaces a table in a page)", measureProducers},
