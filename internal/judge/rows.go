@@ -27,9 +27,9 @@ var Rows = []Row{
 		fits: plain(func(c *Candidate) bool { return c.Views && c.Entry }),
 	},
 	{
-		Name: "views: overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,
+		Name: "overtaken", Because: "the register was written by another's instruction after the body's first ones", Doubt: reasons.Reassigned,
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if !c.Views || c.Place != Held || c.Note == Before {
+			if c.Compiler == LLVM || c.Place != Held || c.Note == Before {
 				return false, nil
 			}
 			return e.Overtaken()

@@ -155,7 +155,7 @@ func (p *pairs) inGaps(runs, hits []hit, can func(run, hit *hit) bool) {
 		switch {
 		case p.at[j] >= 0:
 			run = p.at[j] + 1
-		case run < len(p.of) && p.of[run] < 0 && valued(&hits[j]) && !hits[j].site.Again && can(&runs[run], &hits[j]):
+		case run < len(p.of) && p.of[run] < 0 && valued(&hits[j]) && !hits[j].site.Way.Again && can(&runs[run], &hits[j]):
 			p.join(run, j)
 			p.gaps++
 			run++

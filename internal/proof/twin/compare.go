@@ -142,9 +142,9 @@ func (y *yard) verdict(f Function, a, b *seen, c *code, removed []bool) Verdict 
 	marked := 0 // hits that are runs, at marked sites
 	for j, i := range p.at {
 		switch h := &b.hits[j]; {
-		case i >= 0 && h.site.Again:
+		case i >= 0 && h.site.Way.Again:
 			marked++
-		case i < 0 && h.site.Again:
+		case i < 0 && h.site.Way.Again:
 			v.Marked++
 		case i < 0:
 			extra = append(extra, h)

@@ -49,7 +49,7 @@ func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, c *code, removed []
 	if slices.ContainsFunc(b.sites, func(s *site) bool { return s.refused }) {
 		missed(Refused, v.Missed)
 	}
-	if slices.ContainsFunc(b.sites, func(s *site) bool { return s.WaysUnknown != "" }) {
+	if slices.ContainsFunc(b.sites, func(s *site) bool { return s.Way.Unknown != "" }) {
 		missed(Ways, v.Missed)
 	}
 	others := y.equals(v.Function) // runs that can be taken for this function's
@@ -57,7 +57,7 @@ func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, c *code, removed []
 		switch s := h.site; {
 		case strings.Contains(s.Symbol, ".part."):
 			v.More[Split]++
-		case s.WaysUnknown != "":
+		case s.Way.Unknown != "":
 			v.More[Ways]++
 		case others > 0:
 			v.More[Equal]++

@@ -15,7 +15,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
-	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/tracer"
@@ -160,8 +161,8 @@ func (w *work) trace(ctx context.Context, n *names, path string, callers, random
 	if err := errors.Join(err, <-done); err != nil {
 		return nil, err
 	}
-	if lost, err := session.Lost(); lost != 0 || err != nil {
-		return nil, fmt.Errorf("%s: %d hits did not fit into the buffer (%v)", path, lost, err)
+	if not, err := session.Unreported(); not.Lost != 0 || err != nil {
+		return nil, fmt.Errorf("%s: %d hits did not fit into the buffer (%v)", path, not.Lost, err)
 	}
 	return t, nil
 }
@@ -183,12 +184,12 @@ func (t *trace) describe(n *names, p *plan.Plan) ([]*site, error) {
 				return nil, err
 			}
 			number := -1
-			if p.Definition.Args[a.DefinitionArg].Expr.Kind == probe.KindParams && scalar {
+			if p.Definition.Args[a.DefinitionArg].Expr.Kind == syntax.KindParams && scalar {
 				number = n.param(f, a.Name)
 				switch {
 				case !a.Fetched():
 					s.absent[number] = a.Unfetched.Code.String()
-				case a.Doubt() != loc.ReasonNone:
+				case a.Doubt() != reasons.None:
 					s.absent[number] = doubtful + a.Doubt().String()
 				}
 			}
