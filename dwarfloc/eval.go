@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
@@ -29,6 +30,8 @@ type evaluator struct {
 	midwayRead  bool
 	marked      bool // what evidence.marked found of markedOf
 	markedOf    markedOf
+	code        *body.Code // see codeOf
+	codeIs      markedOf
 }
 
 func (s *Site) evaluator() *evaluator {

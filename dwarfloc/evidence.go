@@ -268,7 +268,7 @@ func (e evidence) Made() (bool, error) {
 	if len(registers) == 0 || e.v.Loc.Kind == loc.KindMemory {
 		return false, nil
 	}
-	c, err := e.s.u.code.Code(e.s.rec)
+	c, err := e.ev.codeOf(e.s)
 	if err != nil {
 		return false, err
 	}
@@ -278,6 +278,19 @@ func (e evidence) Made() (bool, error) {
 		computes, offset := c.Computes(r, e.s.here().addr)
 		return computes && (!offset || !points) // the address of a member is what callers pass
 	}), nil
+}
+
+// codeOf returns the code of the function that has a site: mostly the next site's too.
+func (ev *evaluator) codeOf(s *Site) (*body.Code, error) {
+	of := markedOf{s.u, s.u.code.Outermost(s.rec)}
+	if ev.code != nil && ev.codeIs == of {
+		return ev.code, nil
+	}
+	c, err := s.u.code.Code(s.rec)
+	if err == nil {
+		ev.code, ev.codeIs = c, of
+	}
+	return c, err
 }
 
 func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
