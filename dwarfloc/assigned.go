@@ -18,12 +18,12 @@ import (
 
 // assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
 // far as lists without views show it.
-func (u *unit) assignedIn(function int32) (map[uint64]judge.Assignment, error) {
+func (u *unit) assignedIn(function int32, ev *evaluator) (map[uint64]judge.Assignment, error) {
 	if known, ok := u.assigned.Load(function); ok {
 		return known.(map[uint64]judge.Assignment), nil
 	}
 	assigned := make(map[uint64]judge.Assignment)
-	f := changes{u: u}
+	f := changes{u: u, ev: ev}
 	for i := range u.Recs {
 		if r := &u.Recs[i]; r.Root != function || r.Flags&index.HasPC == 0 {
 			continue
@@ -58,8 +58,8 @@ func (u *unit) assignedIn(function int32) (map[uint64]judge.Assignment, error) {
 // changes looks at where the locations of parameters change inside the bodies of one function.
 type changes struct {
 	u    *unit
+	ev   *evaluator // has the code
 	rec  int32      // of the body
-	code *body.Code // of the function that the body is in, once needed
 	site *Site      // of the body, once needed
 	size uint8      // bits of the parameter
 }
@@ -129,15 +129,17 @@ func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
 // compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the
 // other, or makes another value. Neither is set if the code does not say.
 func (f *changes) compare(x *varEntry, was, is *dw.LocEntry) (same, differs bool, err error) {
-	if f.code == nil {
-		if f.code, err = f.u.code.Code(f.rec); err != nil {
+	if f.site == nil || f.site.rec != f.rec {
+		f.site = new(Site)
+		if ok, err := f.u.site(f.rec, f.site); err != nil || !ok {
 			return false, false, err
 		}
 	}
-	if f.code.Why != "" {
-		return false, false, nil
+	code, err := f.ev.codeOf(f.site)
+	if err != nil || code.Why != "" {
+		return false, false, err
 	}
-	from, ok := f.code.Leading(is.Lo)
+	from, ok := code.Leading(is.Lo)
 	if from = max(from, was.Lo); !ok || from >= was.Hi {
 		return false, false, nil
 	}
@@ -146,16 +148,10 @@ func (f *changes) compare(x *varEntry, was, is *dw.LocEntry) (same, differs bool
 			return false, false, nil //nolint:nilerr // the type is asked for elsewhere
 		}
 	}
-	if f.site == nil || f.site.rec != f.rec {
-		f.site = new(Site)
-		if ok, err := f.u.site(f.rec, f.site); err != nil || !ok {
-			return false, false, err
-		}
-	}
 	var before, after body.Number
 	known := 0
 	at := from
-	f.code.Follow(from, is.Lo, func(s *body.State) {
+	code.Follow(from, is.Lo, func(s *body.State) {
 		v, to := was, &before
 		if known > 0 {
 			v, to, at = is, &after, is.Lo

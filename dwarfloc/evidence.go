@@ -174,7 +174,7 @@ func (e evidence) Assigned() (judge.Assignment, error) {
 	if e.x.u.code.Views() {
 		return e.assignedWithViews()
 	}
-	assigned, err := e.s.u.assignedIn(e.s.u.Recs[e.s.rec].Root)
+	assigned, err := e.s.u.assignedIn(e.s.u.Recs[e.s.rec].Root, e.ev)
 	if err != nil {
 		return judge.Never, err
 	}
