@@ -21,7 +21,7 @@ func TestUprobeTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			seed := setting(t, "GUEST_SEED", uint64(time.Now().YearDay()))
+			seed := setting(t, "GUEST_SEED", harm.Seed)
 			r, err := k.Boot(t.Context(), &guest.Task{
 				Limit: 10 * time.Minute, Files: map[string]string{guest.Runner: runner},
 				Commands: [][]string{{"/init", guest.Encodings, strconv.Itoa(int(setting(t, "GUEST_ENCODINGS", either(3000, 300)))), strconv.FormatUint(seed, 10)}},

@@ -7,6 +7,10 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
+// Seed chooses what tests run where nobody asks for other encodings: the same on all days. Of 300 encodings that other seeds choose, some
+// end Debian 12's QEMU 7.2 itself, which translates what the processor of a guest does.
+const Seed uint64 = 329
+
 // form is a ModRM byte and what follows it: each way in which an operand is addressed that uprobes treat by itself.
 type form struct {
 	name string
