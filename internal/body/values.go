@@ -11,11 +11,11 @@ type origins struct{ computed, offset insn.Registers }
 // passage is what a block does to origins: some registers get new ones, the others those that another register had.
 type passage struct {
 	made origins
-	from [passed]int8 // the register whose number one holds behind the block, or -1
+	from [followed]int8 // the register whose number one holds behind the block, or -1
 }
 
-// passed is how many registers are followed.
-const passed = 32
+// followed is how many registers are followed, by their DWARF numbers.
+const followed = 32
 
 // passages follows each block on its own.
 func (c *Code) passages() []passage {
@@ -88,7 +88,7 @@ func (c *Code) origins(block int32) origins {
 // Computes reports whether an instruction of the function, on any path to a link-time address, computes the number that a register holds
 // there, and if it only adds a constant, as the address of a member is made.
 func (c *Code) Computes(register uint64, at uint64) (computes, offset bool) {
-	if c.graph == nil || register >= passed {
+	if c.graph == nil || register >= followed {
 		return false, false
 	}
 	n, ok := c.graph.At(at)
