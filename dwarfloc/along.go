@@ -22,7 +22,7 @@ func (img dwarfImage) along(ctx context.Context, sites []*Site, vars func(site i
 			if !known {
 				continue
 			}
-			further, err := c.Along(s.rec, s.Addr, reads)
+			further, err := c.Along(s.spot.Rec, s.Addr, reads)
 			if err != nil {
 				return err
 			}

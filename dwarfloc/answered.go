@@ -331,7 +331,6 @@ func (a *answeredSite) returns(s *Site, force bool) (out []*Site, moved bool, er
 }
 
 func (a *answeredSite) describe(*Site) error { return nil }
-func (a *answeredSite) keep(*Site)           {}
 
 func (a *answeredSite) locate(s *Site, _ string) { s.Symbol, s.Offset = a.Values.Symbol(s.Addr) }
 
@@ -384,7 +383,7 @@ func (a *answeredSite) at(s *Site, off uint64) (*Site, bool, error) {
 // place returns where a site asks for values.
 func (s *Site) asked() answers.Place {
 	at := s.here()
-	return answers.Place{Addr: at.addr, View: at.view, Exit: s.Kind == SiteExit, Entry: s.Kind == SiteEntry, Return: s.returning}
+	return answers.Place{Addr: at.Addr, View: at.View, Exit: s.Kind == SiteExit, Entry: s.Kind == SiteEntry, Return: s.returning}
 }
 
 // variable returns a value as a variable of a site.

@@ -47,7 +47,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 		return "", checkError(t, err)
 	}
 	ctx := context.Background()
-	if err := img.index.Scan(ctx); err != nil {
+	if err := img.r.Index.Scan(ctx); err != nil {
 		return "", checkError(t, err)
 	}
 	var out strings.Builder
@@ -333,7 +333,7 @@ func TestOpenErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			img, err := FromBytes("test", tt.data, nil)
 			if err == nil {
-				err = img.index.Scan(context.Background()) // which reads the headers of units
+				err = img.r.Index.Scan(context.Background()) // which reads the headers of units
 			}
 			if err == nil {
 				t.Fatal("accepted")
@@ -400,11 +400,11 @@ func TestScanErrorIsRemembered(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := img.index.Scan(canceled); !errors.Is(err, context.Canceled) {
+	if err := img.r.Index.Scan(canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled scan: %v", err)
 	}
-	first := img.index.Scan(context.Background())
-	if second := img.index.Scan(context.Background()); first == nil || first != second {
+	first := img.r.Index.Scan(context.Background())
+	if second := img.r.Index.Scan(context.Background()); first == nil || first != second {
 		t.Errorf("first %v, then %v", first, second)
 	}
 }

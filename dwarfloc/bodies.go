@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // holder is a body that holds an address.
@@ -26,9 +27,6 @@ type holder struct {
 	outside bool
 }
 
-// place is an address and a view.
-type place struct{ addr, view uint64 }
-
 // maxHolders bounds how many pairs of bodies and places are examined in one unit. A
 // kernel's largest unit has about a million if all its lines are wanted.
 const maxHolders = 1 << 26
@@ -36,7 +34,7 @@ const maxHolders = 1 << 26
 // holders calls visit for each place with the bodies of the unit that hold it, outer
 // ones first. places must be sorted by address. A body that has several ranges may be
 // visited more than once.
-func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
+func (u *unit) holders(places []resolve.Place, visit func(i int, h *holder)) error {
 	pairs := 0
 	depth := make([]int, len(u.Recs)) // number of enclosing bodies; -1: holds none of the places
 	declarations := make(map[int32]holder)
@@ -66,19 +64,19 @@ func (u *unit) holders(places []place, visit func(i int, h *holder)) error {
 		}
 		live := false
 		for _, rg := range ranges {
-			j, _ := slices.BinarySearchFunc(places, rg.Lo, func(p place, a uint64) int { return cmp.Compare(p.addr, a) })
-			for ; j < len(places) && places[j].addr <= rg.Hi; j++ {
+			j, _ := slices.BinarySearchFunc(places, rg.Lo, func(p resolve.Place, a uint64) int { return cmp.Compare(p.Addr, a) })
+			for ; j < len(places) && places[j].Addr <= rg.Hi; j++ {
 				live = true
 				if pairs++; pairs > maxHolders {
 					return u.Data.Errorf(".debug_info", u.Off, "the unit has more than %d pairs of functions and lines that overlap", maxHolders)
 				}
 				p := places[j]
-				h := holder{rec: int32(i), depth: depth[i], outside: p.addr == rg.Hi}
+				h := holder{rec: int32(i), depth: depth[i], outside: p.Addr == rg.Hi}
 				if !ok {
 					continue
 				}
-				if p.addr == start {
-					if h.view = pcs.EntryView; p.view < h.view {
+				if p.Addr == start {
+					if h.view = pcs.EntryView; p.View < h.view {
 						continue
 					}
 				}
@@ -172,9 +170,9 @@ func (t *functionTexts) has(u *unit, file string, line int) (bool, error) {
 // sitesOfRows returns the sites for rows, given by their sorted indices, by the rules in
 // lines.go.
 func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r *dw.Row) bool) ([]*Site, error) {
-	places := make([]place, len(picked))
+	places := make([]resolve.Place, len(picked))
 	for i, p := range picked {
-		places[i] = place{rows[p].Addr, uint64(rows[p].View)}
+		places[i] = resolve.Place{Addr: rows[p].Addr, View: uint64(rows[p].View)}
 	}
 	position := func(i int) (string, int) { return u.File(uint64(rows[picked[i]].File)), int(rows[picked[i]].Line) }
 	owners := make([]candidate, len(picked))
@@ -217,7 +215,7 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 			used = false
 		}
 		last, lastRec = p, h.rec
-		if used || !r.Stmt || !u.img.executable(r.Addr) {
+		if used || !r.Stmt || !u.img.r.Executable(r.Addr) {
 			continue
 		}
 		used = true
@@ -240,7 +238,7 @@ func (u *unit) sitesOfRows(rows []dw.Row, picked []int, accept func(rec int32, r
 // SiteInstruction, or nil for code that is not in the image. That is the site of the line
 // that declares the function; for other places callers move it. Callers may keep it.
 func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site, error) {
-	s := &Site{funOf: -1}
+	s := new(Site)
 	ok, err := u.site(rec, s)
 	if err != nil || !ok {
 		return nil, err
@@ -254,18 +252,18 @@ func (u *unit) bodySite(rec int32, kind SiteKind, file string, line int) (*Site,
 // lineSite returns the site of a line at a place in a record's body, or nil. In code
 // built without optimization, a site inside the function's prologue moves to its end,
 // because parameters are not in their locations before.
-func (u *unit) lineSite(rec int32, file string, line int, p place) (*Site, error) {
+func (u *unit) lineSite(rec int32, file string, line int, p resolve.Place) (*Site, error) {
 	s, err := u.bodySite(rec, SiteLine, file, line)
 	if err != nil || s == nil {
 		return nil, err
 	}
 	if s.AfterPrologue {
-		s.body = s.fun.start
-		if p.addr >= s.body && p.addr < s.Addr {
+		s.body = s.spot.Start()
+		if p.Addr >= s.body && p.Addr < s.Addr {
 			return s, nil
 		}
 	}
-	if s.LocalEntry && p.addr == s.state.addr {
+	if s.LocalEntry && p.Addr == s.state.Addr {
 		s.state = p // callers in the same image enter after it
 		return s, nil
 	}
@@ -288,7 +286,7 @@ func (img dwarfImage) siteAt(ctx context.Context, addr uint64) (*Site, error) {
 	none := func(why string) error {
 		return fmt.Errorf("%s: %w %#x: %s", img.Path(), ErrNoFunction, addr, why)
 	}
-	if !img.executable(addr) {
+	if !img.r.Executable(addr) {
 		return nil, none("no section of instructions holds it")
 	}
 	if err := img.prepare(true); err != nil {
@@ -296,7 +294,7 @@ func (img dwarfImage) siteAt(ctx context.Context, addr uint64) (*Site, error) {
 	}
 	var mu sync.Mutex
 	var best *Site
-	err := img.index.Parallel(len(img.units), func(w *index.Scanner, i int) error {
+	err := img.r.Index.Parallel(len(img.units), func(w *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -342,7 +340,7 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 	if bounded && !dw.Covers(ranges, addr) {
 		return nil, nil
 	}
-	if err := w.Open(u.Unit); err != nil {
+	if err := w.Open(u.Unit.Unit); err != nil {
 		return nil, err
 	}
 	rows, err := u.Rows()
@@ -363,7 +361,7 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 		view = uint64(rows[at].View)
 	}
 	in := holder{rec: -1}
-	err = u.holders([]place{{addr, view}}, func(_ int, h *holder) {
+	err = u.holders([]resolve.Place{{Addr: addr, View: view}}, func(_ int, h *holder) {
 		if !h.outside && (in.rec < 0 || h.depth >= in.depth) {
 			in = *h
 		}
@@ -380,6 +378,6 @@ func (u *unit) siteAt(w *index.Scanner, addr uint64) (*Site, error) {
 		return nil, err
 	}
 	s.early = s.AfterPrologue && addr < s.Addr
-	s.moveTo(place{addr, view})
+	s.moveTo(resolve.Place{Addr: addr, View: view})
 	return s, nil
 }

@@ -19,7 +19,7 @@ func (img *Image) checkInstructions(sites []*Site) ([]error, error) {
 }
 
 func (img dwarfImage) check(sites []*Site, out []error) error {
-	if !img.code.Decodes() {
+	if !img.r.Code.Decodes() {
 		for i, s := range sites {
 			out[i] = s.notDecoded("instructions of %s are not decoded", img.Arch().Name)
 		}
@@ -41,7 +41,7 @@ func (img dwarfImage) check(sites []*Site, out []error) error {
 		for _, i := range order {
 			s := sites[i]
 			if !f.Has(s.Addr) {
-				if f, err = s.u.code.Boundaries(s.rec, s.Addr, s.Symbol); err != nil {
+				if f, err = s.u.Body.Boundaries(s.spot.Rec, s.Addr, s.Symbol); err != nil {
 					return err
 				}
 			}
@@ -56,7 +56,7 @@ func (img dwarfImage) check(sites []*Site, out []error) error {
 // checkBoundary says whether an instruction begins at a site.
 func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 	img := s.u.img
-	code, why, err := f.Harm(img.code, s.Addr)
+	code, why, err := f.Harm(img.r.Code, s.Addr)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
@@ -87,12 +88,12 @@ func newEvalUnit(t testing.TB) *evalUnit {
 
 // locate evaluates an expression and prints what came out.
 func (x *evalUnit) locate(expr []byte, addr uint64, frame []byte) string {
-	site := &Site{Addr: addr, Image: x.u.img, u: x.u, fun: function{start: dwarftest.TextAddr}}
+	at := &resolve.Spot{U: x.u.Unit, Addr: addr, At: resolve.Place{Addr: addr}, Fun: resolve.Function{Start: dwarftest.TextAddr}}
 	if frame != nil {
-		site.fun.frame = dw.BlockValue(dw.FormExprloc, frame)
+		at.Fun.Frame = dw.BlockValue(dw.FormExprloc, frame)
 	}
 	var l loc.Location
-	r, err := site.evaluator().locate(expr, ".debug_loclists", 0x10, &l)
+	r, err := at.Evaluator().Locate(expr, ".debug_loclists", 0x10, &l)
 	switch {
 	case err != nil:
 		return "error " + err.Error()

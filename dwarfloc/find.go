@@ -75,7 +75,7 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	if err := img.prepare(m != nil); err != nil {
 		return err
 	}
-	sel, units, err := img.index.Candidates(ctx, m)
+	sel, units, err := img.r.Index.Candidates(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -87,18 +87,17 @@ func (img dwarfImage) eachSite(ctx context.Context, m Matcher, f func(worker int
 	for i := range workers {
 		workers[i].sel = sel
 	}
-	err = img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
+	err = img.r.Index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
 		own := &workers[w.Worker]
 		s := &own.site
-		s.funOf = -1
 		loaded := false
 		for j := range u.Recs {
 			r := &u.Recs[j]
 			if r.Flags&index.HasPC == 0 || !own.sel.Match(u.NameRefOf(r)) {
 				continue
 			}
-			if err := w.Load(u.Unit); err != nil {
+			if err := w.Load(u.Unit.Unit); err != nil {
 				return err
 			}
 			loaded = true
@@ -140,5 +139,5 @@ func (img *Image) FunctionNames(ctx context.Context) ([]string, error) {
 }
 
 func (img dwarfImage) functionNames(ctx context.Context) ([]string, error) {
-	return img.index.FunctionNames(ctx)
+	return img.r.Index.FunctionNames(ctx)
 }

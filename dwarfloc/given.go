@@ -32,9 +32,9 @@ func (s *Site) frame() (*Variable, error) {
 }
 
 func (debugInfo) frame(s *Site) (cfa, steady *loc.Expr, r loc.Reason, err error) {
-	ev := s.evaluator()
-	if cfa, r, err = ev.CallFrame(); err == nil && r.Code == reasons.None && s.u.code.IsGo() {
-		steady = ev.steadyFrame(cfa)
+	ev := s.at().Evaluator()
+	if cfa, r, err = ev.CallFrame(); err == nil && r.Code == reasons.None && s.u.Body.IsGo() {
+		steady = ev.SteadyFrame(cfa)
 	}
 	return cfa, steady, r, err
 }
@@ -73,7 +73,7 @@ func (s *Site) caller() (*Variable, error) {
 		v.OfFunction = true
 		return v, nil
 	}
-	return given("caller", loc.Location{}, unsupported("the return address, which is in no fixed place behind the function's entry")), nil
+	return given("caller", loc.Location{}, loc.Reason{Code: reasons.Unsupported, Detail: "the return address, which is in no fixed place behind the function's entry"}), nil
 }
 
 // given returns a Variable for something that is not a variable of the program, so that

@@ -5,24 +5,25 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // globals caches an image's variables outside functions.
 type globals struct {
 	mu    sync.Mutex
-	units map[*unit]map[string]varEntry
-	found map[string]*varEntry
+	units map[*unit]map[string]resolve.Var
+	found map[string]*resolve.Var
 }
 
 // global finds a variable outside functions: one in the unit itself, or an external
 // one in any unit. It returns nil if there is none.
-func (u *unit) global(name string) (*varEntry, error) {
+func (u *unit) global(name string) (*resolve.Var, error) {
 	own, err := u.globalVars()
 	if err != nil {
 		return nil, err
 	}
 	x, declared := own[name]
-	if declared && (x.location.Form != 0 || x.constant.Form != 0) {
+	if declared && (x.Location.Form != 0 || x.Constant.Form != 0) {
 		return &x, nil
 	}
 	// C code must declare another unit's variable to use it, but compilers omit unused
@@ -37,7 +38,7 @@ func (u *unit) global(name string) (*varEntry, error) {
 		}
 		g.mu.Lock()
 		if g.found == nil {
-			g.found = make(map[string]*varEntry)
+			g.found = make(map[string]*resolve.Var)
 		}
 		g.found[name] = y
 		g.mu.Unlock()
@@ -49,9 +50,9 @@ func (u *unit) global(name string) (*varEntry, error) {
 }
 
 // external returns the definition of an external variable in any unit, or nil.
-func (img *Image) external(name string) (*varEntry, error) {
-	found := make([]*varEntry, len(img.units))
-	err := img.index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
+func (img *Image) external(name string) (*resolve.Var, error) {
+	found := make([]*resolve.Var, len(img.units))
+	err := img.r.Index.Parallel(len(img.units), func(_ *index.Scanner, i int) error {
 		u := &img.units[i]
 		if u.IsType() {
 			return nil
@@ -60,7 +61,7 @@ func (img *Image) external(name string) (*varEntry, error) {
 		if err != nil {
 			return err
 		}
-		if x, ok := vars[name]; ok && x.external && x.location.Form != 0 {
+		if x, ok := vars[name]; ok && x.External && x.Location.Form != 0 {
 			found[i] = &x
 		}
 		return nil
@@ -74,7 +75,7 @@ func (img *Image) external(name string) (*varEntry, error) {
 }
 
 // globalVars returns the variables that a unit has outside functions.
-func (u *unit) globalVars() (map[string]varEntry, error) {
+func (u *unit) globalVars() (map[string]resolve.Var, error) {
 	g := &u.img.globals
 	g.mu.Lock()
 	vars, ok := g.units[u]
@@ -89,24 +90,24 @@ func (u *unit) globalVars() (map[string]varEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	vars = make(map[string]varEntry)
+	vars = make(map[string]resolve.Var)
 	err = root.Children(func(c dw.Entry) (bool, error) {
 		if c.Tag() != dw.TagVariable {
 			return true, nil
 		}
-		x, err := u.readVar(c)
+		x, err := u.ReadVar(c)
 		if err != nil {
 			return false, err
 		}
 		full := x
-		if err := full.complete(); err != nil {
+		if err := full.Complete(); err != nil {
 			return false, err
 		}
 		// DW_AT_external may be only on the declaration that a definition completes.
-		full.location, full.constant = x.location, x.constant
-		name := u.Text(full.name)
-		if old, ok := vars[name]; !ok || old.location.Form == 0 {
-			full.external = full.external || old.external
+		full.Location, full.Constant = x.Location, x.Constant
+		name := u.Text(full.Name)
+		if old, ok := vars[name]; !ok || old.Location.Form == 0 {
+			full.External = full.External || old.External
 			vars[name] = full
 		}
 		return true, nil
@@ -117,7 +118,7 @@ func (u *unit) globalVars() (map[string]varEntry, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.units == nil {
-		g.units = make(map[*unit]map[string]varEntry)
+		g.units = make(map[*unit]map[string]resolve.Var)
 	}
 	g.units[u] = vars
 	return vars, nil

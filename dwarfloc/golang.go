@@ -7,7 +7,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -19,36 +18,17 @@ import (
 // of their returns is at their return instructions. C functions in the same image run on
 // stacks that are not moved.
 
-// steadyFrame returns what stays the same of a frame when its stack moves: how far it is from the
-// stack's end, and the goroutine. Both are in the goroutine's structure, at the address in a
-// register of Go's ABI (cmd/compile/abi-internal.md; stack.hi of type g in
-// runtime/runtime2.go).
-func (ev *evaluator) steadyFrame(cfa *loc.Expr) *loc.Expr {
-	r, ok := goroutine[ev.Arch.Name]
-	if !ok {
-		return cfa
-	}
-	const stackHi = 8
-	end := ev.Deref(ev.Register(r, stackHi), 8)
-	// A stack has at most 1 GB (runtime.maxstacksize), and structures of goroutines are
-	// hundreds of bytes apart.
-	return ev.Binary(ops.Add, ev.Binary(ops.Shl, ev.Register(r, 0), ev.Const(22)), ev.Binary(ops.Sub, end, cfa))
-}
-
-// goroutine has the DWARF numbers of the registers that point to the current goroutine.
-var goroutine = map[string]uint64{"amd64": 14, "arm64": 28}
-
 // goReturns is Returns for a function of Go.
 func (s *Site) goReturns() (out []*Site, err error) {
-	if !s.u.img.code.Decodes() {
+	if !s.u.img.r.Code.Decodes() {
 		return nil, fmt.Errorf("%v: %w: its return instructions are not known, because those of %s are not decoded", s, refusals.ErrMovingStack, s.u.img.Arch().Name)
 	}
-	ranges, err := s.u.Extent(&s.pcs)
+	ranges, err := s.u.Extent(&s.spot.PCs)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range ranges {
-		f, err := s.u.code.Boundaries(s.rec, r.Lo, s.Symbol)
+		f, err := s.u.Body.Boundaries(s.spot.Rec, r.Lo, s.Symbol)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +79,7 @@ func (s *Site) goResult(name string) (v *Variable, found bool, err error) {
 				continue
 			}
 			u := s.u.img.of(p.entry.Unit)
-			t, err := u.typeOf(p.typ)
+			t, err := u.TypeOf(p.typ)
 			if err != nil {
 				return nil, false, err
 			}

@@ -160,7 +160,7 @@ func TestInvariants(t *testing.T) {
 // checkSite checks that a site lies in the code that it claims to lie in.
 func checkSite(t *testing.T, img *Image, s *Site) {
 	t.Helper()
-	if !img.executable(s.Addr) || s.Section == "" {
+	if !img.r.Executable(s.Addr) || s.Section == "" {
 		t.Errorf("%s: %#x is not in a section of code", s, s.Addr)
 	}
 	if s.Symbol == "" || s.Offset != 0 && s.Kind == SiteEntry && !s.AfterPrologue && !img.Arch().LocalEntries {
@@ -178,7 +178,7 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 	}
 	// The record of the outermost caller has the code.
 	u := s.u
-	p := u.Recs[s.rec].Parent
+	p := u.Recs[s.spot.Rec].Parent
 	for u.Recs[p].Flags&index.Inlined != 0 {
 		p = u.Recs[p].Parent
 	}
@@ -197,7 +197,7 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 	if dw.Covers(ranges, s.Addr) {
 		return
 	}
-	own, err := u.Extent(&s.pcs)
+	own, err := u.Extent(&s.spot.PCs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func checkSite(t *testing.T, img *Image, s *Site) {
 // nothing is at the stack pointer but the return address or arguments, and nothing below it.
 func checkSlots(t *testing.T, img *Image, s *Site) {
 	t.Helper()
-	if s.Addr != s.fun.start {
+	if s.Addr != s.spot.Start() {
 		return
 	}
 	params, err := s.Params()

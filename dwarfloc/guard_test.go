@@ -34,7 +34,7 @@ var questions = []struct {
 	tells bool
 	ask   func(a asked) error
 }{
-	{"Scan", true, func(a asked) error { return a.img.index.Scan(context.Background()) }},
+	{"Scan", true, func(a asked) error { return a.img.r.Index.Scan(context.Background()) }},
 	{"Sites", true, func(a asked) error {
 		_, err := a.img.Sites(context.Background(), nil)
 		return err
@@ -169,7 +169,7 @@ var questions = []struct {
 	}},
 	{"Variable.Expression", false, func(a asked) error {
 		expr, _, _ := a.v.Expression()
-		_ = eval.ExpressionText(expr, a.site.u.encoding())
+		_ = eval.ExpressionText(expr, a.site.u.Encoding())
 		return nil
 	}},
 }
@@ -278,18 +278,18 @@ func TestTruncatedKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = img.Close() })
-			if err := img.index.Scan(context.Background()); err != nil {
+			if err := img.r.Index.Scan(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			return img, path
 		}
 		open()
 		img, cut := open()
-		if img.index.Kept == nil {
+		if img.r.Index.Kept == nil {
 			t.Fatal("the scan was not kept")
 		}
 		if which == "kept scan" {
-			cut = img.index.KeptPath()
+			cut = img.r.Index.KeptPath()
 		}
 		if err := os.Truncate(cut, 0); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func testImage(t testing.TB, units []dwarftest.CU, more ...dwarftest.Section) *I
 		t.Fatalf("the image that the test wrote: %v", err)
 	}
 	dwarftest.Must(img.prepare(true))
-	if err := img.index.Scan(context.Background()); err != nil {
+	if err := img.r.Index.Scan(context.Background()); err != nil {
 		t.Fatalf("scan of the image that the test wrote: %v", err)
 	}
 	for i := range img.units {

@@ -21,6 +21,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 	"github.com/bpfprologue/bpfprologue/internal/preempt"
 	"github.com/bpfprologue/bpfprologue/internal/qualify"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/typesource"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -28,14 +29,11 @@ import (
 // Image is one ELF file with its DWARF. Several
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
-	File  *image.File // the ELF file, for this module's packages
-	d     *dw.Data    // nil, as is the index, where something else answers
-	index *index.Index
-	dwarf typesource.DWARF[types.Type]
-	by    imageSource // what answers
+	File  *image.File    // the ELF file, for this module's packages
+	r     *resolve.Image // nil where something else answers than debug information
+	by    imageSource    // what answers
 	o     Options
 	lost  *MissingError // see Missing
-	code  *body.Image   // with debug information
 	flags uint32        // of the ELF file
 
 	asideMu   sync.Mutex
@@ -153,12 +151,11 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if o != nil {
 		img.o = *o
 	}
-	img.d = dw.New(dw.Sections{
+	data := dw.New(dw.Sections{
 		Path: f.Path(), BigEndian: f.BigEndian(), WordSize: f.Arch().WordSize,
 		EhFrameAddr: sectionAddr(f, ".eh_frame"), ExceptAddr: sectionAddr(f, ".gcc_except_table"), Errorf: damaged(f),
 	}, sections)
-	img.code = body.New(f, img.d)
-	lost, err := elsewhere.Open(f, img.d, img.o.Partial, func(m *elsewhere.Missing) error { return (*MissingError)(m) })
+	lost, err := elsewhere.Open(f, data, img.o.Partial, func(m *elsewhere.Missing) error { return (*MissingError)(m) })
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +164,8 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if img.lost != nil {
 		key = "" // the index of a part would take the place of the whole one's
 	}
-	img.index = index.New(img.d, index.Options{
+	img.r = &resolve.Image{File: f, Data: data, Code: body.New(f, data), Machine: img.machine(), Preempted: &img.preempted}
+	img.r.Index = index.New(data, index.Options{
 		Dir: img.o.CacheDir, Limit: img.o.CacheLimit, Key: key,
 		Identity: id.Key, Private: id.Private, Size: id.Size, Contents: f.Digest,
 		Warn: img.o.Warn, Progress: img.o.Progress,
@@ -175,10 +173,10 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 		Symbols: f.SymbolIndex, UseSymbols: f.UseSymbolIndex,
 	})
 	var other typesource.DWARF[types.Type]
-	if img.o.TypesOf != nil {
-		other = img.o.TypesOf.dwarf
+	if o := img.o.TypesOf; o != nil && o.r != nil {
+		other = o.r.Types
 	}
-	img.dwarf = typesource.NewDWARF(img.index, typesource.DWARFOptions[types.Type]{
+	img.r.Types = typesource.NewDWARF(img.r.Index, typesource.DWARFOptions[types.Type]{
 		BigEndian: f.BigEndian(), Other: other, Guard: img.guard, Prepare: func() error { return img.prepare(false) },
 	})
 	return img, nil
@@ -228,8 +226,8 @@ func (img *Image) Path() string { return img.File.Path() }
 // returns the error.
 func (img *Image) Close() error {
 	err := img.File.Close()
-	if img.index != nil {
-		err = errors.Join(err, img.index.Close())
+	if img.r != nil {
+		err = errors.Join(err, img.r.Index.Close())
 	}
 	img.asideMu.Lock()
 	img.closed = true
@@ -261,18 +259,17 @@ func (img *Image) Changed() error {
 
 // prepare finds the units.
 func (img *Image) prepare(symbols bool) error {
-	if img.index == nil {
+	if img.r == nil {
 		return img.notDescribed("what is not about its own functions")
 	}
-	if err := img.index.Prepare(symbols); err != nil {
+	if err := img.r.Index.Prepare(symbols); err != nil {
 		return err
 	}
 	img.unitsOnce.Do(func() {
-		img.units = make([]unit, len(img.index.Units))
+		img.r.Prepare()
+		img.units = make([]unit, len(img.r.Units))
 		for i := range img.units {
-			u := &img.units[i]
-			u.Unit, u.img = &img.index.Units[i], img
-			u.code.Unit, u.code.Image = u.Unit, img.code
+			img.units[i].Unit, img.units[i].img = &img.r.Units[i], img
 		}
 	})
 	return nil
@@ -287,10 +284,10 @@ func (img *Image) readAside(symbols bool) {
 	}
 	aside := func(f func()) {
 		img.aside.Go(func() {
-			_ = img.index.Work(func() error { f(); return nil })
+			_ = img.r.Index.Work(func() error { f(); return nil })
 		})
 	}
-	aside(func() { _, _ = img.d.FrameOf(0) })
+	aside(func() { _, _ = img.r.Data.FrameOf(0) })
 	if symbols {
 		aside(func() { _, _ = img.File.SymbolIndex() })
 	}
@@ -299,23 +296,10 @@ func (img *Image) readAside(symbols bool) {
 // machine returns what decides how the image's functions pass values.
 func (img *Image) machine() abi.Machine { return abi.Machine{Arch: img.Arch(), Flags: img.flags} }
 
-// executable reports whether an address is in a section with instructions. Linkers
-// give the functions that they drop an address that is not (0, 1, -1). Where sections of a
-// damaged file overlap, it is the one that SectionAt returns.
-func (img *Image) executable(addr uint64) bool {
-	s := img.File.SectionAt(addr)
-	return s != nil && s.Exec
-}
-
-// unit is a unit of the image, with what has been derived from it.
+// unit is a unit of the image, with what sites share.
 type unit struct {
-	*index.Unit
-	img  *Image
-	code body.Unit
-
-	assigned sync.Map // what assignedIn returned, by function
-	changed  sync.Map // what changing returned, by function
-	passed   sync.Map // what passedOn returned, by function
+	*resolve.Unit
+	img *Image
 
 	chain   atomic.Pointer[chain]           // the last one that was read
 	checked atomic.Pointer[body.Boundaries] // the last one of checkInstructions that nobody uses now
@@ -333,17 +317,9 @@ func (u *unit) forget() {
 		mapping.Release()
 	}
 	u.Forget()
-	u.code.Forget()
 	u.chain.Store(nil)
 	u.checked.Store(nil)
-	u.assigned.Clear()
-	u.passed.Clear()
-	u.changed.Clear()
-	u.img.dwarf.Forget(u.Unit.Unit)
 }
-
-// typeOf returns the type that a reference names.
-func (u *unit) typeOf(v dw.Value) (*types.Type, error) { return u.img.dwarf.Of(u.Unit.Unit, v) }
 
 // of returns the image's unit for a unit of the debug information.
 func (img *Image) of(u *dw.Unit) *unit { return &img.units[u.Number] }

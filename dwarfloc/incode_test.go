@@ -158,10 +158,10 @@ func TestUnitsInOneOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		dwarftest.Must(img.prepare(true))
-		if _, orders[i], err = img.index.Candidates(t.Context(), nil); err != nil {
+		if _, orders[i], err = img.r.Index.Candidates(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if used := img.index.Kept != nil; used != (i == 2) {
+		if used := img.r.Index.Kept != nil; used != (i == 2) {
 			t.Errorf("a kept index is used: %v", used)
 		}
 		dwarftest.Must(img.Close())

@@ -69,7 +69,7 @@ func TestKept(t *testing.T) {
 		if got := answersOf(t, img); got != want {
 			t.Errorf("%s: the kept scan answers otherwise:\n%s\nwant\n%s", name, got, want)
 		}
-		if img.index.Kept == nil {
+		if img.r.Index.Kept == nil {
 			t.Errorf("%s: the kept scan was not used", name)
 		}
 		sites, err := img.Sites(context.Background(), Name("pkt_hold"))
@@ -125,12 +125,12 @@ func TestKeptDamaged(t *testing.T) {
 func TestKeptOtherSections(t *testing.T) {
 	dir := t.TempDir()
 	a := keptImage(t, "basic-gcc12-O2-dwarf5.elf", Options{CacheDir: dir})
-	if err := a.index.Scan(context.Background()); err != nil {
+	if err := a.r.Index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	b := keptImage(t, "basic-gcc12-O0-dwarf5.elf", Options{CacheDir: dir})
-	b.index.O.Key = a.BuildID()
-	if err := b.index.Scan(context.Background()); err != nil || b.index.Kept != nil {
+	b.r.Index.O.Key = a.BuildID()
+	if err := b.r.Index.Scan(context.Background()); err != nil || b.r.Index.Kept != nil {
 		t.Errorf("the scan of another image was used (%v)", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestCacheLimit(t *testing.T) {
 	var ids []string
 	for i, name := range []string{"basic-gcc12-O2-dwarf5.elf", "basic-gcc12-O2-dwarf4.elf", "basic-gcc12-O0-dwarf5.elf"} {
 		img := keptImage(t, name, o)
-		if err := img.index.Scan(context.Background()); err != nil {
+		if err := img.r.Index.Scan(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, img.BuildID())
@@ -156,7 +156,7 @@ func TestCacheLimit(t *testing.T) {
 		t.Fatalf("list: %v, %v", list, err)
 	}
 	// Using the oldest makes it the newest.
-	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", o).index.Scan(context.Background()); err != nil {
+	if err := keptImage(t, "basic-gcc12-O2-dwarf5.elf", o).r.Index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if err := index.Evict(dir, list[0].Size+list[2].Size+1, ""); err != nil {

@@ -33,10 +33,10 @@ func askedFile(t *testing.T, path, cache string) (said string, used bool, warnin
 		t.Fatal(err)
 	}
 	defer img.Close()
-	if err := img.index.Scan(context.Background()); err != nil {
+	if err := img.r.Index.Scan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	return answersOf(t, img), img.index.Kept != nil, warnings
+	return answersOf(t, img), img.r.Index.Kept != nil, warnings
 }
 
 // TestKeptHostileCopy: a copy with the same build ID and the same sizes, but other names and symbols, does
@@ -125,9 +125,9 @@ func TestKeptSameContents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	img.index.O.Contents = func() ([32]byte, error) { return [32]byte{}, errors.New("they were compared before") }
-	img.index.O.Warn = func(err error) { t.Error(err) }
-	if err := img.index.Scan(context.Background()); err != nil || img.index.Kept == nil {
+	img.r.Index.O.Contents = func() ([32]byte, error) { return [32]byte{}, errors.New("they were compared before") }
+	img.r.Index.O.Warn = func(err error) { t.Error(err) }
+	if err := img.r.Index.Scan(context.Background()); err != nil || img.r.Index.Kept == nil {
 		t.Errorf("%v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestKeptMended(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	img := keptImage(t, enemyFixture, Options{CacheDir: cache})
 	want := answersOf(t, img)
-	path := img.index.KeptPath()
+	path := img.r.Index.KeptPath()
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

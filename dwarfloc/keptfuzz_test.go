@@ -28,7 +28,7 @@ func FuzzKept(f *testing.F) {
 	if _, err := allSaid(img); err != nil {
 		f.Fatal(err)
 	}
-	kept := img.index.KeptPath()
+	kept := img.r.Index.KeptPath()
 	if err := img.Close(); err != nil {
 		f.Fatal(err)
 	}

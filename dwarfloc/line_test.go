@@ -33,9 +33,9 @@ func TestPrologueEnd(t *testing.T) {
 				continue
 			}
 			found = true
-			if s.fun.start != tt.start || s.Addr != tt.want || s.AfterPrologue != (tt.start != tt.want) {
+			if s.spot.Start() != tt.start || s.Addr != tt.want || s.AfterPrologue != (tt.start != tt.want) {
 				t.Errorf("%s: %s starts at %#x, site at %#x, after the prologue: %v; want %#x and %#x",
-					tt.image, s, s.fun.start, s.Addr, s.AfterPrologue, tt.start, tt.want)
+					tt.image, s, s.spot.Start(), s.Addr, s.AfterPrologue, tt.start, tt.want)
 			}
 		}
 		if !found {

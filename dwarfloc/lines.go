@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // A source line can have code in several places: compilers move its statements apart,
@@ -56,7 +57,7 @@ func (img *Image) LineSites(ctx context.Context, bodies []*Site, want func(body 
 	}
 	units := slices.SortedFunc(maps.Keys(byUnit), func(a, b *unit) int { return cmp.Compare(a.Off, b.Off) })
 	found := make([][]*Site, len(units))
-	err := img.index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
+	err := img.r.Index.Parallel(len(units), func(_ *index.Scanner, i int) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -78,8 +79,8 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 	wanted := make(map[int32]*Site)
 	var picked []int
 	for _, s := range bodies {
-		wanted[s.rec] = s
-		ranges, err := u.Extent(&s.pcs)
+		wanted[s.spot.Rec] = s
+		ranges, err := u.Extent(&s.spot.PCs)
 		if err != nil {
 			return nil, err
 		}
@@ -102,17 +103,17 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 	}
 	have := make(map[mark]bool)
 	for _, s := range sites {
-		have[mark{s.rec, s.File, s.Line}] = true
+		have[mark{s.spot.Rec, s.File, s.Line}] = true
 	}
 	for _, s := range bodies {
 		file, line, err := s.Declared()
 		if err != nil {
 			return nil, err
 		}
-		if file == "" || !want(s, file, line) || have[mark{s.rec, file, line}] {
+		if file == "" || !want(s, file, line) || have[mark{s.spot.Rec, file, line}] {
 			continue
 		}
-		start, err := u.bodySite(s.rec, SiteLine, file, line)
+		start, err := u.bodySite(s.spot.Rec, SiteLine, file, line)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +132,7 @@ func (u *unit) linesOf(bodies []*Site, want func(*Site, string, int) bool) ([]*S
 // enclosing bodies, that call them. accept selects them by body and line; lines in have
 // are left out.
 func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string, line int) bool) ([]*Site, error) {
-	if u.code.RowsOfCalls() {
+	if u.Body.RowsOfCalls() {
 		return nil, nil
 	}
 	var out []*Site
@@ -171,10 +172,10 @@ func (u *unit) callSites(have map[mark]bool, accept func(rec int32, file string,
 		if err != nil {
 			return nil, err
 		}
-		if !ok || !u.img.executable(addr) {
+		if !ok || !u.img.r.Executable(addr) {
 			continue
 		}
-		s, err := u.lineSite(r.Parent, file, line, place{addr, pcs.EntryView})
+		s, err := u.lineSite(r.Parent, file, line, resolve.Place{Addr: addr, View: pcs.EntryView})
 		if err != nil {
 			return nil, err
 		}
@@ -206,10 +207,10 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 		err := u.EachCodeRow(t, func(r *dw.Row) {
 			matched = matched || r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && m.Match(u.File(uint64(r.File)), int(r.Line))
 		})
-		if err != nil || !matched && u.code.RowsOfCalls() {
+		if err != nil || !matched && u.Body.RowsOfCalls() {
 			return err
 		}
-		if err := w.Open(u.Unit); err != nil {
+		if err := w.Open(u.Unit.Unit); err != nil {
 			return err
 		}
 		rows, err := u.Rows()
@@ -229,7 +230,7 @@ func (img *Image) FileLineSites(ctx context.Context, m LineMatcher) ([]*Site, er
 		}
 		have := make(map[mark]bool)
 		for _, s := range sites {
-			have[mark{s.rec, s.File, s.Line}] = true
+			have[mark{s.spot.Rec, s.File, s.Line}] = true
 		}
 		calls, err := u.callSites(have, func(_ int32, file string, line int) bool { return m.Match(file, line) })
 		mu.Lock()
@@ -252,7 +253,7 @@ func (img *Image) declaredSites(ctx context.Context, m LineMatcher) ([]*Site, er
 	var mu sync.Mutex
 	var found []*Site
 	err := img.eachTable(ctx, m, func(w *index.Scanner, u *unit, _ *dw.LineTable, _ []bool) error {
-		if err := w.Open(u.Unit); err != nil {
+		if err := w.Open(u.Unit.Unit); err != nil {
 			return err
 		}
 		known := make(map[int32]holder)
@@ -294,7 +295,7 @@ func (img *Image) FileLines(ctx context.Context, m LineMatcher) (map[string][]in
 	err := img.eachTable(ctx, m, func(_ *index.Scanner, u *unit, t *dw.LineTable, files []bool) error {
 		lines := make(map[uint32]map[int]struct{})
 		err := u.EachCodeRow(t, func(r *dw.Row) {
-			if r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && u.img.executable(r.Addr) {
+			if r.Stmt && !r.End && uint64(r.File) < uint64(len(files)) && files[r.File] && u.img.r.Executable(r.Addr) {
 				if lines[r.File] == nil {
 					lines[r.File] = make(map[int]struct{})
 				}
@@ -363,8 +364,8 @@ func (img *Image) eachTable(ctx context.Context, m LineMatcher, f func(w *index.
 		known map[index.NameRef]bool
 	}
 	workers := make([]memory, runtime.GOMAXPROCS(0))
-	units := img.index.AllUnits()
-	err := img.index.Parallel(len(units), func(w *index.Scanner, i int) error {
+	units := img.r.Index.AllUnits()
+	err := img.r.Index.Parallel(len(units), func(w *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -158,7 +158,7 @@ func TestEarly(t *testing.T) {
 		if s.Kind != SiteEntry {
 			continue
 		}
-		for addr := s.fun.start; addr <= s.Addr; addr += s.Addr - s.fun.start {
+		for addr := s.spot.Start(); addr <= s.Addr; addr += s.Addr - s.spot.Start() {
 			at, err := img.SiteAt(t.Context(), addr)
 			if err != nil {
 				t.Fatal(err)

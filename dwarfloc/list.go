@@ -65,7 +65,7 @@ func (img dwarfImage) list(ctx context.Context, m Matcher, keep func(s *Site) (b
 		}
 		u := s.u
 		all[worker] = append(all[worker], found{
-			listed: listed{int32(u.Number), s.rec}, kind: s.Kind, ref: u.NameRefOf(&u.Recs[s.rec]), addr: s.Addr, view: s.View,
+			listed: listed{int32(u.Number), s.spot.Rec}, kind: s.Kind, ref: u.NameRefOf(&u.Recs[s.spot.Rec]), addr: s.Addr, view: s.View,
 		})
 		return nil
 	})
@@ -97,7 +97,7 @@ func (img *Image) rank(sites []found) {
 	names := make(map[index.NameRef]string)
 	for i := range sites {
 		if _, known := names[sites[i].ref]; !known {
-			names[sites[i].ref] = img.index.NameOf(sites[i].ref)
+			names[sites[i].ref] = img.r.Index.NameOf(sites[i].ref)
 		}
 	}
 	sorted := make([]string, 0, len(names))
@@ -185,7 +185,7 @@ func (l *dwarfList) eachUnit(ctx context.Context, from, to int, f func(w *index.
 		units = append(units, order[first:i])
 	}
 	workers := make([]worker, runtime.GOMAXPROCS(0))
-	err := img.index.Parallel(len(units), func(w *index.Scanner, i int) error {
+	err := img.r.Index.Parallel(len(units), func(w *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -199,7 +199,7 @@ func (l *dwarfList) eachUnit(ctx context.Context, from, to int, f func(w *index.
 
 // eachOf is Each for sites of one unit.
 func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32, ways bool, f func(worker, i int, s *Site, w *body.Ways) error) error {
-	if err := w.Open(u.Unit); err != nil {
+	if err := w.Open(u.Unit.Unit); err != nil {
 		return err
 	}
 	if ways && l.ways[u.Number] == nil {
@@ -210,7 +210,6 @@ func (l *dwarfList) eachOf(w *index.Scanner, own *worker, u *unit, sites []int32
 	known := packedWays{bin.Reader{D: l.ways[u.Number]}}
 	next := l.from[u.Number] // whose ways are next
 	s := &own.site
-	s.funOf = -1
 	for _, i := range sites {
 		ok, err := u.site(l.at[i].rec, s)
 		if err != nil {
@@ -247,8 +246,8 @@ func (l *dwarfList) findWays(u *unit) error {
 		var ways body.Ways
 		if u.Recs[at.rec].Flags&index.Inlined != 0 {
 			var err error
-			if top := u.code.Outermost(at.rec); c == nil || c.Top != top {
-				if c, err = u.code.Code(top); err != nil {
+			if top := u.Body.Outermost(at.rec); c == nil || c.Top != top {
+				if c, err = u.Body.Code(top); err != nil {
 					return err
 				}
 			}

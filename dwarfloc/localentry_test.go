@@ -19,25 +19,25 @@ func TestInsideLocalEntry(t *testing.T) {
 			continue
 		}
 		local++
-		if s.here().addr != s.fun.start || s.Addr != s.fun.start+8 {
-			t.Errorf("%s: at %#x, resolved at %#x", s, s.Addr, s.here().addr)
+		if s.here().Addr != s.spot.Start() || s.Addr != s.spot.Start()+8 {
+			t.Errorf("%s: at %#x, resolved at %#x", s, s.Addr, s.here().Addr)
 		}
 		for _, off := range []uint64{0, 8, 12, 16} {
 			at, ok, err := s.atOffset(off)
 			if err != nil || !ok {
 				continue
 			}
-			same, err := img.SiteAt(context.Background(), s.fun.start+off)
+			same, err := img.SiteAt(context.Background(), s.spot.Start()+off)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, x := range []*Site{at, same} {
-				want := s.fun.start + off
+				want := s.spot.Start() + off
 				if off == 8 {
-					want = s.fun.start
+					want = s.spot.Start()
 				}
-				if x.Addr != s.fun.start+off || x.LocalEntry != (off == 8 && !x.inside) || !x.inside && x.here().addr != want {
-					t.Errorf("%s+%#x: at %#x, resolved at %#x", s, off, x.Addr, x.here().addr)
+				if x.Addr != s.spot.Start()+off || x.LocalEntry != (off == 8 && !x.inside) || !x.inside && x.here().Addr != want {
+					t.Errorf("%s+%#x: at %#x, resolved at %#x", s, off, x.Addr, x.here().Addr)
 				}
 			}
 		}
@@ -47,7 +47,7 @@ func TestInsideLocalEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range lines {
-		if at := s.here().addr; s.LocalEntry && at != s.Addr-8 || !s.LocalEntry && at != s.Addr {
+		if at := s.here().Addr; s.LocalEntry && at != s.Addr-8 || !s.LocalEntry && at != s.Addr {
 			t.Errorf("%s: at %#x, resolved at %#x", s, s.Addr, at)
 		}
 	}

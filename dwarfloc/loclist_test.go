@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 )
@@ -29,21 +30,21 @@ func listImage(t testing.TB, version int, d []byte) *unit {
 
 // chosenText prints what a list has for an address (relative to the text) and view.
 func chosenText(u *unit, list, views dw.Value, addr, view uint64) string {
-	c, err := u.choose(list, views, place{dwarftest.TextAddr + addr, view}, false)
+	c, err := u.Choose(list, views, resolve.Place{Addr: dwarftest.TextAddr + addr, View: view}, false)
 	if err != nil {
 		return err.Error()
 	}
-	if c.rule == rule.None {
-		return fmt.Sprintf("none, others %v", c.others)
+	if c.Rule == rule.None {
+		return fmt.Sprintf("none, others %v", c.Others)
 	}
-	site := &Site{Image: u.img, u: u, Addr: dwarftest.TextAddr + addr}
+	at := &resolve.Spot{U: u.Unit, At: resolve.Place{Addr: dwarftest.TextAddr + addr}}
 	var l loc.Location
-	r, err := site.evaluator().locate(c.expr, c.sec, c.off, &l)
+	r, err := at.Evaluator().Locate(c.Expr, c.Sec, c.Off, &l)
 	dwarftest.Must(err)
 	if r.Code != reasons.None {
 		return r.String()
 	}
-	return c.rule.String() + " " + l.Text(u.img.Arch())
+	return c.Rule.String() + " " + l.Text(u.img.Arch())
 }
 
 func TestLocationLists(t *testing.T) {
@@ -134,8 +135,8 @@ func TestLocationLists(t *testing.T) {
 		first bool
 		want  loc.Rule
 	}{{4, true, rule.First}, {4, false, rule.Address}, {5, true, rule.Address}} {
-		if got, err := first.choose(off(0), dw.Value{}, place{dwarftest.TextAddr + c.addr, 0}, c.first); err != nil || got.rule != c.want {
-			t.Errorf("at +%#x, first %v: %v, %v, want %v", c.addr, c.first, got.rule, err, c.want)
+		if got, err := first.Choose(off(0), dw.Value{}, resolve.Place{Addr: dwarftest.TextAddr + c.addr}, c.first); err != nil || got.Rule != c.want {
+			t.Errorf("at +%#x, first %v: %v, %v, want %v", c.addr, c.first, got.Rule, err, c.want)
 		}
 	}
 	u := listImage(t, 5, nil)

@@ -1,11 +1,11 @@
 package dwarfloc
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -26,7 +26,7 @@ func (s *Site) Lookup(name string) (*Variable, error) {
 }
 
 func (debugInfo) lookup(s *Site, name string) (*Variable, error) {
-	if s.returning && s.u.code.IsGo() {
+	if s.returning && s.u.Body.IsGo() {
 		if v, found, err := s.goResult(name); found || err != nil {
 			return v, err
 		}
@@ -40,10 +40,10 @@ type visible struct {
 	site *Site
 	many bool // many names are looked up
 
-	ev       *evaluator // nil before the first lookup
-	here     scope
-	declared scope // by the function; empty until it is needed, and if the site's own entry is all there is
-	isRead   bool  // declared
+	ev       *resolve.Evaluator // nil before the first lookup
+	here     resolve.Scope
+	declared resolve.Scope // by the function; empty until it is needed, and if the site's own entry is all there is
+	isRead   bool          // declared
 }
 
 func (at *visible) read() error {
@@ -55,10 +55,10 @@ func (at *visible) read() error {
 	if err != nil {
 		return err
 	}
-	if err := at.scope(&at.here, e, placedBlocks); err != nil {
+	if err := at.scope(&at.here, e, resolve.PlacedBlocks); err != nil {
 		return err
 	}
-	at.ev = s.evaluator()
+	at.ev = s.at().Evaluator()
 	return nil
 }
 
@@ -66,20 +66,20 @@ func (at *visible) readDeclared() error {
 	if at.isRead {
 		return nil
 	}
-	abs, ok, err := at.site.abstract()
+	abs, ok, err := at.site.spot.Abstract()
 	if ok && err == nil {
-		err = at.scope(&at.declared, abs, allBlocks)
+		err = at.scope(&at.declared, abs, resolve.AllBlocks)
 	}
 	at.isRead = err == nil
 	return err
 }
 
 // scope reads the variables below an entry.
-func (at *visible) scope(sc *scope, e dw.Entry, b blocks) error {
-	if err := sc.read(at.site, e, b, 0, true); err != nil || !at.many {
+func (at *visible) scope(sc *resolve.Scope, e dw.Entry, b resolve.Blocks) error {
+	if err := sc.Read(at.site.at(), e, b, 0, true); err != nil || !at.many {
 		return err
 	}
-	return sc.index()
+	return sc.Index()
 }
 
 func (at *visible) lookup(name string) (*Variable, error) {
@@ -88,27 +88,27 @@ func (at *visible) lookup(name string) (*Variable, error) {
 		return nil, err
 	}
 	ev := at.ev
-	best, elsewhere, err := at.here.find(name)
+	best, elsewhere, err := at.here.Find(name)
 	if err != nil {
 		return nil, err
 	}
 	if best != nil {
-		return s.variable(&best.varEntry, ev)
+		return s.variable(&best.Var, ev)
 	}
 	if err := at.readDeclared(); err != nil {
 		return nil, err
 	}
 	// Variables that the function declares, but the site's own entry leaves out, were optimized away
 	// here.
-	best, inBlock, err := at.declared.find(name)
+	best, inBlock, err := at.declared.Find(name)
 	if err != nil {
 		return nil, err
 	}
 	if best != nil {
-		if best.constant.Form == 0 && !best.static() {
-			best.location = dw.Value{}
+		if best.Constant.Form == 0 && !best.Static() {
+			best.Location = dw.Value{}
 		}
-		return s.variable(&best.varEntry, ev)
+		return s.variable(&best.Var, ev)
 	}
 	elsewhere = elsewhere || inBlock
 	x, err := s.u.global(name)
@@ -121,7 +121,7 @@ func (at *visible) lookup(name string) (*Variable, error) {
 		v, err := s.variable(&y, ev)
 		if v != nil {
 			v.Role = RoleGlobal
-			if v.Reason == (loc.Reason{Code: reasons.OptimizedOut}) && y.decl {
+			if v.Reason == (loc.Reason{Code: reasons.OptimizedOut}) && y.Decl {
 				v.Reason.Detail = "it is declared, and no unit of the image defines it"
 			}
 		}
@@ -138,25 +138,18 @@ func (s *Site) names() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	abs, ok, err := s.abstract()
+	abs, ok, err := s.spot.Abstract()
 	if err != nil {
 		return nil, err
 	}
 	if ok {
 		e = abs
 	}
-	var sc scope
-	if err := sc.read(s, e, allBlocks, 0, true); err != nil {
+	var sc resolve.Scope
+	if err := sc.Read(s.at(), e, resolve.AllBlocks, 0, true); err != nil {
 		return nil, err
 	}
-	names := make([]string, len(sc.vars))
-	for i := range sc.vars {
-		if names[i], err = sc.vars[i].text(); err != nil {
-			return nil, err
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return sc.Names()
 }
 
 // Variables returns the parameters and locals in scope at the site, sorted by name,

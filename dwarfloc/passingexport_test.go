@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/exprtest"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
@@ -40,7 +41,7 @@ func ComparePassing(t *testing.T, path string, functions int) {
 			}
 			continue
 		}
-		if s.Kind != SiteEntry || s.here().addr != s.fun.start {
+		if s.Kind != SiteEntry || s.here().Addr != s.spot.Start() {
 			counts["entry after a prologue"]++
 			continue
 		}
@@ -48,48 +49,48 @@ func ComparePassing(t *testing.T, path string, functions int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ev := s.evaluator()
+		ev := s.at().Evaluator()
 		stackPointer := loc.Location{Kind: loc.KindRegister, Expr: abi.Register(img.Arch().SP, 0)}
 		unknown := false
-		if err := img.eachParam(e, func(x *varEntry) (bool, error) {
-			if err := x.complete(); err != nil {
+		if err := img.r.EachParam(e, func(x *resolve.Var) (bool, error) {
+			if err := x.Complete(); err != nil {
 				return false, err
 			}
-			v := Variable{Site: s}
-			if v.Type, err = x.u.typeOf(x.typ); err != nil {
+			var v resolve.Answer
+			if v.Type, err = x.U.TypeOf(x.Type); err != nil {
 				return false, err
 			}
-			var c chosen
-			if err := s.fromDWARF(&v, x, ev, &c); err != nil {
+			var c resolve.Chosen
+			if err := ev.FromDWARF(&v, x, &c); err != nil {
 				return false, err
 			}
-			l, r, k, err := ev.convention(x)
+			l, r, k, err := ev.Convention(x)
 			if err != nil {
 				return false, err
 			}
-			if k == signatureChanged {
+			if k == resolve.SignatureChanged {
 				unknown = true
 			}
 			verdict := verdictOf(img, &v, &l, r, unknown)
 			later := ""
-			switch variadic, err := isVariadic(e); {
+			switch variadic, err := resolve.IsVariadic(e); {
 			case err != nil:
 				t.Fatal(err)
-			case v.Loc.Rule == rule.Whole && s.setFirst(&v.Loc):
+			case v.Loc.Rule == rule.Whole && s.at().SetFirst(&v.Loc):
 				later = "not compared: in a register that the function sets first"
-			case variadic && v.Loc.Kind == loc.KindPieces && sameRegister(&v.Loc, &stackPointer):
+			case variadic && v.Loc.Kind == loc.KindPieces && resolve.SameRegister(&v.Loc, &stackPointer):
 				later = "not compared: on the stack as it is later" // clang
 			}
 			if strings.HasPrefix(verdict, "differ") && later != "" {
 				// The answer is then the convention's.
 				verdict = later
-				if got, err := s.Lookup(x.u.Text(x.name)); err != nil || got.Loc.Rule != rule.ABI || !equalLocation(&got.Loc, &l) {
+				if got, err := s.Lookup(x.U.Text(x.Name)); err != nil || got.Loc.Rule != rule.ABI || !resolve.EqualLocation(&got.Loc, &l) {
 					verdict = "differ: and that is the answer"
 				}
 			}
 			counts[verdict]++
 			if strings.HasPrefix(verdict, "differ") {
-				t.Errorf("%s %s %v: the convention's %s %v, DWARF's %s %v", s.Function, x.u.Text(x.name), v.Type, l.Text(img.Arch()), r, v.Loc.Text(img.Arch()), v.Reason)
+				t.Errorf("%s %s %v: the convention's %s %v, DWARF's %s %v", s.Function, x.U.Text(x.Name), v.Type, l.Text(img.Arch()), r, v.Loc.Text(img.Arch()), v.Reason)
 			}
 			return true, nil
 		}); err != nil {
@@ -152,7 +153,7 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict = verdictOf(s.Image, v, &l, r, false)
+	verdict = verdictOf(s.Image, &resolve.Answer{Type: v.Type, Loc: v.Loc, Reason: v.Reason, Raw: v.raw}, &l, r, false)
 	if verdict == "differ" && late > 0 {
 		verdict = "not compared: the variable may have been moved"
 	}
@@ -160,7 +161,7 @@ func compareResult(t *testing.T, s *Site) (verdict, text string) {
 }
 
 // verdictOf compares what the convention and the debug information say about one parameter.
-func verdictOf(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown bool) string {
+func verdictOf(img *Image, v *resolve.Answer, l *loc.Location, r loc.Reason, unknown bool) string {
 	switch {
 	case unknown:
 		return "not known"
@@ -179,11 +180,11 @@ func verdictOf(img *Image, v *Variable, l *loc.Location, r loc.Reason, unknown b
 		return "equal"
 	case equal:
 		return "not compared: DWARF has nothing that is used"
-	case v.Loc.Rule != rule.View && v.Reason.Code == reasons.MissingPiece && v.raw.u.code.GNU():
+	case v.Loc.Rule != rule.View && v.Reason.Code == reasons.MissingPiece && v.Raw.U.Body.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
-	case img.File.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && equalExpr(p.Loc.Expr, l.Expr) }):
+	case img.File.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && resolve.EqualExpr(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning
-	case l.Kind == loc.KindMemory && l.Expr.Op == ops.Deref && v.Loc.Kind == loc.KindMemory && equalExpr(l.Expr.A, v.Loc.Expr):
+	case l.Kind == loc.KindMemory && l.Expr.Op == ops.Deref && v.Loc.Kind == loc.KindMemory && resolve.EqualExpr(l.Expr.A, v.Loc.Expr):
 		return "equal, by address, of which DWARF has the slot" // clang
 	case atHome(img, l, &v.Loc):
 		return "equal, by the slot that the caller has for it" // GCC stores it there later
@@ -222,7 +223,7 @@ func atHome(img *Image, l, at *loc.Location) bool {
 		return false
 	}
 	slot := slices.Index(a.Args, uint16(l.Expr.K)) - len(a.Args)
-	return equalExpr(at.Expr, abi.Register(a.SP, uint64(a.StackArgs+slot*a.WordSize)))
+	return resolve.EqualExpr(at.Expr, abi.Register(a.SP, uint64(a.StackArgs+slot*a.WordSize)))
 }
 
 // equalPlaces reports whether two locations give a value of a type the same bytes, as far as both say what they are. Constants, which

@@ -10,7 +10,7 @@ func (s *Site) pointee(target uint64) (v *Variable, err error) {
 }
 
 func (debugInfo) pointee(s *Site, target uint64) (*Variable, error) {
-	u := s.u.img.d.UnitAt(target)
+	u := s.u.img.r.Data.UnitAt(target)
 	if u == nil {
 		return nil, s.u.Data.Errorf(".debug_info", target, "an implicit pointer's object is outside any unit")
 	}
@@ -24,10 +24,10 @@ func (debugInfo) pointee(s *Site, target uint64) (*Variable, error) {
 	if e.IsEnd() {
 		return nil, s.u.Data.Errorf(".debug_info", target, "an implicit pointer names the end of a list of entries")
 	}
-	x, err := s.u.img.of(u).readVar(e)
+	x, err := s.u.img.of(u).ReadVar(e)
 	if err != nil {
 		return nil, err
 	}
-	x.pointee = true
-	return s.variable(&x, s.evaluator())
+	x.Pointee = true
+	return s.variable(&x, s.at().Evaluator())
 }

@@ -15,7 +15,7 @@ import (
 // languages, and so kernels, have only the first.
 
 // qualifies reports whether the unit's functions have qualified names.
-func (u *unit) qualifies() bool { return qualify.Has(u.Unit.Unit) }
+func (u *unit) qualifies() bool { return qualify.Has(u.Unit.Unit.Unit) }
 
 // QualifiedName returns the name of the site's function as people write it: in C++ and Rust with its
 // namespaces and classes, without parameters. Elsewhere it is Function.
@@ -33,7 +33,7 @@ func (debugInfo) qualifiedName(s *Site) (string, error) {
 	}
 	err := s.u.img.guard(func() error {
 		if name == "" {
-			name = s.u.img.index.NameOf(s.u.NameRefOf(&s.u.Recs[s.rec]))
+			name = s.u.img.r.Index.NameOf(s.u.NameRefOf(&s.u.Recs[s.spot.Rec]))
 		}
 		if !s.u.qualifies() {
 			return nil
@@ -137,7 +137,7 @@ func (img dwarfImage) qualifiedNames(ctx context.Context) ([]string, error) {
 	}
 	seen := make(map[key]struct{})
 	err = img.by.eachSite(ctx, nil, func(_ int, s *Site) error {
-		if root := s.u.Recs[s.rec].Root; root >= 0 {
+		if root := s.u.Recs[s.spot.Rec].Root; root >= 0 {
 			mu.Lock()
 			_, known := seen[key{s.u, root}]
 			seen[key{s.u, root}] = struct{}{}

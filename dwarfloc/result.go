@@ -7,9 +7,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/abi"
 	"github.com/bpfprologue/bpfprologue/internal/answers"
-	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -27,7 +26,7 @@ func (s *Site) result() (v *Variable, err error) {
 }
 
 func (debugInfo) result(s *Site) (*Variable, error) {
-	if s.u.code.IsGo() {
+	if s.u.Body.IsGo() {
 		if v, found, err := s.goResult(""); found || err != nil {
 			return v, err
 		}
@@ -37,7 +36,7 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.u.resultType(e)
+	t, err := s.u.ResultType(e)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +58,11 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: answers.ResultOfInlined}
 		return v, nil
 	}
-	nocall, external, err := s.u.callable(e)
+	nocall, external, err := s.u.Callable(e)
 	if err != nil {
 		return nil, err
 	}
-	if c := s.clone(); c != "" || nocall {
+	if c := s.spot.Clone(); c != "" || nocall {
 		detail := "the compiler changed how the function is called"
 		if c != "" {
 			detail = "a clone (" + strings.Trim(c, ".") + ") may have lost its result"
@@ -71,7 +70,7 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: detail}
 		return v, nil
 	}
-	if !external && !s.resultUsed() {
+	if !external && !s.at().ResultUsed() {
 		v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: "no caller uses the result, and the compiler may have removed it"}
 		return v, nil
 	}
@@ -79,7 +78,7 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		return nil, err
 	}
 	if v.Reason.Code == reasons.VectorRegister && abi.Of(s.u.img.Arch()).VariadicWords {
-		variadic, err := isVariadic(e)
+		variadic, err := resolve.IsVariadic(e)
 		if err != nil {
 			return nil, err
 		}
@@ -88,19 +87,4 @@ func (debugInfo) result(s *Site) (*Variable, error) {
 		}
 	}
 	return v, nil
-}
-
-// resultType returns the type of a function's result, from its own entry or its
-// origin's.
-func (u *unit) resultType(e dw.Entry) (*types.Type, error) {
-	var typ dw.Value
-	last, err := index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
-		if a == dw.AttrType {
-			typ = v
-		}
-	}, func() bool { return typ.Form == 0 })
-	if err != nil {
-		return nil, err
-	}
-	return u.img.of(last.Unit).typeOf(typ)
 }

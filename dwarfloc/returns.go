@@ -27,12 +27,12 @@ func (s *Site) returns(force bool) (at []*Site, moved bool, err error) {
 func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error) {
 	img := s.u.img
 	err = img.guard(func() error {
-		kernel, err := img.code.IsKernel()
+		kernel, err := img.r.Code.IsKernel()
 		if err != nil || kernel {
 			return err
 		}
 		moved = true
-		if s.u.code.IsGo() {
+		if s.u.Body.IsGo() {
 			at, err = s.goReturns()
 			return err
 		}
@@ -73,7 +73,7 @@ func (u *unit) unwinds() bool {
 
 // leaves returns the sites at which a function is left.
 func (s *Site) leaves() (out []*Site, err error) {
-	c, err := s.u.code.Code(s.rec)
+	c, err := s.u.Body.Code(s.spot.Rec)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Site) returnAt(addr uint64) (*Site, error) {
 		return nil, err
 	}
 	at.Kind, at.Addr, at.View, at.AfterPrologue = SiteInstruction, addr, 0, false
-	at.body, at.returning = s.fun.start, true
+	at.body, at.returning = s.spot.Start(), true
 	at.locateSymbol(s.Function)
 	return at, nil
 }

@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-delve/delve/pkg/dwarf/op"
-
 	"github.com/bpfprologue/bpfprologue/internal/dw"
-	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/index"
-	"github.com/bpfprologue/bpfprologue/internal/rule"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // SiteKind says what a Site marks: a function entry, an inlined instance, a source line or
@@ -92,15 +89,12 @@ type Site struct {
 	by siteSource // what answers; nil in a site that was not found in an image
 
 	u         *unit
-	rec       int32
+	spot      resolve.Spot // where its body begins
 	described bool
 	reused    bool       // EachSite will reuse it
 	resolvers *resolvers // EachSite's, for this worker, or nil
-	pcs       dw.PCs
-	origin    dw.Value // DW_AT_abstract_origin
-	callFile  uint64
 
-	state place // where the site's state is known, if that is not its address: see here
+	state resolve.Place // where the site's state is known, if that is not its address: see here
 
 	before []uint64 // see Before
 
@@ -110,9 +104,6 @@ type Site struct {
 
 	returning bool // a return instruction: see Returns
 	jumps     bool // it is a jump to another function, which returns in its place
-
-	fun   function // the out-of-line function; for inlined sites see Site.function
-	funOf int32    // fun's record
 }
 
 // Way is a place where a run of a body begins or ends.
@@ -133,13 +124,6 @@ type Caller struct {
 	Qualified string
 	CallFile  string
 	CallLine  int
-}
-
-// function is what an evaluation needs to know about the out-of-line function that
-// contains a site's code.
-type function struct {
-	start uint64   // link-time address of its first instruction
-	frame dw.Value // DW_AT_frame_base
 }
 
 // Inlined reports whether the site is the start of an inlined instance, or inside
@@ -193,16 +177,16 @@ func (s *Site) atOffset(off uint64) (at *Site, ok bool, err error) {
 
 func (debugInfo) at(s *Site, off uint64) (at *Site, ok bool, err error) {
 	err = s.u.img.guard(func() error {
-		addr := s.fun.start + off
-		ranges, err := s.u.Extent(&s.pcs)
-		if err != nil || !dw.Covers(ranges, addr) || addr < s.fun.start {
+		addr := s.spot.Start() + off
+		ranges, err := s.u.Extent(&s.spot.PCs)
+		if err != nil || !dw.Covers(ranges, addr) || addr < s.spot.Start() {
 			return err
 		}
 		if at, err = s.keptCopy(); err != nil {
 			return err
 		}
 		ok = true
-		at.moveTo(place{addr, 0})
+		at.moveTo(resolve.Place{Addr: addr, View: 0})
 		at.early = s.AfterPrologue && addr < s.Addr
 		at.locateSymbol(s.Function)
 		return nil
@@ -223,110 +207,53 @@ func (debugInfo) locate(s *Site, want string) {
 }
 
 // site reads a record's site into s, which may hold another site in the same unit. ok is
-// false for code that is not in the image: linkers drop functions but not their debug
-// information.
+// false for code that is not in the image.
 func (u *unit) site(i int32, s *Site) (ok bool, err error) {
-	rec := &u.Recs[i]
 	// A literal would be built on the stack and copied: a Site is large.
-	fun, funOf := s.fun, s.funOf
 	*s = Site{}
-	s.reused, s.by, s.u, s.rec, s.Image, s.fun, s.funOf = true, debugInfo{}, u, i, u.img, fun, funOf
-	s.DIE = u.Off + uint64(rec.Off)
-	if rec.Flags&index.Inlined != 0 {
+	s.reused, s.by, s.u, s.Image = true, debugInfo{}, u, u.img
+	ok, err = u.Read(i, &s.spot)
+	s.DIE, s.CallLine = u.Off+uint64(u.Recs[i].Off), s.spot.CallLine
+	if err != nil || !ok {
+		return false, err
+	}
+	if s.spot.Inlined {
 		s.Kind = SiteInline
 	}
-	e, err := u.Entry(s.DIE)
-	if err != nil {
-		return false, err
-	}
-	var frame dw.Value
-	b := e.Data()
-	for _, at := range e.Specs() {
-		v := u.ReadAttr(&b, at)
-		if b.Bad {
-			return false, u.DamagedAttr(e.Off, at)
-		}
-		switch at.Name {
-		case dw.AttrCallFile:
-			s.callFile = v.U
-		case dw.AttrCallLine:
-			s.CallLine = int(v.U)
-		case dw.AttrFrameBase:
-			frame = v
-		case dw.AttrAbstractOrigin:
-			s.origin = v
-		default:
-			s.pcs.Take(at.Name, v)
-		}
-	}
-	addr, ok, err := u.Start(&s.pcs)
-	if err != nil || !ok || !u.img.executable(addr) {
-		return false, err
-	}
-	s.Addr, s.View = addr, s.pcs.EntryView
-	if s.Kind == SiteEntry {
-		s.fun, s.funOf = function{start: addr, frame: frame}, i
-		err = s.passPrologue(e)
-	}
+	s.Addr, s.View, s.AfterPrologue = s.spot.Addr, s.spot.At.View, s.spot.AfterPrologue
 	if local, ok := u.img.File.LocalEntry(s.Addr); ok {
-		s.state = place{s.Addr, s.View}
+		s.state = s.spot.At
 		s.Addr, s.LocalEntry = local, true
 	}
-	return true, err
+	return true, nil
 }
 
 // moveTo makes it a site of another instruction of its body.
-func (s *Site) moveTo(p place) {
-	if s.LocalEntry && p.addr != s.Addr {
-		s.state, s.LocalEntry = place{}, false
+func (s *Site) moveTo(p resolve.Place) {
+	if s.LocalEntry && p.Addr != s.Addr {
+		s.state, s.LocalEntry = resolve.Place{}, false
 	}
-	s.Addr, s.View, s.AfterPrologue = p.addr, p.view, false
+	s.Addr, s.View, s.AfterPrologue = p.Addr, p.View, false
 }
 
 // here returns the address and view at which variables are resolved: the site's, or where the
 // jump at the site's address leads.
-func (s *Site) here() place {
-	if s.state != (place{}) {
+func (s *Site) here() resolve.Place {
+	if s.state != (resolve.Place{}) {
 		return s.state
 	}
-	return place{s.Addr, s.View}
+	return resolve.Place{Addr: s.Addr, View: s.View}
 }
 
-// function returns the out-of-line function that contains the site's code. A site that
-// EachSite reuses caches it for the following sites. Other sites may be used by several
-// goroutines, and have it set from the start.
-func (s *Site) function() (*function, error) {
-	if !s.Inlined() {
-		return &s.fun, nil
-	}
-	u := s.u
-	top := u.code.Outermost(s.rec)
-	if s.funOf == top {
-		return &s.fun, nil
-	}
-	e, err := u.Entry(u.Off + uint64(u.Recs[top].Off))
-	if err != nil {
-		return nil, err
-	}
-	var fun function
-	var pcs dw.PCs
-	err = e.Attrs(func(a dw.Attr, v dw.Value) {
-		if a == dw.AttrFrameBase {
-			fun.frame = v
-			return
-		}
-		pcs.Take(a, v)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if fun.start, _, err = u.Start(&pcs); err != nil {
-		return nil, err
-	}
-	if s.reused {
-		s.fun, s.funOf = fun, top
-	}
-	return &fun, nil
+// at returns the spot at which the site's variables are resolved.
+func (s *Site) at() *resolve.Spot {
+	at := s.spot
+	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
+	return &at
+}
+
+var spotKinds = [...]resolve.Kind{
+	SiteEntry: resolve.Entry, SiteInline: resolve.Inline, SiteLine: resolve.Line, SiteInstruction: resolve.Inside, SiteExit: resolve.Inside,
 }
 
 // describe sets the fields that EachSite leaves empty: names, callers, symbol and
@@ -337,9 +264,9 @@ func (debugInfo) describe(s *Site) error {
 	}
 	return s.u.img.guard(func() error {
 		u := s.u
-		s.Function = u.img.index.NameOf(u.NameRefOf(&u.Recs[s.rec]))
+		s.Function = u.img.r.Index.NameOf(u.NameRefOf(&u.Recs[s.spot.Rec]))
 		if s.Inlined() {
-			s.CallFile = u.File(s.callFile)
+			s.CallFile = u.File(s.spot.CallFile)
 			if err := s.readCallers(); err != nil {
 				return err
 			}
@@ -372,7 +299,7 @@ func (s *Site) Ranges() ([][2]uint64, error) {
 func (debugInfo) ranges(s *Site) ([][2]uint64, error) {
 	var out [][2]uint64
 	err := s.u.img.guard(func() error {
-		ranges, err := s.u.Extent(&s.pcs)
+		ranges, err := s.u.Extent(&s.spot.PCs)
 		for _, r := range ranges {
 			out = append(out, [2]uint64{r.Lo, r.Hi})
 		}
@@ -393,13 +320,8 @@ func (s *Site) keptCopy() (*Site, error) {
 	return &c, c.by.describe(&c)
 }
 
-func (debugInfo) keep(s *Site) { _, _ = s.function() } // if it fails, the next call will return the error
-
 // keep makes a site safe for several goroutines: nothing in it changes any more.
-func (s *Site) keep() {
-	s.by.keep(s)
-	s.reused, s.resolvers = false, nil
-}
+func (s *Site) keep() { s.reused, s.resolvers = false, nil }
 
 // chain is the callers of the instances that a record encloses. Those of a deep chain can be many:
 // instances beside each other share them.
@@ -410,7 +332,7 @@ type chain struct {
 
 // readCallers sets Callers from the records that enclose an inlined instance.
 func (s *Site) readCallers() error {
-	u, parent := s.u, s.u.Recs[s.rec].Parent
+	u, parent := s.u, s.u.Recs[s.spot.Rec].Parent
 	if last := u.chain.Load(); last != nil && last.parent == parent {
 		s.Callers = last.callers
 		return nil
@@ -426,9 +348,9 @@ func (s *Site) readCallers() error {
 
 func (s *Site) enclosing() (out []Caller, err error) {
 	u := s.u
-	for p := u.Recs[s.rec].Parent; p >= 0; p = u.Recs[p].Parent {
+	for p := u.Recs[s.spot.Rec].Parent; p >= 0; p = u.Recs[p].Parent {
 		r := &u.Recs[p]
-		c := Caller{Function: u.img.index.NameOf(u.NameRefOf(r))}
+		c := Caller{Function: u.img.r.Index.NameOf(u.NameRefOf(r))}
 		c.Qualified = c.Function
 		if r.Flags&index.Inlined == 0 && !u.qualifies() {
 			return append(out, c), nil
@@ -463,121 +385,4 @@ func (s *Site) enclosing() (out []Caller, err error) {
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-// passPrologue moves the site of a function that was built without optimization to the
-// first address after its prologue, which stores the parameters in their stack slots (one
-// DW_OP_fbreg expression for the whole scope).
-func (s *Site) passPrologue(e dw.Entry) error {
-	u := s.u
-	if u.code.Optimized() {
-		return nil
-	}
-	// GCC says that it did not optimize, and clang does not say whether it optimized.
-	// Optimized parameters have location lists or registers; if all have slots, and there is
-	// one at least, the code is not optimized.
-	slots, others, declared, err := s.slots(e)
-	if err != nil || slots == 0 && others == 0 || !u.code.Unoptimized() && (slots == 0 || others > 0) {
-		return err
-	}
-	ranges, err := u.Extent(&s.pcs)
-	if err != nil {
-		return err
-	}
-	// With -fsanitize=address, GCC copies parameters to other slots after what is elsewhere
-	// the prologue's end. That code has the position of the parameter's declaration.
-	copies := func(r *dw.Row) bool {
-		return r.Column != 0 && slices.Contains(declared, declPosition{r.Line, r.Column})
-	}
-	for _, r := range ranges {
-		if s.Addr < r.Lo || s.Addr >= r.Hi {
-			continue
-		}
-		end, ok, err := u.PrologueEnd(s.Addr, r.Hi, copies)
-		if err != nil {
-			return err
-		}
-		// Where the function begins with a loop, a probe after the prologue would count its turns. At the first instruction the
-		// calling convention says where the parameters are.
-		if ok && u.img.executable(end) && !u.img.code.Repeats(end, r.Hi) {
-			s.Addr, s.AfterPrologue = end, true
-		}
-	}
-	return nil
-}
-
-// declPosition is where a parameter is declared, in the function's source file.
-type declPosition struct{ line, column uint32 }
-
-// slots returns how many parameters of the site's function have slots in its frame, how many
-// are elsewhere, and where all are declared. A parameter that the caller passed on the stack
-// does not count, nor does one whose list does not cover the function's first instruction:
-// rustc describes structures so without optimization.
-func (s *Site) slots(e dw.Entry) (slots, others int, declared []declPosition, err error) {
-	u := s.u
-	err = e.Children(func(c dw.Entry) (bool, error) {
-		if c.Tag() != dw.TagFormalParameter {
-			return true, nil
-		}
-		var at declPosition
-		defer func() { declared = append(declared, at) }()
-		return true, c.Attrs(func(a dw.Attr, v dw.Value) {
-			switch a {
-			case dw.AttrDeclLine:
-				at.line = uint32(v.U)
-			case dw.AttrDeclColumn:
-				at.column = uint32(v.U)
-			}
-			if a != dw.AttrLocation {
-				return
-			}
-			if !v.IsBlock() {
-				c, err := u.choose(v, dw.Value{}, place{s.Addr, 0}, true)
-				if err != nil || c.rule != rule.None {
-					others++ // damage is told where the parameter is asked for
-				}
-				return
-			}
-			inFrame, own := u.inFrame(v, s.fun.frame)
-			switch {
-			case own:
-				slots++
-			case !inFrame, u.code.Unoptimized():
-				// Above the frame GCC has what the caller passed, or, with the convention of
-				// another system, a place where the function stores it.
-				others++
-			}
-		})
-	})
-	return slots, others, declared, err
-}
-
-// inFrame reports whether a location is at a fixed place relative to the frame, and
-// whether that is, or may be, one of the function's own slots: below the canonical
-// frame address, or relative to a register that the prologue sets (clang's frame base
-// is the stack pointer or the frame pointer itself).
-func (u *unit) inFrame(v, frame dw.Value) (yes, own bool) {
-	expr := v.Bytes()
-	if !v.IsBlock() || len(expr) == 0 {
-		return false, false
-	}
-	o, err := eval.Decode(expr, 0, u.encoding())
-	if err != nil {
-		return false, false
-	}
-	switch op.Opcode(o.Code) {
-	case op.DW_OP_fbreg:
-		return true, int64(o.A) < 0 || inRegister(frame)
-	case op.DW_OP_breg6:
-		return true, int64(o.A) < 0
-	case op.DW_OP_breg0 + op.Opcode(u.img.Arch().SP):
-		return true, true // GCC, if a function needs a frame pointer only for variable arguments
-	}
-	return false, false
-}
-
-// inRegister reports whether an expression is a register: DW_OP_reg7.
-func inRegister(v dw.Value) bool {
-	expr := v.Bytes()
-	return v.IsBlock() && len(expr) == 1 && expr[0] >= uint8(op.DW_OP_reg0) && expr[0] <= uint8(op.DW_OP_reg31)
 }

@@ -35,7 +35,6 @@ type imageSource interface {
 // siteSource answers about sites: debugInfo, or an answeredSite.
 type siteSource interface {
 	describe(s *Site) error
-	keep(s *Site)
 	// locate sets the site's symbol. want is the name of the function that has the code.
 	locate(s *Site, want string)
 	qualifies(s *Site) bool
@@ -70,7 +69,7 @@ type dwarfImage struct{ *Image }
 type debugInfo struct{}
 
 func (img dwarfImage) name() string               { return "" }
-func (img dwarfImage) guard(f func() error) error { return img.index.Guard(f) }
+func (img dwarfImage) guard(f func() error) error { return img.r.Index.Guard(f) }
 func (img dwarfImage) hasLines() error            { return nil }
 
 func (debugInfo) refused(*Site) (string, bool) { return "", false }

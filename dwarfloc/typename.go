@@ -21,7 +21,7 @@ func (img dwarfImage) namedType(name string) (*types.Type, error) {
 	if err := img.prepare(false); err != nil {
 		return nil, err
 	}
-	return img.dwarf.Named(nil, name)
+	return img.r.Types.Named(nil, name)
 }
 
 // namedType is inside.SiteType.
@@ -34,7 +34,7 @@ func (s *Site) namedType(name string) (t *types.Type, err error) {
 }
 
 func (debugInfo) namedType(s *Site, name string) (*types.Type, error) {
-	return s.u.img.dwarf.Named(s.u.Unit.Unit, name)
+	return s.u.img.r.Types.Named(s.u.Unit.Unit.Unit, name)
 }
 
 // enumerator is inside.Enumerator.
@@ -47,7 +47,7 @@ func (s *Site) enumerator(name string) (value int64, found bool, err error) {
 }
 
 func (debugInfo) enumerator(s *Site, name string) (value int64, found bool, err error) {
-	if value, found, err = s.u.img.dwarf.Enumerator(s.u.Unit.Unit, name); err != nil || !found {
+	if value, found, err = s.u.img.r.Types.Enumerator(s.u.Unit.Unit.Unit, name); err != nil || !found {
 		return 0, false, err
 	}
 	own, err := s.names()

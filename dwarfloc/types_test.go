@@ -12,7 +12,7 @@ import (
 
 // typeText prints a type in one line: spelling, size, signedness.
 func typeText(u *unit, d *dwarftest.DIE) string {
-	t, err := u.typeOf(dw.Value{Form: dw.FormRefAddr, U: d.Off})
+	t, err := u.TypeOf(dw.Value{Form: dw.FormRefAddr, U: d.Off})
 	if err != nil {
 		return err.Error()
 	}
@@ -170,7 +170,7 @@ func TestTypes(t *testing.T) {
 	if got := typeText(u, outside); got != "? *, 8" {
 		t.Errorf("a pointer to nowhere: %q", got)
 	}
-	ty, err := u.typeOf(dw.Value{Form: dw.FormRefAddr, U: outside.Off})
+	ty, err := u.TypeOf(dw.Value{Form: dw.FormRefAddr, U: outside.Off})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestTypes(t *testing.T) {
 	if _, err := ty.Elem(); err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
-	if v, err := u.typeOf(dw.Value{}); err != nil || v.String() != "void" {
+	if v, err := u.TypeOf(dw.Value{}); err != nil || v.String() != "void" {
 		t.Errorf("no type: %v, %v", v, err)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/types"
 )
@@ -80,18 +82,29 @@ type Variable struct {
 
 	Site *Site // where it was looked up
 
-	raw rawLocation
+	raw resolve.Raw
 }
 
 // Located reports whether the whole value is at Loc.
 func (v *Variable) Located() bool { return v.Reason.Code == reasons.None }
 
-// rawLocation is the DWARF that a location came from.
-type rawLocation struct {
-	expr []byte
-	u    *unit // the unit that the expression refers to
-	sec  string
-	off  uint64
+// set makes the variable what is known of it at a site.
+func (v *Variable) set(s *Site, a *resolve.Answer) {
+	v.Type, v.Loc, v.Reason, v.LowBit, v.Because, v.Site, v.raw = a.Type, a.Loc, a.Reason, a.LowBit, a.Because, s, a.Raw
+}
+
+// variable returns the variable that an entry describes, as it is at the site.
+func (s *Site) variable(x *resolve.Var, ev *resolve.Evaluator) (*Variable, error) {
+	var a resolve.Answer
+	if err := ev.Resolve(&a, x); err != nil {
+		return nil, err
+	}
+	v := &Variable{Name: x.U.Text(x.Name), Role: RoleLocal, Entries: 1}
+	if x.Tag == dw.TagFormalParameter {
+		v.Role = RoleParameter
+	}
+	v.set(s, &a)
+	return v, nil
 }
 
 // Expression returns the DWARF expression that the location came from, or nil for a
@@ -99,13 +112,13 @@ type rawLocation struct {
 // a section of location lists, or of the variable's entry in .debug_info. If the image was closed, expr
 // is nil.
 func (v *Variable) Expression() (expr []byte, section string, off uint64) {
-	if v.raw.u != nil {
-		_ = v.raw.u.img.guard(func() error {
-			expr = bytes.Clone(v.raw.expr) // Close unmaps the original
+	if v.raw.U != nil {
+		_ = v.raw.U.Img.Index.Guard(func() error {
+			expr = bytes.Clone(v.raw.Expr) // Close unmaps the original
 			return nil
 		})
 	}
-	return expr, v.raw.sec, v.raw.off
+	return expr, v.raw.Sec, v.raw.Off
 }
 
 // ExpressionText prints the operations of the DWARF expression that the location came from:
@@ -115,5 +128,5 @@ func (v *Variable) ExpressionText() string {
 	if expr == nil {
 		return ""
 	}
-	return eval.ExpressionText(expr, v.raw.u.encoding())
+	return eval.ExpressionText(expr, v.raw.U.Encoding())
 }

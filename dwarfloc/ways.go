@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/inside/hooks"
+	"github.com/bpfprologue/bpfprologue/internal/resolve"
 )
 
 // waysOfSites is inside.Ways.
@@ -21,7 +22,7 @@ func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, err
 	out := make([]body.Ways, len(sites))
 	err := img.eachCode(ctx, sites, func(c *body.Code, which []int) (err error) {
 		for _, k := range which {
-			if out[k], err = c.Ways(sites[k].rec); err != nil {
+			if out[k], err = c.Ways(sites[k].spot.Rec); err != nil {
 				return err
 			}
 		}
@@ -43,7 +44,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *body.Co
 		if s.Kind != SiteInline {
 			continue
 		}
-		f := function{s.u, s.u.code.Outermost(s.rec)}
+		f := function{s.u, s.u.Body.Outermost(s.spot.Rec)}
 		if byFunction[f] == nil {
 			functions = append(functions, f)
 		}
@@ -58,7 +59,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *body.Co
 		left[f.u].Add(1)
 	}
 	slices.SortFunc(functions, func(a, b function) int { return cmp.Or(cmp.Compare(a.u.Off, b.u.Off), cmp.Compare(a.top, b.top)) })
-	return img.index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
+	return img.r.Index.Parallel(len(functions), func(_ *index.Scanner, i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -66,7 +67,7 @@ func (img *Image) eachCode(ctx context.Context, sites []*Site, f func(c *body.Co
 		if err := x.u.Load(); err != nil {
 			return err
 		}
-		c, err := x.u.code.Code(x.top)
+		c, err := x.u.Body.Code(x.top)
 		if err != nil {
 			return err
 		}
@@ -93,8 +94,8 @@ func (debugInfo) body(s *Site) hooks.Body {
 		}
 		return u.Off + uint64(u.Recs[rec].Off)
 	}
-	b := hooks.Body{In: u.Off + uint64(u.Recs[u.code.Outermost(s.rec)].Off), Of: id(s.rec)}
-	for p := u.Recs[s.rec].Parent; s.Inlined() && p >= 0; p = u.Recs[p].Parent {
+	b := hooks.Body{In: u.Off + uint64(u.Recs[u.Body.Outermost(s.spot.Rec)].Off), Of: id(s.spot.Rec)}
+	for p := u.Recs[s.spot.Rec].Parent; s.Inlined() && p >= 0; p = u.Recs[p].Parent {
 		if id(p) == b.Of {
 			b.Depth++
 		}
@@ -127,10 +128,10 @@ func (s *Site) once() (*Site, error) {
 // The check changes only registers that are nobody's (R12, R13 on amd64, R16, R17 on arm64: the
 // register tables of Go's ABI, cmd/compile/abi-internal.md), so the arguments are as at the entry.
 func (debugInfo) begun(s *Site) (*Site, error) {
-	if !s.u.code.IsGo() {
+	if !s.u.Body.IsGo() {
 		return s, nil
 	}
-	c, err := s.u.code.Code(s.rec)
+	c, err := s.u.Body.Code(s.spot.Rec)
 	if err != nil {
 		return s, err
 	}
@@ -138,7 +139,7 @@ func (debugInfo) begun(s *Site) (*Site, error) {
 	if !ok {
 		return s, nil
 	}
-	return s.elsewhere(after, s.View, place{s.Addr, s.View}), nil
+	return s.elsewhere(after, s.View, resolve.Place{Addr: s.Addr, View: s.View}), nil
 }
 
 // waysIn is inside.WaysIn.
@@ -166,9 +167,9 @@ func (s *Site) waysOut(w *body.Ways) []*Site {
 
 // through returns a copy of a site at a way.
 func (s *Site) through(w *body.Way, n, of int) *Site {
-	at := s.elsewhere(w.Addr, w.View, place{})
+	at := s.elsewhere(w.Addr, w.View, resolve.Place{})
 	if w.Probe != w.Addr || w.View == body.LastView {
-		at = s.elsewhere(w.Probe, 0, place{w.Addr, w.View})
+		at = s.elsewhere(w.Probe, 0, resolve.Place{Addr: w.Addr, View: w.View})
 	}
 	at.Way.Number, at.Way.Of, at.Way.Again, at.before = n+1, of, w.Again, w.Before
 	return at
@@ -176,7 +177,7 @@ func (s *Site) through(w *body.Way, n, of int) *Site {
 
 // elsewhere returns a copy of a site for a probe at another link-time address and view. state is
 // where its variables are resolved, if not there.
-func (s *Site) elsewhere(addr, view uint64, state place) *Site {
+func (s *Site) elsewhere(addr, view uint64, state resolve.Place) *Site {
 	at := *s
 	at.Addr, at.View, at.state = addr, view, state
 	if at.described {
@@ -206,7 +207,7 @@ func (s *Site) beforeWay(vars []*Variable, memory bool) ([]*Site, error) {
 	return out, nil
 }
 
-func (debugInfo) code(s *Site, addr uint64) ([]byte, error) { return s.Image.code.Instruction(addr) }
+func (debugInfo) code(s *Site, addr uint64) ([]byte, error) { return s.Image.r.Code.Instruction(addr) }
 
 // eachWithWays is inside.EachWays.
 func (img *Image) eachWithWays(ctx context.Context, f func(worker int, s *Site, w *body.Ways) error) error {
@@ -217,22 +218,21 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 	if err := img.prepare(true); err != nil {
 		return err
 	}
-	sel, units, err := img.index.Candidates(ctx, nil)
+	sel, units, err := img.r.Index.Candidates(ctx, nil)
 	if err != nil {
 		return err
 	}
-	return img.index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
+	return img.r.Index.EachUnit(ctx, units, true, func(w *index.Scanner, x *index.Unit) error {
 		u := img.of(x.Unit)
 		var c *body.Code
 		var s Site
-		s.funOf = -1
 		loaded := false
 		for j := range u.Recs {
 			r := &u.Recs[j]
 			if r.Flags&index.HasPC == 0 || r.Flags&index.Inlined == 0 || !sel.Match(u.NameRefOf(r)) {
 				continue
 			}
-			if err := w.Load(u.Unit); err != nil {
+			if err := w.Load(u.Unit.Unit); err != nil {
 				return err
 			}
 			loaded = true
@@ -243,8 +243,8 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 			if !ok {
 				continue
 			}
-			if top := u.code.Outermost(int32(j)); c == nil || c.Top != top {
-				if c, err = u.code.Code(top); err != nil {
+			if top := u.Body.Outermost(int32(j)); c == nil || c.Top != top {
+				if c, err = u.Body.Code(top); err != nil {
 					return err
 				}
 			}

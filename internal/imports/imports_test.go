@@ -30,16 +30,19 @@ var never = map[string][]string{
 	"internal/image": {ebpf, module + "loc", module + "probe", module + "internal/dw", module + "internal/index"},
 	"types":          {ebpf, module + "internal/image", module + "probe", module + "dwarfloc"},
 	"internal/body":  {ebpf, module + "types", module + "probe", module + "dwarfloc"},
-	"dwarfloc":       {ebpf, module + "glob", module + "probe", module + "prologue"},
-	"sites":          {ebpf, module + "prologue"},
-	"attachable":     {ebpf, module + "prologue", module + "sites"},
+	// What resolves variables knows no site.
+	"internal/resolve": {ebpf, module + "glob", module + "probe", module + "prologue", module + "dwarfloc"},
+	"dwarfloc":         {ebpf, module + "glob", module + "probe", module + "prologue"},
+	"sites":            {ebpf, module + "prologue"},
+	"attachable":       {ebpf, module + "prologue", module + "sites"},
 	// No kernel.
 	"plan": kernel, "export": kernel, "coverage": kernel, "internal/share": kernel,
 }
 
 // notDirect are packages that a package must not import itself, though what it imports may.
 var notDirect = map[string][]string{
-	"dwarfloc": {module + "internal/insn", module + "internal/flow", module + "internal/ktable"},
+	"dwarfloc":         {module + "internal/insn", module + "internal/flow", module + "internal/ktable", module + "internal/judge"},
+	"internal/resolve": {module + "internal/insn", module + "internal/flow", module + "internal/ktable"},
 }
 
 // kernel is what talks to a kernel.

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"fmt"
@@ -45,30 +45,30 @@ const maxSpillGap = 64
 
 // notStored returns the reason if a location reads a slot that is not written yet at
 // the site, or else the zero Reason.
-func (ev *evaluator) notStored(l *loc.Location, t *types.Type, x *varEntry, c *chosen) loc.Reason {
+func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *Var, c *Chosen) loc.Reason {
 	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
 		return loc.Reason{} // most are in registers
 	}
 	s := ev.site
-	late := s.Kind == SiteInline && c.hi > s.here().addr && c.hi-s.here().addr <= maxSpillGap
-	if !late && s.Kind != SiteEntry {
+	late := s.Kind == Inline && c.Hi > s.At.Addr && c.Hi-s.At.Addr <= maxSpillGap
+	if !late && s.Kind != Entry {
 		return loc.Reason{}
 	}
 	var few [4]body.Slot
 	for _, m := range slotsOf(few[:0], l, t) {
-		if !late && s.here().addr != s.fun.start {
-			if x.tag == dw.TagFormalParameter && ev.storedInBody(m) {
+		if !late && s.At.Addr != s.Fun.Start {
+			if x.Tag == dw.TagFormalParameter && ev.storedInBody(m) {
 				return loc.Reason{Code: reasons.NotStoredYet, Detail: "it is stored after what the debug information says is the function's prologue"}
 			}
 			continue
 		}
 		if !late {
-			if m.Base == uint64(s.u.img.Arch().SP) && m.Off < 0 {
+			if m.Base == uint64(s.U.Img.Arch().SP) && m.Off < 0 {
 				return loc.Reason{Code: reasons.NotStoredYet, Detail: "it is below the stack pointer at the function's entry"}
 			}
 			continue
 		}
-		if at, ok := ev.storedLate(m, c.hi); ok {
+		if at, ok := ev.storedLate(m, c.Hi); ok {
 			return loc.Reason{Code: reasons.NotStoredYet, Detail: fmt.Sprintf("stored at %#x", at)}
 		}
 	}
@@ -78,32 +78,32 @@ func (ev *evaluator) notStored(l *loc.Location, t *types.Type, x *varEntry, c *c
 // storedLate returns the link-time address of the instruction that ends at hi and is the
 // first to store the slot. The code from the site to there has no branches and no other
 // access to the slot.
-func (ev *evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
-	img := ev.site.u.img
-	frame, ok := img.code.FramePointer()
+func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
+	img := ev.site.U.Img
+	frame, ok := img.Code.FramePointer()
 	sp := uint64(img.Arch().SP)
 	if !ok || m.Base != sp && m.Base != frame {
 		return 0, false
 	}
-	at, ok = img.code.StoredLast(ev.site.here().addr, hi, m)
+	at, ok = img.Code.StoredLast(ev.site.At.Addr, hi, m)
 	return at, ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
 // storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where
 // the site is.
-func (ev *evaluator) storedInBody(m body.Slot) bool {
-	s, img := ev.site, ev.site.u.img
-	frame, ok := img.code.FramePointer()
+func (ev *Evaluator) storedInBody(m body.Slot) bool {
+	s, img := ev.site, ev.site.U.Img
+	frame, ok := img.Code.FramePointer()
 	if !ok || m.Base != uint64(img.Arch().SP) && (m.Base != frame || !ev.framedBy(m.Base)) {
 		return false
 	}
-	return img.code.StoredLater(s.fun.start, s.Addr, m)
+	return img.Code.StoredLater(s.Fun.Start, s.Addr, m)
 }
 
 // framedBy reports whether the canonical frame address is relative to a register at the
 // site. Otherwise the register may point to an object. A list entry for a variable in
 // that object also ends where the variable is written, but is right until then.
-func (ev *evaluator) framedBy(base uint64) bool {
+func (ev *Evaluator) framedBy(base uint64) bool {
 	cfa, r, err := ev.CallFrame()
 	if err != nil || r.Code != reasons.None {
 		return false

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 // assignedIn returns the parameters of a function, by the offsets of the entries that declare them, that its bodies in the unit assign, as
 // far as lists without views show it.
-func (u *unit) assignedIn(function int32, ev *evaluator) (map[uint64]judge.Assignment, error) {
+func (u *Unit) assignedIn(function int32, ev *Evaluator) (map[uint64]judge.Assignment, error) {
 	if known, ok := u.assigned.Load(function); ok {
 		return known.(map[uint64]judge.Assignment), nil
 	}
@@ -33,8 +33,8 @@ func (u *unit) assignedIn(function int32, ev *evaluator) (map[uint64]judge.Assig
 			return nil, err
 		}
 		f.rec = int32(i)
-		err = u.img.eachParam(e, func(x *varEntry) (bool, error) {
-			if x.location.Form == 0 || x.location.IsBlock() || x.views.Form != 0 {
+		err = u.Img.EachParam(e, func(x *Var) (bool, error) {
+			if x.Location.Form == 0 || x.Location.IsBlock() || x.Views.Form != 0 {
 				return true, nil
 			}
 			// Damage in a list is reported where its parameter is asked for.
@@ -42,7 +42,7 @@ func (u *unit) assignedIn(function int32, ev *evaluator) (map[uint64]judge.Assig
 			if how == judge.Never || err != nil {
 				return true, nil
 			}
-			if root, err := x.ultimate(nil); err == nil {
+			if root, err := x.Ultimate(nil); err == nil {
 				assigned[root] = max(assigned[root], how)
 			}
 			return true, nil
@@ -57,23 +57,23 @@ func (u *unit) assignedIn(function int32, ev *evaluator) (map[uint64]judge.Assig
 
 // changes looks at where the locations of parameters change inside the bodies of one function.
 type changes struct {
-	u    *unit
-	ev   *evaluator // has the code
+	u    *Unit
+	ev   *Evaluator // has the code
 	rec  int32      // of the body
-	site *Site      // of the body, once needed
+	site *Spot      // of the body, once needed
 	size uint8      // bits of the parameter
 }
 
 // list returns what the list, without views, of a parameter of a body shows. A change from one place to another shows an assignment if
 // the code makes another value between, and shows none if it moves the value. Where the code does not say, what is computed there, or
 // known, is a sign of one.
-func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
+func (f *changes) list(e dw.Entry, x *Var) (judge.Assignment, error) {
 	u := f.u
 	var last dw.LocEntry
 	var different, unknown []uint64
 	var all sign
 	f.size = 0
-	l := u.Locations(x.location, dw.Value{})
+	l := u.Locations(x.Location, dw.Value{})
 	for v := (dw.LocEntry{}); l.Next(&v); {
 		if v.Viewed {
 			return judge.Never, nil
@@ -103,7 +103,7 @@ func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
 	}
 	several := len(unknown) > 0
 	shown := several && all.constant || all.computes || all.computed
-	if u.code.GNU() {
+	if u.Body.GNU() {
 		shown = several && (all.constant || all.computes)
 	}
 	if l.Err != nil || !shown && len(different) == 0 {
@@ -128,10 +128,10 @@ func (f *changes) list(e dw.Entry, x *varEntry) (judge.Assignment, error) {
 
 // compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the
 // other, or makes another value. Neither is set if the code does not say.
-func (f *changes) compare(x *varEntry, was, is *dw.LocEntry) (same, differs bool, err error) {
-	if f.site == nil || f.site.rec != f.rec {
-		f.site = new(Site)
-		if ok, err := f.u.site(f.rec, f.site); err != nil || !ok {
+func (f *changes) compare(x *Var, was, is *dw.LocEntry) (same, differs bool, err error) {
+	if f.site == nil || f.site.Rec != f.rec {
+		f.site = new(Spot)
+		if ok, err := f.u.Read(f.rec, f.site); err != nil || !ok {
 			return false, false, err
 		}
 	}
@@ -170,9 +170,9 @@ func (f *changes) compare(x *varEntry, was, is *dw.LocEntry) (same, differs bool
 // number returns what a parameter is on a path, by an entry of its list, at a link-time address.
 func (f *changes) number(s *body.State, e *dw.LocEntry, addr uint64) (body.Number, bool) {
 	at := *f.site
-	at.Addr, at.View = addr, 0
+	at.Addr, at.At = addr, Place{Addr: addr}
 	var l loc.Location
-	r, err := at.evaluator().locate(e.Expr, "", e.Off, &l)
+	r, err := at.Evaluator().Locate(e.Expr, "", e.Off, &l)
 	if err != nil || r.Code != reasons.None {
 		return body.Number{}, false
 	}
@@ -230,11 +230,11 @@ func numberOf(s *body.State, e *loc.Expr) (n body.Number, ok bool) {
 }
 
 // bits returns how many bits a variable of a scalar type has, or 0.
-func (x *varEntry) bits() (uint8, error) {
-	if err := x.complete(); err != nil {
+func (x *Var) bits() (uint8, error) {
+	if err := x.Complete(); err != nil {
 		return 0, err
 	}
-	t, err := x.u.typeOf(x.typ)
+	t, err := x.U.TypeOf(x.Type)
 	if err != nil {
 		return 0, err
 	}
@@ -252,8 +252,8 @@ type sign struct {
 	computes bool // its value is computed from registers or memory
 }
 
-func (u *unit) signOf(expr []byte) sign {
-	enc := u.encoding()
+func (u *Unit) signOf(expr []byte) sign {
+	enc := u.Encoding()
 	constants, others, computes, value := 0, 0, false, false
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, enc)
@@ -271,7 +271,7 @@ func (u *unit) signOf(expr []byte) sign {
 			// a mask, or a conversion
 		case c >= op.DW_OP_abs && c <= op.DW_OP_plus_uconst, c == op.DW_OP_xor:
 			computes = true
-		case c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && o.A != 0 && uint64(c-op.DW_OP_breg0) != uint64(u.img.Arch().SP):
+		case c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31 && o.A != 0 && uint64(c-op.DW_OP_breg0) != uint64(u.Img.Arch().SP):
 			computes = true
 			others++
 		default:

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"errors"
@@ -15,40 +15,49 @@ import (
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
-// variable returns the variable that an entry describes, as it is at the site.
-func (s *Site) variable(x *varEntry, ev *evaluator) (*Variable, error) {
-	v := new(Variable)
-	if err := s.fill(v, x, ev); err != nil {
-		return nil, err
-	}
-	return v, nil
+// Answer is what is known of a variable at a spot.
+type Answer struct {
+	Type   *types.Type
+	Loc    loc.Location
+	Reason loc.Reason // zero if Loc is where the whole value is
+	LowBit bool       // only bit 0 of the value counts
+	// Because says what decided whether a parameter is what was passed, or is "".
+	Because string
+	Raw     Raw
 }
 
-// fill makes v the variable of an entry at a site.
-func (s *Site) fill(v *Variable, x *varEntry, ev *evaluator) error {
-	if err := x.complete(); err != nil {
+// Raw is the DWARF that a location came from.
+type Raw struct {
+	Expr []byte
+	U    *Unit // that the expression refers to
+	Sec  string
+	Off  uint64
+}
+
+// Located reports whether the whole value is at Loc.
+func (a *Answer) Located() bool { return a.Reason.Code == reasons.None }
+
+// Resolve answers about the variable that an entry describes, which it completes.
+func (ev *Evaluator) Resolve(a *Answer, x *Var) error {
+	if err := x.Complete(); err != nil {
 		return err
 	}
-	if own := ev.u; x.u != own {
+	if own := ev.u; x.U != own {
 		// Another unit's global: its expression's indices and types refer to that unit.
-		ev.use(x.u)
+		ev.use(x.U)
 		defer ev.use(own)
 	}
-	*v = Variable{Name: x.u.Text(x.name), Role: RoleLocal, Entries: 1}
-	if x.tag == dw.TagFormalParameter {
-		v.Role = RoleParameter
-	}
-	t, err := x.u.typeOf(x.typ)
-	return s.settle(v, x, ev, t, err)
+	t, err := x.U.TypeOf(x.Type)
+	return ev.Settle(a, x, t, err)
 }
 
-// settle sets a variable's type, unless err says that it could not be read, and its
-// location. Damage in one variable's description must not affect the others.
-func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *types.Type, err error) error {
-	v.Type, v.Site = types.VoidType, s
+// Settle is Resolve for an entry that is complete. It sets the type, unless err says that it could not be read.
+// Damage in one variable's description must not affect the others.
+func (ev *Evaluator) Settle(a *Answer, x *Var, t *types.Type, err error) error {
+	*a = Answer{Type: types.VoidType}
 	if err == nil {
-		v.Type = t
-		err = s.place(v, x, ev)
+		a.Type = t
+		err = ev.settle(a, x)
 	}
 	if err == nil {
 		return nil
@@ -57,37 +66,39 @@ func (s *Site) settle(v *Variable, x *varEntry, ev *evaluator, t *types.Type, er
 	if !errors.As(err, &fe) {
 		return err
 	}
-	v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Damaged, Detail: err.Error()}
+	a.Loc, a.Reason = loc.Location{}, loc.Reason{Code: reasons.Damaged, Detail: err.Error()}
 	return nil
 }
 
-// place sets a variable's location by the rules of loc.Rule.
-func (s *Site) place(v *Variable, x *varEntry, ev *evaluator) error {
-	var c chosen
-	if err := s.fromDWARF(v, x, ev, &c); err != nil {
+// settle sets a variable's location by the rules of loc.Rule: what the debug information says, then what the calling convention
+// does, and then whether it is the passed value.
+func (ev *Evaluator) settle(a *Answer, x *Var) error {
+	var c Chosen
+	if err := ev.FromDWARF(a, x, &c); err != nil {
 		return err
 	}
-	if decided, err := s.second(v, x, ev, &c); decided || err != nil {
+	if decided, err := ev.second(a, x, &c); decided || err != nil {
 		return err
 	}
-	err := s.judged(v, x, &c, ev)
-	if err == nil && s.Kind != SiteEntry {
-		v.LowBit, err = answers.LowBit(&v.Loc, v.Type)
+	err := ev.judged(a, x, &c)
+	if err == nil && ev.site.Kind != Entry {
+		a.LowBit, err = answers.LowBit(&a.Loc, a.Type)
 	}
 	return err
 }
 
-// fromDWARF sets the location that the debug information gives, and c to the expression
+// FromDWARF sets the location that the debug information gives, and c to the expression
 // that it chose.
-func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) error {
+func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
+	s := ev.site
 	switch {
-	case x.constant.Form != 0:
-		if x.constant.IsBlock() || x.constant.Form == dw.FormData16 {
-			v.Loc = ev.known(x.constant.Bytes(), v.Type)
-		} else if x.constant.IsConstant() {
-			v.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(x.constant.U)}
+	case x.Constant.Form != 0:
+		if x.Constant.IsBlock() || x.Constant.Form == dw.FormData16 {
+			v.Loc = ev.known(x.Constant.Bytes(), v.Type)
+		} else if x.Constant.IsConstant() {
+			v.Loc = loc.Location{Kind: loc.KindConstant, Expr: ev.Const(x.Constant.U)}
 		} else {
-			str, err := x.u.StringValue(x.constant)
+			str, err := x.U.StringValue(x.Constant)
 			if err != nil {
 				return err
 			}
@@ -95,38 +106,38 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		}
 		v.Loc.Rule = rule.Constant
 		return nil
-	case x.location.Form == 0:
+	case x.Location.Form == 0:
 		v.Reason = loc.Reason{Code: reasons.OptimizedOut}
 		return nil
-	case x.location.IsBlock():
-		*c = chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off, rule: rule.Whole}
+	case x.Location.IsBlock():
+		*c = Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off, Rule: rule.Whole}
 	default:
 		var err error
-		if *c, err = x.u.choose(x.location, x.views, s.here(), s.takesFirst(x)); err != nil {
+		if *c, err = x.U.Choose(x.Location, x.Views, s.At, s.takesFirst(x)); err != nil {
 			return err
 		}
-		if c.rule == rule.None {
+		if c.Rule == rule.None {
 			v.Reason = loc.Reason{Code: reasons.NotAtSite}
-			if !c.others {
+			if !c.Others {
 				v.Reason = loc.Reason{Code: reasons.OptimizedOut, Detail: "its location list is empty"}
 			}
 			return nil
 		}
-		if c.rule == rule.LaterView && (!s.bindsLater(x) || !x.u.code.TracksAssignments()) {
+		if c.Rule == rule.LaterView && (!s.bindsLater(x) || !x.U.Body.TracksAssignments()) {
 			v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "it begins at a later line of this address"}
 			return nil
 		}
 	}
-	if s.early {
-		if _, own := x.u.inFrame(x.location, s.fun.frame); own {
+	if s.Early {
+		if _, own := x.U.inFrame(x.Location, s.Fun.Frame); own {
 			v.Reason = loc.Reason{Code: reasons.NotAtSite, Detail: "the function's prologue has not stored it yet"}
 			return nil
 		}
 	}
-	v.raw = rawLocation{c.expr, ev.u, c.sec, c.off}
+	v.Raw = Raw{c.Expr, ev.u, c.Sec, c.Off}
 	l := &v.Loc
-	r, err := ev.locate(c.expr, c.sec, c.off, l)
-	if err == nil && r.Code == reasons.None && c.rule == rule.Whole && c.expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
+	r, err := ev.Locate(c.Expr, c.Sec, c.Off, l)
+	if err == nil && r.Code == reasons.None && c.Rule == rule.Whole && c.Expr[0] == uint8(op.DW_OP_breg0)+uint8(ev.Arch.SP) {
 		r, err = ev.frameIsSet()
 	}
 	if err == nil && r.Code == reasons.None {
@@ -136,22 +147,22 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 		v.Loc, v.Reason = loc.Location{}, r
 		return err
 	}
-	if o, err := eval.Decode(c.expr, 0, ev.Encoding); err == nil && op.Opcode(o.Code) == op.DW_OP_implicit_value && o.Next == len(c.expr) {
+	if o, err := eval.Decode(c.Expr, 0, ev.Encoding); err == nil && op.Opcode(o.Code) == op.DW_OP_implicit_value && o.Next == len(c.Expr) {
 		*l = ev.known(o.Block, v.Type)
 	}
-	l.Rule = c.rule
-	if x.u.code.GNU() && ev.narrowed(c.expr, l, v.Type) == unclear {
+	l.Rule = c.Rule
+	if x.U.Body.GNU() && ev.narrowed(c.Expr, l, v.Type) == unclear {
 		l.Doubt = reasons.Contradictory
 	}
-	if !x.u.code.GNU() && ev.misusesFrame(l, v.Type) {
+	if !x.U.Body.GNU() && ev.misusesFrame(l, v.Type) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "arithmetic on the address of a stack slot: a read is missing"}
 		return nil
 	}
-	if !x.u.code.GNU() && numberAsAddress(l, ev.Arch.WordSize) {
+	if !x.U.Body.GNU() && numberAsAddress(l, ev.Arch.WordSize) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "a number of fewer bits than an address has, as an address"}
 		return nil
 	}
-	if !x.u.code.GNU() && shiftedOut(l) {
+	if !x.U.Body.GNU() && shiftedOut(l) {
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: nothingLeft}
 		return nil
 	}
@@ -172,25 +183,25 @@ func (s *Site) fromDWARF(v *Variable, x *varEntry, ev *evaluator, c *chosen) err
 // are bound one view after the entry. Elsewhere the later view can belong to a later
 // line, which may be the one that assigns the variable; what an implicit pointer points to
 // is mostly a variable of a caller, which the body assigns through the pointer.
-func (s *Site) bindsLater(x *varEntry) bool {
-	if x.pointee {
+func (s *Spot) bindsLater(x *Var) bool {
+	if x.Pointee {
 		return false
 	}
-	return s.Kind != SiteLine || x.tag == dw.TagFormalParameter && s.Addr == s.body
+	return s.Kind != Line || x.Tag == dw.TagFormalParameter && s.Addr == s.Body
 }
 
 // takesFirst reports whether the first list entry at the site's address is the variable's:
 // that is an argument's where a body begins. Other variables have no value before.
-func (s *Site) takesFirst(x *varEntry) bool {
-	if x.tag != dw.TagFormalParameter {
+func (s *Spot) takesFirst(x *Var) bool {
+	if x.Tag != dw.TagFormalParameter {
 		return false
 	}
-	return s.Kind == SiteEntry || s.Kind == SiteInline || s.Kind == SiteLine && s.Addr == s.body
+	return s.Kind == Entry || s.Kind == Inline || s.Kind == Line && s.Addr == s.Body
 }
 
 // known returns the location of an object whose bytes the debug information lists. Without
 // a type, only they say how large the object is.
-func (ev *evaluator) known(b []byte, t *types.Type) loc.Location {
+func (ev *Evaluator) known(b []byte, t *types.Type) loc.Location {
 	if t.Kind == types.Void {
 		return loc.Location{Kind: loc.KindBytes, Bytes: append([]byte(nil), b...)}
 	}
@@ -199,7 +210,7 @@ func (ev *evaluator) known(b []byte, t *types.Type) loc.Location {
 
 // fillPadding replaces a location's missing pieces by zeros if they hold only
 // padding: the object is complete without them.
-func (ev *evaluator) fillPadding(l *loc.Location, t *types.Type) error {
+func (ev *Evaluator) fillPadding(l *loc.Location, t *types.Type) error {
 	at := uint64(0)
 	for i := range l.Pieces {
 		p := &l.Pieces[i]

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"slices"
@@ -24,89 +24,92 @@ import (
 // (clang leaves out entries that cover no code), and those in a stack frame that the
 // function has not set up yet.
 
-// signature says whether a function takes its parameters as they are declared.
-type signature uint8
+// Signature says whether a function takes its parameters as they are declared.
+type Signature uint8
 
 const (
-	signatureChanged signature = iota // no, or it is not known
-	signatureLocal                    // as far as can be seen, but only its unit calls it
-	signatureKept                     // yes
+	// SignatureChanged means no, or that it is not known.
+	SignatureChanged Signature = iota
+	// SignatureLocal means yes as far as can be seen, but only its unit calls it.
+	SignatureLocal
+	// SignatureKept means yes.
+	SignatureKept
 )
 
 // passed is where the calling convention puts the parameters at a site, which is its
 // function's first instruction.
 type passed struct {
-	known bool // the other fields are set
-	signature
-	params []passedParam // those before the first one of which it is not known
-	err    error         // from reading that one
+	known     bool // the other fields are set
+	signature Signature
+	params    []passedParam // those before the first one of which it is not known
+	err       error         // from reading that one
 }
 
 type passedParam struct {
-	root   uint64 // see varEntry.ultimate
+	root   uint64 // see Var.ultimate
 	loc    loc.Location
 	reason loc.Reason
 }
 
-// convention returns where the calling convention puts a parameter at the site, which is its
-// function's first instruction. k is signatureChanged if that is not known: the compiler may
+// Convention returns where the calling convention puts a parameter at the site, which is its
+// function's first instruction. k is SignatureChanged if that is not known: the compiler may
 // have changed the signature, or the language has a convention of its own.
-func (ev *evaluator) convention(x *varEntry) (l loc.Location, r loc.Reason, k signature, err error) {
+func (ev *Evaluator) Convention(x *Var) (l loc.Location, r loc.Reason, k Signature, err error) {
 	c := &ev.passed
 	if !c.known {
 		*c = passed{known: true, params: c.params[:0]}
 		c.signature, c.err = ev.site.passParams(&c.params)
 	}
-	if c.signature == signatureChanged {
-		return l, r, signatureChanged, c.err
+	if c.signature == SignatureChanged {
+		return l, r, SignatureChanged, c.err
 	}
-	root, err := x.ultimate(nil)
+	root, err := x.Ultimate(nil)
 	if err != nil {
-		return l, r, signatureChanged, err
+		return l, r, SignatureChanged, err
 	}
 	for i := range c.params {
 		if p := &c.params[i]; p.root == root {
 			return p.loc, p.reason, c.signature, nil
 		}
 	}
-	return l, r, signatureChanged, c.err
+	return l, r, SignatureChanged, c.err
 }
 
 // passParams appends where the parameters are at the site.
-func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
-	u := s.u
+func (s *Spot) passParams(to *[]passedParam) (k Signature, err error) {
+	u := s.U
 	if !dw.IsC(u.Lang) && !dw.IsCPlusPlus(u.Lang) && u.Lang != dw.LangRust {
-		return signatureChanged, nil
+		return SignatureChanged, nil
 	}
-	e, err := u.Entry(s.DIE)
+	e, err := u.Entry(s.DIE())
 	if err != nil {
-		return signatureChanged, err
+		return SignatureChanged, err
 	}
-	if k, err = s.signature(e); err != nil || k == signatureChanged {
-		return signatureChanged, err
+	if k, err = s.signature(e); err != nil || k == SignatureChanged {
+		return SignatureChanged, err
 	}
-	a := u.img.Arch()
+	a := u.Img.Arch()
 	if len(a.Args) == 0 {
-		return signatureChanged, nil
+		return SignatureChanged, nil
 	}
-	next := abi.NewAssigner(s.Image.machine())
-	result, err := u.resultType(e)
+	next := abi.NewAssigner(s.U.Img.Machine)
+	result, err := u.ResultType(e)
 	if err != nil {
-		return signatureChanged, err
+		return SignatureChanged, err
 	}
-	variadic, err := isVariadic(e)
+	variadic, err := IsVariadic(e)
 	if err != nil {
-		return signatureChanged, err
+		return SignatureChanged, err
 	}
 	if known, err := next.Result(result, u.Lang, variadic); err != nil || !known {
-		return signatureChanged, err
+		return SignatureChanged, err
 	}
-	return k, s.declaredParams(e, func(d *varEntry) (more bool, err error) {
-		t, err := d.u.typeOf(d.typ)
+	return k, s.declaredParams(e, func(d *Var) (more bool, err error) {
+		t, err := d.U.TypeOf(d.Type)
 		if err != nil {
 			return false, err
 		}
-		p, known, err := abi.PassingOf(t, u.Lang, s.Image.machine())
+		p, known, err := abi.PassingOf(t, u.Lang, s.U.Img.Machine)
 		if err != nil || !known || variadic && p.Vectors > 0 && abi.Of(a).VariadicWords {
 			return false, err
 		}
@@ -114,7 +117,7 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 			return true, nil // nothing is passed
 		}
 		param := passedParam{}
-		if param.root, err = d.ultimate(nil); err != nil {
+		if param.root, err = d.Ultimate(nil); err != nil {
 			return false, err
 		}
 		param.loc, param.reason = next.Next(&p)
@@ -125,24 +128,24 @@ func (s *Site) passParams(to *[]passedParam) (k signature, err error) {
 
 // declaredParams calls f for each parameter of the site's function, in order: those of its
 // abstract entry, if it has one, which describes the function as it was written.
-func (s *Site) declaredParams(e dw.Entry, f func(d *varEntry) (more bool, err error)) error {
-	abs, ok, err := s.abstract()
+func (s *Spot) declaredParams(e dw.Entry, f func(d *Var) (more bool, err error)) error {
+	abs, ok, err := s.Abstract()
 	if err != nil {
 		return err
 	}
 	if ok {
 		e = abs
 	}
-	return s.u.img.eachParam(e, func(d *varEntry) (bool, error) {
-		if err := d.complete(); err != nil {
+	return s.U.Img.EachParam(e, func(d *Var) (bool, error) {
+		if err := d.Complete(); err != nil {
 			return false, err
 		}
 		return f(d)
 	})
 }
 
-// isVariadic reports whether a function has variable arguments.
-func isVariadic(e dw.Entry) (is bool, err error) {
+// IsVariadic reports whether a function has variable arguments.
+func IsVariadic(e dw.Entry) (is bool, err error) {
 	err = e.Children(func(c dw.Entry) (bool, error) {
 		is = c.Tag() == dw.TagUnspecifiedParams
 		return !is, nil
@@ -155,11 +158,11 @@ func isVariadic(e dw.Entry) (is bool, err error) {
 // inlining) and LLVM's (function specialization).
 var changed = []string{".isra.", ".constprop.", ".part.", ".cold", ".specialized.", ".argprom", ".retelim", ".argelim"}
 
-// clone returns the mark in the symbol of the site's code that says that the signature may
+// Clone returns the mark in the symbol of the site's code that says that the signature may
 // have changed, or "".
-func (s *Site) clone() string {
-	name := s.u.img.index.NameOf(s.u.NameRefOf(&s.u.Recs[s.rec]))
-	sym := s.u.img.File.SymbolAt(s.Addr, name)
+func (s *Spot) Clone() string {
+	name := s.U.Img.Index.NameOf(s.U.NameRefOf(&s.U.Recs[s.Rec]))
+	sym := s.U.Img.File.SymbolAt(s.Addr, name)
 	if sym == nil {
 		return ""
 	}
@@ -176,44 +179,44 @@ func (s *Site) clone() string {
 // With older ones, in a function that only its own unit calls, each parameter must at least
 // have a whole location: one that is not used any more, or always has the same value, is no
 // longer passed, and those after it move up (seen with clang 14).
-func (s *Site) signature(e dw.Entry) (signature, error) {
-	if s.clone() != "" {
-		return signatureChanged, nil
+func (s *Spot) signature(e dw.Entry) (Signature, error) {
+	if s.Clone() != "" {
+		return SignatureChanged, nil
 	}
-	nocall, external, err := s.u.callable(e)
+	nocall, external, err := s.U.Callable(e)
 	switch {
 	case err != nil || nocall:
-		return signatureChanged, err
-	case external || s.u.code.GNU():
-		return signatureKept, nil
+		return SignatureChanged, err
+	case external || s.U.Body.GNU():
+		return SignatureKept, nil
 	}
-	k := signatureLocal
-	err = s.u.img.eachParam(e, func(x *varEntry) (bool, error) {
+	k := SignatureLocal
+	err = s.U.Img.EachParam(e, func(x *Var) (bool, error) {
 		if !s.whole(x) {
-			k = signatureChanged
+			k = SignatureChanged
 		}
-		return k != signatureChanged, nil
+		return k != SignatureChanged, nil
 	})
 	return k, err
 }
 
 // whole reports whether a parameter has a location, which is no constant, and has no part
 // that is missing.
-func (s *Site) whole(x *varEntry) bool {
-	if !x.described() || x.fixed() || x.literal() {
+func (s *Spot) whole(x *Var) bool {
+	if !x.Described() || x.fixed() || x.literal() {
 		return false
 	}
-	expr := x.location.Bytes()
-	if !x.location.IsBlock() {
-		c, err := s.u.choose(x.location, x.views, s.here(), true)
+	expr := x.Location.Bytes()
+	if !x.Location.IsBlock() {
+		c, err := s.U.Choose(x.Location, x.Views, s.At, true)
 		if err != nil {
 			return false
 		}
-		expr = c.expr
+		expr = c.Expr
 	}
 	part := 0
 	for at := 0; at < len(expr); {
-		o, err := eval.Decode(expr, at, s.u.encoding())
+		o, err := eval.Decode(expr, at, s.U.Encoding())
 		if err != nil {
 			return false
 		}
@@ -228,9 +231,9 @@ func (s *Site) whole(x *varEntry) bool {
 	return true
 }
 
-// callable reads from a function's entry, or its origins, whether it is called in a way of
+// Callable reads from a function's entry, or its origins, whether it is called in a way of
 // its own (DW_CC_nocall), and whether other units can call it.
-func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
+func (u *Unit) Callable(e dw.Entry) (nocall, external bool, err error) {
 	_, err = index.EachOrigin(e, func(a dw.Attr, v dw.Value) {
 		switch a {
 		case dw.AttrCallingConv:
@@ -246,28 +249,29 @@ func (u *unit) callable(e dw.Entry) (nocall, external bool, err error) {
 // convention's if the debug information cannot be right at the site.
 //
 // decided is false if the convention has no opinion.
-func (s *Site) second(v *Variable, x *varEntry, ev *evaluator, c *chosen) (decided bool, err error) {
-	if s.Kind != SiteEntry || s.here().addr != s.fun.start || x.tag != dw.TagFormalParameter || c.viewed || !doubtful(v) {
+func (ev *Evaluator) second(v *Answer, x *Var, c *Chosen) (decided bool, err error) {
+	s := ev.site
+	if s.Kind != Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || c.Viewed || !doubtful(v) {
 		return false, nil
 	}
-	l, r, k, err := ev.convention(x)
+	l, r, k, err := ev.Convention(x)
 	if err != nil {
 		return false, err
 	}
 	located := v.Located()
-	same := located && k != signatureChanged && (equalLocation(&v.Loc, &l) || truth(v, &l))
-	late := located && !same && c.rule == rule.Whole && s.setFirst(&v.Loc)
+	same := located && k != SignatureChanged && (EqualLocation(&v.Loc, &l) || truth(v, &l))
+	late := located && !same && c.Rule == rule.Whole && s.SetFirst(&v.Loc)
 	switch {
 	case same:
 		return true, nil
-	case late && (k == signatureChanged || k == signatureLocal && !sameRegister(&v.Loc, &l)):
+	case late && (k == SignatureChanged || k == SignatureLocal && !SameRegister(&v.Loc, &l)):
 		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "in a register that the function sets first"}
 		return true, nil
-	case k == signatureChanged, k == signatureLocal && located && !sameRegister(&v.Loc, &l):
+	case k == SignatureChanged, k == SignatureLocal && located && !SameRegister(&v.Loc, &l):
 		return false, nil
-	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.u.img.Arch().Preserved, uint16(v.Loc.Expr.K)):
+	case located && !late && v.Loc.Kind == loc.KindRegister && !slices.Contains(s.U.Img.Arch().Preserved, uint16(v.Loc.Expr.K)):
 		return false, nil // the function may have another convention, such as ms_abi
-	case located && !s.u.code.GNU() && !covers(&v.Loc, v.Type):
+	case located && !s.U.Body.GNU() && !covers(&v.Loc, v.Type):
 		// LLVM drops a part that the function does not use, and lets the callers in its unit pass anything there (DeadArgumentElimination).
 		return false, nil
 	case r.Code != reasons.None:
@@ -297,28 +301,28 @@ func covers(l *loc.Location, t *types.Type) bool {
 	return bits >= 8*uint64(size)
 }
 
-// setFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first
+// SetFirst reports whether a function that LLVM compiled sets a register of a location that is one for its whole scope, before its first
 // branch or call. LLVM writes such a location for an argument that the first instructions load from the stack: what they set holds the
 // argument from then on, up to the end of the function, and at its first instruction does not (seen with clang 19 and 22). Registers that point
 // into the frame are not looked at: spill.go is about what is there.
-func (s *Site) setFirst(l *loc.Location) bool {
-	if s.u.code.GNU() {
+func (s *Spot) SetFirst(l *loc.Location) bool {
+	if s.U.Body.GNU() {
 		return false
 	}
-	frame, framed := s.u.img.code.FramePointer()
+	frame, framed := s.U.Img.Code.FramePointer()
 	var of body.Registers
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(s.u.img.Arch().SP) && (!framed || n.K != frame) {
+			if n.Op == ops.Reg && n.K < 64 && n.K != uint64(s.U.Img.Arch().SP) && (!framed || n.K != frame) {
 				of |= 1 << n.K
 			}
 		})
 	})
-	return s.u.img.code.SetsFirst(s.fun.start, of)
+	return s.U.Img.Code.SetsFirst(s.Fun.Start, of)
 }
 
-// sameRegister reports whether a location depends on the register that another one is.
-func sameRegister(l, reg *loc.Location) bool {
+// SameRegister reports whether a location depends on the register that another one is.
+func SameRegister(l, reg *loc.Location) bool {
 	found := false
 	if reg.Kind == loc.KindRegister {
 		l.Exprs(func(e *loc.Expr) {
@@ -329,7 +333,7 @@ func sameRegister(l, reg *loc.Location) bool {
 }
 
 // truth reports whether a location is the low bit of another one, for a truth value.
-func truth(v *Variable, l *loc.Location) bool {
+func truth(v *Answer, l *loc.Location) bool {
 	if v.Loc.Kind != loc.KindValue || v.Loc.Expr.Op != ops.And {
 		return false
 	}
@@ -338,13 +342,13 @@ func truth(v *Variable, l *loc.Location) bool {
 		return false
 	}
 	e := v.Loc.Expr
-	return e.B.Op == ops.Const && e.B.K == 1 && equalLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
+	return e.B.Op == ops.Const && e.B.K == 1 && EqualLocation(&loc.Location{Kind: loc.KindValue, Expr: e.A}, l)
 }
 
 // doubtful reports whether a location at a function's first instruction may be that of a
 // value assigned later: most are the plain register in which the argument was passed. Of the
 // reasons, those about a stack frame that is not set up are.
-func doubtful(v *Variable) bool {
+func doubtful(v *Answer) bool {
 	switch v.Reason.Code {
 	case reasons.None:
 		return v.Loc.Kind != loc.KindImplicitPointer && v.Loc.Kind != loc.KindBytes
@@ -354,9 +358,9 @@ func doubtful(v *Variable) bool {
 	return false
 }
 
-// equalLocation reports whether two locations are the same but for extensions of values,
+// EqualLocation reports whether two locations are the same but for extensions of values,
 // which the type repeats.
-func equalLocation(a, b *loc.Location) bool {
+func EqualLocation(a, b *loc.Location) bool {
 	ka, kb := a.Kind, b.Kind
 	if ka == loc.KindValue {
 		ka = loc.KindRegister
@@ -368,11 +372,11 @@ func equalLocation(a, b *loc.Location) bool {
 		return false
 	}
 	for i := range a.Pieces {
-		if a.Pieces[i].BitSize != b.Pieces[i].BitSize || !equalLocation(&a.Pieces[i].Loc, &b.Pieces[i].Loc) {
+		if a.Pieces[i].BitSize != b.Pieces[i].BitSize || !EqualLocation(&a.Pieces[i].Loc, &b.Pieces[i].Loc) {
 			return false
 		}
 	}
-	return equalExpr(unextended(a.Expr), unextended(b.Expr))
+	return EqualExpr(unextended(a.Expr), unextended(b.Expr))
 }
 
 // unextended returns an expression without extensions and masks of whole bytes around it.
@@ -390,9 +394,10 @@ func unextended(e *loc.Expr) *loc.Expr {
 	return nil
 }
 
-func equalExpr(a, b *loc.Expr) bool {
+// EqualExpr reports whether two expressions are the same.
+func EqualExpr(a, b *loc.Expr) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Op == b.Op && a.Size == b.Size && a.K == b.K && equalExpr(a.A, b.A) && equalExpr(a.B, b.B) && equalExpr(a.C, b.C)
+	return a.Op == b.Op && a.Size == b.Size && a.K == b.K && EqualExpr(a.A, b.A) && EqualExpr(a.B, b.B) && EqualExpr(a.C, b.C)
 }

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 	"github.com/bpfprologue/bpfprologue/loc"
 )
 
-// evaluator evaluates the expressions of one site. It is its own eval.Context, and its
+// Evaluator evaluates the expressions of one site. It is its own eval.Context, and its
 // memory can be reused for the next site.
-type evaluator struct {
+type Evaluator struct {
 	eval.Evaluator
-	u    *unit // the unit that expressions refer to
-	site *Site
+	u    *Unit // the unit that expressions refer to
+	site *Spot
 
 	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
 	passed  passed
 
-	callers     []chosen // see evidence.PassedOn
+	callers     []Chosen // see evidence.PassedOn
 	callersRead bool
 	midway      bool // see evidence.Midway
 	midwayRead  bool
@@ -34,33 +34,34 @@ type evaluator struct {
 	codeIs      markedOf
 }
 
-func (s *Site) evaluator() *evaluator {
-	ev := &evaluator{}
-	ev.begin(s)
+// Evaluator returns one for the spot.
+func (s *Spot) Evaluator() *Evaluator {
+	ev := &Evaluator{}
+	ev.Begin(s)
 	return ev
 }
 
-// begin prepares the evaluator for a site. What it returned for the last one becomes
+// Begin prepares the evaluator for a spot. What it returned for the last one becomes
 // invalid.
-func (ev *evaluator) begin(s *Site) {
+func (ev *Evaluator) Begin(s *Spot) {
 	ev.Reset()
 	ev.Context = ev
-	ev.Arch = s.Image.Arch()
-	ev.BigEndian = s.Image.File.BigEndian()
+	ev.Arch = s.U.Img.Arch()
+	ev.BigEndian = s.U.Img.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
 	ev.site = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead, ev.midwayRead = nil, nil, false, false, false
-	ev.use(s.u)
+	ev.use(s.U)
 }
 
 // use makes the evaluator resolve what expressions refer to in a unit.
-func (ev *evaluator) use(u *unit) {
+func (ev *Evaluator) use(u *Unit) {
 	ev.u = u
-	ev.Encoding = u.encoding()
+	ev.Encoding = u.Encoding()
 }
 
-// encoding returns how the unit's expressions are encoded.
-func (u *unit) encoding() eval.Encoding {
+// Encoding returns how the unit's expressions are encoded.
+func (u *Unit) Encoding() eval.Encoding {
 	enc := eval.Encoding{BigEndian: u.Data.BigEndian, AddressSize: int(u.AddrSize), OffsetSize: u.OffsetSize()}
 	if u.Version <= 2 {
 		enc.OffsetSize = enc.AddressSize
@@ -68,22 +69,22 @@ func (u *unit) encoding() eval.Encoding {
 	return enc
 }
 
-// locate evaluates an expression, found at an offset in a section, into l. If the result
+// Locate evaluates an expression, found at an offset in a section, into l. If the result
 // needs an address in a relocatable file, it returns a reason: nothing says where the
 // kernel will load that.
-func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
+func (ev *Evaluator) Locate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.evaluate(expr, sec, off, l)
-	if err == nil && r.Code == reasons.None && ev.u.Version < 4 && !ev.u.code.GNU() {
+	if err == nil && r.Code == reasons.None && ev.u.Version < 4 && !ev.u.Body.GNU() {
 		constantOf(l)
 		for i := range l.Pieces {
 			constantOf(&l.Pieces[i].Loc)
 		}
 	}
 	if err == nil && r.Code == reasons.None {
-		ev.site.Image.preempted.Relocate(ev.site.Image.File, l)
+		ev.site.U.Img.Relocate(l)
 	}
-	if err == nil && r.Code == reasons.None && ev.u.img.File.IsRelocatable() {
-		if r = ev.u.img.moduleAddress(l); r.Code != reasons.None {
+	if err == nil && r.Code == reasons.None && ev.u.Img.File.IsRelocatable() {
+		if r = ev.u.Img.moduleAddress(l); r.Code != reasons.None {
 			*l = loc.Location{}
 		}
 	}
@@ -91,7 +92,7 @@ func (ev *evaluator) locate(expr []byte, sec string, off uint64, l *loc.Location
 }
 
 // evaluate is Evaluate, but its errors say where the expression is.
-func (ev *evaluator) evaluate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
+func (ev *Evaluator) evaluate(expr []byte, sec string, off uint64, l *loc.Location) (loc.Reason, error) {
 	r, err := ev.Evaluate(expr, l)
 	if err != nil && errors.Is(err, eval.ErrInvalidExpression) {
 		err = ev.u.Data.Errorf(sec, off, "%v", err)
@@ -136,19 +137,19 @@ func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 
 // AtEntry reports whether the site is the first instruction of the out-of-line function
 // that its code belongs to.
-func (ev *evaluator) AtEntry() (bool, error) {
-	fun, err := ev.site.function()
+func (ev *Evaluator) AtEntry() (bool, error) {
+	fun, err := ev.site.Function()
 	if err != nil {
 		return false, err
 	}
-	return ev.site.here().addr == fun.start, nil
+	return ev.site.At.Addr == fun.Start, nil
 }
 
 // Address returns an entry of .debug_addr.
-func (ev *evaluator) Address(index uint64) (uint64, error) { return ev.u.Addrx(index) }
+func (ev *Evaluator) Address(index uint64) (uint64, error) { return ev.u.Addrx(index) }
 
 // BaseType returns the base type at an offset from the start of the unit.
-func (ev *evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err error) {
+func (ev *Evaluator) BaseType(rel uint64) (t eval.BaseType, r loc.Reason, err error) {
 	u := ev.u
 	off := u.Off + rel
 	e, err := u.Entry(off)
@@ -190,15 +191,15 @@ func unsupported(format string, args ...any) loc.Reason {
 
 // FrameBase returns the base of DW_OP_fbreg: the value of the function's
 // DW_AT_frame_base, usually DW_OP_call_frame_cfa.
-func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
+func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	if ev.fbExpr != nil {
 		return ev.fbExpr, loc.Reason{}, nil
 	}
-	fun, err := ev.site.function()
+	fun, err := ev.site.Function()
 	if err != nil {
 		return nil, loc.Reason{}, err
 	}
-	frame := fun.frame
+	frame := fun.Frame
 	if frame.Form == 0 {
 		return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the function has no DW_AT_frame_base"}, nil
 	}
@@ -207,20 +208,20 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 			return nil, r, err
 		}
 	}
-	if own := ev.u; own != ev.site.u {
-		ev.use(ev.site.u) // the function's unit, whichever has the variable
+	if own := ev.u; own != ev.site.U {
+		ev.use(ev.site.U) // the function's unit, whichever has the variable
 		defer ev.use(own)
 	}
 	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
 	if !frame.IsBlock() {
-		c, err := ev.u.choose(frame, dw.Value{}, ev.site.here(), false)
+		c, err := ev.u.Choose(frame, dw.Value{}, ev.site.At, false)
 		if err != nil {
 			return nil, loc.Reason{}, err
 		}
-		if c.rule == rule.None {
+		if c.Rule == rule.None {
 			return nil, loc.Reason{Code: reasons.NoFrameInfo, Detail: "the list at DW_AT_frame_base does not cover the site"}, nil
 		}
-		expr, sec, off = c.expr, c.sec, c.off
+		expr, sec, off = c.Expr, c.Sec, c.Off
 	}
 	var l loc.Location
 	r, err := ev.evaluate(expr, sec, off, &l)
@@ -231,7 +232,7 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	case loc.KindRegister:
 		// The prologue sets up the frame pointer: at the function's entry it is still
 		// the caller's. Only the stack pointer is right from the start.
-		if a := ev.Arch; ev.site.here().addr == fun.start && l.Expr.K != uint64(a.SP) {
+		if a := ev.Arch; ev.site.At.Addr == fun.Start && l.Expr.K != uint64(a.SP) {
 			return nil, loc.Reason{Code: reasons.NotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
 		}
 	case loc.KindMemory, loc.KindValue:
@@ -248,12 +249,12 @@ func (ev *evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 // entry of a function whose prologue has yet to set that. Compilers that describe a slot
 // this way for a whole scope mean the code after the prologue (clang; GCC without
 // optimization).
-func (ev *evaluator) frameIsSet() (loc.Reason, error) {
+func (ev *Evaluator) frameIsSet() (loc.Reason, error) {
 	at, err := ev.AtEntry()
 	if err != nil || !at {
 		return loc.Reason{}, err
 	}
-	steady, err := ev.u.img.d.SteadyFrame(ev.site.here().addr)
+	steady, err := ev.u.Img.Data.SteadyFrame(ev.site.At.Addr)
 	if err != nil || steady {
 		return loc.Reason{}, err
 	}
@@ -261,11 +262,11 @@ func (ev *evaluator) frameIsSet() (loc.Reason, error) {
 }
 
 // CallFrame returns the canonical frame address at the site, for DW_OP_call_frame_cfa.
-func (ev *evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
+func (ev *Evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, loc.Reason{}, nil
 	}
-	rule, ok, err := ev.u.img.d.CFA(ev.site.here().addr)
+	rule, ok, err := ev.u.Img.Data.CFA(ev.site.At.Addr)
 	switch {
 	case err != nil:
 		return nil, loc.Reason{}, err

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"testing"

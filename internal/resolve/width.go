@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	mathbits "math/bits"
@@ -27,7 +27,7 @@ const (
 )
 
 // narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
-func (ev *evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
+func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
 	if l.Kind != loc.KindValue || ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
 		return asWritten
 	}
@@ -74,7 +74,7 @@ var extensionFor = map[loc.Op]loc.Op{
 }
 
 // special reports whether an expression has other operations than arithmetic, such as types and branches: it is left as it is written.
-func (ev *evaluator) special(expr []byte) bool {
+func (ev *Evaluator) special(expr []byte) bool {
 	for at := 0; at < len(expr); {
 		o, err := eval.Decode(expr, at, ev.Encoding)
 		if err != nil || !arithmetic(op.Opcode(o.Code)) {

@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ import (
 
 // misusesFrame reports whether a value is computed from the address of a stack slot in a way
 // in which no program computes.
-func (ev *evaluator) misusesFrame(l *loc.Location, t *types.Type) bool {
+func (ev *Evaluator) misusesFrame(l *loc.Location, t *types.Type) bool {
 	switch l.Kind {
 	case loc.KindValue:
 	case loc.KindPieces:
@@ -45,20 +45,20 @@ func (ev *evaluator) misusesFrame(l *loc.Location, t *types.Type) bool {
 
 // frameAddress reports whether an expression is a fixed place in the stack frame: the stack
 // pointer, or the register that the canonical frame address is relative to, plus a number.
-func (ev *evaluator) frameAddress(e *loc.Expr) bool {
+func (ev *Evaluator) frameAddress(e *loc.Expr) bool {
 	if e != nil && e.Op == ops.Add && e.B.Op == ops.Const {
 		e = e.A
 	}
 	if e == nil || e.Op != ops.Reg {
 		return false
 	}
-	frame, ok := ev.site.u.img.code.FramePointer()
+	frame, ok := ev.site.U.Img.Code.FramePointer()
 	return e.K == uint64(ev.Arch.SP) || ok && e.K == frame && ev.framedBy(e.K)
 }
 
 // frameArithmetic reports whether an expression, without what it reads from memory, does
 // other arithmetic on a frame address than adding and aligning.
-func (ev *evaluator) frameArithmetic(e *loc.Expr) bool {
+func (ev *Evaluator) frameArithmetic(e *loc.Expr) bool {
 	if e == nil || e.Op == ops.Deref || e.Op == ops.Reg || e.Op == ops.Const {
 		return false
 	}

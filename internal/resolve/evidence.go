@@ -1,4 +1,4 @@
-package dwarfloc
+package resolve
 
 import (
 	"bytes"
@@ -22,16 +22,17 @@ import (
 
 // evidence answers what package judge asks about a variable's location at a site.
 type evidence struct {
-	s *Site
-	v *Variable
-	x *varEntry
-	c *chosen
+	s *Spot
+	v *Answer
+	x *Var
+	c *Chosen
 
-	ev *evaluator
+	ev *Evaluator
 }
 
 // judged sets why a location may be that of another value than the passed one.
-func (s *Site) judged(v *Variable, x *varEntry, c *chosen, ev *evaluator) error {
+func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
+	s := ev.site
 	if !v.Located() || !s.takesFirst(x) {
 		return nil
 	}
@@ -51,27 +52,27 @@ func (s *Site) judged(v *Variable, x *varEntry, c *chosen, ev *evaluator) error 
 // candidate returns what is known without evidence.
 func (e evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
-	out := judge.Candidate{Parameter: true, Entry: s.Kind == SiteEntry, Views: c.viewed, Changed: c.changed, Compiler: judge.LLVM}
+	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
 	marked, err := e.marked()
 	if err != nil {
 		return out, err
 	}
 	switch {
-	case c.expr == nil || e.x.location.IsBlock():
+	case c.Expr == nil || e.x.Location.IsBlock():
 		out.Note = judge.Whole
-	case c.rule == rule.First:
+	case c.Rule == rule.First:
 		out.Note = judge.First
-	case c.rule == rule.LaterView && (c.later > 1 || !marked):
+	case c.Rule == rule.LaterView && (c.Later > 1 || !marked):
 		out.Note = judge.Later
-	case c.lo < s.here().addr:
+	case c.Lo < s.At.Addr:
 		out.Note = judge.Before
 	default:
 		out.Note = judge.Here
 	}
-	if e.x.u.code.GNU() || c.viewed { // only GCC writes views
+	if e.x.U.Body.GNU() || c.Viewed { // only GCC writes views
 		// GCC with views has a list for all that changes, and leaves them out of a list in which all are 0.
-		out.Views = c.viewed || e.x.u.code.Views()
+		out.Views = c.Viewed || e.x.U.Body.Views()
 		if out.Compiler = judge.Unmarked; marked {
 			out.Compiler = judge.Marks
 		}
@@ -84,15 +85,15 @@ func (e evidence) candidate() (judge.Candidate, error) {
 
 // marked reports whether the function that has the site has markers of statements.
 func (e evidence) marked() (bool, error) {
-	u := e.s.u
-	if !u.code.GNU() {
+	u := e.s.U
+	if !u.Body.GNU() {
 		return false, nil
 	}
-	of := markedOf{u, e.s.rec}
+	of := markedOf{u, e.s.Rec}
 	if e.ev.markedOf == of {
 		return e.ev.marked, nil
 	}
-	marked, err := u.code.MarksStatements(e.s.rec)
+	marked, err := u.Body.MarksStatements(e.s.Rec)
 	if err == nil {
 		e.ev.marked, e.ev.markedOf = marked, of // of the next site too, mostly
 	}
@@ -101,7 +102,7 @@ func (e evidence) marked() (bool, error) {
 
 // markedOf is a function, or an inlined body.
 type markedOf struct {
-	u   *unit
+	u   *Unit
 	rec int32
 }
 
@@ -161,35 +162,35 @@ func maskBytes(mask uint64) int64 {
 }
 
 func (e evidence) Statements() (int, error) {
-	return e.s.u.code.Statements(e.s.rec, e.s.here().addr, 0, math.MaxUint64)
+	return e.s.U.Body.Statements(e.s.Rec, e.s.At.Addr, 0, math.MaxUint64)
 }
 
 func (e evidence) Begun() (bool, error) {
-	at := e.s.here()
-	n, err := e.s.u.code.Statements(e.s.rec, at.addr, at.view, e.c.later)
+	at := e.s.At
+	n, err := e.s.U.Body.Statements(e.s.Rec, at.Addr, at.View, e.c.Later)
 	return n > 0, err
 }
 
 func (e evidence) Assigned() (judge.Assignment, error) {
-	if e.x.u.code.Views() {
+	if e.x.U.Body.Views() {
 		return e.assignedWithViews()
 	}
-	assigned, err := e.s.u.assignedIn(e.s.u.Recs[e.s.rec].Root, e.ev)
+	assigned, err := e.s.U.assignedIn(e.s.U.Recs[e.s.Rec].Root, e.ev)
 	if err != nil {
 		return judge.Never, err
 	}
-	root, err := e.x.ultimate(nil)
+	root, err := e.x.Ultimate(nil)
 	return assigned[root], err
 }
 
 // assignedWithViews looks at the function's bodies in the unit. GCC with views goes on with a value, which it computes or knows, where the
 // parameter's place holds another one; without an assignment it does so only for want of a place.
 func (e evidence) assignedWithViews() (judge.Assignment, error) {
-	root, err := e.x.ultimate(nil)
+	root, err := e.x.Ultimate(nil)
 	if err != nil {
 		return judge.Never, err
 	}
-	u, function := e.s.u, e.s.u.Recs[e.s.rec].Root
+	u, function := e.s.U, e.s.U.Recs[e.s.Rec].Root
 	known, ok := u.changed.Load(function)
 	if !ok {
 		if known, err = u.changing(function); err != nil {
@@ -204,7 +205,7 @@ func (e evidence) assignedWithViews() (judge.Assignment, error) {
 }
 
 // changing returns the parameters of a function, by the entries that declare them, whose lists go on with a value.
-func (u *unit) changing(function int32) (map[uint64]bool, error) {
+func (u *Unit) changing(function int32) (map[uint64]bool, error) {
 	out, roots := make(map[uint64]bool), make(map[uint64]uint64)
 	for i := range u.Recs {
 		r := &u.Recs[i]
@@ -215,15 +216,15 @@ func (u *unit) changing(function int32) (map[uint64]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = u.img.eachParam(entry, func(x *varEntry) (bool, error) {
-			if x.location.Form == 0 || x.location.IsBlock() {
+		err = u.Img.EachParam(entry, func(x *Var) (bool, error) {
+			if x.Location.Form == 0 || x.Location.IsBlock() {
 				return true, nil
 			}
 			var last []byte
-			l := u.Locations(x.location, x.views)
+			l := u.Locations(x.Location, x.Views)
 			for v := (dw.LocEntry{}); l.Next(&v); last = v.Expr {
 				if last != nil && !bytes.Equal(last, v.Expr) && u.isValue(v.Expr) {
-					root, err := x.ultimate(roots)
+					root, err := x.Ultimate(roots)
 					out[root] = true
 					return true, err
 				}
@@ -241,10 +242,10 @@ func (u *unit) changing(function int32) (map[uint64]bool, error) {
 const opEntryValue, opGNUEntryValue = 0xa3, 0xf3
 
 // isValue reports whether an expression says what a variable is, and not where: but not that it is what it was at the function's entry.
-func (u *unit) isValue(expr []byte) bool {
+func (u *Unit) isValue(expr []byte) bool {
 	value := false
 	for at := 0; at < len(expr); {
-		o, err := eval.Decode(expr, at, u.encoding())
+		o, err := eval.Decode(expr, at, u.Encoding())
 		if err != nil {
 			return false
 		}
@@ -275,18 +276,18 @@ func (e evidence) Made() (bool, error) {
 	t, err := e.v.Type.Resolve()
 	points := err == nil && t.Kind == types.Pointer
 	return slices.ContainsFunc(registers, func(r uint64) bool {
-		computes, offset := c.Computes(r, e.s.here().addr)
+		computes, offset := c.Computes(r, e.s.At.Addr)
 		return computes && (!offset || !points) // the address of a member is what callers pass
 	}), nil
 }
 
 // codeOf returns the code of the function that has a site: mostly the next site's too.
-func (ev *evaluator) codeOf(s *Site) (*body.Code, error) {
-	of := markedOf{s.u, s.u.code.Outermost(s.rec)}
+func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
+	of := markedOf{s.U, s.U.Body.Outermost(s.Rec)}
 	if ev.code != nil && ev.codeIs == of {
 		return ev.code, nil
 	}
-	c, err := s.u.code.Code(s.rec)
+	c, err := s.U.Body.Code(s.Rec)
 	if err == nil {
 		ev.code, ev.codeIs = c, of
 	}
@@ -299,26 +300,26 @@ func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.
 // written since then, and held a variable of a caller before that has no place any more: GCC can go on to say that the parameter, which was
 // that variable, is there (LZ4_putIndexOnHash's h, where the next one is computed in the same register).
 func (e evidence) Overtaken() (bool, error) {
-	s, at := e.s, e.s.here().addr
-	if s.Kind != SiteInline || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.lo != at || e.c.hi != at {
+	s, at := e.s, e.s.At.Addr
+	if s.Kind != Inline || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.Lo != at || e.c.Hi != at {
 		return false, nil
 	}
-	ranges, err := s.u.Extent(&s.pcs)
+	ranges, err := s.U.Extent(&s.PCs)
 	if err != nil {
 		return false, err
 	}
 	written := func(r dw.Range) bool {
-		return r.Lo < at && r.Hi > r.Lo && s.u.img.code.WritesBetween(r.Lo, at, 1<<e.v.Loc.Expr.K, ranges)
+		return r.Lo < at && r.Hi > r.Lo && s.U.Img.Code.WritesBetween(r.Lo, at, 1<<e.v.Loc.Expr.K, ranges)
 	}
 	if !slices.ContainsFunc(ranges, written) {
 		return false, nil
 	}
-	return s.ofCallers(func(x *scoped) (bool, error) {
-		l := s.u.Locations(x.location, x.views)
+	return s.ofCallers(func(x *Scoped) (bool, error) {
+		l := s.U.Locations(x.Location, x.Views)
 		was, is := false, false
-		for v := (dw.LocEntry{}); !x.location.IsBlock() && l.Next(&v); {
-			same := bytes.Equal(v.Expr, e.c.expr)
-			was = was || same && v.Hi < at && s.u.img.code.Straight(v.Hi, at)
+		for v := (dw.LocEntry{}); !x.Location.IsBlock() && l.Next(&v); {
+			same := bytes.Equal(v.Expr, e.c.Expr)
+			was = was || same && v.Hi < at && s.U.Img.Code.Straight(v.Hi, at)
 			is = is || v.Lo <= at && at < v.Hi
 		}
 		return was && !is, nil
@@ -329,14 +330,14 @@ func (e evidence) Overtaken() (bool, error) {
 // loop around its beginning, where the location still holds. rustc 1.63 with opt-level=s
 // describes the n of "while (n--)" by one register for the whole body, which is decremented
 // before the body begins.
-func (s *Site) updatedInLoop(l *loc.Location, c *chosen) (bool, error) {
-	if s.Kind != SiteInline {
+func (s *Spot) updatedInLoop(l *loc.Location, c *Chosen) (bool, error) {
+	if s.Kind != Inline {
 		return false, nil
 	}
 	var used []uint64
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) {
-			if n.Op == ops.Reg && n.K != uint64(s.u.img.Arch().SP) {
+			if n.Op == ops.Reg && n.K != uint64(s.U.Img.Arch().SP) {
 				used = append(used, n.K)
 			}
 		})
@@ -349,17 +350,17 @@ func (s *Site) updatedInLoop(l *loc.Location, c *chosen) (bool, error) {
 }
 
 // loopUpdates returns the registers that an inlined body updates in loops around its
-// beginning, where the chosen entry holds.
-func (s *Site) loopUpdates(c *chosen) (body.Registers, error) {
-	ranges, err := s.u.Extent(&s.pcs)
+// beginning, where the Chosen entry holds.
+func (s *Spot) loopUpdates(c *Chosen) (body.Registers, error) {
+	ranges, err := s.U.Extent(&s.PCs)
 	if err != nil {
 		return 0, err
 	}
-	fun, err := s.function()
+	fun, err := s.Function()
 	if err != nil {
 		return 0, err
 	}
-	return s.u.img.code.LoopUpdates(ranges, s.here().addr, fun.start, c.lo, c.hi), nil
+	return s.U.Img.Code.LoopUpdates(ranges, s.At.Addr, fun.Start, c.Lo, c.Hi), nil
 }
 
 // PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
@@ -375,15 +376,15 @@ func (e evidence) PassedOn() (bool, error) {
 	pointed := e.v.Loc.Kind == loc.KindValue && e.ev.frameAddress(e.v.Loc.Expr)
 	for i := range e.ev.callers {
 		its := &e.ev.callers[i]
-		if bytes.Equal(its.expr, e.c.expr) {
+		if bytes.Equal(its.Expr, e.c.Expr) {
 			return true, nil
 		}
 		if !pointed {
 			continue
 		}
 		var l loc.Location
-		r, err := e.ev.locate(its.expr, its.sec, its.off, &l)
-		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && equalExpr(l.Expr, e.v.Loc.Expr) {
+		r, err := e.ev.Locate(its.Expr, its.Sec, its.Off, &l)
+		if err == nil && r.Code == reasons.None && l.Kind == loc.KindMemory && EqualExpr(l.Expr, e.v.Loc.Expr) {
 			return true, nil
 		}
 	}
@@ -391,16 +392,16 @@ func (e evidence) PassedOn() (bool, error) {
 }
 
 // callersPlaces returns where the variables of the functions are that the site is inlined into.
-func (s *Site) callersPlaces() (out []chosen, err error) {
-	_, err = s.ofCallers(func(x *scoped) (bool, error) {
-		its := chosen{expr: x.location.Bytes(), sec: ".debug_info", off: x.off}
-		if !x.location.IsBlock() {
+func (s *Spot) callersPlaces() (out []Chosen, err error) {
+	_, err = s.ofCallers(func(x *Scoped) (bool, error) {
+		its := Chosen{Expr: x.Location.Bytes(), Sec: ".debug_info", Off: x.Off}
+		if !x.Location.IsBlock() {
 			var err error
-			if its, err = s.u.choose(x.location, x.views, s.here(), false); err != nil {
+			if its, err = s.U.Choose(x.Location, x.Views, s.At, false); err != nil {
 				return false, nil //nolint:nilerr // the error is reported where that variable is asked for
 			}
 		}
-		if len(its.expr) > 0 {
+		if len(its.Expr) > 0 {
 			out = append(out, its)
 		}
 		return false, nil
@@ -410,13 +411,13 @@ func (s *Site) callersPlaces() (out []chosen, err error) {
 
 func (e evidence) Midway() (bool, error) {
 	// Where GCC noted that a body begins, with a view, it begins with its first statement.
-	if e.s.pcs.Entry.Form != 0 && e.s.u.code.GNU() && e.s.u.code.Views() {
-		if start, ok, err := e.s.u.Start(&e.s.pcs); err != nil || ok && start == e.s.here().addr {
+	if e.s.PCs.Entry.Form != 0 && e.s.U.Body.GNU() && e.s.U.Body.Views() {
+		if start, ok, err := e.s.U.Start(&e.s.PCs); err != nil || ok && start == e.s.At.Addr {
 			return false, err
 		}
 	}
 	if !e.ev.midwayRead {
-		first, known, err := e.s.u.code.BeginsAt(e.s.rec, e.s.here().addr)
+		first, known, err := e.s.U.Body.BeginsAt(e.s.Rec, e.s.At.Addr)
 		if err != nil {
 			return false, err
 		}
@@ -428,17 +429,17 @@ func (e evidence) Midway() (bool, error) {
 // PassedElsewhere looks at the other bodies of the function in the unit. One instance speaks for all: whether a function assigns its
 // parameter first is a fact about the source.
 func (e evidence) PassedElsewhere() (bool, error) {
-	root, err := e.x.ultimate(nil)
+	root, err := e.x.Ultimate(nil)
 	if err != nil {
 		return false, err
 	}
-	function := e.s.u.Recs[e.s.rec].Root
-	known, ok := e.s.u.passed.Load(function)
+	function := e.s.U.Recs[e.s.Rec].Root
+	known, ok := e.s.U.passed.Load(function)
 	if !ok {
-		if known, err = e.s.u.passedOn(function); err != nil {
+		if known, err = e.s.U.passedOn(function); err != nil {
 			return false, err
 		}
-		e.s.u.passed.Store(function, known)
+		e.s.U.passed.Store(function, known)
 	}
 	return known.(map[uint64]bool)[root], nil
 }
@@ -449,7 +450,7 @@ const maxInstances = 64
 // passedOn returns the parameters of a function, by the entries that declare them, that are in the place of a caller's variable where one
 // of its bodies begins, or that are later what they were at the entry of its copy out of line: LLVM says that of a parameter only until it
 // is assigned (LiveDebugValues).
-func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
+func (u *Unit) passedOn(function int32) (map[uint64]bool, error) {
 	seen, out, roots := 0, make(map[uint64]bool), make(map[uint64]uint64)
 	for i := range u.Recs {
 		r := &u.Recs[i]
@@ -465,8 +466,8 @@ func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
 			}
 			continue
 		}
-		s := new(Site)
-		if ok, err := u.site(int32(i), s); err != nil || !ok {
+		s := new(Spot)
+		if ok, err := u.Read(int32(i), s); err != nil || !ok {
 			return out, err
 		}
 		places, err := s.callersPlaces()
@@ -478,27 +479,27 @@ func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
 		}
 		have := make(map[string]bool)
 		for k := range places {
-			have[string(places[k].expr)] = true
+			have[string(places[k].Expr)] = true
 		}
-		entry, err := u.Entry(s.DIE)
+		entry, err := u.Entry(s.DIE())
 		if err != nil {
 			return nil, err
 		}
-		err = u.img.eachParam(entry, func(x *varEntry) (bool, error) {
-			if x.location.Form == 0 {
+		err = u.Img.EachParam(entry, func(x *Var) (bool, error) {
+			if x.Location.Form == 0 {
 				return true, nil
 			}
-			its := chosen{expr: x.location.Bytes()}
-			if !x.location.IsBlock() {
+			its := Chosen{Expr: x.Location.Bytes()}
+			if !x.Location.IsBlock() {
 				var err error
-				if its, err = u.choose(x.location, x.views, s.here(), true); err != nil {
+				if its, err = u.Choose(x.Location, x.Views, s.At, true); err != nil {
 					return true, nil //nolint:nilerr // the error is reported where that body is asked about
 				}
 			}
-			if len(its.expr) == 0 || !have[string(its.expr)] || !u.isPlace(its.expr) {
+			if len(its.Expr) == 0 || !have[string(its.Expr)] || !u.isPlace(its.Expr) {
 				return true, nil
 			}
-			root, err := x.ultimate(roots)
+			root, err := x.Ultimate(roots)
 			out[root] = true
 			return true, err
 		})
@@ -510,19 +511,19 @@ func (u *unit) passedOn(function int32) (map[uint64]bool, error) {
 }
 
 // unassigned adds the parameters of a function out of line whose lists say that they are what they were at its entry.
-func (u *unit) unassigned(rec int32, out map[uint64]bool, roots map[uint64]uint64) error {
+func (u *Unit) unassigned(rec int32, out map[uint64]bool, roots map[uint64]uint64) error {
 	entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 	if err != nil {
 		return err
 	}
-	return u.img.eachParam(entry, func(x *varEntry) (bool, error) {
-		if x.location.Form == 0 || x.location.IsBlock() {
+	return u.Img.EachParam(entry, func(x *Var) (bool, error) {
+		if x.Location.Form == 0 || x.Location.IsBlock() {
 			return true, nil
 		}
-		l := u.Locations(x.location, x.views)
+		l := u.Locations(x.Location, x.Views)
 		for v := (dw.LocEntry{}); l.Next(&v); {
 			if len(v.Expr) > 0 && (v.Expr[0] == opEntryValue || v.Expr[0] == opGNUEntryValue) {
-				root, err := x.ultimate(roots)
+				root, err := x.Ultimate(roots)
 				out[root] = true
 				return true, err
 			}
@@ -532,8 +533,8 @@ func (u *unit) unassigned(rec int32, out map[uint64]bool, roots map[uint64]uint6
 }
 
 // isPlace reports whether an expression is a register, or memory: it computes no value.
-func (u *unit) isPlace(expr []byte) bool {
-	o, err := eval.Decode(expr, 0, u.encoding())
+func (u *Unit) isPlace(expr []byte) bool {
+	o, err := eval.Decode(expr, 0, u.Encoding())
 	if err != nil || o.Next != len(expr) {
 		return false
 	}
@@ -542,21 +543,21 @@ func (u *unit) isPlace(expr []byte) bool {
 }
 
 // ofCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.
-func (s *Site) ofCallers(is func(x *scoped) (bool, error)) (bool, error) {
-	u := s.u
-	for rec := s.rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
+func (s *Spot) ofCallers(is func(x *Scoped) (bool, error)) (bool, error) {
+	u := s.U
+	for rec := s.Rec; u.Recs[rec].Flags&index.Inlined != 0 && u.Recs[rec].Parent >= 0; {
 		rec = u.Recs[rec].Parent
 		entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
 		if err != nil {
 			return false, err
 		}
-		var caller scope
-		if err := caller.read(s, entry, placedBlocks, 0, true); err != nil {
+		var caller Scope
+		if err := caller.Read(s, entry, PlacedBlocks, 0, true); err != nil {
 			return false, err
 		}
 		for i := range caller.vars {
 			x := &caller.vars[i]
-			if !x.inside || x.location.Form == 0 {
+			if !x.inside || x.Location.Form == 0 {
 				continue
 			}
 			if found, err := is(x); found || err != nil {

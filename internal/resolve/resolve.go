@@ -1,0 +1,108 @@
+// Package resolve answers where a variable is at a spot in a body, and whether what is there is what was passed.
+//
+// A Spot is an instruction in the body of a function or of an inlined instance. A Var is the entry of a variable. An Evaluator, begun at
+// a spot, resolves entries: Resolve chooses the expression that holds there, evaluates it, asks the calling convention where a function
+// begins, and asks package judge whether the value may be another one than was passed. An Answer has a location, or a reason.
+//
+// The package knows units, records and code, and no Site: package dwarfloc finds sites, and prints what is known of them.
+package resolve
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/internal/abi"
+	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/preempt"
+	"github.com/bpfprologue/bpfprologue/internal/typesource"
+	"github.com/bpfprologue/bpfprologue/loc"
+	"github.com/bpfprologue/bpfprologue/types"
+)
+
+// Image is what resolving needs of an image with debug information.
+type Image struct {
+	File      *image.File
+	Data      *dw.Data
+	Index     *index.Index
+	Code      *body.Image
+	Types     typesource.DWARF[types.Type]
+	Machine   abi.Machine
+	Units     []Unit             // by number; set by Prepare
+	Preempted *preempt.Variables // binds names as the dynamic linker does
+
+	once sync.Once
+}
+
+// Unit is a unit of the image, with what has been derived from it.
+type Unit struct {
+	*index.Unit
+	Img  *Image
+	Body body.Unit
+
+	assigned sync.Map // what assignedIn returned, by function
+	changed  sync.Map // what changing returned, by function
+	passed   sync.Map // what passedOn returned, by function
+	function atomic.Pointer[topFunction]
+}
+
+// Prepare sets Units, once the index has them.
+func (img *Image) Prepare() {
+	img.once.Do(func() {
+		img.Units = make([]Unit, len(img.Index.Units))
+		for i := range img.Units {
+			u := &img.Units[i]
+			u.Unit, u.Img = &img.Index.Units[i], img
+			u.Body.Unit, u.Body.Image = u.Unit, img.Code
+		}
+	})
+}
+
+// Arch returns the architecture of the image's code.
+func (img *Image) Arch() *arch.Arch { return img.Machine.Arch }
+
+// Of returns the image's unit for a unit of the debug information.
+func (img *Image) Of(u *dw.Unit) *Unit { return &img.Units[u.Number] }
+
+// Relocate makes a location that of the variable that the dynamic linker binds a name to.
+func (img *Image) Relocate(l *loc.Location) { img.Preempted.Relocate(img.File, l) }
+
+// Executable reports whether an address is in a section with instructions. Linkers
+// give the functions that they drop an address that is not (0, 1, -1). Where sections of a
+// damaged file overlap, it is the one that SectionAt returns.
+func (img *Image) Executable(addr uint64) bool {
+	s := img.File.SectionAt(addr)
+	return s != nil && s.Exec
+}
+
+// Forget frees what has been derived from the unit, and what was read of it.
+func (u *Unit) Forget() {
+	u.Unit.Forget()
+	u.Body.Forget()
+	u.assigned.Clear()
+	u.passed.Clear()
+	u.changed.Clear()
+	u.function.Store(nil)
+	u.Img.Types.Forget(u.Unit.Unit)
+}
+
+// TypeOf returns the type that a reference names.
+func (u *Unit) TypeOf(v dw.Value) (*types.Type, error) { return u.Img.Types.Of(u.Unit.Unit, v) }
+
+// EachParam calls f with each formal parameter of a function's entry, as it is described
+// there, until f returns false.
+func (img *Image) EachParam(e dw.Entry, f func(x *Var) (more bool, err error)) error {
+	return e.Children(func(c dw.Entry) (bool, error) {
+		if c.Tag() != dw.TagFormalParameter {
+			return true, nil
+		}
+		x, err := img.Of(c.Unit).ReadVar(c)
+		if err != nil {
+			return false, err
+		}
+		return f(&x)
+	})
+}

@@ -1,0 +1,166 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/dw"
+)
+
+// Scope holds the entries of a function's variables. Params and Lookup choose from it.
+type Scope struct {
+	vars  []Scoped
+	named map[string][]int32 // indices of vars, by name; nil if few are looked for: see index
+}
+
+// Scoped is the entry of a variable in a scope.
+type Scoped struct {
+	Var
+	depth  int  // depth of its block; 0 is the function itself
+	inside bool // the block holds the site
+	paired bool // it describes a declared parameter: see resolver.params
+}
+
+// maxBlocks bounds how deeply blocks nest.
+const maxBlocks = 64
+
+// Blocks says which lexical blocks a scope has.
+type Blocks uint8
+
+const (
+	// NoBlocks means none: enough for parameters.
+	NoBlocks Blocks = iota
+	// PlacedBlocks means all, marked by whether their code holds the spot.
+	PlacedBlocks
+	// AllBlocks means all; they have no addresses, so none holds the spot.
+	AllBlocks
+)
+
+// Read adds the variables below an entry.
+func (sc *Scope) Read(s *Spot, e dw.Entry, b Blocks, depth int, inside bool) error {
+	if !e.HasChildren() || depth > maxBlocks {
+		return nil
+	}
+	u := s.U.Img.Of(e.Unit)
+	pos, err := u.SkipAttrs(e)
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := u.Entry(uint64(pos))
+		if err != nil || c.IsEnd() {
+			return err
+		}
+		switch c.Tag() {
+		case dw.TagFormalParameter, dw.TagVariable:
+			sc.vars = append(sc.vars, Scoped{depth: depth, inside: inside})
+			end, err := sc.vars[len(sc.vars)-1].Read(u, c)
+			if err != nil {
+				return err
+			}
+			if !c.HasChildren() {
+				pos = end
+				continue
+			}
+		case dw.TagLexicalBlock:
+			if b == NoBlocks {
+				break
+			}
+			in := inside && b == PlacedBlocks
+			if in {
+				if in, err = u.holds(c, s.At.Addr); err != nil {
+					return err
+				}
+			}
+			if err := sc.Read(s, c, b, depth+1, in); err != nil {
+				return err
+			}
+		}
+		if pos, err = u.SkipTree(c); err != nil {
+			return err
+		}
+	}
+}
+
+// holds reports whether a block's code holds an address, or is empty there: then the
+// code was merged into its neighbours.
+func (u *Unit) holds(block dw.Entry, addr uint64) (bool, error) {
+	var pcs dw.PCs
+	if err := block.Attrs(pcs.Take); err != nil {
+		return false, err
+	}
+	ranges, err := u.Extent(&pcs)
+	if err != nil {
+		return false, err
+	}
+	return dw.Covers(ranges, addr) || slices.ContainsFunc(ranges, func(r dw.Range) bool { return r.Lo == addr && r.Hi == addr }), nil
+}
+
+// Text returns a variable's name, from its own entry or its origin's.
+func (x *Var) Text() (string, error) {
+	full := *x
+	if err := full.Complete(); err != nil {
+		return "", err
+	}
+	return full.U.Text(full.Name), nil
+}
+
+// Names returns the sorted names of the variables.
+func (sc *Scope) Names() ([]string, error) {
+	names := make([]string, len(sc.vars))
+	for i := range sc.vars {
+		var err error
+		if names[i], err = sc.vars[i].Text(); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Index prepares for many calls of find.
+func (sc *Scope) Index() error {
+	sc.named = make(map[string][]int32, len(sc.vars))
+	for i := range sc.vars {
+		text, err := sc.vars[i].Text()
+		if err != nil {
+			return err
+		}
+		sc.named[text] = append(sc.named[text], int32(i))
+	}
+	return nil
+}
+
+// each calls f for the variables with a name.
+func (sc *Scope) each(name string, f func(x *Scoped)) error {
+	if sc.named != nil {
+		for _, i := range sc.named[name] {
+			f(&sc.vars[i])
+		}
+		return nil
+	}
+	for i := range sc.vars {
+		text, err := sc.vars[i].Text()
+		if err != nil {
+			return err
+		}
+		if text == name {
+			f(&sc.vars[i])
+		}
+	}
+	return nil
+}
+
+// Find returns the variable with a name in the innermost block that holds the site.
+// elsewhere is set if only blocks that do not hold the site have one.
+func (sc *Scope) Find(name string) (best *Scoped, elsewhere bool, err error) {
+	err = sc.each(name, func(x *Scoped) {
+		switch {
+		case name == "":
+		case !x.inside:
+			elsewhere = true
+		case best == nil || x.depth > best.depth || x.depth == best.depth && x.Better(&best.Var):
+			best = x
+		}
+	})
+	return best, elsewhere, err
+}
