@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -61,7 +62,7 @@ func TestAddresses(t *testing.T) {
 	bug := uint64(0)
 	for bug = range table.bugs {
 	}
-	all, err := img.File.SymbolAddresses("queue_send")
+	all, err := inside.File(img).SymbolAddresses("queue_send")
 	entry, ok := all["queue_send"]
 	if err != nil || !ok {
 		t.Fatal(ok, err)
@@ -79,7 +80,7 @@ func TestAddresses(t *testing.T) {
 		{"a function", entry, CauseNone},
 		{"its second instruction", second, CauseNone},
 		{"before it", second - 1, causeMidInstruction},
-		{"data", img.File.Sections()[len(img.File.Sections())-1].Addr, causeNotCode},
+		{"data", inside.File(img).Sections()[len(inside.File(img).Sections())-1].Addr, causeNotCode},
 		{"nowhere", 0x1000, causeNotCode},
 	} {
 		if tt.addr == second-1 && second-1 == entry {
@@ -147,7 +148,7 @@ func TestARM64Areas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := img.File.SymbolAddresses("vfs_read", "gic_handle_irq")
+	all, err := inside.File(img).SymbolAddresses("vfs_read", "gic_handle_irq")
 	if err != nil || len(all) != 2 {
 		t.Fatal(all, err)
 	}

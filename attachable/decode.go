@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // decoder is what is known of the instructions of the image's architecture, or nil: then
 // mid-instruction addresses and loops are not checked.
-func (t *Table) decoder() *insn.Arch { return insn.For(t.img.File.Instructions()) }
+func (t *Table) decoder() *insn.Arch { return insn.For(inside.File(t.img).Instructions()) }
 
 // Decodes reports whether instructions of the image's architecture are looked at. Where they are not,
 // CauseNone says only that the kernel's tables and sections allow a probe.
@@ -66,7 +67,7 @@ func (t *Table) refuses(from, addr uint64) Cause {
 		return CauseNone
 	}
 	from = max(from, addr-min(addr, d.Sequence*d.Fixed))
-	code, err := t.img.File.Bytes(from, addr+d.Fixed-from)
+	code, err := inside.File(t.img).Bytes(from, addr+d.Fixed-from)
 	if err != nil {
 		return CauseNone
 	}
@@ -137,11 +138,11 @@ const maxInstruction = 16
 // codeAt returns up to n bytes of code from an address, or nil if the file has none there:
 // what follows the end of the section is left out.
 func codeAt(img *dwarfloc.Image, addr, n uint64) []byte {
-	s := img.File.SectionAt(addr)
+	s := inside.File(img).SectionAt(addr)
 	if s == nil {
 		return nil
 	}
-	code, err := img.File.Bytes(addr, min(n, s.Addr+s.Size-addr))
+	code, err := inside.File(img).Bytes(addr, min(n, s.Addr+s.Size-addr))
 	if err != nil {
 		return nil
 	}

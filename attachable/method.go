@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 )
 
@@ -115,11 +116,11 @@ var methodsOf = map[string]methods{
 // jumps in functions that return.
 func (t *Table) Method(addr uint64) Method {
 	m, ok := methodsOf[t.img.Arch().Name]
-	if !ok || t.img.File.IsRelocatable() || t.At(addr) != CauseNone {
+	if !ok || inside.File(t.img).IsRelocatable() || t.At(addr) != CauseNone {
 		return MethodNone
 	}
 	method := MethodNone
-	if err := t.img.File.Guard(func() error { method = m.kprobe(t, addr); return nil }); err != nil {
+	if err := inside.File(t.img).Guard(func() error { method = m.kprobe(t, addr); return nil }); err != nil {
 		return MethodNone
 	}
 	return method
@@ -131,7 +132,7 @@ func (t *Table) Method(addr uint64) Method {
 func UprobeMethod(img *dwarfloc.Image, addr uint64) Method {
 	m, ok := methodsOf[img.Arch().Name]
 	code := codeAt(img, addr, maxInstruction)
-	if s := img.File.SectionAt(addr); !ok || s == nil || !s.Exec || code == nil {
+	if s := inside.File(img).SectionAt(addr); !ok || s == nil || !s.Exec || code == nil {
 		return MethodNone
 	}
 	return m.uprobe(code)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -264,11 +265,11 @@ func hexOf(d []byte) string {
 // TestTwoByteBoosts compares the list with the table in a kernel image.
 func TestTwoByteBoosts(t *testing.T) {
 	img := testenv.Open(t, testenv.Vmlinux(t))
-	at, err := img.File.SymbolAddresses("twobyte_is_boostable")
+	at, err := inside.File(img).SymbolAddresses("twobyte_is_boostable")
 	if err != nil || len(at) != 1 {
 		t.Skip("the image has no table", err)
 	}
-	d, err := img.File.Bytes(at["twobyte_is_boostable"], 32)
+	d, err := inside.File(img).Bytes(at["twobyte_is_boostable"], 32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +291,7 @@ func TestFixtureMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := img.File.SymbolAddresses("queue_send", "page_gate")
+	all, err := inside.File(img).SymbolAddresses("queue_send", "page_gate")
 	if err != nil || len(all) != 2 {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestFixtureMethods(t *testing.T) {
 	if got := table.Method(all["queue_send"]); got == MethodNone || got == methodJump || slices.Contains([]Method{methodNop, methodFtrace}, got) {
 		t.Errorf("queue_send: %v", got)
 	}
-	if got := UprobeMethod(img, img.File.Sections()[len(img.File.Sections())-1].Addr); got != MethodNone {
+	if got := UprobeMethod(img, inside.File(img).Sections()[len(inside.File(img).Sections())-1].Addr); got != MethodNone {
 		t.Errorf("in data: %v", got)
 	}
 }
@@ -309,7 +310,7 @@ func TestFixtureMethods(t *testing.T) {
 // if the kernel is not preemptible: prepare_singlestep, which compilers inline into arch_copy_kprobe.
 func TestBooster(t *testing.T) {
 	img := testenv.Open(t, testenv.Vmlinux(t))
-	at, err := img.File.SymbolAddresses("arch_copy_kprobe", "can_boost")
+	at, err := inside.File(img).SymbolAddresses("arch_copy_kprobe", "can_boost")
 	if err != nil || len(at) != 2 {
 		t.Skip("the image has no such functions", err)
 	}

@@ -3,6 +3,7 @@ package attachable
 import (
 	"slices"
 
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -11,7 +12,7 @@ import (
 // setup_singlestep (arch/x86/kernel/kprobes/core.c) prefers a boosted copy to emulation, and that to a
 // single step.
 func kprobeX86(t *Table, addr uint64) Method {
-	_, lo, hi, ok := t.img.File.CodeRange(addr)
+	_, lo, hi, ok := inside.File(t.img).CodeRange(addr)
 	if !ok {
 		return MethodNone
 	}

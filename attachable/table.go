@@ -85,7 +85,7 @@ var symbolAreas = []struct {
 // that the image does not have. The error is about a damaged image.
 func New(img *dwarfloc.Image) (*Table, error) {
 	t := &Table{img: img, bugs: make(map[uint64]struct{})}
-	for _, s := range img.File.Sections() {
+	for _, s := range inside.File(img).Sections() {
 		if c, ok := sectionCauses[s.Name]; ok {
 			t.sections = append(t.sections, area{span{s.Addr, s.Addr + s.Size}, c})
 		}
@@ -94,7 +94,7 @@ func New(img *dwarfloc.Image) (*Table, error) {
 	for _, a := range symbolAreas {
 		names = append(names, a.from, a.to)
 	}
-	marks, err := ktable.Find(img.File, append(names, symbolsX86...)...)
+	marks, err := ktable.Find(inside.File(img), append(names, symbolsX86...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (t *Table) Unread() []string { return t.unread }
 // function returns the code from the symbol at or before an address to the next symbol, as
 // kallsyms does.
 func (t *Table) function(addr uint64) (span, bool) {
-	_, lo, hi, ok := t.img.File.CodeRange(addr)
+	_, lo, hi, ok := inside.File(t.img).CodeRange(addr)
 	return span{lo, hi}, ok
 }
 
@@ -162,7 +162,7 @@ func (t *Table) function(addr uint64) (span, bool) {
 // symbols, At only knows section ranges; use Of.
 func (t *Table) At(addr uint64) (c Cause) {
 	// Reads fail after Close; they must not be taken for a refusal.
-	if err := t.img.File.Guard(func() error { c = t.at(addr); return nil }); err != nil {
+	if err := inside.File(t.img).Guard(func() error { c = t.at(addr); return nil }); err != nil {
 		return causeNotRead
 	}
 	return c
@@ -184,7 +184,7 @@ func (t *Table) Of(s *dwarfloc.Site) Cause {
 }
 
 func (t *Table) at(addr uint64) Cause {
-	if s := t.img.File.SectionAt(addr); s == nil || !s.Exec {
+	if s := inside.File(t.img).SectionAt(addr); s == nil || !s.Exec {
 		return causeNotCode
 	}
 	for _, areas := range [][]area{t.sections, t.areas} {
@@ -194,7 +194,7 @@ func (t *Table) at(addr uint64) Cause {
 			}
 		}
 	}
-	name, lo, hi, ok := t.img.File.CodeRange(addr)
+	name, lo, hi, ok := inside.File(t.img).CodeRange(addr)
 	switch {
 	case !ok && inside.AnsweredBy(t.img) != "":
 		return CauseNone
@@ -246,12 +246,12 @@ func (t *Table) unsuffixed(name string) (f span, ok bool) {
 // readBases finds the functions of the names that clones have before their suffixes.
 func (t *Table) readBases() {
 	var names []string
-	for s := range t.img.File.Symbols() {
+	for s := range inside.File(t.img).Symbols() {
 		if base, _, ok := strings.Cut(s.Name, "."); ok && base != "" {
 			names = append(names, base)
 		}
 	}
-	t.base, _ = t.img.File.SymbolAddresses(names...)
+	t.base, _ = inside.File(t.img).SymbolAddresses(names...)
 }
 
 // within reports whether one of some sorted addresses is in a range.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/prologue"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -43,7 +44,7 @@ func emit(t *testing.T, s *dwarfloc.Site, params []*dwarfloc.Variable) (insns as
 		}
 		args = append(args, prologue.Arg{Loc: v.Loc, Reason: v.Reason, Size: int(max(size, 0)), Signed: typ.Signed, LowBit: v.LowBit})
 	}
-	p, err := prologue.Emit(args, prologue.Options{Arch: s.Image.Arch(), BigEndian: s.Image.File.BigEndian(), Convention: prologue.ConventionRegisters})
+	p, err := prologue.Emit(args, prologue.Options{Arch: s.Image.Arch(), BigEndian: inside.File(s.Image).BigEndian(), Convention: prologue.ConventionRegisters})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/internal/place"
@@ -30,7 +31,7 @@ type Probes struct {
 // other files. It returns nil for relocatable files, kernel modules among them. The
 // error is the cause of ctx if that ends, or about damaged debug information.
 func MeasureProbes(ctx context.Context, img *dwarfloc.Image) (*Probes, error) {
-	if img.File.IsRelocatable() {
+	if inside.File(img).IsRelocatable() {
 		return nil, nil
 	}
 	predict, err := predictor(img)

@@ -208,7 +208,7 @@ func afterwards(t *testing.T, open func(string) (*dwarfloc.Image, error), whole 
 // gather returns what an image hands out, and one of its sites.
 func gather(t *testing.T, img *dwarfloc.Image) (out []any, first *dwarfloc.Site) {
 	t.Helper()
-	out = []any{img, img.File}
+	out = []any{img, inside.File(img)}
 	ctx := context.Background()
 	list, err := inside.List(img, ctx, nil, nil)
 	if err != nil {

@@ -80,7 +80,7 @@ func (img answered) site(x *answers.Site, s *Site, w *body.Ways) {
 	for i := range x.Callers {
 		s.Callers = append(s.Callers, Caller(x.Callers[i]))
 	}
-	if sec := img.File.SectionAt(s.Addr); sec != nil {
+	if sec := img.file.SectionAt(s.Addr); sec != nil {
 		s.Section = sec.Name
 	}
 }

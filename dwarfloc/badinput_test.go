@@ -56,7 +56,7 @@ func everything(t testing.TB, data []byte) (string, error) {
 		return "", checkError(t, err)
 	}
 	for _, n := range names {
-		img.File.SymbolAt(img.File.Sections()[0].Addr, n)
+		img.file.SymbolAt(img.file.Sections()[0].Addr, n)
 	}
 	sites, err := img.Sites(ctx, nil)
 	if err != nil {

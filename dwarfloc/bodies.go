@@ -314,7 +314,7 @@ func (img dwarfImage) siteAt(ctx context.Context, addr uint64) (*Site, error) {
 	}
 	if best == nil {
 		why := "the debug information describes no code there"
-		if sym := img.File.SymbolAt(addr, ""); sym != nil {
+		if sym := img.file.SymbolAt(addr, ""); sym != nil {
 			why += fmt.Sprintf("; it is %s+%#x", sym.Name, addr-sym.Addr)
 		}
 		return nil, none(why)

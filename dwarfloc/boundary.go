@@ -91,7 +91,7 @@ func (s *Site) checkBoundary(f *body.Boundaries) (problem, err error) {
 
 // strange returns the error for what does not decode at an address before hi.
 func (s *Site) strange(addr, hi uint64) (problem, err error) {
-	code, err := s.u.img.File.Bytes(addr, min(hi-addr, 8))
+	code, err := s.u.img.file.Bytes(addr, min(hi-addr, 8))
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
@@ -72,7 +73,7 @@ func TestElsewhere(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 			}
 		}
-		if _, err := img.File.SymbolAddresses("f"); err != nil {
+		if _, err := inside.File(img).SymbolAddresses("f"); err != nil {
 			t.Errorf("%s: symbols: %v", tt.name, err)
 		}
 	}

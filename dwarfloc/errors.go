@@ -30,4 +30,4 @@ func BuildID(path string) (string, error) {
 }
 
 // BuildID returns the GNU build ID of the file in hexadecimal digits, or "" if it has none.
-func (img *Image) BuildID() string { return img.File.BuildID() }
+func (img *Image) BuildID() string { return img.file.BuildID() }

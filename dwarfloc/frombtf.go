@@ -45,7 +45,7 @@ func FromBTF(o BTFOptions) (*Image, error) {
 
 // newAnswered returns the image of a file about which a source answers.
 func newAnswered(f *image.File, source answers.Source, o *Options) *Image {
-	img := &Image{File: f}
+	img := &Image{file: f}
 	img.by = answered{img, source}
 	if o != nil {
 		img.o = *o

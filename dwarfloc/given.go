@@ -89,7 +89,7 @@ func given(name string, l loc.Location, r loc.Reason) *Variable {
 
 // memoryAt is inside.Memory.
 func (img *Image) memoryAt(name string, addr uint64) *Variable {
-	if img.File.IsRelocatable() {
+	if img.file.IsRelocatable() {
 		return given(name, loc.Location{}, loc.Reason{Code: reasons.ModuleAddress})
 	}
 	return given(name, loc.Location{Kind: loc.KindMemory, Expr: &loc.Expr{Op: ops.Addr, K: addr}}, loc.Reason{})
@@ -106,7 +106,7 @@ func (img *Image) dataAt(symbol string, offset uint64) (*Variable, error) {
 	}
 	v := img.memoryAt("@"+symbol, addr+offset)
 	err = img.guard(func() error {
-		img.preempted.Relocate(img.File, &v.Loc)
+		img.preempted.Relocate(img.file, &v.Loc)
 		return nil
 	})
 	return v, err
@@ -118,7 +118,7 @@ func (img *Image) symbolAddress(name string) (addr uint64, ok bool, err error) {
 	if a, known := img.addresses.Load(name); known {
 		return a.(uint64), true, nil
 	}
-	all, err := img.File.SymbolAddresses(name)
+	all, err := img.file.SymbolAddresses(name)
 	if err != nil {
 		return 0, false, err
 	}

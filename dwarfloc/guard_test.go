@@ -54,11 +54,11 @@ var questions = []struct {
 		return err
 	}},
 	{"SymbolAt", false, func(a asked) error {
-		a.img.File.SymbolAt(a.img.File.Sections()[0].Addr, "")
+		a.img.file.SymbolAt(a.img.file.Sections()[0].Addr, "")
 		return nil
 	}},
 	{"Symbols", false, func(a asked) error {
-		for range a.img.File.Symbols() {
+		for range a.img.file.Symbols() {
 		}
 		return nil
 	}},
@@ -136,7 +136,7 @@ var questions = []struct {
 		return err
 	}},
 	{"SymbolAddresses", true, func(a asked) error {
-		_, err := a.img.File.SymbolAddresses("ring_zero")
+		_, err := a.img.file.SymbolAddresses("ring_zero")
 		return err
 	}},
 	{"Type.Count", true, func(a asked) error {

@@ -29,7 +29,7 @@ import (
 // Image is one ELF file with its DWARF. Several
 // goroutines may call its methods at once, and use its sites, variables and types: see Close.
 type Image struct {
-	File  *image.File    // the ELF file, for this module's packages
+	file  *image.File
 	r     *resolve.Image // nil where something else answers than debug information
 	by    imageSource    // what answers
 	o     Options
@@ -143,7 +143,7 @@ func newImage(f *image.File, o *Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img := &Image{File: f}
+	img := &Image{file: f}
 	img.by = dwarfImage{img}
 	if err := f.Guard(func() error { img.flags = elfFlags(f); return nil }); err != nil {
 		return nil, err
@@ -213,11 +213,14 @@ func sectionAddr(f *image.File, name string) uint64 {
 	return 0
 }
 
+// elf is inside.File.
+func (img *Image) elf() *image.File { return img.file }
+
 // Arch returns the architecture of the image's code.
-func (img *Image) Arch() *arch.Arch { return img.File.Arch() }
+func (img *Image) Arch() *arch.Arch { return img.file.Arch() }
 
 // Path returns the name by which the image was opened.
-func (img *Image) Path() string { return img.File.Path() }
+func (img *Image) Path() string { return img.file.Path() }
 
 // Close releases the file: at once, or when the last call that is under way in another goroutine has
 // ended. Such calls, and those that need the file after that, return an error that wraps
@@ -225,7 +228,7 @@ func (img *Image) Path() string { return img.File.Path() }
 // error then answer with what they know, as [Type.String] says, or with a part: Changed
 // returns the error.
 func (img *Image) Close() error {
-	err := img.File.Close()
+	err := img.file.Close()
 	if img.r != nil {
 		err = errors.Join(err, img.r.Index.Close())
 	}
@@ -242,9 +245,9 @@ func (img *Image) guard(f func() error) error { return img.by.guard(f) }
 // guardFiles is guard for the files alone: the image's, and that which completes its types.
 func (img *Image) guardFiles(f func() error) error {
 	if other := img.o.TypesOf; other != nil {
-		return other.guard(func() error { return img.File.Guard(f) })
+		return other.guard(func() error { return img.file.Guard(f) })
 	}
-	return img.File.Guard(f)
+	return img.file.Guard(f)
 }
 
 // Changed returns an error that wraps ErrChanged if a file of the image, or of the one that completes its types, was truncated or
@@ -252,9 +255,9 @@ func (img *Image) guardFiles(f func() error) error {
 // operation.
 func (img *Image) Changed() error {
 	if other := img.o.TypesOf; other != nil {
-		return cmp.Or(img.File.Changed(), other.Changed())
+		return cmp.Or(img.file.Changed(), other.Changed())
 	}
-	return img.File.Changed()
+	return img.file.Changed()
 }
 
 // prepare finds the units.
@@ -289,7 +292,7 @@ func (img *Image) readAside(symbols bool) {
 	}
 	aside(func() { _, _ = img.r.Data.FrameOf(0) })
 	if symbols {
-		aside(func() { _, _ = img.File.SymbolIndex() })
+		aside(func() { _, _ = img.file.SymbolIndex() })
 	}
 }
 

@@ -45,7 +45,7 @@ func TestSitesAreInCode(t *testing.T) {
 				t.Fatal(err)
 			}
 			check := func(what string, s *Site) {
-				if sec := img.File.SectionAt(s.Addr); sec == nil || !sec.Exec {
+				if sec := img.file.SectionAt(s.Addr); sec == nil || !sec.Exec {
 					t.Errorf("%s %v at %#x is in no code", what, s, s.Addr)
 				}
 			}

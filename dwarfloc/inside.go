@@ -12,6 +12,7 @@ func init() {
 		CompilationDir:    (*Image).compilationDir,
 		Data:              (*Image).dataAt,
 		EachWays:          (*Image).eachWithWays,
+		File:              (*Image).elf,
 		Memory:            (*Image).memoryAt,
 		ImageType:         (*Image).typeNamed,
 		AnsweredBy:        (*Image).answeredBy,

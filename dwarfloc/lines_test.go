@@ -126,7 +126,7 @@ func TestLinesHaveCode(t *testing.T) {
 		t.Fatal(len(sites), err)
 	}
 	for _, s := range sites {
-		if sec := img.File.SectionAt(s.Addr); sec == nil || !sec.Exec {
+		if sec := img.file.SectionAt(s.Addr); sec == nil || !sec.Exec {
 			t.Errorf("%s is in no code", lineText(s))
 		}
 	}

@@ -182,7 +182,7 @@ func verdictOf(img *Image, v *resolve.Answer, l *loc.Location, r loc.Reason, unk
 		return "not compared: DWARF has nothing that is used"
 	case v.Loc.Rule != rule.View && v.Reason.Code == reasons.MissingPiece && v.Raw.U.Body.GNU():
 		return "not compared: members as they are later" // GCC, where it has no views
-	case img.File.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && resolve.EqualExpr(p.Loc.Expr, l.Expr) }):
+	case img.file.BigEndian() && l.Kind == loc.KindMemory && slices.ContainsFunc(v.Loc.Pieces, func(p loc.Piece) bool { return p.Loc.Kind == loc.KindMemory && resolve.EqualExpr(p.Loc.Expr, l.Expr) }):
 		return "not compared: the low bytes of a slot" // clang has them at its beginning
 	case l.Kind == loc.KindMemory && l.Expr.Op == ops.Deref && v.Loc.Kind == loc.KindMemory && resolve.EqualExpr(l.Expr.A, v.Loc.Expr):
 		return "equal, by address, of which DWARF has the slot" // clang
@@ -241,7 +241,7 @@ func equalPlaces(img *Image, t *types.Type, a, b *loc.Location) (equal, compared
 		}
 		used[i] = !pad
 	}
-	m := random{img.Arch().WordSize, img.File.BigEndian()}
+	m := random{img.Arch().WordSize, img.file.BigEndian()}
 	one, two := m.bytes(a, int(r.Size)), m.bytes(b, int(r.Size))
 	for i := range used {
 		if i >= len(one) || i >= len(two) || !used[i] || one[i] < 0 || two[i] < 0 {

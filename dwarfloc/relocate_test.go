@@ -85,8 +85,8 @@ func TestSeparateModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	if img.File.DebugPath() != debug {
-		t.Errorf("taken from %q", img.File.DebugPath())
+	if img.file.DebugPath() != debug {
+		t.Errorf("taken from %q", img.file.DebugPath())
 	}
 	if diff := cmp.Diff(listing(t, openFixture(t, aModule)), listing(t, img)); diff != "" {
 		t.Errorf("the sites differ (-whole +separate):\n%s", diff)

@@ -60,7 +60,7 @@ func (debugInfo) returns(s *Site, force bool) (at []*Site, moved bool, err error
 // is a library, which calls back what it does not know, or a program with more libraries than C's own, or one that loads libraries, ends
 // threads or changes stacks.
 func (img *Image) unwound() bool {
-	img.exceptions.Do(func() { img.mayUnwind = !needed.OnlyC(img.File) })
+	img.exceptions.Do(func() { img.mayUnwind = !needed.OnlyC(img.file) })
 	return img.mayUnwind
 }
 
@@ -68,7 +68,7 @@ func (img *Image) unwound() bool {
 // the program has tables for them.
 func (u *unit) unwinds() bool {
 	return (dw.IsCPlusPlus(u.Lang) || u.Lang == dw.LangRust) &&
-		slices.ContainsFunc(u.img.File.Sections(), func(s image.Section) bool { return s.Name == ".gcc_except_table" })
+		slices.ContainsFunc(u.img.file.Sections(), func(s image.Section) bool { return s.Name == ".gcc_except_table" })
 }
 
 // leaves returns the sites at which a function is left.

@@ -201,7 +201,7 @@ func (s *Site) locateSymbol(want string) {
 }
 
 func (debugInfo) locate(s *Site, want string) {
-	if sym := s.Image.File.SymbolAt(s.Addr, want); sym != nil {
+	if sym := s.Image.file.SymbolAt(s.Addr, want); sym != nil {
 		s.Symbol, s.Offset = sym.Name, s.Addr-sym.Addr
 	}
 }
@@ -221,7 +221,7 @@ func (u *unit) site(i int32, s *Site) (ok bool, err error) {
 		s.Kind = SiteInline
 	}
 	s.Addr, s.View, s.AfterPrologue = s.spot.Addr, s.spot.At.View, s.spot.AfterPrologue
-	if local, ok := u.img.File.LocalEntry(s.Addr); ok {
+	if local, ok := u.img.file.LocalEntry(s.Addr); ok {
 		s.state = s.spot.At
 		s.Addr, s.LocalEntry = local, true
 	}
@@ -279,7 +279,7 @@ func (debugInfo) describe(s *Site) error {
 
 // describeAddress sets the symbol and the section.
 func (s *Site) describeAddress() {
-	if sec := s.Image.File.SectionAt(s.Addr); sec != nil {
+	if sec := s.Image.file.SectionAt(s.Addr); sec != nil {
 		s.Section = sec.Name
 	}
 	want := s.Function
@@ -310,7 +310,7 @@ func (debugInfo) ranges(s *Site) ([][2]uint64, error) {
 
 // FileOffset returns the offset in the file, in bytes, of the site's first byte: where a uprobe is attached. It is an error if no
 // segment loads the address from the file.
-func (s *Site) FileOffset() (uint64, error) { return s.Image.File.FileOffset(s.Addr) }
+func (s *Site) FileOffset() (uint64, error) { return s.Image.file.FileOffset(s.Addr) }
 
 // keptCopy returns a copy of a site that EachSite passes. The copy may be kept and used by
 // several goroutines, and all of its fields are set.

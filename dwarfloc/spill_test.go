@@ -128,7 +128,7 @@ func TestNotStored(t *testing.T) {
 	img := spillImage(t, elf.SHT_PROGBITS)
 	noCode := spillImage(t, elf.SHT_NOBITS)
 	noDecoder := spillImage(t, elf.SHT_PROGBITS)
-	noDecoder.r.Code = body.New(openFixture(t, "foreign-gcc12-mips64el-O2-dwarf5.elf").File, noDecoder.r.Data) // whose instructions are not decoded
+	noDecoder.r.Code = body.New(openFixture(t, "foreign-gcc12-mips64el-O2-dwarf5.elf").file, noDecoder.r.Data) // whose instructions are not decoded
 	for _, tt := range []struct {
 		name string
 		img  *Image

@@ -198,7 +198,7 @@ func (s *Site) beforeWay(vars []*Variable, memory bool) ([]*Site, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !body.Keeps(s.Image.File.Instructions(), code, reads) {
+		if !body.Keeps(s.Image.file.Instructions(), code, reads) {
 			return nil, nil
 		}
 		out[i] = s.elsewhere(addr, 0, s.here())

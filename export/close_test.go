@@ -122,14 +122,14 @@ var questions = map[string]func(a *asked) (string, error){
 		return fmt.Sprint(problems), err
 	},
 	"Symbols": func(a *asked) (string, error) {
-		return fmt.Sprint(slices.Collect(a.img.File.Symbols())), a.img.Changed()
+		return fmt.Sprint(slices.Collect(inside.File(a.img).Symbols())), a.img.Changed()
 	},
 	"Bytes": func(a *asked) (string, error) {
-		d, err := a.img.File.Bytes(a.sites[0].Addr, 8)
+		d, err := inside.File(a.img).Bytes(a.sites[0].Addr, 8)
 		return fmt.Sprintf("% x", d), err
 	},
 	"Digest": func(a *asked) (string, error) {
-		d, err := a.img.File.Digest()
+		d, err := inside.File(a.img).Digest()
 		return fmt.Sprintf("%x", d), err
 	},
 	"CompilationDir": func(a *asked) (string, error) {

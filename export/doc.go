@@ -27,6 +27,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/cname"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -59,7 +60,7 @@ type exporter struct {
 func ambiguousSymbols(img *dwarfloc.Image) map[string]bool {
 	out := make(map[string]bool)
 	at := make(map[string]uint64)
-	for s := range img.File.Symbols() {
+	for s := range inside.File(img).Symbols() {
 		if addr, ok := at[s.Name]; ok && addr != s.Addr {
 			out[s.Name] = true
 		}
@@ -73,10 +74,10 @@ func newExporter(p *plan.Plan, o Options) (*exporter, error) {
 	if err := p.Image.Changed(); err != nil { // and not all symbols were seen
 		return nil, err
 	}
-	if o.Kernel && p.Image.File.IsRelocatable() {
+	if o.Kernel && inside.File(p.Image).IsRelocatable() {
 		x.module = place.ModuleName(p.Image)
 	} else if o.Kernel {
-		marks, err := p.Image.File.SymbolAddresses("_text", "_stext")
+		marks, err := inside.File(p.Image).SymbolAddresses("_text", "_stext")
 		if err != nil {
 			return nil, err
 		}

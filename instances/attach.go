@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
@@ -314,16 +315,16 @@ func (w *attacher) witness() (forget func(), err error) {
 // doubtful reports whether the kernel probably refuses a site: with others in one link, it would
 // refuse them all.
 func (w *attacher) doubtful(s *plan.Site) bool {
-	arch := insn.For(w.plan.Image.File.Instructions())
+	arch := insn.For(inside.File(w.plan.Image).Instructions())
 	if w.r.pmu != "uprobe" || arch == nil || arch.Uprobe == nil {
 		return false
 	}
 	const longest = 16
-	sec := w.plan.Image.File.SectionAt(s.Addr)
+	sec := inside.File(w.plan.Image).SectionAt(s.Addr)
 	if sec == nil {
 		return true
 	}
-	code, err := w.plan.Image.File.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
+	code, err := inside.File(w.plan.Image).Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr))
 	if err != nil {
 		return true
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -186,7 +187,7 @@ func TestUnpatched(t *testing.T) {
 	p, programs, _ := counting(t, img, "m[aiu]*", plan.Options{Target: r.Target()})
 	code := func() (out [][]byte) {
 		for i := range p.Sites {
-			d, err := img.File.Bytes(p.Sites[i].Addr, 4)
+			d, err := inside.File(img).Bytes(p.Sites[i].Addr, 4)
 			if err != nil {
 				t.Fatal(err)
 			}

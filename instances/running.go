@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/elfnote"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -84,7 +85,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 		r.target.Reads = prologue.ReadCast
 	}
 	notes := kernelNotes
-	if img.File.IsRelocatable() {
+	if inside.File(img).IsRelocatable() {
 		module := filepath.Join("/sys/module", place.ModuleName(img))
 		if err := r.findSections(module); err != nil {
 			return nil, err
@@ -96,7 +97,7 @@ func inKernel(img *dwarfloc.Image, force bool) (*Running, error) {
 			return nil, err
 		}
 	}
-	if img.File.IsRelocatable() {
+	if inside.File(img).IsRelocatable() {
 		return r, nil
 	}
 	var err error
@@ -110,7 +111,7 @@ func inFile(img *dwarfloc.Image, o FindOptions) (*Running, error) {
 	if path == "" {
 		path = img.Path()
 	}
-	identity := ownIdentity(img.File)
+	identity := ownIdentity(inside.File(img))
 	if path != img.Path() {
 		identity = ""
 	}
@@ -165,11 +166,11 @@ func (r *Running) targetOf(t plan.Target) plan.Target {
 func (r *Running) address(link uint64) (uint64, error) {
 	switch {
 	case r.pmu == "uprobe":
-		return r.img.File.FileOffset(link)
+		return inside.File(r.img).FileOffset(link)
 	case r.sections == nil:
 		return link + r.target.Slide, nil
 	}
-	s := r.img.File.SectionAt(link)
+	s := inside.File(r.img).SectionAt(link)
 	if s == nil {
 		return 0, fmt.Errorf("%s: no section has the address %#x", r.img.Path(), link)
 	}
@@ -192,7 +193,7 @@ func checkNotes(img *dwarfloc.Image, path string) error {
 		return fmt.Errorf("%s: no build ID", path)
 	case running == img.BuildID():
 		return nil
-	case img.File.IsRelocatable():
+	case inside.File(img).IsRelocatable():
 		return fmt.Errorf("%w: the loaded module has build ID %s, %s has %s", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
 	}
 	return fmt.Errorf("%w: the running kernel has build ID %s, %s has %s; give the vmlinux of this kernel's debug package", ErrImageMismatch, running, img.Path(), orNone(img.BuildID()))
@@ -247,7 +248,7 @@ func (r *Running) findSections(module string) error {
 // kernelSlide compares a symbol of the image with /proc/kallsyms: _stext, which all
 // architectures have, or _text.
 func kernelSlide(img *dwarfloc.Image) (uint64, error) {
-	marks, err := img.File.SymbolAddresses("_stext", "_text")
+	marks, err := inside.File(img).SymbolAddresses("_stext", "_text")
 	if err != nil {
 		return 0, err
 	}

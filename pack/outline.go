@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/packfile"
 )
 
@@ -29,13 +30,13 @@ func keeps(s *elf.Section) bool {
 
 // outlineOf reads the image's headers.
 func outlineOf(img *dwarfloc.Image) (o *elfwrite.File, err error) {
-	marks, err := img.File.SymbolAddresses(keptSymbols...)
+	marks, err := inside.File(img).SymbolAddresses(keptSymbols...)
 	if err != nil {
 		return nil, err
 	}
 	o = &elfwrite.File{Arch: img.Arch()}
-	err = img.File.Guard(func() error {
-		raw := img.File.Contents()
+	err = inside.File(img).Guard(func() error {
+		raw := inside.File(img).Contents()
 		file, err := elf.NewFile(bytes.NewReader(raw))
 		if err != nil {
 			return fmt.Errorf("%s: %w", img.Path(), err)
@@ -66,7 +67,7 @@ func outlineOf(img *dwarfloc.Image) (o *elfwrite.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !img.File.IsRelocatable() {
+	if !inside.File(img).IsRelocatable() {
 		for _, name := range keptSymbols {
 			if addr, known := marks[name]; known {
 				o.Symbols = append(o.Symbols, elfwrite.Symbol{Name: name, Addr: addr})

@@ -132,14 +132,14 @@ type ownTable struct {
 
 // ownBTF reads the BTF of a kernel; nil if the image has none.
 func ownBTF(img *dwarfloc.Image) (*ownTable, error) {
-	if img.File.IsRelocatable() {
+	if inside.File(img).IsRelocatable() {
 		return nil, nil // of a module, it follows that of its kernel
 	}
-	for _, s := range img.File.Sections() {
+	for _, s := range inside.File(img).Sections() {
 		if s.Name != btfSection {
 			continue
 		}
-		d, err := img.File.Bytes(s.Addr, s.Size)
+		d, err := inside.File(img).Bytes(s.Addr, s.Size)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func ownBTF(img *dwarfloc.Image) (*ownTable, error) {
 }
 
 func orderOf(img *dwarfloc.Image) binary.ByteOrder {
-	if img.File.BigEndian() {
+	if inside.File(img).BigEndian() {
 		return binary.BigEndian
 	}
 	return binary.LittleEndian

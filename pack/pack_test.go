@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -59,10 +60,10 @@ func TestOutline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.BuildID() != img.BuildID() || f.IsRelocatable() != img.File.IsRelocatable() || f.IsPositionIndependent() != img.File.IsPositionIndependent() || f.Arch() != img.Arch() {
+		if f.BuildID() != img.BuildID() || f.IsRelocatable() != inside.File(img).IsRelocatable() || f.IsPositionIndependent() != inside.File(img).IsPositionIndependent() || f.Arch() != img.Arch() {
 			t.Errorf("%s: the pack is another kind of file", path)
 		}
-		want, have := img.File.Sections(), f.Sections()
+		want, have := inside.File(img).Sections(), f.Sections()
 		if len(want) != len(have) {
 			t.Fatalf("%s: %d sections, and the image has %d", path, len(have), len(want))
 		}
@@ -70,7 +71,7 @@ func TestOutline(t *testing.T) {
 			if want[i] != have[i] {
 				t.Errorf("%s: section %+v, and the image's is %+v", path, have[i], want[i])
 			}
-			a, errA := img.File.FileOffset(want[i].Addr)
+			a, errA := inside.File(img).FileOffset(want[i].Addr)
 			b, errB := f.FileOffset(want[i].Addr)
 			if a != b || (errA == nil) != (errB == nil) {
 				t.Errorf("%s: %#x is at %#x, and in the image at %#x", path, want[i].Addr, b, a)

@@ -31,8 +31,8 @@ func known(img *dwarfloc.Image) (out map[uint64]packfile.Before, err error) {
 	if inside.AnsweredBy(img) == "" {
 		return nil, nil
 	}
-	err = img.File.Guard(func() error {
-		section, err := packfile.Find(img.File.Contents(), img.Path())
+	err = inside.File(img).Guard(func() error {
+		section, err := packfile.Find(inside.File(img).Contents(), img.Path())
 		if err != nil {
 			return nil // it has BTF alone
 		}
@@ -203,7 +203,7 @@ func cloneExpr(e *loc.Expr) *loc.Expr {
 // reason returns a reason as a pack has it: what is damaged is said without the file's path, which differs.
 func (r *reader) reason(x loc.Reason) loc.Reason {
 	if x.Code == reasons.Damaged {
-		for _, path := range []string{r.img.Path(), r.img.File.DebugPath()} {
+		for _, path := range []string{r.img.Path(), inside.File(r.img).DebugPath()} {
 			x.Detail = strings.TrimPrefix(x.Detail, path+": ")
 		}
 	}
@@ -326,19 +326,19 @@ func (r *reader) instruction(addr uint64, s *dwarfloc.Site) (packfile.Before, er
 		return b, nil
 	}
 	b := packfile.Before{Addr: addr}
-	sec := r.img.File.SectionAt(addr)
+	sec := inside.File(r.img).SectionAt(addr)
 	if sec == nil {
 		return b, fmt.Errorf("%s: an instruction at %#x is in no section", r.img.Path(), addr)
 	}
 	var err error
-	if b.Code, err = r.img.File.Bytes(addr, min(codeSize, sec.Addr+sec.Size-addr)); err != nil {
+	if b.Code, err = inside.File(r.img).Bytes(addr, min(codeSize, sec.Addr+sec.Size-addr)); err != nil {
 		return b, err
 	}
 	want := s.Function
 	if n := len(s.Callers); n > 0 {
 		want = s.Callers[n-1].Function
 	}
-	if sym := r.img.File.SymbolAt(addr, want); sym != nil {
+	if sym := inside.File(r.img).SymbolAt(addr, want); sym != nil {
 		b.Symbol, b.Offset = sym.Name, addr-sym.Addr
 	}
 	return b, nil

@@ -50,7 +50,7 @@ const misread = "misread"
 
 // checkMisread refuses sites of a kernel at instructions that kprobes run as other ones. The kernel checks all else itself.
 func (p *Plan) checkMisread() error {
-	arch := insn.For(p.Image.File.Instructions())
+	arch := insn.For(inside.File(p.Image).Instructions())
 	if arch == nil || arch.Kprobe == nil {
 		return nil
 	}
@@ -65,11 +65,11 @@ func (p *Plan) checkMisread() error {
 			}
 			continue
 		}
-		sec := p.Image.File.SectionAt(s.Addr)
+		sec := inside.File(p.Image).SectionAt(s.Addr)
 		if sec == nil {
 			continue
 		}
-		if code, err := p.Image.File.Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr)); err == nil && arch.Kprobe(code) != "" {
+		if code, err := inside.File(p.Image).Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr)); err == nil && arch.Kprobe(code) != "" {
 			sites, which = append(sites, s.Site), append(which, i)
 		}
 	}

@@ -41,6 +41,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -257,7 +258,7 @@ func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error
 	if o.registers = img.Arch().On(target.Kernel); o.registers == nil {
 		return nil, fmt.Errorf("%s is for %s, and a kernel for %s does not run it", img.Path(), img.Arch().Name, target.Kernel.Name)
 	}
-	o.moves = img.File.IsPositionIndependent() && !kernel
+	o.moves = inside.File(img).IsPositionIndependent() && !kernel
 	if target.Reads == prologue.ReadCast {
 		if o.stays, err = place.Stays(img); err != nil {
 			return nil, err
@@ -351,7 +352,7 @@ const (
 // site that has no instance.
 func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 	po := prologue.Options{
-		Arch: o.registers, BigEndian: p.Image.File.BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
+		Arch: o.registers, BigEndian: inside.File(p.Image).BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
 		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
 		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing, RecordBytes: p.RecordBytes,
 	}

@@ -244,7 +244,7 @@ func firstInstruction(s *dwarfloc.Site) (*dwarfloc.Site, error) {
 	}
 	// Callers in the same image do not come by the first of two entries. At the second one the
 	// return address is still where it was.
-	if local, ok := first.Image.File.LocalEntry(first.Addr); ok {
+	if local, ok := inside.File(first.Image).LocalEntry(first.Addr); ok {
 		first.Addr, first.Offset, first.LocalEntry = local, first.Offset+local-first.Addr, true
 	}
 	return first, nil

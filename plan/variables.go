@@ -8,6 +8,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/compute"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
@@ -34,7 +35,7 @@ func checkExpr(img *dwarfloc.Image, def *probe.Definition, e *syntax.Expr, whole
 	}
 	switch e.Kind {
 	case syntax.KindSymbol:
-		all, err := img.File.SymbolAddresses(e.Name)
+		all, err := inside.File(img).SymbolAddresses(e.Name)
 		if err != nil {
 			return err
 		}

@@ -207,7 +207,7 @@ func (k *kept) keep(s *dwarfloc.Site) (bool, error) {
 // instances have no symbols.
 func aliased(ctx context.Context, img *dwarfloc.Image, name string, k *kept) (*dwarfloc.SiteList, error) {
 	at := make(map[uint64]bool)
-	for s := range img.File.Symbols() {
+	for s := range inside.File(img).Symbols() {
 		if rest, ok := strings.CutPrefix(s.Name, name); ok && (rest == "" || rest[0] == '.') {
 			at[s.Addr] = true
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -202,7 +203,7 @@ func (n *Names) objectOf(img *dwarfloc.Image) *object {
 			return o
 		}
 	}
-	o := newObject(img.Path(), img, img.File)
+	o := newObject(img.Path(), img, inside.File(img))
 	n.own = append(n.own, o)
 	return o
 }
@@ -236,7 +237,7 @@ func (n *Names) open(pid int, m *mapping) *object {
 			continue
 		}
 		if img, err := n.o.Open(at); err == nil {
-			o := newObject(path, img, img.File)
+			o := newObject(path, img, inside.File(img))
 			o.opened = true
 			return o
 		}

@@ -29,6 +29,7 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -109,10 +110,10 @@ func New(o Options) *Names {
 		n.initial = true // or the kernel has no namespaces
 	}
 	for _, img := range o.Images {
-		n.own = append(n.own, newObject(img.Path(), img, img.File))
+		n.own = append(n.own, newObject(img.Path(), img, inside.File(img)))
 	}
 	if o.Kernel != nil {
-		n.kernel = newObject(o.Kernel.Path(), o.Kernel, o.Kernel.File)
+		n.kernel = newObject(o.Kernel.Path(), o.Kernel, inside.File(o.Kernel))
 	}
 	return n
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -155,7 +156,7 @@ func TestHarmMoves(t *testing.T) {
 	// Where a definition names an address there is nothing to move to. The code of "zone" and of "copy", from their beginning.
 	for function, text := range map[string]string{"zone": "\x0f\x1f\x44\x00\x00\x48\x85", "copy": "\xf3\xa4"} {
 		at := plans(t, img, "inlines=no;"+function)[0].Sites[0].Addr
-		code, err := img.File.Bytes(at, map[string]uint64{"zone": 64, "copy": 16}[function])
+		code, err := inside.File(img).Bytes(at, map[string]uint64{"zone": 64, "copy": 16}[function])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/stacks"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -34,7 +35,7 @@ func stacksOf(flag string, kernel bool) (tracer.Stacks, error) {
 // names returns what finds the functions of stacks.
 func (x *subject) names(running *instances.Running) *stacks.Names {
 	o := stacks.Options{Images: []*dwarfloc.Image{x.img}}
-	if x.kernel && !x.img.File.IsRelocatable() {
+	if x.kernel && !inside.File(x.img).IsRelocatable() {
 		o.Kernel, o.Slide = x.img, running.Target().Slide
 	}
 	return stacks.New(o)

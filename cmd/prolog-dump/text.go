@@ -265,7 +265,7 @@ func count(n int, noun string) string {
 // which have no addresses, the bytes from its section's start.
 func address(site *dwarfloc.Site) string {
 	img := site.Image
-	if sec := img.File.SectionAt(site.Addr); img.File.IsRelocatable() && sec != nil {
+	if sec := inside.File(img).SectionAt(site.Addr); inside.File(img).IsRelocatable() && sec != nil {
 		return sec.Name + "+" + hex(site.Addr-sec.Addr)
 	}
 	return hex(site.Addr)

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/loc"
@@ -55,7 +56,7 @@ func TestAgreeInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := uint64(0)
-	for _, s := range img.File.Sections() {
+	for _, s := range inside.File(img).Sections() {
 		if s.Name == ".text" {
 			text = s.Addr
 		}

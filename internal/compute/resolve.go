@@ -115,7 +115,7 @@ func unsupported(format string, args ...any) loc.Reason {
 
 // builder returns what builds expressions for a site.
 func builder(s *dwarfloc.Site) *eval.Builder {
-	return &eval.Builder{BigEndian: s.Image.File.BigEndian(), RegisterBytes: s.Image.Arch().WordSize}
+	return &eval.Builder{BigEndian: inside.File(s.Image).BigEndian(), RegisterBytes: s.Image.Arch().WordSize}
 }
 
 // inner reports whether a variable depends on those of the function.

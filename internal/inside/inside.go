@@ -47,6 +47,9 @@ var Data = f.Data
 // several goroutines, with sites that are reused.
 var EachWays = f.EachWays
 
+// File returns the ELF file of an image.
+var File = f.File
+
 // Memory returns the memory at a link-time address as a variable with a name.
 var Memory = f.Memory
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -78,11 +79,11 @@ func TestFieldsOfImages(t *testing.T) {
 	n := 0
 	for _, name := range fixtures.Names() {
 		img := testenv.Fixture(t, name)
-		if img.Arch().Machine != elf.EM_X86_64 || img.File.IsRelocatable() {
+		if img.Arch().Machine != elf.EM_X86_64 || inside.File(img).IsRelocatable() {
 			continue
 		}
-		for _, s := range img.File.Sections() {
-			if code, err := img.File.Bytes(s.Addr, s.Size); err == nil && s.Exec {
+		for _, s := range inside.File(img).Sections() {
+			if code, err := inside.File(img).Bytes(s.Addr, s.Size); err == nil && s.Exec {
 				n += compareFields(t, name, code)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -29,7 +30,7 @@ func read(t *testing.T, f *image.File) (*ktable.Marks, *ktable.Tables) {
 // TestFixture: a toy kernel with one entry in each table of patched code.
 func TestFixture(t *testing.T) {
 	img := testenv.Fixture(t, "basic-gcc12-O2-dwarf5.elf")
-	m, tables := read(t, img.File)
+	m, tables := read(t, inside.File(img))
 	jumps, err := m.Addresses(ktable.Jumps)
 	if err != nil || len(jumps) != 1 {
 		t.Fatalf("static branches %#x, %v", jumps, err)
@@ -52,7 +53,7 @@ func TestFixture(t *testing.T) {
 // TestNoTables: a program has none, and its traps stop.
 func TestNoTables(t *testing.T) {
 	img := testenv.Fixture(t, "run-gcc12-O2-dwarf5.exe")
-	_, tables := read(t, img.File)
+	_, tables := read(t, inside.File(img))
 	if !tables.Stops(0) {
 		t.Error("a trap of a program does not stop")
 	}

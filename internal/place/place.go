@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // IsKernel reports whether an image is a kernel's, which has the symbol _stext on all
 // architectures, or a kernel module's, which is relocatable.
 func IsKernel(img *dwarfloc.Image) (bool, error) {
-	if img.File.IsRelocatable() {
+	if inside.File(img).IsRelocatable() {
 		return true, nil
 	}
-	marks, err := img.File.SymbolAddresses("_stext")
+	marks, err := inside.File(img).SymbolAddresses("_stext")
 	_, ok := marks["_stext"]
 	return ok, err
 }
@@ -27,16 +28,16 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 // architectures). Per-CPU variables have other addresses than those in the image, and are outside
 // or between these symbols.
 func Stays(img *dwarfloc.Image) (func(addr, size uint64) bool, error) {
-	if img.File.IsRelocatable() {
+	if inside.File(img).IsRelocatable() {
 		return nil, nil
 	}
-	marks, err := img.File.SymbolAddresses("_stext", "_end", "__init_begin", "__init_end")
+	marks, err := inside.File(img).SymbolAddresses("_stext", "_end", "__init_begin", "__init_end")
 	if err != nil || len(marks) < 4 {
 		return nil, err
 	}
 	begin, end, initBegin, initEnd := marks["_stext"], marks["_end"], marks["__init_begin"], marks["__init_end"]
 	return func(addr, size uint64) bool {
-		s := img.File.SectionAt(addr)
+		s := inside.File(img).SectionAt(addr)
 		return s != nil && size <= s.Size-(addr-s.Addr) && addr >= begin && addr < end && (addr >= initEnd || addr+size <= initBegin)
 	}, nil
 }
@@ -45,8 +46,8 @@ func Stays(img *dwarfloc.Image) (func(addr, size uint64) bool, error) {
 // "drivers/net/tun-x.ko.xz". A file with a pack can have any name.
 func ModuleName(img *dwarfloc.Image) string {
 	name := ""
-	_ = img.File.Guard(func() error {
-		d, err := img.File.SectionContents(".modinfo")
+	_ = inside.File(img).Guard(func() error {
+		d, err := inside.File(img).SectionContents(".modinfo")
 		for text := range bytes.SplitSeq(d, []byte{0}) {
 			if v, ok := bytes.CutPrefix(text, []byte("name=")); ok {
 				name = string(v)

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/elfwrite"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/place"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -27,7 +28,7 @@ func TestIsKernel(t *testing.T) {
 // TestStays: variables stay, but not those that a kernel frees when it has booted.
 func TestStays(t *testing.T) {
 	img := testenv.Open(t, testenv.Vmlinux(t))
-	marks, err := img.File.SymbolAddresses("jiffies_64", "_stext", "boot_command_line", "__init_begin", "__init_end", "linux_banner", "runqueues")
+	marks, err := inside.File(img).SymbolAddresses("jiffies_64", "_stext", "boot_command_line", "__init_begin", "__init_end", "linux_banner", "runqueues")
 	if err != nil {
 		t.Fatal(err)
 	}

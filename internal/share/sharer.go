@@ -15,6 +15,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/argument"
 	"github.com/bpfprologue/bpfprologue/internal/bpfstack"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/syntax"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -74,7 +75,7 @@ func (o Options) convention() prologue.Convention {
 // prologue returns the options of prologues for an image.
 func (o Options) prologue(img *dwarfloc.Image) prologue.Options {
 	return prologue.Options{
-		Arch: img.Arch(), BigEndian: img.File.BigEndian(), Reads: o.Reads, Convention: o.convention(), SignExtends: o.SignExtends, Stays: o.Stays,
+		Arch: img.Arch(), BigEndian: inside.File(img).BigEndian(), Reads: o.Reads, Convention: o.convention(), SignExtends: o.SignExtends, Stays: o.Stays,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/image"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // linkers are programs that link files of an architecture.
@@ -26,7 +27,7 @@ func Linked(t TB, dir, path string) string {
 	}
 	defer img.Close()
 	ld := Tool(t, linkers[img.Arch().Name])
-	sections := slices.Clone(img.File.Sections())
+	sections := slices.Clone(inside.File(img).Sections())
 	slices.SortFunc(sections, func(a, b image.Section) int { return int(int64(a.Addr) - int64(b.Addr)) })
 	var script strings.Builder
 	script.WriteString("SECTIONS {\n")

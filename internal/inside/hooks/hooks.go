@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/bpfprologue/bpfprologue/internal/body"
+	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/types"
 )
 
@@ -15,6 +16,7 @@ type Functions[I, S, L, V, M any] struct {
 	CheckInstructions func(img *I, sites []*S) ([]error, error)
 	CompilationDir    func(img *I, file string) string
 	Data              func(img *I, symbol string, offset uint64) (*V, error)
+	File              func(img *I) *image.File
 	EachWays          func(img *I, ctx context.Context, f func(worker int, s *S, w *body.Ways) error) error
 	Memory            func(img *I, name string, addr uint64) *V
 	ImageType         func(img *I, name string) (*types.Type, error)

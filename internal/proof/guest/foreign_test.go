@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -47,8 +48,8 @@ func TestForeignPrediction(t *testing.T) {
 	for _, k := range foreignKernels(t) {
 		t.Run(k.Flavour, func(t *testing.T) {
 			t.Parallel()
-			if img := testenv.Open(t, k.Vmlinux); insn.For(img.File.Instructions()) == nil {
-				t.Skipf("instructions of %s are not decoded", img.File.Instructions())
+			if img := testenv.Open(t, k.Vmlinux); insn.For(inside.File(img).Instructions()) == nil {
+				t.Skipf("instructions of %s are not decoded", inside.File(img).Instructions())
 			}
 			predict(t, testKernel{k}, setting(t, "GUEST_SITES", either(400, 150)))
 		})
@@ -87,7 +88,7 @@ func hangs(img *dwarfloc.Image, addr uint64) bool {
 	if img.Arch().Name != "s390x" {
 		return false
 	}
-	code, err := img.File.Bytes(addr, 2)
+	code, err := inside.File(img).Bytes(addr, 2)
 	if err != nil {
 		return true
 	}
@@ -146,7 +147,7 @@ func foreignValues(t *testing.T, k *guest.Kernel, kaslr bool) {
 		c := tt.call
 		c.Args = slices.Clone(c.Args)
 		for j := range c.Args {
-			if m := c.Args[j].Memory; img.File.BigEndian() && len(m) == 8 {
+			if m := c.Args[j].Memory; inside.File(img).BigEndian() && len(m) == 8 {
 				c.Args[j].Memory = slices.Clone(m) // a number
 				slices.Reverse(c.Args[j].Memory)
 			}
@@ -191,7 +192,7 @@ func foreignValues(t *testing.T, k *guest.Kernel, kaslr bool) {
 		for j := range got {
 			// Values are printed where they are fetched, in the order of bytes of that machine. This one
 			// is little-endian.
-			if img.File.BigEndian() && s.Args[j].Kind == prologue.KindScalar {
+			if inside.File(img).BigEndian() && s.Args[j].Kind == prologue.KindScalar {
 				slices.Reverse(h.Data[j])
 			}
 			got[j] = plan.Value{Argument: &s.Args[j], Lost: h.Err&(1<<j) != 0, Data: h.Data[j]}

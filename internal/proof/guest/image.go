@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // symbolImage makes a small image to use in place of a large one. It has what attaching
@@ -24,7 +25,7 @@ func symbolImage(path string) ([]byte, error) {
 	if err != nil || len(id) == 0 {
 		return nil, fmt.Errorf("%s: no build ID", path)
 	}
-	addrs, err := img.File.SymbolAddresses("_stext", "_text")
+	addrs, err := inside.File(img).SymbolAddresses("_stext", "_text")
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
@@ -170,12 +171,12 @@ func readPatches(k testKernel, img *dwarfloc.Image) (patches, error) {
 	}
 	out := make(patches)
 	for _, table := range tables {
-		marks, err := img.File.SymbolAddresses(table.from, table.to)
+		marks, err := inside.File(img).SymbolAddresses(table.from, table.to)
 		if err != nil {
 			return nil, err
 		}
 		lo, hi := marks[table.from], marks[table.to]
-		d, err := img.File.Bytes(lo, hi-lo)
+		d, err := inside.File(img).Bytes(lo, hi-lo)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/harm"
@@ -109,11 +110,11 @@ func shuffled(t *testing.T, vmlinux string, seed uint64) (out []guest.Function) 
 	})
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, s := range names[:min(int(either(6000, 700)), len(names))] {
-		_, lo, hi, ok := img.File.CodeRange(s.Addr)
+		_, lo, hi, ok := inside.File(img).CodeRange(s.Addr)
 		if !ok || lo != s.Addr || hi-lo > 1500 {
 			continue
 		}
-		code, err := img.File.Bytes(lo, hi-lo)
+		code, err := inside.File(img).Bytes(lo, hi-lo)
 		if err != nil {
 			t.Fatal(err)
 		}

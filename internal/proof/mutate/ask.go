@@ -169,18 +169,18 @@ func (a *asker) everything(ctx context.Context) (damaged string) {
 
 // image asks for what needs no DWARF.
 func (a *asker) image() {
-	a.say("%s %v %v %s", a.img.BuildID(), a.img.File.IsRelocatable(), a.img.File.IsPositionIndependent(), a.img.File.DebugPath())
+	a.say("%s %v %v %s", a.img.BuildID(), inside.File(a.img).IsRelocatable(), inside.File(a.img).IsPositionIndependent(), inside.File(a.img).DebugPath())
 	symbols := 0
-	for s := range a.img.File.Symbols() {
+	for s := range inside.File(a.img).Symbols() {
 		if symbols++; symbols < 1000 {
 			a.say("%s %#x", s.Name, s.Addr)
 		}
 	}
-	for _, s := range a.img.File.Sections() {
-		name, lo, hi, ok := a.img.File.CodeRange(s.Addr)
-		at, err := a.img.File.FileOffset(s.Addr)
+	for _, s := range inside.File(a.img).Sections() {
+		name, lo, hi, ok := inside.File(a.img).CodeRange(s.Addr)
+		at, err := inside.File(a.img).FileOffset(s.Addr)
 		a.failed("offset", err)
-		b, err := a.img.File.Bytes(s.Addr, min(s.Size, 64))
+		b, err := inside.File(a.img).Bytes(s.Addr, min(s.Size, 64))
 		a.failed("bytes", err)
 		a.say("%s %#x: %s %#x-%#x %v, %#x, %x", s.Name, s.Addr, name, lo, hi, ok, at, b)
 	}

@@ -34,7 +34,7 @@ import (
 
 // address checks where a site is.
 func (a *asker) address(what string, s *dwarfloc.Site) {
-	sec := a.img.File.SectionAt(s.Addr)
+	sec := inside.File(a.img).SectionAt(s.Addr)
 	switch {
 	case sec == nil:
 		a.fault("wrong", "%s %v at %#x is in no section", what, s, s.Addr)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
@@ -56,7 +57,7 @@ func TestCompiled(t *testing.T) {
 				}
 				img := testenv.Open(t, path)
 				var loaded []uint64
-				for _, s := range img.File.Sections() {
+				for _, s := range inside.File(img).Sections() {
 					loaded = append(loaded, s.Addr)
 				}
 				file, err := oracle.Open(t.Context(), path, "", loaded...)

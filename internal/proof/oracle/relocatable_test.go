@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/agree"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
@@ -79,8 +80,8 @@ func compareLinked(t *testing.T, path, linked string) (apart int) {
 	}
 	mine, img := open(path)
 	theirs, other := open(linked)
-	if !img.File.IsRelocatable() || other.File.IsRelocatable() {
-		t.Fatalf("relocatable: %v, and linked by ld: %v", img.File.IsRelocatable(), other.File.IsRelocatable())
+	if !inside.File(img).IsRelocatable() || inside.File(other).IsRelocatable() {
+		t.Fatalf("relocatable: %v, and linked by ld: %v", inside.File(img).IsRelocatable(), inside.File(other).IsRelocatable())
 	}
 	if len(mine) != len(theirs) || len(mine) == 0 {
 		t.Fatalf("%d sites, linked by ld %d", len(mine), len(theirs))

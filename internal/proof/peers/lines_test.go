@@ -14,6 +14,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -44,7 +45,7 @@ func comparePerfLine(t *testing.T, perf, path string, img *dwarfloc.Image, defin
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := img.File.SymbolAddresses(m[1])
+		all, err := inside.File(img).SymbolAddresses(m[1])
 		addr, ok := all[m[1]]
 		if err != nil || !ok {
 			t.Fatalf("perf names the symbol %s: %v", m[1], err)

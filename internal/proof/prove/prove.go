@@ -128,12 +128,12 @@ func Second(ctx context.Context, img *dwarfloc.Image) (*oracle.File, error) {
 		return nil, fmt.Errorf("%s: %s does not tell anything to a second reader: values are proven with debug information", img.Path(), by)
 	}
 	var loaded []uint64
-	if img.File.IsRelocatable() {
-		for _, s := range img.File.Sections() {
+	if inside.File(img).IsRelocatable() {
+		for _, s := range inside.File(img).Sections() {
 			loaded = append(loaded, s.Addr)
 		}
 	}
-	return oracle.Open(ctx, img.Path(), img.File.DebugPath(), loaded...)
+	return oracle.Open(ctx, img.Path(), inside.File(img).DebugPath(), loaded...)
 }
 
 // how returns the options of the prologues that run here.

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/coverage"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
@@ -254,7 +255,7 @@ func TestUserPrograms(t *testing.T) {
 		if err != nil || c.Entry.Located < 1000 || c.Inline.Located < 1000 {
 			t.Errorf("%s: coverage: %d and %d located, %v", path, c.Entry.Located, c.Inline.Located, err)
 		}
-		file, err := oracle.Open(t.Context(), path, img.File.DebugPath())
+		file, err := oracle.Open(t.Context(), path, inside.File(img).DebugPath())
 		if err != nil {
 			t.Fatal(err)
 		}

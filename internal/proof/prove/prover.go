@@ -11,6 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/proof/oracle"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
 	"github.com/bpfprologue/bpfprologue/internal/share"
@@ -110,7 +111,7 @@ func (p *prover) add(s *dwarfloc.Site, way *body.Way, args []plan.Argument, firs
 	if way != nil {
 		j.addr = way.Addr
 	}
-	j.code.Insns, j.code.BigEndian = pro.Slid(p.world.bias), p.img.File.BigEndian()
+	j.code.Insns, j.code.BigEndian = pro.Slid(p.world.bias), inside.File(p.img).BigEndian()
 	for i, a := range args {
 		at := -1
 		if first >= 0 {

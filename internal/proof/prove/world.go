@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -34,7 +35,7 @@ const (
 
 func newWorld(img *dwarfloc.Image, o Options) (*world, error) {
 	lo, hi := ^uint64(0), uint64(0)
-	for _, s := range img.File.Sections() {
+	for _, s := range inside.File(img).Sections() {
 		if s.Addr == 0 {
 			continue // per-CPU data is linked at zero
 		}
