@@ -219,3 +219,28 @@ long caller(long a, short s) { return local(a, s, 3, 4, 5, 6, 7, 8, s) + local(s
 		}
 	}
 }
+
+// TestArgumentWithoutUse: LLVM has no place for an argument that nothing comes of, and a caller in the same image need not pass it. One
+// that only calls through a pointer does.
+func TestArgumentWithoutUse(t *testing.T) {
+	const source = `
+volatile long sink, in;
+__attribute__((noinline)) long keep(long a) { return in + a; }
+#define LEFT_OUT(name) __attribute__((noinline)) long name(long a, _Bool n, long b) { n ^= keep(a); sink = a; n >>= 1; return b; }
+LEFT_OUT(called)
+LEFT_OUT(pointed)
+long (*volatile pointer)(long, _Bool, long) = pointed;
+int main(int argc, char **argv) { sink = called(argc, in * 3 < 7, argc); return pointer(argc, in * 3 < 7, argc); }
+`
+	img := testenv.Open(t, compile(t, "clang-19", source, "-O2", "-g", "-w"))
+	for name, want := range map[string]loc.ReasonCode{"called": reasons.Contradictory, "pointed": reasons.None} {
+		sites, err := img.Sites(t.Context(), dwarfloc.Name(name))
+		if err != nil || len(sites) != 1 {
+			t.Fatalf("%s: %d sites, %v", name, len(sites), err)
+		}
+		v, err := sites[0].Lookup("n")
+		if err != nil || v.Loc.Text(img.Arch()) != "%rsi" || v.Loc.Doubt != want {
+			t.Errorf("%s: n is at %s %v, doubt %v, %v; want %%rsi, doubt %v", name, v.Loc.Text(img.Arch()), v.Reason, v.Loc.Doubt, err, want)
+		}
+	}
+}

@@ -117,7 +117,7 @@ func TestReassigned(t *testing.T) {
 	const reassigned = " ~reassigned\n"
 	img := reassignedImage(t)
 	for _, tt := range []struct{ fun, want string }{
-		{"turns", "index: %rcx\nnot_the_callers: %rdx\nchanges_inside: %rcx\nconstant: 0\nless_by_one: 2" + reassigned +
+		{"turns", "index: %rcx\nnot_the_callers: %rdx\nchanges_inside: %rcx\nconstant: 0" + reassigned + "less_by_one: 2" + reassigned +
 			"computed: %rcx / 3\ncomputed_here: %rdx / 3" + reassigned + "flipped: %rdx\nhalved: %rdx\nextended: %rdx\nsame: %rdx\n"},
 		{"loop", "n: %rax" + reassigned + "slot: [%rsp+8]\nstep: %rdx\n"},
 	} {

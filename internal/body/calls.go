@@ -19,9 +19,7 @@ func (img *Image) ResultUsed(function uint64) (used, called bool) {
 	if arch == nil {
 		return false, false
 	}
-	c := &img.callers
-	c.once.Do(func() { c.after = img.readCalls(arch) })
-	after := c.after[function]
+	after := img.callsOf(function)
 	for _, addr := range after {
 		n := uint64(64)
 		if sec := img.SectionAt(addr); sec != nil {
@@ -33,6 +31,20 @@ func (img *Image) ResultUsed(function uint64) (used, called bool) {
 		}
 	}
 	return false, len(after) > 0
+}
+
+// Called reports whether there is a direct call of the function at a link-time address.
+func (img *Image) Called(function uint64) bool { return len(img.callsOf(function)) > 0 }
+
+// callsOf returns the link-time addresses after the direct calls of a function.
+func (img *Image) callsOf(function uint64) []uint64 {
+	arch := insn.For(img.Instructions())
+	if arch == nil {
+		return nil
+	}
+	c := &img.callers
+	c.once.Do(func() { c.after = img.readCalls(arch) })
+	return c.after[function]
 }
 
 // readCalls returns the addresses after all direct calls, by the function that they call.

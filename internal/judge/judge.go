@@ -51,7 +51,7 @@ const (
 	Held Place = iota
 	// Computed is a number that is computed from registers or memory.
 	Computed
-	// Fixed is a constant, or an address in the image.
+	// Fixed is a constant, or an address in the image, or has a part that is one.
 	Fixed
 	// Global is a variable of the image.
 	Global
@@ -93,8 +93,6 @@ type Evidence interface {
 	Assigned() (Assignment, error)
 	// Made reports whether an instruction before the probe has computed what the register holds.
 	Made() (bool, error)
-	// PassedElsewhere reports whether, where another body of the function begins, a variable of a caller is in the parameter's place.
-	PassedElsewhere() (bool, error)
 	// Midway reports whether the probe is at a statement of the body that is not its first one.
 	Midway() (bool, error)
 	// Looped reports whether the body updates the place in a loop around the probe, where the note still holds.

@@ -10,16 +10,15 @@ import (
 
 // known is evidence that a test gives. Each answer that was asked for is noted.
 type known struct {
-	statements                                                        int
-	begun, passedOn, passedElsewhere, midway, looped, overtaken, made bool
-	assigned                                                          judge.Assignment
-	err                                                               error
+	statements                                       int
+	begun, passedOn, midway, looped, overtaken, made bool
+	assigned                                         judge.Assignment
+	err                                              error
 }
 
 func (k known) Statements() (int, error)            { return k.statements, k.err }
 func (k known) Begun() (bool, error)                { return k.begun, k.err }
 func (k known) PassedOn() (bool, error)             { return k.passedOn, k.err }
-func (k known) PassedElsewhere() (bool, error)      { return k.passedElsewhere, k.err }
 func (k known) Midway() (bool, error)               { return k.midway, k.err }
 func (k known) Assigned() (judge.Assignment, error) { return k.assigned, k.err }
 func (k known) Made() (bool, error)                 { return k.made, k.err }
@@ -83,8 +82,7 @@ func TestRows(t *testing.T) {
 		{"assigned", true, computed(llvm), known{assigned: judge.Inside, passedOn: true}},
 		{"global", true, with(llvm, func(c *candidate) { c.Place = judge.Global }), known{}},
 		{"the caller's", false, computed(llvm), known{passedOn: true}},
-		{"computed", true, computed(llvm), known{passedElsewhere: true, assigned: judge.Between}},
-		{"computed", true, with(computed(llvm), func(c *candidate) { c.Note = judge.Whole }), known{passedElsewhere: true, assigned: judge.Inside}},
+		{"computed", true, with(computed(llvm), func(c *candidate) { c.Note = judge.Whole }), known{assigned: judge.Inside}},
 		{"computed", true, computed(llvm), known{}},
 		{"computed", true, computed(unmarked), known{}},
 		{"differs", true, unmarked, known{assigned: judge.Between, made: true}},
@@ -94,7 +92,7 @@ func TestRows(t *testing.T) {
 		{"fixed", true, with(llvm, func(c *candidate) { c.Entry, c.Place = true, judge.Fixed }), known{}},
 		{"fixed", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{}},
 		{"fixed", true, with(unmarked, func(c *candidate) { c.Place = judge.Fixed }), known{}},
-		{"passed elsewhere", false, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{passedElsewhere: true}},
+		{"fixed", true, with(llvm, func(c *candidate) { c.Place = judge.Fixed }), known{passedOn: true}},
 		{"", false, llvm, known{}},
 		{"", false, with(llvm, func(c *candidate) { c.Note = judge.Whole }), known{assigned: judge.Between}},
 	} {

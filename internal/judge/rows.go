@@ -146,7 +146,7 @@ var Rows = []Row{
 	{
 		Name: "the caller's", Because: "a caller's variable is in the same place",
 		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Place == Fixed && c.Compiler != LLVM {
+			if c.Place == Fixed {
 				return false, nil // that a caller has the same number means nothing
 			}
 			return e.PassedOn()
@@ -159,18 +159,6 @@ var Rows = []Row{
 	{
 		Name: "late, unmarked", Because: "the note begins after the probe, and perhaps after a statement", Doubt: reasons.Reassigned,
 		fits: plain(func(c *Candidate) bool { return c.Compiler == Unmarked && c.Note == Later }),
-	},
-	{
-		Name: "passed elsewhere", Because: "another body gets a caller's variable as it is, so the function does not begin with an assignment, and no body shows one",
-		fits: func(c *Candidate, e Evidence) (bool, error) {
-			if c.Compiler != LLVM || c.Entry || c.Place == Computed {
-				return false, nil
-			}
-			if a, err := e.Assigned(); a == Inside || a == Between && c.Place != Computed || err != nil {
-				return false, err
-			}
-			return e.PassedElsewhere()
-		},
 	},
 	{
 		Name: "computed", Because: "what is computed may be what a statement of the body computes: nothing tells", Doubt: reasons.Reassigned,

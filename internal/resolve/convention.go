@@ -277,13 +277,17 @@ func (ev *Evaluator) second(v *Answer, x *Var, c *Chosen) (decided bool, err err
 	case r.Code != reasons.None:
 		v.Loc, v.Reason = loc.Location{}, r
 		return true, nil
-	case located && v.Loc.Kind == loc.KindConstant:
-		// The value that the body assigns first, or the one that all callers pass: then
-		// they need not set the register.
-		v.Loc, v.Reason = loc.Location{}, loc.Reason{Code: reasons.Contradictory, Detail: "a constant, and an argument is passed"}
-		return true, nil
 	}
 	l.Rule = rule.ABI
+	// What is a constant is what the body assigns first, or what all callers pass: then they need not set the register. Of an argument
+	// without use LLVM has no note, and lets callers in the image pass anything (DeadArgumentElimination).
+	unset := located && v.Loc.Kind == loc.KindConstant
+	if !s.U.Body.GNU() {
+		unset = (unset || !located) && s.U.Img.Code.Called(s.Fun.Start)
+	}
+	if unset {
+		l.Doubt = reasons.Contradictory
+	}
 	v.Loc, v.Reason = l, loc.Reason{}
 	return true, nil
 }

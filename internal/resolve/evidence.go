@@ -108,17 +108,25 @@ type markedOf struct {
 
 // placeOf says what a location is, for a type. To cut or extend a number to the type's size computes nothing.
 func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
-	depends, computes := false, false
+	depends, computes, fixed := false, false, false
 	size, err := t.ByteSize()
 	if err != nil {
 		return judge.Held, nil //nolint:nilerr // the type is asked for elsewhere
 	}
+	at := uint64(0)
 	for i := range l.Pieces {
-		p, err := placeOf(&l.Pieces[i].Loc, types.VoidType)
+		piece := &l.Pieces[i]
+		p, err := placeOf(&piece.Loc, types.VoidType)
 		if err != nil {
 			return judge.Held, err
 		}
-		depends, computes = depends || p != judge.Fixed, computes || p == judge.Computed
+		if p == judge.Fixed {
+			if padding, err := t.Padding(at, at+piece.BitSize); err != nil || padding {
+				p = judge.Held //nolint:nilerr // the type is asked for elsewhere
+			}
+		}
+		fixed, computes = fixed || p == judge.Fixed, computes || p == judge.Computed
+		at += piece.BitSize
 	}
 	l.Exprs(func(e *loc.Expr) {
 		e.Walk(func(n *loc.Expr) { depends = depends || n.Op == ops.Reg || n.Op == ops.Deref })
@@ -143,10 +151,10 @@ func placeOf(l *loc.Location, t *types.Type) (judge.Place, error) {
 		computes = computes || e.Op != ops.Reg && e.Op != ops.Deref && e.Op != ops.Const && e.Op != ops.Addr
 	}
 	switch {
-	case !depends && l.Kind != loc.KindMemory:
-		return judge.Fixed, nil
 	case computes:
 		return judge.Computed, nil
+	case fixed, !depends && l.Kind != loc.KindMemory:
+		return judge.Fixed, nil
 	}
 	return judge.Held, nil
 }
@@ -424,122 +432,6 @@ func (e evidence) Midway() (bool, error) {
 		e.ev.midway, e.ev.midwayRead = known && !first, true
 	}
 	return e.ev.midway, nil
-}
-
-// PassedElsewhere looks at the other bodies of the function in the unit. One instance speaks for all: whether a function assigns its
-// parameter first is a fact about the source.
-func (e evidence) PassedElsewhere() (bool, error) {
-	root, err := e.x.Ultimate(nil)
-	if err != nil {
-		return false, err
-	}
-	function := e.s.U.Recs[e.s.Rec].Root
-	known, ok := e.s.U.passed.Load(function)
-	if !ok {
-		if known, err = e.s.U.passedOn(function); err != nil {
-			return false, err
-		}
-		e.s.U.passed.Store(function, known)
-	}
-	return known.(map[uint64]bool)[root], nil
-}
-
-// maxInstances bounds how many bodies of one function passedOn looks at.
-const maxInstances = 64
-
-// passedOn returns the parameters of a function, by the entries that declare them, that are in the place of a caller's variable where one
-// of its bodies begins, or that are later what they were at the entry of its copy out of line: LLVM says that of a parameter only until it
-// is assigned (LiveDebugValues).
-func (u *Unit) passedOn(function int32) (map[uint64]bool, error) {
-	seen, out, roots := 0, make(map[uint64]bool), make(map[uint64]uint64)
-	for i := range u.Recs {
-		r := &u.Recs[i]
-		if r.Root != function || r.Flags&index.HasPC == 0 {
-			continue
-		}
-		if seen++; seen > maxInstances {
-			break
-		}
-		if r.Flags&index.Inlined == 0 {
-			if err := u.unassigned(int32(i), out, roots); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		s := new(Spot)
-		if ok, err := u.Read(int32(i), s); err != nil || !ok {
-			return out, err
-		}
-		places, err := s.callersPlaces()
-		if err != nil {
-			return nil, err
-		}
-		if len(places) == 0 {
-			continue
-		}
-		have := make(map[string]bool)
-		for k := range places {
-			have[string(places[k].Expr)] = true
-		}
-		entry, err := u.Entry(s.DIE())
-		if err != nil {
-			return nil, err
-		}
-		err = u.Img.EachParam(entry, func(x *Var) (bool, error) {
-			if x.Location.Form == 0 {
-				return true, nil
-			}
-			its := Chosen{Expr: x.Location.Bytes()}
-			if !x.Location.IsBlock() {
-				var err error
-				if its, err = u.Choose(x.Location, x.Views, s.At, true); err != nil {
-					return true, nil //nolint:nilerr // the error is reported where that body is asked about
-				}
-			}
-			if len(its.Expr) == 0 || !have[string(its.Expr)] || !u.isPlace(its.Expr) {
-				return true, nil
-			}
-			root, err := x.Ultimate(roots)
-			out[root] = true
-			return true, err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// unassigned adds the parameters of a function out of line whose lists say that they are what they were at its entry.
-func (u *Unit) unassigned(rec int32, out map[uint64]bool, roots map[uint64]uint64) error {
-	entry, err := u.Entry(u.Off + uint64(u.Recs[rec].Off))
-	if err != nil {
-		return err
-	}
-	return u.Img.EachParam(entry, func(x *Var) (bool, error) {
-		if x.Location.Form == 0 || x.Location.IsBlock() {
-			return true, nil
-		}
-		l := u.Locations(x.Location, x.Views)
-		for v := (dw.LocEntry{}); l.Next(&v); {
-			if len(v.Expr) > 0 && (v.Expr[0] == opEntryValue || v.Expr[0] == opGNUEntryValue) {
-				root, err := x.Ultimate(roots)
-				out[root] = true
-				return true, err
-			}
-		}
-		return true, nil
-	})
-}
-
-// isPlace reports whether an expression is a register, or memory: it computes no value.
-func (u *Unit) isPlace(expr []byte) bool {
-	o, err := eval.Decode(expr, 0, u.Encoding())
-	if err != nil || o.Next != len(expr) {
-		return false
-	}
-	c := op.Opcode(o.Code)
-	return c >= op.DW_OP_reg0 && c <= op.DW_OP_reg31 || c == op.DW_OP_regx || c == op.DW_OP_fbreg || c >= op.DW_OP_breg0 && c <= op.DW_OP_breg31
 }
 
 // ofCallers reports whether is returns true for a variable, in scope at the site, of a function that the site is inlined into.

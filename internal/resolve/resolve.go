@@ -45,7 +45,6 @@ type Unit struct {
 
 	assigned sync.Map // what assignedIn returned, by function
 	changed  sync.Map // what changing returned, by function
-	passed   sync.Map // what passedOn returned, by function
 	function atomic.Pointer[topFunction]
 }
 
@@ -83,7 +82,6 @@ func (u *Unit) Forget() {
 	u.Unit.Forget()
 	u.Body.Forget()
 	u.assigned.Clear()
-	u.passed.Clear()
 	u.changed.Clear()
 	u.function.Store(nil)
 	u.Img.Types.Forget(u.Unit.Unit)
