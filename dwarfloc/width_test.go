@@ -37,6 +37,8 @@ func TestWidth(t *testing.T) {
 	add("signed_register", u32, reg, xLit0+3, shra)
 	add("signed_memory", u32, word, xLit0+3, shra)
 	add("low_bits", u8, reg, xLit0+1, plus, xLit0+8, shr)
+	add("negated_byte", u32, reg, 0x20, const1u, 0xff, and)
+	add("negated", u8, reg, 0x20)
 	add("extended", u32, reg, const1u, 48, shl, const1u, 48, shra)
 	add("wide", u64, reg, xLit0+1, plus, xLit0+3, shr)
 	add("product", u32, word, negative, mul)
@@ -55,6 +57,8 @@ func TestWidth(t *testing.T) {
 		"extended":         "(%rdx << 48) >> 48",
 		"wide":             "%rdx+1 >>u 3",
 		"product":          "u32[%rdx-2] * -0x61c8864f",
+		"negated":          "~%rdx",
+		"negated_byte":     "~%rdx & 255 ~contradictory",
 	}
 	asWritten := map[string]string{"hash": "(u32[%rdx-2] * -0x61c8864f) >>u 19", "sum_of_register": "%rdx+1 >>u 3"}
 	for producer, want := range map[string]map[string]string{"GNU C11 12.2.0 -O2 -g": want, "clang version 16": asWritten} {

@@ -28,7 +28,13 @@ const (
 
 // narrowed makes the arithmetic of a location that GCC wrote 32 bits wide where it is, and says what is known of its width.
 func (ev *Evaluator) narrowed(expr []byte, l *loc.Location, t *types.Type) width {
-	if l.Kind != loc.KindValue || ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
+	if l.Kind != loc.KindValue {
+		return asWritten
+	}
+	if size, err := t.ByteSize(); err == nil && size > 1 && negatesByte(l.Expr) {
+		return unclear
+	}
+	if ev.Arch.WordSize != 8 || !movesDown(l.Expr) || ev.special(expr) {
 		return asWritten
 	}
 	n := narrowing{bits: 64}
@@ -71,6 +77,17 @@ func movesDown(e *loc.Expr) bool {
 var extensionFor = map[loc.Op]loc.Op{
 	ops.Shr: ops.ZExt, ops.UDiv: ops.ZExt, ops.UMod: ops.ZExt,
 	ops.Shra: ops.SExt, ops.Div: ops.SExt, ops.Mod: ops.SExt,
+}
+
+// negatesByte reports whether an expression is the negation of all bits of a byte, extended by zeros: GCC 12 writes that of a truth value so,
+// of which it means only the lowest bit.
+func negatesByte(e *loc.Expr) bool {
+	found := false
+	e.Walk(func(n *loc.Expr) {
+		byteOf := n.Op == ops.ZExt && n.Size == 1 || n.Op == ops.And && n.B.Op == ops.Const && n.B.K == 0xff
+		found = found || byteOf && n.A.Op == ops.Not
+	})
+	return found
 }
 
 // special reports whether an expression has other operations than arithmetic, such as types and branches: it is left as it is written.
