@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -228,6 +229,9 @@ func (img *Image) Path() string { return img.file.Path() }
 // error then answer with what they know, as [Type.String] says, or with a part: Changed
 // returns the error.
 func (img *Image) Close() error {
+	if err := img.keepDerived(); err != nil && !errors.Is(err, os.ErrClosed) && img.o.Warn != nil {
+		img.o.Warn(err)
+	}
 	err := img.file.Close()
 	if img.r != nil {
 		err = errors.Join(err, img.r.Index.Close())
@@ -306,6 +310,7 @@ type unit struct {
 
 	chain   atomic.Pointer[chain]           // the last one that was read
 	checked atomic.Pointer[body.Boundaries] // the last one of checkInstructions that nobody uses now
+	kept    keptWays
 }
 
 // releaseEach is after how many bytes of forgotten units the pages of the file are given back too.
@@ -319,6 +324,7 @@ func (u *unit) forget() {
 	if size := u.End - u.Off; u.img.walked.Add(size)%releaseEach < size {
 		mapping.Release()
 	}
+	u.deriveWays()
 	u.Forget()
 	u.chain.Store(nil)
 	u.checked.Store(nil)

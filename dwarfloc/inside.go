@@ -13,6 +13,7 @@ func init() {
 		Data:              (*Image).dataAt,
 		EachWays:          (*Image).eachWithWays,
 		File:              (*Image).elf,
+		KeepDerived:       (*Image).keepDerived,
 		Memory:            (*Image).memoryAt,
 		ImageType:         (*Image).typeNamed,
 		AnsweredBy:        (*Image).answeredBy,

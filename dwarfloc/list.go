@@ -3,7 +3,6 @@ package dwarfloc
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"runtime"
 	"slices"
 
@@ -246,12 +245,7 @@ func (l *dwarfList) findWays(u *unit) error {
 		var ways body.Ways
 		if u.Recs[at.rec].Flags&index.Inlined != 0 {
 			var err error
-			if top := u.Body.Outermost(at.rec); c == nil || c.Top != top {
-				if c, err = u.Body.Code(top); err != nil {
-					return err
-				}
-			}
-			if ways, err = c.Ways(at.rec); err != nil {
+			if ways, err = u.waysOf(at.rec, &c); err != nil {
 				return err
 			}
 		}
@@ -259,93 +253,4 @@ func (l *dwarfList) findWays(u *unit) error {
 	}
 	l.ways[u.Number] = slices.Clone(packed)
 	return nil
-}
-
-// Flags of packed ways.
-const (
-	packedWithin = 1 << iota
-	packedUnknown
-	packedAgain // of one way
-	packedBefore
-)
-
-// appendWays appends ways in a compact form.
-func appendWays(b []byte, w *body.Ways) []byte {
-	flags := byte(0)
-	if w.Within {
-		flags |= packedWithin
-	}
-	if w.Unknown != "" {
-		flags |= packedUnknown
-	}
-	b = append(b, flags)
-	if w.Unknown != "" {
-		b = binary.AppendUvarint(b, uint64(len(w.Unknown)))
-		b = append(b, w.Unknown...)
-	}
-	b = binary.AppendUvarint(b, uint64(w.NoReturn))
-	last := uint64(0)
-	address := func(a uint64) {
-		b = binary.AppendVarint(b, int64(a-last))
-		last = a
-	}
-	for _, ways := range [...][]body.Way{w.In, w.Out} {
-		b = binary.AppendUvarint(b, uint64(len(ways)))
-		for i := range ways {
-			x := &ways[i]
-			flags := byte(0)
-			if x.Again {
-				flags |= packedAgain
-			}
-			if len(x.Before) > 0 {
-				flags |= packedBefore
-			}
-			b = append(b, flags)
-			address(x.Addr)
-			address(x.Probe)
-			b = binary.AppendUvarint(b, x.View)
-			if len(x.Before) > 0 {
-				b = binary.AppendUvarint(b, uint64(len(x.Before)))
-				for _, a := range x.Before {
-					address(a)
-				}
-			}
-		}
-	}
-	return b
-}
-
-// packedWays reads what appendWays has written.
-type packedWays struct{ b bin.Reader }
-
-// next reads into w, whose memory it uses.
-func (p *packedWays) next(w *body.Ways) {
-	flags := p.b.U8()
-	w.Within, w.Unknown = flags&packedWithin != 0, ""
-	if flags&packedUnknown != 0 {
-		w.Unknown = string(p.b.Bytes(p.b.ULEB()))
-	}
-	w.NoReturn = int(p.b.ULEB())
-	last := uint64(0)
-	address := func() uint64 {
-		u := p.b.ULEB()
-		last += uint64(int64(u>>1) ^ -int64(u&1))
-		return last
-	}
-	for _, ways := range [...]*[]body.Way{&w.In, &w.Out} {
-		n := p.b.ULEB()
-		*ways = (*ways)[:0]
-		for range n {
-			flags := p.b.U8()
-			x := body.Way{Again: flags&packedAgain != 0}
-			x.Addr, x.Probe, x.View = address(), address(), p.b.ULEB()
-			if flags&packedBefore != 0 {
-				x.Before = make([]uint64, p.b.ULEB())
-				for k := range x.Before {
-					x.Before[k] = address()
-				}
-			}
-			*ways = append(*ways, x)
-		}
-	}
 }

@@ -20,15 +20,58 @@ func (img *Image) waysOfSites(ctx context.Context, sites []*Site) ([]body.Ways, 
 
 func (img dwarfImage) ways(ctx context.Context, sites []*Site) ([]body.Ways, error) {
 	out := make([]body.Ways, len(sites))
-	err := img.eachCode(ctx, sites, func(c *body.Code, which []int) (err error) {
-		for _, k := range which {
-			if out[k], err = c.Ways(sites[k].spot.Rec); err != nil {
-				return err
+	var ask []*Site
+	var at []int
+	err := img.guard(func() error {
+		for k, s := range sites {
+			if s.Kind != SiteInline {
+				continue
+			}
+			ok := false
+			if out[k], ok = s.u.keptWays(s.spot.Rec); !ok {
+				ask, at = append(ask, s), append(at, k)
 			}
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	err = img.eachCode(ctx, ask, func(c *body.Code, which []int) error {
+		for _, k := range which {
+			w, err := ask[k].u.findWays(c, ask[k].spot.Rec)
+			if err != nil {
+				return err
+			}
+			out[at[k]] = w
+		}
+		return nil
+	})
 	return out, err
+}
+
+// findWays finds the ways of a record's body in the code of its function.
+func (u *unit) findWays(c *body.Code, rec int32) (body.Ways, error) {
+	w, err := c.Ways(rec)
+	if err == nil {
+		u.keepWays(rec, &w)
+	}
+	return w, err
+}
+
+// waysOf returns the ways of a record's body. last is the code that was followed last.
+func (u *unit) waysOf(rec int32, last **body.Code) (body.Ways, error) {
+	if w, ok := u.keptWays(rec); ok {
+		return w, nil
+	}
+	if top := u.Body.Outermost(rec); *last == nil || (*last).Top != top {
+		c, err := u.Body.Code(top)
+		if err != nil {
+			return body.Ways{}, err
+		}
+		*last = c
+	}
+	return u.findWays(*last, rec)
 }
 
 // eachCode calls f for the code of each function that has sites of kind SiteInline, with the indices
@@ -243,12 +286,7 @@ func (img dwarfImage) eachWays(ctx context.Context, f func(worker int, s *Site, 
 			if !ok {
 				continue
 			}
-			if top := u.Body.Outermost(int32(j)); c == nil || c.Top != top {
-				if c, err = u.Body.Code(top); err != nil {
-					return err
-				}
-			}
-			ways, err := c.Ways(int32(j))
+			ways, err := u.waysOf(int32(j), &c)
 			if err != nil {
 				return err
 			}

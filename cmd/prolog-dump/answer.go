@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/spf13/cobra"
 )
 
@@ -84,6 +85,11 @@ func (s *settings) end(done bool) error {
 	}
 	if s.pager != nil {
 		errs = append(errs, s.pager.wait())
+	}
+	for _, img := range s.images {
+		if done {
+			_ = inside.KeepDerived(img) // the next time it is found again
+		}
 	}
 	return errors.Join(errs...)
 }

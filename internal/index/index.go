@@ -65,7 +65,8 @@ type Index struct {
 	keptFile atomic.Pointer[mapping.Mapping] // that it is in
 	users    mapping.Users                   // calls that read it
 
-	broken atomic.Pointer[error] // a panic of Work
+	derived derived
+	broken  atomic.Pointer[error] // a panic of Work
 }
 
 // Unit is a unit with the records of its functions.

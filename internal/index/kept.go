@@ -29,11 +29,12 @@ import (
 //   - the units,
 //   - each function name, sorted, with the units that have sites of it,
 //   - the code symbols, by address,
-//   - each unit's records, which are decoded when a query needs the unit.
+//   - each unit's records, which are decoded when a query needs the unit,
+//   - what answers have derived of each unit: see Derive.
 //
 // After the section are hashes of the identities of files that were found to have those contents.
 //
-// All but the last part are tables that are used in place: a query touches only the units
+// All but the records are tables that are used in place: a query touches only the units
 // of its answer in .debug_info. Package store writes and opens the files, so several processes may do so at once,
 // and any file may be deleted at any time.
 //
@@ -49,21 +50,23 @@ import (
 
 // KeptSuffix is that of the files' names. Another version of the format has another suffix, so
 // that two versions do not overwrite each other's files.
-const KeptSuffix = ".6.idx"
+const KeptSuffix = ".7.idx"
 
 // KeptKind is what package sealed knows of kept scans.
 var KeptKind = sealed.Kind{
-	Magic: "bpfindex", Version: 6, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
-	Parts: []string{keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records"},
+	Magic: "bpfindex", Version: 7, Section: "index", What: "the kept index", Damaged: ErrDamagedIndex, Mapped: true,
+	Parts: []string{keptUnits: "units", keptNames: "names", keptLists: "lists", keptSyms: "symbols", keptRecs: "records", keptEnds: "ends", keptDerived: "derived"},
 }
 
 // Parts of a kept scan.
 const (
-	keptUnits = iota // keptUnitSize each
-	keptNames        // keptNameSize each: NameRef and offset in lists
-	keptLists        // units of each name: a count, then differences, in ULEB128
-	keptSyms         // as package image writes them
-	keptRecs         // of each unit: see AppendRecs
+	keptUnits   = iota // keptUnitSize each
+	keptNames          // keptNameSize each: NameRef and offset in lists
+	keptLists          // units of each name: a count, then differences, in ULEB128
+	keptSyms           // as package image writes them
+	keptRecs           // of each unit: see AppendRecs
+	keptEnds           // of the units' blocks in the next part
+	keptDerived        // see Derive
 	keptParts
 )
 
@@ -107,6 +110,7 @@ func (x *Index) maxKept() int64 {
 type kept struct {
 	names, lists, syms []byte   // parts
 	recs               [][]byte // by unit
+	blocks             keptBlocks
 }
 
 // known returns a hash of the image's identity, or nil if it has none. Some devices have other numbers
@@ -147,6 +151,7 @@ func (x *Index) keep() error {
 	if err := dir.Write(name, body, known); err != nil {
 		return err
 	}
+	x.keptFrom(contents[:])
 	return dir.Evict(limitOf(x.O.Limit), name)
 }
 
@@ -350,6 +355,9 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 	}
 	var parts [keptParts][]byte
 	for i := range parts {
+		if i == keptDerived {
+			continue // as it is needed
+		}
 		p := f.Part(i)
 		if parts[i], err = f.Bytes(p.From, p.To); err != nil {
 			return false, err
@@ -368,8 +376,12 @@ func (x *Index) readKept(d, known []byte) (compared bool, err error) {
 			return false, fmt.Errorf("%s: the kept index is of an image with other contents", x.KeptPath())
 		}
 	}
+	if len(parts[keptEnds]) > 0 && len(parts[keptEnds]) != 4*count {
+		return false, f.Errorf(f.Part(keptEnds).From, "blocks of %d units, of %d", len(parts[keptEnds])/4, count)
+	}
+	x.keptFrom(f.Header()[sealed.AtFacts:][:sha256.Size])
 	table := bin.Reader{D: parts[keptUnits]}
-	k := &kept{names: parts[keptNames], lists: parts[keptLists], syms: parts[keptSyms], recs: make([][]byte, count)}
+	k := &kept{names: parts[keptNames], lists: parts[keptLists], syms: parts[keptSyms], recs: make([][]byte, count), blocks: keptBlocks{f, parts[keptEnds], f.Part(keptDerived).From}}
 	r := bin.Reader{D: parts[keptRecs]}
 	if x.Data.Ready() {
 		return compared, x.takeKept(f, k, &table, &r)

@@ -50,6 +50,9 @@ var EachWays = f.EachWays
 // File returns the ELF file of an image.
 var File = f.File
 
+// KeepDerived writes what answers have derived of the image into its kept index, if there is one, as Close does: the ways of bodies.
+var KeepDerived = f.KeepDerived
+
 // Memory returns the memory at a link-time address as a variable with a name.
 var Memory = f.Memory
 
