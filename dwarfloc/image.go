@@ -214,6 +214,13 @@ func sectionAddr(f *image.File, name string) uint64 {
 	return 0
 }
 
+// ready is inside.Ready.
+func (img *Image) ready() {
+	if img.r != nil {
+		_ = img.prepare(true)
+	}
+}
+
 // elf is inside.File.
 func (img *Image) elf() *image.File { return img.file }
 

@@ -14,6 +14,7 @@ func init() {
 		EachWays:          (*Image).eachWithWays,
 		File:              (*Image).elf,
 		KeepDerived:       (*Image).keepDerived,
+		Ready:             (*Image).ready,
 		Memory:            (*Image).memoryAt,
 		ImageType:         (*Image).typeNamed,
 		AnsweredBy:        (*Image).answeredBy,

@@ -89,7 +89,7 @@ func (x *Index) Scan(ctx context.Context) error {
 }
 
 // Prepare finds the units, in a kept scan or in .debug_info. It is an error if parts of the
-// debug information that any answer may need are not there. That keeps only one
+// debug information that any answer may need are not there. Without a kept scan that keeps only one
 // processor busy, so meanwhile another reads what most queries need in the end: call
 // frame information and, if symbols is set, the symbols.
 func (x *Index) Prepare(symbols bool) error {
@@ -100,8 +100,8 @@ func (x *Index) Prepare(symbols bool) error {
 		x.unitsErr = x.Guard(func() error {
 			recalled, err := x.recall()
 			x.warn(err)
-			x.O.ReadAside(symbols && !recalled)
 			if !recalled {
+				x.O.ReadAside(symbols)
 				if !x.Data.Ready() {
 					if err := x.Data.ReadUnits(); err != nil {
 						return err

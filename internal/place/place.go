@@ -14,10 +14,20 @@ import (
 // IsKernel reports whether an image is a kernel's, which has the symbol _stext on all
 // architectures, or a kernel module's, which is relocatable.
 func IsKernel(img *dwarfloc.Image) (bool, error) {
-	if inside.File(img).IsRelocatable() {
+	f := inside.File(img)
+	if f.IsRelocatable() {
 		return true, nil
 	}
-	marks, err := inside.File(img).SymbolAddresses("_stext")
+	inside.Ready(img)
+	for _, s := range f.Sections() {
+		if !s.Exec {
+			continue
+		}
+		if sym := f.SymbolAt(s.Addr, "_stext"); sym != nil && sym.Addr == s.Addr && sym.Name == "_stext" {
+			return true, nil // mostly: to look through all symbols takes longer
+		}
+	}
+	marks, err := f.SymbolAddresses("_stext")
 	_, ok := marks["_stext"]
 	return ok, err
 }
