@@ -76,6 +76,10 @@ fuzz: ## Run every fuzz target for TIME=5m each
 bench: ## Run the benchmarks; with BENCH_VMLINUX=FILE on a kernel image too (see "make vmlinux")
 	$(GO) test -run '^$$' -bench . ./bench/...
 
+.PHONY: gate
+gate: ## Ask a dozen questions of VMLINUX=FILE, and of the tool of the commit in bench/gate.json: time and memory only fall
+	$(GO) run ./internal/proof/cmd/measure gate -k $(VMLINUX)
+
 .PHONY: pgo
 pgo: ## Profile the work on VMLINUX=FILE for the compiler: writes cmd/prolog-dump/default.pgo
 	BENCH_VMLINUX=$(VMLINUX) $(GO) test -run '^$$' -bench 'BenchmarkCoverage|BenchmarkIndex|BenchmarkPlan|BenchmarkEach' -benchtime 10x -cpuprofile cmd/prolog-dump/default.pgo -o $(BIN)/pgo.test ./bench

@@ -33,6 +33,7 @@ var measures = []struct {
 	{"growth", "time and memory by size of the image", measureGrowth},
 	{"params", "one question, as a process", measureParams},
 	{"peak", "the memory of a command", measurePeak},
+	{"gate", "time and memory of a dozen questions, beside an earlier commit's tool", measureGate},
 	{"walk", "the standard library's walk over an image", measureWalk},
 }
 

@@ -31,23 +31,27 @@ func measurePeak() {
 		log.Fatal("usage: peak COMMAND ARGUMENT...")
 	}
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	peak, err := peakOf(cmd)
+	if err != nil {
+		log.Printf("%s: %v", os.Args[1], err)
+	}
+	fmt.Printf("%.1f\n", float64(peak)/1e6)
+}
+
+// peakOf runs a command, whose output is thrown away, and returns the peak of its own memory in bytes.
+func peakOf(cmd *exec.Cmd) (peak uint64, err error) {
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard
 	if err := cmd.Start(); err != nil {
-		log.Fatal(err)
+		return 0, err
 	}
 	ended := make(chan error)
 	go func() { ended <- cmd.Wait() }()
-	var peak uint64
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case err := <-ended:
-			if err != nil {
-				log.Printf("%s: %v", os.Args[1], err)
-			}
-			fmt.Printf("%.1f\n", float64(peak)/1e6)
-			return
+			return peak, err
 		case <-tick.C:
 			peak = max(peak, own(cmd.Process.Pid))
 		}

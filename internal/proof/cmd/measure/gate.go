@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// gateQuestion is a question that the gate asks.
+type gateQuestion struct {
+	name string
+	args []string // after the image
+	kept bool     // with an index that earlier questions have left
+	pack bool     // to a pack
+}
+
+var gateQuestions = []gateQuestion{
+	{name: "get_page page, cold", args: []string{"get_page page"}},
+	{name: "vfs_read file, cold", args: []string{"vfs_read file"}},
+	{name: "get_page page, kept", args: []string{"get_page page"}, kept: true},
+	{name: "vfs_read file, kept", args: []string{"vfs_read file"}, kept: true},
+	{name: "tcp_sendmsg sk size, kept", args: []string{"tcp_sendmsg sk size"}, kept: true},
+	{name: "kmalloc size, kept", args: []string{"kmalloc size"}, kept: true},
+	{name: "tcp_* $params, JSON, kept", args: []string{"--format", "json", "tcp_* $params"}, kept: true},
+	{name: "funcs vfs_*, kept", args: []string{"funcs", "vfs_*"}, kept: true},
+	{name: "coverage, cold", args: []string{"coverage"}},
+	{name: "coverage, kept", args: []string{"coverage"}, kept: true},
+	{name: "get_page page, pack", args: []string{"get_page page"}, pack: true},
+	{name: "kmalloc size, pack", args: []string{"kmalloc size"}, pack: true},
+}
+
+// gateFile has the commit that the gate compares with, and what it measured before.
+const gateFile = "bench/gate.json"
+
+// gateLimit is how many times the base's time and memory a question may take.
+const gateLimit = 1.10
+
+// gateHistory is the contents of gateFile.
+type gateHistory struct {
+	Base    string      `json:"base"` // commit
+	Entries []gateEntry `json:"entries"`
+}
+
+// gateEntry is what was measured at a commit: times and memory as multiples of the base's.
+type gateEntry struct {
+	Commit    string               `json:"commit"`
+	Base      string               `json:"base"`
+	Questions map[string]gateRatio `json:"questions"`
+}
+
+type gateRatio struct {
+	CPU    float64 `json:"cpu"`
+	Memory float64 `json:"memory"`
+}
+
+// gateTool is one of the two tools.
+type gateTool struct {
+	path, cache string
+	cpu, memory []float64 // of the question that is asked: seconds, MB
+}
+
+// measureGate asks questions of this commit's tool and of an earlier one's, in turn, and fails if one takes more than gateLimit times as
+// much processor time or memory as before.
+//
+//	gate -k VMLINUX
+func measureGate() {
+	log.SetFlags(0)
+	kernel := flag.String("k", "", "kernel `image`")
+	base := flag.String("base", "", "`commit` to compare with, in place of that in "+gateFile)
+	pairs := flag.Int("pairs", 7, "how many times each question is asked, at least")
+	write := flag.Bool("w", false, "add the result to "+gateFile)
+	flag.Parse()
+	if *kernel == "" {
+		log.Fatal("gate: -k is missing")
+	}
+	if err := gate(*kernel, *base, *pairs, *write); err != nil {
+		log.Fatalf("gate: %v", err)
+	}
+}
+
+func gate(kernel, base string, pairs int, write bool) error {
+	var history gateHistory
+	text, err := os.ReadFile(gateFile)
+	if err == nil {
+		err = json.Unmarshal(text, &history)
+	}
+	if err != nil {
+		return err
+	}
+	if base == "" {
+		base = history.Base
+	}
+	dir, err := os.MkdirTemp("", "gate")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	tools, err := gateTools(dir, base)
+	if err != nil {
+		return err
+	}
+	for _, t := range tools {
+		if err := t.run("pack", "write", kernel, "-o", t.pack()); err != nil {
+			return err
+		}
+	}
+	entry := gateEntry{Commit: commitOf("HEAD"), Base: base, Questions: make(map[string]gateRatio)}
+	fmt.Printf("| question | processor time, s, at %s | now | times | memory, MB, then | now | times |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n", base)
+	var worse []string
+	for _, q := range gateQuestions {
+		ratio, err := q.measure(tools, kernel, pairs)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		entry.Questions[q.name] = ratio
+		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f |\n", q.name, middle(tools[0].cpu), middle(tools[1].cpu), ratio.CPU, middle(tools[0].memory), middle(tools[1].memory), ratio.Memory)
+		if ratio.CPU > gateLimit || ratio.Memory > gateLimit {
+			worse = append(worse, q.name)
+		}
+	}
+	if write {
+		history.Entries = append(history.Entries, entry)
+		text, err := json.MarshalIndent(&history, "", "\t")
+		if err == nil {
+			err = os.WriteFile(gateFile, append(text, '\n'), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if worse != nil {
+		return fmt.Errorf("more than %.2f times what they took at %s: %s", gateLimit, base, strings.Join(worse, "; "))
+	}
+	return nil
+}
+
+// gateTools builds the base's tool and this commit's.
+func gateTools(dir, base string) ([]*gateTool, error) {
+	then := filepath.Join(dir, "then")
+	if err := command("git", "worktree", "add", "--detach", then, base); err != nil {
+		return nil, fmt.Errorf("the history of commits is needed, with %s: %w", base, err)
+	}
+	defer func() { _ = command("git", "worktree", "remove", "--force", then) }()
+	tools := []*gateTool{{path: filepath.Join(dir, "tool-then"), cache: filepath.Join(dir, "cache-then")}, {path: filepath.Join(dir, "tool-now"), cache: filepath.Join(dir, "cache-now")}}
+	for i, at := range []string{then, "."} {
+		build := exec.Command("go", "build", "-o", tools[i].path, "./cmd/prolog-dump")
+		build.Dir = at
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, out)
+		}
+	}
+	return tools, nil
+}
+
+// mostRounds is how often a question is measured again before it is said to be slower: other work on the machine makes single rounds slow.
+const mostRounds = 4
+
+// measure asks a question of both tools in turn.
+func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (ratio gateRatio, err error) {
+	args := func(t *gateTool) []string {
+		switch {
+		case q.pack:
+			return append([]string{"-k", t.pack()}, q.args...)
+		case q.kept:
+			return append([]string{"-k", kernel}, q.args...)
+		}
+		return append([]string{"-k", kernel, "--no-cache"}, q.args...)
+	}
+	for _, t := range tools {
+		t.cpu, t.memory = nil, nil
+		if q.kept { // the second one has all that it left
+			if err := t.run(args(t)...); err != nil {
+				return ratio, err
+			}
+		}
+	}
+	for range mostRounds {
+		for i := range pairs {
+			for k := range tools {
+				if err := tools[(i+k)%2].run(args(tools[(i+k)%2])...); err != nil {
+					return ratio, err
+				}
+			}
+		}
+		ratio = gateRatio{middle(tools[1].cpu) / middle(tools[0].cpu), middle(tools[1].memory) / max(middle(tools[0].memory), 1)}
+		if ratio.CPU <= gateLimit && ratio.Memory <= gateLimit {
+			break
+		}
+	}
+	return ratio, nil
+}
+
+func (t *gateTool) pack() string { return t.path + ".pack" }
+
+// run runs the tool, and notes what it takes.
+func (t *gateTool) run(args ...string) error {
+	cmd := exec.Command(t.path, args...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.cache)
+	peak, err := peakOf(cmd)
+	if err != nil {
+		return fmt.Errorf("%s: %w", cmd, err)
+	}
+	t.cpu = append(t.cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	t.memory = append(t.memory, float64(peak)/1e6)
+	return nil
+}
+
+func command(name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// commitOf returns a commit's short name, or the time if there is no history.
+func commitOf(what string) string {
+	out, err := exec.Command("git", "rev-parse", "--short", what).Output()
+	if err != nil {
+		return time.Now().UTC().Format(time.RFC3339)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func middle(of []float64) float64 {
+	sorted := slices.Sorted(slices.Values(of))
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)/2]
+}
