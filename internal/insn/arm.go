@@ -3,7 +3,7 @@ package insn
 import "encoding/binary"
 
 // arm is A32, the instructions of four bytes. Thumb is not decoded. ftrace's call is one BL.
-var arm = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: armSteps}, armForms, armOperations)
+var arm = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: armSteps}, armForms.next, armOperations)
 
 func wordARM(code []byte) (word uint64, size int, ok bool) {
 	if len(code) < 4 {

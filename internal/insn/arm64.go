@@ -1,80 +1,51 @@
 package insn
 
-import (
-	"encoding/binary"
-	"sync"
-
-	"golang.org/x/arch/arm64/arm64asm"
-)
+import "encoding/binary"
 
 // arm64: ftrace's call is a MOV, at which a probe can be, and BL. The two words in front of a function, since Linux 6.3, have an address, and BTI is a
-// landing (arch/arm64/kernel/ftrace.c). There is no decoder for stores to stack slots.
-var arm64 = &Arch{CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Fixed: 4, Next: nextARM64, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32, Results: Results{callsARM64, usesARM64}, Shape: shapeARM64, Writes: writesARM64, updates: updatesARM64,
-	trace: traceARM64, target: targetARM64, frame: 1<<arm64SP | 1<<29}
+// landing (arch/arm64/kernel/ftrace.c). The frame pointer is x29.
+var arm64 = fromTables(&Arch{
+	CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Fixed: 4, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32,
+}, arm64Forms.next, arm64Operations)
 
-// Every instruction after which execution may continue elsewhere is in the group
-// "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26
-// are 101). Only these are decoded. All others have four bytes too.
-func nextARM64(code []byte) (Insn, bool) {
+// wordARM64: instructions are little-endian, even if data is big-endian.
+func wordARM64(code []byte) (word uint64, size int, ok bool) {
 	if len(code) < 4 {
-		return Insn{}, false
+		return 0, 0, false
 	}
-	in := Insn{Size: 4, Onward: true}
-	word := binary.LittleEndian.Uint32(code) // even if data is big-endian
-	if word>>26&7 != 5 {
-		return in, true
-	}
-	for _, b := range arm64Branches {
-		if word&b.mask != b.value {
-			continue
-		}
-		in.Onward, in.Call, in.Lost, in.Trap, in.Nop = !b.ends, b.call, b.lost, b.trap, b.nop
-		if b.bits > 0 {
-			in.Branches = !b.call
-			in.Target = int64(int32(word<<(32-b.bits-b.low))>>(32-b.bits)) * 4
-		}
-		return in, true
-	}
-	return in, false // newer branches (CBGT)
+	return uint64(binary.LittleEndian.Uint32(code)), 4, true
 }
 
-// arm64Branches lists the group's instructions by how execution continues after them: those
-// whose word is value under mask. Their target is a signed number of words, in bits from the
-// bit low on. (Arm ARM, C4.1.)
-var arm64Branches = []struct {
-	mask, value     uint32
-	low, bits       uint8
-	ends, call      bool
-	lost, trap, nop bool
-}{
-	{mask: 0xfc000000, value: 0x14000000, bits: 26, ends: true},   // B
-	{mask: 0xfc000000, value: 0x94000000, bits: 26, call: true},   // BL
-	{mask: 0xff000000, value: 0x54000000, low: 5, bits: 19},       // B.cond, BC.cond
-	{mask: 0x7e000000, value: 0x34000000, low: 5, bits: 19},       // CBZ, CBNZ
-	{mask: 0x7e000000, value: 0x36000000, low: 5, bits: 14},       // TBZ, TBNZ
-	{mask: 0xfffffc1f, value: 0xd61f0000, ends: true, lost: true}, // BR
-	{mask: 0xfffffc1f, value: 0xd63f0000, call: true},             // BLR
-	{mask: 0xfffffc1f, value: 0xd65f0000, ends: true},             // RET
-	{mask: 0xffffffff, value: 0xd69f03e0, ends: true},             // ERET
-	{mask: 0xffffffff, value: 0xd6bf03e0, ends: true},             // DRPS
-	{mask: 0xfefff800, value: 0xd61f0800, ends: true, lost: true}, // BRAA and the like
-	{mask: 0xfefff800, value: 0xd63f0800, call: true},             // BLRAA and the like
-	{mask: 0xfffffbff, value: 0xd65f0bff, ends: true},             // RETAA, RETAB
-	{mask: 0xfffffbff, value: 0xd69f0bff, ends: true},             // ERETAA, ERETAB
-	{mask: 0xffe0001f, value: 0xd4200000, trap: true},             // BRK, also the trap of a WARN
-	{mask: 0xff000000, value: 0xd4000000},                         // other exceptions
-	{mask: 0xffffffff, value: 0xd503201f, nop: true},              // NOP
-	{mask: 0xff000000, value: 0xd5000000},                         // system
-}
+// The distances of branches, in words.
+var (
+	arm64B26 = &distance{pieces: []piece{{0, 26, 2}}, bits: 28}
+	arm64B19 = &distance{pieces: []piece{{5, 19, 2}}, bits: 21}
+	arm64B14 = &distance{pieces: []piece{{5, 14, 2}}, bits: 16}
+)
 
-// arm64Decoding serializes arm64asm.Decode, which writes to a package variable.
-var arm64Decoding sync.Mutex
-
-func decodeARM64(code []byte) (arm64asm.Inst, error) {
-	arm64Decoding.Lock()
-	defer arm64Decoding.Unlock()
-	return arm64asm.Decode(code)
-}
+// arm64Forms are the group "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26 are 101): all after which
+// execution may continue elsewhere. What is left of it are newer branches (CBGT).
+var arm64Forms = table(wordARM64, piece{at: 24, bits: 8}, []form{
+	{0xfc000000, 0x14000000, ends, arm64B26},   // B
+	{0xfc000000, 0x94000000, calls, arm64B26},  // BL
+	{0xff000000, 0x54000000, 0, arm64B19},      // B.cond, BC.cond
+	{0x7e000000, 0x34000000, 0, arm64B19},      // CBZ, CBNZ
+	{0x7e000000, 0x36000000, 0, arm64B14},      // TBZ, TBNZ
+	{0xfffffc1f, 0xd61f0000, ends | lost, nil}, // BR
+	{0xfffffc1f, 0xd63f0000, calls, nil},       // BLR
+	{0xfffffc1f, 0xd65f0000, ends, nil},        // RET
+	{0xffffffff, 0xd69f03e0, ends, nil},        // ERET
+	{0xffffffff, 0xd6bf03e0, ends, nil},        // DRPS
+	{0xfefff800, 0xd61f0800, ends | lost, nil}, // BRAA and the like
+	{0xfefff800, 0xd63f0800, calls, nil},       // BLRAA and the like
+	{0xfffffbff, 0xd65f0bff, ends, nil},        // RETAA, RETAB
+	{0xfffffbff, 0xd69f0bff, ends, nil},        // ERETAA, ERETAB
+	{0xffe0001f, 0xd4200000, traps, nil},       // BRK, also the trap of a WARN
+	{0xff000000, 0xd4000000, 0, nil},           // other exceptions
+	{0xffffffff, 0xd503201f, idle, nil},        // NOP
+	{0xff000000, 0xd5000000, 0, nil},           // system
+	{0x1c000000, 0x14000000, unknown, nil},
+})
 
 // arm64Steps follows aarch64_insn_is_steppable and arm_probe_decode_insn in
 // arch/arm64/kernel/probes/decode-insn.c (6.1 and 7.2), with the encodings in
@@ -109,17 +80,6 @@ var arm64Landing = Pattern{Mask: 0xffffff3f, Value: 0xd503241f}
 var arm64Exclusives = []Exclusive{
 	{[2]int{6, 15}, Pattern{Mask: 0x3fc00000, Value: 0x08400000}, Pattern{Mask: 0x3fc00000, Value: 0x08000000}},
 	{[2]int{}, Pattern{Mask: 0x3f400000, Value: 0x08400000}, Pattern{Mask: 0x3f400000, Value: 0x08000000}},
-}
-
-func shapeARM64(code []byte) uint64 {
-	if len(code) < 4 {
-		return 0
-	}
-	inst, err := decodeARM64(code)
-	if err != nil {
-		return 0
-	}
-	return uint64(inst.Op)
 }
 
 // ARM64Simulated lists what arm_probe_decode_insn in arch/arm64/kernel/probes/decode-insn.c (6.1 and

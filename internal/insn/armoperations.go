@@ -14,7 +14,6 @@ var armOperations = &operations{
 	decode: decodeARM, effects: armEffects, bits: 32, frame: 1<<13 | 1<<11, pointer: 11,
 	lost: 15 | 1<<12 | 1<<14, results: 3,
 	condition: conditionARM, bitsOf: bitsARM, leads: leadsARM, before: beforeARM,
-	global: func(*operation, uint64) (uint64, bool) { return 0, false },
 }
 
 var armEffects = effectsOf([]effectGroup{
@@ -63,7 +62,7 @@ func decodeARM(code []byte) (op operation, ok bool) {
 	case "TST", "TEQ", "CMN":
 		op.flags = true
 	case "PUSH", "POP":
-		op.args = append(op.args, operand{kind: memoryOperand, reg: 13, plus: -1, moves: true})
+		op.add(operand{kind: memoryOperand, reg: 13, plus: -1, moves: true})
 	}
 	for _, a := range inst.Args {
 		x := operand{reg: -1, plus: -1}
@@ -79,17 +78,13 @@ func decodeARM(code []byte) (op operation, ok bool) {
 			x.odd = a.Shift != armasm.ShiftLeft
 		case armasm.RegShiftReg:
 			x.kind, x.reg, x.odd = registerOperand, int8(a.Reg), true
-			op.args = append(op.args, operand{kind: registerOperand, reg: int8(a.RegCount), plus: -1})
+			op.add(operand{kind: registerOperand, reg: int8(a.RegCount), plus: -1})
 		case armasm.Imm:
 			x.kind, x.n = numberOperand, int64(a)
 		case armasm.ImmAlt:
 			x.kind, x.n = numberOperand, int64(a.Imm())
 		case armasm.RegList:
-			for r := range 16 {
-				if a>>r&1 != 0 {
-					op.args = append(op.args, operand{kind: registerOperand, reg: int8(r), plus: -1})
-				}
-			}
+			op.reads, op.writes = Registers(a), Registers(a) // loaded or stored
 			continue
 		case armasm.Mem:
 			x.kind, x.reg, x.n = memoryOperand, int8(a.Base), int64(a.Offset)
@@ -101,9 +96,9 @@ func decodeARM(code []byte) (op operation, ok bool) {
 				x.plus, x.scale, x.odd = int8(a.Index), a.Count&31, a.Sign < 0 || a.Shift != armasm.ShiftLeft
 			}
 		}
-		op.args = append(op.args, x)
+		op.add(x)
 	}
-	if e := armEffects[name]; (e.verb == loads || e.verb == stores) && (len(op.args) < 2 || op.args[1].kind != memoryOperand) {
+	if e := armEffects[name]; (e.verb == loads || e.verb == stores) && (int(op.count) < 2 || op.list[1].kind != memoryOperand) {
 		op.name = "" // of a literal, or not of one register
 	}
 	return op, true
@@ -136,10 +131,10 @@ func leadsARM(o *operations, t *trace, code []byte, addr uint64) value {
 	}
 	op, ok := decodeARM(code)
 	switch {
-	case ok && op.name == "LDR" && !op.args[1].moves:
-		return t.load(o.address(t, &op.args[1]), 32)
-	case ok && op.name == "ADD" && len(op.args) == 3:
-		return t.low(t.plus(o.value(t, &op.args[1]), o.value(t, &op.args[2]), 1), 32)
+	case ok && op.name == "LDR" && !op.list[1].moves:
+		return t.load(o.address(t, &op.list[1], addr), 32)
+	case ok && op.name == "ADD" && int(op.count) == 3:
+		return t.low(t.plus(o.value(t, &op.list[1]), o.value(t, &op.list[2]), 1), 32)
 	}
 	return t.unknown()
 }

@@ -14,8 +14,8 @@ type decodedWord struct {
 	ok   bool
 }
 
-// of returns what decode says of an instruction, which has at most eight bytes.
-func (d *decoded) of(code []byte, decode func(code []byte) (operation, bool)) (operation, bool) {
+// of returns what a decoder and its table say of an instruction, which has at most eight bytes.
+func (d *decoded) of(code []byte, o *operations) (operation, bool) {
 	word := uint64(0)
 	for _, b := range code {
 		word = word<<8 | uint64(b)
@@ -26,7 +26,8 @@ func (d *decoded) of(code []byte, decode func(code []byte) (operation, bool)) (o
 		return x.op, x.ok
 	}
 	x := &decodedWord{word: word, size: len(code)}
-	x.op, x.ok = decode(code)
+	x.op, x.ok = o.decode(code)
+	x.op.does = o.effects[x.op.name]
 	place.Store(x)
 	return x.op, x.ok
 }

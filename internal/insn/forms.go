@@ -9,7 +9,7 @@ type forms struct {
 	// key are the bits of a word by which forms are found.
 	key  piece
 	list []form
-	by   [][]*form // by the key's value
+	by   [][]uint16 // by the key's value
 }
 
 // form is what the instructions do whose words have a value under a mask. The first one that fits
@@ -47,16 +47,21 @@ func (p piece) of(word uint64) uint64 { return word >> p.at & (1<<p.bits - 1) }
 
 // table makes forms.
 func table(word func([]byte) (uint64, int, bool), key piece, list []form) *forms {
-	t := &forms{word: word, key: key, list: list, by: make([][]*form, 1<<key.bits)}
-	for i := range list {
-		f := &list[i]
-		for k := range t.by {
-			if (uint64(k)<<key.at^f.value)&f.mask&((1<<key.bits-1)<<key.at) == 0 {
-				t.by[k] = append(t.by[k], f)
+	return &forms{word: word, key: key, list: list, by: byKey(key, len(list), func(i int) (mask, value uint64) { return list[i].mask, list[i].value })}
+}
+
+// byKey returns the numbers of those of n patterns that fit words with a value of a key, by that.
+func byKey(key piece, n int, pattern func(i int) (mask, value uint64)) [][]uint16 {
+	by := make([][]uint16, 1<<key.bits)
+	for i := range n {
+		mask, value := pattern(i)
+		for k := range by {
+			if (uint64(k)<<key.at^value)&mask&((1<<key.bits-1)<<key.at) == 0 {
+				by[k] = append(by[k], uint16(i))
 			}
 		}
 	}
-	return t
+	return by
 }
 
 // next decodes the first instruction in code.
@@ -66,7 +71,8 @@ func (t *forms) next(code []byte) (Insn, bool) {
 		return Insn{}, false
 	}
 	in := Insn{Size: size, Onward: true}
-	for _, f := range t.by[t.key.of(word)] {
+	for _, i := range t.by[t.key.of(word)] {
+		f := &t.list[i]
 		if word&f.mask != f.value {
 			continue
 		}

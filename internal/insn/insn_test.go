@@ -160,7 +160,7 @@ func TestARM64(t *testing.T) {
 		{"e0e31825", "ptrue p0.b", Insn{Onward: true}},
 	} {
 		tt.want.Size = 4
-		if in, ok := nextARM64(dwarftest.Hex(t, tt.code)); in != tt.want || !ok {
+		if in, ok := arm64.Next(dwarftest.Hex(t, tt.code)); in != tt.want || !ok {
 			t.Errorf("%s: %+v (%v), want %+v", tt.text, in, ok, tt.want)
 		}
 	}
@@ -169,7 +169,7 @@ func TestARM64(t *testing.T) {
 		"1f000055": "retaasppc .",
 		"feffff":   "cut short",
 	} {
-		if in, ok := nextARM64(dwarftest.Hex(t, code)); ok {
+		if in, ok := arm64.Next(dwarftest.Hex(t, code)); ok {
 			t.Errorf("%s: %+v, want it not known", text, in)
 		}
 	}

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // loong64: ftrace's call is one of two instructions that are kept free for it (MCOUNT_INSN_SIZE of
 // arch/loongarch/include/asm/ftrace.h); the kernel takes a probe at the other one. The frame pointer is fp.
-var loong64 = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: loongSteps, Pair: pairLoong}, loongForms, loongOperations)
+var loong64 = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: loongSteps, Pair: pairLoong}, loongForms.next, loongOperations)
 
 // wordLoong: each instruction has four bytes (LoongArch Reference Manual, volume 1, section 1.4).
 func wordLoong(code []byte) (word uint64, size int, ok bool) {

@@ -108,7 +108,7 @@ func decodeLoong(code []byte) (op operation, ok bool) {
 		case loong64asm.SaSimm:
 			x.kind, x.n = numberOperand, int64(a)
 		}
-		op.args = append(op.args, x)
+		op.add(x)
 	}
 	op.shape()
 	return op, true
@@ -116,37 +116,37 @@ func decodeLoong(code []byte) (op operation, ok bool) {
 
 // shape gives an operation the operands that the tables have.
 func (op *operation) shape() {
-	last := len(op.args) - 1
+	last := int(op.count) - 1
 	if by := loongShifts[op.name]; by > 0 {
-		op.args[last].n <<= by
+		op.list[last].n <<= by
 	}
-	zero := func(i int) bool { return op.args[i].kind == numberOperand && op.args[i].n == 0 }
+	zero := func(i int) bool { return op.list[i].kind == numberOperand && op.list[i].n == 0 }
 	switch {
 	case op.name == "OR" && zero(2):
-		op.name, op.args = "MOVE", op.args[:2]
+		op.name, op.count = "MOVE", 2
 	case op.name == "ORI" && zero(1):
-		op.name, op.args = "LI", []operand{op.args[0], op.args[2]}
-	case strings.HasPrefix(op.name, "ALSL.") && op.args[1].kind == registerOperand:
-		op.args[1].scale = uint8(op.args[3].n)
-		op.args = op.args[:3]
+		op.name, op.list[1], op.count = "LI", op.list[2], 2
+	case strings.HasPrefix(op.name, "ALSL.") && op.list[1].kind == registerOperand:
+		op.list[1].scale = uint8(op.list[3].n)
+		op.count = 3
 	}
 	for _, m := range loongMemory {
 		if !strings.HasPrefix(op.name, m.prefix) {
 			continue
 		}
-		at := &op.args[last+1-m.count]
+		at := &op.list[last+1-m.count]
 		x := operand{kind: memoryOperand, reg: at.reg, plus: -1}
 		if m.count == 2 {
-			x.n, x.plus = op.args[last].n, op.args[last].reg
+			x.n, x.plus = op.list[last].n, op.list[last].reg
 		}
-		*at, op.args = x, op.args[:last+2-m.count]
+		*at, op.count = x, uint8(last+2-m.count)
 		return
 	}
 }
 
 // globalLoong returns the address that an operation computes from its own (volume 1, section 2.2.1.5).
 func globalLoong(op *operation, addr uint64) (uint64, bool) {
-	at := addr + uint64(op.args[1].n)
+	at := addr + uint64(op.list[1].n)
 	if op.name == "PCALAU12I" {
 		at &^= 1<<12 - 1
 	}
@@ -178,10 +178,10 @@ func conditionLoong(t *trace, code []byte) condition {
 
 // bitsLoong carries out operations that select bits (volume 1, sections 2.2.1.3, 2.2.1.4, 2.2.1.7 and 2.2.3.9).
 func bitsLoong(t *trace, op *operation, _ effect) value {
-	n := uint64(op.args[len(op.args)-1].n)
-	of := op.args[0] // what LU32I.D changes
-	if len(op.args) > 2 {
-		of = op.args[1]
+	n := uint64(op.list[int(op.count)-1].n)
+	of := op.list[0] // what LU32I.D changes
+	if int(op.count) > 2 {
+		of = op.list[1]
 	}
 	v := constant(0)
 	if of.kind == registerOperand {
@@ -191,7 +191,7 @@ func bitsLoong(t *trace, op *operation, _ effect) value {
 	case "LU12I.W":
 		return constant(n)
 	case "BSTRPICK.D", "BSTRPICK.W":
-		from, to := uint8(n), uint8(op.args[2].n)
+		from, to := uint8(n), uint8(op.list[2].n)
 		if from > to {
 			break
 		}

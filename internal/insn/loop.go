@@ -1,7 +1,6 @@
 package insn
 
 import (
-	"golang.org/x/arch/arm64/arm64asm"
 	"golang.org/x/arch/x86/x86asm"
 )
 
@@ -98,56 +97,4 @@ func (m *x86) updates(code []byte) Registers {
 		return 0
 	}
 	return 1 << n
-}
-
-func updatesARM64(code []byte) (out Registers) {
-	if len(code) < 4 {
-		return 0
-	}
-	inst, err := decodeARM64(code)
-	if err != nil {
-		return 0
-	}
-	to, ok := arm64Number(inst.Args[0])
-	computes := ok && arm64Updates[inst.Op]
-	for _, a := range inst.Args[1:] {
-		if m, is := a.(arm64asm.MemImmediate); is && m.Mode != arm64asm.AddrOffset {
-			if n, ok := arm64Number(m.Base); ok {
-				out |= 1 << n // ldrb w2, [x1], #1
-			}
-		}
-		n, ok := arm64Number(a)
-		if _, shifted := a.(arm64asm.RegExtshiftAmount); shifted {
-			n, ok = uint16(code[2]&31), true // Rm; arm64asm does not export it
-		}
-		if ok && computes && n == to {
-			out |= 1 << n
-		}
-	}
-	return out
-}
-
-// arm64Updates has the operations that compute their first operand from the others.
-var arm64Updates = map[arm64asm.Op]bool{
-	arm64asm.ADD: true, arm64asm.ADDS: true, arm64asm.SUB: true, arm64asm.SUBS: true, arm64asm.ADC: true, arm64asm.SBC: true,
-	arm64asm.AND: true, arm64asm.ANDS: true, arm64asm.ORR: true, arm64asm.EOR: true, arm64asm.BIC: true, arm64asm.MVN: true, arm64asm.NEG: true,
-	arm64asm.LSL: true, arm64asm.LSR: true, arm64asm.ASR: true, arm64asm.ROR: true, arm64asm.UBFM: true, arm64asm.SBFM: true,
-	arm64asm.MUL: true, arm64asm.MADD: true, arm64asm.MSUB: true, arm64asm.UDIV: true, arm64asm.SDIV: true, arm64asm.RBIT: true, arm64asm.REV: true,
-}
-
-// arm64Number returns the DWARF number of a general register: X and W registers have the same
-// one. Number 31 is the zero register or the stack pointer.
-func arm64Number(a arm64asm.Arg) (n uint16, ok bool) {
-	switch r := a.(type) {
-	case arm64asm.Reg:
-		n = uint16(r)
-	case arm64asm.RegSP:
-		n = uint16(r)
-	default:
-		return 0, false
-	}
-	if n >= uint16(arm64asm.X0) {
-		n -= uint16(arm64asm.X0)
-	}
-	return n, n < 31
 }

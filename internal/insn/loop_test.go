@@ -41,7 +41,7 @@ func TestUpdates(t *testing.T) {
 		{"arm64", "221c4038", "ldrb w2, [x1, #1]!", 1 << 1},
 		{"arm64", "22044039", "ldrb w2, [x1, #1]", 0},
 		{"arm64", "e003012a", "mov w0, w1", 0},
-		{"arm64", "ff4300d1", "sub sp, sp, #16", 0},
+		{"arm64", "ff4300d1", "sub sp, sp, #16", 1 << 31},
 		{"arm64", "00", "cut short", 0},
 	} {
 		if got := For(tt.arch).updates(dwarftest.Hex(t, tt.code)); got != tt.want {

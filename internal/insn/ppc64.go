@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // ppc64el: ftrace's call is one BL (-mprofile-kernel). GCC's frame pointer, in functions that need one, is
 // r31 (64-Bit ELF V2 ABI, section 2.2.2).
-var ppc64el = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: ppc64Steps}, ppc64Forms, ppc64Operations)
+var ppc64el = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: ppc64Steps}, ppc64Forms.next, ppc64Operations)
 
 // wordPPC64: instructions have four bytes, but prefixed ones have eight (Power ISA 3.1, section 1.6.3).
 func wordPPC64(code []byte) (word uint64, size int, ok bool) {

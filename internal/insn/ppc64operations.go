@@ -14,7 +14,6 @@ var ppc64Operations = &operations{
 	decode: decodePPC64, effects: ppc64Effects, bits: 64, frame: 1<<1 | 1<<31, pointer: 31,
 	lost: (1<<13 - 1) &^ (1<<1 | 1<<2), results: 1<<3 | 1<<4,
 	self: selfPPC64, condition: conditionPPC64, bitsOf: bitsPPC64, leads: leadsPPC64,
-	global: func(*operation, uint64) (uint64, bool) { return 0, false },
 }
 
 // ppc64Effects is Power ISA 3.0B, book I, chapter 3. What a record form computes (with a dot) is the same.
@@ -87,15 +86,15 @@ func decodePPC64(code []byte) (op operation, ok bool) {
 		case ppc64asm.CondReg:
 			x.n = int64(a-ppc64asm.CR0) & 7
 		}
-		op.args = append(op.args, x)
+		op.add(x)
 	}
 	ppc64Memory(&op, e)
-	if op.name == "addis" && len(op.args) == 3 {
-		op.args[2].n <<= 16
+	if op.name == "addis" && int(op.count) == 3 {
+		op.list[2].n <<= 16
 	}
 	// Register 0 stands for the number 0 there (section 3.3.9).
-	if (op.name == "addi" || op.name == "addis") && len(op.args) == 3 && op.args[1].reg == 0 {
-		op.args[1] = operand{kind: numberOperand, reg: -1, plus: -1}
+	if (op.name == "addi" || op.name == "addis") && int(op.count) == 3 && op.list[1].reg == 0 {
+		op.list[1] = operand{kind: numberOperand, reg: -1, plus: -1}
 	}
 	return op, true
 }
@@ -103,11 +102,11 @@ func decodePPC64(code []byte) (op operation, ok bool) {
 // ppc64Memory makes one operand of the last two of an operation on memory: a distance and a register, or two
 // registers. Register 0 stands for no address.
 func ppc64Memory(op *operation, e effect) {
-	n := len(op.args)
+	n := op.count
 	if e.verb != loads && e.verb != stores || n != 3 {
 		return
 	}
-	a, b := op.args[1], op.args[2]
+	a, b := op.list[1], op.list[2]
 	m := operand{kind: memoryOperand, reg: -1, plus: -1}
 	if a.kind == numberOperand {
 		m.n, m.reg = a.n, b.reg
@@ -118,7 +117,7 @@ func ppc64Memory(op *operation, e effect) {
 		m.reg = -1
 	}
 	m.moves = strings.HasSuffix(op.name, "u") || strings.HasSuffix(op.name, "ux")
-	op.args = append(op.args[:1], m)
+	op.list[1], op.count = m, 2
 }
 
 // selfPPC64: a function that sets its table of contents has its address in r12 (section 2.3.2.1), and begins
@@ -147,9 +146,9 @@ func conditionPPC64(t *trace, code []byte) condition {
 
 // bitsPPC64 carries out rotations with masks (section 3.3.14) and moves that are written as OR.
 func bitsPPC64(t *trace, op *operation, _ effect) value {
-	n := func(i int) uint8 { return uint8(op.args[i].n) }
-	reg := func(i int) value { return t.regs[op.args[i].reg] }
-	args := op.args
+	n := func(i int) uint8 { return uint8(op.list[i].n) }
+	reg := func(i int) value { return t.regs[op.list[i].reg] }
+	args := op.args()
 	if len(args) < 3 || args[1].kind != registerOperand {
 		return t.unknown()
 	}

@@ -3,7 +3,6 @@ package insn
 import (
 	"encoding/binary"
 
-	"golang.org/x/arch/arm64/arm64asm"
 	"golang.org/x/arch/x86/x86asm"
 )
 
@@ -86,58 +85,4 @@ var setsX86 = map[x86asm.Op]bool{
 	x86asm.SETA: true, x86asm.SETAE: true, x86asm.SETB: true, x86asm.SETBE: true, x86asm.SETE: true, x86asm.SETG: true,
 	x86asm.SETGE: true, x86asm.SETL: true, x86asm.SETLE: true, x86asm.SETNE: true, x86asm.SETNO: true, x86asm.SETNP: true,
 	x86asm.SETNS: true, x86asm.SETO: true, x86asm.SETP: true, x86asm.SETS: true,
-}
-
-func callsARM64(code []byte, addr uint64, visit func(after int, target uint64)) {
-	for i := 0; i+4 <= len(code); i += 4 {
-		if word := binary.LittleEndian.Uint32(code[i:]); word>>26 == 0b100101 { // BL
-			visit(i+4, addr+uint64(i)+uint64(int64(int32(word<<6)>>6)*4))
-		}
-	}
-}
-
-func isX0(a arm64asm.Arg) bool { return a == arm64asm.X0 || a == arm64asm.W0 }
-
-// takesX0 reports whether an operand reads X0 wherever it stands: as an address, shifted or
-// extended.
-func takesX0(a arm64asm.Arg) bool {
-	switch a := a.(type) {
-	case arm64asm.MemImmediate:
-		return a.Base == arm64asm.RegSP(arm64asm.X0)
-	case arm64asm.MemExtend:
-		return a.Base == arm64asm.RegSP(arm64asm.X0) || isX0(a.Index)
-	}
-	return false
-}
-
-func usesARM64(code []byte) bool {
-	for range mostAfterCall {
-		if len(code) < 4 {
-			return false
-		}
-		inst, err := decodeARM64(code)
-		if err != nil {
-			return false
-		}
-		code = code[4:]
-		for i, a := range inst.Args {
-			if takesX0(a) || i > 0 && isX0(a) {
-				return true
-			}
-		}
-		switch inst.Op {
-		case arm64asm.BL, arm64asm.BLR, arm64asm.B, arm64asm.BR, arm64asm.RET:
-			return false
-		}
-		if !isX0(inst.Args[0]) {
-			continue
-		}
-		switch inst.Op {
-		case arm64asm.STR, arm64asm.STP, arm64asm.STUR, arm64asm.STRB, arm64asm.STRH, arm64asm.STURB, arm64asm.STURH,
-			arm64asm.CMP, arm64asm.CMN, arm64asm.TST, arm64asm.CBZ, arm64asm.CBNZ, arm64asm.TBZ, arm64asm.TBNZ:
-			return true
-		}
-		return false
-	}
-	return false
 }

@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // riscv64: ftrace's call is AUIPC and JALR (arch/riscv/include/asm/ftrace.h, MCOUNT_INSN_SIZE). The frame
 // pointer is s0. What is in front of a function is 8 bytes (ftrace_call_adjust in arch/riscv/kernel/ftrace.c, 7.2).
-var riscv64 = fromTables(&Arch{CallSize: 8, BeforeEntry: 8, Step: 2, Steps: riscvSteps, Pair: pairRISCV}, riscvForms, riscvOperations)
+var riscv64 = fromTables(&Arch{CallSize: 8, BeforeEntry: 8, Step: 2, Steps: riscvSteps, Pair: pairRISCV}, riscvForms.next, riscvOperations)
 
 // wordRISCV: the lowest bits say how long an instruction is (RISC-V ISA manual, volume I, section 1.5).
 // None is known that is longer than four bytes.

@@ -13,7 +13,7 @@ var riscvOperations = &operations{
 	lost: 1<<1 | 7<<5 | 255<<10 | 15<<28, results: 3 << 10,
 	condition: conditionRISCV, bitsOf: bitsRISCV, leads: leadsRISCV,
 	global: func(op *operation, addr uint64) (uint64, bool) {
-		return addr + uint64(op.args[1].n), op.name == "AUIPC"
+		return addr + uint64(op.list[1].n), op.name == "AUIPC"
 	},
 }
 
@@ -89,10 +89,10 @@ func decodeRISCV(code []byte) (op operation, ok bool) {
 		case riscv64asm.RegPtr:
 			x.kind, x.reg = memoryOperand, register(riscv64asm.Reg(inst.Enc>>15&31)) // it exports no register
 		}
-		op.args = append(op.args, x)
+		op.add(x)
 	}
-	if (op.name == "LUI" || op.name == "AUIPC") && len(op.args) == 2 {
-		op.args[1].n = int64(int32(op.args[1].n << 12))
+	if (op.name == "LUI" || op.name == "AUIPC") && int(op.count) == 2 {
+		op.list[1].n = int64(int32(op.list[1].n << 12))
 	}
 	return op, true
 }
@@ -115,8 +115,8 @@ func conditionRISCV(t *trace, code []byte) condition {
 }
 
 func bitsRISCV(t *trace, op *operation, _ effect) value {
-	if len(op.args) == 2 && op.args[1].kind == numberOperand {
-		return constant(uint64(op.args[1].n)) // LUI
+	if int(op.count) == 2 && op.list[1].kind == numberOperand {
+		return constant(uint64(op.list[1].n)) // LUI
 	}
 	return t.unknown()
 }

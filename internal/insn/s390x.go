@@ -2,7 +2,7 @@ package insn
 
 // s390x: ftrace's call is a BRASL or BRCL of six bytes. The frame pointer, in functions that need one, is
 // r11 (ELF Application Binary Interface, s390x Supplement 1.6, section 1.2.1).
-var s390x = fromTables(&Arch{CallSize: 6, Step: 2, Steps: s390Steps, bigEndian: true}, s390Forms, s390Operations)
+var s390x = fromTables(&Arch{CallSize: 6, Step: 2, Steps: s390Steps, bigEndian: true}, s390Forms.next, s390Operations)
 
 // wordS390: the first two bits say how long an instruction is (z/Architecture Principles of Operation,
 // chapter 5, "Instruction formats"). A word is six bytes, of which those after the instruction are 0.

@@ -13,7 +13,7 @@ var s390Operations = &operations{
 	lost: 63 | 1<<14, results: 1 << 2,
 	condition: conditionS390, bitsOf: bitsS390, leads: leadsS390,
 	global: func(op *operation, addr uint64) (uint64, bool) {
-		return addr + uint64(op.args[1].n), op.name == "larl"
+		return addr + uint64(op.list[1].n), op.name == "larl"
 	},
 }
 
@@ -21,7 +21,7 @@ var s390Operations = &operations{
 // register as it is, where their names do not begin with LG or LL.
 var s390Effects = effectsOf([]effectGroup{
 	{effect{verb: moves}, "lgr lghi lgfi ltgr llihh llihl llilh llill llilf llihf"},
-	{effect{verb: moves, bits: 32, flags: keepsUpper}, "lr lhi ltr"},
+	{effect{verb: moves, bits: 32, to: 32, flags: keepsUpper}, "lr lhi ltr"},
 	{effect{verb: extends, bits: 8}, "llgcr"},
 	{effect{verb: extends, bits: 16}, "llghr"},
 	{effect{verb: extends, bits: 32}, "llgfr"},
@@ -29,24 +29,24 @@ var s390Effects = effectsOf([]effectGroup{
 	{effect{verb: extends, bits: 8, flags: signedBits}, "lgbr"},
 	{effect{verb: extends, bits: 16, flags: signedBits}, "lghr"},
 	{effect{verb: extends, bits: 32, flags: signedBits}, "lgfr ltgfr"},
-	{effect{verb: extends, bits: 8, flags: keepsUpper}, "llcr"},
-	{effect{verb: extends, bits: 16, flags: keepsUpper}, "llhr"},
-	{effect{verb: extends, bits: 8, flags: keepsUpper | signedBits}, "lbr"},
-	{effect{verb: extends, bits: 16, flags: keepsUpper | signedBits}, "lhr"},
+	{effect{verb: extends, bits: 8, to: 32, flags: keepsUpper}, "llcr"},
+	{effect{verb: extends, bits: 16, to: 32, flags: keepsUpper}, "llhr"},
+	{effect{verb: extends, bits: 8, to: 32, flags: keepsUpper | signedBits}, "lbr"},
+	{effect{verb: extends, bits: 16, to: 32, flags: keepsUpper | signedBits}, "lhr"},
 	{effect{verb: addresses}, "la lay larl"},
 	{effect{verb: adds, flags: firstToo}, "agr aghi agfi ag algr alg algfi"},
 	{effect{verb: adds}, "agrk aghik algrk"},
-	{effect{verb: adds, bits: 32, flags: firstToo | keepsUpper}, "ar ahi afi a ay alr al aly alfi"},
-	{effect{verb: adds, bits: 32, flags: keepsUpper}, "ark ahik alrk"},
+	{effect{verb: adds, bits: 32, to: 32, flags: firstToo | keepsUpper}, "ar ahi afi a ay alr al aly alfi"},
+	{effect{verb: adds, bits: 32, to: 32, flags: keepsUpper}, "ark ahik alrk"},
 	{effect{verb: subtracts, flags: firstToo}, "sgr sg slgr slg"},
 	{effect{verb: subtracts}, "sgrk slgrk"},
-	{effect{verb: subtracts, bits: 32, flags: firstToo | keepsUpper}, "sr s sy slr sl sly"},
-	{effect{verb: subtracts, bits: 32, flags: keepsUpper}, "srk slrk"},
-	{effect{verb: masks, bits: 32, flags: firstToo | keepsUpper}, "nilf"},
+	{effect{verb: subtracts, bits: 32, to: 32, flags: firstToo | keepsUpper}, "sr s sy slr sl sly"},
+	{effect{verb: subtracts, bits: 32, to: 32, flags: keepsUpper}, "srk slrk"},
+	{effect{verb: masks, bits: 32, to: 32, flags: firstToo | keepsUpper}, "nilf"},
 	{effect{verb: shiftsLeft}, "sllg"},
 	{effect{verb: shiftsRight}, "srlg"},
-	{effect{verb: shiftsLeft, bits: 32, flags: firstToo | keepsUpper}, "sll"},
-	{effect{verb: shiftsRight, bits: 32, flags: firstToo | keepsUpper}, "srl"},
+	{effect{verb: shiftsLeft, bits: 32, to: 32, flags: firstToo | keepsUpper}, "sll"},
+	{effect{verb: shiftsRight, bits: 32, to: 32, flags: firstToo | keepsUpper}, "srl"},
 	{effect{verb: selects}, "risbg risbgn risbgz"},
 	{effect{verb: computes, flags: firstToo}, `agfr agf ah ahy algfr algf alc alcr alcgr alcg sgfr sgf sh shy slgfr slgf slfi slgfi slb slbr slbgr slbg
 		msr msgr msgfr ms msy msg msgf msfi msgfi mhi mghi mh mhy nr ngr n ng ny nihf nihh nihl nilh nill or ogr o og oy oihf oihh oihl oilf oilh
@@ -73,11 +73,11 @@ var s390Effects = effectsOf([]effectGroup{
 	{effect{verb: loads, bits: 32, flags: signedBits}, "lgf lgfrl ltgf"},
 	{effect{verb: loads, bits: 16, flags: signedBits}, "lgh lghrl"},
 	{effect{verb: loads, bits: 8, flags: signedBits}, "lgb"},
-	{effect{verb: loads, bits: 32, flags: keepsUpper}, "l ly lrl lt"},
-	{effect{verb: loads, bits: 16, flags: keepsUpper}, "llh llhrl"},
-	{effect{verb: loads, bits: 8, flags: keepsUpper}, "llc"},
-	{effect{verb: loads, bits: 16, flags: keepsUpper | signedBits}, "lh lhy lhrl"},
-	{effect{verb: loads, bits: 8, flags: keepsUpper | signedBits}, "lb"},
+	{effect{verb: loads, bits: 32, to: 32, flags: keepsUpper}, "l ly lrl lt"},
+	{effect{verb: loads, bits: 16, to: 32, flags: keepsUpper}, "llh llhrl"},
+	{effect{verb: loads, bits: 8, to: 32, flags: keepsUpper}, "llc"},
+	{effect{verb: loads, bits: 16, to: 32, flags: keepsUpper | signedBits}, "lh lhy lhrl"},
+	{effect{verb: loads, bits: 8, to: 32, flags: keepsUpper | signedBits}, "lb"},
 	{effect{verb: loads, bits: 64, flags: elsewhere}, "ld ldy"},
 	{effect{verb: loads, bits: 32, flags: elsewhere}, "le ley"},
 	{effect{verb: stores, bits: 8}, "stc stcy mvi mviy"},
@@ -113,22 +113,22 @@ func decodeS390(code []byte) (op operation, ok bool) {
 				x.kind, x.reg = registerOperand, int8(a)
 			}
 		case s390xasm.Disp12:
-			memory, x.kind, x.n = len(op.args), memoryOperand, int64(a)
+			memory, x.kind, x.n = int(op.count), memoryOperand, int64(a)
 		case s390xasm.Disp20:
-			memory, x.kind, x.n = len(op.args), memoryOperand, int64(int32(a<<12)>>12)
+			memory, x.kind, x.n = int(op.count), memoryOperand, int64(int32(a<<12)>>12)
 		case s390xasm.Index:
 			if memory >= 0 && a != 0 {
-				op.args[memory].plus = int8(a)
+				op.list[memory].plus = int8(a)
 			}
 			continue
 		case s390xasm.Len:
 			if memory >= 0 {
-				op.args[memory].size = int64(a) + 1
+				op.list[memory].size = int64(a) + 1
 			}
 			continue
 		case s390xasm.Base: // of the memory before it
 			if memory >= 0 && a != 0 {
-				op.args[memory].reg = int8(a)
+				op.list[memory].reg = int8(a)
 			}
 			memory = -1
 			continue
@@ -143,9 +143,9 @@ func decodeS390(code []byte) (op operation, ok bool) {
 		case s390xasm.RegIm32:
 			x.kind, x.n = numberOperand, 2*int64(int32(a))
 		}
-		op.args = append(op.args, x)
+		op.add(x)
 	}
-	if len(op.args) == 0 {
+	if int(op.count) == 0 {
 		return op, true
 	}
 	e := s390Effects[op.name]
@@ -154,25 +154,25 @@ func decodeS390(code []byte) (op operation, ok bool) {
 		op.flags = true
 	case shiftsLeft, shiftsRight:
 		// The "address" is how far it is shifted.
-		if last := &op.args[len(op.args)-1]; last.kind == memoryOperand && last.reg < 0 {
+		if last := &op.list[int(op.count)-1]; last.kind == memoryOperand && last.reg < 0 {
 			last.kind = numberOperand
 		}
 	case stores:
-		if len(op.args) == 2 && op.args[0].size > 0 && op.args[1].kind == memoryOperand {
-			op.args[1].size = op.args[0].size // MVC
+		if int(op.count) == 2 && op.list[0].size > 0 && op.list[1].kind == memoryOperand {
+			op.list[1].size = op.list[0].size // MVC
 		}
 	case loads:
-		if len(op.args) == 2 && op.args[1].kind == numberOperand {
-			op.args[1].kind = otherOperand // relative to the instruction
+		if int(op.count) == 2 && op.list[1].kind == numberOperand {
+			op.list[1].kind = otherOperand // relative to the instruction
 		}
 	}
 	switch op.name {
 	case "ltr", "ltgr", "ltgfr", "lt", "ltg", "ltgf", "tm", "tmy", "tmll", "tmlh", "tmhl", "tmhh", "clc", "clm":
 		op.flags = true
 	case "llilh", "llihl", "llihh":
-		op.args[len(op.args)-1].n <<= map[string]uint{"llilh": 16, "llihl": 32, "llihh": 48}[op.name]
+		op.list[int(op.count)-1].n <<= map[string]uint{"llilh": 16, "llihl": 32, "llihh": 48}[op.name]
 	case "llihf":
-		op.args[len(op.args)-1].n <<= 32
+		op.list[int(op.count)-1].n <<= 32
 	}
 	return op, true
 }
@@ -218,11 +218,11 @@ func conditionS390(t *trace, code []byte) condition {
 
 // bitsS390 is RISBG with zeros elsewhere: bits i3 to i4 of the register that is rotated to the left.
 func bitsS390(t *trace, op *operation, _ effect) value {
-	if len(op.args) < 5 || op.args[1].kind != registerOperand || op.args[3].n&0x80 == 0 && op.name != "risbgz" {
+	if int(op.count) < 5 || op.list[1].kind != registerOperand || op.list[3].n&0x80 == 0 && op.name != "risbgz" {
 		return t.unknown()
 	}
-	from, to, by := uint8(op.args[2].n&63), uint8(op.args[3].n&63), uint8(op.args[4].n&63)
-	v := t.regs[op.args[1].reg]
+	from, to, by := uint8(op.list[2].n&63), uint8(op.list[3].n&63), uint8(op.list[4].n&63)
+	v := t.regs[op.list[1].reg]
 	switch {
 	case from > to:
 	case by == 63-to: // bits that are shifted to the left

@@ -152,24 +152,6 @@ func (s x86Step) compute(to, from x86asm.Arg) {
 	s.flags.valid = s.flags.valid && flags
 }
 
-// and returns what a mask leaves of a value: its lower bits, or none that it has.
-func (t *trace) and(a, b value) value {
-	if a.isConstant() {
-		a, b = b, a
-	}
-	switch {
-	case !b.isConstant() || b.c == 0 || b.c>>63 != 0:
-		return t.unknown()
-	case b.c&(b.c+1) == 0:
-		bits := uint8(0)
-		for b.c>>bits != 0 {
-			bits++
-		}
-		return t.low(a, bits)
-	}
-	return t.unknown() // which of the numbers up to the mask have an entry is not known
-}
-
 // other follows an operation that is in no table: those of vector registers are harmless.
 func (s x86Step) other(to x86asm.Arg) {
 	if r, ok := to.(x86asm.Reg); ok && r >= x86asm.M0 && r <= x86asm.X15 {

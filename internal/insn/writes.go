@@ -3,7 +3,6 @@ package insn
 import (
 	"bytes"
 
-	"golang.org/x/arch/arm64/arm64asm"
 	"golang.org/x/arch/x86/x86asm"
 )
 
@@ -80,35 +79,4 @@ func writesVEX(code []byte) (w Writes, ok bool) {
 	}
 	w.Memory = x.hasModRM && x.ModRM>>6 != 3
 	return w, true
-}
-
-func writesARM64(code []byte) (w Writes, ok bool) {
-	if len(code) < 4 {
-		return w, false
-	}
-	inst, err := decodeARM64(code)
-	if err != nil {
-		return w, false
-	}
-	switch inst.Op {
-	case arm64asm.NOP, arm64asm.CMP, arm64asm.CMN, arm64asm.TST:
-		return w, true
-	case arm64asm.MOV, arm64asm.MOVZ, arm64asm.MOVN, arm64asm.MOVK, arm64asm.ADRP, arm64asm.ADR, arm64asm.CSEL, arm64asm.CSET, arm64asm.CSINC, arm64asm.CSINV, arm64asm.CSNEG:
-	case arm64asm.STR, arm64asm.STRB, arm64asm.STRH, arm64asm.STP:
-		for _, a := range inst.Args {
-			if m, is := a.(arm64asm.MemImmediate); is && m.Mode != arm64asm.AddrOffset {
-				return w, false
-			}
-		}
-		return Writes{Memory: true}, true
-	default:
-		if !arm64Updates[inst.Op] {
-			return w, false
-		}
-	}
-	n, is := arm64Number(inst.Args[0])
-	if !is {
-		return w, false
-	}
-	return Writes{Registers: 1 << n}, true
 }

@@ -1,0 +1,308 @@
+package insn
+
+// engine answers questions about instructions from an architecture's tables.
+type engine struct {
+	arch *Arch
+	next func(code []byte) (Insn, bool)
+	*operations
+	known decoded
+}
+
+// of decodes an operation, and says what it does.
+func (x *engine) of(code []byte) (op operation, ok bool) {
+	if x.effects == nil {
+		return x.decode(code)
+	}
+	return x.known.of(code, x.operations)
+}
+
+// operation decodes an instruction that goes on at the next one.
+func (x *engine) operation(code []byte) (op operation, ok bool) {
+	in, ok := x.next(code)
+	if !ok || !in.plain() {
+		return op, false
+	}
+	return x.of(code[:in.Size])
+}
+
+// plain reports whether an instruction only goes on at the next one.
+func (in *Insn) plain() bool {
+	return in.Onward && !in.Branches && !in.Call && !in.Lost && !in.Leaves && !in.Trap
+}
+
+// accesses returns which registers an operation reads, and what it writes. ok is false if it may write more. Registers that it may or may
+// not write, or of which it writes a part under a condition, are also read.
+func (x *operations) accesses(op *operation) (reads Registers, w Writes, ok bool) {
+	e := &op.does
+	reads, w.Registers, ok = op.reads, op.writes, e.verb != unknownVerb
+	to := 0 // so many operands are written
+	switch e.verb {
+	case stores, storesMany, storesTwo:
+		w.Memory = true
+	case pushes, pops:
+		reads |= 1 << x.stack
+		w.Registers |= 1 << x.stack
+		w.Memory = e.verb == pushes
+	case loadsTwo:
+		to = 2
+	case loadsMany:
+		ok = false
+	}
+	if e.writesFirst() {
+		to = 1
+		ok = ok && op.count > 0
+	}
+	for i := range op.args() {
+		a := &op.list[i]
+		switch {
+		case a.kind == memoryOperand:
+			if a.reg >= 0 {
+				reads |= 1 << a.reg
+			}
+			if a.plus >= 0 {
+				reads |= 1 << a.plus
+			}
+			if a.moves {
+				w.Registers |= 1 << a.reg
+			}
+			if i < to || e.flags&memoryToo != 0 {
+				w.Memory = true
+			}
+		case a.kind == registerOperand && i < to:
+			w.Registers |= 1 << a.reg
+			if e.flags&firstToo != 0 || op.maybe {
+				reads |= 1 << a.reg
+			}
+		case a.kind == registerOperand && (i > 0 || ok):
+			reads |= 1 << a.reg
+		case a.kind == otherOperand && i < to && e.flags&elsewhere == 0:
+			ok = false
+		}
+	}
+	if op.cleared() {
+		reads &^= 1 << op.list[0].reg
+	}
+	return reads, w, ok
+}
+
+// cleared reports whether an operation only makes a register 0.
+func (op *operation) cleared() bool {
+	a, b := &op.list[0], &op.list[1]
+	return op.does.flags&clears != 0 && op.count == 2 && a.kind == registerOperand && *a == *b
+}
+
+func (x *engine) writes(code []byte) (w Writes, ok bool) {
+	in, ok := x.next(code)
+	if ok && in.Nop {
+		return w, true
+	}
+	if !ok || !in.plain() {
+		return w, false
+	}
+	op, ok := x.of(code[:in.Size])
+	if !ok {
+		return w, false
+	}
+	if _, w, ok = x.accesses(&op); !ok {
+		return Writes{}, false
+	}
+	return w, true
+}
+
+func (x *engine) updates(code []byte) Registers {
+	op, ok := x.operation(code)
+	if !ok {
+		return 0
+	}
+	var out Registers
+	for _, a := range op.args() {
+		if a.moves && a.reg >= 0 {
+			out |= 1 << a.reg
+		}
+	}
+	if !op.does.updates() || op.count == 0 || op.list[0].kind != registerOperand || op.cleared() {
+		return out
+	}
+	to := op.list[0].reg
+	reads := op.does.flags&firstToo != 0
+	for _, a := range op.args()[1:] {
+		reads = reads || a.kind == registerOperand && a.reg == to || a.kind == memoryOperand && (a.reg == to || a.plus == to)
+	}
+	if reads {
+		out |= 1 << to
+	}
+	return out
+}
+
+// shape is a number of what an instruction is called, the kinds of its operands, and how much memory it is about.
+func (x *engine) shape(code []byte) uint64 {
+	in, ok := x.next(code)
+	if !ok {
+		return 0
+	}
+	op, ok := x.of(code[:in.Size])
+	if !ok {
+		return 0
+	}
+	const offset, prime = 0xcbf29ce484222325, 0x100000001b3 // FNV-1a
+	h := uint64(offset)
+	for i := range len(op.name) {
+		h = (h ^ uint64(op.name[i])) * prime
+	}
+	h = (h ^ uint64(op.code)) * prime
+	for _, a := range op.args() {
+		h = (h ^ uint64(a.kind) ^ uint64(a.size)<<8) * prime
+	}
+	return h
+}
+
+// slot says what an instruction does to a slot.
+func (x *engine) slot(code []byte, m Slot) (size int, did Effect) {
+	in, ok := x.next(code)
+	if !ok || !in.plain() {
+		return 0, Lost
+	}
+	if in.Nop {
+		return in.Size, Kept
+	}
+	op, ok := x.of(code[:in.Size])
+	if !ok || (op.reads | op.writes).Has(m.Base) {
+		return 0, Lost
+	}
+	e := op.does
+	if e.verb == pushes || e.verb == pops {
+		return 0, Lost // it may be how the slot is written
+	}
+	base := int8(m.Base)
+	did = Kept
+	first := true
+	for i, a := range op.args() {
+		switch a.kind {
+		case registerOperand:
+			// It is changed, or another register may point into the frame. What is added to it tells
+			// where.
+			if a.reg == base && (i == 0 || !x.pointsElsewhere(&op, m)) {
+				return 0, Lost
+			}
+		case memoryOperand:
+			written := first // the first one, if any is
+			first = false
+			if a.reg != base && a.plus != base || a.away {
+				continue
+			}
+			n := max(a.size, int64(e.bits/8), 1)
+			each := int64(x.bits / 8) // of several
+			switch e.verb {
+			case storesMany, loadsMany:
+				n = each * registersOf(&op)
+			case storesTwo, loadsTwo:
+				each = n
+				n *= 2
+			}
+			switch {
+			case a.moves, a.odd, a.reg >= 0 && a.plus >= 0, e.verb == unknownVerb && a.size == 0:
+				return 0, Lost
+			case a.n >= m.Off+m.Size || m.Off >= a.n+n:
+				continue
+			case e.verb == storesMany || e.verb == storesTwo:
+				if m.Size != each || (m.Off-a.n)%each != 0 {
+					return 0, Lost
+				}
+				did = Stored
+			case op.maybe || a.n != m.Off || n != m.Size || !written || e.verb != stores && (i > 0 || e.flags&firstToo != 0 || !e.writesFirst()):
+				return 0, Lost
+			default:
+				did = Stored
+			}
+		}
+	}
+	return in.Size, did
+}
+
+// registersOf is how many registers an operation stores or loads.
+func registersOf(op *operation) int64 {
+	if op.count < 2 || op.list[0].kind != registerOperand || op.list[1].kind != registerOperand {
+		return 16
+	}
+	return int64((op.list[1].reg-op.list[0].reg)&15) + 1
+}
+
+// pointsElsewhere reports whether an operation computes an address from a slot's register that is not
+// the slot's.
+func (x *engine) pointsElsewhere(op *operation, m Slot) bool {
+	e, args := op.does, op.args()
+	if e.verb != adds || e.flags&firstToo != 0 || len(args) != 3 || args[2].kind != numberOperand || args[0].reg == int8(m.Base) {
+		return false
+	}
+	at := args[2].n
+	return at < m.Off || at >= m.Off+m.Size
+}
+
+// endsWithStore tests whether the last instruction in code stores a slot.
+func (x *engine) endsWithStore(code []byte, m Slot) bool {
+	step := x.arch.step()
+	for size := step; size <= min(maxX86, len(code)); size += step {
+		last := code[len(code)-size:]
+		if in, ok := x.next(last); !ok || in.Size != size {
+			continue
+		}
+		if _, did := x.slot(last, m); did == Stored {
+			return true
+		}
+	}
+	return false
+}
+
+// step returns of what number of bytes the sizes of instructions are multiples.
+func (a *Arch) step() int { return int(max(a.Fixed, a.Step, 1)) }
+
+func (x *engine) calls(code []byte, addr uint64, visit func(after int, target uint64)) {
+	step := x.arch.step()
+	for i := 0; i+step <= len(code); i += step {
+		in, ok := x.next(code[i:])
+		if !ok || !in.Call {
+			continue
+		}
+		to, from := in.Target, i
+		if to == 0 && x.arch.Pair != nil && i >= 4 {
+			to, _ = x.arch.Pair(code[i-4:], code[i:])
+			from = i - 4
+		}
+		if to != 0 {
+			visit(i+in.Size, addr+uint64(from)+uint64(to))
+		}
+	}
+}
+
+// uses follows code to the first instruction after which execution goes on elsewhere; a branch under a condition is followed to the next
+// one.
+func (x *engine) uses(code []byte) bool {
+	result := x.results & -x.results
+	for range mostAfterCall {
+		in, ok := x.next(code)
+		if !ok || !in.plain() && !(in.Branches && in.Onward && !in.Call) {
+			return false
+		}
+		text := code[:in.Size]
+		code = code[in.Size:]
+		if in.Nop {
+			continue
+		}
+		op, ok := x.of(text)
+		if !ok {
+			return false
+		}
+		reads, w, known := x.accesses(&op)
+		if first := &op.list[0]; !known && op.count > 0 && first.kind == registerOperand {
+			if in.Branches {
+				reads |= 1 << first.reg
+			} else {
+				w.Registers |= 1 << first.reg
+			}
+		}
+		if (reads|w.Registers)&result != 0 {
+			return reads&result != 0
+		}
+	}
+	return false
+}
