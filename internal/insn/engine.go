@@ -30,9 +30,9 @@ func (in *Insn) plain() bool {
 	return in.Onward && !in.Branches && !in.Call && !in.Lost && !in.Leaves && !in.Trap
 }
 
-// accesses returns which registers an operation reads, and what it writes. ok is false if it may write more. Registers that it may or may
+// registers returns which registers an operation reads, and what it writes. ok is false if it may write more. Registers that it may or may
 // not write, or of which it writes a part under a condition, are also read.
-func (x *operations) accesses(op *operation) (reads Registers, w Writes, ok bool) {
+func (x *operations) registers(op *operation) (reads Registers, w Writes, ok bool) {
 	e := &op.does
 	reads, w.Registers, ok = op.reads, op.writes, e.verb != unknownVerb
 	to := 0 // so many operands are written
@@ -50,7 +50,9 @@ func (x *operations) accesses(op *operation) (reads Registers, w Writes, ok bool
 	}
 	if e.writesFirst() {
 		to = 1
-		ok = ok && op.count > 0
+		if ok = ok && op.count > 0; e.flags&secondToo != 0 {
+			to = 2
+		}
 	}
 	for i := range op.args() {
 		a := &op.list[i]
@@ -70,7 +72,7 @@ func (x *operations) accesses(op *operation) (reads Registers, w Writes, ok bool
 			}
 		case a.kind == registerOperand && i < to:
 			w.Registers |= 1 << a.reg
-			if e.flags&firstToo != 0 || op.maybe {
+			if e.flags&firstToo != 0 || op.maybe || a.odd { // of AH, AL stays
 				reads |= 1 << a.reg
 			}
 		case a.kind == registerOperand && (i > 0 || ok):
@@ -91,19 +93,23 @@ func (op *operation) cleared() bool {
 	return op.does.flags&clears != 0 && op.count == 2 && a.kind == registerOperand && *a == *b
 }
 
-func (x *engine) writes(code []byte) (w Writes, ok bool) {
+func (x *engine) accesses(code []byte) (reads Registers, w Writes, ok bool) {
 	in, ok := x.next(code)
 	if ok && in.Nop {
-		return w, true
+		return 0, w, true
 	}
 	if !ok || !in.plain() {
-		return w, false
+		return 0, w, false
 	}
 	op, ok := x.of(code[:in.Size])
 	if !ok {
-		return w, false
+		return 0, w, false
 	}
-	if _, w, ok = x.accesses(&op); !ok {
+	return x.registers(&op)
+}
+
+func (x *engine) writes(code []byte) (w Writes, ok bool) {
+	if _, w, ok = x.accesses(code); !ok {
 		return Writes{}, false
 	}
 	return w, true
@@ -187,10 +193,13 @@ func (x *engine) slot(code []byte, m Slot) (size int, did Effect) {
 		case memoryOperand:
 			written := first // the first one, if any is
 			first = false
-			if a.reg != base && a.plus != base || a.away {
+			if a.away || a.reg != base && (a.plus != base || a.scale > 0) {
 				continue
 			}
-			n := max(a.size, int64(e.bits/8), 1)
+			n := max(int64(a.size), int64(e.bits/8), 1)
+			if e.verb == addresses {
+				n = 1 // what is there is not accessed
+			}
 			each := int64(x.bits / 8) // of several
 			switch e.verb {
 			case storesMany, loadsMany:
@@ -280,7 +289,7 @@ func (x *engine) uses(code []byte) bool {
 	result := x.results & -x.results
 	for range mostAfterCall {
 		in, ok := x.next(code)
-		if !ok || !in.plain() && !(in.Branches && in.Onward && !in.Call) {
+		if !ok {
 			return false
 		}
 		text := code[:in.Size]
@@ -292,16 +301,19 @@ func (x *engine) uses(code []byte) bool {
 		if !ok {
 			return false
 		}
-		reads, w, known := x.accesses(&op)
+		reads, w, known := x.registers(&op)
 		if first := &op.list[0]; !known && op.count > 0 && first.kind == registerOperand {
-			if in.Branches {
-				reads |= 1 << first.reg
-			} else {
+			if in.plain() {
 				w.Registers |= 1 << first.reg
+			} else {
+				reads |= 1 << first.reg // by a branch
 			}
 		}
-		if (reads|w.Registers)&result != 0 {
-			return reads&result != 0
+		switch {
+		case reads&result != 0:
+			return true
+		case w.Registers&result != 0, !in.plain() && !(in.Branches && in.Onward && !in.Call):
+			return false
 		}
 	}
 	return false

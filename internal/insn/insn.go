@@ -1,6 +1,7 @@
 // Package insn says what machine instructions do: how long they are, where execution
 // continues after them, which of them kprobes accept, and what they do to stack slots and
-// registers. Each architecture has one file, and a line in the table below.
+// registers. Each architecture is data: a table of where execution goes on, and one of operations, which one engine reads; and a line in
+// the table below.
 package insn
 
 // Arch describes an architecture's instructions.
@@ -47,6 +48,8 @@ type Arch struct {
 	// Pair returns where a call or jump leads whose target the instruction before it computes: the
 	// distance from that one. nil if there are none.
 	Pair func(before, code []byte) (to int64, ok bool)
+	// accesses returns the registers that the first instruction in code reads, and what it writes. ok is false if that may be more.
+	accesses func(code []byte) (reads Registers, w Writes, ok bool)
 	// updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	updates func(code []byte) Registers

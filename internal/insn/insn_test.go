@@ -210,7 +210,7 @@ func TestStoredLast(t *testing.T) {
 		{"constant of 1 byte", "c6 44 24 08 07", Slot{rsp, 8, 1}, 0},                // movb $7,8(%rsp)
 		{"vector register", "f2 0f 11 44 24 08", sp8, 0},                            // movsd %xmm0,8(%rsp)
 		{"16 bytes", "0f 11 44 24 08", Slot{rsp, 8, 16}, 0},                         // movups %xmm0,8(%rsp)
-		{"AVX", "c5 fa 7f 44 24 08", Slot{rsp, 8, 16}, -1},                          // vmovdqu: no operation of this table
+		{"AVX", "c5 fa 7f 44 24 08", Slot{rsp, 8, 16}, 0},                           // vmovdqu %xmm0,8(%rsp)
 		{"no code", "", sp8, -1},                                                    //
 		{"no store", "48 89 c7", sp8, -1},                                           // mov %rax,%rdi
 		{"the entry ends after it", store + "90", sp8, -1},                          // nop
@@ -243,7 +243,8 @@ func TestStoredLast(t *testing.T) {
 		{"after a new stack", "bc 00 00 00 00" + store, sp8, -1},                    // mov $0,%esp
 		{"after a part of a new stack", "40 b4 01" + store, sp8, -1},                // mov $1,%spl
 		{"after a new frame pointer", "48 89 e5 48 89 45 f8", Slot{rbp, -8, 8}, -1}, // mov %rsp,%rbp
-		{"after what is not known", "f3 0f 1e fa" + store, sp8, -1},                 // endbr64
+		{"after what does nothing", "f3 0f 1e fa" + store, sp8, 4},                  // endbr64
+		{"after what is not known", "0f 05" + store, sp8, -1},                       // syscall
 	} {
 		code := dwarftest.Hex(t, strings.ReplaceAll(tt.code, " ", ""))
 		d := amd64.Slots

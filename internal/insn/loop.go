@@ -1,9 +1,5 @@
 package insn
 
-import (
-	"golang.org/x/arch/x86/x86asm"
-)
-
 // Registers is a set of registers by their DWARF numbers, which are less than 64.
 type Registers uint64
 
@@ -56,45 +52,4 @@ func (a *Arch) LoopUpdates(l *Loop) (updated Registers) {
 		}
 	})
 	return updated
-}
-
-// x86Updates has the operations that compute their first operand from what it was. XOR and SUB
-// of a register and itself clear it.
-var x86Updates = x86Set(
-	x86asm.ADD, x86asm.ADC, x86asm.SUB, x86asm.SBB, x86asm.INC, x86asm.DEC, x86asm.NEG, x86asm.NOT, x86asm.XADD,
-	x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.SHL, x86asm.SHR, x86asm.SAR, x86asm.ROL, x86asm.ROR, x86asm.SHLD, x86asm.SHRD,
-	x86asm.BSWAP, x86asm.BTC, x86asm.BTR, x86asm.BTS,
-)
-
-func (m *x86) updates(code []byte) Registers {
-	if m.vexSize(code) > 0 {
-		return 0
-	}
-	inst, err := m.decode(code)
-	if err != nil || inst.Op == 0 {
-		return 0
-	}
-	r, is := inst.Args[0].(x86asm.Reg)
-	if !is || m.number[r] < 0 {
-		return 0
-	}
-	n := m.number[r]
-	same := func(r x86asm.Reg) bool { return r != 0 && m.number[r] == n }
-	is = x86Updates[inst.Op] && !sameX86(inst)
-	switch inst.Op {
-	case x86asm.LEA:
-		at := inst.Args[1].(x86asm.Mem)
-		is = same(at.Base) || same(at.Index)
-	case x86asm.IMUL:
-		from := inst.Args[1]
-		if inst.Args[2] == nil {
-			from = inst.Args[0] // with two operands
-		}
-		r, reg := from.(x86asm.Reg)
-		is = inst.Args[1] != nil && reg && same(r)
-	}
-	if !is {
-		return 0
-	}
-	return 1 << n
 }

@@ -30,7 +30,7 @@ func TestUpdates(t *testing.T) {
 		{"amd64", "89c8", "mov %ecx,%eax", 0},
 		{"amd64", "83f8ff", "cmp $-1,%eax", 0},
 		{"amd64", "ff00", "incl (%rax)", 0},
-		{"amd64", "c4e2f9f7c9", "shlx %rax,%rcx,%rcx", 0},
+		{"amd64", "c4e2f9f7c9", "shlx %rax,%rcx,%rcx", 1 << 2},
 		{"amd64", "06", "not an instruction", 0},
 		{"arm64", "00040051", "sub w0, w0, #1", 1 << 0},
 		{"arm64", "20040051", "sub w0, w1, #1", 0},

@@ -33,20 +33,18 @@ func (op *operation) add(a operand) {
 
 // operand is a general register, memory, a number, or something else.
 type operand struct {
+	n     int64 // the number, or the distance from the address
+	size  int32 // of the memory, where operations do not say it; bytes
 	kind  operandKind
 	reg   int8  // DWARF number of the register, or of that of the address; -1 is none
 	plus  int8  // that of the index; -1 is none
+	cut   int8  // so many bits of the register, or the index, are extended before: with a sign, if less than 0. 0 is all
+	scale uint8 // by how much it is shifted to the left
+	odd   bool  // something else happens to it
 	moves bool  // the address's register changes too: to the address, or with after, after the access
 	after bool  // n is then what is added to it, or 0 if that is not known
 	here  bool  // n is from the address of the instruction
 	away  bool  // in memory that no address is in: of a segment
-	n     int64 // the number, or the distance from the address
-	size  int64 // of the memory, where operations do not say it; bytes
-	// scale is by how much the register, or the index, is shifted to the left. With odd something else
-	// happens to it.
-	scale uint8
-	odd   bool
-	cut   int8 // so many bits of it are extended before: with a sign, if less than 0. 0 is all
 }
 
 type operandKind uint8
@@ -75,6 +73,7 @@ const (
 	inverted                           // the second operand is subtracted from the third
 	elsewhere                          // the register is none of the general ones
 	memoryToo                          // it also writes its operand in memory
+	secondToo                          // and its second operand
 	flagged                            // conditions then depend on its result
 	compared                           // and are those of a comparison
 	around                             // shifts by more than the bits of a register begin again at 0
@@ -166,7 +165,7 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	if a.Results.Uses = x.uses; a.Results.Calls == nil {
 		a.Results.Calls = x.calls
 	}
-	a.Shape, a.Writes, a.updates = x.shape, x.writes, x.updates
+	a.Shape, a.Writes, a.updates, a.accesses = x.shape, x.writes, x.updates, x.accesses
 	a.trace, a.frame, a.self, a.width = x.follows, o.frame, o.self, o.bits
 	a.target = func(t *trace, code []byte, addr uint64) value { return o.leads(o, t, code, addr) }
 	if len(a.Steps) > 0 {

@@ -159,6 +159,9 @@ func (x *engine) follow(t *trace, op *operation, addr uint64) {
 		s.two(m)
 	default:
 		s.set(s.compute(m))
+		if a := &op.list[1]; e.flags&secondToo != 0 && a.kind == registerOperand {
+			t.regs[a.reg] = t.unknown()
+		}
 		if m != nil && e.flags&memoryToo != 0 {
 			s.store(m, t.unknown())
 		}
@@ -177,10 +180,11 @@ func (s *step) compute(m *operand) value {
 	if e.flags&firstToo != 0 {
 		first = 0
 	}
-	if op.cleared() {
-		return constant(0)
-	}
 	switch e.verb {
+	case computes:
+		if op.cleared() {
+			return constant(0)
+		}
 	case moves, extends:
 		return s.arg(1)
 	case adds:
@@ -281,13 +285,13 @@ const mostStored = 64
 
 // store writes a memory operand.
 func (s *step) store(m *operand, v value) {
-	t, size := s.trace, int64(max(s.bits/8, 1))
+	t, size := s.trace, int32(max(s.bits/8, 1))
 	at := s.address(t, m, s.addr)
 	if m.size <= size || m.size <= 8 {
 		t.store(at, max(s.bits, uint8(min(m.size, 8)*8)), v)
 		return
 	}
-	for i := int64(0); i < min(m.size, mostStored); i += 8 {
+	for i := int32(0); i < min(m.size, mostStored); i += 8 {
 		t.store(t.plus(at, constant(uint64(i)), 1), 64, t.unknown())
 	}
 	if m.size > mostStored {

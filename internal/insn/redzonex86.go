@@ -1,7 +1,5 @@
 package insn
 
-import "encoding/binary"
-
 // The red zone is the 128 bytes below the stack pointer, which functions that call nothing may use as a frame (System V ABI, AMD64
 // Architecture Processor Supplement, section 3.2.2).
 
@@ -23,12 +21,15 @@ func redZoneX86(code []byte) bool {
 		}
 		text := code[:x.Size]
 		code = code[x.Size:]
-		base, disp, memory := x.operand(text)
+		m := x.memory(text)
+		if x.EVEX && x.ModRM>>6 == 1 {
+			m.disp *= 64 // at most: it is in elements
+		}
 		switch op := x.Opcode[0]; {
-		case memory && base == x86SP && disp < 0:
+		case m.base == x86SP && m.disp < 0:
 			return true
-		case memory && base == x86FP:
-			deepest = min(deepest, disp)
+		case m.base == x86FP:
+			deepest = min(deepest, m.disp)
 		case x.VEX || x.OpcodeSize != 1:
 		case op&0xf8 == 0x50 || op == 0x68 || op == 0x6a: // PUSH
 			lowered += 8
@@ -56,34 +57,4 @@ func (x *X86) moved() byte {
 		return x.ModRM&7 | x.REX&1<<3
 	}
 	return x.Reg() | x.REX&4<<1
-}
-
-// operand returns the base register and the displacement of an operand in memory, in text. memory is false if there is none, or
-// it has no base.
-func (x *X86) operand(text []byte) (base byte, disp int64, memory bool) {
-	mod, rm := x.ModRM>>6, x.ModRM&7
-	if !x.hasModRM || mod == 3 || mod == 0 && rm == 5 {
-		return 0, 0, false
-	}
-	at := text[x.after:]
-	high := x.REX & 1
-	if rm == 4 {
-		if len(at) == 0 || mod == 0 && at[0]&7 == 5 {
-			return 0, 0, false
-		}
-		rm, at = at[0]&7, at[1:]
-	}
-	switch {
-	case mod == 1 && len(at) >= 1:
-		disp = int64(int8(at[0]))
-		if x.EVEX {
-			disp *= 64 // at most: it is in elements
-		}
-	case mod == 2 && len(at) >= 4:
-		disp = int64(int32(binary.LittleEndian.Uint32(at)))
-	}
-	if x.VEX {
-		high = x.high
-	}
-	return rm | high<<3, disp, true
 }

@@ -123,7 +123,7 @@ func decodeS390(code []byte) (op operation, ok bool) {
 			continue
 		case s390xasm.Len:
 			if memory >= 0 {
-				op.list[memory].size = int64(a) + 1
+				op.list[memory].size = int32(a) + 1
 			}
 			continue
 		case s390xasm.Base: // of the memory before it

@@ -34,9 +34,10 @@ func TestState(t *testing.T) {
 		{what: "another register", code: []string{"90"}, register: rbx}, // it may be a copy
 		{what: "the result of a call", code: []string{"e800000000"}, register: rax, differs: true},
 		{what: "an argument over a call", code: []string{"4889fb", "e800000000"}, register: rbx, same: true},
-		{what: "from memory", code: []string{"488b07"}, register: rax, differs: true},     // mov (%rdi),%rax
-		{what: "a constant", code: []string{"b805000000"}, register: rax, computes: true}, // mov $5,%eax
-		{what: "not known", code: []string{"0fa2"}, register: rax, computes: true},        // cpuid
+		{what: "from memory", code: []string{"488b07"}, register: rax, differs: true},                    // mov (%rdi),%rax
+		{what: "a constant", code: []string{"b805000000"}, register: rax, computes: true},                // mov $5,%eax
+		{what: "of the processor", code: []string{"0fa2"}, register: rax, differs: true, computes: true}, // cpuid
+		{what: "not known", code: []string{"cd80"}, register: rax, computes: true},                       // int $0x80
 	} {
 		s, ok := insn.For("amd64").State()
 		if !ok {

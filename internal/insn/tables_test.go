@@ -158,7 +158,7 @@ func TestOperations(t *testing.T) {
 		{"i386", "8b442408", "mov 8(%esp), %eax", slots{{4, 8, 4}: Lost, {4, 12, 4}: Kept}, Writes{Registers: 1}, true, 0},
 		{"i386", "48", "dec %eax", slots{{4, 8, 4}: Kept}, Writes{Registers: 1}, true, 1},
 		{"i386", "89c3", "mov %eax, %ebx", slots{{4, 8, 4}: Kept}, Writes{Registers: 1 << 3}, true, 0},
-		{"i386", "50", "push %eax", slots{{4, 8, 4}: Lost}, Writes{}, false, 0},
+		{"i386", "50", "push %eax", slots{{4, 8, 4}: Lost}, Writes{Registers: 1 << 4, Memory: true}, true, 0},
 		{"armhf", "04308de5", "str r3, [sp, #4]", slots{{13, 4, 4}: Stored, {13, 0, 4}: Kept, {13, 4, 8}: Lost}, Writes{Memory: true}, true, 0},
 		{"armhf", "04308d15", "strne r3, [sp, #4]", slots{{13, 4, 4}: Lost}, Writes{Memory: true}, true, 0},
 		{"armhf", "10300be5", "str r3, [fp, #-16]", slots{{11, -16, 4}: Stored}, Writes{Memory: true}, true, 0},

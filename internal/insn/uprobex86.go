@@ -139,16 +139,16 @@ func uprobeX86(code []byte) (Uprobe, string) {
 // arch/x86/kernel/kprobes/core.c): with VEX and EVEX that is the byte after the prefix, of whatever map, as for uprobes. A store by
 // VMOVDQA (7F) is taken for a jump to what follows. A call with prefixes returns to the wrong place.
 func (m *x86) kprobe(code []byte) string {
-	if m.vexSize(code) == 0 {
+	var x X86
+	if !x.decode(code, m.narrow) {
+		return ""
+	}
+	if !x.VEX {
 		// kprobe_emulate_call pushes the address five bytes further (int3_emulate_call): compilers write a CS prefix before calls of
 		// thunks for R8 to R15. Seen to end Linux 6.1 and 6.12.
 		if in, ok := m.next(code); ok && in.Call && in.Size > 5 && slices.Contains(code[:in.Size-4], 0xe8) {
 			return "the kernel would return into the middle of the call"
 		}
-		return ""
-	}
-	x, ok := DecodeX86(code)
-	if !ok || !x.VEX {
 		return ""
 	}
 	switch op := x.Opcode[0]; {
@@ -166,7 +166,8 @@ func (m *x86) kprobe(code []byte) string {
 
 // uprobe32 says what uprobes do with 32-bit code, as far as the table of 64-bit code knows: nothing is refused.
 func (m *x86) uprobe32(code []byte) (Uprobe, string) {
-	if m.vexSize(code) == 0 && (len(code) == 0 || code[0] != 0x9c && code[0] != 0xcc) {
+	var x X86
+	if !x.decode(code, m.narrow) || !x.VEX && !x.one(0x9c) && !x.one(0xcc) {
 		return UprobeSteps, ""
 	}
 	if does, why := uprobeX86(code); does == UprobeHarms {

@@ -25,7 +25,12 @@ type X86 struct {
 	Immediate int64
 	hasModRM  bool
 	after     int  // ModRM: the offset of what follows it
-	high      byte // bit 3 of the base register's number, by a VEX or EVEX prefix
+	rex       byte // the bits of REX, or those that a VEX or EVEX prefix has for them
+	second    byte // the register that such a prefix names
+	length    byte // and the size of vectors: 0 is 16 bytes, 1 is 32, 2 is 64
+	away      bool // it has a prefix 64 or 65: FS, GS
+	// mandatory is the prefix that makes another instruction of an opcode: F2, F3, or else 66.
+	mandatory byte
 }
 
 // HasModRM reports whether a ModRM byte follows the opcode.
@@ -90,21 +95,58 @@ const (
 		"mmmmmmmmmmmmmmmm" //   f0
 )
 
-// x86OneByte32 has the opcodes of x86OneByte that are others in code of 32 bits. 'f' is a far address.
-var x86OneByte32 = func() string {
-	t := []byte(x86OneByte)
-	for kind, opcodes := range map[byte]string{
-		'.': "\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\xce\xd6", 'm': "\x62\xc4\xc5", 'M': "\x82", 'f': "\x9a\xea", 'b': "\xd4\xd5",
-	} {
-		for i := range len(opcodes) {
-			t[opcodes[i]] = kind
+// x86Other32 are the opcodes of x86OneByte that are others in code of 32 bits. 'f' is a far address.
+var x86Other32 = []struct {
+	kind    byte
+	opcodes string
+}{
+	{'.', "\x06\x07\x0e\x16\x17\x1e\x1f\x27\x2f\x37\x3f\x60\x61\xce\xd6"},
+	{'.', "\x40\x41\x42\x43\x44\x45\x46\x47\x48\x49\x4a\x4b\x4c\x4d\x4e\x4f"}, // INC, DEC
+	{'m', "\x62\xc4\xc5"}, {'M', "\x82"}, {'f', "\x9a\xea"}, {'b', "\xd4\xd5"},
+}
+
+// follows is what follows an opcode, as a number: a constant, and perhaps ModRM.
+type follows uint8
+
+const (
+	noConstant follows = iota
+	constant8
+	constant16
+	constant24
+	constant32
+	constantZ
+	constantV
+	constantAddress
+	constantFar
+	constantTest8
+	constantTest
+	followsModRM follows = 0x10
+	followsNone  follows = 0x80 // it is not an opcode
+)
+
+// x86Follows are the numbers of the letters.
+var x86Follows = [256]follows{
+	'm': followsModRM, 'b': constant8, 'w': constant16, 'e': constant24, 'r': constant32, 'z': constantZ, 'v': constantV, 'o': constantAddress,
+	'f': constantFar, 'M': followsModRM | constant8, 'Z': followsModRM | constantZ, '3': followsModRM | constantTest8, '7': followsModRM | constantTest,
+	'x': followsNone,
+}
+
+// The tables of the letters: of one byte in code of 64 bits and of 32, and of two bytes.
+var x86One, x86One32, x86Two = func() (one, narrow, two [256]follows) {
+	for i := range 256 {
+		one[i], two[i] = x86Follows[x86OneByte[i]], x86Follows[x86TwoBytes[i]]
+	}
+	narrow = one
+	for _, o := range x86Other32 {
+		for i := range len(o.opcodes) {
+			narrow[o.opcodes[i]] = x86Follows[o.kind]
 		}
 	}
-	for i := 0x40; i < 0x50; i++ {
-		t[i] = '.' // INC, DEC
-	}
-	return string(t)
+	return one, narrow, two
 }()
+
+// x86Prefixes are the prefixes before REX, as what decode does for them.
+var x86Prefixes = [256]uint8{0x26: 1, 0x36: 1, 0x3e: 1, 0x2e: 2, 0x66: 3, 0x67: 4, 0xf0: 5, 0xf2: 6, 0xf3: 6, 0x64: 7, 0x65: 7}
 
 // DecodeX86 decodes the fields of the first instruction in code.
 func DecodeX86(code []byte) (x X86, ok bool) {
@@ -114,7 +156,11 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 
 // decode decodes the first instruction in code, which is of 64 bits, or with narrow of 32.
 func (x *X86) decode(code []byte, narrow bool) (ok bool) {
-	at := x.prefixes(code)
+	at := 0
+	for at < len(code) && x86Prefixes[code[at]] != 0 {
+		x.prefix(code[at])
+		at++
+	}
 	if at >= len(code) {
 		return false
 	}
@@ -124,12 +170,33 @@ func (x *X86) decode(code []byte, narrow bool) (ok bool) {
 		if x.REX = op; at >= len(code) {
 			return false
 		}
+		x.rex = op & 15
 		op = code[at]
 		at++
 	}
-	var kind byte
+	if x.mandatory == 0 && x.OperandSize {
+		x.mandatory = 0x66
+	}
+	var kind follows
 	switch {
-	case x.REX == 0 && (op == 0xc4 || op == 0xc5 || op == 0x62) && (!narrow || at < len(code) && code[at]>>6 == 3):
+	case op == 0x0f:
+		if at >= len(code) {
+			return false
+		}
+		x.Opcode[0], x.Opcode[1], x.OpcodeSize = op, code[at], 2
+		kind = x86Two[code[at]]
+		at++
+		if m := x.Opcode[1]; m == 0x38 || m == 0x3a {
+			if at >= len(code) {
+				return false
+			}
+			x.Opcode[2], x.OpcodeSize = code[at], 3
+			at++
+			if kind = followsModRM; m == 0x3a {
+				kind |= constant8
+			}
+		}
+	case (op == 0xc4 || op == 0xc5 || op == 0x62) && x.REX == 0 && (!narrow || at < len(code) && code[at]>>6 == 3):
 		size := 2 // with the opcode
 		switch op {
 		case 0xc4:
@@ -141,35 +208,19 @@ func (x *X86) decode(code []byte, narrow bool) (ok bool) {
 			return false
 		}
 		kind = x.vex(op, code[at:])
-		at += size
-	case op != 0x0f:
-		x.Opcode[0], x.OpcodeSize = op, 1
-		if kind = x86OneByte[op]; narrow {
-			kind = x86OneByte32[op]
+		if at += size; narrow {
+			x.rex, x.second = 0, x.second&7
 		}
 	default:
-		if at >= len(code) {
-			return false
-		}
-		x.Opcode[0], x.Opcode[1], x.OpcodeSize = op, code[at], 2
-		kind = x86TwoBytes[code[at]]
-		at++
-		if m := x.Opcode[1]; m == 0x38 || m == 0x3a {
-			if at >= len(code) {
-				return false
-			}
-			x.Opcode[2], x.OpcodeSize = code[at], 3
-			at++
-			if kind = 'm'; m == 0x3a {
-				kind = 'M'
-			}
+		x.Opcode[0], x.OpcodeSize = op, 1
+		if kind = x86One[op]; narrow {
+			kind = x86One32[op]
 		}
 	}
-	size := 0 // of the constant
-	switch kind {
-	case 'x':
+	if kind&followsNone != 0 {
 		return false
-	case 'm', 'M', 'Z', '3', '7':
+	}
+	if kind&followsModRM != 0 {
 		if at >= len(code) {
 			return false
 		}
@@ -180,104 +231,120 @@ func (x *X86) decode(code []byte, narrow bool) (ok bool) {
 		case x.Opcode[0] == 0x0f && x.Opcode[1]&0xfc == 0x20 && !x.VEX: // MOV to and from control registers: its operand is a register
 		case narrow && x.AddressSize:
 			at += operandX86Short(x.ModRM)
-		default:
+		case x.ModRM < 0xc0:
 			at += operandX86(x.ModRM, code[min(at, len(code)):])
 		}
 	}
-	wide := 4
-	if x.OperandSize {
-		wide = 2
+	size := 0
+	if kind &= 15; kind != noConstant {
+		size = x.constant(kind, narrow)
+		at += size
 	}
-	switch kind {
-	case 'b', 'M':
-		size = 1
-	case 'w':
-		size = 2
-	case 'e':
-		size = 3
-	case 'r':
-		if size = 4; narrow {
-			size = wide
-		}
-	case 'z', 'Z':
-		size = wide
-	case 'v':
-		if size = wide; x.REX&8 != 0 {
-			size = 8
-		}
-	case 'f':
-		size = wide + 2
-	case 'o':
-		if size = 8; x.AddressSize || narrow {
-			size = 4
-		}
-		if x.AddressSize && narrow {
-			size = 2
-		}
-	case '3', '7':
-		switch {
-		case x.Reg() > 1: // not TEST
-		case kind == '3':
-			size = 1
-		default:
-			size = wide
-		}
-	}
-	at += size
 	if at > len(code) || at > maxX86 {
 		return false
 	}
-	x.Size, x.Immediate = at, constantX86(code[at-size:at])
+	if x.Size = at; size > 0 {
+		x.Immediate = constantX86(code[at-size : at])
+	}
 	return true
 }
 
 // maxX86 is the most bytes that an instruction has.
 const maxX86 = 15
 
-// prefixes reads the prefixes before REX, and returns how many there are.
-func (x *X86) prefixes(code []byte) int {
-	for i, b := range code {
-		switch b {
-		case 0x2e:
-			x.Segment, x.CS = true, true
-		case 0x26, 0x36, 0x3e:
-			x.Segment = true
-		case 0x66:
-			x.OperandSize, x.Last = true, b
-		case 0x67:
-			x.AddressSize = true
-		case 0xf0:
-			x.Locked = true
-		case 0xf2, 0xf3:
-			x.Repeat, x.Last = true, b
-		case 0x64, 0x65:
-		default:
-			return i
-		}
+// prefix reads a prefix.
+func (x *X86) prefix(b byte) {
+	switch x86Prefixes[b] {
+	case 1:
+		x.Segment = true
+	case 2:
+		x.Segment, x.CS = true, true
+	case 3:
+		x.OperandSize, x.Last = true, b
+	case 4:
+		x.AddressSize = true
+	case 5:
+		x.Locked = true
+	case 6:
+		x.Repeat, x.Last, x.mandatory = true, b, b
+	case 7:
+		x.away = true
 	}
-	return len(code)
 }
 
+// constant returns the size of a constant.
+func (x *X86) constant(kind follows, narrow bool) int {
+	wide := 4
+	if x.OperandSize {
+		wide = 2
+	}
+	switch kind {
+	case constant8:
+		return 1
+	case constant16:
+		return 2
+	case constant24:
+		return 3
+	case constant32:
+		if narrow {
+			return wide
+		}
+		return 4
+	case constantZ:
+		return wide
+	case constantV:
+		if x.REX&8 != 0 {
+			return 8
+		}
+		return wide
+	case constantFar:
+		return wide + 2
+	case constantAddress:
+		switch {
+		case x.AddressSize && narrow:
+			return 2
+		case x.AddressSize || narrow:
+			return 4
+		}
+		return 8
+	}
+	switch { // TEST, or what has none
+	case x.Reg() > 1:
+		return 0
+	case kind == constantTest8:
+		return 1
+	}
+	return wide
+}
+
+// x86Mandatory are the prefixes that VEX has in two bits.
+var x86Mandatory = [4]byte{0, 0x66, 0xf3, 0xf2}
+
 // vex reads what follows the first byte of a VEX or EVEX prefix, op, and the opcode. It returns what follows that.
-func (x *X86) vex(op byte, rest []byte) (kind byte) {
+func (x *X86) vex(op byte, rest []byte) follows {
 	x.VEX, x.OpcodeSize = true, 1
-	opcodes := byte(1)
+	x.Map, x.rex = 1, ^rest[0]>>5&4
+	last := rest[0] // with the second register, the size of vectors, and a prefix
+	x.Opcode[0] = rest[1]
 	switch op {
 	case 0xc4:
-		opcodes, x.high = rest[0]&0x1f, ^rest[0]>>5&1
-		rest = rest[1:]
+		last, x.Opcode[0] = rest[1], rest[2]
+		x.Map, x.rex = rest[0]&0x1f, ^rest[0]>>5|last>>4&8
 	case 0x62:
-		opcodes, x.high, x.EVEX = rest[0]&7, ^rest[0]>>5&1, true
-		rest = rest[2:]
+		last, x.Opcode[0], x.EVEX = rest[1], rest[3], true
+		x.Map, x.rex = rest[0]&7, ^rest[0]>>5|last>>4&8
 	}
-	x.Opcode[0], x.Map = rest[1], opcodes
-	switch opcodes {
+	x.second, x.length, x.mandatory = ^last>>3&15, last>>2&1, x86Mandatory[last&3]
+	if x.EVEX {
+		x.length = rest[2] >> 5 & 3
+	}
+	switch x.Map {
 	case 1:
-		return x86TwoBytes[x.Opcode[0]]
+		return x86Two[x.Opcode[0]]
 	case 3:
-		return 'M'
+		return followsModRM | constant8
 	}
-	return 'm'
+	return followsModRM
 }
 
 // operandX86Short returns the bytes of displacement that follow a ModRM byte with addresses of 16 bits.
@@ -295,10 +362,7 @@ func operandX86Short(modrm byte) int {
 // operandX86 returns the bytes of SIB and displacement that follow a ModRM byte.
 func operandX86(modrm byte, after []byte) int {
 	mod, rm := modrm>>6, modrm&7
-	if mod == 3 {
-		return 0
-	}
-	size := [...]int{0, 1, 4}[mod]
+	size := [...]int{0, 1, 4, 0}[mod]
 	base := rm
 	if rm == 4 {
 		if len(after) == 0 {
