@@ -114,7 +114,7 @@ var x86Groups = []x86Group{
 		0f3828-0f382b:VxWx 0f3830:VxWq 0f3831:VxWd 0f3832:VxWw 0f3833:VxWq 0f3834:VxWd 0f3835:VxWq 0f3837-0f3841:VxWx 0f38c8-0f38cd:VxWx
 		0f38cf:VxWx 0f38db-0f38df:VxWx 0f3a08:VxWxIb 0f3a09:VxWxIb 0f3a0a:VxWdIb 0f3a0b:VxWqIb 0f3a0c-0f3a0e:VxWxIb 0f3a0f:VxWmIb
 		0f3a20:VxEbIb 0f3a21:VxWdIb 0f3a22:VxEyIb 0f3a40-0f3a42:VxWxIb 0f3a44:VxWxIb 0f3acc:VxWxIb 0f3ace:VxWxIb 0f3acf:VxWxIb 0f3adf:VxWxIb
-		v177: v12a:VxEy v192:VxEy v1c4:VxEw`},
+		v177: v12a:VxEy v27a:VxEb v27b:VxEw v27c:VxEy v320:VxEb v322:VxEy f2.v17b:VxEy f3.v17b:VxEy v52a:VxEy v57b:VxEy v192:VxEy v1c4:VxEw`},
 
 	// With a VEX or EVEX prefix: BMI, what else writes general registers, of which not all is known, and the rest, which may write memory.
 	{does: effect{verb: computes, flags: flagged}, text: "andn v2f2:GyByEy bls v2f3:ByEy bzhi np.v2f5:GyEyBy bextr np.v2f7:GyEyBy"},
