@@ -5,15 +5,8 @@ type engine struct {
 	arch *Arch
 	next func(code []byte) (Insn, bool)
 	*operations
-	known decoded
-}
-
-// of decodes an operation, and says what it does.
-func (x *engine) of(code []byte) (op operation, ok bool) {
-	if x.effects == nil {
-		return x.decode(code)
-	}
-	return x.known.of(code, x.operations)
+	// of decodes an operation, and says what it does.
+	of func(code []byte) (op operation, ok bool)
 }
 
 // operation decodes an instruction that goes on at the next one.
@@ -312,7 +305,7 @@ func (x *engine) uses(code []byte) bool {
 		switch {
 		case reads&result != 0:
 			return true
-		case w.Registers&result != 0, !in.plain() && !(in.Branches && in.Onward && !in.Call):
+		case w.Registers&result != 0, !in.plain() && (!in.Branches || !in.Onward || in.Call):
 			return false
 		}
 	}

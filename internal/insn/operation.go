@@ -156,7 +156,11 @@ type operations struct {
 
 // fromTables completes an architecture that is described by tables.
 func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Arch {
-	x := &engine{arch: a, next: next, operations: o}
+	x := &engine{arch: a, next: next, operations: o, of: o.decode}
+	if o.effects != nil {
+		known := new(decoded)
+		x.of = func(code []byte) (operation, bool) { return known.of(code, o) }
+	}
 	a.Next = next
 	if a.word = littleEndian; a.bigEndian {
 		a.word = func(code []byte) uint32 { return bits.ReverseBytes32(littleEndian(code)) }

@@ -83,7 +83,7 @@ func opinionARM64(code []byte) (o opinion) {
 		return o
 	}
 	number := func(a arm64asm.Arg) int {
-		n := -1
+		var n int
 		switch r := a.(type) {
 		case arm64asm.Reg:
 			if r > arm64asm.WZR && r < arm64asm.X0 || r > arm64asm.XZR {
@@ -109,7 +109,7 @@ func opinionARM64(code []byte) (o opinion) {
 		switch {
 		case i == 0:
 			o.first = n
-		case n >= 0 && !(i == 1 && inst.Op == arm64asm.LDP):
+		case n >= 0 && (i != 1 || inst.Op != arm64asm.LDP):
 			o.reads |= 1 << n
 		}
 		switch m := a.(type) {

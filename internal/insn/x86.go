@@ -91,15 +91,11 @@ var x86Leads1, x86Leads2 = func() (one, two [256]control) {
 var x86Through = [8]control{2: calls, 3: calls, 4: ends | lost, 5: ends | lost}
 
 // next says where control goes after an instruction, by the fields of its encoding alone.
-func (m *x86) next(code []byte) (Insn, bool) {
+func (m *x86) next(code []byte) (in Insn, ok bool) {
 	var x X86
 	if !x.decode(code, m.narrow) {
-		return Insn{}, false
+		return in, false
 	}
-	return x.leads(), true
-}
-
-func (x *X86) leads() Insn {
 	does := control(0)
 	switch {
 	case x.VEX:
@@ -109,8 +105,14 @@ func (x *X86) leads() Insn {
 		does = x86Leads2[x.Opcode[1]]
 	}
 	if does == 0 {
-		return Insn{Size: x.Size, Onward: true}
+		return plain[x.Size], true
 	}
+	x.leads(does, &in)
+	return in, true
+}
+
+// leads says where control goes after an instruction of an opcode after which it may go on elsewhere.
+func (x *X86) leads(does control, in *Insn) {
 	if does&perhaps != 0 {
 		does &^= perhaps
 		switch op := x.Opcode[0]; {
@@ -121,11 +123,10 @@ func (x *X86) leads() Insn {
 			does = 0
 		}
 	}
-	in := Insn{Size: x.Size, Onward: does&ends == 0, Call: does&calls != 0, Lost: does&lost != 0, Trap: does&traps != 0, Nop: does&idle != 0}
+	*in = Insn{Size: x.Size, Onward: does&ends == 0, Call: does&calls != 0, Lost: does&lost != 0, Trap: does&traps != 0, Nop: does&idle != 0}
 	if does&relative != 0 {
 		in.Branches, in.Target = !in.Call, int64(x.Size)+x.Immediate
 	}
-	return in
 }
 
 func (m *x86) calls(code []byte, addr uint64, visit func(after int, target uint64)) {
