@@ -225,18 +225,18 @@ var arm64By = byKey(arm64Key, len(arm64Rows), func(i int) (mask, value uint64) {
 	return uint64(arm64Rows[i].mask), uint64(arm64Rows[i].value)
 })
 
-func decodeARM64(code []byte) (op operation, ok bool) {
+func decodeARM64(code []byte, op *operation) (ok bool) {
 	if len(code) < 4 {
-		return op, false
+		return false
 	}
 	word := binary.LittleEndian.Uint32(code)
 	for _, i := range arm64By[word>>arm64Key.at] {
 		if r := &arm64Rows[i]; word&r.mask == r.value {
-			arm64Word(word).operation(r, &op)
-			return op, true
+			arm64Word(word).operation(r, op)
+			return true
 		}
 	}
-	return op, false
+	return false
 }
 
 // arm64Word is an instruction.
@@ -250,7 +250,7 @@ func (w arm64Word) signed(at, bits uint8) int64 {
 
 // operation makes an operation of an instruction and its row.
 func (w arm64Word) operation(r *arm64Row, op *operation) {
-	op.name, op.does, op.code, op.reads, op.writes = r.name, r.does, uint32(w)&r.tell, r.reads, r.writes
+	op.name, op.does, op.code, op.reads, op.writes, op.count = r.name, r.does, uint32(w)&r.tell, r.reads, r.writes, 0
 	if op.does.bits == 0 {
 		op.does.bits = 32 << (uint32(w) >> 31)
 	}
@@ -361,7 +361,7 @@ func (w arm64Word) number(letter byte) int64 {
 // mask returns the number of AND (Arm ARM, DecodeBitMasks): an element of ones, which is rotated and repeated. It is 0 for what is none.
 func (w arm64Word) mask() uint64 {
 	n, rotate, ones := w.field(22, 1), w.field(16, 6), w.field(10, 6)
-	size := uint32(1) << (bits.Len32(n<<6|^ones&0x3f) - 1) // of an element
+	size := uint32(1) << bits.Len32(n<<6|^ones&0x3f) >> 1 // of an element
 	if size < 2 || size > 32<<(uint32(w)>>31) {
 		return 0
 	}

@@ -14,20 +14,25 @@ type decodedWord struct {
 	ok   bool
 }
 
-// of returns what a decoder and its table say of an instruction, which has at most eight bytes.
-func (d *decoded) of(code []byte, o *operations) (operation, bool) {
-	word := uint64(0)
-	for _, b := range code {
-		word = word<<8 | uint64(b)
+// by returns a function that says what a decoder and its table say of an instruction, which has at most eight bytes, or nil.
+func (d *decoded) by(o *operations) func(code []byte) *operation {
+	return func(code []byte) *operation {
+		word := uint64(0)
+		for _, b := range code {
+			word = word<<8 | uint64(b)
+		}
+		const fibonacci = 0x9e3779b97f4a7c15
+		place := &d[word*fibonacci>>52]
+		x := place.Load()
+		if x == nil || x.word != word || x.size != len(code) {
+			x = &decodedWord{word: word, size: len(code)}
+			x.op, x.ok = o.named(code)
+			x.op.does = o.effects[x.op.name]
+			place.Store(x)
+		}
+		if !x.ok {
+			return nil
+		}
+		return &x.op
 	}
-	const fibonacci = 0x9e3779b97f4a7c15
-	place := &d[word*fibonacci>>52]
-	if x := place.Load(); x != nil && x.word == word && x.size == len(code) {
-		return x.op, x.ok
-	}
-	x := &decodedWord{word: word, size: len(code)}
-	x.op, x.ok = o.decode(code)
-	x.op.does = o.effects[x.op.name]
-	place.Store(x)
-	return x.op, x.ok
 }

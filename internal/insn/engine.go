@@ -1,22 +1,32 @@
 package insn
 
+import "sync"
+
 // engine answers questions about instructions from an architecture's tables.
 type engine struct {
 	arch *Arch
 	next func(code []byte) (Insn, bool)
 	*operations
-	// of decodes an operation, and says what it does.
-	of func(code []byte) (op operation, ok bool)
+	// of decodes an operation, and says what it does; nil if that is not known. done is called with what it returned.
+	of    func(code []byte) *operation
+	done  func(op *operation)
+	spare sync.Pool // of operations: questions about an instruction allocate nothing
 }
 
-// operation decodes an instruction that goes on at the next one.
-func (x *engine) operation(code []byte) (op operation, ok bool) {
-	in, ok := x.next(code)
-	if !ok || !in.plain() {
-		return op, false
+// made is of for an architecture with a table of operations.
+func (x *engine) made(code []byte) *operation {
+	op, ok := x.spare.Get().(*operation)
+	if !ok {
+		op = new(operation)
 	}
-	return x.of(code[:in.Size])
+	if !x.decode(code, op) {
+		x.spare.Put(op)
+		return nil
+	}
+	return op
 }
+
+func (x *engine) reuse(op *operation) { x.spare.Put(op) }
 
 // plain reports whether an instruction only goes on at the next one.
 func (in *Insn) plain() bool {
@@ -57,7 +67,9 @@ func (x *operations) registers(op *operation) (reads Registers, w Writes, ok boo
 			if a.plus >= 0 {
 				reads |= 1 << a.plus
 			}
-			if a.moves {
+			if a.moves && a.reg < 0 {
+				ok = false // no such instruction
+			} else if a.moves {
 				w.Registers |= 1 << a.reg
 			}
 			if i < to || e.flags&memoryToo != 0 {
@@ -94,11 +106,13 @@ func (x *engine) accesses(code []byte) (reads Registers, w Writes, ok bool) {
 	if !ok || !in.plain() {
 		return 0, w, false
 	}
-	op, ok := x.of(code[:in.Size])
-	if !ok {
+	op := x.of(code[:in.Size])
+	if op == nil {
 		return 0, w, false
 	}
-	return x.registers(&op)
+	reads, w, ok = x.registers(op)
+	x.done(op)
+	return reads, w, ok
 }
 
 func (x *engine) writes(code []byte) (w Writes, ok bool) {
@@ -109,10 +123,15 @@ func (x *engine) writes(code []byte) (w Writes, ok bool) {
 }
 
 func (x *engine) updates(code []byte) Registers {
-	op, ok := x.operation(code)
-	if !ok {
+	in, ok := x.next(code)
+	if !ok || !in.plain() {
 		return 0
 	}
+	op := x.of(code[:in.Size])
+	if op == nil {
+		return 0
+	}
+	defer x.done(op)
 	var out Registers
 	for _, a := range op.args() {
 		if a.moves && a.reg >= 0 {
@@ -139,10 +158,11 @@ func (x *engine) shape(code []byte) uint64 {
 	if !ok {
 		return 0
 	}
-	op, ok := x.of(code[:in.Size])
-	if !ok {
+	op := x.of(code[:in.Size])
+	if op == nil {
 		return 0
 	}
+	defer x.done(op)
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3 // FNV-1a
 	h := uint64(offset)
 	for i := range len(op.name) {
@@ -164,13 +184,25 @@ func (x *engine) slot(code []byte, m Slot) (size int, did Effect) {
 	if in.Nop {
 		return in.Size, Kept
 	}
-	op, ok := x.of(code[:in.Size])
-	if !ok || (op.reads | op.writes).Has(m.Base) {
+	op := x.of(code[:in.Size])
+	if op == nil {
 		return 0, Lost
+	}
+	did = x.does(op, m)
+	if x.done(op); did == Lost {
+		return 0, Lost
+	}
+	return in.Size, did
+}
+
+// does says what an operation does to a slot.
+func (x *engine) does(op *operation, m Slot) (did Effect) {
+	if (op.reads | op.writes).Has(m.Base) {
+		return Lost
 	}
 	e := op.does
 	if e.verb == pushes || e.verb == pops {
-		return 0, Lost // it may be how the slot is written
+		return Lost // it may be how the slot is written
 	}
 	base := int8(m.Base)
 	did = Kept
@@ -180,8 +212,8 @@ func (x *engine) slot(code []byte, m Slot) (size int, did Effect) {
 		case registerOperand:
 			// It is changed, or another register may point into the frame. What is added to it tells
 			// where.
-			if a.reg == base && (i == 0 || !x.pointsElsewhere(&op, m)) {
-				return 0, Lost
+			if a.reg == base && (i == 0 || !x.pointsElsewhere(op, m)) {
+				return Lost
 			}
 		case memoryOperand:
 			written := first // the first one, if any is
@@ -196,29 +228,29 @@ func (x *engine) slot(code []byte, m Slot) (size int, did Effect) {
 			each := int64(x.bits / 8) // of several
 			switch e.verb {
 			case storesMany, loadsMany:
-				n = each * registersOf(&op)
+				n = each * registersOf(op)
 			case storesTwo, loadsTwo:
 				each = n
 				n *= 2
 			}
 			switch {
 			case a.moves, a.odd, a.reg >= 0 && a.plus >= 0, e.verb == unknownVerb && a.size == 0:
-				return 0, Lost
+				return Lost
 			case a.n >= m.Off+m.Size || m.Off >= a.n+n:
 				continue
 			case e.verb == storesMany || e.verb == storesTwo:
 				if m.Size != each || (m.Off-a.n)%each != 0 {
-					return 0, Lost
+					return Lost
 				}
 				did = Stored
 			case op.maybe || a.n != m.Off || n != m.Size || !written || e.verb != stores && (i > 0 || e.flags&firstToo != 0 || !e.writesFirst()):
-				return 0, Lost
+				return Lost
 			default:
 				did = Stored
 			}
 		}
 	}
-	return in.Size, did
+	return did
 }
 
 // registersOf is how many registers an operation stores or loads.
@@ -290,11 +322,11 @@ func (x *engine) uses(code []byte) bool {
 		if in.Nop {
 			continue
 		}
-		op, ok := x.of(text)
-		if !ok {
+		op := x.of(text)
+		if op == nil {
 			return false
 		}
-		reads, w, known := x.registers(&op)
+		reads, w, known := x.registers(op)
 		if first := &op.list[0]; !known && op.count > 0 && first.kind == registerOperand {
 			if in.plain() {
 				w.Registers |= 1 << first.reg
@@ -302,6 +334,7 @@ func (x *engine) uses(code []byte) bool {
 				reads |= 1 << first.reg // by a branch
 			}
 		}
+		x.done(op)
 		switch {
 		case reads&result != 0:
 			return true

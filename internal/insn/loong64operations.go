@@ -10,7 +10,7 @@ import (
 
 // What functions do not preserve: LoongArch ABIs 2.30, "Procedure Call Standard", register conventions. The frame is at sp and fp.
 var loongOperations = &operations{
-	decode: decodeLoong, effects: loongEffects, bits: 64, frame: 1<<3 | 1<<22, pointer: 22,
+	named: decodeLoong, effects: loongEffects, bits: 64, frame: 1<<3 | 1<<22, pointer: 22,
 	lost: 1<<1 | 0x1ffff<<4, results: 3 << 4,
 	condition: conditionLoong, bitsOf: bitsLoong, leads: leadsLoong, global: globalLoong,
 }

@@ -130,15 +130,17 @@ func (e effect) updates() bool {
 
 // operations are what is known of an architecture's instructions besides where they lead.
 type operations struct {
-	// decode returns the first instruction in code. ok is false if the decoder does not know it.
-	decode  func(code []byte) (op operation, ok bool)
-	effects map[string]effect // of operations by their names; nil if decode says what they do
-	bits    uint8             // of a register
-	stack   int8              // the stack pointer's number, where operations push and pop
-	frame   Registers         // that point into a function's frame; the second of them is the frame pointer
-	pointer uint64            // the frame pointer, in functions that use one
-	lost    Registers         // that functions do not preserve
-	results Registers         // of functions
+	// decode decodes the first instruction in code by a table. ok is false if that does not have it. An architecture without such a table
+	// has a decoder that names operations, and what those of a name do.
+	decode  func(code []byte, op *operation) (ok bool)
+	named   func(code []byte) (op operation, ok bool)
+	effects map[string]effect
+	bits    uint8     // of a register
+	stack   int8      // the stack pointer's number, where operations push and pop
+	frame   Registers // that point into a function's frame; the second of them is the frame pointer
+	pointer uint64    // the frame pointer, in functions that use one
+	lost    Registers // that functions do not preserve
+	results Registers // of functions
 	// self is Arch.self.
 	self func(code []byte) (reg uint8, ok bool)
 	// condition returns the condition under which the first instruction in code branches, and sets what
@@ -156,10 +158,9 @@ type operations struct {
 
 // fromTables completes an architecture that is described by tables.
 func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Arch {
-	x := &engine{arch: a, next: next, operations: o, of: o.decode}
-	if o.effects != nil {
-		known := new(decoded)
-		x.of = func(code []byte) (operation, bool) { return known.of(code, o) }
+	x := &engine{arch: a, next: next, operations: o}
+	if x.of, x.done = x.made, x.reuse; o.named != nil {
+		x.of, x.done = new(decoded).by(o), func(*operation) {}
 	}
 	a.Next = next
 	if a.word = littleEndian; a.bigEndian {

@@ -21,12 +21,13 @@ func (x *engine) follows(t *trace, code []byte, addr uint64) condition {
 	case !in.plain() || in.Nop:
 		return always
 	}
-	op, ok := x.of(code[:in.Size])
-	if !ok {
+	op := x.of(code[:in.Size])
+	if op == nil {
 		t.loseAll()
 		return always
 	}
-	x.follow(t, &op, addr)
+	x.follow(t, op, addr)
+	x.done(op)
 	return always
 }
 

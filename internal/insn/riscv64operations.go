@@ -9,7 +9,7 @@ import (
 
 // What functions do not preserve: RISC-V ABIs Specification 1.0, chapter 1. The frame is at sp and s0.
 var riscvOperations = &operations{
-	decode: decodeRISCV, effects: riscvEffects, bits: 64, frame: 1<<2 | 1<<8, pointer: 8,
+	named: decodeRISCV, effects: riscvEffects, bits: 64, frame: 1<<2 | 1<<8, pointer: 8,
 	lost: 1<<1 | 7<<5 | 255<<10 | 15<<28, results: 3 << 10,
 	condition: conditionRISCV, bitsOf: bitsRISCV, leads: leadsRISCV,
 	global: func(op *operation, addr uint64) (uint64, bool) {

@@ -9,7 +9,7 @@ import (
 // What functions do not preserve: ELF Application Binary Interface, s390x Supplement 1.6, table 1.4. The frame is
 // at r15 and r11.
 var s390Operations = &operations{
-	decode: decodeS390, effects: s390Effects, bits: 64, frame: 1<<15 | 1<<11, pointer: 11,
+	named: decodeS390, effects: s390Effects, bits: 64, frame: 1<<15 | 1<<11, pointer: 11,
 	lost: 63 | 1<<14, results: 1 << 2,
 	condition: conditionS390, bitsOf: bitsS390, leads: leadsS390,
 	global: func(op *operation, addr uint64) (uint64, bool) {

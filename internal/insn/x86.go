@@ -164,8 +164,8 @@ func (m *x86) condition(t *trace, code []byte) condition {
 
 // leads returns where JMP to what an operand is leads.
 func (m *x86) leads(o *operations, t *trace, code []byte, addr uint64) value {
-	op, ok := m.operation(code)
-	if !ok || op.name != "jmp" || op.count == 0 {
+	var op operation
+	if !m.operation(code, &op) || op.name != "jmp" || op.count == 0 {
 		return t.unknown()
 	}
 	if a := &op.list[0]; a.kind == memoryOperand {
@@ -176,8 +176,8 @@ func (m *x86) leads(o *operations, t *trace, code []byte, addr uint64) value {
 
 // global returns the address of an operand in memory that is relative to the instruction.
 func (m *x86) global(code []byte, addr uint64) (at uint64, ok bool) {
-	op, ok := m.operation(code)
-	if !ok || op.does.verb == addresses || op.name == "nop" {
+	var op operation
+	if !m.operation(code, &op) || op.does.verb == addresses || op.name == "nop" {
 		return 0, false
 	}
 	for i := range op.args() {

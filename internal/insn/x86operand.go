@@ -69,14 +69,14 @@ type x86Step struct {
 }
 
 // operation decodes the first instruction in code. ok is false if no row says what it does.
-func (m *x86) operation(code []byte) (op operation, ok bool) {
+func (m *x86) operation(code []byte, op *operation) (ok bool) {
 	var x X86
 	if !x.decode(code, m.narrow) {
-		return op, false
+		return false
 	}
 	r := m.row(&x)
 	if r == nil {
-		return op, false
+		return false
 	}
 	op.name, op.does, op.reads, op.writes, op.code = r.name, r.does, r.reads, r.writes, r.code
 	if r.coded {
@@ -85,13 +85,13 @@ func (m *x86) operation(code []byte) (op operation, ok bool) {
 			op.code |= uint32(x.Reg()) << 8
 		}
 	}
-	s := x86Step{m, &x, r, code[:x.Size], &op}
+	s := x86Step{m, &x, r, code[:x.Size], op}
 	for i := range int(r.count) {
 		s.operand(r.args[i], &op.list[i])
 	}
 	op.count = r.count
 	s.widths()
-	return op, true
+	return true
 }
 
 // widths says how many bits the operation is about: those of its first operand, or what is extended.
