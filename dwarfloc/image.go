@@ -215,11 +215,7 @@ func sectionAddr(f *image.File, name string) uint64 {
 }
 
 // ready is inside.Ready.
-func (img *Image) ready() {
-	if img.r != nil {
-		_ = img.prepare(true)
-	}
-}
+func (img *Image) ready() bool { return img.r != nil && img.prepare(true) == nil && img.r.Index.Kept != nil }
 
 // elf is inside.File.
 func (img *Image) elf() *image.File { return img.file }

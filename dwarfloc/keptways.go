@@ -1,7 +1,6 @@
 package dwarfloc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -19,8 +18,10 @@ import (
 type keptWays struct {
 	mu    sync.Mutex
 	read  bool
-	known map[int32][]byte // by record
-	added bool
+	block []byte           // the index's
+	next  bin.Reader       // in block: questions are asked in the order of records, mostly
+	last  int32            // record before next, or -1
+	added map[int32][]byte // by record: those that are not in block
 }
 
 // keptWays returns the ways of a record's body, if they were found before.
@@ -28,12 +29,8 @@ func (u *unit) keptWays(rec int32) (w body.Ways, ok bool) {
 	if !u.img.r.Index.Keeps() {
 		return w, false
 	}
-	k := &u.kept
-	k.mu.Lock()
-	k.readBlock(u)
-	packed, ok := k.known[rec]
-	k.mu.Unlock()
-	if !ok {
+	packed := u.kept.find(u, rec)
+	if packed == nil {
 		return w, false
 	}
 	p := packedWays{bin.Reader{D: packed}}
@@ -57,32 +54,51 @@ func (u *unit) keepWays(rec int32, w *body.Ways) {
 	k := &u.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.readBlock(u)
-	if k.known == nil {
-		k.known = make(map[int32][]byte)
+	if k.added == nil {
+		k.added = make(map[int32][]byte)
 	}
-	k.known[rec], k.added = appendWays(nil, w), true
+	k.added[rec] = appendWays(nil, w)
 }
 
-// readBlock reads what the index has of the unit, once.
-func (k *keptWays) readBlock(u *unit) {
-	if k.read {
-		return
+// find returns the packed ways of a record, or nil.
+func (k *keptWays) find(u *unit, rec int32) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if packed, ok := k.added[rec]; ok {
+		return packed
 	}
-	k.read = true
-	b := bin.Reader{D: u.img.r.Index.Derived(u.Number)}
-	rec := uint64(0)
-	for len(b.D) > b.P && !b.Bad {
-		rec += b.ULEB()
-		packed := b.Bytes(b.ULEB())
-		if b.Bad || rec >= uint64(len(u.Recs)) {
-			return
-		}
-		if k.known == nil {
-			k.known = make(map[int32][]byte)
-		}
-		k.known[int32(rec)] = packed
+	if !k.read {
+		k.read, k.block = true, u.img.r.Index.Derived(u.Number)
+		k.rewind()
 	}
+	if rec <= k.last {
+		k.rewind()
+	}
+	for before := k.next; !k.next.Bad && k.next.P < len(k.block); before = k.next {
+		at, packed := k.step()
+		switch {
+		case k.next.Bad || at > rec:
+			k.next = before
+			return nil
+		case at == rec:
+			k.last = rec
+			return packed
+		}
+		k.last = at
+	}
+	return nil
+}
+
+func (k *keptWays) rewind() { k.next, k.last = bin.Reader{D: k.block}, 0 }
+
+// step reads the next record of the block, and its ways.
+func (k *keptWays) step() (rec int32, packed []byte) {
+	distance := k.next.ULEB()
+	packed = k.next.Bytes(k.next.ULEB())
+	if distance > 1<<31-1-uint64(k.last) {
+		k.next.Bad = true
+	}
+	return k.last + int32(distance), packed
 }
 
 // deriveWays gives the index the ways that were added, and forgets all.
@@ -90,18 +106,28 @@ func (u *unit) deriveWays() {
 	k := &u.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.added {
-		var b bytes.Buffer
+	if k.added != nil {
+		if !k.read {
+			k.block = u.img.r.Index.Derived(u.Number)
+		}
+		for k.rewind(); !k.next.Bad && k.next.P < len(k.block); {
+			rec, packed := k.step()
+			if _, is := k.added[rec]; !is && !k.next.Bad {
+				k.added[rec] = packed
+			}
+			k.last = rec
+		}
+		var b []byte
 		last := int32(0)
-		for _, rec := range slices.Sorted(maps.Keys(k.known)) {
-			packed := k.known[rec]
-			b.Write(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(rec-last)), uint64(len(packed))))
-			b.Write(packed)
+		for _, rec := range slices.Sorted(maps.Keys(k.added)) {
+			b = binary.AppendUvarint(b, uint64(rec-last))
+			b = binary.AppendUvarint(b, uint64(len(k.added[rec])))
+			b = append(b, k.added[rec]...)
 			last = rec
 		}
-		u.img.r.Index.Derive(u.Number, b.Bytes())
+		u.img.r.Index.Derive(u.Number, b)
 	}
-	k.read, k.known, k.added = false, nil, false
+	k.read, k.block, k.added = false, nil, nil
 }
 
 // keepDerived is inside.KeepDerived.

@@ -53,7 +53,7 @@ var File = f.File
 // KeepDerived writes what answers have derived of the image into its kept index, if there is one, as Close does: the ways of bodies.
 var KeepDerived = f.KeepDerived
 
-// Ready reads the kept index of an image, if there is one: symbols are then found faster. An error is that of the first question.
+// Ready reads the kept index of an image, and reports whether there is one: symbols are then found by their addresses at once.
 var Ready = f.Ready
 
 // Memory returns the memory at a link-time address as a variable with a name.

@@ -18,9 +18,8 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 	if f.IsRelocatable() {
 		return true, nil
 	}
-	inside.Ready(img)
 	for _, s := range f.Sections() {
-		if !s.Exec {
+		if !s.Exec || !inside.Ready(img) {
 			continue
 		}
 		if sym := f.SymbolAt(s.Addr, "_stext"); sym != nil && sym.Addr == s.Addr && sym.Name == "_stext" {

@@ -18,7 +18,7 @@ type Functions[I, S, L, V, M any] struct {
 	Data              func(img *I, symbol string, offset uint64) (*V, error)
 	File              func(img *I) *image.File
 	KeepDerived       func(img *I) error
-	Ready             func(img *I)
+	Ready             func(img *I) bool
 	EachWays          func(img *I, ctx context.Context, f func(worker int, s *S, w *body.Ways) error) error
 	Memory            func(img *I, name string, addr uint64) *V
 	ImageType         func(img *I, name string) (*types.Type, error)
