@@ -215,7 +215,9 @@ func sectionAddr(f *image.File, name string) uint64 {
 }
 
 // ready is inside.Ready.
-func (img *Image) ready() bool { return img.r != nil && img.prepare(true) == nil && img.r.Index.Kept != nil }
+func (img *Image) ready() bool {
+	return img.r != nil && img.prepare(true) == nil && img.r.Index.Kept != nil
+}
 
 // elf is inside.File.
 func (img *Image) elf() *image.File { return img.file }

@@ -20,7 +20,8 @@ func (s *Site) Params() (out []*Variable, err error) {
 
 func (debugInfo) params(s *Site) ([]*Variable, error) {
 	r := s.resolvers.next()
-	n, err := r.params.Read(s.at())
+	s.setSpot(&r.spot)
+	n, err := r.params.Read(&r.spot)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +60,7 @@ func (r *resolvers) next() *resolver {
 // resolver keeps the memory of a site's parameters for the next site. The zero value is ready to use, by one goroutine.
 type resolver struct {
 	params resolve.Params
+	spot   resolve.Spot
 	vars   []Variable
 	out    []*Variable
 }

@@ -247,9 +247,15 @@ func (s *Site) here() resolve.Place {
 
 // at returns the spot at which the site's variables are resolved.
 func (s *Site) at() *resolve.Spot {
-	at := s.spot
+	at := new(resolve.Spot)
+	s.setSpot(at)
+	return at
+}
+
+// setSpot makes a spot that at which the site's variables are resolved.
+func (s *Site) setSpot(at *resolve.Spot) {
+	*at = s.spot
 	at.Kind, at.Addr, at.At, at.Body, at.AfterPrologue, at.Early = spotKinds[s.Kind], s.Addr, s.here(), s.body, s.AfterPrologue, s.early
-	return &at
 }
 
 var spotKinds = [...]resolve.Kind{

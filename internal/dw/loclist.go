@@ -93,16 +93,17 @@ func (l *LocReader) Next(e *LocEntry) bool {
 // nextSplit reads the next entry of a split unit's list. Those that GCC writes for the byte before the end of a call,
 // it gives the address after the call and a length of -1 (seen with 12): they hold nowhere.
 func (l *LocReader) nextSplit(e *LocEntry) bool {
-	next := l.nextSplitV4
-	if l.u.Version >= 5 {
-		next = l.nextV5
-	}
-	for next(e) {
-		if e.Default || e.Hi >= e.Lo {
-			return true
+	for {
+		more := false
+		if l.u.Version >= 5 {
+			more = l.nextV5(e)
+		} else {
+			more = l.nextSplitV4(e)
+		}
+		if !more || e.Default || e.Hi >= e.Lo {
+			return more
 		}
 	}
-	return false
 }
 
 // bounded starts an entry for [lo, hi), takes its views and reads its expression.

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/body"
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/eval"
+	"github.com/bpfprologue/bpfprologue/internal/judge"
 	"github.com/bpfprologue/bpfprologue/internal/ops"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
 	"github.com/bpfprologue/bpfprologue/internal/rule"
@@ -32,6 +33,10 @@ type Evaluator struct {
 	markedOf    markedOf
 	code        *body.Code // see codeOf
 	codeIs      markedOf
+
+	chosen    Chosen // memory of settle
+	evidence  evidence
+	candidate judge.Candidate
 }
 
 // Evaluator returns one for the spot.

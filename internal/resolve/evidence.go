@@ -36,12 +36,13 @@ func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
 	if !v.Located() || !s.takesFirst(x) {
 		return nil
 	}
-	e := evidence{s, v, x, c, ev}
-	candidate, err := e.candidate()
-	if err != nil {
+	e := &ev.evidence
+	*e = evidence{s, v, x, c, ev}
+	var err error
+	if ev.candidate, err = e.candidate(); err != nil {
 		return err
 	}
-	doubt, row, err := judge.Judge(&candidate, e)
+	doubt, row, err := judge.Judge(&ev.candidate, e)
 	v.Loc.Doubt = cmp.Or(doubt, v.Loc.Doubt)
 	if row != nil {
 		v.Because = row.Because
@@ -50,7 +51,7 @@ func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
 }
 
 // candidate returns what is known without evidence.
-func (e evidence) candidate() (judge.Candidate, error) {
+func (e *evidence) candidate() (judge.Candidate, error) {
 	s, c := e.s, e.c
 	out := judge.Candidate{Parameter: true, Entry: s.Kind == Entry, Views: c.Viewed, Changed: c.Changed, Compiler: judge.LLVM}
 	out.Constant = e.v.Type.IsConst()
@@ -84,7 +85,7 @@ func (e evidence) candidate() (judge.Candidate, error) {
 }
 
 // marked reports whether the function that has the site has markers of statements.
-func (e evidence) marked() (bool, error) {
+func (e *evidence) marked() (bool, error) {
 	u := e.s.U
 	if !u.Body.GNU() {
 		return false, nil
@@ -169,17 +170,17 @@ func maskBytes(mask uint64) int64 {
 	return 0
 }
 
-func (e evidence) Statements() (int, error) {
+func (e *evidence) Statements() (int, error) {
 	return e.s.U.Body.Statements(e.s.Rec, e.s.At.Addr, 0, math.MaxUint64)
 }
 
-func (e evidence) Begun() (bool, error) {
+func (e *evidence) Begun() (bool, error) {
 	at := e.s.At
 	n, err := e.s.U.Body.Statements(e.s.Rec, at.Addr, at.View, e.c.Later)
 	return n > 0, err
 }
 
-func (e evidence) Assigned() (judge.Assignment, error) {
+func (e *evidence) Assigned() (judge.Assignment, error) {
 	if e.x.U.Body.Views() {
 		return e.assignedWithViews()
 	}
@@ -193,7 +194,7 @@ func (e evidence) Assigned() (judge.Assignment, error) {
 
 // assignedWithViews looks at the function's bodies in the unit. GCC with views goes on with a value, which it computes or knows, where the
 // parameter's place holds another one; without an assignment it does so only for want of a place.
-func (e evidence) assignedWithViews() (judge.Assignment, error) {
+func (e *evidence) assignedWithViews() (judge.Assignment, error) {
 	root, err := e.x.Ultimate(nil)
 	if err != nil {
 		return judge.Never, err
@@ -267,7 +268,7 @@ func (u *Unit) isValue(expr []byte) bool {
 }
 
 // Made asks what registers hold. In memory nothing is computed.
-func (e evidence) Made() (bool, error) {
+func (e *evidence) Made() (bool, error) {
 	var registers []uint64
 	e.v.Loc.Exprs(func(x *loc.Expr) {
 		if x.Op == ops.Reg {
@@ -302,12 +303,12 @@ func (ev *Evaluator) codeOf(s *Spot) (*body.Code, error) {
 	return c, err
 }
 
-func (e evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
+func (e *evidence) Looped() (bool, error) { return e.s.updatedInLoop(&e.v.Loc, e.c) }
 
 // Overtaken looks at bodies with instructions before the place where they begin, to which GCC moved them. It asks whether a register was
 // written since then, and held a variable of a caller before that has no place any more: GCC can go on to say that the parameter, which was
 // that variable, is there (LZ4_putIndexOnHash's h, where the next one is computed in the same register).
-func (e evidence) Overtaken() (bool, error) {
+func (e *evidence) Overtaken() (bool, error) {
 	s, at := e.s, e.s.At.Addr
 	if s.Kind != Inline || e.v.Loc.Kind != loc.KindRegister || e.v.Loc.Expr.K >= 64 || e.c.Lo != at || e.c.Hi != at {
 		return false, nil
@@ -373,7 +374,7 @@ func (s *Spot) loopUpdates(c *Chosen) (body.Registers, error) {
 
 // PassedOn reports whether a variable of a function that the site is inlined into is in the same place at the site, or is what the
 // parameter points to.
-func (e evidence) PassedOn() (bool, error) {
+func (e *evidence) PassedOn() (bool, error) {
 	if !e.ev.callersRead {
 		var err error
 		if e.ev.callers, err = e.s.callersPlaces(); err != nil {
@@ -417,7 +418,7 @@ func (s *Spot) callersPlaces() (out []Chosen, err error) {
 	return out, err
 }
 
-func (e evidence) Midway() (bool, error) {
+func (e *evidence) Midway() (bool, error) {
 	// Where GCC noted that a body begins, with a view, it begins with its first statement.
 	if e.s.PCs.Entry.Form != 0 && e.s.U.Body.GNU() && e.s.U.Body.Views() {
 		if start, ok, err := e.s.U.Start(&e.s.PCs); err != nil || ok && start == e.s.At.Addr {

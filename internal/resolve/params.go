@@ -16,6 +16,8 @@ type Params struct {
 	here  Scope
 	pairs []pair
 	decl  []declared // of the spot's function
+	a     Answer
+	lost  Var // of a parameter that the spot's own entries leave out
 
 	unit  *Unit // the unit of the cached functions
 	funs  map[uint64]span
@@ -77,22 +79,22 @@ func (r *Params) Read(s *Spot) (n int, err error) {
 // Each calls f with each parameter in order, by its name: entries describe it. The answer is valid until f returns, and what it refers
 // to until the next Read.
 func (r *Params) Each(f func(name string, entries int, a *Answer)) error {
-	var a Answer
+	a := &r.a
 	for i := range r.decl {
 		p := &r.pairs[i]
-		name, err := r.answer(&a, p.x, &r.decl[i])
+		name, err := r.answer(a, p.x, &r.decl[i])
 		if err != nil {
 			return err
 		}
-		f(name, max(p.entries, 1), &a)
+		f(name, max(p.entries, 1), a)
 	}
 	for j := range r.here.vars {
 		if h := &r.here.vars[j]; h.Tag == dw.TagFormalParameter && !h.paired {
-			name, err := r.answer(&a, &h.Var, nil)
+			name, err := r.answer(a, &h.Var, nil)
 			if err != nil {
 				return err
 			}
-			f(name, 1, &a)
+			f(name, 1, a)
 		}
 	}
 	return nil
@@ -101,8 +103,8 @@ func (r *Params) Each(f func(name string, entries int, a *Answer)) error {
 // answer resolves a parameter that the spot's own entry x, its declaration d, or both describe.
 func (r *Params) answer(a *Answer, x *Var, d *declared) (name string, err error) {
 	if x == nil {
-		c := d.Var // d is cached
-		x = &c
+		r.lost = d.Var // d is cached
+		x = &r.lost
 	}
 	if d != nil {
 		x.Origin, x.Root = dw.Value{}, d.Root // its origins have been read

@@ -73,14 +73,15 @@ func (ev *Evaluator) Settle(a *Answer, x *Var, t *types.Type, err error) error {
 // settle sets a variable's location by the rules of loc.Rule: what the debug information says, then what the calling convention
 // does, and then whether it is the passed value.
 func (ev *Evaluator) settle(a *Answer, x *Var) error {
-	var c Chosen
-	if err := ev.FromDWARF(a, x, &c); err != nil {
+	c := &ev.chosen
+	*c = Chosen{}
+	if err := ev.FromDWARF(a, x, c); err != nil {
 		return err
 	}
-	if decided, err := ev.second(a, x, &c); decided || err != nil {
+	if decided, err := ev.second(a, x, c); decided || err != nil {
 		return err
 	}
-	err := ev.judged(a, x, &c)
+	err := ev.judged(a, x, c)
 	if err == nil && ev.site.Kind != Entry {
 		a.LowBit, err = answers.LowBit(&a.Loc, a.Type)
 	}
