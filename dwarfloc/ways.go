@@ -59,17 +59,18 @@ func (u *unit) findWays(c *body.Code, rec int32) (body.Ways, error) {
 	return w, err
 }
 
-// waysOf returns the ways of a record's body. last is the code that was followed last.
+// waysOf returns the ways of a record's body. last is the code that was followed last, in the unit, whose memory is used again.
 func (u *unit) waysOf(rec int32, last **body.Code) (body.Ways, error) {
 	if w, ok := u.keptWays(rec); ok {
 		return w, nil
 	}
 	if top := u.Body.Outermost(rec); *last == nil || (*last).Top != top {
-		c, err := u.Body.Code(top)
-		if err != nil {
+		if *last == nil {
+			*last = new(body.Code)
+		}
+		if _, err := u.Body.CodeIn(*last, top); err != nil {
 			return body.Ways{}, err
 		}
-		*last = c
 	}
 	return u.findWays(*last, rec)
 }

@@ -28,11 +28,14 @@ type Code struct {
 	marks  []flow.Mark // memory of statements
 	// mayPatch says that it is a kernel's: a NOP may become another instruction.
 	mayPatch bool
+	// What other functions' codes can use again.
+	spare   *flow.Graph
+	numbers []int32 // of readBodies
+	edges   []edge  // of readRows
 
 	ends          map[text]map[uint64]bool // see endsOf
-	twins         map[sameFunction]*twins
-	twinsIn       []*twins // for each body its own, or nil
-	nearby        []int32  // memory of twins.nearby, which is of nearbyOf
+	twinsIn       []*twins                 // for each body those of its function, if there are several
+	nearby        []int32                  // memory of twins.nearby, which is of nearbyOf
 	nearbyOf      *twins
 	statementRows []statement              // by address and view
 	runs          []rowRun                 // for each statement with which one begins
@@ -64,8 +67,15 @@ func (c *Code) body(rec int32) (i int, ok bool) {
 }
 
 // Code follows the function that a record is, or is inlined into.
-func (u *Unit) Code(rec int32) (*Code, error) {
-	c := &Code{u: u, texts: u.declarations(), Top: u.Outermost(rec)}
+func (u *Unit) Code(rec int32) (*Code, error) { return u.CodeIn(new(Code), rec) }
+
+// CodeIn is Code in the memory of the code of another function, which is not used any more.
+func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
+	*c = Code{
+		u: u, texts: u.declarations(), Top: u.Outermost(rec),
+		bodies: c.bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.graph, c.spare), marks: c.marks[:0],
+		statementRows: c.statementRows[:0], runs: c.runs[:0], owner: c.owner[:0],
+	}
 	if err := c.readBodies(); err != nil {
 		return nil, err
 	}
@@ -95,7 +105,10 @@ func (u *Unit) Code(rec int32) (*Code, error) {
 		return c, nil
 	}
 	c.arch, c.mayPatch = arch, known.kernel
-	c.graph = flow.Follow(f)
+	if c.spare == nil {
+		c.spare = new(flow.Graph)
+	}
+	c.graph = c.spare.Follow(f)
 	if c.graph.Why != "" {
 		c.Why = c.graph.Why
 		return c, nil
@@ -121,22 +134,20 @@ func (u *Unit) Outermost(rec int32) int32 {
 // readBodies reads where the function and all instances inlined into it are.
 func (c *Code) readBodies() error {
 	u := c.u
-	at := map[int32]int32{} // index in bodies by record
+	at := c.numbers // index in bodies, by record from Top on; -1 for others
 	for i := c.Top; int(i) < len(u.Recs); i++ {
 		r := &u.Recs[i]
 		parent := int32(-1)
 		if i > c.Top {
-			p, ok := at[r.Parent]
-			if !ok {
-				if r.Parent < c.Top {
-					break
-				}
-				continue
+			if r.Parent < c.Top {
+				break
 			}
-			if r.Flags&index.Inlined == 0 {
-				continue // a function of its own
+			parent = at[r.Parent-c.Top]
+			if at = append(at, -1); parent < 0 || r.Flags&index.Inlined == 0 {
+				continue // inside of a function of its own, or one
 			}
-			parent = p
+		} else {
+			at = append(at, -1)
 		}
 		e, err := u.Entry(u.Off + uint64(r.Off))
 		if err != nil {
@@ -161,9 +172,10 @@ func (c *Code) readBodies() error {
 		if b.text, err = c.texts.of(u, i, e); err != nil {
 			return err
 		}
-		at[i] = int32(len(c.bodies))
+		at[i-c.Top] = int32(len(c.bodies))
 		c.bodies = append(c.bodies, b)
 	}
+	c.numbers = at
 	for i := range c.bodies {
 		c.bodies[i].first, c.bodies[i].end = int32(i), int32(i+1)
 	}
@@ -366,7 +378,8 @@ func (c *Code) torn(addr uint64, had bool) bool {
 // paint finds the innermost body of each instruction.
 func (c *Code) paint() {
 	insns := c.graph.Insns
-	c.owner = make([]int32, len(insns))
+	c.owner = slices.Grow(c.owner[:0], len(insns))[:len(insns)]
+	clear(c.owner)
 	for i := range c.bodies {
 		for _, r := range c.bodies[i].ranges {
 			lo := sort.Search(len(insns), func(k int) bool { return insns[k].Addr >= r.Lo })

@@ -134,44 +134,51 @@ type twins struct {
 
 // twinsOf returns the bodies of a body's function, or nil if it is the only one.
 func (c *Code) twinsOf(i int32) *twins {
-	if c.twins == nil {
-		c.twins, c.twinsIn = make(map[sameFunction]*twins), make([]*twins, len(c.bodies))
-		for k := range c.bodies {
-			if c.bodies[k].text == (text{}) {
-				continue
-			}
-			x := c.functionOf(int32(k))
-			t := c.twins[x]
-			if t == nil {
-				t = &twins{starts: make(map[rowPlace]bool)}
-				c.twins[x] = t
-			}
-			t.bodies = append(t.bodies, int32(k))
-			c.twinsIn[k] = t
+	if c.twinsIn == nil {
+		c.readTwins()
+	}
+	return c.twinsIn[i]
+}
+
+// readTwins finds the bodies of the same functions.
+func (c *Code) readTwins() {
+	c.twinsIn = make([]*twins, len(c.bodies))
+	first := make(map[sameFunction]int32, len(c.bodies))
+	var all []*twins
+	for k := range c.bodies {
+		if c.bodies[k].text == (text{}) {
+			continue
 		}
-		marked := make(map[uint64]bool)
-		for k := range c.statementRows {
-			marked[c.statementRows[k].addr] = true
+		x := c.functionOf(int32(k))
+		of, ok := first[x]
+		if !ok {
+			first[x] = int32(k)
+			continue
 		}
-		for _, t := range c.twins {
-			for _, k := range t.bodies {
-				if !marked[c.bodies[k].start] {
-					t.unmarked = append(t.unmarked, k)
-				}
-				b := &c.bodies[k]
-				at := slices.IndexFunc(c.statementRows, func(r statement) bool {
-					return b.has(r.own) && (r.addr > b.start || r.addr == b.start && r.view >= b.view)
-				})
-				if at >= 0 && len(t.bodies) > 1 {
-					t.starts[c.statementRows[at].place] = true
+		t := c.twinsIn[of]
+		if t == nil {
+			t = &twins{starts: make(map[rowPlace]bool), bodies: []int32{of}}
+			c.twinsIn[of] = t
+			all = append(all, t)
+		}
+		t.bodies = append(t.bodies, int32(k))
+		c.twinsIn[k] = t
+	}
+	for _, t := range all {
+		for _, k := range t.bodies {
+			b := &c.bodies[k]
+			at := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].addr >= b.start })
+			if at == len(c.statementRows) || c.statementRows[at].addr != b.start {
+				t.unmarked = append(t.unmarked, k)
+			}
+			for ; at < len(c.statementRows); at++ {
+				if r := &c.statementRows[at]; b.has(r.own) && (r.addr > b.start || r.view >= b.view) {
+					t.starts[r.place] = true
+					break
 				}
 			}
 		}
 	}
-	if t := c.twinsIn[i]; t != nil && len(t.bodies) > 1 {
-		return t
-	}
-	return nil
 }
 
 // sameFunction is equal for bodies of one function. A macro can declare several at one line.

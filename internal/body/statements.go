@@ -243,6 +243,12 @@ func (t *texts) first(u *Unit, rows []dw.Row, of text) uint32 {
 	return firsts[of]
 }
 
+// edge is that a body begins or ends at a link-time address.
+type edge struct {
+	addr uint64
+	body int32
+}
+
 // readRows reads the rows of the line table for the function's code, and finds the body that
 // each belongs to.
 //
@@ -256,12 +262,8 @@ func (c *Code) readRows() error {
 	if err != nil {
 		return err
 	}
-	edges := make(map[uint64][]int32) // bodies that begin or end at an address
-	note := func(addr uint64, b int32) {
-		if l := edges[addr]; len(l) == 0 || l[len(l)-1] != b {
-			edges[addr] = append(l, b)
-		}
-	}
+	edges := c.edges[:0]
+	note := func(addr uint64, b int32) { edges = append(edges, edge{addr, b}) }
 	for i := range c.bodies {
 		b := &c.bodies[i]
 		for _, r := range b.ranges {
@@ -274,6 +276,22 @@ func (c *Code) readRows() error {
 			note(b.start, int32(i))
 		}
 	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.body, b.body)) })
+	edges = slices.Compact(edges)
+	c.edges = edges
+	var here []int32 // the bodies of the edges at an address
+	hereAt, next := ^uint64(0), 0
+	edgesAt := func(addr uint64) []int32 {
+		if addr == hereAt {
+			return here
+		}
+		for here, hereAt = here[:0], addr; next < len(edges) && edges[next].addr <= addr; next++ {
+			if edges[next].addr == addr {
+				here = append(here, edges[next].body)
+			}
+		}
+		return here
+	}
 	for _, r := range c.ranges {
 		i, _ := slices.BinarySearchFunc(rows, r.Lo, func(r dw.Row, a uint64) int { return cmp.Compare(r.Addr, a) })
 		last := int32(-1) // the body of the statement before
@@ -285,7 +303,7 @@ func (c *Code) readRows() error {
 			if !rows[i].Stmt {
 				continue
 			}
-			own, ended := c.ownerOf(&rows[i], edges[rows[i].Addr], last)
+			own, ended := c.ownerOf(&rows[i], edgesAt(rows[i].Addr), last)
 			last = own
 			n, ok := c.graph.At(rows[i].Addr)
 			if ended || !ok {
@@ -308,7 +326,8 @@ type rowRun struct {
 
 // readRuns finds the runs.
 func (c *Code) readRuns() {
-	c.runs = make([]rowRun, len(c.statementRows))
+	c.runs = slices.Grow(c.runs[:0], len(c.statementRows))[:len(c.statementRows)]
+	clear(c.runs)
 	for k := 0; k < len(c.statementRows); {
 		first := &c.statementRows[k]
 		run := rowRun{least: first.own, most: first.own}

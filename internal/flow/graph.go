@@ -53,6 +53,7 @@ type Graph struct {
 	parts []part
 	of    []int32 // the block of each instruction
 	arch  *insn.Arch
+	work  follower // its memory
 }
 
 // Insn is one instruction.
@@ -95,6 +96,7 @@ type follower struct {
 	jumps []uint64 // indirect jumps that are not followed yet
 	heads []uint64 // addresses that begin blocks
 	out   []edge   // of all jumps and branches, and further edges
+	kinds []uint8  // memory of parts
 }
 
 // part is one part of the code, with the kind of instruction that begins at each byte.
@@ -105,10 +107,23 @@ type part struct {
 }
 
 // Follow follows a function's code from its entry.
-func Follow(f *Function) *Graph {
-	w := &follower{f: f, g: &Graph{arch: f.Arch}}
+func Follow(f *Function) *Graph { return new(Graph).Follow(f) }
+
+// Follow is the function Follow, in the memory of a graph that is not used any more.
+func (g *Graph) Follow(f *Function) *Graph {
+	*g = Graph{arch: f.Arch, Insns: g.Insns[:0], Blocks: g.Blocks[:0], preds: g.preds[:0], of: g.of[:0], work: g.work}
+	w := &g.work
+	*w = follower{f: f, g: g, parts: w.parts[:0], todo: w.todo[:0], jumps: w.jumps[:0], heads: w.heads[:0], out: w.out[:0], kinds: w.kinds[:0]}
+	size := 0
 	for _, p := range f.Parts {
-		w.parts = append(w.parts, newPart(p))
+		size += len(p.Bytes)
+	}
+	w.kinds = append(w.kinds, make([]uint8, 2*size)...)
+	free := w.kinds
+	for _, p := range f.Parts {
+		n := len(p.Bytes)
+		w.parts = append(w.parts, part{Code: p, kinds: free[:n:n], sizes: free[n : 2*n : 2*n]})
+		free = free[2*n:]
 	}
 	w.reach(f.Entry)
 	for len(w.todo) > 0 {
@@ -119,13 +134,9 @@ func Follow(f *Function) *Graph {
 			w.tables()
 		}
 	}
-	w.g.parts = w.parts
+	g.parts = w.parts
 	w.blocks()
-	return w.g
-}
-
-func newPart(c insn.Code) part {
-	return part{Code: c, kinds: make([]uint8, len(c.Bytes)), sizes: make([]uint8, len(c.Bytes))}
+	return g
 }
 
 // part returns the part that holds an address, or nil.
@@ -348,26 +359,38 @@ func (w *follower) blocks() {
 	slices.SortFunc(w.out, func(a, b edge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	w.out = slices.Compact(w.out)
 	head := func(addr uint64) bool { _, is := slices.BinarySearch(w.heads, addr); return is }
-	numbers := make(map[uint64]int32) // of blocks, by the addresses where they begin
+	g.of = slices.Grow(g.of[:0], len(g.Insns))[:len(g.Insns)]
 	for i := 0; i < len(g.Insns); {
 		first := i
 		for i++; i < len(g.Insns) && g.Insns[i-1].follows(&g.Insns[i]) && !head(g.Insns[i].Addr) && !w.splits(g.Insns[i-1].Addr); i++ {
 		}
-		numbers[g.Insns[first].Addr] = int32(len(g.Blocks))
-		g.Blocks = append(g.Blocks, Block{First: int32(first), Last: int32(i)})
+		for n := first; n < i; n++ {
+			g.of[n] = int32(len(g.Blocks))
+		}
+		b := Block{First: int32(first), Last: int32(i)}
+		if n := len(g.Blocks); n < cap(g.Blocks) {
+			b.Succs = g.Blocks[:n+1][n].Succs[:0]
+		}
+		g.Blocks = append(g.Blocks, b)
 	}
-	g.preds = make([][]int32, len(g.Blocks))
+	if more := len(g.Blocks) - cap(g.preds); more > 0 {
+		g.preds = append(g.preds[:cap(g.preds)], make([][]int32, more)...)
+	}
+	g.preds = g.preds[:len(g.Blocks)]
+	for i := range g.preds {
+		g.preds[i] = g.preds[i][:0]
+	}
 	for n := range g.Blocks {
 		b := &g.Blocks[n]
 		last := &g.Insns[b.Last-1]
 		i, _ := slices.BinarySearchFunc(w.out, last.Addr, func(e edge, a uint64) int { return cmp.Compare(e.from, a) })
 		for ; i < len(w.out) && w.out[i].from == last.Addr; i++ {
-			if to, ok := numbers[w.out[i].to]; ok {
+			if to, ok := g.begins(w.out[i].to); ok {
 				b.Succs = append(b.Succs, to)
 			}
 		}
 		if last.Kind == Plain || last.Kind == Nop {
-			if to, ok := numbers[last.Addr+uint64(last.Size)]; ok && !slices.Contains(b.Succs, to) {
+			if to, ok := g.begins(last.Addr + uint64(last.Size)); ok && !slices.Contains(b.Succs, to) {
 				b.Succs = append(b.Succs, to)
 			}
 		}
@@ -375,16 +398,19 @@ func (w *follower) blocks() {
 			g.preds[to] = append(g.preds[to], int32(n))
 		}
 	}
-	g.of = make([]int32, len(g.Insns))
-	for n := range g.Blocks {
-		for i := g.Blocks[n].First; i < g.Blocks[n].Last; i++ {
-			g.of[i] = int32(n)
-		}
-	}
 	g.entry = -1
-	if n, ok := numbers[w.f.Entry]; ok {
+	if n, ok := g.begins(w.f.Entry); ok {
 		g.entry = n
 	}
+}
+
+// begins returns the block that begins at an address.
+func (g *Graph) begins(addr uint64) (block int32, ok bool) {
+	n, ok := g.At(addr)
+	if !ok || g.Blocks[g.of[n]].First != int32(n) {
+		return 0, false
+	}
+	return g.of[n], true
 }
 
 // follows reports whether execution goes on at the next instruction and nowhere else.
