@@ -31,6 +31,8 @@ type Options struct {
 	If      *syntax.Expr // the program runs only if this is true; nil if it always does
 	Pass    bool         // it also runs if values of If are missing
 	Force   bool         // probe an address that is not known to be an instruction's, a return by a return probe; replace an event of the same name
+
+	KeepDoubt bool // an argument that may not be what was passed is fetched, and the program is told so
 }
 
 // defaultOptions returns the options of a definition that sets none.
@@ -101,6 +103,9 @@ func (o Options) text() string {
 	}
 	if o.Pass {
 		b.WriteString("ifmissing=pass; ")
+	}
+	if o.KeepDoubt {
+		b.WriteString("doubt=keep; ")
 	}
 	return b.String()
 }

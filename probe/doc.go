@@ -14,7 +14,7 @@
 //
 //	definition = { option ( ";" | NEWLINE ) } [ [ GROUP ":" ] EVENT "=" ] point { argument }
 //	option     = "exec=" PATH | "module=" PATH | "inlines=" ( "yes" | "no" ) | "force=" ( "yes" | "no" )
-//	           | "if=" expression | "ifmissing=" ( "drop" | "pass" )
+//	           | "if=" expression | "ifmissing=" ( "drop" | "pass" ) | "doubt=" ( "missing" | "keep" )
 //	point      = FUNC [ "@" SRC ] [ ":" LINE | ";" PATTERN | "+" OFFSET | "%return" | "%exit" ]
 //	           | SRC ":" LINE | SRC ";" PATTERN | ADDRESS
 //	argument   = [ NAME "=" ] expression [ ":" TYPE ] [ "@user" ] | ( "$params" | "$vars" ) [ "@user" ]
@@ -30,7 +30,7 @@
 // White space (spaces, tabs, line ends) separates arguments. It is allowed around options,
 // their names and their values, in parentheses and brackets, and in a condition, and nowhere else.
 // So a path may contain spaces, but no semicolon. Each option may be given once, and exec excludes
-// module. By default inlines is yes, force is no and ifmissing is drop.
+// module. By default inlines is yes, force is no, ifmissing is drop and doubt is missing.
 //
 // GROUP, EVENT, NAME, VARIABLE and MEMBER are C identifiers. FUNC and SRC are names or
 // patterns of package glob, with "*", "?", "[...]" and "\"; FUNC may be several with "|" between

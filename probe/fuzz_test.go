@@ -25,6 +25,7 @@ func FuzzParse(f *testing.F) {
 		"f=g+0xffffffffffffffff a:u8 b:s16 c:x32",
 		"f=caf\u00e9\xff a",
 		"if=size > 4096 && flags & 0x400 || !p->q;ifmissing=pass;f=g a",
+		"doubt=keep;f=g a b:string",
 		"if=$comm ~ \"ba*\" && name==\"a\\x3b\\\"b\";f=g",
 		"f=g (struct sock *)p->sk_state:u8 ((struct sock *)p)->x container_of(a->b,struct x,c.d[2])->e *q &r (u32)-a",
 		"f=g +8(%di):string -4(+u0(@x)) +0(p):u32[3] a%b x*3+y-1<<2 a[i+1] a[-1] sizeof(struct x)*$pid $caller (a)-b (a)(b) \\5+1",

@@ -7,9 +7,9 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/suggest"
 )
 
-var optionNames = []string{"exec", "force", "if", "ifmissing", "inlines", "module"}
+var optionNames = []string{"doubt", "exec", "force", "if", "ifmissing", "inlines", "module"}
 
-const anOption = "an option (exec=, force=, if=, ifmissing=, inlines= or module=)"
+const anOption = "an option (doubt=, exec=, force=, if=, ifmissing=, inlines= or module=)"
 
 // options parses all options and stops before the event.
 //
@@ -97,6 +97,11 @@ func (s *scanner) option(o *Options, seen map[string]bool, end int) error {
 			return s.errorf(valueAt, "expected pass or drop after %q, found %q", name+"=", value)
 		}
 		o.Pass = value == "pass"
+	case "doubt":
+		if value != "missing" && value != "keep" {
+			return s.errorf(valueAt, "expected missing or keep after %q, found %q", name+"=", value)
+		}
+		o.KeepDoubt = value == "keep"
 	case "exec", "module":
 		if value == "" {
 			what := "a path"

@@ -76,6 +76,8 @@ func TestParse(t *testing.T) {
 			d.Options = Options{Exec: "/a b/c=d", Inlines: false, Force: true}
 		}), "exec=/a b/c=d; inlines=no; force=yes; f=g"},
 		{"inlines=yes;force=no;g", defined("", "", "g"), "g"},
+		{"doubt=missing;g", defined("", "", "g"), "g"},
+		{"doubt = keep\nf=g", with(defined("", "f", "g"), func(d *Definition) { d.Options.KeepDoubt = true }), "doubt=keep; f=g"},
 		{"exec=run a", defined("", "exec", "run", variable("a")), ""},
 	} {
 		d, err := Parse(tt.text)
