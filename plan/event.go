@@ -11,7 +11,8 @@ import (
 type Event struct {
 	Site   int     // index in Plan.Sites
 	Again  bool    // the site may be hit again in one run: dwarfloc.Way.Again
-	Err    uint64  // bit i is set if argument i was not fetched
+	Err    uint64  // bit i is set if argument i was not fetched, or is doubtful and the plan's Doubt is DoubtKeep
+	Doubt  uint64  // bit i is set if argument i was fetched all the same: it may not be what was passed
 	Values []Value // they refer to the data
 }
 
@@ -44,6 +45,6 @@ func (p *Plan) Event(data []byte) (Event, error) {
 	if len(args) < size {
 		return Event{}, fmt.Errorf("an event of %d bytes: at %v it has %d", len(data), s, eventArgs+size)
 	}
-	e.Again, e.Values = s.Way.Again, p.Values(e.Site, e.Err, args)
+	e.Again, e.Doubt, e.Values = s.Way.Again, p.doubtful(e.Site, e.Err, args), p.Values(e.Site, e.Err, args)
 	return e, nil
 }

@@ -99,6 +99,8 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	var taken []string
 	if p.Convention == prologue.ConventionRegisters {
 		taken = []string{"ctx", "err"}
+	} else if p.Doubt == DoubtKeep {
+		taken = []string{"doubt"}
 	}
 	names := distinctNames(f.args, taken...)
 	params := "void *ctx, " + errType + " err"
@@ -120,6 +122,9 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 			}
 			fmt.Fprintf(b, "\t%-*s /* %s */\n", width, lines[i], cname.Comment(typeOf(a)))
 		}
+		if layout.Doubts.Size > 0 {
+			fmt.Fprintf(b, "\t%-*s /* of the bits of err, those of arguments that are there, but may not be what was passed */\n", width, "__u64 doubt;")
+		}
 		fmt.Fprintf(b, "};\n_Static_assert(sizeof(struct %s_args%s) == %d, \"%s_args%s\");\n\n", name, suffix, layout.Size, name, suffix)
 		params += fmt.Sprintf(", struct %s_args%s *args", name, suffix)
 	} else {
@@ -130,6 +135,9 @@ func (p *Plan) writeForm(b *strings.Builder, f *form, suffix string) {
 	d := *p.Definition
 	if d.Event == "" {
 		d.Event = "func"
+	}
+	if p.Doubt == DoubtKeep && p.Convention == prologue.ConventionRegisters {
+		fmt.Fprintf(b, "/* Bit i of err: argument i is not fetched, or, with bit %d+i, it is there, but may not be what was passed. */\n", prologue.DoubtShift)
 	}
 	fmt.Fprintf(b, "/* SEC(%s) */\nint %s%s(%s);\n", cname.Comment(strconv.Quote(d.String())), name, suffix, params)
 	p.writeEvent(b, f, name, suffix)

@@ -69,7 +69,8 @@ const (
 //
 //   - DoubtMissing takes it for a missing one. Options.Missing applies
 //   - DoubtMark fetches it as any other: whoever prints values marks it. A condition that needs it cannot be computed
-//   - DoubtKeep is DoubtMark, and conditions use it
+//   - DoubtKeep fetches it, and tells the program (prologue.Options.Doubts): its bit of err is set, and another one says that
+//     the value is there. Conditions use it. The option doubt=keep of a definition is the same
 type Doubt uint8
 
 const (
@@ -77,7 +78,7 @@ const (
 	DoubtMissing Doubt = iota
 	// DoubtMark fetches a doubtful argument, for whoever marks it. Conditions do not use it.
 	DoubtMark
-	// DoubtKeep fetches a doubtful argument, and conditions use it.
+	// DoubtKeep fetches a doubtful argument, tells the program that it is one, and lets conditions use it.
 	DoubtKeep
 )
 
@@ -85,7 +86,7 @@ const (
 type Options struct {
 	// Missing is what to do with sites that lack an argument.
 	Missing Missing
-	// Doubt is what to do with arguments that may not be what was passed.
+	// Doubt is what to do with arguments that may not be what was passed, unless the definition says it.
 	Doubt Doubt
 	// EntryOnly leaves out the ways into an inlined body that the debug information does not name: some runs may then pass no
 	// probe. Otherwise each way is a Site of the plan, and each run hits one.
@@ -160,6 +161,7 @@ type Plan struct {
 	Image      *dwarfloc.Image
 	Target     Target              // where it runs; Reads is not ReadAuto
 	Convention prologue.Convention // of all instances; not ConventionAuto
+	Doubt      Doubt               // what it does with doubtful arguments; DoubtKeep if the definition has doubt=keep
 	// RecordBytes is the room for a record in the map references.RecordMap, or 0 if records are on the
 	// stack: see Options.LargeRecords.
 	RecordBytes int
@@ -238,7 +240,7 @@ func New(ctx context.Context, img *dwarfloc.Image, def *probe.Definition, o Opti
 func (p *Plan) moveRecords() {
 	p.Instances = nil
 	for i := range p.Sites {
-		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(appendArgs(nil, p.Sites[i].Args)))
+		p.RecordBytes = max(p.RecordBytes, prologue.RecordSize(appendArgs(nil, p.Sites[i].Args), p.Doubt == DoubtKeep))
 	}
 }
 
@@ -264,7 +266,15 @@ func begin(img *dwarfloc.Image, def *probe.Definition, o *Options) (*Plan, error
 			return nil, err
 		}
 	}
-	return &Plan{Definition: def, Image: img, Target: target}, nil
+	switch {
+	case def.Options.KeepDoubt:
+		o.Doubt = DoubtKeep
+	case o.Doubt == DoubtKeep:
+		own := *def // what is printed as a section name is what the programs are written for
+		own.Options.KeepDoubt = true
+		def = &own
+	}
+	return &Plan{Definition: def, Image: img, Target: target, Doubt: o.Doubt}, nil
 }
 
 // resolve appends sites to the plan's, where they have probes, with their arguments.
@@ -355,6 +365,7 @@ func (w *writer) write(p *Plan, s *Site, o *Options) (key []byte, err error) {
 		Arch: o.registers, BigEndian: inside.File(p.Image).BigEndian(), Reads: p.Target.Reads, Convention: p.Convention,
 		SignExtends: p.Target.SignExtends, Moves: o.moves, At: s.Addr, Stays: o.stays,
 		IfMissing: p.Definition.Options.Pass, CountMissing: o.CountMissing, RecordBytes: p.RecordBytes,
+		Doubts: p.Doubt == DoubtKeep,
 	}
 	w.conditions = s.needed(w.conditions[:0], po.IfMissing)
 	po.If = w.conditions

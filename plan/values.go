@@ -19,7 +19,7 @@ import (
 // Value is the value of one argument at one hit.
 type Value struct {
 	*Argument
-	Lost bool   // it was not fetched at this hit: its err bit was set
+	Lost bool   // it was not fetched at this hit: its err bit was set, and not for a doubt (Argument.Doubt)
 	Data []byte // in the machine's byte order; 8 bytes for a number
 }
 
@@ -29,8 +29,9 @@ type Value struct {
 func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 	s := &p.Sites[site]
 	out := make([]Value, len(s.Args))
+	lost := err &^ p.doubtful(site, err, data)
 	for i := range s.Args {
-		v := Value{Argument: &s.Args[i], Lost: err&(1<<i) != 0}
+		v := Value{Argument: &s.Args[i], Lost: lost&(1<<i) != 0}
 		from, to := 8*i, 8*i+8
 		if p.Convention == prologue.ConventionRecord && s.Instance >= 0 {
 			f := p.Instances[s.Instance].Prologue.Layout.Fields[i]
@@ -43,6 +44,22 @@ func (p *Plan) Values(site int, err uint64, data []byte) []Value {
 		out[i] = v
 	}
 	return out
+}
+
+// doubtful returns the bits of err that are set because an argument may not be what was passed: it was fetched.
+func (p *Plan) doubtful(site int, err uint64, data []byte) uint64 {
+	switch {
+	case p.Doubt != DoubtKeep:
+		return 0
+	case p.Convention != prologue.ConventionRecord:
+		return err >> prologue.DoubtShift & (1<<prologue.MaxArgs - 1)
+	}
+	if in := p.Sites[site].Instance; in >= 0 {
+		if at := p.Instances[in].Prologue.Layout.Doubts.Offset; at+8 <= len(data) {
+			return binary.NativeEndian.Uint64(data[at:])
+		}
+	}
+	return 0
 }
 
 // word returns a number as the program gets it: extended to 64 bits. It is 0 for values of

@@ -110,8 +110,11 @@ func arguments(s *Site, def *probe.Definition, o *Options) ([]Argument, error) {
 			a := &out[len(out)-1] // not a variable that is copied, which would be allocated
 			a.Variable = argument.Set(&a.Arg, name, v, d.Type, shape)
 			a.User = d.User
-			if doubt := a.Doubt(); doubt != reasons.None && o.Doubt == DoubtMissing {
-				a.Loc, a.Length, a.Reason = loc.Location{}, loc.Location{}, loc.Reason{Code: doubt}
+			if doubt := a.Doubt(); doubt != reasons.None {
+				a.Doubtful = true
+				if o.Doubt == DoubtMissing {
+					a.Loc, a.Length, a.Reason = loc.Location{}, loc.Location{}, loc.Reason{Code: doubt}
+				}
 			}
 			if d.Expr.Kind == syntax.KindComm {
 				a.Kind = prologue.KindComm

@@ -81,7 +81,7 @@ func TestConditions(t *testing.T) {
 		case !pass:
 			t.Fatalf("the program goes on, and the conditions do not hold\n%v", p)
 		default:
-			if want := w.wantBy(o.Convention, args); got != want {
+			if want := w.wantBy(&o, args); got != want {
 				t.Fatalf("got %#x, want %#x\n%v", got, want, p)
 			}
 			counts["passed"]++

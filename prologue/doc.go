@@ -23,7 +23,8 @@
 //	R3            the address of a record on the stack
 //
 // The record holds up to 63 arguments of all kinds: see [ArgKind] and [Layout]. An argument
-// that was not fetched is 0 there. The program after it must have a stack frame of its own,
+// that was not fetched is 0 there. With [Options.Doubts] bit 16+i of err (registers), or bit i of a word at the record's end, says that
+// an argument has its bit of err because it is doubtful: its value is there. The program after it must have a stack frame of its own,
 // so the prologue is followed by a call of it; [Prologue.CheckStack] reports whether both
 // frames fit into the kernel's limit.
 //

@@ -36,10 +36,22 @@ func result(err uint64, values ...uint64) *bpfexec.Result {
 // executeAll runs cases in the kernel, as many at once as can be.
 func executeAll(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
 	t.Helper()
+	executeWith(t, w, convention, cases)
+	w.doubts = true
+	defer func() { w.doubts = false }()
+	cases = slices.Clone(cases)
+	for i := range cases {
+		cases[i].args = doubted(cases[i].args)
+	}
+	executeWith(t, w, convention, cases)
+}
+
+func executeWith(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
+	t.Helper()
 	for len(cases) > 0 {
 		size, n := 0, 0
 		for n < len(cases) && size < 25000 {
-			size += 8 + max(24, prologue.NewLayout(cases[n].args).Size)
+			size += 8 + max(24, prologue.NewLayout(cases[n].args, w.doubts).Size)
 			n++
 		}
 		executeBatch(t, w, convention, cases[:n])
@@ -89,12 +101,12 @@ func allInKernel(cases []execCase) []execCase {
 
 func executeBatch(t *testing.T, w *world, convention prologue.Convention, cases []execCase) {
 	t.Helper()
-	codes := make([]bpfexec.Code, len(cases))
+	codes, o := make([]bpfexec.Code, len(cases)), w.options(convention)
 	if w.reads == prologue.ReadCast {
 		cases = allInKernel(cases)
 	}
 	for i, c := range cases {
-		p, err := prologue.Emit(c.args, w.options(convention))
+		p, err := prologue.Emit(c.args, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +122,7 @@ func executeBatch(t *testing.T, w *world, convention prologue.Convention, cases 
 		t.Fatal(err)
 	}
 	for i, c := range cases {
-		if want := w.wantBy(convention, c.args); got[i] != want {
+		if want := w.wantBy(&o, c.args); got[i] != want {
 			t.Errorf("%s: the kernel gives %#x, want %#x\n%v", c.name, got[i], want, codes[i].Insns)
 		}
 	}

@@ -510,15 +510,64 @@ func (f *fetcher) extend(n *node, dst asm.Register) {
 	}
 }
 
-// deliverErr sets R2.
+// deliverErr sets R2, and says which of the arguments that are fetched are doubtful.
 func (f *fetcher) deliverErr() {
 	f.noteErr()
+	doubtful := f.doubtful()
+	inRecord := f.o.Doubts && f.o.Convention == ConventionRecord
 	if !f.hasErr {
-		f.constant(asm.R2, f.missing)
+		known := f.missing | doubtful
+		if inRecord {
+			f.storeConstant(f.doubtsField(), doubtful)
+		} else {
+			known |= doubtful << DoubtShift
+		}
+		f.constant(asm.R2, known)
 		return
 	}
 	f.move(asm.R2, f.err)
-	if f.missing != 0 {
-		f.maskImm(asm.Or, asm.R2, f.missing, asm.R0)
+	switch {
+	case doubtful == 0 && inRecord:
+		f.clearSlot(f.doubtsField())
+	case doubtful != 0:
+		// Those without a bit of err. R4 is free for a wide mask: with registers masks are narrow.
+		f.reg(asm.Mov, asm.R0, asm.R2)
+		f.maskImm(asm.And, asm.R0, doubtful, asm.R4)
+		f.maskImm(asm.Xor, asm.R0, doubtful, asm.R4)
+		if inRecord {
+			f.store(f.doubtsField(), asm.R0)
+		} else {
+			f.imm(asm.LSh, asm.R0, DoubtShift)
+			f.reg(asm.Or, asm.R2, asm.R0)
+		}
 	}
+	if always := f.missing | doubtful; always != 0 {
+		f.maskImm(asm.Or, asm.R2, always, asm.R0)
+	}
+}
+
+// DoubtShift is how far above the err bit of a doubtful argument the one is that says that it is there: see Options.Doubts.
+const DoubtShift = 16
+
+// doubtful returns the err bits of the arguments that are doubtful, as far as that is to be said, and are not missing.
+func (f *fetcher) doubtful() (m uint64) {
+	if !f.o.Doubts {
+		return 0
+	}
+	for i := range f.args {
+		if f.args[i].Doubtful {
+			m |= 1 << i
+		}
+	}
+	return m &^ f.missing
+}
+
+// storeConstant stores a number in a slot.
+func (f *fetcher) storeConstant(slot int, k uint64) {
+	if fitsImm(k) {
+		f.storeImm(slot, int32(k))
+		return
+	}
+	f.constant(asm.R0, k)
+	f.store(slot, asm.R0)
 }

@@ -17,6 +17,7 @@ const MaxObject = bpfstack.MaxObject
 // Layout says where a record's arguments are.
 type Layout struct {
 	Fields []Field // one for each argument
+	Doubts Field   // with Options.Doubts, 8 bytes at the end: bit i is set if argument i is fetched and Doubtful; else empty
 	Size   int     // bytes of the record
 }
 
@@ -30,25 +31,30 @@ type Field struct {
 
 // newLayout places arguments in a record, one after the other. It depends on their
 // kinds, sizes and bounds alone, not on where they come from.
-func newLayout(args []Arg) Layout {
+func newLayout(args []Arg, doubts bool) Layout {
 	l := Layout{Fields: make([]Field, len(args))}
-	l.place(args)
+	l.place(args, doubts)
 	return l
 }
 
-// RecordSize returns the size in bytes of a record with some arguments.
-func RecordSize(args []Arg) int {
-	l := newLayout(args)
+// RecordSize returns the size in bytes of a record with some arguments, and with Options.Doubts if doubts is set.
+func RecordSize(args []Arg, doubts bool) int {
+	l := newLayout(args, doubts)
 	return l.Size
 }
 
 // place is newLayout with the memory of l.Fields.
-func (l *Layout) place(args []Arg) {
+func (l *Layout) place(args []Arg, doubts bool) {
 	l.Size = 0
 	for i := range args {
 		n := args[i].room()
 		l.Fields[i] = Field{l.Size, n}
 		l.Size += n
+	}
+	l.Doubts = Field{}
+	if doubts {
+		l.Doubts = Field{l.Size, 8}
+		l.Size += 8
 	}
 }
 

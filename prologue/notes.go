@@ -38,6 +38,11 @@ func (f *fetcher) comment(n note, site string) string {
 				parts = append(parts, f.args[i].Name+": "+f.reasons[i].String())
 			}
 		}
+		for i := range f.args {
+			if f.doubtful()&(1<<i) != 0 {
+				parts = append(parts, f.args[i].Name+": doubtful")
+			}
+		}
 		text = "err: " + strings.Join(parts, "; ")
 	case noteNoArgs:
 		text = "no arguments"
@@ -59,7 +64,11 @@ func (f *fetcher) argText(t *fetch) string {
 	if arg.Kind == KindComm {
 		return arg.Name + ": the task's name"
 	}
-	return arg.Name + ": " + arg.Loc.Text(f.o.Arch)
+	mark := ""
+	if f.o.Doubts && arg.Doubtful {
+		mark = "~"
+	}
+	return arg.Name + ": " + mark + arg.Loc.Text(f.o.Arch)
 }
 
 // noteArg makes the next comment say where an argument is.
@@ -84,7 +93,7 @@ func (f *fetcher) noteReason(t *fetch) { f.pending = note{kind: noteReason, of: 
 // noteErr makes the next comment say which err bits are always set.
 func (f *fetcher) noteErr() {
 	switch {
-	case f.missing != 0:
+	case f.missing|f.doubtful() != 0:
 		f.pending = note{kind: noteErrs}
 	case len(f.args) == 0:
 		f.pending = note{kind: noteNoArgs}

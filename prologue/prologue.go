@@ -38,6 +38,8 @@ type Arg struct {
 	// are. It is of loc.KindNone if there is no location.
 	Loc    loc.Location
 	Reason loc.Reason // why there is no location
+	// Doubtful says that what is there may not be what was passed. With Options.Doubts the program is told so.
+	Doubtful bool
 	// Size is the size of the C type in bytes; 0 if unknown. For a string it is the size of
 	// the array that holds it, and 0 if the string is found by a pointer; for a slice it is
 	// the size of an element.
@@ -195,6 +197,11 @@ type Options struct {
 	IfMissing bool
 	// CountMissing counts conditions that could not be computed in the map references.MissingCounter.
 	CountMissing bool
+
+	// Doubts tells the program which arguments are Doubtful: the bit of err is set, so that whoever looks only at err takes them for
+	// missing, and a second bit says that the value is there all the same. With ConventionRegisters that is bit 16+i of err,
+	// with ConventionRecord bit i of a word at the record's end, which exists only then.
+	Doubts bool
 
 	// RecordBytes, if not 0, is the room for a record in the map references.RecordMap, a multiple of 8: records are
 	// there, and not on the stack.

@@ -18,7 +18,7 @@ import (
 func (f *fetcher) writeRecord() error {
 	// The layout of a prologue outlives the fetcher.
 	f.layout = Layout{Fields: make([]Field, len(f.args))}
-	f.layout.place(f.args)
+	f.layout.place(f.args, f.o.Doubts)
 	for i := range f.args {
 		a := &f.args[i]
 		t := &f.fetches[i]
@@ -120,6 +120,14 @@ func (f *fetcher) field(t *fetch) int {
 		return recordMark + f.layout.Fields[t.arg].Offset
 	}
 	return f.layout.Fields[t.arg].Offset - f.layout.Size
+}
+
+// doubtsField returns the place of the word that says which arguments are doubtful, as a slot.
+func (f *fetcher) doubtsField() int {
+	if f.outside() {
+		return recordMark + f.layout.Doubts.Offset
+	}
+	return f.layout.Doubts.Offset - f.layout.Size
 }
 
 // outside reports whether the record is not on the stack.

@@ -482,7 +482,7 @@ func TestVerifierPaths(t *testing.T) {
 		for i := range args {
 			args[i] = kind(i)
 		}
-		p, err := prologue.Emit(args, prologue.Options{Arch: amd64, Convention: prologue.ConventionRecord})
+		p, err := prologue.Emit(doubted(args), prologue.Options{Arch: amd64, Convention: prologue.ConventionRecord, Doubts: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ type world struct {
 
 	task    map[asm.BuiltinFunc]uint64 // what helpers without arguments return
 	missing uint64                     // the value of references.MissingCounter
+	doubts  bool                       // programs are told which arguments are doubtful
 }
 
 // Task returns a number of the current task.
@@ -138,7 +140,7 @@ func inKernel(t *testing.T, test func(t *testing.T, w *world)) {
 
 // options are those of prologues that run in the kernel.
 func (w *world) options(c prologue.Convention) prologue.Options {
-	return prologue.Options{Arch: amd64, BigEndian: w.be, Reads: w.reads, SignExtends: w.reads == prologue.ReadCast, Convention: c}
+	return prologue.Options{Arch: amd64, BigEndian: w.be, Reads: w.reads, SignExtends: w.reads == prologue.ReadCast, Convention: c, Doubts: w.doubts}
 }
 
 // ptRegs is the struct pt_regs of the world.
@@ -407,10 +409,40 @@ func (w *world) want(args []prologue.Arg) (res bpfexec.Result) {
 	return res
 }
 
-// wantBy is what a prologue of a convention must deliver.
-func (w *world) wantBy(c prologue.Convention, args []prologue.Arg) bpfexec.Result {
-	if c == prologue.ConventionRecord {
-		return w.wantRecord(args)
+// wantBy is what a prologue with some options must deliver.
+func (w *world) wantBy(o *prologue.Options, args []prologue.Arg) bpfexec.Result {
+	res := w.want
+	if o.Convention == prologue.ConventionRecord {
+		res = w.wantRecord
 	}
-	return w.want(args)
+	return w.told(o, args, res(args))
+}
+
+// told adds what a program is told of arguments that are doubtful, and there.
+func (w *world) told(o *prologue.Options, args []prologue.Arg, res bpfexec.Result) bpfexec.Result {
+	if !o.Doubts {
+		return res
+	}
+	doubts := uint64(0)
+	for i := range args {
+		if args[i].Doubtful && res.Err&(1<<i) == 0 {
+			doubts |= 1 << i
+		}
+	}
+	res.Err |= doubts
+	if o.Convention == prologue.ConventionRecord {
+		res.Record += string(w.order().AppendUint64(nil, doubts))
+	} else {
+		res.Err |= doubts << 16
+	}
+	return res
+}
+
+// doubted returns arguments of which most are doubtful.
+func doubted(args []prologue.Arg) []prologue.Arg {
+	out := slices.Clone(args)
+	for i := range out {
+		out[i].Doubtful = i%3 != 1
+	}
+	return out
 }
