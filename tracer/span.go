@@ -167,6 +167,10 @@ const (
 // head writes what both programs begin with: R6 is the context, R7 err, R8 the record, and the
 // key and the cookie are on the stack.
 func (x *spans) head(span, size int, who processes) asm.Instructions {
+	frame := size - 8 // the last argument
+	if x.plans[span].Begin.Doubt == plan.DoubtKeep {
+		frame -= 8 // before the word that says which arguments are doubtful
+	}
 	insns := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.Mov.Reg(asm.R7, asm.R2),
@@ -188,7 +192,7 @@ func (x *spans) head(span, size int, who processes) asm.Instructions {
 		asm.FnGetCurrentPidTgid.Call(),
 		asm.RSh.Imm(asm.R0, 32),
 		asm.StoreMem(asm.RFP, spanKey, asm.R0, asm.DWord),
-		asm.LoadMem(asm.R0, asm.R8, int16(size-8), asm.DWord), // the last argument
+		asm.LoadMem(asm.R0, asm.R8, int16(frame), asm.DWord),
 		asm.StoreMem(asm.RFP, spanKey+8, asm.R0, asm.DWord),
 	)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/bpfprologue/bpfprologue/arch"
+	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
@@ -73,6 +74,7 @@ func (c *counted) program(f fields, overflow *ebpf.Map, who processes) asm.Instr
 	w := &summaryWriter{counted: c, fields: f}
 	args, stack := keepArgs(c.plan.Convention, f.Args[0].Size)
 	w.add(args...)
+	w.add(w.useDoubtful()...)
 	w.key = -stack - c.key
 	w.add(who.filter(-w.key, exit)...)
 	w.writeKey()
@@ -98,6 +100,17 @@ func (c *counted) program(f fields, overflow *ebpf.Map, who processes) asm.Instr
 	w.here(exit)
 	w.add(asm.Mov.Imm(asm.R0, 0), asm.Return())
 	return w.insns
+}
+
+// useDoubtful takes the bits of doubtful arguments out of err, in R7: they are keys and numbers as others are.
+func (w *summaryWriter) useDoubtful() asm.Instructions {
+	switch {
+	case w.plan.Doubt != plan.DoubtKeep:
+		return nil
+	case w.plan.Convention == prologue.ConventionRecord:
+		return asm.Instructions{asm.LoadMem(asm.R0, asm.R8, int16(w.fields.Args[0].Size-8), asm.DWord), asm.Xor.Reg(asm.R7, asm.R0)}
+	}
+	return asm.Instructions{asm.Mov.Reg(asm.R0, asm.R7), asm.RSh.Imm(asm.R0, prologue.DoubtShift), asm.Xor.Reg(asm.R7, asm.R0)}
 }
 
 // keyTo sets R1 and R2 to the map and the key.

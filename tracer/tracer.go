@@ -88,7 +88,7 @@ type Hit struct {
 	Comm     string        // name of the task
 	Plan     *plan.Plan
 	Site     int          // index in Plan.Sites
-	Err      uint64       // bit i is set if argument i was not fetched
+	Err      uint64       // bit i is set if argument i was not fetched, or is doubtful and the plan's Doubt is plan.DoubtKeep
 	Values   []plan.Value // valid until the next hit
 	Stack    *Stack       // nil without Options.Stack
 
