@@ -69,6 +69,7 @@ func (x *exporter) bpftraceInstance(w io.Writer, in *plan.Instance) error {
 		} else if err != nil {
 			return err
 		}
+		warn(w, "//", s, a)
 		format += " " + cname.Word(a.Name) + "=" + verb
 		values += ", " + e
 	}

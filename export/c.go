@@ -33,8 +33,11 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
 	}
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "/* Fetch prologues of %s\n *\n", cname.Comment(p.Definition.String()))
-	fmt.Fprint(b, ` * The functions below get the arguments; bit i of err is set when argument i was not
- * fetched. For each instance, write
+	fmt.Fprint(b, " * The functions below get the arguments; bit i of err is set when argument i was not\n * fetched")
+	if p.Doubt == plan.DoubtKeep {
+		fmt.Fprint(b, ", or may not be what was passed: then it is there, and "+doubtBit(p))
+	}
+	fmt.Fprint(b, `. For each instance, write
  *
  *     PROLOGUE_0(name, func, "kprobe/...")
  *
@@ -71,6 +74,14 @@ func C(w io.Writer, p *plan.Plan, o Options) error {
 		fmt.Fprint(b, "\t\t\"call %[f];\" \\\n\t\t\"exit;\" \\\n\t\t: : [f] \"i\"(func)); \\\n}\n")
 	}
 	return x.end(b)
+}
+
+// doubtBit says where a program finds which arguments are there and doubtful.
+func doubtBit(p *plan.Plan) string {
+	if p.Convention == prologue.ConventionRecord {
+		return "bit i of args->doubt says so"
+	}
+	return fmt.Sprintf("bit %d+i of err says so", prologue.DoubtShift)
 }
 
 // cPlace describes a site by its symbol, or by its address if the symbol is ambiguous.

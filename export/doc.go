@@ -15,6 +15,9 @@
 // way to write a name as that name and nothing else, the site or the argument is left out too, or the
 // image with all its sites. In comments they are written as package terminal does.
 //
+// An argument that may not be what was passed is left out too, unless the plan fetches it (plan.Options.Doubt). Then a comment says
+// so where the language has no mark, and C, Go and HTML have those of the plan.
+//
 // The functions return errors of the writer and errors about damaged debug information.
 package export
 
@@ -22,6 +25,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 
@@ -234,6 +238,8 @@ func whole(a *plan.Argument) (*loc.Expr, error) {
 	switch {
 	case !v.Located():
 		return nil, leave("%v", v.Reason)
+	case missingForDoubt(a):
+		return nil, leave("%v: %s", a.Doubt(), a.Doubt().Describe())
 	case a.Kind != prologue.KindScalar && a.Kind != prologue.KindObject:
 		return nil, leave("%s has elements elsewhere", v.Type)
 	}
@@ -253,12 +259,25 @@ func whole(a *plan.Argument) (*loc.Expr, error) {
 	return nil, leave("it is put together (%v)", v.Loc.Kind)
 }
 
+// missingForDoubt reports whether the plan takes an argument for a missing one because it is doubtful.
+func missingForDoubt(a *plan.Argument) bool { return a.Doubtful && a.Reason.Code == a.Doubt() }
+
+// warn writes a comment where an argument is doubtful and fetched: the output itself has no room for a mark.
+func warn(w io.Writer, sign string, s *plan.Site, a *plan.Argument) {
+	if a.Doubtful && a.Fetched() {
+		fmt.Fprintf(w, "%s %s: %s: may not be what was passed: %v: %s\n", sign, cname.OneLine(s.String()), cname.OneLine(a.Name), a.Doubt(), a.Doubt().Describe())
+	}
+}
+
 // text returns the expression of the address of a string: the value of a pointer, or the
 // address of an array.
 func text(a *plan.Argument) (*loc.Expr, error) {
 	v := a.Variable
-	if !v.Located() {
+	switch {
+	case !v.Located():
 		return nil, leave("%v", v.Reason)
+	case missingForDoubt(a):
+		return nil, leave("%v: %s", a.Doubt(), a.Doubt().Describe())
 	}
 	t, err := v.Type.Resolve()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/cname"
 	"github.com/bpfprologue/bpfprologue/plan"
+	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
 // Go writes a Go file with the plan's prologues and with the sites of each. A prologue is a
@@ -25,6 +26,14 @@ func Go(w io.Writer, p *plan.Plan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Fetch prologues of %q.\n\npackage prologues\n\nimport \"github.com/cilium/ebpf/asm\"\n\n", cname.OneLine(p.Definition.String()))
 	b.WriteString("// prologues are the instances: what stands before a program at the sites.\n")
+	if p.Doubt == plan.DoubtKeep {
+		b.WriteString("// Arguments that may not be what was passed have their bit of err, and are there: ")
+		if p.Convention == prologue.ConventionRecord {
+			b.WriteString("bit i of the last 8 bytes of the record says so.\n")
+		} else {
+			fmt.Fprintf(&b, "bit %d+i of err says so.\n", prologue.DoubtShift)
+		}
+	}
 	b.WriteString("var prologues = []func(slide uint64) asm.Instructions{\n")
 	for i := range p.Instances {
 		fmt.Fprintf(&b, "prologue%d,\n", i)

@@ -133,7 +133,14 @@ func htmlSiteOf(p *plan.Plan, s *plan.Site) (out htmlSite, err error) {
 			h.Type = terminal.Text(a.Variable.Type.String())
 		}
 		if a.Variable.Located() {
-			h.Location, h.Rule = a.Loc.Text(p.Image.Arch()), a.Variable.Loc.Rule.Describe()
+			at := &a.Loc
+			if missingForDoubt(a) {
+				at = &a.Variable.Loc
+			}
+			h.Location, h.Rule = at.Text(p.Image.Arch()), a.Variable.Loc.Rule.Describe()
+			if a.Doubtful {
+				h.Location, h.Rule = "~"+h.Location, fmt.Sprintf("%s; %v: %s", h.Rule, a.Doubt(), a.Doubt().Describe())
+			}
 		}
 		if _, section, off := a.Variable.Expression(); section != "" {
 			h.From = fmt.Sprintf("%s (%s+%#x)", a.Variable.ExpressionText(), section, off)

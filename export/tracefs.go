@@ -66,6 +66,7 @@ func Tracefs(w io.Writer, p *plan.Plan, o Options) error {
 			} else if err != nil {
 				return err
 			}
+			warn(b, "#", s, a)
 			line += " " + used.next(cname.Word(a.Name), maxArgName) + "=" + text
 		}
 		fmt.Fprintln(b, line)
