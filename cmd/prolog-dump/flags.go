@@ -39,7 +39,7 @@ var sharedFlags = []flag{
 		f.StringVar(&s.missing, "missing", "flag", "what to do with a site that lacks an argument: flag it in err, skip the site, or fail")
 	}, missingNames},
 	{"doubt", func(f *pflag.FlagSet, s *settings) {
-		f.StringVar(&s.doubt, "doubt", "", "what to do with an argument that may not be what was passed: take it for a missing one; mark it with ~, and use it in no condition or sum; keep it, marked, and use it (default: mark where values are printed, else missing)")
+		f.StringVar(&s.doubt, "doubt", "", "what to do with an argument that may not be what was passed: take it for a missing one; mark it with ~, and use it in no condition or sum; keep it, as the option doubt=keep of a definition does: marked, used, and programs are told (default: mark where values are printed, else missing)")
 	}, doubtNames},
 	{"reads", func(f *pflag.FlagSet, s *settings) {
 		f.StringVar(&s.reads, "reads", "auto", "how memory is read: by a helper for kernel, user or legacy (before Linux 5.5) memory, by loads of kernel memory (cast, Linux 6.17), by a helper that reads from disk what is not resident (sleep, Linux 6.0), or auto: by the image, and in trace by what the kernel can do")

@@ -17,7 +17,8 @@ to. With more than three arguments, or with strings and structures, they are in 
 record, and header prints its structure too.
 
 The types are those of linux/types.h and of bpftool's vmlinux.h. A bit of err is set for
-each argument that was not fetched, which is 0 then. A program with a record is called
+each argument that was not fetched, which is 0 then, and with --doubt keep, or doubt=keep in
+the definition, for each one that may not be what was passed. A program with a record is called
 with 512 bytes of stack, less what the record and its prologue need.`,
 		Example: `  prolog-dump -k vmlinux header 'read=vfs_read name=file->f_path.dentry->d_iname:string buf count pos' > read.h
   prolog-dump -k vmlinux header --string-bytes 128 'do_filp_open name=pathname->name:string'`,
@@ -30,6 +31,6 @@ with 512 bytes of stack, less what the record and its prologue need.`,
 			})
 		},
 	}
-	s.use(cmd, nil, join([]string{"ways", "missing", "convention", "string-bytes"}, functionFlags, []string{"output"})...)
+	s.use(cmd, nil, join([]string{"ways", "missing", "doubt", "convention", "string-bytes"}, functionFlags, []string{"output"})...)
 	return cmd
 }

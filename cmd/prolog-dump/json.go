@@ -105,6 +105,14 @@ func siteLine(p *plan.Plan, s *plan.Site, noProbe, method string) jsonLine {
 	b = append(b, `,"instance":`...)
 	at := len(b)
 	b.optionalNumber(`,"record":`, record)
+	if p.Doubt == plan.DoubtKeep {
+		b.string(`,"doubts":`, "keep")
+		if d := s.Layout.Doubts; record > 0 {
+			b.number(`,"doubts_field":{"offset":`, uint64(d.Offset))
+			b.number(`,"bytes":`, uint64(d.Size))
+			b = append(b, '}')
+		}
+	}
 	switch {
 	case noProbe != "":
 	case s.Refused != nil:
