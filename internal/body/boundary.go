@@ -16,7 +16,8 @@ type Boundaries struct {
 	enters  bool   // the function begins at Lo: it is not a part that the rest of it jumps to
 	u       *Unit
 	rec     int32
-	below   uint8 // isBelow, notBelow, or 0: not looked at
+	below   string // see belowStack
+	looked  bool   // it is known
 	reading *insn.Reading
 }
 
@@ -179,10 +180,10 @@ func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err
 		if addr == b.Lo && b.enters {
 			return nil, "", nil // at its beginning a function has nothing there yet
 		}
-		if below, err := b.belowStack(arch); err != nil || !below {
+		if why, err = b.belowStack(arch); err != nil || why == "" {
 			return nil, "", err
 		}
-		why = "Linux 6.18 to 7.2 make a call of it, which writes below the stack pointer, where the function keeps variables"
+		why = "Linux 6.18 to 7.2 make a call of it, which writes below the stack pointer, where " + why
 	default:
 		return nil, "", nil
 	}
@@ -192,34 +193,38 @@ func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err
 	return code, why, nil
 }
 
-// belowStack reports whether the function may keep something below the stack pointer, in any of its ranges.
-func (b *Boundaries) belowStack(arch *insn.Arch) (bool, error) {
-	if b.below != 0 || arch.RedZone == nil {
-		return b.below == isBelow, nil
+// belowStack says what may be below the stack pointer in the function, in any of its ranges, that must not change; "" for nothing.
+func (b *Boundaries) belowStack(arch *insn.Arch) (what string, err error) {
+	if b.looked || arch.RedZone == nil {
+		return b.below, nil
 	}
-	b.below = isBelow
+	b.looked, b.below = true, "the function keeps variables"
 	if b.u == nil {
-		return true, nil // its code is not known
+		b.below = "the function may keep variables: its code is not known"
+		return b.below, nil
 	}
 	ranges, err := b.u.outermostRanges(b.rec)
 	if err != nil {
-		return true, err
+		return b.below, err
 	}
 	ranges = append(ranges, dw.Range{Lo: b.Lo, Hi: b.Hi})
+	if b.u.IsGo() {
+		// Go keeps nothing there, since signals write there too, but its stacks end soon.
+		b.below = "a function that does not compare it with the end of its goroutine's stack may have no room"
+		if code, err := b.u.Image.Bytes(ranges[0].Lo, ranges[0].Hi-ranges[0].Lo); err == nil && insn.ChecksGoStack(code) {
+			b.below = ""
+		}
+		return b.below, nil
+	}
 	for _, r := range ranges {
 		code, err := b.u.Image.Bytes(r.Lo, r.Hi-r.Lo)
 		if err != nil || arch.RedZone(code) {
-			return true, nil
+			return b.below, nil
 		}
 	}
-	b.below = notBelow
-	return false, nil
+	b.below = ""
+	return "", nil
 }
-
-const (
-	isBelow = 1 + iota
-	notBelow
-)
 
 // Keeps reports whether an instruction, which code begins with, leaves what reads has, wherever it leads.
 func Keeps(architecture string, code []byte, reads Reads) bool {
