@@ -105,8 +105,8 @@ harm: deps sources ## Run all encodings of instructions, and programs, with and 
 	HARM_COUNT=0 $(GO) test -timeout 60m -count=1 -v ./internal/proof/harm
 
 .PHONY: day
-day: ## Trace, count and record a load of 100,000 hits a second for ten minutes in all; memory and files of the tool stay flat (root)
-	LONG_SECONDS=200 $(GO) test -timeout 20m -count=1 -v -run TestLong ./cmd/prolog-dump
+day: ## Trace, count and record a load of 100,000 hits a second for ten minutes in all; memory, maps and files of the tool stay flat (root)
+	LONG_SECONDS=200 LONG_RATE=100000 $(GO) test -timeout 20m -count=1 -v -run TestLong ./cmd/prolog-dump
 
 .PHONY: producers
 producers: deps ## Compare what each compiler's debug information gives; writes the table in docs/limits.md (root)
