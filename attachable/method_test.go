@@ -133,6 +133,8 @@ func TestUprobes(t *testing.T) {
 		"000000b4": {methodEmulated, methodEmulated}, // cbz x0
 		"00000037": {methodEmulated, methodEmulated}, // tbnz w0, #0
 		"00000090": {methodEmulated, methodEmulated}, // adrp x0
+		"4000005c": {MethodNone, methodStepped},      // ldr d0, a literal: kprobes step it too, and load something else
+		"a00020d4": {MethodNone, methodStepped},      // brk #5, a uprobe
 		"00000010": {methodEmulated, methodEmulated}, // adr x0
 		"00021fd6": {methodEmulated, methodEmulated}, // br x16
 		"00023fd6": {methodEmulated, methodEmulated}, // blr x16

@@ -26,22 +26,15 @@ func stepARM64(code []byte) Method {
 	return methodStepped
 }
 
-// uprobeARM64 follows arch_uprobe_analyze_insn in arch/arm64/kernel/probes/uprobes.c. Uprobes refuse
-// what can neither be stepped nor simulated, among it loads of literals (since Linux 6.12 and
-// 6.1.113).
+// uprobeARM64 returns how a uprobe runs an instruction.
 func uprobeARM64(code []byte) Method {
-	d := insn.For("arm64")
-	switch {
-	case len(code) < 4, simulated(code, insn.ARM64Literals):
-		return MethodNone
-	case simulated(code, insn.ARM64Simulated):
+	switch does, _ := insn.For("arm64").Uprobe(code); does {
+	case insn.UprobeSteps:
+		return methodStepped
+	case insn.UprobeEmulates:
 		return methodEmulated
 	}
-	word := binary.LittleEndian.Uint32(code)
-	if i := slices.IndexFunc(d.Steps, func(p insn.Pattern) bool { return p.Fits(word) }); i >= 0 && d.Steps[i].Refused {
-		return MethodNone
-	}
-	return methodStepped
+	return MethodNone
 }
 
 func simulated(code []byte, all []insn.Pattern) bool {

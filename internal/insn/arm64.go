@@ -8,6 +8,10 @@ var arm64 = fromTables(&Arch{
 	CallSize: 8, BeforeEntry: 8, Landing: arm64Landing, Fixed: 4, Steps: arm64Steps, Exclusives: arm64Exclusives, Sequence: 32,
 }, arm64Forms.next, arm64Operations)
 
+func init() { // they ask it
+	arm64.Uprobe, arm64.Kprobe = uprobeARM64, kprobeARM64
+}
+
 // wordARM64: instructions are little-endian, even if data is big-endian.
 func wordARM64(code []byte) (word uint64, size int, ok bool) {
 	if len(code) < 4 {
