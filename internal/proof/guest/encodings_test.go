@@ -11,13 +11,14 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
-// TestUprobeTable runs instructions with and without a uprobe in each kernel for amd64: what package insn says of uprobes holds there.
-// GUEST_ENCODINGS is how many, besides those that were found wrong before. The emulated processor has no AVX-512.
+// TestUprobeTable runs instructions with and without a uprobe in each kernel for amd64, and in those for arm64: what package insn says of
+// uprobes holds there. GUEST_ENCODINGS is how many, besides those that were found wrong before. The emulated processor of amd64 has no
+// AVX-512, and that of arm64 no extensions.
 func TestUprobeTable(t *testing.T) {
-	testenv.Tool(t, "gcc")
-	for _, k := range kernelsOfPC(t) {
+	for _, k := range kernelsOfTable(t) {
 		t.Run(k.Release, func(t *testing.T) {
-			runner, err := harm.Compile(t.TempDir())
+			testenv.Tool(t, harm.Compilers[k.GOARCH])
+			runner, err := harm.Compile(t.TempDir(), k.GOARCH)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,4 +43,13 @@ func TestUprobeTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// kernelsOfTable returns the kernels for amd64 and for arm64.
+func kernelsOfTable(t *testing.T) []testKernel {
+	out := kernelsOfPC(t)
+	for _, k := range guest.FindKernels(t, guest.ARM64) {
+		out = append(out, testKernel{k})
+	}
+	return out
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// Seed chooses what tests run where nobody asks for other encodings: the same on all days. Of 300 encodings that other seeds choose, some
-// end Debian 12's QEMU 7.2 itself, which translates what the processor of a guest does.
+// Seed chooses what tests run where nobody asks for other encodings: the same on all days.
 const Seed uint64 = 329
 
 // form is a ModRM byte and what follows it: each way in which an operand is addressed that uprobes treat by itself.
@@ -36,7 +35,7 @@ var prefixes = [][]byte{
 var maps = [][]byte{{}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}}
 
 // Encodings returns about n instructions of amd64: opcodes of all maps with all prefixes, and VEX and EVEX ones, with operands in
-// registers and in memory. The same seed gives the same ones. n of 0 gives all that this knows: some 250,000.
+// registers and in memory. The same seed gives the same ones. n of 0 gives all that this knows: 1.3 million.
 func Encodings(n int, seed uint64) (out [][]byte) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	add := func(head []byte, opcode byte, tail []byte) {
@@ -106,9 +105,7 @@ func isPrefix(b byte) bool {
 	return b&0xf0 == 0x40
 }
 
-// slot lays an instruction out at an address of the code's file: the instruction, code that tells where a jump went, and a jump to
-// leave.
-func slot(code []byte, leave uint64) []byte {
+func slotAMD64(code []byte, _, leave uint64) []byte {
 	out := make([]byte, 0, slotSize)
 	out = append(out, code...)
 	// Each PUSH that runs changes the stack.
@@ -141,6 +138,14 @@ var known = []string{
 	"\x48\x8d\x44\x20\x00", "\x66\x48\x8d\x40\x00", "\x66\x66\x8d\x40\x00", "\x48\x8d\x40\x00\x90",
 	"\xc4\xe2\x01\x8e\x54\x4d\x08", "\x62\xf2\xfd\x48\x1f\xc1",
 	"\x55", "\x54", "\x41\x54", "\x5c", "\x8e\xd8", "\x66\x0f\x1f\x44\x00\x00", "\x0f\x1f\x40\x00", "\x0f\x1f\x80\x00\x00\x00\x00", "\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
+}
+
+// Codes returns what Known and Encodings do, for an architecture.
+func Codes(arch string, n int, seed uint64) [][]byte {
+	if arch == "arm64" {
+		return append(KnownARM64(), EncodingsARM64(n, seed)...)
+	}
+	return append(Known(), Encodings(n, seed)...)
 }
 
 // Known returns them.

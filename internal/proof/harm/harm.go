@@ -5,13 +5,14 @@ package harm
 import (
 	"context"
 	"debug/elf"
-	_ "embed"
+	"embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -19,15 +20,26 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-//go:embed testdata/runner.c
-var runnerSource []byte
+//go:embed testdata/runner.c testdata/amd64.h testdata/arm64.h
+var runnerSource embed.FS
 
-const slotSize = 64
+const (
+	slotSize = 64
+	codeAt   = 0x50000000 // where the code's file is mapped
+)
+
+// What differs by architecture: this runs on the machine whose instructions these are.
+var (
+	machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	// slots lay an instruction out at an address: the instruction, code that tells where a jump went, and a jump to leave.
+	slots  = map[string]func(code []byte, at, leave uint64) []byte{"amd64": slotAMD64, "arm64": slotARM64}
+	inSlot = map[string]uint64{"arm64": 4} // where the instruction is in it
+)
 
 // State is what a process had after an instruction. Large parts are hashes.
 type State struct {
 	General               [16]uint64 // in the order of their codes
-	Flags, FS             uint64
+	Flags, Others         uint64     // others are the base of FS; on arm64 the other registers, with the stack pointer
 	Extended, Data, Stack uint64
 	Address               uint64 // of a fault, and of the instruction
 	Signal, Code          uint32
@@ -37,6 +49,7 @@ type State struct {
 
 // Outcome is what a probe at an instruction did.
 type Outcome struct {
+	Arch          string // of this machine, amd64 or arm64
 	Code          []byte
 	Without, With State
 	Hits          uint64 // in three rounds
@@ -60,6 +73,8 @@ func (o *Outcome) What() string {
 		}
 	case a.Flags != b.Flags:
 		return fmt.Sprintf("flags: %#x without, %#x with", a.Flags, b.Flags)
+	case a.Others != b.Others:
+		return fmt.Sprintf("the base of FS, or registers from 16 on: %#x without, %#x with", a.Others, b.Others)
 	case a.Stack != b.Stack:
 		return "stack"
 	case a.Data != b.Data:
@@ -82,14 +97,23 @@ type Runner struct {
 // batch is how many instructions run in one process's children: their breakpoints are pages that each fork copies.
 const batch = 4096
 
-// Compile compiles the program that runs instructions in a directory, with gcc, and returns its path.
-func Compile(dir string) (path string, err error) {
+// Compilers are what Compile compiles with, for each architecture.
+var Compilers = map[string]string{"amd64": "gcc", "arm64": "aarch64-linux-gnu-gcc-12"}
+
+// Compile compiles the program that runs instructions of an architecture in a directory, and returns its path.
+func Compile(dir, arch string) (path string, err error) {
 	path = filepath.Join(dir, "runner")
-	source := filepath.Join(dir, "runner.c")
-	if err := os.WriteFile(source, runnerSource, 0o600); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "source"), runnerSource); err != nil {
 		return "", err
 	}
-	if out, err := exec.Command("gcc", "-O1", "-static", "-fno-stack-protector", "-fcf-protection=none", "-o", path, source).CombinedOutput(); err != nil {
+	args := []string{"-O1", "-static", "-fno-stack-protector", "-o", path, filepath.Join(dir, "source", "testdata", "runner.c")}
+	switch arch {
+	case "amd64":
+		args = append(args, "-fcf-protection=none")
+	case "arm64":
+		args = append(args, "-Wl,-Ttext-segment=0x4f000000") // a branch reaches leave
+	}
+	if out, err := exec.Command(Compilers[arch], args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return path, nil
@@ -164,7 +188,7 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 	path := filepath.Join(r.dir, "code")
 	// The first slot is the header of an ELF file without segments: what attaches probes wants one.
 	file, err := binary.Append(nil, binary.LittleEndian, elf.Header64{
-		Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}, Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64),
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}, Type: uint16(elf.ET_EXEC), Machine: uint16(machines[runtime.GOARCH]),
 		Version: uint32(elf.EV_CURRENT), Ehsize: slotSize, Phentsize: 56, Shentsize: slotSize,
 	})
 	if err != nil {
@@ -172,8 +196,8 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 	}
 	offsets, cookies := make([]uint64, len(codes)), make([]uint64, len(codes))
 	for i, code := range codes {
-		offsets[i], cookies[i] = uint64(len(file)), uint64(i)
-		file = append(file, slot(code, r.leave)...)
+		offsets[i], cookies[i] = uint64(len(file))+inSlot[runtime.GOARCH], uint64(i)
+		file = append(file, slots[runtime.GOARCH](code, codeAt+uint64(len(file)), r.leave)...)
 	}
 	_ = os.Remove(path) // another inode
 	if err := os.WriteFile(path, file, 0o600); err != nil {
@@ -209,7 +233,7 @@ func (r *Runner) batch(ctx context.Context, codes [][]byte) ([]Outcome, error) {
 	}
 	out := make([]Outcome, len(codes))
 	for i := range out {
-		out[i] = Outcome{Code: codes[i], Without: first[i], With: with[i], Hits: hits[i], Undetermined: first[i] != second[i]}
+		out[i] = Outcome{Arch: runtime.GOARCH, Code: codes[i], Without: first[i], With: with[i], Hits: hits[i], Undetermined: first[i] != second[i]}
 	}
 	return out, nil
 }

@@ -25,7 +25,7 @@ import (
 // runs all.
 func TestEncodings(t *testing.T) {
 	bpfexec.RequireOrSkip(t)
-	testenv.Tool(t, "gcc")
+	testenv.Tool(t, Compilers["amd64"])
 	n, seed := 8000, Seed
 	for name, to := range map[string]func(int){"HARM_COUNT": func(v int) { n = v }, "HARM_SEED": func(v int) { seed = uint64(v) }} {
 		if text := os.Getenv(name); text != "" {
@@ -36,7 +36,7 @@ func TestEncodings(t *testing.T) {
 			to(v)
 		}
 	}
-	program, err := Compile(t.TempDir())
+	program, err := Compile(t.TempDir(), "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}

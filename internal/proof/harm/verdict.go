@@ -1,6 +1,7 @@
 package harm
 
 import (
+	"encoding/binary"
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -26,7 +27,7 @@ const (
 
 // Verdict compares an outcome with the table of package insn.
 func (o *Outcome) Verdict() Verdict {
-	does, _ := insn.For("amd64").Uprobe(o.Code)
+	does, _ := insn.For(o.Arch).Uprobe(o.Code)
 	illegal := o.Without.Signal == uint32(syscall.SIGILL)
 	switch {
 	case o.Differs() && o.deadCall():
@@ -41,15 +42,24 @@ func (o *Outcome) Verdict() Verdict {
 		return Unforeseen
 	case does == insn.UprobeHarms && !o.Differs() && !o.Undetermined && !illegal && o.Without.Signal == 0:
 		return Overrefused
-	case o.Hits > 3 && does != insn.UprobeRepeats && does != insn.UprobeHarms:
+	case o.Hits > 3 && does != insn.UprobeRepeats && does != insn.UprobeHarms && !o.leadsBack():
 		return Repeated
 	}
 	return Agrees
 }
 
+// leadsBack reports whether the instruction may be one that branches to itself: on arm64 a distance of 0 is frequent here.
+func (o *Outcome) leadsBack() bool {
+	const branches, mask = 5 << 26, 7 << 26 // also what is no branch
+	return o.Arch == "arm64" && binary.LittleEndian.Uint32(o.Code)&mask == branches
+}
+
 // deadCall reports whether the instruction is a call that ends in a fault, and nothing but the return address in the dead part of the
 // stack differs.
 func (o *Outcome) deadCall() bool {
+	if o.Arch != "amd64" {
+		return false
+	}
 	x, ok := insn.DecodeX86(o.Code)
 	with := o.With
 	with.Stack = o.Without.Stack
