@@ -19,8 +19,11 @@ vmlinux=$("$here/fetch-vmlinux.sh" "$flavour" "${@:2}")
 release=${vmlinux##*/vmlinux-}
 kernel=$cache/vmlinuz-$release
 module=$cache/modules-$release/tun.ko
+# Modules with vector code, and what they need: ciphers, hashes, RAID. Only of one kernel.
+vectors=
+[[ $flavour == cloud-amd64 && -z $suite ]] && vectors=$cache/modules-$release/vectors
 
-if [[ -s $kernel && -s $module ]]; then
+if [[ -s $kernel && -s $module && (-z $vectors || -d $vectors) ]]; then
 	echo "$kernel"
 	exit 0
 fi
@@ -39,7 +42,8 @@ fetch() {
 		exit 1
 	}
 	dpkg-deb --fsys-tarfile "$work/$1"/*.deb |
-		tar -x -C "$work" --wildcards './boot/vmlinu*' '*/modules/*/vmlinu?' '*/kernel/drivers/net/tun.ko*' 2>/dev/null ||
+		tar -x -C "$work" --wildcards './boot/vmlinu*' '*/modules/*/vmlinu?' '*/kernel/drivers/net/tun.ko*' \
+			'*/kernel/arch/x86/crypto/*.ko' '*/kernel/crypto/*.ko' '*/kernel/lib/*.ko' '*/kernel/drivers/md/*.ko' '*/kernel/drivers/block/brd.ko' 2>/dev/null ||
 		true # what is missing is reported below
 }
 fetch "linux-image-$release"
@@ -54,6 +58,12 @@ case $found in
 esac
 found=${found%.xz}
 mkdir -p "${module%/*}"
+if [[ -n $vectors ]]; then
+	mkdir -p "$work/vectors"
+	find "$work" -name '*.ko' ! -name tun.ko -exec mv -t "$work/vectors" {} +
+	rm -rf "$vectors"
+	mv "$work/vectors" "$vectors"
+fi
 mv "${found%.zst}" "$module"
 boots=$(find "$work" -type f '(' -name "vmlinu[xz]-$release" -o -path "*/modules/$release/vmlinu[xz]" ')') # some boot an uncompressed file
 [[ -n $boots ]] || {

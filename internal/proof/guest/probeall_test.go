@@ -46,7 +46,7 @@ func kernelsOfPC(t *testing.T) (out []testKernel) {
 }
 
 func probeAll(t *testing.T, k testKernel) {
-	x := guest.Probing{Want: int(setting(t, "GUEST_FUNCTIONS", either(200, 20))), Together: 10}
+	x := guest.Probing{Work: guest.Steady, Want: int(setting(t, "GUEST_FUNCTIONS", either(200, 20))), Together: 10}
 	seed := setting(t, "GUEST_SEED", harm.Seed)
 	x.Functions = shuffled(t, k.Vmlinux, seed)
 	got := probed(t, k, &x, nil)

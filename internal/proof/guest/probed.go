@@ -5,6 +5,10 @@ import "time"
 // Steady is the argument with which init does what a Probing's work is, and prints what came of it: the same each time.
 const Steady = "steady"
 
+// Vectors is the argument with which init has the kernel's vector code encrypt, hash, and compute and recover what a RAID has, and prints
+// what came of it.
+const Vectors = "vectors"
+
 // ProbeAll is the argument, with the path of a file with a Probing in JSON, with which init has kprobes at all instructions of functions
 // while it works, and prints a ProbedAll in JSON.
 const ProbeAll = "probe-all"
@@ -39,6 +43,7 @@ type EncodingsRun struct {
 // Probing is what ProbeAll does.
 type Probing struct {
 	Modules   []string // to load first
+	Work      string   // Steady or Vectors
 	Functions []Function
 	Want      int // functions to probe: as many of those that the work runs, from the first on
 	Together  int // functions that have probes at the same time

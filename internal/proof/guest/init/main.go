@@ -48,6 +48,12 @@ func main() {
 			os.Exit(1)
 		}
 		return
+	case len(os.Args) == 2 && os.Args[1] == guest.Vectors:
+		if err := vectors(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	case len(os.Args) == 4 && os.Args[1] == guest.Encodings:
 		if err := encodings(os.Args[2], os.Args[3]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

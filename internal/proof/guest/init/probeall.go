@@ -60,11 +60,16 @@ func probeAll(path string) error {
 	if _, err := log.Seek(0, io.SeekEnd); err != nil {
 		return err
 	}
+	if x.Work == guest.Vectors {
+		if err := makeArrays(); err != nil {
+			return fmt.Errorf("make arrays of disks: %w", err)
+		}
+	}
 	x.out.Refused = make(map[string]int)
-	if x.out.Work, err = work1(); err != nil {
+	if x.out.Work, err = x.work1(); err != nil {
 		return err
 	}
-	if again, err := work1(); err != nil || again != x.out.Work {
+	if again, err := x.work1(); err != nil || again != x.out.Work {
 		return fmt.Errorf("two runs differ: %w\n%s\n%s", err, x.out.Work, again)
 	}
 	if err := x.all(); err != nil {
@@ -122,7 +127,7 @@ func (x *prober) run() (out []*guest.Function, err error) {
 			list = append(list, at{&part[i], part[i].Offsets[0]})
 		}
 		x.out.Tried += len(list)
-		hits, err := attached(list, func(error) {}, func() error { _, err := work1(); return err })
+		hits, err := attached(list, func(error) {}, func() error { _, err := x.work1(); return err })
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +152,7 @@ func (x *prober) try(list []at, count bool) error {
 			x.out.Refused[err.Error()]++
 		}
 	}, func() (err error) {
-		got, err = work1()
+		got, err = x.work1()
 		if err != nil {
 			got = err.Error()
 		}
@@ -227,10 +232,10 @@ func forget() error {
 }
 
 // work1 runs the work in a process of its own.
-func work1() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+func (x *prober) work1() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "/init", guest.Steady)
+	c := exec.CommandContext(ctx, "/init", x.Work)
 	c.Env = []string{"GOGC=off"}
 	out, err := c.CombinedOutput()
 	if err != nil {
