@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/harm"
 )
@@ -23,6 +25,10 @@ func encodings(count, seed string) error {
 	}
 	dir, err := os.MkdirTemp("/tmp", "encodings")
 	if err != nil {
+		return err
+	}
+	const most = 1 << 16 // each probe is two files
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 		return err
 	}
 	r, err := harm.New(guest.Runner, dir, true)
