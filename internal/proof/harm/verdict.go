@@ -35,7 +35,7 @@ func (o *Outcome) Verdict() Verdict {
 	case o.Differs() && does != insn.UprobeHarms && does != insn.UprobeCalls:
 		return Harmed
 	case does == insn.UprobeRefuses:
-		if o.Hits > 0 && !illegal {
+		if o.Hits > 0 && !illegal && (o.Differs() || !o.leadsOn()) {
 			return Taken
 		}
 	case o.Hits == 0 && does != insn.UprobeHarms && !illegal:
@@ -46,6 +46,17 @@ func (o *Outcome) Verdict() Verdict {
 		return Repeated
 	}
 	return Agrees
+}
+
+// leadsOn reports whether the instruction is a jump to the next one: with prefixes Linux 7.2 takes it for a NOP of five bytes, and others
+// refuse it.
+func (o *Outcome) leadsOn() bool {
+	if o.Arch != "amd64" {
+		return false
+	}
+	x, ok := insn.DecodeX86(o.Code)
+	to, jumps := x.Branch()
+	return ok && jumps && to == int64(x.Size)
 }
 
 // leadsBack reports whether the instruction may be one that branches to itself: on arm64 a distance of 0 is frequent here.
