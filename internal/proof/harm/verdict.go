@@ -42,7 +42,7 @@ func (o *Outcome) Verdict() Verdict {
 		return Unforeseen
 	case does == insn.UprobeHarms && !o.Differs() && !o.Undetermined && !illegal && o.Without.Signal == 0:
 		return Overrefused
-	case o.Hits > 3 && does != insn.UprobeRepeats && does != insn.UprobeHarms && !o.leadsBack():
+	case o.Hits > 3 && does != insn.UprobeRepeats && does != insn.UprobeHarms && !o.leadsBack() && !o.resumed():
 		return Repeated
 	}
 	return Agrees
@@ -57,6 +57,17 @@ func (o *Outcome) leadsOn() bool {
 	x, ok := insn.DecodeX86(o.Code)
 	to, jumps := x.Branch()
 	return ok && jumps && to == int64(x.Size)
+}
+
+// resumed reports whether the instruction is a gather or a scatter of AVX-512 that ends in a fault: where it faults in its middle the
+// processor has done a part, and stops for the single step before it comes to the rest, so the probe is hit again. What it does is
+// the same.
+func (o *Outcome) resumed() bool {
+	if o.Arch != "amd64" || o.Without.Signal != uint32(syscall.SIGSEGV) {
+		return false
+	}
+	x, ok := insn.DecodeX86(o.Code)
+	return ok && x.EVEX && o.Code[1]&7 == 2 && (x.Opcode[0]&^3 == 0x90 || x.Opcode[0]&^3 == 0xa0)
 }
 
 // leadsBack reports whether the instruction may be one that branches to itself: on arm64 a distance of 0 is frequent here.
