@@ -15,10 +15,10 @@ func ChecksGoStack(code []byte) bool {
 		if !ok {
 			return false
 		}
-		base, disp, memory := x.operand(code[:x.Size])
+		m := x.memory(code[:x.Size])
 		// RSP or R12, or before Go 1.17 RAX.
 		what := x.Reg()
-		if !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == 0x3b && memory && disp == goGuard && (base == 14 && what == x86SP || base == 1 && (what == x86SP || what == 0)) {
+		if !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == 0x3b && m.disp == goGuard && (m.base == 14 && what == x86SP || m.base == 1 && (what == x86SP || what == 0)) {
 			return true
 		}
 		code = code[x.Size:]
