@@ -58,6 +58,7 @@ test-all: deps vmlinux sources ## Install what all tests need, and run what make
 	@scripts/stage "race detector" $(GO) test -race -timeout 20m $(CONCURRENT)
 	@scripts/stage "tests" $(GO) test -timeout 20m $(filter-out $(shell $(GO) list $(CONCURRENT) ./internal/proof/guest),$(shell $(GO) list $(PACKAGES)))
 	@scripts/stage "every site and every distinct prologue of a whole kernel" env ORACLE_FULL=1 PROVE_FULL=1 $(GO) test -timeout 10m -count=1 -run 'TestVmlinux|TestKernel|TestPaths' -v ./internal/proof/oracle ./internal/proof/prove
+	@scripts/stage "time and memory of questions" $(MAKE) gate VMLINUX="$$(scripts/fetch-vmlinux.sh)"
 	@scripts/stage "probes in a live kernel that an emulator runs" $(GO) test -timeout 20m -count=1 -v ./internal/proof/guest
 
 .PHONY: lint

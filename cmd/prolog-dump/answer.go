@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/spf13/cobra"
+
+	"github.com/bpfprologue/bpfprologue/internal/inside"
 )
 
 // answer is where a verb's answer goes, and how it looks there.

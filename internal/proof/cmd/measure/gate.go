@@ -98,11 +98,15 @@ func gate(kernel, base string, pairs int, write bool) error {
 	if base == "" {
 		base = history.Base
 	}
+	if err := command("git", "cat-file", "-e", base+"^{commit}"); err != nil {
+		fmt.Printf("The history of commits is not here, or not with %s: there is nothing to compare with.\n", base)
+		return nil
+	}
 	dir, err := os.MkdirTemp("", "gate")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	tools, err := gateTools(dir, base)
 	if err != nil {
 		return err
@@ -146,7 +150,7 @@ func gate(kernel, base string, pairs int, write bool) error {
 func gateTools(dir, base string) ([]*gateTool, error) {
 	then := filepath.Join(dir, "then")
 	if err := command("git", "worktree", "add", "--detach", then, base); err != nil {
-		return nil, fmt.Errorf("the history of commits is needed, with %s: %w", base, err)
+		return nil, err
 	}
 	defer func() { _ = command("git", "worktree", "remove", "--force", then) }()
 	tools := []*gateTool{{path: filepath.Join(dir, "tool-then"), cache: filepath.Join(dir, "cache-then")}, {path: filepath.Join(dir, "tool-now"), cache: filepath.Join(dir, "cache-now")}}
