@@ -76,7 +76,7 @@ func measureGate() {
 	kernel := flag.String("k", "", "kernel `image`")
 	base := flag.String("base", "", "`commit` to compare with, in place of that in "+gateFile)
 	pairs := flag.Int("pairs", 7, "how many times each question is asked, at least")
-	write := flag.Bool("w", false, "add the result to "+gateFile)
+	write := flag.Bool("w", false, "add the result to "+gateFile+", with which the next commits are compared then")
 	flag.Parse()
 	if *kernel == "" {
 		log.Fatal("gate: -k is missing")
@@ -131,7 +131,7 @@ func gate(kernel, base string, pairs int, write bool) error {
 		}
 	}
 	if write {
-		history.Entries = append(history.Entries, entry)
+		history.Base, history.Entries = entry.Commit, append(history.Entries, entry)
 		text, err := json.MarshalIndent(&history, "", "\t")
 		if err == nil {
 			err = os.WriteFile(gateFile, append(text, '\n'), 0o644)
