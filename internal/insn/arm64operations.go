@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"strings"
+	"sync"
 )
 
 // What functions do not preserve: x0 to x18 and x30, of which x0 and x1 have results (AAPCS64, sections 6.1.1 and 6.9). The frame is at sp,
@@ -221,8 +222,11 @@ func arm64Accesses() (out []arm64Row) {
 
 var arm64Key = piece{at: 21, bits: 11}
 
-var arm64By = byKey(arm64Key, len(arm64Rows), func(i int) (mask, value uint64) {
-	return uint64(arm64Rows[i].mask), uint64(arm64Rows[i].value)
+// arm64By is made when an operation is asked for: most processes ask for none.
+var arm64By = sync.OnceValue(func() [][]uint16 {
+	return byKey(arm64Key, len(arm64Rows), func(i int) (mask, value uint64) {
+		return uint64(arm64Rows[i].mask), uint64(arm64Rows[i].value)
+	})
 })
 
 func decodeARM64(code []byte, op *operation) (ok bool) {
@@ -230,7 +234,7 @@ func decodeARM64(code []byte, op *operation) (ok bool) {
 		return false
 	}
 	word := binary.LittleEndian.Uint32(code)
-	for _, i := range arm64By[word>>arm64Key.at] {
+	for _, i := range arm64By()[word>>arm64Key.at] {
 		if r := &arm64Rows[i]; word&r.mask == r.value {
 			arm64Word(word).operation(r, op)
 			return true

@@ -1,6 +1,9 @@
 package insn
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"sync"
+)
 
 // x86 is what the instructions of amd64 and of i386 differ in.
 type x86 struct {
@@ -8,7 +11,8 @@ type x86 struct {
 	// numbers are the DWARF numbers of the general registers, in the order of their codes.
 	numbers [16]int8
 	bits    uint8 // of an address
-	rows    [x86Maps][256][]x86Row
+	once    sync.Once
+	rows    [x86Maps][256][]x86Row // set once an operation is asked for: most processes ask for none
 }
 
 // amd64: System V ABI, AMD64 Architecture Processor Supplement, figures 3.36 (numbers) and 3.4: functions do not preserve RAX, RDX, RCX, RSI,
@@ -30,7 +34,6 @@ var i386 = func() *Arch {
 }()
 
 func (m *x86) arch(o *operations) *Arch {
-	m.read()
 	o.decode, o.bits, o.frame, o.condition, o.leads = m.operation, m.bits, 1<<o.stack|1<<o.pointer, m.condition, m.leads
 	return fromTables(&Arch{
 		// Probes at INT3 are refused, and since Linux 6.9 at all of INT and UD (__copy_instruction and is_exception_insn in

@@ -46,6 +46,7 @@ var x86VexMaps = [32]int{1: x86Vex1, 2: x86Vex2, 3: x86Vex3, 5: x86Vex5, 6: x86V
 
 // row returns the first row that fits an instruction, or nil.
 func (m *x86) row(x *X86) *x86Row {
+	m.once.Do(m.read)
 	opcodes := x.OpcodeSize - 1 // the map
 	switch {
 	case x.VEX:
