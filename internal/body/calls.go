@@ -1,55 +1,60 @@
 package body
 
 import (
+	"sort"
 	"sync"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/radix"
 )
 
-// callers caches what follows the direct calls in an image, by the address of the function.
+// callers caches where the direct calls in an image are.
 type callers struct {
 	once  sync.Once
-	after map[uint64][]uint64 // link-time addresses
+	calls []directCall // by function
 }
+
+// directCall is one call, by link-time addresses: of the function, and after the call.
+type directCall struct{ function, after uint64 }
 
 // ResultUsed reports whether code after a direct call of the function at a link-time address uses its result. called is false if
 // there is no such call.
 func (img *Image) ResultUsed(function uint64) (used, called bool) {
-	arch := insn.For(img.Instructions())
-	if arch == nil {
-		return false, false
-	}
-	after := img.callsOf(function)
-	for _, addr := range after {
+	calls := img.callsOf(function)
+	for _, c := range calls {
 		n := uint64(64)
-		if sec := img.SectionAt(addr); sec != nil {
-			n = min(n, sec.Addr+sec.Size-addr)
+		if sec := img.SectionAt(c.after); sec != nil {
+			n = min(n, sec.Addr+sec.Size-c.after)
 		}
-		code, err := img.Bytes(addr, n)
-		if err == nil && arch.Results.Uses(code) {
+		code, err := img.Bytes(c.after, n)
+		if err == nil && insn.For(img.Instructions()).Results.Uses(code) {
 			return true, true
 		}
 	}
-	return false, len(after) > 0
+	return false, len(calls) > 0
 }
 
 // Called reports whether there is a direct call of the function at a link-time address.
 func (img *Image) Called(function uint64) bool { return len(img.callsOf(function)) > 0 }
 
-// callsOf returns the link-time addresses after the direct calls of a function.
-func (img *Image) callsOf(function uint64) []uint64 {
+// callsOf returns the direct calls of a function, by address.
+func (img *Image) callsOf(function uint64) []directCall {
 	arch := insn.For(img.Instructions())
 	if arch == nil {
 		return nil
 	}
 	c := &img.callers
-	c.once.Do(func() { c.after = img.readCalls(arch) })
-	return c.after[function]
+	c.once.Do(func() { c.calls = img.readCalls(arch) })
+	from := sort.Search(len(c.calls), func(i int) bool { return c.calls[i].function >= function })
+	to := from
+	for to < len(c.calls) && c.calls[to].function == function {
+		to++
+	}
+	return c.calls[from:to]
 }
 
-// readCalls returns the addresses after all direct calls, by the function that they call.
-func (img *Image) readCalls(arch *insn.Arch) map[uint64][]uint64 {
-	after := make(map[uint64][]uint64)
+// readCalls returns all direct calls, by function. What leads to no code is none, though its bytes look like one.
+func (img *Image) readCalls(arch *insn.Arch) (calls []directCall) {
 	for _, sec := range img.Sections() {
 		if !sec.Exec {
 			continue
@@ -59,8 +64,10 @@ func (img *Image) readCalls(arch *insn.Arch) map[uint64][]uint64 {
 			continue // it has no contents: no call is found
 		}
 		arch.Results.Calls(code, sec.Addr, func(at int, target uint64) {
-			after[target] = append(after[target], sec.Addr+uint64(at))
+			if to := img.SectionAt(target); to != nil && to.Exec {
+				calls = append(calls, directCall{target, sec.Addr + uint64(at)})
+			}
 		})
 	}
-	return after
+	return radix.Sort(calls, func(c *directCall) uint64 { return c.function })
 }
