@@ -20,7 +20,7 @@ type keptWays struct {
 	read  bool
 	block []byte           // the index's
 	next  bin.Reader       // in block: questions are asked in the order of records, mostly
-	last  int32            // record before next, or -1
+	last  int32            // record before next, or 0
 	added map[int32][]byte // by record: those that are not in block
 }
 

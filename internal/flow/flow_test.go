@@ -118,7 +118,7 @@ func TestFollow(t *testing.T) {
 		if tt.change != nil {
 			tt.change(f)
 		}
-		g := Follow(f)
+		g := new(Graph).Follow(f)
 		if got := blocksText(g); got != tt.blocks {
 			t.Errorf("%s, %s: the blocks are %q, want %q", tt.arch, tt.name, got, tt.blocks)
 		}
@@ -217,7 +217,7 @@ func TestRuns(t *testing.T) {
 		{"padding before it", "arm64", "1f2003d5 00040091 e1ffffb5 c0035fd6", "E14 X1c", "in 14@10; out 1c"},
 		{"two ways in", "arm64", "61000054 00040091 02000014 00040091 00040091 c0035fd6", "E14 E1c E20 X24", "in 14 1c; out 24"},
 	} {
-		g := Follow(function(t, tt.arch, tt.code))
+		g := new(Graph).Follow(function(t, tt.arch, tt.code))
 		if g.Why != "" {
 			t.Errorf("%s, %s: %s", tt.arch, tt.name, g.Why)
 			continue
@@ -236,7 +236,7 @@ func TestRuns(t *testing.T) {
 func TestEnds(t *testing.T) {
 	f := function(t, "amd64", "ffc0 7505 e800000000 c3")
 	f.Ends = always(true, false)
-	g := Follow(f)
+	g := new(Graph).Follow(f)
 	if got, want := runsText(g, g.Solver().Solve(marksOf(t, g, "E12"), nil)), "in 12; out 19+; 1 end"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -27,7 +27,7 @@ func FuzzRuns(f *testing.F) {
 			arch = insn.For("arm64")
 		}
 		part := insn.Code{Addr: start, Bytes: code}
-		g := Follow(&Function{Arch: arch, Parts: []insn.Code{part}, Entry: start, Read: func(uint64, int) []byte { return nil }})
+		g := new(Graph).Follow(&Function{Arch: arch, Parts: []insn.Code{part}, Entry: start, Read: func(uint64, int) []byte { return nil }})
 		for _, b := range g.Blocks {
 			if b.First >= b.Last || int(b.Last) > len(g.Insns) {
 				t.Fatalf("block %+v of %d instructions", b, len(g.Insns))

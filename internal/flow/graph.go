@@ -2,7 +2,7 @@
 // together, and, for the body of a function that was inlined into it, every way in and every
 // way out.
 //
-//	g := flow.Follow(&flow.Function{Arch: arch, Parts: parts, Entry: entry})
+//	g := new(flow.Graph).Follow(&flow.Function{Arch: arch, Parts: parts, Entry: entry})
 //	r := g.Solver().Solve(marks, nil)
 //
 // It knows instructions and marks at instructions, not debug information: who calls it
@@ -106,10 +106,7 @@ type part struct {
 	sizes []uint8
 }
 
-// Follow follows a function's code from its entry.
-func Follow(f *Function) *Graph { return new(Graph).Follow(f) }
-
-// Follow is the function Follow, in the memory of a graph that is not used any more.
+// Follow makes the graph that of a function's code, followed from its entry, in the memory of what it was before.
 func (g *Graph) Follow(f *Function) *Graph {
 	*g = Graph{arch: f.Arch, Insns: g.Insns[:0], Blocks: g.Blocks[:0], preds: g.preds[:0], of: g.of[:0], work: g.work}
 	w := &g.work

@@ -60,7 +60,7 @@ type changes struct {
 	u    *Unit
 	ev   *Evaluator // has the code
 	rec  int32      // of the body
-	site *Spot      // of the body, once needed
+	spot *Spot      // of the body, once needed
 	size uint8      // bits of the parameter
 }
 
@@ -129,13 +129,13 @@ func (f *changes) list(e dw.Entry, x *Var) (judge.Assignment, error) {
 // compare reports whether the code between two entries of a parameter's list moves the value from the place that one names to that of the
 // other, or makes another value. Neither is set if the code does not say.
 func (f *changes) compare(x *Var, was, is *dw.LocEntry) (same, differs bool, err error) {
-	if f.site == nil || f.site.Rec != f.rec {
-		f.site = new(Spot)
-		if ok, err := f.u.Read(f.rec, f.site); err != nil || !ok {
+	if f.spot == nil || f.spot.Rec != f.rec {
+		f.spot = new(Spot)
+		if ok, err := f.u.Read(f.rec, f.spot); err != nil || !ok {
 			return false, false, err
 		}
 	}
-	code, err := f.ev.codeOf(f.site)
+	code, err := f.ev.codeOf(f.spot)
 	if err != nil || code.Why != "" {
 		return false, false, err
 	}
@@ -169,7 +169,7 @@ func (f *changes) compare(x *Var, was, is *dw.LocEntry) (same, differs bool, err
 
 // number returns what a parameter is on a path, by an entry of its list, at a link-time address.
 func (f *changes) number(s *body.State, e *dw.LocEntry, addr uint64) (body.Number, bool) {
-	at := *f.site
+	at := *f.spot
 	at.Addr, at.At = addr, Place{Addr: addr}
 	var l loc.Location
 	r, err := at.Evaluator().Locate(e.Expr, "", e.Off, &l)

@@ -46,7 +46,7 @@ type passed struct {
 }
 
 type passedParam struct {
-	root   uint64 // see Var.ultimate
+	root   uint64 // see Var.Ultimate
 	loc    loc.Location
 	reason loc.Reason
 }
@@ -58,7 +58,7 @@ func (ev *Evaluator) Convention(x *Var) (l loc.Location, r loc.Reason, k Signatu
 	c := &ev.passed
 	if !c.known {
 		*c = passed{known: true, params: c.params[:0]}
-		c.signature, c.err = ev.site.passParams(&c.params)
+		c.signature, c.err = ev.spot.passParams(&c.params)
 	}
 	if c.signature == SignatureChanged {
 		return l, r, SignatureChanged, c.err
@@ -250,7 +250,7 @@ func (u *Unit) Callable(e dw.Entry) (nocall, external bool, err error) {
 //
 // decided is false if the convention has no opinion.
 func (ev *Evaluator) second(v *Answer, x *Var, c *Chosen) (decided bool, err error) {
-	s := ev.site
+	s := ev.spot
 	if s.Kind != Entry || s.At.Addr != s.Fun.Start || x.Tag != dw.TagFormalParameter || c.Viewed || !doubtful(v) {
 		return false, nil
 	}

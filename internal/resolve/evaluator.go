@@ -19,7 +19,7 @@ import (
 type Evaluator struct {
 	eval.Evaluator
 	u    *Unit // the unit that expressions refer to
-	site *Spot
+	spot *Spot
 
 	cfaExpr *loc.Expr // cached results
 	fbExpr  *loc.Expr
@@ -54,7 +54,7 @@ func (ev *Evaluator) Begin(s *Spot) {
 	ev.Arch = s.U.Img.Arch()
 	ev.BigEndian = s.U.Img.File.BigEndian()
 	ev.RegisterBytes = ev.Arch.WordSize
-	ev.site = s
+	ev.spot = s
 	ev.cfaExpr, ev.fbExpr, ev.passed.known, ev.callersRead, ev.midwayRead = nil, nil, false, false, false
 	ev.use(s.U)
 }
@@ -86,7 +86,7 @@ func (ev *Evaluator) Locate(expr []byte, sec string, off uint64, l *loc.Location
 		}
 	}
 	if err == nil && r.Code == reasons.None {
-		ev.site.U.Img.Relocate(l)
+		ev.spot.U.Img.Relocate(l)
 	}
 	if err == nil && r.Code == reasons.None && ev.u.Img.File.IsRelocatable() {
 		if r = ev.u.Img.moduleAddress(l); r.Code != reasons.None {
@@ -143,11 +143,11 @@ func (img *Image) moduleAddress(l *loc.Location) loc.Reason {
 // AtEntry reports whether the site is the first instruction of the out-of-line function
 // that its code belongs to.
 func (ev *Evaluator) AtEntry() (bool, error) {
-	fun, err := ev.site.Function()
+	fun, err := ev.spot.Function()
 	if err != nil {
 		return false, err
 	}
-	return ev.site.At.Addr == fun.Start, nil
+	return ev.spot.At.Addr == fun.Start, nil
 }
 
 // Address returns an entry of .debug_addr.
@@ -200,7 +200,7 @@ func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	if ev.fbExpr != nil {
 		return ev.fbExpr, loc.Reason{}, nil
 	}
-	fun, err := ev.site.Function()
+	fun, err := ev.spot.Function()
 	if err != nil {
 		return nil, loc.Reason{}, err
 	}
@@ -213,13 +213,13 @@ func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 			return nil, r, err
 		}
 	}
-	if own := ev.u; own != ev.site.U {
-		ev.use(ev.site.U) // the function's unit, whichever has the variable
+	if own := ev.u; own != ev.spot.U {
+		ev.use(ev.spot.U) // the function's unit, whichever has the variable
 		defer ev.use(own)
 	}
 	expr, sec, off := frame.Bytes(), ".debug_info", ev.u.Off
 	if !frame.IsBlock() {
-		c, err := ev.u.Choose(frame, dw.Value{}, ev.site.At, false)
+		c, err := ev.u.Choose(frame, dw.Value{}, ev.spot.At, false)
 		if err != nil {
 			return nil, loc.Reason{}, err
 		}
@@ -237,7 +237,7 @@ func (ev *Evaluator) FrameBase() (*loc.Expr, loc.Reason, error) {
 	case loc.KindRegister:
 		// The prologue sets up the frame pointer: at the function's entry it is still
 		// the caller's. Only the stack pointer is right from the start.
-		if a := ev.Arch; ev.site.At.Addr == fun.Start && l.Expr.K != uint64(a.SP) {
+		if a := ev.Arch; ev.spot.At.Addr == fun.Start && l.Expr.K != uint64(a.SP) {
 			return nil, loc.Reason{Code: reasons.NotAtSite, Detail: a.RegisterName(l.Expr.K) + " is not set up yet at the function's entry"}, nil
 		}
 	case loc.KindMemory, loc.KindValue:
@@ -259,7 +259,7 @@ func (ev *Evaluator) frameIsSet() (loc.Reason, error) {
 	if err != nil || !at {
 		return loc.Reason{}, err
 	}
-	steady, err := ev.u.Img.Data.SteadyFrame(ev.site.At.Addr)
+	steady, err := ev.u.Img.Data.SteadyFrame(ev.spot.At.Addr)
 	if err != nil || steady {
 		return loc.Reason{}, err
 	}
@@ -271,7 +271,7 @@ func (ev *Evaluator) CallFrame() (*loc.Expr, loc.Reason, error) {
 	if ev.cfaExpr != nil {
 		return ev.cfaExpr, loc.Reason{}, nil
 	}
-	rule, ok, err := ev.u.Img.Data.CFA(ev.site.At.Addr)
+	rule, ok, err := ev.u.Img.Data.CFA(ev.spot.At.Addr)
 	switch {
 	case err != nil:
 		return nil, loc.Reason{}, err

@@ -32,7 +32,7 @@ type evidence struct {
 
 // judged sets why a location may be that of another value than the passed one.
 func (ev *Evaluator) judged(v *Answer, x *Var, c *Chosen) error {
-	s := ev.site
+	s := ev.spot
 	if !v.Located() || !s.takesFirst(x) {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (ev *Evaluator) frameAddress(e *loc.Expr) bool {
 	if e == nil || e.Op != ops.Reg {
 		return false
 	}
-	frame, ok := ev.site.U.Img.Code.FramePointer()
+	frame, ok := ev.spot.U.Img.Code.FramePointer()
 	return e.K == uint64(ev.Arch.SP) || ok && e.K == frame && ev.framedBy(e.K)
 }
 

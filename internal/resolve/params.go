@@ -109,7 +109,7 @@ func (r *Params) answer(a *Answer, x *Var, d *declared) (name string, err error)
 	if d != nil {
 		x.Origin, x.Root = dw.Value{}, d.Root // its origins have been read
 	}
-	if d != nil && x.U == d.U && r.ev.site.U == d.U && (x.Off == d.Off || x.Name.Form == 0 && x.Type.Form == 0) {
+	if d != nil && x.U == d.U && r.ev.spot.U == d.U && (x.Off == d.Off || x.Name.Form == 0 && x.Type.Form == 0) {
 		if !x.Described() {
 			x.Constant = d.Constant
 		}

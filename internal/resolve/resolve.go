@@ -33,8 +33,6 @@ type Image struct {
 	Machine   abi.Machine
 	Units     []Unit             // by number; set by Prepare
 	Preempted *preempt.Variables // binds names as the dynamic linker does
-
-	once sync.Once
 }
 
 // Unit is a unit of the image, with what has been derived from it.
@@ -48,16 +46,14 @@ type Unit struct {
 	function atomic.Pointer[topFunction]
 }
 
-// Prepare sets Units, once the index has them.
+// Prepare sets Units. It is called once, when the index has them.
 func (img *Image) Prepare() {
-	img.once.Do(func() {
-		img.Units = make([]Unit, len(img.Index.Units))
-		for i := range img.Units {
-			u := &img.Units[i]
-			u.Unit, u.Img = &img.Index.Units[i], img
-			u.Body.Unit, u.Body.Image = u.Unit, img.Code
-		}
-	})
+	img.Units = make([]Unit, len(img.Index.Units))
+	for i := range img.Units {
+		u := &img.Units[i]
+		u.Unit, u.Img = &img.Index.Units[i], img
+		u.Body.Unit, u.Body.Image = u.Unit, img.Code
+	}
 }
 
 // Arch returns the architecture of the image's code.

@@ -9,7 +9,7 @@ import (
 // Scope holds the entries of a function's variables. Params and Lookup choose from it.
 type Scope struct {
 	vars  []Scoped
-	named map[string][]int32 // indices of vars, by name; nil if few are looked for: see index
+	named map[string][]int32 // indices of vars, by name; nil if few are looked for: see Index
 }
 
 // Scoped is the entry of a variable in a scope.
@@ -17,7 +17,7 @@ type Scoped struct {
 	Var
 	depth  int  // depth of its block; 0 is the function itself
 	inside bool // the block holds the site
-	paired bool // it describes a declared parameter: see resolver.params
+	paired bool // it describes a declared parameter: see Params.Read
 }
 
 // maxBlocks bounds how deeply blocks nest.

@@ -82,7 +82,7 @@ func (ev *Evaluator) settle(a *Answer, x *Var) error {
 		return err
 	}
 	err := ev.judged(a, x, c)
-	if err == nil && ev.site.Kind != Entry {
+	if err == nil && ev.spot.Kind != Entry {
 		a.LowBit, err = answers.LowBit(&a.Loc, a.Type)
 	}
 	return err
@@ -91,7 +91,7 @@ func (ev *Evaluator) settle(a *Answer, x *Var) error {
 // FromDWARF sets the location that the debug information gives, and c to the expression
 // that it chose.
 func (ev *Evaluator) FromDWARF(v *Answer, x *Var, c *Chosen) error {
-	s := ev.site
+	s := ev.spot
 	switch {
 	case x.Constant.Form != 0:
 		if x.Constant.IsBlock() || x.Constant.Form == dw.FormData16 {

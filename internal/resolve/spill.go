@@ -49,7 +49,7 @@ func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *Var, c *Chosen
 	if l.Kind != loc.KindMemory && l.Kind != loc.KindValue && l.Kind != loc.KindPieces {
 		return loc.Reason{} // most are in registers
 	}
-	s := ev.site
+	s := ev.spot
 	late := s.Kind == Inline && c.Hi > s.At.Addr && c.Hi-s.At.Addr <= maxSpillGap
 	if !late && s.Kind != Entry {
 		return loc.Reason{}
@@ -79,20 +79,20 @@ func (ev *Evaluator) notStored(l *loc.Location, t *types.Type, x *Var, c *Chosen
 // first to store the slot. The code from the site to there has no branches and no other
 // access to the slot.
 func (ev *Evaluator) storedLate(m body.Slot, hi uint64) (at uint64, ok bool) {
-	img := ev.site.U.Img
+	img := ev.spot.U.Img
 	frame, ok := img.Code.FramePointer()
 	sp := uint64(img.Arch().SP)
 	if !ok || m.Base != sp && m.Base != frame {
 		return 0, false
 	}
-	at, ok = img.Code.StoredLast(ev.site.At.Addr, hi, m)
+	at, ok = img.Code.StoredLast(ev.spot.At.Addr, hi, m)
 	return at, ok && (m.Base == sp || ev.framedBy(m.Base))
 }
 
 // storedInBody reports whether a slot of the frame is stored only after the end of the prologue, where
 // the site is.
 func (ev *Evaluator) storedInBody(m body.Slot) bool {
-	s, img := ev.site, ev.site.U.Img
+	s, img := ev.spot, ev.spot.U.Img
 	frame, ok := img.Code.FramePointer()
 	if !ok || m.Base != uint64(img.Arch().SP) && (m.Base != frame || !ev.framedBy(m.Base)) {
 		return false
