@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 )
 
 // gateQuestion is a question that the gate asks.
@@ -116,7 +114,11 @@ func gate(kernel, base string, pairs int, write bool) error {
 			return err
 		}
 	}
-	entry := gateEntry{Commit: commitOf("HEAD"), Base: base, Questions: make(map[string]gateRatio)}
+	head, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return err
+	}
+	entry := gateEntry{Commit: strings.TrimSpace(string(head)), Base: base, Questions: make(map[string]gateRatio)}
 	fmt.Printf("| question | processor time, s, at %s | now | times | memory, MB, then | now | times |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n", base)
 	var worse []string
 	for _, q := range gateQuestions {
@@ -125,7 +127,7 @@ func gate(kernel, base string, pairs int, write bool) error {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
 		entry.Questions[q.name] = ratio
-		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f |\n", q.name, middle(tools[0].cpu), middle(tools[1].cpu), ratio.CPU, middle(tools[0].memory), middle(tools[1].memory), ratio.Memory)
+		fmt.Printf("| %s | %.3f | %.3f | %.2f | %.1f | %.1f | %.2f |\n", q.name, median(tools[0].cpu), median(tools[1].cpu), ratio.CPU, median(tools[0].memory), median(tools[1].memory), ratio.Memory)
 		if ratio.CPU > gateLimit || ratio.Memory > gateLimit {
 			worse = append(worse, q.name)
 		}
@@ -194,7 +196,7 @@ func (q *gateQuestion) measure(tools []*gateTool, kernel string, pairs int) (rat
 				}
 			}
 		}
-		ratio = gateRatio{middle(tools[1].cpu) / middle(tools[0].cpu), middle(tools[1].memory) / max(middle(tools[0].memory), 1)}
+		ratio = gateRatio{median(tools[1].cpu) / median(tools[0].cpu), median(tools[1].memory) / max(median(tools[0].memory), 1)}
 		if ratio.CPU <= gateLimit && ratio.Memory <= gateLimit {
 			break
 		}
@@ -223,21 +225,4 @@ func command(name string, args ...string) error {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil
-}
-
-// commitOf returns a commit's short name, or the time if there is no history.
-func commitOf(what string) string {
-	out, err := exec.Command("git", "rev-parse", "--short", what).Output()
-	if err != nil {
-		return time.Now().UTC().Format(time.RFC3339)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func middle(of []float64) float64 {
-	sorted := slices.Sorted(slices.Values(of))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[len(sorted)/2]
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"flag"
@@ -62,7 +63,7 @@ func measureGrowth() {
 	fmt.Println("| image | .debug_info, MB | processors | index, s | ms per MB | coverage, s | ms per MB |")
 	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, r := range rows {
-		i, c := median(r.index), median(r.coverage)
+		i, c := median(r.index).Seconds(), median(r.coverage).Seconds()
 		fmt.Printf("| %s | %.1f | %d | %.3f | %.2f | %.3f | %.2f |\n",
 			filepath.Base(r.path), r.size, r.procs, i, 1000*i/r.size, c, 1000*c/r.size)
 	}
@@ -111,10 +112,9 @@ func (r *growthRow) measure() error {
 	return err
 }
 
-// median is in seconds.
-func median(d []time.Duration) float64 {
-	d = slices.Sorted(slices.Values(d))
-	return d[len(d)/2].Seconds()
+func median[T cmp.Ordered](of []T) T {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
 }
 
 // nothing matches no function: a search for it only scans all units.
