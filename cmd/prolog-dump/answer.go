@@ -87,8 +87,8 @@ func (s *settings) end(done bool) error {
 	if s.pager != nil {
 		errs = append(errs, s.pager.wait())
 	}
-	for _, img := range s.images {
-		if done {
+	if done {
+		for _, img := range s.images {
 			_ = inside.KeepDerived(img) // the next time it is found again
 		}
 	}

@@ -18,12 +18,11 @@ func IsKernel(img *dwarfloc.Image) (bool, error) {
 	if f.IsRelocatable() {
 		return true, nil
 	}
-	for _, s := range f.Sections() {
-		if !s.Exec || !inside.Ready(img) {
-			continue
-		}
-		if sym := f.SymbolAt(s.Addr, "_stext"); sym != nil && sym.Addr == s.Addr && sym.Name == "_stext" {
-			return true, nil // mostly: to look through all symbols takes longer
+	if inside.Ready(img) { // to look through all symbols takes longer
+		for _, s := range f.Sections() {
+			if sym := f.SymbolAt(s.Addr, "_stext"); s.Exec && sym != nil && sym.Addr == s.Addr && sym.Name == "_stext" {
+				return true, nil
+			}
 		}
 	}
 	marks, err := f.SymbolAddresses("_stext")
