@@ -38,6 +38,7 @@ type Code struct {
 	nearby        []int32                  // memory of twins.nearby, which is of nearbyOf
 	nearbyOf      *twins
 	statementRows []statement              // by address and view
+	ended         []statement              // the same of bodies without code there, which end
 	runs          []rowRun                 // for each statement with which one begins
 	anyMerged     bool                     // one of the bodies
 	sameText      map[sameFunction][]int32 // bodies, by function; see kinOf
@@ -74,7 +75,7 @@ func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
 	*c = Code{
 		u: u, texts: u.declarations(), Top: u.Outermost(rec),
 		bodies: c.bodies[:0], numbers: c.numbers[:0], edges: c.edges[:0], spare: cmp.Or(c.graph, c.spare), marks: c.marks[:0],
-		statementRows: c.statementRows[:0], runs: c.runs[:0], owner: c.owner[:0],
+		statementRows: c.statementRows[:0], ended: c.ended[:0], runs: c.runs[:0], owner: c.owner[:0],
 	}
 	if err := c.readBodies(); err != nil {
 		return nil, err
@@ -119,6 +120,9 @@ func (u *Unit) CodeIn(c *Code, rec int32) (*Code, error) {
 		return nil, err
 	}
 	c.readRuns()
+	if c.Marked() {
+		c.solver.SetJoins(c.joins())
+	}
 	return c, nil
 }
 

@@ -71,7 +71,7 @@ func (c *Code) statements(i int32, twins *twins) []flow.Mark {
 		slices.SortStableFunc(out, compareMarks)
 	}
 	c.marks = out
-	return c.withoutHoisted(out)
+	return c.withoutHoisted(i, twins, out)
 }
 
 // has reports whether a body is this one or inside it.
@@ -88,27 +88,43 @@ func (c *Code) later(i int32, k int) bool {
 
 // withoutHoisted drops the mark of the place where the debug information says that the body is
 // entered, if a statement of another follows before any of the body's: then instructions of the
-// body were moved there, and the body begins at its statements.
-func (c *Code) withoutHoisted(marks []flow.Mark) []flow.Mark {
+// body were moved there, and the body begins at its statements. Where that is so on some paths alone, as behind a test of the caller's,
+// and no statement of the body is there, a run may begin.
+func (c *Code) withoutHoisted(i int32, twins *twins, marks []flow.Mark) []flow.Mark {
 	own := func(m flow.Mark) bool { return m.Kind == flow.MarkEnter || m.Kind == flow.MarkInside }
 	at := slices.IndexFunc(marks, func(m flow.Mark) bool { return m.Kind == entryMark })
 	if at < 0 {
 		return marks
 	}
-	if slices.ContainsFunc(marks, own) && c.hoisted(marks, at) {
+	f := c.following(marks, at)
+	switch {
+	case f.all && f.others && slices.ContainsFunc(marks, own):
 		return slices.Delete(marks, at, at+1)
+	case f.exits && f.body && !c.statementIn(i, c.graph.Insns[marks[at].Insn].Addr):
+		marks[at].Kind = flow.MarkPerhaps
+	case marks[at].View == 0 && twins.sameCall(c, i) && !c.statementIn(i, c.graph.Insns[marks[at].Insn].Addr):
+		marks[at].Kind = flow.MarkInside // what a run of such a body began may go on here
+	default:
+		marks[at].Kind = flow.MarkEnter
 	}
-	marks[at].Kind = flow.MarkEnter
 	return marks
 }
 
-// hoisted reports whether each path from a mark comes to one of another's statements before any
-// of the body's. What is on none of these paths, such as a return, is not known to be another's.
-func (c *Code) hoisted(marks []flow.Mark, at int) bool {
+// following is what comes first on the paths from a mark.
+type following struct {
+	all    bool // each path comes to a mark
+	others bool // there is none of the body's on any
+	exits  bool // another's statement, on some path
+	body   bool // a statement of the body or of a twin, on some path
+}
+
+// following follows the paths from a mark. What is on none of them, such as a return, is not known to be another's.
+func (c *Code) following(marks []flow.Mark, at int) following {
 	g := c.graph
 	begin := g.Block(marks[at].Insn)
 	first := true
-	return g.AllPaths(begin, func(n int32) (settled, ok bool) {
+	f := following{all: true, others: true}
+	g.AllPaths(begin, func(n int32) (settled, ok bool) {
 		b := &g.Blocks[n]
 		k := at + 1
 		if !first {
@@ -116,10 +132,32 @@ func (c *Code) hoisted(marks []flow.Mark, at int) bool {
 		}
 		first = false
 		if k == len(marks) || marks[k].Insn >= b.Last {
-			return false, false
+			ends := len(b.Succs) == 0
+			f.all = f.all && !ends
+			return ends, true
 		}
-		return true, marks[k].Kind == flow.MarkExit || marks[k].Kind == flow.MarkTwin
+		switch marks[k].Kind {
+		case flow.MarkExit:
+			f.exits = true
+		case flow.MarkTwin:
+			f.body = true
+		default:
+			f.body, f.others = true, false
+		}
+		return true, true
 	})
+	return f
+}
+
+// statementIn reports whether a statement of a body begins at an address.
+func (c *Code) statementIn(i int32, addr uint64) bool {
+	k := sort.Search(len(c.statementRows), func(k int) bool { return c.statementRows[k].addr >= addr })
+	for ; k < len(c.statementRows) && c.statementRows[k].addr == addr; k++ {
+		if c.bodies[i].has(c.statementRows[k].own) {
+			return true
+		}
+	}
+	return false
 }
 
 // twins are the bodies of one function in the code of another. Compilers merge equal ends of
@@ -241,6 +279,15 @@ func (t *twins) has(c *Code, own, of int32) bool {
 	return false
 }
 
+// sameCall reports whether a twin of a body comes from the same call, in another instance of the function that has the call.
+func (t *twins) sameCall(c *Code, i int32) bool {
+	b := &c.bodies[i]
+	return t != nil && b.parent >= 0 && slices.ContainsFunc(t.bodies, func(k int32) bool {
+		x := &c.bodies[k]
+		return k != i && x.call == b.call && x.parent >= 0 && x.parent != b.parent && c.functionOf(x.parent) == c.functionOf(b.parent)
+	})
+}
+
 // declared reports whether a statement is the first one of a body: GCC puts one at the place where
 // the function is declared.
 func (c *Code) declared(r *statement) bool {
@@ -251,19 +298,28 @@ func (c *Code) declared(r *statement) bool {
 // taken reports whether a way in may be at statements that GCC took out of several bodies of the
 // function, because all of them begin so (-fcode-hoisting): it does not begin with the first
 // statement of the body, and all paths from there come to the first statement of one, some to
-// that of this one.
-func (c *Code) taken(i int32, w *flow.Way) bool {
+// that of this one. common says that some come to that of another.
+func (c *Code) taken(i int32, w *flow.Way) (is, common bool) {
 	t := c.twinsOf(i)
+	is, common = c.takenOf(i, w, func(k int32) bool { return t != nil && c.twinsIn[k] == t })
+	if !is && t != nil {
+		is, common = c.takenOf(i, w, func(k int32) bool { return c.twinsIn[k] == t && c.bodies[k].call == c.bodies[i].call })
+	}
+	return is, common
+}
+
+// takenOf is taken for those bodies of the function that may have begun with the same statements.
+func (c *Code) takenOf(i int32, w *flow.Way, of func(body int32) bool) (is, common bool) {
 	g := c.graph
 	found := false
 	firsts := make(map[int32]bool) // blocks with such a statement after the way, and if it is of this body
 	for k := range c.statementRows {
 		r := &c.statementRows[k]
-		if r.own != i && (t == nil || c.twinsIn[r.own] != t) || !c.declared(r) {
+		if r.own != i && !of(r.own) || !c.declared(r) {
 			continue
 		}
 		if r.past == w.Insn && uint64(w.View) >= r.view && r.own == i {
-			return false
+			return false, false
 		}
 		if r.block != g.Block(w.Insn) || r.insn > w.Insn {
 			firsts[r.block] = firsts[r.block] || r.own == i
@@ -271,8 +327,8 @@ func (c *Code) taken(i int32, w *flow.Way) bool {
 	}
 	all := g.AllPaths(g.Block(w.Insn), func(n int32) (settled, ok bool) {
 		own, settled := firsts[n]
-		found = found || own
+		found, common = found || own, common || settled && !own
 		return settled, settled
 	})
-	return all && found
+	return all && found, common
 }

@@ -306,13 +306,18 @@ func (c *Code) readRows() error {
 			own, ended := c.ownerOf(&rows[i], edgesAt(rows[i].Addr), last)
 			last = own
 			n, ok := c.graph.At(rows[i].Addr)
-			if ended || !ok {
+			if !ok {
 				continue
 			}
 			at := int32(n)
-			c.statementRows = append(c.statementRows, statement{
+			r := statement{
 				addr: rows[i].Addr, view: uint64(rows[i].View), place: rowPlace{file: rows[i].File, line: rows[i].Line, column: rows[i].Column}, own: own, insn: at, past: c.past(at), block: c.graph.Block(at),
-			})
+			}
+			if ended {
+				c.ended = append(c.ended, r)
+			} else {
+				c.statementRows = append(c.statementRows, r)
+			}
 		}
 	}
 	return nil

@@ -70,20 +70,12 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	var runs flow.Runs
 	var kin map[int32]kinship
 	if c.Marked() {
-		twins := c.twinsOf(int32(i))
-		own := func(n int32) bool { return b.has(c.owner[n]) }
-		if runs = c.solver.Solve(c.statements(int32(i), twins), own); len(runs.In) == 0 && twins != nil {
-			runs = c.solver.Solve(c.statements(int32(i), nil), own)
-		}
-		for k := range runs.In {
-			w := &runs.In[k]
-			w.Again = w.Again || c.taken(int32(i), w)
-		}
+		runs = c.solveMarked(int32(i))
 	} else {
 		kin = c.kinOf(int32(i))
 		runs = c.solve(int32(i), kin)
 	}
-	if len(runs.In) == 0 && kin == nil {
+	if len(runs.In) == 0 && kin == nil && !runs.Joined {
 		entry.Unknown = "no instruction of the body is reached"
 		return entry, nil
 	}
@@ -100,6 +92,47 @@ func (c *Code) Ways(rec int32) (Ways, error) {
 	return out, nil
 }
 
+// solveMarked returns the runs of a body by the markers of its statements.
+func (c *Code) solveMarked(i int32) flow.Runs {
+	twins := c.twinsOf(i)
+	b := &c.bodies[i]
+	own := func(n int32) bool { return b.has(c.owner[n]) }
+	runs := c.solver.Solve(c.statements(i, twins), own)
+	if len(runs.In) == 0 && twins != nil && !runs.Joined {
+		runs = c.solver.Solve(c.statements(i, nil), own)
+	}
+	// What was taken out of several bodies is of none of them: their runs begin behind it.
+	for range maxTaken {
+		isTaken := func(m flow.Mark) bool {
+			return slices.ContainsFunc(runs.In, func(w flow.Way) bool {
+				if w.Insn != m.Insn || w.View != m.View {
+					return false
+				}
+				is, common := c.taken(i, &w)
+				return is && common
+			})
+		}
+		without := slices.DeleteFunc(slices.Clone(c.marks), func(m flow.Mark) bool { return m.Kind != flow.MarkExit && m.Kind != flow.MarkTwin && isTaken(m) })
+		if len(without) == len(c.marks) {
+			break
+		}
+		further := c.solver.Solve(without, own)
+		if len(further.In) == 0 {
+			break
+		}
+		runs, c.marks = further, without
+	}
+	for k := range runs.In {
+		w := &runs.In[k]
+		is, _ := c.taken(i, w)
+		w.Again = w.Again || is
+	}
+	return runs
+}
+
+// maxTaken bounds how many statements of a body in a row are looked at.
+const maxTaken = 8
+
 // mergedAway reports whether nothing is left of a body, where it begins, but a record at the
 // address where another body of its function begins, and two paths meet. GCC merges equal ends of
 // paths and keeps the statements of both before the first instruction: it is not known which of
@@ -113,9 +146,32 @@ func (c *Code) mergedAway(i int32) bool {
 	})
 }
 
-// within reports whether a body is a part of the body around it: one of the same function, called
-// from where that is declared.
+// within reports whether a body is a part of another one: of the body around it, if that is one of the same function, called from where it is
+// declared; or of what the same call was inlined to in the body that such a part is in. GCC splits a function behind a call that is
+// inlined, and the rest of that has an instance of its own in the part.
 func (c *Code) within(i int32) (bool, error) {
+	if part, err := c.isPart(i); part || err != nil {
+		return part, err
+	}
+	p := c.bodies[i].parent
+	if p < 0 || c.bodies[i].call.line == 0 {
+		return false, nil
+	}
+	if part, err := c.isPart(p); !part || err != nil {
+		return false, err
+	}
+	whole := c.bodies[p].parent
+	for k := whole + 1; k < c.bodies[whole].end; k++ {
+		if x := &c.bodies[k]; x.parent == whole && k != p && x.call == c.bodies[i].call && c.functionOf(k) == c.functionOf(i) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// isPart reports whether a body is a part of the body around it: one of the same function, called
+// from where that is declared.
+func (c *Code) isPart(i int32) (bool, error) {
 	b := &c.bodies[i]
 	// A macro can declare several functions at one line that call each other, as the kernel's
 	// SYSCALL_DEFINE does.

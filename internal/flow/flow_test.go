@@ -128,11 +128,11 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// marksOf reads marks: "E12 X16": a kind (enter, inside, exit, away, twin) and the address of an
+// marksOf reads marks: "E12 X16": a kind (enter, inside, exit, away, twin, perhaps) and the address of an
 // instruction.
 func marksOf(t *testing.T, g *Graph, text string) (out []Mark) {
 	t.Helper()
-	kinds := map[byte]MarkKind{'E': MarkEnter, 'I': MarkInside, 'X': MarkExit, 'A': MarkAway, 'T': MarkTwin}
+	kinds := map[byte]MarkKind{'E': MarkEnter, 'I': MarkInside, 'X': MarkExit, 'A': MarkAway, 'T': MarkTwin, 'P': MarkPerhaps}
 	for _, f := range strings.Fields(text) {
 		addr, err := strconv.ParseUint(f[1:], 16, 64)
 		n, ok := g.At(addr)
@@ -228,6 +228,38 @@ func TestRuns(t *testing.T) {
 			if got := runsText(g, s.Solve(slices.Clone(marks), nil)); got != tt.want {
 				t.Errorf("%s, %s: %q, want %q", tt.arch, tt.name, got, tt.want)
 			}
+		}
+	}
+}
+
+// TestJoins: a jump comes before all marks of its target, behind them, or to one that is not known.
+func TestJoins(t *testing.T) {
+	// 10: jne 16; 12: add; 14: jmp 18; 16: add; 18: add; 1a: ret
+	const code = "7504 ffc0 eb02 ffc0 ffc0 c3"
+	for _, tt := range []struct {
+		name, code, marks string
+		own               uint64 // of the body
+		join              Join   // of the jump at 14
+		want              string
+	}{
+		{"before", code, "E14 X14 E18 X1a", 0, JoinFirst, "in 14 18; out 14 1a"},
+		{"behind the beginning: the run of the jump goes on", code, "E14 E18 X1a", 0, JoinLast, "in 14 18*<16; out 1a"},
+		{"behind the beginning, from elsewhere: equal code of another function", code, "X14 E18 X1a", 0, JoinLast, "in 18*<16; out 1a*"},
+		{"not known", code, "X14 E18 X1a", 0, JoinUnsure, "in 18*; out 1a*"},
+		// 18 ends a run and begins the next; the branch at 10 is the body's.
+		{"a branch of the body to an end and a beginning", "7506 ffc0 eb02 ffc0 ffc0 c3", "E10 E18 X18 E18 X1a", 0x10, JoinFirst, "in 10 18*; out 18* 1a"},
+		{"perhaps", code, "P12 E18 X1a", 0, JoinFirst, "in 12* 18*<16; out 1a"},
+	} {
+		g := new(Graph).Follow(function(t, "amd64", tt.code))
+		from, _ := g.At(0x14)
+		to, _ := g.At(0x18)
+		s := g.Solver()
+		if tt.join != JoinFirst {
+			s.SetJoins(map[[2]int32]Join{{g.Block(int32(from)), g.Block(int32(to))}: tt.join})
+		}
+		r := s.Solve(marksOf(t, g, tt.marks), func(n int32) bool { return g.Insns[n].Addr == tt.own })
+		if got := runsText(g, r); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

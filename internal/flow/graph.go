@@ -458,6 +458,16 @@ func (g *Graph) AfterCheck() (begin, end int32, ok bool) {
 	return b.First, b.Last, true
 }
 
+// Paths returns how many edges lead to a block.
+func (g *Graph) Paths(block int32) int { return len(g.preds[block]) }
+
+// FallsThrough reports whether execution goes on from a block to that after it without a jump.
+func (g *Graph) FallsThrough(block int32) bool {
+	b := &g.Blocks[block]
+	last := &g.Insns[b.Last-1]
+	return last.Kind != Jump && int(b.Last) < len(g.Insns) && last.Addr+uint64(last.Size) == g.Insns[b.Last].Addr
+}
+
 // Meets reports whether several paths meet at an instruction.
 func (g *Graph) Meets(n int32) bool {
 	b := g.Block(n)

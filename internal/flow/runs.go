@@ -7,36 +7,6 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
-// A run of a body is followed by a small automaton: outside of the body, in it, or away from
-// it for a while, in instructions that the compiler moved between its own. Marks at
-// instructions change its state. What may be so at an instruction, on any path from the
-// function's entry, is a set of states.
-
-// MarkKind says what a mark does.
-type MarkKind uint8
-
-const (
-	// MarkEnter is where a run of the body begins if none does before.
-	MarkEnter MarkKind = iota
-	// MarkInside is where the body's code goes on. A run begins there only if execution
-	// comes from outside of the body.
-	MarkInside
-	// MarkExit is where the body has ended.
-	MarkExit
-	// MarkAway is where execution leaves the body's code, perhaps to come back.
-	MarkAway
-	// MarkTwin is where another body of the same function begins or goes on. Compilers merge
-	// equal ends of bodies: a run of one can end in the code of the other.
-	MarkTwin
-)
-
-// Mark is a mark before an instruction. Several marks of one instruction are in order.
-type Mark struct {
-	Insn int32 // number in Graph.Insns
-	Kind MarkKind
-	View uint32 // location view
-}
-
 // Way is an instruction at which a run of a body begins, or that follows its end.
 type Way struct {
 	Insn int32 // the instruction before which it is
@@ -58,21 +28,9 @@ type Runs struct {
 	In, Out []Way
 	// Ends is how many calls and traps in the body are not returned from.
 	Ends int
+	// Joined is set if a run of another body of the function may go on in this one.
+	Joined bool
 }
-
-// state is a set of states that are possible.
-type state uint8
-
-const (
-	outside state = 1 << iota
-	inside
-	away
-	// turning is the end of a branch inside the body that leads to where the body begins: to its
-	// code, as in a loop of its own, or to what comes before it at the same address.
-	turning
-	// twin is in another body of the same function: a run there may go on in this one.
-	twin
-)
 
 // Solver finds runs in one graph. It is not for concurrent use.
 type Solver struct {
@@ -85,6 +43,8 @@ type Solver struct {
 	own     func(insn int32) bool
 	drains  []bool
 	drained bool                 // drains is known
+	late    []state              // behind the marks at the first instruction of each block, on edges that come there
+	joins   map[[2]int32]Join    // see Joins
 	spans   []int32              // of marks, by block: where they begin
 	back    []bool               // before each block: execution that is away may come back to the body
 	turns   map[[2]int32][]int32 // edges between blocks that begin another turn of a loop: its blocks, once needed
@@ -94,7 +54,7 @@ type Solver struct {
 // Solver returns a solver.
 func (g *Graph) Solver() *Solver {
 	n := len(g.Blocks)
-	return &Solver{g: g, in: make([]state, n), out: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
+	return &Solver{g: g, in: make([]state, n), out: make([]state, n), late: make([]state, n), queued: make([]bool, n), spans: make([]int32, n+1), back: make([]bool, n), turns: g.turns(), over: make(map[[2]int32]bool)}
 }
 
 // turns returns the edges between blocks that lead back to a block on the way to them.
@@ -183,6 +143,62 @@ func (g *Graph) loop(from, to int32) []int32 {
 	return blocks
 }
 
+// SetJoins says where edges, by the numbers of their blocks, come to marks, if not before all.
+func (s *Solver) SetJoins(joins map[[2]int32]Join) { s.joins = joins }
+
+// heads returns how many marks of a block are before its first instruction that is no padding.
+func (s *Solver) heads(n int32) int {
+	of := s.of(n)
+	if len(of) == 0 {
+		return 0
+	}
+	b := &s.g.Blocks[n]
+	first := b.First
+	for first+1 < b.Last && s.g.Insns[first].Kind == Nop {
+		first++
+	}
+	i := 0
+	for i < len(of) && of[i].Insn <= first {
+		i++
+	}
+	return i
+}
+
+// reached returns the states that an edge brings before the marks of a block, and behind those at its first instruction.
+func (s *Solver) reached(from, to int32) (first, late state) {
+	now := s.along(from, to)
+	if now == 0 {
+		return 0, 0
+	}
+	heads := s.of(to)[:s.heads(to)]
+	if len(heads) == 0 {
+		return now, 0
+	}
+	join := s.joins[[2]int32{from, to}]
+	if now&inside != 0 && join == JoinFirst && s.fromBody(from) {
+		switch first, again := begin(heads); {
+		case again > 0 && first < again:
+			join = JoinUnsure
+		case first > 0:
+			return now&^inside | turning, 0
+		}
+	}
+	switch join {
+	case JoinLast:
+		return 0, now.behind(heads[len(heads)-1].Kind)
+	case JoinUnsure:
+		return now | unsure, now.behind(heads[len(heads)-1].Kind)
+	}
+	return now, 0
+}
+
+// fromBody reports whether a block ends with a branch of the body.
+func (s *Solver) fromBody(n int32) bool {
+	last := s.g.Blocks[n].Last - 1
+	k := s.g.Insns[last].Kind
+	return s.own != nil && (k == Jump || k == Branch) && s.own(last)
+}
+
 // Solve returns the ways in and out for marks, which are sorted by instruction. own, which may be
 // nil, reports whether an instruction is in the body.
 func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
@@ -203,27 +219,31 @@ func (s *Solver) Solve(marks []Mark, own func(insn int32) bool) Runs {
 	s.findBack()
 	clear(s.in)
 	clear(s.out)
+	clear(s.late)
 	s.in[g.entry] = outside
 	s.push(g.entry)
 	for len(s.work) > 0 {
 		n := s.work[len(s.work)-1]
 		s.work = s.work[:len(s.work)-1]
 		s.queued[n] = false
-		after := s.enter(n)
-		for i, k := range s.of(n) {
-			after = s.change(n, i, k.Kind, after)
+		after, of := s.enter(n), s.of(n)
+		heads := s.heads(n)
+		for i := range heads {
+			after = s.change(n, i, of[i].Kind, after)
+		}
+		after = after&^unsure | s.late[n]
+		for i := heads; i < len(of); i++ {
+			after = s.change(n, i, of[i].Kind, after)
 		}
 		if after == s.out[n] {
 			continue
 		}
 		s.out[n] = after
 		for _, to := range g.Blocks[n].Succs {
-			reached := s.along(n, to)
-			if reached&inside != 0 && s.repeats(n, to) {
-				reached = reached&^inside | turning
-			}
-			if s.in[to]|reached != s.in[to] {
+			reached, late := s.reached(n, to)
+			if s.in[to]|reached != s.in[to] || s.late[to]|late != s.late[to] {
 				s.in[to] |= reached
+				s.late[to] |= late
 				s.push(to)
 			}
 		}
@@ -243,51 +263,8 @@ func (s *Solver) push(n int32) {
 	}
 }
 
-// repeats reports whether the way from one block to another is a branch of the body to an
-// instruction before which something else ends and the body begins.
-func (s *Solver) repeats(from, to int32) bool {
-	last, first := s.g.Blocks[from].Last-1, s.g.Blocks[to].First
-	if k := s.g.Insns[last].Kind; s.own == nil || k != Jump && k != Branch || !s.own(last) {
-		return false
-	}
-	for i, m := range s.of(to) {
-		if m.Insn != first || m.Kind.begins() != 0 {
-			return m.Insn == first && i > 0
-		}
-	}
-	return false
-}
-
 // of returns the marks of a block.
 func (s *Solver) of(n int32) []Mark { return s.marks[s.spans[n]:s.spans[n+1]] }
-
-// change returns the states after a mark.
-func (k MarkKind) change(from state) state {
-	switch {
-	case from == 0:
-		return 0
-	case from&turning != 0:
-		after := k.change(from &^ turning)
-		switch k {
-		case MarkEnter, MarkInside:
-			return after | inside
-		case MarkExit:
-			return after | turning
-		case MarkTwin:
-			return after | twin
-		}
-		return after | away
-	case k == MarkEnter, k == MarkInside:
-		return inside
-	case k == MarkExit:
-		return outside
-	case k == MarkTwin:
-		return twin
-	case from&inside != 0:
-		return from&^inside | away
-	}
-	return from
-}
 
 // findBack finds the blocks from which execution that is away from the body may come back to it,
 // rather than begin another run or end.
@@ -316,16 +293,6 @@ func (s *Solver) findBack() {
 	s.work = work
 }
 
-// decided reports whether marks say if execution that is away comes back.
-func decided(marks []Mark) (back, ok bool) {
-	for _, m := range marks {
-		if m.Kind != MarkAway {
-			return m.Kind == MarkInside || m.Kind == MarkTwin, true
-		}
-	}
-	return false, false
-}
-
 // comesBack reports whether execution may come back to the body after a mark of a block.
 func (s *Solver) comesBack(n int32, mark int) bool {
 	if back, ok := decided(s.of(n)[mark+1:]); ok {
@@ -352,21 +319,10 @@ func (s *Solver) change(n int32, mark int, k MarkKind, from state) state {
 	return to
 }
 
-// begins returns the states from which a mark begins a run.
-func (k MarkKind) begins() state {
-	switch k {
-	case MarkEnter:
-		return outside | away | twin
-	case MarkInside:
-		return outside
-	}
-	return 0
-}
-
 // collect adds the ways in and out of a block.
 func (s *Solver) collect(n int32, r *Runs) {
 	b := &s.g.Blocks[n]
-	if s.in[n] == 0 {
+	if s.in[n]|s.late[n] == 0 {
 		return
 	}
 	now := s.enter(n)
@@ -379,17 +335,25 @@ func (s *Solver) collect(n int32, r *Runs) {
 		r.Out = append(r.Out, s.edgesOut(n)...)
 		now &^= inside
 	}
+	heads := s.heads(n)
 	for i, m := range s.of(n) {
+		if i == heads {
+			now = now&^unsure | s.late[n]
+		}
 		begins := m.Kind.begins()
+		r.Joined = r.Joined || begins != 0 && now&twin&^begins != 0
 		switch {
 		case now&begins != 0:
-			r.In = append(r.In, s.way(n, i == 0, now, begins, m)...)
+			r.In = append(r.In, s.way(n, i, now, begins, m)...)
 		case begins == 0 && now&inside != 0 && m.Kind != MarkTwin && (m.Kind != MarkAway || !s.comesBack(n, i)):
 			out := s.end(n, m)
 			out.Again = now != inside
 			r.Out = append(r.Out, out)
 		}
 		now = s.change(n, i, m.Kind, now)
+	}
+	if len(s.of(n)) == heads {
+		now = now&^unsure | s.late[n]
 	}
 	if now&inside == 0 {
 		return
@@ -494,28 +458,30 @@ func (s *Solver) gone(n int32) []Way {
 // LastView is the view of a way out that is after everything at its instruction's address.
 const LastView = 1<<32 - 1
 
-// way returns the ways in at a mark of a block. first says that it is the block's first
-// mark, so that states of blocks before it meet there.
-func (s *Solver) way(n int32, first bool, now, begins state, m Mark) []Way {
+// way returns the ways in at a mark of a block, which has a number among the block's. States of blocks before it meet at the first one.
+func (s *Solver) way(n int32, mark int, now, begins state, m Mark) []Way {
 	at := Way{Insn: m.Insn, View: m.View, Probe: m.Insn}
-	if now&^begins == 0 {
+	others := now&^begins != 0 || m.Kind == MarkPerhaps
+	if !others && (mark >= s.heads(n) || s.late[n] == 0) {
 		return []Way{at}
 	}
 	at.Again = true
 	// Where a branch of the body leads to the address of the way, it may be a loop of the body or
 	// of its caller.
-	if !first || n == s.g.entry || now&turning != 0 {
+	if mark > 0 && others || m.Kind == MarkPerhaps || n == s.g.entry || now&(turning|unsure) != 0 {
 		return []Way{at}
 	}
 	var edges []Way
 	var before []int32
 	for _, p := range s.g.preds[n] {
-		if s.along(p, n)&begins == 0 {
+		along, _ := s.reached(p, n)
+		if along == 0 || mark == 0 && along&begins == 0 {
 			continue
 		}
 		last := s.last(p)
 		kind := s.g.Insns[last].Kind
-		if s.along(p, n)&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain || !s.idle(s.g.Blocks[n].First, m.Insn) {
+		if mark == 0 && along&^begins != 0 || len(s.g.Blocks[p].Succs) != 1 || kind != Jump && kind != Nop && kind != Plain ||
+			!s.idle(s.g.Blocks[n].First, m.Insn) {
 			return []Way{at}
 		}
 		before = append(before, last)

@@ -1,0 +1,121 @@
+package body
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/bpfprologue/bpfprologue/internal/flow"
+)
+
+// GCC merges equal ends of blocks (-fcrossjumping): one of two blocks becomes a jump into the other. The statements that it had before the
+// first merged instruction stay before the jump, and those of the other before the target; the jump comes behind the latter.
+// And it threads jumps past tests whose result is known: the target then lies behind statements without code of the path that falls through.
+
+// joins says where the graph's jumps come to statements that share an address, if not before all of them.
+func (c *Code) joins() map[[2]int32]flow.Join {
+	var out map[[2]int32]flow.Join
+	for n := range c.graph.Blocks {
+		b := &c.graph.Blocks[n]
+		last := b.Last - 1
+		kind := c.graph.Insns[last].Kind
+		if kind != flow.Jump && kind != flow.Branch {
+			continue
+		}
+		for _, to := range b.Succs {
+			if c.graph.Paths(to) < 2 || int32(n)+1 == to && c.graph.FallsThrough(int32(n)) {
+				continue
+			}
+			at := c.statementsAt(c.graph.Blocks[to].First)
+			if len(at) == 0 {
+				continue
+			}
+			join := flow.JoinFirst
+			switch {
+			case kind == flow.Jump && c.repeatsLast(c.statementsAt(last), at):
+				join = flow.JoinLast
+			case kind == flow.Jump && c.goesOnIn(c.statementsAt(last), at), c.behindTail(int32(n), at):
+				join = flow.JoinUnsure
+			default:
+				continue
+			}
+			if out == nil {
+				out = make(map[[2]int32]flow.Join)
+			}
+			out[[2]int32{int32(n), to}] = join
+		}
+	}
+	return out
+}
+
+// statementsAt returns the statements that begin at an instruction.
+func (c *Code) statementsAt(n int32) []statement {
+	addr := c.graph.Insns[n].Addr
+	lo := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].addr >= addr })
+	hi := lo
+	for hi < len(c.statementRows) && c.statementRows[hi].addr == addr {
+		hi++
+	}
+	return c.statementRows[lo:hi]
+}
+
+// repeatsLast reports whether the last one of some statements is that of others, in a body of the same function.
+func (c *Code) repeatsLast(at, others []statement) bool {
+	if len(at) == 0 {
+		return false
+	}
+	x, y := &at[len(at)-1], &others[len(others)-1]
+	return x.place == y.place && c.functionOf(x.own) == c.functionOf(y.own)
+}
+
+// goesOnIn reports whether the last one of some statements, which has no code before the jump behind it, is of a body that may go on in equal
+// code of another one: it does not begin there.
+func (c *Code) goesOnIn(at, others []statement) bool {
+	if len(at) == 0 {
+		return false
+	}
+	x, y := at[len(at)-1].own, others[len(others)-1].own
+	b := &c.bodies[y]
+	return c.bodies[x].parent >= 0 && b.parent >= 0 && !c.bodies[x].has(y) && !b.has(x) && !slices.ContainsFunc(others, func(r statement) bool {
+		return b.has(r.own) && (c.declared(&r) || b.live && b.start == r.addr && uint64(b.view) <= r.view)
+	})
+}
+
+// behindTail reports whether statements begin with the end of a body, not with its beginning, in which a block that leads there does not end,
+// and go on with that with which the block does: only those behind it can be what the block leads to.
+func (c *Code) behindTail(from int32, at []statement) bool {
+	first, addr := &at[0], at[0].addr
+	lo := sort.Search(len(c.ended), func(i int) bool { return c.ended[i].addr >= addr })
+	hi := lo
+	for hi < len(c.ended) && c.ended[hi].addr == addr {
+		hi++
+	}
+	ended := c.ended[lo:hi]
+	if len(ended) > 0 && ended[0].view < first.view {
+		first = &ended[0]
+	}
+	b := &c.bodies[first.own]
+	if len(at)+len(ended) < 2 || b.parent < 0 || c.declared(first) || b.live && b.start == addr && uint64(b.view) <= first.view {
+		return false
+	}
+	last := c.lastIn(from)
+	if last == nil || b.has(last.own) {
+		return false
+	}
+	same := func(r statement) bool { return r.place == last.place && c.functionOf(r.own) == c.functionOf(last.own) }
+	return slices.ContainsFunc(at, same) || slices.ContainsFunc(ended, same)
+}
+
+// lastIn returns the last statement of a block, or of that which alone leads there, or nil.
+func (c *Code) lastIn(block int32) *statement {
+	for {
+		b := &c.graph.Blocks[block]
+		k := sort.Search(len(c.statementRows), func(i int) bool { return c.statementRows[i].insn >= b.Last }) - 1
+		switch {
+		case k >= 0 && c.statementRows[k].insn >= b.First:
+			return &c.statementRows[k]
+		case block == 0 || c.graph.Paths(block) != 1 || !c.graph.FallsThrough(block-1):
+			return nil
+		}
+		block--
+	}
+}

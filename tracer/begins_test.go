@@ -1,0 +1,107 @@
+package tracer_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/tracer"
+)
+
+// TestWhereRunsBegin traces programs that count the runs of a function. A hit is a run, or its site says that it may be none.
+func TestWhereRunsBegin(t *testing.T) {
+	bpfexec.RequireOrSkip(t)
+	// GCC jumps to the last statement of a body behind the end of the run before, the caller's loop and the beginning of the next run, none of
+	// which has code there.
+	const shared = `
+#include <stdio.h>
+volatile long sum, runs;
+__attribute__((noinline)) int half(int n) { sum += n; return n; }
+static inline __attribute__((always_inline)) int step(int n)
+{
+	if (n == 4) { sum++; return 50; }
+	if (n > 6) { sum += 5; return n; }
+	sum += half(n);
+	return n + 1;
+}
+__attribute__((noinline)) int all(int n) { int t = 0; for (; n > 0; n--) t += step(n); return t; }
+int main(void) { int t = all(9); runs = 9; printf("%d runs %ld\n", t & 0, runs); return 0; }
+`
+	// The ends of the bodies are equal: GCC jumps from the one into the other.
+	const equal = `
+#include <stdio.h>
+volatile long runs;
+struct buffer { long level; int used; char space[200]; } b;
+struct value { long n; char tag; } v;
+__attribute__((noinline)) int print(struct value *v, char *to) { *to = v->tag; return (int)v->n & 7; }
+__attribute__((noinline)) void flush(struct buffer *b) { b->used = 0; b->level++; }
+static inline char *room(struct buffer *b, int n) { runs++; if (b->used + n > 200) flush(b); return b->space + b->used; }
+static inline void number(struct buffer *b, struct value *v) { char *to = room(b, 40); b->used += print(v, to); }
+__attribute__((noinline)) void format(struct buffer *b, const char *f, int i, double d)
+{
+	for (; *f; f++)
+		switch (*f) {
+		case 'd': { struct value v; v.n = i; v.tag = 3; number(b, &v); break; }
+		case 'f': { struct value v; v.n = (long)d; v.tag = 19; number(b, &v); break; }
+		case 'x': b->level += i; break;
+		case 'y': b->level -= i; break;
+		case 'z': b->level ^= i; break;
+		}
+}
+int main(void) { format(&b, "dfdxdyfzd", 5, 2.5); printf("runs %ld\n", runs); return 0; }
+`
+	// A function and the part that GCC splits off it are inlined again: what is inlined in both is one run.
+	const split = `
+#include <stdio.h>
+volatile long runs;
+unsigned counts[70];
+__attribute__((noinline)) int log2of(unsigned n) { int l = 0; while (n >>= 1) l++; return l; }
+static unsigned index_of(long k) { runs++; if ((unsigned long)k - 1u < 0x7fffffff) return (unsigned)k; else return 0; }
+static int count(long k, unsigned *counts)
+{
+	unsigned n = index_of(k);
+	if (n != 0) { counts[log2of(n)]++; return 1; }
+	else return 0;
+}
+__attribute__((noinline)) int one(long *k, unsigned *c) { int n = 0; if (*k & 1) n += count(*k, c); return n; }
+__attribute__((noinline)) int many(long *k, int n, unsigned *c) { int t = 0; while (n--) if (k[n]) t += count(k[n], c); return t; }
+int main(void) { long k[] = {1, 0, 5, -3, 7, 2000, 9}; int t = 0; for (int i = 0; i < 7; i++) t += one(k + i, counts); t += many(k, 7, counts); printf("runs %ld %d\n", runs, t); return 0; }
+`
+	for _, c := range []struct{ name, source, function string }{
+		{"an address that a run ends and begins at", shared, "step"},
+		{"equal ends", equal, "room"},
+		{"equal ends around a body", equal, "number"},
+		{"a part", split, "index_of"},
+	} {
+		for _, options := range []string{"-O2", "-O3", "-Os", "-O2 -gno-variable-location-views"} {
+			t.Run(c.name+", "+options, func(t *testing.T) {
+				path, img := build(t, "gcc-12", "runs.c", c.source, strings.Fields(options)...)
+				out, err := exec.Command(path).Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want int
+				if at := strings.Index(string(out), "runs "); at < 0 {
+					t.Fatalf("%q", out)
+				} else if _, err := fmt.Sscanf(string(out[at:]), "runs %d", &want); err != nil {
+					t.Fatal(err)
+				}
+				hits, marked := 0, 0
+				run(t, plans(t, img, c.function), "", []string{path}, func(pid int, h *tracer.Hit) {
+					if h.PID != pid {
+						return
+					}
+					hits++
+					if h.Plan.Sites[h.Site].Way.Again {
+						marked++
+					}
+				})
+				if hits < want || hits-marked > want {
+					t.Errorf("%d hits, %d of them marked, of %d runs", hits, marked, want)
+				}
+			})
+		}
+	}
+}
