@@ -29,7 +29,7 @@ func (c *Code) joins() map[[2]int32]flow.Join {
 			if len(at) == 0 {
 				continue
 			}
-			join := flow.JoinFirst
+			var join flow.Join
 			switch {
 			case kind == flow.Jump && c.repeatsLast(c.statementsAt(last), at):
 				join = flow.JoinLast

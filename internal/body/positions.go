@@ -34,7 +34,7 @@ func (c *Code) solve(i int32, kin map[int32]kinship) flow.Runs {
 			starts[c.placeOf(r, first)] = true
 		}
 	}
-	return c.solver.Solve(c.pieces(i, nil, starts), nil)
+	return c.withoutInvariants(i, c.pieces(i, nil, starts))
 }
 
 // placeOf returns the place of an instruction, which has the row.
@@ -68,6 +68,7 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 		owned := false       // an instruction of the body's own text, not of what is inlined into it, was since then
 		pending := -1        // an instruction of the caller after a piece
 		other := int32(-1)   // the body before that shares code with this one
+		var copies struct{ known, turns bool }
 		for at := block.First; at < block.Last; at++ {
 			in := &g.Insns[at]
 			if in.Kind == flow.Nop {
@@ -120,12 +121,23 @@ func (c *Code) pieces(i int32, kin map[int32]kinship, starts map[rowPlace]bool) 
 				begins && row && pending >= 0 && !starts[first] && !c.u.IsGo():
 				// A copy: the caller's loop is unrolled. A body that begins with another one has
 				// something of its own in each copy: otherwise a loop of its own is unrolled. Go's
-				// compiler unrolls none.
-				gone := int(at)
-				if pending >= 0 {
-					gone = pending
+				// compiler unrolls none. Where nothing of the caller's is between two copies, and the body has nothing further behind them,
+				// it may be either.
+				gone, kind := at, flow.MarkPerhaps
+				switch {
+				case pending >= 0:
+					gone, kind = int32(pending), flow.MarkEnter
+				case !copies.known:
+					copies.known, copies.turns = true, c.goesOnBehind(i, int32(n), begun, at)
+					fallthrough
+				default:
+					if copies.turns {
+						kind = flow.MarkInside
+					}
 				}
-				out = append(out, flow.Mark{Insn: int32(gone), Kind: flow.MarkAway}, flow.Mark{Insn: at, Kind: flow.MarkEnter})
+				if kind != flow.MarkInside {
+					out = append(out, flow.Mark{Insn: gone, Kind: flow.MarkAway}, flow.Mark{Insn: at, Kind: kind})
+				}
 				owned, begun = false, at
 			}
 			owned = owned || c.owner[at] == i
@@ -167,6 +179,55 @@ func (c *Code) repeated(i int32, block *flow.Block, from, at int32) bool {
 		}
 	})
 	return !other || len(first) == 0
+}
+
+// goesOnBehind reports whether a body goes on, behind copies that begin in a block and of which the first one is from one instruction to
+// another, with what the copies do not have: then they are turns of a loop of the body's, and not runs.
+func (c *Code) goesOnBehind(i, n, from, to int32) bool {
+	g := c.graph
+	copied := make(map[rowPlace]bool)
+	for at := from; at < to; at++ {
+		if r := c.rowAt(at); r != nil && c.bodies[i].has(c.owner[at]) {
+			copied[c.placeOf(r, at)] = true
+		}
+	}
+	seen := map[int32]bool{n: true}
+	for work := []int32{n}; len(work) > 0; {
+		b := &g.Blocks[work[0]]
+		at := b.First
+		if work[0] == n {
+			at = to
+		}
+		work = work[1:]
+		left := false
+		for ; at < b.Last && !left; at++ {
+			r := c.rowAt(at)
+			switch own := c.bodies[i].has(c.owner[at]); {
+			case r == nil || r.Line == 0 || g.Insns[at].Kind == flow.Nop:
+			case !own:
+				left = true
+			case !copied[c.placeOf(r, at)] && c.acts(at):
+				return true
+			}
+		}
+		for _, to := range b.Succs {
+			if !left && !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return false
+}
+
+// acts reports whether an instruction calls, or writes memory where others may see it.
+func (c *Code) acts(at int32) bool {
+	code := c.graph.Bytes(at)
+	if in, ok := c.arch.Next(code); ok && in.Call {
+		return true
+	}
+	w, ok := c.arch.Writes(code)
+	return !ok || w.Memory && !c.arch.Spills(code)
 }
 
 // owns reports whether a block has an instruction of a body's own text.

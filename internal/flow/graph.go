@@ -458,6 +458,31 @@ func (g *Graph) AfterCheck() (begin, end int32, ok bool) {
 	return b.First, b.Last, true
 }
 
+// From returns the first instruction at an address or behind it.
+func (g *Graph) From(addr uint64) (n int32, ok bool) {
+	i, _ := slices.BinarySearchFunc(g.Insns, addr, func(in Insn, a uint64) int { return cmp.Compare(in.Addr, a) })
+	return int32(i), i < len(g.Insns)
+}
+
+// Repeats reports whether execution can come from a block back to it without another block.
+func (g *Graph) Repeats(block, without int32) bool {
+	seen := map[int32]bool{without: true}
+	for work := []int32{block}; len(work) > 0; {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, to := range g.Blocks[n].Succs {
+			if to == block {
+				return true
+			}
+			if !seen[to] {
+				seen[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+	return false
+}
+
 // Paths returns how many edges lead to a block.
 func (g *Graph) Paths(block int32) int { return len(g.preds[block]) }
 

@@ -45,6 +45,8 @@ type Arch struct {
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
 	Writes func(code []byte) (w Writes, ok bool)
+	// Spills reports whether the first instruction in code writes no memory but at an offset from the stack pointer.
+	Spills func(code []byte) bool
 	// Pair returns where a call or jump leads whose target the instruction before it computes: the
 	// distance from that one. nil if there are none.
 	Pair func(before, code []byte) (to int64, ok bool)

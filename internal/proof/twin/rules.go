@@ -36,6 +36,10 @@ func (y *yard) explain(v *Verdict, a, b *seen, extra []*hit, c *code, removed []
 	if len(b.sites) == 0 {
 		missed(NoCode, v.Missed)
 	}
+	// Of what is vectorized one instance is left, which the calls of the others have made part of something else.
+	if b.vectorized(v.Runs, c) {
+		missed(Vectorized, v.Runs)
+	}
 	gone := 0
 	for i := range a.hits {
 		if removed[a.hits[i].run] {

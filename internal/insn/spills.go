@@ -1,0 +1,27 @@
+package insn
+
+// spills reports whether the first instruction in code writes no memory but at an offset from the stack pointer: as where a compiler has no
+// register left for a value.
+func (x *engine) spills(code []byte) bool {
+	in, ok := x.next(code)
+	if !ok || !in.plain() {
+		return false
+	}
+	op := x.of(code[:in.Size])
+	if op == nil {
+		return false
+	}
+	defer x.done(op)
+	stack := x.frame &^ (1 << x.pointer)
+	found := false
+	for _, a := range op.args() {
+		if a.kind != memoryOperand {
+			continue
+		}
+		if a.reg < 0 || !stack.Has(uint64(a.reg)) || a.plus >= 0 {
+			return false
+		}
+		found = true
+	}
+	return found
+}
