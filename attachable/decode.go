@@ -6,19 +6,23 @@ import (
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // decoder is what is known of the instructions of the image's architecture, or nil: then
 // mid-instruction addresses and loops are not checked.
 func (t *Table) decoder() *insn.Arch { return insn.For(inside.File(t.img).Instructions()) }
 
+// rules are what the kernel does with probes at them. They are nil where the decoder is.
+func (t *Table) rules() *probed.Rules { return probed.For(inside.File(t.img).Instructions()) }
+
 // Decodes reports whether instructions of the image's architecture are looked at. Where they are not,
 // CauseNone says only that the kernel's tables and sections allow a probe.
 func (t *Table) Decodes() bool { return t.decoder() != nil }
 
 func (t *Table) callSize() uint64 {
-	if d := t.decoder(); d != nil {
-		return d.CallSize
+	if r := t.rules(); r != nil {
+		return r.CallSize
 	}
 	return 1
 }
@@ -47,47 +51,49 @@ func (t *Table) instructionSize(addr uint64) uint64 {
 // refuses returns why kprobes do not take the instruction at an address of a function that
 // begins at from, or CauseNone.
 func (t *Table) refuses(from, addr uint64) Cause {
-	d := t.decoder()
-	if d != nil && len(d.Refusals) > 0 {
+	d, rules := t.decoder(), t.rules()
+	if d == nil {
+		return CauseNone
+	}
+	if len(rules.Refusals) > 0 {
 		code := codeAt(t.img, addr, maxInstruction)
-		if slices.ContainsFunc(d.Refusals, func(r insn.Refusal) bool { return slices.Compare(t.release[:], r.Since[:]) >= 0 && r.Is(code) }) {
+		if slices.ContainsFunc(rules.Refusals, func(r probed.Refusal) bool { return slices.Compare(t.release[:], r.Since[:]) >= 0 && r.Is(code) }) {
 			return causeCannotStep
 		}
-		if d.Kprobe != nil && d.Kprobe(code) != "" {
+		if rules.Kprobe(code) != "" {
 			return causeMisread
 		}
 	}
-	if d == nil || len(d.Steps) == 0 || addr < from || d.Fixed > 0 && (addr-from)%d.Fixed != 0 {
+	if len(rules.Steps) == 0 || addr < from || d.Fixed > 0 && (addr-from)%d.Fixed != 0 {
 		return CauseNone
 	}
 	if d.Fixed == 0 {
-		if code := codeAt(t.img, addr, maxInstruction); code != nil && d.CannotStep(code) {
+		if code := codeAt(t.img, addr, maxInstruction); code != nil && rules.CannotStep(code) {
 			return causeCannotStep
 		}
 		return CauseNone
 	}
-	from = max(from, addr-min(addr, d.Sequence*d.Fixed))
+	from = max(from, addr-min(addr, rules.Sequence*d.Fixed))
 	code, err := inside.File(t.img).Bytes(from, addr+d.Fixed-from)
 	if err != nil {
 		return CauseNone
 	}
-	return refuses(d, t.release, code)
+	return refuses(d, rules, t.release, code)
 }
 
 // refuses looks at the last instruction of some code, and at those before it that a sequence may
 // begin with, as a release of the kernel does.
-func refuses(d *insn.Arch, release [2]int, code []byte) Cause {
+func refuses(d *insn.Arch, rules *probed.Rules, release [2]int, code []byte) Cause {
 	last := len(code) - int(d.Fixed)
-	word := func(at int) uint32 { return d.Word(code[at:]) }
-	if i := slices.IndexFunc(d.Steps, func(p insn.Pattern) bool { return p.Fits(word(last)) }); i >= 0 && d.Steps[i].Refused {
+	if rules.CannotStep(code[last:]) {
 		return causeCannotStep
 	}
-	i := slices.IndexFunc(d.Exclusives, func(e insn.Exclusive) bool { return slices.Compare(e.Since[:], release[:]) <= 0 })
+	i := slices.IndexFunc(rules.Exclusives, func(e probed.Exclusive) bool { return slices.Compare(e.Since[:], release[:]) <= 0 })
 	for at := last - int(d.Fixed); at >= 0 && i >= 0; at -= int(d.Fixed) {
-		switch {
-		case d.Exclusives[i].Store.Fits(word(at)):
+		switch word := d.Word(code[at:]); {
+		case rules.Exclusives[i].Store.Fits(word):
 			return CauseNone
-		case d.Exclusives[i].Load.Fits(word(at)):
+		case rules.Exclusives[i].Load.Fits(word):
 			return causeInExclusive
 		}
 	}

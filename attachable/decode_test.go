@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // TestRefuses: what Linux 6.1 and 7.2 say of the last of some instructions, as the comments spell
@@ -35,13 +36,13 @@ func TestRefuses(t *testing.T) {
 		"00fcdf88" + add:         causeInExclusive, // after ldar, which the kernel takes for an exclusive load
 		"017ce188" + add:         causeInExclusive, // after casa w1, w1, [x0], too
 	} {
-		if got := refuses(insn.For("arm64"), [2]int{6, 1}, dwarftest.Hex(t, code)); got != want {
+		if got := refuses(insn.For("arm64"), probed.For("arm64"), [2]int{6, 1}, dwarftest.Hex(t, code)); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 		if code == "00fcdf88"+add || code == "017ce188"+add {
 			want = CauseNone // since Linux 6.15
 		}
-		if got := refuses(insn.For("arm64"), [2]int{7, 2}, dwarftest.Hex(t, code)); got != want {
+		if got := refuses(insn.For("arm64"), probed.For("arm64"), [2]int{7, 2}, dwarftest.Hex(t, code)); got != want {
 			t.Errorf("7.2: %s: %q, want %q", code, got, want)
 		}
 	}

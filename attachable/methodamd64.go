@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // kprobeX86 asks in the kernel's order: register_kprobe takes ftrace's places first
@@ -193,9 +194,9 @@ func emulatedX86(x *insn.X86) bool {
 
 // uprobeX86 asks the table of what uprobes do with each instruction.
 func uprobeX86(code []byte) Method {
-	does, _ := insn.For("amd64").Uprobe(code)
+	does, _ := probed.For("amd64").Uprobe(code)
 	return [...]Method{
-		insn.UprobeSteps: methodStepped, insn.UprobeSkips: methodNop, insn.UprobeEmulates: methodEmulated, insn.UprobeCalls: methodCalled,
-		insn.UprobeRepeats: methodStepped, insn.UprobeRefuses: MethodNone, insn.UprobeHarms: MethodNone,
+		probed.UprobeSteps: methodStepped, probed.UprobeSkips: methodNop, probed.UprobeEmulates: methodEmulated, probed.UprobeCalls: methodCalled,
+		probed.UprobeRepeats: methodStepped, probed.UprobeRefuses: MethodNone, probed.UprobeHarms: MethodNone,
 	}[does]
 }

@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // kprobeARM64: arm64 has neither optimised kprobes nor kprobes on ftrace nor a booster, up to
-// Linux 6.12. arm_kprobe_decode_insn (arch/arm64/kernel/probes/decode-insn.c) says which
+// Linux 6.12. arm_kprobe_decode_insn (arch/arm64/kernel/probes/decode-probed.c) says which
 // instructions are simulated (INSN_GOOD_NO_SLOT); a copy of each other one runs in a slot, with a
 // BRK after it (setup_singlestep in arch/arm64/kernel/probes/kprobes.c).
 func kprobeARM64(t *Table, addr uint64) Method {
@@ -20,7 +20,7 @@ func kprobeARM64(t *Table, addr uint64) Method {
 }
 
 func stepARM64(code []byte) Method {
-	if simulated(code, insn.ARM64Simulated) || simulated(code, insn.ARM64Literals) {
+	if simulated(code, probed.ARM64Simulated) || simulated(code, probed.ARM64Literals) {
 		return methodEmulated
 	}
 	return methodStepped
@@ -28,16 +28,16 @@ func stepARM64(code []byte) Method {
 
 // uprobeARM64 returns how a uprobe runs an instruction.
 func uprobeARM64(code []byte) Method {
-	switch does, _ := insn.For("arm64").Uprobe(code); does {
-	case insn.UprobeSteps:
+	switch does, _ := probed.For("arm64").Uprobe(code); does {
+	case probed.UprobeSteps:
 		return methodStepped
-	case insn.UprobeEmulates:
+	case probed.UprobeEmulates:
 		return methodEmulated
 	}
 	return MethodNone
 }
 
-func simulated(code []byte, all []insn.Pattern) bool {
+func simulated(code []byte, all []probed.Pattern) bool {
 	word := binary.LittleEndian.Uint32(code)
-	return slices.ContainsFunc(all, func(p insn.Pattern) bool { return p.Fits(word) })
+	return slices.ContainsFunc(all, func(p probed.Pattern) bool { return p.Fits(word) })
 }

@@ -3,7 +3,7 @@ package attachable
 import (
 	"slices"
 
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // kprobeLoong: a probe at ftrace's call is one of ftrace's (kprobe_ftrace_handler in arch/loongarch/kernel/ftrace_dyn.c). Of other
@@ -20,9 +20,9 @@ func kprobeLoong(t *Table, addr uint64) Method {
 // uprobeLoong follows arch_uprobe_analyze_insn in arch/loongarch/kernel/uprobes.c, which asks the same functions.
 func uprobeLoong(code []byte) Method {
 	switch {
-	case len(code) < 4, insn.For("loong64").CannotStep(code):
+	case len(code) < 4, probed.For("loong64").CannotStep(code):
 		return MethodNone
-	case simulated(code, insn.LoongSimulated):
+	case simulated(code, probed.LoongSimulated):
 		return methodEmulated
 	}
 	return methodStepped

@@ -17,7 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/arch"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 	"github.com/bpfprologue/bpfprologue/internal/kernelerr"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
 	"github.com/bpfprologue/bpfprologue/internal/settings"
@@ -315,8 +315,8 @@ func (w *attacher) witness() (forget func(), err error) {
 // doubtful reports whether the kernel probably refuses a site: with others in one link, it would
 // refuse them all.
 func (w *attacher) doubtful(s *plan.Site) bool {
-	arch := insn.For(inside.File(w.plan.Image).Instructions())
-	if w.r.pmu != "uprobe" || arch == nil || arch.Uprobe == nil {
+	rules := probed.For(inside.File(w.plan.Image).Instructions())
+	if w.r.pmu != "uprobe" || rules == nil {
 		return false
 	}
 	const longest = 16
@@ -328,8 +328,8 @@ func (w *attacher) doubtful(s *plan.Site) bool {
 	if err != nil {
 		return true
 	}
-	does, _ := arch.Uprobe(code)
-	return does == insn.UprobeRefuses
+	does, _ := rules.Uprobe(code)
+	return does == probed.UprobeRefuses
 }
 
 // sideBySide is how many probes are made or ended at a time: most of that is waiting for the

@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 	"github.com/bpfprologue/bpfprologue/internal/refusals"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -50,8 +50,8 @@ const misread = "misread"
 
 // checkMisread refuses sites of a kernel at instructions that kprobes run as other ones. The kernel checks all else itself.
 func (p *Plan) checkMisread() error {
-	arch := insn.For(inside.File(p.Image).Instructions())
-	if arch == nil || arch.Kprobe == nil {
+	rules := probed.For(inside.File(p.Image).Instructions())
+	if rules == nil {
 		return nil
 	}
 	const longest = 16
@@ -69,7 +69,7 @@ func (p *Plan) checkMisread() error {
 		if sec == nil {
 			continue
 		}
-		if code, err := inside.File(p.Image).Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr)); err == nil && arch.Kprobe(code) != "" {
+		if code, err := inside.File(p.Image).Bytes(s.Addr, min(longest, sec.Addr+sec.Size-s.Addr)); err == nil && rules.Kprobe(code) != "" {
 			sites, which = append(sites, s.Site), append(which, i)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // Boundaries are the instructions around an address, as far as they are known: those of its function from Lo to Hi,
@@ -152,50 +153,44 @@ func (img *Image) Instruction(addr uint64) ([]byte, error) {
 // Harm says why a uprobe, or in a kernel a kprobe, at an address would change what the program computes, and the bytes of the instruction there. why is ""
 // if it would not, or if that is not known: a file with debug information only has no code.
 func (b *Boundaries) Harm(img *Image, addr uint64) (code []byte, why string, err error) {
-	arch := insn.For(img.Instructions())
-	if arch == nil || arch.Uprobe == nil {
+	rules := probed.For(img.Instructions())
+	if rules == nil {
 		return nil, "", nil
 	}
 	code, err = img.Instruction(addr)
 	if err != nil || code == nil {
 		return nil, "", nil
 	}
-	does, why := insn.UprobeHarms, ""
-	kernel, err := img.IsKernel()
-	switch {
-	case err != nil || !kernel: // damaged tables of a kernel say nothing of its code
-		does, why = arch.Uprobe(code)
-	case arch.Kprobe == nil:
+	does, why := probed.UprobeHarms, ""
+	if kernel, err := img.IsKernel(); err != nil || !kernel { // damaged tables of a kernel say nothing of its code
+		does, why = rules.Uprobe(code)
+	} else if why = rules.Kprobe(code); why == "" {
 		return nil, "", nil
-	default:
-		if why = arch.Kprobe(code); why == "" {
-			return nil, "", nil
-		}
 	}
 	switch does {
-	case insn.UprobeHarms:
-	case insn.UprobeRepeats:
+	case probed.UprobeHarms:
+	case probed.UprobeRepeats:
 		why = "it would be hit for each element"
-	case insn.UprobeCalls:
+	case probed.UprobeCalls:
 		if addr == b.Lo && b.enters {
 			return nil, "", nil // at its beginning a function has nothing there yet
 		}
-		if why, err = b.belowStack(arch); err != nil || why == "" {
+		if why, err = b.belowStack(rules); err != nil || why == "" {
 			return nil, "", err
 		}
 		why = "Linux 6.18 to 7.2 make a call of it, which writes below the stack pointer, where " + why
 	default:
 		return nil, "", nil
 	}
-	if in, ok := arch.Next(code); ok {
+	if in, ok := insn.For(img.Instructions()).Next(code); ok {
 		code = code[:in.Size]
 	}
 	return code, why, nil
 }
 
 // belowStack says what may be below the stack pointer in the function, in any of its ranges, that must not change; "" for nothing.
-func (b *Boundaries) belowStack(arch *insn.Arch) (what string, err error) {
-	if b.looked || arch.RedZone == nil {
+func (b *Boundaries) belowStack(rules *probed.Rules) (what string, err error) {
+	if b.looked {
 		return b.below, nil
 	}
 	b.looked, b.below = true, "the function keeps variables"
@@ -211,14 +206,14 @@ func (b *Boundaries) belowStack(arch *insn.Arch) (what string, err error) {
 	if b.u.IsGo() {
 		// Go keeps nothing there, since signals write there too, but its stacks end soon.
 		b.below = "a function that does not compare it with the end of its goroutine's stack may have no room"
-		if code, err := b.u.Image.Bytes(ranges[0].Lo, ranges[0].Hi-ranges[0].Lo); err == nil && insn.ChecksGoStack(code) {
+		if code, err := b.u.Image.Bytes(ranges[0].Lo, ranges[0].Hi-ranges[0].Lo); err == nil && probed.ChecksGoStack(code) {
 			b.below = ""
 		}
 		return b.below, nil
 	}
 	for _, r := range ranges {
 		code, err := b.u.Image.Bytes(r.Lo, r.Hi-r.Lo)
-		if err != nil || arch.RedZone(code) {
+		if err != nil || rules.BelowStack(code) {
 			return b.below, nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/index"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/ktable"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // Code is the machine code of one out-of-line function with everything that was inlined into
@@ -224,6 +225,11 @@ func (c *Code) function(arch *insn.Arch) (*flow.Function, error) {
 			return nil
 		}
 		return d
+	}
+	rules := probed.For(img.Instructions())
+	f.Refuses = func(code []byte) bool {
+		does, _ := rules.Uprobe(code)
+		return does >= probed.UprobeRefuses
 	}
 	return f, c.rules(f)
 }

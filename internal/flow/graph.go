@@ -37,6 +37,8 @@ type Function struct {
 	Torn func(addr uint64, had bool) bool
 	// Indirect reports whether a jump to an address is one to a register. It may be nil.
 	Indirect func(addr uint64) bool
+	// Refuses reports whether an instruction is no place for a uprobe. It may be nil.
+	Refuses func(code []byte) bool
 	// Read reads n bytes of the image, for jump tables, or returns nil.
 	Read func(addr uint64, n int) []byte
 }
@@ -51,9 +53,10 @@ type Graph struct {
 	entry int32
 	preds [][]int32
 	parts []part
-	of    []int32 // the block of each instruction
-	arch  *insn.Arch
+	of    []int32  // the block of each instruction
 	work  follower // its memory
+	// refuses is Function.Refuses.
+	refuses func(code []byte) bool
 }
 
 // Insn is one instruction.
@@ -108,7 +111,7 @@ type part struct {
 
 // Follow makes the graph that of a function's code, followed from its entry, in the memory of what it was before.
 func (g *Graph) Follow(f *Function) *Graph {
-	*g = Graph{arch: f.Arch, Insns: g.Insns[:0], Blocks: g.Blocks[:0], preds: g.preds[:0], of: g.of[:0], work: g.work}
+	*g = Graph{refuses: f.Refuses, Insns: g.Insns[:0], Blocks: g.Blocks[:0], preds: g.preds[:0], of: g.of[:0], work: g.work}
 	w := &g.work
 	*w = follower{f: f, g: g, parts: w.parts[:0], todo: w.todo[:0], jumps: w.jumps[:0], heads: w.heads[:0], out: w.out[:0], kinds: w.kinds[:0]}
 	size := 0

@@ -3,8 +3,6 @@ package flow
 import (
 	"cmp"
 	"slices"
-
-	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // Way is an instruction at which a run of a body begins, or that follows its end.
@@ -529,12 +527,7 @@ func (s *Solver) last(n int32) int32 {
 
 // refused reports whether an instruction does nothing and is no place for a uprobe.
 func (s *Solver) refused(at int32) bool {
-	uprobe := s.g.arch.Uprobe
-	if uprobe == nil || s.g.Insns[at].Kind != Nop {
-		return false
-	}
-	does, _ := uprobe(s.g.Bytes(at))
-	return does >= insn.UprobeRefuses
+	return s.g.refuses != nil && s.g.Insns[at].Kind == Nop && s.g.refuses(s.g.Bytes(at))
 }
 
 // idle reports whether nothing happens from one instruction to another.

@@ -2,8 +2,8 @@ package insn
 
 import "encoding/binary"
 
-// arm is A32, the instructions of four bytes. Thumb is not decoded. ftrace's call is one BL.
-var arm = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: armSteps}, armForms.next, armOperations)
+// arm is A32, the instructions of four bytes. Thumb is not decoded.
+var arm = fromTables(&Arch{Fixed: 4}, armForms.next, armOperations)
 
 func wordARM(code []byte) (word uint64, size int, ok bool) {
 	if len(code) < 4 {
@@ -64,37 +64,4 @@ func underConditions(list []form) (out []form) {
 		out = append(out, always, maybe)
 	}
 	return out
-}
-
-// armSteps follows probes_decode_arm_table in arch/arm/probes/decode-arm.c (6.1), without what it says of
-// the program counter in places where compilers have none.
-var armSteps = []Pattern{
-	{0xfe300000, 0xf4100000, false}, // PLD, PLI
-	{0xfe300010, 0xf6100000, false}, // of a register
-	{0xfe000000, 0xfa000000, false}, // BLX
-	{0xf0000000, 0xf0000000, true},  // others without a condition: DMB, CPS
-	{0x0ff000f0, 0x01000000, false}, // MRS of CPSR
-	{0x0ff000f0, 0x01200010, false}, // BX
-	{0x0ff000f0, 0x01200030, false}, // BLX
-	{0x0ff000f0, 0x01600010, false}, // CLZ
-	{0x0f9000f0, 0x01000050, false}, // QADD
-	{0x0f900080, 0x01000000, true},  // MSR, BXJ, BKPT
-	{0x0f900090, 0x01000080, false}, // multiplication of halfwords
-	{0x0f0000f0, 0x00000090, false}, // multiplication
-	{0x0f0000f0, 0x01000090, true},  // LDREX, STREX
-	{0x0f200090, 0x00200090, true},  // LDRHT
-	{0x0e10e0d0, 0x0000e0d0, true},  // LDRD, STRD of lr
-	{0x0e000090, 0x00000090, false}, // other loads of halfwords
-	{0x0e10f000, 0x0010f000, true},  // what sets flags and pc
-	{0x0fff00ff, 0x03200001, false}, // YIELD
-	{0x0fff00ff, 0x03200004, false}, // SEV
-	{0x0fff00fc, 0x03200000, false}, // NOP, WFE, WFI
-	{0x0fb00000, 0x03200000, true},  // other hints, MSR of a number
-	{0x0e10f000, 0x0210f000, true},  // what sets flags and pc
-	{0x0ff000f0, 0x07f000f0, true},  // UDF
-	{0x0e000010, 0x06000010, false}, // media
-	{0x0c40f000, 0x0440f000, true},  // LDRB of pc
-	{0x0d200000, 0x04200000, true},  // LDRT
-	{0x0e400000, 0x08400000, true},  // LDM, STM of other modes' registers
-	{0x0c000000, 0x0c000000, true},  // coprocessors, SVC
 }

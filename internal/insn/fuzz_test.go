@@ -35,14 +35,6 @@ func FuzzDecode(f *testing.F) {
 			if a.Global != nil {
 				a.Global(code, addr)
 			}
-			if a.Uprobe != nil {
-				if does, why := a.Uprobe(code); (does == UprobeHarms) != (why != "") {
-					t.Fatalf("%s: % x: %d for %q", name, code, does, why)
-				}
-			}
-			if a.RedZone != nil {
-				a.RedZone(code)
-			}
 			if a.Writes != nil {
 				a.Writes(code)
 			}

@@ -4,28 +4,15 @@
 // the table below.
 package insn
 
+import "encoding/binary"
+
 // Arch describes an architecture's instructions.
 type Arch struct {
-	// CallSize is the size in bytes of ftrace's call at a function's beginning.
-	CallSize uint64
-	// BeforeEntry is the size in bytes of ftrace's data in front of a function, in kernels that have it there. Landing
-	// is an instruction that may come between the function's beginning and the call. Both are ftrace_call_adjust's.
-	BeforeEntry uint64
-	Landing     Pattern
 	// Fixed is the size in bytes of every instruction, or 0 if they differ. Instructions begin at
 	// multiples of Step, which is 0 for 1.
 	Fixed, Step uint64
 	// Next decodes the instruction at the start of code. ok is false if it is unknown.
 	Next func(code []byte) (in Insn, ok bool)
-	// Steps says which fixed-size instructions kprobes accept or refuse: the first pattern
-	// that fits decides. Kprobes accept an instruction that no pattern fits.
-	Steps []Pattern
-	// Refusals are instructions of differing sizes that kprobes refuse.
-	Refusals []Refusal
-	// Exclusives says what begins and ends a sequence that must not be interrupted, by version of the kernel, the newest
-	// first. The kernel looks for one in the Sequence instructions before the probe.
-	Exclusives []Exclusive
-	Sequence   uint64
 	// Slots finds stores to stack slots; nil if there is no decoder for them.
 	Slots *SlotDecoder
 	// Results finds the uses of functions' results.
@@ -36,12 +23,6 @@ type Arch struct {
 	// Global returns the address of the memory that the first instruction in code reads or writes,
 	// if the instruction, which is at addr, contains that address. nil if there is no decoder for it.
 	Global func(code []byte, addr uint64) (at uint64, ok bool)
-	// Uprobe says what uprobes do with the first instruction in code, and why a probe harms the program. nil if that is not known.
-	Uprobe func(code []byte) (does Uprobe, why string)
-	// Kprobe says why a kprobe at the first instruction in code changes what the kernel computes, or "". nil if none does.
-	Kprobe func(code []byte) (why string)
-	// RedZone reports whether a function's code may keep something below the stack pointer. nil if no kernel's probe writes there.
-	RedZone func(code []byte) bool
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
 	Writes func(code []byte) (w Writes, ok bool)
@@ -60,8 +41,6 @@ type Arch struct {
 	trace func(t *trace, code []byte, addr uint64) condition
 	// frame are the registers that point into a function's frame, if any do.
 	frame Registers
-	// word returns the first four bytes of code as a number.
-	word func(code []byte) uint32
 	// self returns the register that has the address of the function at whose beginning code is. ok is
 	// false if none is known to.
 	self func(code []byte) (reg uint8, ok bool)
@@ -73,6 +52,17 @@ type Arch struct {
 }
 
 var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "i386": i386, "loong64": loong64, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
+
+// Word returns the first four bytes of code as a number in the order of the architecture's
+// instructions, as patterns have it. What is missing is 0.
+func (a *Arch) Word(code []byte) uint32 {
+	var four [4]byte
+	copy(four[:], code)
+	if a.bigEndian {
+		return binary.BigEndian.Uint32(four[:])
+	}
+	return binary.LittleEndian.Uint32(four[:])
+}
 
 // For returns the instructions of the architecture with a name, or nil.
 func For(arch string) *Arch { return all[arch] }
@@ -89,28 +79,6 @@ type Insn struct {
 	Trap     bool  // traps, always: what the system does then decides whether it goes on
 	Nop      bool  // does nothing: padding, or room for what is patched in
 	Target   int64 // bytes from the instruction's beginning
-}
-
-// Pattern matches the instructions whose words have a value under a mask.
-type Pattern struct {
-	Mask, Value uint32
-	Refused     bool // kprobes refuse them
-}
-
-// Fits reports whether the pattern matches a word.
-func (p Pattern) Fits(word uint32) bool { return word&p.Mask == p.Value }
-
-// Refusal is what kernels since a version, major and minor, refuse.
-type Refusal struct {
-	Since [2]int
-	Is    func(code []byte) bool // the first instruction in code
-}
-
-// Exclusive is what kernels since a version, major and minor, take for the beginning and the end of a sequence that must
-// not be interrupted.
-type Exclusive struct {
-	Since       [2]int
-	Load, Store Pattern
 }
 
 // Slot is memory at a fixed distance from a register.

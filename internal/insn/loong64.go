@@ -2,9 +2,8 @@ package insn
 
 import "encoding/binary"
 
-// loong64: ftrace's call is one of two instructions that are kept free for it (MCOUNT_INSN_SIZE of
-// arch/loongarch/include/asm/ftrace.h); the kernel takes a probe at the other one. The frame pointer is fp.
-var loong64 = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: loongSteps, Pair: pairLoong}, loongForms.next, loongOperations)
+// loong64: the frame pointer is fp.
+var loong64 = fromTables(&Arch{Fixed: 4, Pair: pairLoong}, loongForms.next, loongOperations)
 
 // wordLoong: each instruction has four bytes (LoongArch Reference Manual, volume 1, section 1.4).
 func wordLoong(code []byte) (word uint64, size int, ok bool) {
@@ -54,22 +53,4 @@ func pairLoong(before, code []byte) (to int64, ok bool) {
 		return 0, false
 	}
 	return int64(int32(upper<<7))>>12<<18 + loongI16.of(uint64(jump)), true
-}
-
-// loongSteps follows insns_not_supported in arch/loongarch/kernel/inst.c, as the code of Debian's 7.2 has it.
-var loongSteps = []Pattern{
-	{0xffff8000, 0x38570000, true}, // sc.q
-	{0xfff00000, 0x38600000, true}, // atomic memory access: amswap.w to ammin_db.d
-	{0xfffe0000, 0x38700000, true}, // ammax_db.wu to ammin_db.du
-	{0xfc000000, 0x20000000, true}, // ll, sc
-	{0xfffff000, 0x38578000, true}, // llacq, screl
-	{0xfc000000, 0x48000000, true}, // bceqz, bcnez
-}
-
-// LoongSimulated are the instructions that the kernel simulates (insns_need_simulation, there too): addresses from their own one,
-// and branches.
-var LoongSimulated = []Pattern{
-	{Mask: 0xf8000000, Value: 0x18000000}, // pcaddi, pcalau12i, pcaddu12i, pcaddu18i
-	{Mask: 0xe0000000, Value: 0x40000000}, // beqz to bne
-	{Mask: 0xf0000000, Value: 0x60000000}, // blt, bge, bltu, bgeu
 }

@@ -1,9 +1,6 @@
 package insn
 
-import (
-	"math/bits"
-	"strings"
-)
+import "strings"
 
 // operation is one instruction as an architecture's decoder has it: what it is about, and what it does. Decoders of
 // golang.org/x/arch say its name, and a table what operations of that name do; decoders that are tables say both.
@@ -163,9 +160,6 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 		x.of, x.done = new(decoded).by(o), func(*operation) {}
 	}
 	a.Next = next
-	if a.word = littleEndian; a.bigEndian {
-		a.word = func(code []byte) uint32 { return bits.ReverseBytes32(littleEndian(code)) }
-	}
 	a.Slots = &SlotDecoder{Frame: o.pointer, next: x.slot, ends: x.endsWithStore}
 	if a.Results.Uses = x.uses; a.Results.Calls == nil {
 		a.Results.Calls = x.calls
@@ -174,9 +168,6 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	a.Spills = x.spills
 	a.trace, a.frame, a.self, a.width = x.follows, o.frame, o.self, o.bits
 	a.target = func(t *trace, code []byte, addr uint64) value { return o.leads(o, t, code, addr) }
-	if len(a.Steps) > 0 {
-		a.Uprobe = a.uprobeOf
-	}
 	return a
 }
 

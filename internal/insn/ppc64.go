@@ -2,9 +2,8 @@ package insn
 
 import "encoding/binary"
 
-// ppc64el: ftrace's call is one BL (-mprofile-kernel). GCC's frame pointer, in functions that need one, is
-// r31 (64-Bit ELF V2 ABI, section 2.2.2).
-var ppc64el = fromTables(&Arch{CallSize: 4, Fixed: 4, Steps: ppc64Steps}, ppc64Forms.next, ppc64Operations)
+// ppc64el: GCC's frame pointer, in functions that need one, is r31 (64-Bit ELF V2 ABI, section 2.2.2).
+var ppc64el = fromTables(&Arch{Fixed: 4}, ppc64Forms.next, ppc64Operations)
 
 // wordPPC64: instructions have four bytes, but prefixed ones have eight (Power ISA 3.1, section 1.6.3).
 func wordPPC64(code []byte) (word uint64, size int, ok bool) {
@@ -56,27 +55,3 @@ var ppc64Forms = table(wordPPC64, piece{at: 26, bits: 6}, []form{
 	{0xffe00000, 0x0be00000, traps, nil},           // tdi, always
 	{0xffffffff, 0x00000000, unknown | traps, nil}, // never an instruction (section 1.8.1)
 })
-
-// ppc64Steps follows can_single_step in arch/powerpc/include/asm/probes.h (6.1).
-var ppc64Steps = []Pattern{
-	{0xfc000000, 0x08000000, true}, // tdi
-	{0xfc000000, 0x0c000000, true}, // twi
-	{0xfc000000, 0x44000000, true}, // sc, scv
-	{0xfc0007fe, 0x4c000024, true}, // rfid
-	{0xfc0007fe, 0x4c00004c, true}, // rfmci
-	{0xfc0007fe, 0x4c00004e, true}, // rfdi
-	{0xfc0007fe, 0x4c000064, true}, // rfi
-	{0xfc0007fe, 0x4c000066, true}, // rfci
-	{0xfc0007fe, 0x4c0000a4, true}, // rfscv
-	{0xfc0007fe, 0x4c000224, true}, // hrfid
-	{0xfc0007fe, 0x4c000264, true}, // urfid
-	{0xfc0007fe, 0x4c0002e4, true}, // stop
-	{0xfc0007fe, 0x4c000324, true}, // doze
-	{0xfc0007fe, 0x4c000364, true}, // nap
-	{0xfc0007fe, 0x4c0003a4, true}, // sleep
-	{0xfc0007fe, 0x4c0003e4, true}, // rvwinkle
-	{0xfc0007fe, 0x7c000008, true}, // tw
-	{0xfc0007fe, 0x7c000088, true}, // td
-	{0xfc0007fe, 0x7c000124, true}, // mtmsr
-	{0xfc0007fe, 0x7c000164, true}, // mtmsrd
-}

@@ -2,9 +2,8 @@ package insn
 
 import "encoding/binary"
 
-// riscv64: ftrace's call is AUIPC and JALR (arch/riscv/include/asm/ftrace.h, MCOUNT_INSN_SIZE). The frame
-// pointer is s0. What is in front of a function is 8 bytes (ftrace_call_adjust in arch/riscv/kernel/ftrace.c, 7.2).
-var riscv64 = fromTables(&Arch{CallSize: 8, BeforeEntry: 8, Step: 2, Steps: riscvSteps, Pair: pairRISCV}, riscvForms.next, riscvOperations)
+// riscv64: the frame pointer is s0.
+var riscv64 = fromTables(&Arch{Step: 2, Pair: pairRISCV}, riscvForms.next, riscvOperations)
 
 // wordRISCV: the lowest bits say how long an instruction is (RISC-V ISA manual, volume I, section 1.5).
 // None is known that is longer than four bytes.
@@ -65,12 +64,4 @@ func pairRISCV(before, code []byte) (to int64, ok bool) {
 		return 0, false
 	}
 	return int64(int32(upper&^0xfff)) + int64(int32(jump)>>20), true
-}
-
-// riscvSteps follows riscv_probe_decode_insn in arch/riscv/kernel/probes/decode-insn.c (6.12).
-var riscvSteps = []Pattern{
-	{0x0000707f, 0x0000100f, true}, // fence.i
-	{0x0000007f, 0x00000073, true}, // system
-	{0x0000007f, 0x0000000f, true}, // fence
-	{0x0000ffff, 0x00009002, true}, // c.ebreak
 }

@@ -1,8 +1,7 @@
 package insn
 
-// s390x: ftrace's call is a BRASL or BRCL of six bytes. The frame pointer, in functions that need one, is
-// r11 (ELF Application Binary Interface, s390x Supplement 1.6, section 1.2.1).
-var s390x = fromTables(&Arch{CallSize: 6, Step: 2, Steps: s390Steps, bigEndian: true}, s390Forms.next, s390Operations)
+// s390x: the frame pointer, in functions that need one, is r11 (ELF Application Binary Interface, s390x Supplement 1.6, section 1.2.1).
+var s390x = fromTables(&Arch{Step: 2, bigEndian: true}, s390Forms.next, s390Operations)
 
 // wordS390: the first two bits say how long an instruction is (z/Architecture Principles of Operation,
 // chapter 5, "Instruction formats"). A word is six bytes, of which those after the instruction are 0.
@@ -94,25 +93,3 @@ var s390Forms = table(wordS390, piece{at: 40, bits: 8}, []form{
 	{0xff00_0000_00fe, 0xec00_0000_00f6, lost, nil},        // CRB, CLRB
 	{0xff00_0000_00fc, 0xec00_0000_00fc, lost, nil},        // CGIB, CLGIB, CIB, CLIB
 })
-
-// s390Steps follows probe_is_prohibited_opcode in arch/s390/lib/probes.c (6.1).
-// Without what it does not know (is_known_insn): of these, none is in a kernel.
-var s390Steps = []Pattern{
-	{0xff000000, 0x0c000000, true}, // BASSM
-	{0xff000000, 0x0b000000, true}, // BSM
-	{0xff000000, 0x83000000, true}, // DIAG
-	{0xff000000, 0x44000000, true}, // EX
-	{0xff000000, 0xac000000, true}, // STNSM
-	{0xff000000, 0xad000000, true}, // STOSM
-	{0xff0f0000, 0xc6000000, true}, // EXRL
-	{0xffff0000, 0x01010000, true}, // PR
-	{0xffff0000, 0xb25a0000, true}, // BSA
-	{0xffff0000, 0xb2400000, true}, // BAKR
-	{0xffff0000, 0xb2580000, true}, // BSG
-	{0xffff0000, 0xb2180000, true}, // PC
-	{0xffff0000, 0xb2280000, true}, // PT
-	{0xffff0000, 0xb98d0000, true}, // EPSW
-	{0xffff0000, 0xe5600000, true}, // TBEGIN
-	{0xffff0000, 0xe5610000, true}, // TBEGINC
-	{0xffff0000, 0xb2f80000, true}, // TEND
-}

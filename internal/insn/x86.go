@@ -16,11 +16,11 @@ type x86 struct {
 }
 
 // amd64: System V ABI, AMD64 Architecture Processor Supplement, figures 3.36 (numbers) and 3.4: functions do not preserve RAX, RDX, RCX, RSI,
-// RDI and R8 to R11, and RAX and RDX have results. ftrace's call is a CALL of 5 bytes; RBP is the frame pointer.
+// RDI and R8 to R11, and RAX and RDX have results. RBP is the frame pointer.
 var amd64 = func() *Arch {
 	m := &x86{bits: 64, numbers: [16]int8{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}}
 	a := m.arch(&operations{stack: 7, pointer: 6, lost: 0xf37, results: 0x003})
-	a.Global, a.Uprobe, a.RedZone = m.global, uprobeX86, redZoneX86
+	a.Global = m.global
 	return a
 }()
 
@@ -28,31 +28,12 @@ var amd64 = func() *Arch {
 // EAX and EDX have results. EBP is the frame pointer.
 var i386 = func() *Arch {
 	m := &x86{narrow: true, bits: 32, numbers: [16]int8{0, 1, 2, 3, 4, 5, 6, 7}}
-	a := m.arch(&operations{stack: 4, pointer: 5, lost: 0x07, results: 0x05})
-	a.Uprobe = m.uprobe32
-	return a
+	return m.arch(&operations{stack: 4, pointer: 5, lost: 0x07, results: 0x05})
 }()
 
 func (m *x86) arch(o *operations) *Arch {
 	o.decode, o.bits, o.frame, o.condition, o.leads = m.operation, m.bits, 1<<o.stack|1<<o.pointer, m.condition, m.leads
-	return fromTables(&Arch{
-		// Probes at INT3 are refused, and since Linux 6.9 at all of INT and UD (__copy_instruction and is_exception_insn in
-		// arch/x86/kernel/kprobes/core.c).
-		CallSize: 5, Refusals: []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}, Results: Results{Calls: m.calls}, Kprobe: m.kprobe,
-	}, m.next, o)
-}
-
-func isInt3(code []byte) bool { return len(code) > 0 && code[0] == 0xcc }
-
-func raisesX86(code []byte) bool {
-	x, ok := DecodeX86(code)
-	switch {
-	case !ok || x.VEX:
-		return false
-	case x.OpcodeSize == 2:
-		return x86Leads2[x.Opcode[1]]&traps != 0
-	}
-	return x.OpcodeSize == 1 && x.Opcode[0] >= 0xcc && x.Opcode[0] <= 0xce
+	return fromTables(&Arch{Results: Results{Calls: m.calls}}, m.next, o)
 }
 
 // What is more to say of where execution goes on than what control says.

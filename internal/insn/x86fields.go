@@ -154,6 +154,12 @@ func DecodeX86(code []byte) (x X86, ok bool) {
 	return x, ok
 }
 
+// DecodeI386 decodes those of an instruction of 32-bit code.
+func DecodeI386(code []byte) (x X86, ok bool) {
+	ok = x.decode(code, true)
+	return x, ok
+}
+
 // decode decodes the first instruction in code, which is of 64 bits, or with narrow of 32.
 func (x *X86) decode(code []byte, narrow bool) (ok bool) {
 	at := 0

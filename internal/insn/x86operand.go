@@ -10,8 +10,17 @@ type x86Memory struct {
 	disp        int64
 }
 
+const x86SP = 4 // the code of RSP
+
 // x86Short are the registers of addresses of 16 bits.
 var x86Short = [8][2]int8{{3, 6}, {3, 7}, {5, 6}, {5, 7}, {6, -1}, {7, -1}, {5, -1}, {3, -1}}
+
+// Address returns the register, by its code, and the displacement of the operand in memory that ModRM names; text is the instruction.
+// base is -1 if it names none, or has none.
+func (x *X86) Address(text []byte) (base int8, disp int64) {
+	m := x.memory(text)
+	return m.base, m.disp
+}
 
 // memory returns the operand in memory that ModRM names, if it names one.
 func (x *X86) memory(text []byte) x86Memory {

@@ -2,6 +2,7 @@ package ktable
 
 import (
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // callOps is a symbol of kernels with CONFIG_DYNAMIC_FTRACE_WITH_CALL_OPS (kernel/trace/ftrace.c). They have the address of
@@ -16,13 +17,13 @@ func (m *Marks) Calls() ([]uint64, error) {
 		return nil, err
 	}
 	_, ops := m.at[callOps]
-	a := insn.For(m.f.Instructions())
-	if !ops || a == nil || a.BeforeEntry == 0 {
+	arch, rules := insn.For(m.f.Instructions()), probed.For(m.f.Instructions())
+	if !ops || rules == nil || rules.BeforeEntry == 0 {
 		return all, nil
 	}
 	for i := range all {
-		all[i] += a.BeforeEntry
-		if code, err := m.f.Bytes(all[i], 4); err == nil && a.Landing.Mask != 0 && a.Landing.Fits(a.Word(code)) {
+		all[i] += rules.BeforeEntry
+		if code, err := m.f.Bytes(all[i], 4); err == nil && rules.Landing.Mask != 0 && rules.Landing.Fits(arch.Word(code)) {
 			all[i] += 4
 		}
 	}

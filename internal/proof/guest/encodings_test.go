@@ -11,7 +11,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
-// TestUprobeTable runs instructions with and without a uprobe in each kernel for amd64, and in those for arm64: what package insn says of
+// TestUprobeTable runs instructions with and without a uprobe in each kernel for amd64, and in those for arm64: what package probed says of
 // uprobes holds there. GUEST_ENCODINGS is how many, besides those that were found wrong before. The emulated processor of amd64 has no
 // AVX-512, and that of arm64 no extensions.
 func TestUprobeTable(t *testing.T) {

@@ -49,15 +49,15 @@ func probeAll(t *testing.T, k testKernel) {
 	x := guest.Probing{Work: guest.Steady, Want: int(setting(t, "GUEST_FUNCTIONS", either(200, 20))), Together: 10}
 	seed := setting(t, "GUEST_SEED", harm.Seed)
 	x.Functions = shuffled(t, k.Vmlinux, seed)
-	got := probed(t, k, &x, nil)
+	got := withProbe(t, k, &x, nil)
 	t.Logf("seed %d: %d functions tried, %d run, %d probes, refused by the kernel %v, %d hits", seed, got.Tried, got.Ran, got.Probes, got.Refused, got.Hits)
 	if got.Ran < x.Want || got.Hits < uint64(got.Probes)/10 {
 		t.Error("the workload says nothing")
 	}
 }
 
-// probed boots a kernel with what is to be probed.
-func probed(t *testing.T, k testKernel, x *guest.Probing, files map[string]string) *guest.ProbedAll {
+// withProbe boots a kernel with what is to be probed.
+func withProbe(t *testing.T, k testKernel, x *guest.Probing, files map[string]string) *guest.ProbedAll {
 	t.Helper()
 	text, err := json.Marshal(x)
 	if err != nil {

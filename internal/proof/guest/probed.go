@@ -37,7 +37,7 @@ const (
 // EncodingsRun is what came of it.
 type EncodingsRun struct {
 	Run, Differ, Hit int
-	Wrong            []string // what package insn does not say of an instruction
+	Wrong            []string // what package probed does not say of an instruction
 }
 
 // Probing is what ProbeAll does.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
 	"github.com/bpfprologue/bpfprologue/internal/proof/harm"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
@@ -49,7 +49,7 @@ func TestVectorCode(t *testing.T) {
 	}
 	seed := setting(t, "GUEST_SEED", harm.Seed)
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(x.Functions), func(i, j int) { x.Functions[i], x.Functions[j] = x.Functions[j], x.Functions[i] })
-	got := probed(t, k, &x, files)
+	got := withProbe(t, k, &x, files)
 	t.Logf("seed %d: %d functions of %d tried, %d run, %d probes, refused by the kernel %v, by us %d, %d hits", seed, got.Tried, len(x.Functions), got.Ran, got.Probes, got.Refused, refused, got.Hits)
 	if got.Ran < min(x.Want, 30) || got.Hits < uint64(got.Probes) || refused == 0 {
 		t.Error("the work says nothing")
@@ -113,7 +113,7 @@ func functionsOf(t *testing.T, path string) (out []guest.Function, refused int) 
 	}
 	const large = 3000 // bytes: one with more has hits all the time
 	module := strings.ReplaceAll(strings.TrimSuffix(filepath.Base(path), ".ko"), "-", "_")
-	kprobe := insn.For("amd64").Kprobe
+	kprobe := probed.For("amd64").Kprobe
 	for i := range symbols {
 		s := &symbols[i]
 		if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Section >= elf.SectionIndex(len(f.Sections)) || f.Sections[s.Section].Name != ".text" || s.Size == 0 || s.Size > large {

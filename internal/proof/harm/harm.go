@@ -1,5 +1,5 @@
 // Package harm runs instructions with and without a uprobe, and compares everything that they change. What a probe changes must be
-// refused: package insn says which instructions these are, and this package is its proof.
+// refused: package probed says which instructions these are, and this package is its proof.
 package harm
 
 import (

@@ -129,7 +129,7 @@ func TestPrograms(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				testenv.Missing(t, "%s: %v\n%s", tt.build, err, out)
 			}
-			got := probed(t, &Program{Path: path, Args: tt.args, Input: tt.input})
+			got := withProbe(t, &Program{Path: path, Args: tt.args, Input: tt.input})
 			for why := range got.Refused {
 				if tt.name == "Go" && strings.Contains(why, "keeps variables") {
 					t.Errorf("%q: nothing of Go is there", why)
@@ -139,7 +139,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-func probed(t *testing.T, p *Program) Probed {
+func withProbe(t *testing.T, p *Program) Probed {
 	img, err := dwarfloc.Open(p.Path, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
 
 // Verdict is what a run says about the table of instructions.
@@ -25,24 +26,24 @@ const (
 	Repeated Verdict = "hits unforeseen"
 )
 
-// Verdict compares an outcome with the table of package insn.
+// Verdict compares an outcome with the table of package probed.
 func (o *Outcome) Verdict() Verdict {
-	does, _ := insn.For(o.Arch).Uprobe(o.Code)
+	does, _ := probed.For(o.Arch).Uprobe(o.Code)
 	illegal := o.Without.Signal == uint32(syscall.SIGILL)
 	switch {
 	case o.Differs() && o.deadCall():
 		return Agrees
-	case o.Differs() && does != insn.UprobeHarms && does != insn.UprobeCalls:
+	case o.Differs() && does != probed.UprobeHarms && does != probed.UprobeCalls:
 		return Harmed
-	case does == insn.UprobeRefuses:
+	case does == probed.UprobeRefuses:
 		if o.Hits > 0 && !illegal && (o.Differs() || !o.leadsOn()) {
 			return Taken
 		}
-	case o.Hits == 0 && does != insn.UprobeHarms && !illegal:
+	case o.Hits == 0 && does != probed.UprobeHarms && !illegal:
 		return Unforeseen
-	case does == insn.UprobeHarms && !o.Differs() && !o.Undetermined && !illegal && o.Without.Signal == 0:
+	case does == probed.UprobeHarms && !o.Differs() && !o.Undetermined && !illegal && o.Without.Signal == 0:
 		return Overrefused
-	case o.Hits > 3 && does != insn.UprobeRepeats && does != insn.UprobeHarms && !o.leadsBack() && !o.resumed():
+	case o.Hits > 3 && does != probed.UprobeRepeats && does != probed.UprobeHarms && !o.leadsBack() && !o.resumed():
 		return Repeated
 	}
 	return Agrees

@@ -1,4 +1,10 @@
-package insn
+package probed
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
 
 // What kernels for arm64 do wrong, which accept both (arch/arm64/kernel/probes of 6.1 to 7.2, and seen with 6.1): aarch64_insn_uses_literal does
 // not know loads of vector registers, so a copy of one runs elsewhere, and loads what is near the copy; and BRK #5 is what a uprobe is,
@@ -16,23 +22,16 @@ func uprobeARM64(code []byte) (does Uprobe, why string) {
 	if len(code) < 4 {
 		return UprobeRefuses, ""
 	}
-	word := littleEndian(code)
-	fits := func(all []Pattern) bool {
-		for _, p := range all {
-			if p.Fits(word) {
-				return true
-			}
-		}
-		return false
-	}
+	word := insn.For("arm64").Word(code)
+	fits := func(p Pattern) bool { return p.Fits(word) }
 	switch {
 	case arm64Own.Fits(word):
 		return UprobeHarms, "BRK #5 would run for ever"
 	case arm64Vector.Fits(word):
 		return UprobeHarms, arm64LoadsElsewhere
-	case fits(ARM64Literals), arm64.CannotStep(code):
+	case slices.ContainsFunc(ARM64Literals, fits), refused(arm64Steps, word):
 		return UprobeRefuses, ""
-	case fits(ARM64Simulated):
+	case slices.ContainsFunc(ARM64Simulated, fits):
 		return UprobeEmulates, ""
 	}
 	return UprobeSteps, ""
@@ -40,7 +39,7 @@ func uprobeARM64(code []byte) (does Uprobe, why string) {
 
 // kprobeARM64 says what arm_kprobe_decode_insn accepts and should not: it asks the same function.
 func kprobeARM64(code []byte) (why string) {
-	if len(code) >= 4 && arm64Vector.Fits(littleEndian(code)) {
+	if len(code) >= 4 && arm64Vector.Fits(insn.For("arm64").Word(code)) {
 		return arm64LoadsElsewhere
 	}
 	return ""

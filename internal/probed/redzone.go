@@ -1,4 +1,6 @@
-package insn
+package probed
+
+import "github.com/bpfprologue/bpfprologue/internal/insn"
 
 // The red zone is the 128 bytes below the stack pointer, which functions that call nothing may use as a frame (System V ABI, AMD64
 // Architecture Processor Supplement, section 3.2.2).
@@ -15,21 +17,21 @@ func redZoneX86(code []byte) bool {
 	var lowered, deepest int64
 	var calls, framed, copied bool
 	for len(code) > 0 {
-		x, ok := DecodeX86(code)
+		x, ok := insn.DecodeX86(code)
 		if !ok {
 			return true
 		}
 		text := code[:x.Size]
 		code = code[x.Size:]
-		m := x.memory(text)
+		base, disp := x.Address(text)
 		if x.EVEX && x.ModRM>>6 == 1 {
-			m.disp *= 64 // at most: it is in elements
+			disp *= 64 // at most: it is in elements
 		}
 		switch op := x.Opcode[0]; {
-		case m.base == x86SP && m.disp < 0:
+		case base == x86SP && disp < 0:
 			return true
-		case m.base == x86FP:
-			deepest = min(deepest, m.disp)
+		case base == x86FP:
+			deepest = min(deepest, disp)
 		case x.VEX || x.OpcodeSize != 1:
 		case op&0xf8 == 0x50 || op == 0x68 || op == 0x6a: // PUSH
 			lowered += 8
@@ -40,7 +42,7 @@ func redZoneX86(code []byte) bool {
 		case op == 0xe8 || op == 0xff && x.Reg() == 2:
 			calls = true
 		case op == 0x89 && x.ModRM>>3 == 0x18|x86SP, op == 0x8b && x.ModRM&0xc7 == 0xc0|x86SP && x.REX&1 == 0: // MOV from it
-			if to := x.moved(); to == x86FP {
+			if to := moved(&x); to == x86FP {
 				framed = true
 			} else {
 				copied = true
@@ -52,7 +54,7 @@ func redZoneX86(code []byte) bool {
 }
 
 // moved returns the register that a MOV between registers writes.
-func (x *X86) moved() byte {
+func moved(x *insn.X86) byte {
 	if x.Opcode[0] == 0x89 {
 		return x.ModRM&7 | x.REX&1<<3
 	}

@@ -1,4 +1,6 @@
-package insn
+package probed
+
+import "github.com/bpfprologue/bpfprologue/internal/insn"
 
 // A goroutine's stack is small. A function of Go begins with a comparison of the stack pointer, or of where its frame will end, with the
 // end of the stack (cmd/internal/obj/x86/obj6.go), and makes it larger if that is near. What then is left below the frame is never
@@ -11,14 +13,14 @@ const goGuard = 0x10
 func ChecksGoStack(code []byte) bool {
 	const most = 6 // instructions: two get the goroutine, three compute the end of a large frame
 	for range most {
-		x, ok := DecodeX86(code)
+		x, ok := insn.DecodeX86(code)
 		if !ok {
 			return false
 		}
-		m := x.memory(code[:x.Size])
+		base, disp := x.Address(code[:x.Size])
 		// RSP or R12, or before Go 1.17 RAX.
 		what := x.Reg()
-		if !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == 0x3b && m.disp == goGuard && (m.base == 14 && what == x86SP || m.base == 1 && (what == x86SP || what == 0)) {
+		if !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == 0x3b && disp == goGuard && (base == 14 && what == x86SP || base == 1 && (what == x86SP || what == 0)) {
 			return true
 		}
 		code = code[x.Size:]

@@ -1,4 +1,4 @@
-package insn
+package probed
 
 import (
 	"encoding/hex"

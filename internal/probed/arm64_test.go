@@ -1,4 +1,4 @@
-package insn
+package probed
 
 import (
 	"encoding/hex"
@@ -36,11 +36,11 @@ func TestUprobeARM64(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		arch := For("arm64")
-		if got, why := arch.Uprobe(code); got != tt.does || (got == UprobeHarms) != (why != "") {
+		rules := For("arm64")
+		if got, why := rules.Uprobe(code); got != tt.does || (got == UprobeHarms) != (why != "") {
 			t.Errorf("%s: %d for %q, want %d", tt.name, got, why, tt.does)
 		}
-		if got := arch.Kprobe(code) != ""; got != tt.kprobe {
+		if got := rules.Kprobe(code) != ""; got != tt.kprobe {
 			t.Errorf("%s: a kprobe harms: %v", tt.name, got)
 		}
 	}

@@ -1,13 +1,15 @@
-package insn
+package probed
 
 import (
 	"bytes"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // uprobeRule is what uprobes of x86 do with some instructions.
 type uprobeRule struct {
-	is   func(x *X86) bool
+	is   func(x *insn.X86) bool
 	does Uprobe
 	why  string // of a probe that harms
 }
@@ -21,40 +23,40 @@ type uprobeRule struct {
 var uprobeRules = []uprobeRule{
 	// The kernel refuses it in a process that runs. One that maps the file later gets no breakpoint, but the kernel takes its own
 	// INT3 for one, and starts it again for ever.
-	{func(x *X86) bool { return x.one(0xcc) }, UprobeHarms, "INT3 would run for ever"},
+	{func(x *insn.X86) bool { return one(x, 0xcc) }, UprobeHarms, "INT3 would run for ever"},
 	// is_prefix_bad, good_insns_64, good_2byte_insns.
-	{func(x *X86) bool { return x.Segment || x.Locked }, UprobeRefuses, ""},
-	{func(x *X86) bool { return x.OpcodeSize == 1 && x86NoUprobe[x.Opcode[0]] }, UprobeRefuses, ""},
+	{func(x *insn.X86) bool { return x.Segment || x.Locked }, UprobeRefuses, ""},
+	{func(x *insn.X86) bool { return x.OpcodeSize == 1 && x86NoUprobe[x.Opcode[0]] }, UprobeRefuses, ""},
 	// insn_masking_exception: MOV to SS, which holds back the trap of a single step, and what is taken for it.
-	{func(x *X86) bool { return x.OpcodeSize == 1 && x.Opcode[0] == 0x8e && x.Reg() == 2 }, UprobeRefuses, ""},
+	{func(x *insn.X86) bool { return x.OpcodeSize == 1 && x.Opcode[0] == 0x8e && x.Reg() == 2 }, UprobeRefuses, ""},
 	// branch_setup_xol_ops emulates jumps, and takes each 90 for a NOP: XCHG of R8, and with VEX VPGATHERDD.
-	{func(x *X86) bool { return x.VEX && (x.Opcode[0] == 0x90 || x.jumps()) }, UprobeHarms, "the kernel takes it for a jump or NOP, and it does not happen"},
-	{func(x *X86) bool { return x.VEX && x.Opcode[0] == 0xe8 }, UprobeHarms, "the kernel takes it for a call"},
-	{func(x *X86) bool { return x.one(0x90) && x.REX&1 != 0 }, UprobeHarms, "the kernel takes it for a NOP, and it does not happen"},
+	{func(x *insn.X86) bool { return x.VEX && (x.Opcode[0] == 0x90 || jumps(x)) }, UprobeHarms, "the kernel takes it for a jump or NOP, and it does not happen"},
+	{func(x *insn.X86) bool { return x.VEX && x.Opcode[0] == 0xe8 }, UprobeHarms, "the kernel takes it for a call"},
+	{func(x *insn.X86) bool { return one(x, 0x90) && x.REX&1 != 0 }, UprobeHarms, "the kernel takes it for a NOP, and it does not happen"},
 	// can_optimize: since Linux 6.18, until 7.2, a NOP of five bytes becomes a CALL to a trampoline that pushes three registers. PAUSE
 	// with prefixes is one too.
-	{func(x *X86) bool {
-		return x.Size == 5 && (x.one(0x90) || !x.VEX && x.OpcodeSize == 2 && x.Opcode[1] == 0x1f && x.Reg() == 0)
+	{func(x *insn.X86) bool {
+		return x.Size == 5 && (one(x, 0x90) || !x.VEX && x.OpcodeSize == 2 && x.Opcode[1] == 0x1f && x.Reg() == 0)
 	}, UprobeCalls, ""},
-	{func(x *X86) bool { return x.one(0x90) }, UprobeSkips, ""}, // PAUSE too
-	{func(x *X86) bool { return x.OperandSize && (x.jumps() || x.one(0xe8)) }, UprobeRefuses, ""},
-	{func(x *X86) bool { return x.jumps() || x.one(0xe8) }, UprobeEmulates, ""},
+	{func(x *insn.X86) bool { return one(x, 0x90) }, UprobeSkips, ""}, // PAUSE too
+	{func(x *insn.X86) bool { return x.OperandSize && (jumps(x) || one(x, 0xe8)) }, UprobeRefuses, ""},
+	{func(x *insn.X86) bool { return jumps(x) || one(x, 0xe8) }, UprobeEmulates, ""},
 	// push_setup_xol_ops.
-	{func(x *X86) bool {
+	{func(x *insn.X86) bool {
 		return !x.VEX && x.OpcodeSize == 1 && x.Opcode[0]&0xf8 == 0x50 && (x.Size == 1 || x.Size == 2 && x.REX == 0x41)
 	}, UprobeEmulates, ""},
 	// arch_uprobe_analyze_insn: after returns and indirect jumps the instruction pointer stays as it is, in the copy's memory, and
 	// after POPF the flag for single steps. None of them has an operand that is relative to the instruction.
-	{func(x *X86) bool { return x.VEX && bytes.IndexByte(x86Leave, x.Opcode[0]) >= 0 }, UprobeHarms, "the kernel takes it for a return or POPF"},
-	{func(x *X86) bool { return x.VEX && x.Opcode[0] == 0xff && x.Reg() >= 2 && x.Reg() <= 5 }, UprobeHarms, "the kernel takes it for an indirect call or jump"},
+	{func(x *insn.X86) bool { return x.VEX && bytes.IndexByte(x86Leave, x.Opcode[0]) >= 0 }, UprobeHarms, "the kernel takes it for a return or POPF"},
+	{func(x *insn.X86) bool { return x.VEX && x.Opcode[0] == 0xff && x.Reg() >= 2 && x.Reg() <= 5 }, UprobeHarms, "the kernel takes it for an indirect call or jump"},
 	// The copy runs with the flag for single steps set, and stores it; a POPF of that ends the program.
-	{func(x *X86) bool { return x.one(0x9c) }, UprobeHarms, "PUSHF would store the flag for single steps"},
+	{func(x *insn.X86) bool { return one(x, 0x9c) }, UprobeHarms, "PUSHF would store the flag for single steps"},
 	// RCX gets the address after the copy; the kernel may resume elsewhere (rt_sigreturn).
-	{func(x *X86) bool { return x.OpcodeSize == 2 && x.Opcode[1] == 0x05 }, UprobeHarms, "SYSCALL would store the address of a copy"},
+	{func(x *insn.X86) bool { return x.OpcodeSize == 2 && x.Opcode[1] == 0x05 }, UprobeHarms, "SYSCALL would store the address of a copy"},
 	// Opcodes of which the kernel's table of opcodes does not have the variant with this prefix have no ModRM byte there, so that
 	// nothing is relative to the instruction (inat_get_escape_attribute).
-	{func(x *X86) bool { return x.Relative() && x.unlisted() }, UprobeHarms, "the kernel does not see that its operand is relative to the instruction"},
-	{func(x *X86) bool {
+	{func(x *insn.X86) bool { return x.Relative() && unlisted(x) }, UprobeHarms, "the kernel does not see that its operand is relative to the instruction"},
+	{func(x *insn.X86) bool {
 		return x.Repeat && x.OpcodeSize == 1 && !x.VEX && bytes.IndexByte(x86Strings, x.Opcode[0]) >= 0
 	}, UprobeRepeats, ""},
 }
@@ -93,10 +95,10 @@ var x86Plain = [...][2]byte{
 }
 
 // one reports whether the opcode is one byte, without VEX.
-func (x *X86) one(opcode byte) bool { return !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == opcode }
+func one(x *insn.X86, opcode byte) bool { return !x.VEX && x.OpcodeSize == 1 && x.Opcode[0] == opcode }
 
 // jumps reports whether uprobes emulate it as a jump, rightly or not.
-func (x *X86) jumps() bool {
+func jumps(x *insn.X86) bool {
 	switch op := x.Opcode[0]; x.OpcodeSize {
 	case 1:
 		return op&0xf0 == 0x70 || op == 0xe9 || op == 0xeb
@@ -107,7 +109,7 @@ func (x *X86) jumps() bool {
 }
 
 // unlisted reports whether the kernel's table of opcodes may lack the instruction with its last prefix.
-func (x *X86) unlisted() bool {
+func unlisted(x *insn.X86) bool {
 	if x.VEX || x.OpcodeSize != 2 || x.Last != 0xf2 && x.Last != 0xf3 {
 		return false
 	}
@@ -122,7 +124,7 @@ func (x *X86) unlisted() bool {
 
 // uprobeX86 says what uprobes do with 64-bit code.
 func uprobeX86(code []byte) (Uprobe, string) {
-	x, ok := DecodeX86(code)
+	x, ok := insn.DecodeX86(code)
 	if !ok {
 		return UprobeRefuses, ""
 	}
@@ -134,25 +136,21 @@ func uprobeX86(code []byte) (Uprobe, string) {
 	return UprobeSteps, ""
 }
 
-// kprobe says why a kprobe changes what an instruction does. Since Linux 5.13 kprobes emulate jumps, calls, returns, and what changes
+// kprobeX86 says why a kprobe changes what an instruction does. Since Linux 5.13 kprobes emulate jumps, calls, returns, and what changes
 // the interrupt flag, by the first byte of the opcode as the kernel's decoder has it (prepare_emulation in
 // arch/x86/kernel/kprobes/core.c): with VEX and EVEX that is the byte after the prefix, of whatever map, as for uprobes. A store by
 // VMOVDQA (7F) is taken for a jump to what follows. A call with prefixes returns to the wrong place.
-func (m *x86) kprobe(code []byte) string {
-	var x X86
-	if !x.decode(code, m.narrow) {
-		return ""
-	}
+func kprobeX86(x *insn.X86, in insn.Insn, code []byte) string {
 	if !x.VEX {
 		// kprobe_emulate_call pushes the address five bytes further (int3_emulate_call): compilers write a CS prefix before calls of
 		// thunks for R8 to R15. Seen to end Linux 6.1 and 6.12.
-		if in, ok := m.next(code); ok && in.Call && in.Size > 5 && slices.Contains(code[:in.Size-4], 0xe8) {
+		if in.Call && in.Size > 5 && slices.Contains(code[:in.Size-4], 0xe8) {
 			return "the kernel would return into the middle of the call"
 		}
 		return ""
 	}
 	switch op := x.Opcode[0]; {
-	case x.jumps(), op >= 0xe0 && op <= 0xe3, op == 0xff:
+	case jumps(x), op >= 0xe0 && op <= 0xe3, op == 0xff:
 		return "the kernel takes it for a jump, and it does not happen"
 	case op == 0xe8:
 		return "the kernel takes it for a call"
@@ -164,14 +162,50 @@ func (m *x86) kprobe(code []byte) string {
 	return ""
 }
 
-// uprobe32 says what uprobes do with 32-bit code, as far as the table of 64-bit code knows: nothing is refused.
-func (m *x86) uprobe32(code []byte) (Uprobe, string) {
-	var x X86
-	if !x.decode(code, m.narrow) || !x.VEX && !x.one(0x9c) && !x.one(0xcc) {
+func kprobeAMD64(code []byte) string {
+	x, ok := insn.DecodeX86(code)
+	if !ok {
+		return ""
+	}
+	in, _ := insn.For("amd64").Next(code)
+	return kprobeX86(&x, in, code)
+}
+
+func kprobeI386(code []byte) string {
+	x, ok := insn.DecodeI386(code)
+	if !ok {
+		return ""
+	}
+	in, _ := insn.For("i386").Next(code)
+	return kprobeX86(&x, in, code)
+}
+
+// uprobeI386 says what uprobes do with 32-bit code, as far as the table of 64-bit code knows: nothing is refused.
+func uprobeI386(code []byte) (Uprobe, string) {
+	x, ok := insn.DecodeI386(code)
+	if !ok || !x.VEX && !one(&x, 0x9c) && !one(&x, 0xcc) {
 		return UprobeSteps, ""
 	}
 	if does, why := uprobeX86(code); does == UprobeHarms {
 		return does, why
 	}
 	return UprobeSteps, ""
+}
+
+// x86Refusals: kprobes at INT3 are refused, and since Linux 6.9 at all of INT and UD (__copy_instruction and is_exception_insn in
+// arch/x86/kernel/kprobes/core.c).
+var x86Refusals = []Refusal{{Is: isInt3}, {Since: [2]int{6, 9}, Is: raisesX86}}
+
+func isInt3(code []byte) bool { return len(code) > 0 && code[0] == 0xcc }
+
+func raisesX86(code []byte) bool {
+	x, ok := insn.DecodeX86(code)
+	switch {
+	case !ok || x.VEX:
+		return false
+	case x.OpcodeSize == 2:
+		in, _ := insn.For("amd64").Next(code)
+		return in.Trap
+	}
+	return x.OpcodeSize == 1 && x.Opcode[0] >= 0xcc && x.Opcode[0] <= 0xce
 }
