@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
@@ -166,7 +167,7 @@ func (img *Image) LoopUpdates(ranges []dw.Range, around, lowest, lo, hi uint64) 
 			body = append(body, insn.Code{Addr: r.Lo, Bytes: code})
 		}
 	}
-	return arch.LoopUpdates(&insn.Loop{Body: body, Around: around, Lowest: lowest, Lo: lo, Hi: hi})
+	return flow.LoopUpdates(arch, &flow.Loop{Body: body, Around: around, Lowest: lowest, Lo: lo, Hi: hi})
 }
 
 // BeginsAt reports whether a run of a record's body can begin with the first of its statements at an address: the line table has a row

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfprologue/bpfprologue/internal/dw"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/probed"
 )
@@ -19,7 +20,7 @@ type Boundaries struct {
 	rec     int32
 	below   string // see belowStack
 	looked  bool   // it is known
-	reading *insn.Reading
+	reading *flow.Reading
 }
 
 // Boundary says whether an instruction begins at an address.
@@ -65,7 +66,7 @@ func (u *Unit) Boundaries(rec int32, addr uint64, symbol string) (b Boundaries, 
 		// A file with debug information only, or one that is cut short.
 		return Boundaries{Why: "the file does not have the function's code"}, nil
 	}
-	b.u, b.rec, b.reading = u, rec, insn.For(img.Instructions()).Read(code)
+	b.u, b.rec, b.reading = u, rec, flow.Read(insn.For(img.Instructions()), code)
 	b.reading.From(0)
 	return b, nil
 }
@@ -98,9 +99,9 @@ func (b *Boundaries) At(addr uint64) (kind Boundary, before, after uint64, err e
 	is, from, to := b.reading.At(at)
 	before, after = b.Lo+uint64(from), b.Lo+uint64(to)
 	switch is {
-	case insn.Inside:
+	case flow.Inside:
 		return BoundaryInside, before, after, nil
-	case insn.Unknown:
+	case flow.Unknown:
 		return BoundaryUnknown, before, after, nil
 	}
 	return BoundaryBegins, before, after, nil

@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 				if in.Lost {
 					a.target(tr, code, addr)
 				}
-				if changes := a.updates(code); changes != 0 && in.Branches {
+				if changes := a.Updates(code); changes != 0 && in.Branches {
 					t.Fatalf("%s: % x: a branch changes %#x", name, code, changes)
 				}
 			}

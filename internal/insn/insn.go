@@ -33,9 +33,9 @@ type Arch struct {
 	Pair func(before, code []byte) (to int64, ok bool)
 	// accesses returns the registers that the first instruction in code reads, and what it writes. ok is false if that may be more.
 	accesses func(code []byte) (reads Registers, w Writes, ok bool)
-	// updates returns the general registers that the first instruction in code computes from
+	// Updates returns the general registers that the first instruction in code computes from
 	// what they were.
-	updates func(code []byte) Registers
+	Updates func(code []byte) Registers
 	// trace follows the first instruction in code, which is at addr. It returns the condition
 	// under which that branches.
 	trace func(t *trace, code []byte, addr uint64) condition

@@ -164,7 +164,7 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	if a.Results.Uses = x.uses; a.Results.Calls == nil {
 		a.Results.Calls = x.calls
 	}
-	a.Shape, a.Writes, a.updates, a.accesses = x.shape, x.writes, x.updates, x.accesses
+	a.Shape, a.Writes, a.Updates, a.accesses = x.shape, x.writes, x.updates, x.accesses
 	a.Spills = x.spills
 	a.trace, a.frame, a.self, a.width = x.follows, o.frame, o.self, o.bits
 	a.target = func(t *trace, code []byte, addr uint64) value { return o.leads(o, t, code, addr) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/image"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
@@ -140,10 +141,10 @@ func instructions(f *image.File) func(addr uint64) bool {
 		if err != nil {
 			return false
 		}
-		r := arch.Read(code)
+		r := flow.Read(arch, code)
 		r.From(0)
 		b, _, _ := r.At(int(addr - lo))
-		return b == insn.Begins
+		return b == flow.Begins
 	}
 }
 

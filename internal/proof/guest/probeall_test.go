@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 	"github.com/bpfprologue/bpfprologue/internal/proof/guest"
@@ -143,10 +144,10 @@ func worked(name string) bool {
 
 // instructions returns where the instructions of a function begin.
 func instructions(code []byte) (out []int) {
-	reading := insn.For("amd64").Read(code)
+	reading := flow.Read(insn.For("amd64"), code)
 	reading.From(0)
 	for off := range code {
-		if is, from, _ := reading.At(off); reading.Known(off) && is == insn.Begins && from == off {
+		if is, from, _ := reading.At(off); reading.Known(off) && is == flow.Begins && from == off {
 			out = append(out, off)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/flow"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
@@ -101,11 +102,11 @@ func (p *Probed) addresses(img *dwarfloc.Image) (at []uint64, err error) {
 			return nil, err
 		}
 		p.Functions++
-		reading := arch.Read(code)
+		reading := flow.Read(arch, code)
 		reading.From(0)
 		var sites []*dwarfloc.Site
 		for off := range code {
-			if is, from, _ := reading.At(off); reading.Known(off) && is == insn.Begins && from == off {
+			if is, from, _ := reading.At(off); reading.Known(off) && is == flow.Begins && from == off {
 				s := *f
 				s.Addr, s.Offset = sym.Value+uint64(off), uint64(off)
 				sites = append(sites, &s)

@@ -1,4 +1,6 @@
-package insn
+package flow
+
+import "github.com/bpfprologue/bpfprologue/internal/insn"
 
 // Reading is where instructions begin in the code of one function.
 //
@@ -7,7 +9,7 @@ package insn
 // leads there. Code to which only indirect jumps lead is read last, on from the instruction
 // before it.
 type Reading struct {
-	arch    *Arch
+	arch    *insn.Arch
 	code    []byte
 	mark    []uint8
 	strange map[int]bool // offsets of what does not decode
@@ -16,8 +18,8 @@ type Reading struct {
 // What a byte is. It is both if the code is entered in two ways: x86 programs jump over the
 // prefix LOCK.
 const (
-	begins = 1 << iota // an instruction begins there
-	inside             // it is in an instruction that begins before it
+	firstByte = 1 << iota // an instruction begins there
+	laterByte             // it is in an instruction that begins before it
 )
 
 // Boundary says whether an instruction begins at an address.
@@ -33,8 +35,8 @@ const (
 )
 
 // Read returns the reading of some code, of which nothing is known yet.
-func (a *Arch) Read(code []byte) *Reading {
-	return &Reading{arch: a, code: code, mark: make([]uint8, len(code)), strange: make(map[int]bool)}
+func Read(arch *insn.Arch, code []byte) *Reading {
+	return &Reading{arch: arch, code: code, mark: make([]uint8, len(code)), strange: make(map[int]bool)}
 }
 
 // From follows the code from an offset at which an instruction begins.
@@ -42,15 +44,15 @@ func (r *Reading) From(at int) {
 	for ways := []int{at}; len(ways) > 0; {
 		at := ways[len(ways)-1]
 		ways = ways[:len(ways)-1]
-		for at >= 0 && at < len(r.code) && r.mark[at]&begins == 0 {
+		for at >= 0 && at < len(r.code) && r.mark[at]&firstByte == 0 {
 			in, ok := r.arch.Next(r.code[at:])
 			if !ok || in.Size <= 0 || in.Size > len(r.code)-at {
 				r.strange[at] = true
 				break
 			}
-			r.mark[at] |= begins
+			r.mark[at] |= firstByte
 			for i := at + 1; i < at+in.Size; i++ {
-				r.mark[i] |= inside
+				r.mark[i] |= laterByte
 			}
 			if to := int64(at) + in.Target; in.Branches && to >= 0 && to < int64(len(r.code)) {
 				ways = append(ways, int(to))
@@ -73,13 +75,13 @@ func (r *Reading) At(at int) (b Boundary, before, after int) {
 		r.readOn(at)
 	}
 	switch {
-	case r.mark[at]&inside != 0:
-		for before = at - 1; before > 0 && r.mark[before]&begins == 0; before-- {
+	case r.mark[at]&laterByte != 0:
+		for before = at - 1; before > 0 && r.mark[before]&firstByte == 0; before-- {
 		}
-		for after = at + 1; after < len(r.code) && r.mark[after]&inside != 0; after++ {
+		for after = at + 1; after < len(r.code) && r.mark[after]&laterByte != 0; after++ {
 		}
 		return Inside, before, after
-	case r.mark[at]&begins != 0:
+	case r.mark[at]&firstByte != 0:
 		return Begins, at, at
 	}
 	for before = at; before > 0 && !r.strange[before]; before-- {
@@ -99,7 +101,7 @@ func (r *Reading) Returns() (at []int, strange int) {
 		if r.strange[i] && strange < 0 {
 			strange = i
 		}
-		if r.mark[i]&begins == 0 {
+		if r.mark[i]&firstByte == 0 {
 			continue
 		}
 		if in, ok := r.arch.Next(r.code[i:]); ok && !in.Onward && !in.Branches && !in.Lost {

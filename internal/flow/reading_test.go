@@ -1,10 +1,11 @@
-package insn
+package flow
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
+	"github.com/bpfprologue/bpfprologue/internal/insn"
 )
 
 // TestReading: where instructions begin, through data, padding and what does not decode.
@@ -47,7 +48,7 @@ func TestReading(t *testing.T) {
 		{"inside, arm64", "40000034" + "c0035fd6", "arm64", 6, Inside, 4, 8},
 		{"arm64, a branch that is not known", "a13f0174" + "c0035fd6", "arm64", 4, Unknown, 0, 4},
 	} {
-		r := For(tt.arch).Read(dwarftest.Hex(t, tt.code))
+		r := Read(insn.For(tt.arch), dwarftest.Hex(t, tt.code))
 		r.From(0)
 		if b, from, to := r.At(tt.at); b != tt.want || from != tt.from || to != tt.to {
 			t.Errorf("%s: %d, %d to %d, want %d, %d to %d", tt.name, b, from, to, tt.want, tt.from, tt.to)
@@ -69,7 +70,7 @@ func TestReturnInstructions(t *testing.T) {
 		{"c3" + "06" + "c3", "amd64", []int{0}, 1},
 		{"a0001fd6" + "c0035fd6", "arm64", []int{4}, -1}, // br x5
 	} {
-		r := For(tt.arch).Read(dwarftest.Hex(t, tt.code))
+		r := Read(insn.For(tt.arch), dwarftest.Hex(t, tt.code))
 		r.From(0)
 		if at, strange := r.Returns(); !slices.Equal(at, tt.want) || strange != tt.strange {
 			t.Errorf("%s: returns at %v, strange at %d, want %v, %d", tt.code, at, strange, tt.want, tt.strange)

@@ -1,20 +1,10 @@
-package insn
+package flow
 
-// Registers is a set of registers by their DWARF numbers, which are less than 64.
-type Registers uint64
-
-// Has reports whether a register is in the set.
-func (r Registers) Has(number uint64) bool { return number < 64 && r>>number&1 != 0 }
-
-// Code is machine code at an address.
-type Code struct {
-	Addr  uint64
-	Bytes []byte
-}
+import "github.com/bpfprologue/bpfprologue/internal/insn"
 
 // Loop is what LoopUpdates looks for.
 type Loop struct {
-	Body   []Code
+	Body   []insn.Code
 	Around uint64 // an address in the body
 	Lowest uint64 // where the function begins: a branch to less leaves it
 	Lo, Hi uint64 // which instructions may update a register
@@ -24,9 +14,9 @@ type Loop struct {
 // in loops around an address: those whose last instruction is in the body, at the address or
 // after it, and branches to the address or before it. Loops that the body does not close, such
 // as one in which it is inlined, do not count.
-func (a *Arch) LoopUpdates(l *Loop) (updated Registers) {
+func LoopUpdates(a *insn.Arch, l *Loop) (updated insn.Registers) {
 	first, last := l.Around, uint64(0)
-	each := func(visit func(at uint64, code []byte, in Insn)) {
+	each := func(visit func(at uint64, code []byte, in insn.Insn)) {
 		for _, part := range l.Body {
 			for at := 0; at < len(part.Bytes); {
 				in, ok := a.Next(part.Bytes[at:])
@@ -38,7 +28,7 @@ func (a *Arch) LoopUpdates(l *Loop) (updated Registers) {
 			}
 		}
 	}
-	each(func(at uint64, _ []byte, in Insn) {
+	each(func(at uint64, _ []byte, in insn.Insn) {
 		if to := at + uint64(in.Target); in.Branches && at >= l.Around && to <= l.Around && to >= l.Lowest {
 			first, last = min(first, to), max(last, at)
 		}
@@ -46,9 +36,9 @@ func (a *Arch) LoopUpdates(l *Loop) (updated Registers) {
 	if last == 0 {
 		return 0
 	}
-	each(func(at uint64, code []byte, _ Insn) {
+	each(func(at uint64, code []byte, _ insn.Insn) {
 		if at >= max(first, l.Lo) && at <= last && at < l.Hi {
-			updated |= a.updates(code)
+			updated |= a.Updates(code)
 		}
 	})
 	return updated
