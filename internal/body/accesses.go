@@ -21,7 +21,7 @@ type Registers = insn.Registers
 // accesses to slots are not decoded.
 func (img *Image) FramePointer() (n uint64, ok bool) {
 	arch := insn.For(img.Instructions())
-	if arch == nil || arch.Slots == nil {
+	if arch == nil {
 		return 0, false
 	}
 	return arch.Slots.Frame, true
@@ -32,7 +32,7 @@ func (img *Image) FramePointer() (n uint64, ok bool) {
 // operands relative to these registers have no relocations.
 func (img *Image) StoredLast(from, hi uint64, m Slot) (at uint64, ok bool) {
 	arch := insn.For(img.Instructions())
-	if arch == nil || arch.Slots == nil {
+	if arch == nil {
 		return 0, false
 	}
 	code, err := img.Bytes(from, hi-from)
@@ -50,7 +50,7 @@ const maxPrologue = 512
 // its prologue is said to end.
 func (img *Image) StoredLater(start, end uint64, m Slot) bool {
 	arch := insn.For(img.Instructions())
-	if arch == nil || arch.Slots == nil || end < start || end-start > maxPrologue {
+	if arch == nil || end < start || end-start > maxPrologue {
 		return false
 	}
 	sec := img.SectionAt(start)
@@ -72,7 +72,7 @@ const maxFirst = 256
 func (img *Image) SetsFirst(from uint64, of Registers) bool {
 	arch := insn.For(img.Instructions())
 	sec := img.SectionAt(from)
-	if arch == nil || arch.Writes == nil || sec == nil || of == 0 {
+	if arch == nil || sec == nil || of == 0 {
 		return false
 	}
 	code, err := img.Bytes(from, min(maxFirst, sec.Addr+sec.Size-from))
@@ -107,7 +107,7 @@ func (img *Image) Straight(from, to uint64) bool {
 
 func (img *Image) straight(from, to uint64, visit func(arch *insn.Arch, at uint64, code []byte)) bool {
 	arch := insn.For(img.Instructions())
-	if arch == nil || arch.Writes == nil || from > to || to-from > maxFirst {
+	if arch == nil || from > to || to-from > maxFirst {
 		return false
 	}
 	code, err := img.Bytes(from, to-from)

@@ -1,12 +1,12 @@
 package body
 
-import "github.com/bpfprologue/bpfprologue/internal/insn"
+import "github.com/bpfprologue/bpfprologue/internal/symbolic"
 
 // State is what places hold on a path through the code.
-type State = insn.State
+type State = symbolic.State
 
 // Number is what a place holds there.
-type Number = insn.Number
+type Number = symbolic.Value
 
 // Leading returns the link-time address where the straight code begins that leads to an instruction: the beginning of the basic block
 // that has the instruction before it. ok is false if that is not known, or if execution may come from elsewhere too.
@@ -41,10 +41,7 @@ func (c *Code) Follow(from, to uint64, f func(s *State)) (ok bool) {
 	if !ok || int32(first) > last || c.graph.Block(int32(first)) != c.graph.Block(last) {
 		return false
 	}
-	s, ok := c.arch.State()
-	if !ok {
-		return false
-	}
+	s := c.arch.State()
 	f(s)
 	for n := int32(first); n <= last; n++ {
 		s.Step(c.graph.Bytes(n), c.graph.Insns[n].Addr)

@@ -22,10 +22,7 @@ func (c *Code) passages() []passage {
 	out := make([]passage, len(c.graph.Blocks))
 	for b := range out {
 		block, p := &c.graph.Blocks[b], &out[b]
-		s, ok := c.arch.State()
-		if !ok {
-			return nil
-		}
+		s := c.arch.State()
 		for n := block.First; n < block.Last; n++ {
 			s.Step(c.graph.Bytes(n), c.graph.Insns[n].Addr)
 		}
@@ -66,7 +63,7 @@ func (c *Code) origins(block int32) origins {
 		c.made = make([]origins, len(blocks))
 		pass := c.passages()
 		work := make([]int32, 0, len(blocks))
-		for b := len(blocks) - 1; b >= 0 && pass != nil; b-- {
+		for b := len(blocks) - 1; b >= 0; b-- {
 			work = append(work, int32(b))
 		}
 		for len(work) > 0 {
@@ -96,10 +93,7 @@ func (c *Code) Computes(register uint64, at uint64) (computes, offset bool) {
 		return false, false
 	}
 	block := c.graph.Block(int32(n))
-	s, ok := c.arch.State()
-	if !ok {
-		return false, false
-	}
+	s := c.arch.State()
 	for i := c.graph.Blocks[block].First; i < int32(n); i++ {
 		s.Step(c.graph.Bytes(i), c.graph.Insns[i].Addr)
 	}

@@ -16,6 +16,7 @@ import (
 	"sort"
 
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/jumptable"
 )
 
 // Function is what Follow needs to know about a function.
@@ -312,7 +313,7 @@ func (w *follower) tables() {
 				starts = append(starts, uint32(off))
 			}
 		}
-		targets, ok := w.f.Arch.JumpTable(p.Code, starts, uint32(at-p.Addr), w.f.Read)
+		targets, ok := jumptable.Targets(w.f.Arch, p.Code, starts, uint32(at-p.Addr), w.f.Read)
 		for _, to := range targets {
 			ok = ok && w.part(to) != nil
 		}

@@ -41,9 +41,15 @@ var never = map[string][]string{
 
 // notDirect are packages that a package must not import itself, though what it imports may.
 var notDirect = map[string][]string{
-	"dwarfloc":         {module + "internal/insn", module + "internal/flow", module + "internal/ktable", module + "internal/judge"},
-	"internal/resolve": {module + "internal/insn", module + "internal/flow", module + "internal/ktable"},
+	"dwarfloc":         append(instructions, module+"internal/flow", module+"internal/ktable", module+"internal/judge"),
+	"internal/resolve": append(instructions, module+"internal/flow", module+"internal/ktable"),
+	// What instructions do is no kernel's business, and what follows code asks no kernel.
+	"internal/insn": {module + "internal/probed"},
+	"internal/flow": {module + "internal/probed"},
 }
+
+// instructions are about single instructions: above package body, nothing is.
+var instructions = slices.Clip([]string{module + "internal/insn", module + "internal/symbolic", module + "internal/jumptable", module + "internal/probed"})
 
 // kernel is what talks to a kernel.
 var kernel = []string{ebpf + "/link", ebpf + "/features", ebpf + "/rlimit", ebpf + "/ringbuf", module + "instances", module + "tracer", module + "internal/kernelhas"}

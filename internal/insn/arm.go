@@ -1,16 +1,7 @@
 package insn
 
-import "encoding/binary"
-
 // arm is A32, the instructions of four bytes. Thumb is not decoded.
 var arm = fromTables(&Arch{Fixed: 4}, armForms.next, armOperations)
-
-func wordARM(code []byte) (word uint64, size int, ok bool) {
-	if len(code) < 4 {
-		return 0, 0, false
-	}
-	return uint64(binary.LittleEndian.Uint32(code)), 4, true
-}
 
 // Distances are from the instruction's address and eight. BLX has a bit for half a word.
 var (
@@ -20,7 +11,7 @@ var (
 
 // armForms are what writes the program counter (Arm Architecture Reference Manual, ARMv7-A, chapter A5). Bits
 // 28 to 31 are the condition: 14 is always, 15 stands for other instructions.
-var armForms = table(wordARM, piece{at: 20, bits: 8}, append([]form{
+var armForms = table(wordOfFour, piece{at: 20, bits: 8}, append([]form{
 	{0xfe000000, 0xfa000000, calls, arm25}, // BLX, of which the lowest bit is half a word
 	{0xfe50ffff, 0xf8100a00, ends, nil},    // RFE
 	{0xf0000000, 0xf0000000, 0, nil},       // others without a condition

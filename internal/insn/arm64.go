@@ -1,17 +1,7 @@
 package insn
 
-import "encoding/binary"
-
 // arm64: the frame pointer is x29.
 var arm64 = fromTables(&Arch{Fixed: 4}, arm64Forms.next, arm64Operations)
-
-// wordARM64: instructions are little-endian, even if data is big-endian.
-func wordARM64(code []byte) (word uint64, size int, ok bool) {
-	if len(code) < 4 {
-		return 0, 0, false
-	}
-	return uint64(binary.LittleEndian.Uint32(code)), 4, true
-}
 
 // The distances of branches, in words.
 var (
@@ -22,7 +12,7 @@ var (
 
 // arm64Forms are the group "branches, exception generating and system instructions" (Arm ARM, C4.1: bits 28 to 26 are 101): all after which
 // execution may continue elsewhere. What is left of it are newer branches (CBGT).
-var arm64Forms = table(wordARM64, piece{at: 24, bits: 8}, []form{
+var arm64Forms = table(wordOfFour, piece{at: 24, bits: 8}, []form{
 	{0xfc000000, 0x14000000, ends, arm64B26},   // B
 	{0xfc000000, 0x94000000, calls, arm64B26},  // BL
 	{0xff000000, 0x54000000, 0, arm64B19},      // B.cond, BC.cond

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strings"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What functions do not preserve: x0 to x18 and x30, of which x0 and x1 have results (AAPCS64, sections 6.1.1 and 6.9). The frame is at sp,
@@ -249,7 +251,7 @@ type arm64Word uint32
 func (w arm64Word) field(at, bits uint8) uint32 { return uint32(w) >> at & (1<<bits - 1) }
 
 func (w arm64Word) signed(at, bits uint8) int64 {
-	return int64(signed(uint64(w.field(at, bits)), bits))
+	return int64(symbolic.Signed(uint64(w.field(at, bits)), bits))
 }
 
 // operation makes an operation of an instruction and its row.
@@ -373,12 +375,12 @@ func (w arm64Word) mask() uint64 {
 	if count == size {
 		return 0
 	}
-	element := mask(uint8(count))
-	element = (element>>rotate | element<<(size-rotate)) & mask(uint8(size))
+	element := symbolic.Mask(uint8(count))
+	element = (element>>rotate | element<<(size-rotate)) & symbolic.Mask(uint8(size))
 	for ; size < 64; size *= 2 {
 		element |= element << size
 	}
-	return element & mask(uint8(32<<(uint32(w)>>31)))
+	return element & symbolic.Mask(uint8(32<<(uint32(w)>>31)))
 }
 
 // memory makes an operand in memory.
@@ -421,71 +423,71 @@ func globalARM64(op *operation, addr uint64) (uint64, bool) {
 }
 
 // bitsARM64 is MOVK, and SBFM and UBFM, of which SXTW, UXTB, LSL and LSR by a number are forms.
-func bitsARM64(t *trace, op *operation, e effect) value {
-	from, bits := t.unknown(), e.bits
+func bitsARM64(t *symbolic.Trace, op *operation, e effect) symbolic.Value {
+	from, bits := t.Unknown(), e.bits
 	if a := &op.list[0]; op.name == "movk" {
-		if a.kind == registerOperand && t.regs[a.reg].isConstant() {
-			return constant(t.regs[a.reg].c&^(0xffff<<op.list[2].n) | uint64(op.list[1].n))
+		if a.kind == registerOperand && t.Regs[a.reg].IsConstant() {
+			return symbolic.Constant(t.Regs[a.reg].Const&^(0xffff<<op.list[2].n) | uint64(op.list[1].n))
 		}
 		return from
 	}
 	if a := &op.list[1]; a.kind == registerOperand {
-		from = t.low(t.regs[a.reg], bits)
+		from = t.Low(t.Regs[a.reg], bits)
 	} else {
-		from = constant(0)
+		from = symbolic.Constant(0)
 	}
 	r, last := uint8(op.list[2].n), uint8(op.list[3].n)
 	switch unsigned := op.name == "ubfm"; {
 	case !unsigned && r == 0:
-		return t.lowSigned(from, last+1)
+		return t.LowSigned(from, last+1)
 	case !unsigned:
 	case r == 0:
-		return t.low(from, last+1)
+		return t.Low(from, last+1)
 	case last+1 == r: // LSL
-		return t.plus(constant(0), from, 1<<(bits-r))
+		return t.Plus(symbolic.Constant(0), from, 1<<(bits-r))
 	case last+1 == bits: // LSR
-		return t.shiftRight(from, r, bits)
+		return t.ShiftRight(from, r, bits)
 	case last >= r: // UBFX
-		return t.upTo(mask(last - r + 1))
+		return t.UpTo(symbolic.Mask(last - r + 1))
 	default: // UBFIZ
-		return t.plus(constant(0), t.low(from, last+1), 1<<(bits-r))
+		return t.Plus(symbolic.Constant(0), t.Low(from, last+1), 1<<(bits-r))
 	}
-	return t.unknown()
+	return t.Unknown()
 }
 
 // arm64Conditions are the conditions by their numbers (Arm ARM, C1.2.4).
-var arm64Conditions = [16]condition{0: equal, 1: different, 2: atLeast, 3: below, 8: above, 9: atMost, 10: notLess, 11: less, 12: greater, 13: notGreater}
+var arm64Conditions = [16]symbolic.Condition{0: symbolic.Equal, 1: symbolic.Different, 2: symbolic.AtLeast, 3: symbolic.Below, 8: symbolic.Above, 9: symbolic.AtMost, 10: symbolic.NotLess, 11: symbolic.Less, 12: symbolic.Greater, 13: symbolic.NotGreater}
 
 // conditionARM64 follows B.cond, or a branch that tests whether a register, or its bit 0 or 32, is zero. Without optimization, clang 15 and 16
 // let it test the result of CSET.
-func conditionARM64(t *trace, code []byte) condition {
+func conditionARM64(t *symbolic.Trace, code []byte) symbolic.Condition {
 	w := arm64Word(binary.LittleEndian.Uint32(code))
 	switch {
 	case w&0xff000000 == 0x54000000:
-		t.branch = t.flags
+		t.Branch = t.Flags
 		return arm64Conditions[w.field(0, 4)]
 	case w&0x7e000000 != 0x34000000 && w&0x7ef80000 != 0x36000000:
-		return always
+		return symbolic.Always
 	}
-	v, c, bits := constant(0), equal, uint8(32<<w.field(31, 1))
+	v, c, bits := symbolic.Constant(0), symbolic.Equal, uint8(32<<w.field(31, 1))
 	if a := w.register('d'); a.kind == registerOperand {
-		v = t.regs[a.reg]
+		v = t.Regs[a.reg]
 	}
-	t.branch = comparison{a: t.low(v, bits), b: constant(0), bits: bits, valid: w.field(25, 1) == 0}
-	if d, ok := t.decided[v.single()]; ok && w.field(31, 1) == 0 {
-		t.branch, c = d.comparison, d.holds.opposite()
+	t.Branch = symbolic.Comparison{A: t.Low(v, bits), B: symbolic.Constant(0), Bits: bits, Valid: w.field(25, 1) == 0}
+	if d, ok := t.Decided[v.Single()]; ok && w.field(31, 1) == 0 {
+		t.Branch, c = d.Comparison, d.Holds.Opposite()
 	}
 	if w.field(24, 1) != 0 {
-		return c.opposite()
+		return c.Opposite()
 	}
 	return c
 }
 
 // leadsARM64 is BR. BRAA is not followed.
-func leadsARM64(_ *operations, t *trace, code []byte, _ uint64) value {
+func leadsARM64(_ *operations, t *symbolic.Trace, code []byte, _ uint64) symbolic.Value {
 	w := arm64Word(binary.LittleEndian.Uint32(code))
 	if a := w.register('n'); w.field(11, 1) == 0 && a.kind == registerOperand {
-		return t.regs[a.reg]
+		return t.Regs[a.reg]
 	}
-	return t.unknown()
+	return t.Unknown()
 }

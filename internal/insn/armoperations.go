@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/arch/arm/armasm"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What functions do not preserve: Procedure Call Standard for the Arm Architecture, section 6.1.1. The frame is at
@@ -13,7 +15,7 @@ import (
 var armOperations = &operations{
 	named: decodeARM, effects: armEffects, bits: 32, frame: 1<<13 | 1<<11, pointer: 11,
 	lost: 15 | 1<<12 | 1<<14, results: 3,
-	condition: conditionARM, bitsOf: bitsARM, leads: leadsARM, before: beforeARM,
+	condition: conditionARM, leads: leadsARM, before: beforeARM,
 }
 
 var armEffects = effectsOf([]effectGroup{
@@ -105,36 +107,34 @@ func decodeARM(code []byte) (op operation, ok bool) {
 }
 
 // beforeARM: the program counter reads as the instruction's address and eight.
-func beforeARM(t *trace, addr uint64) { t.regs[15] = constant(addr + 8) }
+func beforeARM(t *symbolic.Trace, addr uint64) { t.Regs[15] = symbolic.Constant(addr + 8) }
 
 // conditionARM: the numbers of conditions are those of arm64.
-func conditionARM(t *trace, code []byte) condition {
-	t.branch = t.flags
+func conditionARM(t *symbolic.Trace, code []byte) symbolic.Condition {
+	t.Branch = t.Flags
 	c := binary.LittleEndian.Uint32(code) >> 28
 	if c > 13 {
-		return always
+		return symbolic.Always
 	}
 	return arm64Conditions[c]
 }
 
-func bitsARM(t *trace, _ *operation, _ effect) value { return t.unknown() }
-
 // leadsARM is BX, or LDR or ADD to the program counter, which switches have under a condition.
-func leadsARM(o *operations, t *trace, code []byte, addr uint64) value {
+func leadsARM(o *operations, t *symbolic.Trace, code []byte, addr uint64) symbolic.Value {
 	beforeARM(t, addr)
 	word := binary.LittleEndian.Uint32(code)
 	if word>>28 != 14 {
-		t.assume(conditionARM(t, code))
+		t.Assume(conditionARM(t, code))
 	}
 	if word&0x0ffffff0 == 0x012fff10 {
-		return t.regs[word&15]
+		return t.Regs[word&15]
 	}
 	op, ok := decodeARM(code)
 	switch {
 	case ok && op.name == "LDR" && !op.list[1].moves:
-		return t.load(o.address(t, &op.list[1], addr), 32)
+		return t.Load(o.address(t, &op.list[1], addr), 32)
 	case ok && op.name == "ADD" && int(op.count) == 3:
-		return t.low(t.plus(o.value(t, &op.list[1]), o.value(t, &op.list[2]), 1), 32)
+		return t.Low(t.Plus(o.value(t, &op.list[1]), o.value(t, &op.list[2]), 1), 32)
 	}
-	return t.unknown()
+	return t.Unknown()
 }

@@ -1,6 +1,8 @@
 package insn
 
-import "sync"
+import (
+	"sync"
+)
 
 // engine answers questions about instructions from an architecture's tables.
 type engine struct {

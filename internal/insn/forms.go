@@ -1,5 +1,7 @@
 package insn
 
+import "encoding/binary"
+
 // forms are an architecture's instructions as data: how long they are, and where control goes after
 // them. What no form fits goes on at the next instruction.
 type forms struct {
@@ -44,6 +46,15 @@ type distance struct {
 type piece struct{ at, bits, to uint8 }
 
 func (p piece) of(word uint64) uint64 { return word >> p.at & (1<<p.bits - 1) }
+
+// wordOfFour is the word of instructions that have four bytes, of which the first is the lowest. On arm64 that holds even where data is
+// big-endian; on loong64 see the LoongArch Reference Manual, volume 1, section 1.4.
+func wordOfFour(code []byte) (word uint64, size int, ok bool) {
+	if len(code) < 4 {
+		return 0, 0, false
+	}
+	return uint64(binary.LittleEndian.Uint32(code)), 4, true
+}
 
 // table makes forms.
 func table(word func([]byte) (uint64, int, bool), key piece, list []form) *forms {
@@ -104,5 +115,5 @@ func (d *distance) of(word uint64) int64 {
 	for _, p := range d.pieces {
 		n |= p.of(word) << p.to
 	}
-	return int64(signed(n, d.bits)) + d.plus
+	return int64(n<<(64-d.bits))>>(64-d.bits) + d.plus
 }

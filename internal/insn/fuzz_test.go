@@ -1,6 +1,8 @@
 package insn
 
-import "testing"
+import (
+	"testing"
+)
 
 // FuzzDecode: an instruction is in the bytes that it was decoded from, and what is known of it is known
 // again.
@@ -23,10 +25,10 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%s: % x: %+v, then %+v", name, code, in, again)
 			}
 			if ok && in.Size <= len(code) {
-				tr := newTrace(a.frame, a.width)
-				a.trace(tr, code, addr)
+				tr := a.Begin()
+				a.Follow(tr, code, addr)
 				if in.Lost {
-					a.target(tr, code, addr)
+					a.Leads(tr, code, addr)
 				}
 				if changes := a.Updates(code); changes != 0 && in.Branches {
 					t.Fatalf("%s: % x: a branch changes %#x", name, code, changes)
@@ -35,16 +37,10 @@ func FuzzDecode(f *testing.F) {
 			if a.Global != nil {
 				a.Global(code, addr)
 			}
-			if a.Writes != nil {
-				a.Writes(code)
-			}
-			if a.Shape != nil {
-				a.Shape(code)
-			}
-			if a.Slots != nil {
-				if at, ok := a.Slots.StoredLast(code, Slot{Base: a.Slots.Frame, Off: -8, Size: 8}); ok && (at < 0 || at > len(code)) {
-					t.Fatalf("%s: % x: stored at %d", name, code, at)
-				}
+			a.Writes(code)
+			a.Shape(code)
+			if at, ok := a.Slots.StoredLast(code, Slot{Base: a.Slots.Frame, Off: -8, Size: 8}); ok && (at < 0 || at > len(code)) {
+				t.Fatalf("%s: % x: stored at %d", name, code, at)
 			}
 		}
 	})

@@ -1,10 +1,13 @@
 // Package insn says what machine instructions do: how long they are, where execution
-// continues after them, which of them kprobes accept, and what they do to stack slots and
-// registers. Each architecture is data: a table of where execution goes on, and one of operations, which one engine reads; and a line in
-// the table below.
+// continues after them, and what they do to registers, memory and stack slots. Each architecture is data: a table of where execution goes
+// on, and one of operations, which one engine reads; and a line in the table below.
 package insn
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
 
 // Arch describes an architecture's instructions.
 type Arch struct {
@@ -13,7 +16,7 @@ type Arch struct {
 	Fixed, Step uint64
 	// Next decodes the instruction at the start of code. ok is false if it is unknown.
 	Next func(code []byte) (in Insn, ok bool)
-	// Slots finds stores to stack slots; nil if there is no decoder for them.
+	// Slots finds stores to stack slots.
 	Slots *SlotDecoder
 	// Results finds the uses of functions' results.
 	Results Results
@@ -21,7 +24,7 @@ type Arch struct {
 	// kinds of operands.
 	Shape func(code []byte) uint64
 	// Global returns the address of the memory that the first instruction in code reads or writes,
-	// if the instruction, which is at addr, contains that address. nil if there is no decoder for it.
+	// if the instruction, which is at addr, contains that address. It is nil where none does.
 	Global func(code []byte, addr uint64) (at uint64, ok bool)
 	// Writes returns what the first instruction in code changes. ok is false if that is not
 	// known.
@@ -36,19 +39,20 @@ type Arch struct {
 	// Updates returns the general registers that the first instruction in code computes from
 	// what they were.
 	Updates func(code []byte) Registers
-	// trace follows the first instruction in code, which is at addr. It returns the condition
+	// Follow follows the first instruction in code, which is at addr. It returns the condition
 	// under which that branches.
-	trace func(t *trace, code []byte, addr uint64) condition
+	Follow func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Condition
 	// frame are the registers that point into a function's frame, if any do.
 	frame Registers
-	// self returns the register that has the address of the function at whose beginning code is. ok is
+	// Self returns the register that has the address of the function at whose beginning code is. ok is
 	// false if none is known to.
-	self func(code []byte) (reg uint8, ok bool)
-	// width is the size in bits of a register, or 0 for 64.
-	width     uint8
-	bigEndian bool
-	// target returns where it leads if it is an indirect jump.
-	target func(t *trace, code []byte, addr uint64) value
+	Self func(code []byte) (reg uint8, ok bool)
+	// bits is the size of a register.
+	bits uint8
+	// BigEndian is the order of bytes in memory and in instructions.
+	BigEndian bool
+	// Leads returns where the first instruction in code leads, if it is an indirect jump at addr.
+	Leads func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Value
 }
 
 var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "i386": i386, "loong64": loong64, "ppc64el": ppc64el, "riscv64": riscv64, "s390x": s390x}
@@ -58,11 +62,17 @@ var all = map[string]*Arch{"amd64": amd64, "arm64": arm64, "armhf": arm, "i386":
 func (a *Arch) Word(code []byte) uint32 {
 	var four [4]byte
 	copy(four[:], code)
-	if a.bigEndian {
+	if a.BigEndian {
 		return binary.BigEndian.Uint32(four[:])
 	}
 	return binary.LittleEndian.Uint32(four[:])
 }
+
+// State returns the state of a processor where a path begins.
+func (a *Arch) State() *symbolic.State { return symbolic.NewState(a.Begin(), a.Follow) }
+
+// Begin returns what a processor holds where a path begins.
+func (a *Arch) Begin() *symbolic.Trace { return symbolic.New(a.frame, a.bits) }
 
 // For returns the instructions of the architecture with a name, or nil.
 func For(arch string) *Arch { return all[arch] }

@@ -5,14 +5,6 @@ import "encoding/binary"
 // loong64: the frame pointer is fp.
 var loong64 = fromTables(&Arch{Fixed: 4, Pair: pairLoong}, loongForms.next, loongOperations)
 
-// wordLoong: each instruction has four bytes (LoongArch Reference Manual, volume 1, section 1.4).
-func wordLoong(code []byte) (word uint64, size int, ok bool) {
-	if len(code) < 4 {
-		return 0, 0, false
-	}
-	return uint64(binary.LittleEndian.Uint32(code)), 4, true
-}
-
 // The distances of branches, in instructions (volume 1, section 2.2.4). The upper bits of the longer ones are in the
 // lowest bits of the word.
 var (
@@ -23,7 +15,7 @@ var (
 
 // loongForms are the branches (volume 1, sections 2.2.4 and 2.2.10, and 3.2.3.1 for floating-point flags). A return is a jump
 // to ra. Traps are the kernel's BUG and WARN, and what compilers write where code must not come.
-var loongForms = table(wordLoong, piece{at: 26, bits: 6}, []form{
+var loongForms = table(wordOfFour, piece{at: 26, bits: 6}, []form{
 	{0xffffffff, 0x00000000, unknown, nil},     // never an instruction
 	{0xffffffff, 0x03400000, idle, nil},        // andi zero, zero, 0
 	{0xffff8000, 0x002a0000, traps, nil},       // break

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/arch/loong64/loong64asm"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What functions do not preserve: LoongArch ABIs 2.30, "Procedure Call Standard", register conventions. The frame is at sp and fp.
@@ -154,70 +156,70 @@ func globalLoong(op *operation, addr uint64) (uint64, bool) {
 }
 
 // conditionLoong follows a branch, which compares two registers, or one with zero, or looks at a floating-point flag.
-func conditionLoong(t *trace, code []byte) condition {
+func conditionLoong(t *symbolic.Trace, code []byte) symbolic.Condition {
 	word := binary.LittleEndian.Uint32(code)
-	register := func(n uint32) value {
+	register := func(n uint32) symbolic.Value {
 		if n &= 31; n != 0 {
-			return t.regs[n]
+			return t.Regs[n]
 		}
-		return constant(0)
+		return symbolic.Constant(0)
 	}
 	const beqz, bnez, bceqz, beq = 0x10, 0x11, 0x12, 0x16
 	switch op := word >> 26; op {
 	case bceqz:
-		t.branch.valid = false
-		return always
+		t.Branch.Valid = false
+		return symbolic.Always
 	case beqz, bnez:
-		t.branch = comparison{register(word >> 5), constant(0), 64, true, true}
-		return [2]condition{equal, different}[op-beqz]
+		t.Branch = t.Compared(register(word>>5), symbolic.Constant(0), 64, true)
+		return [2]symbolic.Condition{symbolic.Equal, symbolic.Different}[op-beqz]
 	default:
-		t.branch = comparison{register(word >> 5), register(word), 64, true, true}
-		return [6]condition{equal, different, less, notLess, below, atLeast}[op-beq]
+		t.Branch = t.Compared(register(word>>5), register(word), 64, true)
+		return [6]symbolic.Condition{symbolic.Equal, symbolic.Different, symbolic.Less, symbolic.NotLess, symbolic.Below, symbolic.AtLeast}[op-beq]
 	}
 }
 
 // bitsLoong carries out operations that select bits (volume 1, sections 2.2.1.3, 2.2.1.4, 2.2.1.7 and 2.2.3.9).
-func bitsLoong(t *trace, op *operation, _ effect) value {
+func bitsLoong(t *symbolic.Trace, op *operation, _ effect) symbolic.Value {
 	n := uint64(op.list[int(op.count)-1].n)
 	of := op.list[0] // what LU32I.D changes
 	if int(op.count) > 2 {
 		of = op.list[1]
 	}
-	v := constant(0)
+	v := symbolic.Constant(0)
 	if of.kind == registerOperand {
-		v = t.regs[of.reg]
+		v = t.Regs[of.reg]
 	}
 	switch op.name {
 	case "LU12I.W":
-		return constant(n)
+		return symbolic.Constant(n)
 	case "BSTRPICK.D", "BSTRPICK.W":
 		from, to := uint8(n), uint8(op.list[2].n)
 		if from > to {
 			break
 		}
-		if v = t.low(v, to+1); from > 0 {
-			v = t.shiftRight(v, from, to+1)
+		if v = t.Low(v, to+1); from > 0 {
+			v = t.ShiftRight(v, from, to+1)
 		}
 		if op.name == "BSTRPICK.W" {
-			v = t.lowSigned(v, 32)
+			v = t.LowSigned(v, 32)
 		}
 		return v
 	}
-	if !v.isConstant() {
-		return t.unknown()
+	if !v.IsConstant() {
+		return t.Unknown()
 	}
 	switch op.name {
 	case "ORI":
-		return constant(v.c | n)
+		return symbolic.Constant(v.Const | n)
 	case "LU32I.D":
-		return constant(v.c&mask(32) | n)
+		return symbolic.Constant(v.Const&symbolic.Mask(32) | n)
 	case "LU52I.D":
-		return constant(v.c&mask(52) | n)
+		return symbolic.Constant(v.Const&symbolic.Mask(52) | n)
 	}
-	return t.unknown()
+	return t.Unknown()
 }
 
-func leadsLoong(_ *operations, t *trace, code []byte, _ uint64) value {
+func leadsLoong(_ *operations, t *symbolic.Trace, code []byte, _ uint64) symbolic.Value {
 	word := uint64(binary.LittleEndian.Uint32(code))
-	return t.plus(t.regs[word>>5&31], constant(uint64(loongI16.of(word))), 1)
+	return t.Plus(t.Regs[word>>5&31], symbolic.Constant(uint64(loongI16.of(word))), 1)
 }

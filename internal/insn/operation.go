@@ -1,6 +1,10 @@
 package insn
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
+)
 
 // operation is one instruction as an architecture's decoder has it: what it is about, and what it does. Decoders of
 // golang.org/x/arch say its name, and a table what operations of that name do; decoders that are tables say both.
@@ -142,15 +146,15 @@ type operations struct {
 	self func(code []byte) (reg uint8, ok bool)
 	// condition returns the condition under which the first instruction in code branches, and sets what
 	// it depends on.
-	condition func(t *trace, code []byte) condition
+	condition func(t *symbolic.Trace, code []byte) symbolic.Condition
 	// bitsOf carries out operations that select bits.
-	bitsOf func(t *trace, op *operation, e effect) value
+	bitsOf func(t *symbolic.Trace, op *operation, e effect) symbolic.Value
 	// leads returns where an indirect jump leads.
-	leads func(o *operations, t *trace, code []byte, addr uint64) value
+	leads func(o *operations, t *symbolic.Trace, code []byte, addr uint64) symbolic.Value
 	// global returns an address that an operation computes from its own: LARL, AUIPC. It may be nil.
 	global func(op *operation, addr uint64) (uint64, bool)
 	// before sets what registers are by the address of an instruction. It may be nil.
-	before func(t *trace, addr uint64)
+	before func(t *symbolic.Trace, addr uint64)
 }
 
 // fromTables completes an architecture that is described by tables.
@@ -166,8 +170,8 @@ func fromTables(a *Arch, next func(code []byte) (Insn, bool), o *operations) *Ar
 	}
 	a.Shape, a.Writes, a.Updates, a.accesses = x.shape, x.writes, x.updates, x.accesses
 	a.Spills = x.spills
-	a.trace, a.frame, a.self, a.width = x.follows, o.frame, o.self, o.bits
-	a.target = func(t *trace, code []byte, addr uint64) value { return o.leads(o, t, code, addr) }
+	a.Follow, a.frame, a.Self, a.bits = x.follows, o.frame, o.self, o.bits
+	a.Leads = func(t *symbolic.Trace, code []byte, addr uint64) symbolic.Value { return o.leads(o, t, code, addr) }
 	return a
 }
 

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/arch/ppc64/ppc64asm"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // ppc64Lost are the registers that functions do not preserve, ppc64Results those with results (64-Bit ELF V2
@@ -127,30 +129,30 @@ func selfPPC64(code []byte) (reg uint8, ok bool) {
 }
 
 // conditionPPC64 follows a BC: a bit of one of eight fields of flags, and whether it must be set.
-func conditionPPC64(t *trace, code []byte) condition {
+func conditionPPC64(t *symbolic.Trace, code []byte) symbolic.Condition {
 	word := binary.LittleEndian.Uint32(code)
 	bo, bi := word>>21&31, word>>16&31
 	if bo&0b10100 != 0b00100 {
-		return always // also counts
+		return symbolic.Always // also counts
 	}
-	t.branch = t.fields[bi>>2]
-	c := [4]condition{less, greater, equal, always}[bi&3]
-	if t.branch.unsigned {
-		c = c.unsignedOf()
+	t.Branch = t.Fields[bi>>2]
+	c := [4]symbolic.Condition{symbolic.Less, symbolic.Greater, symbolic.Equal, symbolic.Always}[bi&3]
+	if t.Branch.Unsigned {
+		c = c.UnsignedOf()
 	}
 	if bo&0b01000 == 0 {
-		c = c.opposite()
+		c = c.Opposite()
 	}
 	return c
 }
 
 // bitsPPC64 carries out rotations with masks (section 3.3.14) and moves that are written as OR.
-func bitsPPC64(t *trace, op *operation, _ effect) value {
+func bitsPPC64(t *symbolic.Trace, op *operation, _ effect) symbolic.Value {
 	n := func(i int) uint8 { return uint8(op.list[i].n) }
-	reg := func(i int) value { return t.regs[op.list[i].reg] }
+	reg := func(i int) symbolic.Value { return t.Regs[op.list[i].reg] }
 	args := op.args()
 	if len(args) < 3 || args[1].kind != registerOperand {
-		return t.unknown()
+		return t.Unknown()
 	}
 	switch {
 	case op.name == "or" && args[1].reg == args[2].reg && args[2].kind == registerOperand:
@@ -158,29 +160,29 @@ func bitsPPC64(t *trace, op *operation, _ effect) value {
 	case op.name == "ori" && args[2].n == 0:
 		return reg(1)
 	case op.name == "rldicr" && len(args) == 4 && n(3) == 63-n(2): // SLDI
-		return t.plus(constant(0), reg(1), 1<<n(2))
+		return t.Plus(symbolic.Constant(0), reg(1), 1<<n(2))
 	case op.name == "rldicl" && len(args) == 4 && n(2) == 0: // CLRLDI
-		return t.low(reg(1), 64-n(3))
+		return t.Low(reg(1), 64-n(3))
 	case op.name == "rldicl" && len(args) == 4 && n(3) == 64-n(2): // SRDI
-		return t.shiftRight(reg(1), n(3), 64)
+		return t.ShiftRight(reg(1), n(3), 64)
 	case op.name == "rldicl" && len(args) == 4:
-		return t.upTo(mask(64 - n(3)))
+		return t.UpTo(symbolic.Mask(64 - n(3)))
 	case op.name == "rldic" && len(args) == 4 && n(2)+n(3) < 64:
-		return t.plus(constant(0), t.low(reg(1), 64-n(2)-n(3)), 1<<n(2))
+		return t.Plus(symbolic.Constant(0), t.Low(reg(1), 64-n(2)-n(3)), 1<<n(2))
 	case op.name == "rlwinm" && len(args) == 5 && n(3) <= n(4):
 		switch {
 		case n(2) == 31-n(4): // bits shifted to the left
-			return t.plus(constant(0), t.low(reg(1), 32-n(3)-n(2)), 1<<n(2))
+			return t.Plus(symbolic.Constant(0), t.Low(reg(1), 32-n(3)-n(2)), 1<<n(2))
 		case n(4) == 31:
-			return t.upTo(mask(32 - n(3)))
+			return t.UpTo(symbolic.Mask(32 - n(3)))
 		}
 	}
-	return t.unknown()
+	return t.Unknown()
 }
 
-func leadsPPC64(_ *operations, t *trace, code []byte, _ uint64) value {
+func leadsPPC64(_ *operations, t *symbolic.Trace, code []byte, _ uint64) symbolic.Value {
 	if word := binary.LittleEndian.Uint32(code); word&0xfe8007fe != 0x4e800420 {
-		return t.unknown()
+		return t.Unknown()
 	}
-	return t.far
+	return t.Far
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"golang.org/x/arch/riscv64/riscv64asm"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What functions do not preserve: RISC-V ABIs Specification 1.0, chapter 1. The frame is at sp and s0.
@@ -98,34 +100,34 @@ func decodeRISCV(code []byte) (op operation, ok bool) {
 }
 
 // conditionRISCV follows a branch, which compares two registers, or one with zero.
-func conditionRISCV(t *trace, code []byte) condition {
+func conditionRISCV(t *symbolic.Trace, code []byte) symbolic.Condition {
 	word, size, _ := wordRISCV(code)
-	register := func(n uint64) value {
+	register := func(n uint64) symbolic.Value {
 		if n == 0 {
-			return constant(0)
+			return symbolic.Constant(0)
 		}
-		return t.regs[n]
+		return t.Regs[n]
 	}
 	if size == 2 {
-		t.branch = comparison{register(8 + word>>7&7), constant(0), 64, true, true}
-		return [2]condition{equal, different}[word>>13&1]
+		t.Branch = t.Compared(register(8+word>>7&7), symbolic.Constant(0), 64, true)
+		return [2]symbolic.Condition{symbolic.Equal, symbolic.Different}[word>>13&1]
 	}
-	t.branch = comparison{register(word >> 15 & 31), register(word >> 20 & 31), 64, true, true}
-	return [8]condition{equal, different, always, always, less, notLess, below, atLeast}[word>>12&7]
+	t.Branch = t.Compared(register(word>>15&31), register(word>>20&31), 64, true)
+	return [8]symbolic.Condition{symbolic.Equal, symbolic.Different, symbolic.Always, symbolic.Always, symbolic.Less, symbolic.NotLess, symbolic.Below, symbolic.AtLeast}[word>>12&7]
 }
 
-func bitsRISCV(t *trace, op *operation, _ effect) value {
+func bitsRISCV(t *symbolic.Trace, op *operation, _ effect) symbolic.Value {
 	if int(op.count) == 2 && op.list[1].kind == numberOperand {
-		return constant(uint64(op.list[1].n)) // LUI
+		return symbolic.Constant(uint64(op.list[1].n)) // LUI
 	}
-	return t.unknown()
+	return t.Unknown()
 }
 
-func leadsRISCV(_ *operations, t *trace, code []byte, _ uint64) value {
+func leadsRISCV(_ *operations, t *symbolic.Trace, code []byte, _ uint64) symbolic.Value {
 	if word, size, _ := wordRISCV(code); size == 2 {
-		return t.regs[word>>7&31]
+		return t.Regs[word>>7&31]
 	} else if off := int64(int32(binary.LittleEndian.Uint32(code))) >> 20; off == 0 {
-		return t.regs[word>>15&31]
+		return t.Regs[word>>15&31]
 	}
-	return t.unknown()
+	return t.Unknown()
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"golang.org/x/arch/s390x/s390xasm"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What functions do not preserve: ELF Application Binary Interface, s390x Supplement 1.6, table 1.4. The frame is
@@ -179,75 +181,75 @@ func decodeS390(code []byte) (op operation, ok bool) {
 
 // conditionS390 follows a branch on the condition code, or one that compares two registers, or one and a
 // number.
-func conditionS390(t *trace, code []byte) condition {
+func conditionS390(t *symbolic.Trace, code []byte) symbolic.Condition {
 	word, _, _ := wordS390(code)
-	r1, low := t.regs[word>>36&15], word>>32&15
+	r1, low := t.Regs[word>>36&15], word>>32&15
 	var m uint64
 	switch op := word >> 40; {
 	case (op == 0xa7 || op == 0xc0) && low == 4:
-		t.branch, m = t.flags, word>>36&15
+		t.Branch, m = t.Flags, word>>36&15
 	case op != 0xec:
-		return always
+		return symbolic.Always
 	default:
 		last := word & 0xff
 		bits := uint8(32)
 		if last == 0x64 || last == 0x65 || last == 0x7c || last == 0x7d {
 			bits = 64
 		}
-		b := t.regs[low]
+		b := t.Regs[low]
 		m = word >> 12 & 15
 		switch {
 		case last >= 0x7c && last <= 0x7f:
 			m = low
 			if last&1 == 0 {
-				b = constant(uint64(int64(int8(word >> 8))))
+				b = symbolic.Constant(uint64(int64(int8(word >> 8))))
 			} else {
-				b = constant(word >> 8 & 0xff)
+				b = symbolic.Constant(word >> 8 & 0xff)
 			}
 		case last != 0x64 && last != 0x65 && last != 0x76 && last != 0x77:
-			return always
+			return symbolic.Always
 		}
-		t.branch = comparison{t.low(r1, bits), t.low(b, bits), bits, true, last&1 != 0}
+		t.Branch = t.Compared(r1, b, bits, last&1 != 0)
 	}
-	c := [8]condition{always, greater, less, different, equal, notLess, notGreater, always}[m>>1&7]
-	if t.branch.unsigned {
-		c = c.unsignedOf()
+	c := [8]symbolic.Condition{symbolic.Always, symbolic.Greater, symbolic.Less, symbolic.Different, symbolic.Equal, symbolic.NotLess, symbolic.NotGreater, symbolic.Always}[m>>1&7]
+	if t.Branch.Unsigned {
+		c = c.UnsignedOf()
 	}
 	return c
 }
 
 // bitsS390 is RISBG with zeros elsewhere: bits i3 to i4 of the register that is rotated to the left.
-func bitsS390(t *trace, op *operation, _ effect) value {
+func bitsS390(t *symbolic.Trace, op *operation, _ effect) symbolic.Value {
 	if int(op.count) < 5 || op.list[1].kind != registerOperand || op.list[3].n&0x80 == 0 && op.name != "risbgz" {
-		return t.unknown()
+		return t.Unknown()
 	}
 	from, to, by := uint8(op.list[2].n&63), uint8(op.list[3].n&63), uint8(op.list[4].n&63)
-	v := t.regs[op.list[1].reg]
+	v := t.Regs[op.list[1].reg]
 	switch {
 	case from > to:
 	case by == 63-to: // bits that are shifted to the left
-		return t.plus(constant(0), t.low(v, to-from+1), 1<<by)
+		return t.Plus(symbolic.Constant(0), t.Low(v, to-from+1), 1<<by)
 	case by == 0 && to == 63:
-		return t.low(v, 64-from)
+		return t.Low(v, 64-from)
 	case to == 63:
-		return t.upTo(mask(64 - from))
+		return t.UpTo(symbolic.Mask(64 - from))
 	}
-	return t.unknown()
+	return t.Unknown()
 }
 
 // leadsS390 is BR, or B to an address.
-func leadsS390(_ *operations, t *trace, code []byte, _ uint64) value {
+func leadsS390(_ *operations, t *symbolic.Trace, code []byte, _ uint64) symbolic.Value {
 	word, size, _ := wordS390(code)
 	if size == 2 {
-		return t.regs[word>>32&15]
+		return t.Regs[word>>32&15]
 	}
 	if word>>36 != 0x47f {
-		return t.unknown()
+		return t.Unknown()
 	}
-	v := constant(word >> 16 & 0xfff)
+	v := symbolic.Constant(word >> 16 & 0xfff)
 	for _, r := range [...]uint64{word >> 32 & 15, word >> 28 & 15} {
 		if r != 0 {
-			v = t.plus(v, t.regs[r], 1)
+			v = t.Plus(v, t.Regs[r], 1)
 		}
 	}
 	return v

@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"os"
 	"testing"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // benchmark asks a question of each instruction in the code of BENCH_VMLINUX, a kernel of BENCH_ARCH or amd64.
@@ -60,10 +62,10 @@ func BenchmarkSlot(b *testing.B) {
 // BenchmarkState follows all of the code as one path of 16 instructions after the other.
 func BenchmarkState(b *testing.B) {
 	n := 0
-	var s *State
+	var s *symbolic.State
 	benchmark(b, func(a *Arch, code []byte) {
 		if n++; n%16 == 1 {
-			s, _ = a.State()
+			s = a.State()
 		}
 		s.Step(code, 0x1000)
 	})

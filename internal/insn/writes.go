@@ -1,10 +1,9 @@
 package insn
 
-// Registers is a set of registers by their DWARF numbers, which are less than 64.
-type Registers uint64
+import "github.com/bpfprologue/bpfprologue/internal/symbolic"
 
-// Has reports whether a register is in the set.
-func (r Registers) Has(number uint64) bool { return number < 64 && r>>number&1 != 0 }
+// Registers is a set of registers by their DWARF numbers, which are less than 64.
+type Registers = symbolic.Registers
 
 // Code is machine code at an address.
 type Code struct {

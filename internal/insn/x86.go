@@ -3,6 +3,8 @@ package insn
 import (
 	"encoding/binary"
 	"sync"
+
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // x86 is what the instructions of amd64 and of i386 differ in.
@@ -117,43 +119,43 @@ func (m *x86) calls(code []byte, addr uint64, visit func(after int, target uint6
 	for i := 0; i+5 <= len(code); i++ {
 		if code[i] == 0xe8 {
 			rel := int32(binary.LittleEndian.Uint32(code[i+1:]))
-			visit(i+5, (addr+uint64(i+5)+uint64(int64(rel)))&mask(m.bits))
+			visit(i+5, (addr+uint64(i+5)+uint64(int64(rel)))&symbolic.Mask(m.bits))
 		}
 	}
 }
 
 // x86Conditions are the conditions of jumps that follow a comparison, by the last bits of their opcodes.
-var x86Conditions = [16]condition{2: below, 3: atLeast, 4: equal, 5: different, 6: atMost, 7: above, 12: less, 13: notLess, 14: notGreater, 15: greater}
+var x86Conditions = [16]symbolic.Condition{2: symbolic.Below, 3: symbolic.AtLeast, 4: symbolic.Equal, 5: symbolic.Different, 6: symbolic.AtMost, 7: symbolic.Above, 12: symbolic.Less, 13: symbolic.NotLess, 14: symbolic.NotGreater, 15: symbolic.Greater}
 
 // condition follows a branch under a condition.
-func (m *x86) condition(t *trace, code []byte) condition {
+func (m *x86) condition(t *symbolic.Trace, code []byte) symbolic.Condition {
 	var x X86
 	if !x.decode(code, m.narrow) {
-		return always
+		return symbolic.Always
 	}
 	op := x.Opcode[x.OpcodeSize-1]
 	switch {
 	case x.OpcodeSize == 2 || op < 0x80:
-		if x86Conditions[op&15] != always {
-			t.branch = t.flags
+		if x86Conditions[op&15] != symbolic.Always {
+			t.Branch = t.Flags
 		}
 		return x86Conditions[op&15]
 	case op < 0xe3: // LOOP counts
-		t.regs[m.numbers[1]] = t.unknown()
+		t.Regs[m.numbers[1]] = t.Unknown()
 	case op == 0xc7:
-		t.loseAll()
+		t.LoseAll()
 	}
-	return always
+	return symbolic.Always
 }
 
 // leads returns where JMP to what an operand is leads.
-func (m *x86) leads(o *operations, t *trace, code []byte, addr uint64) value {
+func (m *x86) leads(o *operations, t *symbolic.Trace, code []byte, addr uint64) symbolic.Value {
 	var op operation
 	if !m.operation(code, &op) || op.name != "jmp" || op.count == 0 {
-		return t.unknown()
+		return t.Unknown()
 	}
 	if a := &op.list[0]; a.kind == memoryOperand {
-		return t.load(o.address(t, a, addr), op.does.bits)
+		return t.Load(o.address(t, a, addr), op.does.bits)
 	}
 	return o.value(t, &op.list[0])
 }

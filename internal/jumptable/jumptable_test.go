@@ -1,7 +1,8 @@
-package insn_test
+package jumptable_test
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/internal/dwarftest"
 	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/jumptable"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 )
 
@@ -250,7 +252,7 @@ func follow(a *insn.Arch, code insn.Code, read func(uint64, int) []byte) (jumps 
 			if tables[addr] != nil {
 				continue
 			}
-			if targets, ok := a.JumpTable(code, starts, at, read); ok {
+			if targets, ok := jumptable.Targets(a, code, starts, at, read); ok {
 				tables[addr] = targets
 				for _, to := range targets {
 					todo = append(todo, to-code.Addr)
@@ -275,6 +277,70 @@ func contents(f *elf.File, addr uint64, n int) []byte {
 		}
 	}
 	return nil
+}
+
+// TestKernelSwitches: switches as GCC 12, 14 and 16 write them in Debian's kernels. The last instruction jumps.
+func TestKernelSwitches(t *testing.T) {
+	const at = 0x10000
+	for _, tt := range []struct {
+		arch    string
+		code    []string
+		table   uint64
+		entries int
+		size    int
+		from    uint64 // what an entry is a distance from, or 0 if it is an address
+	}{
+		{"ppc64el", []string{"63004c3c", "007a4238", "a602087c", "f7ff2339", "5a000928", "98018141", "9dff423d", "88172979", "38864a39", "aa4a2a7d", "1452297d", "a603297d", "2004804e"}, at + 0x38, 91, 4, at + 0x38},
+		{"s390x", []string{"e31010000094", "a71afff4", "ec12fcfb037f", "ec111dbc0355", "c02000000100", "e31120000004", "47f12000"}, at + 22 + 0x200, 4, 8, at + 22 + 0x200},
+		{"riscv64", []string{"03d72500", "93074002", "63ece700", "ba87", "8a07", "17e7e300", "1307a771", "ba97", "9c43", "ba97", "8287"}, at + 16 + 0xe3e000 + 1818, 37, 4, at + 16 + 0xe3e000 + 1818},
+		{"loong64", []string{"8660172a", "0c148002", "86710068", "6c53021a", "8c81ca02", "c6302d00", "cd000026", "8cb51000", "8001004c"}, at + 4763<<12 + 672, 6, 8, at + 4763<<12 + 672},
+		{"loong64", []string{"8d400024", "0c8c8002", "8d390068", "8d00812a", "0ce1011a", "8c81d502", "ad312d00", "ad010026", "8cb51000", "8001004c"}, at + 3848<<12 + 1376, 36, 8, at + 3848<<12 + 1376},
+		{"i386", []string{"83f805", "7710", "ff248500000020"}, 0x20000000, 6, 4, 0},
+		{"armhf", []string{"61c044e2", "3e005ce3", "0cf19f97"}, at + 16, 63, 4, 0},
+	} {
+		a := insn.For(tt.arch)
+		var code []byte
+		var starts []uint32
+		for _, x := range tt.code {
+			starts = append(starts, uint32(len(code)))
+			code = append(code, dwarftest.Hex(t, x)...)
+		}
+		size := uint64(len(code))
+		code = append(code, make([]byte, 16*tt.entries+64)...)
+		for i := int(size); i < len(code); i += 4 { // what cases are
+			if tt.arch == "s390x" {
+				copy(code[i:], "\x18\x12\x18\x12") // lr %r1, %r2
+			} else {
+				copy(code[i:], "\x93\x07\x40\x02")
+			}
+		}
+		order := binary.ByteOrder(binary.LittleEndian)
+		if a.BigEndian {
+			order = binary.BigEndian
+		}
+		var want []uint64
+		read := func(addr uint64, n int) []byte {
+			i := int(addr-tt.table) / tt.size
+			if addr < tt.table || n != tt.size || i >= tt.entries {
+				return nil
+			}
+			d, to := make([]byte, 8), uint64(at)+size+uint64(i)*4
+			switch n {
+			case 4:
+				order.PutUint32(d, uint32(to-tt.from))
+			default:
+				order.PutUint64(d, to-tt.from)
+			}
+			return d[:n]
+		}
+		for i := range tt.entries {
+			want = append(want, at+size+uint64(i)*4)
+		}
+		got, ok := jumptable.Targets(a, insn.Code{Addr: at, Bytes: code}, starts, starts[len(starts)-1], read)
+		if !ok || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %d targets %#x, want %d %#x", tt.arch, ok, len(got), got, len(want), want[:2])
+		}
+	}
 }
 
 // FuzzJumpTable: any code gets an answer, with no more targets than a table may have entries.

@@ -1,8 +1,13 @@
-package insn
+// Package jumptable finds where an indirect jump leads: it follows the code before the jump, and reads the table that the jump loads its
+// target from.
+package jumptable
 
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+	"github.com/bpfprologue/bpfprologue/internal/symbolic"
 )
 
 // What is looked at, at most: compilers write tables of some thousand entries, and put few
@@ -14,7 +19,7 @@ const (
 	mostSteps   = 1 << 15 // instructions on all paths
 )
 
-// JumpTable returns where an indirect jump leads: the addresses in the table that it reads, in
+// Targets returns where an indirect jump leads: the addresses in the table that it reads, in
 // order and each once. code is one contiguous part of a function, starts are the offsets of its
 // known instructions in order, and at is the jump's. read returns n bytes at a link-time address,
 // or nil; what a program may change is better not among them.
@@ -31,10 +36,7 @@ const (
 // Known forms are those of GCC 11 and 12 and of clang 14 to 16: tables of addresses, and of
 // distances from the table (GCC's ASM_OUTPUT_ADDR_DIFF_ELT, LLVM's EK_LabelDifference32) or from
 // a label, which arm64 has in one or two bytes too, in units of four.
-func (a *Arch) JumpTable(code Code, starts []uint32, at uint32, read func(addr uint64, n int) []byte) (targets []uint64, ok bool) {
-	if a.trace == nil {
-		return nil, false
-	}
+func Targets(a *insn.Arch, code insn.Code, starts []uint32, at uint32, read func(addr uint64, n int) []byte) (targets []uint64, ok bool) {
 	last, found := slices.BinarySearch(starts, at)
 	if !found || int(at) >= len(code.Bytes) {
 		return nil, false
@@ -57,86 +59,18 @@ func (a *Arch) JumpTable(code Code, starts []uint32, at uint32, read func(addr u
 	return targets, true
 }
 
-// blocks are the basic blocks of some code.
-type blocks struct {
-	at   []uint32 // offsets of instructions
-	size []int32
-	of   []int32  // which block an instruction is in
-	from []int32  // the first instruction of a block, and at the end their number
-	into [][]edge // of a block
-}
-
-// edge is a way from the end of a block.
-type edge struct {
-	from  int32 // block
-	taken bool  // by the branch at its end
-}
-
-func blocksOf(a *Arch, code Code, starts []uint32) (b blocks) {
-	n := len(starts)
-	b.at, b.size, b.of = starts, make([]int32, n), make([]int32, n)
-	list := make([]Insn, n)
-	begins := make([]bool, n)
-	for i, at := range starts {
-		if int(at) >= len(code.Bytes) {
-			break
-		}
-		in, ok := a.Next(code.Bytes[at:])
-		if !ok {
-			in = Insn{Size: 1}
-		}
-		list[i], b.size[i] = in, int32(in.Size)
-		if to, ok := slices.BinarySearch(starts, uint32(int64(at)+in.Target)); in.Branches && ok {
-			begins[to] = true
-		}
-		if i+1 < n && (in.Branches || !in.Onward || starts[i+1] != at+uint32(in.Size)) {
-			begins[i+1] = true
-		}
-	}
-	for i := range list {
-		if i == 0 || begins[i] {
-			b.from = append(b.from, int32(i))
-		}
-		b.of[i] = int32(len(b.from) - 1)
-	}
-	b.into = make([][]edge, len(b.from))
-	b.from = append(b.from, int32(n))
-	var lost []edge
-	for k := range b.into {
-		end := b.from[k+1] - 1
-		in, at := list[end], starts[end]
-		if to, ok := slices.BinarySearch(starts, uint32(int64(at)+in.Target)); in.Branches && ok {
-			b.into[b.of[to]] = append(b.into[b.of[to]], edge{int32(k), true})
-		}
-		if in.Onward && int(end+1) < n && starts[end+1] == at+uint32(in.Size) {
-			b.into[k+1] = append(b.into[k+1], edge{int32(k), false})
-		}
-		if in.Lost && !in.Onward {
-			lost = append(lost, edge{int32(k), true})
-		}
-	}
-	for k := range b.into {
-		if k > 0 && len(b.into[k]) == 0 {
-			b.into[k] = lost // a case of another switch
-		}
-	}
-	return b
-}
-
-func (b *blocks) blockOf(i int32) int32 { return b.of[i] }
-
 // tableSearch is the search for one jump's table.
 type tableSearch struct {
 	blocks
-	arch  *Arch
-	code  Code
+	arch  *insn.Arch
+	code  insn.Code
 	read  func(addr uint64, n int) []byte
 	jump  int32 // index of the instruction
 	tried int   // paths
 	steps int   // instructions
 	// visits are the edges that were followed back for what came before a path.
 	visits int
-	ends   map[int32]*trace
+	ends   map[int32]*symbolic.Trace
 }
 
 // paths adds to seen where the jump leads after each path that ends with some blocks. The blocks
@@ -146,14 +80,14 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 		return false
 	}
 	head := path[len(path)-1]
-	t := newTrace(s.arch.frame, s.arch.width)
-	var goal value
+	t := s.arch.Begin()
+	var goal symbolic.Value
 	for i := len(path) - 1; i >= 0; i-- {
 		c := s.run(t, path[i], i == 0, &goal)
 		if i > 0 && taken[i-1] {
-			t.assume(c)
+			t.Assume(c)
 		} else if i > 0 {
-			t.assume(c.opposite())
+			t.Assume(c.Opposite())
 		}
 	}
 	more := len(path) < mostBlocks && len(s.into[head]) > 0
@@ -175,10 +109,10 @@ func (s *tableSearch) paths(path []int32, taken []bool, seen map[uint64]bool) bo
 }
 
 // run follows a block. In the last one, it stops at the jump and sets goal to its target.
-func (s *tableSearch) run(t *trace, block int32, last bool, goal *value) (c condition) {
-	if s.arch.self != nil && block == 0 && len(s.into[0]) == 0 {
-		if r, ok := s.arch.self(s.code.Bytes); ok {
-			t.regs[r] = constant(s.code.Addr)
+func (s *tableSearch) run(t *symbolic.Trace, block int32, last bool, goal *symbolic.Value) (c symbolic.Condition) {
+	if s.arch.Self != nil && block == 0 && len(s.into[0]) == 0 {
+		if r, ok := s.arch.Self(s.code.Bytes); ok {
+			t.Regs[r] = symbolic.Constant(s.code.Addr)
 		}
 	}
 	s.steps += int(s.from[block+1] - s.from[block])
@@ -186,10 +120,10 @@ func (s *tableSearch) run(t *trace, block int32, last bool, goal *value) (c cond
 		at := s.at[i]
 		code := s.code.Bytes[at:]
 		if last && i == s.jump {
-			*goal = s.arch.target(t, code, s.code.Addr+uint64(at))
-			return always
+			*goal = s.arch.Leads(t, code, s.code.Addr+uint64(at))
+			return symbolic.Always
 		}
-		c = s.arch.trace(t, code, s.code.Addr+uint64(at))
+		c = s.arch.Follow(t, code, s.code.Addr+uint64(at))
 	}
 	return c
 }
@@ -206,43 +140,43 @@ const (
 
 // lookup is a value as an address, a constant or what a register held, plus a loaded entry.
 type lookup struct {
-	entry int32 // the symbol of what is loaded
-	table value // its address without the index: a constant or one register
-	index value // the rest of it: one term
+	entry int32          // the symbol of what is loaded
+	table symbolic.Value // its address without the index: a constant or one register
+	index symbolic.Value // the rest of it: one term
 }
 
 // settle adds to seen where the jump leads if its target has a value. more says whether the path
 // may be longer.
-func (s *tableSearch) settle(t *trace, goal value, head int32, more bool, seen map[uint64]bool) tableResult {
+func (s *tableSearch) settle(t *symbolic.Trace, goal symbolic.Value, head int32, more bool, seen map[uint64]bool) tableResult {
 	l, result := s.lookup(t, goal)
 	if result != tableFound {
 		return result
 	}
 	// A register or slot in the goal or the address has the table's address, from earlier.
 	base := make(map[int32]uint64)
-	for _, v := range [...]value{goal, l.table} {
-		for _, x := range v.terms {
-			h, ok := t.holder(x.sym)
-			if !ok || x.scale != 1 || x.sym == l.entry {
+	for _, v := range [...]symbolic.Value{goal, l.table} {
+		for _, x := range v.Terms {
+			h, ok := t.Holder(x.Symbol)
+			if !ok || x.Scale != 1 || x.Symbol == l.entry {
 				continue
 			}
 			c, ok := s.earlier(head, h)
 			if !ok {
 				return tableLost
 			}
-			base[x.sym] = c
+			base[x.Symbol] = c
 		}
 	}
-	id := l.index.terms[0].sym
-	lim := t.symbolLimits(id)
-	limited := lim.count() > 0 && lim.count() <= mostEntries
-	if !limited || lim.implied && more {
+	id := l.index.Terms[0].Symbol
+	lim := t.SymbolLimits(id)
+	limited := lim.Count() > 0 && lim.Count() <= mostEntries
+	if !limited || lim.Implied && more {
 		if r := s.origin(t, id); r != tableLost || !limited {
 			return r
 		}
 	}
 	out, first, after := s.targets(t, goal, l, lim, base)
-	if out == nil || lim.implied && !s.whole(t, goal, l, out, first, after) {
+	if out == nil || lim.Implied && !s.whole(t, goal, l, out, first, after) {
 		return tableLost
 	}
 	for _, to := range out {
@@ -252,28 +186,28 @@ func (s *tableSearch) settle(t *trace, goal value, head int32, more bool, seen m
 }
 
 // lookup finds what is loaded in a goal.
-func (s *tableSearch) lookup(t *trace, goal value) (l lookup, result tableResult) {
-	for _, x := range goal.terms {
-		id := x.sym
-		for t.symbols[id].kind == zeroExtended || t.symbols[id].kind == signExtended {
-			id = t.symbols[id].of.single()
+func (s *tableSearch) lookup(t *symbolic.Trace, goal symbolic.Value) (l lookup, result tableResult) {
+	for _, x := range goal.Terms {
+		id := x.Symbol
+		for t.Symbols[id].Kind == symbolic.ZeroExtended || t.Symbols[id].Kind == symbolic.SignExtended {
+			id = t.Symbols[id].Of.Single()
 		}
-		kind := t.symbols[id].kind
-		if _, ok := t.slot(id); ok {
-			kind = inputRegister
+		kind := t.Symbols[id].Kind
+		if _, ok := t.Slot(id); ok {
+			kind = symbolic.InputRegister
 		}
 		switch kind {
-		case loaded:
+		case symbolic.Loaded:
 			if l.entry != 0 {
 				return l, tableLost
 			}
 			l.entry = id
-		case inputRegister:
+		case symbolic.InputRegister:
 			result = tableMore
-		case returnedNumber:
+		case symbolic.ReturnedNumber:
 			return l, noPath
-		case unknownNumber, zeroExtended, signExtended, partly:
-			if x.sym != 0 {
+		case symbolic.UnknownNumber, symbolic.ZeroExtended, symbolic.SignExtended, symbolic.Partly:
+			if x.Symbol != 0 {
 				return l, tableLost
 			}
 		}
@@ -285,23 +219,23 @@ func (s *tableSearch) lookup(t *trace, goal value) (l lookup, result tableResult
 }
 
 // splitAddress says which part of an entry's address is the index.
-func (s *tableSearch) splitAddress(t *trace, l lookup) (lookup, tableResult) {
-	addr := t.symbols[l.entry].of
-	a, b := addr.terms[0], addr.terms[1]
-	if a.sym == 0 {
+func (s *tableSearch) splitAddress(t *symbolic.Trace, l lookup) (lookup, tableResult) {
+	addr := t.Symbols[l.entry].Of
+	a, b := addr.Terms[0], addr.Terms[1]
+	if a.Symbol == 0 {
 		return l, tableLost // one place: not a table
 	}
-	if b.sym == 0 {
-		l.index.terms[0] = a
-		l.table.c = addr.c
+	if b.Symbol == 0 {
+		l.index.Terms[0] = a
+		l.table.Const = addr.Const
 		return l, tableFound
 	}
-	isBase := func(x term) bool {
-		_, ok := t.holder(x.sym)
-		return ok && x.scale == 1
+	isBase := func(x symbolic.Term) bool {
+		_, ok := t.Holder(x.Symbol)
+		return ok && x.Scale == 1
 	}
-	isIndex := func(x term) bool {
-		n := t.symbolLimits(x.sym).count()
+	isIndex := func(x symbolic.Term) bool {
+		n := t.SymbolLimits(x.Symbol).Count()
 		return n > 0 && n <= mostEntries
 	}
 	switch {
@@ -313,28 +247,28 @@ func (s *tableSearch) splitAddress(t *trace, l lookup) (lookup, tableResult) {
 	default:
 		return l, tableLost
 	}
-	l.table = value{c: addr.c, terms: [2]term{a}}
-	l.index.terms[0] = b
+	l.table = symbolic.Value{Const: addr.Const, Terms: [2]symbolic.Term{a}}
+	l.index.Terms[0] = b
 	return l, tableFound
 }
 
 // origin says whether what comes before a path can limit a symbol.
-func (s *tableSearch) origin(t *trace, id int32) tableResult {
-	sym := t.symbols[id]
-	switch sym.kind {
-	case inputRegister:
+func (s *tableSearch) origin(t *symbolic.Trace, id int32) tableResult {
+	sym := t.Symbols[id]
+	switch sym.Kind {
+	case symbolic.InputRegister:
 		return tableMore
-	case returnedNumber:
+	case symbolic.ReturnedNumber:
 		return noPath
-	case zeroExtended, signExtended, loaded:
-		if sym.kind == loaded && sym.which > 0 {
+	case symbolic.ZeroExtended, symbolic.SignExtended, symbolic.Loaded:
+		if sym.Kind == symbolic.Loaded && sym.Which > 0 {
 			return tableLost
 		}
-		for _, x := range sym.of.terms {
-			if x.sym == 0 {
+		for _, x := range sym.Of.Terms {
+			if x.Symbol == 0 {
 				continue
 			}
-			if r := s.origin(t, x.sym); r != tableMore {
+			if r := s.origin(t, x.Symbol); r != tableMore {
 				return r
 			}
 		}
@@ -344,117 +278,31 @@ func (s *tableSearch) origin(t *trace, id int32) tableResult {
 }
 
 // targets returns where the jump leads for each index, and from where to where the table is.
-func (s *tableSearch) targets(t *trace, goal value, l lookup, lim limits, base map[int32]uint64) (out []uint64, first, after uint64) {
-	e := evaluation{t, s.read, base, s.arch.bigEndian}
-	index := l.index.terms[0].sym
-	for i := lim.lo; i <= lim.hi; i++ {
+func (s *tableSearch) targets(t *symbolic.Trace, goal symbolic.Value, l lookup, lim symbolic.Limits, base map[int32]uint64) (out []uint64, first, after uint64) {
+	e := symbolic.Evaluation{Trace: t, Read: s.read, Given: base, BigEndian: s.arch.BigEndian}
+	index := l.index.Terms[0].Symbol
+	for i := lim.Lo; i <= lim.Hi; i++ {
 		base[index] = i
-		to, ok := e.value(goal)
+		to, ok := e.Value(goal)
 		if !ok {
 			return nil, 0, 0
 		}
-		at, _ := e.value(t.symbols[l.entry].of)
-		if i == lim.lo {
+		at, _ := e.Value(t.Symbols[l.entry].Of)
+		if i == lim.Lo {
 			first = at
 		}
-		after = at + uint64(t.symbols[l.entry].bits/8)
+		after = at + uint64(t.Symbols[l.entry].Bits/8)
 		out = append(out, to)
 	}
 	return out, first, after
 }
 
-// evaluation computes values for given numbers of symbols.
-type evaluation struct {
-	t     *trace
-	read  func(addr uint64, n int) []byte
-	given map[int32]uint64
-	big   bool
-}
-
-func (e evaluation) value(v value) (uint64, bool) {
-	out := v.c
-	for _, x := range v.terms {
-		if x.sym == 0 {
-			continue
-		}
-		n, ok := e.symbol(x.sym)
-		if !ok {
-			return 0, false
-		}
-		out += n * x.scale
-	}
-	return out, true
-}
-
-func (e evaluation) symbol(id int32) (uint64, bool) {
-	if n, ok := e.given[id]; ok {
-		return n, true
-	}
-	s := e.t.symbols[id]
-	if s.kind != loaded && s.kind != zeroExtended && s.kind != signExtended {
-		return 0, false
-	}
-	v, ok := e.value(s.of)
-	if !ok {
-		return 0, false
-	}
-	switch s.kind {
-	case zeroExtended:
-		return v & mask(s.bits), true
-	case signExtended:
-		return signed(v, s.bits), true
-	}
-	var word [8]byte
-	if s.bits > 64 {
-		return 0, false
-	}
-	d := e.read(v, int(s.bits/8))
-	if len(d) != int(s.bits/8) {
-		return 0, false
-	}
-	if e.big {
-		copy(word[8-len(d):], d)
-		return binary.BigEndian.Uint64(word[:]), true
-	}
-	copy(word[:], d)
-	return binary.LittleEndian.Uint64(word[:]), true
-}
-
-// holder is where a value is at the beginning of a block: in a register, or in a slot of the frame
-// at a distance from what a register holds.
-type holder struct {
-	reg    int32
-	inSlot bool
-	off    uint64
-}
-
-// holder returns where the value of a symbol was at the beginning of the path.
-func (t *trace) holder(id int32) (h holder, ok bool) {
-	if addr, ok := t.slot(id); ok {
-		return holder{t.symbols[addr.terms[0].sym].which, true, addr.c}, true
-	}
-	s := t.symbols[id]
-	return holder{reg: s.which}, s.kind == inputRegister
-}
-
-// held returns the value that a holder has after a path.
-func (t *trace) held(h holder) (value, bool) {
-	if !h.inSlot {
-		return t.regs[h.reg], true
-	}
-	addr, _ := sum(t.regs[h.reg], constant(h.off), 1)
-	if v, ok := t.spills[addr]; ok {
-		return v, true
-	}
-	return t.symbol(symbol{kind: loaded, of: addr, bits: 64}), t.inFrame(addr)
-}
-
 // earlier returns the constant that a holder has at the beginning of a block, if it is the same on
 // all ways there that are known.
-func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
+func (s *tableSearch) earlier(block int32, h symbolic.Holder) (c uint64, ok bool) {
 	type want struct {
 		block int32
-		holder
+		symbolic.Holder
 	}
 	found := false
 	seen := map[want]bool{{block, h}: true}
@@ -469,19 +317,19 @@ func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
 				return 0, false
 			}
 			t := s.end(e.from)
-			v, ok := t.held(w.holder)
-			if ok && v.isConstant() {
-				if found && v.c != c {
+			v, ok := t.Held(w.Holder)
+			if ok && v.IsConstant() {
+				if found && v.Const != c {
 					return 0, false
 				}
-				c, found = v.c, true
+				c, found = v.Const, true
 				continue
 			}
-			id := v.single()
-			if t.symbols[id].kind == returnedNumber {
+			id := v.Single()
+			if t.Symbols[id].Kind == symbolic.ReturnedNumber {
 				continue // no path
 			}
-			from, known := t.holder(id)
+			from, known := t.Holder(id)
 			if !ok || !known {
 				return 0, false
 			}
@@ -495,13 +343,13 @@ func (s *tableSearch) earlier(block int32, h holder) (c uint64, ok bool) {
 }
 
 // end returns the state at the end of a block.
-func (s *tableSearch) end(block int32) *trace {
+func (s *tableSearch) end(block int32) *symbolic.Trace {
 	if s.ends == nil {
-		s.ends = make(map[int32]*trace)
+		s.ends = make(map[int32]*symbolic.Trace)
 	}
 	t := s.ends[block]
 	if t == nil {
-		t = newTrace(s.arch.frame, s.arch.width)
+		t = s.arch.Begin()
 		s.run(t, block, false, nil)
 		s.ends[block] = t
 	}
@@ -536,8 +384,8 @@ func (s *tableSearch) plausible(to uint64) bool {
 // must be addresses, which are all in the code: then what follows a shorter table is not taken for
 // its entries, except the function's own next table, to which its code refers. In tables of
 // distances, the distances of another function's table are as good.
-func (s *tableSearch) whole(t *trace, goal value, l lookup, targets []uint64, first, after uint64) bool {
-	if goal.single() != l.entry || t.symbols[l.entry].bits != 64 || s.arch.Fixed > 0 {
+func (s *tableSearch) whole(t *symbolic.Trace, goal symbolic.Value, l lookup, targets []uint64, first, after uint64) bool {
+	if goal.Single() != l.entry || t.Symbols[l.entry].Bits != 64 || s.arch.Fixed > 0 {
 		return false
 	}
 	for _, to := range targets {

@@ -1,0 +1,75 @@
+package jumptable
+
+import (
+	"slices"
+
+	"github.com/bpfprologue/bpfprologue/internal/insn"
+)
+
+// blocks are the basic blocks of some code.
+type blocks struct {
+	at   []uint32 // offsets of instructions
+	size []int32
+	of   []int32  // which block an instruction is in
+	from []int32  // the first instruction of a block, and at the end their number
+	into [][]edge // of a block
+}
+
+// edge is a way from the end of a block.
+type edge struct {
+	from  int32 // block
+	taken bool  // by the branch at its end
+}
+
+func blocksOf(a *insn.Arch, code insn.Code, starts []uint32) (b blocks) {
+	n := len(starts)
+	b.at, b.size, b.of = starts, make([]int32, n), make([]int32, n)
+	list := make([]insn.Insn, n)
+	begins := make([]bool, n)
+	for i, at := range starts {
+		if int(at) >= len(code.Bytes) {
+			break
+		}
+		in, ok := a.Next(code.Bytes[at:])
+		if !ok {
+			in = insn.Insn{Size: 1}
+		}
+		list[i], b.size[i] = in, int32(in.Size)
+		if to, ok := slices.BinarySearch(starts, uint32(int64(at)+in.Target)); in.Branches && ok {
+			begins[to] = true
+		}
+		if i+1 < n && (in.Branches || !in.Onward || starts[i+1] != at+uint32(in.Size)) {
+			begins[i+1] = true
+		}
+	}
+	for i := range list {
+		if i == 0 || begins[i] {
+			b.from = append(b.from, int32(i))
+		}
+		b.of[i] = int32(len(b.from) - 1)
+	}
+	b.into = make([][]edge, len(b.from))
+	b.from = append(b.from, int32(n))
+	var lost []edge
+	for k := range b.into {
+		end := b.from[k+1] - 1
+		in, at := list[end], starts[end]
+		if to, ok := slices.BinarySearch(starts, uint32(int64(at)+in.Target)); in.Branches && ok {
+			b.into[b.of[to]] = append(b.into[b.of[to]], edge{int32(k), true})
+		}
+		if in.Onward && int(end+1) < n && starts[end+1] == at+uint32(in.Size) {
+			b.into[k+1] = append(b.into[k+1], edge{int32(k), false})
+		}
+		if in.Lost && !in.Onward {
+			lost = append(lost, edge{int32(k), true})
+		}
+	}
+	for k := range b.into {
+		if k > 0 && len(b.into[k]) == 0 {
+			b.into[k] = lost // a case of another switch
+		}
+	}
+	return b
+}
+
+func (b *blocks) blockOf(i int32) int32 { return b.of[i] }

@@ -1,0 +1,116 @@
+package symbolic
+
+// State is what registers and memory hold on one path through the code, relative to what they held where the path begins. It knows
+// what instructions move, add and extend; what they compute otherwise is a number of its own.
+type State struct {
+	t    *Trace
+	from int32 // symbols up to it are of the place where the path begins
+	step func(t *Trace, code []byte, addr uint64) Condition
+}
+
+// NewState returns the state where a path begins. Step follows an instruction.
+func NewState(t *Trace, step func(t *Trace, code []byte, addr uint64) Condition) *State {
+	return &State{t, int32(len(t.Symbols)), step}
+}
+
+// Step follows the first instruction in code, which is at addr and goes on at the next one.
+func (s *State) Step(code []byte, addr uint64) { s.step(s.t, code, addr) }
+
+// Register returns what a register holds, by its DWARF number. ok is false for those that are not followed.
+func (s *State) Register(n uint64) (v Value, ok bool) {
+	if n >= uint64(len(s.t.Regs)) {
+		return Value{}, false
+	}
+	return s.t.Regs[n], true
+}
+
+// Constant returns a number.
+func (s *State) Constant(n uint64) Value { return Constant(n) }
+
+// Load returns what so many bits of memory hold.
+func (s *State) Load(at Value, bits uint8) Value {
+	return s.t.Load(s.t.Low(at, s.t.bits), bits)
+}
+
+// Plus returns a + b*scale.
+func (s *State) Plus(a, b Value, scale uint64) Value { return s.t.Plus(a, b, scale) }
+
+// Low returns the lower bits of a number.
+func (s *State) Low(a Value, bits uint8) Value { return s.t.Low(s.t.modulo(a, bits), bits) }
+
+// Extended returns the lower bits of a number, sign-extended.
+func (s *State) Extended(a Value, bits uint8) Value { return s.t.LowSigned(a, bits) }
+
+// Differs reports whether the lower bits of two numbers differ, whatever was where the path begins: by a constant, or because an
+// instruction on the path made one of them of others.
+func (s *State) Differs(a, b Value, bits uint8) bool {
+	d, ok := sum(s.t.modulo(a, bits), s.t.modulo(b, bits), ^uint64(0))
+	if ok && d.IsConstant() {
+		return d.Const&Mask(bits) != 0
+	}
+	return !s.t.astray && s.made(a) != s.made(b)
+}
+
+// Input returns the register that held a number where the path begins, if one did.
+func (s *State) Input(a Value) (register uint64, ok bool) {
+	for v := a; ; {
+		k := &s.t.Symbols[v.Single()]
+		switch k.Kind {
+		case InputRegister:
+			return uint64(k.Which), true
+		case ZeroExtended, SignExtended, Partly:
+			v = k.Of
+		default:
+			return 0, false
+		}
+	}
+}
+
+// Computes reports whether an instruction on the path computes a number: it is not one that was there, that was loaded, or that a call
+// returned, and no address in the frame. offset is set if it only adds a constant to one that was there, as the address of a member is made.
+func (s *State) Computes(a Value) (computes, offset bool) {
+	for v := a; ; {
+		id := v.Single()
+		switch k := &s.t.Symbols[id]; {
+		case id == 0:
+			return !s.t.inFrame(v), v.Terms[0].Scale == 1 && v.Terms[1].Symbol == 0
+		case k.Kind == UnknownNumber:
+			return id >= s.from, false
+		case k.Bits%8 != 0:
+			return true, false // a mask of other than whole bytes is no conversion
+		case k.Kind == ZeroExtended, k.Kind == SignExtended, k.Kind == Partly:
+			v = k.Of
+		default:
+			return false, false
+		}
+	}
+}
+
+// made reports whether a number is none of those where the path begins, and no sum of them.
+func (s *State) made(v Value) bool {
+	for _, x := range v.Terms {
+		switch k := &s.t.Symbols[x.Symbol]; k.Kind {
+		case UnknownNumber, ReturnedNumber, calledNumber:
+			if x.Symbol >= s.from {
+				return true
+			}
+		case Loaded:
+			if !s.framed(k.Of) {
+				return true // from a slot of the frame it may be what was there all the time
+			}
+		case ZeroExtended, SignExtended, Partly:
+			if k.Bits%8 != 0 || s.made(k.Of) {
+				return true // a mask of other than whole bytes is no conversion
+			}
+		}
+	}
+	return false
+}
+
+// framed reports whether an address is in the frame, in code of 32 bits too.
+func (s *State) framed(addr Value) bool {
+	if k := &s.t.Symbols[addr.Single()]; k.Kind == ZeroExtended {
+		addr = k.Of
+	}
+	return s.t.inFrame(addr)
+}
