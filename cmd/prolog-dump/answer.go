@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/outfile"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
 // answer is where a verb's answer goes, and how it looks there.
@@ -15,12 +18,11 @@ type answer struct {
 	color   string // see colorNames
 	noPager bool
 
-	colored bool
-	width   int // of lines; 0: any
+	screen.Look
 
-	file    *output
-	printed *printed // to the file
-	pager   *pager
+	file    *outfile.File
+	printed *screen.Printed // to the file
+	pager   *screen.Pager
 }
 
 // answerFlags are flags of verbs that answer a question, in colors on a terminal and page by page.
@@ -37,39 +39,39 @@ func (s *settings) begin(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	screen := stdoutTerminal() && s.output == ""
+	onScreen := screen.StdoutTerminal() && s.output == ""
 	if has("color") {
 		var err error
-		if s.colored, err = chooseColor(s.color, screen); err != nil {
+		if s.Colored, err = chooseColor(s.color, onScreen); err != nil {
 			return err
 		}
 	}
 	switch {
 	case s.output != "":
-		f, err := newOutput(s.output, cmd.Name() == "trace" || cmd.Name() == "stat")
+		f, err := outfile.Create(s.output, cmd.Name() == "trace" || cmd.Name() == "stat")
 		if err != nil {
 			return err
 		}
-		s.file, s.printed = f, &printed{w: f, colored: s.colored}
+		s.file, s.printed = f, screen.NewPrinted(f, s.Colored)
 		cmd.SetOut(s.printed)
-	case screen && has("no-pager") && !s.noPager:
-		p, err := startPager()
+	case onScreen && has("no-pager") && !s.noPager:
+		p, err := screen.StartPager()
 		if err != nil {
 			return fmt.Errorf("pager: %w", err)
 		}
 		if p != nil {
 			s.pager = p
-			cmd.SetOut(&printed{w: p, colored: s.colored})
+			cmd.SetOut(screen.NewPrinted(p, s.Colored))
 			break
 		}
 		fallthrough
 	default:
-		if s.colored {
-			setColored(stdout)
+		if s.Colored {
+			screen.SetColored(screen.Stdout)
 		}
 	}
-	if screen {
-		s.width = stdoutWidth()
+	if onScreen {
+		s.Width = screen.StdoutWidth()
 	}
 	return nil
 }
@@ -78,14 +80,14 @@ func (s *settings) begin(cmd *cobra.Command) error {
 func (s *settings) end(done bool) error {
 	var errs []error
 	if s.file != nil {
-		failed := s.printed.failed()
+		failed := s.printed.Failed()
 		if done {
 			errs = append(errs, failed)
 		}
-		errs = append(errs, s.file.close(done && failed == nil))
+		errs = append(errs, s.file.Close(done && failed == nil))
 	}
 	if s.pager != nil {
-		errs = append(errs, s.pager.wait())
+		errs = append(errs, s.pager.Wait())
 	}
 	if done {
 		for _, img := range s.images {
@@ -93,4 +95,12 @@ func (s *settings) end(done bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+var colorNames = []string{"auto", "always", "never"}
+
+// chooseColor reports whether standard output is colored. See https://no-color.org for NO_COLOR.
+func chooseColor(flag string, onTerminal bool) (bool, error) {
+	automatic := onTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return choose("color", flag, colorNames, []bool{automatic, true, false})
 }

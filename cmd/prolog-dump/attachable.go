@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -52,10 +53,10 @@ func (x *subject) attachable() (*attachable.Table, error) {
 			return nil, err
 		}
 		if !x.table.Decodes() {
-			terminal.Fprintf(stderr, "prolog-dump: %s: instructions of %s are not decoded: whether the kernel accepts a probe at them was not checked\n", x.img.Path(), x.img.Arch().Name)
+			terminal.Fprintf(screen.Stderr, "prolog-dump: %s: instructions of %s are not decoded: whether the kernel accepts a probe at them was not checked\n", x.img.Path(), x.img.Arch().Name)
 		}
 		for _, symbol := range x.table.Unread() {
-			terminal.Fprintf(stderr, "prolog-dump: %s: the form of the kernel's table at %s is not known: whether the kernel refuses probes for what it lists was not checked\n", x.img.Path(), symbol)
+			terminal.Fprintf(screen.Stderr, "prolog-dump: %s: the form of the kernel's table at %s is not known: whether the kernel refuses probes for what it lists was not checked\n", x.img.Path(), symbol)
 		}
 	}
 	return x.table, nil
@@ -83,7 +84,7 @@ func (p predictor) at(s *plan.Site) probeAt {
 // printProbe prints what is predicted for one site.
 func (s *settings) printProbe(w io.Writer, a *probeAt) {
 	if a.cause != attachable.CauseNone {
-		terminal.Fprintf(w, "    %s\n", s.styledf(roleFault, "no probe: %v: %s", a.cause, a.cause.Describe()))
+		terminal.Fprintf(w, "    %s\n", s.Styledf(screen.RoleFault, "no probe: %v: %s", a.cause, a.cause.Describe()))
 	}
 	if a.method != attachable.MethodNone {
 		terminal.Fprintf(w, "    probe: %v: %s\n", a.method, a.method.Describe())

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/order"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
@@ -16,7 +17,7 @@ import (
 // reportAttached prints at how many sites a plan is attached, and why not at the others. The
 // kernel returns the same error for most causes, so the cause is predicted from the image.
 func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
-	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), count(len(p.Sites), "site"))
+	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), screen.Count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
 	for _, i := range a.Attached {
 		if !x.sites {
@@ -30,7 +31,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		terminal.Fprintf(w, "\n")
 	}
 	if again := countSites(p, func(s *plan.Site) bool { return s.Way.Again && s.Instance >= 0 }); again > 0 {
-		terminal.Fprintf(w, "  at %s a hit may be no run: it may fire again in one, or without any\n", count(again, "site"))
+		terminal.Fprintf(w, "  at %s a hit may be no run: it may fire again in one, or without any\n", screen.Count(again, "site"))
 	}
 	doubts := make(map[string]int)
 	for i := range p.Sites {
@@ -41,7 +42,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		}
 	}
 	for _, text := range order.LargestFirst(doubts) {
-		terminal.Fprintf(w, "  "+text+"\n", count(doubts[text], "site"))
+		terminal.Fprintf(w, "  "+text+"\n", screen.Count(doubts[text], "site"))
 	}
 	never := 0
 	for i := range p.Sites {
@@ -50,10 +51,10 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 		}
 	}
 	if never > 0 {
-		terminal.Fprintf(w, "  not at %s: the condition never holds there\n", count(never, "site"))
+		terminal.Fprintf(w, "  not at %s: the condition never holds there\n", screen.Count(never, "site"))
 	}
 	if n := len(p.Sites) - len(a.Attached) - len(a.Refused) - never; n > 0 {
-		terminal.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", count(n, "site"))
+		terminal.Fprintf(w, "  not at %s: an argument is not there, and --missing says skip\n", screen.Count(n, "site"))
 	}
 	if len(a.Refused) == 0 {
 		return nil
@@ -77,7 +78,7 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	}
 	for _, text := range order.LargestFirst(counts) {
 		sites := causes[text]
-		terminal.Fprintf(w, "  not at %s: %s\n", count(len(sites), "site"), text)
+		terminal.Fprintf(w, "  not at %s: %s\n", screen.Count(len(sites), "site"), text)
 		for _, i := range sites[:min(len(sites), x.list)] {
 			terminal.Fprintf(w, "    %v\n", &p.Sites[i])
 		}
@@ -93,7 +94,7 @@ func (s *settings) reports() io.Writer {
 	if s.quiet {
 		return io.Discard
 	}
-	return stderr
+	return screen.Stderr
 }
 
 // countSites returns how many sites of a plan are such.

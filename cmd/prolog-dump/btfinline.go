@@ -11,7 +11,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/btfinline"
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
@@ -46,7 +48,7 @@ in another place.`,
 				return fmt.Errorf("%s: no section .BTF.inline, or no inlined function in it", path)
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			if err := flush(w, s.printAgreement(w, a)); err != nil {
+			if err := screen.Flush(w, s.printAgreement(w, a)); err != nil {
 				return err
 			}
 			if a.Other > 0 {
@@ -61,7 +63,7 @@ in another place.`,
 
 func (s *settings) printAgreement(w *bufio.Writer, a *btfinline.Agreement) error {
 	if s.format == "json" {
-		return printObject(w, a)
+		return jsonline.Write(w, a)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range []struct {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/index"
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
 // userCache returns the directory where the tool keeps indexes: BPFPROLOGUE_CACHE, which the user has
@@ -66,10 +68,10 @@ type keptJSON struct {
 }
 
 func (s *settings) printKept(w io.Writer, list []index.KeptFile) error {
-	t := table{width: s.width}
+	t := screen.Table{Width: s.Width}
 	for _, k := range list {
 		if s.format == "json" {
-			if err := printObject(w, keptJSON{k.Key, k.Size, k.Used, k.Unfinished}); err != nil {
+			if err := jsonline.Write(w, keptJSON{k.Key, k.Size, k.Used, k.Unfinished}); err != nil {
 				return err
 			}
 			continue
@@ -78,7 +80,7 @@ func (s *settings) printKept(w io.Writer, list []index.KeptFile) error {
 		if k.Unfinished {
 			used = "unfinished, written to"
 		}
-		t.row(s.styled(rolePlace, k.Key), strconv.FormatInt(k.Size, 10)+" bytes", used+" "+k.Used.Format(time.DateTime))
+		t.Row(s.Styled(screen.RolePlace, k.Key), strconv.FormatInt(k.Size, 10)+" bytes", used+" "+k.Used.Format(time.DateTime))
 	}
-	return t.print(w)
+	return t.Print(w)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -20,7 +21,7 @@ func TestComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
+	defer func(o, e io.Writer) { screen.Stdout, screen.Stderr = o, e }(screen.Stdout, screen.Stderr)
 	const tool, image = "prolog-dump ", "prolog-dump -k basic-gcc12-O2-dwarf5.elf "
 	for _, c := range []struct {
 		line string
@@ -44,7 +45,7 @@ func TestComplete(t *testing.T) {
 		{image + "'no_such_function ", []string{"words"}},
 	} {
 		var out, errs bytes.Buffer
-		stdout, stderr = &out, &errs
+		screen.Stdout, screen.Stderr = &out, &errs
 		status := run([]string{"complete-line", "fish", c.line})
 		if got := strings.TrimSpace(out.String()); status != 0 || got != strings.Join(c.want, "\n") {
 			t.Errorf("%s\nstatus %d %s\ngot:\n%s", c.line, status, errs.String(), got)

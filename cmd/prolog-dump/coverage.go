@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/coverage"
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
@@ -46,7 +48,7 @@ gate for a kernel build.`,
 			} else {
 				err = s.printDiff(cmd, w, diff, r)
 			}
-			return flush(w, err)
+			return screen.Flush(w, err)
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "ways", "debug-dir", "no-cache", "output", "no-pager")
@@ -72,7 +74,7 @@ func (s *settings) measure(cmd *cobra.Command, path string) (*coverage.Report, e
 
 func (s *settings) printReport(w io.Writer, r *coverage.Report) error {
 	if s.format == "json" {
-		return printObject(w, r)
+		return jsonline.Write(w, r)
 	}
 	r.Print(w)
 	return nil
@@ -85,7 +87,7 @@ func (s *settings) printDiff(cmd *cobra.Command, w io.Writer, other string, r *c
 	}
 	changes := coverage.Diff(base, r)
 	if s.format == "json" {
-		if err := printObject(w, changes); err != nil {
+		if err := jsonline.Write(w, changes); err != nil {
 			return err
 		}
 	} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/bpfprologue/bpfprologue/debuginfod"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 )
 
 // allDebugDirs returns the directories with separate debug information: the user's, then the usual one.
@@ -19,8 +20,8 @@ func (s *settings) useDebuginfod(ctx context.Context) error {
 	if err != nil || c == nil {
 		return err
 	}
-	if onTerminal() {
-		c.Progress = showProgress("downloading", progressbar.OptionShowBytes(true))
+	if screen.OnTerminal() {
+		c.Progress = screen.Progress("downloading", progressbar.OptionShowBytes(true))
 	}
 	s.findDebug = c.Finder(ctx)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/probe"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
@@ -40,7 +41,7 @@ func demoCommand(s *settings) *cobra.Command {
 			if s.format == "text" {
 				terminal.Fprintf(w, "A BPF program in the section\n\n    SEC(%q)\n\nprobes these places of the image %s:\n\n", demoSection, demoImage)
 			}
-			return flush(w, s.print(cmd.Context(), w, &subject{img: img}, def))
+			return screen.Flush(w, s.print(cmd.Context(), w, &subject{img: img}, def))
 		},
 	}
 	s.use(cmd, textOrJSON, join([]string{"sites", "explain"}, answerFlags)...)

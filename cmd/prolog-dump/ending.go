@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
@@ -46,8 +47,8 @@ func (e *ending) finish() error {
 		return errors.Join(err, instances.EndProbes(e.files, nil))
 	}
 	if rest.left > 0 {
-		terminal.Fprintf(stderr, "%s do nothing any more; process %d is ending them, for about %v\n",
-			count(rest.left, "probe"), rest.pid, rest.time.Round(time.Second)+time.Second)
+		terminal.Fprintf(screen.Stderr, "%s do nothing any more; process %d is ending them, for about %v\n",
+			screen.Count(rest.left, "probe"), rest.pid, rest.time.Round(time.Second)+time.Second)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/internal/complete"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
@@ -54,7 +55,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	record(t, "server.hits", "walk")
-	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
+	defer func(o, e io.Writer) { screen.Stdout, screen.Stderr = o, e }(screen.Stdout, screen.Stderr)
 	done := make(map[string]bool)
 	var verbs []*cobra.Command
 	eachVerb(rootCommand(new(settings)), func(cmd *cobra.Command) { verbs = append(verbs, cmd) })
@@ -74,7 +75,7 @@ func TestExamples(t *testing.T) {
 			}
 			done[key] = true
 			var out, errs bytes.Buffer
-			stdout, stderr = &out, &errs
+			screen.Stdout, screen.Stderr = &out, &errs
 			if status := run(words); status != 0 || out.Len() == 0 && words[0] != "cache" {
 				t.Errorf("%s\nstatus %d, %d bytes\n%s", line, status, out.Len(), errs.String())
 			}
@@ -147,9 +148,9 @@ func traced(words []string) []string {
 // TestMan: the man pages are those of all verbs, and man accepts them.
 func TestMan(t *testing.T) {
 	dir := t.TempDir()
-	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
+	defer func(o, e io.Writer) { screen.Stdout, screen.Stderr = o, e }(screen.Stdout, screen.Stderr)
 	var errs bytes.Buffer
-	stdout, stderr = io.Discard, &errs
+	screen.Stdout, screen.Stderr = io.Discard, &errs
 	if status := run([]string{"man", dir}); status != 0 {
 		t.Fatalf("status %d: %s", status, errs.String())
 	}

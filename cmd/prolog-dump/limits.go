@@ -40,11 +40,3 @@ func (a *affixed) Set(text string) error {
 	*a.n = n
 	return nil
 }
-
-// limitedText says how many hits a rate held back.
-func limitedText(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d more than --max-rate", n)
-}

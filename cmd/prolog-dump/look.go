@@ -13,6 +13,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -103,15 +105,7 @@ type functionJSON struct {
 }
 
 func functionObject(f *sites.Function) functionJSON {
-	return functionJSON{f.Name, qualifiedJSON(f.Name, f.Qualified), f.File, f.Line, f.OutOfLine, f.Inlined}
-}
-
-// qualifiedJSON leaves out a qualified name that says no more than the own one.
-func qualifiedJSON(own, qualified string) string {
-	if own == qualified {
-		return ""
-	}
-	return qualified
+	return functionJSON{f.Name, jsonline.Qualified(f.Name, f.Qualified), f.File, f.Line, f.OutOfLine, f.Inlined}
 }
 
 func declaredAt(f *sites.Function) string {
@@ -126,7 +120,7 @@ func declaredAt(f *sites.Function) string {
 func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, text func(io.Writer, *T) error) error {
 	for i := range all {
 		if format == "json" {
-			if err := printObject(w, object(&all[i])); err != nil {
+			if err := jsonline.Write(w, object(&all[i])); err != nil {
 				return err
 			}
 			continue
@@ -144,27 +138,27 @@ func printEach[T any](w io.Writer, format string, all []T, object func(*T) any, 
 // printHeading begins the text of a function.
 func (s *settings) printHeading(w io.Writer, f *sites.Function) {
 	if f.Name == "" { // a file
-		terminal.Fprintf(w, "%s  %s of lines (%d out of line, %d inlined)\n", s.styled(rolePlace, f.File), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+		terminal.Fprintf(w, "%s  %s of lines (%d out of line, %d inlined)\n", s.Styled(screen.RolePlace, f.File), screen.Count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 		return
 	}
-	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.styled(rolePlace, f.Qualified), declaredAt(f), count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
+	terminal.Fprintf(w, "%s  %s  %s (%d out of line, %d inlined)\n", s.Styled(screen.RolePlace, f.Qualified), declaredAt(f), screen.Count(f.OutOfLine+f.Inlined, "site"), f.OutOfLine, f.Inlined)
 }
 
 func (s *settings) printFunctions(w io.Writer, all []sites.Function) error {
 	if s.format == "json" {
 		for i := range all {
-			if err := printObject(w, functionObject(&all[i])); err != nil {
+			if err := jsonline.Write(w, functionObject(&all[i])); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	t := table{width: s.width}
+	t := screen.Table{Width: s.Width}
 	for i := range all {
 		f := &all[i]
-		t.row(s.styled(rolePlace, f.Qualified), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
+		t.Row(s.Styled(screen.RolePlace, f.Qualified), strconv.Itoa(f.OutOfLine)+" out of line", strconv.Itoa(f.Inlined)+" inlined", declaredAt(f))
 	}
-	return t.print(w)
+	return t.Print(w)
 }
 
 // lineJSON is one line of a function.
@@ -236,15 +230,15 @@ func varsObject(f *sites.FunctionVariables) any {
 
 func (s *settings) printVars(w io.Writer, f *sites.FunctionVariables) error {
 	s.printHeading(w, &f.Function)
-	t := table{width: s.width, indent: "    "}
+	t := screen.Table{Width: s.Width, Indent: "    "}
 	for _, v := range f.Variables {
-		cells := []any{s.styled(roleName, v.Name), v.Role.String(), s.styled(roleType, v.Type), strconv.Itoa(v.Located) + "/" + strconv.Itoa(f.Sites)}
+		cells := []any{s.Styled(screen.RoleName, v.Name), v.Role.String(), s.Styled(screen.RoleType, v.Type), strconv.Itoa(v.Located) + "/" + strconv.Itoa(f.Sites)}
 		if len(v.Reasons) > 0 {
-			cells = append(cells, s.styled(roleMissing, reasonsText(v.Reasons)))
+			cells = append(cells, s.Styled(screen.RoleMissing, reasonsText(v.Reasons)))
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
-	if err := t.print(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	if len(f.Variables) == 0 {

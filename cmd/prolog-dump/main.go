@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/bpfprologue/bpfprologue/internal/caret"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
@@ -93,12 +94,12 @@ func run(args []string) int {
 	s := new(settings)
 	cmd := rootCommand(s)
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
-	cmd.SetErr(stderr)
+	cmd.SetOut(screen.Stdout)
+	cmd.SetErr(screen.Stderr)
 	err := cmd.ExecuteContext(ctx)
 	err = errors.Join(err, s.end(worked(err)))
-	if p, ok := stdout.(*printed); ok && err == nil {
-		err = p.failed() // of what was printed without a look at the error, such as help
+	if p, ok := screen.Stdout.(*screen.Printed); ok && err == nil {
+		err = p.Failed() // of what was printed without a look at the error, such as help
 	}
 	var status exitStatus
 	var sig signalled
@@ -106,14 +107,14 @@ func run(args []string) int {
 	case err == nil:
 		return 0
 	case errors.As(context.Cause(ctx), &sig):
-		terminal.Fprintf(stderr, "prolog-dump: interrupted\n")
+		terminal.Fprintf(screen.Stderr, "prolog-dump: interrupted\n")
 		return exitSignal + int(sig.Signal)
 	case errors.As(err, &status) && err.Error() == status.Error():
 		return int(status)
 	case errors.Is(err, syscall.EPIPE):
 		return exitError // the reader, a pager or head, has seen enough
 	}
-	terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
+	terminal.Fprintf(screen.Stderr, "prolog-dump: %v\n", err)
 	var pe *probe.Error
 	if errors.As(err, &pe) {
 		marked := caret.Mark(pe.Text, pe.Column)
@@ -121,10 +122,10 @@ func run(args []string) int {
 			// Indented: a line of a definition must not look like one of the tool's.
 			marked = "    " + strings.ReplaceAll(marked, "\n", "\n    ")
 		}
-		_, _ = io.WriteString(stderr, marked+"\n")
+		_, _ = io.WriteString(screen.Stderr, marked+"\n")
 	}
 	if a := advice(err); a != "" {
-		terminal.Fprintf(stderr, "%s\n", a)
+		terminal.Fprintf(screen.Stderr, "%s\n", a)
 	}
 	var usage *usageError
 	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "required flag") {

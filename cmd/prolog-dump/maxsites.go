@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/sites"
@@ -52,5 +53,5 @@ func (h *target) check(def *probe.Definition, sites int) error {
 		return nil
 	}
 	return fmt.Errorf("%v: there are %s, and --max-sites is %d: name fewer functions, also by --filter, or raise it (0: any number); "+
-		"--max-hits and --max-rate bound what is printed", def, count(sites, "site"), h.maxSites)
+		"--max-hits and --max-rate bound what is printed", def, screen.Count(sites, "site"), h.maxSites)
 }

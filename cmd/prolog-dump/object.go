@@ -14,7 +14,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/mapview"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/stacks"
@@ -109,7 +111,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	// If another program is attached, it is no error that one is not. It is said below.
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
-	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.end, Progress: showAttaching(), None: len(c.Definitions) > 1})
+	attached, err := c.Attach(ctx, instances.AttachOptions{PID: o.who.pid, End: ending.end, Progress: screen.ShowAttaching(), None: len(c.Definitions) > 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.object, err)
 	}
@@ -134,7 +136,7 @@ func (s *settings) runObject(cmd *cobra.Command, o *objectOptions, command []str
 	}
 	names := stacks.New(stacks.Options{})
 	defer func() { err = errors.Join(err, names.Close()) }()
-	show, end := s.hitPrinter(cmd.OutOrStdout())
+	show, end := hits.Printer(cmd.OutOrStdout(), s.format, s.Look)
 	out := &objectOutput{w: cmd.OutOrStdout(), show: show, names: names, json: s.format == "json", spec: spec, loaded: c.Maps}
 	err = out.run(running, sampler, o.interval)
 	end(err == nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/kernelfiles"
 	"github.com/bpfprologue/bpfprologue/internal/kernelhas"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -101,7 +102,7 @@ func (s *settings) warnOnce(text string) {
 			s.warned = make(map[string]bool)
 		}
 		s.warned[text] = true
-		terminal.Fprintf(stderr, "prolog-dump: %s\n", text)
+		terminal.Fprintf(screen.Stderr, "prolog-dump: %s\n", text)
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/nametest"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/recording"
@@ -100,8 +102,8 @@ func checkPrinted(t *testing.T, what, text string) {
 // which nothing can be forgotten are taken away: what is printed must be safe before.
 func TestHostileNames(t *testing.T) {
 	var out, errs bytes.Buffer
-	defer func(o, e io.Writer) { stdout, stderr = o, e }(stdout, stderr)
-	stdout, stderr = &out, &errs
+	defer func(o, e io.Writer) { screen.Stdout, screen.Stderr = o, e }(screen.Stdout, screen.Stderr)
+	screen.Stdout, screen.Stderr = &out, &errs
 	printed := 0
 	for _, evil := range nametest.Evils {
 		dir := filepath.Join(t.TempDir(), "d"+strings.ReplaceAll(evil, "/", ""))
@@ -202,7 +204,8 @@ func TestHostileTask(t *testing.T) {
 		record := []byte(strings.Repeat(evil+"\n!!", 1000))
 		hit.Values = p.Values(0, 0, record[:min(len(record), 512)])
 		var b bytes.Buffer
-		if err := new(settings).printHit(&b, new(recording.Source).Hit(hit)); err != nil {
+		show, _ := hits.Printer(&b, "text", screen.Look{})
+		if err := show(new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}
 		checkPrinted(t, "hit", b.String())
@@ -210,26 +213,13 @@ func TestHostileTask(t *testing.T) {
 			t.Errorf("%d lines: %q", n, b.String())
 		}
 		b.Reset()
-		if err := printHitJSON(&b, new(recording.Source).Hit(hit)); err != nil {
+		show, _ = hits.Printer(&b, "json", screen.Look{})
+		if err := show(new(recording.Source).Hit(hit)); err != nil {
 			t.Fatal(err)
 		}
 		checkPrinted(t, "hit in JSON", b.String())
 		if !json.Valid(b.Bytes()) {
 			t.Errorf("%q is no JSON", b.String())
 		}
-	}
-}
-
-// TestPrinted: the writer behind everything passes lines, and characters in parts.
-func TestPrinted(t *testing.T) {
-	var b bytes.Buffer
-	p := &printed{w: &b}
-	for _, part := range []string{"a\n\tä", "\xc3", "\xa4\x1b[m\xe2\x80", "\xaeb\xff\n", "\xf0\x9f\x98", "\x80"} {
-		if _, err := io.WriteString(p, part); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := "a\n\tää\\x1b[m\\u202eb\\xff\n\U0001f600"; b.String() != want {
-		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

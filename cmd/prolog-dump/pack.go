@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/glob"
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/mapping"
+	"github.com/bpfprologue/bpfprologue/internal/outfile"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/pack"
 )
@@ -47,7 +50,7 @@ func packWriteCommand(s *settings) *cobra.Command {
 				return err
 			}
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return flush(w, s.writePack(cmd.Context(), w, image, names, path, noTypes, stats))
+			return screen.Flush(w, s.writePack(cmd.Context(), w, image, names, path, noTypes, stats))
 		},
 	}
 	s.use(cmd, textOrJSON, "vmlinux", "exec", "debug-dir", "no-cache")
@@ -65,7 +68,7 @@ func packCheckCommand(s *settings) *cobra.Command {
 		Example: "  prolog-dump pack check vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return flush(w, s.checkPacks(w, args, stats))
+			return screen.Flush(w, s.checkPacks(w, args, stats))
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -79,7 +82,7 @@ func packDiffCommand(s *settings) *cobra.Command {
 		Example: "  prolog-dump pack diff vmlinux.pack vmlinux.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return flush(w, s.diffPacks(w, args))
+			return screen.Flush(w, s.diffPacks(w, args))
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -93,7 +96,7 @@ func packArchiveCommand(s *settings) *cobra.Command {
 		Example: "  prolog-dump pack archive -o all.packs vmlinux.pack server.pack",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := bufio.NewWriter(cmd.OutOrStdout())
-			return flush(w, s.writeArchive(w, args, path))
+			return screen.Flush(w, s.writeArchive(w, args, path))
 		},
 	}
 	s.use(cmd, textOrJSON)
@@ -106,12 +109,12 @@ func replace(path string, write func(w io.Writer) error) error {
 	if path == "" {
 		return usagef("pack writes to a file: -o names it")
 	}
-	o, err := newOutput(path, false)
+	o, err := outfile.Create(path, false)
 	if err != nil {
 		return err
 	}
 	err = write(o)
-	return errors.Join(err, o.close(err == nil))
+	return errors.Join(err, o.Close(err == nil))
 }
 
 // patterns match a name if one of them does.
@@ -157,8 +160,8 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 	if err != nil {
 		return err
 	}
-	if onTerminal() {
-		show := showProgress("reading sites", progressbar.OptionShowCount())
+	if screen.OnTerminal() {
+		show := screen.Progress("reading sites", progressbar.OptionShowCount())
 		po.Progress = func(done, total int) { show(uint64(done), uint64(total)) }
 	}
 	var sum *pack.Summary
@@ -179,8 +182,8 @@ func (s *settings) writePack(ctx context.Context, w io.Writer, image string, nam
 
 // beside returns where to say something of a file that was written: standard output, unless that is the file.
 func beside(w io.Writer, path string) io.Writer {
-	if isStdout(path) {
-		return stderr
+	if screen.IsStdout(path) {
+		return screen.Stderr
 	}
 	return w
 }
@@ -188,22 +191,22 @@ func beside(w io.Writer, path string) io.Writer {
 // printPack prints what is in a pack.
 func (s *settings) printPack(w io.Writer, path string, sum *pack.Summary, stats bool) error {
 	if s.format == "json" {
-		return printObject(w, packJSON{path, sum})
+		return jsonline.Write(w, packJSON{path, sum})
 	}
 	rest := sum.File - sum.Types
 	perSite := func(n int) string { return strconv.FormatFloat(float64(n)/float64(max(sum.Sites, 1)), 'f', 2, 64) }
 	terminal.Fprintf(w, "%s: %s, %d of them inlined, with %s: %d bytes, %d of them types; the rest is %s bytes a site\n",
-		path, count(sum.Sites, "site"), sum.Inlined, count(sum.Values, "value"), sum.File, sum.Types, perSite(rest))
+		path, screen.Count(sum.Sites, "site"), sum.Inlined, screen.Count(sum.Values, "value"), sum.File, sum.Types, perSite(rest))
 	if !stats {
 		return nil
 	}
-	t := table{width: s.width}
+	t := screen.Table{Width: s.Width}
 	for _, p := range sum.Parts {
-		t.row("  "+strconv.Itoa(p.Stored)+" bytes", perSite(p.Stored)+" a site", "of "+strconv.Itoa(p.Bytes), p.Name)
+		t.Row("  "+strconv.Itoa(p.Stored)+" bytes", perSite(p.Stored)+" a site", "of "+strconv.Itoa(p.Bytes), p.Name)
 		rest -= p.Stored
 	}
-	t.row("  "+strconv.Itoa(rest)+" bytes", perSite(rest)+" a site", "of "+strconv.Itoa(rest), "headers of the file")
-	return t.print(w)
+	t.Row("  "+strconv.Itoa(rest)+" bytes", perSite(rest)+" a site", "of "+strconv.Itoa(rest), "headers of the file")
+	return t.Print(w)
 }
 
 // readPack maps a file. f must not keep the bytes.
@@ -244,7 +247,7 @@ func (s *settings) diffPacks(w io.Writer, paths []string) error {
 		return err
 	}
 	if s.format == "json" {
-		return printObject(w, d)
+		return jsonline.Write(w, d)
 	}
 	added, removed := 0, 0
 	for i := range d.Changes {
@@ -256,7 +259,7 @@ func (s *settings) diffPacks(w io.Writer, paths []string) error {
 		}
 		printChange(w, c)
 	}
-	terminal.Fprintf(w, "%s in both packs, %d as they were; %d are new, %d are gone\n", count(d.Functions, "function"), d.Same, added, removed)
+	terminal.Fprintf(w, "%s in both packs, %d as they were; %d are new, %d are gone\n", screen.Count(d.Functions, "function"), d.Same, added, removed)
 	return nil
 }
 
@@ -279,7 +282,7 @@ func printChange(w io.Writer, c *pack.Change) {
 		what string
 	}{{c.Added, "added"}, {c.Removed, "removed"}, {c.Moved, "with values elsewhere"}} {
 		if x.n > 0 {
-			terminal.Fprintf(w, "%s%s %s", before, count(x.n, "site"), x.what)
+			terminal.Fprintf(w, "%s%s %s", before, screen.Count(x.n, "site"), x.what)
 			before = ", "
 		}
 	}
@@ -311,6 +314,6 @@ func (s *settings) writeArchive(out io.Writer, paths []string, path string) erro
 	if err != nil || s.format == "json" {
 		return err
 	}
-	terminal.Fprintf(beside(out, path), "%s: %s\n", path, count(len(paths), "pack"))
+	terminal.Fprintf(beside(out, path), "%s: %s\n", path, screen.Count(len(paths), "pack"))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -99,7 +100,7 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 	}
 	for i := range instances {
 		if !s.sites {
-			terminal.Fprintf(w, "\n%s %s", s.styledf(rolePlace, "instance %d:", i), count(instances[i].sites, "site"))
+			terminal.Fprintf(w, "\n%s %s", s.Styledf(screen.RolePlace, "instance %d:", i), screen.Count(instances[i].sites, "site"))
 			if _, err := io.WriteString(w, instances[i].text); err != nil {
 				return err
 			}

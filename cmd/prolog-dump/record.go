@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfprologue/bpfprologue/internal/hits"
+	"github.com/bpfprologue/bpfprologue/internal/outfile"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
 )
@@ -40,18 +43,18 @@ the lines that trace would have printed. That needs neither the image nor privil
 
 // record traces definitions into a file. If nothing can be traced, a file of that name stays as it is.
 func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceOptions, path string) (err error) {
-	var f *output
+	var f *outfile.File
 	done := false
 	var b *bufio.Writer
 	var w *recording.Writer
 	defer func() {
 		if f != nil {
-			err = errors.Join(err, f.close(done))
+			err = errors.Join(err, f.Close(done))
 		}
 	}()
 	return s.trace(cmd, texts, command, o, &sink{
 		open: func() (err error) {
-			if f, err = newOutput(path, false); err != nil {
+			if f, err = outfile.Create(path, false); err != nil {
 				return err
 			}
 			b = bufio.NewWriter(f)
@@ -60,7 +63,7 @@ func (s *settings) record(cmd *cobra.Command, texts, command []string, o *traceO
 		},
 		show: func(h *recording.Hit) error { return w.Write(h) },
 		close: func(t recording.Totals) error {
-			err := flush(b, w.Close(t))
+			err := screen.Flush(b, w.Close(t))
 			done = err == nil
 			return err
 		},
@@ -79,20 +82,20 @@ func (s *settings) replay(out io.Writer, path string) (err error) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	w := bufio.NewWriter(out)
-	show, end := s.hitPrinter(w)
+	show, end := hits.Printer(w, s.format, s.Look)
 	defer func() {
 		end(err == nil)
-		err = flush(w, err)
+		err = screen.Flush(w, err)
 	}()
-	for hits := 0; ; hits++ {
+	for n := 0; ; n++ {
 		h, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			totals := r.Totals()
-			s.printTotals(hits, &totals)
+			hits.PrintTotals(s.reports(), n, &totals)
 			return nil
 		case err != nil:
-			terminal.Fprintf(stderr, "%s\n", count(hits, "hit"))
+			terminal.Fprintf(screen.Stderr, "%s\n", screen.Count(n, "hit"))
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if err := show(h); err != nil {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/instances"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/hits"
 	"github.com/bpfprologue/bpfprologue/internal/plantest"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/testenv"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -71,10 +73,12 @@ func TestRecordedLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		showText, _ := hits.Printer(&text, "text", screen.Look{})
+		showLine, _ := hits.Printer(&lines, "json", screen.Look{})
 		var source recording.Source
 		err = session.Run(ctx, func(h *tracer.Hit) error {
 			x := source.Hit(h)
-			return errors.Join(new(settings).printHit(&text, x), printHitJSON(&lines, x), w.Write(x))
+			return errors.Join(showText(x), showLine(x), w.Write(x))
 		})
 		if err := errors.Join(err, w.Close(recording.Totals{Lost: 5})); err != nil {
 			t.Fatal(err)
@@ -87,6 +91,8 @@ func TestRecordedLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		var textAgain, linesAgain bytes.Buffer
+		showText, _ = hits.Printer(&textAgain, "text", screen.Look{})
+		showLine, _ = hits.Printer(&linesAgain, "json", screen.Look{})
 		for {
 			h, err := r.Next()
 			if errors.Is(err, io.EOF) {
@@ -95,7 +101,7 @@ func TestRecordedLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(new(settings).printHit(&textAgain, h), printHitJSON(&linesAgain, h)); err != nil {
+			if err := errors.Join(showText(h), showLine(h)); err != nil {
 				t.Fatal(err)
 			}
 		}

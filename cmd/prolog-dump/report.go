@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/export"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/recording"
 )
@@ -78,7 +79,7 @@ func reportRecording(out io.Writer, path string) error {
 	r, err := recording.NewReader(f)
 	if err == nil {
 		w := bufio.NewWriter(out)
-		err = flush(w, recording.HTML(w, r))
+		err = screen.Flush(w, recording.HTML(w, r))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

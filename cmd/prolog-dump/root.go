@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 	"github.com/bpfprologue/bpfprologue/prologue"
@@ -186,7 +187,7 @@ func (s *settings) withImage(cmd *cobra.Command, text string, f func(*subject, *
 		return err
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	return flush(w, f(x, def, w))
+	return screen.Flush(w, f(x, def, w))
 }
 
 // parse parses a definition, with the condition of --if.

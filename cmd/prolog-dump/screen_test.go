@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	fixtures "github.com/bpfprologue/bpfprologue/testdata/vmlinux-fixtures"
 )
 
@@ -88,38 +87,6 @@ func TestScreen(t *testing.T) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 54 {
 			t.Errorf("%d characters: %s", n, line)
 		}
-	}
-}
-
-// TestForeignColors: only the tool's own sequences pass, and only where it colors.
-func TestForeignColors(t *testing.T) {
-	var b strings.Builder
-	p := &printed{w: &b, colored: true}
-	var styled strings.Builder
-	terminal.Fprintf(&styled, "%s", (&settings{answer: answer{colored: true}}).styled(roleName, "a"))
-	own := styled.String()
-	if own != "\x1b[36ma\x1b[0m" {
-		t.Errorf("styled: %q", own)
-	}
-	if _, err := p.Write([]byte(own + "\x1b[8mhidden\x1b[2J\x1b]0;title\a\n")); err != nil {
-		t.Fatal(err)
-	}
-	if want := own + `\x1b[8mhidden\x1b[2J\x1b]0;title\a` + "\n"; b.String() != want {
-		t.Errorf("got %q, want %q", b.String(), want)
-	}
-}
-
-func TestTable(t *testing.T) {
-	tab := table{width: 40, indent: "  "}
-	tab.row("a", "const struct a_rather_long_name<with, arguments> *", "%rdi")
-	tab.row("another", "int", "a last column is whole, however long it is")
-	var b strings.Builder
-	if err := tab.print(&b); err != nil {
-		t.Fatal(err)
-	}
-	const want = "  a        const s…s> *  %rdi\n  another  int           a last column is whole, however long it is\n"
-	if b.String() != want {
-		t.Errorf("got:\n%swant:\n%s", b.String(), want)
 	}
 }
 

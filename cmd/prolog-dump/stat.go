@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfprologue/bpfprologue/internal/terminal"
+	"github.com/bpfprologue/bpfprologue/internal/hits"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
@@ -119,7 +120,7 @@ func (s *settings) stat(cmd *cobra.Command, texts, command []string, force bool,
 	if err := who.countFirst(ctx, x, defs); err != nil {
 		return err
 	}
-	o.Progress = showAttaching()
+	o.Progress = screen.ShowAttaching()
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
 	o.End = ending.end
@@ -176,7 +177,7 @@ const (
 
 // showSummary prints what was counted, until the context ends.
 func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer.Summary, what *statOptions, sample int) error {
-	live := s.format == "text" && w == stdout && stdoutHeight() > 0
+	live := s.format == "text" && w == screen.Stdout && screen.StdoutHeight() > 0
 	every := what.interval
 	if every <= 0 && live {
 		every = time.Second
@@ -204,13 +205,13 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		seconds := now.Sub(began).Seconds()
 		switch s.format {
 		case "json":
-			err = printRowsJSON(out, rows, what, seconds, top)
+			err = hits.PrintRowsJSON(out, rows, &what.SummaryOptions, seconds, top)
 		case "folded":
-			printFolded(out, rows, what)
+			hits.PrintFolded(out, rows, &what.SummaryOptions)
 		default:
-			err = printRows(out, rows, what, seconds, top)
+			err = hits.PrintRows(out, rows, &what.SummaryOptions, seconds, top)
 		}
-		return flush(out, err)
+		return screen.Flush(out, err)
 	}
 	for {
 		select {
@@ -218,7 +219,7 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 			top := what.top
 			if live {
 				clearScreen()
-				if room := stdoutHeight() - 4; top == 0 || top > room {
+				if room := screen.StdoutHeight() - 4; top == 0 || top > room {
 					top = max(room, 1)
 				}
 			}
@@ -245,21 +246,9 @@ func (s *settings) showSummary(ctx context.Context, w io.Writer, summary *tracer
 		return err
 	}
 	not, err := summary.Unreported()
-	text := limitedText(not.Limited) + missingText(not.Missing)
-	if sample > 1 {
-		text += fmt.Sprintf(", counted 1 of %d", sample)
-	}
-	if not.Overflow > 0 {
-		text += fmt.Sprintf(", %d not counted for want of room (--max-keys)", not.Overflow)
-	}
-	if not.Open > 0 {
-		text += fmt.Sprintf(", %s", unseenText(not.Open))
-	}
-	if text != "" {
-		terminal.Fprintf(s.reports(), "%s\n", strings.TrimPrefix(text, ", "))
-	}
+	hits.PrintUncounted(s.reports(), &not, sample)
 	return err
 }
 
 // clearScreen makes room for a table that takes the place of the one before.
-func clearScreen() { _, _ = io.WriteString(screen, "\x1b[H\x1b[2J") }
+func clearScreen() { _, _ = io.WriteString(screen.Raw, "\x1b[H\x1b[2J") }

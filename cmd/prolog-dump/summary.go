@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/attachable"
 	"github.com/bpfprologue/bpfprologue/internal/order"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -98,8 +99,8 @@ func (s *summary) add(site *plan.Site) {
 // print writes totals: sites, instances, and for each argument how often it is located and why it
 // is not.
 func (s *summary) print(look *settings, w io.Writer, instances int) {
-	terminal.Fprintf(w, "\n%s %s of %s (%d out of line, %d inlined%s), %s\n", look.styledf(rolePlace, "%s:", s.def),
-		count(s.sites, "site"), count(len(s.functions), "function"), s.sites-s.inlined, s.inlined, s.waysText(), count(instances, "instance"))
+	terminal.Fprintf(w, "\n%s %s of %s (%d out of line, %d inlined%s), %s\n", look.Styledf(screen.RolePlace, "%s:", s.def),
+		screen.Count(s.sites, "site"), screen.Count(len(s.functions), "function"), s.sites-s.inlined, s.inlined, s.waysText(), screen.Count(instances, "instance"))
 	if s.def.Options.If != nil {
 		terminal.Fprintf(w, "  if %s: can hold at %d of %s\n", s.def.Options.If, s.places-s.never, s.counted())
 	}
@@ -131,7 +132,7 @@ func (s *summary) printFetched(w io.Writer, missing bool) {
 			continue
 		}
 		if d.Expr.Kind.Several() {
-			terminal.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, x.fetched, count(x.total, "argument"), x.sites, s.counted())
+			terminal.Fprintf(w, "  %s: %d of %s fetched, all of a site at %d of %s", d.Expr, x.fetched, screen.Count(x.total, "argument"), x.sites, s.counted())
 		} else {
 			terminal.Fprintf(w, "  %s: fetched at %d of %s", d.Name, x.sites, s.counted())
 		}
@@ -164,7 +165,7 @@ func printProbes[K attachable.Cause | attachable.Method](w io.Writer, s *summary
 // counted counts where a plan's arguments are fetched.
 func (s *summary) counted() string {
 	if s.places == s.sites {
-		return count(s.places, "site")
+		return screen.Count(s.places, "site")
 	}
-	return count(s.places, "probe")
+	return screen.Count(s.places, "probe")
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/shell"
 
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
@@ -91,7 +92,7 @@ func (h *target) fallBack(o *tracer.Options, command []string, err error) bool {
 	if !errors.Is(err, tracer.ErrNoTree) || len(command) == 0 {
 		return false
 	}
-	terminal.Fprintf(stderr, "all processes are traced, not only %s: %v\n", command[0], err)
+	terminal.Fprintf(screen.Stderr, "all processes are traced, not only %s: %v\n", command[0], err)
 	o.PID, o.Descendants = 0, false
 	return true
 }
@@ -147,9 +148,9 @@ func start(ctx context.Context, words []string) (running context.Context, c *com
 		return ctx, nil, nil
 	}
 	c = &command{name: words[0], cmd: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
-	lend(c.cmd)
+	screen.Lend(c.cmd)
 	if err := c.cmd.Start(); err != nil {
-		terminal.Fprintf(stderr, "prolog-dump: %v\n", err)
+		terminal.Fprintf(screen.Stderr, "prolog-dump: %v\n", err)
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			return nil, nil, exitStatus(exitNone)
 		}
@@ -209,7 +210,7 @@ func (c *command) wait(ctx context.Context) error {
 		return c.err
 	}
 	if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-		terminal.Fprintf(stderr, "%s: %v\n", c.name, exit)
+		terminal.Fprintf(screen.Stderr, "%s: %v\n", c.name, exit)
 		return exitStatus(exitSignal + int(s.Signal()))
 	}
 	return exitStatus(exit.ExitCode())

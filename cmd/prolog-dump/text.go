@@ -10,6 +10,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/compute"
 	"github.com/bpfprologue/bpfprologue/internal/inside"
 	"github.com/bpfprologue/bpfprologue/internal/reasons"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/loc"
 	"github.com/bpfprologue/bpfprologue/plan"
@@ -17,7 +18,7 @@ import (
 )
 
 func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	terminal.Fprintf(w, "%s  %s", s.styled(rolePlace, site.Place()), s.styled(roleAside, address(site.Site)))
+	terminal.Fprintf(w, "%s  %s", s.Styled(screen.RolePlace, site.Place()), s.Styled(screen.RoleAside, address(site.Site)))
 	if site.View != 0 {
 		terminal.Fprintf(w, " view %d", site.View)
 	}
@@ -29,30 +30,29 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		}
 		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Qualified, file, line)
 	}
-	t := table{width: s.width, indent: "    "}
+	t := screen.Table{Width: s.Width, Indent: "    "}
 	for i := range site.Args {
 		a := &site.Args[i]
-		t.row(s.styled(roleName, a.Name), s.styled(roleType, a.TypeText()), s.styled(answerRole(a), answerText(p, a)))
+		t.Row(s.Styled(screen.RoleName, a.Name), s.Styled(screen.RoleType, a.TypeText()), s.Styled(answerRole(a), answerText(p, a)))
 		if !s.explain {
 			continue
 		}
-		if err := t.print(w); err != nil {
+		if err := t.Print(w); err != nil {
 			return err
 		}
-		t.rows = t.rows[:0]
 		for _, line := range explain(p, site, a) {
-			terminal.Fprintf(w, "        %s\n", s.styled(roleAside, line))
+			terminal.Fprintf(w, "        %s\n", s.Styled(screen.RoleAside, line))
 		}
 	}
 	for i := range site.If {
 		c := &site.If[i]
-		role := roleName
+		role := screen.RoleName
 		if c == site.Never {
-			role = roleMissing
+			role = screen.RoleMissing
 		}
-		t.row(s.styled(roleName, "if"), s.styled(roleType, c.Expr.String()), s.styled(role, conditionText(p, c)))
+		t.Row(s.Styled(screen.RoleName, "if"), s.Styled(screen.RoleType, c.Expr.String()), s.Styled(role, conditionText(p, c)))
 	}
-	if err := t.print(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	if site.MovedFrom != 0 {
@@ -60,17 +60,17 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	}
 	if s.explain {
 		if text := returnText(p, site); text != "" {
-			terminal.Fprintf(w, "    %s\n", s.styled(roleAside, text))
+			terminal.Fprintf(w, "    %s\n", s.Styled(screen.RoleAside, text))
 		}
 	}
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
-		terminal.Fprintf(w, "    %s\n", s.styledf(roleFault, "no probe: %v", site.Refused))
+		terminal.Fprintf(w, "    %s\n", s.Styledf(screen.RoleFault, "no probe: %v", site.Refused))
 	case site.Never != nil:
-		terminal.Fprintf(w, "    %s\n", s.styledf(roleMissing, "no probe: %s never holds here", site.Never.Expr))
+		terminal.Fprintf(w, "    %s\n", s.Styledf(screen.RoleMissing, "no probe: %s never holds here", site.Never.Expr))
 	default:
-		terminal.Fprintf(w, "    %s\n", s.styled(roleMissing, "skipped: an argument is missing"))
+		terminal.Fprintf(w, "    %s\n", s.Styled(screen.RoleMissing, "skipped: an argument is missing"))
 	}
 	return nil
 }
@@ -168,11 +168,11 @@ func inBody(s *dwarfloc.Site) string {
 }
 
 // answerRole is whether an argument has a location that is fetched.
-func answerRole(a *plan.Argument) role {
+func answerRole(a *plan.Argument) screen.Role {
 	if a.Fetched() {
-		return roleFound
+		return screen.RoleFound
 	}
-	return roleMissing
+	return screen.RoleMissing
 }
 
 // answerText is an argument's location or the reason for its absence.
@@ -242,23 +242,15 @@ type instanceText struct {
 
 func newInstanceText(p *plan.Plan, in *plan.Instance) instanceText {
 	var w strings.Builder
-	terminal.Fprintf(&w, ", %s, %s", count(len(in.Prologue.Insns), "instruction"), count(in.Prologue.Helpers, "helper call"))
+	terminal.Fprintf(&w, ", %s, %s", screen.Count(len(in.Prologue.Insns), "instruction"), screen.Count(in.Prologue.Helpers, "helper call"))
 	if p.Convention == prologue.ConventionRecord {
-		terminal.Fprintf(&w, ", a record of %s at r3", count(in.Prologue.Layout.Size, "byte"))
+		terminal.Fprintf(&w, ", a record of %s at r3", screen.Count(in.Prologue.Layout.Size, "byte"))
 	}
 	terminal.Fprintf(&w, "\n")
 	for line := range strings.Lines(in.Prologue.String()) {
 		terminal.Fprintf(&w, "    %s\n", strings.TrimSuffix(line, "\n"))
 	}
 	return instanceText{text: w.String()}
-}
-
-// count writes a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // address returns where a site is: its link-time address, or, in a module, the sections of

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/hits"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -72,7 +72,7 @@ variables, by their types. --set sets those before.`,
 					return fmt.Errorf("--%s is for --object", name)
 				}
 			}
-			show, end := s.hitPrinter(cmd.OutOrStdout())
+			show, end := hits.Printer(cmd.OutOrStdout(), s.format, s.Look)
 			err = s.trace(cmd, args, command, &o, &sink{show: show})
 			end(worked(err))
 			return err
@@ -126,7 +126,7 @@ func (s *settings) trace(cmd *cobra.Command, texts, words []string, o *traceOpti
 	if err := o.who.countFirst(ctx, x, defs); err != nil {
 		return err
 	}
-	o.Progress = showAttaching()
+	o.Progress = screen.ShowAttaching()
 	ending := &ending{ctx: ctx}
 	defer func() { err = errors.Join(err, ending.finish()) }()
 	o.End = ending.end
@@ -260,15 +260,15 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	if err != nil {
 		return nil, totals, err
 	}
-	hits, unread := 0, 0
+	seen, unread := 0, 0
 	err = session.Run(tracing, func(h *tracer.Hit) error {
-		hits++
+		seen++
 		for i := range h.Values {
 			if v := &h.Values[i]; v.Lost && v.Fetched() {
 				unread++
 			}
 		}
-		if err := show(h); err != nil || hits != who.maxHits {
+		if err := show(h); err != nil || seen != who.maxHits {
 			return err
 		}
 		return errEnough
@@ -278,9 +278,9 @@ func (s *settings) run(ctx context.Context, x *subject, session *tracer.Session,
 	}
 	not, notErr := session.Unreported()
 	totals.Lost, totals.Limited, totals.Missing, totals.Unpaired = not.Lost, not.Limited, not.Missing, not.Unpaired
-	s.printTotals(hits, &totals)
+	hits.PrintTotals(s.reports(), seen, &totals)
 	if unread > 0 {
-		terminal.Fprintf(stderr, "%s could not be read at a hit (?): %s\n", count(unread, "value"), whyUnread(plans[0].Target))
+		terminal.Fprintf(screen.Stderr, "%s could not be read at a hit (?): %s\n", screen.Count(unread, "value"), whyUnread(plans[0].Target))
 	}
 	return child, totals, errors.Join(err, notErr)
 }
@@ -291,133 +291,4 @@ func whyUnread(t plan.Target) string {
 		return "there is no memory, or it is not resident, which --reads sleep reads from Linux 6.0 on"
 	}
 	return "there is no memory"
-}
-
-// printTotals says how many hits were printed, and how many not.
-func (s *settings) printTotals(hits int, t *recording.Totals) {
-	terminal.Fprintf(s.reports(), "%s, %d lost%s%s%s\n", count(hits, "hit"), t.Lost, limitedText(t.Limited), missingText(t.Missing), unpairedText(&t.Unpaired))
-}
-
-// missingText says how many hits were not seen since their condition could not be computed.
-func missingText(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d without what the condition needs", n)
-}
-
-// unseenText says of how many runs, or calls, the end was not seen.
-func unseenText(n uint64) string {
-	return fmt.Sprintf("%d whose end was not seen (they go on, or a return probe does not see it: after longjmp, or nested deeper than 64)", n)
-}
-
-// unpairedText names what was not one run.
-func unpairedText(u *tracer.Unpaired) string {
-	text := ""
-	for _, c := range []struct {
-		n    uint64
-		what string
-	}{
-		{u.Ends, "ended whose beginning was not seen"}, {u.Begins, "began again whose end was not seen"},
-		{u.Full, "had no room"},
-	} {
-		if c.n > 0 {
-			text += fmt.Sprintf("; %d %s", c.n, c.what)
-		}
-	}
-	if u.Open > 0 {
-		text += "; " + unseenText(u.Open)
-	}
-	return text
-}
-
-// hitPrinter returns a function that prints hits in the chosen format, and one that prints what is after
-// the last one, if the work was done.
-func (s *settings) hitPrinter(w io.Writer) (show func(*recording.Hit) error, end func(done bool)) {
-	switch s.format {
-	case "json":
-		return func(h *recording.Hit) error { return printHitJSON(w, h) }, func(bool) {}
-	case "perfetto":
-		p := perfetto{w: w}
-		return p.hit, p.end
-	}
-	return func(h *recording.Hit) error { return s.printHit(w, h) }, func(bool) {}
-}
-
-func (s *settings) printHit(w io.Writer, h *recording.Hit) error {
-	var b strings.Builder
-	terminal.Fprintf(&b, "%12.6f  %-15s %7d  %s", h.Time.Seconds(), h.Comm, h.TID, s.styled(rolePlace, h.Site.Text))
-	for i := range h.Values {
-		terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.Site.Args[i].Name), h.Values[i].Text)
-	}
-	if h.End != nil {
-		for i := range h.Results {
-			terminal.Fprintf(&b, "  %s=%s", s.styled(roleName, h.End.Args[i].Name), h.Results[i].Text)
-		}
-		terminal.Fprintf(&b, "  %s", s.styledf(roleFound, "%v", h.Duration))
-	}
-	b.WriteByte('\n')
-	for _, f := range h.Stack {
-		terminal.Fprintf(&b, "        %v\n", f)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func printHitJSON(w io.Writer, h *recording.Hit) error {
-	type value struct {
-		Name  string `json:"name"`
-		Type  string `json:"type"`
-		Value any    `json:"value,omitempty"` // as plan.Value.Any returns it
-		Lost  bool   `json:"lost,omitempty"`
-		Doubt string `json:"doubt,omitempty"`
-	}
-	type frame struct {
-		Addr     uint64 `json:"address"`
-		Function string `json:"function,omitempty"`
-		Offset   uint64 `json:"offset"`
-		Inlined  bool   `json:"inlined,omitempty"`
-		File     string `json:"file,omitempty"`
-		Line     int    `json:"line,omitempty"`
-		Object   string `json:"object,omitempty"`
-	}
-	values := func(s *recording.Site, list []recording.Value) []value {
-		out := make([]value, len(list))
-		for i, v := range list {
-			out[i] = value{Name: s.Args[i].Name, Type: s.Args[i].Type, Value: v.Any, Lost: v.Lost}
-			if !v.Lost {
-				out[i].Doubt = s.Args[i].Doubt
-			}
-		}
-		return out
-	}
-	site := h.Site
-	out := struct {
-		Time  float64 `json:"time"` // seconds
-		Comm  string  `json:"comm"`
-		PID   int     `json:"pid"`
-		TID   int     `json:"tid"`
-		Event string  `json:"event,omitempty"`
-		Func  string  `json:"function"`
-		Name  string  `json:"qualified,omitempty"`
-		Place string  `json:"place"`
-		Addr  uint64  `json:"address"`
-		Again bool    `json:"refires,omitempty"` // the site's: perhaps no run began, or ended
-		Args  []value `json:"args"`
-
-		Results  []value  `json:"results,omitempty"`
-		Duration *float64 `json:"duration,omitempty"` // seconds
-		End      string   `json:"end,omitempty"`      // where the run ended
-
-		Stack []frame `json:"stack,omitempty"` // the innermost first
-	}{h.Time.Seconds(), h.Comm, h.PID, h.TID, site.Plan.Event, site.Function, qualifiedJSON(site.Function, site.Qualified), site.Place, site.Addr, site.Again, values(site, h.Values), nil, nil, "", nil}
-	if h.End != nil {
-		out.Results = values(h.End, h.Results)
-		seconds := h.Duration.Seconds()
-		out.Duration, out.End = &seconds, h.End.Place
-	}
-	for _, f := range h.Stack {
-		out.Stack = append(out.Stack, frame(f))
-	}
-	return printObject(w, out)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/bpfexec"
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/share"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/internal/verify"
@@ -81,7 +83,7 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 	}
 	w := cmd.OutOrStdout()
 	if s.format == "json" {
-		if err := printObject(w, v); err != nil {
+		if err := jsonline.Write(w, v); err != nil {
 			return err
 		}
 	} else {
@@ -91,7 +93,7 @@ func (s *settings) verifyImage(cmd *cobra.Command, path string) error {
 		terminal.Fprintf(w, "%s: %d distinct prologues: %d accepted, %d rejected\n", path, v.Prologues, v.Accepted, len(v.Rejected))
 	}
 	if n := len(v.Rejected); n > 0 {
-		return fmt.Errorf("the kernel's verifier rejected %s", count(n, "prologue"))
+		return fmt.Errorf("the kernel's verifier rejected %s", screen.Count(n, "prologue"))
 	}
 	return nil
 }
@@ -134,7 +136,7 @@ func (s *settings) verify(cmd *cobra.Command, p *plan.Plan, w io.Writer) error {
 			return fmt.Errorf("instance %d: %w", i, err)
 		}
 		if s.format == "json" {
-			if err := printObject(w, v); err != nil {
+			if err := jsonline.Write(w, v); err != nil {
 				return err
 			}
 			continue
@@ -145,10 +147,10 @@ func (s *settings) verify(cmd *cobra.Command, p *plan.Plan, w io.Writer) error {
 	}
 	if s.format != "json" {
 		terminal.Fprintf(w, "%s: %s for %s: %d accepted, %d rejected\n", p.Definition,
-			count(len(p.Instances), "instance"), count(len(p.Sites), "site"), len(p.Instances)-rejected, rejected)
+			screen.Count(len(p.Instances), "instance"), screen.Count(len(p.Sites), "site"), len(p.Instances)-rejected, rejected)
 	}
 	if rejected > 0 {
-		return fmt.Errorf("the kernel's verifier rejected %s", count(rejected, "instance"))
+		return fmt.Errorf("the kernel's verifier rejected %s", screen.Count(rejected, "instance"))
 	}
 	return nil
 }

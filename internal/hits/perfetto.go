@@ -1,16 +1,17 @@
-package main
+package hits
 
 import (
 	"bytes"
 	"io"
 
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/recording"
 )
 
-// perfettoEvent is an event of the Trace Event Format, which ui.perfetto.dev and chrome://tracing read:
+// event is an event of the Trace Event Format, which ui.perfetto.dev and chrome://tracing read:
 // "Trace Event Format", in the Chromium project's documentation of its tracing. Times are in microseconds.
-type perfettoEvent struct {
+type event struct {
 	Name  string         `json:"name"`
 	Phase string         `json:"ph"` // "X": with a duration; "i": an instant; "M": the name of a process or thread
 	Time  float64        `json:"ts"`
@@ -35,11 +36,11 @@ func (p *perfetto) hit(h *recording.Hit) error {
 	}
 	if !p.named[h.TID] {
 		p.named[h.TID] = true
-		if err := p.event(&perfettoEvent{Name: "thread_name", Phase: "M", PID: h.PID, TID: h.TID, Args: map[string]any{"name": h.Comm}}); err != nil {
+		if err := p.write(&event{Name: "thread_name", Phase: "M", PID: h.PID, TID: h.TID, Args: map[string]any{"name": h.Comm}}); err != nil {
 			return err
 		}
 	}
-	e := perfettoEvent{Name: h.Site.Qualified, Phase: "i", Scope: "t", Time: h.Time.Seconds() * 1e6, PID: h.PID, TID: h.TID, Args: map[string]any{"at": h.Site.Text}}
+	e := event{Name: h.Site.Qualified, Phase: "i", Scope: "t", Time: h.Time.Seconds() * 1e6, PID: h.PID, TID: h.TID, Args: map[string]any{"at": h.Site.Text}}
 	add := func(s *recording.Site, values []recording.Value) {
 		for i := range values {
 			e.Args[s.Args[i].Name] = values[i].Text
@@ -51,13 +52,13 @@ func (p *perfetto) hit(h *recording.Hit) error {
 		us := h.Duration.Seconds() * 1e6
 		e.Phase, e.Scope, e.Dur = "X", "", &us
 	}
-	return p.event(&e)
+	return p.write(&e)
 }
 
-// event writes an element of the array, without its newline.
-func (p *perfetto) event(e *perfettoEvent) error {
+// write writes an element of the array, without its newline.
+func (p *perfetto) write(e *event) error {
 	var b bytes.Buffer
-	if err := printObject(&b, e); err != nil {
+	if err := jsonline.Write(&b, e); err != nil {
 		return err
 	}
 	before := ",\n"

@@ -1,4 +1,5 @@
-package main
+// Package outfile writes the file that a user has named: whole, or not at all.
+package outfile
 
 import (
 	"errors"
@@ -10,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// output is a file that a verb writes. A regular file that was there stays as it is until the work is done: then the new one takes its
+// File is a file that a verb writes. A regular file that was there stays as it is until the work is done: then the new one takes its
 // place, also where a link leads to it. What grows while somebody looks at it begins with the first byte. A device or a pipe is written
 // to as it stands, and so is what /dev/stdout and the like lead to.
-type output struct {
+type File struct {
 	path string   // without links
 	f    *os.File // nil before the first byte of a live one
 	live bool
 	temp bool // f is renamed in the end
 }
 
-func newOutput(path string, live bool) (*output, error) {
+func Create(path string, live bool) (*File, error) {
 	path, opened, err := throughLinks(path)
 	if err != nil {
 		return nil, err
 	}
-	o := &output{path: path, live: live}
+	o := &File{path: path, live: live}
 	st, err := os.Stat(path)
 	switch {
 	case opened:
@@ -88,7 +89,7 @@ func throughLinks(path string) (to string, opened bool, err error) {
 	return "", false, &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 }
 
-func (o *output) Write(b []byte) (int, error) {
+func (o *File) Write(b []byte) (int, error) {
 	if o.f == nil {
 		var err error
 		if o.f, err = os.Create(o.path); err != nil {
@@ -98,8 +99,8 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.f.Write(b)
 }
 
-// close ends the file. done is set if the work is done: an answer that is not whole is removed, but what grew stays.
-func (o *output) close(done bool) error {
+// Close ends the file. done is set if the work is done: an answer that is not whole is removed, but what grew stays.
+func (o *File) Close(done bool) error {
 	if o.f == nil {
 		if !done {
 			return nil

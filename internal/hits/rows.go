@@ -1,29 +1,30 @@
-package main
+package hits
 
 import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bpfprologue/bpfprologue/internal/jsonline"
+	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/tracer"
 )
 
-// printRows prints a table of what was counted, and the histograms after it.
-func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, top int) error {
+// PrintRows prints a table of what was counted, and the histograms after it.
+func PrintRows(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds float64, top int) error {
 	hits := uint64(0)
 	for i := range rows {
 		hits += rows[i].Hits
 	}
-	terminal.Fprintf(w, "%s in %.1f s", count(int(hits), "hit"), seconds)
+	terminal.Fprintf(w, "%s in %.1f s", screen.Count(int(hits), "hit"), seconds)
 	all := len(rows)
 	if top > 0 && top < all {
 		rows = rows[:top]
-		terminal.Fprintf(w, ", %d of %s", top, count(all, "row"))
+		terminal.Fprintf(w, ", %d of %s", top, screen.Count(all, "row"))
 	}
 	terminal.Fprintf(w, "\n")
 	several := false
@@ -101,7 +102,7 @@ func printRows(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, 
 // printTable prints lines of cells in columns, of which the first so many are numbers, each with other
 // lines below it.
 func printTable(w io.Writer, lines, below [][]string, numbers int) error {
-	var t table // of any width: a number is not shortened
+	var t screen.Table // of any width: a number is not shortened
 	widths := make([]int, numbers)
 	for _, l := range lines {
 		for i, c := range l[:numbers] {
@@ -116,10 +117,10 @@ func printTable(w io.Writer, lines, below [][]string, numbers int) error {
 			}
 			cells[i] = c
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
 	var b bytes.Buffer
-	if err := t.print(&b); err != nil {
+	if err := t.Print(&b); err != nil {
 		return err
 	}
 	at := 0
@@ -135,8 +136,8 @@ func printTable(w io.Writer, lines, below [][]string, numbers int) error {
 	return nil
 }
 
-// printFolded prints a line for each row: its other keys and its stack, the outermost first, and its hits.
-func printFolded(w io.Writer, rows []tracer.Row, o *statOptions) {
+// PrintFolded prints a line for each row: its other keys and its stack, the outermost first, and its hits.
+func PrintFolded(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions) {
 	for i := range rows {
 		var parts []string
 		stack := ""
@@ -150,9 +151,6 @@ func printFolded(w io.Writer, rows []tracer.Row, o *statOptions) {
 		terminal.Fprintf(w, "%s %d\n", strings.Join(append(parts, stack), ";"), rows[i].Hits)
 	}
 }
-
-// barWidth is how long the longest bar of a histogram is.
-const barWidth = 40
 
 // printHistogram prints a bar for each bucket.
 func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram) {
@@ -169,23 +167,9 @@ func printHistogram(w io.Writer, r *tracer.Row, arg string, h *tracer.Histogram)
 	for i, b := range h.Buckets {
 		texts[i], counts[i] = rangeText(b), float64(b.Count)
 	}
-	printBars(w, "", texts, counts)
+	screen.PrintBars(w, "", texts, counts)
 	if h.Missing > 0 {
 		terminal.Fprintf(w, "  and %d without a value\n", h.Missing)
-	}
-}
-
-// printBars prints a line with a bar for each count, which are whole numbers.
-func printBars(w io.Writer, indent string, texts []string, counts []float64) {
-	most, wide, digits := 1.0, 0, 0
-	numbers := make([]string, len(counts))
-	for i, n := range counts {
-		numbers[i] = strconv.FormatFloat(n, 'f', -1, 64)
-		most, wide, digits = max(most, n), max(wide, len(texts[i])), max(digits, len(numbers[i]))
-	}
-	for i, n := range counts {
-		bar := strings.Repeat("#", int(math.Ceil(max(n, 0)*barWidth/most)))
-		terminal.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %*s  %*s  %s", indent, wide, texts[i], digits, numbers[i], bar), " "))
 	}
 }
 
@@ -204,8 +188,8 @@ func rangeText(b tracer.Bucket) string {
 	return low + " to " + high
 }
 
-// printRowsJSON prints an object for each row. docs/json.md documents the fields.
-func printRowsJSON(w io.Writer, rows []tracer.Row, o *statOptions, seconds float64, top int) error {
+// PrintRowsJSON prints an object for each row. docs/json.md documents the fields.
+func PrintRowsJSON(w io.Writer, rows []tracer.Row, o *tracer.SummaryOptions, seconds float64, top int) error {
 	type key struct {
 		By    string `json:"by"`
 		Value any    `json:"value"`
@@ -263,7 +247,7 @@ func printRowsJSON(w io.Writer, rows []tracer.Row, o *statOptions, seconds float
 			}
 			out.Histograms = append(out.Histograms, h)
 		}
-		if err := printObject(w, out); err != nil {
+		if err := jsonline.Write(w, out); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,6 @@
-package main
+// Package screen is where answers go, and how they look there: standard output and standard error, which let nothing through that a
+// terminal obeys; colors by what a part of an answer is; tables that fit, bars, a pager, and progress.
+package screen
 
 import (
 	"bufio"
@@ -21,31 +23,31 @@ import (
 // terminal.Fprintf, which alone can tell a newline in a name from one of the tool's own; what was
 // forgotten there is not obeyed by a terminal either.
 var (
-	stdout io.Writer = &printed{w: os.Stdout}
-	stderr io.Writer = &printed{w: os.Stderr}
+	Stdout io.Writer = &Printed{w: os.Stdout}
+	Stderr io.Writer = &Printed{w: os.Stderr}
 )
 
 // drawn is standard error for progress, which is drawn over and over. No untrusted text is in it.
 var drawn io.Writer = os.Stderr
 
-// screen is standard output for what moves a table to the top of a terminal.
-var screen io.Writer = os.Stdout
+// Raw is standard output for what moves a table to the top of a terminal.
+var Raw io.Writer = os.Stdout
 
-// onTerminal reports whether somebody sees what is drawn.
-func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
+// OnTerminal reports whether somebody sees what is drawn.
+func OnTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
 
-// isStdout reports whether a path leads to what standard output is.
-func isStdout(path string) bool {
+// IsStdout reports whether a path leads to what standard output is.
+func IsStdout(path string) bool {
 	there, err := os.Stat(path)
 	out, outErr := os.Stdout.Stat()
 	return err == nil && outErr == nil && os.SameFile(there, out)
 }
 
-// stdoutTerminal reports whether somebody reads what is printed as it comes.
-func stdoutTerminal() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
+// StdoutTerminal reports whether somebody reads what is printed as it comes.
+func StdoutTerminal() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
 
-// stdoutWidth returns how many characters a line of the terminal has, or 0 if it does not say.
-func stdoutWidth() int {
+// StdoutWidth returns how many characters a line of the terminal has, or 0 if it does not say.
+func StdoutWidth() int {
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		return 0
@@ -53,8 +55,8 @@ func stdoutWidth() int {
 	return width
 }
 
-// stdoutHeight returns how many lines the terminal has, or 0 if standard output is none.
-func stdoutHeight() int {
+// StdoutHeight returns how many lines the terminal has, or 0 if standard output is none.
+func StdoutHeight() int {
 	_, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		return 0
@@ -62,21 +64,21 @@ func stdoutHeight() int {
 	return max(height, 1)
 }
 
-// setColored lets the tool's own colors through.
-func setColored(w io.Writer) {
-	if p, ok := w.(*printed); ok {
+// SetColored lets the tool's own colors through.
+func SetColored(w io.Writer) {
+	if p, ok := w.(*Printed); ok {
 		p.colored = true
 	}
 }
 
-// lend lends a command the terminal. What it prints there is its own affair.
-func lend(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr }
+// Lend lends a command the terminal. What it prints there is its own affair.
+func Lend(c *exec.Cmd) { c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stderr, os.Stderr }
 
 // lendScreen lends a pager the screen.
 func lendScreen(c *exec.Cmd) { c.Stdout, c.Stderr = os.Stdout, os.Stderr }
 
-// printed is a writer that prints all but lines and tabs as terminal.Text does.
-type printed struct {
+// Printed is a writer that prints all but lines and tabs as terminal.Text does.
+type Printed struct {
 	mu   sync.Mutex // warnings come from any goroutine
 	w    io.Writer
 	rest []byte // the beginning of a character, whose end the next Write has
@@ -85,14 +87,17 @@ type printed struct {
 	err     error // of the first Write that failed
 }
 
-// failed returns the error of the first Write that failed.
-func (p *printed) failed() error {
+// NewPrinted returns a writer that lets the tool's own colors through, or none.
+func NewPrinted(w io.Writer, colored bool) *Printed { return &Printed{w: w, colored: colored} }
+
+// Failed returns the error of the first Write that failed.
+func (p *Printed) Failed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-func (p *printed) Write(b []byte) (int, error) {
+func (p *Printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := b
@@ -123,7 +128,7 @@ func wholeCharacters(b []byte) int {
 }
 
 // safe returns a text of several lines without what a terminal obeys, but for the tool's colors.
-func (p *printed) safe(b []byte) []byte {
+func (p *Printed) safe(b []byte) []byte {
 	if harmless(b) {
 		return b
 	}
@@ -134,8 +139,8 @@ func (p *printed) safe(b []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// flush flushes what was printed, with an error before. A writer's failure is reported once.
-func flush(w *bufio.Writer, err error) error {
+// Flush flushes what was printed, with an error before. A writer's failure is reported once.
+func Flush(w *bufio.Writer, err error) error {
 	failed := w.Flush()
 	if failed != nil && errors.Is(err, failed) {
 		return err
@@ -166,7 +171,7 @@ func harmless(b []byte) bool {
 	return true
 }
 
-func (p *printed) safeLine(line string) string {
+func (p *Printed) safeLine(line string) string {
 	if !p.colored {
 		return terminal.Line(line)
 	}

@@ -1,4 +1,4 @@
-package main
+package jsonline
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func TestAppendJSON(t *testing.T) {
 		if err := enc.Encode(text); err != nil {
 			t.Fatal(err)
 		}
-		got := appendJSON(nil, text)
+		got := Append(nil, text)
 		if terminal.Text(string(got)) != string(got) {
 			t.Errorf("%q: %q", text, got)
 		}
@@ -32,7 +32,7 @@ func TestAppendJSON(t *testing.T) {
 			t.Errorf("%q: %s is read as %q, want %q (%v)", text, got, back, there, err)
 		}
 		var object bytes.Buffer
-		if err := printObject(&object, []string{text}); err != nil || object.String() != "["+string(got)+"]\n" {
+		if err := Write(&object, []string{text}); err != nil || object.String() != "["+string(got)+"]\n" {
 			t.Errorf("%q: %s, want %s (%v)", text, object.String(), got, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"io"
@@ -9,11 +9,11 @@ import (
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 )
 
-// table is rows of cells in columns. On a terminal its rows are no longer than a line of it, if that takes no more than
+// Table is rows of cells in columns. On a terminal its rows are no longer than a line of it, if that takes no more than
 // to shorten cells in their middle. Those of the last column, which have the answer, are always whole.
-type table struct {
-	width  int    // of a line in characters; 0: lines have any length
-	indent string // before each row
+type Table struct {
+	Width  int    // of a line in characters; 0: lines have any length
+	Indent string // before each row
 	rows   [][]terminal.Styled
 }
 
@@ -22,9 +22,9 @@ const (
 	shortest = 12 // a column that is not wider is not shortened
 )
 
-// row adds a row. Cells are strings or terminal.Styled. All cells of a column but the last have one role, or their
+// Row adds a row. Cells are strings or terminal.Styled. All cells of a column but the last have one role, or their
 // sequences would count as characters.
-func (t *table) row(cells ...any) {
+func (t *Table) Row(cells ...any) {
 	row := make([]terminal.Styled, len(cells))
 	for i, c := range cells {
 		switch c := c.(type) {
@@ -37,14 +37,14 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// print writes the rows.
-func (t *table) print(w io.Writer) error {
-	if t.width > 0 {
+// Print writes the rows, and forgets them.
+func (t *Table) Print(w io.Writer) error {
+	if t.Width > 0 {
 		t.fit()
 	}
 	out := tabwriter.NewWriter(w, 0, 0, gap, ' ', 0)
 	for _, row := range t.rows {
-		terminal.Fprintf(out, "%s", t.indent)
+		terminal.Fprintf(out, "%s", t.Indent)
 		for i, c := range row {
 			if i > 0 {
 				terminal.Fprintf(out, "\t")
@@ -53,11 +53,12 @@ func (t *table) print(w io.Writer) error {
 		}
 		terminal.Fprintf(out, "\n")
 	}
+	t.rows = nil
 	return out.Flush()
 }
 
 // fit shortens cells until every row fits.
-func (t *table) fit() {
+func (t *Table) fit() {
 	var widths []int
 	for _, row := range t.rows {
 		for i, c := range row {
@@ -67,11 +68,11 @@ func (t *table) fit() {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
 		}
 	}
-	total := len(t.indent) + gap*(len(widths)-1)
+	total := len(t.Indent) + gap*(len(widths)-1)
 	for _, w := range widths {
 		total += w
 	}
-	for total > t.width {
+	for total > t.Width {
 		widest := 0
 		for i := range widths[:len(widths)-1] {
 			if widths[i] > widths[widest] {

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// pager is a program that shows an answer page by page on a terminal.
-type pager struct {
+// Pager is a program that shows an answer page by page on a terminal.
+type Pager struct {
 	cmd *exec.Cmd
 	to  io.WriteCloser
 }
 
-// startPager starts the program that PAGER names, less by default. It returns nil if the user wants none,
+// StartPager starts the program that PAGER names, less by default. It returns nil if the user wants none,
 // or there is none.
-func startPager() (*pager, error) {
+func StartPager() (*Pager, error) {
 	program, chosen := os.LookupEnv("PAGER")
 	if !chosen {
 		program = "less"
@@ -43,14 +43,14 @@ func startPager() (*pager, error) {
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
-	return &pager{c, to}, nil
+	return &Pager{c, to}, nil
 }
 
 // Write hands on what is to be shown.
-func (p *pager) Write(b []byte) (int, error) { return p.to.Write(b) }
+func (p *Pager) Write(b []byte) (int, error) { return p.to.Write(b) }
 
-// wait ends the answer and returns when the user has left the pager.
-func (p *pager) wait() error {
+// Wait ends the answer and returns when the user has left the pager.
+func (p *Pager) Wait() error {
 	err := p.to.Close()
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
 		err = nil
