@@ -5,22 +5,16 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
+	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/listing"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// probeAt is what is predicted of the probe at a site.
-type probeAt struct {
-	cause  attachable.Cause
-	method attachable.Method
-}
-
-// predictor predicts probes. A nil one predicts nothing.
-type predictor func(s *plan.Site) probeAt
-
 // predictor returns what predicts probes, with --attachable and --cost.
-func (s *settings) predictor(x *subject) (predictor, error) {
+func (s *settings) predictor(x *subject) (listing.Predictor, error) {
 	if !s.attachable && !s.cost {
 		return nil, nil
 	}
@@ -28,18 +22,20 @@ func (s *settings) predictor(x *subject) (predictor, error) {
 		if s.attachable {
 			return nil, errors.New("--attachable is about kernels: an executable takes uprobes everywhere")
 		}
-		return func(s *plan.Site) probeAt { return probeAt{method: attachable.UprobeMethod(x.img, s.Addr)} }, nil
+		return func(s *plan.Site) listing.Prediction {
+			return listing.Prediction{Method: attachable.UprobeMethod(x.img, s.Addr)}
+		}, nil
 	}
 	table, err := x.attachable()
 	if err != nil {
 		return nil, err
 	}
-	return func(site *plan.Site) (at probeAt) {
+	return func(site *plan.Site) (at listing.Prediction) {
 		if s.attachable {
-			at.cause = table.Of(site.Site)
+			at.Cause = table.Of(site.Site)
 		}
 		if s.cost {
-			at.method = table.Method(site.Addr)
+			at.Method = table.Method(site.Addr)
 		}
 		return at
 	}, nil
@@ -74,19 +70,24 @@ func (x *subject) costs() (func(addr uint64) int, error) {
 	return func(addr uint64) int { return table.Method(addr).Cost() }, nil
 }
 
-func (p predictor) at(s *plan.Site) probeAt {
-	if p == nil {
-		return probeAt{}
-	}
-	return p(s)
+// reportAttached prints where a plan is attached.
+func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
+	return listing.Attached(w, p, a, &listing.AttachedOptions{Verbose: x.sites, List: x.list, Predict: func() (func(*dwarfloc.Site) attachable.Cause, error) {
+		if !x.kernel {
+			return func(*dwarfloc.Site) attachable.Cause { return attachable.CauseNone }, nil
+		}
+		table, err := x.attachable()
+		if err != nil {
+			return nil, err
+		}
+		return table.Of, nil
+	}})
 }
 
-// printProbe prints what is predicted for one site.
-func (s *settings) printProbe(w io.Writer, a *probeAt) {
-	if a.cause != attachable.CauseNone {
-		terminal.Fprintf(w, "    %s\n", s.Styledf(screen.RoleFault, "no probe: %v: %s", a.cause, a.cause.Describe()))
+// reports is where is printed what a verb does.
+func (s *settings) reports() io.Writer {
+	if s.quiet {
+		return io.Discard
 	}
-	if a.method != attachable.MethodNone {
-		terminal.Fprintf(w, "    probe: %v: %s\n", a.method, a.method.Describe())
-	}
+	return screen.Stderr
 }

@@ -71,9 +71,7 @@ func untilSignal() (ctx context.Context, stop func()) {
 const (
 	gcUsual    = 50
 	gcCoverage = 20
-	gcLarge    = 100 // from the site with the number largeAnswer on
-
-	largeAnswer = 10_000
+	gcLarge    = 100 // once many sites are printed
 )
 
 // collectAt sets when the heap is collected, unless the user has.

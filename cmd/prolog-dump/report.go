@@ -55,11 +55,11 @@ the table and the marks are of at most 4000, chosen at random.`,
 					return err
 				}
 				return export.HTML(w, p, func(site *plan.Site) (refused, method string) {
-					at := predict.at(site)
-					if at.cause != attachable.CauseNone {
-						return at.cause.String() + ": " + at.cause.Describe(), ""
+					at := predict.At(site)
+					if at.Cause != attachable.CauseNone {
+						return at.Cause.String() + ": " + at.Cause.Describe(), ""
 					}
-					return "", at.method.String()
+					return "", at.Method.String()
 				})
 			})
 		},

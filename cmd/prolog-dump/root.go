@@ -17,6 +17,7 @@ import (
 	"github.com/bpfprologue/bpfprologue/export"
 	"github.com/bpfprologue/bpfprologue/glob"
 	"github.com/bpfprologue/bpfprologue/instances"
+	"github.com/bpfprologue/bpfprologue/internal/listing"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
@@ -306,7 +307,15 @@ var planFormats = []string{"text", "json", "tracefs", "bpftrace", "go", "c"}
 // print writes the plan of a definition in the chosen format.
 func (s *settings) print(ctx context.Context, w io.Writer, x *subject, def *probe.Definition) error {
 	if s.format == "text" || s.format == "json" {
-		return s.printSites(ctx, w, x, def)
+		predict, err := s.predictor(x)
+		if err != nil {
+			return err
+		}
+		o := listing.Options{Look: s.Look, Brief: s.sites, Explain: s.explain, Predict: predict, CountCauses: s.attachable, CountMethods: s.cost, Large: func() { collectAt(gcLarge) }}
+		if s.format == "json" {
+			return listing.JSON(ctx, w, x.img, def, x.options, &o)
+		}
+		return listing.Text(ctx, w, x.img, def, x.options, &o)
 	}
 	p, err := plan.New(ctx, x.img, def, x.options)
 	if err != nil {

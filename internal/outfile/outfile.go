@@ -21,6 +21,7 @@ type File struct {
 	temp bool // f is renamed in the end
 }
 
+// Create begins a file. A live one grows while somebody looks at it; any other is there when it is whole.
 func Create(path string, live bool) (*File, error) {
 	path, opened, err := throughLinks(path)
 	if err != nil {

@@ -1,4 +1,6 @@
-package main
+// Package listing prints plans: sites with where their arguments are, as text and as lines of JSON, the instances, a summary, and where a
+// plan is attached.
+package listing
 
 import (
 	"bytes"
@@ -6,41 +8,44 @@ import (
 	"io"
 
 	"github.com/bpfprologue/bpfprologue/attachable"
+	"github.com/bpfprologue/bpfprologue/dwarfloc"
 	"github.com/bpfprologue/bpfprologue/internal/screen"
 	"github.com/bpfprologue/bpfprologue/internal/terminal"
 	"github.com/bpfprologue/bpfprologue/plan"
 	"github.com/bpfprologue/bpfprologue/probe"
 )
 
-// printSites writes the plan of a definition as text or JSON. A plan can have hundreds of
-// thousands of sites, so they are printed as they come.
-func (s *settings) printSites(ctx context.Context, w io.Writer, x *subject, def *probe.Definition) error {
-	predict, err := s.predictor(x)
-	if err != nil {
-		return err
-	}
-	if s.format == "json" {
-		return s.printJSON(ctx, w, x, def, predict)
-	}
-	return s.printText(ctx, w, x, def, predict)
+// Options say what is printed of sites, and how.
+type Options struct {
+	screen.Look
+	Brief        bool // without the disassembly of instances
+	Explain      bool // by which rule each location was chosen
+	Predict      Predictor
+	CountCauses  bool   // in the summary: why there are no probes
+	CountMethods bool   // and how the kernel runs them
+	Large        func() // called once, if the answer is a large one; it may be nil
 }
 
-// printJSON writes one object per site and nothing else.
-func (s *settings) printJSON(ctx context.Context, w io.Writer, x *subject, def *probe.Definition, predict predictor) error {
+// largeAnswer is the number of sites of a large answer.
+const largeAnswer = 10_000
+
+// JSON writes one object per site and nothing else. A plan can have hundreds of
+// thousands of sites, so they are printed as they come.
+func JSON(ctx context.Context, w io.Writer, img *dwarfloc.Image, def *probe.Definition, po plan.Options, o *Options) error {
 	out := flushed{w: w}
 	lines := 0
-	return plan.Each(ctx, x.img, def, x.options, plan.Visitor[jsonLine]{
+	return plan.Each(ctx, img, def, po, plan.Visitor[jsonLine]{
 		Site: func(p *plan.Plan, site *plan.Site) (jsonLine, error) {
-			at := predict.at(site)
-			return siteLine(p, site, at.cause.String(), at.method.String()), nil
+			at := o.Predict.At(site)
+			return siteLine(p, site, at.Cause.String(), at.Method.String()), nil
 		},
 		Size: func(l jsonLine) int { return len(l.text) },
 		Next: func(l jsonLine, instance int) error {
 			if err := l.writeTo(w, instance); err != nil {
 				return err
 			}
-			if lines++; lines == largeAnswer {
-				collectAt(gcLarge)
+			if lines++; lines == largeAnswer && o.Large != nil {
+				o.Large()
 			}
 			return out.first()
 		},
@@ -50,12 +55,12 @@ func (s *settings) printJSON(ctx context.Context, w io.Writer, x *subject, def *
 // textSite is a site as text, but for the number of its instance, and its prediction.
 type textSite struct {
 	text  []byte
-	probe probeAt
+	probe Prediction
 }
 
-// printText writes a plan for a person to read: the sites, the instances, and a
+// Text writes a plan for a person to read: the sites, the instances, and a
 // summary.
-func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *probe.Definition, predict predictor) error {
+func Text(ctx context.Context, w io.Writer, img *dwarfloc.Image, def *probe.Definition, po plan.Options, o *Options) error {
 	sum := newSummary(def)
 	causes, methods := make(map[attachable.Cause]int), make(map[attachable.Method]int)
 	var instances []instanceText
@@ -64,8 +69,8 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 		Site: func(p *plan.Plan, site *plan.Site) (textSite, error) {
 			sum.add(site)
 			var b bytes.Buffer
-			err := s.printSite(&b, p, site)
-			return textSite{bytes.Clone(b.Bytes()), predict.at(site)}, err
+			err := o.printSite(&b, p, site)
+			return textSite{bytes.Clone(b.Bytes()), o.Predict.At(site)}, err
 		},
 		Size: func(t textSite) int { return len(t.text) },
 		Next: func(t textSite, instance int) error {
@@ -79,38 +84,38 @@ func (s *settings) printText(ctx context.Context, w io.Writer, x *subject, def *
 				}
 				instances[instance].sites++
 			}
-			s.printProbe(w, &t.probe)
-			if t.probe.cause != attachable.CauseNone {
-				causes[t.probe.cause]++
+			o.printProbe(w, &t.probe)
+			if t.probe.Cause != attachable.CauseNone {
+				causes[t.probe.Cause]++
 			}
-			if t.probe.method != attachable.MethodNone {
-				methods[t.probe.method]++
+			if t.probe.Method != attachable.MethodNone {
+				methods[t.probe.Method]++
 			}
 			return out.first()
 		},
 	}
-	if !s.sites {
+	if !o.Brief {
 		v.Instance = func(p *plan.Plan, in *plan.Instance) error {
 			instances = append(instances, newInstanceText(p, in))
 			return nil
 		}
 	}
-	if err := plan.Each(ctx, x.img, def, x.options, v); err != nil {
+	if err := plan.Each(ctx, img, def, po, v); err != nil {
 		return err
 	}
 	for i := range instances {
-		if !s.sites {
-			terminal.Fprintf(w, "\n%s %s", s.Styledf(screen.RolePlace, "instance %d:", i), screen.Count(instances[i].sites, "site"))
+		if !o.Brief {
+			terminal.Fprintf(w, "\n%s %s", o.Styledf(screen.RolePlace, "instance %d:", i), screen.Count(instances[i].sites, "site"))
 			if _, err := io.WriteString(w, instances[i].text); err != nil {
 				return err
 			}
 		}
 	}
-	sum.print(s, w, len(instances))
-	if s.attachable {
+	sum.print(o.Look, w, len(instances))
+	if o.CountCauses {
 		printProbes(w, sum, "can be", causes, true)
 	}
-	if s.cost {
+	if o.CountMethods {
 		printProbes(w, sum, "are", methods, false)
 	}
 	return nil

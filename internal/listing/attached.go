@@ -1,4 +1,4 @@
-package main
+package listing
 
 import (
 	"fmt"
@@ -14,13 +14,20 @@ import (
 	"github.com/bpfprologue/bpfprologue/plan"
 )
 
-// reportAttached prints at how many sites a plan is attached, and why not at the others. The
+// AttachedOptions say what is printed of attached sites.
+type AttachedOptions struct {
+	Verbose bool // the sites that have probes
+	List    int  // how many refused sites are listed for each cause
+	Predict func() (func(*dwarfloc.Site) attachable.Cause, error)
+}
+
+// Attached prints at how many sites a plan is attached, and why not at the others. The
 // kernel returns the same error for most causes, so the cause is predicted from the image.
-func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachment) error {
+func Attached(w io.Writer, p *plan.Plan, a *instances.Attachment, o *AttachedOptions) error {
 	terminal.Fprintf(w, "%v: attached at %d of %s\n", p.Definition, len(a.Attached), screen.Count(len(p.Sites), "site"))
 	summarize(p).printFetched(w, true)
 	for _, i := range a.Attached {
-		if !x.sites {
+		if !o.Verbose {
 			break
 		}
 		site := &p.Sites[i]
@@ -59,13 +66,9 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	if len(a.Refused) == 0 {
 		return nil
 	}
-	predict := func(*dwarfloc.Site) attachable.Cause { return attachable.CauseNone }
-	if x.kernel {
-		table, err := x.attachable()
-		if err != nil {
-			return err
-		}
-		predict = table.Of
+	predict, err := o.Predict()
+	if err != nil {
+		return err
 	}
 	causes, counts := make(map[string][]int), make(map[string]int)
 	for _, r := range a.Refused {
@@ -79,22 +82,14 @@ func (x *subject) reportAttached(w io.Writer, p *plan.Plan, a *instances.Attachm
 	for _, text := range order.LargestFirst(counts) {
 		sites := causes[text]
 		terminal.Fprintf(w, "  not at %s: %s\n", screen.Count(len(sites), "site"), text)
-		for _, i := range sites[:min(len(sites), x.list)] {
+		for _, i := range sites[:min(len(sites), o.List)] {
 			terminal.Fprintf(w, "    %v\n", &p.Sites[i])
 		}
-		if more := len(sites) - x.list; more > 0 && x.list > 0 {
+		if more := len(sites) - o.List; more > 0 && o.List > 0 {
 			terminal.Fprintf(w, "    and %d more (--attachable lists all)\n", more)
 		}
 	}
 	return nil
-}
-
-// reports is where is printed what a verb does.
-func (s *settings) reports() io.Writer {
-	if s.quiet {
-		return io.Discard
-	}
-	return screen.Stderr
 }
 
 // countSites returns how many sites of a plan are such.

@@ -1,4 +1,4 @@
-package main
+package listing
 
 import (
 	"fmt"
@@ -98,7 +98,7 @@ func (s *summary) add(site *plan.Site) {
 
 // print writes totals: sites, instances, and for each argument how often it is located and why it
 // is not.
-func (s *summary) print(look *settings, w io.Writer, instances int) {
+func (s *summary) print(look screen.Look, w io.Writer, instances int) {
 	terminal.Fprintf(w, "\n%s %s of %s (%d out of line, %d inlined%s), %s\n", look.Styledf(screen.RolePlace, "%s:", s.def),
 		screen.Count(s.sites, "site"), screen.Count(len(s.functions), "function"), s.sites-s.inlined, s.inlined, s.waysText(), screen.Count(instances, "instance"))
 	if s.def.Options.If != nil {

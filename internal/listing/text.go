@@ -1,4 +1,4 @@
-package main
+package listing
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 	"github.com/bpfprologue/bpfprologue/prologue"
 )
 
-func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
-	terminal.Fprintf(w, "%s  %s", s.Styled(screen.RolePlace, site.Place()), s.Styled(screen.RoleAside, address(site.Site)))
+func (o *Options) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
+	terminal.Fprintf(w, "%s  %s", o.Styled(screen.RolePlace, site.Place()), o.Styled(screen.RoleAside, address(site.Site)))
 	if site.View != 0 {
 		terminal.Fprintf(w, " view %d", site.View)
 	}
@@ -30,18 +30,18 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		}
 		terminal.Fprintf(w, "    inlined into %s at %s:%d\n", c.Qualified, file, line)
 	}
-	t := screen.Table{Width: s.Width, Indent: "    "}
+	t := screen.Table{Width: o.Width, Indent: "    "}
 	for i := range site.Args {
 		a := &site.Args[i]
-		t.Row(s.Styled(screen.RoleName, a.Name), s.Styled(screen.RoleType, a.TypeText()), s.Styled(answerRole(a), answerText(p, a)))
-		if !s.explain {
+		t.Row(o.Styled(screen.RoleName, a.Name), o.Styled(screen.RoleType, a.TypeText()), o.Styled(answerRole(a), answerText(p, a)))
+		if !o.Explain {
 			continue
 		}
 		if err := t.Print(w); err != nil {
 			return err
 		}
 		for _, line := range explain(p, site, a) {
-			terminal.Fprintf(w, "        %s\n", s.Styled(screen.RoleAside, line))
+			terminal.Fprintf(w, "        %s\n", o.Styled(screen.RoleAside, line))
 		}
 	}
 	for i := range site.If {
@@ -50,7 +50,7 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 		if c == site.Never {
 			role = screen.RoleMissing
 		}
-		t.Row(s.Styled(screen.RoleName, "if"), s.Styled(screen.RoleType, c.Expr.String()), s.Styled(role, conditionText(p, c)))
+		t.Row(o.Styled(screen.RoleName, "if"), o.Styled(screen.RoleType, c.Expr.String()), o.Styled(role, conditionText(p, c)))
 	}
 	if err := t.Print(w); err != nil {
 		return err
@@ -58,19 +58,19 @@ func (s *settings) printSite(w io.Writer, p *plan.Plan, site *plan.Site) error {
 	if site.MovedFrom != 0 {
 		terminal.Fprintf(w, "    moved from %#x, where a probe costs more or would harm the program\n", site.MovedFrom)
 	}
-	if s.explain {
+	if o.Explain {
 		if text := returnText(p, site); text != "" {
-			terminal.Fprintf(w, "    %s\n", s.Styled(screen.RoleAside, text))
+			terminal.Fprintf(w, "    %s\n", o.Styled(screen.RoleAside, text))
 		}
 	}
 	switch {
 	case site.Instance >= 0: // its number is not known yet
 	case site.Refused != nil:
-		terminal.Fprintf(w, "    %s\n", s.Styledf(screen.RoleFault, "no probe: %v", site.Refused))
+		terminal.Fprintf(w, "    %s\n", o.Styledf(screen.RoleFault, "no probe: %v", site.Refused))
 	case site.Never != nil:
-		terminal.Fprintf(w, "    %s\n", s.Styledf(screen.RoleMissing, "no probe: %s never holds here", site.Never.Expr))
+		terminal.Fprintf(w, "    %s\n", o.Styledf(screen.RoleMissing, "no probe: %s never holds here", site.Never.Expr))
 	default:
-		terminal.Fprintf(w, "    %s\n", s.Styled(screen.RoleMissing, "skipped: an argument is missing"))
+		terminal.Fprintf(w, "    %s\n", o.Styled(screen.RoleMissing, "skipped: an argument is missing"))
 	}
 	return nil
 }
